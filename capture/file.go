@@ -1,0 +1,53 @@
+package capture
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// writeWhole makes path hold what write writes, or leaves it as it was.
+func writeWhole(path string, write func(io.Writer) error) (err error) {
+	folder := filepath.Dir(path)
+	file, err := os.CreateTemp(folder, "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			file.Close()
+			os.Remove(file.Name())
+		}
+	}()
+	buffer := bufio.NewWriter(file)
+	if err := write(buffer); err != nil {
+		return err
+	}
+	if err := buffer.Flush(); err != nil {
+		return err
+	}
+	if err := file.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	return syncFolder(folder)
+}
+
+// syncFolder makes a rename in the folder last through a power cut.
+func syncFolder(folder string) error {
+	directory, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer directory.Close()
+	return directory.Sync()
+}

@@ -1,0 +1,241 @@
+package capture
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// HAR is an HTTP Archive, version 1.2 (Odvarka, 2012), with those of the
+// underscore fields that Chrome's developer tools and chrome-har write and
+// Wiretime uses. All durations are float ms, -1 where one does not apply.
+type HAR struct {
+	Log Log `json:"log"`
+}
+
+// Log is the content of a HAR.
+type Log struct {
+	Version string  `json:"version"`
+	Creator Program `json:"creator"`
+	Browser Program `json:"browser,omitzero"`
+	Pages   []Page  `json:"pages"`
+	Entries []Entry `json:"entries"`
+	Comment string  `json:"comment,omitempty"`
+}
+
+// Program names a program and its version.
+type Program struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Page is one page that was loaded.
+type Page struct {
+	Started time.Time   `json:"startedDateTime"` // navigationStart
+	ID      string      `json:"id"`
+	Title   string      `json:"title"`
+	Timings PageTimings `json:"pageTimings"`
+}
+
+// PageTimings are ms since the page started, -1 where unknown. The underscore
+// names are chrome-har's.
+type PageTimings struct {
+	OnContentLoad          float64 `json:"onContentLoad"` // domContentLoadedEventStart
+	OnLoad                 float64 `json:"onLoad"`        // loadEventStart
+	FirstContentfulPaint   float64 `json:"_firstContentfulPaint"`
+	LargestContentfulPaint float64 `json:"_largestContentfulPaint"`
+}
+
+// UnmarshalJSON reads page timings; those that are absent become -1.
+func (t *PageTimings) UnmarshalJSON(data []byte) error {
+	type plain PageTimings
+	*t = PageTimings{OnContentLoad: -1, OnLoad: -1, FirstContentfulPaint: -1, LargestContentfulPaint: -1}
+	return json.Unmarshal(data, (*plain)(t))
+}
+
+// Entry is one request and its response.
+type Entry struct {
+	Page     string    `json:"pageref,omitempty"` // the Page's ID
+	Started  time.Time `json:"startedDateTime"`
+	Time     float64   `json:"time"` // ms, all phases together
+	Request  Request   `json:"request"`
+	Response Response  `json:"response"`
+	Cache    struct{}  `json:"cache"`
+	Timings  Timings   `json:"timings"`
+
+	ServerIPAddress string `json:"serverIPAddress,omitempty"`
+	Connection      string `json:"connection,omitempty"` // the browser's connection number
+
+	Initiator       Initiator `json:"_initiator,omitzero"`
+	Priority        string    `json:"_priority,omitempty"` // at the end
+	InitialPriority string    `json:"_initialPriority,omitempty"`
+	ResourceType    string    `json:"_resourceType,omitempty"` // "document", "image", ...
+	Protocol        string    `json:"_protocol,omitempty"`     // as CDP names it: "http/1.1", "h2", "h3"
+	FromCache       string    `json:"_fromCache,omitempty"`    // "memory" or "disk"; empty: from the network
+}
+
+// End is when the last byte of the response had arrived.
+func (e *Entry) End() time.Time {
+	return e.Started.Add(time.Duration(e.Time * float64(time.Millisecond)))
+}
+
+// Initiator says why a resource was asked for, as CDP's Network.Initiator.
+type Initiator struct {
+	Type string `json:"type,omitempty"` // "parser", "script", "preload", "other", ...
+	URL  string `json:"url,omitempty"`
+	Line int    `json:"lineNumber,omitempty"`
+}
+
+// UnmarshalJSON reads an initiator: the developer tools' object, or the bare
+// URL that WebPageTest and chrome-har write.
+func (i *Initiator) UnmarshalJSON(data []byte) error {
+	*i = Initiator{}
+	if bytes.HasPrefix(data, []byte(`"`)) {
+		return json.Unmarshal(data, &i.URL)
+	}
+	type plain struct {
+		Type string  `json:"type"`
+		URL  string  `json:"url"`
+		Line float64 `json:"lineNumber"`
+	}
+	var p plain
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	*i = Initiator{Type: p.Type, URL: p.URL, Line: int(p.Line)}
+	return nil
+}
+
+// Request is what the browser sent. Sizes are octets, -1 where unknown.
+type Request struct {
+	Method      string   `json:"method"`
+	URL         string   `json:"url"`
+	HTTPVersion string   `json:"httpVersion"`
+	Cookies     []Cookie `json:"cookies"`
+	Headers     []Pair   `json:"headers"`
+	QueryString []Pair   `json:"queryString"`
+	HeadersSize int64    `json:"headersSize"`
+	BodySize    int64    `json:"bodySize"`
+}
+
+// Response is what the browser got. Sizes are octets, -1 where unknown.
+type Response struct {
+	Status       int      `json:"status"`
+	StatusText   string   `json:"statusText"`
+	HTTPVersion  string   `json:"httpVersion"`
+	Cookies      []Cookie `json:"cookies"`
+	Headers      []Pair   `json:"headers"`
+	Content      Content  `json:"content"`
+	RedirectURL  string   `json:"redirectURL"`
+	HeadersSize  int64    `json:"headersSize"`
+	BodySize     int64    `json:"bodySize"`
+	TransferSize int64    `json:"_transferSize"`    // head and body as they came, compressed
+	Error        string   `json:"_error,omitempty"` // the browser's word for why there was no response
+}
+
+// Content describes a response's body.
+type Content struct {
+	Size     int64  `json:"size"` // octets, decompressed
+	MimeType string `json:"mimeType"`
+	Text     string `json:"text,omitempty"`
+	Encoding string `json:"encoding,omitempty"` // "base64" where Text is
+}
+
+// Pair is a header field or a parameter of a query.
+type Pair struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Cookie is a cookie that was sent or set.
+type Cookie struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Timings are the phases of one entry in ms, -1 where a phase does not apply
+// (a request on an open connection has no DNS, Connect and SSL). SSL is a part
+// of Connect, not a phase after it, as HAR 1.2 has it.
+type Timings struct {
+	Blocked float64 `json:"blocked"`
+	DNS     float64 `json:"dns"`
+	Connect float64 `json:"connect"`
+	SSL     float64 `json:"ssl"`
+	Send    float64 `json:"send"`
+	Wait    float64 `json:"wait"`
+	Receive float64 `json:"receive"`
+}
+
+// UnmarshalJSON reads timings; those that are absent become -1.
+func (t *Timings) UnmarshalJSON(data []byte) error {
+	type plain Timings
+	*t = Timings{Blocked: -1, DNS: -1, Connect: -1, SSL: -1, Send: -1, Wait: -1, Receive: -1}
+	return json.Unmarshal(data, (*plain)(t))
+}
+
+// ReadHAR reads the HAR file at path. Fields it does not know are passed over.
+func ReadHAR(path string) (*HAR, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read HAR: %w", err)
+	}
+	h, err := ParseHAR(data)
+	if err != nil {
+		return nil, fmt.Errorf("read HAR %s: %w", path, err)
+	}
+	return h, nil
+}
+
+// ParseHAR reads a HAR from memory. A byte-order mark, which some browsers
+// write, is passed over; a document without a "log" is an error.
+func ParseHAR(data []byte) (*HAR, error) {
+	var document struct {
+		Log *Log `json:"log"`
+	}
+	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &document); err != nil {
+		return nil, err
+	}
+	if document.Log == nil {
+		return nil, fmt.Errorf("not a HAR: the document has no \"log\"")
+	}
+	return &HAR{Log: *document.Log}, nil
+}
+
+// WriteHAR writes h to path, whole or not at all. Lists that are nil are
+// written as empty ones, since HAR's readers expect lists.
+func WriteHAR(path string, h *HAR) error {
+	err := writeWhole(path, func(w io.Writer) error {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", " ")
+		return encoder.Encode(withLists(h))
+	})
+	if err != nil {
+		return fmt.Errorf("write HAR: %w", err)
+	}
+	return nil
+}
+
+// withLists returns h with an empty list wherever it has none.
+func withLists(h *HAR) *HAR {
+	log := h.Log
+	log.Pages = orEmpty(log.Pages)
+	log.Entries = append([]Entry{}, log.Entries...)
+	for i := range log.Entries {
+		request, response := &log.Entries[i].Request, &log.Entries[i].Response
+		request.Cookies, response.Cookies = orEmpty(request.Cookies), orEmpty(response.Cookies)
+		request.Headers, response.Headers = orEmpty(request.Headers), orEmpty(response.Headers)
+		request.QueryString = orEmpty(request.QueryString)
+	}
+	return &HAR{Log: log}
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

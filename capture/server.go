@@ -1,0 +1,75 @@
+package capture
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// ServerEntry is one request as the server saw it. A server log file holds one
+// entry per line, as JSON.
+type ServerEntry struct {
+	Start      int64  `json:"start"`    // ns since the Unix epoch: the request's head had been read
+	End        int64  `json:"end"`      // ns since the Unix epoch: the last byte was handed to the connection
+	Protocol   string `json:"protocol"` // as negotiated: "http/1.1", "h2" or "h3"
+	TLS        string `json:"tls"`      // version, empty without TLS
+	Cipher     string `json:"cipher"`
+	Resumed    bool   `json:"resumed"` // the TLS session was taken up again from an earlier connection
+	Method     string `json:"method"`
+	URL        string `json:"url"`
+	Status     int    `json:"status"`
+	BodyBytes  int64  `json:"bodyBytes"`
+	Client     string `json:"client"` // address:port
+	Server     string `json:"server"` // address:port
+	Connection int64  `json:"connection"`
+	Miss       bool   `json:"miss"` // the site's archive does not hold this URL
+}
+
+// WriteServerLog writes a server log to path, whole or not at all.
+func WriteServerLog(path string, entries []ServerEntry) error {
+	err := writeWhole(path, func(w io.Writer) error {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		for i := range entries {
+			if err := encoder.Encode(&entries[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write server log: %w", err)
+	}
+	return nil
+}
+
+// ReadServerLog reads a server log. Fields it does not know are passed over;
+// an error names the line.
+func ReadServerLog(path string) ([]ServerEntry, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read server log: %w", err)
+	}
+	defer file.Close()
+	var entries []ServerEntry
+	lines := bufio.NewReader(file)
+	for number := 1; ; number++ {
+		line, err := lines.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("read server log %s:%d: %w", path, number, err)
+		}
+		if len(line) > 0 {
+			var e ServerEntry
+			if err := json.Unmarshal(line, &e); err != nil {
+				return nil, fmt.Errorf("read server log %s:%d: %w", path, number, err)
+			}
+			entries = append(entries, e)
+		}
+		if err != nil {
+			return entries, nil
+		}
+	}
+}
