@@ -1,0 +1,112 @@
+package capture
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+)
+
+// Transport protocol numbers (IANA), as they stand in the IPv4 header.
+const (
+	TCP = 6
+	UDP = 17
+)
+
+// Flow is one direction of the traffic between two endpoints.
+type Flow struct {
+	Protocol            uint8 // TCP, UDP, or another protocol without ports
+	Source, Destination netip.AddrPort
+}
+
+// Reverse is the other direction of the same traffic.
+func (f Flow) Reverse() Flow {
+	return Flow{Protocol: f.Protocol, Source: f.Destination, Destination: f.Source}
+}
+
+// String writes the flow as a reader would: "tcp 10.0.0.2:4000 > 10.0.1.2:80".
+func (f Flow) String() string {
+	name := fmt.Sprintf("protocol %d", f.Protocol)
+	switch f.Protocol {
+	case TCP:
+		name = "tcp"
+	case UDP:
+		name = "udp"
+	}
+	return fmt.Sprintf("%s %s > %s", name, f.Source, f.Destination)
+}
+
+// TCPFlags are the control bits of a TCP header (RFC 9293, section 3.1).
+type TCPFlags uint8
+
+// The control bits that matter to a load's figures.
+const (
+	FIN TCPFlags = 0x01
+	SYN TCPFlags = 0x02
+	RST TCPFlags = 0x04
+	ACK TCPFlags = 0x10
+)
+
+// Has tells whether all the given bits are set.
+func (f TCPFlags) Has(bits TCPFlags) bool { return f&bits == bits }
+
+// Headers is what the headers of one packet say.
+type Headers struct {
+	Flow    Flow
+	Payload int // octets above the transport header
+
+	Sequence       uint32 // TCP only, as the rest: number of the first octet of the payload, or of SYN
+	Acknowledgment uint32 // valid where Flags has ACK
+	Flags          TCPFlags
+}
+
+// Dissect reads the headers of an IPv4 packet (RFC 791) that carries TCP (RFC
+// 9293) or UDP (RFC 768). Other protocols, and fragments but the first, have a
+// flow without ports and no payload. IPv6 is an error: the lab gives its hosts
+// IPv4 addresses only. Checksums are not looked at, since a kernel may leave
+// them to a network card that a TUN device does not have.
+func Dissect(packet []byte) (Headers, error) {
+	if len(packet) < 20 {
+		return Headers{}, fmt.Errorf("IP packet of %d octets, want 20 or more", len(packet))
+	}
+	if version := packet[0] >> 4; version != 4 {
+		return Headers{}, fmt.Errorf("IP version %d, this program reads version 4 only", version)
+	}
+	be := binary.BigEndian
+	head, total := int(packet[0]&15)*4, int(be.Uint16(packet[2:]))
+	if head < 20 || total < head || total > len(packet) {
+		return Headers{}, fmt.Errorf("IPv4 packet of %d octets with a header of %d and a total length of %d", len(packet), head, total)
+	}
+	source, destination := netip.AddrFrom4([4]byte(packet[12:])), netip.AddrFrom4([4]byte(packet[16:]))
+	h := Headers{Flow: Flow{
+		Protocol:    packet[9],
+		Source:      netip.AddrPortFrom(source, 0),
+		Destination: netip.AddrPortFrom(destination, 0),
+	}}
+	if later := be.Uint16(packet[6:])&0x1fff != 0; later {
+		return h, nil
+	}
+	body := packet[head:total]
+	switch h.Flow.Protocol {
+	case TCP:
+		if len(body) < 20 {
+			return Headers{}, fmt.Errorf("TCP segment of %d octets, want 20 or more", len(body))
+		}
+		offset := int(body[12]>>4) * 4
+		if offset < 20 || offset > len(body) {
+			return Headers{}, fmt.Errorf("TCP segment of %d octets with a header of %d", len(body), offset)
+		}
+		h.Sequence, h.Acknowledgment = be.Uint32(body[4:]), be.Uint32(body[8:])
+		h.Flags = TCPFlags(body[13])
+		h.Payload = len(body) - offset
+	case UDP:
+		if len(body) < 8 {
+			return Headers{}, fmt.Errorf("UDP datagram of %d octets, want 8 or more", len(body))
+		}
+		h.Payload = len(body) - 8
+	default:
+		return h, nil
+	}
+	h.Flow.Source = netip.AddrPortFrom(source, be.Uint16(body))
+	h.Flow.Destination = netip.AddrPortFrom(destination, be.Uint16(body[2:]))
+	return h, nil
+}

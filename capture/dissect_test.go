@@ -1,0 +1,117 @@
+package capture
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// ipv4 builds a packet with a header of 20 octets and no checksum.
+func ipv4(protocol uint8, source, destination string, body []byte) []byte {
+	b := make([]byte, 20, 20+len(body))
+	b[0], b[8], b[9] = 0x45, 64, protocol
+	binary.BigEndian.PutUint16(b[2:], uint16(20+len(body)))
+	copy(b[12:], netip.MustParseAddr(source).AsSlice())
+	copy(b[16:], netip.MustParseAddr(destination).AsSlice())
+	return append(b, body...)
+}
+
+func tcp(source, destination uint16, sequence, acknowledgment uint32, flags TCPFlags, options int, payload string) []byte {
+	b := make([]byte, 20+options, 20+options+len(payload))
+	binary.BigEndian.PutUint16(b, source)
+	binary.BigEndian.PutUint16(b[2:], destination)
+	binary.BigEndian.PutUint32(b[4:], sequence)
+	binary.BigEndian.PutUint32(b[8:], acknowledgment)
+	b[12], b[13] = byte((20+options)/4)<<4, byte(flags)
+	return append(b, payload...)
+}
+
+func udp(source, destination uint16, payload string) []byte {
+	b := make([]byte, 8, 8+len(payload))
+	binary.BigEndian.PutUint16(b, source)
+	binary.BigEndian.PutUint16(b[2:], destination)
+	binary.BigEndian.PutUint16(b[4:], uint16(8+len(payload)))
+	return append(b, payload...)
+}
+
+func flow(protocol uint8, source, destination string) Flow {
+	return Flow{Protocol: protocol, Source: netip.MustParseAddrPort(source), Destination: netip.MustParseAddrPort(destination)}
+}
+
+func TestDissect(t *testing.T) {
+	fragment := ipv4(UDP, "10.0.0.2", "10.0.1.2", []byte("the rest of a datagram"))
+	binary.BigEndian.PutUint16(fragment[6:], 100)
+	for _, c := range []struct {
+		name   string
+		packet []byte
+		want   Headers
+	}{
+		{"a TCP segment with options", ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 7, 9, ACK, 12, "GET /")), Headers{
+			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Payload: 5, Sequence: 7, Acknowledgment: 9, Flags: ACK}},
+		{"a TCP SYN", ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 7, 0, SYN, 20, "")), Headers{
+			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Sequence: 7, Flags: SYN}},
+		{"a UDP datagram", ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(443, 5000, "xyz")), Headers{
+			Flow: flow(UDP, "10.0.1.2:443", "10.0.0.2:5000"), Payload: 3}},
+		{"an ICMP message has no ports", ipv4(1, "10.0.1.2", "10.0.0.2", make([]byte, 8)), Headers{
+			Flow: flow(1, "10.0.1.2:0", "10.0.0.2:0")}},
+		{"a later fragment has no ports", fragment, Headers{
+			Flow: flow(UDP, "10.0.0.2:0", "10.0.1.2:0")}},
+		{"octets after the IP packet do not count", append(ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(443, 5000, "xyz")), 0, 0, 0), Headers{
+			Flow: flow(UDP, "10.0.1.2:443", "10.0.0.2:5000"), Payload: 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Dissect(c.packet)
+			if err != nil || got != c.want {
+				t.Errorf("Dissect = %+v, %v; want %+v", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestDissectRefuses(t *testing.T) {
+	short := ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(1, 2, 0, 0, ACK, 0, ""))
+	short[20+12] = 0xf0
+	long := ipv4(UDP, "10.0.0.2", "10.0.1.2", udp(1, 2, ""))
+	long[3] = 200
+	for _, c := range []struct {
+		name   string
+		packet []byte
+		want   string
+	}{
+		{"nothing", nil, "IP packet of 0 octets"},
+		{"IPv6", append([]byte{0x60}, make([]byte, 39)...), "IP version 6"},
+		{"a total length past the end", long, "a total length of 200"},
+		{"a TCP header past the end", short, "with a header of 60"},
+		{"a TCP segment without its header", ipv4(TCP, "10.0.0.2", "10.0.1.2", make([]byte, 19)), "TCP segment of 19 octets"},
+		{"a UDP datagram without its header", ipv4(UDP, "10.0.0.2", "10.0.1.2", make([]byte, 7)), "UDP datagram of 7 octets"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := Dissect(c.packet); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Dissect error = %v; want one that says %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestFlow(t *testing.T) {
+	f := flow(TCP, "10.0.0.2:4000", "10.0.1.2:80")
+	if got, want := f.String(), "tcp 10.0.0.2:4000 > 10.0.1.2:80"; got != want {
+		t.Errorf("String = %q, want %q", got, want)
+	}
+	if got, want := f.Reverse().String(), "tcp 10.0.1.2:80 > 10.0.0.2:4000"; got != want {
+		t.Errorf("Reverse = %q, want %q", got, want)
+	}
+}
+
+func FuzzDissect(f *testing.F) {
+	f.Add(ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 7, 9, ACK, 12, "GET /")))
+	f.Add(ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(443, 5000, "xyz")))
+	f.Add([]byte{0x4f, 0, 0, 60})
+	f.Fuzz(func(t *testing.T, packet []byte) {
+		h, err := Dissect(packet)
+		if err == nil && (h.Payload < 0 || h.Payload > len(packet)-20) {
+			t.Errorf("a payload of %d octets in a packet of %d", h.Payload, len(packet))
+		}
+	})
+}
