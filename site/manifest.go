@@ -1,0 +1,145 @@
+package site
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// format is the version of site.json that this program writes and reads.
+const format = 1
+
+type manifest struct {
+	Format int `json:"format"`
+	Site
+}
+
+var (
+	namePattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	hostPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?$`)
+)
+
+// parseManifest reads a site.json and refuses whatever could not be served.
+func parseManifest(data []byte) (*Site, error) {
+	var version struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return nil, err
+	}
+	if version.Format > format {
+		return nil, fmt.Errorf("format is %d, this program knows %d: upgrade wiretime", version.Format, format)
+	}
+	if version.Format < format {
+		return nil, fmt.Errorf("format is %d, want %d: not a site archive", version.Format, format)
+	}
+	var m manifest
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return nil, err
+	}
+	if err := m.Site.build(); err != nil {
+		return nil, err
+	}
+	return &m.Site, nil
+}
+
+// encode is the inverse of parseManifest.
+func (s *Site) encode() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(manifest{Format: format, Site: *s}); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// build validates the site and makes its index.
+func (s *Site) build() error {
+	if err := checkName(s.Name); err != nil {
+		return err
+	}
+	s.index = make(map[string]int, len(s.Resources))
+	for i := range s.Resources {
+		r := &s.Resources[i]
+		if err := r.check(); err != nil {
+			return fmt.Errorf("resource %d: %w", i, err)
+		}
+		k, err := key(r.Method, r.URL)
+		if err != nil {
+			return fmt.Errorf("resource %d: %w", i, err)
+		}
+		if first, ok := s.index[k]; ok {
+			return fmt.Errorf("resource %d: %s %s is there twice, first as resource %d", i, r.Method, r.URL, first)
+		}
+		s.index[k] = i
+	}
+	if err := checkURL(s.Page); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	if _, ok := s.Lookup("GET", s.Page); !ok {
+		return fmt.Errorf("page: %s is not among the resources", s.Page)
+	}
+	return nil
+}
+
+func (r *Resource) check() error {
+	if !httpguts.ValidHeaderFieldName(r.Method) || strings.ToUpper(r.Method) != r.Method {
+		return fmt.Errorf("method %q is not an HTTP method in capitals", r.Method)
+	}
+	if err := checkURL(r.URL); err != nil {
+		return err
+	}
+	if r.Status < 200 || r.Status > 599 {
+		return fmt.Errorf("%s: status is %d, want 200 to 599", r.URL, r.Status)
+	}
+	for _, h := range r.Header {
+		if !httpguts.ValidHeaderFieldName(h.Name) || !httpguts.ValidHeaderFieldValue(h.Value) {
+			return fmt.Errorf("%s: header %q: %q is not a valid field", r.URL, h.Name, h.Value)
+		}
+	}
+	if !hashPattern.MatchString(r.Body) {
+		return fmt.Errorf("%s: body %q is not a SHA-256 in lower-case hex", r.URL, r.Body)
+	}
+	if r.Size < 0 {
+		return fmt.Errorf("%s: size is %d octets, want 0 or more", r.URL, r.Size)
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	if len(name) > 63 || !namePattern.MatchString(name) {
+		return fmt.Errorf("name %q: want up to 63 of a-z, 0-9 and single dashes between them", name)
+	}
+	return nil
+}
+
+func checkHost(host string) error {
+	if len(host) > 253 || !hostPattern.MatchString(host) {
+		return fmt.Errorf("host %q: want a full name in lower case, as www.example.test", host)
+	}
+	return nil
+}
+
+func checkURL(rawURL string) error {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return err
+	}
+	if u.Scheme != "https" || u.User != nil || u.Fragment != "" || !strings.HasPrefix(u.Path, "/") {
+		return fmt.Errorf("%q: want https://host/path without user and fragment", rawURL)
+	}
+	if u.Port() != "" {
+		return fmt.Errorf("%q: a port belongs to the protocol, not to the page: leave it out", rawURL)
+	}
+	return checkHost(u.Host)
+}

@@ -1,0 +1,122 @@
+package site
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// npmPackage is a package of the npm registry, pinned by the integrity the
+// registry publishes for it.
+type npmPackage struct {
+	name, version string
+	sha512        string // base64, the part of the integrity after "sha512-"
+}
+
+var flagsPackage = npmPackage{
+	name:    "svg-country-flags",
+	version: "1.2.10",
+	sha512:  "xrqwo0TYf/h2cfPvGpjdSuSguUbri4vNNizBnwzoZnX0xGo3O5nGJMlbYEp7NOYcnPGBm6LE2axqDWSB847bLw==",
+}
+
+func (p npmPackage) String() string { return "npm package " + p.name + "@" + p.version }
+
+// file is the name the npm client gives the packed package.
+func (p npmPackage) file() string { return p.name + "-" + p.version + ".tgz" }
+
+// fetch returns the package as a gzipped tar archive, from the folder cache or
+// from the registry by way of the npm client. Only what has the pinned
+// integrity is returned or kept.
+func (p npmPackage) fetch(ctx context.Context, cache string) ([]byte, error) {
+	cache, err := filepath.Abs(cache) // npm runs in a folder of its own
+	if err != nil {
+		return nil, err
+	}
+	kept := filepath.Join(cache, p.file())
+	data, err := os.ReadFile(kept)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p.download(ctx, cache)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the fetched %s: %w", p, err)
+	}
+	if err := p.verify(data); err != nil {
+		return nil, fmt.Errorf("check %s: %w: remove the file to have it fetched again", kept, err)
+	}
+	return data, nil
+}
+
+func (p npmPackage) download(ctx context.Context, cache string) (data []byte, err error) {
+	kept := filepath.Join(cache, p.file())
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("fetch %s: %w", p, err)
+		}
+	}()
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return nil, fmt.Errorf("%w: install npm, or put the package there yourself as %s", err, kept)
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return nil, err
+	}
+	temp, err := os.MkdirTemp(cache, ".unfinished-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+
+	// npm's own cache goes to the temporary folder too: the user may have no
+	// home to keep one in.
+	command := exec.CommandContext(ctx, npm, "pack", p.name+"@"+p.version,
+		"--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error",
+		"--fetch-retries=1", "--cache="+filepath.Join(temp, "npm"))
+	command.Dir = temp
+	command.WaitDelay = 5 * time.Second
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	if err := command.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("npm pack: %w: %s: go online and try again, or put the package there yourself as %s",
+			err, firstLines(stderr.String(), 3), kept)
+	}
+	fetched := filepath.Join(temp, p.file())
+	if data, err = os.ReadFile(fetched); err != nil {
+		return nil, err
+	}
+	if err := p.verify(data); err != nil {
+		return nil, fmt.Errorf("%w: the registry that npm uses does not give the genuine package; check npm's configuration", err)
+	}
+	whole := filepath.Join(temp, "whole")
+	if err := writeFile(whole, data); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(whole, kept); err != nil {
+		return nil, err
+	}
+	return data, syncDir(cache)
+}
+
+func (p npmPackage) verify(data []byte) error {
+	sum := sha512.Sum512(data)
+	if got := base64.StdEncoding.EncodeToString(sum[:]); got != p.sha512 {
+		return fmt.Errorf("its integrity is sha512-%s, want sha512-%s", got, p.sha512)
+	}
+	return nil
+}
+
+func firstLines(s string, n int) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.Join(lines[:min(n, len(lines))], "; ")
+}

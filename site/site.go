@@ -1,0 +1,166 @@
+// Package site holds the pages that are measured: every response of every
+// origin a page needs, ready to be served again byte for byte.
+//
+// # The archive
+//
+// A site is a folder:
+//
+//	site.json        name, source, the page's URL and one entry per resource
+//	bodies/<sha256>  each distinct response body once, named by its SHA-256
+//
+// Neither of the field's two formats fits the task. HAR 1.2 describes a load,
+// not a page: it is one JSON file with the bodies inside it (base64, optional,
+// often left out by the exporters), without checksums, mixed with the timings
+// of the day it was made. WARC (ISO 28500) keeps the octets of HTTP/1 messages
+// as they crossed the wire, so a replay must undo transfer codings, needs an
+// index beside it to find a URL, and has no word for HTTP/2 and HTTP/3. Both
+// are good things to import from. This one is small enough to be read and
+// edited by hand, shows a changed resource as one changed line in a diff, and
+// cannot serve a damaged body unnoticed.
+//
+// URLs are always stored as https://host/..., whatever protocol serves them
+// later: scheme and port belong to the protocol row of a study, not to the
+// page.
+package site
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Site is a page with all its origins and resources. It is not changed after
+// it was opened or made, and is safe for concurrent use.
+type Site struct {
+	// Name is how studies refer to the site: letters, digits and dashes in
+	// lower case.
+	Name string `json:"name"`
+	// Title is for people.
+	Title string `json:"title,omitempty"`
+	// Source says where the resources come from.
+	Source string `json:"source,omitempty"`
+	// Page is the URL a loader navigates to, in the form https://host/...
+	Page string `json:"page"`
+	// Resources are all responses that can be served, the page among them.
+	Resources []Resource `json:"resources"`
+
+	index  map[string]int    // key(method, URL) -> index into Resources
+	bodies map[string][]byte // sha256 in hex -> body
+}
+
+// Resource is one response of a site.
+type Resource struct {
+	// Method is the request method, as in RFC 9110 section 9.1.
+	Method string `json:"method"`
+	// URL is absolute, https, without port and fragment.
+	URL string `json:"url"`
+	// Status is the final status code, 200 to 599.
+	Status int `json:"status"`
+	// Header are the response's fields in the order they are sent.
+	Header []Header `json:"header,omitempty"`
+	// Body is the SHA-256 of the response's content in lower-case hex.
+	Body string `json:"body"`
+	// Size is the length of the content in octets.
+	Size int64 `json:"size"`
+}
+
+// Header is one field line of a response.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Origins returns the hosts of the site in the order of their first use, the
+// page's own host first.
+func (s *Site) Origins() []string {
+	var hosts []string
+	seen := map[string]bool{}
+	add := func(rawURL string) {
+		if u, err := url.Parse(rawURL); err == nil && !seen[u.Host] {
+			seen[u.Host] = true
+			hosts = append(hosts, u.Host)
+		}
+	}
+	add(s.Page)
+	for i := range s.Resources {
+		add(s.Resources[i].URL)
+	}
+	return hosts
+}
+
+// Lookup finds the resource that answers a request. Scheme, port and fragment
+// of the URL do not count, nor does the way a path is percent-encoded; the
+// query does, to the octet. HEAD is answered by what GET would get.
+func (s *Site) Lookup(method, rawURL string) (*Resource, bool) {
+	k, err := key(method, rawURL)
+	if err != nil {
+		return nil, false
+	}
+	i, ok := s.index[k]
+	if !ok && method == "HEAD" {
+		return s.Lookup("GET", rawURL)
+	}
+	if !ok {
+		return nil, false
+	}
+	return &s.Resources[i], true
+}
+
+// Body returns the content of one of the site's resources. All bodies were
+// read and checked when the site was opened, so that no disk takes part in a
+// measurement; the only error is a resource of another site. The caller must
+// not change the returned bytes.
+func (s *Site) Body(r *Resource) ([]byte, error) {
+	body, ok := s.bodies[r.Body]
+	if !ok {
+		return nil, fmt.Errorf("read the body of %s: site %s has no body %q", r.URL, s.Name, r.Body)
+	}
+	return body, nil
+}
+
+// Answer gives the response to a request as plain values: path is the
+// request's path with its query. ok is false if the site lacks the resource.
+func (s *Site) Answer(method, host, path string) (status int, header [][2]string, body []byte, ok bool) {
+	r, ok := s.Lookup(method, "https://"+host+path)
+	if !ok {
+		return 0, nil, nil, false
+	}
+	body, err := s.Body(r)
+	if err != nil {
+		return 0, nil, nil, false
+	}
+	for _, h := range r.Header {
+		header = append(header, [2]string{h.Name, h.Value})
+	}
+	return r.Status, header, body, true
+}
+
+// key is what makes two requests the same one.
+func key(method, rawURL string) (string, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return "", err
+	}
+	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return "", fmt.Errorf("%q is not an absolute http(s) URL", rawURL)
+	}
+	// Each segment is decoded and encoded again on its own: %41 and A are the
+	// same, a/b and a%2Fb are not.
+	segments := strings.Split(u.EscapedPath(), "/")
+	for i, segment := range segments {
+		decoded, err := url.PathUnescape(segment)
+		if err != nil {
+			return "", err
+		}
+		segments[i] = url.PathEscape(decoded)
+	}
+	path := strings.Join(segments, "/")
+	if path == "" {
+		path = "/"
+	}
+	k := method + " " + strings.ToLower(u.Hostname()) + path
+	if u.RawQuery != "" {
+		k += "?" + u.RawQuery
+	}
+	return k, nil
+}

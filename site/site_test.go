@@ -1,0 +1,256 @@
+package site
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// minimal is the smallest manifest there is; its body is empty.
+const minimal = `{
+  "format": 1,
+  "name": "tiny",
+  "page": "https://www.tiny.test/",
+  "resources": [
+    {
+      "method": "GET",
+      "url": "https://www.tiny.test/",
+      "status": 200,
+      "header": [
+        {
+          "name": "content-type",
+          "value": "text/html"
+        }
+      ],
+      "body": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+      "size": 0
+    }
+  ]
+}
+`
+
+const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+func TestManifestIsWrittenAsItWasRead(t *testing.T) {
+	s, err := parseManifest([]byte(minimal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != minimal {
+		t.Errorf("got %s, want %s", got, minimal)
+	}
+}
+
+func TestManifestRefuses(t *testing.T) {
+	for _, c := range []struct{ name, old, new, want string }{
+		{"nonsense", minimal, "no json", "invalid character"},
+		{"an unknown word", `"page"`, `"pages"`, `unknown field "pages"`},
+		{"trailing data", "  ]\n}", "  ]\n} {}", "after top-level value"},
+		{"a newer format", `"format": 1`, `"format": 2`, "upgrade wiretime"},
+		{"another file", `"format": 1,`, "", "not a site archive"},
+		{"a name with a slash", `"tiny"`, `"../tiny"`, "name"},
+		{"a page that is not there", `"page": "https://www.tiny.test/"`, `"page": "https://www.tiny.test/x"`, "not among the resources"},
+		{"a page in the clear", `"page": "https`, `"page": "http`, "want https"},
+		{"a relative URL", `"url": "https://www.tiny.test/"`, `"url": "/"`, "want https"},
+		{"a URL with a user", `"url": "https://`, `"url": "https://me@`, "without user"},
+		{"a URL with a port", `"url": "https://www.tiny.test/"`, `"url": "https://www.tiny.test:8443/"`, "leave it out"},
+		{"a URL without a path", `"url": "https://www.tiny.test/"`, `"url": "https://www.tiny.test"`, "want https"},
+		{"a host in capitals", `"url": "https://www`, `"url": "https://WWW`, "lower case"},
+		{"an address as host", `"url": "https://www.tiny.test`, `"url": "https://10.0.0.1`, "full name"},
+		{"a method in lower case", `"GET"`, `"get"`, "in capitals"},
+		{"an interim status", `200`, `103`, "want 200 to 599"},
+		{"a header that splits", `"text/html"`, `"a\r\nb: c"`, "not a valid field"},
+		{"a body outside the archive", emptyHash, "../../etc/passwd", "not a SHA-256"},
+		{"a body in capitals", emptyHash, strings.ToUpper(emptyHash), "not a SHA-256"},
+		{"a negative size", `"size": 0`, `"size": -1`, "0 or more"},
+		{"a resource twice", `[
+    {`, `[
+    {"method": "GET", "url": "https://www.tiny.test/", "status": 200, "body": "` + emptyHash + `", "size": 0},
+    {`, "is there twice"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := strings.Replace(minimal, c.old, c.new, 1)
+			if text == minimal {
+				t.Fatal("the case changes nothing")
+			}
+			_, err := parseManifest([]byte(text))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func FuzzParseManifest(f *testing.F) {
+	f.Add([]byte(minimal))
+	f.Add([]byte(strings.Replace(minimal, `test/"`, `test/%41/%2f?q=%zz#"`, 2)))
+	f.Add([]byte(`{"format":1,"name":"a","page":"https://a.b/","resources":null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := parseManifest(data)
+		if err != nil {
+			return
+		}
+		for _, r := range s.Resources {
+			if found, ok := s.Lookup(r.Method, r.URL); !ok || found.URL != r.URL {
+				t.Errorf("%s %s is not found by its own URL", r.Method, r.URL)
+			}
+			if filepath.Base(r.Body) != r.Body || len(r.Body) != 64 {
+				t.Errorf("body %q is not a plain name", r.Body)
+			}
+		}
+		if origins := s.Origins(); len(origins) == 0 || strings.Contains(strings.Join(origins, ""), ":") {
+			t.Errorf("origins are %q", origins)
+		}
+		first, err := s.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := parseManifest(first)
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v\n%s", err, first)
+		}
+		if second, _ := again.encode(); !bytes.Equal(first, second) {
+			t.Errorf("written again it differs:\n%s\n%s", first, second)
+		}
+	})
+}
+
+// threeOrigins is a site made in memory.
+func threeOrigins(t *testing.T) *Site {
+	t.Helper()
+	s := &Site{Name: "three", Page: "https://www.three.test/a%20page", bodies: map[string][]byte{}}
+	s.addResource("https://cdn.three.test/x.js?v=1", []Header{{"content-type", "text/javascript"}, {"vary", "a"}, {"vary", "b"}}, []byte("1"))
+	s.addResource("https://www.three.test/a%20page", nil, []byte("page"))
+	s.addResource("https://img.three.test/a%2Fb", nil, []byte("encoded slash"))
+	s.addResource("https://img.three.test/a/b", nil, nil)
+	if err := s.build(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestLookup(t *testing.T) {
+	s := threeOrigins(t)
+	for _, c := range []struct{ method, url, want string }{
+		{"GET", "https://www.three.test/a%20page", "https://www.three.test/a%20page"},
+		{"GET", "http://www.three.test/a%20page", "https://www.three.test/a%20page"},
+		{"GET", "https://WWW.three.test:8443/%61%20page#there", "https://www.three.test/a%20page"},
+		{"HEAD", "https://www.three.test/a%20page", "https://www.three.test/a%20page"},
+		{"POST", "https://www.three.test/a%20page", ""},
+		{"GET", "https://cdn.three.test/x.js?v=1", "https://cdn.three.test/x.js?v=1"},
+		{"GET", "https://cdn.three.test/x.js", ""},
+		{"GET", "https://cdn.three.test/x.js?v=2", ""},
+		{"GET", "https://img.three.test/a/b", "https://img.three.test/a/b"},
+		{"GET", "https://img.three.test/a%2fb", "https://img.three.test/a%2Fb"},
+		{"GET", "https://other.test/", ""},
+		{"GET", "/a%20page", ""},
+		{"GET", "https://www.three.test/%zz", ""},
+	} {
+		r, ok := s.Lookup(c.method, c.url)
+		if ok != (c.want != "") || ok && r.URL != c.want {
+			t.Errorf("%s %s: %v, want %q", c.method, c.url, r, c.want)
+		}
+	}
+}
+
+func TestOriginsBeginWithThePage(t *testing.T) {
+	want := []string{"www.three.test", "cdn.three.test", "img.three.test"}
+	if got := threeOrigins(t).Origins(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	s := threeOrigins(t)
+	status, header, body, ok := s.Answer("GET", "cdn.three.test", "/x.js?v=1")
+	want := [][2]string{{"content-type", "text/javascript"}, {"vary", "a"}, {"vary", "b"}}
+	if !ok || status != 200 || string(body) != "1" || !reflect.DeepEqual(header, want) {
+		t.Errorf("got %d %q %q %v", status, header, body, ok)
+	}
+	if _, _, _, ok := s.Answer("GET", "cdn.three.test", "/y.js"); ok {
+		t.Error("a resource that is not there was answered")
+	}
+}
+
+func TestSavedSiteOpensAsItWas(t *testing.T) {
+	s := threeOrigins(t)
+	dir := filepath.Join(t.TempDir(), "new", "three")
+	if err := s.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.bodies["6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"], []byte("1")) {
+		t.Error("the body \"1\" is not there")
+	}
+	for i := range s.Resources {
+		want, _ := s.Body(&s.Resources[i])
+		body, err := got.Body(&s.Resources[i])
+		if err != nil || !bytes.Equal(body, want) {
+			t.Errorf("%s: %q, %v, want %q", s.Resources[i].URL, body, err, want)
+		}
+	}
+	if err := s.Save(dir); err == nil || !strings.Contains(err.Error(), "already there") {
+		t.Errorf("saving over it: %v", err)
+	}
+	if _, err := s.Body(&Resource{Body: emptyHash[1:] + "0"}); err == nil {
+		t.Error("a foreign resource has a body")
+	}
+}
+
+func TestOpenRefusesADamagedArchive(t *testing.T) {
+	page := "bodies/" + emptyHash
+	for _, c := range []struct {
+		name   string
+		damage func(t *testing.T, dir string)
+		want   string
+	}{
+		{"no site.json", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "site.json"))) }, "not a site archive"},
+		{"a missing body", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, page))) }, "add the site again"},
+		{"a longer body", func(t *testing.T, dir string) { must(t, os.WriteFile(filepath.Join(dir, page), []byte("x"), 0o644)) }, "has not the 0 octets"},
+		{"another body of the same size", func(t *testing.T, dir string) {
+			text := strings.Replace(minimal, `"size": 0`, `"size": 1`, 1)
+			must(t, os.WriteFile(filepath.Join(dir, "site.json"), []byte(text), 0o644))
+			must(t, os.WriteFile(filepath.Join(dir, page), []byte("x"), 0o644))
+		}, "SHA-256 differs"},
+		{"two sizes of one body", func(t *testing.T, dir string) {
+			text := strings.Replace(minimal, "  ]\n", `,{"method":"GET","url":"https://a.test/","status":200,"body":"`+emptyHash+`","size":7}]`, 1)
+			must(t, os.WriteFile(filepath.Join(dir, "site.json"), []byte(text), 0o644))
+		}, "0 octets, site.json says 7"},
+		{"a body that is a link out of the archive", func(t *testing.T, dir string) {
+			must(t, os.Remove(filepath.Join(dir, page)))
+			must(t, os.Symlink(os.DevNull, filepath.Join(dir, page)))
+		}, "escapes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			must(t, os.WriteFile(filepath.Join(dir, "site.json"), []byte(minimal), 0o644))
+			must(t, os.Mkdir(filepath.Join(dir, "bodies"), 0o755))
+			must(t, os.WriteFile(filepath.Join(dir, page), nil, 0o644))
+			if _, err := Open(dir); err != nil {
+				t.Fatal(err)
+			}
+			c.damage(t, dir)
+			_, err := Open(dir)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
