@@ -1,0 +1,125 @@
+package lab
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wiretime/network"
+)
+
+// BenchmarkRTT measures how far the round trip of an ICMP echo, answered by the
+// server's kernel, is from the path's RTT on an idle machine.
+func BenchmarkRTT(b *testing.B) {
+	for _, rtt := range []time.Duration{10, 50, 100, 200} {
+		rtt *= time.Millisecond
+		b.Run(rtt.String(), func(b *testing.B) {
+			l := newLab(b)
+			if err := l.emulator.Arm(b.Context(), oneLink("rtt", 0, rtt/2), 1, "", nil); err != nil {
+				b.Fatal(err)
+			}
+			var errors []float64
+			for b.Loop() {
+				took, err := ping(l)
+				if err != nil {
+					b.Fatal(err)
+				}
+				errors = append(errors, float64(took-rtt)/1e6)
+			}
+			slices.Sort(errors)
+			b.ReportMetric(errors[len(errors)/2], "ms-error-p50")
+			b.ReportMetric(errors[len(errors)*99/100], "ms-error-p99")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// ping sends one ICMP echo to the first origin and returns its round trip.
+func ping(l *Lab) (took time.Duration, err error) {
+	err = l.client.Do(func() error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_ICMP)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		echo := []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0} // type 8, code 0, checksum of the rest
+		began := time.Now()
+		if err := unix.Sendto(fd, echo, 0, &unix.SockaddrInet4{Addr: originAddress(0).As4()}); err != nil {
+			return err
+		}
+		answer := make([]byte, 64)
+		_, _, err = unix.Recvfrom(fd, answer, 0)
+		took = time.Since(began)
+		return err
+	})
+	return took, err
+}
+
+// BenchmarkGoodput measures the TCP goodput of a long transfer against what the
+// link's rate leaves for payload: 1448 of every 1500 bytes. The first part,
+// while TCP finds the rate, does not count.
+func BenchmarkGoodput(b *testing.B) {
+	for _, mbit := range []int64{1, 10, 100, 1000} {
+		b.Run(fmt.Sprintf("%dMbit", mbit), func(b *testing.B) {
+			l := newLab(b)
+			path := oneLink("goodput", network.BitRate(mbit*1_000_000), 2*time.Millisecond)
+			path.Access[0].Down.Queue = network.Queue{Bytes: 4 << 20}
+			var ratio float64
+			for b.Loop() {
+				if err := l.emulator.Arm(b.Context(), path, 1, "", nil); err != nil {
+					b.Fatal(err)
+				}
+				ideal := float64(mbit) * 1e6 / 8 * 1448 / 1500
+				ratio = goodput(b, l, int64(ideal*3)) / ideal
+				report, err := l.emulator.Stop(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(report.LateMax)/1e6, "ms-late-max")
+			}
+			b.ReportMetric(ratio, "goodput/ideal")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// goodput transfers n bytes and returns the rate of the last two thirds, in
+// bytes per second.
+func goodput(b *testing.B, l *Lab, n int64) float64 {
+	listener, err := l.listen(b.Context(), "tcp4", originAddress(0).String()+":80")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer listener.Close()
+	sent := make(chan error, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err == nil {
+			_, err = io.CopyN(conn, zeros{}, n)
+			conn.Close()
+		}
+		sent <- err
+	}()
+	conn, err := dial(b.Context(), l, "tcp4", listener.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.CopyN(io.Discard, conn, n/3); err != nil {
+		b.Fatal(err)
+	}
+	began := time.Now()
+	rest, err := io.Copy(io.Discard, conn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	took := time.Since(began)
+	if err := <-sent; err != nil {
+		b.Fatal(err)
+	}
+	return float64(rest) / took.Seconds()
+}

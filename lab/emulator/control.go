@@ -1,0 +1,134 @@
+package emulator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"wiretime/capture"
+	"wiretime/network"
+)
+
+// maxAccess bounds the access links of a path.
+const maxAccess = 8
+
+// control reads one request and carries it out. done means that the owner has
+// closed the socket.
+func (l *loop) control() (done bool, err error) {
+	message, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(4*2*maxAccess))
+	n, rn, _, _, err := unix.Recvmsg(controlFD, message, rights, unix.MSG_CMSG_CLOEXEC)
+	if err == unix.EAGAIN || err == unix.EINTR {
+		return false, nil
+	}
+	if err != nil || n == 0 {
+		return true, nil
+	}
+	files, err := received(rights[:rn])
+	if err != nil {
+		return true, err
+	}
+	var r request
+	if err := json.Unmarshal(message[:n], &r); err != nil {
+		return true, fmt.Errorf("read a request: %w", err)
+	}
+	switch r.Op {
+	case opOpen:
+		return false, answer(nil, l.open(files))
+	case opArm:
+		return false, answer(nil, l.arm(files, r.Capture))
+	case opSettle:
+		l.settleQuiet, l.settleBy = r.Quiet, now()+r.Limit
+		l.lastArrival = now()
+		return false, nil
+	case opStop:
+		if l.emulation == nil {
+			return false, answer(nil, errors.New("no path is armed"))
+		}
+		report := l.stop()
+		return false, answer(&report, nil)
+	}
+	return true, fmt.Errorf("unknown request %q", r.Op)
+}
+
+func received(rights []byte) ([]int, error) {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil || len(messages) == 0 {
+		return nil, err
+	}
+	return unix.ParseUnixRights(&messages[0])
+}
+
+// open takes over the TUN devices.
+func (l *loop) open(tuns []int) error {
+	if len(tuns) == 0 || len(tuns)%2 != 0 || len(tuns) > 2*maxAccess {
+		return fmt.Errorf("%d TUN devices: want two for each of 1 to %d access links", len(tuns), maxAccess)
+	}
+	for i := 0; i < len(tuns); i += 2 {
+		client, server := tuns[i], tuns[i+1]
+		for _, fd := range tuns[i : i+2] {
+			if err := unix.SetNonblock(fd, true); err != nil {
+				return err
+			}
+		}
+		l.links = append(l.links,
+			link{access: i / 2, direction: network.Up, from: client, to: server, sender: i, receiver: i + 1},
+			link{access: i / 2, direction: network.Down, from: server, to: client, sender: i + 1, receiver: i})
+	}
+	return nil
+}
+
+// arm begins to emulate the path that the first file describes.
+func (l *loop) arm(files []int, withCapture bool) error {
+	opened := make([]*os.File, len(files))
+	for i, fd := range files {
+		opened[i] = os.NewFile(uintptr(fd), "armed")
+	}
+	if len(opened) == 0 || withCapture && len(opened) != 2 {
+		return fmt.Errorf("%d files came with the path", len(opened))
+	}
+	defer opened[0].Close()
+	var c config
+	if err := json.NewDecoder(io.NewSectionReader(opened[0], 0, 1<<40)).Decode(&c); err != nil {
+		return fmt.Errorf("read the path: %w", err)
+	}
+	if 2*len(c.Path.Access) > len(l.links) {
+		return fmt.Errorf("path %s has %d access links, this lab has %d", c.Path.Name, len(c.Path.Access), len(l.links)/2)
+	}
+	emulation, err := c.Path.Start(c.Seed)
+	if err != nil {
+		return err
+	}
+	l.emulation, l.epoch, l.number = emulation, 0, 0
+	l.report = Report{Dropped: map[string]int64{}, Scheduling: l.report.Scheduling}
+	l.toUnix = capture.UnixOffset()
+	l.waited = runQueueWait()
+	if withCapture {
+		l.record = newRecorder(opened[1], len(c.Path.Access), c.Comment)
+	}
+	return nil
+}
+
+func answer(report *Report, err error) error {
+	r := reply{Report: report}
+	if err != nil {
+		r.Err = err.Error()
+	}
+	return send(r)
+}
+
+func send(r reply) error {
+	message, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	for {
+		_, err = unix.Write(controlFD, message)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package emulator
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"wiretime/network"
+)
+
+// maxPacket is the size of a packet buffer; the TUN devices' MTU is smaller.
+const maxPacket = 2048
+
+// link is one direction of one access link: packets are read from one TUN
+// device and written to the other.
+type link struct {
+	access    int
+	direction network.Direction
+	from, to  int // file descriptors
+	// The capture's interfaces at the sending and at the receiving end.
+	sender, receiver int
+}
+
+// loop is the whole state of the emulator process. It has one thread and never
+// waits but in ppoll.
+//
+// The file that decides when a packet leaves is network/emulation.go; this one
+// makes it so: arrive asks, depart obeys.
+type loop struct {
+	links []link
+	timer int   // timerfd, absolute CLOCK_MONOTONIC
+	armed int64 // what the timer is set to; 0: not set
+
+	emulation *network.Emulation // nil: packets pass at once
+	epoch     int64              // CLOCK_MONOTONIC ns of the path's time zero; 0: no packet yet
+	toUnix    int64              // add to CLOCK_MONOTONIC to get ns since the Unix epoch
+	queue     schedule
+	number    uint64
+	free      [][]byte
+	report    Report
+	waited    int64 // run-queue wait when armed
+	record    *recorder
+
+	lastArrival           int64
+	settleQuiet, settleBy int64 // settleBy 0: nobody waits
+}
+
+// Main is the emulator process. It serves the control socket until that is
+// closed.
+func Main() error {
+	runtime.LockOSThread()
+	// Garbage is only collected between loads: nothing may make a packet late.
+	debug.SetGCPercent(-1)
+	scheduling := becomeUrgent()
+	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("make the emulator's timer: %w", err)
+	}
+	l := &loop{timer: timer}
+	l.report.Scheduling = scheduling
+	return l.run()
+}
+
+// A path with more than busy packets on it is read in batches.
+const (
+	busy  = 16
+	batch = 16
+)
+
+// run is the loop. Raw system calls keep the Go scheduler out of it: a regular
+// one would hand the processor over and have to win it back.
+func (l *loop) run() error {
+	var polls [2 + 2*maxAccess]unix.PollFd
+	for {
+		next := l.deadline()
+		if next != 0 && next != l.armed {
+			set := unix.ItimerSpec{Value: unix.NsecToTimespec(next)}
+			unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(l.timer), unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&set)), 0, 0, 0)
+			l.armed = next
+		}
+		polls[0] = unix.PollFd{Fd: controlFD, Events: unix.POLLIN}
+		polls[1] = unix.PollFd{Fd: -1, Events: unix.POLLIN}
+		if next != 0 {
+			// A timer that went off stays readable until it is set again, so
+			// it is only watched while it is wanted.
+			polls[1].Fd = int32(l.timer)
+		}
+		for i := range l.links {
+			polls[2+i] = unix.PollFd{Fd: int32(l.links[i].from), Events: unix.POLLIN}
+		}
+		l.record.flushIfIdle(next)
+		_, _, e := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&polls[0])), uintptr(2+len(l.links)), 0, 0, 0, 0)
+		if e != 0 && e != unix.EINTR {
+			return fmt.Errorf("wait for packets: %w", e)
+		}
+		woke := now()
+		if e == 0 {
+			for i := range l.links {
+				if polls[2+i].Revents == 0 {
+					continue
+				}
+				// One more read only to learn that there is nothing costs a
+				// system call; on a busy path there is mostly something.
+				for n := 0; l.arrive(&l.links[i], woke) && len(l.queue) > busy && n < batch; n++ {
+				}
+			}
+		}
+		l.depart(woke)
+		l.settle(woke)
+		if polls[0].Revents != 0 && e == 0 {
+			if done, err := l.control(); done || err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// deadline is the next moment at which something is to be done, 0 for none.
+func (l *loop) deadline() int64 {
+	next := int64(0)
+	if len(l.queue) > 0 {
+		next = l.queue[0].due
+	}
+	if l.settleBy != 0 {
+		quiet := min(l.settleBy, l.lastArrival+l.settleQuiet)
+		if next == 0 || quiet < next {
+			next = quiet
+		}
+	}
+	return next
+}
+
+// arrive takes one packet that a host has sent and lets the path decide on it.
+// It says whether there was one.
+func (l *loop) arrive(k *link, at int64) bool {
+	buffer := l.buffer()
+	n, _, e := unix.RawSyscall(unix.SYS_READ, uintptr(k.from), uintptr(unsafe.Pointer(&buffer[0])), maxPacket)
+	if e != 0 || n == 0 {
+		l.free = append(l.free, buffer)
+		return false
+	}
+	l.lastArrival = at
+	data := buffer[:n]
+	if l.emulation == nil {
+		l.write(k.to, data)
+		l.free = append(l.free, buffer)
+		return true
+	}
+	if l.epoch == 0 {
+		l.epoch = at
+		l.report.Epoch = at + l.toUnix
+		send(reply{Event: eventEpoch})
+	}
+	l.number++
+	l.report.Arrived[k.direction]++
+	due, fate := l.emulation.Arrive(k.access, k.direction, at-l.epoch, int(n))
+	l.record.sent(k, at+l.toUnix, l.number, fate, data)
+	if fate != network.Delivered {
+		l.report.Dropped[fate.String()]++
+		l.free = append(l.free, buffer)
+		return true
+	}
+	l.queue.push(packet{due: l.epoch + due, number: l.number, link: k, data: data})
+	return true
+}
+
+// depart hands over every packet whose time has come.
+func (l *loop) depart(at int64) {
+	for len(l.queue) > 0 && l.queue[0].due <= at {
+		p := l.queue.pop()
+		at = now()
+		l.report.LateMax = max(l.report.LateMax, at-p.due)
+		l.deliver(p, at)
+	}
+}
+
+func (l *loop) deliver(p packet, at int64) {
+	if l.write(p.link.to, p.data) {
+		l.report.Delivered[p.link.direction]++
+	}
+	l.record.received(p.link, at+l.toUnix, p.number, at-p.due, p.data)
+	l.free = append(l.free, p.data[:maxPacket])
+}
+
+func (l *loop) write(fd int, data []byte) bool {
+	_, _, e := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&data[0])), uintptr(len(data)))
+	if e != 0 {
+		l.report.WriteErrors++
+	}
+	return e == 0
+}
+
+func (l *loop) buffer() []byte {
+	if n := len(l.free); n > 0 {
+		b := l.free[n-1]
+		l.free = l.free[:n-1]
+		return b[:maxPacket]
+	}
+	return make([]byte, maxPacket)
+}
+
+// settle answers whoever waits for the path to fall silent.
+func (l *loop) settle(at int64) {
+	if l.settleBy != 0 && (at >= l.settleBy || at >= l.lastArrival+l.settleQuiet) {
+		l.settleBy = 0
+		send(reply{})
+	}
+}
+
+// stop delivers what is still on the path, ends the emulation and reports.
+func (l *loop) stop() Report {
+	for len(l.queue) > 0 {
+		p := l.queue.pop()
+		l.report.Released++
+		if at := now(); at < p.due {
+			l.write(p.link.to, p.data) // after the load's end: not part of its capture
+			l.free = append(l.free, p.data[:maxPacket])
+		} else {
+			l.deliver(p, at)
+		}
+	}
+	if err := l.record.close(); err != nil {
+		l.report.CaptureError = err.Error()
+	}
+	l.report.RunQueueWait = runQueueWait() - l.waited
+	l.emulation, l.record = nil, nil
+	r := l.report
+	runtime.GC()
+	return r
+}
+
+// becomeUrgent asks for the most punctual scheduling that the machine grants
+// and says which that is.
+func becomeUrgent() string {
+	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	priority := struct{ priority int32 }{10}
+	_, _, e := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_FIFO, uintptr(unsafe.Pointer(&priority)))
+	if e == 0 {
+		return "real-time (SCHED_FIFO)"
+	}
+	if unix.Setpriority(unix.PRIO_PROCESS, 0, -15) == nil {
+		return "raised (nice -15)"
+	}
+	slice := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: 100_000}
+	if unix.SchedSetAttr(0, slice, 0) == nil {
+		return "normal, 0.1 ms slice"
+	}
+	return "normal"
+}
+
+// runQueueWait is how long this thread has been ready but not running, in ns:
+// the second figure of schedstat (Linux, Documentation/scheduler/sched-stats).
+func runQueueWait() int64 {
+	text, err := os.ReadFile("/proc/thread-self/schedstat")
+	if err != nil {
+		return 0
+	}
+	var ran, waited int64
+	if _, err := fmt.Sscan(string(text), &ran, &waited); err != nil {
+		return 0
+	}
+	return waited
+}

@@ -1,0 +1,212 @@
+package emulator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wiretime/network"
+)
+
+// Process is a running emulator. Its methods must not be called at the same
+// time, but for Kill.
+type Process struct {
+	command *exec.Cmd
+	control *net.UnixConn
+	replies chan reply
+	epoch   chan struct{}
+	exited  chan struct{}
+	stderr  tail
+}
+
+// Start starts the emulator by running this very program again (see Main) and
+// hands it the two TUN devices, client's and server's, of each access link. The
+// devices stay open in the caller, who closes them.
+func Start(ctx context.Context, tuns [][2]*os.File) (*Process, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("make the emulator's control socket: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	ours.Close()
+	if err != nil {
+		return nil, fmt.Errorf("use the emulator's control socket: %w", err)
+	}
+
+	p := &Process{control: conn.(*net.UnixConn), replies: make(chan reply), epoch: make(chan struct{}, 1), exited: make(chan struct{})}
+	p.command = exec.Command("/proc/self/exe", Command)
+	p.command.ExtraFiles = []*os.File{theirs} // becomes controlFD
+	p.command.Stderr = &p.stderr
+	p.command.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if err := p.command.Start(); err != nil {
+		p.control.Close()
+		return nil, fmt.Errorf("start the emulator process: %w", err)
+	}
+	go p.receive()
+
+	files := make([]*os.File, 0, 2*len(tuns))
+	for _, t := range tuns {
+		files = append(files, t[0], t[1])
+	}
+	if _, err := p.ask(ctx, request{Op: opOpen}, files...); err != nil {
+		p.Kill()
+		return nil, fmt.Errorf("hand the TUN devices to the emulator: %w", err)
+	}
+	return p, nil
+}
+
+// receive owns the reading end of the control socket until the process is gone.
+func (p *Process) receive() {
+	defer close(p.exited)
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := p.control.Read(buffer)
+		if err != nil || n == 0 {
+			break
+		}
+		var r reply
+		if json.Unmarshal(buffer[:n], &r) != nil {
+			break
+		}
+		if r.Event == eventEpoch {
+			select {
+			case p.epoch <- struct{}{}:
+			default:
+			}
+			continue
+		}
+		p.replies <- r
+	}
+	p.command.Process.Kill()
+	p.command.Wait()
+}
+
+func (p *Process) ask(ctx context.Context, r request, files ...*os.File) (reply, error) {
+	message, err := json.Marshal(r)
+	if err != nil {
+		return reply{}, err
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	if _, _, err := p.control.WriteMsgUnix(message, unix.UnixRights(fds...), nil); err != nil {
+		return reply{}, fmt.Errorf("tell the emulator to %s: %w%s", r.Op, err, p.stderr.hint())
+	}
+	select {
+	case a := <-p.replies:
+		if a.Err != "" {
+			return a, errors.New(a.Err)
+		}
+		return a, nil
+	case <-p.exited:
+		return reply{}, fmt.Errorf("the emulator process ended while told to %s%s", r.Op, p.stderr.hint())
+	case <-ctx.Done():
+		// The answer can no longer be told from the next one.
+		p.Kill()
+		return reply{}, context.Cause(ctx)
+	}
+}
+
+// Arm begins to emulate path with the given seed. The path's time starts with
+// the first packet. If capture is not nil the emulator writes every packet and
+// its fate to it as pcapng; comment goes into the capture's header.
+func (p *Process) Arm(ctx context.Context, path network.Path, seed uint64, comment string, capture *os.File) error {
+	select { // a leftover of the load before
+	case <-p.epoch:
+	default:
+	}
+	body, err := json.Marshal(config{Path: path, Seed: seed, Comment: comment})
+	if err != nil {
+		return fmt.Errorf("describe path %s to the emulator: %w", path.Name, err)
+	}
+	fd, err := unix.MemfdCreate("path", unix.MFD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("make a memory file for path %s: %w", path.Name, err)
+	}
+	file := os.NewFile(uintptr(fd), "path")
+	defer file.Close()
+	if _, err := file.Write(body); err != nil {
+		return fmt.Errorf("write path %s to a memory file: %w", path.Name, err)
+	}
+	files := []*os.File{file}
+	if capture != nil {
+		files = append(files, capture)
+	}
+	if _, err := p.ask(ctx, request{Op: opArm, Capture: capture != nil}, files...); err != nil {
+		return fmt.Errorf("arm the emulator with path %s: %w", path.Name, err)
+	}
+	return nil
+}
+
+// Epoch delivers one value when the first packet has arrived after Arm.
+func (p *Process) Epoch() <-chan struct{} { return p.epoch }
+
+// Settle waits until no packet has arrived for quiet, or for limit at most.
+func (p *Process) Settle(ctx context.Context, quiet, limit time.Duration) error {
+	_, err := p.ask(ctx, request{Op: opSettle, Quiet: int64(quiet), Limit: int64(limit)})
+	return err
+}
+
+// Stop ends the emulation of the armed path, delivers at once what was still
+// on it, and reports. From then on packets pass with no delay or loss.
+func (p *Process) Stop(ctx context.Context) (Report, error) {
+	a, err := p.ask(ctx, request{Op: opStop})
+	if err != nil {
+		return Report{}, fmt.Errorf("stop the emulation: %w", err)
+	}
+	if a.Report == nil {
+		return Report{}, errors.New("stop the emulation: the emulator sent no report")
+	}
+	return *a.Report, nil
+}
+
+// Kill ends the process and waits until it is gone.
+func (p *Process) Kill() {
+	p.command.Process.Kill()
+	p.control.Close()
+	for {
+		select {
+		case <-p.replies:
+		case <-p.exited:
+			return
+		}
+	}
+}
+
+// tail keeps the first lines that the process wrote to its standard error: a
+// crash says what went wrong first.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if room := 2000 - len(t.text); room > 0 {
+		t.text = append(t.text, b[:min(room, len(b))]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) hint() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.text) == 0 {
+		return ""
+	}
+	return ": it said: " + string(t.text)
+}

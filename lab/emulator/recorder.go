@@ -1,0 +1,88 @@
+package emulator
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"wiretime/capture"
+	"wiretime/network"
+)
+
+// recorder writes the capture. A nil recorder records nothing.
+type recorder struct {
+	file   *os.File
+	buffer []byte
+	err    error
+}
+
+// flushAt is how many bytes are gathered before they are written; the buffer is
+// twice that, so that writing can wait for a calm moment.
+const flushAt = 256 << 10
+
+func newRecorder(file *os.File, accesses int, comment string) *recorder {
+	header := capture.Header{Application: "wiretime", Comment: comment}
+	for i := range accesses {
+		header.Interfaces = append(header.Interfaces,
+			capture.Interface{Name: fmt.Sprintf("client.%d", i)}, capture.Interface{Name: fmt.Sprintf("server.%d", i)})
+	}
+	return &recorder{file: file, buffer: capture.AppendHeader(make([]byte, 0, 2*flushAt+2*maxPacket), header)}
+}
+
+func (r *recorder) sent(k *link, at int64, number uint64, fate network.Fate, data []byte) {
+	if r == nil {
+		return
+	}
+	p := capture.PacketRecord{Interface: k.sender, Time: at, ID: number, Data: data}
+	if fate != network.Delivered {
+		p.Comment = dropComment[fate]
+	}
+	r.buffer = capture.AppendPacket(r.buffer, &p)
+	r.flush(2 * flushAt)
+}
+
+func (r *recorder) received(k *link, at int64, number uint64, late int64, data []byte) {
+	if r == nil {
+		return
+	}
+	p := capture.PacketRecord{Interface: k.receiver, Time: at, Inbound: true, ID: number, Lateness: late, HasLateness: true, Data: data}
+	r.buffer = capture.AppendPacket(r.buffer, &p)
+	r.flush(2 * flushAt)
+}
+
+// flushIfIdle writes what has gathered if the next packet is far off.
+func (r *recorder) flushIfIdle(next int64) {
+	if r != nil && len(r.buffer) >= flushAt && (next == 0 || next-now() > 2_000_000) {
+		r.flush(flushAt)
+	}
+}
+
+func (r *recorder) flush(above int) {
+	if len(r.buffer) < above {
+		return
+	}
+	if r.err == nil {
+		_, r.err = r.file.Write(r.buffer)
+	}
+	r.buffer = r.buffer[:0]
+}
+
+func (r *recorder) close() error {
+	if r == nil {
+		return nil
+	}
+	r.flush(0)
+	return errors.Join(r.err, r.file.Close())
+}
+
+// dropComment holds the packet comments ready, so that none is made up while
+// packets wait.
+var dropComment = comments(network.LostRandom, network.DroppedQueue, network.DroppedOutage, network.DroppedHandover)
+
+func comments(fates ...network.Fate) map[network.Fate]string {
+	c := make(map[network.Fate]string, len(fates))
+	for _, f := range fates {
+		c[f] = capture.DroppedPrefix + f.String()
+	}
+	return c
+}

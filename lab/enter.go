@@ -1,0 +1,248 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"wiretime/lab/emulator"
+)
+
+// insideMark tells a program that Enter started it; it says how.
+const insideMark = "WIRETIME_INSIDE"
+
+// ErrForbidden means that this machine lets neither this user make user
+// namespaces nor has the program been started by root.
+var ErrForbidden = errors.New("this machine forbids user namespaces to this user")
+
+// Privilege says how the program came to be allowed to make namespaces.
+type Privilege string
+
+const (
+	// Rootless: in a user namespace of its own; no right beyond the user's.
+	Rootless Privilege = "user namespace"
+	// Root: the machine forbids user namespaces and the program runs as root.
+	Root Privilege = "root"
+)
+
+// Helper runs the program as one of a lab's helper processes if it was started
+// as one, and never returns in that case. Every program that makes labs must
+// call it first thing in main (a test: in TestMain), because the helpers are
+// the same program started again.
+func Helper() {
+	if len(os.Args) < 2 {
+		return
+	}
+	switch os.Args[1] {
+	case emulator.Command:
+		exit(emulator.Main())
+	case enterCommand:
+		exit(enterAndExec(os.Args[2:]))
+	case probeCommand:
+		exit(probe())
+	}
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "wiretime:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Enter makes sure that the program may make labs. Called outside, it starts
+// the program again with the same arguments inside a user, mount and network
+// namespace of its own, waits for it and exits with its status; called inside,
+// it returns how it got there. Everything that the program mounts or
+// configures inside goes away with its last process, however that ends.
+//
+// It returns an error that wraps ErrForbidden if the machine allows neither way.
+func Enter() (Privilege, error) {
+	if p := os.Getenv(insideMark); p != "" {
+		os.Unsetenv(insideMark)
+		return Privilege(p), privateMounts()
+	}
+	command, err := startAgain(Rootless)
+	if err != nil && os.Geteuid() == 0 {
+		command, err = startAgain(Root)
+	}
+	if err != nil {
+		return "", forbidden(err)
+	}
+	os.Exit(waitInside(command))
+	return "", nil
+}
+
+// startAgain starts this program inside new namespaces with the arguments it
+// was given.
+func startAgain(p Privilege) (*exec.Cmd, error) {
+	command, err := inside(p, os.Args[1:]...)
+	if err != nil {
+		return nil, err
+	}
+	command.Args[0] = os.Args[0]
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	// The kernel ties Pdeathsig to the thread that started the child; this one
+	// is kept for as long as the program runs.
+	runtime.LockOSThread()
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start inside new namespaces (%s): %w", p, err)
+	}
+	return command, nil
+}
+
+// inside is this program, about to be started inside new namespaces.
+func inside(p Privilege, args ...string) (*exec.Cmd, error) {
+	command := exec.Command("/proc/self/exe", args...)
+	command.Env = append(os.Environ(), insideMark+"="+string(p))
+	attributes := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWNET}
+	if p == Rootless {
+		attributes.Cloneflags |= unix.CLONE_NEWUSER
+		var err error
+		if attributes.UidMappings, err = identities("/proc/self/uid_map", os.Geteuid()); err != nil {
+			return nil, err
+		}
+		if attributes.GidMappings, err = identities("/proc/self/gid_map", os.Getegid()); err != nil {
+			return nil, err
+		}
+	}
+	if os.Geteuid() == 0 {
+		// Real-time scheduling is not for a user namespace to grant, but a
+		// limit that root has raised before is inherited.
+		limit := &unix.Rlimit{Cur: 20, Max: 20}
+		unix.Setrlimit(unix.RLIMIT_RTPRIO, limit)
+	}
+	command.SysProcAttr = attributes
+	return command, nil
+}
+
+// identities says how user or group numbers appear inside: root's stay as they
+// are, all of them, so that root still owns what it owned; another user's own
+// number becomes 0.
+func identities(file string, own int) ([]syscall.SysProcIDMap, error) {
+	if os.Geteuid() != 0 {
+		return []syscall.SysProcIDMap{{ContainerID: 0, HostID: own, Size: 1}}, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read which users there are: %w", err)
+	}
+	var maps []syscall.SysProcIDMap
+	for line := range strings.Lines(string(text)) {
+		var inside, outside, size int
+		if _, err := fmt.Sscan(line, &inside, &outside, &size); err != nil {
+			return nil, fmt.Errorf("read line %q of %s: %w", line, file, err)
+		}
+		maps = append(maps, syscall.SysProcIDMap{ContainerID: inside, HostID: inside, Size: size})
+	}
+	return maps, nil
+}
+
+// waitInside passes on the signals that would end this program and returns the
+// exit status of the one inside. Ctrl-C reaches both by the terminal.
+func waitInside(command *exec.Cmd) int {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			if s != syscall.SIGINT || !sharesTerminal() {
+				command.Process.Signal(s)
+			}
+		case err := <-ended:
+			if command.ProcessState != nil {
+				status := command.ProcessState.Sys().(syscall.WaitStatus)
+				if status.Signaled() {
+					return 128 + int(status.Signal())
+				}
+				return status.ExitStatus()
+			}
+			fmt.Fprintln(os.Stderr, "wiretime: wait for the program inside:", err)
+			return 1
+		}
+	}
+}
+
+// sharesTerminal says whether this process is in its terminal's foreground
+// group, where the terminal sends Ctrl-C to the child as well.
+func sharesTerminal() bool {
+	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+func forbidden(cause error) error {
+	hint := "run it as root, or allow user namespaces"
+	if n := read("/proc/sys/user/max_user_namespaces"); n == "0" {
+		hint += ": sysctl user.max_user_namespaces=10000"
+	} else if read("/proc/sys/kernel/unprivileged_userns_clone") == "0" {
+		hint += ": sysctl kernel.unprivileged_userns_clone=1"
+	} else if read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" {
+		hint += ": sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+	}
+	return fmt.Errorf("%w: %w; %s", ErrForbidden, cause, hint)
+}
+
+func read(file string) string {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// Scratch is a folder in memory that no other program sees and that goes away
+// with the program, even if it is killed. It exists after Enter.
+const Scratch = "/dev/shm/wiretime"
+
+// privateMounts gives the program its own /dev/shm.
+func privateMounts() error {
+	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	if err := unix.Mount("wiretime", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
+		return fmt.Errorf("mount a folder in memory on /dev/shm: %w", err)
+	}
+	if err := os.Mkdir(Scratch, 0o700); err != nil {
+		return fmt.Errorf("make the scratch folder: %w", err)
+	}
+	// Inside, there is a fresh network namespace with its loopback down.
+	return loopbackUp()
+}
+
+// enterCommand is the first argument of a program that is to enter a network
+// namespace and become another program.
+const enterCommand = "enter-namespace"
+
+// Command arranges for command to run inside the namespace.
+func (n *Namespace) Command(command *exec.Cmd) {
+	command.Args = append([]string{"wiretime", enterCommand, n.Path(), command.Path}, command.Args...)
+	command.Path = "/proc/self/exe"
+	command.Err = nil
+}
+
+// enterAndExec does what Command arranged: namespace, program, its arguments.
+func enterAndExec(args []string) error {
+	if len(args) < 3 {
+		return fmt.Errorf("%s needs a namespace, a program and its arguments", enterCommand)
+	}
+	runtime.LockOSThread()
+	fd, err := unix.Open(args[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open network namespace %s: %w", args[0], err)
+	}
+	if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter network namespace %s: %w", args[0], err)
+	}
+	err = syscall.Exec(args[1], args[2:], os.Environ())
+	return fmt.Errorf("run %s: %w", args[1], err)
+}

@@ -1,0 +1,280 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"wiretime/lab/emulator"
+)
+
+// Config says how a lab is built. It holds for all loads of the lab.
+type Config struct {
+	// AccessLinks is how many access links the client has: at least 1, and as
+	// many as the widest path that the lab is to emulate.
+	AccessLinks int
+	// InstantDNS puts the DNS server beside the client, so that look-ups cost
+	// no round trip. Otherwise it stands with the servers, behind the path.
+	InstantDNS bool
+	// TCPRmem and TCPWmem are net.ipv4.tcp_rmem and tcp_wmem (minimum, default
+	// and maximum buffer in bytes) of both hosts. Linux derives its defaults
+	// from the machine's memory, so they are always set.
+	TCPRmem, TCPWmem [3]int
+}
+
+// Lab is a client and a server host joined by an emulated path. It runs one
+// load at a time.
+type Lab struct {
+	config   Config
+	client   *Namespace
+	server   *Namespace
+	tuns     [][2]*os.File
+	emulator *emulator.Process
+	names    *resolver
+	upLinks  []bool // which of the client's access links are up
+	tcp      TCPOptions
+}
+
+var labResolver = sync.OnceValue(useLabResolver)
+
+// New builds a lab. The program must have been through Enter.
+func New(ctx context.Context, c Config) (*Lab, error) {
+	if c.AccessLinks < 1 {
+		return nil, fmt.Errorf("build a lab: %d access links: want at least 1", c.AccessLinks)
+	}
+	if err := labResolver(); err != nil {
+		return nil, fmt.Errorf("build a lab: %w", err)
+	}
+	l := &Lab{config: c, upLinks: make([]bool, c.AccessLinks)}
+	if err := l.build(ctx); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("build a lab: %w", err)
+	}
+	return l, nil
+}
+
+func (l *Lab) build(ctx context.Context) (err error) {
+	if l.client, err = NewNamespace(); err != nil {
+		return err
+	}
+	if l.server, err = NewNamespace(); err != nil {
+		return err
+	}
+	for _, host := range []*Namespace{l.client, l.server} {
+		if err := host.Do(l.setKernelParameters); err != nil {
+			return err
+		}
+	}
+	for i := range l.config.AccessLinks {
+		if err := l.addAccessLink(i); err != nil {
+			return err
+		}
+	}
+	if err := l.server.Do(ownServerPrefix); err != nil {
+		return err
+	}
+	if l.emulator, err = emulator.Start(ctx, l.tuns); err != nil {
+		return err
+	}
+	resolverHost := l.server
+	if l.config.InstantDNS {
+		resolverHost = l.client
+		if err := l.client.Do(ownResolverAddress); err != nil {
+			return err
+		}
+	}
+	l.names, err = startResolver(resolverHost)
+	return err
+}
+
+// setKernelParameters makes the host the same on every machine.
+func (l *Lab) setKernelParameters() error {
+	triple := func(v [3]int) string { return fmt.Sprintf("%d\t%d\t%d", v[0], v[1], v[2]) }
+	for _, p := range [][2]string{
+		{"net/ipv4/tcp_rmem", triple(l.config.TCPRmem)},
+		{"net/ipv4/tcp_wmem", triple(l.config.TCPWmem)},
+		// A load must not know what the one before it learned of the path.
+		{"net/ipv4/tcp_no_metrics_save", "1"},
+		{"net/ipv6/conf/all/disable_ipv6", "1"},
+		{"net/ipv6/conf/default/disable_ipv6", "1"},
+		{"net/ipv4/conf/all/rp_filter", "0"},
+		{"net/ipv4/conf/default/rp_filter", "0"},
+	} {
+		err := sysctl(p[0], p[1])
+		if errors.Is(err, os.ErrNotExist) && p[0][:8] == "net/ipv6" {
+			continue // a kernel without IPv6 has nothing to switch off
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Lab) addAccessLink(i int) error {
+	var pair [2]*os.File
+	err := l.client.Do(func() (err error) {
+		pair[0], err = addTUN(tunName(i), &net.IPNet{IP: clientAddress(i), Mask: net.CIDRMask(32, 32)})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	l.upLinks[i] = true
+	err = l.server.Do(func() (err error) {
+		pair[1], err = addTUN(tunName(i), nil)
+		return err
+	})
+	if err != nil {
+		pair[0].Close()
+		return err
+	}
+	l.tuns = append(l.tuns, pair)
+	return nil
+}
+
+// ownServerPrefix makes every address of the servers' prefix the host's own.
+func ownServerPrefix() error { return own(serverPrefix) }
+
+func ownResolverAddress() error { return own(mustParseCIDR(resolverAddress + "/32")) }
+
+func own(prefix *net.IPNet) error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("find the loopback device: %w", err)
+	}
+	err = netlink.RouteReplace(&netlink.Route{
+		LinkIndex: lo.Attrs().Index, Dst: prefix, Table: unix.RT_TABLE_LOCAL,
+		Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST,
+	})
+	if err != nil {
+		return fmt.Errorf("own %v: %w", prefix, err)
+	}
+	return nil
+}
+
+// useAccess makes access link i the client's only one that is up, as after a
+// handover to it.
+func (l *Lab) useAccess(i int, tcp TCPOptions) error {
+	return l.client.Do(func() error {
+		for k, up := range l.upLinks {
+			if want := k == i; up == want {
+				continue
+			}
+			link, err := netlink.LinkByName(tunName(k))
+			if err == nil && k == i {
+				err = netlink.LinkSetUp(link)
+			} else if err == nil {
+				err = netlink.LinkSetDown(link)
+			}
+			if err != nil {
+				return fmt.Errorf("switch access link %s: %w", tunName(k), err)
+			}
+			l.upLinks[k] = k == i
+		}
+		return route(i, anywhere, clientAddress(i), tcp)
+	})
+}
+
+// setRoutes applies a cell's TCP settings to both hosts and puts the client on
+// its first access link.
+func (l *Lab) setRoutes(tcp TCPOptions) error {
+	if err := l.useAccess(0, tcp); err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	err := l.server.Do(func() error {
+		for i := range l.config.AccessLinks {
+			if err := route(i, clientPrefix(i), nil, tcp); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	return nil
+}
+
+// originAddress is the address of the i-th origin of a site.
+func originAddress(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{198, 19, byte(1 + i/250), byte(1 + i%250)})
+}
+
+// originAddresses gives each host an address of its own.
+func originAddresses(hosts []string) map[string]netip.Addr {
+	addresses := make(map[string]netip.Addr, len(hosts))
+	for i, h := range hosts {
+		addresses[h] = originAddress(i)
+	}
+	return addresses
+}
+
+// listen opens a TCP listener on the server host.
+func (l *Lab) listen(ctx context.Context, network, address string) (listener net.Listener, err error) {
+	config := net.ListenConfig{Control: reuseAddress}
+	config.SetMultipathTCP(false)
+	err = l.server.Do(func() (err error) {
+		listener, err = config.Listen(ctx, network, address)
+		return err
+	})
+	return listener, err
+}
+
+// listenPacket opens a UDP socket on the server host.
+func (l *Lab) listenPacket(ctx context.Context, network, address string) (conn net.PacketConn, err error) {
+	err = l.server.Do(func() (err error) {
+		conn, err = new(net.ListenConfig).ListenPacket(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
+
+// reuseAddress lets the server of one load take the port of the one before it,
+// whose connections may still linger.
+func reuseAddress(_, _ string, c syscall.RawConn) error {
+	var set error
+	if err := c.Control(func(fd uintptr) {
+		set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	}); err != nil {
+		return err
+	}
+	return set
+}
+
+// Client is the client's host, where loaders run.
+func (l *Lab) Client() *Namespace { return l.client }
+
+// drain waits until the hosts have nothing more to say to each other.
+func (l *Lab) drain(ctx context.Context) error {
+	return l.emulator.Settle(ctx, 10*time.Millisecond, time.Second)
+}
+
+// Close takes the lab apart. Loaders in it must have been closed before.
+func (l *Lab) Close() error {
+	var errs []error
+	if l.names != nil {
+		errs = append(errs, l.names.close())
+	}
+	if l.emulator != nil {
+		l.emulator.Kill()
+	}
+	for _, pair := range l.tuns {
+		errs = append(errs, pair[0].Close(), pair[1].Close())
+	}
+	for _, n := range []*Namespace{l.client, l.server} {
+		if n != nil {
+			errs = append(errs, n.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

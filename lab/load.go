@@ -1,0 +1,244 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wiretime/capture"
+	"wiretime/lab/emulator"
+	"wiretime/network"
+	"wiretime/protocol"
+	"wiretime/site"
+)
+
+// Names of the files that a load leaves in its folder.
+const (
+	CaptureFile = "load.pcapng"  // every packet at both ends with its fate, and the TLS keys
+	HARFile     = "load.har"     // what the loader saw
+	ServerFile  = "server.jsonl" // what the server saw
+)
+
+// settleQuiet is how long no packet may have arrived before a load's capture is
+// closed. It is longer than Linux's delayed acknowledgement (40 ms) and QUIC's
+// max_ack_delay (25 ms, RFC 9000 section 18.2), so the last data's
+// acknowledgement is in the capture.
+const settleQuiet = 45 * time.Millisecond
+
+// settleLimit ends the wait for silence on a page that never falls silent.
+const settleLimit = time.Second
+
+// Visit is a loader about to load one page with cold caches and connections.
+type Visit interface {
+	// Load navigates to the URL and returns when the page and all its
+	// resources are there. What it has seen so far is returned even if it
+	// fails.
+	Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error)
+	// Close lets go of the page, its caches and its connections.
+	Close() error
+}
+
+// Load says what to load, how and over which path.
+type Load struct {
+	Path      network.Path
+	Seed      uint64 // of the path's loss and jitter
+	TCP       TCPOptions
+	Protocol  protocol.Protocol
+	Site      *site.Site
+	Authority *protocol.Authority
+	Visit     Visit
+	Dir       string // the folder, which must exist, that receives the artefacts
+	Comment   string // goes into the capture's header
+	Timeout   time.Duration
+}
+
+// Record is what one load left, besides the files in its folder.
+type Record struct {
+	HAR        *capture.HAR
+	Timing     capture.Timing
+	Server     []capture.ServerEntry
+	ServerLost int // QUIC packets that the server declared lost; -1: not known
+	DNSQueries int
+	Emulator   emulator.Report
+	// LoadError is why the loader did not get the whole page; nil if it did.
+	LoadError error
+}
+
+// Run runs one load. An error means that the lab itself failed and no record
+// could be made; that the page did not load is Record.LoadError.
+func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
+	if n := len(load.Path.Access); n > l.config.AccessLinks {
+		return nil, fmt.Errorf("path %s has %d access links, this lab was built with %d", load.Path.Name, n, l.config.AccessLinks)
+	}
+	if err := l.setRoutes(load.TCP); err != nil {
+		return nil, err
+	}
+	l.tcp = load.TCP
+	hosts := originAddresses(load.Site.Origins())
+	l.names.serve(hosts)
+	var keys keyLog
+	server, err := protocol.Serve(ctx, protocol.ServerConfig{
+		Protocol:     load.Protocol,
+		Hosts:        hosts,
+		Handler:      protocol.Archive(load.Site.Answer),
+		CA:           load.Authority,
+		KeyLog:       &keys,
+		Listen:       l.listen,
+		ListenPacket: l.listenPacket,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("serve site %s over %s: %w", load.Site.Name, load.Protocol.Name, err)
+	}
+	defer func() {
+		// Both ends let go over a path without delay, so that nothing of this
+		// load is left when the next one begins.
+		err = errors.Join(err, load.Visit.Close(), server.Close(), l.drain(context.WithoutCancel(ctx)))
+	}()
+
+	raw := filepath.Join(load.Dir, CaptureFile+".part")
+	record, err = l.measure(ctx, load, raw)
+	if err != nil {
+		return nil, err
+	}
+	record.Server, record.ServerLost = server.Log(), server.LostPackets()
+	record.DNSQueries = l.names.asked()
+	return record, keepArtefacts(load.Dir, raw, record, keys.text())
+}
+
+// measure arms the path, has the page loaded and closes the capture.
+func (l *Lab) measure(ctx context.Context, load Load, raw string) (*Record, error) {
+	file, err := os.OpenFile(raw, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("make the capture file: %w", err)
+	}
+	err = l.emulator.Arm(ctx, load.Path, load.Seed, load.Comment, file)
+	file.Close()
+	if err != nil {
+		return nil, err
+	}
+	follow, stop := context.WithCancel(ctx)
+	handovers := make(chan error, 1)
+	go func() { handovers <- l.followHandovers(follow, load.Path.Handovers()) }()
+
+	url, err := load.Protocol.URL(load.Site.Page)
+	if err != nil {
+		stop()
+		return nil, errors.Join(err, <-handovers)
+	}
+	record := &Record{}
+	limited, cancel := context.WithTimeoutCause(ctx, load.Timeout,
+		fmt.Errorf("the page was not there after %v, the study's timeout", load.Timeout))
+	record.HAR, record.Timing, record.LoadError = load.Visit.Load(limited, url)
+	cancel()
+	stop()
+	if err := <-handovers; err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if record.LoadError == nil {
+		if err := l.emulator.Settle(ctx, settleQuiet, settleLimit); err != nil {
+			return nil, err
+		}
+	}
+	if record.Emulator, err = l.emulator.Stop(ctx); err != nil {
+		return nil, err
+	}
+	if why := record.Emulator.CaptureError; why != "" {
+		return nil, fmt.Errorf("write the capture %s: %w", raw, captureFailure(why))
+	}
+	return record, nil
+}
+
+// captureFailure gives an error that came from another process its meaning back.
+func captureFailure(text string) error {
+	if bytes.Contains([]byte(text), []byte(unix.ENOSPC.Error())) {
+		return unix.ENOSPC
+	}
+	return errors.New(text)
+}
+
+// followHandovers moves the client to another access link whenever the path
+// does, counted from the path's first packet.
+func (l *Lab) followHandovers(ctx context.Context, handovers []network.Handover) error {
+	if len(handovers) == 0 {
+		return nil
+	}
+	select {
+	case <-l.emulator.Epoch():
+	case <-ctx.Done():
+		return nil
+	}
+	epoch := time.Now()
+	for _, h := range handovers {
+		timer := time.NewTimer(time.Until(epoch.Add(h.At)))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+		if err := l.useAccess(h.To, l.tcp); err != nil {
+			return fmt.Errorf("hand the client over at %v: %w", h.At, err)
+		}
+	}
+	return nil
+}
+
+// keepArtefacts writes the load's files: the capture with its keys put before
+// the packets, the HAR and the server's log.
+func keepArtefacts(dir, raw string, record *Record, keys []byte) error {
+	if err := insertSecrets(filepath.Join(dir, CaptureFile), raw, keys); err != nil {
+		return fmt.Errorf("put the TLS keys into the capture: %w", err)
+	}
+	if record.HAR != nil {
+		if err := capture.WriteHAR(filepath.Join(dir, HARFile), record.HAR); err != nil {
+			return err
+		}
+	}
+	return capture.WriteServerLog(filepath.Join(dir, ServerFile), record.Server)
+}
+
+func insertSecrets(final, raw string, keys []byte) error {
+	source, err := os.Open(raw)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.Create(final)
+	if err != nil {
+		return err
+	}
+	err = capture.InsertSecrets(target, source, keys)
+	if err := errors.Join(err, target.Close()); err != nil {
+		return err
+	}
+	return os.Remove(raw)
+}
+
+// keyLog gathers a server's TLS keys in NSS key log format.
+type keyLog struct {
+	mu   sync.Mutex
+	keys []byte
+}
+
+func (k *keyLog) Write(b []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.keys = append(k.keys, b...)
+	return len(b), nil
+}
+
+func (k *keyLog) text() []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return bytes.Clone(k.keys)
+}

@@ -1,0 +1,130 @@
+package lab
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// mtu is the largest IP packet on an access link, in bytes: Ethernet's.
+const mtu = 1500
+
+// tunQueue is the length, in packets, of the queue between the kernel and the
+// emulator. It only has to be longer than what the emulator can be late for;
+// the queue that is being measured is the one in network.Link.
+const tunQueue = 20000
+
+var (
+	serverPrefix = mustParseCIDR("198.19.0.0/16")
+	anywhere     = mustParseCIDR("0.0.0.0/0")
+)
+
+func tunName(access int) string { return fmt.Sprintf("wt%d", access) }
+
+// clientAddress is the client's address on an access link, 198.18.access.2.
+func clientAddress(access int) net.IP { return net.IPv4(198, 18, byte(access), 2).To4() }
+
+func clientPrefix(access int) *net.IPNet {
+	return &net.IPNet{IP: net.IPv4(198, 18, byte(access), 0).To4(), Mask: net.CIDRMask(24, 32)}
+}
+
+// TCPOptions are the per-route TCP settings of a cell, the same on both hosts.
+// They rule TCP alone: QUIC carries its own congestion control in user space.
+type TCPOptions struct {
+	// Congestion is the congestion control's kernel name, such as "cubic" or "bbr".
+	Congestion string
+	// InitCwnd is the initial congestion window in segments (RFC 6928 says 10).
+	InitCwnd int
+}
+
+// openTUN makes a TUN device in the current namespace and returns its file.
+func openTUN(name string) (*os.File, error) {
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open /dev/net/tun: %w (run 'wiretime doctor' to see what this machine lacks)", err)
+	}
+	request, err := unix.NewIfreq(name)
+	if err == nil {
+		request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("make TUN device %s: %w", name, err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// addTUN makes a TUN device with an address (nil: none) in the current
+// namespace, brings it up and returns its file.
+func addTUN(name string, address *net.IPNet) (*os.File, error) {
+	tun, err := openTUN(name)
+	if err != nil {
+		return nil, err
+	}
+	link, err := netlink.LinkByName(name)
+	if err == nil {
+		err = netlink.LinkSetMTU(link, mtu)
+	}
+	if err == nil {
+		err = netlink.LinkSetTxQLen(link, tunQueue)
+	}
+	if err == nil && address != nil {
+		err = netlink.AddrAdd(link, &netlink.Addr{IPNet: address})
+	}
+	if err == nil {
+		err = netlink.LinkSetUp(link)
+	}
+	if err == nil {
+		// The machine's default queueing discipline must not differ between
+		// two machines that run the same study.
+		err = netlink.QdiscReplace(&netlink.GenericQdisc{
+			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)},
+			QdiscType:  "pfifo",
+		})
+	}
+	if err != nil {
+		tun.Close()
+		return nil, fmt.Errorf("configure TUN device %s: %w", name, err)
+	}
+	return tun, nil
+}
+
+// route replaces the route to dst through an access link's device.
+func route(access int, dst *net.IPNet, src net.IP, tcp TCPOptions) error {
+	link, err := netlink.LinkByName(tunName(access))
+	if err != nil {
+		return fmt.Errorf("find TUN device %s: %w", tunName(access), err)
+	}
+	err = netlink.RouteReplace(&netlink.Route{
+		LinkIndex: link.Attrs().Index,
+		Dst:       dst,
+		Src:       src,
+		Scope:     netlink.SCOPE_LINK,
+		InitCwnd:  tcp.InitCwnd,
+		Congctl:   tcp.Congestion,
+	})
+	if err != nil {
+		return fmt.Errorf("route %v through %s with congestion control %q, initcwnd %d: %w%s",
+			dst, tunName(access), tcp.Congestion, tcp.InitCwnd, err, congestionHint(tcp.Congestion))
+	}
+	return nil
+}
+
+func congestionHint(name string) string {
+	available, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
+	if err != nil || name == "" {
+		return ""
+	}
+	known := strings.Fields(string(available))
+	for _, k := range known {
+		if k == name {
+			return ""
+		}
+	}
+	return fmt.Sprintf(" (this kernel has %s)", strings.Join(known, ", "))
+}
