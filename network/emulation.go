@@ -1,0 +1,132 @@
+package network
+
+import (
+	"fmt"
+	"math"
+)
+
+// Fate is what becomes of a packet.
+type Fate uint8
+
+// The fates; the drops in the order in which they are decided.
+const (
+	Delivered       Fate = iota
+	DroppedHandover      // it arrived on an access link that is not the active one
+	LostRandom           // it was lost by chance, independently or in a Gilbert-Elliott burst
+	DroppedQueue         // the queue had no room
+	DroppedOutage        // it arrived during, or still waited at the start of, an outage that drops
+)
+
+// String returns the words that say why a packet was dropped, as they appear
+// in captures: "random loss", "queue full", "outage", "handover"; or
+// "delivered".
+func (f Fate) String() string {
+	switch f {
+	case Delivered:
+		return "delivered"
+	case DroppedHandover:
+		return "handover"
+	case DroppedOutage:
+		return "outage"
+	case LostRandom:
+		return "random loss"
+	case DroppedQueue:
+		return "queue full"
+	}
+	return fmt.Sprintf("unknown fate %d", uint8(f))
+}
+
+// Emulation is a path in use. It belongs to one goroutine.
+type Emulation struct {
+	lines     []line // access links by index, up before down
+	handovers []Handover
+}
+
+// Start begins an emulation of the path at time 0. All randomness follows from
+// the seed. It fails if the path is not valid.
+func (p Path) Start(seed uint64) (*Emulation, error) {
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("start emulation: %w", err)
+	}
+	e := &Emulation{handovers: p.Handovers()}
+	for i := range p.Access {
+		for _, d := range []Direction{Up, Down} {
+			e.lines = append(e.lines, p.line(i, d, seed))
+		}
+	}
+	return e, nil
+}
+
+// Arrive takes a packet of size bytes (IP header included, at least 1) that
+// reaches the given direction of an access link, by its index in Path.Access,
+// at now ns since the epoch. It returns the packet's fate and, if that is
+// Delivered, the time at which it reaches the other end. now must not decrease
+// from call to call. Arrive does not allocate, but for the queue's bookkeeping
+// when more packets wait than ever before.
+func (e *Emulation) Arrive(access int, d Direction, now int64, size int) (due int64, fate Fate) {
+	return e.lines[2*access+int(d)].arrive(now, size, e.Active(now) == access)
+}
+
+// Active returns the index of the access link in use at now ns since the epoch.
+func (e *Emulation) Active(now int64) int {
+	for i := len(e.handovers) - 1; i >= 0; i-- {
+		if now >= int64(e.handovers[i].At) {
+			return e.handovers[i].To
+		}
+	}
+	return 0
+}
+
+// line is one direction of one access link in use.
+type line struct {
+	luck    luck
+	backlog backlog
+	server  server
+	delay   schedule[int64]
+	loss    schedule[float64]
+	jitter  float64 // ns
+	reorder bool
+	lastDue int64
+}
+
+func (p Path) line(access int, d Direction, seed uint64) line {
+	link, events := p.Access[access].link(d), p.timeline(access, d)
+	l := line{
+		luck:    newLuck(seed, access, d, link.Loss.GilbertElliott),
+		backlog: backlog{limit: link.Queue},
+		server:  &serialiser{service: events.service},
+		delay:   events.delay,
+		loss:    events.loss,
+		jitter:  float64(link.Jitter),
+		reorder: link.Reorder,
+	}
+	if link.Trace != nil {
+		l.server = newOpportunist(link.Trace, events.service)
+	}
+	return l
+}
+
+func (l *line) arrive(now int64, size int, active bool) (due int64, fate Fate) {
+	lost, deviations := l.luck.draw(l.loss.read(now))
+	l.backlog.release(now)
+	switch {
+	case !active:
+		return 0, DroppedHandover
+	case lost:
+		return 0, LostRandom
+	case !l.backlog.admits(size):
+		return 0, DroppedQueue
+	}
+	leaves, cut := l.server.send(now, size)
+	l.backlog.add(leaves, size)
+	if cut {
+		return 0, DroppedOutage
+	}
+	delay := l.delay.read(leaves) + int64(math.Round(l.jitter*deviations))
+	due = leaves + max(delay, 0)
+	if !l.reorder {
+		due = max(due, l.lastDue)
+	}
+	l.lastDue = due
+	return due, Delivered
+}

@@ -1,0 +1,135 @@
+package network
+
+import "time"
+
+// Path is what lies between client and server: one or more access links of the
+// client, each with an up and a down link, and a timeline of events. The first
+// access link is the active one until a handover. A Path survives a round trip
+// through JSON unchanged.
+type Path struct {
+	Name   string   `json:"name"`
+	Source string   `json:"source,omitzero"` // where the figures come from
+	Note   string   `json:"note,omitzero"`   // how the source was read, with the delay of each direction
+	Access []Access `json:"access"`
+	Events []Event  `json:"events,omitzero"`
+}
+
+// Access is one access link of the client.
+type Access struct {
+	Name string `json:"name"`
+	Up   Link   `json:"up"`   // client to server
+	Down Link   `json:"down"` // server to client
+}
+
+// Link is one direction of an access link. The zero Link passes every packet
+// at once.
+type Link struct {
+	Rate    BitRate       `json:"rate,omitzero"`    // bit/s at the IP layer; 0 = unlimited, or set by Trace
+	Trace   *Trace        `json:"trace,omitzero"`   // delivery opportunities, in place of Rate
+	Delay   time.Duration `json:"delay,omitzero"`   // one-way, added after serialisation
+	Jitter  time.Duration `json:"jitter,omitzero"`  // standard deviation of a normal distribution around Delay, cut off below zero delay
+	Reorder bool          `json:"reorder,omitzero"` // packets may overtake one another; otherwise due times never decrease
+	Loss    Loss          `json:"loss,omitzero"`
+	Queue   Queue         `json:"queue,omitzero"`
+}
+
+// Loss is how a link loses packets at random: independently or in bursts, at
+// most one of the two.
+type Loss struct {
+	Rate           float64         `json:"rate,omitzero"` // probability, 0 to 1, of each packet independently
+	GilbertElliott *GilbertElliott `json:"gilbert_elliott,omitzero"`
+}
+
+// GilbertElliott is the two-state Markov chain of bursty loss (Gilbert 1960,
+// Elliott 1963). The chain starts in the good state. Each packet is lost with
+// the probability of the present state, then the chain moves. In the long run
+// the share of packets lost is (R*GoodLoss + P*BadLoss) / (P + R).
+type GilbertElliott struct {
+	P        float64 `json:"p"`         // probability per packet of moving from good to bad, above 0
+	R        float64 `json:"r"`         // probability per packet of moving from bad to good, above 0
+	GoodLoss float64 `json:"good_loss"` // probability of loss in the good state
+	BadLoss  float64 `json:"bad_loss"`  // probability of loss in the bad state
+}
+
+// Queue is the limit of a drop-tail queue in front of the serialiser. The
+// packet in service counts. Zero means no limit; both limits may be set.
+type Queue struct {
+	Bytes   int `json:"bytes,omitzero"`
+	Packets int `json:"packets,omitzero"`
+}
+
+// DefaultQueue is the queue of a link whose source names none: as many bytes
+// as the rate carries in 250 ms, but at least 64 kB, which is a common size of
+// home routers and lets a slow link hold a whole initial congestion window.
+// An unlimited rate needs no queue.
+func DefaultQueue(rate BitRate) Queue {
+	if rate == 0 {
+		return Queue{}
+	}
+	return Queue{Bytes: max(64_000, int(rate/8/4))}
+}
+
+// Event changes a path at a time. It sets any of rate, delay, loss and outage
+// on the links it names, or it is a handover and nothing else. Of two events
+// that set the same thing at the same instant the later in the list wins.
+type Event struct {
+	At          time.Duration  `json:"at"`                    // since the path's first packet
+	Access      string         `json:"access,omitzero"`       // name of the access link; "" = every one
+	Direction   string         `json:"direction,omitzero"`    // "up", "down", or "" = both
+	Rate        *BitRate       `json:"rate,omitzero"`         // from now on
+	Delay       *time.Duration `json:"delay,omitzero"`        // one-way, of packets that end their serialisation from now on
+	Loss        *float64       `json:"loss,omitzero"`         // probability of independent loss, of packets that arrive from now on
+	Outage      time.Duration  `json:"outage,omitzero"`       // the link stands still for this long
+	OutageDrops bool           `json:"outage_drops,omitzero"` // the outage loses what waits and arrives, instead of holding it
+	Handover    string         `json:"handover,omitzero"`     // name of the access link that becomes the active one
+}
+
+// Direction is a direction of travel.
+type Direction uint8
+
+// The two directions.
+const (
+	Up   Direction = iota // client to server
+	Down                  // server to client
+)
+
+// String returns "up" or "down".
+func (d Direction) String() string {
+	if d == Up {
+		return "up"
+	}
+	return "down"
+}
+
+// Handover is a moment at which the client changes its access link. From and To
+// are indices into Path.Access.
+type Handover struct {
+	At       time.Duration
+	From, To int
+}
+
+// Handovers returns the path's handovers in order of time. The path must be
+// valid.
+func (p Path) Handovers() []Handover {
+	var handovers []Handover
+	active := 0
+	for _, e := range inOrderOfTime(p.Events) {
+		if e.Handover == "" {
+			continue
+		}
+		to := p.accessIndex(e.Handover)
+		handovers = append(handovers, Handover{At: e.At, From: active, To: to})
+		active = to
+	}
+	return handovers
+}
+
+// accessIndex returns the index of the access link with that name, or -1.
+func (p Path) accessIndex(name string) int {
+	for i, a := range p.Access {
+		if a.Name == name {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,75 @@
+package network
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	kimSource = "Kim, Yi, Lee: A Research on the Performance Analysis of SPDY Protocol in Mobile Networks, Kyung Hee University, 2013, tables 2-4, "
+	kim3GNote = "The paper prints one rate per place and no RTT. The rate is taken as the downlink's, the uplink as half of it " +
+		"(the proportion of WebPageTest's 3G). The RTT is Wiretime's choice inside the 100 to 500 ms that Grigorik, High Performance " +
+		"Browser Networking, O'Reilly 2013, table 7-2, gives for 3G: "
+	kimWLANNote = "The paper prints one rate per place and no RTT. The rate is taken for both directions, which share the radio channel. " +
+		"The RTT is Wiretime's choice for a campus WLAN and a server in the same country: the paper's fastest load of a 2.3 MB page, " +
+		"0.53 s at 61.12 Mbit/s (table 3), leaves 0.23 s for all round trips; "
+	kimCaution = " At 3G rates the paper's fastest loads are shorter than its page sizes allow (1592 kB in 2.27 s at 0.90 Mbit/s), " +
+		"so do not expect its absolute times."
+)
+
+// kim2013 holds the places of Kim et al., by signal strength, with the rates
+// printed for Chromium and, apart, for Firefox.
+var kim2013 = []figures{
+	{name: "3g-weak", access: "3g", source: kimSource + "Chromium, 3G, weak signal", note: kim3GNote + "150 ms." + kimCaution, down: 900 * kbit, up: 450 * kbit, rtt: 150 * time.Millisecond},
+	{name: "3g-good", access: "3g", source: kimSource + "Chromium, 3G, good signal", note: kim3GNote + "100 ms." + kimCaution, down: 1370 * kbit, up: 685 * kbit, rtt: 100 * time.Millisecond},
+	{name: "wlan-weak", access: "wlan", source: kimSource + "Chromium, WLAN, weak signal", note: kimWLANNote + "30 ms.", down: 17_040 * kbit, up: 17_040 * kbit, rtt: 30 * time.Millisecond},
+	{name: "wlan-good", access: "wlan", source: kimSource + "Chromium, WLAN, good signal", note: kimWLANNote + "20 ms.", down: 61_120 * kbit, up: 61_120 * kbit, rtt: 20 * time.Millisecond},
+	{name: "3g-weak-firefox", access: "3g", source: kimSource + "Firefox, 3G, weak signal", note: kim3GNote + "150 ms." + kimCaution, down: 880 * kbit, up: 440 * kbit, rtt: 150 * time.Millisecond},
+	{name: "3g-good-firefox", access: "3g", source: kimSource + "Firefox, 3G, good signal", note: kim3GNote + "100 ms." + kimCaution, down: 1460 * kbit, up: 730 * kbit, rtt: 100 * time.Millisecond},
+	{name: "wlan-weak-firefox", access: "wlan", source: kimSource + "Firefox, WLAN, weak signal", note: kimWLANNote + "30 ms.", down: 12_840 * kbit, up: 12_840 * kbit, rtt: 30 * time.Millisecond},
+	{name: "wlan-good-firefox", access: "wlan", source: kimSource + "Firefox, WLAN, good signal", note: kimWLANNote + "20 ms.", down: 25_960 * kbit, up: 25_960 * kbit, rtt: 20 * time.Millisecond},
+}
+
+// nam2021 holds the page load experiment of Nam et al.
+func nam2021() []figures {
+	var all []figures
+	for _, percent := range []int{0, 5, 10, 15, 20} {
+		all = append(all, figures{
+			name: fmt.Sprintf("quic-200ms-loss%d", percent), access: "wlan",
+			source: "Nam, Jung, Choi, Koh: Performance Analysis of QUIC Protocol for Web and Streaming Services, " +
+				"KIPS Transactions on Computer and Communication Systems 10(5), 2021, section 3, figure 5",
+			note: "The paper sets a delay of 200 ms between client and server, read here as the round trip; it may have meant one way. " +
+				"Its text gives packet error rates up to 20 %, not the steps between: 0, 5, 10, 15 and 20 % are Wiretime's, in each direction independently. " +
+				"It prints no rate: 50 Mbit/s each way is Wiretime's choice for its WLAN hop and does not bind its small page.",
+			down: 50 * mbit, up: 50 * mbit, rtt: 200 * time.Millisecond, loss: float64(percent) / 100,
+		})
+	}
+	return all
+}
+
+// kolmogortsev holds the line of the author of a SPDY client in Perl.
+var kolmogortsev = []figures{{
+	name: "perl-237ms", access: "wired",
+	source: "Kolmogortsev: Testing the performance of the web protocol SPDY with an own client (in Russian, undated, about 2012), section Testing",
+	note:   "Measured by the author to encrypted.google.com: ping 237 ms, download 6.51 Mbit/s, upload 4.3 Mbit/s, on a line sold as 20 Mbit/s.",
+	down:   6_510 * kbit, up: 4_300 * kbit, rtt: 237 * time.Millisecond,
+}}
+
+// lulic2013 holds the grid of Lulic's first experiment: 7 rates by 6 RTTs.
+func lulic2013() []figures {
+	var all []figures
+	for _, rate := range []BitRate{100, 256, 512, 1024, 2048, 5120, 10240} {
+		for _, rtt := range []time.Duration{10, 50, 100, 200, 250, 500} {
+			all = append(all, figures{
+				name: fmt.Sprintf("lulic-%dk-%dms", rate, rtt), access: "wired",
+				source: "Lulic: Midiendo la Performance de SPDY, 2013, section 4.2, table of rates and delays",
+				note: "The paper's table calls the delay RTT, so half of it lies in each direction, and its rate is given to each direction. " +
+					"Its dummynet rule (pipe 1 ip from any to any) sends both directions through one pipe, whose delay each passage adds " +
+					"and whose rate both share; if the table's figure was typed as the pipe's delay, the paper's RTT was at least twice the one here.",
+				down: rate * kbit, up: rate * kbit, rtt: rtt * time.Millisecond,
+				queue: &Queue{Packets: 50},
+			})
+		}
+	}
+	return all
+}
