@@ -1,0 +1,149 @@
+package store
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// row is one value of one load with all its axes: the long form, which
+// statistics programs read without further ado. A load without values (a
+// failed one) is one row without metric.
+type row struct {
+	Run        int64    `json:"run"`
+	Study      string   `json:"study"`
+	Load       string   `json:"load"`
+	Index      int      `json:"index"`
+	Repeat     int      `json:"repeat"`
+	Attempt    int      `json:"attempt"`
+	Seed       uint64   `json:"seed,string"` // 64 bits do not fit in JavaScript's numbers
+	Site       string   `json:"site"`
+	Protocol   string   `json:"protocol"`
+	Network    string   `json:"network"`
+	Loader     string   `json:"loader"`
+	Congestion string   `json:"congestion"`
+	InitCwnd   int      `json:"initcwnd"`
+	Started    string   `json:"started"`
+	WallMS     float64  `json:"wall_ms"`
+	Validity   Validity `json:"validity"`
+	Reason     string   `json:"reason"`
+	Metric     string   `json:"metric"`
+	Unit       string   `json:"unit"`
+	Value      *float64 `json:"value"`
+}
+
+var header = []string{"run", "study", "load", "index", "repeat", "attempt", "seed", "site", "protocol", "network",
+	"loader", "congestion", "initcwnd", "started", "wall_ms", "validity", "reason", "metric", "unit", "value"}
+
+func (r row) record() []string {
+	value := ""
+	if r.Value != nil {
+		value = decimal(*r.Value)
+	}
+	return []string{strconv.FormatInt(r.Run, 10), r.Study, r.Load, strconv.Itoa(r.Index), strconv.Itoa(r.Repeat),
+		strconv.Itoa(r.Attempt), strconv.FormatUint(r.Seed, 10), r.Site, r.Protocol, r.Network,
+		r.Loader, r.Congestion, strconv.Itoa(r.InitCwnd), r.Started, decimal(r.WallMS), string(r.Validity), r.Reason,
+		r.Metric, r.Unit, value}
+}
+
+// decimal is the shortest text that reads back as the same number.
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func rowsOf(run Run, metrics []Metric, loads []Load) []row {
+	rows := []row{}
+	for _, l := range loads {
+		r := row{Run: run.ID, Study: run.StudyName, Load: l.ID, Index: l.Index, Repeat: l.Repeat, Attempt: l.Attempt, Seed: l.Seed,
+			Site: l.Cell.Site, Protocol: l.Cell.Protocol, Network: l.Cell.Network,
+			Loader: l.Cell.Loader, Congestion: l.Cell.Congestion, InitCwnd: l.Cell.InitCwnd,
+			Started: l.Started.UTC().Format(time.RFC3339Nano), WallMS: float64(l.Wall) / 1e6, Validity: l.Validity, Reason: l.Reason}
+		if len(l.Values) == 0 {
+			rows = append(rows, r)
+		}
+		for _, m := range metrics {
+			if v, ok := l.Values[m.Name]; ok {
+				r.Metric, r.Unit, r.Value = m.Name, m.Unit, &v
+				rows = append(rows, r)
+			}
+		}
+	}
+	return rows
+}
+
+func (s *Store) exported(id int64) (Run, []Metric, []row, error) {
+	run, err := s.Run(id)
+	if err != nil {
+		return Run{}, nil, nil, err
+	}
+	metrics, err := s.Metrics(id)
+	if err != nil {
+		return Run{}, nil, nil, err
+	}
+	loads, err := s.Loads(id)
+	if err != nil {
+		return Run{}, nil, nil, err
+	}
+	return run, metrics, rowsOf(run, metrics, loads), nil
+}
+
+// ExportCSV writes the raw values of a run, valid or not, as RFC 4180 CSV with
+// a header: one line per load and metric, with all the axes.
+func (s *Store) ExportCSV(w io.Writer, run int64) error {
+	_, _, rows, err := s.exported(run)
+	if err != nil {
+		return err
+	}
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	out.Write(header)
+	for _, r := range rows {
+		out.Write(r.record())
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("export run %d as CSV: %w", run, explain(err))
+	}
+	return nil
+}
+
+// ExportJSON writes the same rows as ExportCSV, in "rows", after the run itself
+// (study, seed, environment) and the definitions of its metrics.
+func (s *Store) ExportJSON(w io.Writer, id int64) error {
+	run, metrics, rows, err := s.exported(id)
+	if err != nil {
+		return err
+	}
+	type about struct {
+		ID          int64           `json:"id"`
+		Study       string          `json:"study"`
+		StudyText   string          `json:"study_text"`
+		Seed        uint64          `json:"seed,string"`
+		Version     string          `json:"wiretime_version"`
+		Environment json.RawMessage `json:"environment"`
+		Started     time.Time       `json:"started"`
+		Finished    *time.Time      `json:"finished"`
+		Planned     int             `json:"planned"`
+		Done        int             `json:"done"`
+	}
+	document := struct {
+		Run     about    `json:"run"`
+		Metrics []Metric `json:"metrics"`
+		Rows    []row    `json:"rows"`
+	}{
+		about{ID: run.ID, Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Version: run.Version,
+			Environment: run.Environment, Started: run.Started.UTC(), Planned: run.Planned, Done: run.Done},
+		metrics, rows,
+	}
+	if !run.Finished.IsZero() {
+		finished := run.Finished.UTC()
+		document.Run.Finished = &finished
+	}
+	out := json.NewEncoder(w)
+	out.SetIndent("", " ")
+	if err := out.Encode(document); err != nil {
+		return fmt.Errorf("export run %d as JSON: %w", id, explain(err))
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func exportStore(t *testing.T) *Store {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+	t.Cleanup(func() { mustClose(t, s) })
+	pending := begin(t, s, 1)
+	failed := measured(pending[1])
+	failed.Validity, failed.Reason, failed.Values = Failed, "the browser said \"Oops\", then ended", nil
+	for _, r := range []LoadRecord{measured(pending[0]), failed} {
+		if err := s.Commit(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+const wantCSV = "run,study,load,index,repeat,attempt,seed,site,protocol,network,loader,congestion,initcwnd,started,wall_ms,validity,reason,metric,unit,value\r\n" +
+	"1,first,r1-0000-a1,0,0,1,9223372036854775808,flags,h3,cable,chromium,cubic,10,2024-05-06T07:08:09.123456789Z,1500,valid,,plt,ms,1000.25\r\n" +
+	"1,first,r1-0000-a1,0,0,1,9223372036854775808,flags,h3,cable,chromium,cubic,10,2024-05-06T07:08:09.123456789Z,1500,valid,,drops,packets,3\r\n" +
+	"1,first,r1-0001-a1,1,0,1,9223372036854775809,flags,h2,cable,chromium,cubic,10,2024-05-06T07:08:09.123456789Z,1500,failed,\"the browser said \"\"Oops\"\", then ended\",,,\r\n"
+
+func TestExportCSV(t *testing.T) {
+	var out bytes.Buffer
+	if err := exportStore(t).ExportCSV(&out, 1); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(wantCSV, out.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestExportJSONHoldsTheSameRows(t *testing.T) {
+	s := exportStore(t)
+	var out bytes.Buffer
+	if err := s.ExportJSON(&out, 1); err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Run struct {
+			Study, Seed string
+			StudyText   string `json:"study_text"`
+			Environment map[string]string
+			Finished    *string
+			Planned     int
+		}
+		Metrics []Metric
+		Rows    []map[string]any
+	}
+	if err := json.Unmarshal(out.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	r := document.Run
+	if r.Study != "first" || r.Seed != "18446744073709551615" || r.StudyText != "name: first\n" || r.Environment["kernel"] != "6.1" || r.Finished != nil || r.Planned != 3 {
+		t.Errorf("run is %+v", r)
+	}
+	if d := cmp.Diff(spec(1).Metrics, document.Metrics); d != "" {
+		t.Error(d)
+	}
+	records, err := csv.NewReader(bytes.NewBufferString(wantCSV)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(document.Rows) != len(records)-1 {
+		t.Fatalf("%d rows, want %d", len(document.Rows), len(records)-1)
+	}
+	for i, row := range document.Rows {
+		for j, column := range records[0] {
+			want := records[i+1][j]
+			got, present := row[column]
+			switch v := got.(type) {
+			case float64:
+				got = decimal(v)
+			case nil:
+				got = ""
+			}
+			if !present || got != want {
+				t.Errorf("row %d: %s is %v, want %q", i, column, got, want)
+			}
+		}
+		if len(row) != len(records[0]) {
+			t.Errorf("row %d has %d fields, the CSV %d", i, len(row), len(records[0]))
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// StageDir makes an empty folder inside the store for the artefacts of one
+// load and returns its absolute path. Commit moves it into place; a folder
+// staged before under the same id is discarded.
+func (s *Store) StageDir(loadID string) (string, error) {
+	if s.lock == nil {
+		return "", fmt.Errorf("stage load %s: %w", loadID, ErrReadOnly)
+	}
+	if !loadFolder.MatchString(loadID + stagedSuffix) {
+		return "", fmt.Errorf("stage load %q: not a load's id (as LoadRecord.ID gives)", loadID)
+	}
+	dir := s.path(loadsName, loadID+stagedSuffix)
+	if err := os.RemoveAll(dir); err != nil {
+		return "", fmt.Errorf("stage load %s: %w", loadID, err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", fmt.Errorf("stage load %s: %w", loadID, explain(err))
+	}
+	return dir, nil
+}
+
+// publish makes the staged folder durable and moves it to its real name. It
+// reports false if nothing was staged. After an error no folder is left.
+func (s *Store) publish(loadID string) (published bool, err error) {
+	staged, final := s.path(loadsName, loadID+stagedSuffix), s.path(loadsName, loadID)
+	if _, err := os.Lstat(staged); os.IsNotExist(err) {
+		return false, nil
+	}
+	err = syncTree(staged)
+	if err == nil {
+		err = os.Rename(staged, final)
+	}
+	if err != nil {
+		os.RemoveAll(staged)
+		return false, err
+	}
+	if err := syncDir(s.path(loadsName)); err != nil {
+		os.RemoveAll(final)
+		return false, err
+	}
+	return true, nil
+}
+
+// syncTree syncs every regular file and folder below root, root included.
+func syncTree(root string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
+			return err
+		}
+		return syncDir(path)
+	})
+}
+
+// syncDir syncs a folder or a file by its name.
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}

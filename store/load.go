@@ -1,0 +1,211 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"time"
+)
+
+// Validity is the verdict on one load.
+type Validity string
+
+// The four verdicts. Only the values of valid loads count in results; the
+// others are kept and shown.
+const (
+	Valid       Validity = "valid"
+	Invalid     Validity = "invalid"     // ran, but broke a validity rule (late packets, wrong protocol, ...)
+	Failed      Validity = "failed"      // did not end: timeout, crash of the browser, ...
+	Unsupported Validity = "unsupported" // the cell cannot run here
+)
+
+// Violation is one breach of one of the validity rules of the design.
+type Violation struct {
+	Rule   int // 1 to 6
+	Detail string
+}
+
+// LoadRecord is all that one attempt at a planned load left, apart from the
+// files in its staged folder.
+type LoadRecord struct {
+	Planned    Planned
+	Attempt    int // from 1
+	Started    time.Time
+	Wall       time.Duration // real time spent, all included
+	Validity   Validity
+	Reason     string // why it is not valid; empty if it is
+	Values     map[string]float64
+	Violations []Violation
+	Final      bool // no further attempt will follow, whatever the verdict
+}
+
+// ID names the load, e.g. "r1-0007-a2": run 1, place 7 in the plan, second
+// attempt.
+func (r LoadRecord) ID() string {
+	return fmt.Sprintf("r%d-%04d-a%d", r.Planned.Run, r.Planned.Index, r.Attempt)
+}
+
+// Load is one load as the store holds it.
+type Load struct {
+	ID         string
+	Run        int64
+	Index      int // place in the plan, from 0
+	Cell       Cell
+	Repeat     int // from 0
+	Seed       uint64
+	Attempt    int // from 1
+	Started    time.Time
+	Wall       time.Duration
+	Validity   Validity
+	Reason     string
+	Artefacts  string // absolute path of the folder; empty if there is none
+	Values     map[string]float64
+	Violations []Violation
+}
+
+// Commit keeps one attempt: it makes the staged folder durable, moves it into
+// place, and writes the rows in one transaction. After an error neither folder
+// nor rows remain, and the planned load is still pending. The planned load is
+// done if the attempt was valid, unsupported or final.
+func (s *Store) Commit(r LoadRecord) error {
+	id := r.ID()
+	if s.lock == nil {
+		return fmt.Errorf("keep load %s: %w", id, ErrReadOnly)
+	}
+	published, err := s.publish(id)
+	if err != nil {
+		return fmt.Errorf("keep load %s: files: %w", id, explain(err))
+	}
+	err = s.transact(func(tx *sql.Tx) error { return insertLoad(tx, r, published) })
+	if err != nil {
+		if published {
+			err = errors.Join(err, os.RemoveAll(s.path(loadsName, id)))
+		}
+		return fmt.Errorf("keep load %s: %w", id, err)
+	}
+	return nil
+}
+
+func insertLoad(tx *sql.Tx, r LoadRecord, published bool) error {
+	id := r.ID()
+	artefacts := sql.NullString{String: path.Join(loadsName, id), Valid: published}
+	if _, err := tx.Exec(`INSERT INTO load (id, planned, attempt, started, wall_ms, validity, reason, artefacts) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		id, r.Planned.ID, r.Attempt, r.Started.UnixNano(), float64(r.Wall)/1e6, string(r.Validity), r.Reason, artefacts); err != nil {
+		return err
+	}
+	for name, v := range r.Values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("metric %s: %v is not a measurement; leave the metric out", name, v)
+		}
+		row, err := tx.Exec(`INSERT INTO value (load, metric, value) SELECT ?, name, ? FROM metric WHERE run = ? AND name = ?`,
+			id, v, r.Planned.Run, name)
+		if err := exactlyOne(row, err); err != nil {
+			return fmt.Errorf("metric %s: %w (the run must declare it)", name, err)
+		}
+	}
+	for _, v := range r.Violations {
+		if _, err := tx.Exec("INSERT INTO violation (load, rule, detail) VALUES (?, ?, ?)", id, v.Rule, v.Detail); err != nil {
+			return err
+		}
+	}
+	state := "planned"
+	if r.Final || r.Validity == Valid || r.Validity == Unsupported {
+		state = "done"
+	}
+	row, err := tx.Exec("UPDATE planned SET state = ? WHERE id = ? AND run = ? AND idx = ? AND state = 'planned'",
+		state, r.Planned.ID, r.Planned.Run, r.Planned.Index)
+	if err := exactlyOne(row, err); err != nil {
+		return fmt.Errorf("its planned load: %w (it must be pending)", err)
+	}
+	return nil
+}
+
+func exactlyOne(row sql.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	n, err := row.RowsAffected()
+	if err == nil && n != 1 {
+		err = fmt.Errorf("%d rows instead of one", n)
+	}
+	return err
+}
+
+// Loads returns every load of a run, all attempts included, in the order of
+// the plan.
+func (s *Store) Loads(run int64) ([]Load, error) {
+	loads, err := s.loads("WHERE p.run = ?", run)
+	if err != nil {
+		return nil, fmt.Errorf("loads of run %d: %w", run, err)
+	}
+	return loads, nil
+}
+
+// Load returns one load; the error wraps ErrNotFound if there is none.
+func (s *Store) Load(id string) (Load, error) {
+	loads, err := s.loads("WHERE l.id = ?", id)
+	if err != nil {
+		return Load{}, fmt.Errorf("load %s: %w", id, err)
+	}
+	if len(loads) == 0 {
+		return Load{}, fmt.Errorf("load %s: %w %s; an id reads r1-0007-a1 (run, place in the plan, attempt), `wiretime results` lists them", id, ErrNotFound, s.dir)
+	}
+	return loads[0], nil
+}
+
+const fromLoad = ` FROM load l JOIN planned p ON p.id = l.planned JOIN cell c ON c.id = p.cell `
+
+// loads reads the loads that the condition selects, then their values and
+// violations.
+func (s *Store) loads(where string, arg any) ([]Load, error) {
+	loads, err := query(s, s.scanLoad, `SELECT l.id, p.run, p.idx, p.repeat, p.seed, l.attempt, l.started, l.wall_ms,
+		l.validity, l.reason, l.artefacts, `+cellColumns+fromLoad+where+` ORDER BY p.idx, l.attempt`, arg)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]*Load, len(loads))
+	for i := range loads {
+		byID[loads[i].ID] = &loads[i]
+	}
+	// A load committed since the first query is in the later ones only.
+	_, err = query(s, func(rows *sql.Rows) (_ struct{}, err error) {
+		var id, metric string
+		var v float64
+		err = rows.Scan(&id, &metric, &v)
+		if l := byID[id]; l != nil {
+			l.Values[metric] = v
+		}
+		return
+	}, "SELECT v.load, v.metric, v.value"+fromLoad+"JOIN value v ON v.load = l.id "+where, arg)
+	if err != nil {
+		return nil, err
+	}
+	_, err = query(s, func(rows *sql.Rows) (_ struct{}, err error) {
+		var id string
+		var v Violation
+		err = rows.Scan(&id, &v.Rule, &v.Detail)
+		if l := byID[id]; l != nil {
+			l.Violations = append(l.Violations, v)
+		}
+		return
+	}, "SELECT v.load, v.rule, v.detail"+fromLoad+"JOIN violation v ON v.load = l.id "+where+" ORDER BY v.rowid", arg)
+	return loads, err
+}
+
+func (s *Store) scanLoad(rows *sql.Rows) (Load, error) {
+	l := Load{Values: map[string]float64{}}
+	var started int64
+	var wallMS float64
+	var artefacts sql.NullString
+	err := rows.Scan(append([]any{&l.ID, &l.Run, &l.Index, &l.Repeat, &l.Seed, &l.Attempt, &started, &wallMS,
+		&l.Validity, &l.Reason, &artefacts}, l.Cell.fields()...)...)
+	l.Started = time.Unix(0, started)
+	l.Wall = time.Duration(math.Round(wallMS * 1e6))
+	if artefacts.Valid {
+		l.Artefacts = s.path(artefacts.String)
+	}
+	return l, err
+}

@@ -1,0 +1,281 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Cell is one combination of a study's axes.
+type Cell struct {
+	Key         string          // unique within its run
+	Site        string          // as the study refers to it
+	Protocol    string          // a row of package protocol, e.g. "h3"
+	Network     string          // the path's name
+	NetworkJSON json.RawMessage // the whole path, so that a store explains itself
+	Loader      string
+	Congestion  string // of the server's TCP, e.g. "cubic"
+	InitCwnd    int    // segments
+}
+
+// Metric is how a store remembers what the figures of a run mean.
+type Metric struct {
+	Name       string `json:"name"`
+	Unit       string `json:"unit"`
+	Title      string `json:"title"`
+	Definition string `json:"definition"`
+}
+
+// PlannedSpec is one load of a plan.
+type PlannedSpec struct {
+	Cell   string // a Key of RunSpec.Cells
+	Repeat int    // from 0
+	Seed   uint64
+}
+
+// RunSpec is all that is known of a run before its first load.
+type RunSpec struct {
+	StudyName   string
+	StudyText   string // the study file, byte for byte
+	Seed        uint64
+	Version     string // of wiretime
+	Environment json.RawMessage
+	Started     time.Time
+	Metrics     []Metric      // in the order to show them
+	Cells       []Cell        // in the order of the study
+	Plan        []PlannedSpec // in the order to run them
+}
+
+// Run is one execution of a study.
+type Run struct {
+	ID          int64
+	StudyName   string
+	StudyText   string
+	Seed        uint64
+	Version     string
+	Environment json.RawMessage
+	Started     time.Time
+	Finished    time.Time // zero while loads remain
+	Planned     int       // loads planned
+	Done        int       // loads of these that need no further attempt
+}
+
+// Planned is a load of a run's plan.
+type Planned struct {
+	ID       int64 // the row
+	Run      int64
+	Index    int // place in the plan, from 0
+	Cell     Cell
+	Repeat   int // from 0
+	Seed     uint64
+	Attempts int // attempts the store already holds
+}
+
+// BeginRun records a run with all its planned loads and returns its id.
+func (s *Store) BeginRun(spec RunSpec) (int64, error) {
+	if s.lock == nil {
+		return 0, fmt.Errorf("begin run of study %s: %w", spec.StudyName, ErrReadOnly)
+	}
+	if len(spec.Plan) == 0 {
+		return 0, fmt.Errorf("begin run of study %s: the plan holds no load", spec.StudyName)
+	}
+	var run int64
+	err := s.transact(func(tx *sql.Tx) (err error) {
+		run, err = insertRun(tx, spec)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("begin run of study %s: %w", spec.StudyName, err)
+	}
+	return run, nil
+}
+
+func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
+	row, err := tx.Exec(`INSERT INTO run (study_name, study_text, seed, wiretime_version, environment, started) VALUES (?, ?, ?, ?, ?, ?)`,
+		spec.StudyName, spec.StudyText, strconv.FormatUint(spec.Seed, 10), spec.Version, string(spec.Environment), spec.Started.UnixNano())
+	if err != nil {
+		return 0, err
+	}
+	run, err := row.LastInsertId()
+	if err != nil {
+		return 0, err
+	}
+	for i, m := range spec.Metrics {
+		if _, err := tx.Exec(`INSERT INTO metric (run, position, name, unit, title, definition) VALUES (?, ?, ?, ?, ?, ?)`,
+			run, i, m.Name, m.Unit, m.Title, m.Definition); err != nil {
+			return 0, fmt.Errorf("metric %s: %w", m.Name, err)
+		}
+	}
+	cells := make(map[string]int64, len(spec.Cells))
+	for _, c := range spec.Cells {
+		row, err := tx.Exec(`INSERT INTO cell (run, key, site, protocol, network, network_json, loader, congestion, initcwnd) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			run, c.Key, c.Site, c.Protocol, c.Network, string(c.NetworkJSON), c.Loader, c.Congestion, c.InitCwnd)
+		if err != nil {
+			return 0, fmt.Errorf("cell %s: %w", c.Key, err)
+		}
+		if cells[c.Key], err = row.LastInsertId(); err != nil {
+			return 0, err
+		}
+	}
+	for i, p := range spec.Plan {
+		cell, ok := cells[p.Cell]
+		if !ok {
+			return 0, fmt.Errorf("planned load %d: its cell %q is not among the run's cells", i, p.Cell)
+		}
+		if _, err := tx.Exec(`INSERT INTO planned (run, idx, cell, repeat, seed) VALUES (?, ?, ?, ?, ?)`,
+			run, i, cell, p.Repeat, strconv.FormatUint(p.Seed, 10)); err != nil {
+			return 0, fmt.Errorf("planned load %d: %w", i, err)
+		}
+	}
+	return run, nil
+}
+
+// FinishRun marks a run as finished; it is an error if planned loads remain.
+func (s *Store) FinishRun(run int64, at time.Time) error {
+	if s.lock == nil {
+		return fmt.Errorf("finish run %d: %w", run, ErrReadOnly)
+	}
+	r, err := s.Run(run)
+	if err != nil {
+		return err
+	}
+	if r.Done < r.Planned {
+		return fmt.Errorf("finish run %d: %d of its %d loads remain", run, r.Planned-r.Done, r.Planned)
+	}
+	if _, err := s.db.Exec("UPDATE run SET finished = ? WHERE id = ?", at.UnixNano(), run); err != nil {
+		return fmt.Errorf("finish run %d: %w", run, explain(err))
+	}
+	return nil
+}
+
+// Pending returns the loads of a run that still need an attempt, in the order
+// of the plan.
+func (s *Store) Pending(run int64) ([]Planned, error) {
+	pending, err := query(s, scanPlanned, `
+		SELECT p.id, p.run, p.idx, p.repeat, p.seed, (SELECT count(*) FROM load l WHERE l.planned = p.id), `+cellColumns+`
+		FROM planned p JOIN cell c ON c.id = p.cell
+		WHERE p.run = ? AND p.state = 'planned' ORDER BY p.idx`, run)
+	if err != nil {
+		return nil, fmt.Errorf("pending loads of run %d: %w", run, err)
+	}
+	return pending, nil
+}
+
+const cellColumns = "c.key, c.site, c.protocol, c.network, c.network_json, c.loader, c.congestion, c.initcwnd"
+
+// fields are the destinations of cellColumns.
+func (c *Cell) fields() []any {
+	return []any{&c.Key, &c.Site, &c.Protocol, &c.Network, (*jsonText)(&c.NetworkJSON), &c.Loader, &c.Congestion, &c.InitCwnd}
+}
+
+func scanPlanned(rows *sql.Rows) (p Planned, err error) {
+	err = rows.Scan(append([]any{&p.ID, &p.Run, &p.Index, &p.Repeat, &p.Seed, &p.Attempts}, p.Cell.fields()...)...)
+	return p, err
+}
+
+const selectRun = `
+	SELECT id, study_name, study_text, seed, wiretime_version, environment, started, finished,
+	  (SELECT count(*) FROM planned p WHERE p.run = run.id),
+	  (SELECT count(*) FROM planned p WHERE p.run = run.id AND p.state = 'done')
+	FROM run `
+
+func scanRun(rows *sql.Rows) (r Run, err error) {
+	var started int64
+	var finished sql.NullInt64
+	err = rows.Scan(&r.ID, &r.StudyName, &r.StudyText, &r.Seed, &r.Version, (*jsonText)(&r.Environment), &started, &finished, &r.Planned, &r.Done)
+	r.Started = time.Unix(0, started)
+	if finished.Valid {
+		r.Finished = time.Unix(0, finished.Int64)
+	}
+	return r, err
+}
+
+// Runs returns the runs of the store, oldest first.
+func (s *Store) Runs() ([]Run, error) {
+	runs, err := query(s, scanRun, selectRun+"ORDER BY id")
+	if err != nil {
+		return nil, fmt.Errorf("runs of store %s: %w", s.dir, err)
+	}
+	return runs, nil
+}
+
+// Run returns one run; the error wraps ErrNotFound if there is none.
+func (s *Store) Run(id int64) (Run, error) {
+	runs, err := query(s, scanRun, selectRun+"WHERE id = ?", id)
+	if err != nil {
+		return Run{}, fmt.Errorf("run %d: %w", id, err)
+	}
+	if len(runs) == 0 {
+		return Run{}, fmt.Errorf("run %d: %w %s; `wiretime results` lists its runs", id, ErrNotFound, s.dir)
+	}
+	return runs[0], nil
+}
+
+// UnfinishedRun returns the latest run that was not finished, if there is one.
+func (s *Store) UnfinishedRun() (Run, bool, error) {
+	runs, err := query(s, scanRun, selectRun+"WHERE finished IS NULL ORDER BY id DESC LIMIT 1")
+	if err != nil {
+		return Run{}, false, fmt.Errorf("unfinished run of store %s: %w", s.dir, err)
+	}
+	if len(runs) == 0 {
+		return Run{}, false, nil
+	}
+	return runs[0], true, nil
+}
+
+// Metrics returns the metrics of a run, in the order to show them.
+func (s *Store) Metrics(run int64) ([]Metric, error) {
+	metrics, err := query(s, func(rows *sql.Rows) (m Metric, err error) {
+		return m, rows.Scan(&m.Name, &m.Unit, &m.Title, &m.Definition)
+	}, "SELECT name, unit, title, definition FROM metric WHERE run = ? ORDER BY position", run)
+	if err != nil {
+		return nil, fmt.Errorf("metrics of run %d: %w", run, err)
+	}
+	return metrics, nil
+}
+
+// query reads all rows of a statement.
+func query[T any](s *Store, scan func(*sql.Rows) (T, error), statement string, args ...any) ([]T, error) {
+	rows, err := s.db.Query(statement, args...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, explain(err)
+		}
+		all = append(all, one)
+	}
+	return all, explain(rows.Err())
+}
+
+// transact does all of do or nothing.
+func (s *Store) transact(do func(*sql.Tx) error) error {
+	tx, err := s.db.Begin()
+	if err != nil {
+		return explain(err)
+	}
+	if err := do(tx); err != nil {
+		tx.Rollback()
+		return explain(err)
+	}
+	return explain(tx.Commit())
+}
+
+// jsonText scans SQLite's text into raw JSON.
+type jsonText json.RawMessage
+
+func (j *jsonText) Scan(src any) error {
+	text, ok := src.(string)
+	if !ok {
+		return errors.New("JSON column does not hold text")
+	}
+	*j = jsonText(text)
+	return nil
+}

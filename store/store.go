@@ -1,0 +1,303 @@
+// Package store keeps what was measured: a folder with an SQLite database of
+// raw values and, beside it, one folder of artefacts (captures, HAR, logs) per
+// load. Nothing measured is ever thrown away: an invalid load and its
+// repetition are both rows.
+//
+//	wiretime.db   the database; its schema is docs/store.md
+//	loads/<id>/   the artefacts of one load
+//	ca/           the certificate authority of this store's servers
+//	lock          held by the one process that writes
+//
+// A load is kept whole or not at all, whatever kills the program and whenever:
+// its artefacts are written to a staged folder, synced, renamed into place, and
+// then named by a single transaction. A folder no row names is what a crash
+// left, and the next writer removes it.
+//
+// Calls take no context: each is short and local, and a load that was measured
+// is worth the milliseconds it takes to keep it, even after Ctrl-C.
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+const (
+	databaseName = "wiretime.db"
+	newDatabase  = "wiretime.db.new"
+	loadsName    = "loads"
+	lockName     = "lock"
+	stagedSuffix = ".part"
+)
+
+// Mode says what a store is opened for.
+type Mode uint8
+
+const (
+	// Read opens an existing store for queries; any number of readers may
+	// work beside one writer.
+	Read Mode = iota
+	// Write opens an existing store for measuring and takes its lock.
+	Write
+	// Create is Write, but makes the store first if there is none.
+	Create
+)
+
+// Store is an open store. It may be used by several goroutines at once.
+type Store struct {
+	dir  string
+	db   *sql.DB
+	lock *os.File // nil in mode Read
+}
+
+// Open opens the store in dir. Errors wrap ErrLocked, ErrNewer, ErrNotStore,
+// ErrDamaged or ErrDiskFull where one of them is the cause. With Write and
+// Create, what a killed writer left half done is removed.
+func Open(dir string, mode Mode) (*Store, error) {
+	s, err := open(dir, mode)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", dir, explain(err))
+	}
+	return s, nil
+}
+
+func open(dir string, mode Mode) (_ *Store, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	found, err := inspect(dir)
+	if err != nil {
+		return nil, err
+	}
+	if found != holdsStore && mode != Create {
+		return nil, fmt.Errorf("%w: there is no %s in it; `wiretime run` makes a store", ErrNotStore, databaseName)
+	}
+	s := &Store{dir: dir}
+	if mode == Read {
+		return s, s.openDatabase(mode)
+	}
+
+	if found == isMissing {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, fmt.Errorf("make the folder: %w", err)
+		}
+	}
+	if s.lock, err = acquireLock(dir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.lock.Close()
+		}
+	}()
+	if _, err := os.Stat(s.path(databaseName)); errors.Is(err, fs.ErrNotExist) {
+		if err := create(dir); err != nil {
+			os.Remove(s.path(lockName))
+			if found == isMissing {
+				os.Remove(dir)
+			}
+			return nil, err
+		}
+	}
+	if err := s.openDatabase(mode); err != nil {
+		return nil, err
+	}
+	if err := s.recover(); err != nil {
+		s.db.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+type contents uint8
+
+const (
+	isMissing contents = iota
+	isEmpty            // at most what a killed Create left
+	holdsStore
+)
+
+func inspect(dir string) (contents, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return isMissing, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	foreign := ""
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == databaseName:
+			return holdsStore, nil
+		case name == lockName, strings.HasPrefix(name, newDatabase):
+		default:
+			foreign = name
+		}
+	}
+	if foreign != "" {
+		return 0, fmt.Errorf("%w: it holds other files (%s) and no %s; name a store or a new folder", ErrNotStore, foreign, databaseName)
+	}
+	return isEmpty, nil
+}
+
+// create makes the database under a temporary name and renames it, so that a
+// database with half a schema never bears the real name.
+func create(dir string) error {
+	path := filepath.Join(dir, newDatabase)
+	removeDatabase := func() {
+		for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
+			os.Remove(path + suffix)
+		}
+	}
+	removeDatabase()
+	err := writeSchema(path)
+	if err == nil {
+		err = os.Rename(path, filepath.Join(dir, databaseName))
+	}
+	if err != nil {
+		removeDatabase()
+		return fmt.Errorf("create %s: %w", databaseName, err)
+	}
+	return syncDir(dir)
+}
+
+func writeSchema(path string) error {
+	db, err := sql.Open("sqlite", dataSource(path, "_pragma=synchronous(FULL)"))
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	_, err = db.Exec(fmt.Sprintf("BEGIN; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT; PRAGMA journal_mode=WAL;",
+		schema, applicationID, SchemaVersion))
+	return errors.Join(err, db.Close())
+}
+
+func dataSource(path, options string) string {
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: options}).String()
+}
+
+func (s *Store) openDatabase(mode Mode) error {
+	if mode != Read {
+		return s.connect("_txlock=immediate&_pragma=synchronous(FULL)", mode)
+	}
+	err := s.connect("mode=ro", mode)
+	var refused *sqlite.Error
+	if errors.As(err, &refused) && (refused.Code() == sqlite3.SQLITE_READONLY_DIRECTORY || refused.Code()&0xff == sqlite3.SQLITE_CANTOPEN) {
+		// SQLite keeps a write-ahead log even to read, which takes a folder one
+		// may write to. Where there is none and no writer, it must be told that
+		// the file does not change.
+		if _, err := os.Stat(s.path(databaseName + "-wal")); errors.Is(err, fs.ErrNotExist) {
+			return s.connect("mode=ro&immutable=1", mode)
+		}
+	}
+	return err
+}
+
+func (s *Store) connect(options string, mode Mode) error {
+	db, err := sql.Open("sqlite", dataSource(s.path(databaseName), "_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&"+options))
+	if err != nil {
+		return err
+	}
+	// One connection: writers of one process queue up in Go instead of polling
+	// SQLite's lock.
+	db.SetMaxOpenConns(1)
+	s.db = db
+	if err := s.checkDatabase(mode); err != nil {
+		db.Close()
+		return err
+	}
+	return nil
+}
+
+func (s *Store) checkDatabase(mode Mode) error {
+	var application, version int
+	if err := s.db.QueryRow("SELECT application_id, user_version FROM pragma_application_id, pragma_user_version").Scan(&application, &version); err != nil {
+		return fmt.Errorf("read %s: %w", databaseName, err)
+	}
+	if application != applicationID {
+		return fmt.Errorf("%w: its %s is another program's database", ErrNotStore, databaseName)
+	}
+	if version > SchemaVersion {
+		return fmt.Errorf("%w: its schema is version %d, this program knows %d; upgrade wiretime", ErrNewer, version, SchemaVersion)
+	}
+	if mode == Read {
+		return nil
+	}
+	// A writer removes folders that no row names, so the rows must be sound.
+	var verdict string
+	if err := s.db.QueryRow("PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return fmt.Errorf("check %s: %w", databaseName, err)
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("%w (%s): restore it from a copy, or start a new store; the folders in loads/ are whole", ErrDamaged, verdict)
+	}
+	return nil
+}
+
+// loadFolder matches the names this package gives to folders in loads/;
+// anything else there is somebody's own and is left alone.
+var loadFolder = regexp.MustCompile(`^r\d+-\d{4,}-a\d+(\.part)?$`)
+
+// recover removes what a killed writer left: staged folders, and load folders
+// whose transaction never happened.
+func (s *Store) recover() error {
+	if err := os.MkdirAll(s.path(loadsName), 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(s.path(loadsName))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !loadFolder.MatchString(e.Name()) {
+			continue
+		}
+		var named bool
+		if err := s.db.QueryRow("SELECT EXISTS (SELECT 1 FROM load WHERE id = ?)", e.Name()).Scan(&named); err != nil {
+			return err
+		}
+		if named {
+			continue
+		}
+		if err := os.RemoveAll(s.path(loadsName, e.Name())); err != nil {
+			return fmt.Errorf("remove what an interrupted load left: %w", err)
+		}
+	}
+	return nil
+}
+
+// Close ends the use of the store; a writer's staged folders that were not
+// committed are removed and its lock is released.
+func (s *Store) Close() error {
+	if s.lock == nil {
+		return s.db.Close()
+	}
+	err := errors.Join(s.recover(), s.db.Close(), s.lock.Close())
+	if err != nil {
+		return fmt.Errorf("close store %s: %w", s.dir, explain(err))
+	}
+	return nil
+}
+
+// Dir returns the store's folder as an absolute path.
+func (s *Store) Dir() string { return s.dir }
+
+// AuthorityDir returns the folder for the certificate authority of this
+// store's servers. The store does not make it.
+func (s *Store) AuthorityDir() string { return s.path("ca") }
+
+func (s *Store) path(elem ...string) string {
+	return filepath.Join(append([]string{s.dir}, elem...)...)
+}

@@ -1,0 +1,533 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var started = time.Date(2024, 5, 6, 7, 8, 9, 123456789, time.UTC)
+
+// spec is a run of three cells with the given number of repeats.
+func spec(repeats int) RunSpec {
+	s := RunSpec{
+		StudyName: "first", StudyText: "name: first\n", Seed: 1<<64 - 1, Version: "v0.1",
+		Environment: json.RawMessage(`{"kernel":"6.1"}`), Started: started,
+		Metrics: []Metric{
+			{Name: "plt", Unit: "ms", Title: "PLT", Definition: "navigation start until the last byte"},
+			{Name: "drops", Unit: "packets", Title: "Drops", Definition: "packets lost"},
+		},
+	}
+	for _, protocol := range []string{"https/1.1", "h2", "h3"} {
+		s.Cells = append(s.Cells, Cell{Key: "flags/" + protocol, Site: "flags", Protocol: protocol, Network: "cable",
+			NetworkJSON: json.RawMessage(`{"Name":"cable"}`), Loader: "chromium", Congestion: "cubic", InitCwnd: 10})
+	}
+	for repeat := range repeats {
+		for i := range s.Cells {
+			c := s.Cells[len(s.Cells)-1-i]
+			s.Plan = append(s.Plan, PlannedSpec{Cell: c.Key, Repeat: repeat, Seed: 1<<63 + uint64(len(s.Plan))})
+		}
+	}
+	return s
+}
+
+func mustOpen(t *testing.T, dir string, mode Mode) *Store {
+	t.Helper()
+	s, err := Open(dir, mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func mustClose(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func begin(t *testing.T, s *Store, repeats int) []Planned {
+	t.Helper()
+	run, err := s.BeginRun(spec(repeats))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending, err := s.Pending(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pending
+}
+
+// measured is a valid attempt at p.
+func measured(p Planned) LoadRecord {
+	return LoadRecord{Planned: p, Attempt: p.Attempts + 1, Started: started, Wall: 1500 * time.Millisecond, Validity: Valid,
+		Values: map[string]float64{"plt": 1000.25 + float64(p.Index), "drops": 3}}
+}
+
+// stage writes a capture of the given size where Commit will look for it.
+func stage(t *testing.T, s *Store, id string, size int) {
+	t.Helper()
+	dir, err := s.StageDir(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "logs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"load.pcapng", "logs/server.jsonl"} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func entries(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestARunIsReadBackAsItWasMeasured(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "odd ?name#with%41 space")
+	s := mustOpen(t, dir, Create)
+	pending := begin(t, s, 1)
+	want := spec(1)
+	for i, p := range pending {
+		if p.Index != i || p.Cell.Key != want.Plan[i].Cell || p.Seed != want.Plan[i].Seed || p.Attempts != 0 {
+			t.Errorf("planned load %d is %+v, want %+v", i, p, want.Plan[i])
+		}
+	}
+
+	// h3 is late once, h2 is unsupported, https/1.1 fails for good.
+	late := measured(pending[0])
+	late.Validity, late.Reason = Invalid, "late packets"
+	late.Violations = []Violation{{Rule: 3, Detail: "p99 lateness 2.5 ms"}, {Rule: 4, Detail: "1 miss"}}
+	again := measured(pending[0])
+	again.Attempt = 2
+	unsupported := measured(pending[1])
+	unsupported.Validity, unsupported.Reason, unsupported.Values = Unsupported, "no such protocol here", nil
+	failed := measured(pending[2])
+	failed.Validity, failed.Reason, failed.Values, failed.Final = Failed, "timeout after 120 s", nil, true
+
+	stage(t, s, late.ID(), 10)
+	if err := s.Commit(late); err != nil {
+		t.Fatal(err)
+	}
+	left, err := s.Pending(1)
+	if err != nil || len(left) != 3 || left[0].Attempts != 1 {
+		t.Fatalf("after a late load %d are pending, the first with %d attempts (%v); want 3 and 1", len(left), left[0].Attempts, err)
+	}
+	if err := s.FinishRun(1, started); err == nil || !strings.Contains(err.Error(), "3 of its 3 loads remain") {
+		t.Errorf("finishing with loads pending: %v", err)
+	}
+	for _, r := range []LoadRecord{again, unsupported, failed} {
+		if err := s.Commit(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, ok, err := s.UnfinishedRun(); err != nil || !ok || r.ID != 1 || r.Done != 3 || !r.Finished.IsZero() {
+		t.Errorf("unfinished run %+v %v %v", r, ok, err)
+	}
+	if err := s.FinishRun(1, started.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := s.UnfinishedRun(); ok || err != nil {
+		t.Errorf("a run is still unfinished (%v)", err)
+	}
+	mustClose(t, s)
+
+	s = mustOpen(t, dir, Read)
+	defer mustClose(t, s)
+	runs, err := s.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRun := Run{ID: 1, StudyName: "first", StudyText: "name: first\n", Seed: 1<<64 - 1, Version: "v0.1",
+		Environment: json.RawMessage(`{"kernel":"6.1"}`), Started: started, Finished: started.Add(time.Minute), Planned: 3, Done: 3}
+	if d := cmp.Diff([]Run{wantRun}, runs); d != "" {
+		t.Error("runs differ:", d)
+	}
+	metrics, err := s.Metrics(1)
+	if d := cmp.Diff(want.Metrics, metrics); d != "" || err != nil {
+		t.Error("metrics differ:", d, err)
+	}
+
+	got, err := s.Load("r1-0000-a1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLoad := Load{ID: "r1-0000-a1", Run: 1, Cell: want.Cells[2], Seed: 1 << 63, Attempt: 1, Started: started,
+		Wall: 1500 * time.Millisecond, Validity: Invalid, Reason: "late packets", Artefacts: filepath.Join(dir, "loads", "r1-0000-a1"),
+		Values: late.Values, Violations: late.Violations}
+	if d := cmp.Diff(wantLoad, got); d != "" {
+		t.Error("load differs:", d)
+	}
+	if names := entries(t, got.Artefacts); !cmp.Equal(names, []string{"load.pcapng", "logs"}) {
+		t.Errorf("artefacts are %v", names)
+	}
+
+	results, err := s.Results(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantResults := []Result{
+		{Cell: want.Cells[0], Values: map[string][]float64{}, Failed: 1, Planned: 1},
+		{Cell: want.Cells[1], Values: map[string][]float64{}, Unsupported: 1, Planned: 1},
+		{Cell: want.Cells[2], Values: map[string][]float64{"plt": {1000.25}, "drops": {3}}, Valid: 1, Invalid: 1, Planned: 1},
+	}
+	if d := cmp.Diff(wantResults, results); d != "" {
+		t.Error("results differ:", d)
+	}
+}
+
+func TestValuesComeInTheOrderOfThePlan(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+	defer mustClose(t, s)
+	pending := begin(t, s, 3)
+	for i := range pending {
+		if err := s.Commit(measured(pending[len(pending)-1-i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	results, err := s.Results(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]float64{1002.25, 1005.25, 1008.25}, results[0].Values["plt"]); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestCommitRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*LoadRecord)
+		want   string
+	}{
+		{"a metric the run does not declare", func(r *LoadRecord) { r.Values["speed"] = 1 }, "metric speed"},
+		{"a value that is no number", func(r *LoadRecord) { r.Values["plt"] = nan() }, "metric plt: NaN is not a measurement"},
+		{"an unknown verdict", func(r *LoadRecord) { r.Validity = "fine" }, "CHECK constraint"},
+		{"a planned load that does not exist", func(r *LoadRecord) { r.Planned.ID = 99 }, "FOREIGN KEY"},
+		{"a planned load of another place", func(r *LoadRecord) { r.Planned.Index = 1 }, "its planned load"},
+		{"an attempt made before", func(r *LoadRecord) { *r = measured(r.Planned); r.Planned.Index = 2; r.Planned.ID++ }, "UNIQUE"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+			defer mustClose(t, s)
+			pending := begin(t, s, 1)
+			if err := s.Commit(func() LoadRecord { r := measured(pending[2]); r.Validity = Invalid; return r }()); err != nil {
+				t.Fatal(err)
+			}
+			r := measured(pending[0])
+			if strings.Contains(tt.name, "before") {
+				r = measured(pending[1])
+			}
+			tt.change(&r)
+			stage(t, s, r.ID(), 10)
+			err := s.Commit(r)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want an error with %q", err, tt.want)
+			}
+			if names := entries(t, s.path(loadsName)); len(names) != 0 {
+				t.Errorf("a refused load left %v", names)
+			}
+			if left, _ := s.Pending(1); len(left) != 3 {
+				t.Errorf("%d loads pending, want all 3", len(left))
+			}
+		})
+	}
+}
+
+func nan() float64 { var zero float64; return zero / zero }
+
+func TestADoneLoadTakesNoFurtherAttempt(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+	defer mustClose(t, s)
+	p := begin(t, s, 1)[0]
+	first := measured(p)
+	stage(t, s, first.ID(), 10)
+	if err := s.Commit(first); err != nil {
+		t.Fatal(err)
+	}
+	second := first
+	second.Attempt = 2
+	for _, r := range []LoadRecord{second, first} {
+		stage(t, s, r.ID(), 20)
+		if err := s.Commit(r); err == nil {
+			t.Errorf("%s was kept although %s is valid", r.ID(), first.ID())
+		}
+	}
+	info, err := os.Stat(s.path(loadsName, first.ID(), "load.pcapng"))
+	if err != nil || info.Size() != 10 {
+		t.Errorf("the first attempt's capture: %v %v", info, err)
+	}
+}
+
+func TestBeginRunRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*RunSpec)
+		want   string
+	}{
+		{"an empty plan", func(s *RunSpec) { s.Plan = nil }, "the plan holds no load"},
+		{"an unknown cell", func(s *RunSpec) { s.Plan[1].Cell = "x" }, `planned load 1: its cell "x"`},
+		{"a cell twice", func(s *RunSpec) { s.Cells[1] = s.Cells[0] }, "cell flags/https/1.1"},
+		{"a load twice", func(s *RunSpec) { s.Plan[1] = s.Plan[0] }, "planned load 1"},
+		{"an environment that is not JSON", func(s *RunSpec) { s.Environment = json.RawMessage("{") }, "json_valid"},
+	}
+	s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+	defer mustClose(t, s)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := spec(1)
+			tt.change(&r)
+			if _, err := s.BeginRun(r); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want an error with %q", err, tt.want)
+			}
+			if runs, err := s.Runs(); len(runs) != 0 || err != nil {
+				t.Errorf("runs %v (%v), want none", runs, err)
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	made := func(t *testing.T, dir string) { mustClose(t, mustOpen(t, dir, Create)) }
+	database := func(t *testing.T, dir, statement string) {
+		t.Helper()
+		db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, databaseName), ""))
+		if err == nil {
+			_, err = db.Exec(statement)
+		}
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scribble := func(t *testing.T, dir string, at int64, size int) {
+		t.Helper()
+		f, err := os.OpenFile(filepath.Join(dir, databaseName), os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.WriteAt([]byte(strings.Repeat("garbage ", size/8)), at)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	tests := []struct {
+		name    string
+		prepare func(t *testing.T, dir string)
+		modes   []Mode
+		is      error
+		says    string
+	}{
+		{"a missing folder", func(t *testing.T, dir string) {}, []Mode{Read, Write}, ErrNotStore, "`wiretime run` makes a store"},
+		{"an empty folder", func(t *testing.T, dir string) { os.Mkdir(dir, 0o755) }, []Mode{Read, Write}, ErrNotStore, "`wiretime run` makes a store"},
+		{"a folder of other files", func(t *testing.T, dir string) {
+			os.Mkdir(dir, 0o755)
+			os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o644)
+		}, []Mode{Read, Write, Create}, ErrNotStore, "it holds other files (thesis.tex)"},
+		{"a file", func(t *testing.T, dir string) { os.WriteFile(dir, nil, 0o644) }, []Mode{Read, Write, Create}, syscall.ENOTDIR, "not a directory"},
+		{"another program's database", func(t *testing.T, dir string) {
+			os.Mkdir(dir, 0o755)
+			database(t, dir, "CREATE TABLE t (x)")
+		}, []Mode{Read, Write, Create}, ErrNotStore, "another program's database"},
+		{"a text file for a database", func(t *testing.T, dir string) {
+			os.Mkdir(dir, 0o755)
+			os.WriteFile(filepath.Join(dir, databaseName), []byte(strings.Repeat("not a database ", 500)), 0o644)
+		}, []Mode{Read, Write, Create}, ErrDamaged, "restore it from a copy"},
+		{"a damaged database", func(t *testing.T, dir string) {
+			made(t, dir)
+			scribble(t, dir, 5*4096, 4096)
+		}, []Mode{Write, Create}, ErrDamaged, "restore it from a copy"},
+		{"a newer store", func(t *testing.T, dir string) {
+			made(t, dir)
+			database(t, dir, "PRAGMA user_version = 2")
+		}, []Mode{Read, Write, Create}, ErrNewer, "its schema is version 2, this program knows 1; upgrade wiretime"},
+	}
+	for _, tt := range tests {
+		for _, mode := range tt.modes {
+			t.Run(fmt.Sprintf("%s/mode %d", tt.name, mode), func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "store")
+				tt.prepare(t, dir)
+				if s, err := Open(dir, mode); err == nil {
+					s.Close()
+					t.Fatal("opened")
+				} else if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), dir) {
+					t.Errorf("got %v, want %v that says %q and names the folder", err, tt.is, tt.says)
+				}
+			})
+		}
+	}
+}
+
+func TestARefusedFolderIsLeftAsItWas(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, Create); err == nil {
+		t.Fatal("opened")
+	}
+	if names := entries(t, dir); !cmp.Equal(names, []string{"thesis.tex"}) {
+		t.Errorf("the folder now holds %v", names)
+	}
+}
+
+func TestOneWriterManyReaders(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	writer := mustOpen(t, dir, Create)
+	for _, mode := range []Mode{Write, Create} {
+		_, err := Open(dir, mode)
+		if want := fmt.Sprintf("in use by process %d: wait until it ends", os.Getpid()); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), want) {
+			t.Errorf("second writer: %v, want ErrLocked that says %q", err, want)
+		}
+	}
+	reader := mustOpen(t, dir, Read)
+	pending := begin(t, writer, 1)
+	for i, p := range pending {
+		if err := writer.Commit(measured(p)); err != nil {
+			t.Fatal(err)
+		}
+		if loads, err := reader.Loads(1); err != nil || len(loads) != i+1 {
+			t.Fatalf("the reader sees %d loads (%v), want %d", len(loads), err, i+1)
+		}
+	}
+	_, begun := reader.BeginRun(spec(1))
+	_, staged := reader.StageDir("r1-0000-a1")
+	for _, err := range []error{begun, staged, reader.Commit(measured(pending[0])), reader.FinishRun(1, started)} {
+		if !errors.Is(err, ErrReadOnly) {
+			t.Errorf("a reader writes: %v", err)
+		}
+	}
+	mustClose(t, writer)
+	mustClose(t, mustOpen(t, dir, Write))
+	mustClose(t, reader)
+}
+
+// asNobody runs do with the file permissions of the user nobody, if the test
+// runs as root, and as it is otherwise.
+func asNobody(t *testing.T, do func()) {
+	if os.Getuid() != 0 {
+		do()
+		return
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := errors.Join(syscall.Setfsgid(65534), syscall.Setfsuid(65534)); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Setfsuid(0)
+	defer syscall.Setfsgid(0)
+	do()
+}
+
+func TestAFolderOneMayNotWriteTo(t *testing.T) {
+	parent, err := os.MkdirTemp("/tmp", "wiretime-store-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(parent)
+	dir := filepath.Join(parent, "s")
+	s := mustOpen(t, dir, Create)
+	defer func() { mustClose(t, s) }()
+	begin(t, s, 1)
+	for _, d := range []string{dir, parent} {
+		if err := os.Chmod(d, 0o555); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(d, 0o755)
+	}
+
+	readable := func(when string) {
+		t.Helper()
+		asNobody(t, func() {
+			r, err := Open(dir, Read)
+			if err != nil {
+				t.Errorf("%s: %v", when, err)
+				return
+			}
+			defer r.Close()
+			if left, err := r.Pending(1); err != nil || len(left) != 3 {
+				t.Errorf("%s: %d loads pending (%v), want 3", when, len(left), err)
+			}
+		})
+	}
+	readable("reading beside a writer")
+	if os.Getuid() == 0 {
+		mustClose(t, s)
+		readable("reading a closed store")
+		s = mustOpen(t, dir, Write)
+	}
+	asNobody(t, func() {
+		_, err := Open(filepath.Join(parent, "new"), Create)
+		if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "make the folder") {
+			t.Errorf("creating where it is forbidden: %v", err)
+		}
+	})
+	if os.Getuid() == 0 {
+		asNobody(t, func() {
+			if _, err := Open(dir, Write); !errors.Is(err, os.ErrPermission) {
+				t.Errorf("writing where it is forbidden: %v", err)
+			}
+		})
+	}
+}
+
+func TestUnknownRunsAndLoads(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+	defer mustClose(t, s)
+	_, run := s.Run(7)
+	_, load := s.Load("r7-0001-a1")
+	_, results := s.Results(7)
+	for _, err := range []error{run, load, results} {
+		if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "`wiretime results`") {
+			t.Errorf("got %v", err)
+		}
+	}
+	for _, id := range []string{"", "..", "../../etc", "r1-0001-a1.part", "r1-0001-a1/x"} {
+		if _, err := s.StageDir(id); err == nil {
+			t.Errorf("a folder was staged for %q", id)
+		}
+	}
+}
+
+func TestLoadsOfSeveralLabsAreKeptAtOnce(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+	defer mustClose(t, s)
+	pending := begin(t, s, 4)
+	errs := make(chan error)
+	for _, p := range pending {
+		r := measured(p)
+		stage(t, s, r.ID(), 10)
+		go func() { errs <- s.Commit(r) }()
+	}
+	for range pending {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := s.Pending(1); len(left) != 0 || err != nil {
+		t.Errorf("%d loads pending (%v)", len(left), err)
+	}
+}
