@@ -52,7 +52,7 @@ func (f TCPFlags) Has(bits TCPFlags) bool { return f&bits == bits }
 // Headers is what the headers of one packet say.
 type Headers struct {
 	Flow    Flow
-	Payload int // octets above the transport header
+	Payload []byte // what the transport header stands before; shares the packet's memory
 
 	Sequence       uint32 // TCP only, as the rest: number of the first octet of the payload, or of SYN
 	Acknowledgment uint32 // valid where Flags has ACK
@@ -97,12 +97,12 @@ func Dissect(packet []byte) (Headers, error) {
 		}
 		h.Sequence, h.Acknowledgment = be.Uint32(body[4:]), be.Uint32(body[8:])
 		h.Flags = TCPFlags(body[13])
-		h.Payload = len(body) - offset
+		h.Payload = body[offset:]
 	case UDP:
 		if len(body) < 8 {
 			return Headers{}, fmt.Errorf("UDP datagram of %d octets, want 8 or more", len(body))
 		}
-		h.Payload = len(body) - 8
+		h.Payload = body[8:]
 	default:
 		return h, nil
 	}

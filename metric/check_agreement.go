@@ -1,0 +1,152 @@
+package metric
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"wiretime/capture"
+)
+
+// checkAgreement is rule 4: the browser, the server and the wire tell the same
+// story. A fetch that failed breaks it too, since a page without one of its
+// resources is another page; a miss does not, since browser and server agree
+// on it, but is counted (metric misses).
+//
+// A request for /favicon.ico that only the server saw is passed over: it is
+// the browser's own, not the page's, and browsers do not report it. It shows
+// among the misses if the archive lacks it.
+func checkAgreement(l *Load) []Violation {
+	var list []Violation
+	for _, part := range []struct {
+		name    string
+		missing bool
+	}{
+		{"HAR", l.HAR == nil},
+		{"server log", l.Server == nil},
+		{"packets", l.Packets == nil},
+	} {
+		if part.missing {
+			list = append(list, Violation{4, fmt.Sprintf("the load has no %s to compare the rest with", part.name)})
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	return slices.Concat(compareRequests(l), compareFlows(l), compareSizes(l))
+}
+
+// compareRequests holds the HAR against the server log: the same requests, the
+// same number of times.
+func compareRequests(l *Load) []Violation {
+	var failures []string
+	surplus := map[string]int{} // how many more the browser saw than the server
+	forgiven := map[string]int{}
+	for _, e := range l.fetched() {
+		request := e.Request.Method + " " + normalURL(e.Request.URL)
+		surplus[request]++
+		if failed(e) {
+			forgiven[request]++
+			failures = append(failures, fmt.Sprintf("%s (%s)", request, reason(e)))
+		}
+	}
+	for i := range l.Server {
+		surplus[l.Server[i].Method+" "+normalURL(l.Server[i].URL)]--
+	}
+	var browserOnly, serverOnly []string
+	for _, request := range slices.Sorted(maps.Keys(surplus)) {
+		n := surplus[request]
+		for range n - forgiven[request] {
+			browserOnly = append(browserOnly, request)
+		}
+		if ownRequest := strings.HasPrefix(request, "GET ") && strings.HasSuffix(request, "/favicon.ico"); ownRequest {
+			continue
+		}
+		for range -n {
+			serverOnly = append(serverOnly, request)
+		}
+	}
+	var list []Violation
+	if len(failures) > 0 {
+		list = append(list, Violation{4, fmt.Sprintf("the browser did not get %s: %s", count(len(failures), "resource"), some(failures))})
+	}
+	if len(browserOnly) > 0 {
+		list = append(list, Violation{4, fmt.Sprintf("the browser reports %s that the server did not answer: %s", count(len(browserOnly), "request"), some(browserOnly))})
+	}
+	if len(serverOnly) > 0 {
+		list = append(list, Violation{4, fmt.Sprintf("the server answered %s that the browser does not report: %s", count(len(serverOnly), "request"), some(serverOnly))})
+	}
+	return list
+}
+
+func reason(e *capture.Entry) string {
+	if e.Response.Error != "" {
+		return e.Response.Error
+	}
+	return "no response"
+}
+
+// compareFlows holds the server log against the packets: each connection the
+// server answered on passed the client's interfaces.
+func compareFlows(l *Load) []Violation {
+	seen := map[capture.Flow]bool{}
+	for _, c := range l.connections() {
+		seen[c.flow] = true
+	}
+	absent, unclear := map[string]bool{}, map[string]bool{}
+	for i := range l.Server {
+		flow, err := endpoints(&l.Server[i])
+		if err != nil {
+			unclear[err.Error()] = true
+		} else if !seen[flow] {
+			absent[flow.String()] = true
+		}
+	}
+	var list []Violation
+	for _, sentence := range slices.Sorted(maps.Keys(unclear)) {
+		list = append(list, Violation{4, sentence})
+	}
+	if len(absent) > 0 {
+		flows := slices.Sorted(maps.Keys(absent))
+		list = append(list, Violation{4, fmt.Sprintf("the server answered on %s that the packets do not show: %s", count(len(flows), "connection"), some(flows))})
+	}
+	return list
+}
+
+// compareSizes holds the server log against the packets: what the server says
+// it served cannot be more than what reached the client.
+func compareSizes(l *Load) []Violation {
+	var served, arrived int64
+	for i := range l.Server {
+		served += l.Server[i].BodyBytes
+	}
+	for p, h := range l.atClient() {
+		if p.Inbound && h.Flow.Source.Port() != portDNS {
+			arrived += int64(len(h.Payload))
+		}
+	}
+	if arrived < served {
+		return []Violation{{4, fmt.Sprintf("the server log adds up to %d octets of bodies, but only %d octets reached the client", served, arrived)}}
+	}
+	return nil
+}
+
+// normalURL writes a URL so that the browser's and the server's way of writing
+// it compare equal: host in lower case, no default port, no fragment, a path.
+func normalURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	u.Fragment, u.RawFragment = "", ""
+	u.Host = strings.ToLower(u.Host)
+	if port := u.Port(); u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
+		u.Host = strings.TrimSuffix(u.Host, ":"+port)
+	}
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return u.String()
+}

@@ -1,0 +1,158 @@
+package metric
+
+import (
+	"strings"
+	"testing"
+
+	"wiretime/capture"
+)
+
+func TestCheckFindsNothingInASoundLoad(t *testing.T) {
+	for protocol, s := range map[string]*scene{"h2": h2Scene(), "h3": h3Scene()} {
+		if got := Check(s.load(t, protocol)); len(got) != 0 {
+			t.Errorf("%s: %v", protocol, got)
+		}
+	}
+}
+
+func TestCheckHTTP1(t *testing.T) {
+	for _, c := range []struct {
+		row, url, tls string
+		sound         bool
+	}{
+		{"http/1.1", "http://www.example.test/", "", true},
+		{"https/1.1", "https://www.example.test/", "TLS 1.3", true},
+		{"http/1.1", "https://www.example.test/", "TLS 1.3", false},
+		{"https/1.1", "http://www.example.test/", "", false},
+	} {
+		s := h2Scene()
+		s.entries[0].Protocol, s.entries[0].Request.URL = "http/1.1", c.url
+		s.log[0].Protocol, s.log[0].URL, s.log[0].TLS = "http/1.1", c.url, c.tls
+		if got := Check(s.load(t, c.row)); (len(got) == 0) != c.sound {
+			t.Errorf("row %s, %s: %v", c.row, c.url, got)
+		}
+	}
+}
+
+func TestCheckFinds(t *testing.T) {
+	const page = "https://www.example.test/"
+	for _, c := range []struct {
+		name   string
+		change func(s *scene)
+		want   []Violation
+	}{
+		{"another protocol by the browser's report", func(s *scene) { s.entries[0].Protocol = "http/1.1" }, []Violation{
+			{1, "the browser reports 1 request as http/1.1 over TLS, not as h2 over TLS: GET " + page}}},
+		{"another protocol by the server's", func(s *scene) { s.log[0].Protocol = "http/1.1" }, []Violation{
+			{1, "the server log shows 1 request as http/1.1 over TLS, not as h2 over TLS: GET " + page}}},
+		{"a protocol the HAR names in the response only", func(s *scene) {
+			s.entries[0].Protocol, s.entries[0].Response.HTTPVersion = "", "H3"
+		}, []Violation{{1, "the browser reports 1 request as h3 over TLS, not as h2 over TLS: GET " + page}}},
+		{"a resource from a warm cache", func(s *scene) {
+			s.fetch(412, 413, page+"a.png", "h2")
+			s.entries[1].FromCache, s.log = "disk", s.log[:1]
+		}, []Violation{{2, "the browser had 1 resource in a cache before the load: " + page + "a.png"}}},
+		{"an image that the page names twice is no warmth", func(s *scene) {
+			s.fetch(412, 413, page+"a.png", "h2")
+			s.fetch(412, 413, page+"a.png", "h2")
+			s.entries[2].FromCache, s.log = "memory", s.log[:2]
+		}, nil},
+		{"a resumed TLS session", func(s *scene) { s.log[0].Resumed = true }, []Violation{
+			{2, "1 connection resumed an earlier TLS session: 10.0.0.2:4000 > 10.0.1.2:443"}}},
+		{"a connection from before the capture", func(s *scene) { s.records = s.records[8:] }, []Violation{
+			{2, "1 connection carried requests without a handshake in the capture: tcp 10.0.0.2:4000 > 10.0.1.2:443"},
+			{2, "the browser used 1 connection to 10.0.1.2, but the capture holds the handshakes of 0"}}},
+		{"a connection that the wire does not show", func(s *scene) { s.log[0].Client = "10.0.0.2:4999" }, []Violation{
+			{4, "the server answered on 1 connection that the packets do not show: tcp 10.0.0.2:4999 > 10.0.1.2:443"}}},
+		{"a fetch that the server did not see", func(s *scene) {
+			s.log = append(s.log[:0], h2Scene().log[0])
+			s.fetch(0, 1, page+"b", "h2")
+			s.log = s.log[:1]
+		}, []Violation{
+			{4, "the browser reports 1 request that the server did not answer: GET " + page + "b"}}},
+		{"a fetch that the browser does not report", func(s *scene) { s.fetch(0, 1, page, "h2"); s.entries = s.entries[:1] }, []Violation{
+			{4, "the server answered 1 request that the browser does not report: GET " + page}}},
+		{"the browser's own look for an icon is none", func(s *scene) {
+			s.fetch(0, 1, page+"favicon.ico", "h2")
+			s.entries, s.log[1].Miss = s.entries[:1], true
+		}, nil},
+		{"a miss that both saw is none", func(s *scene) {
+			s.fetch(0, 1, page+"absent.png", "h2")
+			s.entries[1].Response.Status, s.log[1].Status, s.log[1].Miss = 404, 404, true
+		}, nil},
+		{"a fetch that failed", func(s *scene) {
+			s.fetch(0, 1, page+"b", "")
+			s.entries[1].Response = capture.Response{Error: "net::ERR_CONNECTION_RESET"}
+			s.log = s.log[:1]
+		}, []Violation{{4, "the browser did not get 1 resource: GET " + page + "b (net::ERR_CONNECTION_RESET)"}}},
+		{"more served than arrived", func(s *scene) { s.log[0].BodyBytes = 3031 }, []Violation{
+			{4, "the server log adds up to 3031 octets of bodies, but only 3030 octets reached the client"}}},
+		{"a server log without addresses", func(s *scene) { s.log[0].Client = "" }, []Violation{
+			{4, `the server log names the client "": not an ip:port`}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := h2Scene()
+			c.change(s)
+			got := Check(s.load(t, "h2"))
+			if len(got) != len(c.want) {
+				t.Fatalf("got %v, want %v", got, c.want)
+			}
+			for i := range got {
+				if got[i] != c.want[i] {
+					t.Errorf("got  %v\nwant %v", got[i], c.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestCheckNeedsAllParts(t *testing.T) {
+	got := Check(&Load{Protocol: "h2"})
+	if len(got) != 3 || got[0] != (Violation{4, "the load has no HAR to compare the rest with"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestCheckSaysWhatAPersonCanRead(t *testing.T) {
+	s := h2Scene()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		s.fetch(0, 1, "https://www.example.test/"+name, "h3")
+	}
+	got := Check(s.load(t, "h2"))
+	if len(got) == 0 || !strings.HasSuffix(got[0].Detail, "/c and 1 more") {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A QUIC connection that moves to another access link keeps its server.
+func TestCheckMigration(t *testing.T) {
+	s := h3Scene()
+	s.up(302, datagram("10.0.9.2:4001", server, short, 30))
+	s.down(303, datagram(server, "10.0.9.2:4001", short, 30))
+	s.fetch(302, 303, "https://www.example.test/a.png", "h3")
+	s.log[1].Client = "10.0.9.2:4001"
+	if got := Check(s.load(t, "h3")); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
+func TestNormalURL(t *testing.T) {
+	for _, same := range [][2]string{
+		{"https://A.test", "https://a.test/"},
+		{"https://a.test:443/x#y", "https://a.test/x"},
+		{"http://a.test:80/", "http://a.test/"},
+	} {
+		if a, b := normalURL(same[0]), normalURL(same[1]); a != b {
+			t.Errorf("%s and %s differ: %s, %s", same[0], same[1], a, b)
+		}
+	}
+	for _, differ := range [][2]string{
+		{"https://a.test/?a=1", "https://a.test/?a=2"},
+		{"https://a.test:80/", "https://a.test/"},
+		{"http://a.test/", "https://a.test/"},
+	} {
+		if a, b := normalURL(differ[0]), normalURL(differ[1]); a == b {
+			t.Errorf("%s and %s are the same: %s", differ[0], differ[1], a)
+		}
+	}
+}

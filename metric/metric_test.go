@@ -1,0 +1,223 @@
+package metric
+
+import (
+	"math"
+	"testing"
+
+	"wiretime/capture"
+)
+
+func value(t *testing.T, l *Load, name string) (float64, bool) {
+	t.Helper()
+	for _, m := range All() {
+		if m.Name == name {
+			return m.Of(l)
+		}
+	}
+	t.Fatalf("no metric is called %q", name)
+	return 0, false
+}
+
+// none is what a table says where a metric has no value.
+var none = math.NaN()
+
+func expect(t *testing.T, l *Load, want map[string]float64) {
+	t.Helper()
+	for name, w := range want {
+		got, ok := value(t, l, name)
+		if ok == math.IsNaN(w) || ok && math.Abs(got-w) > 1e-6 {
+			t.Errorf("%s = %v, %v; want %v", name, got, ok, w)
+		}
+	}
+}
+
+func TestMetricsOverTCP(t *testing.T) {
+	const headers = 40
+	expect(t, h2Scene().load(t, "h2"), map[string]float64{
+		"dcl": none, "onload": 700, "plt": 412, "tow": 411, "ttfb": 301.5, "fcp": none, "lcp": none,
+		"requests": 1, "connections": 1,
+		"bytes_up":        8*headers + 100 + 58,
+		"bytes_down":      7*headers + 3000 + 30 + 88,
+		"packets_up":      9,
+		"packets_down":    8,
+		"drops":           1,
+		"retransmissions": 1,
+		"misses":          0,
+	})
+}
+
+func TestMetricsOverQUIC(t *testing.T) {
+	l := h3Scene().load(t, "h3")
+	expect(t, l, map[string]float64{
+		"plt": 312, "tow": 330, "requests": 1, "connections": 1, "drops": 0, "retransmissions": none,
+		"packets_up": 5, "packets_down": 5,
+		"bytes_up":   5*28 + 30 + 1200 + 100 + 30 + 30,
+		"bytes_down": 5*28 + 60 + 3*1200 + 30,
+	})
+	l.ServerLost = 3
+	expect(t, l, map[string]float64{"retransmissions": 3})
+}
+
+// Where the load ends on the wire.
+func TestTimeOnWire(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(s *scene)
+		base   func() *scene
+		want   float64
+	}{
+		{"a delayed acknowledgment after the last entry's end counts", func(s *scene) {
+			s.replaceUp(411, 451)
+		}, h2Scene, 451},
+		{"a lost look-up is the start", func(s *scene) {
+			s.records[1] = capture.PacketRecord{Interface: 0, Time: ns(0), Comment: capture.DroppedPrefix + "random", Data: s.records[0].Data}
+		}, h2Scene, 411},
+		{"what an earlier load left behind is not the start", func(s *scene) {
+			before := &scene{}
+			before.up(-80, segment("10.0.0.2:3999", server, 9, 9, capture.FIN|capture.ACK, 0))
+			before.down(-40, segment(server, "10.0.0.2:3999", 9, 10, capture.ACK, 5))
+			s.records = append(before.records, s.records...)
+		}, h2Scene, 411},
+		{"data that arrives with FIN counts, its acknowledgment too", func(s *scene) {
+			s.down(411.2, fromServer(3001, 101, capture.FIN|capture.ACK, 500))
+			s.up(440, fromClient(101, 3502, capture.ACK, 0))
+		}, h2Scene, 440},
+		{"the acknowledgment of a FIN alone does not count", func(s *scene) {
+			s.down(411.2, fromServer(3001, 101, capture.FIN|capture.ACK, 0))
+			s.up(411.3, fromClient(101, 3002, capture.ACK, 0))
+		}, h2Scene, 411},
+		{"QUIC's close within 25 ms of the end may count", func(s *scene) {
+			s.up(337, datagram(client, server, short, 30))
+		}, h3Scene, 337},
+		{"later it does not", func(s *scene) {
+			s.up(337.1, datagram(client, server, short, 30))
+		}, h3Scene, 330},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := c.base()
+			c.change(s)
+			protocol := s.log[0].Protocol
+			expect(t, s.load(t, protocol), map[string]float64{"tow": c.want})
+		})
+	}
+}
+
+// replaceUp makes the client send what it sent at one time at another.
+func (s *scene) replaceUp(from, to float64) {
+	for i := range s.records {
+		if s.records[i].Time == ns(from) {
+			s.records[i].Time = ns(to)
+		}
+	}
+}
+
+func TestRetransmissions(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		sends func(s *scene)
+		want  float64
+	}{
+		{"a new connection on the same ports is none", func(s *scene) {
+			s.up(0, segment(client, server, 1000, 0, capture.SYN, 0))
+			s.up(1, segment(client, server, 1001, 1, capture.ACK, 10))
+			s.up(9, segment(client, server, 500, 0, capture.SYN, 0))
+			s.up(10, segment(client, server, 501, 1, capture.ACK, 10))
+		}, 0},
+		{"a repeated SYN is one", func(s *scene) {
+			s.up(0, segment(client, server, 1000, 0, capture.SYN, 0))
+			s.up(1000, segment(client, server, 1000, 0, capture.SYN, 0))
+		}, 1},
+		{"octets sent again in a larger segment are one", func(s *scene) {
+			s.down(100, segment(server, client, 1, 1, capture.ACK, 10))
+			s.down(200, segment(server, client, 1, 1, capture.ACK, 25))
+			s.down(300, segment(server, client, 26, 1, capture.ACK, 25))
+		}, 1},
+		{"acknowledgments are none", func(s *scene) {
+			s.up(0, segment(client, server, 7, 1, capture.ACK, 0))
+			s.up(1, segment(client, server, 7, 1, capture.ACK, 0))
+		}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &scene{}
+			c.sends(s)
+			expect(t, s.load(t, "h2"), map[string]float64{"retransmissions": c.want})
+		})
+	}
+}
+
+func TestConnections(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(s *scene)
+		want   float64
+	}{
+		{"an unanswered SYN is none", func(s *scene) { s.up(300, segment("10.0.0.2:4001", server, 1, 0, capture.SYN, 0)) }, 1},
+		{"a connection that was never used is one", func(s *scene) {
+			s.up(300, segment("10.0.0.2:4001", server, 1, 0, capture.SYN, 0))
+			s.down(400, segment(server, "10.0.0.2:4001", 1, 2, capture.SYN|capture.ACK, 0))
+		}, 2},
+		{"a QUIC connection that moved to another address is none", func(s *scene) {
+			s.up(300, datagram("10.0.9.2:4001", server, short, 30))
+			s.down(400, datagram(server, "10.0.9.2:4001", short, 30))
+		}, 1},
+		{"DNS over TCP is none", func(s *scene) {
+			s.up(300, segment("10.0.0.2:4001", dns, 1, 0, capture.SYN, 0))
+			s.down(400, segment(dns, "10.0.0.2:4001", 1, 2, capture.SYN|capture.ACK, 0))
+		}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := h2Scene()
+			c.change(s)
+			expect(t, s.load(t, "h2"), map[string]float64{"connections": c.want})
+		})
+	}
+}
+
+func TestLateness(t *testing.T) {
+	s := &scene{}
+	for i := range 200 {
+		s.up(float64(i), segment(client, server, uint32(i), 1, capture.ACK, 1))
+	}
+	for i := range s.records {
+		if p := &s.records[i]; p.HasLateness {
+			p.Lateness = int64(200-p.ID/2) * 1000 // 1 to 200 us, once each
+		}
+	}
+	expect(t, s.load(t, "h2"), map[string]float64{"late_p50": 0.1, "late_p99": 0.198, "late_max": 0.2})
+	expect(t, (&scene{}).load(t, "h2"), map[string]float64{"late_p50": none, "late_p99": none, "late_max": none})
+}
+
+func TestRequestsAndPLT(t *testing.T) {
+	s := h2Scene()
+	s.fetch(412, 500.25, "https://www.example.test/a.png", "h2")
+	s.fetch(412, 900, "data:image/png;base64,AAAA", "")
+	s.fetch(412, 501, "https://www.example.test/a.png", "h2")
+	s.entries[3].FromCache = "memory"
+	s.fetch(412, 950, "https://www.example.test/other-page.png", "h2")
+	s.entries[4].Page = "page_2"
+	s.log[1].Miss = true
+	expect(t, s.load(t, "h2"), map[string]float64{"requests": 2, "plt": 501, "misses": 1})
+}
+
+// A part that was not captured gives no figures rather than zeros.
+func TestNothingCaptured(t *testing.T) {
+	l := &Load{Protocol: "h2", ServerLost: -1, Timing: capture.Timing{DCL: -1, OnLoad: -1, TTFB: -1, FCP: -1, LCP: -1}}
+	for _, m := range All() {
+		if got, ok := m.Of(l); ok {
+			t.Errorf("%s = %v without any capture", m.Name, got)
+		}
+	}
+}
+
+func TestEveryMetricIsDefined(t *testing.T) {
+	names := map[string]bool{}
+	for _, m := range All() {
+		if names[m.Name] || m.Name == "" || m.Unit == "" || m.Title == "" || len(m.Definition) < 40 || m.Of == nil {
+			t.Errorf("%+v is not fully defined, or a name is taken twice", m)
+		}
+		names[m.Name] = true
+	}
+	if len(names) != 19 {
+		t.Errorf("%d metrics, want 19", len(names))
+	}
+}
