@@ -1,0 +1,56 @@
+package stats
+
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// confidence is the level at which intervals are given.
+const confidence = 0.95
+
+// MedianInterval is a sample's median and how well it is known.
+type MedianInterval struct {
+	N         int
+	Median    float64
+	Low, High float64 // two values of the sample; its range where Reached is false
+	Coverage  float64 // probability that the interval holds the true median: 0 to 1
+	Reached   bool    // Coverage is 0.95 or more, which takes six values
+}
+
+// Median gives the median of the values, which must be finite, with its
+// distribution-free 95 % confidence interval: from the k-th smallest value to
+// the k-th largest, for the largest k at which a binomial count with
+// probability 1/2 leaves no more than 5 % outside (David and Nagaraja, Order
+// Statistics, 2003, section 7.1). The values must be independent; nothing else
+// is assumed of them.
+//
+// Below six values not even the whole range covers the true median with 95 %:
+// Low and High are that range then, Reached is false, and Coverage says what
+// the range does cover.
+func Median(values []float64) MedianInterval {
+	n := len(values)
+	if n == 0 {
+		return MedianInterval{}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	below := distuv.Binomial{N: float64(n), P: 0.5}
+	k := 1
+	for k < n/2 && coverage(below, k+1) >= confidence {
+		k++
+	}
+	return MedianInterval{
+		N:        n,
+		Median:   quantile(sorted, 0.5),
+		Low:      sorted[k-1],
+		High:     sorted[n-k],
+		Coverage: coverage(below, k),
+		Reached:  coverage(below, k) >= confidence,
+	}
+}
+
+// coverage is the probability that the true median lies between the k-th
+// smallest and the k-th largest value, given how many values fall below it.
+func coverage(below distuv.Binomial, k int) float64 {
+	return 1 - 2*below.CDF(float64(k-1))
+}

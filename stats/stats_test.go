@@ -1,0 +1,183 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a)) }
+
+// upTo is the sample n, n-1, ..., 1.
+func upTo(n int) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = float64(n - i)
+	}
+	return values
+}
+
+func TestSummarize(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   Summary
+	}{
+		{nil, Summary{}},
+		{[]float64{3}, Summary{N: 1, Min: 3, P5: 3, P25: 3, Median: 3, P75: 3, P95: 3, Max: 3, Mean: 3}},
+		{[]float64{-1, 1}, Summary{N: 2, Min: -1, P5: -0.9, P25: -0.5, Median: 0, P75: 0.5, P95: 0.9, Max: 1, SD: math.Sqrt2}},
+		// R: quantile(c(2,4,4,4,5,5,7,9), c(.05,.25,.5,.75,.95)); sd = sqrt(32/7)
+		{[]float64{9, 2, 4, 4, 4, 5, 5, 7}, Summary{N: 8, Min: 2, P5: 2.7, P25: 4, Median: 4.5, P75: 5.5, P95: 8.3, Max: 9,
+			Mean: 5, SD: math.Sqrt(32.0 / 7), CV: math.Sqrt(32.0/7) / 5}},
+	} {
+		got := Summarize(c.values)
+		for _, pair := range [][2]float64{
+			{float64(got.N), float64(c.want.N)}, {got.Min, c.want.Min}, {got.P5, c.want.P5}, {got.P25, c.want.P25},
+			{got.Median, c.want.Median}, {got.P75, c.want.P75}, {got.P95, c.want.P95}, {got.Max, c.want.Max},
+			{got.Mean, c.want.Mean}, {got.SD, c.want.SD}, {got.CV, c.want.CV},
+		} {
+			if !near(pair[0], pair[1]) {
+				t.Errorf("Summarize(%v)\ngot  %+v\nwant %+v", c.values, got, c.want)
+				break
+			}
+		}
+	}
+}
+
+func TestSummarizeLeavesTheSampleInItsOrder(t *testing.T) {
+	values := []float64{3, 1, 2}
+	Summarize(values)
+	Median(values)
+	Compare(values, values, 1)
+	if values[0] != 3 || values[1] != 1 || values[2] != 2 {
+		t.Errorf("the sample became %v", values)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	for _, c := range []struct {
+		values  []float64
+		q, want float64
+	}{
+		{nil, 0.5, 0},
+		{[]float64{4, 1, 3, 2}, 0, 1},
+		{[]float64{4, 1, 3, 2}, 0.5, 2.5},
+		{[]float64{4, 1, 3, 2}, 0.9, 3.7},
+		{[]float64{4, 1, 3, 2}, 1, 4},
+	} {
+		if got := Quantile(c.values, c.q); !near(got, c.want) {
+			t.Errorf("Quantile(%v, %v) = %v, want %v", c.values, c.q, got, c.want)
+		}
+	}
+}
+
+// The ranks and coverages are those of published tables of the sign test's
+// interval; the coverages are sums of binomial coefficients over 2^n.
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		n         int
+		low, high float64
+		coverage  float64
+		reached   bool
+	}{
+		{1, 1, 1, 0, false},
+		{2, 1, 2, 0.5, false},
+		{3, 1, 3, 0.75, false},
+		{5, 1, 5, 0.9375, false},
+		{6, 1, 6, 0.96875, true},
+		{8, 1, 8, 0.9921875, true},
+		{9, 2, 8, 1 - 2*10.0/512, true},
+		{10, 2, 9, 1 - 2*11.0/1024, true},
+		{20, 6, 15, 0.958610534667969, true},
+		{30, 10, 21, 0.957226054742932, true},
+		{100, 40, 61, 0.964799799782276, true},
+	} {
+		got := Median(upTo(c.n))
+		if got.Low != c.low || got.High != c.high || math.Abs(got.Coverage-c.coverage) > 1e-9 || got.Reached != c.reached ||
+			got.N != c.n || got.Median != float64(c.n+1)/2 {
+			t.Errorf("n = %d: %+v; want %v to %v, coverage %v, reached %v", c.n, got, c.low, c.high, c.coverage, c.reached)
+		}
+	}
+	if got := Median(nil); got != (MedianInterval{}) {
+		t.Errorf("without values: %+v", got)
+	}
+}
+
+// The interval holds the true median as often as it says, for a distribution
+// with a long tail.
+func TestMedianCovers(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 0))
+	const samples, n = 4000, 10
+	held := 0
+	for range samples {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = random.ExpFloat64()
+		}
+		if m := Median(values); m.Low <= math.Ln2 && math.Ln2 <= m.High {
+			held++
+		}
+	}
+	if share := float64(held) / samples; math.Abs(share-0.9785) > 0.01 {
+		t.Errorf("the interval held the median in %.4f of the samples, want 0.9785", share)
+	}
+}
+
+func TestCompareKnown(t *testing.T) {
+	constant := func(v float64, n int) []float64 {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = v
+		}
+		return values
+	}
+	for _, c := range []struct {
+		name  string
+		a, b  []float64
+		want  Difference
+		clear bool
+	}{
+		{"constants", constant(5, 6), constant(3, 8), Difference{Value: 2, Low: 2, High: 2, Enough: true}, true},
+		{"a smaller constant", constant(3, 6), constant(5, 6), Difference{Value: -2, Low: -2, High: -2, Enough: true}, true},
+		{"too few", constant(5, 5), constant(3, 8), Difference{Value: 2, Low: 2, High: 2}, false},
+		{"equal", constant(3, 6), constant(3, 6), Difference{Enough: true}, false},
+		{"no values", nil, constant(3, 6), Difference{}, false},
+	} {
+		if got := Compare(c.a, c.b, 1); got != c.want || got.Clear() != c.clear {
+			t.Errorf("%s: %+v, clear %v; want %+v, %v", c.name, got, got.Clear(), c.want, c.clear)
+		}
+	}
+}
+
+// For a sample of 1, 2, 3 the bootstrap's distribution is known: of the 27
+// draws 7 have the median 1, 13 the median 2 and 7 the median 3.
+func TestBootstrapMedian(t *testing.T) {
+	draw := newBootstrap([]float64{1, 2, 3}, rand.New(rand.NewPCG(3, 0)))
+	seen := map[float64]int{}
+	const draws = 54_000
+	for range draws {
+		seen[draw.median()]++
+	}
+	for value, want := range map[float64]float64{1: 7.0 / 27, 2: 13.0 / 27, 3: 7.0 / 27} {
+		if got := float64(seen[value]) / draws; math.Abs(got-want) > 0.01 {
+			t.Errorf("the median %v came in %.4f of the draws, want %.4f", value, got, want)
+		}
+	}
+}
+
+func TestCompareIsSeeded(t *testing.T) {
+	random := rand.New(rand.NewPCG(11, 0))
+	a, b := make([]float64, 40), make([]float64, 40)
+	for i := range a {
+		a[i], b[i] = 100+10*random.NormFloat64(), 120+10*random.NormFloat64()
+	}
+	first, again, other := Compare(a, b, 1), Compare(a, b, 1), Compare(a, b, 2)
+	if first != again {
+		t.Errorf("the same seed gave %+v and %+v", first, again)
+	}
+	if first == other || math.Abs(first.Low-other.Low) > 1 || math.Abs(first.High-other.High) > 1 {
+		t.Errorf("another seed gave %+v after %+v: it should differ, and only a little", other, first)
+	}
+	if !first.Clear() || first.Low < -30 || first.High > -10 {
+		t.Errorf("%+v; want an interval around -20 that leaves zero out", first)
+	}
+}
