@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"bytes"
 	"math"
 	"testing"
 
@@ -220,4 +221,29 @@ func TestEveryMetricIsDefined(t *testing.T) {
 	if len(names) != 19 {
 		t.Errorf("%d metrics, want 19", len(names))
 	}
+}
+
+// Whatever a capture holds, the figures come out or are absent.
+func FuzzMetrics(f *testing.F) {
+	for _, s := range []*scene{h2Scene(), h3Scene()} {
+		file := capture.AppendHeader(nil, capture.Header{Interfaces: []capture.Interface{{Name: "client.lte"}, {Name: "server.lte"}}})
+		for i := range s.records {
+			file = capture.AppendPacket(file, &s.records[i])
+		}
+		f.Add(file)
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		packets, _ := capture.ReadPcapng(bytes.NewReader(file))
+		if packets == nil {
+			return
+		}
+		s := h2Scene()
+		l := &Load{Protocol: "h2", Packets: packets, Server: s.log, HAR: &capture.HAR{Log: capture.Log{Entries: s.entries}}}
+		Check(l)
+		for _, m := range All() {
+			if v, ok := m.Of(l); ok && m.Unit != "ms" && v < 0 {
+				t.Errorf("%s = %v", m.Name, v)
+			}
+		}
+	})
 }
