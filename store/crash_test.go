@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -125,7 +126,7 @@ func TestKillAndResumeUntilDone(t *testing.T) {
 
 	random := rand.New(rand.NewPCG(1, 2))
 	killed := 0
-	for {
+	for ; ; killed++ {
 		child := exec.Command(os.Args[0], "-test.run=^TestMeasuringChild$")
 		child.Env = append(os.Environ(), "WIRETIME_TEST_STORE="+dir)
 		out, err := child.StdoutPipe()
@@ -135,19 +136,20 @@ func TestKillAndResumeUntilDone(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		out.Read(make([]byte, 1)) // its store is open
-		timer := time.AfterFunc(time.Duration(random.IntN(25_000))*time.Microsecond, func() { child.Process.Kill() })
-		err = child.Wait()
-		timer.Stop()
-		if err == nil {
+		// Each child keeps a few loads and then dies somewhere in the next.
+		io.ReadFull(out, make([]byte, 1+random.IntN(8)))
+		time.Sleep(time.Duration(random.IntN(3_000)) * time.Microsecond)
+		child.Process.Kill()
+		said, _ := io.ReadAll(out)
+		if err = child.Wait(); err == nil {
 			break
 		}
 		if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
-			t.Fatal("the child failed on its own:", err)
+			t.Fatalf("the child failed on its own: %v\n%s", err, said)
 		}
-		if killed++; killed > 500 {
-			t.Fatal("no progress between kills")
-		}
+	}
+	if killed == 0 {
+		t.Error("no child was killed")
 	}
 	t.Logf("killed %d times", killed)
 
@@ -183,7 +185,6 @@ func TestMeasuringChild(t *testing.T) {
 		t.Skip("runs as a child of TestKillAndResumeUntilDone")
 	}
 	s := mustOpen(t, dir, Write)
-	fmt.Println()
 	pending, err := s.Pending(1)
 	if err != nil {
 		t.Fatal(err)
@@ -199,6 +200,7 @@ func TestMeasuringChild(t *testing.T) {
 			if err := s.Commit(r); err != nil {
 				t.Fatal(err)
 			}
+			fmt.Print(".")
 		}
 	}
 	mustClose(t, s)
