@@ -55,7 +55,7 @@
 //
 // Each direction of each access link has its own two generators (PCG of
 // math/rand/v2, seeded by the path's seed): one for losses, one for jitter.
-// Every arriving packet draws the same count of numbers whatever its fate and
+// Every arriving packet draws one loss and one jitter, whatever its fate and
 // whatever the link's settings, so the n-th packet of a link meets the same luck
 // in every configuration under one seed.
 package network

@@ -73,12 +73,15 @@ func TestSerialiser(t *testing.T) {
 			{0, 3, 3428572, Delivered}, {3428572, 3, 3428572 + 3428572, Delivered}}},
 		// The first packet ends at 3428571 3/7 ns, after 3428571: the second one is still behind it.
 		{"a line busy for a part of a nanosecond is busy", oneLink(Link{Rate: 7 * kbit}), []arrival{
-			{0, 3, 3428572, Delivered}, {3428571, 3, 6857143, Delivered}}},
+			{0, 3, 3428572, Delivered}, {3428571, 3, 6857143, Delivered}, {3428571, 3, 10285715, Delivered}}},
 		{"a rate change in the middle of a packet", oneLink(Link{Rate: mbit}, Event{At: 4 * ms, Rate: rate(2 * mbit)}), []arrival{
 			{0, 1500, 8 * ms, Delivered}, {0, 1500, 14 * ms, Delivered}}},
 		// 7 kbit/s for 1000 ns = 7e6 bit*ns of 24e9; the rest at 3 kbit/s takes 7997666 2/3 ns.
 		{"a rate change leaves an exact rest", oneLink(Link{Rate: 7 * kbit}, Event{At: 1000, Rate: rate(3 * kbit)}), []arrival{
 			{0, 3, 1000 + 7997667, Delivered}}},
+		// 3/7 ns are left of the packet, 3000 bit*ns, which take 3 ns at 1 kbit/s.
+		{"a rate change in the last nanosecond of a packet", oneLink(Link{Rate: 7 * kbit}, Event{At: 3428571, Rate: rate(kbit)}), []arrival{
+			{0, 3, 3428574, Delivered}}},
 		{"two rate changes within a packet", oneLink(Link{Rate: mbit}, Event{At: 10 * ms, Rate: rate(10 * mbit)}, Event{At: 4 * ms, Rate: rate(500 * kbit)}), []arrival{
 			{0, 1500, 10*ms + 500*time.Microsecond, Delivered}}},
 		{"a rate change at the very end of a packet", oneLink(Link{Rate: mbit}, Event{At: 12 * ms, Rate: rate(2 * mbit)}), []arrival{
@@ -327,6 +330,20 @@ func TestJitterIsNormalAroundTheDelay(t *testing.T) {
 	mean, deviation, share := sum/n, math.Sqrt(squares/n), float64(within)/n
 	if math.Abs(mean) > 0.01 || math.Abs(deviation-1) > 0.01 || math.Abs(share-0.6827) > 0.005 {
 		t.Errorf("jitter has mean %.4f, deviation %.4f, %.4f within one deviation; want 0, 1, 0.6827", mean, deviation, share)
+	}
+}
+
+// Losing a packet says nothing about its delay.
+func TestLossAndJitterAreIndependent(t *testing.T) {
+	e := start(t, oneLink(Link{Delay: time.Second, Jitter: time.Millisecond, Reorder: true, Loss: Loss{Rate: 0.5}}), 3)
+	var sum, n float64
+	for range 100_000 {
+		if due, fate := e.Arrive(0, Up, 0, 1500); fate == Delivered {
+			sum, n = sum+float64(due-1e9)/1e6, n+1
+		}
+	}
+	if math.Abs(sum/n) > 0.02 {
+		t.Errorf("delivered packets are %.3f deviations off the delay in the mean, want 0", sum/n)
 	}
 }
 

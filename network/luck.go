@@ -24,7 +24,7 @@ func newLuck(seed uint64, access int, d Direction, burst *GilbertElliott) luck {
 
 // draw tells for one packet whether it is lost, given the rate of independent
 // loss, and how many standard deviations its delay is off. It draws the same
-// count of numbers from each generator whatever the answer.
+// numbers whatever the answer.
 func (l *luck) draw(rate float64) (lost bool, deviations float64) {
 	loss, move := l.losses.Float64(), l.losses.Float64()
 	deviations = l.deviations.NormFloat64()

@@ -8,7 +8,7 @@ import (
 const (
 	kimSource = "Kim, Yi, Lee: A Research on the Performance Analysis of SPDY Protocol in Mobile Networks, Kyung Hee University, 2013, tables 2-4, "
 	kim3GNote = "The paper prints one rate per place and no RTT. The rate is taken as the downlink's, the uplink as half of it " +
-		"(the proportion of WebPageTest's 3G). The RTT is Wiretime's choice inside the 100 to 500 ms that Grigorik, High Performance " +
+		"(about the proportion of WebPageTest's 3G). The RTT is Wiretime's choice inside the 100 to 500 ms that Grigorik, High Performance " +
 		"Browser Networking, O'Reilly 2013, table 7-2, gives for 3G: "
 	kimWLANNote = "The paper prints one rate per place and no RTT. The rate is taken for both directions, which share the radio channel. " +
 		"The RTT is Wiretime's choice for a campus WLAN and a server in the same country: the paper's fastest load of a 2.3 MB page, " +

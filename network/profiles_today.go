@@ -4,7 +4,7 @@ import "time"
 
 const (
 	webPageTestSource = "WebPageTest, www/settings/connectivity.ini.sample, section "
-	webPageTestNote   = "WebPageTest states the RTT; half of it lies in each direction, as its agents do."
+	webPageTestNote   = "WebPageTest states the RTT; half of it lies in each direction."
 )
 
 // webPageTest holds WebPageTest's connectivity profiles, under Wiretime's
@@ -30,7 +30,7 @@ var otherToday = []figures{
 	{
 		name: "fibre", access: "fibre",
 		source: "Verizon Fios, 300/300 Mbit/s tier; RTT: Ookla, fixed broadband in the United States, Q2 2020, Verizon",
-		note:   "Rates are the tier's, RTT 9 ms is the lowest of the providers that Ookla lists, most of whose lines are fibre.",
+		note:   "The rates are the tier's. The RTT of 9 ms is the provider's median to nearby test servers, the lowest that Ookla lists.",
 		down:   300 * mbit, up: 300 * mbit, rtt: 9 * time.Millisecond,
 	},
 	{

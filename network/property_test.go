@@ -20,7 +20,7 @@ func FuzzArriveFollowsTheServiceCurve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, events, dropEvery uint8, gap uint16) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		someRate := func() BitRate { return 1_000_000 + BitRate(random.IntN(200_000_000)) }
-		link := Link{Rate: someRate(), Delay: time.Duration(random.IntN(1e6)), Queue: Queue{Bytes: 20_000, Packets: 40}}
+		link := Link{Rate: someRate(), Delay: time.Duration(random.IntN(1e6)), Queue: Queue{Bytes: 100_000, Packets: 150}}
 		p := oneLink(link)
 		at := int64(0)
 		for range events % 32 {
