@@ -1,0 +1,297 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wiretime/capture"
+	"wiretime/stats"
+	"wiretime/store"
+)
+
+// checks are the validity rules that are found out per load; the others hold
+// by the way a study is run.
+var checks = []Check{
+	{Rule: 1, Title: "Every connection used the protocol that the cell asked for, by the browser's account and by the server's"},
+	{Rule: 2, Title: "Connections and caches were cold"},
+	{Rule: 3, Title: "The emulator sent its packets on time"},
+	{Rule: 4, Title: "HAR, server log and packets agree on what was fetched"},
+}
+
+// Collect gathers a run from the store. readHAR gives what a load's browser
+// reported, or nil where the load left no HAR; an error of it ends Collect.
+func Collect(st *store.Store, run int64, readHAR func(store.Load) (*capture.HAR, error)) (Data, error) {
+	c := collector{readHAR: readHAR}
+	if err := c.collect(st, run); err != nil {
+		return Data{}, fmt.Errorf("collect run %d for a report: %w", run, err)
+	}
+	return c.data, nil
+}
+
+type collector struct {
+	data    Data
+	readHAR func(store.Load) (*capture.HAR, error)
+	loads   []store.Load           // parallel to data.Loads
+	values  []map[string][]float64 // by cell, then metric: of the valid loads
+}
+
+func (c *collector) collect(st *store.Store, id int64) error {
+	run, err := st.Run(id)
+	if err != nil {
+		return err
+	}
+	results, err := st.Results(id)
+	if err != nil {
+		return err
+	}
+	metrics, err := st.Metrics(id)
+	if err != nil {
+		return err
+	}
+	if c.loads, err = st.Loads(id); err != nil {
+		return err
+	}
+	environment, err := describeEnvironment(run.Environment)
+	if err != nil {
+		return err
+	}
+	c.data = Data{
+		Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Run: run.ID,
+		Started: run.Started, Finished: run.Finished, Version: run.Version,
+		Counts:      Counts{Planned: run.Planned, Pending: run.Planned - run.Done},
+		Checks:      slices.Clone(checks),
+		Environment: environment,
+		Metrics:     []Metric{}, Networks: []Network{}, Cells: []Cell{}, Sections: []Section{}, Loads: []Load{},
+	}
+	for _, m := range metrics {
+		c.data.Metrics = append(c.data.Metrics, Metric{
+			Name: m.Name, Title: m.Title, Unit: m.Unit, Definition: m.Definition,
+			Ranked: m.Unit == "ms" && !strings.HasPrefix(m.Name, "late_"),
+		})
+	}
+	if err := c.addCells(results); err != nil {
+		return err
+	}
+	c.addLoads(results)
+	if err := c.addWaterfalls(); err != nil {
+		return err
+	}
+	c.rank(run.Seed)
+	return nil
+}
+
+func (c *collector) addCells(results []store.Result) error {
+	described := map[string]bool{}
+	sections := map[[2]string]int{}
+	labels := labels(results)
+	for i, r := range results {
+		if !described[r.Cell.Network] {
+			described[r.Cell.Network] = true
+			n, err := describeNetwork(r.Cell.Network, r.Cell.NetworkJSON)
+			if err != nil {
+				return err
+			}
+			c.data.Networks = append(c.data.Networks, n)
+		}
+		summaries := map[string]Summary{}
+		for metric, values := range r.Values {
+			summaries[metric] = summarize(values)
+		}
+		c.values = append(c.values, r.Values)
+		c.data.Cells = append(c.data.Cells, Cell{
+			Site: r.Cell.Site, Network: r.Cell.Network, Protocol: r.Cell.Protocol, Label: labels[i],
+			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
+			Summaries: summaries, MedianLoad: -1, Loads: []int{},
+		})
+		key := [2]string{r.Cell.Site, r.Cell.Network}
+		s, ok := sections[key]
+		if !ok {
+			s = len(c.data.Sections)
+			sections[key] = s
+			c.data.Sections = append(c.data.Sections, Section{Site: r.Cell.Site, Network: r.Cell.Network, Answers: []Answer{}})
+		}
+		c.data.Sections[s].Cells = append(c.data.Sections[s].Cells, i)
+
+		c.data.Counts.Valid += r.Valid
+		c.data.Counts.Invalid += r.Invalid
+		c.data.Counts.Failed += r.Failed
+		c.data.Counts.Unsupported += r.Unsupported
+	}
+	return nil
+}
+
+// labels names each cell within its section: by its protocol, and by the
+// loader, congestion control and initial window where the study varies them.
+func labels(results []store.Result) []string {
+	varies := func(of func(store.Cell) string) bool {
+		return slices.ContainsFunc(results, func(r store.Result) bool { return of(r.Cell) != of(results[0].Cell) })
+	}
+	axes := []func(store.Cell) string{
+		func(c store.Cell) string { return c.Loader },
+		func(c store.Cell) string { return c.Congestion },
+		func(c store.Cell) string { return "initcwnd " + strconv.Itoa(c.InitCwnd) },
+	}
+	axes = slices.DeleteFunc(axes, func(of func(store.Cell) string) bool { return !varies(of) })
+	labels := make([]string, len(results))
+	for i, r := range results {
+		words := []string{r.Cell.Protocol}
+		for _, of := range axes {
+			words = append(words, of(r.Cell))
+		}
+		labels[i] = strings.Join(words, " · ")
+	}
+	return labels
+}
+
+func summarize(values []float64) Summary {
+	all, median := stats.Summarize(values), stats.Median(values)
+	return Summary{
+		N: all.N, Median: median.Median, Interval: median.Reached, Low: median.Low, High: median.High,
+		Min: all.Min, Max: all.Max, CV: all.CV,
+	}
+}
+
+func (c *collector) addLoads(results []store.Result) {
+	cells := make(map[string]int, len(results))
+	for i, r := range results {
+		cells[r.Cell.Key] = i
+	}
+	for _, l := range c.loads {
+		load := Load{
+			ID: l.ID, Cell: cells[l.Cell.Key], Repeat: l.Repeat, Attempt: l.Attempt,
+			Validity: string(l.Validity), Reason: l.Reason, Values: make([]*float64, len(c.data.Metrics)),
+		}
+		for i, m := range c.data.Metrics {
+			if v, ok := l.Values[m.Name]; ok {
+				load.Values[i] = &v
+			}
+		}
+		broken := map[int]bool{}
+		for _, v := range l.Violations {
+			broken[v.Rule] = true
+		}
+		for i := range c.data.Checks {
+			if broken[c.data.Checks[i].Rule] {
+				c.data.Checks[i].Broken++
+			}
+		}
+		if broken[1] {
+			c.data.Counts.WrongProtocol++
+		}
+		cell := &c.data.Cells[load.Cell]
+		cell.Loads = append(cell.Loads, len(c.data.Loads))
+		c.data.Loads = append(c.data.Loads, load)
+	}
+}
+
+// addWaterfalls gives every load its waterfall, or, where that would be too
+// many requests, only the median load of each cell.
+func (c *collector) addWaterfalls() error {
+	words := newVocabulary()
+	requests := 0
+	for i := range c.data.Loads {
+		n, err := c.addWaterfall(i, words)
+		if err != nil {
+			return err
+		}
+		if requests += n; requests > maxRequests {
+			c.data.MediansOnly = true
+			break
+		}
+	}
+	for i := range c.data.Cells {
+		c.data.Cells[i].MedianLoad = c.medianLoad(&c.data.Cells[i])
+	}
+	if c.data.MediansOnly {
+		words = newVocabulary()
+		for i := range c.data.Loads {
+			c.data.Loads[i].Waterfall = nil
+		}
+		for _, cell := range c.data.Cells {
+			if cell.MedianLoad < 0 {
+				continue
+			}
+			if _, err := c.addWaterfall(cell.MedianLoad, words); err != nil {
+				return err
+			}
+		}
+	}
+	c.data.Words = words.words
+	return nil
+}
+
+// addWaterfall reads the HAR of a load and returns its number of requests.
+func (c *collector) addWaterfall(load int, words *vocabulary) (int, error) {
+	h, err := c.readHAR(c.loads[load])
+	if err != nil {
+		return 0, fmt.Errorf("load %s: %w", c.loads[load].ID, err)
+	}
+	if h == nil {
+		return 0, nil
+	}
+	w := words.waterfall(h)
+	if w == nil {
+		return 0, nil
+	}
+	c.data.Loads[load].Waterfall = w
+	return len(w.Requests), nil
+}
+
+// medianLoad is the load that stands for its cell: of the valid loads that
+// left files, the one whose PLT (or, for want of it, the first ranked metric
+// there is) is nearest to the cell's median.
+func (c *collector) medianLoad(cell *Cell) int {
+	metric := slices.IndexFunc(c.data.Metrics, func(m Metric) bool {
+		_, ok := cell.Summaries[m.Name]
+		return ok && m.Name == "plt"
+	})
+	if metric < 0 {
+		metric = slices.IndexFunc(c.data.Metrics, func(m Metric) bool {
+			_, ok := cell.Summaries[m.Name]
+			return ok && m.Ranked
+		})
+	}
+	if metric < 0 {
+		return -1
+	}
+	median := cell.Summaries[c.data.Metrics[metric].Name].Median
+	best, nearest := -1, math.Inf(1)
+	for _, i := range cell.Loads {
+		l := c.data.Loads[i]
+		if v := l.Values[metric]; l.Validity == string(store.Valid) && c.loads[i].Artefacts != "" && v != nil && math.Abs(*v-median) < nearest {
+			best, nearest = i, math.Abs(*v-median)
+		}
+	}
+	return best
+}
+
+// rank compares, in every section and by every ranked metric, each cell with
+// the one of the lowest median.
+func (c *collector) rank(seed uint64) {
+	for i := range c.data.Sections {
+		section := &c.data.Sections[i]
+		for _, m := range c.data.Metrics {
+			var cells []int
+			for _, cell := range section.Cells {
+				if len(c.values[cell][m.Name]) > 0 {
+					cells = append(cells, cell)
+				}
+			}
+			if !m.Ranked || len(cells) == 0 {
+				continue
+			}
+			median := func(cell int) float64 { return c.data.Cells[cell].Summaries[m.Name].Median }
+			slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(median(a), median(b)) })
+			answer := Answer{Metric: m.Name, Fastest: cells[0], Behind: []Behind{}}
+			for _, cell := range cells[1:] {
+				d := stats.Compare(c.values[cell][m.Name], c.values[cells[0]][m.Name], seed)
+				answer.Behind = append(answer.Behind, Behind{Cell: cell, Diff: d.Value, Interval: d.Enough, Low: d.Low, High: d.High})
+			}
+			section.Answers = append(section.Answers, answer)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+// Package report turns the loads in a store into one self-contained HTML file
+// that needs no network: Collect gathers a run into Data, Write puts Data into
+// the page that is built from report/ui.
+package report
+
+import "time"
+
+// Data is everything the page shows. Its JSON form is the contract with the
+// TypeScript in report/ui (src/data.ts); the two change together.
+//
+// Times are milliseconds unless a metric's unit says otherwise. Cells, loads
+// and words refer to each other by index, which keeps a report with dozens of
+// waterfalls small.
+type Data struct {
+	Study       string    `json:"study"`
+	StudyText   string    `json:"studyText"`         // the study file, so that the report says how to measure it again
+	Seed        uint64    `json:"seed,string"`       // a string, for JSON numbers are exact only to 2^53
+	Run         int64     `json:"run"`               // the run's number in its store
+	Started     time.Time `json:"started"`           // when the run began
+	Finished    time.Time `json:"finished,omitzero"` // zero while loads are still planned
+	Version     string    `json:"version"`           // of Wiretime
+	Counts      Counts    `json:"counts"`
+	Checks      []Check   `json:"checks"`
+	Environment []Fact    `json:"environment"`
+	Metrics     []Metric  `json:"metrics"`
+	Networks    []Network `json:"networks"` // in the order of the study
+	Cells       []Cell    `json:"cells"`
+	Sections    []Section `json:"sections"`
+	Loads       []Load    `json:"loads"`
+	Words       []string  `json:"words"`       // strings that waterfalls refer to; Words[0] is ""
+	MediansOnly bool      `json:"mediansOnly"` // there were too many requests: only each cell's median load has a waterfall
+}
+
+// Counts says what became of the planned loads. A load that was repeated, for
+// instance because it was late, counts once in Planned and once per attempt in
+// the others.
+type Counts struct {
+	Planned       int `json:"planned"`
+	Valid         int `json:"valid"`
+	Invalid       int `json:"invalid"`
+	Failed        int `json:"failed"`
+	Unsupported   int `json:"unsupported"`
+	Pending       int `json:"pending"`       // planned loads without a final attempt
+	WrongProtocol int `json:"wrongProtocol"` // loads that broke validity rule 1
+}
+
+// Check is a validity rule and the number of loads that broke it.
+type Check struct {
+	Rule   int    `json:"rule"`
+	Title  string `json:"title"`
+	Broken int    `json:"broken"` // loads, whatever the number of violations in each
+}
+
+// Fact is a named value for a reader: one line of the environment, one
+// property of a link.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Metric is a column of raw values and the words that define it.
+type Metric struct {
+	Name       string `json:"name"`
+	Title      string `json:"title"`
+	Unit       string `json:"unit"` // "ms", "B", or what is counted
+	Definition string `json:"definition"`
+	Ranked     bool   `json:"ranked"` // a time of the page, by which cells are ranked: less is faster
+}
+
+// Network is a path as a reader needs it: its properties are already words.
+type Network struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	Note   string `json:"note"`
+	Facts  []Fact `json:"facts"` // such as down: "5 Mbit/s, 50 ms one-way, no random loss, queue 64 kB"
+}
+
+// Cell is one combination of the study's axes and what its loads amount to.
+type Cell struct {
+	Site        string             `json:"site"`
+	Network     string             `json:"network"`
+	Protocol    string             `json:"protocol"`
+	Label       string             `json:"label"` // the protocol and whatever else tells the cells of a section apart
+	Valid       int                `json:"valid"`
+	Invalid     int                `json:"invalid"`
+	Failed      int                `json:"failed"`
+	Unsupported int                `json:"unsupported"`
+	Pending     int                `json:"pending"`
+	Summaries   map[string]Summary `json:"summaries"`  // by metric name; valid loads only; none when no load has the metric
+	MedianLoad  int                `json:"medianLoad"` // index of the valid load that left files and whose PLT is nearest to the median, -1 without one
+	Loads       []int              `json:"loads"`
+}
+
+// Summary describes the valid values of one metric in one cell, in the
+// metric's unit.
+type Summary struct {
+	N        int     `json:"n"`
+	Median   float64 `json:"median"`
+	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % interval of the median; otherwise it is the range
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+	Min      float64 `json:"min"`
+	Max      float64 `json:"max"`
+	CV       float64 `json:"cv"` // coefficient of variation, 0 to 1 and above
+}
+
+// Section is one site on one network: the cells that are compared.
+type Section struct {
+	Site    string   `json:"site"`
+	Network string   `json:"network"`
+	Cells   []int    `json:"cells"`
+	Answers []Answer `json:"answers"` // one per ranked metric that at least one cell has
+}
+
+// Answer ranks the cells of a section by the median of one ranked metric.
+type Answer struct {
+	Metric  string   `json:"metric"`
+	Fastest int      `json:"fastest"` // cell
+	Behind  []Behind `json:"behind"`  // the other cells, nearest first
+}
+
+// Behind is how far the median of a cell lies behind the fastest cell's.
+type Behind struct {
+	Cell     int     `json:"cell"`
+	Diff     float64 `json:"diff"`     // difference of medians, >= 0
+	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Diff; false with fewer than 6 loads on a side
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+}
+
+// Load is one run of one cell: an attempt, if it was repeated.
+type Load struct {
+	ID        string     `json:"id"`
+	Cell      int        `json:"cell"`
+	Repeat    int        `json:"repeat"`   // from 0
+	Attempt   int        `json:"attempt"`  // from 1
+	Validity  string     `json:"validity"` // valid, invalid, failed, unsupported
+	Reason    string     `json:"reason,omitempty"`
+	Values    []*float64 `json:"values"` // in the order of Data.Metrics; nil where the load has none
+	Waterfall *Waterfall `json:"waterfall,omitempty"`
+}

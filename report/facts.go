@@ -1,0 +1,222 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// path mirrors network.Path as the store keeps it, so that a report can be
+// made from a store alone. Delays are nanoseconds, rates bit/s.
+type path struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	Note   string `json:"note"`
+	Access []struct {
+		Name string `json:"name"`
+		Up   link   `json:"up"`
+		Down link   `json:"down"`
+	} `json:"access"`
+	Events []event `json:"events"`
+}
+
+type link struct {
+	Rate  int64 `json:"rate"`
+	Trace *struct {
+		Name string `json:"name"`
+	} `json:"trace"`
+	Delay   time.Duration `json:"delay"`
+	Jitter  time.Duration `json:"jitter"`
+	Reorder bool          `json:"reorder"`
+	Loss    struct {
+		Rate           float64 `json:"rate"`
+		GilbertElliott *struct {
+			P        float64 `json:"p"`
+			R        float64 `json:"r"`
+			GoodLoss float64 `json:"good_loss"`
+			BadLoss  float64 `json:"bad_loss"`
+		} `json:"gilbert_elliott"`
+	} `json:"loss"`
+	Queue struct {
+		Bytes   int64 `json:"bytes"`
+		Packets int64 `json:"packets"`
+	} `json:"queue"`
+}
+
+type event struct {
+	At          time.Duration  `json:"at"`
+	Access      string         `json:"access"`
+	Direction   string         `json:"direction"`
+	Rate        *int64         `json:"rate"`
+	Delay       *time.Duration `json:"delay"`
+	Loss        *float64       `json:"loss"`
+	Outage      time.Duration  `json:"outage"`
+	OutageDrops bool           `json:"outage_drops"`
+	Handover    string         `json:"handover"`
+}
+
+// describeNetwork puts a stored path into words.
+func describeNetwork(name string, stored json.RawMessage) (Network, error) {
+	var p path
+	if err := json.Unmarshal(stored, &p); err != nil {
+		return Network{}, fmt.Errorf("describe network %s: %w", name, err)
+	}
+	n := Network{Name: name, Source: p.Source, Note: p.Note, Facts: []Fact{}}
+	for _, a := range p.Access {
+		prefix := ""
+		if len(p.Access) > 1 {
+			prefix = a.Name + " "
+		}
+		n.Facts = append(n.Facts,
+			Fact{prefix + "down", a.Down.describe()},
+			Fact{prefix + "up", a.Up.describe()})
+	}
+	for _, e := range p.Events {
+		n.Facts = append(n.Facts, Fact{"at " + duration(e.At), e.describe()})
+	}
+	return n, nil
+}
+
+func (l link) describe() string {
+	words := []string{rate(l.Rate)}
+	if l.Trace != nil {
+		words[0] = "trace " + l.Trace.Name
+	}
+	words = append(words, duration(l.Delay)+" one-way")
+	if l.Jitter > 0 {
+		jitter := "jitter " + duration(l.Jitter) + " (standard deviation)"
+		if l.Reorder {
+			jitter += ", may reorder"
+		}
+		words = append(words, jitter)
+	}
+	switch g := l.Loss.GilbertElliott; {
+	case g != nil:
+		words = append(words, fmt.Sprintf("loss in bursts (Gilbert-Elliott p %s, r %s, loss %s good, %s bad)",
+			decimal(g.P), decimal(g.R), percent(g.GoodLoss), percent(g.BadLoss)))
+	case l.Loss.Rate > 0:
+		words = append(words, "random loss "+percent(l.Loss.Rate))
+	default:
+		words = append(words, "no random loss")
+	}
+	switch q := l.Queue; {
+	case q.Bytes > 0 && q.Packets > 0:
+		words = append(words, fmt.Sprintf("queue %s or %d packets", kilobytes(q.Bytes), q.Packets))
+	case q.Bytes > 0:
+		words = append(words, "queue "+kilobytes(q.Bytes))
+	case q.Packets > 0:
+		words = append(words, fmt.Sprintf("queue %d packets", q.Packets))
+	default:
+		words = append(words, "queue without limit")
+	}
+	return strings.Join(words, ", ")
+}
+
+func (e event) describe() string {
+	if e.Handover != "" {
+		return "handover to " + e.Handover
+	}
+	var words []string
+	if e.Rate != nil {
+		words = append(words, rate(*e.Rate))
+	}
+	if e.Delay != nil {
+		words = append(words, duration(*e.Delay)+" one-way")
+	}
+	if e.Loss != nil {
+		words = append(words, "random loss "+percent(*e.Loss))
+	}
+	if e.Outage > 0 {
+		held := "packets wait"
+		if e.OutageDrops {
+			held = "packets are lost"
+		}
+		words = append(words, fmt.Sprintf("outage of %s (%s)", duration(e.Outage), held))
+	}
+	where := strings.TrimSpace(e.Access + " " + e.Direction)
+	if where == "" {
+		where = "both directions"
+	}
+	return where + ": " + strings.Join(words, ", ")
+}
+
+// rate writes bit/s, k = 1000; 0 is a link without a limit.
+func rate(bits int64) string {
+	switch {
+	case bits == 0:
+		return "no rate limit"
+	case bits >= 1_000_000_000:
+		return decimal(float64(bits)/1e9) + " Gbit/s"
+	case bits >= 1_000_000:
+		return decimal(float64(bits)/1e6) + " Mbit/s"
+	case bits >= 1_000:
+		return decimal(float64(bits)/1e3) + " kbit/s"
+	default:
+		return strconv.FormatInt(bits, 10) + " bit/s"
+	}
+}
+
+func duration(d time.Duration) string {
+	if d >= 10*time.Second {
+		return decimal(d.Seconds()) + " s"
+	}
+	return decimal(float64(d)/1e6) + " ms"
+}
+
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 6, 64) + " %" }
+
+func kilobytes(n int64) string { return decimal(float64(n)/1e3) + " kB" }
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// describeEnvironment flattens the environment, a JSON document whose shape is
+// its writer's business, into lines sorted by name.
+func describeEnvironment(stored json.RawMessage) ([]Fact, error) {
+	facts := []Fact{}
+	if len(stored) == 0 {
+		return facts, nil
+	}
+	var document any
+	if err := json.Unmarshal(stored, &document); err != nil {
+		return nil, fmt.Errorf("describe environment: %w", err)
+	}
+	var walk func(name string, value any)
+	walk = func(name string, value any) {
+		switch value := value.(type) {
+		case map[string]any:
+			for key, inner := range value {
+				walk(strings.TrimPrefix(name+"."+key, "."), inner)
+			}
+		case []any:
+			parts := make([]string, len(value))
+			for i, part := range value {
+				parts[i] = scalar(part)
+			}
+			facts = append(facts, Fact{name, strings.Join(parts, ", ")})
+		default:
+			facts = append(facts, Fact{name, scalar(value)})
+		}
+	}
+	walk("", document)
+	sort.Slice(facts, func(i, j int) bool { return facts[i].Name < facts[j].Name })
+	return facts, nil
+}
+
+func scalar(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "unknown"
+	case string:
+		return value
+	case float64:
+		return decimal(value)
+	case bool:
+		return strconv.FormatBool(value)
+	default:
+		encoded, _ := json.Marshal(value) // it came from JSON
+		return string(encoded)
+	}
+}

@@ -1,0 +1,235 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/store"
+)
+
+// synthetic describes a made-up run. Its figures come from a crude model of
+// page loads, good for looking at a page and for nothing else.
+type synthetic struct {
+	study     string
+	site      string
+	networks  []syntheticNetwork
+	protocols []string
+	repeats   int
+	flags     int  // images on the page
+	untidy    bool // late, failed and pending loads, and a metric that some loads lack
+}
+
+type syntheticNetwork struct {
+	name   string
+	rate   float64 // bit/s
+	rtt    float64 // ms
+	spread float64 // of page times, as a share
+}
+
+var flagStudy = synthetic{
+	study: "flags", site: "world-flags",
+	networks: []syntheticNetwork{
+		{"3g-weak", 400e3, 300, 0.08},
+		{"lte", 12e6, 70, 0.03},
+		{"cable", 5e6, 28, 0.005},
+	},
+	protocols: []string{"http/1.1", "https/1.1", "h2", "h3"},
+	repeats:   10, flags: 196, untidy: true,
+}
+
+var syntheticMetrics = []store.Metric{
+	{Name: "dcl", Unit: "ms", Title: "DCL", Definition: "domContentLoadedEventStart from navigationStart (Navigation Timing)."},
+	{Name: "onload", Unit: "ms", Title: "onLoad", Definition: "loadEventStart from navigationStart (Navigation Timing)."},
+	{Name: "plt", Unit: "ms", Title: "PLT", Definition: "Navigation start until the last byte of the last resource that the page needs."},
+	{Name: "tow", Unit: "ms", Title: "ToW", Definition: "Time on wire: the first packet that the client sends for the load until the last packet that carries the load's data or acknowledges it; tear-down left out."},
+	{Name: "ttfb", Unit: "ms", Title: "TTFB", Definition: "responseStart of the page from navigationStart."},
+	{Name: "fcp", Unit: "ms", Title: "FCP", Definition: "first-contentful-paint from navigationStart (Paint Timing)."},
+	{Name: "lcp", Unit: "ms", Title: "LCP", Definition: "The last largest-contentful-paint before onLoad, from navigationStart."},
+	{Name: "requests", Unit: "requests", Title: "Requests", Definition: "Requests that went to the network."},
+	{Name: "connections", Unit: "connections", Title: "Connections", Definition: "Transport connections that carried a request."},
+	{Name: "bytes_down", Unit: "B", Title: "Bytes down", Definition: "Octets at the IP layer that the client received."},
+	{Name: "packets_down", Unit: "packets", Title: "Packets down", Definition: "Packets that the client received."},
+	{Name: "drops", Unit: "packets", Title: "Drops", Definition: "Packets that the emulator lost or whose queue was full, both ways."},
+	{Name: "retransmissions", Unit: "packets", Title: "Retransmissions", Definition: "TCP segments sent again; for QUIC, packets that the server declared lost."},
+	{Name: "late_p99", Unit: "ms", Title: "Lateness p99", Definition: "99th percentile of how much later than due the emulator sent a packet."},
+}
+
+// keep measures the study that never was into a new store and returns the
+// store, open for reading, and the run.
+func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "store")
+	st, err := store.Open(dir, store.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := store.RunSpec{
+		StudyName: s.study, StudyText: "# synthetic: made up for the report's tests\nname: " + s.study + "\n",
+		Seed: math.MaxUint64, Version: "0.0-synthetic", Started: time.Date(2026, 3, 4, 10, 20, 30, 0, time.UTC),
+		Environment: json.RawMessage(`{"clock": "real", "kernel": "Linux 0.0-synthetic", "cpu": {"model": "made up", "cores": 2}, "congestion": ["cubic", "reno"]}`),
+		Metrics:     syntheticMetrics,
+	}
+	for _, n := range s.networks {
+		link := fmt.Sprintf(`{"rate": %.0f, "delay": %.0f, "queue": {"bytes": 64000}}`, n.rate, n.rtt/2*1e6)
+		for _, p := range s.protocols {
+			spec.Cells = append(spec.Cells, store.Cell{
+				Key: s.site + "/" + n.name + "/" + p, Site: s.site, Protocol: p, Network: n.name, Loader: "chromium", Congestion: "cubic", InitCwnd: 10,
+				NetworkJSON: json.RawMessage(fmt.Sprintf(`{"name": %q, "source": "made up for a test", "access": [{"name": "a", "up": %s, "down": %s}]}`, n.name, link, link)),
+			})
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for repeat := range s.repeats {
+		for _, c := range spec.Cells {
+			spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: c.Key, Repeat: repeat, Seed: random.Uint64()})
+		}
+	}
+	run, err := st.BeginRun(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending, err := st.Pending(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pending {
+		s.measure(t, st, p, random)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if st, err = store.Open(dir, store.Read); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	return st, run
+}
+
+func (s synthetic) measure(t *testing.T, st *store.Store, p store.Planned, random *rand.Rand) {
+	t.Helper()
+	network := s.networks[slices.IndexFunc(s.networks, func(n syntheticNetwork) bool { return n.name == p.Cell.Network })]
+	record := store.LoadRecord{Planned: p, Attempt: 1, Started: time.Date(2026, 3, 4, 10, 21, p.Index, 0, time.UTC), Wall: time.Second, Validity: store.Valid, Final: true}
+	commit := func() {
+		t.Helper()
+		h, values := s.load(network, p.Cell.Protocol, random)
+		if record.Validity == store.Invalid {
+			values["late_p99"] = 3.2
+		}
+		if s.untidy && p.Index%13 == 0 {
+			delete(values, "lcp")
+		}
+		if record.Validity != store.Failed {
+			record.Values = values
+			staged, err := st.StageDir(record.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := capture.WriteHAR(filepath.Join(staged, "load.har"), h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := st.Commit(record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch {
+	case s.untidy && p.Index == len(s.networks)*len(s.protocols)*s.repeats-1:
+		return // stays pending
+	case s.untidy && network.name == "cable" && p.Cell.Protocol == "h3" && p.Repeat >= 4:
+		record.Validity, record.Reason = store.Failed, "the page did not end within 120 s"
+	case s.untidy && p.Index%31 == 5:
+		record.Validity, record.Reason, record.Final = store.Invalid, "late: p99 of packet lateness 3.2 ms, limit 1 ms", false
+		record.Violations = []store.Violation{{Rule: 3, Detail: record.Reason}}
+		commit()
+		record.Validity, record.Reason, record.Final, record.Violations, record.Attempt = store.Valid, "", true, nil, 2
+	}
+	commit()
+}
+
+// load makes up one page load: the page, then all its images at once, over six
+// connections or one, sharing the link's rate.
+func (s synthetic) load(n syntheticNetwork, protocol string, random *rand.Rand) (*capture.HAR, map[string]float64) {
+	rtt := n.rtt * (1 + n.spread*math.Abs(random.NormFloat64()))
+	perByte := 8e3 / n.rate * (1 + n.spread*math.Abs(random.NormFloat64())) // ms
+	start := time.Date(2026, 3, 4, 10, 21, 0, 0, time.UTC)
+	secure, lanes := protocol != "http/1.1", 6
+	handshakes := map[string]float64{"http/1.1": 1, "https/1.1": 2, "h2": 2, "h3": 1}[protocol]
+	if protocol == "h2" || protocol == "h3" {
+		lanes = 1
+	}
+	const dns = 4.0
+	page := dns + handshakes*rtt + rtt + 12_000*perByte
+	h := &capture.HAR{Log: capture.Log{
+		Version: "1.2", Creator: capture.Program{Name: "synthetic", Version: "0"},
+		Pages: []capture.Page{{Started: start, ID: "page_1", Title: s.site}},
+	}}
+	scheme := map[bool]string{false: "http", true: "https"}[secure]
+	base := scheme + "://www." + s.site + ".test/"
+	add := func(path, kind, priority string, lane int, at, bytes float64, t capture.Timings) float64 {
+		t.Blocked = max(0, t.Blocked)
+		total := t.Blocked + max(0, t.DNS) + max(0, t.Connect) + t.Send + t.Wait + t.Receive
+		h.Log.Entries = append(h.Log.Entries, capture.Entry{
+			Page: "page_1", Started: start.Add(time.Duration(at * 1e6)), Time: total,
+			Request:  capture.Request{Method: "GET", URL: base + path},
+			Response: capture.Response{Status: 200, TransferSize: int64(bytes)},
+			Timings:  t, ServerIPAddress: "10.0.0.2", Connection: fmt.Sprint(40 + lane), ResourceType: kind,
+			Priority: priority, InitialPriority: "Low", Protocol: map[string]string{"https/1.1": "http/1.1"}[protocol] + map[bool]string{true: protocol}[protocol != "https/1.1"],
+			Initiator: capture.Initiator{Type: "parser", URL: base, Line: len(h.Log.Entries)},
+		})
+		return at + total
+	}
+	connect := func(t capture.Timings) capture.Timings {
+		t.DNS, t.Connect, t.SSL = dns, handshakes*rtt, -1
+		if secure {
+			t.SSL = rtt
+		}
+		return t
+	}
+	add("", "document", "VeryHigh", 0, 0, 12_000, connect(capture.Timings{Blocked: 1, Send: 0.2, Wait: rtt, Receive: 12_000 * perByte}))
+	free := make([]float64, lanes)
+	link := page
+	opened := make([]bool, lanes)
+	last := 0.0
+	for i := range s.flags {
+		lane := i % lanes
+		bytes := 900 + 5_000*math.Abs(random.NormFloat64())
+		t := capture.Timings{DNS: -1, Connect: -1, SSL: -1, Send: 0.1, Wait: rtt}
+		ready := max(page, free[lane]) + rtt
+		if lanes > 1 && lane > 0 && !opened[lane] {
+			opened[lane] = true
+			t = connect(t)
+			ready += t.DNS + t.Connect
+		} else if lanes > 1 {
+			t.Blocked = max(0, free[lane]-page)
+		}
+		link = max(link, ready) + bytes*perByte
+		t.Receive = bytes * perByte * float64(lanes)
+		t.Wait = max(1, link-page-max(0, t.Blocked)-max(0, t.DNS)-max(0, t.Connect)-t.Send-t.Receive)
+		end := add(fmt.Sprintf("flags/%03d.svg", i), "image", map[bool]string{true: "High", false: "Low"}[i < 40], lane, page, bytes, t)
+		if lanes > 1 {
+			free[lane] = end
+		}
+		last = max(last, end)
+	}
+	h.Log.Pages[0].Timings.OnContentLoad, h.Log.Pages[0].Timings.OnLoad = page+3, last+2
+	return h, map[string]float64{
+		"dcl": page + 3, "onload": last + 2, "plt": last, "tow": last + rtt/2, "ttfb": dns + handshakes*rtt + rtt, "fcp": page + 20, "lcp": last - 30,
+		"requests": float64(len(h.Log.Entries)), "connections": float64(lanes), "bytes_down": 1.1e6 + 1e4*random.Float64(), "packets_down": math.Round(900 + 30*random.Float64()),
+		"drops": math.Round(20 * n.spread * random.Float64() * 10), "retransmissions": math.Round(15 * n.spread * random.Float64() * 10), "late_p99": 0.1 + 0.2*random.Float64(),
+	}
+}
+
+// readSynthetic finds the HAR where measure put it.
+func readSynthetic(l store.Load) (*capture.HAR, error) {
+	if l.Artefacts == "" {
+		return nil, nil
+	}
+	return capture.ReadHAR(filepath.Join(l.Artefacts, "load.har"))
+}
