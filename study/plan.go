@@ -1,0 +1,84 @@
+package study
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+
+	"wiretime/network"
+)
+
+// Cell is one combination of a study's axes.
+type Cell struct {
+	Site, Protocol     string
+	Network            network.Path
+	Loader, Congestion string
+	InitCwnd           int // segments
+}
+
+// Key names the cell by all its axes; it is unique within the study. The
+// network counts by its name.
+func (c Cell) Key() string {
+	return fmt.Sprintf("site=%s protocol=%s network=%s loader=%s congestion=%s initcwnd=%d",
+		c.Site, c.Protocol, c.Network.Name, c.Loader, c.Congestion, c.InitCwnd)
+}
+
+// PlannedLoad is one load of a plan.
+type PlannedLoad struct {
+	Index  int // place in the plan, from 0
+	Cell   Cell
+	Repeat int    // from 0
+	Seed   uint64 // of everything random in the load
+}
+
+// Cells returns every combination of the axes, in the order of the file: the
+// site changes slowest, then network, loader, congestion control and initial
+// window, and the protocol fastest.
+func (s *Study) Cells() []Cell {
+	var cells []Cell
+	for _, site := range s.Sites {
+		for _, path := range s.Networks {
+			for _, loader := range s.Loaders {
+				for _, congestion := range s.Congestion {
+					for _, segments := range s.InitCwnd {
+						for _, protocol := range s.Protocols {
+							cells = append(cells, Cell{site, protocol, path, loader, congestion, segments})
+						}
+					}
+				}
+			}
+		}
+	}
+	return cells
+}
+
+// Plan returns the loads in the order to run them: randomised complete blocks
+// (Fisher, The Design of Experiments, 1935). Each repeat is a block that holds
+// every cell once, in an order of its own drawn from the study's seed. What
+// drifts with time (heat, other work on the machine) so falls on all cells
+// alike, and a study cut short has nearly equal counts everywhere.
+//
+// A load's seed follows from the study's seed, the cell's key and the repeat
+// alone, so that a load meets the same luck wherever it stands in the order and
+// whatever other cells the study has. Cells do not share seeds: the n-th packet
+// of h2 and of h3 carry different things, so shared losses would not make the
+// protocols' figures pair up, but would let one unlucky draw weigh on all of
+// them. The cells' figures are independent samples and are compared as such.
+func (s *Study) Plan() []PlannedLoad {
+	cells := s.Cells()
+	plan := make([]PlannedLoad, 0, len(cells)*s.Repeats)
+	for repeat := range s.Repeats {
+		order := rand.New(rand.NewPCG(s.Seed, uint64(repeat))).Perm(len(cells))
+		for _, i := range order {
+			plan = append(plan, PlannedLoad{len(plan), cells[i], repeat, loadSeed(s.Seed, cells[i].Key(), repeat)})
+		}
+	}
+	return plan
+}
+
+func loadSeed(study uint64, key string, repeat int) uint64 {
+	text := fmt.Sprintf("%d\n%s\n%d", study, key, repeat)
+	digest := sha256.Sum256([]byte(text))
+	return binary.BigEndian.Uint64(digest[:])
+}

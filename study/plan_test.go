@@ -1,0 +1,123 @@
+package study
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func parsed(t *testing.T, edits ...string) *Study {
+	t.Helper()
+	s, err := Parse("s.yaml", []byte(strings.NewReplacer(edits...).Replace(small)), words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestEveryBlockHoldsEveryCellOnce(t *testing.T) {
+	s := parsed(t, "repeats: 3", "repeats: 5")
+	cells, plan := s.Cells(), s.Plan()
+	if len(cells) != 6 || len(plan) != 30 {
+		t.Fatalf("%d cells, %d loads; want 6 and 30", len(cells), len(plan))
+	}
+	orders := map[string]bool{}
+	for repeat := range 5 {
+		seen, order := map[string]bool{}, ""
+		for i, l := range plan[repeat*6 : repeat*6+6] {
+			if l.Index != repeat*6+i || l.Repeat != repeat {
+				t.Errorf("place %d holds %+v", repeat*6+i, l)
+			}
+			seen[l.Cell.Key()] = true
+			order += l.Cell.Key()
+		}
+		if len(seen) != 6 {
+			t.Errorf("block %d holds %d cells, want 6", repeat, len(seen))
+		}
+		orders[order] = true
+	}
+	if len(orders) < 4 {
+		t.Errorf("5 blocks have %d orders between them", len(orders))
+	}
+}
+
+func TestCellsAreInTheOrderOfTheFile(t *testing.T) {
+	var got []string
+	for _, c := range parsed(t, "chromium]", "chromium]\n  initcwnd: [10, 4]", "http/1.1, ", "").Cells() {
+		got = append(got, fmt.Sprint(c.Network.Name, c.InitCwnd, c.Protocol))
+	}
+	want := []string{"3g-weak10h2", "3g-weak10h3", "3g-weak4h2", "3g-weak4h3", "cable10h2", "cable10h3", "cable4h2", "cable4h3"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestThePlanFollowsFromTheSeed(t *testing.T) {
+	plan := parsed(t).Plan()
+	if d := cmp.Diff(plan, parsed(t).Plan()); d != "" {
+		t.Error("the same study has two plans:", d)
+	}
+	other := parsed(t, "repeats: 3", "repeats: 3\nseed: 2").Plan()
+	same := 0
+	seeds := map[uint64]bool{}
+	for i := range plan {
+		if plan[i].Cell.Key() == other[i].Cell.Key() {
+			same++
+		}
+		seeds[plan[i].Seed], seeds[other[i].Seed] = true, true
+	}
+	if same == len(plan) {
+		t.Error("two seeds give one order")
+	}
+	if len(seeds) != 2*len(plan) {
+		t.Errorf("%d loads have %d seeds between them", 2*len(plan), len(seeds))
+	}
+}
+
+func TestALoadKeepsItsSeedWhateverElseTheStudyHolds(t *testing.T) {
+	type load struct {
+		key    string
+		repeat int
+	}
+	larger := map[load]uint64{}
+	for _, l := range parsed(t, "repeats: 3", "repeats: 7", "http/1.1", "https/1.1").Plan() {
+		larger[load{l.Cell.Key(), l.Repeat}] = l.Seed
+	}
+	shared := 0
+	for _, l := range parsed(t).Plan() {
+		if seed, ok := larger[load{l.Cell.Key(), l.Repeat}]; ok {
+			shared++
+			if seed != l.Seed {
+				t.Errorf("%s, repeat %d: seed %d in one study, %d in another", l.Cell.Key(), l.Repeat, l.Seed, seed)
+			}
+		}
+	}
+	if shared != 12 {
+		t.Errorf("the studies share %d loads, want 12", shared)
+	}
+}
+
+// Published figures name their seed: the plan of a seed may not change from
+// one version of Wiretime to the next.
+func TestThePlanOfASeedDoesNotChange(t *testing.T) {
+	var got []string
+	for _, l := range parsed(t).Plan()[:6] {
+		got = append(got, fmt.Sprintf("%s %s %d", l.Cell.Network.Name, l.Cell.Protocol, l.Seed))
+	}
+	want := []string{
+		"3g-weak h2 16933341223498037937",
+		"cable h3 10552447609608609945",
+		"cable h2 10221330127263557203",
+		"3g-weak h3 14755807827977889372",
+		"3g-weak http/1.1 5108813213497965299",
+		"cable http/1.1 5346087575823786873",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if key, want := parsed(t).Cells()[0].Key(), "site=world-flags protocol=http/1.1 network=3g-weak loader=chromium congestion=cubic initcwnd=10"; key != want {
+		t.Errorf("the key is %q, want %q", key, want)
+	}
+}

@@ -1,0 +1,303 @@
+// Package study reads study files, which say what to measure, and turns them
+// into a plan: every combination of the axes, every repeat, in a seeded order.
+// docs/study.md is the reference of the file.
+package study
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"wiretime/network"
+)
+
+// Study is a study file, read and checked.
+type Study struct {
+	Name        string // letters, digits, ".", "_" and "-"
+	Title       string // empty if the file gives none
+	Description string // empty if the file gives none
+	Seed        uint64 // of the order of the loads and of everything random in them
+
+	// The axes; their product is the study's cells. No axis is empty and none
+	// holds a value twice.
+	Sites      []string
+	Protocols  []string
+	Networks   []network.Path // valid, told apart by name
+	Loaders    []string
+	Congestion []string // TCP congestion control of the server, by its name in Linux
+	InitCwnd   []int    // initial congestion window of the server's TCP in segments
+
+	Repeats int // loads of each cell, at least 1
+	Options Options
+	Source  []byte // the file, byte for byte
+}
+
+// Options are what holds for every load of a study.
+type Options struct {
+	DNS       string        // DNSEmulated or DNSInstant
+	LateLimit time.Duration // the most a load's 99th percentile of packet lateness may be
+	Retries   int           // further attempts at an invalid or failed load
+	Timeout   time.Duration // of one load
+
+	// TCPRmem and TCPWmem are net.ipv4.tcp_rmem and tcp_wmem of both hosts, in
+	// bytes: minimum, default, maximum.
+	TCPRmem, TCPWmem [3]int
+}
+
+// The two kinds of name look-up.
+const (
+	DNSEmulated = "emulated" // a resolver behind the emulated path
+	DNSInstant  = "instant"  // names are known beforehand
+)
+
+// defaults are the options of a study that gives none. The TCP buffers are
+// those Linux gives a machine with enough memory (Documentation/networking/
+// ip-sysctl.rst), so that a small machine measures the same.
+var defaults = Options{
+	DNS:       DNSEmulated,
+	LateLimit: time.Millisecond,
+	Retries:   2,
+	Timeout:   120 * time.Second,
+	TCPRmem:   [3]int{4096, 131072, 6291456},
+	TCPWmem:   [3]int{4096, 16384, 4194304},
+}
+
+// Vocabulary is the words a study may use, which other packages own.
+type Vocabulary struct {
+	Protocols, Loaders, Sites []string
+	// SiteKnown, if not nil, decides whether a site exists (a reference may
+	// carry more than a name, as "world-flags@4" does); Sites then only serves
+	// to name the nearest.
+	SiteKnown func(reference string) error
+}
+
+// congestionControls are the TCP congestion controls of Linux 6.12
+// (net/ipv4/tcp_*.c). Whether this machine's kernel has one is for the lab to
+// find out.
+var congestionControls = []string{"cubic", "reno", "bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla",
+	"illinois", "lp", "nv", "scalable", "vegas", "veno", "westwood", "yeah"}
+
+const (
+	maxSource   = 256 << 10 // bytes
+	maxLoads    = 1_000_000
+	maxInitCwnd = 1000 // segments
+	maxRetries  = 100
+)
+
+// Parse reads a study. The name of the file appears in errors, and traces that
+// the study names are read relative to its folder. The error is of type Errors
+// and names everything that is wrong, each with line and column, the nearest
+// valid word, and what to do.
+func Parse(file string, src []byte, v Vocabulary) (*Study, error) {
+	r := &reader{file: file}
+	if body := r.parse(src); body != nil {
+		if s := r.study(body, v); len(r.errs) == 0 {
+			s.Source = src
+			return s, nil
+		}
+	}
+	return nil, r.errs.sorted()
+}
+
+func (r *reader) study(body ast.Node, v Vocabulary) *Study {
+	s := &Study{Seed: 1, Congestion: []string{"cubic"}, InitCwnd: []int{10}, Options: defaults}
+	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "matrix", "options")
+	if !ok {
+		return s
+	}
+	if n, ok := m.need("name", "name it, as in name: first-look"); ok {
+		s.Name = r.name(n, "the study's name")
+	}
+	if n, ok := m.get("title"); ok {
+		s.Title, _ = r.text(n, "title")
+	}
+	if n, ok := m.get("description"); ok {
+		s.Description, _ = r.text(n, "description")
+	}
+	if n, ok := m.get("seed"); ok {
+		s.Seed = r.seed(n)
+	}
+	repeatsAt, ok := m.need("repeats", "say how often each cell is loaded, as in repeats: 3")
+	if ok {
+		s.Repeats, _ = r.integer(repeatsAt, "repeats", 1, maxLoads)
+	}
+	if n, ok := m.need("matrix", "say what to combine: sites, protocols, networks, loaders"); ok {
+		r.matrix(n, s, v)
+	}
+	if n, ok := m.get("options"); ok {
+		r.options(n, &s.Options)
+	}
+	if len(r.errs) == 0 && len(s.Cells()) > maxLoads/s.Repeats {
+		r.fail(repeatsAt, "%d cells, %d times each, are more than %d loads; make the matrix or the repeats smaller", len(s.Cells()), s.Repeats, maxLoads)
+	}
+	return s
+}
+
+func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
+	m, ok := r.mapping(n, "the matrix", "sites", "protocols", "networks", "loaders", "congestion", "initcwnd")
+	if !ok {
+		return
+	}
+	word := func(what string, words []string) func(ast.Node) (string, string) {
+		return func(n ast.Node) (string, string) {
+			w := r.word(n, what, words)
+			return w, w
+		}
+	}
+	s.Sites = axis(m, "sites", func(n ast.Node) (string, string) {
+		ref := r.site(n, v)
+		return ref, ref
+	})
+	s.Protocols = axis(m, "protocols", word("protocol", v.Protocols))
+	s.Networks = axis(m, "networks", func(n ast.Node) (network.Path, string) {
+		p := r.network(n)
+		return p, p.Name
+	})
+	s.Loaders = axis(m, "loaders", word("loader", v.Loaders))
+	if m.has("congestion") {
+		s.Congestion = axis(m, "congestion", word("congestion control", congestionControls))
+	}
+	if m.has("initcwnd") {
+		s.InitCwnd = axis(m, "initcwnd", func(n ast.Node) (int, string) {
+			segments, ok := r.integer(n, "initcwnd", 1, maxInitCwnd)
+			if !ok {
+				return 0, ""
+			}
+			return segments, fmt.Sprint(segments)
+		})
+	}
+}
+
+// axis reads the list under a key of the matrix. read gives a value and what
+// tells it apart from others, or "" after an error.
+func axis[T any](m mapping, key string, read func(ast.Node) (T, string)) []T {
+	n, ok := m.need(key, "name at least one, or the study holds no cell")
+	if !ok {
+		return nil
+	}
+	items, ok := m.r.list(n, key)
+	if !ok {
+		return nil
+	}
+	if len(items) == 0 {
+		m.r.fail(n, "%s is empty, so the study holds no cell; name at least one", key)
+	}
+	var values []T
+	first := map[string]int{}
+	for _, item := range items {
+		value, identity := read(item)
+		if identity == "" {
+			continue
+		}
+		line, _ := position(item)
+		if before, twice := first[identity]; twice {
+			m.r.fail(item, "%s is in %s twice (first on line %d), which makes cells twice; remove one, and raise repeats to load it more often", identity, key, before)
+			continue
+		}
+		first[identity] = line
+		values = append(values, value)
+	}
+	return values
+}
+
+func (r *reader) site(n ast.Node, v Vocabulary) string {
+	if v.SiteKnown == nil {
+		return r.word(n, "site", v.Sites)
+	}
+	ref, ok := r.text(n, "a site")
+	if !ok {
+		return ""
+	}
+	if err := v.SiteKnown(ref); err != nil {
+		r.fail(n, "%v; %s", err, nearest(ref, v.Sites))
+		return ""
+	}
+	return ref
+}
+
+func (r *reader) options(n ast.Node, o *Options) {
+	m, ok := r.mapping(n, "options", "dns", "late_limit", "retries", "timeout", "tcp_rmem", "tcp_wmem")
+	if !ok {
+		return
+	}
+	if n, ok := m.get("dns"); ok {
+		o.DNS = r.word(n, "kind of dns", []string{DNSEmulated, DNSInstant})
+	}
+	m.limit("late_limit", &o.LateLimit)
+	m.limit("timeout", &o.Timeout)
+	if n, ok := m.get("retries"); ok {
+		o.Retries, _ = r.integer(n, "retries", 0, maxRetries)
+	}
+	if n, ok := m.get("tcp_rmem"); ok {
+		r.tcpBuffer(n, "tcp_rmem", &o.TCPRmem)
+	}
+	if n, ok := m.get("tcp_wmem"); ok {
+		r.tcpBuffer(n, "tcp_wmem", &o.TCPWmem)
+	}
+}
+
+// limit reads a time above zero.
+func (m mapping) limit(key string, limit *time.Duration) {
+	n, ok := m.get(key)
+	if !ok {
+		return
+	}
+	d, ok := m.r.duration(n, key)
+	if ok && d == 0 {
+		m.r.fail(n, "%s is zero, which no load keeps; write it like %v", key, *limit)
+	}
+	*limit = d
+}
+
+func (r *reader) tcpBuffer(n ast.Node, key string, buffer *[3]int) {
+	items, ok := r.list(n, key)
+	if !ok {
+		return
+	}
+	if len(items) != 3 {
+		r.fail(n, "%s holds %d numbers; write minimum, default and maximum in bytes, as in [4096, 131072, 6291456]", key, len(items))
+		return
+	}
+	for i, item := range items {
+		if buffer[i], ok = r.integer(item, key, 1, 1<<30); !ok {
+			return
+		}
+	}
+	if !slices.IsSorted(buffer[:]) {
+		r.fail(n, "%s decreases; write minimum, default and maximum in this order", key)
+	}
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// name reads a name that may become part of a file's name; "" after an error.
+func (r *reader) name(n ast.Node, what string) string {
+	name, ok := r.text(n, what)
+	if ok && !validName.MatchString(name) {
+		r.fail(n, "%s %q is not a name; write up to 64 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit", what, name)
+		return ""
+	}
+	return name
+}
+
+// word reads one of words; "" after an error.
+func (r *reader) word(n ast.Node, what string, words []string) string {
+	word, ok := r.text(n, "a "+what)
+	if ok && !slices.Contains(words, word) {
+		r.fail(n, "unknown %s %q; %s", what, word, nearest(word, words))
+		return ""
+	}
+	return word
+}
+
+// nearest says what to write instead of a word that is none of words.
+func nearest(word string, words []string) string {
+	if near := network.Nearest(word, words); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "write one of " + strings.Join(words, ", ")
+}

@@ -1,0 +1,366 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wiretime/network"
+)
+
+var words = Vocabulary{
+	Protocols: []string{"http/1.1", "https/1.1", "h2", "h3"},
+	Loaders:   []string{"chromium"},
+	Sites:     []string{"world-flags"},
+	SiteKnown: func(ref string) error {
+		if name, _, _ := strings.Cut(ref, "@"); name != "world-flags" {
+			return fmt.Errorf("unknown site %q", ref)
+		}
+		return nil
+	},
+}
+
+// whole uses every key.
+const whole = `name: whole
+title: All keys
+description: |
+  Two lines
+  of text
+seed: 18446744073709551615
+repeats: 2
+matrix:
+  sites: [world-flags, world-flags@4]
+  protocols:
+    - h2
+    - h3
+  networks:
+    - cable
+    - name: mine
+      source: measured
+      note: at home
+      rate: 5mbit
+      rtt: 101ns
+      jitter: 2ms
+      reorder: true
+      loss: 1%
+      queue: 64kB
+      up: {rate: 900kbit, loss: 0.5, queue: 50 packets}
+    - name: two-ways
+      access:
+        - {name: wlan, trace: made.trace, delay: 10ms}
+        - name: lte
+          rate: unlimited
+          gilbert_elliott: {p: 1%, r: 30%, good_loss: 0, bad_loss: 50%}
+          down: {loss: 100%, queue: unlimited}
+      events:
+        - {at: 1s, access: lte, direction: down, rate: 1mbit, delay: 0, loss: 0.25}
+        - {at: 2s, outage: 500ms, outage_drops: true}
+        - {at: 3s, handover: lte}
+  loaders: [chromium]
+  congestion: [cubic, reno]
+  initcwnd: [4, 10]
+options:
+  dns: instant
+  late_limit: 500us
+  retries: 0
+  timeout: 10s
+  tcp_rmem: [1, 2, 3]
+  tcp_wmem: [4, 4, 4]
+`
+
+func TestParseReadsEveryKey(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "made.trace"), []byte("1\n5\n5\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cable, err := network.Profile("cable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate, delay, loss := network.BitRate(1_000_000), time.Duration(0), 0.25
+	trace := network.Link{Trace: &network.Trace{Name: "made.trace", Opportunities: []int64{1, 5, 5}}, Delay: 10 * time.Millisecond}
+	want := &Study{
+		Name: "whole", Title: "All keys", Description: "Two lines\nof text\n", Seed: 1<<64 - 1,
+		Sites: []string{"world-flags", "world-flags@4"}, Protocols: []string{"h2", "h3"},
+		Networks: []network.Path{cable, {
+			Name: "mine", Source: "measured", Note: "at home",
+			Access: []network.Access{{Name: "access",
+				Up: network.Link{Rate: 900_000, Delay: 50, Jitter: 2 * time.Millisecond, Reorder: true,
+					Loss: network.Loss{Rate: 0.5}, Queue: network.Queue{Packets: 50}},
+				Down: network.Link{Rate: 5_000_000, Delay: 51, Jitter: 2 * time.Millisecond, Reorder: true,
+					Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 64_000}},
+			}},
+		}, {
+			Name: "two-ways",
+			Access: []network.Access{
+				{Name: "wlan", Up: trace, Down: trace},
+				{Name: "lte",
+					Up:   network.Link{Loss: network.Loss{GilbertElliott: &network.GilbertElliott{P: 0.01, R: 0.3, BadLoss: 0.5}}},
+					Down: network.Link{Loss: network.Loss{Rate: 1}}},
+			},
+			Events: []network.Event{
+				{At: time.Second, Access: "lte", Direction: "down", Rate: &rate, Delay: &delay, Loss: &loss},
+				{At: 2 * time.Second, Outage: 500 * time.Millisecond, OutageDrops: true},
+				{At: 3 * time.Second, Handover: "lte"},
+			},
+		}},
+		Loaders: []string{"chromium"}, Congestion: []string{"cubic", "reno"}, InitCwnd: []int{4, 10}, Repeats: 2,
+		Options: Options{DNS: DNSInstant, LateLimit: 500 * time.Microsecond, Timeout: 10 * time.Second,
+			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
+		Source: []byte(whole),
+	}
+	for name, src := range map[string]string{
+		"as written": whole, "with Windows line breaks": strings.ReplaceAll(whole, "\n", "\r\n"), "with a byte order mark": "\ufeff" + whole,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse(filepath.Join(dir, "study.yaml"), []byte(src), words)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got.Source) != src {
+				t.Error("the source is not the file, byte for byte")
+			}
+			got.Source = want.Source
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	s, err := Parse("s.yaml", []byte(replace(t, "", "")), words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Options{DNS: DNSEmulated, LateLimit: time.Millisecond, Retries: 2, Timeout: 2 * time.Minute,
+		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}}
+	if s.Seed != 1 || !cmp.Equal(s.Congestion, []string{"cubic"}) || !cmp.Equal(s.InitCwnd, []int{10}) || s.Options != want {
+		t.Errorf("seed %d, congestion %v, initcwnd %v, options %+v", s.Seed, s.Congestion, s.InitCwnd, s.Options)
+	}
+}
+
+// small is a right study; each case below makes one thing of it wrong.
+const small = `name: small
+repeats: 3
+matrix:
+  sites: [world-flags]
+  protocols: [http/1.1, h2, h3]
+  networks: [3g-weak, cable]
+  loaders: [chromium]
+`
+
+func replace(t *testing.T, old, new string) string {
+	t.Helper()
+	if !strings.Contains(small, old) {
+		t.Fatalf("%q is not in the small study", old)
+	}
+	return strings.Replace(small, old, new, 1)
+}
+
+func TestParseSaysWhereAndWhatToDo(t *testing.T) {
+	inline := func(fields string) [2]string {
+		return [2]string{"[3g-weak, cable]", "[{name: mine, " + fields + "}]"}
+	}
+	tests := []struct {
+		name     string
+		edit     [2]string // old, new
+		position string
+		says     string
+	}{
+		{"a misspelt protocol", [2]string{"h3]", "htp3]"}, "5:29", `unknown protocol "htp3"; did you mean "h3"?`},
+		{"a protocol like none", [2]string{"h3]", "gopher]"}, "5:29", `unknown protocol "gopher"; write one of http/1.1, https/1.1, h2, h3`},
+		{"a misspelt site", [2]string{"[world-flags]", "[world-flag]"}, "4:11", `unknown site "world-flag"; did you mean "world-flags"?`},
+		{"a misspelt loader", [2]string{"chromium", "cromium"}, "7:13", `unknown loader "cromium"; did you mean "chromium"?`},
+		{"an unknown profile", [2]string{"cable]", "cabel]"}, "6:23", `unknown network "cabel"; did you mean "cable"?`},
+		{"a misspelt congestion control", [2]string{"chromium]", "chromium]\n  congestion: [cubc]"}, "8:16", `unknown congestion control "cubc"; did you mean "cubic"?`},
+		{"an initial window of zero", [2]string{"chromium]", "chromium]\n  initcwnd: [10, 0]"}, "8:18", `initcwnd is "0"; write a whole number from 1 to 1000`},
+		{"a misspelt key", [2]string{"repeats", "repeat"}, "2:1", `unknown key "repeat" in the study; did you mean "repeats"?`},
+		{"a misspelt axis", [2]string{"networks", "network"}, "6:3", `unknown key "network" in the matrix; did you mean "networks"?`},
+		{"a misspelt option", [2]string{"matrix:", "options:\n  retrys: 1\nmatrix:"}, "4:3", `unknown key "retrys" in options; did you mean "retries"?`},
+
+		{"no name", [2]string{"name: small\n", ""}, "1:1", "the study has no name; name it"},
+		{"a name that is no file name", [2]string{"name: small", "name: a/b"}, "1:7", `the study's name "a/b" is not a name`},
+		{"no repeats", [2]string{"repeats: 3\n", ""}, "1:1", "the study has no repeats; say how often"},
+		{"no repeat", [2]string{"repeats: 3", "repeats: 0"}, "2:10", `repeats is "0"; write a whole number from 1`},
+		{"negative repeats", [2]string{"repeats: 3", "repeats: -1"}, "2:10", `repeats is "-1"; write a whole number from 1`},
+		{"half a repeat", [2]string{"repeats: 3", "repeats: 2.5"}, "2:10", `repeats is "2.5"; write a whole number`},
+		{"more loads than anyone means", [2]string{"repeats: 3", "repeats: 1000000"}, "2:10", "6 cells, 1000000 times each, are more than 1000000 loads"},
+		{"a negative seed", [2]string{"repeats: 3", "repeats: 3\nseed: -1"}, "3:7", `seed is "-1"; write a whole number from 0`},
+
+		{"an empty matrix", [2]string{small[strings.Index(small, "matrix"):], "matrix: {}\n"}, "3:9", "the matrix has no sites; name at least one"},
+		{"a matrix without a value", [2]string{small[strings.Index(small, "matrix"):], "matrix:\n"}, "3:1", "matrix has no value"},
+		{"a matrix that is a word", [2]string{small[strings.Index(small, "matrix"):], "matrix: all\n"}, "3:9", `the matrix is the word "all"; write keys and values, such as sites, protocols`},
+		{"an empty axis", [2]string{"[http/1.1, h2, h3]", "[]"}, "5:14", "protocols is empty, so the study holds no cell"},
+		{"an axis without a value", [2]string{"[http/1.1, h2, h3]", ""}, "5:3", "protocols has no value"},
+		{"an axis that is a word", [2]string{"[http/1.1, h2, h3]", "h2"}, "5:14", `protocols is the word "h2"; write a list`},
+		{"a cell twice", [2]string{"h3]", "h2]"}, "5:29", "h2 is in protocols twice (first on line 5)"},
+		{"a network twice", [2]string{"cable]", "{name: mine}, {name: mine}]"}, "6:37", "mine is in networks twice"},
+
+		{"a negative rate", inline("rate: -5mbit"), "6:33", "a rate is not negative; write it like 5mbit"},
+		{"a negative rate without unit", inline("rate: -5"), "6:33", "a rate is not negative; write it like 5mbit"},
+		{"a rate of another unit", inline("rate: 5mbps"), "6:33", `unknown unit "mbps"`},
+		{"a misspelt link key", inline("rates: 5mbit"), "6:27", `unknown key "rates" in the network; did you mean "rate"?`},
+		{"a misspelt key of a direction", inline("up: {los: 1%}"), "6:32", `unknown key "los" in up; did you mean "loss"?`},
+		{"a network without name", [2]string{"cable]", "{rate: 5mbit}]"}, "6:23", "the network has no name; name it"},
+		{"a network named like a profile", [2]string{"cable]", "{name: lte}]"}, "6:30", `"lte" is the name of a profile; choose another`},
+		{"a time without unit", inline("rtt: 100"), "6:32", `rtt is "100"; write a number and a unit`},
+		{"a negative time", inline("delay: -1ms"), "6:34", "delay is -1ms, which is negative"},
+		{"a delay beyond reason", inline("delay: 2h"), "6:14", "a delay of 2h0m0s is outside 0 to 1h0m0s"},
+		{"rtt and delay", inline("rtt: 1ms, delay: 1ms"), "6:32", "keep one (delay is one-way, half of rtt)"},
+		{"a loss of one", inline("loss: 1"), "6:33", `loss is "1", which may mean all packets or one in a hundred`},
+		{"a loss above all", inline("loss: 101%"), "6:33", `loss is "101%"; write a share of packets`},
+		{"a loss that is no number", inline("loss: nan"), "6:33", `loss is "nan"; write a share of packets`},
+		{"two losses", inline("loss: 1%, gilbert_elliott: {p: 1%, r: 1%}"), "6:54", "keep one"},
+		{"half a chain", inline("gilbert_elliott: {p: 1%}"), "6:44", "gilbert_elliott has no r"},
+		{"a queue without unit", inline("queue: 64"), "6:34", `queue is "64"; write bytes (B, kB, MB; k = 1000) or packets`},
+		{"a queue too short", inline("queue: 100B"), "6:14", "a queue of 100 bytes never holds a full packet"},
+		{"rate and trace", inline("rate: 1mbit, trace: x"), "6:47", "keep one"},
+		{"a trace that is not there", inline("trace: no.trace"), "6:34", "no.trace: no such file"},
+		{"a trace that is a folder", inline("trace: ."), "6:34", "not a file"},
+		{"a trace that is none", inline("trace: study_test.go"), "6:34", "parse trace study_test.go, line 1"},
+		{"a link beside access links", inline("rate: 1mbit, access: [{name: a}]"), "6:33", "rate stands beside access; write it inside each access link"},
+		{"no access link", inline("access: []"), "6:14", "it has no access link"},
+		{"an event at no time", inline("events: [{outage: 1s}]"), "6:36", "the event has no at; say when"},
+		{"an outage of no length", inline("events: [{at: 1s, outage: 0}]"), "6:14", "event 1 at 1s: it changes nothing"},
+		{"a misspelt direction", inline("events: [{at: 1s, loss: 0, direction: don}]"), "6:65", `unknown direction "don"; did you mean "down"?`},
+
+		{"a misspelt kind of dns", [2]string{"matrix:", "options: {dns: emulatd}\nmatrix:"}, "3:16", `unknown kind of dns "emulatd"; did you mean "emulated"?`},
+		{"a limit of zero", [2]string{"matrix:", "options: {late_limit: 0}\nmatrix:"}, "3:23", "late_limit is zero, which no load keeps; write it like 1ms"},
+		{"a buffer of two numbers", [2]string{"matrix:", "options: {tcp_rmem: [1, 2]}\nmatrix:"}, "3:21", "tcp_rmem holds 2 numbers; write minimum, default and maximum"},
+		{"a buffer that decreases", [2]string{"matrix:", "options: {tcp_wmem: [3, 2, 1]}\nmatrix:"}, "3:21", "tcp_wmem decreases"},
+
+		{"an empty file", [2]string{small, ""}, "1:1", "the file is empty"},
+		{"only a comment", [2]string{small, "# soon\n"}, "1:1", "the file is empty"},
+		{"a list", [2]string{small, "- a\n"}, "1:1", "the study is a list; write keys and values, such as name"},
+		{"two documents", [2]string{small, "name: a\n---\nname: b\n"}, "2:1", "keep one study per file"},
+		{"a key twice", [2]string{"repeats: 3", "repeats: 3\nrepeats: 4"}, "3:1", `not YAML: mapping key "repeats" already defined`},
+		{"a bracket left open", [2]string{"h3]", "h3"}, "6:3", "not YAML: ',' or ']' must be specified"},
+		{"a tab", [2]string{"  sites", "\tsites"}, "4:1", "not YAML"},
+		{"an alias", [2]string{"name: small", "name: &n small"}, "1:7", "write the value out"},
+		{"a tag", [2]string{"name: small", "name: !!str small"}, "1:7", "write plain keys and values"},
+		{"text that is not UTF-8", [2]string{"name: small", "name: sm\xe4ll"}, "1:1", "save the file as UTF-8"},
+		{"a file of another kind", [2]string{small, strings.Repeat("x", maxSource+1)}, "1:1", "is it the right file?"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Parse("study.yaml", []byte(replace(t, tt.edit[0], tt.edit[1])), words)
+			var errs Errors
+			if !errors.As(err, &errs) || len(errs) == 0 {
+				t.Fatalf("got %v, want an error", err)
+			}
+			for _, e := range errs {
+				if strings.HasPrefix(e.Error(), "study.yaml:"+tt.position+": ") && strings.Contains(e.Message, tt.says) {
+					return
+				}
+			}
+			t.Errorf("got\n%v\nwant study.yaml:%s: ...%s", err, tt.position, tt.says)
+		})
+	}
+}
+
+func TestEverythingWrongIsSaidAtOnceInOrder(t *testing.T) {
+	src := `name: x y
+repeats: none
+matrix:
+  sites: [world-flags]
+  protocols: [h2, h4, h5]
+  networks:
+    - cabel
+    - name: mine
+      rate: fast
+      loss: 200%
+  loader: [chromium]
+options: {timeout: never}
+`
+	_, err := Parse("dir/s.yaml", []byte(src), words)
+	want := []string{
+		`dir/s.yaml:1:7: the study's name "x y"`,
+		`dir/s.yaml:2:10: repeats is "none"`,
+		`dir/s.yaml:4:3: the matrix has no loaders`,
+		`dir/s.yaml:5:19: unknown protocol "h4"`,
+		`dir/s.yaml:5:23: unknown protocol "h5"`,
+		`dir/s.yaml:7:7: unknown network "cabel"`,
+		`dir/s.yaml:9:13: parse rate "fast"`,
+		`dir/s.yaml:10:13: loss is "200%"`,
+		`dir/s.yaml:11:3: unknown key "loader" in the matrix; did you mean "loaders"?`,
+		`dir/s.yaml:12:20: timeout is "never"`,
+	}
+	if err == nil {
+		t.Fatal("parsed")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != len(want) {
+		t.Fatalf("got %d errors, want %d:\n%v", len(lines), len(want), err)
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, want[i]) {
+			t.Errorf("error %d is %s, want %s", i, line, want[i])
+		}
+	}
+}
+
+func TestBuiltinStudies(t *testing.T) {
+	if names := Builtins(); !cmp.Equal(names, []string{"first-look"}) {
+		t.Fatal(names)
+	}
+	for _, name := range Builtins() {
+		src, err := Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Parse(name, src, words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Name != name || s.Title == "" || s.Description == "" {
+			t.Errorf("built-in study %s calls itself %q, %q, %q", name, s.Name, s.Title, s.Description)
+		}
+		if name == "first-look" && (len(s.Cells()) != 12 || s.Repeats != 3) {
+			t.Errorf("first-look has %d cells, %d repeats; want 12 and 3", len(s.Cells()), s.Repeats)
+		}
+	}
+	for _, name := range []string{"frist-look", "../first-look", ""} {
+		if _, err := Builtin(name); err == nil || !strings.Contains(err.Error(), "first-look") {
+			t.Errorf("Builtin(%q): %v, want an error that names first-look", name, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	first, _ := Builtin("first-look")
+	for _, src := range []string{whole, small, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
+		f.Add([]byte(src))
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, src []byte) {
+		s, err := Parse(filepath.Join(dir, "s.yaml"), src, words)
+		if err != nil {
+			var errs Errors
+			if !errors.As(err, &errs) || len(errs) == 0 {
+				t.Fatalf("an error of another kind: %#v", err)
+			}
+			lines := strings.Count(string(src), "\n") + strings.Count(string(src), "\r") + 2
+			for _, e := range errs {
+				if e.Line < 1 || e.Line > lines || e.Column < 1 || e.Message == "" {
+					t.Errorf("%+v is not a place in a file of %d lines", e, lines)
+				}
+			}
+			return
+		}
+		if s.Name == "" || s.Repeats < 1 || len(s.Cells()) == 0 {
+			t.Fatalf("accepted a study of nothing: %+v", s)
+		}
+		for _, p := range s.Networks {
+			if err := p.Validate(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
