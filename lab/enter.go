@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,6 +18,9 @@ import (
 
 // insideMark tells a program that Enter started it; it says how.
 const insideMark = "WIRETIME_INSIDE"
+
+// gateFD is where the program inside finds the pipe that tells it to go on.
+const gateFD = 3
 
 // ErrForbidden means that this machine lets neither this user make user
 // namespaces nor has the program been started by root.
@@ -65,31 +69,49 @@ func exit(err error) {
 // configures inside goes away with its last process, however that ends.
 //
 // It returns an error that wraps ErrForbidden if the machine allows neither way.
-func Enter() (Privilege, error) {
+func Enter() (Privilege, error) { return enter(nil) }
+
+// enter is Enter. If beside is not nil it is called outside with the number of
+// the process inside, before that one goes on.
+func enter(beside func(pid int)) (Privilege, error) {
 	if p := os.Getenv(insideMark); p != "" {
 		os.Unsetenv(insideMark)
+		// Reading ends when the program outside is done with its part.
+		gate := os.NewFile(gateFD, "gate")
+		io.Copy(io.Discard, gate)
+		gate.Close()
 		return Privilege(p), privateMounts()
 	}
-	command, err := startAgain(Rootless)
+	shut, open, err := os.Pipe()
+	if err != nil {
+		return "", fmt.Errorf("make a pipe to the program inside: %w", err)
+	}
+	command, err := startAgain(Rootless, shut)
 	if err != nil && os.Geteuid() == 0 {
-		command, err = startAgain(Root)
+		command, err = startAgain(Root, shut)
 	}
 	if err != nil {
 		return "", forbidden(err)
 	}
+	shut.Close()
+	if beside != nil {
+		beside(command.Process.Pid)
+	}
+	open.Close()
 	os.Exit(waitInside(command))
 	return "", nil
 }
 
 // startAgain starts this program inside new namespaces with the arguments it
 // was given.
-func startAgain(p Privilege) (*exec.Cmd, error) {
+func startAgain(p Privilege, gate *os.File) (*exec.Cmd, error) {
 	command, err := inside(p, os.Args[1:]...)
 	if err != nil {
 		return nil, err
 	}
 	command.Args[0] = os.Args[0]
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	command.ExtraFiles = []*os.File{gate} // becomes gateFD
 	// The kernel ties Pdeathsig to the thread that started the child; this one
 	// is kept for as long as the program runs.
 	runtime.LockOSThread()

@@ -1,0 +1,185 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netlink"
+
+	"wiretime/lab/emulator"
+	"wiretime/network"
+)
+
+// DepthVariable is set in the environment of a command that runs behind an
+// emulated path. It counts how many paths lie between it and the machine.
+const DepthVariable = "WIRETIME_DEPTH"
+
+// maxDepth bounds how deep shells may be put inside shells.
+const maxDepth = 60
+
+// Depth is how many emulated paths this program is behind.
+func Depth() int {
+	n, err := strconv.Atoi(os.Getenv(DepthVariable))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Behind runs command behind an emulated path: in a network namespace of its
+// own whose only way out is that path, which leads to the current namespace.
+// There the path's far end has the address 100.64.N.1, where N is the depth,
+// and what comes out of it is translated to the current namespace's own
+// addresses, as behind a home router. If pcapng is not empty every packet is
+// written to that file.
+//
+// The program must have been through Enter or be behind a path already. An
+// *exec.ExitError tells the command's own failure.
+func Behind(ctx context.Context, path network.Path, seed uint64, pcapng string, command *exec.Cmd) (err error) {
+	depth := Depth() + 1
+	if depth > maxDepth {
+		return fmt.Errorf("put a path behind %d others: %d is the limit", depth-1, maxDepth)
+	}
+	if len(path.Access) != 1 {
+		return fmt.Errorf("run a command behind path %s: it has %d access links, a command has one", path.Name, len(path.Access))
+	}
+	near, err := NewNamespace()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, near.Close()) }()
+
+	end := func(host byte) *net.IPNet {
+		return &net.IPNet{IP: net.IPv4(100, 64, byte(depth), host).To4(), Mask: net.CIDRMask(24, 32)}
+	}
+	far, err := addTUN(fmt.Sprintf("wiretime%d", depth), end(1))
+	if err != nil {
+		return fmt.Errorf("make the path's far end: %w", err)
+	}
+	defer far.Close()
+	if err := translate(depth, end(1)); err != nil {
+		return fmt.Errorf("let the path lead on from its far end: %w", err)
+	}
+	var tun *os.File
+	err = near.Do(func() (err error) {
+		if tun, err = addTUN(tunName(0), end(2)); err != nil {
+			return err
+		}
+		link, err := netlink.LinkByName(tunName(0))
+		if err != nil {
+			return err
+		}
+		return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: anywhere, Gw: end(1).IP})
+	})
+	if tun != nil {
+		defer tun.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("make the path's near end: %w", err)
+	}
+	e, err := emulator.Start(ctx, [][2]*os.File{{tun, far}})
+	if err != nil {
+		return err
+	}
+	defer e.Kill()
+	finish, err := armBehind(ctx, e, path, seed, pcapng)
+	if err != nil {
+		return err
+	}
+	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", DepthVariable, depth))
+	return errors.Join(runInside(near, command), finish())
+}
+
+// armBehind arms the emulator; finish completes the capture.
+func armBehind(ctx context.Context, e *emulator.Process, path network.Path, seed uint64, pcapng string) (finish func() error, err error) {
+	if pcapng == "" {
+		return func() error { return nil }, e.Arm(ctx, path, seed, "", nil)
+	}
+	file, err := os.CreateTemp(filepath.Dir(pcapng), ".wiretime-*.pcapng")
+	if err != nil {
+		return nil, fmt.Errorf("make the capture %s: %w", pcapng, err)
+	}
+	if err := errors.Join(e.Arm(ctx, path, seed, "wiretime link", file), file.Chmod(0o644)); err != nil {
+		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
+	}
+	return func() error {
+		report, err := e.Stop(context.WithoutCancel(ctx))
+		if err == nil && report.CaptureError != "" {
+			err = captureFailure(report.CaptureError)
+		}
+		if err == nil {
+			err = file.Sync()
+		}
+		if err == nil {
+			err = os.Rename(file.Name(), pcapng)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("write the capture %s: %w", pcapng, err), file.Close(), os.Remove(file.Name()))
+		}
+		return file.Close()
+	}, nil
+}
+
+// runInside runs command in namespace n with the terminal's signals left to it.
+func runInside(n *Namespace, command *exec.Cmd) error {
+	n.Command(command)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("run %s: %w", command.Args[3], err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			if s != syscall.SIGINT || !sharesTerminal() {
+				command.Process.Signal(s)
+			}
+		case err := <-ended:
+			return err
+		}
+	}
+}
+
+// translate forwards what comes from the path's prefix and makes it look as if
+// it came from this namespace (masquerading), in a table of its own.
+func translate(depth int, prefix *net.IPNet) error {
+	if err := sysctl("net/ipv4/ip_forward", "1"); err != nil {
+		return err
+	}
+	c, err := nftables.New()
+	if err != nil {
+		return fmt.Errorf("speak to nftables: %w", err)
+	}
+	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: fmt.Sprintf("wiretime%d", depth)})
+	chain := c.AddChain(&nftables.Chain{
+		Name: "postrouting", Table: table, Type: nftables.ChainTypeNAT,
+		Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource,
+	})
+	// ip saddr & mask == prefix: masquerade
+	const sourceOffset = 12 // of the source address in the IPv4 header, RFC 791 section 3.1
+	network := prefix.IP.Mask(prefix.Mask)
+	c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: sourceOffset, Len: net.IPv4len},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: net.IPv4len, Mask: prefix.Mask, Xor: binaryutil.NativeEndian.PutUint32(0)},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: network},
+		&expr.Masq{},
+	}})
+	if err := c.Flush(); err != nil {
+		return fmt.Errorf("set up address translation: %w", err)
+	}
+	return nil
+}
