@@ -233,10 +233,10 @@ func (r *reader) probability(n ast.Node, what string) float64 {
 	}
 	switch {
 	case err != nil || !(p >= 0 && p <= 1):
-		r.fail(n, "%s is %q; write a share of packets from 0%% to 100%%, as in 1%% or 0.01", what, text)
+		r.fail(n, "%s is %.40q; write a share of packets from 0%% to 100%%, as in 1%% or 0.01", what, text)
 		return 0
 	case !percent && p == 1:
-		r.fail(n, "%s is %q, which may mean all packets or one in a hundred; write 100%% or 1%%", what, text)
+		r.fail(n, "%s is %.40q, which may mean all packets or one in a hundred; write 100%% or 1%%", what, text)
 		return 0
 	}
 	return p
@@ -284,7 +284,7 @@ func (r *reader) queue(n ast.Node) network.Queue {
 			return network.Queue{Bytes: count * 1_000_000}
 		}
 	}
-	r.fail(n, "queue is %q; write bytes (B, kB, MB; k = 1000) or packets, as in 64kB or 50 packets, or unlimited", text)
+	r.fail(n, "queue is %.40q; write bytes (B, kB, MB; k = 1000) or packets, as in 64kB or 50 packets, or unlimited", text)
 	return network.Queue{}
 }
 

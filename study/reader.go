@@ -171,7 +171,7 @@ func (r *reader) mapping(n ast.Node, what string, keys ...string) (mapping, bool
 			continue
 		}
 		if !slices.Contains(keys, key) {
-			r.fail(f.Key, "unknown key %q in %s; %s", key, what, nearest(key, keys))
+			r.fail(f.Key, "unknown key %.40q in %s; %s", key, what, nearest(key, keys))
 			continue
 		}
 		m.values[key] = f.Value
@@ -234,7 +234,7 @@ func (r *reader) integer(n ast.Node, what string, low, high int) (int, bool) {
 	}
 	v, err := strconv.Atoi(text)
 	if err != nil || v < low || v > high {
-		r.fail(n, "%s is %q; write a whole number from %d to %d", what, text, low, high)
+		r.fail(n, "%s is %.40q; write a whole number from %d to %d", what, text, low, high)
 		return 0, false
 	}
 	return v, true
@@ -247,7 +247,7 @@ func (r *reader) seed(n ast.Node) uint64 {
 	}
 	seed, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		r.fail(n, "seed is %q; write a whole number from 0 to %d", text, uint64(1<<64-1))
+		r.fail(n, "seed is %.40q; write a whole number from 0 to %d", text, uint64(1<<64-1))
 	}
 	return seed
 }
@@ -270,7 +270,7 @@ func (r *reader) duration(n ast.Node, what string) (time.Duration, bool) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		r.fail(n, "%s is %q; write a number and a unit (us, ms, s), as in 100ms", what, text)
+		r.fail(n, "%s is %.40q; write a number and a unit (us, ms, s), as in 100ms", what, text)
 		return 0, false
 	case d < 0:
 		r.fail(n, "%s is %v, which is negative; write it like 100ms", what, d)

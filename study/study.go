@@ -82,7 +82,7 @@ var congestionControls = []string{"cubic", "reno", "bbr", "bic", "cdg", "dctcp",
 	"illinois", "lp", "nv", "scalable", "vegas", "veno", "westwood", "yeah"}
 
 const (
-	maxSource   = 256 << 10 // bytes
+	maxSource   = 64 << 10 // bytes
 	maxLoads    = 1_000_000
 	maxInitCwnd = 1000 // segments
 	maxRetries  = 100
@@ -278,7 +278,7 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func (r *reader) name(n ast.Node, what string) string {
 	name, ok := r.text(n, what)
 	if ok && !validName.MatchString(name) {
-		r.fail(n, "%s %q is not a name; write up to 64 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit", what, name)
+		r.fail(n, "%s %.40q is not a name; write up to 64 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit", what, name)
 		return ""
 	}
 	return name
@@ -288,7 +288,7 @@ func (r *reader) name(n ast.Node, what string) string {
 func (r *reader) word(n ast.Node, what string, words []string) string {
 	word, ok := r.text(n, "a "+what)
 	if ok && !slices.Contains(words, word) {
-		r.fail(n, "unknown %s %q; %s", what, word, nearest(word, words))
+		r.fail(n, "unknown %s %.40q; %s", what, word, nearest(word, words))
 		return ""
 	}
 	return word

@@ -364,3 +364,27 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
+	page, err := os.ReadFile("../docs/study.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := strings.Split(string(page), "```yaml\n")[1:]
+	if len(examples) != 2 {
+		t.Errorf("the reference shows %d studies, want 2", len(examples))
+	}
+	for _, example := range examples {
+		src, _, _ := strings.Cut(example, "```")
+		if _, err := Parse("docs/study.md", []byte(src), words); err != nil {
+			t.Error(err)
+		}
+	}
+	// The errors it shows are those of its first example, made wrong.
+	src, _, _ := strings.Cut(examples[0], "```")
+	src = strings.NewReplacer("h3]", "htp3]", "rate: 5mbit", "rate: -5mbit").Replace(src)
+	_, err = Parse("study.yaml", []byte(src), words)
+	if err == nil || !strings.Contains(string(page), "    "+strings.ReplaceAll(err.Error(), "\n", "\n    ")+"\n") {
+		t.Errorf("the reference does not show the errors as they are:\n%v", err)
+	}
+}
