@@ -103,7 +103,7 @@ func (c *collector) addCells(results []store.Result) error {
 		}
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
-			Site: r.Cell.Site, Network: r.Cell.Network, Protocol: r.Cell.Protocol, Label: labels[i],
+			Site: r.Cell.Site, Network: r.Cell.Network, Protocol: r.Cell.Protocol, Loader: r.Cell.Loader, Label: labels[i],
 			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
 			Summaries: summaries, MedianLoad: -1, Loads: []int{},
 		})

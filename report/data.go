@@ -80,6 +80,7 @@ type Cell struct {
 	Site        string             `json:"site"`
 	Network     string             `json:"network"`
 	Protocol    string             `json:"protocol"`
+	Loader      string             `json:"loader"`
 	Label       string             `json:"label"` // the protocol and whatever else tells the cells of a section apart
 	Valid       int                `json:"valid"`
 	Invalid     int                `json:"invalid"`

@@ -1,0 +1,43 @@
+import { at, type Data, type Fact } from "./data";
+import { el, scrolling } from "./dom";
+
+/** appendix defines what the figures mean and how to measure them again. */
+export function appendix(data: Data): HTMLElement {
+  const left = data.loads.filter((l) => l.validity !== "valid");
+  return el("section", { class: "appendix" },
+    el("h2", {}, "Appendix"),
+    el("h3", {}, "Metrics"),
+    el("dl", { class: "terms" }, ...data.metrics.flatMap((m) => [el("dt", {}, m.title === m.unit ? m.title : `${m.title} (${m.unit})`), el("dd", {}, m.definition)])),
+    el("h3", {}, "Networks"),
+    el("p", {}, "Delay is one-way and given per direction; a round trip takes both. Rates count bits at the IP layer, 1 kbit = 1000 bit."),
+    ...data.networks.map((n) => el("div", { class: "network" },
+      el("h4", {}, n.name),
+      pairs(n.facts),
+      n.note ? el("p", {}, n.note) : null,
+      n.source ? el("p", { class: "source" }, `Source: ${n.source}`) : null)),
+    el("h3", {}, "How to read the intervals"),
+    el("p", {}, "The 95 % interval of a median lies between two of the measured values, chosen by the binomial distribution; it assumes nothing about how page times are distributed, but needs at least six values. With fewer, the smallest and largest value are shown and called a range."),
+    el("p", {}, "The difference of two medians has a 95 % interval from a seeded bootstrap. A difference is called clear if its interval leaves out zero. Each pair is judged by itself: where many are compared, about one in twenty of those that do not differ will look clear, and the lowest of several medians tends to be a lucky one."),
+    data.mediansOnly ? el("p", {}, "This run has too many requests for one file: only the median load of each cell has a waterfall here. The store has them all.") : null,
+    el("h3", {}, "Loads that do not count"),
+    left.length === 0 ? el("p", {}, "None.") : leftOut(data, left),
+    el("h3", {}, "Environment"),
+    pairs(data.environment),
+    el("h3", {}, "Study file"),
+    scrolling("Study file", el("pre", {}, data.studyText)));
+}
+
+function pairs(facts: Fact[]): HTMLElement {
+  return el("dl", { class: "pairs" }, ...facts.flatMap((f) => [el("dt", {}, f.name), el("dd", {}, f.value)]));
+}
+
+function leftOut(data: Data, loads: Data["loads"]): HTMLElement {
+  return scrolling("Loads that do not count",
+    el("table", {},
+      el("caption", {}, "Kept in the store, left out of every median"),
+      el("thead", {}, el("tr", {}, ...["Load", "Cell", "Verdict", "Why"].map((h) => el("th", { scope: "col" }, h)))),
+      el("tbody", {}, ...loads.map((l) => {
+        const cell = at(data.cells, l.cell);
+        return el("tr", {}, el("th", { scope: "row" }, l.id), el("td", {}, `${cell.site}, ${cell.network}, ${cell.label}`), el("td", {}, l.validity), el("td", {}, l.reason ?? ""));
+      }))));
+}

@@ -1,0 +1,117 @@
+import * as Plot from "@observablehq/plot";
+import { at, type Answer, type Cell, type Data, type Metric, type Section } from "./data";
+import { fixed, percent, scaled, scaleFor } from "./format";
+
+const font = { fontFamily: "inherit", fontSize: "12px" };
+const labelWidth = (labels: string[]): number => Math.min(190, 20 + 7 * Math.max(...labels.map((l) => l.length)));
+
+/** colour is the protocol's; the palette is Okabe and Ito's, whose colours the colour-blind tell apart. */
+export function colour(data: Data, cell: Cell): string {
+  const order = [...new Set(data.cells.map((c) => c.protocol))];
+  return `var(--p${order.indexOf(cell.protocol) % 8})`;
+}
+
+interface Dot {
+  label: string;
+  value: number;
+  load: number;
+  valid: boolean;
+  colour: string;
+  title: string;
+}
+
+/**
+ * distribution draws every load of a section as a dot, with each cell's median
+ * and its interval. A click on a dot calls choose with the load.
+ */
+export function distribution(data: Data, section: Section, metric: Metric, width: number, choose: (load: number) => void): Element {
+  const column = data.metrics.indexOf(metric);
+  const cells = section.cells.map((c) => at(data.cells, c));
+  const all = cells.flatMap((c) => c.loads.map((l) => at(data.loads, l).values[column] ?? 0));
+  const scale = scaleFor(metric.unit, all);
+  const dots: Dot[] = cells.flatMap((cell) =>
+    cell.loads.flatMap((index): Dot[] => {
+      const load = at(data.loads, index);
+      const value = load.values[column];
+      if (value == null) return [];
+      const why = load.validity === "valid" ? "" : `\n${load.validity}: ${load.reason ?? ""}`;
+      return [{
+        label: cell.label, value: value / scale.factor, load: index, valid: load.validity === "valid", colour: colour(data, cell),
+        title: `${cell.label}, load ${load.id}\n${metric.title} ${scaled(value, scale)} ${scale.unit}${why}`,
+      }];
+    }),
+  );
+  const summaries = cells.flatMap((cell) => {
+    const s = cell.summaries[metric.name];
+    return s === undefined ? [] : [{
+      label: cell.label, colour: colour(data, cell), note: `n ${s.n}, CV ${percent(s.cv)}`, interval: s.interval,
+      median: s.median / scale.factor, low: s.low / scale.factor, high: s.high / scale.factor,
+    }];
+  });
+  const valid = dots.filter((d) => d.valid);
+  const radius = width < 500 ? 2.5 : 3;
+  const plot = Plot.plot({
+    width,
+    height: 34 + 46 * cells.length,
+    marginLeft: labelWidth(cells.map((c) => c.label)),
+    marginRight: 104,
+    marginTop: 4,
+    marginBottom: 32,
+    style: font,
+    color: { type: "identity" },
+    x: { label: `${metric.title} (${scale.unit})`, labelAnchor: "center", labelArrow: "none", grid: true, nice: true, ticks: width < 500 ? 4 : 8, tickFormat: (v: number) => fixed(v, Number.isInteger(v) ? 0 : scale.decimals) },
+    fy: { label: null, domain: cells.map((c) => c.label), padding: 0.12, axis: "left" },
+    y: { axis: null, domain: [-1, 1] },
+    marks: [
+      Plot.rect(summaries.filter((s) => s.interval), { fy: "label", x1: "low", x2: "high", y1: -0.95, y2: 0.95, fill: "colour", fillOpacity: 0.16 }),
+      Plot.dot(valid, Plot.dodgeY({ anchor: "middle", padding: 0.6 }, { fy: "label", x: "value", r: radius, fill: "colour", fillOpacity: 0.85, title: null })),
+      Plot.dot(dots.filter((d) => !d.valid), { fy: "label", x: "value", y: 0.78, r: radius + 1, symbol: "times", stroke: "var(--soft)", strokeWidth: 1.5 }),
+      Plot.ruleX(summaries, { fy: "label", x: "median", y1: -0.95, y2: 0.95, stroke: "var(--ink)", strokeWidth: 2 }),
+      Plot.text(summaries, { fy: "label", text: "note", frameAnchor: "right", dx: 100, textAnchor: "end", fill: "var(--soft)" }),
+      Plot.tip(dots, Plot.pointer({ fy: "label", x: "value", title: "title", fill: "var(--paper)", stroke: "var(--rule)", fontFamily: "inherit" })),
+    ],
+  });
+  plot.addEventListener("click", () => {
+    const dot = (plot as { value?: Dot | null }).value;
+    if (dot) choose(dot.load);
+  });
+  return plot;
+}
+
+/** distances draws, section by section, how far each cell lies behind the fastest, with the interval of the difference. */
+export function distances(data: Data, sections: { section: Section; answer: Answer; name: string }[], metric: Metric, width: number): Element {
+  const rows = sections.flatMap(({ answer, name }) => {
+    const fastest = at(data.cells, answer.fastest);
+    const best = fastest.summaries[metric.name]?.median ?? 1;
+    return [
+      { name, label: fastest.label, colour: colour(data, fastest), diff: 0, low: 0, high: 0, interval: false },
+      ...answer.behind.map((b) => {
+        const cell = at(data.cells, b.cell);
+        return { name, label: cell.label, colour: colour(data, cell), diff: (100 * b.diff) / best, low: (100 * b.low) / best, high: (100 * b.high) / best, interval: b.interval };
+      }),
+    ];
+  });
+  const labels = [...new Set(data.cells.map((c) => c.label))];
+  const names = sections.map((s) => s.name);
+  const narrow = width < 500;
+  return Plot.plot({
+    width,
+    height: 50 + names.length * (labels.length * 15 + (narrow ? 26 : 12)),
+    marginLeft: labelWidth(labels),
+    marginRight: narrow ? 8 : labelWidth(names) + 8,
+    marginTop: narrow ? 20 : 4,
+    marginBottom: 36,
+    style: font,
+    color: { type: "identity" },
+    x: { label: `${metric.title} behind the lowest median (%)`, labelAnchor: "center", labelArrow: "none", grid: true, nice: true, ticks: narrow ? 4 : 8 },
+    y: { label: null, domain: labels, tickSize: 0 },
+    fy: { label: null, domain: names, padding: narrow ? 0.28 : 0.12, axis: narrow ? null : "right" },
+    marks: [
+      Plot.frame({ stroke: "var(--rule)" }),
+      narrow ? Plot.text(names, { fy: (d: string) => d, text: (d: string) => d, frameAnchor: "top-left", dy: -15, fontWeight: 600 }) : null,
+      Plot.ruleX([0], { stroke: "var(--ink)" }),
+      Plot.ruleY(rows.filter((r) => r.interval), { fy: "name", y: "label", x1: "low", x2: "high", stroke: "colour", strokeWidth: 2.5, strokeOpacity: 0.6 }),
+      Plot.dot(rows, { fy: "name", y: "label", x: "diff", r: 3.5, fill: "colour" }),
+    ],
+  });
+}

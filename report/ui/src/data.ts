@@ -1,0 +1,166 @@
+// The report's data as Go writes it (report/data.go): the two change together.
+
+export interface Data {
+  study: string;
+  studyText: string;
+  seed: string;
+  run: number;
+  started: string;
+  finished?: string;
+  version: string;
+  counts: {
+    planned: number;
+    valid: number;
+    invalid: number;
+    failed: number;
+    unsupported: number;
+    pending: number;
+    wrongProtocol: number;
+  };
+  checks: { rule: number; title: string; broken: number }[];
+  environment: Fact[];
+  metrics: Metric[];
+  networks: Network[];
+  cells: Cell[];
+  sections: Section[];
+  loads: Load[];
+  words: string[];
+  mediansOnly: boolean;
+}
+
+export interface Fact {
+  name: string;
+  value: string;
+}
+
+export interface Metric {
+  name: string;
+  title: string;
+  unit: string;
+  definition: string;
+  ranked: boolean;
+}
+
+export interface Network {
+  name: string;
+  source: string;
+  note: string;
+  facts: Fact[];
+}
+
+export interface Cell {
+  site: string;
+  network: string;
+  protocol: string;
+  loader: string;
+  label: string;
+  valid: number;
+  invalid: number;
+  failed: number;
+  unsupported: number;
+  pending: number;
+  summaries: Record<string, Summary>;
+  medianLoad: number;
+  loads: number[];
+}
+
+export interface Summary {
+  n: number;
+  median: number;
+  interval: boolean;
+  low: number;
+  high: number;
+  min: number;
+  max: number;
+  cv: number;
+}
+
+export interface Section {
+  site: string;
+  network: string;
+  cells: number[];
+  answers: Answer[];
+}
+
+export interface Answer {
+  metric: string;
+  fastest: number;
+  behind: Behind[];
+}
+
+export interface Behind {
+  cell: number;
+  diff: number;
+  interval: boolean;
+  low: number;
+  high: number;
+}
+
+export interface Load {
+  id: string;
+  cell: number;
+  repeat: number;
+  attempt: number;
+  validity: "valid" | "invalid" | "failed" | "unsupported";
+  reason?: string;
+  values: (number | null)[];
+  waterfall?: Waterfall;
+}
+
+export interface Waterfall {
+  dcl: number;
+  onLoad: number;
+  requests: number[][] | null;
+}
+
+/** The phases of a request, in the order they happen. */
+export const phases = ["blocked", "dns", "connect", "ssl", "send", "wait", "receive"] as const;
+export type Phase = (typeof phases)[number];
+
+/** One request of a waterfall, unpacked. Times are ms since navigation start or ms long. */
+export interface Request {
+  start: number;
+  durations: number[]; // in the order of phases
+  status: number;
+  bytes: number; // as they came, -1 unknown
+  url: string;
+  kind: string;
+  priority: string;
+  protocol: string;
+  connection: string;
+  address: string;
+  initiator: string;
+  error: string;
+}
+
+/** unpack reads the rows of a waterfall; the order is that of request.MarshalJSON in report/waterfall.go. */
+export function unpack(waterfall: Waterfall, words: string[]): Request[] {
+  return (waterfall.requests ?? []).map((row) => {
+    const [start = 0, ...rest] = row;
+    const word = (i: number): string => words[rest[i] ?? 0] ?? "";
+    return {
+      start: start / 100,
+      durations: rest.slice(0, phases.length).map((t) => t / 100),
+      status: rest[7] ?? 0,
+      bytes: rest[8] ?? -1,
+      url: word(9),
+      kind: word(10),
+      priority: word(11),
+      protocol: word(12),
+      connection: word(13),
+      address: word(14),
+      initiator: word(15),
+      error: word(16),
+    };
+  });
+}
+
+/** at gives the element that an index in the data refers to. */
+export function at<T>(list: readonly T[], index: number): T {
+  const element = list[index];
+  if (element === undefined) throw new RangeError(`the report's data refers to element ${index} of ${list.length}`);
+  return element;
+}
+
+/** endOf is when the last byte of a request had arrived, ms since navigation start. */
+export const endOf = (r: Request): number => r.durations.reduce((sum, d) => sum + d, r.start);

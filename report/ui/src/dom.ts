@@ -1,0 +1,58 @@
+type Child = Node | string | null | false;
+type Attributes = Record<string, string | number | boolean | ((event: Event) => void)>;
+
+/** el makes an element. A function is a listener ("onclick"), true an attribute without a value. */
+export function el<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  fit(element, attributes, children);
+  return element;
+}
+
+/** svg makes an SVG element. */
+export function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[K] {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  fit(element, attributes, children);
+  return element;
+}
+
+function fit(element: Element, attributes: Attributes, children: Child[]): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (value !== false) element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.filter((c) => c !== null && c !== false));
+}
+
+/** scrolling is a box in which something too wide scrolls by itself; it can be reached by keyboard. */
+export function scrolling(label: string, ...children: Child[]): HTMLElement {
+  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, ...children);
+}
+
+const late = new Map<Element, () => void>();
+const watcher = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) if (entry.isIntersecting) run(entry.target);
+  },
+  { rootMargin: "600px" },
+);
+
+function run(target: Element): void {
+  const draw = late.get(target);
+  late.delete(target);
+  watcher.unobserve(target);
+  draw?.();
+}
+
+/** whenNear draws when the reader comes near the element, or before printing: a study can hold hundreds of charts. */
+export function whenNear(element: Element, draw: () => void): void {
+  late.set(element, draw);
+  watcher.observe(element);
+}
+
+/** drawn reports whether the element has been drawn. */
+export const drawn = (element: Element): boolean => !late.has(element);
+
+/** drawAll draws what the reader has not come near yet. */
+export function drawAll(): void {
+  for (const element of [...late.keys()]) run(element);
+}

@@ -1,0 +1,55 @@
+import type { Data } from "./data";
+import { el } from "./dom";
+import { counted, fixed, list, moment } from "./format";
+
+/** header says what was measured and whether the figures can be trusted. */
+export function header(data: Data): HTMLElement {
+  return el("header", {},
+    el("p", { class: "kind" }, "Wiretime report"),
+    el("h1", {}, data.study),
+    el("p", { class: "lead" }, measured(data)),
+    el("dl", { class: "run" },
+      ...fact("Run", String(data.run)),
+      ...fact("Measured", moment(data.started) + (data.finished ? ` to ${moment(data.finished)}` : ", not finished")),
+      ...fact("Seed", data.seed),
+      ...fact("Wiretime", data.version),
+      ...["clock", "kernel"].flatMap((name) => {
+        const found = data.environment.find((f) => f.name.toLowerCase() === name);
+        return found ? fact(name[0]?.toUpperCase() + name.slice(1), found.value) : [];
+      })),
+    loads(data),
+    trust(data));
+}
+
+const fact = (name: string, value: string): HTMLElement[] => [el("div", {}, el("dt", {}, name), el("dd", {}, value))];
+
+function measured(data: Data): string {
+  const distinct = (of: (c: Data["cells"][number]) => string): string[] => [...new Set(data.cells.map(of))];
+  const networks = distinct((c) => c.network);
+  const repeats = data.cells.length > 0 ? data.counts.planned / data.cells.length : 0;
+  return `${list(distinct((c) => c.site))} loaded over ${list(distinct((c) => c.protocol))}`
+    + ` on ${networks.length > 6 ? counted(networks.length, "network") : list(networks)}`
+    + ` with ${list(distinct((c) => c.loader))}: ${counted(data.cells.length, "cell")}, ${Number.isInteger(repeats) ? counted(repeats, "time") + " each" : counted(data.counts.planned, "load")}, in seeded random order.`;
+}
+
+function loads(data: Data): HTMLElement {
+  const c = data.counts;
+  const all: [string, number, boolean][] = [
+    ["planned", c.planned, true], ["valid", c.valid, true], ["invalid", c.invalid, true], ["failed", c.failed, true],
+    ["unsupported", c.unsupported, c.unsupported > 0], ["pending", c.pending, c.pending > 0],
+  ];
+  return el("ul", { class: "counts", "aria-label": "Loads" },
+    ...all.filter(([, , shown]) => shown).map(([name, n]) => el("li", {}, el("b", {}, fixed(n, 0)), el("span", {}, name === "planned" ? "loads planned" : name))));
+}
+
+/** trust lists the validity rules with the number of loads that broke each, the wrong protocol first. */
+function trust(data: Data): HTMLElement {
+  const wrong = data.counts.wrongProtocol;
+  return el("div", { class: "checks" },
+    el("p", { class: wrong > 0 ? "bad" : "good" }, el("b", {}, `${counted(wrong, "load")} used the wrong protocol.`),
+      " A load that broke a rule is kept and marked invalid; it counts in no median."),
+    el("table", {},
+      el("caption", {}, "Checks made on every load"),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Rule"), el("th", { scope: "col", class: "number" }, "Loads that broke it"))),
+      el("tbody", {}, ...data.checks.map((c) => el("tr", {}, el("th", { scope: "row" }, c.title), el("td", { class: "number" }, fixed(c.broken, 0)))))));
+}

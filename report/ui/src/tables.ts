@@ -1,0 +1,97 @@
+import { at, type Answer, type Cell, type Data, type Metric, type Section, type Summary } from "./data";
+import { el, scrolling } from "./dom";
+import { fixed, scaled, scaleFor, type Scale } from "./format";
+import { standing, verdict } from "./verdict";
+
+export const anchor = (index: number): string => `section-${index + 1}`;
+
+/** sectionName names a section as short as the run allows: a study of one site need not repeat it. */
+export function sectionName(data: Data, section: Section): string {
+  return data.sections.every((s) => s.site === section.site) ? section.network : `${section.site}, ${section.network}`;
+}
+
+export const answerFor = (section: Section, metric: Metric): Answer | undefined => section.answers.find((a) => a.metric === metric.name);
+
+/** interval writes a summary's interval, or its range where six loads are wanting. */
+function interval(s: Summary, scale: Scale): HTMLElement {
+  const text = `${scaled(s.low, scale)} to ${scaled(s.high, scale)}`;
+  return s.interval ? el("span", { class: "interval" }, text) : el("span", { class: "interval range" }, s.n === 1 ? "one load" : `range ${text}`);
+}
+
+/** answers is the first thing a reader wants: which cell is fastest on which network. */
+export function answers(data: Data, metric: Metric): HTMLElement {
+  const labels = [...new Set(data.cells.map((c) => c.label))];
+  const medians = data.cells.flatMap((c) => c.summaries[metric.name]?.median ?? []);
+  const scale = scaleFor(metric.unit, medians);
+  const oneSite = data.sections.every((s) => s.site === data.sections[0]?.site);
+  const rows = data.sections.map((section, i) => {
+    const answer = answerFor(section, metric);
+    const says = answer ? verdict(answer, data.cells, metric.title) : null;
+    return el("tr", {},
+      el("th", { scope: "row" }, el("a", { href: "#" + anchor(i) }, section.network), oneSite ? null : el("small", {}, section.site)),
+      ...labels.map((label) => {
+        const index = section.cells.find((c) => at(data.cells, c).label === label);
+        return index === undefined ? el("td", { class: "none" }, "–") : answerCell(data, index, metric, answer, scale);
+      }),
+      el("td", { class: "verdict " + (says?.sure ?? "") }, says?.short ?? "no valid load"),
+    );
+  });
+  return scrolling(`${metric.title} by network`,
+    el("table", { class: "answers" },
+      el("caption", {}, `Median ${metric.title} (${scale.unit}), how far it lies behind the lowest on the same network, and n, the number of valid loads`),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Network"), ...labels.map((l) => el("th", { scope: "col", class: "number" }, l)), el("th", { scope: "col" }, "Lowest"))),
+      el("tbody", {}, ...rows)));
+}
+
+function answerCell(data: Data, index: number, metric: Metric, answer: Answer | undefined, scale: Scale): HTMLElement {
+  const s = at(data.cells, index).summaries[metric.name];
+  if (s === undefined) return el("td", { class: "number none" }, "–", el("small", {}, "no valid load"));
+  const place = answer && standing(answer, index, data.cells);
+  const doubt = place?.sure === "unclear" ? ", not clear" : place?.sure === "few" ? ", too few" : "";
+  return el("td", { class: "number " + (place?.sure ?? "") },
+    el("b", {}, scaled(s.median, scale)),
+    el("small", {}, `${place?.text ?? ""}${doubt}`),
+    el("small", {}, `n ${s.n}`));
+}
+
+/** figures is a section's table: every metric of every cell. */
+export function figures(data: Data, section: Section): HTMLElement {
+  const cells = section.cells.map((c) => at(data.cells, c));
+  const rows = data.metrics.flatMap((metric) => {
+    const present = cells.flatMap((c) => c.summaries[metric.name] ?? []);
+    if (present.length === 0) return [];
+    const scale = scaleFor(metric.unit, present.flatMap((s) => [s.median, s.low, s.high]));
+    const unit = scale.unit.toLowerCase() === metric.title.toLowerCase() ? "" : ` (${scale.unit})`;
+    const fastest = answerFor(section, metric)?.fastest;
+    return [el("tr", {},
+      el("th", { scope: "row", title: metric.definition }, metric.title, el("span", { class: "unit" }, unit)),
+      ...cells.map((cell, i) => figure(cell, metric, scale, section.cells[i] === fastest)))];
+  });
+  return scrolling(`All metrics on ${section.network}`,
+    el("table", { class: "figures" },
+      el("caption", {}, caption(data, section)),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Metric (unit)"), ...cells.map(heading))),
+      el("tbody", {}, ...rows)));
+}
+
+function caption(data: Data, section: Section): string {
+  const few = section.cells.some((c) => Object.values(at(data.cells, c).summaries).some((s) => !s.interval));
+  return `${section.site} on ${section.network}: median and 95 % interval of the valid loads; n is in the heading, or in the field where it differs. The lowest median of a time is bold.`
+    + (few ? " Fewer than six values give no 95 % interval: there the range is shown, marked so." : "");
+}
+
+function heading(cell: Cell): HTMLElement {
+  const left = ([["invalid", cell.invalid], ["failed", cell.failed], ["unsupported", cell.unsupported], ["pending", cell.pending]] as const)
+    .filter(([name, n]) => name === "invalid" || n > 0)
+    .map(([name, n]) => `${fixed(n, 0)} ${name}`);
+  return el("th", { scope: "col", class: "number" }, cell.label, el("small", {}, `n ${fixed(cell.valid, 0)}`), el("small", {}, left.join(", ")));
+}
+
+function figure(cell: Cell, metric: Metric, scale: Scale, fastest: boolean): HTMLElement {
+  const s = cell.summaries[metric.name];
+  if (s === undefined) return el("td", { class: "number none" }, "–");
+  return el("td", { class: "number" },
+    el(fastest ? "b" : "span", {}, scaled(s.median, scale)),
+    interval(s, scale),
+    s.n === cell.valid ? null : el("small", {}, `n ${s.n}`));
+}

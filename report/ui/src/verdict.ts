@@ -1,0 +1,69 @@
+import { at, type Answer, type Behind, type Cell, type Summary } from "./data";
+import { behind, duration, list, percent } from "./format";
+
+/** How sure the order of two cells is. */
+export type Sureness = "clear" | "unclear" | "few";
+
+/** sureness: an interval that holds zero means that chance explains the difference. */
+export function sureness(b: Behind): Sureness {
+  return !b.interval ? "few" : b.low > 0 ? "clear" : "unclear";
+}
+
+export interface Verdict {
+  short: string; // for a table's cell
+  text: string; // a sentence or two
+  sure: Sureness | "only";
+}
+
+/** verdict puts an answer into words: which cell is fastest, by how much, and how sure that is. */
+export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Verdict {
+  const fastest = at(cells, answer.fastest);
+  const best = summary(fastest, answer.metric);
+  const name = (b: Behind): string => at(cells, b.cell).label;
+  const next = answer.behind[0];
+  const lead = `${fastest.label} has the lowest median ${metricTitle}: ${duration(best.median)} (n = ${best.n})`;
+  if (next === undefined) {
+    return { short: `only ${fastest.label}`, text: `Only ${fastest.label} has valid loads: median ${metricTitle} ${duration(best.median)} (n = ${best.n}).`, sure: "only" };
+  }
+  if (sureness(next) === "few") {
+    const nextSummary = summary(at(cells, next.cell), answer.metric);
+    return {
+      short: `${fastest.label}? too few loads`,
+      text: `${lead}, ${amount(next, best.median)} before ${name(next)} (n = ${nextSummary.n}), but fewer than six valid loads on a side cannot show with 95 % certainty that it is faster.`,
+      sure: "few",
+    };
+  }
+  const ties = answer.behind.filter((b) => sureness(b) === "unclear");
+  if (sureness(next) === "clear" && ties.length === 0) {
+    return {
+      short: `${fastest.label}, ${percent(next.diff / best.median)} before ${name(next)}`,
+      text: `${fastest.label} is fastest: median ${metricTitle} ${duration(best.median)} (n = ${best.n}), ${amount(next, best.median)} before ${name(next)} (95 % interval of the difference ${range(next)}).`,
+      sure: "clear",
+    };
+  }
+  const slower = answer.behind.filter((b) => sureness(b) === "clear");
+  const after = slower[0] === undefined ? "" : ` ${list(slower.map(name))} ${slower.length === 1 ? "is" : "are"} slower, by ${percent(slower[0].diff / best.median)}${slower.length === 1 ? "" : " or more"}.`;
+  return {
+    short: `${list([fastest.label, ...ties.map(name)])}: no clear difference`,
+    text: `${lead}, but it is not clearly faster than ${list(ties.map((b) => `${name(b)} (${amount(b, best.median)} behind, 95 % interval ${range(b)})`))}.${after}`,
+    sure: "unclear",
+  };
+}
+
+const amount = (b: Behind, median: number): string => `${percent(b.diff / median)} or ${duration(b.diff)}`;
+
+const range = (b: Behind): string => `${duration(b.low)} to ${duration(b.high)}`;
+
+/** standing is how a cell stands to the fastest of its section, for a table's cell. */
+export function standing(answer: Answer, cell: number, cells: Cell[]): { text: string; sure: Sureness | "fastest" } | null {
+  if (answer.fastest === cell) return { text: "lowest", sure: "fastest" };
+  const b = answer.behind.find((b) => b.cell === cell);
+  if (b === undefined) return null;
+  return { text: behind(b.diff / summary(at(cells, answer.fastest), answer.metric).median), sure: sureness(b) };
+}
+
+function summary(cell: Cell, metric: string): Summary {
+  const s = cell.summaries[metric];
+  if (s === undefined) throw new RangeError(`the report's data ranks ${cell.label} by ${metric} without a value`);
+  return s;
+}
