@@ -1,0 +1,123 @@
+package protocol
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wiretime/capture"
+)
+
+// Archive answers requests from what lookup finds, whatever protocol they came
+// over. What it does not find is answered with 404 and marked as a miss in the
+// server's log.
+func Archive(lookup func(method, host, path string) (status int, header [][2]string, body []byte, ok bool)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, header, body, ok := lookup(r.Method, hostname(r.Host), r.URL.RequestURI())
+		if !ok {
+			if m, ok := w.(*meter); ok {
+				m.miss = true
+			}
+			http.Error(w, "This URL is not in the site's archive.", http.StatusNotFound)
+			return
+		}
+		for _, field := range header {
+			w.Header().Add(field[0], field[1])
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(status)
+		if r.Method != http.MethodHead {
+			// A client that has gone away is seen in the log's body size.
+			_, _ = w.Write(body)
+		}
+	})
+}
+
+func hostname(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return hostport
+}
+
+// meter counts what a handler writes.
+type meter struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+	miss   bool
+}
+
+func (m *meter) WriteHeader(status int) {
+	m.status = status
+	m.ResponseWriter.WriteHeader(status)
+}
+
+func (m *meter) Write(b []byte) (int, error) {
+	if m.status == 0 {
+		m.status = http.StatusOK
+	}
+	n, err := m.ResponseWriter.Write(b)
+	m.bytes += int64(n)
+	return n, err
+}
+
+// connectionKey is where a connection's number is kept in its context.
+type connectionKey struct{}
+
+// serverLog writes down every request. It is also the server's clock.
+type serverLog struct {
+	protocol Protocol
+	handler  http.Handler
+	began    time.Time // anchors the monotonic clock in Unix time
+	accepted atomic.Int64
+	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	entries []capture.ServerEntry
+}
+
+func (l *serverLog) now() int64 { return l.began.UnixNano() + int64(time.Since(l.began)) }
+
+// number gives a new connection its number.
+func (l *serverLog) number(ctx context.Context) context.Context {
+	return context.WithValue(ctx, connectionKey{}, l.accepted.Add(1))
+}
+
+func (l *serverLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.running.Add(1)
+	defer l.running.Done()
+	e := capture.ServerEntry{
+		Start: l.now(), Protocol: spoken(r), Method: r.Method,
+		URL: l.protocol.Scheme + "://" + r.Host + r.URL.RequestURI(), Client: r.RemoteAddr,
+	}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		e.Server = local.String()
+	}
+	e.Connection, _ = r.Context().Value(connectionKey{}).(int64)
+	if r.TLS != nil {
+		e.TLS, e.Cipher, e.Resumed = tls.VersionName(r.TLS.Version), tls.CipherSuiteName(r.TLS.CipherSuite), r.TLS.DidResume
+	}
+	m := &meter{ResponseWriter: w}
+	l.handler.ServeHTTP(m, r)
+	e.End, e.Status, e.BodyBytes, e.Miss = l.now(), m.status, m.bytes, m.miss
+	l.mu.Lock()
+	l.entries = append(l.entries, e)
+	l.mu.Unlock()
+}
+
+// spoken names the protocol that a request came over, as browsers do.
+func spoken(r *http.Request) string {
+	switch r.ProtoMajor {
+	case 2:
+		return "h2"
+	case 3:
+		return "h3"
+	}
+	return "http/1.1"
+}
