@@ -17,7 +17,7 @@ type Cell struct {
 	Network     string          // the path's name
 	NetworkJSON json.RawMessage // the whole path, so that a store explains itself
 	Loader      string
-	Congestion  string // of the server's TCP, e.g. "cubic"
+	Congestion  string // of TCP on both hosts, e.g. "cubic"
 	InitCwnd    int    // segments
 }
 

@@ -28,8 +28,8 @@ type Study struct {
 	Protocols  []string
 	Networks   []network.Path // valid, told apart by name
 	Loaders    []string
-	Congestion []string // TCP congestion control of the server, by its name in Linux
-	InitCwnd   []int    // initial congestion window of the server's TCP in segments
+	Congestion []string // TCP congestion control of both hosts, by its name in Linux
+	InitCwnd   []int    // initial congestion window of TCP on both hosts, in segments
 
 	Repeats int // loads of each cell, at least 1
 	Options Options
