@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -41,11 +42,23 @@ type TCPOptions struct {
 	InitCwnd int
 }
 
+// ErrNoTUN means that /dev/net/tun cannot be opened.
+var ErrNoTUN = errors.New("/dev/net/tun cannot be opened")
+
+// CheckTUN returns an error that wraps ErrNoTUN and says what to do if this
+// user cannot open /dev/net/tun.
+func CheckTUN() error {
+	if f := checkTUN(); !f.OK {
+		return fmt.Errorf("%w: %s; %s", ErrNoTUN, f.Detail, f.Remedy)
+	}
+	return nil
+}
+
 // openTUN makes a TUN device in the current namespace and returns its file.
 func openTUN(name string) (*os.File, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open /dev/net/tun: %w (run 'wiretime doctor' to see what this machine lacks)", err)
+		return nil, fmt.Errorf("%w: %w (run 'wiretime doctor' to see what this machine lacks)", ErrNoTUN, err)
 	}
 	request, err := unix.NewIfreq(name)
 	if err == nil {

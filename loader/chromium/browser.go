@@ -222,3 +222,12 @@ func (o *lastOutput) hint() string {
 	}
 	return "; the browser's last words: " + strings.TrimSpace(string(o.text))
 }
+
+// Version asks a browser's binary for its name and version.
+func Version(ctx context.Context, binary string) (string, error) {
+	out, err := exec.CommandContext(ctx, binary, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask %s for its version: %w", binary, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

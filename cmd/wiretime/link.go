@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wiretime/lab"
+	"wiretime/network"
+)
+
+type linkOptions struct {
+	profile, rate, up, down, loss, trace, traceUp, queue, pcap string
+	rtt, delay, jitter                                         time.Duration
+	seed                                                       uint64
+}
+
+func linkCommand() *cobra.Command {
+	var o linkOptions
+	c := &cobra.Command{
+		Use:   "link [flags] [--] [COMMAND [ARGUMENT...]]",
+		Short: "Run a command behind an emulated link",
+		Long: `Link runs a command (default: a shell) in a network of its own, whose only way
+out is an emulated link. It needs no root. Links compose: a link started behind
+a link is emulated on top of it.
+
+The far end of the link has the address 100.64.N.1, where N is 1, or one more
+for each link that lies outside. Programs that listen outside are reached there,
+the outside world through it, if pasta (Debian's package passt) is installed.
+
+    wiretime link --rate 5mbit --rtt 100ms --loss 1% -- curl -O https://example.org/
+    wiretime link --profile lte -- wiretime link --loss 2% -- ping 100.64.1.1`,
+		RunE: func(c *cobra.Command, args []string) error {
+			path, err := o.path()
+			if err != nil {
+				return input(err)
+			}
+			return runLink(c.Context(), path, o, args)
+		},
+	}
+	f := c.Flags()
+	f.SetInterspersed(false)
+	f.StringVar(&o.profile, "profile", "", "a named network ('wiretime networks' lists them); other flags change it")
+	f.StringVar(&o.rate, "rate", "", "rate of both directions in bit/s at the IP layer, such as 5mbit")
+	f.StringVar(&o.up, "up", "", "rate towards the outside")
+	f.StringVar(&o.down, "down", "", "rate towards the command")
+	f.DurationVar(&o.rtt, "rtt", 0, "round-trip time; half of it is the one-way delay of each direction")
+	f.DurationVar(&o.delay, "delay", 0, "one-way delay of each direction, in place of --rtt")
+	f.DurationVar(&o.jitter, "jitter", 0, "standard deviation of the one-way delay; packets keep their order")
+	f.StringVar(&o.loss, "loss", "", "share of packets lost in each direction, such as 1%")
+	f.StringVar(&o.queue, "queue", "", "drop-tail queue of each direction, such as 64kB or 50packets")
+	f.StringVar(&o.trace, "trace", "", "file with the delivery trace towards the command, in Mahimahi's format")
+	f.StringVar(&o.traceUp, "trace-up", "", "the same towards the outside (default: that of --trace)")
+	f.StringVar(&o.pcap, "pcap", "", "file that receives every packet and its fate, as pcapng")
+	f.Uint64Var(&o.seed, "seed", 1, "of loss and jitter")
+	return c
+}
+
+// path is what the flags describe.
+func (o linkOptions) path() (network.Path, error) {
+	p := network.Path{Name: "link", Access: []network.Access{{Name: "link"}}}
+	if o.profile != "" {
+		var err error
+		if p, err = network.Profile(o.profile); err != nil {
+			return p, fmt.Errorf("--profile: %w", err)
+		}
+	}
+	access := &p.Access[0]
+	for _, d := range []struct {
+		link       *network.Link
+		own, trace string
+		flag       string
+	}{{&access.Up, o.up, cmpOr(o.traceUp, o.trace), "--up"}, {&access.Down, o.down, o.trace, "--down"}} {
+		if err := o.shape(d.link, d.own, d.flag, d.trace); err != nil {
+			return p, err
+		}
+	}
+	return p, p.Validate()
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (o linkOptions) shape(l *network.Link, own, ownFlag, trace string) error {
+	for _, rate := range []struct{ flag, value string }{{"--rate", o.rate}, {ownFlag, own}} {
+		if rate.value == "" {
+			continue
+		}
+		r, err := network.ParseBitRate(rate.value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", rate.flag, err)
+		}
+		l.Rate, l.Queue = r, network.DefaultQueue(r)
+	}
+	if o.rtt != 0 && o.delay != 0 {
+		return errors.New("--rtt and --delay: give one of the two")
+	}
+	if o.rtt != 0 {
+		l.Delay = o.rtt / 2
+	}
+	if o.delay != 0 {
+		l.Delay = o.delay
+	}
+	if o.jitter != 0 {
+		l.Jitter = o.jitter
+	}
+	if o.loss != "" {
+		share, err := percentage(o.loss)
+		if err != nil {
+			return fmt.Errorf("--loss: %w", err)
+		}
+		l.Loss = network.Loss{Rate: share}
+	}
+	if trace != "" {
+		t, err := readTrace(trace)
+		if err != nil {
+			return fmt.Errorf("--trace: %w", err)
+		}
+		l.Trace, l.Rate = t, 0
+	}
+	if o.queue != "" {
+		q, err := parseQueue(o.queue)
+		if err != nil {
+			return fmt.Errorf("--queue: %w", err)
+		}
+		l.Queue = q
+	}
+	return nil
+}
+
+func percentage(s string) (float64, error) {
+	number, ok := strings.CutSuffix(s, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || v < 0 || v > 100 {
+		return 0, fmt.Errorf("%q is not a share of packets: write it as a percentage, such as 1%%", s)
+	}
+	return v / 100, nil
+}
+
+func parseQueue(s string) (network.Queue, error) {
+	if number, ok := strings.CutSuffix(s, "packets"); ok {
+		if n, err := strconv.Atoi(strings.TrimSpace(number)); err == nil && n > 0 {
+			return network.Queue{Packets: n}, nil
+		}
+	}
+	if number, ok := strings.CutSuffix(s, "kB"); ok {
+		if n, err := strconv.Atoi(strings.TrimSpace(number)); err == nil && n > 0 {
+			return network.Queue{Bytes: n * 1000}, nil
+		}
+	}
+	return network.Queue{}, fmt.Errorf("%q is not a queue: write it as 64kB or 50packets", s)
+}
+
+func readTrace(name string) (*network.Trace, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return network.ParseTrace(filepath.Base(name), file)
+}
+
+// runLink puts the command behind the path.
+func runLink(ctx context.Context, path network.Path, o linkOptions, args []string) error {
+	if len(args) == 0 {
+		shell := os.Getenv("SHELL")
+		if shell == "" {
+			shell = "/bin/sh"
+		}
+		args = []string{shell}
+	}
+	program, err := exec.LookPath(args[0])
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return input(fmt.Errorf("run %s behind a link: there is no such program", args[0]))
+	}
+	if err != nil {
+		return input(fmt.Errorf("run %s behind a link: %w", args[0], err))
+	}
+	if err := lab.CheckTUN(); err != nil {
+		return err
+	}
+	if lab.Depth() == 0 {
+		_, disconnected, err := lab.EnterConnected()
+		if err != nil {
+			return err
+		}
+		if disconnected != nil {
+			fmt.Fprintln(os.Stderr, "wiretime: note:", disconnected)
+		}
+	}
+	command := exec.Command(program, args[1:]...)
+	command.Args[0] = args[0]
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return lab.Behind(ctx, path, o.seed, o.pcap, command)
+}

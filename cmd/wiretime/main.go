@@ -1,0 +1,98 @@
+// Command wiretime measures how long web pages take over every web protocol on
+// any network, and says why.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"wiretime/lab"
+	"wiretime/loader/chromium"
+	"wiretime/runner"
+	"wiretime/store"
+	"wiretime/study"
+)
+
+// The exit codes, as 'wiretime help' lists them.
+const (
+	exitFailure     = 1
+	exitInput       = 2
+	exitMachine     = 3
+	exitStore       = 4
+	exitInterrupted = 130 // 128 + SIGINT, as a shell reports it
+)
+
+const about = `Wiretime measures how long web pages take over every web protocol on any
+network, and says why. It loads real pages in real Chromium over emulated
+networks, keeps every packet, and compares with honest statistics.
+
+Exit codes:
+    0  all went well
+    1  something failed; the message says what
+    2  the input is wrong: a study, a flag, a site's folder
+    3  the machine lacks something; 'wiretime doctor' says what
+    4  the store cannot be used: in use, damaged, newer than this program, disk full
+  130  interrupted; go on with 'wiretime run --resume'`
+
+// inputError marks an error as the user's to mend.
+type inputError struct{ error }
+
+func (e inputError) Unwrap() error { return e.error }
+
+func input(err error) error {
+	if err == nil {
+		return nil
+	}
+	return inputError{err}
+}
+
+func main() {
+	lab.Helper()
+	root := &cobra.Command{
+		Use: "wiretime", Short: "Measure how long web pages take over every web protocol", Long: about,
+		SilenceUsage: true, SilenceErrors: true, Version: runner.Version(),
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
+	root.AddCommand(runCommand(), resultsCommand(), showCommand(), exportCommand(), reportCommand(),
+		networksCommand(), siteCommand(), linkCommand(), doctorCommand())
+	if err := root.Execute(); err != nil {
+		os.Exit(explain(err))
+	}
+}
+
+// explain prints an error and returns the exit code for it.
+func explain(err error) int {
+	var exited *exec.ExitError
+	if errors.As(err, &exited) { // the command behind 'wiretime link' has said what there is to say
+		if status, ok := exited.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return 128 + int(status.Signal())
+		}
+		return exited.ExitCode()
+	}
+	fmt.Fprintln(os.Stderr, "wiretime:", err)
+	var wrong inputError
+	var slips study.Errors
+	switch {
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &wrong), errors.As(err, &slips):
+		return exitInput
+	case errors.Is(err, lab.ErrForbidden), errors.Is(err, lab.ErrNoTUN), errors.Is(err, chromium.ErrMissing):
+		return exitMachine
+	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotStore),
+		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDiskFull):
+		return exitStore
+	}
+	return exitFailure
+}
+
+// arguments is cobra's check of their number, as an error in the input.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error { return input(check(c, args)) }
+}

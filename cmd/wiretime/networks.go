@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wiretime/network"
+)
+
+func networksCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "networks [NAME]", Short: "List the named networks, or show one with its source",
+		Args: arguments(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return listNetworks(os.Stdout)
+			}
+			p, err := network.Profile(args[0])
+			if err != nil {
+				return input(err)
+			}
+			_, err = fmt.Printf("%s\n  up    %s\n  down  %s\n  source: %s\n  %s\n",
+				p.Name, describe(p.Access[0].Up), describe(p.Access[0].Down), p.Source, p.Note)
+			return err
+		},
+	}
+}
+
+func listNetworks(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "name\tup: rate, one-way delay\tdown: rate, one-way delay\tsource")
+	for _, p := range network.Profiles() {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Name, describe(p.Access[0].Up), describe(p.Access[0].Down), p.Source)
+	}
+	return w.Flush()
+}
+
+// describe puts a link into words; delays are one-way.
+func describe(l network.Link) string {
+	rate := l.Rate.String()
+	if l.Trace != nil {
+		rate = "trace " + l.Trace.Name
+	} else if l.Rate == 0 {
+		rate = "unlimited"
+	}
+	words := []string{rate, l.Delay.Round(10 * time.Microsecond).String()}
+	if l.Jitter > 0 {
+		words = append(words, "jitter "+l.Jitter.String())
+	}
+	if l.Loss.Rate > 0 {
+		words = append(words, fmt.Sprintf("loss %g %%", l.Loss.Rate*100))
+	}
+	if l.Loss.GilbertElliott != nil {
+		words = append(words, "bursty loss")
+	}
+	switch {
+	case l.Queue.Packets > 0:
+		words = append(words, fmt.Sprintf("queue %d packets", l.Queue.Packets))
+	case l.Queue.Bytes > 0:
+		words = append(words, fmt.Sprintf("queue %d kB", l.Queue.Bytes/1000))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"wiretime/capture"
+	"wiretime/lab"
+	"wiretime/report"
+	"wiretime/store"
+)
+
+func reportCommand() *cobra.Command {
+	var dir, output string
+	var run int64
+	c := &cobra.Command{
+		Use: "report", Short: "Write a run's report: one HTML file that needs no network", Args: arguments(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return withRun(dir, run, func(st *store.Store, id int64) error {
+				data, err := report.Collect(st, id, func(l store.Load) (*capture.HAR, error) {
+					return capture.ReadHAR(filepath.Join(l.Artefacts, lab.HARFile))
+				})
+				if err != nil {
+					return err
+				}
+				if err := report.Write(output, data); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(os.Stderr, "Report written to", output)
+				return err
+			})
+		},
+	}
+	storeFlags(c, &dir, &run)
+	c.Flags().StringVarP(&output, "output", "o", "report.html", "file to write")
+	return c
+}

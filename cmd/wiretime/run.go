@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wiretime/lab"
+	"wiretime/loader/chromium"
+	"wiretime/protocol"
+	"wiretime/runner"
+	"wiretime/site"
+	"wiretime/store"
+	"wiretime/study"
+)
+
+// defaultStore is where results are kept unless a flag says otherwise.
+const defaultStore = "results"
+
+type runOptions struct {
+	study, store, chromium string
+	resume                 bool
+}
+
+func runCommand() *cobra.Command {
+	var o runOptions
+	c := &cobra.Command{
+		Use:   "run STUDY",
+		Short: "Measure what a study says and keep it in a store",
+		Long: `Run plans the loads of a study, runs them and keeps each in the store.
+
+STUDY is a file (docs/study.md is its reference) or the name of a built-in
+study: ` + strings.Join(study.Builtins(), ", ") + `.
+
+A run that was interrupted, or killed, goes on with --resume: no load is lost
+and none is measured twice.`,
+		Args: arguments(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				o.study = args[0]
+			}
+			if o.study == "" && !o.resume {
+				return input(errors.New("run a study: none was named; name a file, or one of the built-in studies: " + strings.Join(study.Builtins(), ", ")))
+			}
+			return run(o)
+		},
+	}
+	c.Flags().StringVar(&o.store, "store", defaultStore, "folder that keeps the results")
+	c.Flags().StringVar(&o.chromium, "chromium", "", "the browser's binary (default: the first that is found)")
+	c.Flags().BoolVar(&o.resume, "resume", false, "go on with the store's unfinished run")
+	return c
+}
+
+// run is called twice: outside, where it makes sure that everything the run
+// needs is there, and inside the lab's namespaces, where it measures.
+func run(o runOptions) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	library, err := site.DefaultLibrary()
+	if err != nil {
+		return err
+	}
+	s, err := readStudy(o, library)
+	if err != nil {
+		return err
+	}
+	binary, err := chromium.Find(o.chromium)
+	if err != nil {
+		return err
+	}
+	// Sites may have to be fetched, which only works outside.
+	sites, err := runner.Sites(ctx, library, s.Sites)
+	if err != nil {
+		return err
+	}
+	if err := lab.CheckTUN(); err != nil {
+		return err
+	}
+	privilege, err := lab.Enter()
+	if err != nil {
+		return err
+	}
+	return measure(ctx, o, s, sites, binary, privilege)
+}
+
+// readStudy reads the study that is named or, to resume, the one in the store.
+func readStudy(o runOptions, library site.Library) (*study.Study, error) {
+	name, source, err := studySource(o)
+	if err != nil {
+		return nil, err
+	}
+	known, err := library.List()
+	if err != nil {
+		return nil, err
+	}
+	return study.Parse(name, source, study.Vocabulary{
+		Protocols: protocol.Names(), Loaders: runner.Loaders(), Sites: known, SiteKnown: library.KnownRef,
+	})
+}
+
+func studySource(o runOptions) (name string, source []byte, err error) {
+	if o.resume {
+		return resumedSource(o)
+	}
+	if slices.Contains(study.Builtins(), o.study) {
+		source, err = study.Builtin(o.study)
+		return o.study, source, err
+	}
+	source, err = os.ReadFile(o.study)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, builtin := study.Builtin(o.study)
+		return "", nil, input(fmt.Errorf("read the study: there is no file %s, and it is an %w", o.study, builtin))
+	}
+	return o.study, source, input(err)
+}
+
+func resumedSource(o runOptions) (name string, source []byte, err error) {
+	st, err := store.Open(o.store, store.Read)
+	if err != nil {
+		return "", nil, err
+	}
+	defer st.Close()
+	unfinished, ok, err := st.UnfinishedRun()
+	if err != nil {
+		return "", nil, err
+	}
+	if !ok {
+		return "", nil, input(fmt.Errorf("resume a run: store %s has none that is unfinished", o.store))
+	}
+	if o.study == "" {
+		return filepath.Join(o.store, unfinished.StudyName), []byte(unfinished.StudyText), nil
+	}
+	o.resume = false
+	name, source, err = studySource(o)
+	if err == nil && string(source) != unfinished.StudyText {
+		err = input(fmt.Errorf("resume run %d of store %s: study %s has changed since the run began; leave the study out to go on with the old one, or name another --store", unfinished.ID, o.store, o.study))
+	}
+	return name, source, err
+}
+
+// measure runs inside the lab's namespaces.
+func measure(ctx context.Context, o runOptions, s *study.Study, sites map[string]*site.Site, binary string, privilege lab.Privilege) (err error) {
+	st, err := store.Open(o.store, store.Create)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	id, err := beginRun(ctx, o, st, s, binary, privilege)
+	if err != nil {
+		return err
+	}
+	err = runner.Run(ctx, runner.Config{
+		Store: st, Run: id, Options: s.Options, Sites: sites, Chromium: binary, Report: printAttempt,
+	})
+	if ctx.Err() != nil {
+		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime run --resume --store %s: %w", id, s.Name, o.store, context.Canceled)
+	}
+	if err != nil {
+		return err
+	}
+	return printResults(os.Stdout, st, id)
+}
+
+// beginRun takes up the store's unfinished run, or begins a new one.
+func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study, binary string, privilege lab.Privilege) (int64, error) {
+	unfinished, ok, err := st.UnfinishedRun()
+	if err != nil {
+		return 0, err
+	}
+	if ok && o.resume {
+		fmt.Fprintf(os.Stderr, "Going on with run %d of study %s: %d of %d loads are done.\n", unfinished.ID, unfinished.StudyName, unfinished.Done, unfinished.Planned)
+		return unfinished.ID, nil
+	}
+	if ok {
+		return 0, input(fmt.Errorf("begin a run: store %s holds an unfinished one (run %d of study %s, %d of %d loads done); go on with --resume, or name another --store",
+			o.store, unfinished.ID, unfinished.StudyName, unfinished.Done, unfinished.Planned))
+	}
+	browser, err := runner.BrowserVersion(ctx, binary)
+	if err != nil {
+		return 0, err
+	}
+	environment, err := runner.Environment(string(privilege), browser, binary)
+	if err != nil {
+		return 0, err
+	}
+	spec := store.RunSpec{
+		StudyName: s.Name, StudyText: string(s.Source), Seed: s.Seed, Version: runner.Version(),
+		Environment: environment, Started: time.Now(), Metrics: runner.Metrics(),
+	}
+	for _, c := range s.Cells() {
+		path, err := json.Marshal(c.Network)
+		if err != nil {
+			return 0, fmt.Errorf("describe network %s: %w", c.Network.Name, err)
+		}
+		spec.Cells = append(spec.Cells, store.Cell{Key: c.Key(), Site: c.Site, Protocol: c.Protocol,
+			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd})
+	}
+	for _, p := range s.Plan() {
+		spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: p.Cell.Key(), Repeat: p.Repeat, Seed: p.Seed})
+	}
+	id, err := st.BeginRun(spec)
+	if err == nil {
+		fmt.Fprintf(os.Stderr, "Run %d of study %s: %d loads of %d cells, kept in %s.\n", id, s.Name, len(spec.Plan), len(spec.Cells), st.Dir())
+	}
+	return id, err
+}
+
+// printAttempt is the progress: one line per load.
+func printAttempt(a runner.Attempt) {
+	what := "no onLoad"
+	if a.OnLoad >= 0 {
+		what = fmt.Sprintf("onLoad %8.3f s", a.OnLoad/1000)
+	}
+	line := fmt.Sprintf("[%*d/%d] %-10s %-12s %-9s %s", len(fmt.Sprint(a.Planned)), a.Done, a.Planned, a.Cell.Network, a.Cell.Site, a.Cell.Protocol, what)
+	if a.Validity != store.Valid {
+		line += fmt.Sprintf("  %s: %s", a.Validity, a.Reason)
+	}
+	if a.Done < a.Planned {
+		line += fmt.Sprintf("  (about %v left)", a.Remaining.Round(time.Second))
+	}
+	fmt.Fprintln(os.Stderr, line)
+}

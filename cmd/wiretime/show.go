@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"wiretime/store"
+)
+
+func showCommand() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use: "show LOAD", Short: "Show one load: its figures, its validity, its files",
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return show(dir, args[0]) },
+	}
+	c.Flags().StringVar(&dir, "store", defaultStore, "folder that keeps the results")
+	return c
+}
+
+func show(dir, id string) error {
+	st, err := store.Open(dir, store.Read)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	l, err := st.Load(id)
+	if errors.Is(err, store.ErrNotFound) {
+		return input(fmt.Errorf("%w ('wiretime export csv' lists all loads)", err))
+	}
+	if err != nil {
+		return err
+	}
+	metrics, err := st.Metrics(l.Run)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "load\t%s\n", l.ID)
+	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key)
+	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)
+	fmt.Fprintf(w, "started\t%s, took %v\n", l.Started.Format("2006-01-02 15:04:05.000"), l.Wall)
+	fmt.Fprintf(w, "validity\t%s\t%s\n", l.Validity, l.Reason)
+	for _, v := range l.Violations {
+		fmt.Fprintf(w, "breaks rule %d\t%s\n", v.Rule, v.Detail)
+	}
+	fmt.Fprintln(w)
+	for _, m := range metrics {
+		if v, ok := l.Values[m.Name]; ok {
+			fmt.Fprintf(w, "%s\t%.3f %s\n", m.Title, v, m.Unit)
+		} else {
+			fmt.Fprintf(w, "%s\tnot measured\n", m.Title)
+		}
+	}
+	if l.Artefacts != "" {
+		fmt.Fprintln(w)
+		files, err := os.ReadDir(l.Artefacts)
+		if err != nil {
+			return fmt.Errorf("list the files of load %s: %w", l.ID, err)
+		}
+		for _, f := range files {
+			fmt.Fprintf(w, "file\t%s\n", filepath.Join(l.Artefacts, f.Name()))
+		}
+	}
+	return w.Flush()
+}

@@ -1,0 +1,130 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"wiretime/network"
+	"wiretime/site"
+)
+
+// loadShare is how much of the machine loads may keep busy on average. The rest
+// is what keeps packets punctual when loads do their work at the same moment.
+const loadShare = 0.6
+
+// The cost of a load, from loads of the built-in site by Chromium on two cores
+// of 2024: what a page costs the processor however slow its path is, and what
+// each resource adds.
+const (
+	pageCost     = 350 * time.Millisecond
+	resourceCost = 4 * time.Millisecond
+)
+
+// fixedTime is what a load takes beside the page's own time: a fresh tab, the
+// silence at its end, reading the capture back.
+const fixedTime = 300 * time.Millisecond
+
+// estimate is what a load is expected to take.
+type estimate struct {
+	processor time.Duration // of one core
+	duration  time.Duration
+}
+
+// share is the part of one core that the load keeps busy while it lasts.
+func (e estimate) share() float64 { return float64(e.processor) / float64(e.duration) }
+
+// estimateLoad expects a page to take six round trips and the time its bytes
+// need on the slowest link, and never less than its processor time. It only
+// decides how many loads run side by side; a load that was late for company is
+// repeated alone.
+func estimateLoad(path network.Path, s *site.Site) estimate {
+	var size int64
+	for _, r := range s.Resources {
+		size += r.Size
+	}
+	down, up := path.Access[0].Down, path.Access[0].Up
+	e := estimate{processor: pageCost + time.Duration(len(s.Resources))*resourceCost}
+	e.duration = fixedTime + 6*(down.Delay+up.Delay)
+	if rate := int64(down.Rate); rate > 0 {
+		e.duration += time.Duration(float64(size) * 8e9 / float64(rate))
+	}
+	e.duration = max(e.duration, e.processor)
+	return e
+}
+
+// budget hands out shares of the machine in the order in which they are asked
+// for, so that the plan's order is kept and no load waits for ever.
+type budget struct {
+	whole   float64 // in cores
+	permits *semaphore.Weighted
+}
+
+// permit is the smallest share: a thousandth of a core.
+const permit = 1e-3
+
+func newBudget(whole float64) *budget {
+	return &budget{whole, semaphore.NewWeighted(int64(whole / permit))}
+}
+
+func (b *budget) permitsFor(share float64) int64 {
+	return int64(min(share, b.whole) / permit)
+}
+
+// take waits until share is free; more than the whole means the whole.
+func (b *budget) take(ctx context.Context, share float64) error {
+	if err := b.permits.Acquire(ctx, b.permitsFor(share)); err != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// give returns what take took.
+func (b *budget) give(share float64) { b.permits.Release(b.permitsFor(share)) }
+
+// pace tells how long the rest of a run will take, from what its loads took so
+// far.
+type pace struct {
+	planned, done int
+	waiting       map[*job]bool
+	took          map[string][]time.Duration // by cell
+	whole         float64
+}
+
+func newPace(queue []*job, planned int, whole float64) *pace {
+	p := &pace{planned: planned, done: planned - len(queue), waiting: map[*job]bool{}, took: map[string][]time.Duration{}, whole: whole}
+	for _, j := range queue {
+		p.waiting[j] = true
+	}
+	return p
+}
+
+// note takes an attempt into account.
+func (p *pace) note(j *job, took time.Duration, final bool) (done, planned int, remaining time.Duration) {
+	p.took[j.planned.Cell.Key] = append(p.took[j.planned.Cell.Key], took)
+	if final {
+		delete(p.waiting, j)
+		p.done++
+	}
+	// Loads fill the machine like water: each needs its share for its time.
+	var work float64
+	for w := range p.waiting {
+		share := min(w.estimate.share(), p.whole)
+		work += float64(p.expected(w)) * share / p.whole
+	}
+	return p.done, p.planned, time.Duration(work)
+}
+
+// expected is the mean of what the cell's loads took so far, or an estimate.
+func (p *pace) expected(j *job) time.Duration {
+	seen := p.took[j.planned.Cell.Key]
+	if len(seen) == 0 {
+		return j.estimate.duration
+	}
+	var sum time.Duration
+	for _, d := range seen {
+		sum += d
+	}
+	return sum / time.Duration(len(seen))
+}

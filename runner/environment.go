@@ -1,0 +1,85 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Environment describes the machine and the programs of a run, for the store.
+// cpu_load is the machine's load average over the last minute as the run began.
+func Environment(privilege, browser, binary string) (json.RawMessage, error) {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return nil, fmt.Errorf("ask for the kernel's name: %w", err)
+	}
+	text := func(b [65]byte) string { return string(b[:bytes.IndexByte(b[:], 0)]) }
+	return json.Marshal(map[string]any{
+		"clock":          "real",
+		"kernel":         text(name.Release),
+		"machine":        text(name.Machine),
+		"cpu":            cpuModel(),
+		"cores":          runtime.NumCPU(),
+		"cpu_load":       firstField("/proc/loadavg"),
+		"privilege":      privilege,
+		"browser":        browser,
+		"browser_binary": binary,
+		"go":             runtime.Version(),
+		"quic-go":        moduleVersion("github.com/quic-go/quic-go"),
+		"wiretime":       Version(),
+	})
+}
+
+// Version is this program's own, from its build.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	version := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			version = s.Value[:12]
+		}
+	}
+	return version
+}
+
+func moduleVersion(path string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == path {
+				return m.Version
+			}
+		}
+	}
+	return "unknown"
+}
+
+func cpuModel() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown"
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}
+
+func firstField(file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "unknown"
+	}
+	field, _, _ := strings.Cut(string(text), " ")
+	return field
+}

@@ -1,0 +1,89 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"wiretime/lab"
+	"wiretime/loader/chromium"
+)
+
+// station is a lab with its browsers. It serves one load at a time.
+type station struct {
+	lab *lab.Lab
+	// The browsers, by whether they are to use HTTP/3 at once. That is a switch
+	// of the whole browser, so a station may have two.
+	browsers map[bool]*chromium.Browser
+	run      *run
+}
+
+// profiles numbers the browsers' profile folders.
+var profiles atomic.Int64
+
+func (r *run) newStation(ctx context.Context) (*station, error) {
+	links := 1
+	pending, err := r.Store.Pending(r.Run)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pending {
+		j, err := r.job(p)
+		if err != nil {
+			return nil, err
+		}
+		links = max(links, len(j.path.Access))
+	}
+	l, err := lab.New(ctx, lab.Config{
+		AccessLinks: links,
+		InstantDNS:  r.Options.DNS == "instant",
+		TCPRmem:     r.Options.TCPRmem, TCPWmem: r.Options.TCPWmem,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &station{lab: l, browsers: map[bool]*chromium.Browser{}, run: r}, nil
+}
+
+// browser returns the station's browser for a protocol; it starts one if there
+// is none or the last one died.
+func (s *station) browser(ctx context.Context, quic bool) (*chromium.Browser, error) {
+	if b := s.browsers[quic]; b != nil {
+		if b.Alive() {
+			return b, nil
+		}
+		delete(s.browsers, quic)
+		if err := b.Close(); err != nil {
+			return nil, err
+		}
+	}
+	o := chromium.Options{
+		Binary:   s.run.Chromium,
+		Folder:   filepath.Join(lab.Scratch, fmt.Sprintf("browser-%d", profiles.Add(1))),
+		Enter:    s.lab.Client().Command,
+		SPKIHash: s.run.authority.SPKIHash(),
+	}
+	if quic {
+		o.ForceQUIC = s.run.forceQUIC
+	}
+	if err := os.Mkdir(o.Folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make a folder for the browser's profile: %w", err)
+	}
+	b, err := chromium.Launch(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s.browsers[quic] = b
+	return b, nil
+}
+
+func (s *station) close() error {
+	var errs []error
+	for _, b := range s.browsers {
+		errs = append(errs, b.Close())
+	}
+	return errors.Join(append(errs, s.lab.Close())...)
+}
