@@ -17,9 +17,9 @@ import (
 // by the way a study is run.
 var checks = []Check{
 	{Rule: 1, Title: "Every connection used the protocol that the cell asked for, by the browser's account and by the server's"},
-	{Rule: 2, Title: "Connections and caches were cold"},
-	{Rule: 3, Title: "The emulator sent its packets on time"},
-	{Rule: 4, Title: "HAR, server log and packets agree on what was fetched"},
+	{Rule: 2, Title: "Connections and caches were cold", Short: "not cold"},
+	{Rule: 3, Title: "The emulator sent its packets on time, within the study's limit", Short: "with late packets"},
+	{Rule: 4, Title: "HAR, server log and packets agree on what was fetched, and the archive had all of it", Short: "with captures that disagree"},
 }
 
 // Collect gathers a run from the store. readHAR gives what a load's browser

@@ -48,6 +48,7 @@ type Counts struct {
 type Check struct {
 	Rule   int    `json:"rule"`
 	Title  string `json:"title"`
+	Short  string `json:"short"`  // after a number of loads, such as "not cold"; empty for rule 1
 	Broken int    `json:"broken"` // loads, whatever the number of violations in each
 }
 

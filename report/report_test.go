@@ -200,6 +200,7 @@ func TestDescribeEnvironmentSorted(t *testing.T) {
 
 func TestWaterfallSplitsHARPhases(t *testing.T) {
 	h, err := capture.ParseHAR([]byte(`{"log":{"pages":[{"id":"p","startedDateTime":"2026-01-01T00:00:00Z","pageTimings":{"onContentLoad":30}}],"entries":[
+		{"pageref":"p","startedDateTime":"2026-01-01T00:00:03Z","request":{"url":"https://a.test/late"},"response":{"bodySize":-1}},
 		{"pageref":"p","startedDateTime":"2026-01-01T00:00:00.0105Z","request":{"method":"POST","url":"https://a.test/x"},"response":{"status":204,"bodySize":10,"headersSize":5},
 		 "timings":{"blocked":1,"dns":2,"connect":30,"ssl":12,"send":0.5,"wait":7,"receive":0.25},"_initialPriority":"Low","_priority":"High","connection":"7"},
 		{"pageref":"p","startedDateTime":"2026-01-01T00:00:01Z","request":{"url":"data:,"},"timings":{}},
@@ -212,11 +213,11 @@ func TestWaterfallSplitsHARPhases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"dcl":30,"onLoad":-1,"requests":[[1050,100,200,1800,1200,50,700,25,204,15,1,0,2,0,3,0,0,0]]}`
+	const want = `{"dcl":30,"onLoad":-1,"requests":[[1050,100,200,1800,1200,50,700,25,204,15,2,0,3,0,4,0,0,0],[300000,0,0,0,0,0,0,0,0,-1,1,0,0,0,0,0,0,0]]}`
 	if string(got) != want {
 		t.Errorf("waterfall is\n%s, want\n%s", got, want)
 	}
-	if want := []string{"", "POST https://a.test/x", "Low > High", "7"}; !slices.Equal(words.words, want) {
+	if want := []string{"", "https://a.test/late", "POST https://a.test/x", "Low > High", "7"}; !slices.Equal(words.words, want) {
 		t.Errorf("words are %q, want %q", words.words, want)
 	}
 }
@@ -239,6 +240,22 @@ func TestFillKeepsForeignStringsInside(t *testing.T) {
 	var back Data
 	if err := json.Unmarshal(data, &back); err != nil || back.Study != title {
 		t.Errorf("came back as %q (%v)", back.Study, err)
+	}
+}
+
+func TestBuiltPageKeepsForeignStringsInside(t *testing.T) {
+	page, err := dist.ReadFile(pageFile)
+	if err != nil {
+		t.Skip(ErrNotBuilt)
+	}
+	html, err := fill(page, Data{Study: "</script><script>alert(1)</script>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range []string{"<script", "</script"} {
+		if got, want := bytes.Count(html, []byte(tag)), bytes.Count(page, []byte(tag)); got != want {
+			t.Errorf("%d times %s, the page alone has %d", got, tag, want)
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 
 	"wiretime/capture"
@@ -104,6 +106,7 @@ func (v *vocabulary) waterfall(h *capture.HAR) *Waterfall {
 			initiator: v.number(initiator), err: v.number(e.Response.Error),
 		})
 	}
+	slices.SortStableFunc(w.Requests, func(a, b request) int { return cmp.Compare(a.start, b.start) })
 	return w
 }
 

@@ -1,5 +1,6 @@
 import { at, type Data, type Fact } from "./data";
 import { el, scrolling } from "./dom";
+import { fixed } from "./format";
 
 /** appendix defines what the figures mean and how to measure them again. */
 export function appendix(data: Data): HTMLElement {
@@ -19,6 +20,9 @@ export function appendix(data: Data): HTMLElement {
     el("p", {}, "The 95 % interval of a median lies between two of the measured values, chosen by the binomial distribution; it assumes nothing about how page times are distributed, but needs at least six values. With fewer, the smallest and largest value are shown and called a range."),
     el("p", {}, "The difference of two medians has a 95 % interval from a seeded bootstrap. A difference is called clear if its interval leaves out zero. Each pair is judged by itself: where many are compared, about one in twenty of those that do not differ will look clear, and the lowest of several medians tends to be a lucky one."),
     data.mediansOnly ? el("p", {}, "This run has too many requests for one file: only the median load of each cell has a waterfall here. The store has them all.") : null,
+    el("h3", { id: "checks" }, "Checks made on every load"),
+    el("p", {}, "A load that broke a rule is kept and marked invalid; it counts in no median. A late load is repeated."),
+    checks(data),
     el("h3", {}, "Loads that do not count"),
     left.length === 0 ? el("p", {}, "None.") : leftOut(data, left),
     el("h3", {}, "Environment"),
@@ -31,10 +35,16 @@ function pairs(facts: Fact[]): HTMLElement {
   return el("dl", { class: "pairs" }, ...facts.flatMap((f) => [el("dt", {}, f.name), el("dd", {}, f.value)]));
 }
 
+function checks(data: Data): HTMLElement {
+  return scrolling("Checks", el("table", {},
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Rule"), el("th", { scope: "col", class: "number" }, "Loads that broke it"))),
+    el("tbody", {}, ...data.checks.map((c) => el("tr", {}, el("td", {}, c.title), el("td", { class: "number" }, fixed(c.broken, 0)))))));
+}
+
 function leftOut(data: Data, loads: Data["loads"]): HTMLElement {
   return scrolling("Loads that do not count",
     el("table", {},
-      el("caption", {}, "Kept in the store, left out of every median"),
+      el("caption", {}, el("span", {}, "Kept in the store, left out of every median")),
       el("thead", {}, el("tr", {}, ...["Load", "Cell", "Verdict", "Why"].map((h) => el("th", { scope: "col" }, h)))),
       el("tbody", {}, ...loads.map((l) => {
         const cell = at(data.cells, l.cell);

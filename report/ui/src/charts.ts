@@ -44,7 +44,7 @@ export function distribution(data: Data, section: Section, metric: Metric, width
   const summaries = cells.flatMap((cell) => {
     const s = cell.summaries[metric.name];
     return s === undefined ? [] : [{
-      label: cell.label, colour: colour(data, cell), note: `n ${s.n}, CV ${percent(s.cv)}`, interval: s.interval,
+      label: cell.label, colour: colour(data, cell), note: s.n > 1 ? `n ${s.n}, CV ${percent(s.cv)}` : "n 1", interval: s.interval,
       median: s.median / scale.factor, low: s.low / scale.factor, high: s.high / scale.factor,
     }];
   });
@@ -52,14 +52,14 @@ export function distribution(data: Data, section: Section, metric: Metric, width
   const radius = width < 500 ? 2.5 : 3;
   const plot = Plot.plot({
     width,
-    height: 34 + 46 * cells.length,
+    height: 42 + 46 * cells.length,
     marginLeft: labelWidth(cells.map((c) => c.label)),
     marginRight: 104,
     marginTop: 4,
-    marginBottom: 32,
+    marginBottom: 40,
     style: font,
     color: { type: "identity" },
-    x: { label: `${metric.title} (${scale.unit})`, labelAnchor: "center", labelArrow: "none", grid: true, nice: true, ticks: width < 500 ? 4 : 8, tickFormat: (v: number) => fixed(v, Number.isInteger(v) ? 0 : scale.decimals) },
+    x: { label: `${metric.title} (${scale.unit})`, labelAnchor: "center", labelOffset: 36, labelArrow: "none", grid: true, nice: true, ticks: width < 500 ? 4 : 8, tickFormat: (v: number) => fixed(v, Number.isInteger(v) ? 0 : scale.decimals) },
     fy: { label: null, domain: cells.map((c) => c.label), padding: 0.12, axis: "left" },
     y: { axis: null, domain: [-1, 1] },
     marks: [

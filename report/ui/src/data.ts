@@ -17,7 +17,7 @@ export interface Data {
     pending: number;
     wrongProtocol: number;
   };
-  checks: { rule: number; title: string; broken: number }[];
+  checks: { rule: number; title: string; short: string; broken: number }[];
   environment: Fact[];
   metrics: Metric[];
   networks: Network[];

@@ -30,7 +30,7 @@ export function scaleFor(unit: string, values: number[]): Scale {
   const largest = Math.max(0, ...values.map(Math.abs));
   if (unit === "ms") return { unit, factor: 1, decimals: decimalsFor(largest) };
   if (unit === "B") return { unit: "kB", factor: 1000, decimals: decimalsFor(largest / 1000) };
-  return { unit, factor: 1, decimals: values.every(Number.isInteger) ? 0 : 1 };
+  return { unit, factor: 1, decimals: largest >= 100 || values.every(Number.isInteger) ? 0 : 1 };
 }
 
 export const scaled = (value: number, scale: Scale): string => fixed(value / scale.factor, scale.decimals);

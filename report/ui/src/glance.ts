@@ -1,6 +1,6 @@
 import { at, phases, type Load, type Request } from "./data";
 import { svg } from "./dom";
-import { fixed } from "./format";
+import { counted, fixed } from "./format";
 import { bars, heights, lanes, priorityLane, priorityLanes, ticks } from "./layout";
 
 /** What hovering or choosing a row of a waterfall does. */
@@ -10,7 +10,7 @@ export interface Pointing {
   choose: (row: number) => void;
 }
 
-const width = 360; // of the drawing; the page scales it
+const width = 290; // of the drawing; the page scales it
 const top = 26;
 const bottom = 18;
 
@@ -20,11 +20,11 @@ const bottom = 18;
  * the requests. All share one time axis, which ends at end (ms).
  */
 export function glance(load: Load, label: string, requests: Request[], end: number, pointing: Pointing): SVGElement {
-  const row = Math.max(1.6, Math.min(9, 330 / Math.max(1, requests.length)));
+  const row = Math.max(1.6, Math.min(9, 300 / Math.max(1, requests.length)));
   const height = top + requests.length * row + bottom;
-  const connections = lanes(requests.map((r) => r.connection));
+  const connections = lanes(requests.map((r) => r.connection).filter((c) => c !== ""));
   const priorityWidth = 22;
-  const laneStep = Math.min(3.5, 44 / connections.size);
+  const laneStep = Math.min(3.5, 44 / Math.max(1, connections.size));
   const connectionsAt = priorityWidth + 8;
   const left = connectionsAt + Math.max(22, laneStep * connections.size) + 8;
   const x = (ms: number): number => left + ((width - left - 6) * ms) / end;
@@ -41,12 +41,12 @@ export function glance(load: Load, label: string, requests: Request[], end: numb
     }
     const priority = priorityLane(r.priority);
     if (priority >= 0) box("lane", 2 + (priority * (priorityWidth - 4)) / priorityLanes, y(i), 2 + ((priority + 0.8) * (priorityWidth - 4)) / priorityLanes, y(i + 1));
-    const connection = connectionsAt + (connections.get(r.connection) ?? 0) * laneStep;
-    box("lane", connection, y(i), connection + laneStep * 0.8, y(i + 1));
+    const lane = connections.get(r.connection);
+    if (lane !== undefined) box("lane", connectionsAt + lane * laneStep, y(i), connectionsAt + (lane + 0.8) * laneStep, y(i + 1));
   });
 
   const last = y(requests.length);
-  const drawing = svg("svg", { viewBox: `0 0 ${width} ${n(height)}`, class: "glance", role: "img", "aria-label": describe(load, label, requests, connections.size) },
+  const drawing = svg("svg", { viewBox: `0 0 ${width} ${n(height)}`, preserveAspectRatio: "xMinYMin", class: "glance", role: "img", "aria-label": describe(load, label, requests, connections.size) },
     svg("text", { x: 2, y: top - 5 }, "prio"),
     svg("text", { x: connectionsAt, y: top - 5 }, "conn"),
     ...ticks(end, 4).flatMap((t) => [
@@ -89,5 +89,5 @@ const n = (value: number): string => String(Math.round(value * 100) / 100);
 
 function describe(load: Load, label: string, requests: Request[], connections: number): string {
   const first = requests.length > 0 ? at(requests, 0).protocol : "";
-  return `Waterfall of load ${load.id}, ${label}: ${requests.length} requests over ${connections} connections${first ? ", " + first : ""}. The request list below has the figures.`;
+  return `Waterfall of load ${load.id}, ${label}: ${counted(requests.length, "request")} over ${counted(connections, "connection")}${first ? ", " + first : ""}. The request list below has the figures.`;
 }

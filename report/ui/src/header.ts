@@ -29,7 +29,7 @@ function measured(data: Data): string {
   const repeats = data.cells.length > 0 ? data.counts.planned / data.cells.length : 0;
   return `${list(distinct((c) => c.site))} loaded over ${list(distinct((c) => c.protocol))}`
     + ` on ${networks.length > 6 ? counted(networks.length, "network") : list(networks)}`
-    + ` with ${list(distinct((c) => c.loader))}: ${counted(data.cells.length, "cell")}, ${Number.isInteger(repeats) ? counted(repeats, "time") + " each" : counted(data.counts.planned, "load")}, in seeded random order.`;
+    + ` with ${list(distinct((c) => c.loader))}: ${counted(data.cells.length, "cell")}, ${Number.isInteger(repeats) ? (repeats === 1 ? "once each" : counted(repeats, "time") + " each") : counted(data.counts.planned, "load")}, in seeded random order.`;
 }
 
 function loads(data: Data): HTMLElement {
@@ -39,17 +39,14 @@ function loads(data: Data): HTMLElement {
     ["unsupported", c.unsupported, c.unsupported > 0], ["pending", c.pending, c.pending > 0],
   ];
   return el("ul", { class: "counts", "aria-label": "Loads" },
-    ...all.filter(([, , shown]) => shown).map(([name, n]) => el("li", {}, el("b", {}, fixed(n, 0)), el("span", {}, name === "planned" ? "loads planned" : name))));
+    ...all.filter(([, , shown]) => shown).map(([name, n]) => el("li", {}, el("b", {}, fixed(n, 0)), el("span", {}, name === "planned" ? `load${n === 1 ? "" : "s"} planned` : name))));
 }
 
-/** trust lists the validity rules with the number of loads that broke each, the wrong protocol first. */
+/** trust says how many loads broke a validity rule, the wrong protocol first. */
 function trust(data: Data): HTMLElement {
   const wrong = data.counts.wrongProtocol;
-  return el("div", { class: "checks" },
-    el("p", { class: wrong > 0 ? "bad" : "good" }, el("b", {}, `${counted(wrong, "load")} used the wrong protocol.`),
-      " A load that broke a rule is kept and marked invalid; it counts in no median."),
-    el("table", {},
-      el("caption", {}, "Checks made on every load"),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Rule"), el("th", { scope: "col", class: "number" }, "Loads that broke it"))),
-      el("tbody", {}, ...data.checks.map((c) => el("tr", {}, el("th", { scope: "row" }, c.title), el("td", { class: "number" }, fixed(c.broken, 0)))))));
+  const others = data.checks.filter((c) => c.rule !== 1).map((c) => `${fixed(c.broken, 0)} ${c.short}`);
+  return el("p", { class: wrong > 0 ? "bad" : "good" },
+    el("b", {}, `${counted(wrong, "load")} used the wrong protocol`), `. Loads that broke another rule: ${list(others)}. `,
+    el("a", { href: "#checks" }, "What was checked"));
 }

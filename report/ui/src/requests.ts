@@ -16,7 +16,7 @@ export function requestList(load: Load, label: string, requests: Request[]): HTM
   walkWithArrows(body);
   return scrolling(`Requests of load ${load.id}`,
     el("table", { class: "requests" },
-      el("caption", {}, `Requests of load ${load.id} (${label}) in the order they started; times in ms since navigation start. DCL at ${mark(dcl)}, onLoad at ${mark(onLoad)}. A resource's button opens its phases; the arrow keys go from one to the next.`),
+      el("caption", {}, el("span", {}, `Requests of load ${load.id} (${label}) in the order they started; times in ms since navigation start. DCL: ${mark(dcl)}, onLoad: ${mark(onLoad)}. A resource's button opens its phases; the arrow keys go from one to the next.`)),
       el("thead", {}, el("tr", {},
         el("th", { scope: "col" }, "Resource"),
         el("th", { scope: "col" }, "Priority"),

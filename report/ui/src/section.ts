@@ -110,6 +110,7 @@ function waterfalls(data: Data, section: Section): { element: HTMLElement; choos
       if (!at(data.loads, index).waterfall) return;
       details.open = true;
       list(index);
+      details.scrollIntoView({ block: "nearest" });
     },
   };
 }
@@ -119,7 +120,7 @@ function options(data: Data, cell: Cell): HTMLElement {
   return el("optgroup", { label: cell.label }, ...cell.loads.filter((i) => at(data.loads, i).waterfall).map((i) => {
     const load = at(data.loads, i);
     const value = load.values[plt];
-    const words = [load.id, value == null ? "" : `PLT ${fixed(value, 0)} ms`, load.validity === "valid" ? "" : load.validity, i === cell.medianLoad ? "median" : ""];
+    const words = [`${cell.label} ${load.id}`, value == null ? "" : `PLT ${fixed(value, 0)} ms`, load.validity === "valid" ? "" : load.validity, i === cell.medianLoad ? "median" : ""];
     return el("option", { value: i }, words.filter(Boolean).join(", "));
   }));
 }

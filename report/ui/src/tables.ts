@@ -12,10 +12,11 @@ export function sectionName(data: Data, section: Section): string {
 
 export const answerFor = (section: Section, metric: Metric): Answer | undefined => section.answers.find((a) => a.metric === metric.name);
 
-/** interval writes a summary's interval, or its range where six loads are wanting. */
-function interval(s: Summary, scale: Scale): HTMLElement {
+/** interval writes a summary's interval, or its range where six loads are wanting, and n where it is not the cell's. */
+function interval(s: Summary, scale: Scale, valid: number): HTMLElement {
   const text = `${scaled(s.low, scale)} to ${scaled(s.high, scale)}`;
-  return s.interval ? el("span", { class: "interval" }, text) : el("span", { class: "interval range" }, s.n === 1 ? "one load" : `range ${text}`);
+  const words = s.n === 1 ? "one load" : s.min === s.max ? "all equal" : s.interval ? text : `range ${text}`;
+  return el("span", { class: s.interval ? "interval" : "interval range" }, words, s.n === valid ? null : el("small", {}, `n ${s.n}`));
 }
 
 /** answers is the first thing a reader wants: which cell is fastest on which network. */
@@ -38,7 +39,7 @@ export function answers(data: Data, metric: Metric): HTMLElement {
   });
   return scrolling(`${metric.title} by network`,
     el("table", { class: "answers" },
-      el("caption", {}, `Median ${metric.title} (${scale.unit}), how far it lies behind the lowest on the same network, and n, the number of valid loads`),
+      el("caption", {}, el("span", {}, `Median ${metric.title} (${scale.unit}), how far it lies behind the lowest on the same network, and n, the number of valid loads`)),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Network"), ...labels.map((l) => el("th", { scope: "col", class: "number" }, l)), el("th", { scope: "col" }, "Lowest"))),
       el("tbody", {}, ...rows)));
 }
@@ -50,8 +51,7 @@ function answerCell(data: Data, index: number, metric: Metric, answer: Answer | 
   const doubt = place?.sure === "unclear" ? ", not clear" : place?.sure === "few" ? ", too few" : "";
   return el("td", { class: "number " + (place?.sure ?? "") },
     el("b", {}, scaled(s.median, scale)),
-    el("small", {}, `${place?.text ?? ""}${doubt}`),
-    el("small", {}, `n ${s.n}`));
+    el("small", {}, `${place ? place.text + doubt + ", " : ""}n ${s.n}`));
 }
 
 /** figures is a section's table: every metric of every cell. */
@@ -69,7 +69,7 @@ export function figures(data: Data, section: Section): HTMLElement {
   });
   return scrolling(`All metrics on ${section.network}`,
     el("table", { class: "figures" },
-      el("caption", {}, caption(data, section)),
+      el("caption", {}, el("span", {}, caption(data, section))),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Metric (unit)"), ...cells.map(heading))),
       el("tbody", {}, ...rows)));
 }
@@ -92,6 +92,5 @@ function figure(cell: Cell, metric: Metric, scale: Scale, fastest: boolean): HTM
   if (s === undefined) return el("td", { class: "number none" }, "–");
   return el("td", { class: "number" },
     el(fastest ? "b" : "span", {}, scaled(s.median, scale)),
-    interval(s, scale),
-    s.n === cell.valid ? null : el("small", {}, `n ${s.n}`));
+    interval(s, scale, cell.valid));
 }

@@ -33,11 +33,13 @@ export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Ver
       sure: "few",
     };
   }
+  const few = answer.behind.filter((b) => sureness(b) === "few").map(name);
+  const untold = few.length === 0 ? "" : ` ${list(few)} ${few.length === 1 ? "has" : "have"} too few valid loads to tell.`;
   const ties = answer.behind.filter((b) => sureness(b) === "unclear");
   if (sureness(next) === "clear" && ties.length === 0) {
     return {
       short: `${fastest.label}, ${percent(next.diff / best.median)} before ${name(next)}`,
-      text: `${fastest.label} is fastest: median ${metricTitle} ${duration(best.median)} (n = ${best.n}), ${amount(next, best.median)} before ${name(next)} (95 % interval of the difference ${range(next)}).`,
+      text: `${fastest.label} is fastest: median ${metricTitle} ${duration(best.median)} (n = ${best.n}), ${amount(next, best.median)} before ${name(next)} (95 % interval of the difference ${range(next)}).${untold}`,
       sure: "clear",
     };
   }
@@ -45,7 +47,7 @@ export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Ver
   const after = slower[0] === undefined ? "" : ` ${list(slower.map(name))} ${slower.length === 1 ? "is" : "are"} slower, by ${percent(slower[0].diff / best.median)}${slower.length === 1 ? "" : " or more"}.`;
   return {
     short: `${list([fastest.label, ...ties.map(name)])}: no clear difference`,
-    text: `${lead}, but it is not clearly faster than ${list(ties.map((b) => `${name(b)} (${amount(b, best.median)} behind, 95 % interval ${range(b)})`))}.${after}`,
+    text: `${lead}, but it is not clearly faster than ${list(ties.map((b) => `${name(b)} (${amount(b, best.median)} behind, 95 % interval ${range(b)})`))}.${after}${untold}`,
     sure: "unclear",
   };
 }
