@@ -93,6 +93,9 @@ func Behind(ctx context.Context, path network.Path, seed uint64, pcapng string, 
 		return err
 	}
 	defer e.Kill()
+	if depth == 1 { // deeper, there is no program outside to ask
+		askForUrgency(e.PID())
+	}
 	finish, err := armBehind(ctx, e, path, seed, pcapng)
 	if err != nil {
 		return err

@@ -80,20 +80,31 @@ func enter(beside func(pid int)) (Privilege, error) {
 		gate := os.NewFile(gateFD, "gate")
 		io.Copy(io.Discard, gate)
 		gate.Close()
+		unix.CloseOnExec(urgencyFD)
+		// What a browser leaves behind is then this program's to reap.
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return "", fmt.Errorf("become the parent of orphans: %w", err)
+		}
 		return Privilege(p), privateMounts()
 	}
 	shut, open, err := os.Pipe()
 	if err != nil {
 		return "", fmt.Errorf("make a pipe to the program inside: %w", err)
 	}
-	command, err := startAgain(Rootless, shut)
+	requests, urgency, err := os.Pipe()
+	if err != nil {
+		return "", fmt.Errorf("make a pipe from the program inside: %w", err)
+	}
+	command, err := startAgain(Rootless, shut, urgency)
 	if err != nil && os.Geteuid() == 0 {
-		command, err = startAgain(Root, shut)
+		command, err = startAgain(Root, shut, urgency)
 	}
 	if err != nil {
 		return "", forbidden(err)
 	}
 	shut.Close()
+	urgency.Close()
+	go grantUrgency(requests) // ends with this program
 	if beside != nil {
 		beside(command.Process.Pid)
 	}
@@ -104,14 +115,14 @@ func enter(beside func(pid int)) (Privilege, error) {
 
 // startAgain starts this program inside new namespaces with the arguments it
 // was given.
-func startAgain(p Privilege, gate *os.File) (*exec.Cmd, error) {
+func startAgain(p Privilege, gate, urgency *os.File) (*exec.Cmd, error) {
 	command, err := inside(p, os.Args[1:]...)
 	if err != nil {
 		return nil, err
 	}
 	command.Args[0] = os.Args[0]
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
-	command.ExtraFiles = []*os.File{gate} // becomes gateFD
+	command.ExtraFiles = []*os.File{gate, urgency} // become gateFD and urgencyFD
 	// The kernel ties Pdeathsig to the thread that started the child; this one
 	// is kept for as long as the program runs.
 	runtime.LockOSThread()
@@ -135,12 +146,6 @@ func inside(p Privilege, args ...string) (*exec.Cmd, error) {
 		if attributes.GidMappings, err = identities("/proc/self/gid_map", os.Getegid()); err != nil {
 			return nil, err
 		}
-	}
-	if os.Geteuid() == 0 {
-		// Real-time scheduling is not for a user namespace to grant, but a
-		// limit that root has raised before is inherited.
-		limit := &unix.Rlimit{Cur: 20, Max: 20}
-		unix.Setrlimit(unix.RLIMIT_RTPRIO, limit)
 	}
 	command.SysProcAttr = attributes
 	return command, nil
@@ -241,6 +246,11 @@ func privateMounts() error {
 	return loopbackUp()
 }
 
+// guestNice is the nice value of programs that run in a lab. A busy browser must
+// not keep the emulator from its packets; with the machine to itself it loses
+// nothing by it.
+const guestNice = 10
+
 // enterCommand is the first argument of a program that is to enter a network
 // namespace and become another program.
 const enterCommand = "enter-namespace"
@@ -264,6 +274,9 @@ func enterAndExec(args []string) error {
 	}
 	if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("enter network namespace %s: %w", args[0], err)
+	}
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, guestNice); err != nil {
+		return fmt.Errorf("lower the priority of %s: %w", args[1], err)
 	}
 	err = syscall.Exec(args[1], args[2:], os.Environ())
 	return fmt.Errorf("run %s: %w", args[1], err)

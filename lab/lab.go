@@ -85,6 +85,7 @@ func (l *Lab) build(ctx context.Context) (err error) {
 	if l.emulator, err = emulator.Start(ctx, l.tuns); err != nil {
 		return err
 	}
+	askForUrgency(l.emulator.PID())
 	resolverHost := l.server
 	if l.config.InstantDNS {
 		resolverHost = l.client

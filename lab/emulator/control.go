@@ -103,7 +103,7 @@ func (l *loop) arm(files []int, withCapture bool) error {
 		return err
 	}
 	l.emulation, l.epoch, l.number = emulation, 0, 0
-	l.report = Report{Dropped: map[string]int64{}, Scheduling: l.report.Scheduling}
+	l.report = Report{Dropped: map[string]int64{}}
 	l.toUnix = capture.UnixOffset()
 	l.waited = runQueueWait()
 	if withCapture {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -55,14 +56,12 @@ func Main() error {
 	runtime.LockOSThread()
 	// Garbage is only collected between loads: nothing may make a packet late.
 	debug.SetGCPercent(-1)
-	scheduling := becomeUrgent()
+	becomeUrgent()
 	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("make the emulator's timer: %w", err)
 	}
-	l := &loop{timer: timer}
-	l.report.Scheduling = scheduling
-	return l.run()
+	return (&loop{timer: timer}).run()
 }
 
 // A path with more than busy packets on it is read in batches.
@@ -227,29 +226,39 @@ func (l *loop) stop() Report {
 		l.report.CaptureError = err.Error()
 	}
 	l.report.RunQueueWait = runQueueWait() - l.waited
+	l.report.Scheduling = scheduling()
 	l.emulation, l.record = nil, nil
 	r := l.report
 	runtime.GC()
 	return r
 }
 
-// becomeUrgent asks for the most punctual scheduling that the machine grants
-// and says which that is.
-func becomeUrgent() string {
+// becomeUrgent asks for the most punctual scheduling that the machine grants to
+// this user. Its owner may do better, and make it real-time from outside.
+func becomeUrgent() {
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	priority := struct{ priority int32 }{10}
 	_, _, e := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_FIFO, uintptr(unsafe.Pointer(&priority)))
-	if e == 0 {
-		return "real-time (SCHED_FIFO)"
-	}
-	if unix.Setpriority(unix.PRIO_PROCESS, 0, -15) == nil {
-		return "raised (nice -15)"
+	if e == 0 || unix.Setpriority(unix.PRIO_PROCESS, 0, -15) == nil {
+		return
 	}
 	slice := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: 100_000}
-	if unix.SchedSetAttr(0, slice, 0) == nil {
-		return "normal, 0.1 ms slice"
+	// An older kernel has no slices to choose: then the default has to do.
+	_ = unix.SchedSetAttr(0, slice, 0)
+}
+
+// scheduling says how the kernel schedules this thread.
+func scheduling() string {
+	a, err := unix.SchedGetAttr(0, 0)
+	switch {
+	case err != nil:
+		return "unknown"
+	case a.Policy == unix.SCHED_FIFO:
+		return fmt.Sprintf("real-time (SCHED_FIFO %d)", a.Priority)
+	case a.Nice != 0:
+		return fmt.Sprintf("normal, nice %d", a.Nice)
 	}
-	return "normal"
+	return fmt.Sprintf("normal, slice %v", time.Duration(a.Runtime))
 }
 
 // runQueueWait is how long this thread has been ready but not running, in ns:

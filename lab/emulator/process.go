@@ -67,6 +67,9 @@ func Start(ctx context.Context, tuns [][2]*os.File) (*Process, error) {
 	return p, nil
 }
 
+// PID is the emulator's process number.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
 // receive owns the reading end of the control socket until the process is gone.
 func (p *Process) receive() {
 	defer close(p.exited)

@@ -187,12 +187,23 @@ func (b *Browser) Close() error {
 		if p := c.Browser.Process(); p != nil {
 			// Renderers of a browser that crashed may have stayed behind.
 			syscall.Kill(-p.Pid, syscall.SIGKILL)
+			reap(p.Pid)
 		}
 	}
 	if err := os.RemoveAll(b.options.Folder); err != nil {
 		return fmt.Errorf("remove the browser's profile %s: %w", filepath.Base(b.options.Folder), err)
 	}
 	return nil
+}
+
+// reap waits for the processes of a group that have become this program's
+// children because their own parent is gone.
+func reap(group int) {
+	for {
+		if _, err := syscall.Wait4(-group, nil, 0, nil); err != nil && err != syscall.EINTR {
+			return
+		}
+	}
 }
 
 // lastOutput keeps the end of what the browser printed, for the error that
