@@ -181,6 +181,21 @@ func translate(depth int, prefix *net.IPNet) error {
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: network},
 		&expr.Masq{},
 	}})
+	// What belongs to no connection would not be translated back but answered
+	// by this host with a reset, which ends the connection it resembles: pasta
+	// sends such segments.
+	filter := c.AddChain(&nftables.Chain{
+		Name: "prerouting", Table: table, Type: nftables.ChainTypeFilter,
+		Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityFilter,
+	})
+	// ct state invalid: drop
+	c.AddRule(&nftables.Rule{Table: table, Chain: filter, Exprs: []expr.Any{
+		&expr.Ct{Register: 1, Key: expr.CtKeySTATE},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4,
+			Mask: binaryutil.NativeEndian.PutUint32(expr.CtStateBitINVALID), Xor: binaryutil.NativeEndian.PutUint32(0)},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: binaryutil.NativeEndian.PutUint32(0)},
+		&expr.Verdict{Kind: expr.VerdictDrop},
+	}})
 	if err := c.Flush(); err != nil {
 		return fmt.Errorf("set up address translation: %w", err)
 	}

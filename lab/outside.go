@@ -57,7 +57,7 @@ func EnterConnected() (p Privilege, connected, err error) {
 // connect has pasta connect the namespace of process pid. pasta goes into the
 // background once that is done and ends with the namespace.
 func connect(pasta string, pid int) {
-	args := []string{"--config-net", "--quiet", "--dns-forward", outsideResolver,
+	args := []string{"--config-net", "--quiet", "--mtu", strconv.Itoa(mtu), "--dns-forward", outsideResolver,
 		"--tcp-ports", "none", "--udp-ports", "none", "--tcp-ns", "none", "--udp-ns", "none"}
 	if os.Geteuid() == 0 {
 		// pasta would become nobody, who may not look into root's namespaces.
