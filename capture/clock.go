@@ -16,7 +16,7 @@ func UnixOffset() int64 {
 	for range 16 {
 		before := time.Now()
 		var t unix.Timespec
-		unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
 		if took := int64(time.Since(before)); took < best {
 			best, offset = took, before.UnixNano()+took/2-t.Nano()
 		}

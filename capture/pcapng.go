@@ -216,7 +216,7 @@ func copyHeader(dst io.Writer, src io.Reader) (binary.ByteOrder, []byte, error) 
 	for offset := int64(0); ; {
 		head := make([]byte, 12)
 		n, err := io.ReadFull(src, head)
-		if ended := err == io.EOF || err == io.ErrUnexpectedEOF; ended && order != nil {
+		if ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); ended && order != nil {
 			return order, head[:n], nil
 		} else if ended {
 			return nil, nil, fmt.Errorf("read the section header: %w", ErrTruncated)
@@ -236,7 +236,7 @@ func copyHeader(dst io.Writer, src io.Reader) (binary.ByteOrder, []byte, error) 
 			return nil, nil, fmt.Errorf("block at offset %d: %w", offset, err)
 		}
 		block := io.MultiReader(bytes.NewReader(head), src)
-		if _, err := io.CopyN(dst, block, int64(length)); err == io.EOF {
+		if _, err := io.CopyN(dst, block, int64(length)); errors.Is(err, io.EOF) {
 			return nil, nil, fmt.Errorf("block at offset %d: %w", offset, ErrTruncated)
 		} else if err != nil {
 			return nil, nil, fmt.Errorf("copy block at offset %d: %w", offset, err)

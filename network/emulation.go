@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Fate is what becomes of a packet.
@@ -69,9 +70,9 @@ func (e *Emulation) Arrive(access int, d Direction, now int64, size int) (due in
 
 // Active returns the index of the access link in use at now ns since the epoch.
 func (e *Emulation) Active(now int64) int {
-	for i := len(e.handovers) - 1; i >= 0; i-- {
-		if now >= int64(e.handovers[i].At) {
-			return e.handovers[i].To
+	for _, h := range slices.Backward(e.handovers) {
+		if now >= int64(h.At) {
+			return h.To
 		}
 	}
 	return 0

@@ -43,10 +43,7 @@ func expect(t *testing.T, p Path, arrivals []arrival) {
 	}
 }
 
-func rate(r BitRate) *BitRate              { return &r }
-func delay(d time.Duration) *time.Duration { return &d }
-func probability(p float64) *float64       { return &p }
-func trace(millis ...int64) *Trace         { return &Trace{Name: "test", Opportunities: millis} }
+func trace(millis ...int64) *Trace { return &Trace{Name: "test", Opportunities: millis} }
 func packets(n int, a arrival) (all []arrival) {
 	for range n {
 		all = append(all, a)
@@ -74,29 +71,29 @@ func TestSerialiser(t *testing.T) {
 		// The first packet ends at 3428571 3/7 ns, after 3428571: the second one is still behind it.
 		{"a line busy for a part of a nanosecond is busy", oneLink(Link{Rate: 7 * kbit}), []arrival{
 			{0, 3, 3428572, Delivered}, {3428571, 3, 6857143, Delivered}, {3428571, 3, 10285715, Delivered}}},
-		{"a rate change in the middle of a packet", oneLink(Link{Rate: mbit}, Event{At: 4 * ms, Rate: rate(2 * mbit)}), []arrival{
+		{"a rate change in the middle of a packet", oneLink(Link{Rate: mbit}, Event{At: 4 * ms, Rate: new(2 * mbit)}), []arrival{
 			{0, 1500, 8 * ms, Delivered}, {0, 1500, 14 * ms, Delivered}}},
 		// 7 kbit/s for 1000 ns = 7e6 bit*ns of 24e9; the rest at 3 kbit/s takes 7997666 2/3 ns.
-		{"a rate change leaves an exact rest", oneLink(Link{Rate: 7 * kbit}, Event{At: 1000, Rate: rate(3 * kbit)}), []arrival{
+		{"a rate change leaves an exact rest", oneLink(Link{Rate: 7 * kbit}, Event{At: 1000, Rate: new(3 * kbit)}), []arrival{
 			{0, 3, 1000 + 7997667, Delivered}}},
 		// 3/7 ns are left of the packet, 3000 bit*ns, which take 3 ns at 1 kbit/s.
-		{"a rate change in the last nanosecond of a packet", oneLink(Link{Rate: 7 * kbit}, Event{At: 3428571, Rate: rate(kbit)}), []arrival{
+		{"a rate change in the last nanosecond of a packet", oneLink(Link{Rate: 7 * kbit}, Event{At: 3428571, Rate: new(kbit)}), []arrival{
 			{0, 3, 3428574, Delivered}}},
-		{"two rate changes within a packet", oneLink(Link{Rate: mbit}, Event{At: 10 * ms, Rate: rate(10 * mbit)}, Event{At: 4 * ms, Rate: rate(500 * kbit)}), []arrival{
+		{"two rate changes within a packet", oneLink(Link{Rate: mbit}, Event{At: 10 * ms, Rate: new(10 * mbit)}, Event{At: 4 * ms, Rate: new(500 * kbit)}), []arrival{
 			{0, 1500, 10*ms + 500*time.Microsecond, Delivered}}},
-		{"a rate change at the very end of a packet", oneLink(Link{Rate: mbit}, Event{At: 12 * ms, Rate: rate(2 * mbit)}), []arrival{
+		{"a rate change at the very end of a packet", oneLink(Link{Rate: mbit}, Event{At: 12 * ms, Rate: new(2 * mbit)}), []arrival{
 			{0, 1500, 12 * ms, Delivered}, {0, 1500, 18 * ms, Delivered}}},
-		{"the later of two events at one instant wins", oneLink(Link{Rate: mbit}, Event{At: 0, Rate: rate(3 * mbit)}, Event{At: 0, Rate: rate(2 * mbit)}), []arrival{
+		{"the later of two events at one instant wins", oneLink(Link{Rate: mbit}, Event{At: 0, Rate: new(3 * mbit)}, Event{At: 0, Rate: new(2 * mbit)}), []arrival{
 			{0, 1500, 6 * ms, Delivered}}},
-		{"to unlimited in the middle of a packet", oneLink(Link{Rate: mbit}, Event{At: 4 * ms, Rate: rate(0)}), []arrival{
+		{"to unlimited in the middle of a packet", oneLink(Link{Rate: mbit}, Event{At: 4 * ms, Rate: new(BitRate(0))}), []arrival{
 			{0, 1500, 4 * ms, Delivered}, {0, 1500, 4 * ms, Delivered}, {5 * ms, 1500, 5 * ms, Delivered}}},
-		{"from unlimited", oneLink(Link{}, Event{At: 4 * ms, Rate: rate(mbit)}), []arrival{
+		{"from unlimited", oneLink(Link{}, Event{At: 4 * ms, Rate: new(mbit)}), []arrival{
 			{4*ms - ns, 1500, 4*ms - ns, Delivered}, {4 * ms, 1500, 16 * ms, Delivered}}},
-		{"a delay change counts from the end of serialisation", oneLink(Link{Rate: mbit, Delay: 10 * ms}, Event{At: 12 * ms, Delay: delay(30 * ms)}), []arrival{
+		{"a delay change counts from the end of serialisation", oneLink(Link{Rate: mbit, Delay: 10 * ms}, Event{At: 12 * ms, Delay: new(30 * ms)}), []arrival{
 			{0, 1499, 12*ms - 8*time.Microsecond + 10*ms, Delivered}, {0, 1, 12*ms + 30*ms, Delivered}}},
-		{"a shorter delay does not reorder", oneLink(Link{Delay: 30 * ms}, Event{At: 5 * ms, Delay: delay(10 * ms)}), []arrival{
+		{"a shorter delay does not reorder", oneLink(Link{Delay: 30 * ms}, Event{At: 5 * ms, Delay: new(10 * ms)}), []arrival{
 			{0, 1500, 30 * ms, Delivered}, {5 * ms, 1500, 30 * ms, Delivered}, {21 * ms, 1500, 31 * ms, Delivered}}},
-		{"a shorter delay may reorder where that is allowed", oneLink(Link{Delay: 30 * ms, Reorder: true}, Event{At: 5 * ms, Delay: delay(10 * ms)}), []arrival{
+		{"a shorter delay may reorder where that is allowed", oneLink(Link{Delay: 30 * ms, Reorder: true}, Event{At: 5 * ms, Delay: new(10 * ms)}), []arrival{
 			{0, 1500, 30 * ms, Delivered}, {5 * ms, 1500, 15 * ms, Delivered}}},
 	} {
 		t.Run(test.name, func(t *testing.T) { expect(t, test.path, test.arrivals) })
@@ -188,7 +185,7 @@ func TestOutage(t *testing.T) {
 		{"outages may follow one another", oneLink(Link{Rate: mbit}, holds, Event{At: 24 * ms, Outage: 6 * ms}), []arrival{{0, 1500, 38 * ms, Delivered}}},
 		{"a holding outage that ends in a dropping one", oneLink(Link{Rate: mbit}, holds, Event{At: 24 * ms, Outage: 6 * ms, OutageDrops: true}), []arrival{
 			{0, 1500, 0, DroppedOutage}, {29 * ms, 125, 0, DroppedOutage}, {30 * ms, 125, 31 * ms, Delivered}}},
-		{"a rate change during an outage holds after it", oneLink(Link{Rate: mbit}, holds, Event{At: 8 * ms, Rate: rate(2 * mbit)}), []arrival{
+		{"a rate change during an outage holds after it", oneLink(Link{Rate: mbit}, holds, Event{At: 8 * ms, Rate: new(2 * mbit)}), []arrival{
 			{0, 1500, 28 * ms, Delivered}}},
 		{"an unlimited rate stands still too", oneLink(Link{}, holds), []arrival{
 			{3 * ms, 1500, 3 * ms, Delivered}, {4 * ms, 1500, 24 * ms, Delivered}, {24 * ms, 1500, 24 * ms, Delivered}}},
@@ -200,10 +197,10 @@ func TestOutage(t *testing.T) {
 func TestEventsConcernOneLink(t *testing.T) {
 	const ms = time.Millisecond
 	p := Path{Name: "two", Access: []Access{{Name: "wlan"}, {Name: "lte"}}, Events: []Event{
-		{At: 0, Access: "wlan", Direction: "up", Delay: delay(1 * ms)},
-		{At: 0, Access: "wlan", Direction: "down", Delay: delay(2 * ms)},
-		{At: 0, Access: "lte", Delay: delay(3 * ms)},
-		{At: 10 * ms, Direction: "up", Delay: delay(4 * ms)},
+		{At: 0, Access: "wlan", Direction: "up", Delay: new(1 * ms)},
+		{At: 0, Access: "wlan", Direction: "down", Delay: new(2 * ms)},
+		{At: 0, Access: "lte", Delay: new(3 * ms)},
+		{At: 10 * ms, Direction: "up", Delay: new(4 * ms)},
 		{At: 5 * ms, Handover: "lte"},
 		{At: 10 * ms, Handover: "wlan"},
 	}}
@@ -302,7 +299,7 @@ func lossRate(e *Emulation, n int) float64 {
 }
 
 func TestLossEvent(t *testing.T) {
-	e := start(t, oneLink(Link{}, Event{At: 10, Loss: probability(1)}, Event{At: 20, Loss: probability(0)}), 1)
+	e := start(t, oneLink(Link{}, Event{At: 10, Loss: new(1.0)}, Event{At: 20, Loss: new(0.0)}), 1)
 	for now := range int64(30) {
 		want := Delivered
 		if now >= 10 && now < 20 {
@@ -410,7 +407,7 @@ func TestSameSeedSameFates(t *testing.T) {
 	// The luck of a packet does not depend on the link's settings: a lower
 	// loss rate loses a subset of the same packets.
 	p.Access[0].Up = Link{Rate: 5 * mbit, Loss: Loss{Rate: 0.05}}
-	p.Events = []Event{{At: 0, Delay: delay(time.Second)}, {At: time.Second, Access: "wlan", Outage: 100 * time.Millisecond, OutageDrops: true}}
+	p.Events = []Event{{At: 0, Delay: new(time.Second)}, {At: time.Second, Access: "wlan", Outage: 100 * time.Millisecond, OutageDrops: true}}
 	lost := 0
 	for i, r := range run(p, 42, 0, Up) {
 		if r.fate == LostRandom {

@@ -18,7 +18,7 @@ func TestPathSurvivesJSON(t *testing.T) {
 			{Name: "lte", Down: Link{Trace: trace(0, 3, 3), Loss: Loss{GilbertElliott: &GilbertElliott{P: 1.0 / 3, R: 0.2, GoodLoss: 1e-9, BadLoss: 1}}}},
 		},
 		Events: []Event{
-			{At: 1, Access: "wlan", Direction: "up", Rate: rate(0), Delay: delay(0), Loss: probability(0)},
+			{At: 1, Access: "wlan", Direction: "up", Rate: new(BitRate(0)), Delay: new(time.Duration(0)), Loss: new(0.0)},
 			{At: 2, Outage: 3, OutageDrops: true},
 			{At: 4, Handover: "lte"},
 		},
@@ -97,9 +97,9 @@ func TestValidateSaysWhatIsWrongAndWhatToWrite(t *testing.T) {
 		{with(Event{Outage: -1}), "an outage of -1ns is negative"},
 		{with(Event{OutageDrops: true}), "its outage has no length"},
 		{with(Event{At: math.MaxInt64, Outage: 1}), "make it shorter"},
-		{with(Event{Rate: rate(-1)}), "is negative"},
-		{with(Event{Delay: delay(-1)}), "is outside"},
-		{with(Event{Loss: probability(5)}), "not a probability"},
+		{with(Event{Rate: new(BitRate(-1))}), "is negative"},
+		{with(Event{Delay: new(time.Duration(-1))}), "is outside"},
+		{with(Event{Loss: new(5.0)}), "not a probability"},
 		{with(Event{Access: "wlam", Outage: 1}), `unknown access link "wlam"; did you mean "wlan"?`},
 		{with(Event{Access: "ethernet", Outage: 1}), `unknown access link "ethernet"; write one of wlan, lte`},
 		{with(Event{Direction: "left", Outage: 1}), `unknown direction "left"; write up, down`},
@@ -108,8 +108,8 @@ func TestValidateSaysWhatIsWrongAndWhatToWrite(t *testing.T) {
 		{with(Event{Handover: "wlan"}), "which is the active access link already"},
 		{with(Event{At: 2, Handover: "lte"}, Event{At: 1, Handover: "lte"}), "handover at 2ns"},
 		{with(Event{At: 4 * ms, Outage: ms}, Event{Outage: 5 * ms, Access: "lte"}), `access link "lte", up: the outage at 4ms begins before the one at 0s ends`},
-		{Path{Access: []Access{{Name: "a", Up: Link{Trace: trace(1)}}}, Events: []Event{{Rate: rate(mbit)}}}, `sets the rate of access link "a", up, which follows a trace`},
-		{Path{Access: []Access{{Name: "a", Up: Link{Loss: Loss{GilbertElliott: &GilbertElliott{P: 1, R: 1}}}}}, Events: []Event{{Loss: probability(1)}}}, "which has a Gilbert-Elliott loss"},
+		{Path{Access: []Access{{Name: "a", Up: Link{Trace: trace(1)}}}, Events: []Event{{Rate: new(mbit)}}}, `sets the rate of access link "a", up, which follows a trace`},
+		{Path{Access: []Access{{Name: "a", Up: Link{Loss: Loss{GilbertElliott: &GilbertElliott{P: 1, R: 1}}}}}, Events: []Event{{Loss: new(1.0)}}}, "which has a Gilbert-Elliott loss"},
 	} {
 		err := test.path.Validate()
 		switch {

@@ -59,14 +59,14 @@ var kolmogortsev = []figures{{
 func lulic2013() []figures {
 	var all []figures
 	for _, rate := range []BitRate{100, 256, 512, 1024, 2048, 5120, 10240} {
-		for _, rtt := range []time.Duration{10, 50, 100, 200, 250, 500} {
+		for _, rtt := range []int{10, 50, 100, 200, 250, 500} {
 			all = append(all, figures{
 				name: fmt.Sprintf("lulic-%dk-%dms", rate, rtt), access: "wired",
 				source: "Lulic: Midiendo la Performance de SPDY, 2013, section 4.2, table of rates and delays",
 				note: "The paper's table calls the delay RTT, so half of it lies in each direction, and its rate is given to each direction. " +
 					"Its dummynet rule (pipe 1 ip from any to any) sends both directions through one pipe, whose delay each passage adds " +
 					"and whose rate both share; if the table's figure was typed as the pipe's delay, the paper's RTT was at least twice the one here.",
-				down: rate * kbit, up: rate * kbit, rtt: rtt * time.Millisecond,
+				down: rate * kbit, up: rate * kbit, rtt: time.Duration(rtt) * time.Millisecond,
 				queue: &Queue{Packets: 50},
 			})
 		}

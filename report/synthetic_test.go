@@ -108,7 +108,7 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 	if st, err = store.Open(dir, store.Read); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { st.Close() })
+	t.Cleanup(func() { _ = st.Close() })
 	return st, run
 }
 

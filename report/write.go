@@ -71,8 +71,8 @@ func writeWhole(path string, content []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
+			_ = f.Close()
+			_ = os.Remove(f.Name())
 		}
 	}()
 	if err := f.Chmod(0o644); err != nil {

@@ -128,11 +128,9 @@ func flagsSite(flags []flag, shards int) (*Site, error) {
 		bodies: map[string][]byte{},
 	}
 	for i := range flags {
-		imageHost := host
 		if shards > 1 {
-			imageHost = fmt.Sprintf("s%d.%s.test", i%shards+1, worldFlags)
 			// Without a scheme the page works in the clear as well.
-			flags[i].URL = "//" + imageHost
+			flags[i].URL = fmt.Sprintf("//s%d.%s.test", i%shards+1, worldFlags)
 		}
 		flags[i].URL += "/flags/" + flags[i].Code + ".png"
 	}

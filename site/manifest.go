@@ -45,7 +45,7 @@ func parseManifest(data []byte) (*Site, error) {
 	if err := d.Decode(&m); err != nil {
 		return nil, err
 	}
-	if err := m.Site.build(); err != nil {
+	if err := m.build(); err != nil {
 		return nil, err
 	}
 	return &m.Site, nil

@@ -137,9 +137,9 @@ func TestKillAndResumeUntilDone(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Each child keeps a few loads and then dies somewhere in the next.
-		io.ReadFull(out, make([]byte, 1+random.IntN(8)))
+		_, _ = io.ReadFull(out, make([]byte, 1+random.IntN(8)))
 		time.Sleep(time.Duration(random.IntN(3_000)) * time.Microsecond)
-		child.Process.Kill()
+		_ = child.Process.Kill()
 		said, _ := io.ReadAll(out)
 		if err = child.Wait(); err == nil {
 			break
@@ -252,6 +252,12 @@ func fillDisk(t *testing.T, disk string) {
 			t.Fatal(err)
 		}
 	}
+	makeRoom := func() {
+		t.Helper()
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+	}
 	full := func(what string, err error) {
 		t.Helper()
 		if !errors.Is(err, ErrDiskFull) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "make room") {
@@ -268,7 +274,7 @@ func fillDisk(t *testing.T, disk string) {
 			t.Fatalf("with %d bytes spare, creating left %v", spare, entries(t, dir))
 		}
 	}
-	os.Remove(ballast)
+	makeRoom()
 
 	s := mustOpen(t, dir, Create)
 	pending := begin(t, s, 20)
@@ -302,7 +308,7 @@ func fillDisk(t *testing.T, disk string) {
 	if err := s.Close(); err != nil && !errors.Is(err, ErrDiskFull) {
 		t.Error(err)
 	}
-	os.Remove(ballast)
+	makeRoom()
 
 	s = mustOpen(t, dir, Write)
 	defer mustClose(t, s)

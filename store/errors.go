@@ -36,7 +36,7 @@ func explain(err error) error {
 		return err
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w (%v)", ErrDiskFull, err)
+		return fmt.Errorf("%w (%w)", ErrDiskFull, err)
 	}
 	var s *sqlite.Error
 	if !errors.As(err, &s) {
@@ -45,9 +45,9 @@ func explain(err error) error {
 	switch code := s.Code(); {
 	// The shared-memory file of the write-ahead log is grown with its own code.
 	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE:
-		return fmt.Errorf("%w (%v)", ErrDiskFull, err)
+		return fmt.Errorf("%w (%w)", ErrDiskFull, err)
 	case code&0xff == sqlite3.SQLITE_NOTADB, code&0xff == sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("%w (%v): restore it from a copy, or start a new store; the folders in loads/ are whole", ErrDamaged, err)
+		return fmt.Errorf("%w (%w): restore it from a copy, or start a new store; the folders in loads/ are whole", ErrDamaged, err)
 	}
 	return err
 }

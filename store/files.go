@@ -39,11 +39,11 @@ func (s *Store) publish(loadID string) (published bool, err error) {
 		err = os.Rename(staged, final)
 	}
 	if err != nil {
-		os.RemoveAll(staged)
+		_ = os.RemoveAll(staged)
 		return false, err
 	}
 	if err := syncDir(s.path(loadsName)); err != nil {
-		os.RemoveAll(final)
+		_ = os.RemoveAll(final)
 		return false, err
 	}
 	return true, nil

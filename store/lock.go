@@ -21,18 +21,18 @@ func acquireLock(dir string) (*os.File, error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		holder, _ := io.ReadAll(io.LimitReader(f, 32))
-		f.Close()
+		_ = f.Close()
 		return nil, fmt.Errorf("%w by process %s: wait until it ends, or choose another store",
 			ErrLocked, strings.TrimSpace(string(holder)))
 	}
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	// The pid only serves another process's error message: a lock without it
 	// is as good.
 	if f.Truncate(0) == nil {
-		f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
+		_, _ = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	}
 	return f, nil
 }

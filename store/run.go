@@ -262,7 +262,7 @@ func (s *Store) transact(do func(*sql.Tx) error) error {
 		return explain(err)
 	}
 	if err := do(tx); err != nil {
-		tx.Rollback()
+		_ = tx.Rollback()
 		return explain(err)
 	}
 	return explain(tx.Commit())

@@ -98,14 +98,14 @@ func open(dir string, mode Mode) (_ *Store, err error) {
 	}
 	defer func() {
 		if err != nil {
-			s.lock.Close()
+			_ = s.lock.Close()
 		}
 	}()
 	if _, err := os.Stat(s.path(databaseName)); errors.Is(err, fs.ErrNotExist) {
 		if err := create(dir); err != nil {
-			os.Remove(s.path(lockName))
+			_ = os.Remove(s.path(lockName))
 			if found == isMissing {
-				os.Remove(dir)
+				_ = os.Remove(dir)
 			}
 			return nil, err
 		}
@@ -114,7 +114,7 @@ func open(dir string, mode Mode) (_ *Store, err error) {
 		return nil, err
 	}
 	if err := s.recover(); err != nil {
-		s.db.Close()
+		_ = s.db.Close()
 		return nil, err
 	}
 	return s, nil
@@ -158,7 +158,7 @@ func create(dir string) error {
 	path := filepath.Join(dir, newDatabase)
 	removeDatabase := func() {
 		for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
-			os.Remove(path + suffix)
+			_ = os.Remove(path + suffix)
 		}
 	}
 	removeDatabase()
@@ -215,7 +215,7 @@ func (s *Store) connect(options string, mode Mode) error {
 	db.SetMaxOpenConns(1)
 	s.db = db
 	if err := s.checkDatabase(mode); err != nil {
-		db.Close()
+		_ = db.Close()
 		return err
 	}
 	return nil

@@ -323,16 +323,28 @@ func TestOpenRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	makeFolder := func(t *testing.T, dir string) {
+		t.Helper()
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFile := func(t *testing.T, path, content string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	scribble := func(t *testing.T, dir string, at int64, size int) {
 		t.Helper()
 		f, err := os.OpenFile(filepath.Join(dir, databaseName), os.O_WRONLY, 0)
 		if err == nil {
 			_, err = f.WriteAt([]byte(strings.Repeat("garbage ", size/8)), at)
+			err = errors.Join(err, f.Close())
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Close()
 	}
 	tests := []struct {
 		name    string
@@ -342,19 +354,19 @@ func TestOpenRefuses(t *testing.T) {
 		says    string
 	}{
 		{"a missing folder", func(t *testing.T, dir string) {}, []Mode{Read, Write}, ErrNotStore, "`wiretime run` makes a store"},
-		{"an empty folder", func(t *testing.T, dir string) { os.Mkdir(dir, 0o755) }, []Mode{Read, Write}, ErrNotStore, "`wiretime run` makes a store"},
+		{"an empty folder", func(t *testing.T, dir string) { makeFolder(t, dir) }, []Mode{Read, Write}, ErrNotStore, "`wiretime run` makes a store"},
 		{"a folder of other files", func(t *testing.T, dir string) {
-			os.Mkdir(dir, 0o755)
-			os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o644)
+			makeFolder(t, dir)
+			writeFile(t, filepath.Join(dir, "thesis.tex"), "")
 		}, []Mode{Read, Write, Create}, ErrNotStore, "it holds other files (thesis.tex)"},
-		{"a file", func(t *testing.T, dir string) { os.WriteFile(dir, nil, 0o644) }, []Mode{Read, Write, Create}, syscall.ENOTDIR, "not a directory"},
+		{"a file", func(t *testing.T, dir string) { writeFile(t, dir, "") }, []Mode{Read, Write, Create}, syscall.ENOTDIR, "not a directory"},
 		{"another program's database", func(t *testing.T, dir string) {
-			os.Mkdir(dir, 0o755)
+			makeFolder(t, dir)
 			database(t, dir, "CREATE TABLE t (x)")
 		}, []Mode{Read, Write, Create}, ErrNotStore, "another program's database"},
 		{"a text file for a database", func(t *testing.T, dir string) {
-			os.Mkdir(dir, 0o755)
-			os.WriteFile(filepath.Join(dir, databaseName), []byte(strings.Repeat("not a database ", 500)), 0o644)
+			makeFolder(t, dir)
+			writeFile(t, filepath.Join(dir, databaseName), strings.Repeat("not a database ", 500))
 		}, []Mode{Read, Write, Create}, ErrDamaged, "restore it from a copy"},
 		{"a damaged database", func(t *testing.T, dir string) {
 			made(t, dir)
@@ -371,7 +383,7 @@ func TestOpenRefuses(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "store")
 				tt.prepare(t, dir)
 				if s, err := Open(dir, mode); err == nil {
-					s.Close()
+					mustClose(t, s)
 					t.Fatal("opened")
 				} else if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), dir) {
 					t.Errorf("got %v, want %v that says %q and names the folder", err, tt.is, tt.says)
@@ -443,6 +455,7 @@ func asNobody(t *testing.T, do func()) {
 }
 
 func TestAFolderOneMayNotWriteTo(t *testing.T) {
+	//nolint:usetesting // another user must get here, and the folder around t.TempDir is closed to others
 	parent, err := os.MkdirTemp("/tmp", "wiretime-store-")
 	if err != nil {
 		t.Fatal(err)
