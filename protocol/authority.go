@@ -45,10 +45,15 @@ type Authority struct {
 	leaves map[string]*tls.Certificate
 }
 
-// OpenAuthority opens the authority in folder dir or makes one there, whole or
-// not at all. The root's key is thrown away once it has signed.
+// OpenAuthority opens the authority in folder dir or, where there is no such
+// folder or an empty one, makes one there, whole or not at all. The root's key
+// is thrown away once it has signed.
 func OpenAuthority(dir string) (*Authority, error) {
-	if _, err := os.Stat(filepath.Join(dir, keyFile)); errors.Is(err, fs.ErrNotExist) {
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open the certificate authority: %w", err)
+	}
+	if len(files) == 0 {
 		if err := makeAuthority(dir); err != nil {
 			return nil, fmt.Errorf("make a certificate authority in %s: %w", dir, err)
 		}
@@ -115,7 +120,7 @@ func writeFolder(dir string, files map[string]*pem.Block) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			os.RemoveAll(temporary)
+			_ = os.RemoveAll(temporary)
 		}
 	}()
 	for name, block := range files {
@@ -127,11 +132,26 @@ func writeFolder(dir string, files map[string]*pem.Block) (err error) {
 			return err
 		}
 	}
+	if err := syncFolder(temporary); err != nil {
+		return err
+	}
 	// An empty folder may stand in its place; one with files may not.
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.Rename(temporary, dir)
+	if err := os.Rename(temporary, dir); err != nil {
+		return err
+	}
+	return syncFolder(parent)
+}
+
+// syncFolder makes the names in a folder survive a power cut.
+func syncFolder(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 func issuer(name string, below int) (*x509.Certificate, error) {

@@ -13,6 +13,9 @@ import (
 	"wiretime/capture"
 )
 
+// missing is the body of a miss.
+var missing = []byte("This URL is not in the site's archive.\n")
+
 // Archive answers requests from what lookup finds, whatever protocol they came
 // over. What it does not find is answered with 404 and marked as a miss in the
 // server's log.
@@ -23,13 +26,18 @@ func Archive(lookup func(method, host, path string) (status int, header [][2]str
 			if m, ok := w.(*meter); ok {
 				m.miss = true
 			}
-			http.Error(w, "This URL is not in the site's archive.", http.StatusNotFound)
-			return
+			status, header, body = http.StatusNotFound, [][2]string{{"content-type", "text/plain; charset=utf-8"}}, missing
 		}
 		for _, field := range header {
 			w.Header().Add(field[0], field[1])
 		}
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		if _, ok := w.Header()["Content-Type"]; !ok {
+			// Servers guess it unless told not to.
+			w.Header()["Content-Type"] = nil
+		}
+		if status != http.StatusNoContent && status != http.StatusNotModified {
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		}
 		w.WriteHeader(status)
 		if r.Method != http.MethodHead {
 			// A client that has gone away is seen in the log's body size.
@@ -59,9 +67,6 @@ func (m *meter) WriteHeader(status int) {
 }
 
 func (m *meter) Write(b []byte) (int, error) {
-	if m.status == 0 {
-		m.status = http.StatusOK
-	}
 	n, err := m.ResponseWriter.Write(b)
 	m.bytes += int64(n)
 	return n, err
@@ -103,7 +108,7 @@ func (l *serverLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil {
 		e.TLS, e.Cipher, e.Resumed = tls.VersionName(r.TLS.Version), tls.CipherSuiteName(r.TLS.CipherSuite), r.TLS.DidResume
 	}
-	m := &meter{ResponseWriter: w}
+	m := &meter{ResponseWriter: w, status: http.StatusOK}
 	l.handler.ServeHTTP(m, r)
 	e.End, e.Status, e.BodyBytes, e.Miss = l.now(), m.status, m.bytes, m.miss
 	l.mu.Lock()

@@ -90,10 +90,10 @@ func (s *Server) tls() *tls.Config {
 		SessionTicketsDisabled: true,
 		KeyLogWriter:           s.config.KeyLog,
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-			// crypto/tls lets clients without ALPN pass, and those that offer
-			// http/1.1 to a server of h2.
-			if !slices.Contains(hello.SupportedProtos, s.config.Protocol.ALPN) {
-				return nil, fmt.Errorf("the client offers %q, not %s", hello.SupportedProtos, s.config.Protocol.ALPN)
+			// crypto/tls lets clients pass that offer a server of h2 nothing, or
+			// http/1.1. (To a server of HTTP/1.1, offering nothing is right.)
+			if alpn := s.config.Protocol.ALPN; alpn != "http/1.1" && !slices.Contains(hello.SupportedProtos, alpn) {
+				return nil, fmt.Errorf("the client offers %q, not %s", hello.SupportedProtos, alpn)
 			}
 			if _, ok := s.config.Hosts[hello.ServerName]; !ok {
 				return nil, fmt.Errorf("the site has no host %q", hello.ServerName)
