@@ -149,7 +149,7 @@ func runInside(n *Namespace, command *exec.Cmd) error {
 		select {
 		case s := <-signals:
 			if s != syscall.SIGINT || !sharesTerminal() {
-				command.Process.Signal(s)
+				_ = command.Process.Signal(s) // it may just have ended
 			}
 		case err := <-ended:
 			return err

@@ -15,8 +15,8 @@ import (
 // BenchmarkRTT measures how far the round trip of an ICMP echo, answered by the
 // server's kernel, is from the path's RTT on an idle machine.
 func BenchmarkRTT(b *testing.B) {
-	for _, rtt := range []time.Duration{10, 50, 100, 200} {
-		rtt *= time.Millisecond
+	for _, ms := range []int{10, 50, 100, 200} {
+		rtt := time.Duration(ms) * time.Millisecond
 		b.Run(rtt.String(), func(b *testing.B) {
 			l := newLab(b)
 			if err := l.emulator.Arm(b.Context(), oneLink("rtt", 0, rtt/2), 1, "", nil); err != nil {
@@ -100,7 +100,7 @@ func goodput(b *testing.B, l *Lab, n int64) float64 {
 		conn, err := listener.Accept()
 		if err == nil {
 			_, err = io.CopyN(conn, zeros{}, n)
-			conn.Close()
+			_ = conn.Close()
 		}
 		sent <- err
 	}()

@@ -79,7 +79,7 @@ func checkTUN() Finding {
 	f := Finding{Name: "/dev/net/tun", Required: true}
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err == nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		f.OK, f.Detail = true, "can be opened"
 		return f
 	}

@@ -30,9 +30,9 @@ var ErrForbidden = errors.New("this machine forbids user namespaces to this user
 type Privilege string
 
 const (
-	// Rootless: in a user namespace of its own; no right beyond the user's.
+	// Rootless means in a user namespace of its own; no right beyond the user's.
 	Rootless Privilege = "user namespace"
-	// Root: the machine forbids user namespaces and the program runs as root.
+	// Root means that the machine forbids user namespaces and the program runs as root.
 	Root Privilege = "root"
 )
 
@@ -75,11 +75,11 @@ func Enter() (Privilege, error) { return enter(nil) }
 // the process inside, before that one goes on.
 func enter(beside func(pid int)) (Privilege, error) {
 	if p := os.Getenv(insideMark); p != "" {
-		os.Unsetenv(insideMark)
+		_ = os.Unsetenv(insideMark)
 		// Reading ends when the program outside is done with its part.
 		gate := os.NewFile(gateFD, "gate")
-		io.Copy(io.Discard, gate)
-		gate.Close()
+		_, _ = io.Copy(io.Discard, gate)
+		_ = gate.Close()
 		unix.CloseOnExec(urgencyFD)
 		// What a browser leaves behind is then this program's to reap.
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -102,13 +102,13 @@ func enter(beside func(pid int)) (Privilege, error) {
 	if err != nil {
 		return "", forbidden(err)
 	}
-	shut.Close()
-	urgency.Close()
+	_ = shut.Close()
+	_ = urgency.Close()
 	go grantUrgency(requests) // ends with this program
 	if beside != nil {
 		beside(command.Process.Pid)
 	}
-	open.Close()
+	_ = open.Close()
 	os.Exit(waitInside(command))
 	return "", nil
 }
@@ -184,7 +184,7 @@ func waitInside(command *exec.Cmd) int {
 		select {
 		case s := <-signals:
 			if s != syscall.SIGINT || !sharesTerminal() {
-				command.Process.Signal(s)
+				_ = command.Process.Signal(s) // it may just have ended
 			}
 		case err := <-ended:
 			if command.ProcessState != nil {

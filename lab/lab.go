@@ -56,7 +56,7 @@ func New(ctx context.Context, c Config) (*Lab, error) {
 	}
 	l := &Lab{config: c, upLinks: make([]bool, c.AccessLinks)}
 	if err := l.build(ctx); err != nil {
-		l.Close()
+		_ = l.Close()
 		return nil, fmt.Errorf("build a lab: %w", err)
 	}
 	return l, nil
@@ -136,7 +136,7 @@ func (l *Lab) addAccessLink(i int) error {
 		return err
 	})
 	if err != nil {
-		pair[0].Close()
+		_ = pair[0].Close()
 		return err
 	}
 	l.tuns = append(l.tuns, pair)

@@ -60,9 +60,8 @@ func dial(ctx context.Context, l *Lab, network, address string) (conn net.Conn, 
 	return conn, err
 }
 
-// send sends n bytes from the server to the client over TCP and returns how
-// long that took on the client's side, from before the connection's set-up.
-func transfer(t testing.TB, l *Lab, n int64) time.Duration {
+// transfer sends n bytes from the server to the client over TCP.
+func transfer(t testing.TB, l *Lab, n int64) {
 	t.Helper()
 	listener, err := l.listen(t.Context(), "tcp4", originAddress(0).String()+":80")
 	if err != nil {
@@ -74,11 +73,10 @@ func transfer(t testing.TB, l *Lab, n int64) time.Duration {
 		conn, err := listener.Accept()
 		if err == nil {
 			_, err = io.CopyN(conn, zeros{}, n)
-			conn.Close()
+			_ = conn.Close()
 		}
 		sent <- err
 	}()
-	began := time.Now()
 	conn, err := dial(t.Context(), l, "tcp4", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -87,11 +85,9 @@ func transfer(t testing.TB, l *Lab, n int64) time.Duration {
 	if got, err := io.Copy(io.Discard, conn); err != nil || got != n {
 		t.Fatalf("received %d bytes, error %v; want %d bytes", got, err, n)
 	}
-	took := time.Since(began)
 	if err := <-sent; err != nil {
 		t.Fatal(err)
 	}
-	return took
 }
 
 type zeros struct{}

@@ -119,7 +119,7 @@ func (l *Lab) measure(ctx context.Context, load Load, raw string) (*Record, erro
 		return nil, fmt.Errorf("make the capture file: %w", err)
 	}
 	err = l.emulator.Arm(ctx, load.Path, load.Seed, load.Comment, file)
-	file.Close()
+	_ = file.Close() // the emulator has its own descriptor
 	if err != nil {
 		return nil, err
 	}

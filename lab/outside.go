@@ -32,9 +32,9 @@ func EnterConnected() (p Privilege, connected, err error) {
 	pasta, missing := exec.LookPath("pasta")
 	switch {
 	case missing != nil:
-		os.Setenv(outsideMark, "pasta was not found; install Debian's package passt")
+		_ = os.Setenv(outsideMark, "pasta was not found; install Debian's package passt")
 	case os.Getenv(insideMark) == "":
-		os.Unsetenv(outsideMark)
+		_ = os.Unsetenv(outsideMark)
 	}
 	p, err = enter(func(pid int) {
 		if missing == nil {
@@ -45,7 +45,7 @@ func EnterConnected() (p Privilege, connected, err error) {
 		return p, nil, err
 	}
 	if why := os.Getenv(outsideMark); why != "" {
-		os.Unsetenv(outsideMark)
+		_ = os.Unsetenv(outsideMark)
 		return p, fmt.Errorf("%w: %s", ErrNoOutside, why), nil
 	}
 	if links, err := os.ReadFile("/proc/net/dev"); err != nil || strings.Count(string(links), ":") < 2 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -66,7 +67,7 @@ func openTUN(name string) (*os.File, error) {
 		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
 	}
 	if err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, fmt.Errorf("make TUN device %s: %w", name, err)
 	}
 	return os.NewFile(uintptr(fd), name), nil
@@ -101,7 +102,7 @@ func addTUN(name string, address *net.IPNet) (*os.File, error) {
 		})
 	}
 	if err != nil {
-		tun.Close()
+		_ = tun.Close()
 		return nil, fmt.Errorf("configure TUN device %s: %w", name, err)
 	}
 	return tun, nil
@@ -134,10 +135,8 @@ func congestionHint(name string) string {
 		return ""
 	}
 	known := strings.Fields(string(available))
-	for _, k := range known {
-		if k == name {
-			return ""
-		}
+	if slices.Contains(known, name) {
+		return ""
 	}
 	return fmt.Sprintf(" (this kernel has %s)", strings.Join(known, ", "))
 }

@@ -40,6 +40,6 @@ func grantUrgency(requests io.Reader) {
 func makeUrgent(pid int) {
 	var priority [4]byte
 	binary.NativeEndian.PutUint32(priority[:], urgentPriority)
-	unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(pid), unix.SCHED_FIFO, uintptr(unsafe.Pointer(&priority)))
+	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(pid), unix.SCHED_FIFO, uintptr(unsafe.Pointer(&priority)))
 	runtime.KeepAlive(&priority)
 }

@@ -68,8 +68,7 @@ func main() {
 
 // explain prints an error and returns the exit code for it.
 func explain(err error) int {
-	var exited *exec.ExitError
-	if errors.As(err, &exited) { // the command behind 'wiretime link' has said what there is to say
+	if exited, ok := errors.AsType[*exec.ExitError](err); ok { // the command behind 'wiretime link' has said what there is to say
 		if status, ok := exited.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			return 128 + int(status.Signal())
 		}

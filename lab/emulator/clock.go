@@ -22,7 +22,7 @@ func newAnchor() anchored {
 	for range 16 {
 		before := time.Now()
 		var t unix.Timespec
-		unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
 		if took := int64(time.Since(before)); took < best {
 			best, a = took, anchored{moment: before, monotonic: t.Nano() - took/2}
 		}

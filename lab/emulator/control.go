@@ -21,11 +21,11 @@ const maxAccess = 8
 func (l *loop) control() (done bool, err error) {
 	message, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(4*2*maxAccess))
 	n, rn, _, _, err := unix.Recvmsg(controlFD, message, rights, unix.MSG_CMSG_CLOEXEC)
-	if err == unix.EAGAIN || err == unix.EINTR {
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
 		return false, nil
 	}
 	if err != nil || n == 0 {
-		return true, nil
+		return true, nil //nolint:nilerr // a socket that broke is an owner that is gone
 	}
 	files, err := received(rights[:rn])
 	if err != nil {
@@ -127,7 +127,7 @@ func send(r reply) error {
 	}
 	for {
 		_, err = unix.Write(controlFD, message)
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func (l *loop) run() error {
 		next := l.deadline()
 		if next != 0 && next != l.armed {
 			set := unix.ItimerSpec{Value: unix.NsecToTimespec(next)}
-			unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(l.timer), unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&set)), 0, 0, 0)
+			_, _, _ = unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(l.timer), unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&set)), 0, 0, 0)
 			l.armed = next
 		}
 		polls[0] = unix.PollFd{Fd: controlFD, Events: unix.POLLIN}
@@ -152,7 +152,7 @@ func (l *loop) arrive(k *link, at int64) bool {
 	if l.epoch == 0 {
 		l.epoch = at
 		l.report.Epoch = at + l.toUnix
-		send(reply{Event: eventEpoch})
+		_ = send(reply{Event: eventEpoch}) // an owner that is gone shows at the next look at the socket
 	}
 	l.number++
 	l.report.Arrived[k.direction]++
@@ -206,7 +206,7 @@ func (l *loop) buffer() []byte {
 func (l *loop) settle(at int64) {
 	if l.settleBy != 0 && (at >= l.settleBy || at >= l.lastArrival+l.settleQuiet) {
 		l.settleBy = 0
-		send(reply{})
+		_ = send(reply{})
 	}
 }
 
@@ -236,7 +236,7 @@ func (l *loop) stop() Report {
 // becomeUrgent asks for the most punctual scheduling that the machine grants to
 // this user. Its owner may do better, and make it real-time from outside.
 func becomeUrgent() {
-	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	priority := struct{ priority int32 }{10}
 	_, _, e := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_FIFO, uintptr(unsafe.Pointer(&priority)))
 	if e == 0 || unix.Setpriority(unix.PRIO_PROCESS, 0, -15) == nil {

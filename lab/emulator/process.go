@@ -39,7 +39,7 @@ func Start(ctx context.Context, tuns [][2]*os.File) (*Process, error) {
 	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	defer theirs.Close()
 	conn, err := net.FileConn(ours)
-	ours.Close()
+	_ = ours.Close()
 	if err != nil {
 		return nil, fmt.Errorf("use the emulator's control socket: %w", err)
 	}
@@ -51,7 +51,7 @@ func Start(ctx context.Context, tuns [][2]*os.File) (*Process, error) {
 	p.command.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if err := p.command.Start(); err != nil {
-		p.control.Close()
+		_ = p.control.Close()
 		return nil, fmt.Errorf("start the emulator process: %w", err)
 	}
 	go p.receive()
@@ -92,8 +92,8 @@ func (p *Process) receive() {
 		}
 		p.replies <- r
 	}
-	p.command.Process.Kill()
-	p.command.Wait()
+	_ = p.command.Process.Kill()
+	_ = p.command.Wait()
 }
 
 func (p *Process) ask(ctx context.Context, r request, files ...*os.File) (reply, error) {
@@ -178,8 +178,8 @@ func (p *Process) Stop(ctx context.Context) (Report, error) {
 
 // Kill ends the process and waits until it is gone.
 func (p *Process) Kill() {
-	p.command.Process.Kill()
-	p.control.Close()
+	_ = p.command.Process.Kill()
+	_ = p.control.Close()
 	for {
 		select {
 		case <-p.replies:

@@ -156,7 +156,7 @@ func Launch(ctx context.Context, o Options) (*Browser, error) {
 		err = fmt.Errorf("it did not answer within %v", launchLimit)
 	}
 	if err != nil {
-		b.Close()
+		_ = b.Close()
 		return nil, fmt.Errorf("start the browser %s: %w%s", o.Binary, err, b.output.hint())
 	}
 	return b, nil
@@ -186,7 +186,7 @@ func (b *Browser) Close() error {
 	if c := chromedp.FromContext(b.context); c != nil && c.Browser != nil {
 		if p := c.Browser.Process(); p != nil {
 			// Renderers of a browser that crashed may have stayed behind.
-			syscall.Kill(-p.Pid, syscall.SIGKILL)
+			_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
 			reap(p.Pid)
 		}
 	}

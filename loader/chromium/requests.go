@@ -100,13 +100,14 @@ func (l *requestLog) underWay() int {
 // navigationStart is the page's time origin in ns since the Unix epoch: the
 // document's fetch began fetchStart ms after it.
 func (l *requestLog) navigationStart(fetchStart float64, offset int64) int64 {
-	for _, r := range l.requests {
-		if r.response != nil && r.response.Timing != nil {
-			return nanoseconds(r.response.Timing.RequestTime) - int64(fetchStart*1e6) + offset
-		}
-		return nanoseconds(r.sent.Timestamp.Float64()) + offset
+	if len(l.requests) == 0 {
+		return 0
 	}
-	return 0
+	document := l.requests[0]
+	if document.response != nil && document.response.Timing != nil {
+		return nanoseconds(document.response.Timing.RequestTime) - int64(fetchStart*1e6) + offset
+	}
+	return nanoseconds(document.sent.Timestamp.Float64()) + offset
 }
 
 func nanoseconds(seconds float64) int64 { return int64(seconds * 1e9) }

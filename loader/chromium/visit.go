@@ -40,7 +40,7 @@ func (b *Browser) Open(ctx context.Context) (*Visit, error) {
 	stop := context.AfterFunc(ctx, v.cancel)
 	defer stop()
 	if err := v.prepare(); err != nil {
-		v.Close()
+		_ = v.Close()
 		return nil, fmt.Errorf("open a tab: %w%s", err, b.output.hint())
 	}
 	return v, nil
