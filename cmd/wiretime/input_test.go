@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBadInput gives the program what it cannot use: each time it says what is
+// wrong and what to do, ends with the documented code and leaves nothing behind.
+func TestBadInput(t *testing.T) {
+	u := self(t)
+	study := func(matrix string) string { return "name: bad\nrepeats: 1\nmatrix:\n" + matrix }
+	const rest = "  sites: [world-flags]\n  loaders: [chromium]\n"
+	tests := []struct {
+		name  string
+		study string
+		says  []string
+	}{
+		{"misspelt protocol", study("  protocols: [htp/1.1]\n  networks: [cable]\n" + rest), []string{"study.yaml:4:15", `"htp/1.1"`, "http/1.1"}},
+		{"negative rate", study("  protocols: [h2]\n  networks: [{name: n, rate: -5mbit}]\n" + rest), []string{"study.yaml:5:", "-5mbit"}},
+		{"unknown profile", study("  protocols: [h2]\n  networks: [cabel]\n" + rest), []string{"study.yaml:5:14", "cabel", "cable"}},
+		{"empty matrix", study("  protocols: []\n  networks: [cable]\n" + rest), []string{"study.yaml:4:", "protocols is empty"}},
+		{"unknown site", study("  protocols: [h2]\n  networks: [cable]\n  sites: [world-flag]\n  loaders: [chromium]\n"), []string{"study.yaml:6:11", "world-flags"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := u.run(t, "run", u.write(t, "study.yaml", test.study), "--store", "kept")
+			if r.code != exitInput {
+				t.Errorf("exit code %d, want %d", r.code, exitInput)
+			}
+			for _, word := range test.says {
+				if !strings.Contains(r.errors, word) {
+					t.Errorf("the error does not say %q:\n%s", word, r.errors)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(u.home, "kept")); err == nil {
+				t.Error("a store was left behind")
+			}
+		})
+	}
+}
+
+// TestBadArguments gives the verbs arguments that they cannot use.
+func TestBadArguments(t *testing.T) {
+	u := self(t)
+	u.write(t, "empty/readme.txt", "no index here")
+	u.write(t, "linked/index.html", "<!doctype html><title>x</title>")
+	if err := os.Symlink("/etc/passwd", filepath.Join(u.home, "linked", "secret.html")); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		args []string
+		code int
+		says []string
+	}{
+		{"no study", []string{"run"}, exitInput, []string{"first-look"}},
+		{"study that is not there", []string{"run", "first-lok"}, exitInput, []string{"first-lok", "first-look"}},
+		{"no Chromium", []string{"run", "first-look", "--chromium", "/nonexistent"}, exitMachine, []string{"/nonexistent", "install"}},
+		{"site without index.html", []string{"site", "add", "empty"}, exitInput, []string{"index.html"}},
+		{"site with a link out of it", []string{"site", "add", "linked"}, exitInput, []string{"secret.html"}},
+		{"store that is not there", []string{"results", "--store", "nowhere"}, exitStore, []string{"nowhere"}},
+		{"unknown flag", []string{"run", "--nosuch"}, exitInput, []string{"--nosuch"}},
+		{"unknown network", []string{"networks", "cabel"}, exitInput, []string{"cable"}},
+		{"unknown export", []string{"export", "xml"}, exitInput, []string{"xml"}},
+		{"link with a bad rate", []string{"link", "--rate", "-5mbit", "--", "true"}, exitInput, []string{"--rate", "-5mbit"}},
+		{"link with a bad loss", []string{"link", "--loss", "1", "--", "true"}, exitInput, []string{"--loss", "1%"}},
+		{"link without its trace", []string{"link", "--trace", "nosuch.trace", "--", "true"}, exitInput, []string{"nosuch.trace"}},
+		{"link without its command", []string{"link", "--", "nosuchprogram"}, exitInput, []string{"nosuchprogram"}},
+		{"load that is not there", []string{"show", "r1-0000-a1", "--store", "nowhere"}, exitStore, []string{"nowhere"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := u.run(t, test.args...)
+			if r.code != test.code {
+				t.Errorf("exit code %d, want %d: %s", r.code, test.code, r.errors)
+			}
+			for _, word := range test.says {
+				if !strings.Contains(r.errors, word) {
+					t.Errorf("the error does not say %q:\n%s", word, r.errors)
+				}
+			}
+		})
+	}
+	if left, _ := os.ReadDir(filepath.Join(u.home, ".local", "share", "wiretime", "sites")); len(left) > 0 {
+		t.Errorf("a site was left behind: %v", left)
+	}
+}
+
+// TestMachineLacks runs the program where the machine gives less than it needs.
+func TestMachineLacks(t *testing.T) {
+	needChromium(t)
+	u := self(t)
+	u.addPage(t)
+	file := u.study(t, 1, quick)
+	tests := []struct {
+		name   string
+		script string
+		says   []string
+	}{
+		{"no /dev/net/tun",
+			`mkdir empty && mount --bind empty /dev/net && exec "$0" run "$1" --store kept`,
+			[]string{"/dev/net/tun", "mknod"}},
+		{"no user namespaces",
+			`echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all "$0" run "$1" --store kept`,
+			[]string{"user namespaces", "max_user_namespaces"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			r := finish(t, u.program(ctx, "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", test.script, binary, file))
+			if r.code != exitMachine {
+				t.Errorf("exit code %d, want %d: %s", r.code, exitMachine, r.errors)
+			}
+			for _, word := range test.says {
+				if !strings.Contains(r.errors, word) {
+					t.Errorf("the error does not say %q:\n%s", word, r.errors)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(u.home, "kept")); err == nil {
+				t.Error("a store was left behind")
+			}
+			_ = os.Remove(filepath.Join(u.home, "empty"))
+		})
+	}
+}
+
+// TestDoctor finds this machine fit: the other tests load pages on it.
+func TestDoctor(t *testing.T) {
+	needChromium(t)
+	for _, u := range users(t) {
+		t.Run(u.name, func(t *testing.T) {
+			r := u.run(t, "doctor")
+			if r.code != 0 || !strings.Contains(r.out, "labs need no root") {
+				t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.errors)
+			}
+		})
+	}
+}
