@@ -184,6 +184,17 @@ func TestWorldFlagsRefuses(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 	})
+	t.Run("one bit of the genuine package was changed", func(t *testing.T) {
+		flagsOrSkip(t, 1) // fetches it
+		pack, err := os.ReadFile(filepath.Join(packages, flagsPackage.file()))
+		must(t, err)
+		pack[len(pack)/2] ^= 1
+		cache := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(cache, flagsPackage.file()), pack, 0o644))
+		if _, err := WorldFlags(t.Context(), cache, 1); err == nil || !strings.Contains(err.Error(), "its integrity is") {
+			t.Errorf("error is %v", err)
+		}
+	})
 	t.Run("the user gives up", func(t *testing.T) {
 		bin := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(bin, "npm"), []byte("#!/bin/sh\nexec /bin/sleep 60\n"), 0o755))

@@ -175,6 +175,25 @@ func TestSaveLeavesNothingHalfMade(t *testing.T) {
 	}
 }
 
+func TestDefaultLibrary(t *testing.T) {
+	for _, c := range []struct{ data, cache, wantDir, wantCache string }{
+		{"/d", "/c", "/d/wiretime/sites", "/c/wiretime"},
+		{"", "", "/home/u/.local/share/wiretime/sites", "/home/u/.cache/wiretime"},
+		{"relative", "", "/home/u/.local/share/wiretime/sites", "/home/u/.cache/wiretime"},
+	} {
+		t.Setenv("HOME", "/home/u")
+		t.Setenv("XDG_DATA_HOME", c.data)
+		t.Setenv("XDG_CACHE_HOME", c.cache)
+		if l, err := DefaultLibrary(); err != nil || l.Dir != c.wantDir || l.Cache != c.wantCache {
+			t.Errorf("%+v: got %+v, %v", c, l, err)
+		}
+	}
+	t.Setenv("HOME", "")
+	if l, err := DefaultLibrary(); err == nil {
+		t.Errorf("without a home: %+v", l)
+	}
+}
+
 func TestLibrary(t *testing.T) {
 	l := Library{Dir: filepath.Join(t.TempDir(), "sites"), Cache: t.TempDir()}
 	names, err := l.List()

@@ -32,7 +32,7 @@ func DefaultLibrary() (Library, error) {
 		return Library{}, fmt.Errorf("find the folder for fetched files: %w", err)
 	}
 	data := os.Getenv("XDG_DATA_HOME")
-	if data == "" {
+	if !filepath.IsAbs(data) { // the XDG specification has relative ones ignored
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return Library{}, fmt.Errorf("find the folder for sites: %w", err)
