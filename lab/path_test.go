@@ -98,7 +98,12 @@ func echo(t *testing.T, l *Lab) {
 			_, _ = conn.WriteTo([]byte(from.String()), from)
 		}
 	}()
-	t.Cleanup(func() { conn.Close(); <-done })
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		<-done
+	})
 }
 
 // ask sends a datagram to echo from a fresh socket and returns the answer, ""

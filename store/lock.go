@@ -4,10 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // acquireLock takes the store's writer lock: an advisory flock(2), which the
@@ -20,10 +25,15 @@ func acquireLock(dir string) (*os.File, error) {
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		holder, _ := io.ReadAll(io.LimitReader(f, 32))
-		_ = f.Close()
-		return nil, fmt.Errorf("%w by process %s: wait until it ends, or choose another store",
-			ErrLocked, strings.TrimSpace(string(holder)))
+		text, _ := io.ReadAll(io.LimitReader(f, 32))
+		holder := strings.TrimSpace(string(text))
+		if awaitEnd(holder) {
+			err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		}
+		if err != nil {
+			_ = f.Close()
+			return nil, fmt.Errorf("%w by process %s: wait until it ends, or choose another store", ErrLocked, holder)
+		}
 	}
 	if err != nil {
 		_ = f.Close()
@@ -35,4 +45,29 @@ func acquireLock(dir string) (*os.File, error) {
 		_, _ = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	}
 	return f, nil
+}
+
+// endLimit is how long a process that has been killed may take to end.
+const endLimit = 10 * time.Second
+
+// awaitEnd waits for the holder of the lock if it is already ending: a process
+// that was killed keeps its lock until the kernel has taken its network
+// namespaces apart, which is longer than a person needs to type --resume. A
+// process that has no open file any more has begun to end.
+func awaitEnd(holder string) bool {
+	pid, err := strconv.Atoi(holder)
+	if err != nil {
+		return false
+	}
+	process, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return errors.Is(err, unix.ESRCH) // it ended in this very moment
+	}
+	defer unix.Close(process)
+	files, err := os.ReadDir(filepath.Join("/proc", holder, "fd"))
+	if err != nil || len(files) > 0 {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}, int(endLimit.Milliseconds()))
+	return err == nil && n > 0
 }

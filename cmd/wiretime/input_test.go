@@ -96,7 +96,7 @@ func TestMachineLacks(t *testing.T) {
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)
-	file := u.study(t, 1, quick)
+	file := u.study(t, 1)
 	tests := []struct {
 		name   string
 		script string

@@ -68,11 +68,15 @@ func users(t *testing.T) []user {
 // home makes a folder that a user owns and can reach.
 func home(t *testing.T, id int) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wiretime-home-")
+	dir, err := os.MkdirTemp("", "wiretime-home-") //nolint:usetesting // t.TempDir's folder is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
 	if os.Geteuid() == 0 {
 		if err := os.Chown(dir, id, id); err != nil {
 			t.Fatal(err)
@@ -165,17 +169,17 @@ func (u user) addPage(t *testing.T) {
 }
 
 // study writes a study of the page over all protocols.
-func (u user) study(t *testing.T, repeats int, network string) string {
+func (u user) study(t *testing.T, repeats int) string {
 	t.Helper()
 	return u.write(t, "study.yaml", fmt.Sprintf(`name: small
 repeats: %d
 matrix:
   sites: [page]
   protocols: [http/1.1, https/1.1, h2, h3]
-  networks: [%s]
+  networks: [{name: quick, rate: 20mbit, rtt: 20ms, queue: 64kB}]
   loaders: [chromium]
 options: {late_limit: 50ms}
-`, repeats, network))
+`, repeats))
 }
 
 // needChromium ends the test where no browser can be had.

@@ -16,8 +16,6 @@ import (
 	"wiretime/store"
 )
 
-const quick = "{name: quick, rate: 20mbit, rtt: 20ms, queue: 64kB}"
-
 // verdicts counts a run's loads by validity.
 func verdicts(t *testing.T, dir string) map[store.Validity]int {
 	t.Helper()
@@ -47,7 +45,7 @@ func TestStudyFromStartToReport(t *testing.T) {
 	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {
 			u.addPage(t)
-			r := u.run(t, "run", u.study(t, 1, quick), "--store", "kept")
+			r := u.run(t, "run", u.study(t, 1), "--store", "kept")
 			if r.code != 0 {
 				t.Fatalf("exit code %d: %s", r.code, r.errors)
 			}
@@ -114,7 +112,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 	u := self(t)
 	u.addPage(t)
 	const planned = 12
-	c := u.command(t.Context(), "run", u.study(t, 3, quick), "--store", "kept")
+	c := u.command(t.Context(), "run", u.study(t, 3), "--store", "kept")
 	progress, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +128,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 	}
 	for lines.Scan() { // until the last process that belongs to the run is gone
 	}
-	c.Wait()
+	_ = c.Wait() // it was killed
 
 	refused := u.run(t, "run", filepath.Join(u.home, "study.yaml"), "--store", "kept")
 	if refused.code != exitInput || !strings.Contains(refused.errors, "--resume") {
@@ -177,7 +175,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)
-	c := u.command(t.Context(), "run", u.study(t, 2, quick), "--store", "kept")
+	c := u.command(t.Context(), "run", u.study(t, 2), "--store", "kept")
 	progress, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +192,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 			}
 		}
 	}
-	c.Wait()
+	_ = c.Wait() // its exit code says it
 	if code := c.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(said.String(), "--resume") {
 		t.Fatalf("exit code %d, want %d and a word of --resume:\n%s", code, exitInterrupted, said.String())
 	}
@@ -211,7 +209,7 @@ func TestStoreInUse(t *testing.T) {
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)
-	file := u.study(t, 5, quick)
+	file := u.study(t, 5)
 	ctx, cancel := context.WithCancel(t.Context())
 	first := u.command(ctx, "run", file, "--store", "kept")
 	progress, err := first.StderrPipe()
@@ -263,7 +261,7 @@ func TestDiskFull(t *testing.T) {
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)
-	file := u.study(t, 3, quick)
+	file := u.study(t, 3)
 	// In a mount namespace of its own the disk goes away with the test.
 	script := `mkdir small && mount -t tmpfs -o size=600k none small && "$0" run "$1" --store small/kept; code=$?
 ls -a small/kept/loads | grep -c part; exit $code`
