@@ -7,10 +7,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/binaryutil"
@@ -134,27 +132,14 @@ func armBehind(ctx context.Context, e *emulator.Process, path network.Path, seed
 	}, nil
 }
 
-// runInside runs command in namespace n with the terminal's signals left to it.
+// runInside runs command in namespace n.
 func runInside(n *Namespace, command *exec.Cmd) error {
+	name := command.Path
 	n.Command(command)
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	defer signal.Stop(signals)
 	if err := command.Start(); err != nil {
-		return fmt.Errorf("run %s: %w", command.Args[3], err)
+		return fmt.Errorf("run %s: %w", name, err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
-	for {
-		select {
-		case s := <-signals:
-			if s != syscall.SIGINT || !sharesTerminal() {
-				_ = command.Process.Signal(s) // it may just have ended
-			}
-		case err := <-ended:
-			return err
-		}
-	}
+	return waitRelaying(command)
 }
 
 // translate forwards what comes from the path's prefix and makes it look as if

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"testing"
 	"time"
@@ -74,7 +73,7 @@ func BenchmarkGoodput(b *testing.B) {
 					b.Fatal(err)
 				}
 				ideal := float64(mbit) * 1e6 / 8 * 1448 / 1500
-				ratio = goodput(b, l, int64(ideal*3)) / ideal
+				ratio = transfer(b, l, int64(ideal*3)) / ideal
 				report, err := l.emulator.Stop(b.Context())
 				if err != nil {
 					b.Fatal(err)
@@ -85,41 +84,4 @@ func BenchmarkGoodput(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
-}
-
-// goodput transfers n bytes and returns the rate of the last two thirds, in
-// bytes per second.
-func goodput(b *testing.B, l *Lab, n int64) float64 {
-	listener, err := l.listen(b.Context(), "tcp4", originAddress(0).String()+":80")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer listener.Close()
-	sent := make(chan error, 1)
-	go func() {
-		conn, err := listener.Accept()
-		if err == nil {
-			_, err = io.CopyN(conn, zeros{}, n)
-			_ = conn.Close()
-		}
-		sent <- err
-	}()
-	conn, err := dial(b.Context(), l, "tcp4", listener.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err := io.CopyN(io.Discard, conn, n/3); err != nil {
-		b.Fatal(err)
-	}
-	began := time.Now()
-	rest, err := io.Copy(io.Discard, conn)
-	if err != nil {
-		b.Fatal(err)
-	}
-	took := time.Since(began)
-	if err := <-sent; err != nil {
-		b.Fatal(err)
-	}
-	return float64(rest) / took.Seconds()
 }

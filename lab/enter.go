@@ -173,11 +173,26 @@ func identities(file string, own int) ([]syscall.SysProcIDMap, error) {
 	return maps, nil
 }
 
-// waitInside passes on the signals that would end this program and returns the
-// exit status of the one inside. Ctrl-C reaches both by the terminal.
+// waitInside waits for the program inside and returns its exit status.
 func waitInside(command *exec.Cmd) int {
+	err := waitRelaying(command)
+	if command.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, "wiretime: wait for the program inside:", err)
+		return 1
+	}
+	status := command.ProcessState.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}
+
+// waitRelaying waits for a command that has been started and passes on to it
+// the signals that would end this program. Ctrl-C reaches both by the terminal.
+func waitRelaying(command *exec.Cmd) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(signals)
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
 	for {
@@ -187,15 +202,7 @@ func waitInside(command *exec.Cmd) int {
 				_ = command.Process.Signal(s) // it may just have ended
 			}
 		case err := <-ended:
-			if command.ProcessState != nil {
-				status := command.ProcessState.Sys().(syscall.WaitStatus)
-				if status.Signaled() {
-					return 128 + int(status.Signal())
-				}
-				return status.ExitStatus()
-			}
-			fmt.Fprintln(os.Stderr, "wiretime: wait for the program inside:", err)
-			return 1
+			return err
 		}
 	}
 }

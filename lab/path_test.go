@@ -3,7 +3,6 @@ package lab
 import (
 	"net"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,27 +12,6 @@ import (
 	"wiretime/capture"
 	"wiretime/network"
 )
-
-// finish ends the emulation and reads its capture.
-func finishCapture(t *testing.T, l *Lab, name string) *capture.Packets {
-	t.Helper()
-	if err := l.emulator.Settle(t.Context(), settleQuiet, settleLimit); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.emulator.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	packets, err := capture.ReadPcapng(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return packets
-}
 
 // TestHandoverMovesTheClient puts the client on its second access link while it
 // sends: packets then leave there, from the address of that link, and the
@@ -62,7 +40,7 @@ func TestHandoverMovesTheClient(t *testing.T) {
 	if err := <-followed; err != nil {
 		t.Fatal(err)
 	}
-	packets := finishCapture(t, l, name)
+	_, packets := finishCapture(t, l, name)
 	began := packets.Records[0].Time
 	seen := map[string]int{}
 	for _, r := range packets.Records {
@@ -140,7 +118,7 @@ func TestInitialWindowIsTheCells(t *testing.T) {
 		const delay = 150 * time.Millisecond
 		name := arm(t, l, oneLink("long", 0, delay))
 		transfer(t, l, 200_000)
-		packets := finishCapture(t, l, name)
+		_, packets := finishCapture(t, l, name)
 		first, flight := int64(0), 0
 		for _, r := range packets.Records {
 			h, err := capture.Dissect(r.Data)

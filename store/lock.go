@@ -68,6 +68,10 @@ func awaitEnd(holder string) bool {
 	if err != nil || len(files) > 0 {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}, int(endLimit.Milliseconds()))
-	return err == nil && n > 0
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}, int(endLimit.Milliseconds()))
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil && n > 0
+		}
+	}
 }
