@@ -34,7 +34,7 @@ networks, keeps every packet, and compares with honest statistics.
 
 Exit codes:
     0  all went well
-    1  something failed; the message says what
+    1  something failed, or loads have no valid attempt; the message says what
     2  the input is wrong: a study, a flag, a site's folder
     3  the machine lacks something; 'wiretime doctor' says what
     4  the store cannot be used: in use, damaged, newer than this program, disk full

@@ -171,16 +171,20 @@ func (u user) addPage(t *testing.T) {
 // study writes a study of the page over all protocols.
 func (u user) study(t *testing.T, repeats int) string {
 	t.Helper()
-	return u.write(t, "study.yaml", fmt.Sprintf(`name: small
+	return u.write(t, "study.yaml", fmt.Sprintf(smallStudy, repeats, "50ms"))
+}
+
+// smallStudy is a study of the page with a number of repeats and a limit of
+// lateness, which is wide where a test is not about punctuality.
+const smallStudy = `name: small
 repeats: %d
 matrix:
   sites: [page]
   protocols: [http/1.1, https/1.1, h2, h3]
   networks: [{name: quick, rate: 20mbit, rtt: 20ms, queue: 64kB}]
   loaders: [chromium]
-options: {late_limit: 50ms}
-`, repeats))
-}
+options: {late_limit: %s}
+`
 
 // needChromium ends the test where no browser can be had.
 func needChromium(t *testing.T) {

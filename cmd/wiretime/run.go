@@ -169,7 +169,26 @@ func measure(ctx context.Context, o runOptions, s *study.Study, sites map[string
 	if err != nil {
 		return err
 	}
-	return printResults(os.Stdout, st, id)
+	if err := printResults(os.Stdout, st, id); err != nil {
+		return err
+	}
+	return checkComplete(st, id)
+}
+
+// checkComplete returns an error if planned loads ended without a valid attempt.
+func checkComplete(st *store.Store, id int64) error {
+	results, err := st.Results(id)
+	if err != nil {
+		return err
+	}
+	lacking := 0
+	for _, r := range results {
+		lacking += max(0, r.Planned-r.Valid-r.Unsupported)
+	}
+	if lacking > 0 {
+		return fmt.Errorf("%d planned loads have no valid attempt; 'wiretime export csv' has the reason of each", lacking)
+	}
+	return nil
 }
 
 // beginRun takes up the store's unfinished run, or begins a new one.
