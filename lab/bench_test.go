@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"testing"
@@ -37,7 +38,9 @@ func BenchmarkRTT(b *testing.B) {
 	}
 }
 
-// ping sends one ICMP echo to the first origin and returns its round trip.
+// ping sends one ICMP echo to the first origin and returns its round trip: from
+// the call that sends it to the arrival in the client's kernel, so that it does
+// not count how long this program takes to wake up.
 func ping(l *Lab) (took time.Duration, err error) {
 	err = l.client.Do(func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_ICMP)
@@ -45,15 +48,27 @@ func ping(l *Lab) (took time.Duration, err error) {
 			return err
 		}
 		defer unix.Close(fd)
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
+			return err
+		}
 		echo := []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0} // type 8, code 0, checksum of the rest
 		began := time.Now()
 		if err := unix.Sendto(fd, echo, 0, &unix.SockaddrInet4{Addr: originAddress(0).As4()}); err != nil {
 			return err
 		}
-		answer := make([]byte, 64)
-		_, _, err = unix.Recvfrom(fd, answer, 0)
-		took = time.Since(began)
-		return err
+		answer, control := make([]byte, 64), make([]byte, 64)
+		_, n, _, _, err := unix.Recvmsg(fd, answer, control, 0)
+		if err != nil {
+			return err
+		}
+		messages, err := unix.ParseSocketControlMessage(control[:n])
+		if err != nil || len(messages) == 0 {
+			return fmt.Errorf("read the answer's time of arrival: %w", err)
+		}
+		seconds := int64(binary.NativeEndian.Uint64(messages[0].Data))
+		nanoseconds := int64(binary.NativeEndian.Uint64(messages[0].Data[8:]))
+		took = time.Unix(seconds, nanoseconds).Sub(began)
+		return nil
 	})
 	return took, err
 }
