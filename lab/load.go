@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -102,7 +103,15 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 		err = errors.Join(err, load.Visit.Close(), server.Close(), l.drain(context.WithoutCancel(ctx)))
 	}()
 
-	raw := filepath.Join(load.Dir, CaptureFile+".part")
+	// The emulator writes to memory: a disk that is busy keeping the load before
+	// this one would make packets late.
+	raw, err := os.CreateTemp(Scratch, "capture-*.pcapng")
+	if err != nil {
+		return nil, fmt.Errorf("make the capture file: %w", err)
+	}
+	defer func() {
+		err = errors.Join(err, raw.Close(), os.Remove(raw.Name()))
+	}()
 	record, err = l.measure(ctx, load, raw)
 	if err != nil {
 		return nil, err
@@ -113,13 +122,8 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 }
 
 // measure arms the path, has the page loaded and closes the capture.
-func (l *Lab) measure(ctx context.Context, load Load, raw string) (*Record, error) {
-	file, err := os.OpenFile(raw, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("make the capture file: %w", err)
-	}
-	err = l.emulator.Arm(ctx, load.Path, load.Seed, load.Comment, file)
-	_ = file.Close() // the emulator has its own descriptor
+func (l *Lab) measure(ctx context.Context, load Load, raw *os.File) (*Record, error) {
+	err := l.emulator.Arm(ctx, load.Path, load.Seed, load.Comment, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +157,7 @@ func (l *Lab) measure(ctx context.Context, load Load, raw string) (*Record, erro
 		return nil, err
 	}
 	if why := record.Emulator.CaptureError; why != "" {
-		return nil, fmt.Errorf("write the capture %s: %w", raw, captureFailure(why))
+		return nil, fmt.Errorf("write the capture: %w", captureFailure(why))
 	}
 	return record, nil
 }
@@ -195,7 +199,7 @@ func (l *Lab) followHandovers(ctx context.Context, handovers []network.Handover)
 
 // keepArtefacts writes the load's files: the capture with its keys put before
 // the packets, the HAR and the server's log.
-func keepArtefacts(dir, raw string, record *Record, keys []byte) error {
+func keepArtefacts(dir string, raw *os.File, record *Record, keys []byte) error {
 	if err := insertSecrets(filepath.Join(dir, CaptureFile), raw, keys); err != nil {
 		return fmt.Errorf("put the TLS keys into the capture: %w", err)
 	}
@@ -207,21 +211,15 @@ func keepArtefacts(dir, raw string, record *Record, keys []byte) error {
 	return capture.WriteServerLog(filepath.Join(dir, ServerFile), record.Server)
 }
 
-func insertSecrets(final, raw string, keys []byte) error {
-	source, err := os.Open(raw)
-	if err != nil {
+func insertSecrets(final string, raw *os.File, keys []byte) error {
+	if _, err := raw.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	defer source.Close()
 	target, err := os.Create(final)
 	if err != nil {
 		return err
 	}
-	err = capture.InsertSecrets(target, source, keys)
-	if err := errors.Join(err, target.Close()); err != nil {
-		return err
-	}
-	return os.Remove(raw)
+	return errors.Join(capture.InsertSecrets(target, raw, keys), target.Close())
 }
 
 // keyLog gathers a server's TLS keys in NSS key log format.

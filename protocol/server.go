@@ -168,7 +168,7 @@ func serveQUIC(ctx context.Context, s *Server) error {
 // RFC 9114 section 3.1.1), as servers of it do. A browser that was told to use
 // HTTP/3 needs no telling, but Chromium only learns from it that the server
 // obeys priorities; until then it keeps no more than ten images under way, and
-// a page of many takes three times as long.
+// a page of many takes up to four times as long.
 func advertise(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Alt-Svc", `h3=":443"; ma=86400`)

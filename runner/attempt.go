@@ -42,12 +42,12 @@ func (r *run) attempt(ctx context.Context, j *job) (final bool, err error) {
 	if back := r.putBack(s, err); back != nil {
 		return false, back
 	}
-	record.Wall = time.Since(record.Started)
 	if err != nil {
 		record.Validity, record.Reason = store.Failed, err.Error()
 	} else {
 		r.judge(&record, measured)
 	}
+	record.Wall = time.Since(record.Started)
 	return record.Final || record.Validity == store.Valid, r.keep(j, record)
 }
 

@@ -7,12 +7,13 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"wiretime/network"
+	"wiretime/protocol"
 	"wiretime/site"
 )
 
 // loadShare is how much of the machine loads may keep busy on average. The rest
 // is what keeps packets punctual when loads do their work at the same moment.
-const loadShare = 0.6
+const loadShare = 0.7
 
 // The cost of a load, from loads of the built-in site by Chromium on two cores
 // of 2024: what a page costs the processor however slow its path is, and what
@@ -35,22 +36,32 @@ type estimate struct {
 // share is the part of one core that the load keeps busy while it lasts.
 func (e estimate) share() float64 { return float64(e.processor) / float64(e.duration) }
 
+// browserConnections is how many connections per host browsers keep over
+// HTTP/1.1, where each carries one request at a time.
+const browserConnections = 6
+
 // estimateLoad expects a page to take six round trips and the time its bytes
-// need on the slowest link, and never less than its processor time. It only
-// decides how many loads run side by side; a load that was late for company is
-// repeated alone.
-func estimateLoad(path network.Path, s *site.Site) estimate {
+// need on the first access link or, where connections carry one request at a
+// time, the round trips that its requests have to queue for; and never less than
+// its processor time. It only decides how many loads run side by side; a load
+// that was late for company is repeated alone.
+func estimateLoad(path network.Path, s *site.Site, p protocol.Protocol) estimate {
 	var size int64
 	for _, r := range s.Resources {
 		size += r.Size
 	}
 	down, up := path.Access[0].Down, path.Access[0].Up
+	rtt := down.Delay + up.Delay
 	e := estimate{processor: pageCost + time.Duration(len(s.Resources))*resourceCost}
-	e.duration = fixedTime + 6*(down.Delay+up.Delay)
+	var transfer, queueing time.Duration
 	if rate := int64(down.Rate); rate > 0 {
-		e.duration += time.Duration(float64(size) * 8e9 / float64(rate))
+		transfer = time.Duration(float64(size) * 8e9 / float64(rate))
 	}
-	e.duration = max(e.duration, e.processor)
+	if p.Spoken == "http/1.1" {
+		rounds := len(s.Resources) / (browserConnections * len(s.Origins()))
+		queueing = time.Duration(rounds) * rtt
+	}
+	e.duration = max(fixedTime+6*rtt+max(transfer, queueing), e.processor)
 	return e
 }
 

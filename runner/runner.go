@@ -136,7 +136,7 @@ func (r *run) job(p store.Planned) (*job, error) {
 	if j.protocol, err = protocol.Lookup(p.Cell.Protocol); err != nil {
 		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
 	}
-	j.estimate = estimateLoad(j.path, j.site)
+	j.estimate = estimateLoad(j.path, j.site, j.protocol)
 	return j, nil
 }
 

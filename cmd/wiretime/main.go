@@ -78,7 +78,7 @@ func explain(err error) int {
 	var wrong inputError
 	var slips study.Errors
 	switch {
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &wrong), errors.As(err, &slips):
 		return exitInput

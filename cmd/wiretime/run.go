@@ -120,7 +120,7 @@ func studySource(o runOptions) (name string, source []byte, err error) {
 	source, err = os.ReadFile(o.study)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, builtin := study.Builtin(o.study)
-		return "", nil, input(fmt.Errorf("read the study: there is no file %s, and it is an %w", o.study, builtin))
+		return "", nil, input(fmt.Errorf("read the study: there is no such file, and %w", builtin))
 	}
 	return o.study, source, input(err)
 }
@@ -149,6 +149,9 @@ func resumedSource(o runOptions) (name string, source []byte, err error) {
 	return name, source, err
 }
 
+// errInterrupted marks what Ctrl-C ended. The error that wraps it says it all.
+var errInterrupted = errors.New("")
+
 // measure runs inside the lab's namespaces.
 func measure(ctx context.Context, o runOptions, s *study.Study, sites map[string]*site.Site, binary string, privilege lab.Privilege) (err error) {
 	st, err := store.Open(o.store, store.Create)
@@ -164,7 +167,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, sites map[string
 		Store: st, Run: id, Options: s.Options, Sites: sites, Chromium: binary, Report: printAttempt,
 	})
 	if ctx.Err() != nil {
-		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime run --resume --store %s: %w", id, s.Name, o.store, context.Canceled)
+		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime run --resume --store %s%w", id, s.Name, o.store, errInterrupted)
 	}
 	if err != nil {
 		return err

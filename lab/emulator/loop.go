@@ -81,7 +81,7 @@ func (l *loop) run() error {
 		wake := next - l.early()
 		if next != 0 && wake != l.armed {
 			set := unix.ItimerSpec{Value: unix.NsecToTimespec(wake)}
-			unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(l.timer), unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&set)), 0, 0, 0)
+			_, _, _ = unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(l.timer), unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&set)), 0, 0, 0)
 			l.armed, l.rang = wake, false
 		}
 		polls[0] = unix.PollFd{Fd: controlFD, Events: unix.POLLIN}

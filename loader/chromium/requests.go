@@ -27,14 +27,20 @@ type request struct {
 	cache    string
 }
 
+// onWire are the header fields of a request as they went over the wire. The
+// browser tells of them in events of their own, which may come before or after
+// the request's.
+type onWire struct{ request, response network.Headers }
+
 // requestLog gathers the requests of one visit in the order they were made.
 type requestLog struct {
 	requests []*request
 	current  map[network.RequestID]*request // the latest one of a chain of redirects
+	headers  map[network.RequestID]onWire   // likewise
 }
 
 func newRequestLog() requestLog {
-	return requestLog{current: map[network.RequestID]*request{}}
+	return requestLog{current: map[network.RequestID]*request{}, headers: map[network.RequestID]onWire{}}
 }
 
 // onNetwork tells URLs that are fetched from those that are not.
@@ -75,6 +81,14 @@ func (l *requestLog) note(event any) {
 		if r := l.current[e.RequestID]; r != nil {
 			r.cache = "memory"
 		}
+	case *network.EventRequestWillBeSentExtraInfo:
+		h := l.headers[e.RequestID]
+		h.request = e.Headers
+		l.headers[e.RequestID] = h
+	case *network.EventResponseReceivedExtraInfo:
+		h := l.headers[e.RequestID]
+		h.response = e.Headers
+		l.headers[e.RequestID] = h
 	case *network.EventLoadingFinished:
 		if r := l.current[e.RequestID]; r != nil {
 			r.ended, r.received = e.Timestamp.Float64(), e.EncodedDataLength
@@ -135,6 +149,14 @@ func (l *requestLog) har(version string, timing capture.Timing, offset int64) *c
 	}}
 	for _, r := range l.requests {
 		entry := r.entry(offset)
+		if h := l.headers[r.id]; l.current[r.id] == r {
+			if h.request != nil {
+				entry.Request.Headers = pairs(h.request)
+			}
+			if h.response != nil {
+				entry.Response.Headers = pairs(h.response)
+			}
+		}
 		entry.Page = pageID
 		har.Log.Entries = append(har.Log.Entries, entry)
 	}
