@@ -13,7 +13,7 @@ import (
 
 // loadShare is how much of the machine loads may keep busy on average. The rest
 // is what keeps packets punctual when loads do their work at the same moment.
-const loadShare = 0.7
+const loadShare = 0.5
 
 // The cost of a load, from loads of the built-in site by Chromium on two cores
 // of 2024: what a page costs the processor however slow its path is, and what

@@ -1,0 +1,119 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"wiretime/network"
+	"wiretime/protocol"
+	"wiretime/site"
+	"wiretime/store"
+)
+
+// flags is a page like the built-in one: 196 pictures of 1400 bytes on one host.
+func flags(t *testing.T) *site.Site {
+	t.Helper()
+	s := &site.Site{Name: "flags", Page: "https://www.page.test/"}
+	for range 196 {
+		s.Resources = append(s.Resources, site.Resource{Method: "GET", URL: "https://www.page.test/flag.png", Size: 1400})
+	}
+	return s
+}
+
+func path(rate network.BitRate, rtt time.Duration) network.Path {
+	link := network.Link{Rate: rate, Delay: rtt / 2}
+	return network.Path{Name: "path", Access: []network.Access{{Name: "access", Up: link, Down: link}}}
+}
+
+func row(t *testing.T, name string) protocol.Protocol {
+	t.Helper()
+	p, err := protocol.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestEstimateLoad checks which part of a load decides how long it is expected
+// to take: its bytes, the queue for connections, or the processor.
+func TestEstimateLoad(t *testing.T) {
+	processor := pageCost + 196*resourceCost
+	tests := []struct {
+		name, protocol string
+		path           network.Path
+		want           time.Duration
+	}{
+		{"bytes on a slow link", "h2", path(100_000, 500*time.Millisecond), fixedTime + 6*500*time.Millisecond + 21952*time.Millisecond},
+		{"requests in a queue", "https/1.1", path(10_000_000, 200*time.Millisecond), fixedTime + (6+32)*200*time.Millisecond},
+		{"the processor on a fast link", "h3", path(1_000_000_000, time.Millisecond), processor},
+		{"no limit of the rate", "h2", path(0, 0), processor},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			e := estimateLoad(test.path, flags(t), row(t, test.protocol))
+			if e.duration != test.want {
+				t.Errorf("expected to take %v, want %v", e.duration, test.want)
+			}
+			if share := e.share(); share <= 0 || share > 1 {
+				t.Errorf("share %g of a core, want more than 0 and at most 1", share)
+			}
+		})
+	}
+}
+
+// TestBudgetKeepsOrder checks that a load which needs the whole machine is not
+// passed by later ones that would fit beside those under way.
+func TestBudgetKeepsOrder(t *testing.T) {
+	b := newBudget(1)
+	take := func(share float64) {
+		if err := b.take(t.Context(), share); err != nil {
+			t.Error(err)
+		}
+	}
+	take(0.5)
+	order := make(chan string, 2)
+	waiting := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		close(waiting)
+		take(5) // more than the whole means the whole
+		order <- "whole"
+		b.give(5)
+	}()
+	<-waiting
+	for b.permits.TryAcquire(1) { // until the whole is asked for, small shares are free
+		b.permits.Release(1)
+	}
+	go func() {
+		defer close(done)
+		take(0.1)
+		order <- "small"
+		b.give(0.1)
+	}()
+	b.give(0.5)
+	<-done
+	if first := <-order; first != "whole" {
+		t.Errorf("%s came first, want the whole, which asked first", first)
+	}
+}
+
+// TestPaceCountsDownToNothing notes one load after the other.
+func TestPaceCountsDownToNothing(t *testing.T) {
+	var queue []*job
+	for i := range 4 {
+		queue = append(queue, &job{planned: store.Planned{Index: i, Cell: store.Cell{Key: "cell"}}, estimate: estimate{time.Second, 2 * time.Second}})
+	}
+	p := newPace(queue, 10, 1) // six of ten are done already
+	before := time.Hour
+	for i, j := range queue {
+		done, planned, left := p.note(j, 2*time.Second, true)
+		if done != 7+i || planned != 10 {
+			t.Errorf("%d of %d done, want %d of 10", done, planned, 7+i)
+		}
+		// Half a core each for two seconds: one second of the whole core.
+		if want := time.Duration(3-i) * time.Second; left != want || left >= before {
+			t.Errorf("%v left after load %d, want %v", left, i, want)
+		}
+		before = left
+	}
+}
