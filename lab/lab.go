@@ -163,27 +163,43 @@ func own(prefix *net.IPNet) error {
 	return nil
 }
 
-// useAccess makes access link i the client's only one that is up, as after a
-// handover to it.
+// useAccess makes access link i the client's only one, as after a handover to
+// it: the others lose their address and go down, and the kernel tells programs
+// that watch for that.
 func (l *Lab) useAccess(i int, tcp TCPOptions) error {
 	return l.client.Do(func() error {
 		for k, up := range l.upLinks {
-			if want := k == i; up == want {
+			want := k == i
+			if up == want {
 				continue
 			}
-			link, err := netlink.LinkByName(tunName(k))
-			if err == nil && k == i {
-				err = netlink.LinkSetUp(link)
-			} else if err == nil {
-				err = netlink.LinkSetDown(link)
+			if err := switchAccess(k, want); err != nil {
+				return err
 			}
-			if err != nil {
-				return fmt.Errorf("switch access link %s: %w", tunName(k), err)
-			}
-			l.upLinks[k] = k == i
+			l.upLinks[k] = want
 		}
 		return route(i, anywhere, clientAddress(i), tcp)
 	})
+}
+
+// switchAccess gives the client access link k with its address, or takes both
+// away.
+func switchAccess(k int, up bool) error {
+	link, err := netlink.LinkByName(tunName(k))
+	address := &netlink.Addr{IPNet: &net.IPNet{IP: clientAddress(k), Mask: net.CIDRMask(32, 32)}}
+	if err == nil && up {
+		if err = netlink.LinkSetUp(link); err == nil {
+			err = netlink.AddrReplace(link, address)
+		}
+	} else if err == nil {
+		if err = netlink.AddrDel(link, address); err == nil {
+			err = netlink.LinkSetDown(link)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("switch access link %s: %w", tunName(k), err)
+	}
+	return nil
 }
 
 // setRoutes applies a cell's TCP settings to both hosts and puts the client on

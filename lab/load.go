@@ -100,7 +100,7 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	defer func() {
 		// Both ends let go over a path without delay, so that nothing of this
 		// load is left when the next one begins.
-		err = errors.Join(err, load.Visit.Close(), server.Close(), l.drain(context.WithoutCancel(ctx)))
+		err = errors.Join(err, load.Visit.Close(), server.Close(), l.drain(context.WithoutCancel(ctx)), l.useAccess(0, load.TCP))
 	}()
 
 	// The emulator writes to memory: a disk that is busy keeping the load before

@@ -97,6 +97,11 @@ func (s *station) load(ctx context.Context, j *job, id string) (*measured, error
 		Dir: dir, Timeout: s.run.Options.Timeout,
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
 	})
+	if len(j.path.Handovers()) > 0 {
+		// The browser has seen its network change and change back. It acts on
+		// that within a second or two, which must not fall into the next load.
+		err = errors.Join(err, s.closeBrowsers())
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -80,10 +80,16 @@ func (s *station) browser(ctx context.Context, quic bool) (*chromium.Browser, er
 	return b, nil
 }
 
-func (s *station) close() error {
+// closeBrowsers ends the station's browsers; the next load starts one anew.
+func (s *station) closeBrowsers() error {
 	var errs []error
-	for _, b := range s.browsers {
+	for quic, b := range s.browsers {
 		errs = append(errs, b.Close())
+		delete(s.browsers, quic)
 	}
-	return errors.Join(append(errs, s.lab.Close())...)
+	return errors.Join(errs...)
+}
+
+func (s *station) close() error {
+	return errors.Join(s.closeBrowsers(), s.lab.Close())
 }
