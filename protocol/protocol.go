@@ -3,8 +3,8 @@
 //
 // Every row serves the same bytes through the same handler, so the server is
 // never the difference between two protocols. (HTTP/3 adds one field to its
-// responses, Alt-Svc, without which browsers do not use all of it.) To add a protocol, add a row to
-// All and the function that serves it.
+// responses, Alt-Svc, without which browsers do not use all of it.) To add a
+// protocol, add a row to All and the function that serves it.
 //
 // What does differ comes with a protocol's own stack, and a study cannot change
 // it (read in the source of quic-go 0.65 and its qpack 0.6):
@@ -16,6 +16,14 @@
 //     (40,960; Linux' TCP begins with 10 segments), and pacing at 2 windows per
 //     round trip in slow start and 1.25 after it, in bursts of at most 10
 //     packets. Its CUBIC is there but never used.
+//   - The order of responses. quic-go obeys the client's priorities (RFC 9218);
+//     net/http's HTTP/2 of Go 1.26 gives every response under way an equal turn,
+//     whatever the client asks, and so does golang.org/x/net's 0.62 with that Go.
+//     Of two responses of 1 MB over loopback, one urgent (u=0) and one not (u=7),
+//     the urgent one was complete over h3 when 0 to 46 % of the other had come
+//     (12 runs; 91 to 100 % without priorities, 6 runs), over h2 when all of the
+//     other but a frame had (12 runs). On a page with few critical resources
+//     among many others a part of the difference between h2 and h3 may be this.
 //   - Header compression. quic-go has no dynamic table in QPACK: its SETTINGS
 //     leave QPACK_MAX_TABLE_CAPACITY at 0 (RFC 9204 section 5), so a client may
 //     not use one in requests, and it uses none in responses. What the static

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -13,6 +14,15 @@ import (
 
 // format is the version of site.json that this program writes and reads.
 const format = 1
+
+// notThePages are fields that would make one protocol differ from another: those
+// of a connection, which HTTP/2 and HTTP/3 forbid (RFC 9110 section 7.6.1, RFC
+// 9114 section 4.2), the length, which follows from the body, and the one that
+// sends browsers to another protocol (RFC 7838).
+var notThePages = []string{
+	"alt-svc", "connection", "content-length", "keep-alive", "proxy-connection",
+	"te", "trailer", "transfer-encoding", "upgrade",
+}
 
 type manifest struct {
 	Format int `json:"format"`
@@ -105,6 +115,9 @@ func (r *Resource) check() error {
 	for _, h := range r.Header {
 		if !httpguts.ValidHeaderFieldName(h.Name) || !httpguts.ValidHeaderFieldValue(h.Value) {
 			return fmt.Errorf("%s: header %q: %q is not a valid field", r.URL, h.Name, h.Value)
+		}
+		if slices.Contains(notThePages, strings.ToLower(h.Name)) {
+			return fmt.Errorf("%s: header %q belongs to a connection or a server, not to the page: leave it out", r.URL, h.Name)
 		}
 	}
 	if !hashPattern.MatchString(r.Body) {

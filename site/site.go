@@ -56,7 +56,8 @@ type Resource struct {
 	URL string `json:"url"`
 	// Status is the final status code, 200 to 599.
 	Status int `json:"status"`
-	// Header are the response's fields in the order they are sent.
+	// Header are the response's fields in the order they are sent, without
+	// those of the connection it once came over.
 	Header []Header `json:"header,omitempty"`
 	// Body is the SHA-256 of the response's content in lower-case hex.
 	Body string `json:"body"`

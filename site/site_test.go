@@ -67,6 +67,8 @@ func TestManifestRefuses(t *testing.T) {
 		{"a method in lower case", `"GET"`, `"get"`, "in capitals"},
 		{"an interim status", `200`, `103`, "want 200 to 599"},
 		{"a header that splits", `"text/html"`, `"a\r\nb: c"`, "not a valid field"},
+		{"a header of a connection", `"content-type"`, `"Transfer-Encoding"`, "not to the page"},
+		{"a header that leads to another protocol", `"content-type"`, `"alt-svc"`, "not to the page"},
 		{"a body outside the archive", emptyHash, "../../etc/passwd", "not a SHA-256"},
 		{"a body in capitals", emptyHash, strings.ToUpper(emptyHash), "not a SHA-256"},
 		{"a negative size", `"size": 0`, `"size": -1`, "0 or more"},
