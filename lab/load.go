@@ -82,6 +82,7 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 		return nil, err
 	}
 	l.tcp = load.TCP
+	askForUrgency(l.emulator.PID())
 	hosts := originAddresses(load.Site.Origins())
 	l.names.serve(hosts)
 	var keys keyLog

@@ -22,7 +22,7 @@ const urgentPriority = 10
 const urgencyFD = 4
 
 // askForUrgency asks the program outside to give process pid real-time
-// scheduling. If there is nobody to ask or the answer is no, the process stays
+// scheduling, which an emulator without rest gives up. If there is nobody to ask or the answer is no, the process stays
 // as it is, and says so in its report.
 func askForUrgency(pid int) {
 	_, _ = unix.Write(urgencyFD, []byte(strconv.Itoa(pid)+"\n"))
@@ -38,6 +38,8 @@ func grantUrgency(requests io.Reader) {
 }
 
 func makeUrgent(pid int) {
+	// The nice value is what counts if the emulator gives real time up.
+	_ = unix.Setpriority(unix.PRIO_PROCESS, pid, -19)
 	var priority [4]byte
 	binary.NativeEndian.PutUint32(priority[:], urgentPriority)
 	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(pid), unix.SCHED_FIFO, uintptr(unsafe.Pointer(&priority)))

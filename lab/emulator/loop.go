@@ -2,10 +2,8 @@ package emulator
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -47,6 +45,8 @@ type loop struct {
 	report    Report
 	waited    int64 // run-queue wait when armed
 	record    *recorder
+
+	load occupation
 
 	lastArrival           int64
 	settleQuiet, settleBy int64 // settleBy 0: nobody waits
@@ -95,11 +95,13 @@ func (l *loop) run() error {
 			polls[2+i] = unix.PollFd{Fd: int32(l.links[i].from), Events: unix.POLLIN}
 		}
 		l.record.flushIfIdle(next)
+		before := now()
 		_, _, e := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&polls[0])), uintptr(2+len(l.links)), 0, 0, 0, 0)
 		if e != 0 && e != unix.EINTR {
 			return fmt.Errorf("wait for packets: %w", e)
 		}
 		woke := now()
+		l.load.note(before, woke)
 		if e == 0 && polls[1].Revents != 0 && !l.rang {
 			l.rang = true
 			l.learn(woke - l.armed)
@@ -265,46 +267,4 @@ func (l *loop) stop() Report {
 	r := l.report
 	runtime.GC()
 	return r
-}
-
-// becomeUrgent asks for the most punctual scheduling that the machine grants to
-// this user. Its owner may do better, and make it real-time from outside.
-func becomeUrgent() {
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	priority := struct{ priority int32 }{10}
-	_, _, e := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_FIFO, uintptr(unsafe.Pointer(&priority)))
-	if e == 0 || unix.Setpriority(unix.PRIO_PROCESS, 0, -15) == nil {
-		return
-	}
-	slice := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: 100_000}
-	// An older kernel has no slices to choose: then the default has to do.
-	_ = unix.SchedSetAttr(0, slice, 0)
-}
-
-// scheduling says how the kernel schedules this thread.
-func scheduling() string {
-	a, err := unix.SchedGetAttr(0, 0)
-	switch {
-	case err != nil:
-		return "unknown"
-	case a.Policy == unix.SCHED_FIFO:
-		return fmt.Sprintf("real-time (SCHED_FIFO %d)", a.Priority)
-	case a.Nice != 0:
-		return fmt.Sprintf("normal, nice %d", a.Nice)
-	}
-	return fmt.Sprintf("normal, slice %v", time.Duration(a.Runtime))
-}
-
-// runQueueWait is how long this thread has been ready but not running, in ns:
-// the second figure of schedstat (Linux, Documentation/scheduler/sched-stats).
-func runQueueWait() int64 {
-	text, err := os.ReadFile("/proc/thread-self/schedstat")
-	if err != nil {
-		return 0
-	}
-	var ran, waited int64
-	if _, err := fmt.Sscan(string(text), &ran, &waited); err != nil {
-		return 0
-	}
-	return waited
 }
