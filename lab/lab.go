@@ -273,7 +273,7 @@ func (l *Lab) Client() *Namespace { return l.client }
 
 // drain waits until the hosts have nothing more to say to each other.
 func (l *Lab) drain(ctx context.Context) error {
-	return l.emulator.Settle(ctx, 10*time.Millisecond, time.Second)
+	return l.emulator.Drain(ctx, 10*time.Millisecond, time.Second)
 }
 
 // Close takes the lab apart. Loaders in it must have been closed before.

@@ -33,8 +33,10 @@ const (
 // acknowledgement is in the capture.
 const settleQuiet = 45 * time.Millisecond
 
-// settleLimit ends the wait for silence on a page that never falls silent.
-const settleLimit = time.Second
+// settleLimit ends the wait for silence. What still moves by then is talk of the
+// transports (pings, repeated acknowledgements), or the repetition of data that
+// had arrived but whose acknowledgement was lost.
+const settleLimit = 50 * time.Millisecond
 
 // Visit is a loader about to load one page with cold caches and connections.
 type Visit interface {

@@ -32,6 +32,7 @@ func Environment(privilege, browser, binary string) (json.RawMessage, error) {
 		"browser_binary": binary,
 		"go":             runtime.Version(),
 		"quic-go":        moduleVersion("github.com/quic-go/quic-go"),
+		"quic-go_gso":    os.Getenv("QUIC_GO_DISABLE_GSO") == "",
 		"wiretime":       Version(),
 	})
 }

@@ -42,7 +42,9 @@ func (l *loop) control() (done bool, err error) {
 		return false, answer(nil, l.arm(files, r.Capture))
 	case opSettle:
 		l.settleQuiet, l.settleBy = r.Quiet, now()+r.Limit
-		l.lastArrival = now()
+		if !r.Past {
+			l.lastArrival = now()
+		}
 		return false, nil
 	case opStop:
 		if l.emulation == nil {

@@ -30,8 +30,10 @@ const (
 type request struct {
 	Op op
 	// Quiet and Limit belong to opSettle, in nanoseconds: how long no packet
-	// may have arrived, and how long to wait for that at most.
+	// may have arrived, and how long to wait for that at most. With Past set,
+	// silence before the request counts.
 	Quiet, Limit int64
+	Past         bool
 	// Capture belongs to opArm: a second file holds the capture.
 	Capture bool
 }

@@ -157,8 +157,16 @@ func (p *Process) Arm(ctx context.Context, path network.Path, seed uint64, comme
 // Epoch delivers one value when the first packet has arrived after Arm.
 func (p *Process) Epoch() <-chan struct{} { return p.epoch }
 
-// Settle waits until no packet has arrived for quiet, or for limit at most.
+// Settle waits until no packet has arrived for quiet, or for limit at most. The
+// silence before the call counts.
 func (p *Process) Settle(ctx context.Context, quiet, limit time.Duration) error {
+	_, err := p.ask(ctx, request{Op: opSettle, Quiet: int64(quiet), Limit: int64(limit), Past: true})
+	return err
+}
+
+// Drain waits until no packet has arrived for quiet from now on, or for limit at
+// most.
+func (p *Process) Drain(ctx context.Context, quiet, limit time.Duration) error {
 	_, err := p.ask(ctx, request{Op: opSettle, Quiet: int64(quiet), Limit: int64(limit)})
 	return err
 }
