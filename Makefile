@@ -8,6 +8,7 @@ LINT_VERSION := v2.15.0
 LINT := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
 UI := report/ui/dist/index.html
 STORE := results
+REVISION := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
 
 .PHONY: run test test-long bench lint build setup setup-test clean
 
@@ -40,7 +41,7 @@ lint: $(LINT)
 
 build: $(UI)
 	@echo "== Building bin/wiretime"
-	go build -o bin/wiretime ./cmd/wiretime
+	go build -ldflags "-X wiretime/runner.revision=$(REVISION)" -o bin/wiretime ./cmd/wiretime
 
 $(UI): $(shell find report/ui/src -type f) report/ui/index.html report/ui/package-lock.json
 	@echo "== Building the report's page (npm packages go to report/ui/node_modules)"

@@ -37,19 +37,26 @@ func Environment(privilege, browser, binary string) (json.RawMessage, error) {
 	})
 }
 
-// Version is this program's own, from its build.
+// revision is the commit that the program was built from. The Makefile has the
+// linker set it.
+var revision string
+
+// Version is this program's own: the commit it was built from, as the Makefile
+// or the Go command put it into the binary.
 func Version() string {
+	if revision != "" {
+		return revision
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
 	}
-	version := info.Main.Version
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			version = s.Value[:12]
+		if s.Key == "vcs.revision" {
+			return s.Value
 		}
 	}
-	return version
+	return info.Main.Version
 }
 
 func moduleVersion(path string) string {
