@@ -34,6 +34,7 @@ type loop struct {
 	timer int   // timerfd, absolute CLOCK_MONOTONIC
 	armed int64 // what the timer is set to; 0: not set
 	rang  bool  // the timer has gone off since it was set
+	rings int64 // how often it has gone off
 	tardy int64 // ns that the timer's wake-ups are late by, three times out of four at most
 
 	emulation *network.Emulation // nil: packets pass at once
@@ -144,13 +145,16 @@ func (l *loop) early() int64 {
 	return l.tardy
 }
 
-// learn moves tardy towards the upper quartile of what it sees, by steps that
-// no outlier can enlarge.
+// learn moves tardy towards the upper quartile of what it sees: three steps up
+// weigh as much as one down. Steps begin large and soon are so small that no
+// outlier matters.
 func (l *loop) learn(late int64) {
+	l.rings++
+	step := max(2_000, 60_000/l.rings)
 	if late > l.tardy {
-		l.tardy = min(l.tardy+6_000, maxEarly)
+		l.tardy = min(l.tardy+3*step, maxEarly)
 	} else {
-		l.tardy = max(l.tardy-2_000, 0)
+		l.tardy = max(l.tardy-step, 0)
 	}
 }
 
