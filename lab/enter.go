@@ -68,8 +68,16 @@ func exit(err error) {
 // it returns how it got there. Everything that the program mounts or
 // configures inside goes away with its last process, however that ends.
 //
+// Inside, programs ask the lab's DNS server for names.
+//
 // It returns an error that wraps ErrForbidden if the machine allows neither way.
-func Enter() (Privilege, error) { return enter(nil) }
+func Enter() (Privilege, error) {
+	p, err := enter(nil)
+	if err != nil {
+		return p, err
+	}
+	return p, useLabResolver()
+}
 
 // enter is Enter. If beside is not nil it is called outside with the number of
 // the process inside, before that one goes on.

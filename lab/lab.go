@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
@@ -44,15 +43,10 @@ type Lab struct {
 	tcp      TCPOptions
 }
 
-var labResolver = sync.OnceValue(useLabResolver)
-
 // New builds a lab. The program must have been through Enter.
 func New(ctx context.Context, c Config) (*Lab, error) {
 	if c.AccessLinks < 1 {
 		return nil, fmt.Errorf("build a lab: %d access links: want at least 1", c.AccessLinks)
-	}
-	if err := labResolver(); err != nil {
-		return nil, fmt.Errorf("build a lab: %w", err)
 	}
 	l := &Lab{config: c, upLinks: make([]bool, c.AccessLinks)}
 	if err := l.build(ctx); err != nil {

@@ -64,9 +64,11 @@ func Sites(ctx context.Context, library site.Library, references []string) (map[
 // run is a run under way.
 type run struct {
 	Config
-	authority  *protocol.Authority
-	forceQUIC  []string // every origin of every site
-	congestion []string // what this kernel has
+	authority *protocol.Authority
+	forceQUIC []string // every origin of every site
+	// accessLinks is how many the client needs for the widest of the paths.
+	accessLinks int
+	congestion  []string // what this kernel has
 
 	mu       sync.Mutex
 	stations []*station // that no load is using
@@ -104,6 +106,7 @@ func Run(ctx context.Context, c Config) (err error) {
 			return err
 		}
 		queue = append(queue, j)
+		r.accessLinks = max(r.accessLinks, len(j.path.Access))
 	}
 	budget := newBudget(float64(runtime.NumCPU()) * loadShare)
 	r.pace = newPace(queue, total.Planned, budget.whole)

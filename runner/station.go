@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"sync/atomic"
 
 	"wiretime/lab"
 	"wiretime/loader/chromium"
@@ -21,24 +19,9 @@ type station struct {
 	run      *run
 }
 
-// profiles numbers the browsers' profile folders.
-var profiles atomic.Int64
-
 func (r *run) newStation(ctx context.Context) (*station, error) {
-	links := 1
-	pending, err := r.Store.Pending(r.Run)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range pending {
-		j, err := r.job(p)
-		if err != nil {
-			return nil, err
-		}
-		links = max(links, len(j.path.Access))
-	}
 	l, err := lab.New(ctx, lab.Config{
-		AccessLinks: links,
+		AccessLinks: r.accessLinks,
 		InstantDNS:  r.Options.DNS == "instant",
 		TCPRmem:     r.Options.TCPRmem, TCPWmem: r.Options.TCPWmem,
 	})
@@ -60,17 +43,18 @@ func (s *station) browser(ctx context.Context, quic bool) (*chromium.Browser, er
 			return nil, err
 		}
 	}
+	folder, err := os.MkdirTemp(lab.Scratch, "browser-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the browser's profile: %w", err)
+	}
 	o := chromium.Options{
 		Binary:   s.run.Chromium,
-		Folder:   filepath.Join(lab.Scratch, fmt.Sprintf("browser-%d", profiles.Add(1))),
+		Folder:   folder,
 		Enter:    s.lab.Client().Command,
 		SPKIHash: s.run.authority.SPKIHash(),
 	}
 	if quic {
 		o.ForceQUIC = s.run.forceQUIC
-	}
-	if err := os.Mkdir(o.Folder, 0o700); err != nil {
-		return nil, fmt.Errorf("make a folder for the browser's profile: %w", err)
 	}
 	b, err := chromium.Launch(ctx, o)
 	if err != nil {
