@@ -14,7 +14,9 @@ import (
 
 // Environment describes the machine and the programs of a run, for the store.
 // cpu_load is the machine's load average over the last minute as the run began.
-func Environment(privilege, browser, binary string) (json.RawMessage, error) {
+// studyFile is where the study was read from; relative paths in it count from
+// there.
+func Environment(privilege, browser, binary, studyFile string) (json.RawMessage, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return nil, fmt.Errorf("ask for the kernel's name: %w", err)
@@ -34,7 +36,22 @@ func Environment(privilege, browser, binary string) (json.RawMessage, error) {
 		"quic-go":        moduleVersion("github.com/quic-go/quic-go"),
 		"quic-go_gso":    os.Getenv("QUIC_GO_DISABLE_GSO") == "",
 		"wiretime":       Version(),
+		studyFileKey:     studyFile,
 	})
+}
+
+// studyFileKey is where Environment keeps the study's file name.
+const studyFileKey = "study_file"
+
+// StudyFile is where the study of a run was read from, by the run's environment;
+// "" if that does not say.
+func StudyFile(environment json.RawMessage) string {
+	var e map[string]any
+	if err := json.Unmarshal(environment, &e); err != nil {
+		return ""
+	}
+	name, _ := e[studyFileKey].(string)
+	return name
 }
 
 // revision is the commit that the program was built from. The Makefile has the

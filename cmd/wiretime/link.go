@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,19 +80,12 @@ func (o linkOptions) path() (network.Path, error) {
 		link       *network.Link
 		own, trace string
 		flag       string
-	}{{&access.Up, o.up, cmpOr(o.traceUp, o.trace), "--up"}, {&access.Down, o.down, o.trace, "--down"}} {
+	}{{&access.Up, o.up, cmp.Or(o.traceUp, o.trace), "--up"}, {&access.Down, o.down, o.trace, "--down"}} {
 		if err := o.shape(d.link, d.own, d.flag, d.trace); err != nil {
 			return p, err
 		}
 	}
 	return p, p.Validate()
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func (o linkOptions) shape(l *network.Link, own, ownFlag, trace string) error {

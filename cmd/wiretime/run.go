@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -139,7 +140,7 @@ func resumedSource(o runOptions) (name string, source []byte, err error) {
 		return "", nil, input(fmt.Errorf("resume a run: store %s has none that is unfinished", o.store))
 	}
 	if o.study == "" {
-		return filepath.Join(o.store, unfinished.StudyName), []byte(unfinished.StudyText), nil
+		return cmp.Or(runner.StudyFile(unfinished.Environment), unfinished.StudyName), []byte(unfinished.StudyText), nil
 	}
 	o.resume = false
 	name, source, err = studySource(o)
@@ -212,7 +213,13 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 	if err != nil {
 		return 0, err
 	}
-	environment, err := runner.Environment(string(privilege), browser, binary)
+	file := o.study
+	if !slices.Contains(study.Builtins(), file) {
+		if file, err = filepath.Abs(file); err != nil {
+			return 0, fmt.Errorf("find the study's folder: %w", err)
+		}
+	}
+	environment, err := runner.Environment(string(privilege), browser, binary, file)
 	if err != nil {
 		return 0, err
 	}

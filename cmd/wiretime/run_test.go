@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/csv"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -170,12 +171,15 @@ func TestKilledRunGoesOn(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunGoesOn interrupts a run as Ctrl-C does.
+// TestInterruptedRunGoesOn interrupts a run as Ctrl-C does. Its study names a
+// file beside it, which must still be found when the run goes on.
 func TestInterruptedRunGoesOn(t *testing.T) {
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)
-	c := u.command(t.Context(), "run", u.study(t, 2), "--store", "kept")
+	u.write(t, "studies/even.trace", "1\n2\n3\n4\n")
+	file := u.write(t, "studies/study.yaml", strings.Replace(fmt.Sprintf(smallStudy, 2, "50ms"), "rate: 20mbit, rtt: 20ms, queue: 64kB", "trace: even.trace, rtt: 20ms", 1))
+	c := u.command(t.Context(), "run", file, "--store", "kept")
 	progress, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
