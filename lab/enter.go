@@ -49,6 +49,8 @@ func Helper() {
 		exit(emulator.Main())
 	case enterCommand:
 		exit(enterAndExec(os.Args[2:]))
+	case leashCommand:
+		exit(leash(os.Args[2:]))
 	case probeCommand:
 		exit(probe())
 	}
@@ -80,8 +82,9 @@ func Enter() (Privilege, error) {
 }
 
 // enter is Enter. If beside is not nil it is called outside with the number of
-// the process inside, before that one goes on.
-func enter(beside func(pid int)) (Privilege, error) {
+// the process inside, before that one goes on; the file that it returns is
+// closed when that one has ended.
+func enter(beside func(pid int) *os.File) (Privilege, error) {
 	if p := os.Getenv(insideMark); p != "" {
 		_ = os.Unsetenv(insideMark)
 		// Reading ends when the program outside is done with its part.
@@ -113,11 +116,14 @@ func enter(beside func(pid int)) (Privilege, error) {
 	_ = shut.Close()
 	_ = urgency.Close()
 	go grantUrgency(requests) // ends with this program
+	var held *os.File
 	if beside != nil {
-		beside(command.Process.Pid)
+		held = beside(command.Process.Pid)
 	}
 	_ = open.Close()
-	os.Exit(waitInside(command))
+	code := waitInside(command)
+	_ = held.Close() // closing no file is no harm
+	os.Exit(code)
 	return "", nil
 }
 

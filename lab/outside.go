@@ -3,12 +3,16 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
+	"syscall"
+	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,10 +40,11 @@ func EnterConnected() (p Privilege, connected, err error) {
 	case os.Getenv(insideMark) == "":
 		_ = os.Unsetenv(outsideMark)
 	}
-	p, err = enter(func(pid int) {
-		if missing == nil {
-			connect(pasta, pid)
+	p, err = enter(func(pid int) *os.File {
+		if missing != nil {
+			return nil
 		}
+		return connect(pasta, pid)
 	})
 	if err != nil {
 		return p, nil, err
@@ -48,25 +53,96 @@ func EnterConnected() (p Privilege, connected, err error) {
 		_ = os.Unsetenv(outsideMark)
 		return p, fmt.Errorf("%w: %s", ErrNoOutside, why), nil
 	}
-	if links, err := os.ReadFile("/proc/net/dev"); err != nil || strings.Count(string(links), ":") < 2 {
-		return p, fmt.Errorf("%w: pasta could not connect the namespace (it said why above)", ErrNoOutside), nil
+	if err := awaitDefaultRoute(); err != nil {
+		return p, fmt.Errorf("%w: %w", ErrNoOutside, err), nil
 	}
 	return p, nil, useResolver(outsideResolver)
 }
 
-// connect has pasta connect the namespace of process pid. pasta goes into the
-// background once that is done and ends with the namespace.
-func connect(pasta string, pid int) {
-	args := []string{"--config-net", "--quiet", "--mtu", strconv.Itoa(mtu), "--dns-forward", outsideResolver,
+// connect has pasta connect the namespace of process pid until the file that it
+// returns is closed, which the kernel does when this program is gone, however
+// it ends. That it failed is seen inside by what is not there.
+func connect(pasta string, pid int) *os.File {
+	args := []string{leashCommand, pasta, "--foreground", "--config-net", "--quiet", "--mtu", strconv.Itoa(mtu), "--dns-forward", outsideResolver,
 		"--tcp-ports", "none", "--udp-ports", "none", "--tcp-ns", "none", "--udp-ns", "none"}
 	if os.Geteuid() == 0 {
 		// pasta would become nobody, who may not look into root's namespaces.
 		args = append(args, "--runas", "0:0")
 	}
-	command := exec.Command(pasta, append(args, strconv.Itoa(pid))...)
+	held, leash, err := os.Pipe()
+	if err != nil {
+		return nil
+	}
+	command := exec.Command("/proc/self/exe", append(args, strconv.Itoa(pid))...)
 	command.Stderr = os.Stderr
-	// That it failed is seen inside by what is not there.
-	_ = command.Run()
+	command.ExtraFiles = []*os.File{held} // becomes leashFD
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	_ = command.Start()
+	_ = held.Close()
+	return leash
+}
+
+// leashCommand is the first argument of a program that is to run another one
+// until the pipe at leashFD is closed at its far end. pasta needs that: it takes
+// other rights when it starts, and the kernel then forgets whose death should
+// end it.
+const leashCommand = "leash"
+
+const leashFD = 3
+
+func leash(args []string) error {
+	command := exec.Command(args[0], args[1:]...)
+	command.Stderr = os.Stderr
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("run %s: %w", args[0], err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	let := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.NewFile(leashFD, "leash"))
+		close(let)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-let:
+		_ = command.Process.Kill() // it may just have ended
+		<-ended
+		return nil
+	}
+}
+
+// routeLimit is how long pasta may take to configure the namespace.
+const routeLimit = 5 * time.Second
+
+// awaitDefaultRoute returns when this namespace has a default route.
+func awaitDefaultRoute() error {
+	updates, done := make(chan netlink.RouteUpdate), make(chan struct{})
+	defer close(done)
+	if err := netlink.RouteSubscribeWithOptions(updates, done, netlink.RouteSubscribeOptions{ListExisting: true}); err != nil {
+		return fmt.Errorf("watch the routes: %w", err)
+	}
+	limit := time.After(routeLimit)
+	for {
+		select {
+		case u := <-updates:
+			if ones := prefixLength(u.Dst); ones == 0 && u.Gw != nil && u.Type == unix.RTM_NEWROUTE {
+				return nil
+			}
+		case <-limit:
+			return errors.New("pasta did not connect the namespace")
+		}
+	}
+}
+
+// prefixLength is that of a route's destination; a default route may have none.
+func prefixLength(destination *net.IPNet) int {
+	if destination == nil {
+		return 0
+	}
+	ones, _ := destination.Mask.Size()
+	return ones
 }
 
 // useResolver makes this program and its children ask the DNS server at address.
