@@ -96,16 +96,20 @@ func leash(args []string) error {
 	if err := command.Start(); err != nil {
 		return fmt.Errorf("run %s: %w", args[0], err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
+	var outcome error
+	ended := make(chan struct{})
+	go func() {
+		outcome = command.Wait()
+		close(ended)
+	}()
 	let := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(io.Discard, os.NewFile(leashFD, "leash"))
 		close(let)
 	}()
 	select {
-	case err := <-ended:
-		return err
+	case <-ended:
+		return outcome
 	case <-let:
 		_ = command.Process.Kill() // it may just have ended
 		<-ended
