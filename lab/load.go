@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -160,14 +161,14 @@ func (l *Lab) measure(ctx context.Context, load Load, raw *os.File) (*Record, er
 		return nil, err
 	}
 	if why := record.Emulator.CaptureError; why != "" {
-		return nil, fmt.Errorf("write the capture: %w", captureFailure(why))
+		return nil, fmt.Errorf("write the capture to memory, %s: %w", Scratch, captureFailure(why))
 	}
 	return record, nil
 }
 
 // captureFailure gives an error that came from another process its meaning back.
 func captureFailure(text string) error {
-	if bytes.Contains([]byte(text), []byte(unix.ENOSPC.Error())) {
+	if strings.Contains(text, unix.ENOSPC.Error()) {
 		return unix.ENOSPC
 	}
 	return errors.New(text)

@@ -37,7 +37,7 @@ func (r *run) attempt(ctx context.Context, j *job) (final bool, err error) {
 		return false, errors.Join(context.Cause(ctx), r.putBack(s, nil))
 	}
 	if errors.Is(err, syscall.ENOSPC) {
-		return false, errors.Join(fmt.Errorf("load %s: %w", record.ID(), store.ErrDiskFull), s.close())
+		return false, errors.Join(fmt.Errorf("load %s: %w: %w", record.ID(), store.ErrDiskFull, err), s.close())
 	}
 	if back := r.putBack(s, err); back != nil {
 		return false, back

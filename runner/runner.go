@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -226,13 +225,4 @@ func (r *run) closeStations() error {
 // BrowserVersion asks the browser's binary for its version.
 func BrowserVersion(ctx context.Context, binary string) (string, error) {
 	return chromium.Version(ctx, binary)
-}
-
-// References lists the sites that cells refer to, each once.
-func References(cells []study.Cell) []string {
-	set := map[string]bool{}
-	for _, c := range cells {
-		set[c.Site] = true
-	}
-	return slices.Sorted(maps.Keys(set))
 }
