@@ -80,7 +80,7 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 		link := fmt.Sprintf(`{"rate": %.0f, "delay": %.0f, "queue": {"bytes": 64000}}`, n.rate, n.rtt/2*1e6)
 		for _, p := range s.protocols {
 			spec.Cells = append(spec.Cells, store.Cell{
-				Key: s.site + "/" + n.name + "/" + p, Site: s.site, Protocol: p, Network: n.name, Loader: "chromium", Congestion: "cubic", InitCwnd: 10,
+				Key: s.site + "/" + n.name + "/" + p, Site: s.site, Protocol: p, Network: n.name, Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real",
 				NetworkJSON: json.RawMessage(fmt.Sprintf(`{"name": %q, "source": "made up for a test", "access": [{"name": "a", "up": %s, "down": %s}]}`, n.name, link, link)),
 			})
 		}

@@ -162,7 +162,7 @@ const fromLoad = ` FROM load l JOIN planned p ON p.id = l.planned JOIN cell c ON
 // violations.
 func (s *Store) loads(where string, arg any) ([]Load, error) {
 	loads, err := query(s, s.scanLoad, `SELECT l.id, p.run, p.idx, p.repeat, p.seed, l.attempt, l.started, l.wall_ms,
-		l.validity, l.reason, l.artefacts, `+cellColumns+fromLoad+where+` ORDER BY p.idx, l.attempt`, arg)
+		l.validity, l.reason, l.artefacts, `+s.cellColumns+fromLoad+where+` ORDER BY p.idx, l.attempt`, arg)
 	if err != nil {
 		return nil, err
 	}

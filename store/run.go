@@ -19,6 +19,7 @@ type Cell struct {
 	Loader      string
 	Congestion  string // of TCP on both hosts, e.g. "cubic"
 	InitCwnd    int    // segments
+	Clock       string // "real" or "virtual"
 }
 
 // Metric is how a store remembers what the figures of a run mean.
@@ -111,8 +112,8 @@ func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
 	}
 	cells := make(map[string]int64, len(spec.Cells))
 	for _, c := range spec.Cells {
-		row, err := tx.Exec(`INSERT INTO cell (run, key, site, protocol, network, network_json, loader, congestion, initcwnd) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			run, c.Key, c.Site, c.Protocol, c.Network, string(c.NetworkJSON), c.Loader, c.Congestion, c.InitCwnd)
+		row, err := tx.Exec(`INSERT INTO cell (run, key, site, protocol, network, network_json, loader, congestion, initcwnd, clock) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			run, c.Key, c.Site, c.Protocol, c.Network, string(c.NetworkJSON), c.Loader, c.Congestion, c.InitCwnd, c.Clock)
 		if err != nil {
 			return 0, fmt.Errorf("cell %s: %w", c.Key, err)
 		}
@@ -155,7 +156,7 @@ func (s *Store) FinishRun(run int64, at time.Time) error {
 // of the plan.
 func (s *Store) Pending(run int64) ([]Planned, error) {
 	pending, err := query(s, scanPlanned, `
-		SELECT p.id, p.run, p.idx, p.repeat, p.seed, (SELECT count(*) FROM load l WHERE l.planned = p.id), `+cellColumns+`
+		SELECT p.id, p.run, p.idx, p.repeat, p.seed, (SELECT count(*) FROM load l WHERE l.planned = p.id), `+s.cellColumns+`
 		FROM planned p JOIN cell c ON c.id = p.cell
 		WHERE p.run = ? AND p.state = 'planned' ORDER BY p.idx`, run)
 	if err != nil {
@@ -164,11 +165,9 @@ func (s *Store) Pending(run int64) ([]Planned, error) {
 	return pending, nil
 }
 
-const cellColumns = "c.key, c.site, c.protocol, c.network, c.network_json, c.loader, c.congestion, c.initcwnd"
-
-// fields are the destinations of cellColumns.
+// fields are the destinations of Store.cellColumns.
 func (c *Cell) fields() []any {
-	return []any{&c.Key, &c.Site, &c.Protocol, &c.Network, (*jsonText)(&c.NetworkJSON), &c.Loader, &c.Congestion, &c.InitCwnd}
+	return []any{&c.Key, &c.Site, &c.Protocol, &c.Network, (*jsonText)(&c.NetworkJSON), &c.Loader, &c.Congestion, &c.InitCwnd, &c.Clock}
 }
 
 func scanPlanned(rows *sql.Rows) (p Planned, err error) {

@@ -2,8 +2,9 @@ package store
 
 // SchemaVersion is the version of the schema this package reads and writes,
 // kept in the database as `PRAGMA user_version`. A store of a higher version
-// is refused with ErrNewer.
-const SchemaVersion = 1
+// is refused with ErrNewer; one of a lower version is brought up to it when it is
+// opened for writing, and read as it is.
+const SchemaVersion = 2
 
 // applicationID marks the database file as Wiretime's ("WIRE" in ASCII), kept
 // as `PRAGMA application_id`, where file(1) and other tools look for it.
@@ -45,6 +46,7 @@ CREATE TABLE cell (
   loader       TEXT NOT NULL,
   congestion   TEXT NOT NULL,
   initcwnd     INTEGER NOT NULL,
+  clock        TEXT NOT NULL CHECK (clock IN ('real', 'virtual')),
   UNIQUE (run, key)
 ) STRICT;
 
@@ -87,3 +89,9 @@ CREATE TABLE violation (
 
 CREATE INDEX violation_load ON violation(load);
 `
+
+// upgrades[v-1] turns a store of schema version v into one of version v+1.
+var upgrades = []string{
+	// Before there was a virtual clock, every cell was on the real one.
+	"ALTER TABLE cell ADD COLUMN clock TEXT NOT NULL DEFAULT 'real' CHECK (clock IN ('real', 'virtual'))",
+}

@@ -58,6 +58,9 @@ type Store struct {
 	dir  string
 	db   *sql.DB
 	lock *os.File // nil in mode Read
+
+	// cellColumns are what Cell.fields reads, of a table or view named c.
+	cellColumns string
 }
 
 // Open opens the store in dir. Errors wrap ErrLocked, ErrNewer, ErrNotStore,
@@ -232,7 +235,11 @@ func (s *Store) checkDatabase(mode Mode) error {
 	if version > SchemaVersion {
 		return fmt.Errorf("%w: its schema is version %d, this program knows %d; upgrade wiretime", ErrNewer, version, SchemaVersion)
 	}
+	s.cellColumns = "c.key, c.site, c.protocol, c.network, c.network_json, c.loader, c.congestion, c.initcwnd, c.clock"
 	if mode == Read {
+		if version == 1 {
+			s.cellColumns = strings.Replace(s.cellColumns, "c.clock", "'real'", 1)
+		}
 		return nil
 	}
 	// A writer removes folders that no row names, so the rows must be sound.
@@ -242,6 +249,27 @@ func (s *Store) checkDatabase(mode Mode) error {
 	}
 	if verdict != "ok" {
 		return fmt.Errorf("%w (%s): restore it from a copy, or start a new store; the folders in loads/ are whole", ErrDamaged, verdict)
+	}
+	return s.upgrade(version)
+}
+
+// upgrade brings the schema from a version up to SchemaVersion, whole or not
+// at all.
+func (s *Store) upgrade(from int) error {
+	if from == SchemaVersion {
+		return nil
+	}
+	err := s.transact(func(tx *sql.Tx) error {
+		for _, statement := range upgrades[from-1:] {
+			if _, err := tx.Exec(statement); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(fmt.Sprintf("PRAGMA user_version=%d", SchemaVersion))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("upgrade its schema from version %d to %d: %w", from, SchemaVersion, err)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func spec(repeats int) RunSpec {
 	}
 	for _, protocol := range []string{"https/1.1", "h2", "h3"} {
 		s.Cells = append(s.Cells, Cell{Key: "flags/" + protocol, Site: "flags", Protocol: protocol, Network: "cable",
-			NetworkJSON: json.RawMessage(`{"Name":"cable"}`), Loader: "chromium", Congestion: "cubic", InitCwnd: 10})
+			NetworkJSON: json.RawMessage(`{"Name":"cable"}`), Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real"})
 	}
 	for repeat := range repeats {
 		for i := range s.Cells {
@@ -291,6 +291,7 @@ func TestBeginRunRefuses(t *testing.T) {
 	}{
 		{"an empty plan", func(s *RunSpec) { s.Plan = nil }, "the plan holds no load"},
 		{"an unknown cell", func(s *RunSpec) { s.Plan[1].Cell = "x" }, `planned load 1: its cell "x"`},
+		{"a clock that was never chosen", func(s *RunSpec) { s.Cells[1].Clock = "auto" }, "cell flags/h2: "},
 		{"a cell twice", func(s *RunSpec) { s.Cells[1] = s.Cells[0] }, "cell flags/https/1.1"},
 		{"a load twice", func(s *RunSpec) { s.Plan[1] = s.Plan[0] }, "planned load 1"},
 		{"an environment that is not JSON", func(s *RunSpec) { s.Environment = json.RawMessage("{") }, "json_valid"},
@@ -374,8 +375,8 @@ func TestOpenRefuses(t *testing.T) {
 		}, []Mode{Write, Create}, ErrDamaged, "restore it from a copy"},
 		{"a newer store", func(t *testing.T, dir string) {
 			made(t, dir)
-			database(t, dir, "PRAGMA user_version = 2")
-		}, []Mode{Read, Write, Create}, ErrNewer, "its schema is version 2, this program knows 1; upgrade wiretime"},
+			database(t, dir, "PRAGMA user_version = 3")
+		}, []Mode{Read, Write, Create}, ErrNewer, "its schema is version 3, this program knows 2; upgrade wiretime"},
 	}
 	for _, tt := range tests {
 		for _, mode := range tt.modes {

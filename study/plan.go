@@ -14,12 +14,22 @@ type Cell struct {
 	Site, Protocol     string
 	Network            network.Path
 	Loader, Congestion string
-	InitCwnd           int // segments
+	InitCwnd           int    // segments
+	Clock              string // ClockReal or ClockVirtual; ClockAuto until one of them was chosen
 }
 
 // Key names the cell by all its axes; it is unique within the study. The
-// network counts by its name.
+// network counts by its name. The real clock is not named: a key without a
+// clock means that one.
 func (c Cell) Key() string {
+	if c.Clock == ClockReal {
+		return c.place()
+	}
+	return c.place() + " clock=" + c.Clock
+}
+
+// place names the cell by all its axes but the clock.
+func (c Cell) place() string {
 	return fmt.Sprintf("site=%s protocol=%s network=%s loader=%s congestion=%s initcwnd=%d",
 		c.Site, c.Protocol, c.Network.Name, c.Loader, c.Congestion, c.InitCwnd)
 }
@@ -33,17 +43,26 @@ type PlannedLoad struct {
 }
 
 // Cells returns every combination of the axes, in the order of the file: the
-// site changes slowest, then network, loader, congestion control and initial
-// window, and the protocol fastest.
-func (s *Study) Cells() []Cell {
+// site changes slowest, then network, loader, congestion control, initial
+// window and clock, and the protocol fastest. Where the study leaves the clock
+// open, choose decides between ClockReal and ClockVirtual; without it (nil) the
+// cell keeps ClockAuto. Only cells on one clock can be compared, so a choice
+// that depends on the protocol takes comparisons away.
+func (s *Study) Cells(choose func(Cell) string) []Cell {
 	var cells []Cell
 	for _, site := range s.Sites {
 		for _, path := range s.Networks {
 			for _, loader := range s.Loaders {
 				for _, congestion := range s.Congestion {
 					for _, segments := range s.InitCwnd {
-						for _, protocol := range s.Protocols {
-							cells = append(cells, Cell{site, protocol, path, loader, congestion, segments})
+						for _, clock := range s.Clocks {
+							for _, protocol := range s.Protocols {
+								cell := Cell{site, protocol, path, loader, congestion, segments, clock}
+								if clock == ClockAuto && choose != nil {
+									cell.Clock = choose(cell)
+								}
+								cells = append(cells, cell)
+							}
 						}
 					}
 				}
@@ -53,32 +72,33 @@ func (s *Study) Cells() []Cell {
 	return cells
 }
 
-// Plan returns the loads in the order to run them: randomised complete blocks
-// (Fisher, The Design of Experiments, 1935). Each repeat is a block that holds
-// every cell once, in an order of its own drawn from the study's seed. What
-// drifts with time (heat, other work on the machine) so falls on all cells
+// Plan returns the loads of the study's cells in the order to run them:
+// randomised complete blocks (Fisher, The Design of Experiments, 1935). Each
+// repeat is a block that holds every cell once, in an order of its own drawn
+// from the study's seed. What drifts with time (heat, other work on the machine) so falls on all cells
 // alike, and a study cut short has nearly equal counts everywhere.
 //
-// A load's seed follows from the study's seed, the cell's key and the repeat
-// alone, so that a load meets the same luck wherever it stands in the order and
-// whatever other cells the study has. Cells do not share seeds: the n-th packet
+// A load's seed follows from the study's seed, the cell without its clock, and
+// the repeat alone, so that a load meets the same luck wherever it stands in
+// the order and whatever other cells the study has. Cells do not share seeds: the n-th packet
 // of h2 and of h3 carry different things, so shared losses would not make the
 // protocols' figures pair up, but would let one unlucky draw weigh on all of
-// them. The cells' figures are independent samples and are compared as such.
-func (s *Study) Plan() []PlannedLoad {
-	cells := s.Cells()
+// them. The cells' figures are independent samples and are compared as such. The
+// two clocks of one cell do share seeds, for there the same packets meet the
+// same luck.
+func (s *Study) Plan(cells []Cell) []PlannedLoad {
 	plan := make([]PlannedLoad, 0, len(cells)*s.Repeats)
 	for repeat := range s.Repeats {
 		order := rand.New(rand.NewPCG(s.Seed, uint64(repeat))).Perm(len(cells))
 		for _, i := range order {
-			plan = append(plan, PlannedLoad{len(plan), cells[i], repeat, loadSeed(s.Seed, cells[i].Key(), repeat)})
+			plan = append(plan, PlannedLoad{len(plan), cells[i], repeat, loadSeed(s.Seed, cells[i].place(), repeat)})
 		}
 	}
 	return plan
 }
 
-func loadSeed(study uint64, key string, repeat int) uint64 {
-	text := fmt.Sprintf("%d\n%s\n%d", study, key, repeat)
+func loadSeed(study uint64, place string, repeat int) uint64 {
+	text := fmt.Sprintf("%d\n%s\n%d", study, place, repeat)
 	digest := sha256.Sum256([]byte(text))
 	return binary.BigEndian.Uint64(digest[:])
 }

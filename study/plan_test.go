@@ -17,9 +17,19 @@ func parsed(t *testing.T, edits ...string) *Study {
 	return s
 }
 
+// onReal resolves an open clock to the real one.
+func onReal(Cell) string { return ClockReal }
+
+func planned(t *testing.T, edits ...string) []PlannedLoad {
+	t.Helper()
+	s := parsed(t, edits...)
+	return s.Plan(s.Cells(onReal))
+}
+
 func TestEveryBlockHoldsEveryCellOnce(t *testing.T) {
 	s := parsed(t, "repeats: 3", "repeats: 5")
-	cells, plan := s.Cells(), s.Plan()
+	cells := s.Cells(nil)
+	plan := s.Plan(cells)
 	if len(cells) != 6 || len(plan) != 30 {
 		t.Fatalf("%d cells, %d loads; want 6 and 30", len(cells), len(plan))
 	}
@@ -45,7 +55,7 @@ func TestEveryBlockHoldsEveryCellOnce(t *testing.T) {
 
 func TestCellsAreInTheOrderOfTheFile(t *testing.T) {
 	var got []string
-	for _, c := range parsed(t, "chromium]", "chromium]\n  initcwnd: [10, 4]", "http/1.1, ", "").Cells() {
+	for _, c := range parsed(t, "chromium]", "chromium]\n  initcwnd: [10, 4]", "http/1.1, ", "").Cells(nil) {
 		got = append(got, fmt.Sprint(c.Network.Name, c.InitCwnd, c.Protocol))
 	}
 	want := []string{"3g-weak10h2", "3g-weak10h3", "3g-weak4h2", "3g-weak4h3", "cable10h2", "cable10h3", "cable4h2", "cable4h3"}
@@ -55,11 +65,11 @@ func TestCellsAreInTheOrderOfTheFile(t *testing.T) {
 }
 
 func TestThePlanFollowsFromTheSeed(t *testing.T) {
-	plan := parsed(t).Plan()
-	if d := cmp.Diff(plan, parsed(t).Plan()); d != "" {
+	plan := planned(t)
+	if d := cmp.Diff(plan, planned(t)); d != "" {
 		t.Error("the same study has two plans:", d)
 	}
-	other := parsed(t, "repeats: 3", "repeats: 3\nseed: 2").Plan()
+	other := planned(t, "repeats: 3", "repeats: 3\nseed: 2")
 	same := 0
 	seeds := map[uint64]bool{}
 	for i := range plan {
@@ -82,11 +92,11 @@ func TestALoadKeepsItsSeedWhateverElseTheStudyHolds(t *testing.T) {
 		repeat int
 	}
 	larger := map[load]uint64{}
-	for _, l := range parsed(t, "repeats: 3", "repeats: 7", "http/1.1", "https/1.1").Plan() {
+	for _, l := range planned(t, "repeats: 3", "repeats: 7", "http/1.1", "https/1.1") {
 		larger[load{l.Cell.Key(), l.Repeat}] = l.Seed
 	}
 	shared := 0
-	for _, l := range parsed(t).Plan() {
+	for _, l := range planned(t) {
 		if seed, ok := larger[load{l.Cell.Key(), l.Repeat}]; ok {
 			shared++
 			if seed != l.Seed {
@@ -103,7 +113,7 @@ func TestALoadKeepsItsSeedWhateverElseTheStudyHolds(t *testing.T) {
 // one version of Wiretime to the next.
 func TestThePlanOfASeedDoesNotChange(t *testing.T) {
 	var got []string
-	for _, l := range parsed(t).Plan()[:6] {
+	for _, l := range planned(t)[:6] {
 		got = append(got, fmt.Sprintf("%s %s %d", l.Cell.Network.Name, l.Cell.Protocol, l.Seed))
 	}
 	want := []string{
@@ -117,7 +127,51 @@ func TestThePlanOfASeedDoesNotChange(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if key, want := parsed(t).Cells()[0].Key(), "site=world-flags protocol=http/1.1 network=3g-weak loader=chromium congestion=cubic initcwnd=10"; key != want {
+	if key, want := parsed(t).Cells(onReal)[0].Key(), "site=world-flags protocol=http/1.1 network=3g-weak loader=chromium congestion=cubic initcwnd=10"; key != want {
 		t.Errorf("the key is %q, want %q", key, want)
+	}
+}
+
+func TestOpenClocksAreChosenCellByCell(t *testing.T) {
+	s := parsed(t)
+	if c := s.Cells(nil)[0]; c.Clock != ClockAuto {
+		t.Errorf("without a choice the clock is %q", c.Clock)
+	}
+	for _, c := range s.Cells(func(c Cell) string {
+		return map[bool]string{true: ClockVirtual, false: ClockReal}[c.Network.Name == "3g-weak"]
+	}) {
+		want := map[string]string{"3g-weak": ClockVirtual, "cable": ClockReal}[c.Network.Name]
+		if c.Clock != want || strings.HasSuffix(c.Key(), " clock=virtual") != (want == ClockVirtual) || strings.Contains(c.Key(), ClockReal) {
+			t.Errorf("%s: clock %q, want %q", c.Key(), c.Clock, want)
+		}
+	}
+	for _, c := range parsed(t, "repeats: 3", "repeats: 3\nclock: virtual").Cells(onReal) {
+		if c.Clock != ClockVirtual {
+			t.Errorf("%s: a clock that the study names was chosen anew", c.Key())
+		}
+	}
+}
+
+// Losses and jitter follow from a load's seed: what differs between the two
+// clocks of a cell is then the clock alone.
+func TestBothClocksOfACellShareTheirSeeds(t *testing.T) {
+	type load struct {
+		place  string
+		repeat int
+	}
+	real := map[load]uint64{}
+	for _, l := range planned(t) {
+		real[load{l.Cell.Key(), l.Repeat}] = l.Seed
+	}
+	both := planned(t, "repeats: 3", "repeats: 3\nclock: [real, virtual]")
+	keys := map[string]bool{}
+	for _, l := range both {
+		keys[l.Cell.Key()] = true
+		if want := real[load{strings.TrimSuffix(l.Cell.Key(), " clock=virtual"), l.Repeat}]; l.Seed != want {
+			t.Errorf("%s, repeat %d: seed %d, want %d as on the real clock alone", l.Cell.Key(), l.Repeat, l.Seed, want)
+		}
+	}
+	if len(both) != 2*len(real) || len(keys) != 12 {
+		t.Errorf("%d loads of %d cells, want 36 of 12", len(both), len(keys))
 	}
 }

@@ -30,6 +30,7 @@ type Study struct {
 	Loaders    []string
 	Congestion []string // TCP congestion control of both hosts, by its name in Linux
 	InitCwnd   []int    // initial congestion window of TCP on both hosts, in segments
+	Clocks     []string // ClockReal, ClockVirtual or both, or ClockAuto alone
 
 	Repeats int // loads of each cell, at least 1
 	Options Options
@@ -52,6 +53,13 @@ type Options struct {
 const (
 	DNSEmulated = "emulated" // a resolver behind the emulated path
 	DNSInstant  = "instant"  // names are known beforehand
+)
+
+// The clocks that a study may name.
+const (
+	ClockReal    = "real"    // of this machine's kernel
+	ClockVirtual = "virtual" // of a kernel that does not wait: it jumps when all is idle, and processor time counts as zero
+	ClockAuto    = "auto"    // one of the two, chosen for each cell before the run begins
 )
 
 // defaults are the options of a study that gives none. The TCP buffers are
@@ -104,8 +112,8 @@ func Parse(file string, src []byte, v Vocabulary) (*Study, error) {
 }
 
 func (r *reader) study(body ast.Node, v Vocabulary) *Study {
-	s := &Study{Seed: 1, Congestion: []string{"cubic"}, InitCwnd: []int{10}, Options: defaults}
-	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "matrix", "options")
+	s := &Study{Seed: 1, Congestion: []string{"cubic"}, InitCwnd: []int{10}, Clocks: []string{ClockAuto}, Options: defaults}
+	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "clock", "matrix", "options")
 	if !ok {
 		return s
 	}
@@ -125,14 +133,17 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	if ok {
 		s.Repeats, _ = r.integer(repeatsAt, "repeats", 1, maxLoads)
 	}
+	if n, ok := m.get("clock"); ok {
+		s.Clocks = r.clocks(m, n)
+	}
 	if n, ok := m.need("matrix", "say what to combine: sites, protocols, networks, loaders"); ok {
 		r.matrix(n, s, v)
 	}
 	if n, ok := m.get("options"); ok {
 		r.options(n, &s.Options)
 	}
-	if len(r.errs) == 0 && len(s.Cells()) > maxLoads/s.Repeats {
-		r.fail(repeatsAt, "%d cells, %d times each, are more than %d loads; make the matrix or the repeats smaller", len(s.Cells()), s.Repeats, maxLoads)
+	if len(r.errs) == 0 && len(s.Cells(nil)) > maxLoads/s.Repeats {
+		r.fail(repeatsAt, "%d cells, %d times each, are more than %d loads; make the matrix or the repeats smaller", len(s.Cells(nil)), s.Repeats, maxLoads)
 	}
 	return s
 }
@@ -142,24 +153,18 @@ func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
 	if !ok {
 		return
 	}
-	word := func(what string, words []string) func(ast.Node) (string, string) {
-		return func(n ast.Node) (string, string) {
-			w := r.word(n, what, words)
-			return w, w
-		}
-	}
 	s.Sites = axis(m, "sites", func(n ast.Node) (string, string) {
 		ref := r.site(n, v)
 		return ref, ref
 	})
-	s.Protocols = axis(m, "protocols", word("protocol", v.Protocols))
+	s.Protocols = axis(m, "protocols", r.wordOf("protocol", v.Protocols))
 	s.Networks = axis(m, "networks", func(n ast.Node) (network.Path, string) {
 		p := r.network(n)
 		return p, p.Name
 	})
-	s.Loaders = axis(m, "loaders", word("loader", v.Loaders))
+	s.Loaders = axis(m, "loaders", r.wordOf("loader", v.Loaders))
 	if m.has("congestion") {
-		s.Congestion = axis(m, "congestion", word("congestion control", congestionControls))
+		s.Congestion = axis(m, "congestion", r.wordOf("congestion control", congestionControls))
 	}
 	if m.has("initcwnd") {
 		s.InitCwnd = axis(m, "initcwnd", func(n ast.Node) (int, string) {
@@ -172,7 +177,22 @@ func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
 	}
 }
 
-// axis reads the list under a key of the matrix. read gives a value and what
+// clocks reads one clock, or a list of them.
+func (r *reader) clocks(m mapping, n ast.Node) []string {
+	words := []string{ClockReal, ClockVirtual, ClockAuto}
+	list, ok := n.(*ast.SequenceNode)
+	if !ok {
+		return []string{r.word(n, "clock", words)}
+	}
+	for _, item := range list.Values {
+		if len(list.Values) > 1 && item.GetToken().Value == ClockAuto {
+			r.fail(item, "auto stands beside other clocks, between which it would choose; write clock: auto, or clock: [real, virtual] for both")
+		}
+	}
+	return axis(m, "clock", r.wordOf("clock", words))
+}
+
+// axis reads the list under a key. read gives a value and what
 // tells it apart from others, or "" after an error.
 func axis[T any](m mapping, key string, read func(ast.Node) (T, string)) []T {
 	n, ok := m.need(key, "name at least one, or the study holds no cell")
@@ -292,6 +312,14 @@ func (r *reader) word(n ast.Node, what string, words []string) string {
 		return ""
 	}
 	return word
+}
+
+// wordOf reads one of words on an axis.
+func (r *reader) wordOf(what string, words []string) func(ast.Node) (string, string) {
+	return func(n ast.Node) (string, string) {
+		word := r.word(n, what, words)
+		return word, word
+	}
 }
 
 // nearest says what to write instead of a word that is none of words.

@@ -34,6 +34,7 @@ description: |
   of text
 seed: 18446744073709551615
 repeats: 2
+clock: [virtual, real]
 matrix:
   sites: [world-flags, world-flags@4]
   protocols:
@@ -110,7 +111,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 				{At: 3 * time.Second, Handover: "lte"},
 			},
 		}},
-		Loaders: []string{"chromium"}, Congestion: []string{"cubic", "reno"}, InitCwnd: []int{4, 10}, Repeats: 2,
+		Loaders: []string{"chromium"}, Congestion: []string{"cubic", "reno"}, InitCwnd: []int{4, 10}, Clocks: []string{ClockVirtual, ClockReal}, Repeats: 2,
 		Options: Options{DNS: DNSInstant, LateLimit: 500 * time.Microsecond, Timeout: 10 * time.Second,
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
 		Source: []byte(whole),
@@ -141,8 +142,8 @@ func TestDefaults(t *testing.T) {
 	}
 	want := Options{DNS: DNSEmulated, LateLimit: time.Millisecond, Retries: 2, Timeout: 2 * time.Minute,
 		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}}
-	if s.Seed != 1 || !cmp.Equal(s.Congestion, []string{"cubic"}) || !cmp.Equal(s.InitCwnd, []int{10}) || s.Options != want {
-		t.Errorf("seed %d, congestion %v, initcwnd %v, options %+v", s.Seed, s.Congestion, s.InitCwnd, s.Options)
+	if s.Seed != 1 || !cmp.Equal(s.Congestion, []string{"cubic"}) || !cmp.Equal(s.InitCwnd, []int{10}) || !cmp.Equal(s.Clocks, []string{ClockAuto}) || s.Options != want {
+		t.Errorf("seed %d, congestion %v, initcwnd %v, clocks %v, options %+v", s.Seed, s.Congestion, s.InitCwnd, s.Clocks, s.Options)
 	}
 }
 
@@ -193,6 +194,13 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"half a repeat", [2]string{"repeats: 3", "repeats: 2.5"}, "2:10", `repeats is "2.5"; write a whole number`},
 		{"more loads than anyone means", [2]string{"repeats: 3", "repeats: 1000000"}, "2:10", "6 cells, 1000000 times each, are more than 1000000 loads"},
 		{"a negative seed", [2]string{"repeats: 3", "repeats: 3\nseed: -1"}, "3:7", `seed is "-1"; write a whole number from 0`},
+
+		{"a misspelt clock", [2]string{"matrix:", "clock: virtul\nmatrix:"}, "3:8", `unknown clock "virtul"; did you mean "virtual"?`},
+		{"a clock like none", [2]string{"matrix:", "clock: [real, sundial]\nmatrix:"}, "3:15", `unknown clock "sundial"; write one of real, virtual, auto`},
+		{"auto among clocks", [2]string{"matrix:", "clock: [real, auto]\nmatrix:"}, "3:15", "auto stands beside other clocks, between which it would choose; write clock: auto"},
+		{"a clock twice", [2]string{"matrix:", "clock: [real, real]\nmatrix:"}, "3:15", "real is in clock twice"},
+		{"no clock at all", [2]string{"matrix:", "clock: []\nmatrix:"}, "3:8", "clock is empty, so the study holds no cell"},
+		{"a mapping of clocks", [2]string{"matrix:", "clock: {real: yes}\nmatrix:"}, "3:8", "a clock is a mapping of keys and values; write a word"},
 
 		{"an empty matrix", [2]string{small[strings.Index(small, "matrix"):], "matrix: {}\n"}, "3:9", "the matrix has no sites; name at least one"},
 		{"a matrix without a value", [2]string{small[strings.Index(small, "matrix"):], "matrix:\n"}, "3:1", "matrix has no value"},
@@ -322,8 +330,8 @@ func TestBuiltinStudies(t *testing.T) {
 		if s.Name != name || s.Title == "" || s.Description == "" {
 			t.Errorf("built-in study %s calls itself %q, %q, %q", name, s.Name, s.Title, s.Description)
 		}
-		if name == "first-look" && (len(s.Cells()) != 12 || s.Repeats != 3) {
-			t.Errorf("first-look has %d cells, %d repeats; want 12 and 3", len(s.Cells()), s.Repeats)
+		if name == "first-look" && (len(s.Cells(nil)) != 12 || s.Repeats != 3) {
+			t.Errorf("first-look has %d cells, %d repeats; want 12 and 3", len(s.Cells(nil)), s.Repeats)
 		}
 	}
 	for _, name := range []string{"frist-look", "../first-look", ""} {
@@ -335,7 +343,7 @@ func TestBuiltinStudies(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	first, _ := Builtin("first-look")
-	for _, src := range []string{whole, small, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
+	for _, src := range []string{whole, small, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
 		f.Add([]byte(src))
 	}
 	dir := f.TempDir()
@@ -354,7 +362,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if s.Name == "" || s.Repeats < 1 || len(s.Cells()) == 0 {
+		if s.Name == "" || s.Repeats < 1 || len(s.Cells(nil)) == 0 {
 			t.Fatalf("accepted a study of nothing: %+v", s)
 		}
 		for _, p := range s.Networks {

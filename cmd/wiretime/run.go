@@ -227,15 +227,16 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		StudyName: s.Name, StudyText: string(s.Source), Seed: s.Seed, Version: runner.Version(),
 		Environment: environment, Started: time.Now(), Metrics: runner.Metrics(),
 	}
-	for _, c := range s.Cells() {
+	cells := s.Cells(func(study.Cell) string { return study.ClockReal })
+	for _, c := range cells {
 		path, err := json.Marshal(c.Network)
 		if err != nil {
 			return 0, fmt.Errorf("describe network %s: %w", c.Network.Name, err)
 		}
 		spec.Cells = append(spec.Cells, store.Cell{Key: c.Key(), Site: c.Site, Protocol: c.Protocol,
-			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd})
+			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd, Clock: c.Clock})
 	}
-	for _, p := range s.Plan() {
+	for _, p := range s.Plan(cells) {
 		spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: p.Cell.Key(), Repeat: p.Repeat, Seed: p.Seed})
 	}
 	id, err := st.BeginRun(spec)
