@@ -81,12 +81,16 @@ func (c *collector) collect(st *store.Store, id int64) error {
 		return err
 	}
 	c.rank(run.Seed)
-	return nil
+	if OnVirtualClock(results) {
+		c.data.ClockNote = VirtualClock
+	}
+	c.data.Clocks, err = CompareClocks(results, run.Seed)
+	return err
 }
 
 func (c *collector) addCells(results []store.Result) error {
 	described := map[string]bool{}
-	sections := map[[2]string]int{}
+	sections := map[[3]string]int{}
 	labels := labels(results)
 	for i, r := range results {
 		if !described[r.Cell.Network] {
@@ -103,16 +107,16 @@ func (c *collector) addCells(results []store.Result) error {
 		}
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
-			Site: r.Cell.Site, Network: r.Cell.Network, Protocol: r.Cell.Protocol, Loader: r.Cell.Loader, Label: labels[i],
+			Site: r.Cell.Site, Network: r.Cell.Network, Protocol: r.Cell.Protocol, Loader: r.Cell.Loader, Clock: r.Cell.Clock, Label: labels[i],
 			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
 			Summaries: summaries, MedianLoad: -1, Loads: []int{},
 		})
-		key := [2]string{r.Cell.Site, r.Cell.Network}
+		key := [3]string{r.Cell.Site, r.Cell.Network, r.Cell.Clock}
 		s, ok := sections[key]
 		if !ok {
 			s = len(c.data.Sections)
 			sections[key] = s
-			c.data.Sections = append(c.data.Sections, Section{Site: r.Cell.Site, Network: r.Cell.Network, Answers: []Answer{}})
+			c.data.Sections = append(c.data.Sections, Section{Site: r.Cell.Site, Network: r.Cell.Network, Clock: r.Cell.Clock, Answers: []Answer{}})
 		}
 		c.data.Sections[s].Cells = append(c.data.Sections[s].Cells, i)
 

@@ -27,8 +27,10 @@ type Data struct {
 	Cells       []Cell    `json:"cells"`
 	Sections    []Section `json:"sections"`
 	Loads       []Load    `json:"loads"`
-	Words       []string  `json:"words"`       // strings that waterfalls refer to; Words[0] is ""
-	MediansOnly bool      `json:"mediansOnly"` // there were too many requests: only each cell's median load has a waterfall
+	Clocks      *Clocks   `json:"clocks,omitempty"`    // for a run that has cells on both clocks
+	ClockNote   string    `json:"clockNote,omitempty"` // what to know of the virtual clock, where a cell is on it
+	Words       []string  `json:"words"`               // strings that waterfalls refer to; Words[0] is ""
+	MediansOnly bool      `json:"mediansOnly"`         // there were too many requests: only each cell's median load has a waterfall
 }
 
 // Counts says what became of the planned loads. A load that was repeated, for
@@ -82,6 +84,7 @@ type Cell struct {
 	Network     string             `json:"network"`
 	Protocol    string             `json:"protocol"`
 	Loader      string             `json:"loader"`
+	Clock       string             `json:"clock"` // real or virtual
 	Label       string             `json:"label"` // the protocol and whatever else tells the cells of a section apart
 	Valid       int                `json:"valid"`
 	Invalid     int                `json:"invalid"`
@@ -106,10 +109,11 @@ type Summary struct {
 	CV       float64 `json:"cv"` // coefficient of variation, 0 to 1 and above
 }
 
-// Section is one site on one network: the cells that are compared.
+// Section is one site on one network and one clock: the cells that are compared.
 type Section struct {
 	Site    string   `json:"site"`
 	Network string   `json:"network"`
+	Clock   string   `json:"clock"` // real or virtual
 	Cells   []int    `json:"cells"`
 	Answers []Answer `json:"answers"` // one per ranked metric that at least one cell has
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -78,6 +79,18 @@ func describeNetwork(name string, stored json.RawMessage) (Network, error) {
 		n.Facts = append(n.Facts, Fact{"at " + duration(e.At), e.describe()})
 	}
 	return n, nil
+}
+
+// lossy reports whether the path itself loses packets: at random, or in an
+// outage. A queue that overflows is not the path's doing alone.
+func (p path) lossy() bool {
+	random := func(l link) bool { return l.Loss.Rate > 0 || l.Loss.GilbertElliott != nil }
+	for _, a := range p.Access {
+		if random(a.Up) || random(a.Down) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Events, func(e event) bool { return e.Loss != nil && *e.Loss > 0 || e.OutageDrops })
 }
 
 func (l link) describe() string {

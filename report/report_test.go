@@ -95,6 +95,9 @@ func ranksFromTheFastest(t *testing.T, d Data) {
 		t.Fatalf("%d sections, want one for each of 3 networks", len(d.Sections))
 	}
 	for _, s := range d.Sections {
+		if s.Clock != "real" {
+			t.Errorf("%s is on clock %q", s.Network, s.Clock)
+		}
 		if len(s.Answers) != 7 {
 			t.Errorf("%s: %d answers, want one for each of 7 page times", s.Network, len(s.Answers))
 		}

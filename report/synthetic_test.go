@@ -21,6 +21,7 @@ type synthetic struct {
 	site      string
 	networks  []syntheticNetwork
 	protocols []string
+	clocks    []string
 	repeats   int
 	flags     int  // images on the page
 	untidy    bool // late, failed and pending loads, and a metric that some loads lack
@@ -31,18 +32,37 @@ type syntheticNetwork struct {
 	rate   float64 // bit/s
 	rtt    float64 // ms
 	spread float64 // of page times, as a share
+	loss   float64 // of packets, as a share; only what the network says of itself
 }
 
 var flagStudy = synthetic{
 	study: "flags", site: "world-flags",
 	networks: []syntheticNetwork{
-		{"3g-weak", 400e3, 300, 0.08},
-		{"lte", 12e6, 70, 0.03},
-		{"cable", 5e6, 28, 0.005},
+		{"3g-weak", 400e3, 300, 0.08, 0},
+		{"lte", 12e6, 70, 0.03, 0},
+		{"cable", 5e6, 28, 0.005, 0},
 	},
 	protocols: []string{"http/1.1", "https/1.1", "h2", "h3"},
+	clocks:    []string{"real"},
 	repeats:   10, flags: 196, untidy: true,
 }
+
+// clockStudy loads each cell on both clocks.
+var clockStudy = synthetic{
+	study: "two-clocks", site: "world-flags",
+	networks: []syntheticNetwork{
+		{"3g-weak", 400e3, 300, 0.002, 0},
+		{"lte", 12e6, 70, 0.01, 0},
+		{"cable-lossy", 5e6, 28, 0.12, 0.01},
+	},
+	protocols: []string{"http/1.1", "h2", "h3"},
+	clocks:    []string{"real", "virtual"},
+	repeats:   10, flags: 60,
+}
+
+// processor is what the machine's work adds to each page time on the real
+// clock of clockStudy, in ms.
+var processor = map[string]float64{"http/1.1": 4, "h2": 9, "h3": 30}
 
 var syntheticMetrics = []store.Metric{
 	{Name: "dcl", Unit: "ms", Title: "DCL", Definition: "domContentLoadedEventStart from navigationStart (Navigation Timing)."},
@@ -77,12 +97,14 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 		Metrics:     syntheticMetrics,
 	}
 	for _, n := range s.networks {
-		link := fmt.Sprintf(`{"rate": %.0f, "delay": %.0f, "queue": {"bytes": 64000}}`, n.rate, n.rtt/2*1e6)
-		for _, p := range s.protocols {
-			spec.Cells = append(spec.Cells, store.Cell{
-				Key: s.site + "/" + n.name + "/" + p, Site: s.site, Protocol: p, Network: n.name, Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real",
-				NetworkJSON: json.RawMessage(fmt.Sprintf(`{"name": %q, "source": "made up for a test", "access": [{"name": "a", "up": %s, "down": %s}]}`, n.name, link, link)),
-			})
+		link := fmt.Sprintf(`{"rate": %.0f, "delay": %.0f, "loss": {"rate": %v}, "queue": {"bytes": 64000}}`, n.rate, n.rtt/2*1e6, n.loss)
+		for _, clock := range s.clocks {
+			for _, p := range s.protocols {
+				spec.Cells = append(spec.Cells, store.Cell{
+					Key: s.site + "/" + n.name + "/" + p + "/" + clock, Site: s.site, Protocol: p, Network: n.name, Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: clock,
+					NetworkJSON: json.RawMessage(fmt.Sprintf(`{"name": %q, "source": "made up for a test", "access": [{"name": "a", "up": %s, "down": %s}]}`, n.name, link, link)),
+				})
+			}
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -119,6 +141,11 @@ func (s synthetic) measure(t *testing.T, st *store.Store, p store.Planned, rando
 	commit := func() {
 		t.Helper()
 		h, values := s.load(network, p.Cell.Protocol, random)
+		if slices.Contains(s.clocks, "virtual") && p.Cell.Clock == "real" {
+			for _, time := range []string{"dcl", "onload", "plt", "tow", "lcp"} {
+				values[time] += processor[p.Cell.Protocol]
+			}
+		}
 		if record.Validity == store.Invalid {
 			values["late_p99"] = 3.2
 		}
@@ -197,9 +224,10 @@ func (s synthetic) load(n syntheticNetwork, protocol string, random *rand.Rand) 
 	link := page
 	opened := make([]bool, lanes)
 	last := 0.0
+	sizes := rand.New(rand.NewPCG(5, 0)) // the page is the same in every load
 	for i := range s.flags {
 		lane := i % lanes
-		bytes := 900 + 5_000*math.Abs(random.NormFloat64())
+		bytes := 900 + 5_000*math.Abs(sizes.NormFloat64())
 		t := capture.Timings{DNS: -1, Connect: -1, SSL: -1, Send: 0.1, Wait: rtt}
 		ready := max(page, free[lane]) + rtt
 		if lanes > 1 && lane > 0 && !opened[lane] {

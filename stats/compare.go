@@ -28,19 +28,47 @@ func Compare(a, b []float64, seed uint64) Difference {
 	if len(a) == 0 || len(b) == 0 {
 		return Difference{}
 	}
+	return Difference(compare(a, b, seed, func(a, b float64) float64 { return a - b }))
+}
+
+// Ratio is how many times the median of one sample is that of another.
+type Ratio struct {
+	Value     float64 // median of a divided by median of b
+	Low, High float64 // 95 % confidence interval
+	Enough    bool    // as in Difference
+}
+
+// CompareRatio is Compare for the ratio of the medians; the values must be
+// above zero.
+func CompareRatio(a, b []float64, seed uint64) Ratio {
+	if len(a) == 0 || len(b) == 0 {
+		return Ratio{}
+	}
+	return Ratio(compare(a, b, seed, func(a, b float64) float64 { return a / b }))
+}
+
+// comparison is what Difference and Ratio have in common.
+type comparison struct {
+	Value     float64
+	Low, High float64
+	Enough    bool
+}
+
+// compare applies f to the medians of a and b, and to those of their resamples.
+func compare(a, b []float64, seed uint64, f func(a, b float64) float64) comparison {
 	sortedA, sortedB := slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	random := rand.New(rand.NewPCG(seed, 0))
 	drawA, drawB := newBootstrap(sortedA, random), newBootstrap(sortedB, random)
-	differences := make([]float64, resamples)
-	for i := range differences {
-		differences[i] = drawA.median() - drawB.median()
+	drawn := make([]float64, resamples)
+	for i := range drawn {
+		drawn[i] = f(drawA.median(), drawB.median())
 	}
-	slices.Sort(differences)
+	slices.Sort(drawn)
 	const tail = (1 - confidence) / 2
-	return Difference{
-		Value:  quantile(sortedA, 0.5) - quantile(sortedB, 0.5),
-		Low:    quantile(differences, tail),
-		High:   quantile(differences, 1-tail),
+	return comparison{
+		Value:  f(quantile(sortedA, 0.5), quantile(sortedB, 0.5)),
+		Low:    quantile(drawn, tail),
+		High:   quantile(drawn, 1-tail),
 		Enough: Median(a).Reached && Median(b).Reached,
 	}
 }

@@ -148,6 +148,26 @@ func TestCompareKnown(t *testing.T) {
 	}
 }
 
+func TestCompareRatio(t *testing.T) {
+	six := func(v float64) []float64 { return []float64{v, v, v, v, v, v} }
+	for _, c := range []struct {
+		name string
+		a, b []float64
+		want Ratio
+	}{
+		{"constants", six(3), six(4), Ratio{Value: 0.75, Low: 0.75, High: 0.75, Enough: true}},
+		{"too few", six(3), []float64{4}, Ratio{Value: 0.75, Low: 0.75, High: 0.75}},
+		{"no values", six(3), nil, Ratio{}},
+	} {
+		if got := CompareRatio(c.a, c.b, 1); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	if r := CompareRatio([]float64{9, 10, 11, 10, 10, 12}, six(10), 1); r.Value != 1 || r.Low >= 1 || r.High <= 1 || !r.Enough {
+		t.Errorf("%+v, want an interval around 1", r)
+	}
+}
+
 // For a sample of 1, 2, 3 the bootstrap's distribution is known: of the 27
 // draws 7 have the median 1, 13 the median 2 and 7 the median 3.
 func TestBootstrapMedian(t *testing.T) {

@@ -1,6 +1,7 @@
 import { at, type Data, type Fact } from "./data";
 import { el, scrolling } from "./dom";
 import { fixed } from "./format";
+import { clockName } from "./tables";
 
 /** appendix defines what the figures mean and how to measure them again. */
 export function appendix(data: Data): HTMLElement {
@@ -19,6 +20,8 @@ export function appendix(data: Data): HTMLElement {
     el("h3", {}, "How to read the intervals"),
     el("p", {}, "The 95 % interval of a median lies between two of the measured values, chosen by the binomial distribution; it assumes nothing about how page times are distributed, but needs at least six values. With fewer, the smallest and largest value are shown and called a range."),
     el("p", {}, "The difference of two medians has a 95 % interval from a seeded bootstrap. A difference is called clear if its interval leaves out zero. Each pair is judged by itself: where many are compared, about one in twenty of those that do not differ will look clear, and the lowest of several medians tends to be a lucky one."),
+    el("h3", { id: "clock" }, "What the clock means"),
+    ...clockMeans(data).map((text) => el("p", {}, text)),
     data.mediansOnly ? el("p", {}, "This run has too many requests for one file: only the median load of each cell has a waterfall here. The store has them all.") : null,
     el("h3", { id: "checks" }, "Checks made on every load"),
     el("p", {}, "A load that broke a rule is kept and marked invalid; it counts in no median. A late load is repeated."),
@@ -29,6 +32,18 @@ export function appendix(data: Data): HTMLElement {
     pairs(data.environment),
     el("h3", {}, "Study file"),
     scrolling("Study file", el("pre", {}, data.studyText)));
+}
+
+function clockMeans(data: Data): string[] {
+  const real = "On the real clock the processor's work is part of every figure, as it is on a real phone and a real server, but it is the work of the machine that measured.";
+  if (data.clockNote === undefined) return [`All loads ran on the real clock. ${real}`];
+  return [
+    "On the virtual clock the same programs and the same Linux protocols run in a kernel that does not wait: whenever all is idle its clock jumps to the next event. "
+      + "Delays, rates, queues, losses and timers take the time they take on the real clock; computing takes none. "
+      + "So these figures may be compared with each other, and they are what a machine of unlimited speed would see. They say nothing about how much processor time a protocol takes.",
+    real + " Cells on different clocks are therefore never ranked against each other here.",
+    ...(data.clocks ? [] : ["A study with clock: [real, virtual] loads every cell on both and shows what the processor's share is."]),
+  ];
 }
 
 function pairs(facts: Fact[]): HTMLElement {
@@ -48,6 +63,6 @@ function leftOut(data: Data, loads: Data["loads"]): HTMLElement {
       el("thead", {}, el("tr", {}, ...["Load", "Cell", "Verdict", "Why"].map((h) => el("th", { scope: "col" }, h)))),
       el("tbody", {}, ...loads.map((l) => {
         const cell = at(data.cells, l.cell);
-        return el("tr", {}, el("th", { scope: "row" }, l.id), el("td", {}, `${cell.site}, ${cell.network}, ${cell.label}`), el("td", {}, l.validity), el("td", {}, l.reason ?? ""));
+        return el("tr", {}, el("th", { scope: "row" }, l.id), el("td", {}, `${[cell.site, cell.network, clockName(data, cell), cell.label].filter(Boolean).join(", ")}`), el("td", {}, l.validity), el("td", {}, l.reason ?? ""));
       }))));
 }

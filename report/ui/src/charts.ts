@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import { at, type Answer, type Cell, type Data, type Metric, type Section } from "./data";
+import { at, type Answer, type Cell, type ClockPair, type Data, type Metric, type Section } from "./data";
 import { fixed, percent, scaled, scaleFor } from "./format";
 
 const font = { fontFamily: "inherit", fontSize: "12px" };
@@ -91,8 +91,31 @@ export function distances(data: Data, sections: { section: Section; answer: Answ
       }),
     ];
   });
-  const labels = [...new Set(data.cells.map((c) => c.label))];
-  const names = sections.map((s) => s.name);
+  return differences(rows, sections.map((s) => s.name), [...new Set(data.cells.map((c) => c.label))], `${metric.title} behind the lowest median (%)`, width);
+}
+
+/** clockDistances draws how far the virtual clock's median PLT lies from the real one's, pair by pair, over a band in which the clocks agree. */
+export function clockDistances(data: Data, pairs: { pair: ClockPair; name: string }[], width: number): Element {
+  const percentFrom1 = (ratio: number): number => 100 * (ratio - 1);
+  const rows = pairs.filter(({ pair }) => pair.ratio > 0).map(({ pair, name }) => {
+    const cell = at(data.cells, pair.real);
+    return { name, label: cell.label, colour: colour(data, cell), diff: percentFrom1(pair.ratio), low: percentFrom1(pair.low), high: percentFrom1(pair.high), interval: pair.interval };
+  });
+  return differences(rows, [...new Set(rows.map((r) => r.name))], [...new Set(rows.map((r) => r.label))], "Median PLT, virtual from real (%)", width, [-1, 1]);
+}
+
+interface Difference {
+  name: string;
+  label: string;
+  colour: string;
+  diff: number; // all three in %
+  low: number;
+  high: number;
+  interval: boolean;
+}
+
+/** differences draws a row per difference, in a frame per name, with a line at zero and, if given, a band around it. */
+function differences(rows: Difference[], names: string[], labels: string[], axis: string, width: number, band?: [number, number]): Element {
   const narrow = width < 500;
   return Plot.plot({
     width,
@@ -103,10 +126,11 @@ export function distances(data: Data, sections: { section: Section; answer: Answ
     marginBottom: 36,
     style: font,
     color: { type: "identity" },
-    x: { label: `${metric.title} behind the lowest median (%)`, labelAnchor: "center", labelArrow: "none", grid: true, nice: true, ticks: narrow ? 4 : 8 },
+    x: { label: axis, labelAnchor: "center", labelArrow: "none", grid: true, nice: true, ticks: narrow ? 4 : 8 },
     y: { label: null, domain: labels, tickSize: 0 },
     fy: { label: null, domain: names, padding: narrow ? 0.28 : 0.12, axis: narrow ? null : "right" },
     marks: [
+      band ? Plot.rectX(names, { fy: (d: string) => d, x1: band[0], x2: band[1], fill: "var(--good)", fillOpacity: 0.14 }) : null,
       Plot.frame({ stroke: "var(--rule)" }),
       narrow ? Plot.text(names, { fy: (d: string) => d, text: (d: string) => d, frameAnchor: "top-left", dy: -15, fontWeight: 600 }) : null,
       Plot.ruleX([0], { stroke: "var(--ink)" }),

@@ -24,6 +24,8 @@ export interface Data {
   cells: Cell[];
   sections: Section[];
   loads: Load[];
+  clocks?: Clocks;
+  clockNote?: string;
   words: string[];
   mediansOnly: boolean;
 }
@@ -53,6 +55,7 @@ export interface Cell {
   network: string;
   protocol: string;
   loader: string;
+  clock: Clock;
   label: string;
   valid: number;
   invalid: number;
@@ -78,6 +81,7 @@ export interface Summary {
 export interface Section {
   site: string;
   network: string;
+  clock: Clock;
   cells: number[];
   answers: Answer[];
 }
@@ -94,6 +98,24 @@ export interface Behind {
   interval: boolean;
   low: number;
   high: number;
+}
+
+export type Clock = "real" | "virtual";
+
+export interface Clocks {
+  pairs: ClockPair[];
+  verdict: string;
+}
+
+export interface ClockPair {
+  real: number;
+  virtual: number;
+  lossy: boolean;
+  ratio: number;
+  interval: boolean;
+  low: number;
+  high: number;
+  agrees: boolean;
 }
 
 export interface Load {

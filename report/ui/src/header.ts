@@ -13,15 +13,21 @@ export function header(data: Data): HTMLElement {
       ...fact("Measured", moment(data.started) + (data.finished ? ` to ${moment(data.finished)}` : ", not finished")),
       ...fact("Seed", data.seed),
       ...fact("Wiretime", data.version),
-      ...["clock", "kernel"].flatMap((name) => {
-        const found = data.environment.find((f) => f.name.toLowerCase() === name);
-        return found ? fact(name[0]?.toUpperCase() + name.slice(1), found.value) : [];
-      })),
+      ...fact("Clock", clocks(data)),
+      ...data.environment.filter((f) => f.name.toLowerCase() === "kernel").flatMap((f) => fact("Kernel", f.value))),
     loads(data),
     trust(data));
 }
 
 const fact = (name: string, value: string): HTMLElement[] => [el("div", {}, el("dt", {}, name), el("dd", {}, value))];
+
+/** clocks names the clocks that were used, and how many cells ran on each where there are two. */
+function clocks(data: Data): string {
+  const used = (["real", "virtual"] as const)
+    .map((clock) => ({ clock, cells: data.cells.filter((c) => c.clock === clock).length }))
+    .filter((u) => u.cells > 0);
+  return list(used.map((u) => (used.length === 1 ? u.clock : `${u.clock} (${counted(u.cells, "cell")})`)));
+}
 
 function measured(data: Data): string {
   const distinct = (of: (c: Data["cells"][number]) => string): string[] => [...new Set(data.cells.map(of))];

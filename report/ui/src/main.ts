@@ -1,6 +1,7 @@
 import { appendix } from "./appendix";
 import { distances } from "./charts";
 import { type Data, type Metric } from "./data";
+import { clocksView } from "./clocks";
 import { drawAll, el, whenNear } from "./dom";
 import { header } from "./header";
 import { sectionView } from "./section";
@@ -29,8 +30,10 @@ function report(data: Data): void {
   main.append(
     el("section", {},
       el("h2", {}, "Which protocol is faster, and by how much"),
+      data.clockNote === undefined ? null : el("p", {}, data.clockNote + " ", el("a", { href: "#clock" }, "What the clock means")),
       chooser(ranked, first, show),
       overview.element),
+    ...(data.clocks === undefined ? [] : [clocksView(data, data.clocks)]),
     el("h2", {}, "Network by network"),
     ...views.map((v) => v.element),
     appendix(data),

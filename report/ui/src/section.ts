@@ -36,6 +36,7 @@ export function sectionView(data: Data, index: number, first: Metric): SectionVi
   const element = el("section", { id: anchor(index), class: "measured" },
     el("h3", {}, sectionName(data, section)),
     el("p", { class: "facts" }, (network?.facts ?? []).map((f) => `${f.name}: ${f.value}`).join("; ")),
+    section.clock === "virtual" ? el("p", { class: "facts" }, data.clockNote ?? "") : null,
     answer,
     figures(data, section),
     el("figure", { class: "distribution" }, chartCaption, chart),

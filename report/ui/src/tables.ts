@@ -1,14 +1,21 @@
-import { at, type Answer, type Cell, type Data, type Metric, type Section, type Summary } from "./data";
+import { at, type Answer, type Cell, type Clock, type Data, type Metric, type Section, type Summary } from "./data";
 import { el, scrolling } from "./dom";
 import { fixed, scaled, scaleFor, type Scale } from "./format";
 import { standing, verdict } from "./verdict";
 
 export const anchor = (index: number): string => `section-${index + 1}`;
 
-/** sectionName names a section as short as the run allows: a study of one site need not repeat it. */
-export function sectionName(data: Data, section: Section): string {
-  return data.sections.every((s) => s.site === section.site) ? section.network : `${section.site}, ${section.network}`;
+/** placeName names site and network as short as the run allows: a study of one site need not repeat it. */
+export function placeName(data: Data, { site, network }: { site: string; network: string }): string {
+  return data.sections.every((s) => s.site === site) ? network : `${site}, ${network}`;
 }
+
+/** clockName is "real clock" or "virtual clock", or nothing in a run that knows only the real one. */
+export function clockName(data: Data, { clock }: { clock: Clock }): string {
+  return data.clockNote === undefined ? "" : `${clock} clock`;
+}
+
+export const sectionName = (data: Data, section: Section): string => [placeName(data, section), clockName(data, section)].filter(Boolean).join(", ");
 
 export const answerFor = (section: Section, metric: Metric): Answer | undefined => section.answers.find((a) => a.metric === metric.name);
 
@@ -29,7 +36,7 @@ export function answers(data: Data, metric: Metric): HTMLElement {
     const answer = answerFor(section, metric);
     const says = answer ? verdict(answer, data.cells, metric.title) : null;
     return el("tr", {},
-      el("th", { scope: "row" }, el("a", { href: "#" + anchor(i) }, section.network), oneSite ? null : el("small", {}, section.site)),
+      el("th", { scope: "row" }, el("a", { href: "#" + anchor(i) }, section.network), oneSite ? null : el("small", {}, section.site), el("small", {}, clockName(data, section))),
       ...labels.map((label) => {
         const index = section.cells.find((c) => at(data.cells, c).label === label);
         return index === undefined ? el("td", { class: "none" }, "–") : answerCell(data, index, metric, answer, scale);
@@ -39,7 +46,7 @@ export function answers(data: Data, metric: Metric): HTMLElement {
   });
   return scrolling(`${metric.title} by network`,
     el("table", { class: "answers" },
-      el("caption", {}, el("span", {}, `Median ${metric.title} (${scale.unit}), how far it lies behind the lowest on the same network, and n, the number of valid loads`)),
+      el("caption", {}, el("span", {}, `Median ${metric.title} (${scale.unit}), how far it lies behind the lowest on the same network${data.clockNote === undefined ? "" : " and clock"}, and n, the number of valid loads`)),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Network"), ...labels.map((l) => el("th", { scope: "col", class: "number" }, l)), el("th", { scope: "col" }, "Lowest"))),
       el("tbody", {}, ...rows)));
 }
@@ -67,7 +74,7 @@ export function figures(data: Data, section: Section): HTMLElement {
       el("th", { scope: "row", title: metric.definition }, metric.title, el("span", { class: "unit" }, unit)),
       ...cells.map((cell, i) => figure(cell, metric, scale, section.cells[i] === fastest)))];
   });
-  return scrolling(`All metrics on ${section.network}`,
+  return scrolling(`All metrics on ${sectionName(data, section)}`,
     el("table", { class: "figures" },
       el("caption", {}, el("span", {}, caption(data, section))),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Metric (unit)"), ...cells.map(heading))),
@@ -76,7 +83,7 @@ export function figures(data: Data, section: Section): HTMLElement {
 
 function caption(data: Data, section: Section): string {
   const few = section.cells.some((c) => Object.values(at(data.cells, c).summaries).some((s) => !s.interval));
-  return `${section.site} on ${section.network}: median and 95 % interval of the valid loads; n is in the heading, or in the field where it differs. The lowest median of a time is bold.`
+  return `${section.site} on ${[section.network, clockName(data, section)].filter(Boolean).join(", ")}: median and 95 % interval of the valid loads; n is in the heading, or in the field where it differs. The lowest median of a time is bold.`
     + (few ? " Fewer than six values give no 95 % interval: there the range is shown, marked so." : "");
 }
 

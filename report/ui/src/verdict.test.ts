@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import type { Answer, Behind, Cell, Summary } from "./data";
-import { standing, verdict } from "./verdict";
+import type { Answer, Behind, Cell, ClockPair, Summary } from "./data";
+import { clockStanding, standing, verdict } from "./verdict";
 
 const summary = (median: number, n = 10): Summary => ({ n, median, interval: n >= 6, low: median, high: median, min: median, max: median, cv: 0 });
 const cell = (label: string, median: number, n = 10): Cell => ({
-  site: "s", network: "n", protocol: label, loader: "chromium", label, valid: n, invalid: 0, failed: 0, unsupported: 0, pending: 0,
+  site: "s", network: "n", protocol: label, loader: "chromium", clock: "real", label, valid: n, invalid: 0, failed: 0, unsupported: 0, pending: 0,
   summaries: { plt: summary(median, n) }, medianLoad: -1, loads: [],
 });
 const gap = (cell: number, diff: number, low: number, high: number, interval = true): Behind => ({ cell, diff, low, high, interval });
@@ -54,4 +54,20 @@ test("a cell stands where its gap says", () => {
   expect(standing(a, 0, cells)).toEqual({ text: "lowest", sure: "fastest" });
   expect(standing(a, 1, cells)).toEqual({ text: "+10\u00a0%", sure: "unclear" });
   expect(standing(a, 2, cells)).toBeNull();
+});
+
+const pair = (ratio: number, low: number, high: number, interval = true): ClockPair => ({
+  real: 0, virtual: 1, lossy: false, ratio, interval, low, high, agrees: Math.abs(ratio - 1) <= 0.01,
+});
+
+test.each<[string, ClockPair, string, string]>([
+  ["within one per cent", pair(0.995, 0.99, 0.999), "within 1 %", "agrees"],
+  ["within one per cent of few loads", pair(0.995, 0.9, 1.1, false), "within 1 %; too few loads", "agrees"],
+  ["an interval that leaves 1 out", pair(0.968, 0.96, 0.98), "3.2 % below", "clear"],
+  ["an interval around 1", pair(1.2, 0.9, 1.4), "20 % above, not clear", "unclear"],
+  ["few loads", pair(1.2, 1.1, 1.4, false), "20 % above; too few loads", "few"],
+  ["a side without loads", pair(0, 0, 0, false), "not measured on both", "none"],
+])("a pair of clocks with %s", (_, p, text, sure) => {
+  const says = clockStanding(p);
+  expect([says.text.replaceAll("\u00a0", " "), says.sure]).toEqual([text, sure]);
 });

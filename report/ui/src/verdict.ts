@@ -1,4 +1,4 @@
-import { at, type Answer, type Behind, type Cell, type Summary } from "./data";
+import { at, type Answer, type Behind, type Cell, type ClockPair, type Summary } from "./data";
 import { behind, duration, list, percent } from "./format";
 
 /** How sure the order of two cells is. */
@@ -62,6 +62,15 @@ export function standing(answer: Answer, cell: number, cells: Cell[]): { text: s
   const b = answer.behind.find((b) => b.cell === cell);
   if (b === undefined) return null;
   return { text: behind(b.diff / summary(at(cells, answer.fastest), answer.metric).median), sure: sureness(b) };
+}
+
+/** clockStanding is what a pair says: agreement, or how far the virtual clock lies from the real one and how sure that is. */
+export function clockStanding(pair: ClockPair): { text: string; sure: "agrees" | "clear" | "unclear" | "few" | "none" } {
+  if (pair.ratio === 0) return { text: "not measured on both", sure: "none" };
+  if (pair.agrees) return { text: pair.interval ? "within 1\u00a0%" : "within 1\u00a0%; too few loads", sure: "agrees" };
+  const far = `${percent(Math.abs(pair.ratio - 1))} ${pair.ratio < 1 ? "below" : "above"}`;
+  if (!pair.interval) return { text: `${far}; too few loads`, sure: "few" };
+  return pair.low > 1 || pair.high < 1 ? { text: far, sure: "clear" } : { text: `${far}, not clear`, sure: "unclear" };
 }
 
 function summary(cell: Cell, metric: string): Summary {
