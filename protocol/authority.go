@@ -210,3 +210,20 @@ func (a *Authority) SPKIHash() string {
 	sum := sha256.Sum256(a.intermediate.RawSubjectPublicKeyInfo)
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
+
+// Verify says whether a TLS server proved, with a certificate of this authority,
+// to be the host that the client asked for. Dates do not count: under a virtual
+// clock a server's certificate may be older than the authority.
+func (a *Authority) Verify(c tls.ConnectionState) error {
+	if len(c.PeerCertificates) == 0 {
+		return errors.New("verify the server: it sent no certificate")
+	}
+	leaf := c.PeerCertificates[0]
+	if err := leaf.CheckSignatureFrom(a.intermediate); err != nil {
+		return fmt.Errorf("verify the server: its certificate is not this authority's: %w", err)
+	}
+	if err := leaf.VerifyHostname(c.ServerName); err != nil {
+		return fmt.Errorf("verify the server: %w", err)
+	}
+	return nil
+}

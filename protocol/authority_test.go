@@ -155,6 +155,35 @@ func TestSPKIHashIsOfWhatTheServerSends(t *testing.T) {
 	}
 }
 
+func TestVerify(t *testing.T) {
+	a, other := testAuthority(t), testAuthority(t)
+	for _, c := range []struct {
+		name, host string
+		issuer     *Authority
+		want       string
+	}{
+		{"its own", "www.a.test", a, ""},
+		{"of another host", "www.b.test", a, "www.b.test"},
+		{"of another authority", "www.a.test", other, "not this authority's"},
+		{"none", "www.a.test", nil, "no certificate"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			state := tls.ConnectionState{ServerName: c.host}
+			if c.issuer != nil {
+				issued, err := c.issuer.Certificate("www.a.test")
+				must(t, err)
+				leaf, err := x509.ParseCertificate(issued.Certificate[0])
+				must(t, err)
+				state.PeerCertificates = []*x509.Certificate{leaf}
+			}
+			err := a.Verify(state)
+			if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 func readCertificate(t *testing.T, file string) *x509.Certificate {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -1,0 +1,203 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"wiretime/protocol"
+)
+
+// patience is how long a test waits for what takes milliseconds.
+const patience = 20 * time.Second
+
+// The tests' page has two hosts on two addresses.
+const (
+	pageHost  = "www.page.test"
+	imageHost = "img.page.test"
+)
+
+func addresses() map[string]netip.Addr {
+	return map[string]netip.Addr{pageHost: netip.MustParseAddr("127.0.0.1"), imageHost: netip.MustParseAddr("127.0.0.2")}
+}
+
+// eachRow runs a test for every protocol there is.
+func eachRow(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
+	for _, p := range protocol.All() {
+		t.Run(strings.ReplaceAll(p.Name, "/", "-"), func(t *testing.T) { test(t, p) })
+	}
+}
+
+// objects answers /N with N octets, / with a document, and /gone with 404.
+func objects(method, _, path string) (status int, header [][2]string, body []byte, ok bool) {
+	if path == "/" {
+		return http.StatusOK, [][2]string{{"content-type", "text/html; charset=utf-8"}}, []byte("<!DOCTYPE html>"), method == http.MethodGet
+	}
+	var size int
+	if _, err := fmt.Sscanf(path, "/%d", &size); err != nil {
+		return 0, nil, nil, false
+	}
+	return http.StatusOK, [][2]string{{"content-type", "image/png"}}, make([]byte, size), method == http.MethodGet
+}
+
+// bench is a server and a loader that finds it. Its ports are not the protocol's,
+// which may be taken or forbidden, so they are in the URLs.
+type bench struct {
+	protocol protocol.Protocol
+	server   *protocol.Server
+	options  Options
+
+	mu      sync.Mutex
+	real    map[netip.Addr]netip.AddrPort
+	lookups []string
+	wire    []string // of what was written to TCP connections, the first line
+}
+
+func newBench(t *testing.T, p protocol.Protocol, handler http.Handler) *bench {
+	t.Helper()
+	b := &bench{protocol: p, real: map[netip.Addr]netip.AddrPort{}}
+	authority, err := protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
+	must(t, err)
+	b.options = Options{
+		Authority: authority,
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &recorded{c, b}, nil
+		},
+		ListenPacket: new(net.ListenConfig).ListenPacket,
+		Resolve: func(_ context.Context, host string) (netip.Addr, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.lookups = append(b.lookups, host)
+			if a, ok := addresses()[host]; ok {
+				return a, nil
+			}
+			return netip.Addr{}, fmt.Errorf("%s does not exist", host)
+		},
+	}
+	b.server, err = protocol.Serve(t.Context(), protocol.ServerConfig{
+		Protocol: p, Hosts: addresses(), Handler: handler, CA: authority,
+		Listen: func(ctx context.Context, network, address string) (net.Listener, error) {
+			l, err := new(net.ListenConfig).Listen(ctx, network, anyPort(address))
+			if err == nil {
+				b.found(l.Addr())
+			}
+			return l, err
+		},
+		ListenPacket: func(ctx context.Context, network, address string) (net.PacketConn, error) {
+			c, err := new(net.ListenConfig).ListenPacket(ctx, network, anyPort(address))
+			if err == nil {
+				b.found(c.LocalAddr())
+			}
+			return c, err
+		},
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, b.server.Close()) })
+	return b
+}
+
+// listen puts a server of the test's own in the place of the page's host. handle
+// has each connection to itself, which is closed when it returns.
+func (b *bench) listen(t *testing.T, handle func(net.Conn)) {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", anyPort(b.real[addresses()[pageHost]].String()))
+	must(t, err)
+	b.found(l.Addr())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // closed
+			}
+			serving.Go(func() {
+				defer c.Close()
+				handle(c)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		must(t, l.Close())
+		serving.Wait()
+	})
+}
+
+// recorded is a TCP connection whose writes are noted.
+type recorded struct {
+	net.Conn
+	bench *bench
+}
+
+func (r *recorded) Write(b []byte) (int, error) {
+	line, _, _ := strings.Cut(string(b), "\r\n")
+	r.bench.mu.Lock()
+	r.bench.wire = append(r.bench.wire, line)
+	r.bench.mu.Unlock()
+	return r.Conn.Write(b)
+}
+
+func anyPort(address string) string {
+	host, _, _ := net.SplitHostPort(address)
+	return net.JoinHostPort(host, "0")
+}
+
+func (b *bench) found(a net.Addr) {
+	at := netip.MustParseAddrPort(a.String())
+	b.real[at.Addr()] = at
+}
+
+// url is the address of a path on one of the site's hosts.
+func (b *bench) url(host, path string) string {
+	u := url.URL{Scheme: b.protocol.Scheme, Host: fmt.Sprintf("%s:%d", host, b.real[addresses()[host]].Port()), Path: path}
+	return u.String()
+}
+
+func (b *bench) urls(host string, sizes ...int) []string {
+	var all []string
+	for _, size := range sizes {
+		all = append(all, b.url(host, fmt.Sprintf("/%d", size)))
+	}
+	return all
+}
+
+// open makes a visit that ends with the test.
+func (b *bench) open(t *testing.T, resources []string) *Visit {
+	t.Helper()
+	v := New(b.options).Open(b.protocol, resources)
+	t.Cleanup(func() { must(t, v.Close()) })
+	return v
+}
+
+func (b *bench) context(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, fmt.Errorf("the test waited %v", patience))
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// sizes are n different sizes, in no order of size.
+func sizes(n int) []int {
+	var all []int
+	for i := range n {
+		all = append(all, 1+(i*7919)%20011)
+	}
+	return all
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
