@@ -109,7 +109,7 @@ func judge(pairs []ClockPair) string {
 	}
 	if len(ratios) > 1 {
 		s := stats.Summarize(ratios)
-		words += fmt.Sprintf(" Over all %d pairs that were measured the ratio, virtual to real, lies between %.3f and %.3f; half of them are below %.3f.", s.N, s.Min, s.Max, s.Median)
+		words += fmt.Sprintf(" Over all %d pairs that were measured the ratio, virtual to real, lies between %.3f and %.3f, with a median of %.3f.", s.N, s.Min, s.Max, s.Median)
 	}
 	return words
 }

@@ -77,7 +77,7 @@ func TestTheVerdictOnClocksCountsPairsWithoutLoss(t *testing.T) {
 		want  string
 	}{
 		{[]ClockPair{pair(0.992, false), pair(1.009, false), pair(0.95, false), pair(1, true), pair(0, false)},
-			"2 of 3 pairs on networks without loss (67 %) agree within 1 %. Over all 4 pairs that were measured the ratio, virtual to real, lies between 0.950 and 1.009; half of them are below 0.996."},
+			"2 of 3 pairs on networks without loss (67 %) agree within 1 %. Over all 4 pairs that were measured the ratio, virtual to real, lies between 0.950 and 1.009, with a median of 0.996."},
 		{[]ClockPair{pair(1, false)}, "1 of 1 pairs on networks without loss (100 %) agree within 1 %."},
 		{[]ClockPair{pair(1, true), pair(0, false)}, "No pair on a network without loss has valid loads on both clocks."},
 	} {

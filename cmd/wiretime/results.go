@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/report"
 	"wiretime/stats"
 	"wiretime/store"
 )
@@ -55,7 +56,8 @@ func withRun(dir string, run int64, f func(*store.Store, int64) error) error {
 // shownMetrics are the columns of the results' tables, in ms.
 var shownMetrics = []string{"dcl", "onload", "plt", "tow"}
 
-// printResults prints one table per site and network.
+// printResults prints one table per site, network and clock, and compares the
+// clocks of a run that used both.
 func printResults(w io.Writer, st *store.Store, id int64) error {
 	run, err := st.Run(id)
 	if err != nil {
@@ -75,11 +77,15 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	}
 	fmt.Fprintf(w, "Run %d of study %s, seed %d: %d of %d loads done.\n", run.ID, run.StudyName, run.Seed, run.Done, run.Planned)
 	fmt.Fprintln(w, "Medians, with their 95 % interval; in parentheses the range, where there are too few loads for one.")
+	clock := func(store.Cell) string { return "" }
+	if report.OnVirtualClock(results) {
+		clock = func(c store.Cell) string { return ", " + c.Clock + " clock" }
+		fmt.Fprintln(w, report.VirtualClock)
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	heading := ""
-	wrong := 0
 	for _, r := range results {
-		if h := r.Cell.Site + " over " + r.Cell.Network + axes(r.Cell); h != heading {
+		if h := place(r.Cell) + clock(r.Cell); h != heading {
 			heading = h
 			columns := []string{"protocol"}
 			for _, m := range shownMetrics {
@@ -96,10 +102,14 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if err := printClocks(w, results, run.Seed); err != nil {
+		return err
+	}
 	loads, err := st.Loads(id)
 	if err != nil {
 		return err
 	}
+	wrong := 0
 	for _, l := range loads {
 		for _, v := range l.Violations {
 			if v.Rule == 1 {
@@ -112,9 +122,53 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	return err
 }
 
-// axes names what tells a table apart beside site and network.
-func axes(c store.Cell) string {
-	return fmt.Sprintf(" (%s, %s, initcwnd %d)", c.Loader, c.Congestion, c.InitCwnd)
+// place names what the cells of a table share, their clock left out.
+func place(c store.Cell) string {
+	return fmt.Sprintf("%s over %s (%s, %s, initcwnd %d)", c.Site, c.Network, c.Loader, c.Congestion, c.InitCwnd)
+}
+
+// printClocks compares the medians on both clocks, pair by pair; it prints
+// nothing if no cell is on both.
+func printClocks(w io.Writer, results []store.Result, seed uint64) error {
+	clocks, err := report.CompareClocks(results, seed)
+	if err != nil || clocks == nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nTwo clocks. %s\n", clocks.Verdict)
+	fmt.Fprintln(w, "Median PLT on both; the ratio, virtual to real, with its 95 % interval where there are loads enough.")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	heading := ""
+	for _, p := range clocks.Pairs {
+		real, virtual := results[p.Real], results[p.Virtual]
+		h := place(real.Cell)
+		if p.Lossy {
+			h += ", with loss"
+		}
+		if h != heading {
+			heading = h
+			fmt.Fprintf(table, "\n%s\nprotocol\treal, ms\tvirtual, ms\tratio\tn\n", h)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d, %d\n", real.Cell.Protocol,
+			median(real.Values["plt"]), median(virtual.Values["plt"]), ratio(p), real.Valid, virtual.Valid)
+	}
+	return table.Flush()
+}
+
+func median(values []float64) string {
+	if len(values) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", stats.Median(values).Median)
+}
+
+func ratio(p report.ClockPair) string {
+	switch {
+	case p.Ratio == 0:
+		return "-"
+	case p.Interval:
+		return fmt.Sprintf("%.3f [%.3f..%.3f]", p.Ratio, p.Low, p.High)
+	}
+	return fmt.Sprintf("%.3f", p.Ratio)
 }
 
 func interval(values []float64) string {

@@ -43,6 +43,7 @@ func show(dir, id string) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "load\t%s\n", l.ID)
 	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key)
+	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock)
 	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)
 	fmt.Fprintf(w, "started\t%s, took %v\n", l.Started.Format("2006-01-02 15:04:05.000"), l.Wall)
 	fmt.Fprintf(w, "validity\t%s\t%s\n", l.Validity, l.Reason)
