@@ -305,3 +305,17 @@ func enterAndExec(args []string) error {
 	err = syscall.Exec(args[1], args[2:], os.Environ())
 	return fmt.Errorf("run %s: %w", args[1], err)
 }
+
+// Prepare does for the first program of a guest what Enter does elsewhere: the
+// guest's kernel has no other programs, and its first one has all rights.
+func Prepare() error {
+	if err := os.Mkdir(Scratch, 0o700); err != nil {
+		return fmt.Errorf("make the scratch folder: %w", err)
+	}
+	for name, text := range resolverFiles {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return fmt.Errorf("write the lab's resolver configuration: %w", err)
+		}
+	}
+	return loopbackUp()
+}

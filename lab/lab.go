@@ -28,6 +28,9 @@ type Config struct {
 	// and maximum buffer in bytes) of both hosts. Linux derives its defaults
 	// from the machine's memory, so they are always set.
 	TCPRmem, TCPWmem [3]int
+	// Virtual says that this is Wiretime's own kernel, whose time jumps, and
+	// that packets take the way which that kernel has for them.
+	Virtual bool
 }
 
 // Lab is a client and a server host joined by an emulated path. It runs one
@@ -37,6 +40,7 @@ type Lab struct {
 	client   *Namespace
 	server   *Namespace
 	tuns     [][2]*os.File
+	wire     *os.File // instead of tuns in virtual time
 	emulator *emulator.Process
 	names    *resolver
 	upLinks  []bool // which of the client's access links are up
@@ -68,6 +72,11 @@ func (l *Lab) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if l.config.Virtual {
+		if l.wire, err = emulator.OpenWire(); err != nil {
+			return err
+		}
+	}
 	for i := range l.config.AccessLinks {
 		if err := l.addAccessLink(i); err != nil {
 			return err
@@ -76,10 +85,17 @@ func (l *Lab) build(ctx context.Context) (err error) {
 	if err := l.server.Do(ownServerPrefix); err != nil {
 		return err
 	}
-	if l.emulator, err = emulator.Start(ctx, l.tuns); err != nil {
+	if l.config.Virtual {
+		l.emulator, err = emulator.StartVirtual(ctx, l.wire, l.config.AccessLinks)
+	} else {
+		l.emulator, err = emulator.Start(ctx, l.tuns)
+	}
+	if err != nil {
 		return err
 	}
-	askForUrgency(l.emulator.PID())
+	if !l.config.Virtual { // there its own rights do
+		askForUrgency(l.emulator.PID())
+	}
 	resolverHost := l.server
 	if l.config.InstantDNS {
 		resolverHost = l.client
@@ -116,15 +132,22 @@ func (l *Lab) setKernelParameters() error {
 }
 
 func (l *Lab) addAccessLink(i int) error {
+	own := &net.IPNet{IP: clientAddress(i), Mask: net.CIDRMask(32, 32)}
+	l.upLinks[i] = true
+	if l.wire != nil {
+		if err := l.client.Do(func() error { return addPort(l.wire, tunName(i), own) }); err != nil {
+			return err
+		}
+		return l.server.Do(func() error { return addPort(l.wire, tunName(i), nil) })
+	}
 	var pair [2]*os.File
 	err := l.client.Do(func() (err error) {
-		pair[0], err = addTUN(tunName(i), &net.IPNet{IP: clientAddress(i), Mask: net.CIDRMask(32, 32)})
+		pair[0], err = addTUN(tunName(i), own)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	l.upLinks[i] = true
 	err = l.server.Do(func() (err error) {
 		pair[1], err = addTUN(tunName(i), nil)
 		return err
@@ -135,6 +158,14 @@ func (l *Lab) addAccessLink(i int) error {
 	}
 	l.tuns = append(l.tuns, pair)
 	return nil
+}
+
+// addPort does for the wire what addTUN does without one.
+func addPort(wire *os.File, name string, address *net.IPNet) error {
+	if err := emulator.AddPort(wire, name); err != nil {
+		return err
+	}
+	return configure(name, address)
 }
 
 // ownServerPrefix makes every address of the servers' prefix the host's own.
@@ -281,6 +312,9 @@ func (l *Lab) Close() error {
 	}
 	for _, pair := range l.tuns {
 		errs = append(errs, pair[0].Close(), pair[1].Close())
+	}
+	if l.wire != nil {
+		errs = append(errs, l.wire.Close())
 	}
 	for _, n := range []*Namespace{l.client, l.server} {
 		if n != nil {

@@ -85,7 +85,9 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 		return nil, err
 	}
 	l.tcp = load.TCP
-	askForUrgency(l.emulator.PID())
+	if !l.config.Virtual { // there its own rights do
+		askForUrgency(l.emulator.PID())
+	}
 	hosts := originAddresses(load.Site.Origins())
 	l.names.serve(hosts)
 	var keys keyLog

@@ -22,16 +22,18 @@ const resolverAddress = "198.19.0.53"
 // load, so that a look-up is made once, as for a user.
 const nameTTL = 300
 
+// resolverFiles make programs ask the lab's DNS server.
+var resolverFiles = map[string]string{
+	"/etc/resolv.conf":   "nameserver " + resolverAddress + "\noptions timeout:5 attempts:3\n",
+	"/etc/hosts":         "127.0.0.1 localhost\n",
+	"/etc/nsswitch.conf": "hosts: files dns\n",
+}
+
 // useLabResolver makes every program that the lab starts ask the lab's DNS
 // server: it mounts its own resolver configuration over the machine's, for this
 // program and its children alone.
 func useLabResolver() error {
-	files := map[string]string{
-		"/etc/resolv.conf":   "nameserver " + resolverAddress + "\noptions timeout:5 attempts:3\n",
-		"/etc/hosts":         "127.0.0.1 localhost\n",
-		"/etc/nsswitch.conf": "hosts: files dns\n",
-	}
-	for target, text := range files {
+	for target, text := range resolverFiles {
 		source := filepath.Join(Scratch, filepath.Base(target))
 		if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
 			return fmt.Errorf("write the lab's %s: %w", filepath.Base(target), err)

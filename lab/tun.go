@@ -80,6 +80,15 @@ func addTUN(name string, address *net.IPNet) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := configure(name, address); err != nil {
+		_ = tun.Close()
+		return nil, err
+	}
+	return tun, nil
+}
+
+// configure gives a new network device an address (nil: none) and brings it up.
+func configure(name string, address *net.IPNet) error {
 	link, err := netlink.LinkByName(name)
 	if err == nil {
 		err = netlink.LinkSetMTU(link, mtu)
@@ -102,10 +111,9 @@ func addTUN(name string, address *net.IPNet) (*os.File, error) {
 		})
 	}
 	if err != nil {
-		_ = tun.Close()
-		return nil, fmt.Errorf("configure TUN device %s: %w", name, err)
+		return fmt.Errorf("configure network device %s: %w", name, err)
 	}
-	return tun, nil
+	return nil
 }
 
 // route replaces the route to dst through an access link's device.

@@ -131,3 +131,25 @@ func (l *line) arrive(now int64, size int, active bool) (due int64, fate Fate) {
 	l.lastDue = due
 	return due, Delivered
 }
+
+// LeastDelay is a span, in ns, that every packet that is delivered spends on the
+// path at least, from its arrival on, whatever events the path still has.
+func (e *Emulation) LeastDelay() int64 {
+	least := int64(forever)
+	for i := range e.lines {
+		least = min(least, e.lines[i].leastDelay())
+	}
+	return least
+}
+
+// leastDelay knows no bound for a delay that varies by chance.
+func (l *line) leastDelay() int64 {
+	if l.jitter > 0 {
+		return 0
+	}
+	least := int64(forever)
+	for _, s := range l.delay.steps {
+		least = min(least, s.value)
+	}
+	return least
+}

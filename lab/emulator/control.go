@@ -37,6 +37,9 @@ func (l *loop) control() (done bool, err error) {
 	}
 	switch r.Op {
 	case opOpen:
+		if r.Wire {
+			return false, answer(nil, l.openWire(files, r.Links))
+		}
 		return false, answer(nil, l.open(files))
 	case opArm:
 		return false, answer(nil, l.arm(files, r.Capture))
@@ -50,8 +53,8 @@ func (l *loop) control() (done bool, err error) {
 		if l.emulation == nil {
 			return false, answer(nil, errors.New("no path is armed"))
 		}
-		report := l.stop()
-		return false, answer(&report, nil)
+		report, err := l.stop()
+		return false, answer(&report, err)
 	}
 	return true, fmt.Errorf("unknown request %q", r.Op)
 }
@@ -79,6 +82,22 @@ func (l *loop) open(tuns []int) error {
 		l.links = append(l.links,
 			link{access: i / 2, direction: network.Up, from: client, to: server, sender: i, receiver: i + 1},
 			link{access: i / 2, direction: network.Down, from: server, to: client, sender: i + 1, receiver: i})
+	}
+	return nil
+}
+
+// openWire takes over the device that carries the packets of so many access
+// links.
+func (l *loop) openWire(files []int, links int) error {
+	if len(files) != 1 || links < 1 || links > maxAccess {
+		return fmt.Errorf("%d files and %d access links: want one file, 1 to %d links", len(files), links, maxAccess)
+	}
+	l.wire, l.away = newWire(files[0]), map[uint32]packet{}
+	for i := range links {
+		client, server := 2*i, 2*i+1 // so that a link's place is the port that packets come from
+		l.links = append(l.links,
+			link{access: i, direction: network.Up, from: client, to: server, sender: client, receiver: server},
+			link{access: i, direction: network.Down, from: server, to: client, sender: server, receiver: client})
 	}
 	return nil
 }

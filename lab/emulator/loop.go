@@ -14,28 +14,30 @@ import (
 // maxPacket is the size of a packet buffer; the TUN devices' MTU is smaller.
 const maxPacket = 2048
 
-// link is one direction of one access link: packets are read from one TUN
-// device and written to the other.
+// link is one direction of one access link: packets are taken from one network
+// device and handed over at the other.
 type link struct {
 	access    int
 	direction network.Direction
-	from, to  int // file descriptors
+	from, to  int // file descriptors of TUN devices, or ports of the wire
 	// The capture's interfaces at the sending and at the receiving end.
 	sender, receiver int
 }
 
 // loop is the whole state of the emulator process. It has one thread and never
-// waits but in ppoll.
+// waits but in ppoll or, in virtual time, in a turn of the wire (virtual.go).
 //
 // The file that decides when a packet leaves is network/emulation.go; this one
 // makes it so: arrive asks, depart obeys.
 type loop struct {
 	links []link
-	timer int   // timerfd, absolute CLOCK_MONOTONIC
-	armed int64 // what the timer is set to; 0: not set
-	rang  bool  // the timer has gone off since it was set
-	rings int64 // how often it has gone off
-	tardy int64 // ns that the timer's wake-ups are late by, three times out of four at most
+	wire  *wire             // nil: the links lead to TUN devices
+	away  map[uint32]packet // what the wire has yet to deliver, by its id
+	timer int               // timerfd, absolute CLOCK_MONOTONIC
+	armed int64             // what the timer is set to; 0: not set
+	rang  bool              // the timer has gone off since it was set
+	rings int64             // how often it has gone off
+	tardy int64             // ns that the timer's wake-ups are late by, three times out of four at most
 
 	emulation *network.Emulation // nil: packets pass at once
 	epoch     int64              // CLOCK_MONOTONIC ns of the path's time zero; 0: no packet yet
@@ -77,7 +79,7 @@ const (
 // one would hand the processor over and have to win it back.
 func (l *loop) run() error {
 	var polls [2 + 2*maxAccess]unix.PollFd
-	for {
+	for l.wire == nil {
 		next := l.deadline()
 		wake := next - l.early()
 		if next != 0 && wake != l.armed {
@@ -126,6 +128,7 @@ func (l *loop) run() error {
 			}
 		}
 	}
+	return l.runWire()
 }
 
 // An idle processor sleeps, and in a virtual machine it takes a fifth of a
@@ -182,13 +185,26 @@ func (l *loop) arrive(k *link, at int64) bool {
 		l.free = append(l.free, buffer)
 		return false
 	}
-	l.lastArrival = at
 	data := buffer[:n]
 	if l.emulation == nil {
+		l.lastArrival = at
 		l.write(k.to, data)
 		l.free = append(l.free, buffer)
 		return true
 	}
+	due, fate := l.decide(k, at, data)
+	if fate != network.Delivered {
+		l.free = append(l.free, buffer)
+		return true
+	}
+	l.queue.push(packet{due: due, number: l.number, link: k, data: data})
+	return true
+}
+
+// decide has the armed path decide on a packet that arrived at at, and numbers
+// and records it. due is CLOCK_MONOTONIC ns.
+func (l *loop) decide(k *link, at int64, data []byte) (due int64, fate network.Fate) {
+	l.lastArrival = at
 	if l.epoch == 0 {
 		l.epoch = at
 		l.report.Epoch = at + l.toUnix
@@ -196,15 +212,12 @@ func (l *loop) arrive(k *link, at int64) bool {
 	}
 	l.number++
 	l.report.Arrived[k.direction]++
-	due, fate := l.emulation.Arrive(k.access, k.direction, at-l.epoch, int(n))
+	due, fate = l.emulation.Arrive(k.access, k.direction, at-l.epoch, len(data))
 	l.record.sent(k, at+l.toUnix, l.number, fate, data)
 	if fate != network.Delivered {
 		l.report.Dropped[fate.String()]++
-		l.free = append(l.free, buffer)
-		return true
 	}
-	l.queue.push(packet{due: l.epoch + due, number: l.number, link: k, data: data})
-	return true
+	return l.epoch + due, fate
 }
 
 // depart hands over every packet whose time has come.
@@ -218,8 +231,16 @@ func (l *loop) depart(at int64) {
 }
 
 func (l *loop) deliver(p packet, at int64) {
-	if l.write(p.link.to, p.data) {
+	l.delivered(p, at, l.write(p.link.to, p.data))
+}
+
+// delivered counts and records a packet that has been handed over, or that the
+// network device refused.
+func (l *loop) delivered(p packet, at int64, accepted bool) {
+	if accepted {
 		l.report.Delivered[p.link.direction]++
+	} else {
+		l.report.WriteErrors++
 	}
 	l.record.received(p.link, at+l.toUnix, p.number, at-p.due, p.data)
 	l.free = append(l.free, p.data[:maxPacket])
@@ -227,9 +248,6 @@ func (l *loop) deliver(p packet, at int64) {
 
 func (l *loop) write(fd int, data []byte) bool {
 	_, _, e := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&data[0])), uintptr(len(data)))
-	if e != 0 {
-		l.report.WriteErrors++
-	}
 	return e == 0
 }
 
@@ -250,8 +268,13 @@ func (l *loop) settle(at int64) {
 	}
 }
 
-// stop delivers what is still on the path, ends the emulation and reports.
-func (l *loop) stop() Report {
+// stop lets go of what is still on the path, ends the emulation and reports.
+func (l *loop) stop() (Report, error) {
+	if l.wire != nil {
+		if err := l.letGo(); err != nil {
+			return Report{}, err
+		}
+	}
 	for len(l.queue) > 0 {
 		p := l.queue.pop()
 		l.report.Released++
@@ -270,5 +293,5 @@ func (l *loop) stop() Report {
 	l.emulation, l.record = nil, nil
 	r := l.report
 	runtime.GC()
-	return r
+	return r, nil
 }

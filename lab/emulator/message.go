@@ -20,7 +20,7 @@ const controlFD = 3
 type op string
 
 const (
-	opOpen   op = "open"   // take the TUN devices: client and server side of each access link in turn
+	opOpen   op = "open"   // take the network devices: client and server side of each access link in turn
 	opArm    op = "arm"    // begin emulating a path; files: config, then the capture if there is one
 	opSettle op = "settle" // answer when no packet has arrived for a while
 	opStop   op = "stop"   // end the emulation, let go of all that is queued, report
@@ -29,6 +29,10 @@ const (
 // request is one message to the emulator. Files travel beside it.
 type request struct {
 	Op op
+	// Wire and Links belong to opOpen: its one file is the wire of so many
+	// access links. Otherwise its files are TUN devices.
+	Wire  bool
+	Links int
 	// Quiet and Limit belong to opSettle, in nanoseconds: how long no packet
 	// may have arrived, and how long to wait for that at most. With Past set,
 	// silence before the request counts.

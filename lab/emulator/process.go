@@ -21,6 +21,7 @@ import (
 // time, but for Kill.
 type Process struct {
 	command *exec.Cmd
+	wire    *os.File // nil with TUN devices
 	control *net.UnixConn
 	replies chan reply
 	epoch   chan struct{}
@@ -32,6 +33,20 @@ type Process struct {
 // hands it the two TUN devices, client's and server's, of each access link. The
 // devices stay open in the caller, who closes them.
 func Start(ctx context.Context, tuns [][2]*os.File) (*Process, error) {
+	files := make([]*os.File, 0, 2*len(tuns))
+	for _, t := range tuns {
+		files = append(files, t[0], t[1])
+	}
+	return start(ctx, nil, request{Op: opOpen}, files...)
+}
+
+// StartVirtual is Start in virtual time: the network devices of so many access
+// links are ports of the wire (see AddPort).
+func StartVirtual(ctx context.Context, wire *os.File, links int) (*Process, error) {
+	return start(ctx, wire, request{Op: opOpen, Wire: true, Links: links}, wire)
+}
+
+func start(ctx context.Context, wire *os.File, open request, devices ...*os.File) (*Process, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("make the emulator's control socket: %w", err)
@@ -56,14 +71,11 @@ func Start(ctx context.Context, tuns [][2]*os.File) (*Process, error) {
 	}
 	go p.receive()
 
-	files := make([]*os.File, 0, 2*len(tuns))
-	for _, t := range tuns {
-		files = append(files, t[0], t[1])
-	}
-	if _, err := p.ask(ctx, request{Op: opOpen}, files...); err != nil {
+	if _, err := p.ask(ctx, open, devices...); err != nil {
 		p.Kill()
-		return nil, fmt.Errorf("hand the TUN devices to the emulator: %w", err)
+		return nil, fmt.Errorf("hand the network devices to the emulator: %w", err)
 	}
+	p.wire = wire // from now on it waits there
 	return p, nil
 }
 
@@ -107,6 +119,11 @@ func (p *Process) ask(ctx context.Context, r request, files ...*os.File) (reply,
 	}
 	if _, _, err := p.control.WriteMsgUnix(message, unix.UnixRights(fds...), nil); err != nil {
 		return reply{}, fmt.Errorf("tell the emulator to %s: %w%s", r.Op, err, p.stderr.hint())
+	}
+	if p.wire != nil {
+		if err := ring(p.wire); err != nil {
+			return reply{}, fmt.Errorf("tell the emulator to %s: %w", r.Op, err)
+		}
 	}
 	select {
 	case a := <-p.replies:
