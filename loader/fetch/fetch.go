@@ -191,12 +191,15 @@ func (v *Visit) origin(u *url.URL) *origin {
 func (v *Visit) fetch(requests []*request) {
 	v.asked = append(v.asked, requests...)
 	v.pending.Add(len(requests))
-	for _, r := range requests {
-		r.origin.queue = append(r.origin.queue, r)
-	}
 	for _, o := range v.origins {
-		if len(o.queue) > 0 {
-			v.start(o.fetch)
+		var part []*request
+		for _, r := range requests {
+			if r.origin == o {
+				part = append(part, r)
+			}
+		}
+		if len(part) > 0 {
+			v.start(func() { o.fetch(part) })
 		}
 	}
 	v.pending.Wait()

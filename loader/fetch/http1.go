@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 )
 
 // connectionsPerHost is how many connections browsers open to one host over
@@ -16,7 +17,10 @@ const connectionsPerHost = 6
 // race against new ones; this one must not.
 type h1 struct {
 	*origin
-	idle []*conn1 // in the order in which they were opened
+
+	mu    sync.Mutex
+	queue []*request // in the order to send them
+	idle  []*conn1   // in the order in which they became so
 }
 
 // conn1 is one connection, which carries one request at a time.
@@ -44,14 +48,17 @@ func (c *conn1) consumed() int64 { return c.received.n - int64(c.in.Buffered()) 
 
 // carry puts connections to work, open ones before new ones, no more than there
 // are requests.
-func (h *h1) carry() {
+func (h *h1) carry(requests []*request) {
 	h.mu.Lock()
-	n, idle := min(connectionsPerHost, len(h.queue)), h.idle
-	h.idle = nil
+	h.queue = append(h.queue, requests...)
+	n := min(connectionsPerHost, len(h.queue))
+	open := min(n, len(h.idle))
+	idle := h.idle[:open]
+	h.idle = h.idle[open:]
 	h.mu.Unlock()
 	for i := range n {
 		var c *conn1
-		if i < len(idle) {
+		if i < open {
 			c = idle[i]
 		}
 		h.visit.start(func() { h.work(c) })
@@ -65,7 +72,11 @@ func (h *h1) work(c *conn1) {
 		if c == nil {
 			var err error
 			if c, err = h.connect(); err != nil {
-				h.fail(err)
+				h.mu.Lock()
+				rest := h.queue
+				h.queue = nil
+				h.mu.Unlock()
+				h.fail(rest, err)
 				return
 			}
 		}
@@ -106,11 +117,12 @@ func (h *h1) connect() (*conn1, error) {
 func (h *h1) send(c *conn1) *request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := h.next()
-	if r == nil {
+	if len(h.queue) == 0 {
 		h.idle = append(h.idle, c)
 		return nil
 	}
+	r := h.queue[0]
+	h.queue = h.queue[1:]
 	r.over(c.connection)
 	r.sending = h.visit.now()
 	// An error shows when the response is read.

@@ -17,15 +17,15 @@ type h2 struct {
 	opened *connection
 }
 
-// carry sends all that is queued, one after the other, over the one connection.
-func (h *h2) carry() {
+// carry sends requests one after the other over the one connection.
+func (h *h2) carry(requests []*request) {
 	if h.conn == nil {
 		if err := h.connect(); err != nil {
-			h.fail(err)
+			h.fail(requests, err)
 			return
 		}
 	}
-	for r := h.next(); r != nil; r = h.next() {
+	for _, r := range requests {
 		r.over(h.opened)
 		sent := make(chan struct{})
 		h.visit.running.Go(func() { h.end(r, h.roundTrip(r, sync.OnceFunc(func() { close(sent) }))) })
@@ -68,10 +68,13 @@ func (h *h2) roundTrip(r *request, sent func()) error {
 		},
 	})
 	response, err := h.conn.RoundTrip(r.http.WithContext(ctx))
+	answered := h.visit.now()
 	r.sending, r.sent = duration(&sending), duration(&wrote)
 	if err != nil {
 		return err
 	}
-	r.answered = h.visit.now()
+	if r.answered = answered; r.sent < 0 || r.sent > answered {
+		r.sent = answered // the answer was here before the hook was called
+	}
 	return r.read(response)
 }

@@ -24,15 +24,15 @@ type h3 struct {
 	opened *connection
 }
 
-// carry sends all that is queued, one after the other, over the one connection.
-func (h *h3) carry() {
+// carry sends requests one after the other over the one connection.
+func (h *h3) carry(requests []*request) {
 	if h.conn == nil {
 		if err := h.connect(); err != nil {
-			h.fail(err)
+			h.fail(requests, err)
 			return
 		}
 	}
-	for r := h.next(); r != nil; r = h.next() {
+	for _, r := range requests {
 		r.over(h.opened)
 		stream, err := h.send(r)
 		if err != nil {
@@ -87,9 +87,11 @@ func (h *h3) send(r *request) (*http3.RequestStream, error) {
 		return nil, err
 	}
 	r.sending = h.visit.now()
-	if err := errors.Join(stream.SendRequestHeader(r.http), stream.Close()); err != nil {
+	if err := stream.SendRequestHeader(r.http); err != nil {
 		return nil, err
 	}
+	// An error means that the answer came first.
+	_ = stream.Close()
 	r.sent = h.visit.now()
 	return stream, nil
 }

@@ -7,28 +7,25 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"sync"
 	"time"
 )
 
-// origin is one host of the page, with what is to be fetched from it.
+// origin is one host of the page.
 type origin struct {
 	visit     *Visit
 	authority string // host, and port if the URL has one
 	host      string
 	port      string
 	carrier   carrier
-
-	mu      sync.Mutex
-	queue   []*request // in the order to send them
-	address netip.Addr // zero: not looked up yet
-	dns     float64    // ms that the look-up took; -1: a request has told of it
+	address   netip.Addr // zero: not looked up yet
+	dns       float64    // ms that the look-up took; -1: a request has told of it
 }
 
 // carrier sends an origin's requests over its protocol.
 type carrier interface {
-	// carry sends all that is queued. It may return before the answers are there.
-	carry()
+	// carry sends requests in their order. It may return before the answers are
+	// there.
+	carry(requests []*request)
 }
 
 // connection is what HAR tells of a connection.
@@ -39,35 +36,23 @@ type connection struct {
 	told         bool    // a request has told of the times
 }
 
-// fetch looks the host up and fetches what is queued.
-func (o *origin) fetch() {
+// fetch looks the host up and sends requests to it.
+func (o *origin) fetch(requests []*request) {
 	if !o.address.IsValid() {
 		from := o.visit.now()
 		address, err := o.visit.loader.options.Resolve(o.visit.ctx, o.host)
 		if err != nil {
-			o.fail(fmt.Errorf("look up %s: %w", o.host, err))
+			o.fail(requests, fmt.Errorf("look up %s: %w", o.host, err))
 			return
 		}
 		o.address, o.dns = address, milliseconds(o.visit.now()-from)
 	}
-	o.carrier.carry()
+	o.carrier.carry(requests)
 }
 
-// next takes the first request off the queue; nil if it is empty.
-func (o *origin) next() *request {
-	if len(o.queue) == 0 {
-		return nil
-	}
-	r := o.queue[0]
-	o.queue = o.queue[1:]
-	return r
-}
-
-// fail ends all requests that are still queued.
-func (o *origin) fail(err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for r := o.next(); r != nil; r = o.next() {
+// fail ends requests that will not be sent.
+func (o *origin) fail(requests []*request, err error) {
+	for _, r := range requests {
 		o.end(r, err)
 	}
 }

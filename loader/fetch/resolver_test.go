@@ -34,9 +34,9 @@ func record(name, address string) dns.RR {
 }
 
 func TestResolver(t *testing.T) {
-	var ids []uint16
+	numbers := make(chan uint16, 10)
 	server := nameServer(t, func(w dns.ResponseWriter, query *dns.Msg) {
-		ids = append(ids, query.Id)
+		numbers <- query.Id
 		answer := new(dns.Msg).SetReply(query)
 		switch q := query.Question[0]; q.Name {
 		case "www.page.test.":
@@ -69,8 +69,13 @@ func TestResolver(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %s %s", c.host, address, err, c.want, c.failure)
 		}
 	}
-	if len(ids) != 4 || ids[0] != 1 || ids[3] != 4 {
-		t.Errorf("queries were numbered %v, want 1 to 4", ids)
+	for want := range uint16(4) {
+		if got := <-numbers; got != want+1 {
+			t.Errorf("query %d has number %d", want+1, got)
+		}
+	}
+	if len(numbers) > 0 {
+		t.Errorf("%d queries too many", len(numbers))
 	}
 }
 
