@@ -7,15 +7,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Library is the set of sites a study can refer to: the built-in world-flags
-// and those added to a folder.
+// Library is the set of sites a study can refer to: the built-in world-flags and
+// objects, and those added to a folder.
 //
-// A reference is the name of a site, or world-flags@K for the built-in page
-// with its images spread over K hosts.
+// A reference is the name of a site, world-flags@K for that page with its images
+// spread over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB,
+// as in objects@40x20kB, which is what objects alone means. k is 1000.
 type Library struct {
 	// Dir holds one archive per added site, named as the site.
 	Dir string
@@ -49,8 +51,8 @@ func (l Library) Add(src string, opt FolderOptions) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("add the folder %s: %w", src, err)
 	}
-	if s.Name == worldFlags {
-		return nil, fmt.Errorf("add the folder %s: the name %s is built in: choose another", src, worldFlags)
+	if slices.Contains(builtIn(), s.Name) {
+		return nil, fmt.Errorf("add the folder %s: the name %s is built in: choose another", src, s.Name)
 	}
 	if err := s.Save(filepath.Join(l.Dir, s.Name)); err != nil {
 		return nil, fmt.Errorf("add the folder %s: %w", src, err)
@@ -58,10 +60,13 @@ func (l Library) Add(src string, opt FolderOptions) (*Site, error) {
 	return s, nil
 }
 
-// List returns the names of all sites, the built-in one first, then the added
+// builtIn are the names of the sites that every library has.
+func builtIn() []string { return []string{worldFlags, objectsName} }
+
+// List returns the names of all sites, the built-in ones first, then the added
 // ones in alphabetical order.
 func (l Library) List() ([]string, error) {
-	names := []string{worldFlags}
+	names := builtIn()
 	entries, err := os.ReadDir(l.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return names, nil
@@ -70,7 +75,7 @@ func (l Library) List() ([]string, error) {
 		return nil, fmt.Errorf("list the sites: %w", err)
 	}
 	for _, e := range entries {
-		if checkName(e.Name()) == nil {
+		if checkName(e.Name()) == nil && !slices.Contains(builtIn(), e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -79,41 +84,52 @@ func (l Library) List() ([]string, error) {
 
 // Open opens or makes the site that ref names, with all its bodies.
 func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
-	name, shards, err := l.parse(ref)
+	r, err := l.parse(ref)
 	if err != nil {
 		return nil, err
 	}
-	if name == worldFlags {
-		return WorldFlags(ctx, l.Cache, shards)
+	switch r.name {
+	case worldFlags:
+		return WorldFlags(ctx, l.Cache, r.shards)
+	case objectsName:
+		return Objects(r.count, r.size)
 	}
-	return Open(filepath.Join(l.Dir, name))
+	return Open(filepath.Join(l.Dir, r.name))
 }
 
 // KnownRef says whether [Library.Open] would find ref, without fetching or
 // reading bodies. The error of an unknown name gives the nearest valid one.
 func (l Library) KnownRef(ref string) error {
-	name, _, err := l.parse(ref)
-	if err != nil || name == worldFlags {
+	r, err := l.parse(ref)
+	if err != nil || slices.Contains(builtIn(), r.name) {
 		return err
 	}
-	root, err := os.OpenRoot(filepath.Join(l.Dir, name))
+	root, err := os.OpenRoot(filepath.Join(l.Dir, r.name))
 	if err != nil {
-		return fmt.Errorf("open the site %q: %w", name, err)
+		return fmt.Errorf("open the site %q: %w", r.name, err)
 	}
 	defer func() { _ = root.Close() }()
 	if _, err := openManifest(root); err != nil {
-		return fmt.Errorf("open the site %q: %w", name, err)
+		return fmt.Errorf("open the site %q: %w", r.name, err)
 	}
 	return nil
 }
 
+// reference is a site's name with what a built-in one is to be made like.
+type reference struct {
+	name   string
+	shards int   // of world-flags
+	count  int   // of objects
+	size   int64 // of each object, in octets
+}
+
 // parse splits a reference and makes sure that a site of that name is there.
-func (l Library) parse(ref string) (name string, shards int, err error) {
+func (l Library) parse(ref string) (reference, error) {
 	names, err := l.List()
 	if err != nil {
-		return "", 0, err
+		return reference{}, err
 	}
-	name, suffix, sharded := strings.Cut(ref, "@")
+	name, suffix, more := strings.Cut(ref, "@")
 	best, distance := "", len(name)+64
 	for _, known := range names {
 		if d := editDistance(name, known); d < distance {
@@ -121,19 +137,23 @@ func (l Library) parse(ref string) (name string, shards int, err error) {
 		}
 	}
 	if distance > 0 {
-		return "", 0, fmt.Errorf("unknown site %q: the nearest name is %q; wiretime site list shows all", ref, best)
+		return reference{}, fmt.Errorf("unknown site %q: the nearest name is %q; wiretime site list shows all", ref, best)
 	}
-	if !sharded {
-		return name, 1, nil
+	r := reference{name: name, shards: 1, count: defaultObjects, size: defaultObjectSize}
+	switch {
+	case !more:
+		return r, nil
+	case name == worldFlags:
+		r.shards, err = strconv.Atoi(suffix)
+		if err != nil || r.shards < 1 || r.shards > maxShards {
+			return reference{}, fmt.Errorf("site %q: the number of shards after @ must be 1 to %d, as in %s@4", ref, maxShards, worldFlags)
+		}
+		return r, nil
+	case name == objectsName:
+		r.count, r.size, err = parseObjects(ref)
+		return r, err
 	}
-	if name != worldFlags {
-		return "", 0, fmt.Errorf("site %q: only %s can be sharded: write %q", ref, worldFlags, name)
-	}
-	shards, err = strconv.Atoi(suffix)
-	if err != nil || shards < 1 || shards > maxShards {
-		return "", 0, fmt.Errorf("site %q: the number of shards after @ must be 1 to %d, as in %s@4", ref, maxShards, worldFlags)
-	}
-	return name, shards, nil
+	return reference{}, fmt.Errorf("site %q: only %s can be sharded and only %s be sized: write %q", ref, worldFlags, objectsName, name)
 }
 
 // editDistance is Levenshtein's: the least number of letters to insert, remove
