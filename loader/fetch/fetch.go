@@ -47,8 +47,9 @@ type Options struct {
 	// Authority is the only issuer of certificates that is trusted. The chain's
 	// dates do not count, as the lab's clock may be a virtual one.
 	Authority *protocol.Authority
-	// Dial opens a TCP connection on the client's host. Keep-alive probes are
-	// turned off on what it returns.
+	// Dial opens a TCP connection on the client's host. It is called again while
+	// earlier calls wait, and must not make one wait for another. Keep-alive
+	// probes are turned off on what it returns.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// ListenPacket opens a UDP socket on the client's host.
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
