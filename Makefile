@@ -1,5 +1,6 @@
 # make run    sets up what is missing, measures the built-in study, writes its report
 # make test   sets up what is missing, builds, lints, runs all tests
+# make kernel builds the kernel of the virtual clock, once, and checks it
 
 export CGO_ENABLED = 0
 # Tools and fetched files stay in here; deleting it is harmless.
@@ -10,7 +11,7 @@ UI := report/ui/dist/index.html
 STORE := results
 REVISION := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
 
-.PHONY: run test test-long bench lint build setup setup-test clean
+.PHONY: run test test-long bench kernel lint build setup setup-kernel setup-test clean
 
 run: setup build
 	@echo "== Measuring: one page of many small images, four protocols, three networks"
@@ -18,10 +19,12 @@ run: setup build
 	bin/wiretime report --store $(STORE) -o $(STORE)/report.html
 
 test: setup-test build lint
+	@echo "== Building the kernel of the virtual clock, if it is not there (some minutes)"
+	bin/wiretime kernel build
 	@echo "== Testing the report's page"
 	cd report/ui && npm test
 	@echo "== Testing everything else, as root where this is root, and as an unprivileged user"
-	go test ./...
+	WIRETIME_NEED_KERNEL=1 go test ./...
 
 test-long: setup-test build
 	@echo "== Long tests: fuzzing every parser of foreign bytes for a while"
@@ -34,6 +37,11 @@ bench: setup build
 	go test -run '^$$' -bench . ./network ./capture
 	@echo "== Pages: variation of PLT and time beside the page's own"
 	scripts/bench-pages
+
+kernel: setup-kernel build
+	@echo "== The kernel of the virtual clock: building takes some minutes, once"
+	bin/wiretime kernel build
+	bin/wiretime kernel check
 
 lint: $(LINT)
 	@echo "== Linting"
@@ -55,6 +63,9 @@ $(LINT):
 
 setup:
 	@scripts/setup
+
+setup-kernel:
+	@scripts/setup kernel
 
 setup-test:
 	@scripts/setup tests

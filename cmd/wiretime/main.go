@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/kernel"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
 	"wiretime/runner"
@@ -53,6 +54,7 @@ func input(err error) error {
 }
 
 func main() {
+	kernel.Helper()
 	lab.Helper()
 	root := &cobra.Command{
 		Use: "wiretime", Short: "Measure how long web pages take over every web protocol", Long: about,
@@ -60,7 +62,7 @@ func main() {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
 	root.AddCommand(runCommand(), resultsCommand(), showCommand(), exportCommand(), reportCommand(),
-		networksCommand(), siteCommand(), linkCommand(), doctorCommand())
+		networksCommand(), siteCommand(), linkCommand(), kernelCommand(), doctorCommand())
 	if err := root.Execute(); err != nil {
 		os.Exit(explain(err))
 	}
@@ -80,9 +82,9 @@ func explain(err error) int {
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &wrong), errors.As(err, &slips):
+	case errors.As(err, &wrong), errors.As(err, &slips), errors.Is(err, kernel.ErrChecksum):
 		return exitInput
-	case errors.Is(err, lab.ErrForbidden), errors.Is(err, lab.ErrNoTUN), errors.Is(err, chromium.ErrMissing):
+	case errors.Is(err, lab.ErrForbidden), errors.Is(err, lab.ErrNoTUN), errors.Is(err, chromium.ErrMissing), kernelUnfit(err):
 		return exitMachine
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotStore),
 		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDiskFull):

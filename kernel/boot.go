@@ -1,0 +1,248 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Epoch is when every guest's clock starts.
+var Epoch = time.Unix(1_700_000_000, 0).UTC()
+
+// MinMemory is the least memory of a guest, in bytes: the kernel takes 12 MB of
+// it, and Go's runtime reserves 32 MB in any program.
+const MinMemory = 40 << 20
+
+// Machine is what a guest is made of.
+//
+// The guest's random numbers come from Seed, Init, Args, Memory and the path
+// from Dir to Root: with equal ones, and the same kernel and programs, two
+// guests do the same things at the same nanoseconds.
+type Machine struct {
+	Root   string   // folder of the host that is the guest's /, mounted read-only; in Dir
+	Init   string   // the guest's first program, a path in the guest; it powers the guest off when it is done
+	Memory int64    // in bytes, at least MinMemory; the guest takes it from the host page by page
+	Seed   uint64   // of all of the guest's random numbers
+	CPU    int      // the host's processor that the guest stays on; -1 for any
+	Dir    string   // folder of the host beyond which the guest sees nothing: paths of further hostfs mounts start here
+	Args   []string // further words of the kernel's command line; what Linux does not know becomes Init's arguments (word) and environment (name=value)
+
+	// Console receives what the kernel and its programs print. It is a regular
+	// file, so that no reader can hold the guest up; nil keeps the end of it for
+	// the error of Wait only.
+	Console *os.File
+}
+
+// Guest is a kernel that runs.
+type Guest struct {
+	command *exec.Cmd
+	console *os.File // opened for reading only
+	printed int64    // size of the console when the guest was started
+	scratch string   // the folder that the kernel makes for its process number
+	exited  chan struct{}
+	err     error // valid once exited is closed
+
+	mu     sync.Mutex
+	reaped bool // all processes are gone, and their numbers may become others'
+}
+
+var guests atomic.Uint64
+
+// Boot starts a guest, which is killed when ctx ends. The caller must call Wait.
+//
+// Errors wrap ErrUnsupported or ErrMemory where these are the reason.
+func (k Kernel) Boot(ctx context.Context, m Machine) (*Guest, error) {
+	if err := supported(runtime.GOOS, runtime.GOARCH); err != nil {
+		return nil, err
+	}
+	root, err := filepath.Rel(m.Dir, m.Root)
+	if err != nil || !filepath.IsLocal(root) {
+		return nil, fmt.Errorf("boot a guest: its root folder %s is not in %s", m.Root, m.Dir)
+	}
+	memory, err := memoryFolder(m.Memory)
+	if err != nil {
+		return nil, err
+	}
+	console, err := openConsole(m.Console)
+	if err != nil {
+		return nil, fmt.Errorf("boot a guest: open its console: %w", err)
+	}
+	name := fmt.Sprintf("guest-%d-%d", os.Getpid(), guests.Add(1))
+	g := &Guest{console: console, scratch: filepath.Join(m.Dir, name), exited: make(chan struct{})}
+	if g.printed, err = console.Seek(0, io.SeekEnd); err != nil {
+		_ = console.Close()
+		return nil, fmt.Errorf("boot a guest: its console is no regular file: %w", err)
+	}
+
+	// Linux mixes its command line into its random numbers. Some options it never gets to see, since User-Mode Linux takes
+	// them away: mem, time-travel, seccomp, um_random_seed, uml_dir, umid, hostfs. hostfs must not be relative, and
+	// /proc/self/cwd is as long wherever Dir is.
+	g.command = newCommand(ctx, m.Dir, []string{"TMPDIR=" + memory}, k.Path, append([]string{
+		"mem=" + strconv.FormatInt(m.Memory>>10, 10) + "K", "time-travel=inf-cpu", "time-travel-start=" + strconv.FormatInt(Epoch.UnixNano(), 10),
+		"seccomp=auto", "vdso_tt", "um_random_seed=" + strconv.FormatUint(m.Seed, 10), "uml_dir=/proc/self/cwd/", "umid=" + name,
+		"rootfstype=hostfs", "hostfs=/proc/self/cwd", "rootflags=" + root, "ro", "quiet", "con=none", "con0=null,fd:1",
+		"init=" + m.Init, "GOMAXPROCS=1",
+	}, m.Args...)...)
+	g.command.Cancel = func() error { g.Kill(); return nil }
+	g.command.Stdout, g.command.Stderr = console, console
+	if m.Console != nil {
+		g.command.Stdout, g.command.Stderr = m.Console, m.Console
+	}
+	if err := startOn(m.CPU, g.command); err != nil {
+		_ = console.Close()
+		return nil, fmt.Errorf("boot a guest on %s: %w", k.Path, err)
+	}
+	// A panic aborts the process, and nobody looks at its core dump.
+	_ = unix.Prlimit(g.command.Process.Pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
+	go g.reap(ctx)
+	return g, nil
+}
+
+// openConsole opens what a guest prints for reading.
+func openConsole(theirs *os.File) (*os.File, error) {
+	if theirs != nil {
+		return os.Open("/proc/self/fd/" + strconv.Itoa(int(theirs.Fd())))
+	}
+	fd, err := unix.MemfdCreate("console", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "console"), nil
+}
+
+// startOn starts a command on one of the host's processors: a guest that moves
+// between them takes six times as long for a system call.
+func startOn(cpu int, c *exec.Cmd) error {
+	if cpu < 0 {
+		return c.Start()
+	}
+	runtime.LockOSThread() // a process inherits the processors of the thread that starts it
+	defer runtime.UnlockOSThread()
+	var before, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return fmt.Errorf("ask for this thread's processors: %w", err)
+	}
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return fmt.Errorf("pin the guest to processor %d: %w", cpu, err)
+	}
+	started := c.Start()
+	if err := unix.SchedSetaffinity(0, &before); err != nil {
+		return errors.Join(started, fmt.Errorf("unpin the thread that started the guest: %w", err))
+	}
+	return started
+}
+
+// reap owns the guest's processes until the last of them is gone.
+func (g *Guest) reap(ctx context.Context) {
+	defer close(g.exited)
+	defer g.console.Close()
+	pid := g.command.Process.Pid
+	for { // until the kernel has ended, but keep its number taken while its programs are killed
+		if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	g.Kill()
+	g.mu.Lock()
+	g.reaped = true
+	g.mu.Unlock()
+	err := g.command.Wait()
+	_ = os.RemoveAll(g.scratch) // a kernel that powers off removes it itself
+	g.err = g.explain(ctx, err)
+}
+
+// Wait waits until the guest has ended. It returns nil if the guest has powered
+// itself off; otherwise an error with the last that it printed, which wraps
+// ErrForbidden if the host let no program of it run, and the cause of the end of
+// Boot's context if that was the reason.
+func (g *Guest) Wait() error {
+	<-g.exited
+	return g.err
+}
+
+// PeakMemory is the most memory of the host that the guest's kernel and its
+// memory have taken, in bytes. It is known once Wait has returned.
+func (g *Guest) PeakMemory() int64 {
+	<-g.exited
+	if usage, ok := g.command.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		return usage.Maxrss * 1024
+	}
+	return 0
+}
+
+// Kill ends the guest at once. It may be called at any time.
+func (g *Guest) Kill() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.reaped {
+		_ = syscall.Kill(-g.command.Process.Pid, syscall.SIGKILL)
+	}
+}
+
+// poweredOff is what Linux prints last.
+const poweredOff = "reboot: Power down"
+
+// explain says why a guest has ended.
+func (g *Guest) explain(ctx context.Context, failed error) error {
+	said := g.lastWords()
+	if failed == nil && strings.Contains(said, poweredOff) {
+		return nil
+	}
+	printed := "; it printed nothing"
+	if said != "" {
+		printed = "; it printed last:\n" + lastLines(said, 12)
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("the guest was killed: %w%s", context.Cause(ctx), printed)
+	}
+	for _, sign := range []string{"check_ptrace", "ptrace: ", "start_ptraced_child", "check_sysemu"} {
+		if strings.Contains(said, sign) {
+			return fmt.Errorf("%w%s", ErrForbidden, printed)
+		}
+	}
+	if _, panicked, ok := strings.Cut(said, "Kernel panic - not syncing: "); ok {
+		reason, _, _ := strings.Cut(panicked, "\n")
+		return fmt.Errorf("the guest's kernel panicked: %s%s", strings.TrimSpace(reason), printed)
+	}
+	if exited, ok := errors.AsType[*exec.ExitError](failed); ok {
+		if status, ok := exited.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return fmt.Errorf("the guest was killed by signal %d (%v)%s", status.Signal(), status.Signal(), printed)
+		}
+	}
+	if failed == nil {
+		return fmt.Errorf("the guest ended without powering off%s", printed)
+	}
+	return fmt.Errorf("the guest ended: %v%s", failed, printed)
+}
+
+// lastWords is the end of what the guest has printed.
+func (g *Guest) lastWords() string {
+	const length = 16 << 10
+	size, err := g.console.Seek(0, io.SeekEnd)
+	if err != nil {
+		return ""
+	}
+	end := make([]byte, max(0, min(size-g.printed, length)))
+	n, _ := g.console.ReadAt(end, size-int64(len(end)))
+	var said strings.Builder
+	for line := range strings.Lines(string(end[:n])) {
+		if !strings.Contains(line, "setup_one_line failed") { // one for each console that 'con=none' switches off
+			said.WriteString(line)
+		}
+	}
+	return said.String()
+}

@@ -1,0 +1,188 @@
+package kernel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Finding is one thing that a kernel must do, and whether it does.
+type Finding struct {
+	Name   string
+	OK     bool
+	Detail string
+}
+
+const (
+	checkMemory = 128 << 20
+	checkBoots  = 5
+	callsToMake = 20000
+)
+
+// trial is one boot of the check.
+type trial struct {
+	sight
+	whole  []byte        // of its result file
+	wall   time.Duration // from start to power-off
+	memory int64         // peak, in bytes
+}
+
+// Check boots the kernel some times with this very program in it (see Helper)
+// and says what it found. It takes about a second. An error says why the kernel
+// could not be booted.
+func (k Kernel) Check(ctx context.Context) ([]Finding, error) {
+	record, err := k.Record()
+	if err != nil {
+		return nil, fmt.Errorf("read what is known of the kernel: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "wiretime-check-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for a guest: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := layOut(dir); err != nil {
+		return nil, fmt.Errorf("lay out a guest's root folder: %w", err)
+	}
+	var trials []trial
+	for range checkBoots {
+		t, err := k.try(ctx, dir, 1)
+		if err != nil {
+			return nil, err
+		}
+		trials = append(trials, t)
+	}
+	other, err := k.try(ctx, dir, 2)
+	if err != nil {
+		return nil, err
+	}
+	busy, err := k.try(ctx, dir, 1, fmt.Sprintf("%s=%d", checkCalls, callsToMake))
+	if err != nil {
+		return nil, err
+	}
+	_, forbidden := k.try(ctx, dir, 1, "seccomp=on")
+
+	slices.SortFunc(trials, func(a, b trial) int { return int(a.wall - b.wall) })
+	median := trials[len(trials)/2]
+	return []Finding{
+		{"kernel", record.Unmet == nil, describe(record)},
+		{"boot", true, fmt.Sprintf("%d ms of wall time until it has powered off again (median of %d), %s of memory",
+			median.wall.Milliseconds(), checkBoots, megabytes(median.memory))},
+		timeFinding(median.sight),
+		seedFinding(trials, other),
+		missingFinding(median.sight),
+		callFinding((busy.wall-median.wall)/callsToMake, forbidden),
+	}, nil
+}
+
+func describe(r Record) string {
+	detail := fmt.Sprintf("Linux %s from %s, %d patches, %s", r.Version, r.Source, len(r.Patches), r.Compiler)
+	if r.Unmet != nil {
+		detail += "; this Linux does not take " + strings.Join(r.Unmet, ", ")
+	}
+	return detail
+}
+
+// timeFinding allows for the time that the system calls before and after the
+// sleep take on the guest's clock.
+func timeFinding(s sight) Finding {
+	off := s.Slept - checkSleep
+	return Finding{"virtual time", off >= 0 && off < 10*time.Microsecond, fmt.Sprintf("a sleep of %v took %v more", checkSleep, off)}
+}
+
+func seedFinding(same []trial, other trial) Finding {
+	f := Finding{Name: "seed", OK: true, Detail: fmt.Sprintf("%d boots with one seed saw the same to the byte, one with another seed did not", len(same))}
+	for _, t := range same[1:] {
+		if string(t.whole) != string(same[0].whole) {
+			f.OK, f.Detail = false, fmt.Sprintf("two boots with one seed differ: %s, %s", same[0].whole, t.whole)
+		}
+	}
+	if other.Random == same[0].Random {
+		f.OK, f.Detail = false, "boots with different seeds draw the same random bytes"
+	}
+	return f
+}
+
+func missingFinding(s sight) Finding {
+	if s.Missing != nil {
+		return Finding{"parts", false, "missing: " + strings.Join(s.Missing, ", ")}
+	}
+	return Finding{"parts", true, "SCTP, MPTCP, TUN devices and network namespaces are there"}
+}
+
+func callFinding(each time.Duration, forbidden error) Finding {
+	how := "by seccomp"
+	if forbidden != nil {
+		how = "by ptrace, since this machine forbids seccomp filters: about half as fast"
+	}
+	return Finding{"system call", true, fmt.Sprintf("%.1f µs of wall time, %s", float64(each.Nanoseconds())/1000, how)}
+}
+
+// layOut makes a guest's root folder of this very program.
+func layOut(dir string) error {
+	for _, sub := range []string{"root/proc", "root/dev", "root" + guestResults, hostResults} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return err
+		}
+	}
+	program, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	file, err := os.OpenFile(filepath.Join(dir, "root", "init"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, program)
+	return errors.Join(err, file.Close())
+}
+
+// try boots once and reads what the guest has left.
+func (k Kernel) try(ctx context.Context, dir string, seed uint64, args ...string) (trial, error) {
+	// On the wall clock it takes a fraction of a second.
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("it was not done after a minute"))
+	defer cancel()
+	begun := time.Now()
+	g, err := k.Boot(ctx, Machine{
+		Root: filepath.Join(dir, "root"), Init: "/init", Memory: checkMemory, Seed: seed, CPU: anyProcessor(), Dir: dir,
+		Args: append([]string{checkCommand}, args...),
+	})
+	if err != nil {
+		return trial{}, err
+	}
+	if err := g.Wait(); err != nil {
+		return trial{}, err
+	}
+	t := trial{wall: time.Since(begun), memory: g.PeakMemory()}
+	name := filepath.Join(dir, hostResults, resultFile)
+	if t.whole, err = os.ReadFile(name); err != nil {
+		return t, fmt.Errorf("read what the guest has left: %w", err)
+	}
+	if err := json.Unmarshal(t.whole, &t.sight); err != nil {
+		return t, fmt.Errorf("read what the guest has left: %w", err)
+	}
+	return t, os.Remove(name)
+}
+
+// anyProcessor is one of those that this process may use.
+func anyProcessor() int {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		return -1
+	}
+	for cpu := range len(allowed) * 64 {
+		if allowed.IsSet(cpu) {
+			return cpu
+		}
+	}
+	return -1
+}

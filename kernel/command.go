@@ -1,0 +1,81 @@
+package kernel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// newCommand is a program in a process group of its own that is killed as a
+// whole when ctx ends, or when this process does. An empty environment stands
+// for this process's own, with messages in English.
+func newCommand(ctx context.Context, dir string, environment []string, program string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, program, args...)
+	c.Dir = dir
+	if c.Env = environment; environment == nil {
+		c.Env = append(os.Environ(), "LC_ALL=C")
+	}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	return c
+}
+
+// output runs a program and returns what it wrote to its standard output. An
+// error holds the last of what it said, but no exit status: that is not this
+// program's own.
+func output(ctx context.Context, dir string, environment []string, program string, args ...string) ([]byte, error) {
+	c := newCommand(ctx, dir, environment, program, args...)
+	var out, said bytes.Buffer
+	c.Stdout, c.Stderr = &out, &said
+	if err := c.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return out.Bytes(), fmt.Errorf("%s: %v: %s", program, err, lastLines(said.String()+out.String(), 5))
+	}
+	return out.Bytes(), nil
+}
+
+// lastLines is the end of a text, without empty lines.
+func lastLines(text string, n int) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, " \r\n"); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// extractTarball copies one file out of a Debian package.
+func extractTarball(ctx context.Context, deb, name, to string) error {
+	file, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	unpack := newCommand(ctx, filepath.Dir(to), nil, "dpkg-deb", "--fsys-tarfile", deb)
+	pick := newCommand(ctx, filepath.Dir(to), nil, "tar", "-xO", name)
+	var said bytes.Buffer
+	unpack.Stderr, pick.Stderr, pick.Stdout = &said, &said, file
+	between, err := unpack.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	pick.Stdin = between
+	if err := unpack.Start(); err != nil {
+		return err
+	}
+	failed := pick.Run()
+	_, drained := io.Copy(io.Discard, between) // tar stops reading early, dpkg-deb must not
+	if err := errors.Join(failed, drained, unpack.Wait(), file.Close()); err != nil {
+		return fmt.Errorf("%v: %s", err, lastLines(said.String(), 3))
+	}
+	return context.Cause(ctx)
+}

@@ -1,0 +1,175 @@
+package kernel
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkCommand, as a word of a guest's command line, makes this program the
+// guest's first one, which looks around and powers the guest off.
+const checkCommand = "wiretime-check"
+
+// checkCalls is the environment variable that says how many system calls the
+// guest is to make for nothing, to find out what one costs.
+const checkCalls = "CHECK_CALLS"
+
+// sight is what a guest sees of itself.
+type sight struct {
+	Version string        // as uname has it
+	Slept   time.Duration // that a sleep of checkSleep took on the guest's clock
+	Random  string        // the first bytes of the random stream, hexadecimal
+	Missing []string      // what a lab needs and this kernel has not
+}
+
+const checkSleep = 1000 * time.Second
+
+// Where the guest's folder for its results is, in the guest and from Machine.Dir.
+const (
+	guestResults = "/out"
+	hostResults  = "out"
+	resultFile   = "check.json"
+)
+
+// Helper makes this process the first one of a guest that Check has booted, and
+// does not return then. A program that calls Check calls it before all else in
+// main; elsewhere it does nothing.
+func Helper() {
+	if os.Getpid() != 1 || !slices.Contains(os.Args[1:], checkCommand) {
+		return
+	}
+	if err := lookAround(); err != nil {
+		fmt.Fprintln(os.Stderr, "check of the guest:", err)
+		os.Exit(1) // the kernel panics without its first process, and Wait says so
+	}
+	err := unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	fmt.Fprintln(os.Stderr, "power off the guest:", err)
+	os.Exit(1)
+}
+
+func lookAround() error {
+	if err := unix.Mount("none", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	if err := unix.Mount("none", guestResults, "hostfs", 0, hostResults); err != nil {
+		return fmt.Errorf("mount the host's folder for results: %w", err)
+	}
+	var s sight
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return fmt.Errorf("ask for the kernel's version: %w", err)
+	}
+	s.Version = unix.ByteSliceToString(name.Release[:]) + " " + unix.ByteSliceToString(name.Version[:])
+	random := make([]byte, 32)
+	if _, err := rand.Read(random); err != nil {
+		return fmt.Errorf("read random bytes: %w", err)
+	}
+	s.Random = hex.EncodeToString(random)
+	for _, need := range []struct {
+		name string
+		try  func() error
+	}{
+		{"SCTP", func() error { return trySocket(unix.IPPROTO_SCTP) }},
+		{"MPTCP", func() error { return trySocket(unix.IPPROTO_MPTCP) }},
+		{"TUN devices", tryTUN},
+		{"network namespaces", func() error { return unix.Unshare(unix.CLONE_NEWNET) }},
+	} {
+		if err := need.try(); err != nil {
+			s.Missing = append(s.Missing, fmt.Sprintf("%s (%v)", need.name, err))
+		}
+	}
+	if err := burn(os.Getenv(checkCalls)); err != nil {
+		return err
+	}
+	var err error
+	if s.Slept, err = sleep(checkSleep); err != nil {
+		return err
+	}
+	return leave(s)
+}
+
+func trySocket(protocol int) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, protocol)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}
+
+func tryTUN() error {
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}
+
+// burn makes system calls that do next to nothing.
+func burn(count string) error {
+	if count == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		return fmt.Errorf("%s: %w", checkCalls, err)
+	}
+	for range n {
+		_, _, _ = unix.RawSyscall(unix.SYS_GETPPID, 0, 0, 0)
+	}
+	return nil
+}
+
+// sleep measures a sleep on the guest's own clock. Raw system calls: Go's timers
+// are rounder than what is to be measured.
+func sleep(d time.Duration) (time.Duration, error) {
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("take the slack off timers: %w", err)
+	}
+	var before, after unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &before); err != nil {
+		return 0, fmt.Errorf("read the clock: %w", err)
+	}
+	until := unix.NsecToTimespec(before.Nano() + int64(d))
+	for {
+		err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return 0, fmt.Errorf("sleep: %w", err)
+		}
+	}
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &after); err != nil {
+		return 0, fmt.Errorf("read the clock: %w", err)
+	}
+	return time.Duration(after.Nano() - before.Nano()), nil
+}
+
+// leave writes what was seen to the host, whole.
+func leave(s sight) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	partial := guestResults + "/" + resultFile + ".partial"
+	file, err := os.Create(partial)
+	if err != nil {
+		return fmt.Errorf("leave the results: %w", err)
+	}
+	_, err = file.Write(text)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("leave the results: %w", err)
+	}
+	if err := os.Rename(partial, guestResults+"/"+resultFile); err != nil {
+		return fmt.Errorf("leave the results: %w", err)
+	}
+	return nil
+}

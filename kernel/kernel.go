@@ -1,0 +1,185 @@
+// Package kernel makes and boots the kernel of the virtual clock: User-Mode
+// Linux with time-travel=inf-cpu, an ordinary Linux that runs as a process of
+// this machine, without root, and whose clock jumps whenever everything in it
+// waits.
+//
+// Build makes the kernel once from a Linux source, our patches and our
+// configuration, and keeps it in the user's cache folder; Find finds it again;
+// Boot starts a guest.
+package kernel
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+var (
+	// ErrNotBuilt says that there is no kernel that fits this program yet.
+	ErrNotBuilt = errors.New("the virtual-time kernel is not built: run 'wiretime kernel build'")
+	// ErrUnsupported says that this machine cannot run the kernel at all.
+	ErrUnsupported = errors.New("the virtual clock needs Linux on x86-64")
+	// ErrNoCompiler says that programs are missing that building needs.
+	ErrNoCompiler = errors.New("programs to build a kernel with are missing")
+	// ErrNoSource says that no Linux source could be had.
+	ErrNoSource = errors.New("no Linux source to build from")
+	// ErrChecksum says that a source is not the one that was asked for.
+	ErrChecksum = errors.New("wrong checksum")
+	// ErrTooOld says that a Linux source is older than the kernel needs.
+	ErrTooOld = errors.New("the virtual clock needs Linux 7.2 or newer: an older one faults at the first instruction of its first process")
+	// ErrPatch says that one of our patches does not fit a Linux source.
+	ErrPatch = errors.New("patch does not apply")
+	// ErrMemory says that a guest's memory is too small, or does not fit this
+	// machine.
+	ErrMemory = errors.New("memory for the guest")
+	// ErrForbidden says that this machine lets no guest run its programs.
+	ErrForbidden = errors.New("this machine forbids both seccomp and ptrace, of which the virtual clock needs one: " +
+		"in a container, allow ptrace (docker run --cap-add SYS_PTRACE) or seccomp filters (--security-opt seccomp=unconfined)")
+)
+
+// Kernel is a kernel in the user's cache folder.
+type Kernel struct {
+	Path    string // of the executable
+	Version string // of Linux, such as 7.3.4
+	Hash    string // of all that it was made from, hexadecimal
+}
+
+//go:embed patches/*.patch config.fragment
+var made embed.FS
+
+// recipe counts the changes to this package after which a kernel from the same
+// source, patches and configuration is another one.
+const recipe = "1"
+
+// recipeHash stands for what this program puts into a kernel: its patches, its
+// configuration and how it builds.
+func recipeHash() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "recipe %s\n", recipe)
+	for _, name := range append(patches(), "config.fragment") {
+		text, err := made.ReadFile(name)
+		if err != nil {
+			panic("kernel: embedded file " + name + ": " + err.Error())
+		}
+		fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// patches are the names of the embedded patches, in the order in which they
+// apply.
+func patches() []string {
+	names, err := fs.Glob(made, "patches/*.patch") // in lexical order
+	if err != nil {
+		panic("kernel: " + err.Error())
+	}
+	return names
+}
+
+// identity is the hash of all that a kernel is made from.
+func identity(sourceSHA256, compiler string) string {
+	sum := sha256.Sum256([]byte(recipeHash() + "\n" + sourceSHA256 + "\n" + compiler + "\n"))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Record is what is kept beside a kernel, as kernel.json.
+type Record struct {
+	Version      string    `json:"version"`         // of Linux
+	Source       string    `json:"source"`          // Debian package and version, or the name of the tarball
+	SourceSHA256 string    `json:"source_sha256"`   // of the tarball
+	Recipe       string    `json:"recipe"`          // hash of patches, configuration and way of building
+	Patches      []string  `json:"patches"`         // by name, in order
+	Compiler     string    `json:"compiler"`        // as it names itself
+	SHA256       string    `json:"sha256"`          // of the executable
+	Size         int64     `json:"size"`            // of the executable, in bytes
+	BuiltAt      time.Time `json:"built_at"`        //
+	Unmet        []string  `json:"unmet,omitempty"` // lines of our configuration that this source does not take
+}
+
+const (
+	executable = "linux"
+	recordFile = "kernel.json"
+)
+
+// folder is where kernels are kept.
+func folder() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache folder for kernels: %w", err)
+	}
+	return filepath.Join(cache, "wiretime", "kernel"), nil
+}
+
+// Find returns the kernel that was last built, or asked for again, of those that
+// fit this program's patches and configuration. The error wraps ErrNotBuilt if
+// there is none, ErrUnsupported if this machine could not run it.
+func Find() (Kernel, error) {
+	if err := supported(runtime.GOOS, runtime.GOARCH); err != nil {
+		return Kernel{}, err
+	}
+	root, err := folder()
+	if err != nil {
+		return Kernel{}, err
+	}
+	records, err := filepath.Glob(filepath.Join(root, "*", recordFile))
+	if err != nil {
+		return Kernel{}, fmt.Errorf("look for kernels in %s: %w", root, err)
+	}
+	var found Kernel
+	var newest time.Time
+	for _, name := range records {
+		info, err := os.Stat(name)
+		if err != nil || !info.ModTime().After(newest) {
+			continue
+		}
+		if k, r, err := load(filepath.Dir(name)); err == nil && r.Recipe == recipeHash() {
+			found, newest = k, info.ModTime()
+		}
+	}
+	if found.Path == "" {
+		return Kernel{}, ErrNotBuilt
+	}
+	return found, nil
+}
+
+func supported(system, processor string) error {
+	if system == "linux" && processor == "amd64" {
+		return nil
+	}
+	return fmt.Errorf("%w: this is %s on %s; use the real clock", ErrUnsupported, system, processor)
+}
+
+// load reads what dir holds, and fails if that is not a whole kernel.
+func load(dir string) (Kernel, Record, error) {
+	var r Record
+	text, err := os.ReadFile(filepath.Join(dir, recordFile))
+	if err != nil {
+		return Kernel{}, r, err
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return Kernel{}, r, fmt.Errorf("read %s: %w", filepath.Join(dir, recordFile), err)
+	}
+	k := Kernel{Path: filepath.Join(dir, executable), Version: r.Version, Hash: filepath.Base(dir)}
+	info, err := os.Stat(k.Path)
+	if err != nil {
+		return Kernel{}, r, err
+	}
+	if info.Size() != r.Size {
+		return Kernel{}, r, fmt.Errorf("%s has %d bytes, %d were written: build it again", k.Path, info.Size(), r.Size)
+	}
+	return k, r, nil
+}
+
+// Record reads what was written down when k was built.
+func (k Kernel) Record() (Record, error) {
+	_, r, err := load(filepath.Dir(k.Path))
+	return r, err
+}
