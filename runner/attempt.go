@@ -1,14 +1,11 @@
 package runner
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"wiretime/capture"
@@ -17,38 +14,17 @@ import (
 	"wiretime/store"
 )
 
-// attempt runs one load, keeps it, and says whether it was the last attempt.
-// Errors are those that end the run.
-func (r *run) attempt(ctx context.Context, j *job) (final bool, err error) {
-	record := store.LoadRecord{
+// begin is the record of an attempt that begins now.
+func (r *run) begin(j *job) store.LoadRecord {
+	return store.LoadRecord{
 		Planned: j.planned, Attempt: j.attempt, Started: time.Now(),
 		Final: j.attempt > r.Options.Retries,
 	}
-	if why := r.unsupported(j); why != "" {
-		record.Validity, record.Reason, record.Final = store.Unsupported, why, true
-		return true, r.keep(j, record)
-	}
-	s, err := r.station(ctx)
-	if err != nil {
-		return false, err
-	}
-	measured, err := s.load(ctx, j, record.ID())
-	if ctx.Err() != nil {
-		return false, errors.Join(context.Cause(ctx), r.putBack(s, nil))
-	}
-	if errors.Is(err, syscall.ENOSPC) {
-		return false, errors.Join(fmt.Errorf("load %s: %w: %w", record.ID(), store.ErrDiskFull, err), s.close())
-	}
-	if back := r.putBack(s, err); back != nil {
-		return false, back
-	}
-	if err != nil {
-		record.Validity, record.Reason = store.Failed, err.Error()
-	} else {
-		r.judge(&record, measured)
-	}
-	record.Wall = time.Since(record.Started)
-	return record.Final || record.Validity == store.Valid, r.keep(j, record)
+}
+
+func (r *run) keepUnsupported(j *job, record store.LoadRecord, why string) error {
+	record.Validity, record.Reason, record.Final = store.Unsupported, why, true
+	return r.keep(j, record)
 }
 
 // unsupported says why the cell cannot run on this machine; "" if it can.
@@ -74,43 +50,14 @@ type measured struct {
 	load   *metric.Load
 }
 
-// load runs one load in the station. Its artefacts are in the store's staged
-// folder for id.
-func (s *station) load(ctx context.Context, j *job, id string) (*measured, error) {
-	dir, err := s.run.Store.StageDir(id)
-	if err != nil {
-		return nil, err
-	}
-	browser, err := s.browser(ctx, j.protocol.Transport == "udp")
-	if err != nil {
-		return nil, err
-	}
-	visit, err := browser.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	cell := j.planned.Cell
-	record, err := s.lab.Run(ctx, lab.Load{
-		Path: j.path, Seed: j.planned.Seed,
-		TCP:      lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},
-		Protocol: j.protocol, Site: j.site, Authority: s.run.authority, Visit: visit,
-		Dir: dir, Timeout: s.run.Options.Timeout,
-		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
-	})
-	if len(j.path.Handovers()) > 0 {
-		// The browser has seen its network change and change back. It acts on
-		// that within a second or two, which must not fall into the next load.
-		err = errors.Join(err, s.closeBrowsers())
-	}
-	if err != nil {
-		return nil, err
-	}
+// measure reads the capture in dir back.
+func measure(j *job, record *lab.Record, dir string) (*measured, error) {
 	packets, err := readPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return nil, err
 	}
 	return &measured{record, &metric.Load{
-		Protocol: cell.Protocol, HAR: record.HAR, Server: record.Server, Packets: packets,
+		Protocol: j.planned.Cell.Protocol, HAR: record.HAR, Server: record.Server, Packets: packets,
 		Timing: record.Timing, ServerLost: record.ServerLost,
 	}}, nil
 }

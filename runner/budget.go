@@ -9,6 +9,8 @@ import (
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/station"
+	"wiretime/study"
 )
 
 // loadShare is how much of the machine loads may keep busy on average. The rest
@@ -21,6 +23,9 @@ const loadShare = 0.5
 const (
 	pageCost     = 350 * time.Millisecond
 	resourceCost = 4 * time.Millisecond
+	// Without a browser.
+	fetchCost         = 20 * time.Millisecond
+	fetchResourceCost = 500 * time.Microsecond
 )
 
 // fixedTime is what a load takes beside the page's own time: a fresh tab, the
@@ -31,10 +36,38 @@ const fixedTime = 300 * time.Millisecond
 type estimate struct {
 	processor time.Duration // of one core
 	duration  time.Duration
+	cores     float64 // that loads like this one share
+}
+
+// work is what the load adds to the duration of a run that always has enough
+// loads to keep its cores busy, if it takes that long.
+func (e estimate) work(took time.Duration) time.Duration {
+	return time.Duration(float64(took) * min(e.share(), e.cores) / e.cores)
 }
 
 // share is the part of one core that the load keeps busy while it lasts.
 func (e estimate) share() float64 { return float64(e.processor) / float64(e.duration) }
+
+// What loads cost in a guest, where no time is spent waiting.
+const (
+	virtualPage         = 600 * time.Millisecond
+	virtualResource     = 10 * time.Millisecond
+	virtualFetch        = 20 * time.Millisecond
+	virtualFetchRequest = 1500 * time.Microsecond
+)
+
+// estimateVirtual expects QUIC, whose packets each pass through both programs, to
+// cost twice what TCP does.
+func estimateVirtual(loader string, s *site.Site, p protocol.Protocol) estimate {
+	cost := virtualPage + time.Duration(len(s.Resources))*virtualResource
+	if loader == station.Fetch {
+		cost = virtualFetch + time.Duration(len(s.Resources))*virtualFetchRequest
+	}
+	if p.Transport == "udp" {
+		cost *= 2
+	}
+	return estimate{processor: cost, duration: cost, cores: float64(cores())}
+}
 
 // browserConnections is how many connections per host browsers keep over
 // HTTP/1.1, where each carries one request at a time.
@@ -45,14 +78,17 @@ const browserConnections = 6
 // time, the round trips that its requests have to queue for; and never less than
 // its processor time. It only decides how many loads run side by side; a load
 // that was late for company is repeated alone.
-func estimateLoad(path network.Path, s *site.Site, p protocol.Protocol) estimate {
+func estimateLoad(loader string, path network.Path, s *site.Site, p protocol.Protocol) estimate {
 	var size int64
 	for _, r := range s.Resources {
 		size += r.Size
 	}
 	down, up := path.Access[0].Down, path.Access[0].Up
 	rtt := down.Delay + up.Delay
-	e := estimate{processor: pageCost + time.Duration(len(s.Resources))*resourceCost}
+	e := estimate{cores: realCores(), processor: pageCost + time.Duration(len(s.Resources))*resourceCost}
+	if loader == station.Fetch {
+		e.processor = fetchCost + time.Duration(len(s.Resources))*fetchResourceCost
+	}
 	var transfer, queueing time.Duration
 	if rate := int64(down.Rate); rate > 0 {
 		transfer = time.Duration(float64(size) * 8e9 / float64(rate))
@@ -100,11 +136,10 @@ type pace struct {
 	planned, done int
 	waiting       map[*job]bool
 	took          map[string][]time.Duration // by cell
-	whole         float64
 }
 
-func newPace(queue []*job, planned int, whole float64) *pace {
-	p := &pace{planned: planned, done: planned - len(queue), waiting: map[*job]bool{}, took: map[string][]time.Duration{}, whole: whole}
+func newPace(queue []*job, planned int) *pace {
+	p := &pace{planned: planned, done: planned - len(queue), waiting: map[*job]bool{}, took: map[string][]time.Duration{}}
 	for _, j := range queue {
 		p.waiting[j] = true
 	}
@@ -119,12 +154,10 @@ func (p *pace) note(j *job, took time.Duration, final bool) (done, planned int, 
 		p.done++
 	}
 	// Loads fill the machine like water: each needs its share for its time.
-	var work float64
 	for w := range p.waiting {
-		share := min(w.estimate.share(), p.whole)
-		work += float64(p.expected(w)) * share / p.whole
+		remaining += w.estimate.work(p.expected(w))
 	}
-	return p.done, p.planned, time.Duration(work)
+	return p.done, p.planned, remaining
 }
 
 // expected is the mean of what the cell's loads took so far, or an estimate.
@@ -138,4 +171,26 @@ func (p *pace) expected(j *job) time.Duration {
 		sum += d
 	}
 	return sum / time.Duration(len(seen))
+}
+
+// FasterClock is the clock on which the cells that differ from c in their protocol
+// alone are expected to be done sooner, in a run that keeps all cores busy: the
+// virtual one pays for the processor's work, the real one also for waiting, of
+// which only as much happens at a time as loads do not disturb each other.
+// Protocols are not told apart, for cells on different clocks are not compared.
+func FasterClock(c study.Cell, s *site.Site, virtual bool) string {
+	if !virtual {
+		return study.ClockReal
+	}
+	var onReal, onVirtual time.Duration
+	for _, p := range protocol.All() {
+		e := estimateLoad(c.Loader, c.Network, s, p)
+		onReal += e.work(e.duration)
+		e = estimateVirtual(c.Loader, s, p)
+		onVirtual += e.work(e.duration)
+	}
+	if onVirtual < onReal {
+		return study.ClockVirtual
+	}
+	return study.ClockReal
 }

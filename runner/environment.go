@@ -10,20 +10,21 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/kernel"
 )
 
 // Environment describes the machine and the programs of a run, for the store.
 // cpu_load is the machine's load average over the last minute as the run began.
 // studyFile is where the study was read from; relative paths in it count from
-// there.
-func Environment(privilege, browser, binary, studyFile string) (json.RawMessage, error) {
+// there. k is the kernel of the virtual clock, empty where no load needs it.
+func Environment(privilege, browser, binary string, k kernel.Kernel, studyFile string) (json.RawMessage, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return nil, fmt.Errorf("ask for the kernel's name: %w", err)
 	}
 	text := func(b [65]byte) string { return string(b[:bytes.IndexByte(b[:], 0)]) }
-	return json.Marshal(map[string]any{
-		"clock":          "real",
+	e := map[string]any{
 		"kernel":         text(name.Release),
 		"machine":        text(name.Machine),
 		"cpu":            cpuModel(),
@@ -37,7 +38,11 @@ func Environment(privilege, browser, binary, studyFile string) (json.RawMessage,
 		"quic-go_gso":    os.Getenv("QUIC_GO_DISABLE_GSO") == "",
 		"wiretime":       Version(),
 		studyFileKey:     studyFile,
-	})
+	}
+	if k.Path != "" {
+		e["virtual_kernel"], e["virtual_kernel_hash"] = k.Version, k.Hash
+	}
+	return json.Marshal(e)
 }
 
 // studyFileKey is where Environment keeps the study's file name.

@@ -1,5 +1,5 @@
-// Package runner carries out a plan: it gives each planned load to a lab, has
-// its figures taken and its validity checked, and keeps it in the store.
+// Package runner carries out a plan: it gives each planned load to a station,
+// has its figures taken and its validity checked, and keeps it in the store.
 package runner
 
 import (
@@ -12,10 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"wiretime/kernel"
+	"wiretime/lab"
 	"wiretime/loader/chromium"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
 )
@@ -24,9 +27,11 @@ import (
 type Config struct {
 	Store    *store.Store
 	Run      int64 // of the store; its pending loads are the plan
+	Seed     uint64
 	Options  study.Options
 	Sites    map[string]*site.Site // by the study's reference
-	Chromium string                // the browser's binary
+	Chromium string                // the browser's binary; empty if no load needs one
+	Kernel   kernel.Kernel         // for loads on the virtual clock
 	// Report is told of each attempt that has been kept. It is never called
 	// twice at the same time.
 	Report func(Attempt)
@@ -44,9 +49,6 @@ type Attempt struct {
 	Remaining time.Duration // until the run is done, at the pace so far
 }
 
-// Loaders names what can load pages.
-func Loaders() []string { return []string{"chromium"} }
-
 // Sites opens the sites that the study's cells refer to.
 func Sites(ctx context.Context, library site.Library, references []string) (map[string]*site.Site, error) {
 	sites := map[string]*site.Site{}
@@ -63,57 +65,63 @@ func Sites(ctx context.Context, library site.Library, references []string) (map[
 // run is a run under way.
 type run struct {
 	Config
-	authority *protocol.Authority
-	forceQUIC []string // every origin of every site
-	// accessLinks is how many the client needs for the widest of the paths.
-	accessLinks int
-	congestion  []string // what this kernel has
+	station    station.Config // but for what a clock adds to it
+	congestion []string       // what this kernel has
 
-	mu       sync.Mutex
-	stations []*station // that no load is using
-	pace     *pace
-	failures int // of stations, in a row
+	mu   sync.Mutex
+	pace *pace
 }
 
-// maxStationFailures is how many loads in a row may fail for the lab's sake
-// before the run is given up: then it is the machine, not the load.
-const maxStationFailures = 5
-
-// Run carries out the pending loads of a run. It returns nil when none is left;
-// when ctx ends it returns its cause, and the loads under way stay pending.
-func Run(ctx context.Context, c Config) (err error) {
-	pending, err := c.Store.Pending(c.Run)
-	if err != nil {
-		return err
-	}
+// Run carries out the pending loads of a run, those on the virtual clock first:
+// guests take all of the machine, which loads on the real clock need to have to
+// themselves. It returns nil when none is left; when ctx ends it returns its
+// cause, and the loads under way stay pending.
+func Run(ctx context.Context, c Config) error {
 	r := &run{Config: c, congestion: congestionControls()}
-	if r.authority, err = protocol.OpenAuthority(c.Store.AuthorityDir()); err != nil {
-		return err
-	}
-	for _, s := range c.Sites {
-		r.forceQUIC = append(r.forceQUIC, s.Origins()...)
-	}
-	slices.Sort(r.forceQUIC)
-	total, err := c.Store.Run(c.Run)
+	queue, err := r.queue()
 	if err != nil {
 		return err
 	}
-	queue := make([]*job, 0, len(pending))
-	for _, p := range pending {
-		j, err := r.job(p)
-		if err != nil {
-			return err
-		}
-		queue = append(queue, j)
-		r.accessLinks = max(r.accessLinks, len(j.path.Access))
+	pending := slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.planned.Done })
+	r.pace = newPace(pending, len(queue))
+	if err := r.runVirtual(ctx, onClock(queue, study.ClockVirtual)); err != nil {
+		return err
 	}
-	budget := newBudget(float64(runtime.NumCPU()) * loadShare)
-	r.pace = newPace(queue, total.Planned, budget.whole)
-	defer func() { err = errors.Join(err, r.closeStations()) }()
-	if err := r.carryOut(ctx, queue, budget); err != nil {
+	if err := r.runReal(ctx, onClock(pending, study.ClockReal)); err != nil {
 		return err
 	}
 	return c.Store.FinishRun(c.Run, time.Now())
+}
+
+func onClock(queue []*job, clock string) []*job {
+	return slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.planned.Cell.Clock != clock })
+}
+
+// queue makes a job of each planned load, in the order of the plan, and the
+// station's configuration that all of them need.
+func (r *run) queue() ([]*job, error) {
+	plan, err := r.Store.Plan(r.Run)
+	if err != nil {
+		return nil, err
+	}
+	r.station = station.Config{
+		Lab:      lab.Config{AccessLinks: 1, InstantDNS: r.Options.DNS == study.DNSInstant, TCPRmem: r.Options.TCPRmem, TCPWmem: r.Options.TCPWmem},
+		Chromium: r.Chromium,
+	}
+	for _, s := range r.Sites {
+		r.station.ForceQUIC = append(r.station.ForceQUIC, s.Origins()...)
+	}
+	slices.Sort(r.station.ForceQUIC)
+	queue := make([]*job, 0, len(plan))
+	for _, p := range plan {
+		j, err := r.job(p)
+		if err != nil {
+			return nil, err
+		}
+		queue = append(queue, j)
+		r.station.Lab.AccessLinks = max(r.station.Lab.AccessLinks, len(j.path.Access))
+	}
+	return queue, nil
 }
 
 // job is a planned load with what is needed to run it.
@@ -138,91 +146,32 @@ func (r *run) job(p store.Planned) (*job, error) {
 	if j.protocol, err = protocol.Lookup(p.Cell.Protocol); err != nil {
 		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
 	}
-	j.estimate = estimateLoad(j.path, j.site, j.protocol)
+	if p.Cell.Clock == study.ClockVirtual {
+		j.estimate = estimateVirtual(p.Cell.Loader, j.site, j.protocol)
+	} else {
+		j.estimate = estimateLoad(p.Cell.Loader, j.path, j.site, j.protocol)
+	}
 	return j, nil
 }
 
-// carryOut runs the jobs in order, side by side as far as the budget allows.
-func (r *run) carryOut(ctx context.Context, queue []*job, budget *budget) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var running sync.WaitGroup
-	defer running.Wait()
-	for _, j := range queue {
-		share := j.estimate.share()
-		if err := budget.take(ctx, share); err != nil {
-			return err
-		}
-		running.Go(func() {
-			err := r.untilFinal(ctx, j, budget, share)
-			if err != nil {
-				stop(err)
-			}
-		})
-	}
-	running.Wait()
-	return context.Cause(ctx)
-}
-
-// untilFinal attempts a job until an attempt is valid or there is no further
-// one. A load that was late beside others is repeated with the machine to
-// itself. It gives back the share of the budget that it was started with.
-func (r *run) untilFinal(ctx context.Context, j *job, budget *budget, share float64) error {
-	for {
-		final, err := r.attempt(ctx, j)
-		budget.give(share)
-		if final || err != nil {
-			return err
-		}
-		j.attempt++
-		share = budget.whole
-		if err := budget.take(ctx, share); err != nil {
-			return err
-		}
+// order is the job as a station takes it.
+func (r *run) order(j *job, id string) station.Order {
+	cell := j.planned.Cell
+	return station.Order{
+		Loader: cell.Loader, Protocol: cell.Protocol, Path: j.path, Seed: j.planned.Seed,
+		TCP:     lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},
+		Timeout: r.Options.Timeout,
+		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
 	}
 }
 
-// station returns a lab that is free, or a new one.
-func (r *run) station(ctx context.Context) (*station, error) {
-	r.mu.Lock()
-	if n := len(r.stations); n > 0 {
-		s := r.stations[n-1]
-		r.stations = r.stations[:n-1]
-		r.mu.Unlock()
-		return s, nil
-	}
-	r.mu.Unlock()
-	return r.newStation(ctx)
-}
-
-// putBack makes a station free again, or takes it apart if it failed.
-func (r *run) putBack(s *station, failed error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if failed == nil {
-		r.failures = 0
-		r.stations = append(r.stations, s)
-		return nil
-	}
-	r.failures++
-	if err := s.close(); err != nil {
-		return fmt.Errorf("take a lab apart: %w", err)
-	}
-	if r.failures >= maxStationFailures {
-		return fmt.Errorf("%d loads in a row failed for the lab's sake, so the run is given up; the last: %w", r.failures, failed)
-	}
-	return nil
-}
-
-func (r *run) closeStations() error {
-	var errs []error
-	for _, s := range r.stations {
-		errs = append(errs, s.close())
-	}
-	return errors.Join(errs...)
-}
+// cores is how many guests run side by side.
+func cores() int { return runtime.NumCPU() }
 
 // BrowserVersion asks the browser's binary for its version.
 func BrowserVersion(ctx context.Context, binary string) (string, error) {
 	return chromium.Version(ctx, binary)
 }
+
+// errGivenUp ends a run on a machine that fails load after load.
+var errGivenUp = errors.New("so the run is given up")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -72,7 +73,8 @@ type Planned struct {
 	Cell     Cell
 	Repeat   int // from 0
 	Seed     uint64
-	Attempts int // attempts the store already holds
+	Done     bool // no further attempt is needed
+	Attempts int  // attempts the store already holds
 }
 
 // BeginRun records a run with all its planned loads and returns its id.
@@ -152,17 +154,23 @@ func (s *Store) FinishRun(run int64, at time.Time) error {
 	return nil
 }
 
+// Plan returns all loads of a run in the order of the plan.
+func (s *Store) Plan(run int64) ([]Planned, error) {
+	plan, err := query(s, scanPlanned, `
+		SELECT p.id, p.run, p.idx, p.repeat, p.seed, p.state = 'done', (SELECT count(*) FROM load l WHERE l.planned = p.id), `+s.cellColumns+`
+		FROM planned p JOIN cell c ON c.id = p.cell
+		WHERE p.run = ? ORDER BY p.idx`, run)
+	if err != nil {
+		return nil, fmt.Errorf("plan of run %d: %w", run, err)
+	}
+	return plan, nil
+}
+
 // Pending returns the loads of a run that still need an attempt, in the order
 // of the plan.
 func (s *Store) Pending(run int64) ([]Planned, error) {
-	pending, err := query(s, scanPlanned, `
-		SELECT p.id, p.run, p.idx, p.repeat, p.seed, (SELECT count(*) FROM load l WHERE l.planned = p.id), `+s.cellColumns+`
-		FROM planned p JOIN cell c ON c.id = p.cell
-		WHERE p.run = ? AND p.state = 'planned' ORDER BY p.idx`, run)
-	if err != nil {
-		return nil, fmt.Errorf("pending loads of run %d: %w", run, err)
-	}
-	return pending, nil
+	plan, err := s.Plan(run)
+	return slices.DeleteFunc(plan, func(p Planned) bool { return p.Done }), err
 }
 
 // fields are the destinations of Store.cellColumns.
@@ -171,7 +179,7 @@ func (c *Cell) fields() []any {
 }
 
 func scanPlanned(rows *sql.Rows) (p Planned, err error) {
-	err = rows.Scan(append([]any{&p.ID, &p.Run, &p.Index, &p.Repeat, &p.Seed, &p.Attempts}, p.Cell.fields()...)...)
+	err = rows.Scan(append([]any{&p.ID, &p.Run, &p.Index, &p.Repeat, &p.Seed, &p.Done, &p.Attempts}, p.Cell.fields()...)...)
 	return p, err
 }
 

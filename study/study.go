@@ -111,6 +111,19 @@ func Parse(file string, src []byte, v Vocabulary) (*Study, error) {
 	return nil, r.errs.sorted()
 }
 
+// clockWords are what a study may say.
+var clockWords = []string{ClockReal, ClockVirtual, ClockAuto}
+
+// UseClock measures the whole study on one clock, whatever its file says. The
+// error of an unknown word names the words there are.
+func (s *Study) UseClock(clock string) error {
+	if !slices.Contains(clockWords, clock) {
+		return fmt.Errorf("use the clock %q: there are %s", clock, strings.Join(clockWords, ", "))
+	}
+	s.Clocks = []string{clock}
+	return nil
+}
+
 func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	s := &Study{Seed: 1, Congestion: []string{"cubic"}, InitCwnd: []int{10}, Clocks: []string{ClockAuto}, Options: defaults}
 	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "clock", "matrix", "options")
@@ -179,17 +192,16 @@ func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
 
 // clocks reads one clock, or a list of them.
 func (r *reader) clocks(m mapping, n ast.Node) []string {
-	words := []string{ClockReal, ClockVirtual, ClockAuto}
 	list, ok := n.(*ast.SequenceNode)
 	if !ok {
-		return []string{r.word(n, "clock", words)}
+		return []string{r.word(n, "clock", clockWords)}
 	}
 	for _, item := range list.Values {
 		if len(list.Values) > 1 && item.GetToken().Value == ClockAuto {
 			r.fail(item, "auto stands beside other clocks, between which it would choose; write clock: auto, or clock: [real, virtual] for both")
 		}
 	}
-	return axis(m, "clock", r.wordOf("clock", words))
+	return axis(m, "clock", r.wordOf("clock", clockWords))
 }
 
 // axis reads the list under a key. read gives a value and what

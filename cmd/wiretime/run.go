@@ -17,11 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wiretime/lab"
-	"wiretime/loader/chromium"
 	"wiretime/protocol"
 	"wiretime/runner"
 	"wiretime/site"
+	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
 )
@@ -30,8 +29,8 @@ import (
 const defaultStore = "results"
 
 type runOptions struct {
-	study, store, chromium string
-	resume                 bool
+	study, store, chromium, clock string
+	resume                        bool
 }
 
 func runCommand() *cobra.Command {
@@ -59,6 +58,7 @@ and none is measured twice.`,
 	}
 	c.Flags().StringVar(&o.store, "store", defaultStore, "folder that keeps the results")
 	c.Flags().StringVar(&o.chromium, "chromium", "", "the browser's binary (default: the first that is found)")
+	c.Flags().StringVar(&o.clock, "clock", "", "real, virtual or auto (default: what the study says)")
 	c.Flags().BoolVar(&o.resume, "resume", false, "go on with the store's unfinished run")
 	return c
 }
@@ -76,7 +76,7 @@ func run(o runOptions) error {
 	if err != nil {
 		return err
 	}
-	binary, err := chromium.Find(o.chromium)
+	w, err := findWays(o, s)
 	if err != nil {
 		return err
 	}
@@ -85,14 +85,11 @@ func run(o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := lab.CheckTUN(); err != nil {
-		return err
-	}
-	privilege, err := lab.Enter()
+	privilege, err := w.enter()
 	if err != nil {
 		return err
 	}
-	return measure(ctx, o, s, sites, binary, privilege)
+	return measure(ctx, o, s, w, sites, privilege)
 }
 
 // readStudy reads the study that is named or, to resume, the one in the store.
@@ -105,9 +102,13 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	return study.Parse(name, source, study.Vocabulary{
-		Protocols: protocol.Names(), Loaders: runner.Loaders(), Sites: known, SiteKnown: library.KnownRef,
+	s, err := study.Parse(name, source, study.Vocabulary{
+		Protocols: protocol.Names(), Loaders: station.Loaders(), Sites: known, SiteKnown: library.KnownRef,
 	})
+	if err == nil && o.clock != "" {
+		err = input(s.UseClock(o.clock))
+	}
+	return s, err
 }
 
 func studySource(o runOptions) (name string, source []byte, err error) {
@@ -154,18 +155,18 @@ func resumedSource(o runOptions) (name string, source []byte, err error) {
 var errInterrupted = errors.New("")
 
 // measure runs inside the lab's namespaces.
-func measure(ctx context.Context, o runOptions, s *study.Study, sites map[string]*site.Site, binary string, privilege lab.Privilege) (err error) {
+func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites map[string]*site.Site, privilege string) (err error) {
 	st, err := store.Open(o.store, store.Create)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	id, err := beginRun(ctx, o, st, s, binary, privilege)
+	id, err := beginRun(ctx, o, st, s, w, sites, privilege)
 	if err != nil {
 		return err
 	}
 	err = runner.Run(ctx, runner.Config{
-		Store: st, Run: id, Options: s.Options, Sites: sites, Chromium: binary, Report: printAttempt,
+		Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Chromium: w.chromium, Kernel: w.kernel, Report: printAttempt,
 	})
 	if ctx.Err() != nil {
 		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime run --resume --store %s%w", id, s.Name, o.store, errInterrupted)
@@ -196,7 +197,7 @@ func checkComplete(st *store.Store, id int64) error {
 }
 
 // beginRun takes up the store's unfinished run, or begins a new one.
-func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study, binary string, privilege lab.Privilege) (int64, error) {
+func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study, w *ways, sites map[string]*site.Site, privilege string) (int64, error) {
 	unfinished, ok, err := st.UnfinishedRun()
 	if err != nil {
 		return 0, err
@@ -209,9 +210,11 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		return 0, input(fmt.Errorf("begin a run: store %s holds an unfinished one (run %d of study %s, %d of %d loads done); go on with --resume, or name another --store",
 			o.store, unfinished.ID, unfinished.StudyName, unfinished.Done, unfinished.Planned))
 	}
-	browser, err := runner.BrowserVersion(ctx, binary)
-	if err != nil {
-		return 0, err
+	browser := ""
+	if w.chromium != "" {
+		if browser, err = runner.BrowserVersion(ctx, w.chromium); err != nil {
+			return 0, err
+		}
 	}
 	file := o.study
 	if !slices.Contains(study.Builtins(), file) {
@@ -219,7 +222,8 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 			return 0, fmt.Errorf("find the study's folder: %w", err)
 		}
 	}
-	environment, err := runner.Environment(string(privilege), browser, binary, file)
+	cells := s.Cells(func(c study.Cell) string { return runner.FasterClock(c, sites[c.Site], w.virtual) })
+	environment, err := runner.Environment(privilege, browser, w.chromium, w.kernel, file)
 	if err != nil {
 		return 0, err
 	}
@@ -227,7 +231,6 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		StudyName: s.Name, StudyText: string(s.Source), Seed: s.Seed, Version: runner.Version(),
 		Environment: environment, Started: time.Now(), Metrics: runner.Metrics(),
 	}
-	cells := s.Cells(func(study.Cell) string { return study.ClockReal })
 	for _, c := range cells {
 		path, err := json.Marshal(c.Network)
 		if err != nil {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"wiretime/kernel"
+	"wiretime/lab"
+	"wiretime/loader/chromium"
+	"wiretime/station"
+	"wiretime/study"
+)
+
+// ways is what this machine offers to measure a study with.
+type ways struct {
+	chromium string        // the browser's binary; empty if the study needs none
+	kernel   kernel.Kernel // of the virtual clock; empty if the study does not use it
+	virtual  bool          // kernel is there
+	real     bool          // the study may need the real clock
+}
+
+// findWays looks for what the study needs. Where the study leaves the clock open
+// and the virtual one is not to be had, it says so and does without.
+func findWays(o runOptions, s *study.Study) (*ways, error) {
+	w := &ways{real: !slices.Equal(s.Clocks, []string{study.ClockVirtual})}
+	var err error
+	if slices.Contains(s.Loaders, station.Chromium) {
+		if w.chromium, err = chromium.Find(o.chromium); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Equal(s.Clocks, []string{study.ClockReal}) {
+		return w, nil
+	}
+	w.kernel, err = kernel.Find()
+	w.virtual = err == nil
+	if err != nil && slices.Contains(s.Clocks, study.ClockVirtual) {
+		return nil, fmt.Errorf("use the virtual clock: %w", err)
+	}
+	if err != nil && os.Getenv(saidMark) == "" {
+		fmt.Fprintf(os.Stderr, "Everything is measured on the real clock: %v\n", err)
+		_ = os.Setenv(saidMark, "1") // this program starts itself again
+	}
+	return w, nil
+}
+
+const saidMark = "WIRETIME_CLOCK_SAID"
+
+// enter makes sure that labs can be made, where the real clock may need them.
+func (w *ways) enter() (privilege string, err error) {
+	if w.real {
+		if err := lab.CheckTUN(); err != nil {
+			return "", err
+		}
+	}
+	p, err := lab.Enter()
+	if errors.Is(err, lab.ErrForbidden) && !w.real {
+		return "none: guests need no rights", nil
+	}
+	return string(p), err
+}

@@ -1,0 +1,113 @@
+// Package guest runs loads on the virtual clock: it boots Wiretime's kernel
+// (package kernel) with this very program as the first and only one, hands it a
+// batch of loads and takes their records back.
+//
+// A batch is what a guest is booted for. Its loads run one after the other in one
+// station, so the state that one leaves (the kernel's random numbers, the time of
+// day, the page cache) is there for the next: the same batch with the same seed
+// gives the same nanoseconds, a load by itself does not.
+package guest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"wiretime/capture"
+	"wiretime/lab"
+	"wiretime/lab/emulator"
+	"wiretime/station"
+)
+
+// Batch is what a guest is to do.
+type Batch struct {
+	Station station.Config
+	Loads   []Load
+}
+
+// Load is one load of a batch.
+type Load struct {
+	ID    string // a file name, told apart from the others
+	Site  string // one of those that the host was made for
+	Order station.Order
+}
+
+// Names in the folder that host and guest share.
+const (
+	batchFile  = "batch.json"
+	outDir     = "out"
+	recordFile = "record.json" // beside a load's artefacts; its folder is put in place whole
+)
+
+// record is lab.Record as it travels, without what the artefacts hold.
+type record struct {
+	Failed     string // why the station failed; then there is nothing else
+	LoadError  string // why the page did not load
+	Timing     capture.Timing
+	ServerLost int
+	DNSQueries int
+	Emulator   emulator.Report
+}
+
+// writeRecord writes the record of a load beside its artefacts.
+func writeRecord(dir string, r *lab.Record, failed error) error {
+	var out record
+	if failed != nil {
+		out.Failed = failed.Error()
+	} else {
+		out = record{Timing: r.Timing, ServerLost: r.ServerLost, DNSQueries: r.DNSQueries, Emulator: r.Emulator}
+		if r.LoadError != nil {
+			out.LoadError = r.LoadError.Error()
+		}
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return fmt.Errorf("write the record of a load: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, recordFile), text, 0o644); err != nil {
+		return fmt.Errorf("write the record of a load: %w", err)
+	}
+	return nil
+}
+
+// readRecord reads what writeRecord has written and the artefacts beside it. It
+// removes the record's file: from then on the folder holds artefacts only.
+func readRecord(dir string) (*lab.Record, error) {
+	file := filepath.Join(dir, recordFile)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the record of a load: %w", err)
+	}
+	var in record
+	if err := json.Unmarshal(text, &in); err != nil {
+		return nil, fmt.Errorf("read the record of a load: %w", err)
+	}
+	if err := os.Remove(file); err != nil {
+		return nil, fmt.Errorf("remove the record of a load: %w", err)
+	}
+	if in.Failed != "" {
+		return nil, &StationError{in.Failed}
+	}
+	r := &lab.Record{Timing: in.Timing, ServerLost: in.ServerLost, DNSQueries: in.DNSQueries, Emulator: in.Emulator}
+	if in.LoadError != "" {
+		r.LoadError = fmt.Errorf("%s", in.LoadError)
+	}
+	if har := filepath.Join(dir, lab.HARFile); exists(har) {
+		if r.HAR, err = capture.ReadHAR(har); err != nil {
+			return nil, err
+		}
+	}
+	r.Server, err = capture.ReadServerLog(filepath.Join(dir, lab.ServerFile))
+	return r, err
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// StationError is why a station in a guest failed.
+type StationError struct{ reason string }
+
+func (e *StationError) Error() string { return e.reason }

@@ -1,0 +1,153 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"wiretime/lab"
+	"wiretime/protocol"
+	"wiretime/site"
+	"wiretime/station"
+)
+
+// initMark in the environment says that the program is a guest's first one; the
+// kernel puts what it does not know of its command line there. Its value is the
+// phase.
+const initMark = "WIRETIME_GUEST"
+
+const (
+	phaseBoot  = "boot"
+	phaseTimed = "timed" // restarted so that all its threads have exact timers
+)
+
+// Where a guest finds the folder it shares with the host, and the sites.
+const (
+	shared = "/shared"
+	sites  = "/sites"
+)
+
+// Init is what a guest's first program does. It returns at once if this program
+// is not one, and otherwise never. Every program that boots guests must call it
+// first thing in main (a test: in TestMain).
+func Init() {
+	phase := os.Getenv(initMark)
+	if phase == "" || phase == phaseBoot && os.Getpid() != 1 {
+		return
+	}
+	if phase == phaseBoot {
+		if err := restart(); err != nil {
+			fmt.Println("guest:", err)
+			powerOff()
+		}
+	}
+	_ = os.Unsetenv(initMark)
+	if err := serve(); err != nil {
+		fmt.Println("guest:", err)
+	}
+	powerOff()
+}
+
+// restart runs this program anew with timers that go off on time (PR_SET_TIMERSLACK
+// is inherited by threads when they are made, and by programs).
+func restart() error {
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("ask for exact timers: %w", err)
+	}
+	environment := []string{initMark + "=" + phaseTimed, "GOMAXPROCS=1", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp",
+		"QUIC_GO_DISABLE_GSO=1", "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=1"}
+	return fmt.Errorf("start again: %w", syscall.Exec("/init", []string{"wiretime"}, environment))
+}
+
+func powerOff() {
+	unix.Sync()
+	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	select {}
+}
+
+// serve carries out the batch.
+func serve() error {
+	if err := mountAll(); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(shared, batchFile))
+	if err != nil {
+		return fmt.Errorf("read the batch: %w", err)
+	}
+	var b Batch
+	if err := json.Unmarshal(text, &b); err != nil {
+		return fmt.Errorf("read the batch: %w", err)
+	}
+	// The authority is made anew, from the guest's own random numbers: one that
+	// lasts would make results depend on the store they are kept in.
+	if b.Station.Authority, err = protocol.OpenAuthority("/tmp/ca"); err != nil {
+		return err
+	}
+	w := worker{config: b.Station, sites: map[string]*site.Site{}}
+	for _, l := range b.Loads {
+		if err := w.load(context.Background(), l); err != nil {
+			return err
+		}
+	}
+	return w.close()
+}
+
+// worker runs loads one after the other.
+type worker struct {
+	config  station.Config
+	station *station.Station
+	sites   map[string]*site.Site
+}
+
+// load runs one load and puts its folder in place. An error means that the guest
+// is of no more use.
+func (w *worker) load(ctx context.Context, l Load) error {
+	part := filepath.Join(shared, outDir, l.ID+".part")
+	if err := os.Mkdir(part, 0o755); err != nil {
+		return fmt.Errorf("make a folder for load %s: %w", l.ID, err)
+	}
+	record, failed := w.run(ctx, l, part)
+	if failed != nil {
+		failed = errors.Join(failed, w.close())
+	}
+	if err := writeRecord(part, record, failed); err != nil {
+		return err
+	}
+	if err := os.Rename(part, filepath.Join(shared, outDir, l.ID)); err != nil {
+		return fmt.Errorf("put the folder of load %s in place: %w", l.ID, err)
+	}
+	return nil
+}
+
+func (w *worker) run(ctx context.Context, l Load, dir string) (r *lab.Record, err error) {
+	page := w.sites[l.Site]
+	if page == nil {
+		if page, err = site.Open(filepath.Join(sites, l.Site)); err != nil {
+			return nil, err
+		}
+		w.sites[l.Site] = page
+	}
+	if w.station == nil {
+		if w.station, err = station.Open(ctx, w.config); err != nil {
+			return nil, err
+		}
+	}
+	return w.station.Load(ctx, l.Order, page, dir)
+}
+
+func (w *worker) close() error {
+	if w.station == nil {
+		return nil
+	}
+	s := w.station
+	w.station = nil
+	return s.Close()
+}

@@ -1,0 +1,59 @@
+package guest
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"wiretime/lab"
+)
+
+// Names in the folder that is a guest's working directory on the host. The
+// guest names host folders by them, so that it never sees where on the host it is.
+const (
+	rootName   = "root"
+	sharedName = "shared"
+	sitesName  = "sites"
+	usrName    = "usr"
+)
+
+// folders are those of a guest's root, which is read-only.
+var folders = []string{"dev", "etc", "proc", "run", "sys", "tmp", "usr", "shared", "sites"}
+
+// links of a guest's root lead into the host's programs and libraries.
+var links = map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
+
+// mountAll makes a read-only root fit for programs. What is written goes to
+// memory, but for the folder shared with the host.
+func mountAll() error {
+	for _, m := range []struct {
+		kind, target, options string
+		flags                 uintptr
+	}{
+		{"proc", "/proc", "", 0},
+		{"sysfs", "/sys", "", 0},
+		{"devtmpfs", "/dev", "", 0},
+		{"tmpfs", "/tmp", "mode=1777", 0},
+		{"tmpfs", "/run", "", 0},
+		{"tmpfs", "/etc", "", 0},
+		{"hostfs", shared, sharedName, 0},
+		{"hostfs", sites, sitesName, unix.MS_RDONLY},
+		{"hostfs", "/usr", usrName, unix.MS_RDONLY},
+	} {
+		err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.options)
+		if err == unix.EBUSY && m.kind == "devtmpfs" {
+			continue // the kernel has done it
+		}
+		if err != nil {
+			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
+		}
+	}
+	if err := os.Mkdir("/dev/shm", 0o1777); err != nil && !os.IsExist(err) {
+		return fmt.Errorf("make /dev/shm: %w", err)
+	}
+	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777"); err != nil {
+		return fmt.Errorf("mount memory on /dev/shm: %w", err)
+	}
+	return lab.Prepare()
+}

@@ -1,0 +1,285 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"wiretime/guest"
+	"wiretime/station"
+	"wiretime/store"
+)
+
+// A batch is the loads of one boot. Which loads share one follows from the plan
+// alone, never from how far a run has got, for a load's nanoseconds depend on
+// what its guest did before: a batch that was interrupted is run again from its
+// beginning, and what is in the store already is not kept twice.
+const (
+	fetchBatch    = 50 // loads
+	chromiumBatch = 10
+)
+
+// Memory of a guest, in bytes, beside what its pages need. Chromium crashes with
+// half of it.
+const (
+	fetchMemory    = 256 << 20
+	chromiumMemory = 1 << 30
+)
+
+// wallLimit is how long a guest may take for one load, in real time, before it
+// counts as stuck. The slowest loads known take a few seconds.
+const wallLimit = 90 * time.Second
+
+// class is what the loads of one guest have in common: a browser is started once,
+// and HTTP/3 is a switch of the whole browser.
+type class struct {
+	loader string
+	quic   bool
+}
+
+// batch is the loads of one boot.
+type batch struct {
+	number int // in the order of the plan, from 0; part of the guest's seed
+	jobs   []*job
+}
+
+// batches divides the jobs on the virtual clock among guests.
+func batches(queue []*job) []*batch {
+	var all []*batch
+	open := map[class]*batch{}
+	for _, j := range queue {
+		c, size := class{j.planned.Cell.Loader, false}, fetchBatch
+		if c.loader == station.Chromium {
+			c.quic, size = j.protocol.Transport == "udp", chromiumBatch
+		}
+		b := open[c]
+		if b == nil || len(b.jobs) == size {
+			b = &batch{number: len(all)}
+			all = append(all, b)
+			open[c] = b
+		}
+		b.jobs = append(b.jobs, j)
+	}
+	return all
+}
+
+// pending says whether a load of the batch needs an attempt. The first attempts
+// are what batches are for; later ones have a guest of their own.
+func (b *batch) pending() bool {
+	for _, j := range b.jobs {
+		if !j.planned.Done {
+			return true
+		}
+	}
+	return false
+}
+
+// runVirtual runs the batches that have pending loads, one guest per core.
+func (r *run) runVirtual(ctx context.Context, queue []*job) (err error) {
+	var pending []*batch
+	for _, b := range batches(queue) {
+		if b.pending() {
+			pending = append(pending, b)
+		}
+	}
+	if len(pending) == 0 {
+		return nil
+	}
+	host, err := guest.NewHost(r.Kernel, r.Sites)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, host.Close()) }()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	next := make(chan *batch)
+	var workers sync.WaitGroup
+	for core := range min(cores(), len(pending)) {
+		workers.Go(func() {
+			g := &guests{run: r, host: host, core: core}
+			for b := range next {
+				if err := g.carryOut(ctx, b); err != nil {
+					stop(err)
+					return
+				}
+			}
+		})
+	}
+	for _, b := range pending {
+		select {
+		case next <- b:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// guests boots one guest after the other on a core.
+type guests struct {
+	run      *run
+	host     *guest.Host
+	core     int
+	failures int // in a row
+}
+
+// carryOut runs a batch, then the further attempts that its loads need, each in a
+// guest of its own.
+func (g *guests) carryOut(ctx context.Context, b *batch) error {
+	jobs := b.jobs
+	for len(jobs) > 0 {
+		done, err := g.boot(ctx, b, jobs, 1)
+		if err != nil {
+			return err
+		}
+		jobs = jobs[done:] // what a lost guest has left undone goes on in a new one
+	}
+	for _, j := range b.jobs {
+		for !j.planned.Done {
+			if _, err := g.boot(ctx, b, []*job{j}, j.attempt); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// boot runs jobs in one guest, and keeps those that still need this attempt. It
+// returns how many jobs are dealt with; a load that a guest was lost at is.
+func (g *guests) boot(ctx context.Context, b *batch, jobs []*job, attempt int) (done int, err error) {
+	r := g.run
+	loads := guest.Batch{Station: r.station}
+	loads.Station.Lab.Virtual = true
+	for _, j := range jobs {
+		id := loadID(j, attempt)
+		loads.Loads = append(loads.Loads, guest.Load{ID: id, Site: j.planned.Cell.Site, Order: r.order(j, id)})
+	}
+	m := guest.Machine{Seed: bootSeed(r.Seed, b.number, jobs[0].planned.Index, attempt), Memory: guestMemory(jobs), CPU: g.core, Limit: wallLimit}
+	started := time.Now()
+	err = g.host.Run(ctx, m, loads, func(result guest.Result) error {
+		j := jobs[done]
+		done++
+		g.failures = 0
+		if j.planned.Done || j.attempt != attempt {
+			return nil
+		}
+		record := r.begin(j)
+		record.Started = started
+		started = time.Now()
+		return r.keepResult(j, record, result)
+	})
+	var lost *guest.Lost
+	if err == nil || !errors.As(err, &lost) || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return done, err
+	}
+	j := jobs[done]
+	done++
+	if g.failures++; g.failures >= maxStationFailures {
+		return done, fmt.Errorf("%d guests in a row were lost, %w; the last: %w", g.failures, errGivenUp, lost)
+	}
+	if j.planned.Done || j.attempt != attempt {
+		return done, nil
+	}
+	record := r.begin(j)
+	record.Started, record.Wall = started, time.Since(started)
+	record.Validity, record.Reason = store.Failed, lost.Error()
+	return done, r.finish(j, record)
+}
+
+// keepResult judges what a guest has left of a load, and keeps it.
+func (r *run) keepResult(j *job, record store.LoadRecord, result guest.Result) error {
+	if result.Failed != nil {
+		record.Validity, record.Reason = store.Failed, result.Failed.Error()
+	} else {
+		dir, err := r.Store.StageDir(record.ID())
+		if err != nil {
+			return err
+		}
+		err = moveFiles(result.Dir, dir)
+		if errors.Is(err, syscall.ENOSPC) {
+			return fmt.Errorf("load %s: %w: %w", record.ID(), store.ErrDiskFull, err)
+		}
+		if err != nil {
+			return err
+		}
+		m, err := measure(j, result.Record, dir)
+		if err != nil {
+			return err
+		}
+		r.judge(&record, m)
+	}
+	record.Wall = time.Since(record.Started)
+	return r.finish(j, record)
+}
+
+// finish keeps an attempt and notes whether the load needs another.
+func (r *run) finish(j *job, record store.LoadRecord) error {
+	if err := r.keep(j, record); err != nil {
+		return err
+	}
+	j.attempt++
+	j.planned.Done = record.Final || record.Validity == store.Valid
+	return nil
+}
+
+// moveFiles moves a folder's files to another that may be on another disk.
+func moveFiles(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(from, e.Name()))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, e.Name()), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func loadID(j *job, attempt int) string {
+	return store.LoadRecord{Planned: j.planned, Attempt: attempt}.ID()
+}
+
+// bootSeed follows from what the guest is booted for.
+func bootSeed(study uint64, batch, first, attempt int) uint64 {
+	var b []byte
+	for _, v := range []uint64{study, uint64(batch), uint64(first), uint64(attempt)} {
+		b = binary.BigEndian.AppendUint64(b, v)
+	}
+	sum := sha256.Sum256(b)
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// guestMemory is enough for the loads' pages, which are in the archive, in the
+// sockets and in the capture, at the same time.
+func guestMemory(jobs []*job) int64 {
+	memory, largest := int64(fetchMemory), int64(0)
+	for _, j := range jobs {
+		if j.planned.Cell.Loader == station.Chromium {
+			memory = chromiumMemory
+		}
+		var size int64
+		for _, r := range j.site.Resources {
+			size += r.Size
+		}
+		largest = max(largest, size)
+	}
+	return memory + 8*largest
+}
