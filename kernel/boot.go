@@ -226,7 +226,7 @@ func (g *Guest) explain(ctx context.Context, failed error) error {
 	if failed == nil {
 		return fmt.Errorf("the guest ended without powering off%s", printed)
 	}
-	return fmt.Errorf("the guest ended: %v%s", failed, printed)
+	return fmt.Errorf("the guest ended: %s%s", howEnded(failed), printed)
 }
 
 // lastWords is the end of what the guest has printed.

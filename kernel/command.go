@@ -28,8 +28,7 @@ func newCommand(ctx context.Context, dir string, environment []string, program s
 }
 
 // output runs a program and returns what it wrote to its standard output. An
-// error holds the last of what it said, but no exit status: that is not this
-// program's own.
+// error holds the last of what it said.
 func output(ctx context.Context, dir string, environment []string, program string, args ...string) ([]byte, error) {
 	c := newCommand(ctx, dir, environment, program, args...)
 	var out, said bytes.Buffer
@@ -38,10 +37,14 @@ func output(ctx context.Context, dir string, environment []string, program strin
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return out.Bytes(), fmt.Errorf("%s: %v: %s", program, err, lastLines(said.String()+out.String(), 5))
+		return out.Bytes(), fmt.Errorf("%s: %s: %s", program, howEnded(err), lastLines(said.String()+out.String(), 5))
 	}
 	return out.Bytes(), nil
 }
+
+// howEnded is a program's exit status in words. The error itself stays here: up
+// in main, an exec.ExitError is the status that this program is to end with.
+func howEnded(err error) string { return err.Error() }
 
 // lastLines is the end of a text, without empty lines.
 func lastLines(text string, n int) string {
@@ -75,7 +78,7 @@ func extractTarball(ctx context.Context, deb, name, to string) error {
 	failed := pick.Run()
 	_, drained := io.Copy(io.Discard, between) // tar stops reading early, dpkg-deb must not
 	if err := errors.Join(failed, drained, unpack.Wait(), file.Close()); err != nil {
-		return fmt.Errorf("%v: %s", err, lastLines(said.String(), 3))
+		return fmt.Errorf("%s: %s", howEnded(err), lastLines(said.String(), 3))
 	}
 	return context.Cause(ctx)
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -92,7 +93,7 @@ func newAPT(ctx context.Context, dir, mirror, keyring, suite string) (*apt, erro
 		"-q", "-o", "Dir::Etc::sourcelist=/dev/null", "-o", "Dir::Etc::sourceparts=" + filepath.Join(dir, "sources"),
 		"-o", "Dir::Etc::preferences=/dev/null", "-o", "Dir::Etc::preferencesparts=" + filepath.Join(dir, "none"),
 		"-o", "Dir::State::lists=" + filepath.Join(dir, "lists"), "-o", "Dir::State::status=/dev/null", "-o", "Dir::Cache=" + filepath.Join(dir, "cache"),
-		"-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none", "-o", "Acquire::Retries=2", "-o", "Acquire::http::Timeout=20",
+		"-o", "APT::Sandbox::User=root", "-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Languages=none", "-o", "Acquire::Retries=2", "-o", "Acquire::http::Timeout=20",
 	}}
 	if _, err := a.run(ctx, "apt-get", "update"); err != nil {
 		return nil, fmt.Errorf("fetch the lists of %s: %w", suite, err)
@@ -151,7 +152,7 @@ func signedBy(entry string) string {
 var keyringLine = regexp.MustCompile(`(?mi)^Signed-By:\s*(/\S+)`)
 
 func (a *apt) run(ctx context.Context, program string, args ...string) ([]byte, error) {
-	return output(ctx, a.dir, nil, program, append(a.options[:len(a.options):len(a.options)], args...)...)
+	return output(ctx, a.dir, nil, program, slices.Concat(a.options, args)...)
 }
 
 var releasePackage = regexp.MustCompile(`(?m)^linux-source-(\d+)\.(\d+)$`)

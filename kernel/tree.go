@@ -253,7 +253,7 @@ func (t *tree) compile(ctx context.Context, o BuildOptions) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("compile Linux %s: %v: %s", t.version, err, lastLines(said.String(), 20))
+		return fmt.Errorf("compile Linux %s: %s: %s", t.version, howEnded(err), lastLines(said.String(), 20))
 	}
 	return nil
 }

@@ -1,0 +1,99 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// What this test program does when it is started as something else.
+const (
+	spinCommand      = "spin"      // as a guest's first program: compute for ever
+	quitCommand      = "quit"      // as a guest's first program: end without powering off
+	forbiddenCommand = "forbidden" // on the host: boot a guest where system calls are forbidden
+)
+
+func TestMain(m *testing.M) {
+	Helper()
+	if os.Getpid() == 1 && slices.Contains(os.Args, spinCommand) {
+		fmt.Println("spinning")
+		for { //nolint:staticcheck // to spin is the point
+		}
+	}
+	if os.Getpid() == 1 && slices.Contains(os.Args, quitCommand) {
+		fmt.Println("quitting")
+		os.Exit(3)
+	}
+	if len(os.Args) > 2 && os.Args[1] == forbiddenCommand {
+		os.Exit(bootForbidden(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// bootForbidden checks the kernel after forbidding system calls to itself and
+// all that it starts, as a container's seccomp profile does.
+func bootForbidden(names []string) int {
+	var numbers []uint32
+	if slices.Contains(names, "ptrace") {
+		numbers = append(numbers, unix.SYS_PTRACE)
+	}
+	if slices.Contains(names, "seccomp") {
+		numbers = append(numbers, unix.SYS_SECCOMP)
+	}
+	if err := forbid(numbers); err != nil {
+		fmt.Println("forbid system calls:", err)
+		return 1
+	}
+	k, err := Find()
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	findings, err := k.Check(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	for _, f := range findings {
+		fmt.Println(f.OK, f.Name, f.Detail)
+	}
+	return 0
+}
+
+// forbid makes system calls fail with EPERM.
+func forbid(numbers []uint32) error {
+	filter := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}} // the system call's number
+	for i, number := range numbers {
+		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(len(numbers) - i), K: number})
+	}
+	filter = append(filter, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// built is the kernel that boots in tests.
+func built(t *testing.T) Kernel {
+	t.Helper()
+	k, err := Find()
+	if err == nil {
+		return k
+	}
+	if os.Getenv("WIRETIME_NEED_KERNEL") != "" {
+		t.Fatal(err)
+	}
+	t.Skipf("%v (or 'make kernel')", err)
+	return k
+}
