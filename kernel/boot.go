@@ -214,9 +214,12 @@ func (g *Guest) explain(ctx context.Context, failed error) error {
 			return fmt.Errorf("%w%s", ErrForbidden, printed)
 		}
 	}
-	if _, panicked, ok := strings.Cut(said, "Kernel panic - not syncing: "); ok {
-		reason, _, _ := strings.Cut(panicked, "\n")
-		return fmt.Errorf("the guest's kernel panicked: %s%s", strings.TrimSpace(reason), printed)
+	if before, panicked, ok := strings.Cut(said, "Kernel panic - not syncing: "); ok {
+		reason, _, _ := strings.Cut(panicked, "\n") // what follows is a trace of the kernel's functions
+		if before = lastLines(before, 12); before != "" {
+			before = "; it printed before that:\n" + before
+		}
+		return fmt.Errorf("the guest's kernel panicked: %s%s", strings.TrimSpace(reason), before)
 	}
 	if exited, ok := errors.AsType[*exec.ExitError](failed); ok {
 		if status, ok := exited.Sys().(syscall.WaitStatus); ok && status.Signaled() {

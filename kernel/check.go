@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func describe(r Record) string {
 // sleep take on the guest's clock.
 func timeFinding(s sight) Finding {
 	off := s.Slept - checkSleep
-	return Finding{"virtual time", off >= 0 && off < 10*time.Microsecond, fmt.Sprintf("a sleep of %v took %v more", checkSleep, off)}
+	return Finding{"virtual time", off >= 0 && off < 10*time.Microsecond, fmt.Sprintf("a sleep of %.0f s took %v more", checkSleep.Seconds(), off)}
 }
 
 func seedFinding(same []trial, other trial) Finding {
@@ -128,6 +129,9 @@ func callFinding(each time.Duration, forbidden error) Finding {
 
 // layOut makes a guest's root folder of this very program.
 func layOut(dir string) error {
+	if err := checkStatic("/proc/self/exe"); err != nil {
+		return err
+	}
 	for _, sub := range []string{"root/proc", "root/dev", "root" + guestResults, hostResults} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return err
@@ -144,6 +148,21 @@ func layOut(dir string) error {
 	}
 	_, err = io.Copy(file, program)
 	return errors.Join(err, file.Close())
+}
+
+// checkStatic sees to it that a program needs no other files: a guest has none.
+func checkStatic(path string) error {
+	program, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("read this program: %w", err)
+	}
+	defer program.Close()
+	for _, p := range program.Progs {
+		if p.Type == elf.PT_INTERP {
+			return errors.New("this program is linked dynamically: build it with CGO_ENABLED=0")
+		}
+	}
+	return nil
 }
 
 // try boots once and reads what the guest has left.
