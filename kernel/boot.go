@@ -101,13 +101,11 @@ func (k Kernel) Boot(ctx context.Context, m Machine) (*Guest, error) {
 	if m.Console != nil {
 		g.command.Stdout, g.command.Stderr = m.Console, m.Console
 	}
-	if err := startOn(m.CPU, g.command); err != nil {
-		_ = console.Close()
+	started := make(chan error)
+	go g.run(ctx, m.CPU, started)
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("boot a guest on %s: %w", k.Path, err)
 	}
-	// A panic aborts the process, and nobody looks at its core dump.
-	_ = unix.Prlimit(g.command.Process.Pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
-	go g.reap(ctx)
 	return g, nil
 }
 
@@ -123,34 +121,21 @@ func openConsole(theirs *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "console"), nil
 }
 
-// startOn starts a command on one of the host's processors: a guest that moves
-// between them takes six times as long for a system call.
-func startOn(cpu int, c *exec.Cmd) error {
-	if cpu < 0 {
-		return c.Start()
-	}
-	runtime.LockOSThread() // a process inherits the processors of the thread that starts it
+// run owns the guest's processes, from the first until the last of them is gone.
+// It keeps its thread: when a thread ends, Linux kills the processes that it has
+// started (see newCommand).
+func (g *Guest) run(ctx context.Context, cpu int, started chan<- error) {
+	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var before, one unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return fmt.Errorf("ask for this thread's processors: %w", err)
-	}
-	one.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &one); err != nil {
-		return fmt.Errorf("pin the guest to processor %d: %w", cpu, err)
-	}
-	started := c.Start()
-	if err := unix.SchedSetaffinity(0, &before); err != nil {
-		return errors.Join(started, fmt.Errorf("unpin the thread that started the guest: %w", err))
-	}
-	return started
-}
-
-// reap owns the guest's processes until the last of them is gone.
-func (g *Guest) reap(ctx context.Context) {
 	defer close(g.exited)
 	defer g.console.Close()
+	err := startOn(cpu, g.command)
+	if started <- err; err != nil {
+		return
+	}
 	pid := g.command.Process.Pid
+	// A panic aborts the kernel, and nobody looks at its core dump.
+	_ = unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
 	for { // until the kernel has ended, but keep its number taken while its programs are killed
 		if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); !errors.Is(err, unix.EINTR) {
 			break
@@ -160,9 +145,31 @@ func (g *Guest) reap(ctx context.Context) {
 	g.mu.Lock()
 	g.reaped = true
 	g.mu.Unlock()
-	err := g.command.Wait()
+	err = g.command.Wait()
 	_ = os.RemoveAll(g.scratch) // a kernel that powers off removes it itself
 	g.err = g.explain(ctx, err)
+}
+
+// startOn starts a command on one of the host's processors: a guest that moves
+// between them takes six times as long for a system call. A process inherits the
+// processors of the thread that starts it.
+func startOn(cpu int, c *exec.Cmd) error {
+	if cpu < 0 {
+		return c.Start()
+	}
+	var before, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return fmt.Errorf("ask for this thread's processors: %w", err)
+	}
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return fmt.Errorf("pin the guest to processor %d: %w", cpu, err)
+	}
+	started := c.Start()
+	if err := unix.SchedSetaffinity(0, &before); err != nil && started == nil {
+		return errors.Join(fmt.Errorf("unpin the thread that starts guests: %w", err), c.Process.Kill(), c.Wait())
+	}
+	return started
 }
 
 // Wait waits until the guest has ended. It returns nil if the guest has powered
@@ -209,7 +216,7 @@ func (g *Guest) explain(ctx context.Context, failed error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("the guest was killed: %w%s", context.Cause(ctx), printed)
 	}
-	for _, sign := range []string{"check_ptrace", "ptrace: ", "start_ptraced_child", "check_sysemu"} {
+	for _, sign := range []string{"check_ptrace : ", "check_sysemu: ", "start_ptraced_child : "} {
 		if strings.Contains(said, sign) {
 			return fmt.Errorf("%w%s", ErrForbidden, printed)
 		}

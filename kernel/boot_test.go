@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +34,7 @@ func machine(t *testing.T, args ...string) Machine {
 	if err := layOut(dir); err != nil {
 		t.Fatal(err)
 	}
-	return Machine{Root: filepath.Join(dir, "root"), Init: "/init", Memory: 64 << 20, Seed: 1, CPU: -1, Dir: dir, Args: args}
+	return Machine{Root: filepath.Join(dir, "root"), Init: "/init", Memory: 64 << 20, Seed: 1, CPU: anyProcessor(), Dir: dir, Args: args}
 }
 
 // TestFaults boots what cannot work: each time Wait says why, and neither a
@@ -117,6 +118,28 @@ func TestAGuestThatSpinsEndsWithItsContext(t *testing.T) {
 	checkGone(t, g, m)
 }
 
+func TestAGuestEndsWithItsOwner(t *testing.T) {
+	built(t)
+	m := machine(t)
+	owner := exec.CommandContext(t.Context(), "/proc/self/exe", ownCommand, m.Dir)
+	out, err := owner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = owner.Wait() // says that it was killed
+	awaitGone(t, pid)
+}
+
 // awaitText waits until a file holds a text.
 func awaitText(t *testing.T, name, text string) {
 	t.Helper()
@@ -148,13 +171,7 @@ func awaitText(t *testing.T, name, text string) {
 // checkGone checks that neither a process nor a file of the guest is left.
 func checkGone(t *testing.T, g *Guest, m Machine) {
 	t.Helper()
-	// A program of the guest may be about to be reaped by this machine's first process.
-	gone := func() bool { return errors.Is(syscall.Kill(-g.command.Process.Pid, 0), syscall.ESRCH) }
-	for deadline := time.Now().Add(10 * time.Second); !gone(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("processes of group %d are left", g.command.Process.Pid)
-		}
-	}
+	awaitGone(t, g.command.Process.Pid)
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {
 		t.Fatal(err)
@@ -162,6 +179,17 @@ func checkGone(t *testing.T, g *Guest, m Machine) {
 	for _, e := range entries {
 		if e.Name() != "root" && e.Name() != hostResults && e.Name() != "console" {
 			t.Errorf("the guest has left %s", e.Name())
+		}
+	}
+}
+
+// awaitGone waits until a process group has no process. What has been killed may
+// yet have to be reaped by this machine's first process.
+func awaitGone(t *testing.T, group int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("processes of group %d are left", group)
 		}
 	}
 }

@@ -105,6 +105,12 @@ func build(ctx context.Context, o BuildOptions, root, compiler string, from sour
 	if from.path == "" {
 		o.step("asking the Debian mirror for kernel sources")
 		archive, offer, err := findDebianSource(ctx, work)
+		if errors.Is(err, ErrNoSource) {
+			if k, missing := Find(); missing == nil { // from another source, or by another compiler
+				o.note("%v; keeping the kernel that is there", err)
+				return k, nil
+			}
+		}
 		if err != nil {
 			return k, err
 		}

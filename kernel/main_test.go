@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"unsafe"
@@ -16,6 +17,7 @@ const (
 	spinCommand      = "spin"      // as a guest's first program: compute for ever
 	quitCommand      = "quit"      // as a guest's first program: end without powering off
 	forbiddenCommand = "forbidden" // on the host: boot a guest where system calls are forbidden
+	ownCommand       = "own"       // on the host: boot a guest from the folder that is named, say its process number and wait for it
 )
 
 func TestMain(m *testing.M) {
@@ -32,7 +34,26 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == forbiddenCommand {
 		os.Exit(bootForbidden(os.Args[2:]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == ownCommand {
+		fmt.Println(own(os.Args[2]))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
+}
+
+func own(dir string) error {
+	k, err := Find()
+	if err != nil {
+		return err
+	}
+	g, err := k.Boot(context.Background(), Machine{
+		Root: filepath.Join(dir, "root"), Init: "/init", Memory: 64 << 20, CPU: anyProcessor(), Dir: dir, Args: []string{spinCommand},
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println(g.command.Process.Pid)
+	return g.Wait()
 }
 
 // bootForbidden checks the kernel after forbidding system calls to itself and
@@ -89,11 +110,14 @@ func built(t *testing.T) Kernel {
 	t.Helper()
 	k, err := Find()
 	if err == nil {
+		err = checkStatic("/proc/self/exe")
+	}
+	if err == nil {
 		return k
 	}
 	if os.Getenv("WIRETIME_NEED_KERNEL") != "" {
 		t.Fatal(err)
 	}
-	t.Skipf("%v (or 'make kernel')", err)
+	t.Skipf("%v ('make kernel' builds the kernel)", err)
 	return k
 }
