@@ -38,6 +38,10 @@ func TestMain(m *testing.M) {
 		fmt.Println(own(os.Args[2]))
 		os.Exit(1)
 	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		fmt.Println("become the parent of orphans:", err)
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
