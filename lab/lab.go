@@ -31,6 +31,10 @@ type Config struct {
 	// Virtual says that this is Wiretime's own kernel, whose time jumps, and
 	// that packets take the way which that kernel has for them.
 	Virtual bool
+	// Unblocked promises, in virtual time, that this program makes no system call
+	// that blocks for more than a moment, such as waiting for a browser's process
+	// to end: see emulator.StartVirtual.
+	Unblocked bool
 }
 
 // Lab is a client and a server host joined by an emulated path. It runs one
@@ -86,7 +90,7 @@ func (l *Lab) build(ctx context.Context) (err error) {
 		return err
 	}
 	if l.config.Virtual {
-		l.emulator, err = emulator.StartVirtual(ctx, l.wire, l.config.AccessLinks)
+		l.emulator, err = emulator.StartVirtual(ctx, l.wire, l.config.AccessLinks, l.config.Unblocked)
 	} else {
 		l.emulator, err = emulator.Start(ctx, l.tuns)
 	}

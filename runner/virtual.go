@@ -160,6 +160,7 @@ func (g *guests) boot(ctx context.Context, b *batch, jobs []*job, attempt int) (
 	r := g.run
 	loads := guest.Batch{Station: r.station}
 	loads.Station.Lab.Virtual = true
+	loads.Station.Lab.Unblocked = jobs[0].planned.Cell.Loader == station.Fetch
 	for _, j := range jobs {
 		id := loadID(j, attempt)
 		loads.Loads = append(loads.Loads, guest.Load{ID: id, Site: j.planned.Cell.Site, Order: r.order(j, id)})

@@ -49,6 +49,9 @@ func (l *loop) control() (done bool, err error) {
 			l.lastArrival = now()
 		}
 		return false, nil
+	case opWatch:
+		_, err := stopMonitor(r.PID)
+		return false, answer(nil, err)
 	case opStop:
 		if l.emulation == nil {
 			return false, answer(nil, errors.New("no path is armed"))

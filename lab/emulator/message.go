@@ -23,6 +23,7 @@ const (
 	opOpen   op = "open"   // take the network devices: client and server side of each access link in turn
 	opArm    op = "arm"    // begin emulating a path; files: config, then the capture if there is one
 	opSettle op = "settle" // answer when no packet has arrived for a while
+	opWatch  op = "watch"  // stop the monitor thread of the owner
 	opStop   op = "stop"   // end the emulation, let go of all that is queued, report
 )
 
@@ -33,6 +34,8 @@ type request struct {
 	// access links. Otherwise its files are TUN devices.
 	Wire  bool
 	Links int
+	// PID belongs to opWatch.
+	PID int
 	// Quiet and Limit belong to opSettle, in nanoseconds: how long no packet
 	// may have arrived, and how long to wait for that at most. With Past set,
 	// silence before the request counts.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -27,6 +28,8 @@ type Process struct {
 	epoch   chan struct{}
 	exited  chan struct{}
 	stderr  tail
+	quiet   bool // its monitor thread is stopped
+	bury    chan chan struct{}
 }
 
 // Start starts the emulator by running this very program again (see Main) and
@@ -41,9 +44,41 @@ func Start(ctx context.Context, tuns [][2]*os.File) (*Process, error) {
 }
 
 // StartVirtual is Start in virtual time: the network devices of so many access
-// links are ports of the wire (see AddPort).
-func StartVirtual(ctx context.Context, wire *os.File, links int) (*Process, error) {
-	return start(ctx, wire, request{Op: opOpen, Wire: true, Links: links}, wire)
+// links are ports of the wire (see AddPort). With unblocked set, this program
+// promises to make no system call that blocks for more than a moment for as long
+// as the emulator lives, and is spared the wake-ups of its monitor thread.
+func StartVirtual(ctx context.Context, wire *os.File, links int, unblocked bool) (*Process, error) {
+	p, err := start(ctx, wire, request{Op: opOpen, Wire: true, Links: links}, wire)
+	if err != nil {
+		return nil, err
+	}
+	if err = p.quieten(); err == nil && unblocked {
+		_, err = p.ask(ctx, request{Op: opWatch, PID: os.Getpid()})
+	}
+	if err != nil {
+		p.Kill()
+		return nil, fmt.Errorf("stop a monitor thread: %w", err)
+	}
+	return p, nil
+}
+
+// quieten stops the emulator's monitor thread for as long as the emulator lives.
+func (p *Process) quieten() error {
+	stopped := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		thread, err := stopMonitor(p.PID())
+		stopped <- err
+		buried := <-p.bury
+		if err == nil {
+			// Until its tracer has asked after it, a thread that is gone keeps its
+			// process from being gone.
+			_, _ = unix.Wait4(thread, nil, unix.WALL, nil)
+		}
+		close(buried)
+	}()
+	p.quiet = true
+	return <-stopped
 }
 
 func start(ctx context.Context, wire *os.File, open request, devices ...*os.File) (*Process, error) {
@@ -59,7 +94,7 @@ func start(ctx context.Context, wire *os.File, open request, devices ...*os.File
 		return nil, fmt.Errorf("use the emulator's control socket: %w", err)
 	}
 
-	p := &Process{control: conn.(*net.UnixConn), replies: make(chan reply), epoch: make(chan struct{}, 1), exited: make(chan struct{})}
+	p := &Process{control: conn.(*net.UnixConn), replies: make(chan reply), epoch: make(chan struct{}, 1), exited: make(chan struct{}), bury: make(chan chan struct{})}
 	p.command = exec.Command("/proc/self/exe", Command)
 	p.command.ExtraFiles = []*os.File{theirs} // becomes controlFD
 	p.command.Stderr = &p.stderr
@@ -105,6 +140,11 @@ func (p *Process) receive() {
 		p.replies <- r
 	}
 	_ = p.command.Process.Kill()
+	if p.quiet {
+		buried := make(chan struct{})
+		p.bury <- buried
+		<-buried
+	}
 	_ = p.command.Wait()
 }
 
