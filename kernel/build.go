@@ -227,7 +227,7 @@ func lock(ctx context.Context, root string, o BuildOptions) (unlock func(), err 
 
 // tools are the programs that a build needs, and Debian's packages for them.
 var tools = []struct{ program, debian string }{
-	{"gcc", "gcc libc6-dev"}, {"make", "make"}, {"flex", "flex"}, {"bison", "bison"}, {"bc", "bc"}, {"perl", "perl-base"},
+	{"gcc", "gcc libc6-dev"}, {"make", "make"}, {"flex", "flex"}, {"bison", "bison"}, {"bc", "bc"},
 	{"patch", "patch"}, {"tar", "tar"}, {"xz", "xz-utils"}, {"ld", "binutils"}, {"strip", "binutils"},
 }
 

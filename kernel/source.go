@@ -157,8 +157,8 @@ func (a *apt) run(ctx context.Context, program string, args ...string) ([]byte, 
 
 var releasePackage = regexp.MustCompile(`(?m)^linux-source-(\d+)\.(\d+)$`)
 
-// newest is the newest release of Linux that the suite has a source package
-// for, and any release that is too old for us, to say so.
+// offers are the source packages of Linux that the suite has and that are new
+// enough for us. If there are older ones, tooOld is the release of one of them.
 func (a *apt) offers(ctx context.Context) (offered []debianSource, tooOld string, err error) {
 	names, err := a.run(ctx, "apt-cache", "pkgnames", "linux-source-")
 	if err != nil {
