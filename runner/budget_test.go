@@ -7,7 +7,9 @@ import (
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/station"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // flags is a page like the built-in one: 196 pictures of 1400 bytes on one host.
@@ -39,18 +41,19 @@ func row(t *testing.T, name string) protocol.Protocol {
 func TestEstimateLoad(t *testing.T) {
 	processor := pageCost + 196*resourceCost
 	tests := []struct {
-		name, protocol string
-		path           network.Path
-		want           time.Duration
+		name, loader, protocol string
+		path                   network.Path
+		want                   time.Duration
 	}{
-		{"bytes on a slow link", "h2", path(100_000, 500*time.Millisecond), fixedTime + 6*500*time.Millisecond + 21952*time.Millisecond},
-		{"requests in a queue", "https/1.1", path(10_000_000, 200*time.Millisecond), fixedTime + (6+32)*200*time.Millisecond},
-		{"the processor on a fast link", "h3", path(1_000_000_000, time.Millisecond), processor},
-		{"no limit of the rate", "h2", path(0, 0), processor},
+		{"bytes on a slow link", station.Chromium, "h2", path(100_000, 500*time.Millisecond), fixedTime + 6*500*time.Millisecond + 21952*time.Millisecond},
+		{"requests in a queue", station.Chromium, "https/1.1", path(10_000_000, 200*time.Millisecond), fixedTime + (6+32)*200*time.Millisecond},
+		{"the processor on a fast link", station.Chromium, "h3", path(1_000_000_000, time.Millisecond), processor},
+		{"no limit of the rate", station.Chromium, "h2", path(0, 0), processor},
+		{"no browser", station.Fetch, "h2", path(0, 0), fixedTime},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			e := estimateLoad(test.path, flags(t), row(t, test.protocol))
+			e := estimateLoad(test.loader, test.path, flags(t), row(t, test.protocol))
 			if e.duration != test.want {
 				t.Errorf("expected to take %v, want %v", e.duration, test.want)
 			}
@@ -101,9 +104,9 @@ func TestBudgetKeepsOrder(t *testing.T) {
 func TestPaceCountsDownToNothing(t *testing.T) {
 	var queue []*job
 	for i := range 4 {
-		queue = append(queue, &job{planned: store.Planned{Index: i, Cell: store.Cell{Key: "cell"}}, estimate: estimate{time.Second, 2 * time.Second}})
+		queue = append(queue, &job{planned: store.Planned{Index: i, Cell: store.Cell{Key: "cell"}}, estimate: estimate{time.Second, 2 * time.Second, 1}})
 	}
-	p := newPace(queue, 10, 1) // six of ten are done already
+	p := newPace(queue, 10) // six of ten are done already
 	before := time.Hour
 	for i, j := range queue {
 		done, planned, left := p.note(j, 2*time.Second, true)
@@ -115,5 +118,31 @@ func TestPaceCountsDownToNothing(t *testing.T) {
 			t.Errorf("%v left after load %d, want %v", left, i, want)
 		}
 		before = left
+	}
+}
+
+// TestFasterClock weighs computing in a guest, of which there is one per core,
+// against computing outside, where half of the machine must stay idle. Without the
+// virtual clock there is no choice.
+func TestFasterClock(t *testing.T) {
+	slow := path(100_000, 500*time.Millisecond)
+	document := &site.Site{Name: "document", Page: "https://www.page.test/", Resources: []site.Resource{{Method: "GET", URL: "https://www.page.test/", Size: 1400}}}
+	tests := []struct {
+		name, loader string
+		page         *site.Site
+		virtual      bool
+		want         string
+	}{
+		{"a document, own loader", station.Fetch, document, true, study.ClockVirtual},
+		{"a large page, browser", station.Chromium, flags(t), true, study.ClockReal},
+		{"no kernel", station.Fetch, document, false, study.ClockReal},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := study.Cell{Site: test.page.Name, Loader: test.loader, Network: slow}
+			if clock := FasterClock(c, test.page, test.virtual); clock != test.want {
+				t.Errorf("the clock is %s, want %s", clock, test.want)
+			}
+		})
 	}
 }

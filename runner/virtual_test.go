@@ -1,0 +1,114 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"wiretime/site"
+	"wiretime/station"
+	"wiretime/store"
+	"wiretime/study"
+)
+
+// plan is a plan of n loads on the virtual clock that alternates between loaders
+// and protocols.
+func plan(t *testing.T, n int) []*job {
+	t.Helper()
+	page := flags(t)
+	var queue []*job
+	for i := range n {
+		cell := store.Cell{Key: fmt.Sprint(i % 4), Clock: study.ClockVirtual, Loader: station.Fetch, Protocol: "h2"}
+		if i%2 == 1 {
+			cell.Loader = station.Chromium
+		}
+		if i%4 >= 2 {
+			cell.Protocol = "h3"
+		}
+		queue = append(queue, &job{planned: store.Planned{Index: i, Cell: cell}, site: page, protocol: row(t, cell.Protocol), attempt: 1})
+	}
+	return queue
+}
+
+// TestBatchesFollowFromThePlan divides a plan among guests, and again when parts
+// of it are done: each load must be in the same batch, at the same place.
+func TestBatchesFollowFromThePlan(t *testing.T) {
+	places := func(queue []*job) (all []string) {
+		for _, b := range batches(queue) {
+			for i, j := range b.jobs {
+				all = append(all, fmt.Sprintf("%d: batch %d, place %d", j.planned.Index, b.number, i))
+			}
+		}
+		return all
+	}
+	fresh := plan(t, 4*fetchBatch)
+	want := places(fresh)
+	if len(want) != len(fresh) {
+		t.Fatalf("%d places for %d loads", len(want), len(fresh))
+	}
+	for i, j := range fresh {
+		j.planned.Done = i%3 == 0
+	}
+	if got := places(fresh); !slices.Equal(got, want) {
+		t.Errorf("batches depend on what is done:\n%v\nwant\n%v", got, want)
+	}
+}
+
+// TestBatchesHoldWhatOneGuestCanLoad checks that no guest needs two browsers, nor
+// more loads than a guest is booted for.
+func TestBatchesHoldWhatOneGuestCanLoad(t *testing.T) {
+	for _, b := range batches(plan(t, 8*fetchBatch)) {
+		first := b.jobs[0]
+		most := fetchBatch
+		if first.planned.Cell.Loader == station.Chromium {
+			most = chromiumBatch
+		}
+		if len(b.jobs) > most {
+			t.Errorf("batch %d has %d loads by %s, want %d at most", b.number, len(b.jobs), first.planned.Cell.Loader, most)
+		}
+		for _, j := range b.jobs {
+			if j.planned.Cell.Loader != first.planned.Cell.Loader {
+				t.Errorf("batch %d has loads by %s and %s", b.number, first.planned.Cell.Loader, j.planned.Cell.Loader)
+			}
+			if most == chromiumBatch && j.protocol.Transport != first.protocol.Transport {
+				t.Errorf("batch %d asks a browser for %s and %s", b.number, first.protocol.Name, j.protocol.Name)
+			}
+		}
+	}
+}
+
+// TestBatchIsPendingUntilItsLastLoadIsDone marks one load after the other.
+func TestBatchIsPendingUntilItsLastLoadIsDone(t *testing.T) {
+	b := batches(plan(t, 8))[0]
+	for _, j := range b.jobs {
+		if !b.pending() {
+			t.Errorf("not pending before load %d is done", j.planned.Index)
+		}
+		j.planned.Done = true
+	}
+	if b.pending() {
+		t.Error("still pending with all loads done")
+	}
+}
+
+// TestBootSeed checks that guests for different purposes have different seeds.
+func TestBootSeed(t *testing.T) {
+	seen := map[uint64][4]uint64{}
+	for _, v := range [][4]uint64{{1, 0, 0, 1}, {2, 0, 0, 1}, {1, 1, 0, 1}, {1, 0, 1, 1}, {1, 0, 0, 2}} {
+		seed := bootSeed(v[0], int(v[1]), int(v[2]), int(v[3]))
+		if other, ok := seen[seed]; ok {
+			t.Errorf("%v and %v have the same seed", v, other)
+		}
+		seen[seed] = v
+	}
+}
+
+// TestGuestMemoryGrowsWithThePage checks that a guest gets more for a larger page.
+func TestGuestMemoryGrowsWithThePage(t *testing.T) {
+	queue := plan(t, 1)
+	small := guestMemory(queue)
+	queue[0].site = &site.Site{Resources: []site.Resource{{Size: 100 << 20}}}
+	if large := guestMemory(queue); large < small+100<<20 {
+		t.Errorf("%d bytes for a page of 100 MiB, %d for a small one", large, small)
+	}
+}
