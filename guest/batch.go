@@ -5,7 +5,8 @@
 // A batch is what a guest is booted for. Its loads run one after the other in one
 // station, so the state that one leaves (the kernel's random numbers, the time of
 // day, the page cache) is there for the next: the same batch with the same seed
-// gives the same nanoseconds, a load by itself does not.
+// gives the same nanoseconds, a load by itself does not. What comes after a load in
+// its batch has no influence on it.
 package guest
 
 import (
@@ -35,10 +36,14 @@ type Load struct {
 
 // Names in the folder that host and guest share.
 const (
-	batchFile  = "batch.json"
-	outDir     = "out"
-	recordFile = "record.json" // beside a load's artefacts; its folder is put in place whole
+	stationFile = "station.json"
+	outDir      = "out"
+	recordFile  = "record.json" // beside a load's artefacts; its folder is put in place whole
 )
+
+// orderFile holds the load at a place of the batch. Each has a file of its own, so
+// that reading it does not depend on those to come.
+func orderFile(place int) string { return fmt.Sprintf("order-%d.json", place) }
 
 // record is lab.Record as it travels, without what the artefacts hold.
 type record struct {

@@ -224,21 +224,28 @@ func (h *Host) share(b Batch) (string, error) {
 			return "", err
 		}
 	}
-	loads := make([]Load, len(b.Loads))
+	if err := writeJSON(filepath.Join(dir, sharedName, stationFile), b.Station); err != nil {
+		return "", err
+	}
 	for i, l := range b.Loads {
 		name, ok := h.sites[l.Site]
 		if !ok {
 			return "", fmt.Errorf("site %s of load %s is not among those of this host", l.Site, l.ID)
 		}
-		l.Site, loads[i] = name, l
-		loads[i].Site = name
+		l.Site = name
+		if err := writeJSON(filepath.Join(dir, sharedName, orderFile(i)), l); err != nil {
+			return "", err
+		}
 	}
-	b.Loads = loads
-	text, err := json.Marshal(b)
+	return dir, nil
+}
+
+func writeJSON(name string, v any) error {
+	text, err := json.Marshal(v)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return dir, os.WriteFile(filepath.Join(dir, sharedName, batchFile), text, 0o644)
+	return os.WriteFile(name, text, 0o644)
 }
 
 // collector hands on the loads that have been put in place, in order.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -78,26 +79,41 @@ func serve() error {
 	if err := mountAll(); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(shared, batchFile))
-	if err != nil {
-		return fmt.Errorf("read the batch: %w", err)
-	}
-	var b Batch
-	if err := json.Unmarshal(text, &b); err != nil {
-		return fmt.Errorf("read the batch: %w", err)
+	var c station.Config
+	if err := readJSON(stationFile, &c); err != nil {
+		return err
 	}
 	// The authority is made anew, from the guest's own random numbers: one that
 	// lasts would make results depend on the store they are kept in.
-	if b.Station.Authority, err = protocol.OpenAuthority("/tmp/ca"); err != nil {
+	var err error
+	if c.Authority, err = protocol.OpenAuthority("/tmp/ca"); err != nil {
 		return err
 	}
-	w := worker{config: b.Station, sites: map[string]*site.Site{}}
-	for _, l := range b.Loads {
-		if err := w.load(context.Background(), l); err != nil {
+	w := worker{config: c, sites: map[string]*site.Site{}}
+	for place := 0; ; place++ {
+		var l Load
+		err := readJSON(orderFile(place), &l)
+		if errors.Is(err, fs.ErrNotExist) {
+			return w.close()
+		}
+		if err == nil {
+			err = w.load(context.Background(), l)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return w.close()
+}
+
+func readJSON(name string, into any) error {
+	text, err := os.ReadFile(filepath.Join(shared, name))
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("read what to do: %w", err)
+	}
+	return nil
 }
 
 // worker runs loads one after the other.

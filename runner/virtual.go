@@ -158,14 +158,8 @@ func (g *guests) carryOut(ctx context.Context, b *batch) error {
 // returns how many jobs are dealt with; a load that a guest was lost at is.
 func (g *guests) boot(ctx context.Context, b *batch, jobs []*job, attempt int) (done int, err error) {
 	r := g.run
-	loads := guest.Batch{Station: r.station}
-	loads.Station.Lab.Virtual = true
-	loads.Station.Lab.Unblocked = jobs[0].planned.Cell.Loader == station.Fetch
-	for _, j := range jobs {
-		id := loadID(j, attempt)
-		loads.Loads = append(loads.Loads, guest.Load{ID: id, Site: j.planned.Cell.Site, Order: r.order(j, id)})
-	}
-	m := guest.Machine{Seed: bootSeed(r.Seed, b.number, jobs[0].planned.Index, attempt), Memory: guestMemory(jobs), CPU: g.core, Limit: wallLimit}
+	loads := r.orders(jobs, attempt)
+	m := r.machine(b, jobs[0], attempt, g.core)
 	started := time.Now()
 	err = g.host.Run(ctx, m, loads, func(result guest.Result) error {
 		j := jobs[done]
@@ -252,6 +246,27 @@ func moveFiles(from, to string) error {
 		}
 	}
 	return nil
+}
+
+// orders is what a guest is to do for these jobs.
+func (r *run) orders(jobs []*job, attempt int) guest.Batch {
+	b := guest.Batch{Station: r.station}
+	b.Station.Lab.Virtual = true
+	b.Station.Lab.Unblocked = jobs[0].planned.Cell.Loader == station.Fetch
+	for _, j := range jobs {
+		id := loadID(j, attempt)
+		b.Loads = append(b.Loads, guest.Load{ID: id, Site: j.planned.Cell.Site, Order: r.order(j, id)})
+	}
+	return b
+}
+
+// machine is what the guest is given that attempts loads of batch b, beginning with
+// first.
+func (r *run) machine(b *batch, first *job, attempt, core int) guest.Machine {
+	return guest.Machine{
+		Seed:   bootSeed(r.Seed, b.number, first.planned.Index, attempt),
+		Memory: guestMemory(b.jobs), CPU: core, Limit: wallLimit,
+	}
 }
 
 func loadID(j *job, attempt int) string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/guest"
 	"wiretime/kernel"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
@@ -55,6 +56,7 @@ func input(err error) error {
 
 func main() {
 	kernel.Helper()
+	guest.Init()
 	lab.Helper()
 	root := &cobra.Command{
 		Use: "wiretime", Short: "Measure how long web pages take over every web protocol", Long: about,

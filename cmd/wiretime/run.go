@@ -31,6 +31,7 @@ const defaultStore = "results"
 type runOptions struct {
 	study, store, chromium, clock string
 	resume                        bool
+	verify                        int
 }
 
 func runCommand() *cobra.Command {
@@ -59,6 +60,7 @@ and none is measured twice.`,
 	c.Flags().StringVar(&o.store, "store", defaultStore, "folder that keeps the results")
 	c.Flags().StringVar(&o.chromium, "chromium", "", "the browser's binary (default: the first that is found)")
 	c.Flags().StringVar(&o.clock, "clock", "", "real, virtual or auto (default: what the study says)")
+	c.Flags().IntVar(&o.verify, "verify-determinism", 0, "afterwards run `N` of the loads on the virtual clock again and compare them")
 	c.Flags().BoolVar(&o.resume, "resume", false, "go on with the store's unfinished run")
 	return c
 }
@@ -165,9 +167,13 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	if err != nil {
 		return err
 	}
-	err = runner.Run(ctx, runner.Config{
-		Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Chromium: w.chromium, Kernel: w.kernel, Report: printAttempt,
-	})
+	var sum tally
+	config := runner.Config{
+		Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Chromium: w.chromium, Kernel: w.kernel,
+		Report: func(a runner.Attempt) { sum.add(a); printAttempt(a) },
+	}
+	began := time.Now()
+	err = runner.Run(ctx, config)
 	if ctx.Err() != nil {
 		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime run --resume --store %s%w", id, s.Name, o.store, errInterrupted)
 	}
@@ -177,7 +183,58 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	if err := printResults(os.Stdout, st, id); err != nil {
 		return err
 	}
+	fmt.Println(sum.describe(time.Since(began)))
+	if o.verify > 0 {
+		if err := verify(ctx, config, o.verify); err != nil {
+			return err
+		}
+	}
 	return checkComplete(st, id)
+}
+
+// tally is how much a run has measured.
+type tally struct {
+	loads   int
+	virtual time.Duration // of the pages that were loaded on the virtual clock
+}
+
+func (t *tally) add(a runner.Attempt) {
+	t.loads++
+	if a.Cell.Clock == study.ClockVirtual && a.OnLoad > 0 {
+		t.virtual += time.Duration(a.OnLoad * float64(time.Millisecond))
+	}
+}
+
+func (t *tally) describe(took time.Duration) string {
+	text := fmt.Sprintf("\n%d loads were measured in %v.", t.loads, took.Round(100*time.Millisecond))
+	if t.virtual > 0 {
+		text += fmt.Sprintf(" Their pages took %v on the virtual clock.", t.virtual.Round(time.Second))
+	}
+	return text
+}
+
+// verify runs loads again and says how they compare. That loads without a browser
+// differ is an error: with one, it is a finding.
+func verify(ctx context.Context, c runner.Config, samples int) error {
+	differing := 0
+	fmt.Printf("\nLoads run again, in guests that do what the first ones did until then:\n")
+	err := runner.Verify(ctx, c, samples, func(r runner.Repetition) {
+		verdict := "the same in every metric and every byte of the capture"
+		if len(r.Differences) > 0 || !r.SameCapture {
+			if r.Cell.Loader != station.Chromium {
+				differing++
+			}
+			verdict = "the captures differ"
+			for _, d := range r.Differences {
+				verdict += fmt.Sprintf("; %s %g and %g %s", d.Metric.Name, d.First, d.Second, d.Metric.Unit)
+			}
+		}
+		fmt.Printf("%s  %s %s %s: %s\n", r.ID, r.Cell.Network, r.Cell.Site, r.Cell.Protocol, verdict)
+	})
+	if err == nil && differing > 0 {
+		err = fmt.Errorf("%d loads without a browser came out differently when run again", differing)
+	}
+	return err
 }
 
 // checkComplete returns an error if planned loads ended without a valid attempt.

@@ -1,0 +1,150 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"wiretime/guest"
+	"wiretime/lab"
+	"wiretime/store"
+	"wiretime/study"
+)
+
+// Repetition is a load on the virtual clock that was run again, and what came of
+// it.
+type Repetition struct {
+	ID   string
+	Cell store.Cell
+	// SameCapture says that both captures are equal byte for byte.
+	SameCapture bool
+	// Differences are the metrics that differ, in the order of Metrics.
+	Differences []Difference
+}
+
+// Difference is a metric that was not the same twice. A load that lacks it has
+// NaN.
+type Difference struct {
+	Metric        store.Metric
+	First, Second float64
+}
+
+// Verify runs samples of a finished run's loads on the virtual clock again, evenly
+// chosen over the plan, and compares them with what the store holds. Each is run in
+// a guest that does what the first one's did until then. report is told of each, in
+// the order of the plan.
+func Verify(ctx context.Context, c Config, samples int, report func(Repetition)) (err error) {
+	r := &run{Config: c}
+	queue, err := r.queue()
+	if err != nil {
+		return err
+	}
+	kept, err := c.Store.Loads(c.Run)
+	if err != nil {
+		return err
+	}
+	first := map[string]store.Load{} // first attempts that a guest has done
+	for _, l := range kept {
+		if l.Artefacts != "" && l.Attempt == 1 {
+			first[l.ID] = l
+		}
+	}
+	var chosen []sample
+	for _, b := range batches(onClock(queue, study.ClockVirtual)) {
+		for i, j := range b.jobs {
+			if l, ok := first[loadID(j, 1)]; ok {
+				chosen = append(chosen, sample{b, i, l})
+			}
+		}
+	}
+	if len(chosen) == 0 {
+		return errors.New("verify determinism: the run has no load on the virtual clock")
+	}
+	chosen = evenly(chosen, samples)
+	host, err := guest.NewHost(r.Kernel, r.Sites)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, host.Close()) }()
+	for _, s := range chosen {
+		repetition, err := r.repeat(ctx, host, s)
+		if err != nil {
+			return fmt.Errorf("run load %s again: %w", s.kept.ID, err)
+		}
+		report(repetition)
+	}
+	return nil
+}
+
+// sample is a load to be run again: the one at place of its batch.
+type sample struct {
+	batch *batch
+	place int
+	kept  store.Load
+}
+
+// evenly takes n of all, the same distance apart.
+func evenly(all []sample, n int) []sample {
+	n = min(n, len(all))
+	chosen := make([]sample, 0, n)
+	for i := range n {
+		chosen = append(chosen, all[i*len(all)/n])
+	}
+	return chosen
+}
+
+func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetition Repetition, err error) {
+	jobs := s.batch.jobs[:s.place+1]
+	j := jobs[s.place]
+	repetition = Repetition{ID: s.kept.ID, Cell: s.kept.Cell}
+	err = host.Run(ctx, r.machine(s.batch, jobs[0], 1, 0), r.orders(jobs, 1), func(result guest.Result) error {
+		if result.ID != s.kept.ID {
+			return nil
+		}
+		if result.Failed != nil {
+			return result.Failed
+		}
+		m, err := measure(j, result.Record, result.Dir)
+		if err != nil {
+			return err
+		}
+		again := r.begin(j)
+		r.judge(&again, m)
+		repetition.Differences = compareValues(s.kept.Values, again.Values)
+		repetition.SameCapture, err = sameFile(filepath.Join(s.kept.Artefacts, lab.CaptureFile), filepath.Join(result.Dir, lab.CaptureFile))
+		return err
+	})
+	return repetition, err
+}
+
+func compareValues(first, second map[string]float64) []Difference {
+	var all []Difference
+	for _, m := range Metrics() {
+		a, inFirst := first[m.Name]
+		b, inSecond := second[m.Name]
+		if inFirst != inSecond || a != b {
+			all = append(all, Difference{m, value(first, m.Name), value(second, m.Name)})
+		}
+	}
+	return all
+}
+
+func sameFile(a, b string) (bool, error) {
+	first, err := os.ReadFile(a)
+	if err != nil {
+		return false, err
+	}
+	second, err := os.ReadFile(b)
+	return bytes.Equal(first, second), err
+}
+
+func value(values map[string]float64, name string) float64 {
+	if v, ok := values[name]; ok {
+		return v
+	}
+	return math.NaN()
+}
