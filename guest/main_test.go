@@ -1,0 +1,258 @@
+package guest
+
+import (
+	"context"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wiretime/capture"
+	"wiretime/kernel"
+	"wiretime/lab"
+	"wiretime/network"
+	"wiretime/site"
+	"wiretime/station"
+)
+
+// What this test program does when it is started as something else.
+const (
+	// pingsMark in the environment of a guest's first program has it send pings
+	// (pings_test.go) where Init would carry out a batch.
+	pingsMark = "WIRETIME_TEST_PINGS"
+	// pingsProgram is the first argument once it has been restarted for that.
+	pingsProgram = "pings"
+	// browserSwitch is among the arguments when it is started as a browser.
+	browserSwitch = "--remote-debugging-pipe"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getpid() == 1 && os.Getenv(pingsMark) != "" {
+		fmt.Println("guest:", restartForPings())
+		powerOff()
+	}
+	if os.Args[0] == pingsProgram {
+		if err := servePings(); err != nil {
+			fmt.Println("guest:", err)
+		}
+		powerOff()
+	}
+	if slices.Contains(os.Args, browserSwitch) {
+		fmt.Println("spinning")
+		for { //nolint:staticcheck // to spin is the point
+		}
+	}
+	Init()
+	lab.Helper()
+	if _, err := lab.Enter(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := hosts.close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// restartForPings is restart for another purpose.
+func restartForPings() error {
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	return syscall.Exec("/init", []string{pingsProgram}, []string{"GOMAXPROCS=1", "PATH=/usr/bin"})
+}
+
+// built is the kernel that boots in tests.
+func built(t *testing.T) kernel.Kernel {
+	t.Helper()
+	k, err := kernel.Find()
+	if err == nil {
+		err = static()
+	}
+	if err == nil {
+		return k
+	}
+	if os.Getenv("WIRETIME_NEED_KERNEL") != "" {
+		t.Fatal(err)
+	}
+	t.Skipf("%v ('make kernel' builds the kernel)", err)
+	return k
+}
+
+// static makes sure that this program can be a guest's first one.
+func static() error {
+	file, err := elf.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for _, p := range file.Progs {
+		if p.Type == elf.PT_INTERP {
+			return errors.New("this program needs shared libraries, which a guest does not have: build it with CGO_ENABLED=0")
+		}
+	}
+	return nil
+}
+
+// hosts holds the host that tests share: each has a copy of this program.
+var hosts shareable
+
+type shareable struct {
+	once sync.Once
+	host *Host
+	err  error
+}
+
+func (s *shareable) close() error {
+	if s.host == nil {
+		return nil
+	}
+	return s.host.Close()
+}
+
+// The sites of the tests' host.
+const (
+	tiny  = "objects@1x100B"
+	small = "objects@10x5kB"
+	large = "objects@20x1MB"
+)
+
+// host is the host that tests share.
+func host(t *testing.T) *Host {
+	t.Helper()
+	k := built(t)
+	hosts.once.Do(func() { hosts.host, hosts.err = newHost(k) })
+	if hosts.err != nil {
+		t.Fatal(hosts.err)
+	}
+	return hosts.host
+}
+
+func newHost(k kernel.Kernel) (*Host, error) {
+	sites := map[string]*site.Site{}
+	for _, reference := range []string{tiny, small, large} {
+		s, err := site.Library{}.Open(context.Background(), reference)
+		if err != nil {
+			return nil, err
+		}
+		sites[reference] = s
+	}
+	return NewHost(k, sites)
+}
+
+// processors are those of the host that this program may use.
+func processors() []int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return []int{-1}
+	}
+	var all []int
+	for cpu := range len(set) * 64 {
+		if set.IsSet(cpu) {
+			all = append(all, cpu)
+		}
+	}
+	return all
+}
+
+// machine is what a guest for own loaders is given.
+func machine(seed uint64) Machine {
+	return Machine{Seed: seed, Memory: 128 << 20, CPU: processors()[0], Limit: time.Minute}
+}
+
+// labConfig is a lab in virtual time with so many access links, for programs that
+// are all in Go.
+func labConfig(links int) lab.Config {
+	return lab.Config{AccessLinks: links, InstantDNS: true, Virtual: true, Unblocked: true,
+		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}}
+}
+
+// cubic is Linux's default, named.
+var cubic = lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}
+
+// order is a load by the own loader.
+func order(protocol string, path network.Path, seed uint64) station.Order {
+	return station.Order{Loader: station.Fetch, Protocol: protocol, Path: path, Seed: seed, TCP: cubic, Timeout: time.Minute}
+}
+
+// oneLink is a path with equal links up and down.
+func oneLink(link network.Link) network.Path {
+	return network.Path{Name: "one", Access: []network.Access{{Name: "access", Up: link, Down: link}}}
+}
+
+// done is what a guest has left of a load.
+type done struct {
+	record *lab.Record
+	files  map[string][]byte // by name
+}
+
+// run has a guest carry out a batch.
+func run(t *testing.T, h *Host, m Machine, b Batch) map[string]done {
+	t.Helper()
+	loads, err := carryOut(t.Context(), h, m, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loads
+}
+
+func carryOut(ctx context.Context, h *Host, m Machine, b Batch) (map[string]done, error) {
+	loads := map[string]done{}
+	err := h.Run(ctx, m, b, func(r Result) error {
+		if r.Failed != nil {
+			return fmt.Errorf("load %s: %w", r.ID, r.Failed)
+		}
+		d := done{r.Record, map[string][]byte{}}
+		entries, err := os.ReadDir(r.Dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if d.files[e.Name()], err = os.ReadFile(filepath.Join(r.Dir, e.Name())); err != nil {
+				return err
+			}
+		}
+		loads[r.ID] = d
+		return nil
+	})
+	if err == nil && len(loads) != len(b.Loads) {
+		err = fmt.Errorf("%d of %d loads came back", len(loads), len(b.Loads))
+	}
+	return loads, err
+}
+
+// packets reads a load's capture.
+func (d done) packets(t *testing.T) *capture.Packets {
+	t.Helper()
+	return readCapture(t, d.files[lab.CaptureFile])
+}
+
+// text is a load's record as a guest writes it.
+func (d done) text(t *testing.T) string {
+	t.Helper()
+	text, err := json.Marshal(d.record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// stationConfig is a station with so many access links and without a browser.
+func stationConfig(links int) station.Config { return station.Config{Lab: labConfig(links)} }
+
+// name makes a file name of a protocol's.
+func name(protocol string) string { return strings.ReplaceAll(protocol, "/", "-") }
