@@ -2,12 +2,14 @@ package guest
 
 import (
 	"context"
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -85,12 +87,21 @@ func (h *Host) fill(sites map[string]*site.Site) error {
 	return nil
 }
 
+// copyProgram copies this program to be the first of guests, where there is no
+// dynamic linker.
 func copyProgram(to string) error {
 	from, err := os.Open("/proc/self/exe")
 	if err != nil {
 		return err
 	}
 	defer from.Close()
+	program, err := elf.NewFile(from)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return errors.New("it is linked dynamically, and a guest has no libraries for it: build it with CGO_ENABLED=0, as 'make build' does")
+	}
 	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
 	if err != nil {
 		return err
@@ -116,7 +127,7 @@ type Machine struct {
 type Lost struct {
 	Load    string // the load it was at
 	Cause   error
-	Console string // its last lines
+	Console string // its last lines, if Cause does not give them
 }
 
 func (l *Lost) Error() string {
@@ -194,10 +205,10 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err == nil {
-				err = errors.New("it powered off early")
+			if err != nil {
+				return &Lost{Load: c.loads[c.next].ID, Cause: err}
 			}
-			return &Lost{Load: c.loads[c.next].ID, Cause: err, Console: tail(console)}
+			return &Lost{Load: c.loads[c.next].ID, Cause: errors.New("it powered off early"), Console: tail(console)}
 		default:
 		}
 		if err := awaitArrival(arrivals); errors.Is(err, os.ErrDeadlineExceeded) && len(ended) == 0 {
@@ -309,5 +320,11 @@ func tail(console *os.File) string {
 	}
 	text := make([]byte, most)
 	n, _ := console.ReadAt(text, max(0, info.Size()-most))
-	return strings.TrimSpace(string(text[:n]))
+	var said strings.Builder
+	for line := range strings.Lines(string(text[:n])) {
+		if !strings.Contains(line, "setup_one_line failed") { // Linux, of each terminal that it is not to have
+			said.WriteString(line)
+		}
+	}
+	return strings.TrimSpace(said.String())
 }
