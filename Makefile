@@ -37,6 +37,8 @@ bench: setup build
 	go test -run '^$$' -bench . ./network ./capture
 	@echo "== Pages: variation of PLT and time beside the page's own"
 	scripts/bench-pages
+	@echo "== Both clocks: the same pages on each, and how many the virtual one does per second"
+	scripts/bench-clocks
 
 kernel: setup-kernel build
 	@echo "== The kernel of the virtual clock: building takes some minutes, once"

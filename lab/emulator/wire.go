@@ -17,7 +17,7 @@ const wireDevice = "/dev/wiretime"
 
 // Requests of the device, as Linux' _IOW, _IOWR and _IO make them.
 const (
-	wireAdd     = 1<<30 | unix.IFNAMSIZ<<16 | 'W'<<8 | 0
+	wireAdd     = 1<<30 | unix.IFNAMSIZ<<16 | 'W'<<8 // number 0
 	wireTurn    = 3<<30 | 48<<16 | 'W'<<8 | 1
 	wireRelease = 'W'<<8 | 2
 	wireRing    = 'W'<<8 | 3
