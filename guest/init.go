@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -74,11 +75,16 @@ func powerOff() {
 	select {}
 }
 
+// awaitTimers waits until timers go off on time. A kernel that has just booted
+// looks at them at its ticks only, every 10 ms, until the first of these.
+func awaitTimers() { time.Sleep(50 * time.Millisecond) }
+
 // serve carries out the batch.
 func serve() error {
 	if err := mountAll(); err != nil {
 		return err
 	}
+	awaitTimers()
 	var c station.Config
 	if err := readJSON(stationFile, &c); err != nil {
 		return err

@@ -45,6 +45,7 @@ func servePings() error {
 	if err := mountAll(); err != nil {
 		return err
 	}
+	awaitTimers()
 	text, err := os.ReadFile(filepath.Join(shared, pingsFile))
 	if err != nil {
 		return err
