@@ -1,0 +1,205 @@
+package guest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/network"
+)
+
+func rate(r network.BitRate) *network.BitRate { return &r }
+
+// paths are those whose packets are checked one by one, each for what it has that
+// others have not.
+func paths() []network.Path {
+	cable := network.Link{Rate: 10_000_000, Delay: 20 * time.Millisecond, Queue: network.Queue{Bytes: 64_000}}
+	with := func(name string, change func(*network.Link), events ...network.Event) network.Path {
+		l := cable
+		change(&l)
+		return network.Path{Name: name, Access: []network.Access{{Name: "access", Up: l, Down: l}}, Events: events}
+	}
+	lte := network.Link{Rate: 3_000_000, Delay: 40 * time.Millisecond, Queue: network.Queue{Packets: 30}}
+	return []network.Path{
+		with("nothing", func(l *network.Link) { *l = network.Link{} }),
+		with("rate", func(*network.Link) {}),
+		with("slow", func(l *network.Link) { l.Rate, l.Delay = 100_000, 250*time.Millisecond }),
+		with("short queue", func(l *network.Link) { l.Queue = network.Queue{Packets: 4} }),
+		with("loss", func(l *network.Link) { l.Loss.Rate = 0.02 }),
+		with("bursts", func(l *network.Link) {
+			l.Loss.GilbertElliott = &network.GilbertElliott{P: 0.02, R: 0.3, BadLoss: 0.5}
+		}),
+		with("jitter", func(l *network.Link) { l.Jitter = 3 * time.Millisecond }),
+		with("jitter wider than the delay", func(l *network.Link) { l.Delay, l.Jitter = time.Millisecond, 3*time.Millisecond }),
+		with("jitter and reordering", func(l *network.Link) { l.Jitter, l.Reorder = 3*time.Millisecond, true }),
+		with("trace", func(l *network.Link) {
+			l.Rate, l.Trace = 0, &network.Trace{Name: "uneven", Opportunities: []int64{1, 2, 2, 2, 7, 11, 30, 31}}
+		}),
+		with("events", func(*network.Link) {},
+			network.Event{At: 100 * time.Millisecond, Rate: rate(1_000_000)},
+			network.Event{At: 150 * time.Millisecond, Outage: 70 * time.Millisecond},
+			network.Event{At: 300 * time.Millisecond, Direction: "down", Outage: 20 * time.Millisecond, OutageDrops: true},
+			network.Event{At: 400 * time.Millisecond, Rate: rate(20_000_000)}),
+		{
+			Name: "handover", Access: []network.Access{{Name: "wlan", Up: cable, Down: cable}, {Name: "lte", Up: lte, Down: lte}},
+			Events: []network.Event{{At: 160 * time.Millisecond, Handover: "lte"}, {At: 400 * time.Millisecond, Handover: "wlan"}},
+		},
+	}
+}
+
+// TestEveryPacketGoesTheWayOfTheArithmetic loads a page over each path and by each
+// protocol, feeds what was sent to network.Path again, and compares packet by
+// packet: the same fate, and a departure no more than a microsecond late.
+func TestEveryPacketGoesTheWayOfTheArithmetic(t *testing.T) {
+	b := Batch{Station: stationConfig(2)}
+	protocols := []string{"http/1.1", "https/1.1", "h2", "h3"}
+	for i, p := range paths() {
+		for k, protocol := range protocols {
+			o := order(protocol, p, uint64(10*i+k))
+			if len(p.Access) > 1 {
+				o.Timeout = 5 * time.Second // a connection does not survive a handover
+			}
+			b.Loads = append(b.Loads, Load{ID: "over-" + p.Name + "-" + name(protocol), Site: small, Order: o})
+		}
+	}
+	loads := run(t, host(t), machine(1), b)
+	for i, p := range paths() {
+		t.Run(p.Name, func(t *testing.T) {
+			var seen tally
+			for k, protocol := range protocols {
+				l := loads["over-"+p.Name+"-"+name(protocol)]
+				if l.record.LoadError != nil && p.Name != "handover" {
+					t.Error(l.record.LoadError)
+				}
+				seen.add(replay(t, p, uint64(10*i+k), l.packets(t)))
+			}
+			t.Log(seen)
+		})
+	}
+}
+
+// TestEveryPingGoesTheWayOfTheArithmetic does the same with pings, which go on
+// after a handover, and whose answers can be due at once.
+func TestEveryPingGoesTheWayOfTheArithmetic(t *testing.T) {
+	for i, p := range paths() {
+		if !slices.Contains([]string{"handover", "events", "jitter and reordering"}, p.Name) {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			train := pings{Path: p, Seed: uint64(i), Count: 600, Size: 400, Spacing: time.Millisecond, Wait: time.Second}
+			_, packets := train.virtually(t)
+			seen := replay(t, p, train.Seed, packets)
+			if t.Log(seen); p.Name == "handover" && (seen.fates[network.DroppedHandover] == 0 || seen.at["client.1"] == 0) {
+				t.Error("no packet met the handover")
+			}
+		})
+	}
+}
+
+// tally says what a capture's packets met.
+type tally struct {
+	fates    map[network.Fate]int
+	at       map[string]int // by the interface they were sent at
+	held     int            // on the path at the end of the capture
+	latest   time.Duration
+	punctual int // not late by even a nanosecond
+}
+
+func (t tally) String() string {
+	return fmt.Sprintf("fates %v, sent at %v, %d on the path at the end, at most %v late, %d not late at all", t.fates, t.at, t.held, t.latest, t.punctual)
+}
+
+func (t *tally) add(o tally) {
+	if t.fates == nil {
+		*t = o
+		return
+	}
+	for f, n := range o.fates {
+		t.fates[f] += n
+	}
+	for at, n := range o.at {
+		t.at[at] += n
+	}
+	t.held += o.held
+	t.latest = max(t.latest, o.latest)
+	t.punctual += o.punctual
+}
+
+// lateness is how late a packet may leave. Where the path has no delay it is due
+// when it is sent, and the emulator has yet to be told of it; meanwhile programs
+// read the clock.
+func lateness(p network.Path) time.Duration {
+	if p.Access[0].Down.Delay == 0 {
+		return 4 * charge
+	}
+	return time.Microsecond
+}
+
+// replay feeds a path what a capture says was sent, and compares what comes of it.
+func replay(t *testing.T, p network.Path, seed uint64, packets *capture.Packets) tally {
+	t.Helper()
+	emulation, err := p.Start(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := map[uint64]capture.PacketRecord{}
+	for _, r := range packets.Records {
+		if r.Inbound {
+			received[r.ID] = r
+		}
+	}
+	if len(received) == 0 {
+		t.Fatal("the capture has no packet that was received")
+	}
+	epoch, end := packets.Records[0].Time, packets.Records[len(packets.Records)-1].Time
+	seen := tally{fates: map[network.Fate]int{}, at: map[string]int{}}
+	number := uint64(0)
+	for _, r := range packets.Records {
+		if r.Inbound {
+			continue
+		}
+		if number++; r.ID != number {
+			t.Fatalf("packet %d is the %d. that was sent", r.ID, number)
+		}
+		seen.at[packets.Interfaces[r.Interface].Name]++
+		direction := network.Direction(r.Interface % 2) // the client's end of each access link comes first
+		due, fate := emulation.Arrive(r.Interface/2, direction, r.Time-epoch, len(r.Data))
+		seen.fates[fate]++
+		got, arrived := received[r.ID]
+		if was := fateIn(r); was != fate || arrived && fate != network.Delivered {
+			t.Fatalf("packet %d, sent %v after the first: %s; the path says %s", r.ID, time.Duration(r.Time-epoch), was, fate)
+		}
+		if fate != network.Delivered {
+			continue
+		}
+		if !arrived {
+			if seen.held++; epoch+due <= end {
+				t.Errorf("packet %d, due %v after the first, never left", r.ID, time.Duration(due))
+			}
+			continue
+		}
+		late := time.Duration(got.Time - epoch - due)
+		if late < 0 || late > lateness(p) || int64(late) != got.Lateness {
+			t.Errorf("packet %d left %v after it was due, the capture says %v; want 0 to %v", r.ID, late, time.Duration(got.Lateness), lateness(p))
+		}
+		if got.Interface != r.Interface^1 || string(got.Data) != string(r.Data) {
+			t.Errorf("packet %d came out elsewhere, or as another", r.ID)
+		}
+		if seen.latest = max(seen.latest, late); late == 0 {
+			seen.punctual++
+		}
+	}
+	return seen
+}
+
+// fateIn is the fate that a capture tells of a packet that was sent.
+func fateIn(r capture.PacketRecord) network.Fate {
+	for _, f := range []network.Fate{network.DroppedHandover, network.LostRandom, network.DroppedQueue, network.DroppedOutage} {
+		if r.Comment == capture.DroppedPrefix+f.String() {
+			return f
+		}
+	}
+	return network.Delivered
+}

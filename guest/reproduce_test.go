@@ -1,0 +1,212 @@
+package guest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/lab"
+	"wiretime/network"
+)
+
+// lossy is a path on which much depends on when packets come.
+var lossy = oneLink(network.Link{Rate: 10_000_000, Delay: 10 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 64_000}})
+
+// everyProtocol is a batch of one load of the small page by each protocol.
+func everyProtocol(seed uint64) Batch {
+	b := Batch{Station: stationConfig(1)}
+	for i, protocol := range []string{"http/1.1", "https/1.1", "h2", "h3"} {
+		b.Loads = append(b.Loads, Load{ID: "by-" + name(protocol), Site: small, Order: order(protocol, lossy, seed+uint64(i))})
+	}
+	return b
+}
+
+// TestSameSeedSameNanoseconds runs a batch twice, in folders of their own: all
+// files and records are the same, octet by octet. With another seed of the guest
+// the keys differ, and with another seed of the paths the losses do.
+func TestSameSeedSameNanoseconds(t *testing.T) {
+	first := run(t, host(t), machine(1), everyProtocol(1))
+	other, err := newHost(built(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for id, again := range run(t, other, machine(1), everyProtocol(1)) {
+		if where := difference(t, first[id], again); where != "" {
+			t.Errorf("load %s differs: %s", id, where)
+		}
+	}
+	for id, again := range run(t, host(t), machine(2), everyProtocol(1)) {
+		if id != "by-http-1.1" && bytes.Equal(again.packets(t).Secrets, first[id].packets(t).Secrets) {
+			t.Errorf("load %s has the same keys with another seed of the guest", id)
+		}
+	}
+	for id, again := range run(t, host(t), machine(1), everyProtocol(100)) {
+		if difference(t, first[id], again) == "" {
+			t.Errorf("load %s is the same with another seed of its path", id)
+		}
+	}
+}
+
+// TestALoadFollowsFromItsBatch runs a batch of which only the last load differs:
+// those before it do not.
+func TestALoadFollowsFromItsBatch(t *testing.T) {
+	b := everyProtocol(1)
+	first := run(t, host(t), machine(1), b)
+	b.Loads[3].Order.Path = oneLink(network.Link{Rate: 1_000_000, Delay: 100 * time.Millisecond})
+	for id, again := range run(t, host(t), machine(1), b) {
+		if where := difference(t, first[id], again); (where == "") != (id != b.Loads[3].ID) {
+			t.Errorf("load %s: the difference is %q", id, where)
+		}
+	}
+}
+
+// TestThousandBoots boots a small batch again and again, on two processors side by
+// side where there are, and compares everything with the first boot. WIRETIME_BOOTS
+// says how often. What differs is kept in a folder.
+func TestThousandBoots(t *testing.T) {
+	if os.Getenv("WIRETIME_LONG") != "1" {
+		t.Skip("it takes minutes: 'make test-long' runs it")
+	}
+	boots := 1000
+	if text := os.Getenv("WIRETIME_BOOTS"); text != "" {
+		var err error
+		if boots, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, first := host(t), run(t, host(t), machine(1), everyProtocol(1))
+	next := make(chan int)
+	var side sync.WaitGroup
+	for _, cpu := range processors()[:min(2, len(processors()))] {
+		side.Go(func() {
+			m := machine(1)
+			m.CPU = cpu
+			for i := range next {
+				again, err := carryOut(t.Context(), h, m, everyProtocol(1))
+				if err != nil {
+					t.Errorf("boot %d: %v", i, err)
+					continue
+				}
+				for _, l := range everyProtocol(1).Loads {
+					if where := difference(t, first[l.ID], again[l.ID]); where != "" {
+						t.Errorf("boot %d on processor %d: load %s differs: %s; kept: %s", i, cpu, l.ID, where,
+							keepBoth(t, fmt.Sprintf("boot-%d-%s", i, l.ID), first[l.ID], again[l.ID]))
+					}
+				}
+			}
+		})
+	}
+	began := time.Now()
+	for i := 1; i < boots && t.Context().Err() == nil; i++ {
+		next <- i
+	}
+	close(next)
+	side.Wait()
+	t.Logf("%d boots of %d loads in %v", boots, len(first), time.Since(began).Round(time.Second))
+}
+
+// difference says where two runs of a load part; empty if nowhere.
+func difference(t *testing.T, a, b done) string {
+	if b.record == nil {
+		return "it did not come back"
+	}
+	var where []string
+	if x, y := a.text(t), b.text(t); x != y {
+		where = append(where, "the record: "+around(x, y))
+	}
+	if !bytes.Equal(a.files[lab.CaptureFile], b.files[lab.CaptureFile]) {
+		where = append(where, "the capture: "+parting(a.packets(t), b.packets(t)))
+	}
+	for _, file := range []string{lab.HARFile, lab.ServerFile} {
+		if x, y := string(a.files[file]), string(b.files[file]); x != y {
+			where = append(where, file+": "+around(x, y))
+		}
+	}
+	if len(a.files) != len(b.files) {
+		where = append(where, fmt.Sprintf("%d files and %d", len(a.files), len(b.files)))
+	}
+	return strings.Join(where, "; ")
+}
+
+// around is where two texts part.
+func around(a, b string) string {
+	i := 0
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
+	}
+	from := max(0, i-40)
+	return fmt.Sprintf("%q and %q", a[from:min(len(a), i+40)], b[from:min(len(b), i+40)])
+}
+
+// parting is the packet at which two captures part.
+func parting(a, b *capture.Packets) string {
+	if !bytes.Equal(a.Secrets, b.Secrets) {
+		return "the keys are others: " + around(string(a.Secrets), string(b.Secrets))
+	}
+	for i := range min(len(a.Records), len(b.Records)) {
+		x, y := a.Records[i], b.Records[i]
+		if x.ID != y.ID || x.Interface != y.Interface || x.Comment != y.Comment || !bytes.Equal(x.Data, y.Data) {
+			return fmt.Sprintf("record %d is of packet %d (%d octets at %s) and of packet %d (%d octets at %s), %v after the first and %v",
+				i, x.ID, len(x.Data), a.Interfaces[x.Interface].Name, y.ID, len(y.Data), b.Interfaces[y.Interface].Name,
+				time.Duration(x.Time-a.Records[0].Time), time.Duration(y.Time-b.Records[0].Time))
+		}
+		if x.Time != y.Time {
+			return fmt.Sprintf("record %d, of packet %d at %s, is at %d and at %d, %v apart", i, x.ID, a.Interfaces[x.Interface].Name, x.Time, y.Time, time.Duration(y.Time-x.Time))
+		}
+	}
+	return fmt.Sprintf("%d records and %d", len(a.Records), len(b.Records))
+}
+
+// keepBoth keeps the files of two runs of a load and returns where.
+func keepBoth(t *testing.T, name string, a, b done) string {
+	dir, err := os.MkdirTemp("", "wiretime-"+name+"-") //nolint:usetesting // it is to outlast the test
+	if err != nil {
+		return err.Error()
+	}
+	for which, d := range map[string]done{"first": a, "again": b} {
+		files := d.files
+		if d.record != nil {
+			files["record.json"] = []byte(d.text(t))
+		}
+		if err := os.Mkdir(filepath.Join(dir, which), 0o755); err != nil {
+			return err.Error()
+		}
+		for file, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, which, file), text, 0o644); err != nil {
+				return err.Error()
+			}
+		}
+	}
+	return dir
+}
+
+// TestDifference tells runs of a load apart.
+func TestDifference(t *testing.T) {
+	header := capture.Header{Interfaces: []capture.Interface{{Name: "client.0"}}}
+	load := func(at int64, har string) done {
+		text := capture.AppendPacket(capture.AppendHeader(nil, header), &capture.PacketRecord{Time: at, ID: 1, Data: []byte{69}})
+		return done{&lab.Record{}, map[string][]byte{lab.CaptureFile: text, lab.HARFile: []byte(har)}}
+	}
+	for _, test := range []struct {
+		b    done
+		says []string
+	}{
+		{load(1000, "same"), nil},
+		{load(1256, "same"), []string{"packet 1 at client.0", "256ns apart"}},
+		{load(1000, "other"), []string{`"other"`}},
+	} {
+		where := difference(t, load(1000, "same"), test.b)
+		if (where == "") != (test.says == nil) || slices.ContainsFunc(test.says, func(s string) bool { return !strings.Contains(where, s) }) {
+			t.Errorf("the difference is %q, want %q in it", where, test.says)
+		}
+	}
+}
