@@ -24,8 +24,8 @@ const (
 	pageCost     = 350 * time.Millisecond
 	resourceCost = 4 * time.Millisecond
 	// Without a browser.
-	fetchCost         = 20 * time.Millisecond
-	fetchResourceCost = 500 * time.Microsecond
+	fetchCost         = 150 * time.Millisecond
+	fetchResourceCost = 2500 * time.Microsecond
 )
 
 // fixedTime is what a load takes beside the page's own time: a fresh tab, the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/kernel"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
 )
@@ -24,7 +25,7 @@ func doctorCommand() *cobra.Command {
 var errUnfit = errors.New("this machine lacks what is marked with ✗")
 
 func doctor(binary string) error {
-	findings := append(lab.Doctor(), browserFinding(binary),
+	findings := append(lab.Doctor(), browserFinding(binary), kernelFinding(),
 		lab.Program("pasta", "commands behind 'wiretime link' cannot reach the outside world", "install Debian's package passt"),
 		lab.Program("npm", "the built-in site cannot be fetched", "install Node.js"),
 		lab.Program("tshark", "captures can be kept but not looked at here", "install Debian's package tshark"))
@@ -57,5 +58,16 @@ func browserFinding(chosen string) lab.Finding {
 		return f
 	}
 	f.OK, f.Detail = true, path
+	return f
+}
+
+func kernelFinding() lab.Finding {
+	f := lab.Finding{Name: "virtual clock"}
+	k, err := kernel.Find()
+	if err != nil {
+		f.Detail, f.Remedy = err.Error(), "wiretime kernel build (some minutes, once); without it everything is measured on the real clock"
+		return f
+	}
+	f.OK, f.Detail = true, fmt.Sprintf("Linux %s, %s", k.Version, k.Path)
 	return f
 }
