@@ -184,6 +184,7 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 	}()
 	defer func() {
 		g.Kill()
+		_ = g.Wait() // how it ended is known by now, or does not matter
 	}()
 
 	c := collector{dir: filepath.Join(dir, sharedName, outDir), loads: b.Loads, done: done}

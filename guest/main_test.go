@@ -49,7 +49,9 @@ func TestMain(m *testing.M) {
 		powerOff()
 	}
 	if slices.Contains(os.Args, browserSwitch) {
-		fmt.Println("spinning")
+		if err := os.WriteFile("/dev/console", []byte("spinning\n"), 0); err != nil {
+			os.Exit(1)
+		}
 		for { //nolint:staticcheck // to spin is the point
 		}
 	}

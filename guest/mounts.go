@@ -55,5 +55,10 @@ func mountAll() error {
 	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777"); err != nil {
 		return fmt.Errorf("mount memory on /dev/shm: %w", err)
 	}
+	// A guest whose memory is too small is lost, and says so: without this, whatever
+	// program Linux kills for it fails for a reason that nobody understands.
+	if err := os.WriteFile("/proc/sys/vm/panic_on_oom", []byte("1"), 0o644); err != nil {
+		return fmt.Errorf("ask for an end when memory runs out: %w", err)
+	}
 	return lab.Prepare()
 }

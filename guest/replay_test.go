@@ -10,8 +10,6 @@ import (
 	"wiretime/network"
 )
 
-func rate(r network.BitRate) *network.BitRate { return &r }
-
 // paths are those whose packets are checked one by one, each for what it has that
 // others have not.
 func paths() []network.Path {
@@ -38,10 +36,10 @@ func paths() []network.Path {
 			l.Rate, l.Trace = 0, &network.Trace{Name: "uneven", Opportunities: []int64{1, 2, 2, 2, 7, 11, 30, 31}}
 		}),
 		with("events", func(*network.Link) {},
-			network.Event{At: 100 * time.Millisecond, Rate: rate(1_000_000)},
+			network.Event{At: 100 * time.Millisecond, Rate: new(network.BitRate(1_000_000))},
 			network.Event{At: 150 * time.Millisecond, Outage: 70 * time.Millisecond},
 			network.Event{At: 300 * time.Millisecond, Direction: "down", Outage: 20 * time.Millisecond, OutageDrops: true},
-			network.Event{At: 400 * time.Millisecond, Rate: rate(20_000_000)}),
+			network.Event{At: 400 * time.Millisecond, Rate: new(network.BitRate(20_000_000))}),
 		{
 			Name: "handover", Access: []network.Access{{Name: "wlan", Up: cable, Down: cable}, {Name: "lte", Up: lte, Down: lte}},
 			Events: []network.Event{{At: 160 * time.Millisecond, Handover: "lte"}, {At: 400 * time.Millisecond, Handover: "wlan"}},
