@@ -38,6 +38,7 @@ func buildAndRun(m *testing.M) int {
 	}
 	binary = filepath.Join(dir, "wiretime")
 	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped: guests have no libraries
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "build the program under test:", err)
@@ -178,6 +179,7 @@ func (u user) study(t *testing.T, repeats int) string {
 // lateness, which is wide where a test is not about punctuality.
 const smallStudy = `name: small
 repeats: %d
+clock: real
 matrix:
   sites: [page]
   protocols: [http/1.1, https/1.1, h2, h3]
