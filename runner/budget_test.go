@@ -49,7 +49,7 @@ func TestEstimateLoad(t *testing.T) {
 		{"requests in a queue", station.Chromium, "https/1.1", path(10_000_000, 200*time.Millisecond), fixedTime + (6+32)*200*time.Millisecond},
 		{"the processor on a fast link", station.Chromium, "h3", path(1_000_000_000, time.Millisecond), processor},
 		{"no limit of the rate", station.Chromium, "h2", path(0, 0), processor},
-		{"no browser", station.Fetch, "h2", path(0, 0), fixedTime},
+		{"no browser", station.Fetch, "h2", path(0, 0), max(fixedTime, fetchCost+196*fetchResourceCost)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
