@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -231,7 +232,9 @@ func (h *Host) share(b Batch) (string, error) {
 		return "", err
 	}
 	// Absolute ones: hostfs loses its way at a relative one.
-	for name, target := range map[string]string{rootName: filepath.Join(h.dir, rootName), sitesName: filepath.Join(h.dir, sitesName), usrName: "/usr"} {
+	links := maps.Clone(hostFolders)
+	links[rootName], links[sitesName] = filepath.Join(h.dir, rootName), filepath.Join(h.dir, sitesName)
+	for name, target := range links {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			return "", err
 		}

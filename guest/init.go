@@ -89,6 +89,11 @@ func serve() error {
 	if err := readJSON(stationFile, &c); err != nil {
 		return err
 	}
+	if c.Chromium != "" {
+		if err := mountPrograms(); err != nil {
+			return err
+		}
+	}
 	// The authority is made anew, from the guest's own random numbers: one that
 	// lasts would make results depend on the store they are kept in.
 	var err error

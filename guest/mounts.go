@@ -3,6 +3,7 @@ package guest
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -16,10 +17,16 @@ const (
 	sharedName = "shared"
 	sitesName  = "sites"
 	usrName    = "usr"
+	etcName    = "etc"
+	cacheName  = "fontcache"
 )
 
+// hostFolders are what a browser needs of the host: programs, their configuration,
+// and the list of fonts, which would take seconds to make anew.
+var hostFolders = map[string]string{usrName: "/usr", etcName: "/etc", cacheName: "/var/cache/fontconfig"}
+
 // folders are those of a guest's root, which is read-only.
-var folders = []string{"dev", "etc", "proc", "run", "sys", "tmp", "usr", "shared", "sites"}
+var folders = []string{"dev", "etc", "proc", "run", "sys", "tmp", "usr", "var", "shared", "sites"}
 
 // links of a guest's root lead into the host's programs and libraries.
 var links = map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
@@ -39,7 +46,6 @@ func mountAll() error {
 		{"tmpfs", "/etc", "", 0},
 		{"hostfs", shared, sharedName, 0},
 		{"hostfs", sites, sitesName, unix.MS_RDONLY},
-		{"hostfs", "/usr", usrName, unix.MS_RDONLY},
 	} {
 		err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.options)
 		if err == unix.EBUSY && m.kind == "devtmpfs" {
@@ -61,4 +67,42 @@ func mountAll() error {
 		return fmt.Errorf("ask for an end when memory runs out: %w", err)
 	}
 	return lab.Prepare()
+}
+
+// mountPrograms adds what a browser needs. Without one a guest sees nothing of the
+// host that it runs on.
+func mountPrograms() error {
+	const hostEtc = "/run/etc"
+	for _, m := range []struct {
+		kind, target, options string
+		flags                 uintptr
+	}{
+		{"tmpfs", "/var", "", 0},
+		{"hostfs", "/usr", usrName, unix.MS_RDONLY},
+		{"hostfs", hostEtc, etcName, unix.MS_RDONLY},
+		{"hostfs", "/var/cache/fontconfig", cacheName, unix.MS_RDONLY},
+	} {
+		if err := os.MkdirAll(m.target, 0o755); err != nil {
+			return err
+		}
+		err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.options)
+		if err == unix.ENOENT && m.options == cacheName {
+			continue // then fonts are looked for
+		}
+		if err != nil {
+			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
+		}
+	}
+	entries, err := os.ReadDir(hostEtc)
+	if err != nil {
+		return fmt.Errorf("look at the host's configuration: %w", err)
+	}
+	for _, e := range entries {
+		// What the guest has already, how to look names up, is its own.
+		err := os.Symlink(filepath.Join(hostEtc, e.Name()), filepath.Join("/etc", e.Name()))
+		if err != nil && !os.IsExist(err) {
+			return fmt.Errorf("take over the host's configuration: %w", err)
+		}
+	}
+	return nil
 }

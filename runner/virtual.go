@@ -23,7 +23,7 @@ import (
 // beginning, and what is in the store already is not kept twice.
 const (
 	fetchBatch    = 50 // loads
-	chromiumBatch = 10
+	chromiumBatch = 20
 )
 
 // Memory of a guest, in bytes, beside what its pages need. Chromium crashes with
@@ -252,7 +252,9 @@ func moveFiles(from, to string) error {
 func (r *run) orders(jobs []*job, attempt int) guest.Batch {
 	b := guest.Batch{Station: r.station}
 	b.Station.Lab.Virtual = true
-	b.Station.Lab.Unblocked = jobs[0].planned.Cell.Loader == station.Fetch
+	if jobs[0].planned.Cell.Loader == station.Fetch {
+		b.Station.Chromium, b.Station.Lab.Unblocked = "", true
+	}
 	for _, j := range jobs {
 		id := loadID(j, attempt)
 		b.Loads = append(b.Loads, guest.Load{ID: id, Site: j.planned.Cell.Site, Order: r.order(j, id)})
