@@ -1,0 +1,626 @@
+package spdy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// read is the loop that receives.
+func (s *Session) read() {
+	err := s.readFrames()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var session *SessionError
+	switch {
+	case errors.As(err, &session):
+		s.end(session, session.Status, true)
+	case errors.Is(err, io.EOF) && s.leaving && len(s.streams) == 0:
+		s.broken = true
+		s.end(ErrClosed, GoAwayOK, false)
+	default:
+		s.broken = true
+		s.end(&SessionError{Status: GoAwayInternalError, Cause: "read from the connection", Err: err}, GoAwayInternalError, false)
+	}
+}
+
+// readFrames handles frames until an error ends the session.
+func (s *Session) readFrames() error {
+	for {
+		s.inFrame.Store(false)
+		if _, err := s.r.Peek(1); err != nil {
+			return err
+		}
+		s.inFrame.Store(true)
+		head, err := s.r.Peek(frameHeaderLength)
+		if err != nil {
+			return truncated(err)
+		}
+		h := parseHeader(head)
+		s.progress.Add(1)
+		_, _ = s.r.Discard(frameHeaderLength)
+		if !h.control {
+			err = s.data(h)
+		} else {
+			err = s.readControl(h)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func truncated(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// readControl reads a control frame and does what it says.
+func (s *Session) readControl(h frameHeader) error {
+	if h.length > s.config.MaxFrameBytes {
+		return &SessionError{Status: GoAwayProtocolError, Cause: fmt.Sprintf(
+			"%s of %d octets, more than the %d that are allowed (%s)", h.kind, h.length, s.config.MaxFrameBytes, s.version.cite("2.2.1"))}
+	}
+	var payload []byte
+	var err error
+	peeked := h.length <= s.r.Size()
+	if peeked {
+		payload, err = s.r.Peek(h.length)
+	} else {
+		payload = make([]byte, h.length)
+		_, err = io.ReadFull(s.r, payload)
+	}
+	if err != nil {
+		return truncated(err)
+	}
+	f, err := s.dec.control(h, payload)
+	var stream *StreamError
+	if err != nil && !errors.As(err, &stream) {
+		return err
+	}
+	s.mu.Lock()
+	s.handle(f, stream, h)
+	err = s.err
+	s.mu.Unlock()
+	if peeked {
+		_, _ = s.r.Discard(h.length)
+	}
+	return err
+}
+
+// handle does what a control frame says. Of one with an error of its stream,
+// that has to be ended.
+func (s *Session) handle(f Frame, wrong *StreamError, h frameHeader) {
+	if s.err != nil {
+		return
+	}
+	if s.config.Log != nil && f.Type() != TypeWindowUpdate {
+		s.logControl(false, f, h.length)
+	}
+	switch f := f.(type) {
+	case *SynStream:
+		s.synStream(f, wrong)
+		return
+	case *Settings:
+		s.spend(1 + len(f.Entries)/8)
+		s.settings(f)
+		return
+	case *Ping:
+		s.ping(f)
+		return
+	case *GoAway:
+		s.goneAway(f)
+		return
+	case *WindowUpdate:
+		if wrong == nil {
+			s.windowUpdate(f)
+			return
+		}
+	case *RstStream:
+		s.rstStream(f)
+		return
+	case *SynReply:
+		if wrong == nil {
+			s.synReply(f)
+			return
+		}
+	case *Headers:
+		if wrong == nil {
+			s.headers(f)
+			return
+		}
+	case *Unknown:
+		s.spend(1)
+		if f.Kind == TypeSynStream && f.Version != s.version.wire() && len(f.Payload) >= 4 {
+			// Draft 2, "Protocol versioning": everything else is ignored.
+			if id := parseHeader(append(append([]byte(nil), f.Payload[:4]...), 0, 0, 0, 0)).streamID & maxStreamID; id != 0 {
+				s.refuse(id, UnsupportedVersion)
+			}
+		}
+		return
+	default: // NOOP, CREDENTIAL
+		s.spend(1)
+		return
+	}
+	s.spend(1)
+	if st := s.streams[wrong.StreamID]; st != nil {
+		s.reset(st, wrong.Status, wrong)
+	} else {
+		s.noStream(wrong.StreamID)
+	}
+}
+
+// spend takes from the budget of frames that lead nowhere.
+func (s *Session) spend(n int) {
+	if !s.budget.spend(n) || len(s.control)-s.controlAt > 2*budgetMost {
+		s.end(&SessionError{Status: GoAwayProtocolError, Cause: "the peer floods the session with frames that lead nowhere"}, GoAwayProtocolError, true)
+	}
+}
+
+// noStream answers a frame of a stream that is not open.
+func (s *Session) noStream(id uint32) {
+	s.spend(1)
+	switch {
+	case slices.Contains(s.gone[:], id):
+		// One RST_STREAM says it all (section 2.4.2).
+	case s.known(id) && s.version == V2:
+		// What comes after the end is ignored (draft 2, "Stream close").
+	case s.known(id):
+		s.refuse(id, ProtocolError) // section 2.3.7
+	case !s.refusing:
+		s.refuse(id, InvalidStream) // section 2.2.2
+	}
+}
+
+// known tells whether there has been a stream of this number.
+func (s *Session) known(id uint32) bool {
+	if s.own(id) {
+		return id < s.nextID
+	}
+	return id <= s.lastPeerID
+}
+
+// own tells whether a number is one of those that this side gives out.
+func (s *Session) own(id uint32) bool { return id%2 == 1 == s.client }
+
+// wrong resets a stream for what the peer did on it.
+func (s *Session) wrong(st *Stream, status Status, section, format string, a ...any) {
+	s.spend(1)
+	s.reset(st, status, &StreamError{StreamID: st.id, Status: status, Cause: fmt.Sprintf(format, a...) + " (" + s.version.cite(section) + ")"})
+}
+
+func (s *Session) synStream(f *SynStream, wrong *StreamError) {
+	id := f.StreamID
+	if s.own(id) {
+		s.violated(GoAwayProtocolError, "2.3.2", "SYN_STREAM: stream %d is not one for the peer to open", id)
+		return
+	}
+	if s.refusing {
+		// Section 2.6.6. What it says of compression has been read.
+		return
+	}
+	if id <= s.lastPeerID {
+		if st := s.streams[id]; st != nil {
+			s.wrong(st, ProtocolError, "2.3.2", "SYN_STREAM: the stream is open already")
+		} else if id == s.lastPeerID {
+			s.noStream(id)
+		} else {
+			s.violated(GoAwayProtocolError, "2.3.2", "SYN_STREAM: stream %d comes after %d", id, s.lastPeerID)
+		}
+		return
+	}
+	s.lastPeerID = id
+	switch {
+	case wrong != nil:
+		s.spend(1)
+		s.refuse(id, wrong.Status)
+		return
+	case s.config.Accept == nil || s.remote >= s.config.MaxStreams || s.running >= 2*s.config.MaxStreams:
+		s.spend(1)
+		s.refuse(id, RefusedStream)
+		return
+	case s.client && s.streams[f.AssociatedID] == nil:
+		s.spend(1)
+		s.refuse(id, InvalidStream) // section 3.3.1
+		return
+	}
+	st := s.newStream(f)
+	st.remoteDone, st.localDone = f.Fin, f.Unidirectional
+	s.remote++
+	s.running++
+	s.lastGood = id
+	if f.Unidirectional {
+		st.answered, st.unclaimed = true, true
+		st.reply = slices.Clone(f.Fields)
+		st.checkReply()
+	}
+	if st.remoteDone && st.localDone {
+		s.remove(st)
+	}
+	s.handlers.Go(func() {
+		defer func() {
+			_ = st.Close()
+			s.mu.Lock()
+			s.running--
+			s.mu.Unlock()
+		}()
+		s.config.Accept(st)
+	})
+}
+
+// checkReply lets those go on who wait for the fields of a pushed stream, once a
+// status is among them.
+func (st *Stream) checkReply() {
+	name := ":status"
+	if st.s.version == V2 {
+		name = "status"
+	}
+	if _, ok := valueOf(st.reply, name); ok {
+		st.finishReply(true)
+	}
+}
+
+func (s *Session) synReply(f *SynReply) {
+	st := s.streams[f.StreamID]
+	switch {
+	case st == nil:
+		s.noStream(f.StreamID)
+		return
+	case !st.local || st.remoteDone:
+		s.wrong(st, StreamAlreadyClosed, "2.3.6", "SYN_REPLY: the peer has nothing to say on the stream")
+		return
+	case st.complete || st.answered && !interim(st.reply):
+		s.wrong(st, StreamInUse, "2.6.2", "SYN_REPLY: it is the second")
+		return
+	}
+	st.answered, st.reply = true, f.Fields
+	s.replied(st, f.Fin)
+}
+
+// replied looks at the reply of a stream that this side opened.
+func (s *Session) replied(st *Stream, fin bool) {
+	if !interim(st.reply) || fin {
+		st.finishReply(true)
+	} else if st.interim != nil {
+		close(st.interim)
+		st.interim = nil
+	}
+	if fin {
+		s.gotFin(st)
+	}
+}
+
+func (s *Session) headers(f *Headers) {
+	st := s.streams[f.StreamID]
+	if st == nil {
+		s.noStream(f.StreamID)
+		return
+	}
+	if st.remoteDone {
+		s.wrong(st, StreamAlreadyClosed, "2.3.6", "HEADERS: the peer has ended the stream")
+		return
+	}
+	s.spend(1)
+	for _, field := range f.Fields {
+		st.extra += 32 + len(field.Name) + len(field.Value)
+	}
+	if st.extra > s.config.MaxHeaderBytes {
+		s.wrong(st, ProtocolError, "2.6.7", "HEADERS: the stream's fields are more than %d octets", s.config.MaxHeaderBytes)
+		return
+	}
+	switch {
+	case st.local && st.answered && !st.complete:
+		// What follows an interim reply.
+		st.reply = f.Fields
+		s.replied(st, false)
+	case !st.local && st.localDone && !st.complete && !st.gotData:
+		if !s.merge(st, &st.reply, f.Fields) {
+			return
+		}
+		st.checkReply()
+	default:
+		if !s.merge(st, &st.trailer, f.Fields) {
+			return
+		}
+	}
+	if f.Fin {
+		s.gotFin(st)
+	}
+}
+
+// merge adds fields to those that came before. It is false if the stream had to
+// be reset.
+func (s *Session) merge(st *Stream, to *[]Field, fields []Field) bool {
+	for _, f := range fields {
+		if _, twice := valueOf(*to, f.Name); twice {
+			s.wrong(st, ProtocolError, "3.3.2", "HEADERS: the name %q comes twice", f.Name)
+			return false
+		}
+	}
+	if len(*to)+len(fields) > s.config.MaxHeaderFields {
+		s.wrong(st, ProtocolError, "2.6.7", "HEADERS: the stream has more than %d fields", s.config.MaxHeaderFields)
+		return false
+	}
+	*to = append(*to, fields...)
+	return true
+}
+
+// gotFin ends the peer's side of a stream.
+func (s *Session) gotFin(st *Stream) {
+	st.remoteDone = true
+	if !st.complete {
+		st.finishReply(st.answered)
+	}
+	st.readable.Broadcast()
+	if st.localDone {
+		s.remove(st)
+	}
+}
+
+func (s *Session) rstStream(f *RstStream) {
+	st := s.streams[f.StreamID]
+	if st == nil {
+		// A RST_STREAM is never answered by one (section 2.4.2).
+		s.spend(1)
+		return
+	}
+	if !st.local {
+		// To open and reset streams costs the peer nothing: it may do so a few
+		// hundred times at once.
+		s.spend(4)
+	}
+	st.fail(&StreamError{StreamID: st.id, Status: f.Status, Remote: true})
+	// Whoever cancels a stream cancels what is pushed with it (section 3.3.2).
+	if !st.local && f.Status == Cancel {
+		for p := s.first; p != nil; {
+			next := p.next
+			if p.local && p.associated == st.id {
+				p.fail(&StreamError{StreamID: p.id, Status: f.Status, Remote: true})
+			}
+			p = next
+		}
+	}
+}
+
+func (s *Session) settings(f *Settings) {
+	if s.err != nil {
+		return
+	}
+	if f.Clear && s.client {
+		s.persisted = nil
+	}
+	for i, e := range f.Entries {
+		if slices.ContainsFunc(f.Entries[:i], func(before Setting) bool { return before.ID == e.ID }) {
+			continue // the first one counts
+		}
+		if s.client && e.Flags&PersistValue != 0 || !s.client && e.Flags&Persisted != 0 {
+			s.persist(e)
+		}
+		if e.Flags&Persisted != 0 {
+			continue // it is what the server itself once said
+		}
+		switch e.ID {
+		case SettingMaxConcurrentStreams:
+			s.peerMax = int(min(e.Value, maxStreamID))
+			s.grant()
+		case SettingInitialWindowSize:
+			if s.version != V2 {
+				s.initialWindow(e.Value)
+			}
+		}
+	}
+}
+
+func (s *Session) persist(e Setting) {
+	const most = 64
+	i := slices.IndexFunc(s.persisted, func(p Setting) bool { return p.ID == e.ID })
+	switch {
+	case i >= 0:
+		s.persisted[i].Value = e.Value
+	case len(s.persisted) < most:
+		s.persisted = append(s.persisted, Setting{ID: e.ID, Value: e.Value})
+		sortSettings(s.persisted)
+	}
+}
+
+// initialWindow changes all streams' windows by as much as the initial one
+// changes.
+func (s *Session) initialWindow(value uint32) {
+	if value > maxWindow {
+		s.violated(GoAwayFlowControlError, "2.6.8", "SETTINGS: an initial window of %d", value)
+		return
+	}
+	delta := int64(value) - s.peerInitial
+	s.peerInitial = int64(value)
+	for st := s.first; st != nil; {
+		next := st.next
+		s.widen(st, delta)
+		st = next
+	}
+}
+
+// widen changes the window to send with on a stream.
+func (s *Session) widen(st *Stream, delta int64) {
+	if !st.sendWindow.update(delta) {
+		s.wrong(st, FlowControlError, "2.6.8", "the window grows beyond 2^31-1")
+		return
+	}
+	s.schedule(st)
+}
+
+func (s *Session) windowUpdate(f *WindowUpdate) {
+	s.spend(1)
+	if f.StreamID == 0 {
+		if !s.sendWindow.update(int64(f.Delta)) {
+			s.violated(GoAwayFlowControlError, "2.6.8", "WINDOW_UPDATE: the session's window grows beyond 2^31-1")
+			return
+		}
+		s.unstall()
+	} else if st := s.streams[f.StreamID]; st != nil {
+		// Those that come after the stream's last frame are ignored.
+		if !st.localDone {
+			s.widen(st, int64(f.Delta))
+		}
+	} else if !s.known(f.StreamID) {
+		s.noStream(f.StreamID)
+	}
+	s.logUpdate(false, f.StreamID, f.Delta)
+}
+
+func (s *Session) ping(f *Ping) {
+	s.spend(1)
+	if s.own(f.ID) {
+		// One that this side did not send is ignored (section 2.6.5).
+		if answer, ok := s.pings[f.ID]; ok {
+			delete(s.pings, f.ID)
+			close(answer)
+		}
+		return
+	}
+	if s.err == nil {
+		s.answers = append(s.answers, f.ID)
+		s.wake.Signal()
+	}
+}
+
+// goneAway takes a GOAWAY: what was not accepted may be tried elsewhere.
+func (s *Session) goneAway(f *GoAway) {
+	s.spend(1)
+	s.noNewStreams()
+	for st := s.first; st != nil; {
+		next := st.next
+		if st.local && st.id > f.LastStreamID {
+			st.fail(&StreamError{StreamID: st.id, Status: RefusedStream, Cause: fmt.Sprintf(
+				"the peer's GOAWAY (%s) says that it was not processed (%s)", f.Status, s.version.cite("2.6.6"))})
+		}
+		st = next
+	}
+	if f.Status != GoAwayOK {
+		s.end(&SessionError{Status: f.Status, Remote: true, Cause: "GOAWAY"}, GoAwayOK, true)
+		return
+	}
+	s.endIfDone()
+}
+
+// data takes a DATA frame, whose payload is read into the stream's buffer as it
+// comes.
+func (s *Session) data(h frameHeader) error {
+	if h.streamID == 0 {
+		return s.dec.broken(TypeData, "2.3.2", "0 is no stream's number")
+	}
+	s.mu.Lock()
+	st := s.admit(h)
+	err := s.err
+	for st != nil && err == nil && s.version == V2 && s.buffered >= maxUnread && !st.discarded {
+		s.inFrame.Store(false) // it is not the peer who is late
+		s.room.Wait()
+		err = s.err
+	}
+	s.inFrame.Store(true)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if st == nil {
+		return s.skip(h.length)
+	}
+	for left := h.length; left > 0; {
+		s.mu.Lock()
+		if st.discarded {
+			s.consumed(st, left)
+			s.mu.Unlock()
+			return s.skip(left)
+		}
+		space := st.buffer.space()
+		s.mu.Unlock()
+		n, err := s.r.Read(space[:min(left, len(space))])
+		s.progress.Add(1)
+		s.mu.Lock()
+		left -= n
+		switch {
+		case n == 0:
+		case st.discarded:
+			s.consumed(st, n)
+		default:
+			st.buffer.put(n)
+			if st.unclaimed {
+				st.prepaid += n
+				s.consumedSession(n)
+			}
+			st.readable.Broadcast()
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return truncated(err)
+		}
+	}
+	if h.flags&flagFin != 0 {
+		s.mu.Lock()
+		if s.streams[st.id] == st {
+			s.gotFin(st)
+		}
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// skip leaves out octets of the connection.
+func (s *Session) skip(n int) error {
+	for n > 0 {
+		k, err := s.r.Discard(min(n, s.r.Size()))
+		s.progress.Add(1)
+		if n -= k; err != nil {
+			return truncated(err)
+		}
+	}
+	return nil
+}
+
+// admit counts a DATA frame against the windows, and finds its stream: nil if
+// its payload is to be left out.
+func (s *Session) admit(h frameHeader) *Stream {
+	if s.err != nil {
+		return nil
+	}
+	st := s.streams[h.streamID]
+	if s.version == V31 && !s.window.received(h.length) {
+		s.violated(GoAwayFlowControlError, "2.6.8", "DATA: %d octets more than the session's window", -s.window.left)
+		return nil
+	}
+	fin := h.flags&flagFin != 0
+	within := st == nil || st.window.received(h.length) || s.version == V2
+	if s.config.Log != nil {
+		left := int64(0)
+		if st != nil {
+			left = s.windowLeft(st)
+		}
+		s.logData(false, h.streamID, h.length, fin, left, s.window.left)
+	}
+	if h.length == 0 && !fin {
+		s.spend(1)
+	}
+	switch {
+	case st == nil:
+		s.noStream(h.streamID)
+	case st.remoteDone:
+		s.wrong(st, StreamAlreadyClosed, "2.3.6", "DATA: the peer has ended the stream")
+	case !within:
+		s.wrong(st, FlowControlError, "2.6.8", "DATA: %d octets more than the stream's window", -st.window.left)
+	case st.local && !st.answered && s.version == V2:
+		s.violated(GoAwayProtocolError, "2.2.2", "DATA: stream %d has had no SYN_REPLY", st.id)
+	case st.local && !st.answered:
+		s.wrong(st, ProtocolError, "2.2.2", "DATA: the stream has had no SYN_REPLY")
+	default:
+		st.gotData = true
+		if s.version == V2 {
+			s.buffered += h.length
+		}
+		return st
+	}
+	// It came, and is gone.
+	s.consumedSession(h.length)
+	return nil
+}
