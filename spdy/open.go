@@ -138,7 +138,9 @@ func (s *Session) newStream(f *SynStream) *Stream {
 		s: s, id: f.StreamID, associated: f.AssociatedID, priority: f.Priority, fields: f.Fields,
 		sendWindow: sendWindow(s.peerInitial),
 		window:     receiveWindow{size: s.initial, left: s.most},
-		replied:    make(chan struct{}),
+	}
+	if s.own(st.id) || f.Unidirectional {
+		st.replied = make(chan struct{})
 	}
 	st.readable.L, st.writable.L = &s.mu, &s.mu
 	s.streams[st.id] = st

@@ -303,7 +303,9 @@ func (s *Session) headers(f *Headers) {
 		s.wrong(st, StreamAlreadyClosed, "2.3.6", "HEADERS: the peer has ended the stream")
 		return
 	}
-	s.spend(1)
+	if len(f.Fields) == 0 {
+		s.spend(1)
+	}
 	for _, field := range f.Fields {
 		st.extra += 32 + len(field.Name) + len(field.Value)
 	}
@@ -615,6 +617,7 @@ func (s *Session) admit(h frameHeader) *Stream {
 		s.wrong(st, ProtocolError, "2.2.2", "DATA: the stream has had no SYN_REPLY")
 	default:
 		st.gotData = true
+		st.received += int64(h.length)
 		if s.version == V2 {
 			s.buffered += h.length
 		}

@@ -100,13 +100,13 @@ const batch = 64 << 10
 
 var batches = sync.Pool{New: func() any { b := make([]byte, 0, batch+16<<10); return &b }}
 
-// Client begins a session on a connection that this side opened, and owns the
+// NewClient begins a session on a connection that this side opened, and owns the
 // connection from then on. A nil Config is the zero Config.
-func Client(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, true) }
+func NewClient(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, true) }
 
-// Server begins a session on a connection that this side accepted, and owns the
+// NewServer begins a session on a connection that this side accepted, and owns the
 // connection from then on. A nil Config is the zero Config.
-func Server(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, false) }
+func NewServer(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, false) }
 
 func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
 	config := c.withDefaults()
@@ -197,6 +197,17 @@ func (s *Session) Wait() error {
 	<-s.done
 	s.handlers.Wait()
 	return s.Err()
+}
+
+// spawn runs f in a goroutine that Wait waits for.
+func (s *Session) spawn(f func()) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	s.handlers.Go(f)
+	return nil
 }
 
 // Close ends the session: a GOAWAY is sent if the connection takes it within a

@@ -28,12 +28,15 @@ type Stream struct {
 	reply     []Field // of SYN_REPLY, and of HEADERS before it is complete
 	trailer   []Field // of HEADERS after that
 	complete  bool
-	replied   chan struct{} // closed when reply is complete, or the stream has ended
+	replied   chan struct{} // closed when reply is complete, or the stream has ended; nil if none can come
 	interim   chan struct{} // closed at a reply of 100; nil if nobody waits
 	gotData   bool
+	received  int64
 	extra     int // octets of fields that came by HEADERS
 	answered  bool
 	discarded bool // what comes is thrown away
+	closed    bool // by Close
+	onFail    func(error)
 
 	// Sending.
 	writable    sync.Cond
@@ -78,6 +81,9 @@ func (st *Stream) Fields() []Field { return st.fields }
 // Reply waits for the fields that the peer answers with. On a pushed stream they
 // are those it was opened with, and those that came before its data.
 func (st *Stream) Reply(ctx context.Context) ([]Field, error) {
+	if st.replied == nil {
+		return nil, fmt.Errorf("spdy: stream %d: wait for the reply: it is this side's to send", st.id)
+	}
 	select {
 	case <-st.replied:
 	case <-ctx.Done():
@@ -277,14 +283,15 @@ func (st *Stream) Reset(status Status, reason error) {
 }
 
 // Close ends the stream: quietly if both sides have sent all they had, else with
-// a RST_STREAM.
+// a RST_STREAM. What CloseWrite, or SendTrailer, has ended is sent before that.
 func (st *Stream) Close() error {
 	s := st.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.discard()
-	if st.outFin && st.remoteDone {
-		return nil
+	st.closed = true
+	if st.outFin && (st.remoteDone || !st.localDone) {
+		return nil // sentFin sees to the rest
 	}
 	s.reset(st, Cancel, fmt.Errorf("spdy: stream %d: %w", st.id, ErrClosed))
 	return nil
@@ -310,6 +317,9 @@ func (st *Stream) fail(err error) {
 	if !st.complete {
 		st.finishReply(false)
 	}
+	if st.onFail != nil {
+		st.onFail(err)
+	}
 	st.readable.Broadcast()
 	st.writable.Broadcast()
 	st.s.remove(st)
@@ -317,6 +327,9 @@ func (st *Stream) fail(err error) {
 
 // finishReply lets those go on that wait for the reply.
 func (st *Stream) finishReply(complete bool) {
+	if st.replied == nil {
+		return
+	}
 	select {
 	case <-st.replied:
 	default:

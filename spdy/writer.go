@@ -234,8 +234,11 @@ func (s *Session) appendData(b []byte, st *Stream) []byte {
 // sentFin ends this side of a stream.
 func (s *Session) sentFin(st *Stream) {
 	st.localDone, st.outFin = true, true
-	if st.remoteDone {
+	switch {
+	case st.remoteDone:
 		s.remove(st)
+	case st.closed:
+		s.reset(st, Cancel, fmt.Errorf("spdy: stream %d: %w", st.id, ErrClosed))
 	}
 }
 
