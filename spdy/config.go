@@ -38,6 +38,9 @@ type Config struct {
 	// stream is reset when it returns, unless both sides have ended it. Without
 	// Accept, streams of the peer are refused.
 	Accept func(*Stream)
+	// register is called before that, in the order of arrival, with the session's
+	// lock held.
+	register func(*Stream)
 	// Settings are sent at the beginning, beside those that the fields above say.
 	Settings []Setting
 	// Persisted are what the server of a former session asked to be kept

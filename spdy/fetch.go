@@ -24,14 +24,14 @@ type clientSession struct {
 	origin    string // scheme, host and port
 	tls       *tls.ConnectionState
 
-	pushMu sync.Mutex
-	pushes []*pushedStream // that nobody has asked for yet, oldest first
+	pushes []*pushedStream // that nobody has asked for yet, oldest first; guarded by the session's lock
 }
 
 // pushedStream is a response that came before its request.
 type pushedStream struct {
 	url    string
 	stream *Stream
+	err    error         // why it is of no use
 	claim  chan struct{} // closed when a request has taken it
 	done   chan struct{} // closed when the request is through with it
 }
@@ -270,22 +270,44 @@ const (
 	mostPush = 100
 )
 
-// pushed keeps a stream that the server has opened, until a request takes it.
-func (s *clientSession) pushed(st *Stream) {
+// register makes a stream that the server has opened findable, before what comes
+// behind it is read: that may be what makes a request for it. The session's lock
+// is held.
+func (s *clientSession) register(st *Stream) {
 	target, err := s.pushedURL(st)
-	if err != nil {
-		st.Reset(ProtocolError, err)
+	switch {
+	case err != nil:
+	case len(s.pushes) >= mostPush:
+		err = errors.New("too much is pushed")
+	case slices.ContainsFunc(s.pushes, func(q *pushedStream) bool { return q.url == target }):
+		err = errors.New("it is pushed already")
+	}
+	s.pushes = append(s.pushes, &pushedStream{
+		url: target, stream: st, err: err, claim: make(chan struct{}), done: make(chan struct{}),
+	})
+}
+
+// pushed keeps a stream that was registered, until a request takes it.
+func (s *clientSession) pushed(st *Stream) {
+	s.mu.Lock()
+	i := slices.IndexFunc(s.pushes, func(q *pushedStream) bool { return q.stream == st })
+	if i < 0 {
+		// A request was faster.
+		done := st.claimed
+		s.mu.Unlock()
+		select {
+		case <-done:
+		case <-s.Done():
+		}
 		return
 	}
-	p := &pushedStream{url: target, stream: st, claim: make(chan struct{}), done: make(chan struct{})}
-	s.pushMu.Lock()
-	if len(s.pushes) >= mostPush || slices.ContainsFunc(s.pushes, func(q *pushedStream) bool { return q.url == target }) {
-		s.pushMu.Unlock()
-		st.Reset(RefusedStream, errors.New("it is pushed already, or too much is"))
+	p := s.pushes[i]
+	s.mu.Unlock()
+	if p.err != nil {
+		s.drop(p)
+		st.Reset(ProtocolError, p.err)
 		return
 	}
-	s.pushes = append(s.pushes, p)
-	s.pushMu.Unlock()
 	timer := time.NewTimer(pushWait)
 	defer timer.Stop()
 	select {
@@ -293,9 +315,7 @@ func (s *clientSession) pushed(st *Stream) {
 	case <-timer.C:
 	case <-s.Done():
 	}
-	s.pushMu.Lock()
-	s.pushes = slices.DeleteFunc(s.pushes, func(q *pushedStream) bool { return q == p })
-	s.pushMu.Unlock()
+	s.drop(p)
 	select {
 	case <-p.claim:
 		select {
@@ -306,16 +326,20 @@ func (s *clientSession) pushed(st *Stream) {
 	}
 }
 
+func (s *clientSession) drop(p *pushedStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pushes = slices.DeleteFunc(s.pushes, func(q *pushedStream) bool { return q == p })
+}
+
 // take finds what was pushed for a URL, and takes it.
 func (s *clientSession) take(url string) *pushedStream {
-	s.pushMu.Lock()
-	defer s.pushMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i, p := range s.pushes {
-		if p.url == url {
+		if p.url == url && p.err == nil {
 			s.pushes = slices.Delete(s.pushes, i, i+1)
-			s.mu.Lock()
-			p.stream.unclaimed = false
-			s.mu.Unlock()
+			p.stream.unclaimed, p.stream.claimed = false, p.done
 			close(p.claim)
 			return p
 		}
@@ -330,7 +354,7 @@ func resource(u *url.URL) string { return u.Scheme + "://" + authority(u) + u.Re
 // pushedURL is what a pushed stream answers for. It must be of an origin that
 // the session is for (draft 3 section 3.3).
 func (s *clientSession) pushedURL(st *Stream) (string, error) {
-	v, n := s.version, s.version.names()
+	v, n := st.s.version, st.s.version.names()
 	var scheme, host, path string
 	for _, f := range st.Fields() {
 		switch f.Name {

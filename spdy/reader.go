@@ -12,6 +12,9 @@ func (s *Session) read() {
 	err := s.readFrames()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.err != nil {
+		return
+	}
 	var session *SessionError
 	switch {
 	case errors.As(err, &session):
@@ -233,12 +236,15 @@ func (s *Session) synStream(f *SynStream, wrong *StreamError) {
 	s.running++
 	s.lastGood = id
 	if f.Unidirectional {
-		st.answered, st.unclaimed = true, true
+		st.answered, st.unclaimed = true, s.config.register != nil
 		st.reply = slices.Clone(f.Fields)
 		st.checkReply()
 	}
 	if st.remoteDone && st.localDone {
 		s.remove(st)
+	}
+	if s.config.register != nil {
+		s.config.register(st)
 	}
 	s.handlers.Go(func() {
 		defer func() {

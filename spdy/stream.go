@@ -55,8 +55,9 @@ type Stream struct {
 	readable   sync.Cond
 	buffer     buffer
 	window     receiveWindow
-	unclaimed  bool // nobody reads yet: what comes counts as read for the session
-	prepaid    int  // octets that were counted so, and wait to be read
+	unclaimed  bool          // nobody reads yet: what comes counts as read for the session
+	prepaid    int           // octets that were counted so, and wait to be read
+	claimed    chan struct{} // closed when the request that took a pushed stream is through
 	readSince  time.Duration
 	readUntil  deadline
 	readWaited bool

@@ -309,6 +309,7 @@ func (t *Transport) begin(conn net.Conn, v Version, key string) *clientSession {
 	defer close(begun)
 	config.Accept, config.Persisted = nil, nil
 	if t.Push {
+		config.register = s.register
 		config.Accept = func(st *Stream) {
 			<-begun
 			s.pushed(st)
