@@ -80,8 +80,8 @@ func (s *Session) readControl(h frameHeader) error {
 		return truncated(err)
 	}
 	f, err := s.dec.control(h, payload)
-	var stream *StreamError
-	if err != nil && !errors.As(err, &stream) {
+	stream, _ := err.(*StreamError) //nolint:errorlint // it is never wrapped, and errors.As would take from the heap
+	if err != nil && stream == nil {
 		return err
 	}
 	s.mu.Lock()
