@@ -19,7 +19,7 @@ type Config struct {
 	// section 2.2.1) to 2^24-1, 0 for 65,536. A longer one ends the session.
 	MaxFrameBytes int
 	// DataBytes is the longest payload of the DATA frames that are sent, 1 to
-	// 2^24-1; 0 for 16,376, which is a TLS record less the frame's header.
+	// 2^24-1; 0 for 16,384.
 	DataBytes int
 	// Compression is that of the header blocks that are sent.
 	Compression Compression
@@ -68,7 +68,7 @@ func (c *Config) withDefaults() Config {
 	size(&d.MaxHeaderBytes, DefaultMaxHeaderBytes, 1, maxLength)
 	size(&d.MaxHeaderFields, DefaultMaxHeaderFields, 1, maxLength)
 	size(&d.MaxFrameBytes, 64<<10, 8192, maxLength)
-	size(&d.DataBytes, 16<<10-frameHeaderLength, 1, maxLength)
+	size(&d.DataBytes, 16<<10, 1, maxLength)
 	duration := func(p *time.Duration, preset time.Duration) {
 		if *p == 0 {
 			*p = preset

@@ -131,7 +131,6 @@ func (s *clientSession) sendBody(st *Stream, r *http.Request, proceed chan struc
 				return st.CloseWrite()
 			}
 		}
-		// What is read is one frame.
 		buf := chunks.Get().(*chunk)
 		defer chunks.Put(buf)
 		left := r.ContentLength

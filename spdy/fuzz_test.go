@@ -35,8 +35,7 @@ func FuzzReadFrame(f *testing.F) {
 		out := NewFramer(v, &again, &again, CompressAll)
 		for {
 			frame, err := in.ReadFrame()
-			var stream *StreamError
-			if errors.As(err, &stream) {
+			if _, ok := errors.AsType[*StreamError](err); ok {
 				continue
 			}
 			if err != nil {
@@ -152,8 +151,11 @@ func FuzzServer(f *testing.F) {
 			_, _ = io.Copy(w, r.Body)
 			_, _ = w.Write(make([]byte, 100))
 		})}
-		done := make(chan error)
-		go func() { done <- s.ServeConn(context.Background(), b, v) }()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = s.ServeConn(context.Background(), b, v)
+		}()
 		go func() { _, _ = io.Copy(io.Discard, a) }()
 		_ = a.SetWriteDeadline(time.Now().Add(10 * time.Second))
 		_, _ = a.Write(wire)

@@ -346,7 +346,8 @@ func TestSessionsAreSmallAndLeaveNothing(t *testing.T) {
 		_ = clients[i].Wait()
 		_ = servers[i].Wait()
 	}
-	clients, servers = nil, nil
+	clear(clients)
+	clear(servers)
 	runtime.GC()
 	runtime.GC()
 	var after runtime.MemStats

@@ -592,7 +592,7 @@ func TestLargeBodiesUnderEveryRule(t *testing.T) {
 		t.Skip("64 MiB for each version and rule")
 	}
 	eachVersion(t, func(t *testing.T, v Version) {
-		for rule := UpdateHalf; rule < UpdateNever; rule++ {
+		for rule := range UpdateNever {
 			window := Config{Window: Window{Stream: 20_000, Session: 70_000, Update: rule, SessionUpdate: rule}}
 			c, url := pair(t, v, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }, window, window)
 			piece, sum, back := body(1<<20), sha256.New(), sha256.New()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -231,7 +232,5 @@ func (v Version) addTrailer(to *http.Header, fields []Field) {
 	if *to == nil {
 		*to = make(http.Header)
 	}
-	for key, values := range v.header(fields) {
-		(*to)[key] = values
-	}
+	maps.Copy(*to, v.header(fields))
 }

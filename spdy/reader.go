@@ -230,6 +230,9 @@ func (s *Session) synStream(f *SynStream, wrong *StreamError) {
 		s.refuse(id, InvalidStream) // section 3.3.1
 		return
 	}
+	// What a server pushes carries nothing back, even if it forgets to say so
+	// (section 3.3.1): node-spdy does.
+	f.Unidirectional = f.Unidirectional || s.client
 	st := s.newStream(f)
 	st.remoteDone, st.localDone = f.Fin, f.Unidirectional
 	s.remote++

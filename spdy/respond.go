@@ -410,9 +410,7 @@ func (w *responseWriter) push(target string, priority Priority, header http.Head
 	// What is pushed has the header of the request that it is pushed for (section
 	// 3.3).
 	h := w.request.Header.Clone()
-	for key, values := range header {
-		h[key] = values
-	}
+	maps.Copy(h, header)
 	for _, key := range []string{"Content-Length", "Content-Type", "Expect"} {
 		h.Del(key)
 	}

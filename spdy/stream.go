@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -111,7 +112,7 @@ func (st *Stream) reason() error {
 func (st *Stream) Trailer() []Field {
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
-	return st.trailer[:len(st.trailer):len(st.trailer)]
+	return slices.Clip(st.trailer)
 }
 
 // SendReply accepts a stream that the peer opened, with these fields. With fin,

@@ -3,7 +3,7 @@ const spdy = require('spdy'), fs = require('fs');
 const [mode, version, cert, key] = process.argv.slice(2);
 const body = n => { const b = Buffer.alloc(n); for (let i = 0; i < n; i++) b[i] = i * 7 + (i >> 8) * 13 + (i >> 16) * 31; return b; };
 const options = mode === 'plain'
-  ? { spdy: { plain: true, ssl: false, protocols: [version], protocol: version } }
+  ? { spdy: { plain: true, ssl: false, protocols: [version], protocol: version, connection: { autoSpdy31: version === 'spdy/3.1' } } }
   : { cert: fs.readFileSync(cert), key: fs.readFileSync(key), spdy: { protocols: [version] } };
 const server = spdy.createServer(options, (req, res) => {
   if (req.method === 'POST') {
