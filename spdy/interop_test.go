@@ -36,8 +36,8 @@ var implementations = []implementation{
 	{"node-spdy 4.0.2", "node", []Version{V31, V3, V2}, []Version{V31, V3, V2}, true, true, []string{"node"}},
 	{"Netty 4.1.100", "netty", []Version{V31}, []Version{V31}, true, false, []string{"java", "-cp", ".:../shared:lib/*"}},
 	{"Undertow 1.3.33", "undertow", []Version{V31}, nil, false, false, []string{"java", "-cp", ".:lib/*:../shared"}},
-	{"OkHttp 2.7.5", "okhttp2", nil, []Version{V31}, false, false, []string{"java", "-Djdk.tls.client.protocols=TLSv1.2", "-cp", ".:../shared:lib/*"}},
-	{"Jetty 9.2.30", "jetty", []Version{V3, V2}, nil, false, false, []string{"java", "-Xbootclasspath/a:../shared", "-cp", ".:lib/*:../shared"}},
+	{"OkHttp 2.7.5", "okhttp2", nil, []Version{V31}, false, false, []string{"java", "-Djdk.tls.client.protocols=TLSv1.2", "-cp", ".:../alpn:../shared:lib/*"}},
+	{"Jetty 9.2.30", "jetty", []Version{V3, V2}, nil, false, false, []string{"java", "-Xbootclasspath/a:../alpn", "-cp", ".:lib/*:../shared"}},
 }
 
 // interopCases are what is tried, in the order of the table.
@@ -229,7 +229,7 @@ func fetchFromPeer(t *testing.T, i implementation, v Version, mode, row string, 
 	}
 	tr := transport(Config{})
 	c := client(t, tr)
-	c.Timeout = 2 * time.Minute
+	c.Timeout = 40 * time.Second
 	get := func(c *http.Client, path string, want []byte) error {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
 		if err != nil {
@@ -381,6 +381,9 @@ func serveToPeer(t *testing.T, i implementation, v Version, mode, row string, ta
 	}
 	run(Config{}, wanted)
 	if v != V2 {
-		run(Config{Window: Window{Stream: 5000, Update: UpdateEighth, SessionUpdate: UpdateEighth}}, []string{"tiny"})
+		// node-spdy does not manage to begin with a POST. OkHttp takes the streams'
+		// initial window for the session's too, and waits for a session's update that
+		// is not due yet under other rules.
+		run(Config{Window: Window{Stream: 5000, Update: UpdateEighth, SessionUpdate: UpdateFrame}}, []string{"get", "tiny"})
 	}
 }

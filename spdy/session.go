@@ -141,7 +141,12 @@ func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
 // greet queues what a session begins with.
 func (s *Session) greet() {
 	entries := []Setting{{ID: SettingMaxConcurrentStreams, Value: uint32(s.config.MaxStreams)}}
-	if s.version != V2 && s.initial != defaultWindow {
+	switch {
+	case s.version == V2:
+		// Draft 2 has the setting and no flow control. Some peers keep to a window
+		// all the same; this one they cannot fill.
+		entries = append(entries, Setting{ID: SettingInitialWindowSize, Value: maxWindow})
+	case s.initial != defaultWindow:
 		entries = append(entries, Setting{ID: SettingInitialWindowSize, Value: uint32(s.initial)})
 	}
 	for _, e := range s.config.Settings {

@@ -139,7 +139,7 @@ func TestGreeting(t *testing.T) {
 		p := against(t, v, true, Config{MaxStreams: 1000, Window: Window{Stream: 10 << 20, Session: 15 << 20},
 			Persisted: []Setting{{SettingCurrentCwnd, 0, 10}}, Settings: []Setting{{SettingRoundTripTime, 0, 30}}})
 		want := map[Version]string{
-			V2:  "[&{Clear:false Entries:[{ID:3 Flags:0 Value:30} {ID:4 Flags:0 Value:1000}]} &{Clear:false Entries:[{ID:5 Flags:2 Value:10}]}]",
+			V2:  "[&{Clear:false Entries:[{ID:3 Flags:0 Value:30} {ID:4 Flags:0 Value:1000} {ID:7 Flags:0 Value:2147483647}]} &{Clear:false Entries:[{ID:5 Flags:2 Value:10}]}]",
 			V3:  "[&{Clear:false Entries:[{ID:3 Flags:0 Value:30} {ID:4 Flags:0 Value:1000} {ID:7 Flags:0 Value:10485760}]} &{Clear:false Entries:[{ID:5 Flags:2 Value:10}]}]",
 			V31: "[&{Clear:false Entries:[{ID:3 Flags:0 Value:30} {ID:4 Flags:0 Value:1000} {ID:7 Flags:0 Value:10485760}]} &{Clear:false Entries:[{ID:5 Flags:2 Value:10}]} &{StreamID:0 Delta:15663104}]",
 		}[v]

@@ -23,7 +23,8 @@ const (
 
 // Window is how much a receiver lets its peer send ahead. Version 2 has no such
 // thing: a session reads no more from its connection while 16 MiB wait to be
-// read by their streams.
+// read by their streams, and announces 2^31-1 to those who keep to windows even
+// so (node-spdy does).
 //
 // Who leaves some streams unread while reading others needs a session's window
 // that holds what may be left unread, or all of them stop.

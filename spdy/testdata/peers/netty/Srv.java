@@ -14,10 +14,20 @@ public class Srv {
   static class Handler extends SimpleChannelInboundHandler<FullHttpRequest> {
     protected void channelRead0(ChannelHandlerContext c, FullHttpRequest q) {
       byte[] b = q.method() == HttpMethod.POST ? ("got " + q.content().readableBytes()).getBytes() : Keys.body(Integer.parseInt(q.uri().substring(1)));
+      if (b.length > 1 << 20) { large(c, q, b); return; }
       FullHttpResponse r = new DefaultFullHttpResponse(HttpVersion.HTTP_1_1, HttpResponseStatus.OK, Unpooled.wrappedBuffer(b));
       r.headers().set("content-type", "application/octet-stream").setInt("content-length", b.length);
       r.headers().set(SpdyHttpHeaders.Names.STREAM_ID, q.headers().get(SpdyHttpHeaders.Names.STREAM_ID));
       c.writeAndFlush(r);
+    }
+    /** A frame holds 16 MB at most, and Netty makes one of each piece of content. */
+    void large(ChannelHandlerContext c, FullHttpRequest q, byte[] b) {
+      HttpResponse r = new DefaultHttpResponse(HttpVersion.HTTP_1_1, HttpResponseStatus.OK);
+      r.headers().set("content-type", "application/octet-stream").setInt("content-length", b.length);
+      r.headers().set(SpdyHttpHeaders.Names.STREAM_ID, q.headers().get(SpdyHttpHeaders.Names.STREAM_ID));
+      c.write(r);
+      for (int i = 0; i < b.length; i += 1 << 20) c.write(new DefaultHttpContent(Unpooled.wrappedBuffer(b, i, Math.min(1 << 20, b.length - i))));
+      c.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT);
     }
     public void exceptionCaught(ChannelHandlerContext c, Throwable t) { System.out.println("exception " + t); c.close(); }
   }
