@@ -1,7 +1,9 @@
 // node-spdy as a server: node server.js tls|plain spdy/3.1 cert.pem key.pem
 const spdy = require('spdy'), fs = require('fs');
 const [mode, version, cert, key] = process.argv.slice(2);
-const body = n => { const b = Buffer.alloc(n); for (let i = 0; i < n; i++) b[i] = i * 7 + (i >> 8) * 13 + (i >> 16) * 31; return b; };
+const bodies = new Map();
+const body = n => bodies.get(n) || make(n);
+const make = n => { const b = Buffer.alloc(n); for (let i = 0; i < n; i++) b[i] = i * 7 + (i >> 8) * 13 + (i >> 16) * 31; bodies.set(n, b); return b; };
 const options = mode === 'plain'
   ? { spdy: { plain: true, ssl: false, protocols: [version], protocol: version, connection: { autoSpdy31: version === 'spdy/3.1' } } }
   : { cert: fs.readFileSync(cert), key: fs.readFileSync(key), spdy: { protocols: [version] } };

@@ -29,7 +29,11 @@ public class Keys {
     return c;
   }
 
-  static byte[] body(int n) {
+  static final java.util.Map<Integer, byte[]> bodies = new java.util.concurrent.ConcurrentHashMap<>();
+
+  static byte[] body(int n) { return bodies.computeIfAbsent(n, Keys::make); }
+
+  static byte[] make(int n) {
     byte[] b = new byte[n];
     for (int i = 0; i < n; i++) b[i] = (byte) (i * 7 + (i >> 8) * 13 + (i >> 16) * 31);
     return b;
