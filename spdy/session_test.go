@@ -251,6 +251,42 @@ func TestOpenWaitsItsTurn(t *testing.T) {
 	})
 }
 
+// Of two values of a setting in one frame the first counts, of two frames the
+// second; what the peer gives back as persisted is not its own wish.
+func TestWhichSettingCounts(t *testing.T) {
+	eachVersion(t, func(t *testing.T, v Version) {
+		p := against(t, v, true, Config{})
+		for _, c := range []struct {
+			entries []Setting
+			want    int
+		}{
+			{[]Setting{{SettingMaxConcurrentStreams, 0, 7}, {SettingMaxConcurrentStreams, 0, 8}}, 7},
+			{[]Setting{{SettingMaxConcurrentStreams, 0, 9}}, 9},
+			{[]Setting{{SettingMaxConcurrentStreams, Persisted, 10}}, 9},
+		} {
+			p.send(&Settings{Entries: c.entries})
+			p.settle()
+			p.s.mu.Lock()
+			if p.s.peerMax != c.want {
+				t.Errorf("%v: %d streams, want %d", c.entries, p.s.peerMax, c.want)
+			}
+			p.s.mu.Unlock()
+		}
+	})
+}
+
+func TestControlFramesOf8192OctetsAreRead(t *testing.T) {
+	eachVersion(t, func(t *testing.T, v Version) {
+		got := make(chan int, 1)
+		p := against(t, v, false, Config{MaxFrameBytes: 1, MaxHeaderBytes: 20_000, Accept: func(st *Stream) { got <- len(st.Fields()[0].Value) }})
+		p.Framer = NewFramer(v, p.Conn, p.Conn, CompressNone)
+		p.send(&SynStream{StreamID: 1, Fin: true, Fields: []Field{{"a", string(bytes.Repeat([]byte("x"), 8100))}}})
+		if n := <-got; n != 8100 {
+			t.Errorf("%d octets of a value of 8100", n)
+		}
+	})
+}
+
 func TestPing(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v Version) {
 		c, s := sessions(t, v, Config{}, Config{})

@@ -1,11 +1,10 @@
 package spdy
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
-
-	"errors"
 )
 
 // watchdog looks at a session from time to time for what has waited too long. It
