@@ -1,0 +1,307 @@
+package spdy
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/adler32"
+)
+
+// Lengths and distances of RFC 1951 section 3.2.5: the least that a symbol
+// stands for, and how many bits of the rest follow it.
+var (
+	lengthBase = [...]uint16{
+		3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258,
+	}
+	lengthExtra  = [...]uint8{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0}
+	distanceBase = [...]uint16{
+		1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145,
+		8193, 12289, 16385, 24577,
+	}
+	distanceExtra = [...]uint8{
+		0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13,
+	}
+	codeLengthOrder = [...]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
+)
+
+// errInflated is the error of a header block that is larger than allowed.
+var errInflated = errors.New("it inflates to more than is allowed")
+
+// inflater reads header blocks from one zlib stream (RFC 1950, RFC 1951).
+//
+// The standard library's reader cannot be told where a block's input ends
+// without being broken by it, and holds 45 kB. This one takes a whole block,
+// stops at a limit, and holds what came before, at most 32 kB.
+type inflater struct {
+	begun      bool
+	dictionary string
+	window     []byte // what came before, and behind it the block under way
+	in         []byte
+	bits       uint64
+	n          uint
+	dynamic    *[2]huffman
+}
+
+const inflateWindow = 1 << 15
+
+// Past freeOutput octets, a block must not be more than maxRatio times as long
+// as what it was sent as. Deflate can do 1032; a header that repeats the one
+// before it comes to 80 or so with the codes that are fixed.
+const (
+	freeOutput = 1 << 14
+	maxRatio   = 500
+)
+
+func newInflater(v Version) *inflater {
+	if v == V2 {
+		return &inflater{dictionary: dictionary2}
+	}
+	return &inflater{dictionary: dictionary3}
+}
+
+// block inflates one header block to at most limit octets. What it returns is
+// good until the next call. After an error the stream is of no more use.
+func (z *inflater) block(in []byte, limit int) ([]byte, error) {
+	if len(z.window) > inflateWindow {
+		kept := z.window[len(z.window)-inflateWindow:]
+		if cap(z.window) > 3*inflateWindow {
+			z.window = append(make([]byte, 0, inflateWindow), kept...)
+		} else {
+			z.window = append(z.window[:0], kept...)
+		}
+	}
+	z.in = in
+	if !z.begun && len(in) > 0 {
+		if err := z.begin(); err != nil {
+			return nil, err
+		}
+	}
+	start := len(z.window)
+	limit = min(limit, max(freeOutput, maxRatio*len(in)))
+	for len(z.in) > 0 || z.n >= 3 {
+		if err := z.deflateBlock(start + limit); err != nil {
+			return nil, err
+		}
+	}
+	z.in = nil
+	return z.window[start:], nil
+}
+
+// begin reads the stream's header.
+func (z *inflater) begin() error {
+	if len(z.in) < 2 {
+		return errTruncated
+	}
+	cmf, flg := z.in[0], z.in[1]
+	if cmf&15 != 8 || cmf>>4 > 7 || (uint(cmf)<<8|uint(flg))%31 != 0 {
+		return fmt.Errorf("octets %#02x %#02x begin no zlib stream (RFC 1950 section 2.2)", cmf, flg)
+	}
+	z.in = z.in[2:]
+	if flg&0x20 != 0 {
+		if len(z.in) < 4 {
+			return errTruncated
+		}
+		if id := binary.BigEndian.Uint32(z.in); id != adler32.Checksum([]byte(z.dictionary)) {
+			return fmt.Errorf("the zlib stream begins with the dictionary %#08x, not with the protocol's", id)
+		}
+		z.in = z.in[4:]
+		z.window = append(z.window, z.dictionary...)
+	}
+	z.begun = true
+	return nil
+}
+
+var errTruncated = errors.New("the zlib stream stops in the middle of a block (it has to be flushed)")
+
+// need makes sure of n bits, at most 32.
+func (z *inflater) need(n uint) error {
+	for z.n < n {
+		if len(z.in) == 0 {
+			return errTruncated
+		}
+		z.bits |= uint64(z.in[0]) << z.n
+		z.in = z.in[1:]
+		z.n += 8
+	}
+	return nil
+}
+
+func (z *inflater) take(n uint) (uint, error) {
+	if err := z.need(n); err != nil {
+		return 0, err
+	}
+	v := uint(z.bits & (1<<n - 1))
+	z.bits >>= n
+	z.n -= n
+	return v, nil
+}
+
+// deflateBlock reads one block of RFC 1951 section 3.2.3, and lets the window
+// grow to end at most.
+func (z *inflater) deflateBlock(end int) error {
+	header, err := z.take(3)
+	if err != nil {
+		return err
+	}
+	if header&1 != 0 {
+		return errors.New("the zlib stream ends, and the session's headers with it")
+	}
+	switch header >> 1 {
+	case 0:
+		return z.stored(end)
+	case 1:
+		return z.coded(&fixed[0], &fixed[1], end)
+	case 2:
+		if z.dynamic == nil {
+			z.dynamic = new([2]huffman)
+		}
+		if err := z.codes(z.dynamic); err != nil {
+			return err
+		}
+		return z.coded(&z.dynamic[0], &z.dynamic[1], end)
+	}
+	return errors.New("a block of the zlib stream is of a type that there is not (RFC 1951 section 3.2.3)")
+}
+
+func (z *inflater) stored(end int) error {
+	// Whole octets may have been read ahead into bits.
+	z.bits >>= z.n % 8
+	z.n -= z.n % 8
+	n, err := z.take(16)
+	if err != nil {
+		return err
+	}
+	check, err := z.take(16)
+	if err != nil {
+		return err
+	}
+	if n != ^check&0xffff {
+		return errors.New("the length of a stored block does not agree with its complement (RFC 1951 section 3.2.4)")
+	}
+	if len(z.window)+int(n) > end {
+		return errInflated
+	}
+	for ; n > 0 && z.n > 0; n-- {
+		b, _ := z.take(8)
+		z.window = append(z.window, byte(b))
+	}
+	if int(n) > len(z.in) {
+		return errTruncated
+	}
+	z.window = append(z.window, z.in[:n]...)
+	z.in = z.in[n:]
+	return nil
+}
+
+// coded reads a block of Huffman codes.
+func (z *inflater) coded(literals, distances *huffman, end int) error {
+	for {
+		symbol, err := z.symbol(literals)
+		if err != nil {
+			return err
+		}
+		switch {
+		case symbol < 256:
+			if len(z.window) == end {
+				return errInflated
+			}
+			z.window = append(z.window, byte(symbol))
+			continue
+		case symbol == 256:
+			return nil
+		case symbol > 285:
+			return fmt.Errorf("symbol %d is no length (RFC 1951 section 3.2.6)", symbol)
+		}
+		extra, err := z.take(uint(lengthExtra[symbol-257]))
+		if err != nil {
+			return err
+		}
+		length := int(lengthBase[symbol-257]) + int(extra)
+		symbol, err = z.symbol(distances)
+		if err != nil {
+			return err
+		}
+		if int(symbol) >= len(distanceBase) {
+			return fmt.Errorf("symbol %d is no distance (RFC 1951 section 3.2.6)", symbol)
+		}
+		extra, err = z.take(uint(distanceExtra[symbol]))
+		if err != nil {
+			return err
+		}
+		distance := int(distanceBase[symbol]) + int(extra)
+		if distance > len(z.window) {
+			return fmt.Errorf("a block refers to %d octets back where there are %d", distance, len(z.window))
+		}
+		if len(z.window)+length > end {
+			return errInflated
+		}
+		for from := len(z.window) - distance; length > 0; {
+			n := min(length, len(z.window)-from)
+			z.window = append(z.window, z.window[from:from+n]...)
+			length -= n
+		}
+	}
+}
+
+// codes reads the description of a block's own codes (RFC 1951 section 3.2.7).
+func (z *inflater) codes(h *[2]huffman) error {
+	counts, err := z.take(14)
+	if err != nil {
+		return err
+	}
+	literals, distances, lengths := 257+counts&31, 1+counts>>5&31, 4+counts>>10
+	if literals > 286 || distances > 30 {
+		return fmt.Errorf("a block has %d literals and %d distances, more than there are", literals, distances)
+	}
+	var code [19]uint8
+	for _, i := range codeLengthOrder[:lengths] {
+		v, err := z.take(3)
+		if err != nil {
+			return err
+		}
+		code[i] = uint8(v)
+	}
+	if err := h[0].init(code[:], false); err != nil {
+		return err
+	}
+	var all [286 + 30]uint8
+	for i := uint(0); i < literals+distances; {
+		symbol, err := z.symbol(&h[0])
+		if err != nil {
+			return err
+		}
+		if symbol < 16 {
+			all[i] = uint8(symbol)
+			i++
+			continue
+		}
+		repeat, base, width := uint8(0), uint(3), uint(3)
+		switch symbol {
+		case 16:
+			if i == 0 {
+				return errors.New("a block's code lengths begin with a repetition of nothing")
+			}
+			repeat, width = all[i-1], 2
+		case 18:
+			base, width = 11, 7
+		}
+		extra, err := z.take(width)
+		if err != nil {
+			return err
+		}
+		if i+base+extra > literals+distances {
+			return errors.New("a block has more code lengths than it says")
+		}
+		for range base + extra {
+			all[i] = repeat
+			i++
+		}
+	}
+	if all[256] == 0 {
+		return errors.New("a block has no code for its end")
+	}
+	if err := h[0].init(all[:literals], false); err != nil {
+		return err
+	}
+	return h[1].init(all[literals:literals+distances], true)
+}

@@ -1,0 +1,236 @@
+package spdy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// names are what the version calls the parts of HTTP's first lines (draft 3
+// section 3.2, draft 2 "Standard Transactions").
+type names struct{ method, path, scheme, host, version, status string }
+
+func (v Version) names() names {
+	if v == V2 {
+		return names{"method", "url", "scheme", "host", "version", "status"}
+	}
+	return names{":method", ":path", ":scheme", ":host", ":version", ":status"}
+}
+
+// hopByHop tells whether a header field belongs to one HTTP/1.1 connection, and
+// so must not be sent (draft 3 section 3.2.1). Version 2 has host as a field of
+// its own.
+func hopByHop(name string) bool {
+	switch name {
+	case "connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade":
+		return true
+	}
+	return false
+}
+
+// appendHeader adds a header's fields, in the order of their names.
+func (v Version) appendHeader(fields []Field, h http.Header) []Field {
+	start := len(fields)
+	for name, values := range h {
+		lower := strings.ToLower(name)
+		if hopByHop(lower) || strings.HasPrefix(lower, ":") {
+			continue
+		}
+		if _, taken := valueOf(fields[:start], lower); taken {
+			continue
+		}
+		value := ""
+		if len(values) == 1 {
+			value = values[0]
+		} else {
+			// Each of several values is longer than zero (section 2.6.10).
+			value = strings.Join(slices.DeleteFunc(slices.Clone(values), func(s string) bool { return s == "" }), "\x00")
+		}
+		if len(values) == 0 || value == "" && v == V2 {
+			continue
+		}
+		fields = append(fields, Field{lower, value})
+	}
+	added := fields[start:]
+	slices.SortFunc(added, func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
+	// Two spellings of a name are one name here.
+	return fields[:start+len(slices.CompactFunc(added, func(a, b Field) bool { return a.Name == b.Name }))]
+}
+
+// requestFields are the fields of a request's SYN_STREAM.
+func (v Version) requestFields(r *http.Request) []Field {
+	n := v.names()
+	host := cmp.Or(r.Host, r.URL.Host)
+	fields := []Field{
+		{n.host, host}, {n.method, cmp.Or(r.Method, "GET")}, {n.path, r.URL.RequestURI()}, {n.scheme, r.URL.Scheme}, {n.version, "HTTP/1.1"},
+	}
+	fields = v.appendHeader(fields, r.Header)
+	if len(r.Trailer) > 0 {
+		var keys []string
+		for k := range r.Trailer {
+			keys = append(keys, strings.ToLower(k))
+		}
+		slices.Sort(keys)
+		fields = append(fields, Field{"trailer", strings.Join(keys, ",")})
+	}
+	return fields
+}
+
+// replyFields are the fields of a response's SYN_REPLY.
+func (v Version) replyFields(status int, h http.Header) []Field {
+	n := v.names()
+	text := strconv.Itoa(status)
+	if s := http.StatusText(status); s != "" {
+		text += " " + s
+	}
+	return v.appendHeader([]Field{{n.status, text}, {n.version, "HTTP/1.1"}}, h)
+}
+
+// header makes a header of fields, without those of the first line.
+func (v Version) header(fields []Field) http.Header {
+	n := v.names()
+	h := make(http.Header, len(fields))
+	values := make([]string, len(fields)) // one array for all
+	for i, f := range fields {
+		switch f.Name {
+		case n.method, n.path, n.scheme, n.host, n.version, n.status:
+			continue
+		}
+		if hopByHop(f.Name) || f.Name[0] == ':' {
+			continue
+		}
+		key := textproto.CanonicalMIMEHeaderKey(f.Name)
+		if strings.Contains(f.Value, "\x00") {
+			h[key] = strings.Split(f.Value, "\x00")
+			continue
+		}
+		values[i] = f.Value
+		h[key] = values[i : i+1 : i+1]
+	}
+	if cookies := h["Cookie"]; len(cookies) > 1 {
+		h["Cookie"] = []string{strings.Join(cookies, "; ")}
+	}
+	return h
+}
+
+// errBadRequest is what a request is that lacks a part. It is answered with 400
+// (draft 3 section 3.2.1).
+var errBadRequest = errors.New("the request is not complete")
+
+// request makes a request of a SYN_STREAM's fields. Its body and context are the
+// caller's to add.
+func (v Version) request(fields []Field) (*http.Request, error) {
+	n := v.names()
+	var method, path, scheme, host, version string
+	for _, f := range fields {
+		switch f.Name {
+		case n.method:
+			method = f.Value
+		case n.path:
+			path = f.Value
+		case n.scheme:
+			scheme = f.Value
+		case n.host:
+			host = f.Value
+		case n.version:
+			version = f.Value
+		}
+	}
+	for _, part := range []struct{ name, value string }{{n.method, method}, {n.path, path}, {n.version, version}} {
+		if part.value == "" {
+			return nil, fmt.Errorf("%w: it has no %s (%s)", errBadRequest, part.name, v.cite("3.2.1"))
+		}
+	}
+	if v != V2 && (scheme == "" || host == "") {
+		return nil, fmt.Errorf("%w: it has no :scheme or no :host (%s)", errBadRequest, v.cite("3.2.1"))
+	}
+	u, err := url.ParseRequestURI(path)
+	if method == http.MethodConnect {
+		u, err = &url.URL{Host: path}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errBadRequest, err)
+	}
+	if u.Host != "" && method != http.MethodConnect {
+		// Version 2's url may be absolute, and its host is then the one that counts.
+		host = u.Host
+		u = &url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery}
+		path = u.RequestURI()
+	}
+	r := &http.Request{
+		Method: method, URL: u, RequestURI: path, Host: host, Header: v.header(fields),
+		Proto: v.proto(), ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
+	}
+	if text := r.Header.Get("Content-Length"); text != "" {
+		length, err := strconv.ParseUint(text, 10, 63)
+		if err != nil {
+			return nil, fmt.Errorf("%w: its Content-Length is %q", errBadRequest, text)
+		}
+		r.ContentLength = int64(length)
+	}
+	r.Trailer = announced(r.Header)
+	return r, nil
+}
+
+// announced makes room for the trailer that a header announces, and takes the
+// announcement out of it.
+func announced(h http.Header) http.Header {
+	var trailer http.Header
+	for _, line := range h["Trailer"] {
+		for name := range strings.SplitSeq(line, ",") {
+			if key := http.CanonicalHeaderKey(textproto.TrimString(name)); key != "" {
+				if trailer == nil {
+					trailer = make(http.Header)
+				}
+				trailer[key] = nil
+			}
+		}
+	}
+	delete(h, "Trailer")
+	return trailer
+}
+
+// response makes a response of a SYN_REPLY's fields. Its body is the caller's to
+// add.
+func (v Version) response(fields []Field, r *http.Request) (*http.Response, error) {
+	n := v.names()
+	status, _ := valueOf(fields, n.status)
+	if _, ok := valueOf(fields, n.version); !ok || status == "" {
+		return nil, fmt.Errorf("the reply has no %s or no %s (%s)", n.status, n.version, v.cite("3.2.2"))
+	}
+	digits, reason, _ := strings.Cut(status, " ")
+	code, err := strconv.Atoi(digits)
+	if err != nil || len(digits) != 3 || code < 100 {
+		return nil, fmt.Errorf("the reply's %s is %q (%s)", n.status, status, v.cite("3.2.2"))
+	}
+	if reason == "" {
+		status = digits + " " + http.StatusText(code)
+	}
+	w := &http.Response{
+		Status: status, StatusCode: code, Proto: v.proto(), ProtoMajor: 1, ProtoMinor: 1,
+		Header: v.header(fields), ContentLength: -1, Request: r,
+	}
+	w.Trailer = announced(w.Header)
+	if length, err := strconv.ParseUint(w.Header.Get("Content-Length"), 10, 63); err == nil {
+		w.ContentLength = int64(length)
+	}
+	return w, nil
+}
+
+// addTrailer adds the fields of HEADERS to a trailer.
+func (v Version) addTrailer(to *http.Header, fields []Field) {
+	if len(fields) == 0 {
+		return
+	}
+	if *to == nil {
+		*to = make(http.Header)
+	}
+	maps.Copy(*to, v.header(fields))
+}

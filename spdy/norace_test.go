@@ -1,0 +1,5 @@
+//go:build !race
+
+package spdy
+
+const raceDetector = false

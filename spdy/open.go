@@ -1,0 +1,202 @@
+package spdy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+func sortSettings(entries []Setting) {
+	slices.SortStableFunc(entries, func(a, b Setting) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// OpenOptions say how a stream is opened.
+type OpenOptions struct {
+	Priority Priority
+	// Fin opens a stream on which this side sends nothing but its fields.
+	Fin bool
+	// Unidirectional opens a stream on which the peer sends nothing.
+	Unidirectional bool
+	// Associated is the stream that a pushed one belongs to: open, and the peer's.
+	Associated *Stream
+	// NoWait returns ErrTooManyStreams instead of waiting for others to end.
+	NoWait bool
+}
+
+// ErrTooManyStreams is the error of a stream that the peer's limit forbids.
+var ErrTooManyStreams = errors.New("spdy: the peer takes no more streams at a time")
+
+// Open opens a stream with these fields, in this order. It waits while the peer
+// takes no more of them.
+func (s *Session) Open(ctx context.Context, fields []Field, o OpenOptions) (*Stream, error) {
+	if err := s.check(fields); err != nil {
+		return nil, fmt.Errorf("spdy: open a stream: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.slot(ctx, o.NoWait); err != nil {
+		return nil, err
+	}
+	f := &SynStream{
+		StreamID: s.nextID, Priority: min(o.Priority, Lowest), Fin: o.Fin, Unidirectional: o.Unidirectional, Fields: fields,
+	}
+	if o.Associated != nil {
+		if o.Associated.err != nil || o.Associated.localDone {
+			return nil, fmt.Errorf("spdy: open a stream: stream %d, which it is to belong to, has ended (%s)", o.Associated.id, s.version.cite("3.3.1"))
+		}
+		f.AssociatedID = o.Associated.id
+	}
+	s.nextID += 2
+	st := s.newStream(f)
+	st.local = true
+	st.localDone, st.remoteDone = f.Fin, f.Unidirectional
+	s.local++
+	s.send(f)
+	if st.localDone && st.remoteDone {
+		s.remove(st)
+	}
+	return st, nil
+}
+
+// check tells whether fields can be sent.
+func (s *Session) check(fields []Field) error {
+	size := 0
+	for i, f := range fields {
+		if err := s.version.checkField(f); err != nil {
+			return err
+		}
+		if _, twice := valueOf(fields[:i], f.Name); twice {
+			return fmt.Errorf("the name %q comes twice (%s)", f.Name, s.version.cite("2.6.10"))
+		}
+		size += 8 + len(f.Name) + len(f.Value)
+	}
+	if size > maxLength/2-8 {
+		return fmt.Errorf("a header block of %d octets (%s)", size, s.version.cite("2.2.1"))
+	}
+	return nil
+}
+
+// slot waits until one more stream may be opened. It holds the lock when it
+// returns.
+func (s *Session) slot(ctx context.Context, noWait bool) error {
+	if err := s.mayOpen(); err != nil {
+		return err
+	}
+	if len(s.waiting) == 0 && s.local+s.granted < s.peerMax {
+		return nil
+	}
+	if noWait {
+		return ErrTooManyStreams
+	}
+	turn := make(chan struct{})
+	s.waiting = append(s.waiting, turn)
+	s.mu.Unlock()
+	select {
+	case <-turn:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	if i := slices.Index(s.waiting, turn); i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+		return fmt.Errorf("spdy: wait for the peer to take another stream: %w", context.Cause(ctx))
+	}
+	s.granted--
+	if ctx.Err() != nil {
+		s.grant()
+		return fmt.Errorf("spdy: wait for the peer to take another stream: %w", context.Cause(ctx))
+	}
+	return s.mayOpen()
+}
+
+func (s *Session) mayOpen() error {
+	switch {
+	case s.err != nil:
+		if errors.Is(s.err, ErrClosed) {
+			return ErrGoingAway
+		}
+		return s.err
+	case s.leaving, s.nextID > maxStreamID:
+		return ErrGoingAway
+	}
+	return nil
+}
+
+// grant lets those go on that wait for a stream, first come, first served.
+func (s *Session) grant() {
+	for len(s.waiting) > 0 && s.local+s.granted < s.peerMax {
+		s.granted++
+		close(s.waiting[0])
+		s.waiting = s.waiting[1:]
+	}
+}
+
+// newStream makes a stream, and puts it behind the others.
+func (s *Session) newStream(f *SynStream) *Stream {
+	st := &Stream{
+		s: s, id: f.StreamID, associated: f.AssociatedID, priority: f.Priority, fields: f.Fields,
+		sendWindow: sendWindow(s.peerInitial),
+		window:     receiveWindow{size: s.initial, left: s.most},
+	}
+	if s.own(st.id) || f.Unidirectional {
+		st.replied = make(chan struct{})
+	}
+	st.readable.L, st.writable.L = &s.mu, &s.mu
+	s.streams[st.id] = st
+	st.prev = s.last
+	if s.last == nil {
+		s.first = st
+	} else {
+		s.last.next = st
+	}
+	s.last = st
+	return st
+}
+
+// remove takes a stream away that has ended.
+func (s *Session) remove(st *Stream) {
+	if s.streams[st.id] != st {
+		return
+	}
+	delete(s.streams, st.id)
+	if st.prev == nil {
+		s.first = st.next
+	} else {
+		st.prev.next = st.next
+	}
+	if st.next == nil {
+		s.last = st.prev
+	} else {
+		st.next.prev = st.prev
+	}
+	if st.local {
+		s.local--
+		s.grant()
+	} else {
+		s.remote--
+	}
+	if len(s.streams) == 0 {
+		s.idleSince = s.now()
+	}
+	s.endIfDone()
+}
+
+// reset ends a stream by an error of this side's, and tells the peer.
+func (s *Session) reset(st *Stream, status Status, reason error) {
+	if s.streams[st.id] != st {
+		return
+	}
+	s.refuse(st.id, status)
+	st.fail(reason)
+}
+
+// refuse tells the peer that a stream is at its end.
+func (s *Session) refuse(id uint32, status Status) {
+	if s.version == V2 && status > FlowControlError {
+		status = ProtocolError
+	}
+	s.gone[s.goneAt%len(s.gone)] = id
+	s.goneAt++
+	s.send(&RstStream{StreamID: id, Status: status})
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package spdy
+
+// The race detector has pools forget at random.
+const raceDetector = true

@@ -1,0 +1,122 @@
+package spdy
+
+// data takes a DATA frame, whose payload is read into the stream's buffer as it
+// comes.
+func (s *Session) data(h frameHeader) error {
+	if h.streamID == 0 {
+		return s.dec.broken(TypeData, "2.3.2", "0 is no stream's number")
+	}
+	s.mu.Lock()
+	st := s.admit(h)
+	err := s.err
+	for st != nil && err == nil && s.version == V2 && s.buffered >= maxUnread && !st.discarded {
+		s.inFrame.Store(false) // it is not the peer who is late
+		s.room.Wait()
+		err = s.err
+	}
+	s.inFrame.Store(true)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if st == nil {
+		return s.skip(h.length)
+	}
+	for left := h.length; left > 0; {
+		s.mu.Lock()
+		if st.discarded {
+			s.consumed(st, left)
+			s.mu.Unlock()
+			return s.skip(left)
+		}
+		space := st.buffer.space()
+		s.mu.Unlock()
+		n, err := s.r.Read(space[:min(left, len(space))])
+		s.progress.Add(1)
+		s.mu.Lock()
+		left -= n
+		switch {
+		case n == 0:
+		case st.discarded:
+			s.consumed(st, n)
+		default:
+			st.buffer.put(n)
+			if st.unclaimed {
+				st.prepaid += n
+				s.consumedSession(n)
+			}
+			st.readable.Broadcast()
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return truncated(err)
+		}
+	}
+	if h.flags&flagFin != 0 {
+		s.mu.Lock()
+		if s.streams[st.id] == st {
+			s.gotFin(st)
+		}
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// skip leaves out octets of the connection.
+func (s *Session) skip(n int) error {
+	for n > 0 {
+		k, err := s.r.Discard(min(n, s.r.Size()))
+		s.progress.Add(1)
+		if n -= k; err != nil {
+			return truncated(err)
+		}
+	}
+	return nil
+}
+
+// admit counts a DATA frame against the windows, and finds its stream: nil if
+// its payload is to be left out.
+func (s *Session) admit(h frameHeader) *Stream {
+	if s.err != nil {
+		return nil
+	}
+	st := s.streams[h.streamID]
+	if s.version == V31 && !s.window.received(h.length) {
+		s.violated(GoAwayFlowControlError, "2.6.8", "DATA: %d octets more than the session's window", -s.window.left)
+		return nil
+	}
+	fin := h.flags&flagFin != 0
+	within := st == nil || st.window.received(h.length) || s.version == V2
+	if s.config.Log != nil {
+		left := int64(0)
+		if st != nil {
+			left = s.windowLeft(st)
+		}
+		s.logData(false, h.streamID, h.length, fin, left, s.window.left)
+	}
+	if h.length == 0 && !fin {
+		s.spend(1)
+	}
+	switch {
+	case st == nil:
+		s.noStream(h.streamID)
+	case st.remoteDone:
+		s.wrong(st, StreamAlreadyClosed, "2.3.6", "DATA: the peer has ended the stream")
+	case !within:
+		s.wrong(st, FlowControlError, "2.6.8", "DATA: %d octets more than the stream's window", -st.window.left)
+	case st.local && !st.answered && s.version == V2:
+		s.violated(GoAwayProtocolError, "2.2.2", "DATA: stream %d has had no SYN_REPLY", st.id)
+	case st.local && !st.answered:
+		s.wrong(st, ProtocolError, "2.2.2", "DATA: the stream has had no SYN_REPLY")
+	default:
+		st.gotData = true
+		st.received += int64(h.length)
+		if s.version == V2 {
+			s.buffered += h.length
+		}
+		return st
+	}
+	// It came, and is gone.
+	s.consumedSession(h.length)
+	return nil
+}

@@ -1,0 +1,369 @@
+package spdy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// serverConn is what the requests of one session have in common.
+type serverConn struct {
+	server  *Server
+	ctx     context.Context
+	handler http.Handler
+	version Version
+	remote  string
+	tls     *tls.ConnectionState
+}
+
+// serve answers the request of one stream.
+func (c *serverConn) serve(st *Stream) {
+	r, err := c.version.request(st.Fields())
+	w := &responseWriter{conn: c, st: st, header: make(http.Header)}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		w.finish()
+		return
+	}
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	defer cancel(nil)
+	st.s.mu.Lock()
+	st.onFail = cancel
+	if st.err != nil {
+		cancel(st.err)
+	}
+	remoteDone := st.remoteDone && st.buffer.length == 0
+	st.s.mu.Unlock()
+	r.RemoteAddr, r.TLS = c.remote, c.tls
+	r = r.WithContext(ctx)
+	w.body = &requestBody{st: st, r: r, left: r.ContentLength}
+	switch {
+	case !remoteDone:
+		r.Body = w.body
+		if strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
+			w.body.proceed = w.proceed
+		}
+	case r.ContentLength > 0:
+		w.body.wrong = true
+		r.Body = w.body
+	default:
+		r.Body, r.ContentLength = http.NoBody, 0
+	}
+	w.request = r
+	c.run(w, r)
+}
+
+// run calls the handler, and ends the response.
+func (c *serverConn) run(w *responseWriter, r *http.Request) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			w.finish()
+			return
+		}
+		if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+			stack := make([]byte, 64<<10)
+			c.printf("spdy: panic serving %s: %v\n%s", c.remote, p, stack[:runtime.Stack(stack, false)])
+		}
+		w.release()
+		if w.st != nil {
+			w.st.Reset(InternalError, errPanicked)
+		} else {
+			w.pushed.opened <- errPanicked
+		}
+	}()
+	c.handler.ServeHTTP(w, r)
+}
+
+var errPanicked = errors.New("the handler panicked")
+
+func (c *serverConn) printf(format string, a ...any) {
+	if c.server.ErrorLog != nil {
+		c.server.ErrorLog.Printf(format, a...)
+		return
+	}
+	log.Printf(format, a...)
+}
+
+// requestBody reads a request's body, and holds it to its Content-Length.
+type requestBody struct {
+	st      *Stream
+	r       *http.Request
+	left    int64  // of Content-Length; -1 if there is none
+	wrong   bool   // it does not agree with Content-Length
+	proceed func() // tells the client to go on, once
+	closed  bool
+}
+
+var errContentLength = errors.New("spdy: the request's body does not agree with its Content-Length")
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	if b.closed {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	if b.proceed != nil {
+		b.proceed()
+		b.proceed = nil
+	}
+	if b.wrong {
+		return 0, errContentLength
+	}
+	n, err := b.st.Read(p)
+	if b.r.ContentLength >= 0 {
+		if b.left -= int64(n); b.left < 0 || errors.Is(err, io.EOF) && b.left > 0 {
+			b.wrong = true
+			return max(0, n+int(min(b.left, 0))), errContentLength
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		b.st.s.version.addTrailer(&b.r.Trailer, b.st.Trailer())
+	}
+	return n, err
+}
+
+// mismatch tells whether the body is known not to agree with Content-Length.
+func (b *requestBody) mismatch() bool {
+	b.st.s.mu.Lock()
+	defer b.st.s.mu.Unlock()
+	return b.wrong || b.r.ContentLength >= 0 && b.st.remoteDone && b.st.received != b.r.ContentLength
+}
+
+func (b *requestBody) Close() error {
+	b.closed = true
+	return nil
+}
+
+var bodies = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
+
+// responseWriter is a handler's way to its client. What the handler writes waits
+// until there is a packet or two of it.
+type responseWriter struct {
+	conn    *serverConn
+	st      *Stream
+	request *http.Request // nil if it made no sense
+	body    *requestBody
+	header  http.Header
+	buf     *[]byte    // nil if nothing waits
+	status  int        // 0 until WriteHeader
+	fields  []Field    // what SYN_REPLY will say; nil until WriteHeader
+	sent    bool       // SYN_REPLY
+	trailer []string   // announced
+	written int64      // octets of the body
+	err     error      // of the stream
+	pushed  *pushedURL // of a response that nobody asked for
+}
+
+func (w *responseWriter) Header() http.Header { return w.header }
+
+func (w *responseWriter) WriteHeader(status int) {
+	if w.status != 0 || status < 100 || status > 999 {
+		return
+	}
+	if status < 200 {
+		if status == http.StatusContinue {
+			w.proceed()
+		}
+		return // there is no place for others (section 2.6.2)
+	}
+	if w.body != nil && w.body.mismatch() {
+		status = http.StatusBadRequest // section 3.2.1
+		w.header = http.Header{"Content-Length": {"0"}}
+	}
+	w.status = status
+	w.trailer = slices.Sorted(maps.Keys(announced(w.header)))
+	if w.request != nil && w.pushed == nil {
+		for _, p := range associated(w.header[associatedContent], min(w.st.priority+1, Lowest)) {
+			// What cannot be pushed the client asks for.
+			_ = w.push(p.url, p.priority, nil)
+		}
+	}
+	header := w.header.Clone()
+	delete(header, associatedContent)
+	for key := range header {
+		if strings.HasPrefix(key, http.TrailerPrefix) {
+			delete(header, key)
+		}
+	}
+	for _, key := range w.trailer {
+		delete(header, key)
+		header.Add("Trailer", key)
+	}
+	if _, ok := header["Date"]; !ok {
+		header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	}
+	w.fields = w.conn.version.replyFields(status, header)
+}
+
+// bodyless tells whether the response has no body whatever the handler writes.
+func (w *responseWriter) bodyless() bool {
+	return w.request != nil && w.request.Method == http.MethodHead || w.status == http.StatusNoContent || w.status == http.StatusNotModified
+}
+
+func (w *responseWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		if _, ok := w.header["Content-Type"]; !ok && len(p) > 0 {
+			w.header.Set("Content-Type", http.DetectContentType(p))
+		}
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.bodyless() {
+		if w.request.Method == http.MethodHead {
+			return len(p), nil
+		}
+		return 0, http.ErrBodyNotAllowed
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	w.written += int64(len(p))
+	if w.buf == nil {
+		w.buf = bodies.Get().(*[]byte)
+	}
+	if len(*w.buf)+len(p) > cap(*w.buf) {
+		if w.flush(); w.err != nil {
+			return 0, w.err
+		}
+		if len(p) >= cap(*w.buf) {
+			n := 0
+			n, w.err = w.send(p, false)
+			return n, w.err
+		}
+	}
+	*w.buf = append(*w.buf, p...)
+	return len(p), nil
+}
+
+// flush sends what waits.
+func (w *responseWriter) flush() {
+	if w.buf != nil && len(*w.buf) > 0 && w.err == nil {
+		_, w.err = w.send(*w.buf, false)
+		*w.buf = (*w.buf)[:0]
+	}
+}
+
+// send sends octets of the body, after the SYN_REPLY if that has not been sent.
+func (w *responseWriter) send(p []byte, fin bool) (int, error) {
+	if !w.sent {
+		w.sent = true
+		fields := w.fields
+		w.fields = nil
+		if err := w.reply(fields, len(p) == 0 && fin); err != nil {
+			return 0, err
+		}
+		if len(p) == 0 && fin {
+			return 0, nil
+		}
+	}
+	return w.st.write(p, fin)
+}
+
+// reply sends the response's header.
+func (w *responseWriter) reply(fields []Field, fin bool) error {
+	if w.pushed != nil {
+		return w.pushed.open(w, fields, fin)
+	}
+	return w.st.SendReply(fields, fin)
+}
+
+// Flush sends what the handler has written.
+func (w *responseWriter) Flush() { _ = w.FlushError() }
+
+// FlushError is Flush, and tells what became of it.
+func (w *responseWriter) FlushError() error {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	w.flush()
+	if !w.sent && w.err == nil {
+		_, w.err = w.send(nil, false)
+	}
+	return w.err
+}
+
+// proceed sends the reply 100 Continue.
+func (w *responseWriter) proceed() {
+	if w.status == 0 && w.body != nil && w.body.proceed != nil && w.pushed == nil {
+		w.body.proceed = nil
+		_ = w.st.SendReply(w.conn.version.replyFields(http.StatusContinue, nil), false)
+	}
+}
+
+// finish ends the response.
+func (w *responseWriter) finish() {
+	defer w.release()
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	trailer := w.trailerFields()
+	if !w.sent {
+		// The whole response is at hand, and so its length.
+		if _, ok := valueOf(w.fields, "content-length"); !ok && len(trailer) == 0 && !w.bodyless() {
+			w.fields = append(w.fields, Field{"content-length", strconv.FormatInt(w.written, 10)})
+		}
+	}
+	if w.err != nil {
+		return
+	}
+	if len(trailer) > 0 {
+		if w.FlushError() == nil {
+			_ = w.st.SendTrailer(trailer)
+		}
+		return
+	}
+	var rest []byte
+	if w.buf != nil {
+		rest = *w.buf
+	}
+	// An error is the client's doing, or the session's, and told there.
+	_, _ = w.send(rest, true)
+}
+
+// trailerFields are those announced, and those with http.TrailerPrefix.
+func (w *responseWriter) trailerFields() []Field {
+	h := make(http.Header)
+	for _, key := range w.trailer {
+		if values := w.header[key]; len(values) > 0 {
+			h[key] = values
+		}
+	}
+	for key, values := range w.header {
+		if name, ok := strings.CutPrefix(key, http.TrailerPrefix); ok {
+			h[name] = values
+		}
+	}
+	return w.conn.version.appendHeader(nil, h)
+}
+
+func (w *responseWriter) release() {
+	if w.buf != nil {
+		*w.buf = (*w.buf)[:0]
+		bodies.Put(w.buf)
+		w.buf = nil
+	}
+}
+
+// SetReadDeadline is for http.ResponseController.
+func (w *responseWriter) SetReadDeadline(t time.Time) error {
+	if w.st == nil {
+		return http.ErrNotSupported
+	}
+	return w.st.SetReadDeadline(t)
+}
+
+// SetWriteDeadline is for http.ResponseController.
+func (w *responseWriter) SetWriteDeadline(t time.Time) error {
+	if w.st == nil {
+		return http.ErrNotSupported
+	}
+	return w.st.SetWriteDeadline(t)
+}

@@ -1,0 +1,396 @@
+package spdy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Session is one end of a connection that carries streams. Its methods are safe
+// for concurrent use.
+//
+// It runs two goroutines, one that reads and one that writes, and one for each
+// stream that it has given to Config.Accept. Wait waits for all of them.
+type Session struct {
+	conn    net.Conn
+	version Version
+	client  bool
+	config  Config
+	number  int // in the log
+	began   time.Time
+
+	loops    sync.WaitGroup
+	handlers sync.WaitGroup
+	done     chan struct{} // closed once both loops have ended
+
+	// Of the reading loop alone.
+	r   *bufio.Reader
+	dec *decoder
+
+	inFrame  atomic.Bool   // the reading loop waits for the rest of a frame
+	progress atomic.Uint64 // how often the connection gave something
+
+	mu   sync.Mutex
+	wake sync.Cond // the writing loop has something to do
+	room sync.Cond // the reading loop of version 2 may go on
+
+	err       error // why the session ended
+	lastWords bool  // a GOAWAY is to be sent before the connection is closed
+	broken    bool  // the connection takes nothing more
+	goAway    GoAway
+	leaving   bool // a GOAWAY was sent, or received: no new streams
+	refusing  bool // a GOAWAY was sent: those of the peer are ignored
+
+	streams    map[uint32]*Stream
+	first      *Stream // the open streams, oldest first
+	last       *Stream
+	nextID     uint32
+	lastPeerID uint32
+	lastGood   uint32 // the last stream of the peer's that was accepted
+	local      int    // open streams of this side
+	remote     int    // open streams of the peer
+	running    int    // streams with Config.Accept
+	peerMax    int    // how many streams this side may have open
+	granted    int    // of those, promised to Opens that waited
+	waiting    []chan struct{}
+	gone       [64]uint32 // streams that this side reset lately
+	goneAt     int
+
+	// Writing.
+	enc         *encoder
+	control     []outgoing
+	controlAt   int // what is before it was sent
+	answers     []uint32
+	ready       [Lowest + 1]queue
+	stalled     []*Stream // have something to send, and the session's window is spent
+	sendWindow  sendWindow
+	peerInitial int64 // what the peer's streams begin with
+	writing     bool
+	wrote       time.Duration // when the writing loop began its write
+
+	// Reading.
+	window   receiveWindow
+	initial  int64 // what the streams of the peer begin with
+	most     int64 // the largest of them that was in force
+	buffered int   // version 2: octets that wait to be read
+	budget   budget
+
+	nextPing  uint32
+	pings     map[uint32]chan struct{}
+	persisted []Setting // what the peer asked to be kept, or gives back
+	idleSince time.Duration
+	watch     watchdog
+}
+
+// outgoing is a control frame that waits to be sent. WINDOW_UPDATE is here as
+// its values, for it is the one that is sent all the time.
+type outgoing struct {
+	frame     Frame
+	id, delta uint32
+}
+
+// batch is how much the writing loop hands to the connection at a time, at
+// least, if there is as much.
+const batch = 64 << 10
+
+var batches = sync.Pool{New: func() any { b := make([]byte, 0, batch+16<<10); return &b }}
+
+// NewClient begins a session on a connection that this side opened, and owns the
+// connection from then on. A nil Config is the zero Config.
+func NewClient(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, true) }
+
+// NewServer begins a session on a connection that this side accepted, and owns the
+// connection from then on. A nil Config is the zero Config.
+func NewServer(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, false) }
+
+func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
+	config := c.withDefaults()
+	s := &Session{
+		conn: conn, version: v, client: client, config: config, number: config.Log.session(), began: time.Now(),
+		done: make(chan struct{}), r: bufio.NewReader(conn),
+		dec:     newDecoder(v, frameLimits{config.MaxHeaderBytes, config.MaxHeaderFields}),
+		enc:     newEncoder(v, config.Compression),
+		streams: make(map[uint32]*Stream), nextID: 2, nextPing: 2, peerMax: maxStreamID,
+		sendWindow: defaultWindow, peerInitial: defaultWindow,
+		initial: int64(config.Window.Stream), most: max(int64(config.Window.Stream), defaultWindow),
+		budget: newBudget(),
+	}
+	if client {
+		s.nextID, s.nextPing = 1, 1
+	}
+	s.wake.L, s.room.L = &s.mu, &s.mu
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.greet()
+	s.watch.start(s)
+	s.loops.Go(s.read)
+	s.loops.Go(s.write)
+	go func() {
+		s.loops.Wait()
+		s.watch.stop()
+		close(s.done)
+	}()
+	return s
+}
+
+// greet queues what a session begins with.
+func (s *Session) greet() {
+	entries := []Setting{{ID: SettingMaxConcurrentStreams, Value: uint32(s.config.MaxStreams)}}
+	switch {
+	case s.version == V2:
+		// Draft 2 has the setting and no flow control. Some peers keep to a window
+		// all the same; this one they cannot fill.
+		entries = append(entries, Setting{ID: SettingInitialWindowSize, Value: maxWindow})
+	case s.initial != defaultWindow:
+		entries = append(entries, Setting{ID: SettingInitialWindowSize, Value: uint32(s.initial)})
+	}
+	for _, e := range s.config.Settings {
+		if e.ID != SettingMaxConcurrentStreams && e.ID != SettingInitialWindowSize {
+			entries = append(entries, e)
+		}
+	}
+	sortSettings(entries)
+	s.send(&Settings{Entries: entries})
+	if s.client && len(s.config.Persisted) > 0 {
+		var back []Setting
+		for _, e := range s.config.Persisted {
+			back = append(back, Setting{ID: e.ID, Flags: Persisted, Value: e.Value})
+		}
+		sortSettings(back)
+		s.send(&Settings{Entries: back})
+	}
+	s.window = receiveWindow{size: int64(s.config.Window.Session), left: defaultWindow}
+	// What is more than the draft's window is announced at once; what is less is
+	// held back from what is given back.
+	if more := s.window.size - defaultWindow; s.version == V31 && more > 0 {
+		s.window.left += more
+		s.sendUpdate(0, uint32(more))
+	} else if more < 0 {
+		s.window.pending = more
+	}
+}
+
+// Version is the session's version.
+func (s *Session) Version() Version { return s.version }
+
+// Conn is the session's connection. Its addresses and TLS state are of use; it
+// is neither to be read from nor written to.
+func (s *Session) Conn() net.Conn { return s.conn }
+
+// now is the session's clock.
+func (s *Session) now() time.Duration { return time.Since(s.began) }
+
+// Done is closed once the session has ended and its connection is closed.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Err is why the session ended, nil while it has not: a *SessionError, or
+// ErrClosed if this side closed it or had nothing more to do.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Wait waits until the session has ended, and with it all its goroutines, those
+// of Config.Accept too, and returns Err. Accept must not call it.
+func (s *Session) Wait() error {
+	<-s.done
+	s.handlers.Wait()
+	return s.Err()
+}
+
+// spawn runs f in a goroutine that Wait waits for.
+func (s *Session) spawn(f func()) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	s.handlers.Go(f)
+	return nil
+}
+
+// Close ends the session: a GOAWAY is sent if the connection takes it within a
+// second, and the connection is closed. Everything that waits for the session
+// or one of its streams returns ErrClosed.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	s.end(ErrClosed, GoAwayOK, true)
+	s.mu.Unlock()
+	<-s.done
+	return nil
+}
+
+// Shutdown ends the session once its streams have ended: it sends a GOAWAY, and
+// ignores streams that the peer opens after it (draft 3 section 2.6.6). When ctx
+// is done first, it closes the session and returns why.
+func (s *Session) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.leave()
+	s.mu.Unlock()
+	select {
+	case <-s.done:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(fmt.Errorf("spdy: shut the session down: %w", context.Cause(ctx)), s.Close())
+	}
+}
+
+// leave announces the end of the session.
+func (s *Session) leave() {
+	if !s.refusing {
+		s.refusing = true
+		s.noNewStreams()
+		s.send(&GoAway{LastStreamID: s.lastGood})
+	}
+	s.endIfDone()
+}
+
+// noNewStreams has every Open that waits fail.
+func (s *Session) noNewStreams() {
+	s.leaving = true
+	for _, w := range s.waiting {
+		close(w)
+	}
+	s.granted += len(s.waiting)
+	s.waiting = nil
+}
+
+// endIfDone ends a session that takes no new streams once it has no old ones.
+func (s *Session) endIfDone() {
+	if s.leaving && len(s.streams) == 0 {
+		s.end(ErrClosed, GoAwayOK, !s.refusing)
+	}
+}
+
+// end ends the session for a reason. It closes the connection, after a GOAWAY
+// if speak is set.
+func (s *Session) end(reason error, status Status, speak bool) {
+	if s.err != nil {
+		return
+	}
+	s.err, s.lastWords = reason, speak
+	s.goAway = GoAway{LastStreamID: s.lastGood, Status: status}
+	s.noNewStreams()
+	for st := s.first; st != nil; {
+		next := st.next
+		st.fail(reason)
+		st = next
+	}
+	for _, p := range s.pings {
+		close(p)
+	}
+	s.pings = nil
+	// What the peer does not take now it will not get.
+	_ = s.conn.SetWriteDeadline(time.Now().Add(time.Second))
+	s.wake.Signal()
+	s.room.Signal()
+}
+
+// violated ends the session because of what the peer did.
+func (s *Session) violated(status Status, section, format string, a ...any) {
+	s.end(&SessionError{Status: status, Cause: fmt.Sprintf(format, a...) + " (" + s.version.cite(section) + ")"}, status, true)
+}
+
+// send queues a control frame.
+func (s *Session) send(f Frame) {
+	if s.err != nil {
+		return
+	}
+	s.control = append(s.control, outgoing{frame: f})
+	s.wake.Signal()
+}
+
+// sendUpdate queues a WINDOW_UPDATE.
+func (s *Session) sendUpdate(id, delta uint32) {
+	if s.err != nil {
+		return
+	}
+	s.control = append(s.control, outgoing{id: id, delta: delta})
+	s.wake.Signal()
+}
+
+// Ping measures the time until the peer answers a PING.
+func (s *Session) Ping(ctx context.Context) (time.Duration, error) {
+	answer := make(chan struct{})
+	s.mu.Lock()
+	if s.err != nil {
+		defer s.mu.Unlock()
+		return 0, s.err
+	}
+	id := s.nextPing
+	s.nextPing += 2
+	if s.pings == nil {
+		s.pings = make(map[uint32]chan struct{})
+	}
+	s.pings[id] = answer
+	s.send(&Ping{ID: id})
+	s.mu.Unlock()
+	began := time.Now()
+	select {
+	case <-answer:
+		return time.Since(began), s.Err()
+	case <-ctx.Done():
+		s.mu.Lock()
+		delete(s.pings, id)
+		s.mu.Unlock()
+		return 0, fmt.Errorf("spdy: ping: %w", context.Cause(ctx))
+	}
+}
+
+// SendSettings tells the peer new settings. Those for the number of streams and
+// the initial window apply at this end too (draft 3 section 2.6.8): a window
+// becomes smaller or larger for all streams, and what the peer had sent before it
+// knew of a smaller one is accepted.
+func (s *Session) SendSettings(entries ...Setting) error {
+	entries = append([]Setting(nil), entries...)
+	sortSettings(entries)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	for i, e := range entries {
+		switch {
+		case i > 0 && entries[i-1].ID == e.ID:
+			return fmt.Errorf("spdy: send settings: %d comes twice (%s)", e.ID, s.version.cite("2.6.4"))
+		case e.ID == SettingInitialWindowSize && (e.Value == 0 || e.Value > maxWindow):
+			return fmt.Errorf("spdy: send settings: an initial window of %d (%s)", e.Value, s.version.cite("2.6.8"))
+		}
+	}
+	for _, e := range entries {
+		switch e.ID {
+		case SettingMaxConcurrentStreams:
+			s.config.MaxStreams = int(min(e.Value, maxStreamID))
+		case SettingInitialWindowSize:
+			delta := int64(e.Value) - s.initial
+			s.initial, s.most = int64(e.Value), max(s.most, int64(e.Value))
+			for st := s.first; st != nil; st = st.next {
+				st.window.size += delta
+				st.window.left += max(delta, 0)
+			}
+		}
+	}
+	s.send(&Settings{Entries: entries})
+	return nil
+}
+
+// Persisted are the settings that the server has asked the client to keep, and,
+// to a server, those that the client has given back (draft 3 section 2.6.4).
+func (s *Session) Persisted() []Setting {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Setting(nil), s.persisted...)
+}
+
+// Streams is how many streams are open.
+func (s *Session) Streams() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.streams)
+}

@@ -1,0 +1,403 @@
+package spdy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Stream is one stream of a session. Its methods are safe for concurrent use.
+type Stream struct {
+	s          *Session
+	id         uint32
+	associated uint32
+	local      bool // this side opened it
+	priority   Priority
+	next, prev *Stream // in order of age
+
+	// What follows is guarded by the session's lock.
+	err        error // why it ended before its time
+	localDone  bool  // FIN was sent
+	remoteDone bool  // FIN was received
+
+	fields    []Field // of SYN_STREAM
+	reply     []Field // of SYN_REPLY, and of HEADERS before it is complete
+	trailer   []Field // of HEADERS after that
+	complete  bool
+	replied   chan struct{} // closed when reply is complete, or the stream has ended; nil if none can come
+	interim   chan struct{} // closed at a reply of 100; nil if nobody waits
+	gotData   bool
+	received  int64
+	extra     int // octets of fields that came by HEADERS
+	answered  bool
+	discarded bool // what comes is thrown away
+	closed    bool // by Close
+	onFail    func(error)
+
+	// Sending.
+	writable    sync.Cond
+	busy        bool // a Write is under way
+	out         []byte
+	outFin      bool
+	outTrailer  []Field
+	sendWindow  sendWindow
+	queued      bool    // is in a queue of the session
+	nextReady   *Stream // behind it in that queue
+	writeSince  time.Duration
+	writeUntil  deadline
+	writeWaited bool
+
+	// Receiving.
+	readable   sync.Cond
+	buffer     buffer
+	window     receiveWindow
+	unclaimed  bool          // nobody reads yet: what comes counts as read for the session
+	prepaid    int           // octets that were counted so, and wait to be read
+	claimed    chan struct{} // closed when the request that took a pushed stream is through
+	readSince  time.Duration
+	readUntil  deadline
+	readWaited bool
+}
+
+// ID is the stream's number: odd if the client opened it.
+func (st *Stream) ID() uint32 { return st.id }
+
+// AssociatedID is the number of the stream that a pushed one belongs to, 0 for
+// none.
+func (st *Stream) AssociatedID() uint32 { return st.associated }
+
+// Priority is what the side that opened the stream asked for.
+func (st *Stream) Priority() Priority { return st.priority }
+
+// Session is the stream's session.
+func (st *Stream) Session() *Session { return st.s }
+
+// Fields are those that the stream was opened with.
+func (st *Stream) Fields() []Field { return st.fields }
+
+// Reply waits for the fields that the peer answers with. On a pushed stream they
+// are those it was opened with, and those that came before its data.
+func (st *Stream) Reply(ctx context.Context) ([]Field, error) {
+	if st.replied == nil {
+		return nil, fmt.Errorf("spdy: stream %d: wait for the reply: it is this side's to send", st.id)
+	}
+	select {
+	case <-st.replied:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("spdy: stream %d: wait for the reply: %w", st.id, context.Cause(ctx))
+	}
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	if !st.complete {
+		return nil, st.reason()
+	}
+	return st.reply, nil
+}
+
+// reason is why the stream has ended.
+func (st *Stream) reason() error {
+	if st.err != nil {
+		return st.err
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// Trailer is what the peer has sent by HEADERS after its data began. It is
+// complete once Read has returned io.EOF.
+func (st *Stream) Trailer() []Field {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	return slices.Clip(st.trailer)
+}
+
+// SendReply accepts a stream that the peer opened, with these fields. With fin,
+// nothing follows.
+func (st *Stream) SendReply(fields []Field, fin bool) error {
+	if err := st.s.check(fields); err != nil {
+		return fmt.Errorf("spdy: stream %d: reply: %w", st.id, err)
+	}
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	if err := st.mayReply(); err != nil {
+		return err
+	}
+	st.sendReply(fields, fin)
+	return nil
+}
+
+func (st *Stream) mayReply() error {
+	switch {
+	case st.err != nil:
+		return st.err
+	case st.local || st.localDone:
+		return fmt.Errorf("spdy: stream %d: reply: this side may not (%s)", st.id, st.s.version.cite("2.6.2"))
+	case st.answered && !interim(st.reply):
+		return fmt.Errorf("spdy: stream %d: reply: once is enough (%s)", st.id, st.s.version.cite("2.6.2"))
+	}
+	return nil
+}
+
+// sendReply sends a reply. The one after an interim reply goes as HEADERS: a
+// second SYN_REPLY would be an error.
+func (st *Stream) sendReply(fields []Field, fin bool) {
+	if st.answered {
+		st.s.send(&Headers{StreamID: st.id, Fin: false, Fields: fields})
+		if fin {
+			st.outFin = true
+			st.s.schedule(st)
+		}
+		st.reply = fields
+		return
+	}
+	st.answered, st.reply = true, fields
+	st.s.send(&SynReply{StreamID: st.id, Fin: fin, Fields: fields})
+	if fin {
+		st.s.sentFin(st)
+	}
+}
+
+// interim tells whether a reply has a status of 100 to 199, after which another
+// one comes.
+func interim(fields []Field) bool {
+	for _, name := range [...]string{":status", "status"} {
+		if status, ok := valueOf(fields, name); ok {
+			return len(status) >= 3 && status[0] == '1'
+		}
+	}
+	return false
+}
+
+// Read reads what the peer has sent, and gives it back its window. It returns
+// io.EOF at the end of the stream.
+func (st *Stream) Read(p []byte) (int, error) {
+	s := st.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for st.buffer.length == 0 {
+		switch {
+		case st.remoteDone:
+			st.buffer.release()
+			return 0, io.EOF
+		case st.err != nil:
+			return 0, st.err
+		case st.readUntil.passed:
+			return 0, fmt.Errorf("spdy: stream %d: read: %w", st.id, os.ErrDeadlineExceeded)
+		case len(p) == 0:
+			return 0, nil
+		}
+		st.readSince, st.readWaited = s.now(), true
+		st.readable.Wait()
+		st.readWaited = false
+	}
+	n := st.buffer.take(p)
+	s.consumed(st, n)
+	return n, nil
+}
+
+// Write sends p, as priorities and the peer's windows allow, and returns once
+// all of it is on its way.
+func (st *Stream) Write(p []byte) (int, error) { return st.write(p, false) }
+
+// write sends p, and with fin nothing after it.
+func (st *Stream) write(p []byte, fin bool) (int, error) {
+	s := st.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for st.busy && st.err == nil {
+		st.writable.Wait()
+	}
+	if err := st.mayWrite(); err != nil {
+		return 0, err
+	}
+	if len(p) == 0 && !fin {
+		return 0, nil
+	}
+	st.busy, st.out, st.outFin = true, p, fin
+	st.writeSince, st.writeWaited = s.now(), true
+	s.schedule(st)
+	for len(st.out) > 0 && st.err == nil && s.err == nil && !st.writeUntil.passed {
+		st.writable.Wait()
+	}
+	n := len(p) - len(st.out)
+	st.busy, st.out, st.writeWaited = false, nil, false
+	st.writable.Broadcast()
+	if n == len(p) {
+		return n, nil
+	}
+	st.outFin = false
+	switch {
+	case st.err != nil:
+		return n, st.err
+	case s.err != nil:
+		return n, s.err
+	}
+	return n, fmt.Errorf("spdy: stream %d: write: %w", st.id, os.ErrDeadlineExceeded)
+}
+
+func (st *Stream) mayWrite() error {
+	switch {
+	case st.err != nil:
+		return st.err
+	case st.localDone || st.outFin:
+		return fmt.Errorf("spdy: stream %d: write: %w", st.id, ErrClosed)
+	case !st.local && !st.answered:
+		return fmt.Errorf("spdy: stream %d: write: there was no reply yet (%s)", st.id, st.s.version.cite("2.6.2"))
+	case st.writeUntil.passed:
+		return fmt.Errorf("spdy: stream %d: write: %w", st.id, os.ErrDeadlineExceeded)
+	}
+	return nil
+}
+
+// CloseWrite ends this side of the stream, once what was written is sent. The
+// peer may go on.
+func (st *Stream) CloseWrite() error { return st.SendTrailer(nil) }
+
+// SendTrailer ends this side of the stream with fields, which go as HEADERS
+// behind what was written.
+func (st *Stream) SendTrailer(fields []Field) error {
+	if err := st.s.check(fields); err != nil {
+		return fmt.Errorf("spdy: stream %d: trailer: %w", st.id, err)
+	}
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	if err := st.mayWrite(); err != nil {
+		return err
+	}
+	st.outTrailer, st.outFin = fields, true
+	st.s.schedule(st)
+	return nil
+}
+
+// Reset ends the stream in both directions. Everything that waits for it returns
+// an error that wraps reason; nil is ErrClosed.
+func (st *Stream) Reset(status Status, reason error) {
+	if reason == nil {
+		reason = ErrClosed
+	}
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	st.s.reset(st, status, fmt.Errorf("spdy: stream %d: reset with %s: %w", st.id, status, reason))
+}
+
+// Close ends the stream: quietly if both sides have sent all they had, else with
+// a RST_STREAM. What CloseWrite, or SendTrailer, has ended is sent before that.
+func (st *Stream) Close() error {
+	s := st.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.discard()
+	st.closed = true
+	if st.outFin && (st.remoteDone || !st.localDone) {
+		return nil // sentFin sees to the rest
+	}
+	s.reset(st, Cancel, fmt.Errorf("spdy: stream %d: %w", st.id, ErrClosed))
+	return nil
+}
+
+// discard throws away what came and what is to come.
+func (st *Stream) discard() {
+	st.discarded = true
+	if n := st.buffer.drop(); n > 0 {
+		st.s.consumed(st, n)
+	}
+}
+
+// fail ends the stream with an error. What the peer has sent completely can
+// still be read.
+func (st *Stream) fail(err error) {
+	if st.err == nil {
+		st.err = err
+	}
+	if !st.remoteDone {
+		st.discard()
+	}
+	if !st.complete {
+		st.finishReply(false)
+	}
+	if st.onFail != nil {
+		st.onFail(err)
+	}
+	st.readable.Broadcast()
+	st.writable.Broadcast()
+	st.s.remove(st)
+}
+
+// finishReply lets those go on that wait for the reply.
+func (st *Stream) finishReply(complete bool) {
+	if st.replied == nil {
+		return
+	}
+	select {
+	case <-st.replied:
+	default:
+		st.complete = complete
+		close(st.replied)
+	}
+}
+
+// deadline is when a Read or Write gives up.
+type deadline struct {
+	timer  *time.Timer
+	passed bool
+	set    int
+}
+
+// at sets the deadline, and wakes those who wait when it has come.
+func (d *deadline) at(t time.Time, mu *sync.Mutex, wait *sync.Cond) {
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	d.set++
+	d.passed, d.timer = false, nil
+	if t.IsZero() {
+		return
+	}
+	pass := func() {
+		d.passed = true
+		wait.Broadcast()
+	}
+	left := time.Until(t)
+	if left <= 0 {
+		pass()
+		return
+	}
+	set := d.set
+	d.timer = time.AfterFunc(left, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if d.set == set {
+			pass()
+		}
+	})
+}
+
+// SetReadDeadline has Read fail with os.ErrDeadlineExceeded from then on; the
+// zero time is none.
+func (st *Stream) SetReadDeadline(t time.Time) error {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	st.readUntil.at(t, &st.s.mu, &st.readable)
+	return nil
+}
+
+// SetWriteDeadline has Write fail with os.ErrDeadlineExceeded from then on; the
+// zero time is none.
+func (st *Stream) SetWriteDeadline(t time.Time) error {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	st.writeUntil.at(t, &st.s.mu, &st.writable)
+	return nil
+}
+
+// timedOut is the error of a stream whose peer is too slow.
+func (st *Stream) timedOut(what string, after time.Duration) error {
+	return fmt.Errorf("spdy: stream %d: the peer %s for %s: %w", st.id, what, after, errors.Join(ErrTimeout, os.ErrDeadlineExceeded))
+}
+
+// ErrTimeout is the error of what waited for the peer longer than Config allows.
+var ErrTimeout = errors.New("timeout")
