@@ -139,7 +139,7 @@ func TestDamagedAuthorityNamesItsFolder(t *testing.T) {
 // TestSPKIHashIsOfWhatTheServerSends connects as Chromium would, which is given
 // the hash and looks for it in the chain that comes over the wire.
 func TestSPKIHashIsOfWhatTheServerSends(t *testing.T) {
-	for _, name := range []string{"https/1.1", "h2", "h3"} {
+	for _, name := range []string{"https/1.1", "spdy/3.1", "h2", "h3"} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, name, nil)
 			state, err := s.shakeHands(t, pageHost, func(c *tls.Config) {})

@@ -19,6 +19,8 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
+
+	"wiretime/spdy"
 )
 
 // patience is how long a test waits for what takes milliseconds.
@@ -155,15 +157,23 @@ func (s *served) client(t *testing.T) *http.Client {
 		client.Transport = transport
 		return client
 	}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		host, _, _ := net.SplitHostPort(address)
+		return new(net.Dialer).DialContext(ctx, network, s.address(t, host))
+	}
+	if v, ok := spdy.ParseVersion(s.config.Protocol.ALPN); ok {
+		transport := &spdy.Transport{
+			Versions: []spdy.Version{v}, OnlySPDY: true, TLSClientConfig: config, DisableCompression: true, DialContext: dial,
+		}
+		t.Cleanup(func() { _ = transport.Close() })
+		client.Transport = transport
+		return client
+	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(s.config.Protocol.ALPN != "h2")
 	protocols.SetHTTP2(s.config.Protocol.ALPN == "h2")
 	transport := &http.Transport{
-		TLSClientConfig: config, Protocols: protocols, DisableCompression: true,
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			host, _, _ := net.SplitHostPort(address)
-			return new(net.Dialer).DialContext(ctx, network, s.address(t, host))
-		},
+		TLSClientConfig: config, Protocols: protocols, DisableCompression: true, DialContext: dial,
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	client.Transport = transport

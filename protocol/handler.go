@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/spdy"
 )
 
 // missing is the body of a miss.
@@ -118,6 +119,9 @@ func (l *serverLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // spoken names the protocol that a request came over, as browsers do.
 func spoken(r *http.Request) string {
+	if v, ok := spdy.RequestVersion(r.Context()); ok {
+		return v.String()
+	}
 	switch r.ProtoMajor {
 	case 2:
 		return "h2"

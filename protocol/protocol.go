@@ -30,6 +30,12 @@
 //     table lacks is sent as a literal, Huffman coded, every time. HPACK in the h2
 //     row does have its table: of Chromium's 197 requests for one page each
 //     costs about 470 octets over h3 and 100 over h2.
+//
+// The SPDY rows run on package spdy, over TLS 1.3 like the others, so that the
+// handshake is not the difference; in SPDY's time it was TLS 1.2, a round trip
+// more, and NPN in place of ALPN (see package spdy). Their server obeys the
+// client's priorities, keeps the drafts' windows for what clients send, and has
+// none of the library's timeouts: a load's limit is the study's.
 package protocol
 
 import (
@@ -39,6 +45,7 @@ import (
 	"strings"
 
 	"wiretime/network"
+	"wiretime/spdy"
 )
 
 // Protocol is one row of the table.
@@ -59,6 +66,9 @@ type Protocol struct {
 	// Spoken is how a browser names the protocol of a response (the CDP's
 	// Network.Response.protocol).
 	Spoken string
+	// NoBrowser is why no browser can load pages over the protocol; empty where
+	// browsers can.
+	NoBrowser string
 
 	serve func(context.Context, *Server) error
 }
@@ -68,8 +78,20 @@ func All() []Protocol {
 	return []Protocol{
 		{Name: "http/1.1", Title: "HTTP/1.1 in the clear", Scheme: "http", Port: 80, Transport: "tcp", Spoken: "http/1.1", serve: serveTCP},
 		{Name: "https/1.1", Title: "HTTP/1.1 over TLS 1.3", Scheme: "https", Port: 443, ALPN: "http/1.1", Transport: "tcp", Spoken: "http/1.1", serve: serveTCP},
+		spdyRow(spdy.V2, "SPDY/2"),
+		spdyRow(spdy.V3, "SPDY/3"),
+		spdyRow(spdy.V31, "SPDY/3.1"),
 		{Name: "h2", Title: "HTTP/2 over TLS 1.3", Scheme: "https", Port: 443, ALPN: "h2", Transport: "tcp", Spoken: "h2", serve: serveTCP},
 		{Name: "h3", Title: "HTTP/3 over QUIC", Scheme: "https", Port: 443, ALPN: "h3", Transport: "udp", Spoken: "h3", serve: serveQUIC},
+	}
+}
+
+// spdyRow is the row of a version of SPDY.
+func spdyRow(v spdy.Version, title string) Protocol {
+	return Protocol{
+		Name: v.String(), Title: title + " over TLS 1.3", Scheme: "https", Port: 443, ALPN: v.String(), Transport: "tcp", Spoken: v.String(),
+		NoBrowser: "Chromium dropped SPDY in version 51, 2016; use the loader fetch",
+		serve:     serveTCP,
 	}
 }
 

@@ -22,19 +22,20 @@ func TestTable(t *testing.T) {
 			t.Errorf("Lookup(%q) is %q, %v", p.Name, got.Title, err)
 		}
 	}
-	if got, want := strings.Join(Names(), " "), "http/1.1 https/1.1 h2 h3"; got != want {
+	if got, want := strings.Join(Names(), " "), "http/1.1 https/1.1 spdy/2 spdy/3 spdy/3.1 h2 h3"; got != want {
 		t.Errorf("names are %s, want %s", got, want)
 	}
 }
 
 func TestLookupNamesTheNearest(t *testing.T) {
-	const list = "There are http/1.1, https/1.1, h2, h3"
+	const list = "There are http/1.1, https/1.1, spdy/2, spdy/3, spdy/3.1, h2, h3"
 	for _, c := range []struct{ name, want string }{
 		{"H2", `did you mean "h2"? ` + list},
 		{"h4", `did you mean "h2"? ` + list},
 		{"https/1", `did you mean "https/1.1"? ` + list},
 		{"htp/1.1", `did you mean "http/1.1"? ` + list},
-		{"spdy", `unknown protocol "spdy": ` + list},
+		{"spdy", `did you mean "spdy/2"? ` + list},
+		{"gopher", `unknown protocol "gopher": ` + list},
 		{"", `unknown protocol "": ` + list},
 	} {
 		_, err := Lookup(c.name)

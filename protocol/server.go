@@ -24,6 +24,7 @@ import (
 	"github.com/quic-go/quic-go/qlogwriter"
 
 	"wiretime/capture"
+	"wiretime/spdy"
 )
 
 // ServerConfig says what to serve, how and where.
@@ -77,8 +78,8 @@ func (s *Server) addresses() []string {
 }
 
 // concurrentRequests is how many requests one connection may have under way.
-// It is net/http's default for HTTP/2; quic-go's own, 100, would hold back a page
-// of more resources over HTTP/3 alone.
+// It is net/http's default for HTTP/2; 100, quic-go's own and what SPDY's servers
+// allowed, would hold back a page of more resources over those alone.
 const concurrentRequests = 250
 
 // tls is the server's side of the handshake: TLS 1.3 alone, one protocol alone,
@@ -103,11 +104,12 @@ func (s *Server) tls() *tls.Config {
 	}
 }
 
-// serveTCP serves HTTP/1.1 and HTTP/2 with net/http.
+// serveTCP serves HTTP/1.1 and HTTP/2 with net/http, and SPDY on connections that
+// net/http accepts.
 func serveTCP(ctx context.Context, s *Server) error {
 	p := s.config.Protocol
 	protocols := new(http.Protocols)
-	protocols.SetHTTP1(p.ALPN != "h2")
+	protocols.SetHTTP1(p.Spoken == "http/1.1")
 	protocols.SetHTTP2(p.ALPN == "h2")
 	s.tcp = &http.Server{
 		Handler: s.log, Protocols: protocols,
@@ -126,6 +128,14 @@ func serveTCP(ctx context.Context, s *Server) error {
 	}
 	if p.ALPN != "" {
 		s.tcp.TLSConfig = s.tls()
+	}
+	if v, ok := spdy.ParseVersion(p.ALPN); ok {
+		server := &spdy.Server{Versions: []spdy.Version{v}, ErrorLog: s.tcp.ErrorLog, Config: spdy.Config{
+			MaxStreams: concurrentRequests, ReadTimeout: -1, WriteTimeout: -1, IdleTimeout: -1,
+		}}
+		if err := server.Configure(s.tcp); err != nil {
+			return err
+		}
 	}
 	for _, address := range s.addresses() {
 		listener, err := s.config.Listen(ctx, "tcp4", address)

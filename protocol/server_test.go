@@ -19,6 +19,8 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
+
+	"wiretime/spdy"
 )
 
 // eachRow runs a test for every protocol there is.
@@ -50,7 +52,10 @@ func TestEveryRowServesTheSameBytes(t *testing.T) {
 			if got, want := flat(response.Header), flat(header); got != want {
 				t.Errorf("%s: the header is\n%s\nwant\n%s", url, got, want)
 			}
-			spoken := map[int]string{1: "http/1.1", 2: "h2", 3: "h3"}[response.ProtoMajor]
+			spoken, ok := map[string]string{"HTTP/2.0": "h2", "HTTP/3.0": "h3"}[response.Proto]
+			if !ok {
+				spoken = strings.ToLower(response.Proto)
+			}
 			if spoken != p.Spoken {
 				t.Errorf("%s came over %s, want %s", url, spoken, p.Spoken)
 			}
@@ -157,6 +162,11 @@ func TestHandshakeIsRefused(t *testing.T) {
 		{"h2 of h3", "h3", pageHost, offer("h2")},
 		{"h3 of h2", "h2", pageHost, offer("h3")},
 		{"no ALPN of h2", "h2", pageHost, offer()},
+		{"http/1.1 of spdy/3.1", "spdy/3.1", pageHost, offer("http/1.1")},
+		{"spdy/3 of spdy/3.1", "spdy/3.1", pageHost, offer("spdy/3", "h2", "http/1.1")},
+		{"no ALPN of spdy/2", "spdy/2", pageHost, offer()},
+		{"TLS 1.2 of spdy/3", "spdy/3", pageHost, func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }},
+		{"unknown host of spdy/3", "spdy/3", "www.other.test", nil},
 		{"TLS 1.2 of https/1.1", "https/1.1", pageHost, func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }},
 		{"TLS 1.2 of h2", "h2", pageHost, func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }},
 		{"unknown host of https/1.1", "https/1.1", "www.other.test", nil},
@@ -188,7 +198,7 @@ func TestHandshakeIsRefused(t *testing.T) {
 }
 
 func TestNoConnectionResumesAnother(t *testing.T) {
-	for _, name := range []string{"https/1.1", "h2", "h3"} {
+	for _, name := range []string{"https/1.1", "spdy/3.1", "h2", "h3"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
 			s := serve(t, name, nil)
 			cache := tls.NewLRUClientSessionCache(8)
@@ -197,6 +207,8 @@ func TestNoConnectionResumesAnother(t *testing.T) {
 				client := s.client(t)
 				switch transport := client.Transport.(type) {
 				case *http.Transport:
+					transport.TLSClientConfig.ClientSessionCache = cache
+				case *spdy.Transport:
 					transport.TLSClientConfig.ClientSessionCache = cache
 				case *http3.Transport:
 					transport.TLSClientConfig.ClientSessionCache = cache
@@ -278,8 +290,8 @@ func (l *lossy) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err er
 // TestRowsAllowAsManyRequestsAtOnce holds every request back until all are there,
 // which no server that queues them would live to see.
 func TestRowsAllowAsManyRequestsAtOnce(t *testing.T) {
-	for _, name := range []string{"h2", "h3"} {
-		t.Run(name, func(t *testing.T) {
+	for _, name := range []string{"spdy/2", "spdy/3", "spdy/3.1", "h2", "h3"} {
+		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
 			var waiting atomic.Int64
 			all := make(chan struct{})
 			s := serve(t, name, func(c *ServerConfig) {

@@ -12,6 +12,9 @@
 //     request goes to the connection that is first ready for it.
 //   - HTTP/2 (net/http): one connection per host, as many requests at a time as
 //     the server allows.
+//   - SPDY (package spdy): likewise, the document with the highest priority and
+//     the rest with a middle one. Flow control has the windows that Chromium had
+//     while it spoke SPDY, spdy.ChromiumWindow.
 //   - HTTP/3 (quic-go): likewise. Flow control begins with the windows of
 //     net/http's HTTP/2, so that they are not the difference between the two.
 //
@@ -40,6 +43,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/protocol"
+	"wiretime/spdy"
 )
 
 // Options say where a loader runs and whom it trusts.
@@ -75,6 +79,7 @@ type Visit struct {
 	pending   sync.WaitGroup // requests that are neither answered nor failed
 	running   sync.WaitGroup // goroutines
 	began     time.Time
+	frames    frames
 
 	mu          sync.Mutex
 	connections int
@@ -104,6 +109,9 @@ func (v *Visit) Load(ctx context.Context, page string) (*capture.HAR, capture.Ti
 	defer stop()
 	document, resources, err := v.prepare(page)
 	v.began = time.Now()
+	if _, ok := spdy.ParseVersion(v.protocol.ALPN); ok {
+		v.frames.log = spdy.NewFrameLog(&v.frames, "client")
+	}
 	if err == nil {
 		err = v.load(document, resources)
 	}
@@ -175,10 +183,13 @@ func (v *Visit) origin(u *url.URL) *origin {
 		port = strconv.Itoa(v.protocol.Port)
 	}
 	o := &origin{visit: v, authority: u.Host, host: u.Hostname(), port: port, dns: -1}
-	switch v.protocol.Spoken {
-	case "h2":
+	version, isSPDY := spdy.ParseVersion(v.protocol.ALPN)
+	switch {
+	case isSPDY:
+		o.carrier = &spdyCarrier{origin: o, version: version}
+	case v.protocol.Spoken == "h2":
 		o.carrier = &h2{origin: o}
-	case "h3":
+	case v.protocol.Spoken == "h3":
 		o.carrier = &h3{origin: o}
 	default:
 		o.carrier = &h1{origin: o}

@@ -164,7 +164,11 @@ func (r *request) entry(began time.Time) capture.Entry {
 
 func (r *request) describeResponse(e *capture.Entry) {
 	e.Protocol = r.origin.visit.protocol.Spoken
-	e.Request.HTTPVersion, e.Response.HTTPVersion = e.Protocol, e.Protocol
+	version := e.Protocol
+	if strings.HasPrefix(r.response.Proto, "SPDY/") {
+		version = r.response.Proto
+	}
+	e.Request.HTTPVersion, e.Response.HTTPVersion = version, version
 	e.Response.Status = r.response.StatusCode
 	_, e.Response.StatusText, _ = strings.Cut(r.response.Status, " ")
 	e.Response.Headers = pairs(r.response.Header)
