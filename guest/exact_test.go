@@ -96,6 +96,9 @@ func TestHandshakesTakeWholeRoundTrips(t *testing.T) {
 	}{
 		{"http/1.1", 2},
 		{"https/1.1", 3},
+		{"spdy/2", 3},
+		{"spdy/3", 3},
+		{"spdy/3.1", 3},
 		{"h2", 3},
 		{"h3", 2},
 	}

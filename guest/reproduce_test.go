@@ -15,6 +15,7 @@ import (
 	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/network"
+	"wiretime/protocol"
 )
 
 // lossy is a path on which much depends on when packets come.
@@ -23,8 +24,8 @@ var lossy = oneLink(network.Link{Rate: 10_000_000, Delay: 10 * time.Millisecond,
 // everyProtocol is a batch of one load of the small page by each protocol.
 func everyProtocol(seed uint64) Batch {
 	b := Batch{Station: stationConfig(1)}
-	for i, protocol := range []string{"http/1.1", "https/1.1", "h2", "h3"} {
-		b.Loads = append(b.Loads, Load{ID: "by-" + name(protocol), Site: small, Order: order(protocol, lossy, seed+uint64(i))})
+	for i, p := range protocol.Names() {
+		b.Loads = append(b.Loads, Load{ID: "by-" + name(p), Site: small, Order: order(p, lossy, seed+uint64(i))})
 	}
 	return b
 }
@@ -60,10 +61,11 @@ func TestSameSeedSameNanoseconds(t *testing.T) {
 // those before it do not.
 func TestALoadFollowsFromItsBatch(t *testing.T) {
 	b := everyProtocol(1)
+	last := &b.Loads[len(b.Loads)-1]
 	first := run(t, host(t), machine(1), b)
-	b.Loads[3].Order.Path = oneLink(network.Link{Rate: 1_000_000, Delay: 100 * time.Millisecond})
+	last.Order.Path = oneLink(network.Link{Rate: 1_000_000, Delay: 100 * time.Millisecond})
 	for id, again := range run(t, host(t), machine(1), b) {
-		if where := difference(t, first[id], again); (where == "") != (id != b.Loads[3].ID) {
+		if where := difference(t, first[id], again); (where == "") != (id != last.ID) {
 			t.Errorf("load %s: the difference is %q", id, where)
 		}
 	}
@@ -126,7 +128,7 @@ func difference(t *testing.T, a, b done) string {
 	if !bytes.Equal(a.files[lab.CaptureFile], b.files[lab.CaptureFile]) {
 		where = append(where, "the capture: "+parting(a.packets(t), b.packets(t)))
 	}
-	for _, file := range []string{lab.HARFile, lab.ServerFile} {
+	for _, file := range []string{lab.HARFile, lab.ServerFile, lab.FramesFile} {
 		if x, y := string(a.files[file]), string(b.files[file]); x != y {
 			where = append(where, file+": "+around(x, y))
 		}

@@ -26,6 +26,7 @@ const (
 	CaptureFile = "load.pcapng"  // every packet at both ends with its fate, and the TLS keys
 	HARFile     = "load.har"     // what the loader saw
 	ServerFile  = "server.jsonl" // what the server saw
+	FramesFile  = "frames.sqlog" // every frame that the loader sent and received, if it wrote them down
 )
 
 // settleQuiet is how long no packet may have arrived before a load's capture is
@@ -47,6 +48,12 @@ type Visit interface {
 	Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error)
 	// Close lets go of the page, its caches and its connections.
 	Close() error
+}
+
+// Framed is a Visit that may write down the frames of its protocol.
+type Framed interface {
+	// FrameLog is the log so far, as qlog's JSON-SEQ; nil if there is none.
+	FrameLog() []byte
 }
 
 // Load says what to load, how and over which path.
@@ -124,7 +131,10 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	}
 	record.Server, record.ServerLost = server.Log(), server.LostPackets()
 	record.DNSQueries = l.names.asked()
-	return record, keepArtefacts(load.Dir, raw, record, keys.text())
+	if err := keepArtefacts(load.Dir, raw, record, keys.text()); err != nil {
+		return nil, err
+	}
+	return record, keepFrames(load.Dir, load.Visit)
 }
 
 // measure arms the path, has the page loaded and closes the capture.
@@ -215,6 +225,22 @@ func keepArtefacts(dir string, raw *os.File, record *Record, keys []byte) error 
 		}
 	}
 	return capture.WriteServerLog(filepath.Join(dir, ServerFile), record.Server)
+}
+
+// keepFrames writes the visit's frame log, if it has one.
+func keepFrames(dir string, v Visit) error {
+	framed, ok := v.(Framed)
+	if !ok {
+		return nil
+	}
+	log := framed.FrameLog()
+	if log == nil {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(dir, FramesFile), log, 0o644); err != nil {
+		return fmt.Errorf("keep the frame log: %w", err)
+	}
+	return nil
 }
 
 func insertSecrets(final string, raw *os.File, keys []byte) error {
