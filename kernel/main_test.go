@@ -14,10 +14,11 @@ import (
 
 // What this test program does when it is started as something else.
 const (
-	spinCommand      = "spin"      // as a guest's first program: compute for ever
-	quitCommand      = "quit"      // as a guest's first program: end without powering off
-	forbiddenCommand = "forbidden" // on the host: boot a guest where system calls are forbidden
-	ownCommand       = "own"       // on the host: boot a guest from the folder that is named, say its process number and wait for it
+	spinCommand      = "spin"         // as a guest's first program: compute for ever
+	quitCommand      = "quit"         // as a guest's first program: end without powering off
+	controlsCommand  = "tcp-controls" // as a guest's first program: print the kernel's congestion controls and power off
+	forbiddenCommand = "forbidden"    // on the host: boot a guest where system calls are forbidden
+	ownCommand       = "own"          // on the host: boot a guest from the folder that is named, say its process number and wait for it
 )
 
 func TestMain(m *testing.M) {
@@ -29,6 +30,10 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getpid() == 1 && slices.Contains(os.Args, quitCommand) {
 		fmt.Println("quitting")
+		os.Exit(3)
+	}
+	if os.Getpid() == 1 && slices.Contains(os.Args, controlsCommand) {
+		fmt.Println(printControls())
 		os.Exit(3)
 	}
 	if len(os.Args) > 2 && os.Args[1] == forbiddenCommand {
@@ -43,6 +48,18 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
+}
+
+func printControls() error {
+	if err := unix.Mount("none", "/proc", "proc", 0, ""); err != nil {
+		return err
+	}
+	text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("controls: %s", text)
+	return unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 }
 
 func own(dir string) error {

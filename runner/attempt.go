@@ -11,6 +11,7 @@ import (
 	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/metric"
+	"wiretime/station"
 	"wiretime/store"
 )
 
@@ -29,8 +30,12 @@ func (r *run) keepUnsupported(j *job, record store.LoadRecord, why string) error
 
 // unsupported says why the cell cannot run on this machine; "" if it can.
 func (r *run) unsupported(j *job) string {
-	if cc := j.planned.Cell.Congestion; !slices.Contains(r.congestion, cc) {
-		return fmt.Sprintf("this kernel has no congestion control %q; it has %s", cc, strings.Join(r.congestion, ", "))
+	cell := j.planned.Cell
+	if why := j.protocol.NoBrowser; why != "" && cell.Loader == station.Chromium {
+		return why
+	}
+	if has := r.congestion[cell.Clock]; !slices.Contains(has, cell.Congestion) {
+		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock, cell.Congestion, strings.Join(has, ", "))
 	}
 	return ""
 }

@@ -65,8 +65,8 @@ func Sites(ctx context.Context, library site.Library, references []string) (map[
 // run is a run under way.
 type run struct {
 	Config
-	station    station.Config // but for what a clock adds to it
-	congestion []string       // what this kernel has
+	station    station.Config      // but for what a clock adds to it
+	congestion map[string][]string // what the kernel of each clock has
 
 	mu   sync.Mutex
 	pace *pace
@@ -77,7 +77,7 @@ type run struct {
 // themselves. It returns nil when none is left; when ctx ends it returns its
 // cause, and the loads under way stay pending.
 func Run(ctx context.Context, c Config) error {
-	r := &run{Config: c, congestion: congestionControls()}
+	r := &run{Config: c}
 	queue, err := r.queue()
 	if err != nil {
 		return err
@@ -98,7 +98,8 @@ func onClock(queue []*job, clock string) []*job {
 }
 
 // queue makes a job of each planned load, in the order of the plan, and the
-// station's configuration that all of them need.
+// station's configuration that all of them need, and finds out what their kernels
+// can do.
 func (r *run) queue() ([]*job, error) {
 	plan, err := r.Store.Plan(r.Run)
 	if err != nil {
@@ -120,6 +121,12 @@ func (r *run) queue() ([]*job, error) {
 		}
 		queue = append(queue, j)
 		r.station.Lab.AccessLinks = max(r.station.Lab.AccessLinks, len(j.path.Access))
+	}
+	r.congestion = map[string][]string{study.ClockReal: congestionControls()}
+	if len(onClock(queue, study.ClockVirtual)) > 0 {
+		if r.congestion[study.ClockVirtual], err = r.Kernel.CongestionControls(); err != nil {
+			return nil, err
+		}
 	}
 	return queue, nil
 }

@@ -54,7 +54,7 @@ func Verify(ctx context.Context, c Config, samples int, report func(Repetition))
 		}
 	}
 	var chosen []sample
-	for _, b := range batches(onClock(queue, study.ClockVirtual)) {
+	for _, b := range batches(r.supported(onClock(queue, study.ClockVirtual))) {
 		for i, j := range b.jobs {
 			if l, ok := first[loadID(j, 1)]; ok {
 				chosen = append(chosen, sample{b, i, l})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -50,6 +51,12 @@ type batch struct {
 	jobs   []*job
 }
 
+// supported are the jobs that a guest can do. What a guest cannot do shares no
+// boot: that follows from the plan and the kernel, as batches must.
+func (r *run) supported(queue []*job) []*job {
+	return slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return r.unsupported(j) != "" })
+}
+
 // batches divides the jobs on the virtual clock among guests.
 func batches(queue []*job) []*batch {
 	var all []*batch
@@ -81,10 +88,18 @@ func (b *batch) pending() bool {
 	return false
 }
 
-// runVirtual runs the batches that have pending loads, one guest per core.
+// runVirtual runs the batches that have pending loads, one guest per core. It
+// boots nothing for loads that no guest can do.
 func (r *run) runVirtual(ctx context.Context, queue []*job) (err error) {
+	for _, j := range queue {
+		if why := r.unsupported(j); why != "" && !j.planned.Done {
+			if err := r.keepUnsupported(j, r.begin(j), why); err != nil {
+				return err
+			}
+		}
+	}
 	var pending []*batch
-	for _, b := range batches(queue) {
+	for _, b := range batches(r.supported(queue)) {
 		if b.pending() {
 			pending = append(pending, b)
 		}
