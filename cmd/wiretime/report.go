@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -20,9 +22,7 @@ func reportCommand() *cobra.Command {
 		Use: "report", Short: "Write a run's report: one HTML file that needs no network", Args: arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			return withRun(dir, run, func(st *store.Store, id int64) error {
-				data, err := report.Collect(st, id, func(l store.Load) (*capture.HAR, error) {
-					return capture.ReadHAR(filepath.Join(l.Artefacts, lab.HARFile))
-				})
+				data, err := report.Collect(st, id, readHAR)
 				if err != nil {
 					return err
 				}
@@ -37,4 +37,17 @@ func reportCommand() *cobra.Command {
 	storeFlags(c, &dir, &run)
 	c.Flags().StringVarP(&output, "output", "o", "report.html", "file to write")
 	return c
+}
+
+// readHAR reads what a load's loader saw. It is nil if the load left none, as one
+// that cannot run here.
+func readHAR(l store.Load) (*capture.HAR, error) {
+	if l.Artefacts == "" {
+		return nil, nil
+	}
+	h, err := capture.ReadHAR(filepath.Join(l.Artefacts, lab.HARFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return h, err
 }

@@ -91,13 +91,13 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 			for _, m := range shownMetrics {
 				columns = append(columns, titles[m])
 			}
-			fmt.Fprintf(table, "\n%s\n%s\tn\tinvalid\tfailed\n", h, strings.Join(columns, "\t"))
+			fmt.Fprintf(table, "\n%s\n%s\tn\tinvalid\tfailed\tunsupported\n", h, strings.Join(columns, "\t"))
 		}
 		row := []string{r.Cell.Protocol}
 		for _, m := range shownMetrics {
 			row = append(row, interval(r.Values[m]))
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", strings.Join(row, "\t"), r.Valid, r.Invalid, r.Failed)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", strings.Join(row, "\t"), r.Valid, r.Invalid, r.Failed, r.Unsupported)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -109,8 +109,23 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err != nil {
 		return err
 	}
-	wrong := 0
+	return printFaults(w, loads)
+}
+
+// printFaults says which loads could not be run, and why, and how many of the
+// others used a wrong protocol.
+func printFaults(w io.Writer, loads []store.Load) error {
+	var reasons []string // in the order of the plan
+	times := map[string]int{}
+	measured, wrong := 0, 0
 	for _, l := range loads {
+		if l.Validity == store.Unsupported {
+			if times[l.Reason]++; times[l.Reason] == 1 {
+				reasons = append(reasons, l.Reason)
+			}
+			continue
+		}
+		measured++
 		for _, v := range l.Violations {
 			if v.Rule == 1 {
 				wrong++
@@ -118,7 +133,13 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 			}
 		}
 	}
-	_, err = fmt.Fprintf(w, "\n%d of %d loads used a protocol other than the one asked for.\n", wrong, len(loads))
+	if len(reasons) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, why := range reasons {
+		fmt.Fprintf(w, "Unsupported, %d planned loads: %s.\n", times[why], why)
+	}
+	_, err := fmt.Fprintf(w, "\n%d of %d loads used a protocol other than the one asked for.\n", wrong, measured)
 	return err
 }
 

@@ -199,6 +199,9 @@ type tally struct {
 }
 
 func (t *tally) add(a runner.Attempt) {
+	if a.Validity == store.Unsupported {
+		return
+	}
 	t.loads++
 	if a.Cell.Clock == study.ClockVirtual && a.OnLoad > 0 {
 		t.virtual += time.Duration(a.OnLoad * float64(time.Millisecond))

@@ -59,6 +59,53 @@ func TestCellsThatCannotRunAreUnsupported(t *testing.T) {
 	}
 }
 
+// TestSPDYInABrowserIsUnsupported asks for loads that no browser can do, on both
+// clocks. Neither the browser nor the kernel would start.
+func TestSPDYInABrowserIsUnsupported(t *testing.T) {
+	u := self(t)
+	u.addKernel(t)
+	kernels, err := filepath.Glob(filepath.Join(u.home, ".cache/wiretime/kernel/*/linux"))
+	if err != nil || len(kernels) != 1 {
+		t.Fatalf("the kernels are %q (error %v), want one", kernels, err)
+	}
+	info, err := os.Stat(kernels[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(kernels[0], make([]byte, info.Size()), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	browser := u.write(t, "browser", "#!/bin/sh\n[ \"$*\" = --version ] && echo None 0.0\n")
+	if err := os.Chmod(browser, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := u.write(t, "study.yaml", `name: browser
+repeats: 2
+clock: [real, virtual]
+matrix:
+  sites: [objects@1x100B]
+  protocols: [spdy/2, spdy/3, spdy/3.1]
+  networks: [{name: quick, rate: 20mbit, rtt: 20ms}]
+  loaders: [chromium]
+`)
+	r := u.run(t, "run", file, "--store", "kept", "--chromium", browser)
+	if r.code != 0 {
+		t.Errorf("exit code %d: %s", r.code, r.errors)
+	}
+	if want := "Unsupported, 12 planned loads: Chromium dropped SPDY in version 51, 2016; use the loader fetch.\n"; !strings.Contains(r.out, want) {
+		t.Errorf("%q is not in\n%s", want, r.out)
+	}
+	if v := verdicts(t, filepath.Join(u.home, "kept")); v[store.Unsupported] != 12 || len(v) != 1 {
+		t.Errorf("verdicts %v, want 12 unsupported", v)
+	}
+	if r := u.run(t, "report", "--store", "kept", "-o", "report.html"); r.code != 0 {
+		t.Errorf("report: exit code %d: %s", r.code, r.errors)
+	}
+	if r := u.run(t, "run", "--resume", "--store", "kept", "--chromium", browser); r.code != exitInput {
+		t.Errorf("resume: exit code %d, want %d, for nothing is left: %s", r.code, exitInput, r.errors)
+	}
+}
+
 // TestCrashOfTheBrowserCostsOneLoad kills the browsers of a run under way.
 func TestCrashOfTheBrowserCostsOneLoad(t *testing.T) {
 	needChromium(t)

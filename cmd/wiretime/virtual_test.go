@@ -23,16 +23,16 @@ import (
 
 // virtualStudy is a study on a clock, of more loads than one guest is booted for.
 const virtualStudy = `name: small
-repeats: 15
+repeats: 9
 clock: %s
 matrix:
   sites: [objects@10x5kB]
-  protocols: [http/1.1, https/1.1, h2, h3]
+  protocols: [http/1.1, https/1.1, spdy/2, spdy/3, spdy/3.1, h2, h3]
   networks: [{name: lossy, rate: 10mbit, rtt: 20ms, queue: 64kB, loss: 1%%}]
   loaders: [fetch]
 `
 
-const virtualLoads = 60
+const virtualLoads = 63
 
 // addKernel gives the user the kernel of the virtual clock.
 func (u user) addKernel(t *testing.T) {
@@ -273,7 +273,7 @@ func TestRunOutlivesAGuest(t *testing.T) {
 // TestClockWithoutAKernel asks for the virtual clock where there is none.
 func TestClockWithoutAKernel(t *testing.T) {
 	u := self(t)
-	few := strings.Replace(virtualStudy, "repeats: 15", "repeats: 1", 1) + "options: {late_limit: 50ms}\n"
+	few := strings.Replace(virtualStudy, "repeats: 9", "repeats: 1", 1) + "options: {late_limit: 50ms}\n"
 	open := u.write(t, "open.yaml", fmt.Sprintf(few, "auto"))
 	r := u.run(t, "run", open, "--store", "kept")
 	if r.code != 0 {
@@ -284,6 +284,12 @@ func TestClockWithoutAKernel(t *testing.T) {
 	}
 	if clocks := column(u.values(t, "kept"), "clock"); !slices.Equal(clocks, []string{"real"}) {
 		t.Errorf("the clocks are %q, want the real one alone", clocks)
+	}
+	if v := verdicts(t, filepath.Join(u.home, "kept")); v[store.Valid] != 7 {
+		t.Errorf("verdicts %v, want a valid load by each of 7 protocols", v)
+	}
+	if logs, err := filepath.Glob(filepath.Join(u.home, "kept", "loads", "*", "frames.sqlog")); err != nil || len(logs) != 3 {
+		t.Errorf("the frame logs are %q (error %v), want one of each version of SPDY", logs, err)
 	}
 	for _, args := range [][]string{
 		{"run", u.write(t, "virtual.yaml", fmt.Sprintf(few, "virtual")), "--store", "none"},
