@@ -1,0 +1,177 @@
+package fetch
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"wiretime/capture"
+	"wiretime/protocol"
+	"wiretime/spdy"
+)
+
+// eachSPDY runs a test for every version of SPDY.
+func eachSPDY(t *testing.T, test func(t *testing.T, p protocol.Protocol, v spdy.Version)) {
+	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+		if v, ok := spdy.ParseVersion(p.ALPN); ok {
+			test(t, p, v)
+		}
+	})
+}
+
+// TestSPDYOnTheWire is a server that reads frames: settings and windows first, then
+// the document, then the rest in the order given, each with its priority.
+func TestSPDYOnTheWire(t *testing.T) {
+	eachSPDY(t, func(t *testing.T, p protocol.Protocol, v spdy.Version) {
+		b := newBench(t, p, protocol.Archive(objects))
+		certificate, err := b.options.Authority.Certificate(pageHost)
+		must(t, err)
+		var mu sync.Mutex
+		var got []string
+		b.listen(t, func(c net.Conn) {
+			secured := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{*certificate}, NextProtos: []string{p.ALPN}})
+			defer secured.Close()
+			framer := spdy.NewFramer(v, secured, secured, 0)
+			for {
+				frame, err := framer.ReadFrame()
+				if err != nil {
+					return // the loader has closed
+				}
+				line := fmt.Sprint(frame.Type())
+				switch f := frame.(type) {
+				case *spdy.Settings:
+					for _, s := range f.Entries {
+						line += fmt.Sprintf(" %d=%d", s.ID, s.Value)
+					}
+				case *spdy.WindowUpdate:
+					line += fmt.Sprintf(" %d +%d", f.StreamID, f.Delta)
+				case *spdy.SynStream:
+					line += fmt.Sprintf(" %d priority %d fin %v", f.StreamID, f.Priority, f.Fin)
+					for _, field := range f.Fields {
+						if field.Name == pseudo(v, "path") {
+							line += " " + field.Value
+						}
+					}
+					_ = framer.WriteFrame(&spdy.SynReply{StreamID: f.StreamID, Fin: true, Fields: []spdy.Field{
+						{Name: pseudo(v, "status"), Value: "200 OK"}, {Name: pseudo(v, "version"), Value: "HTTP/1.1"},
+					}})
+				}
+				mu.Lock()
+				got = append(got, line)
+				mu.Unlock()
+			}
+		})
+		har, _, err := b.open(t, b.urls(pageHost, 3, 1, 2)).Load(b.context(t), b.url(pageHost, "/"))
+		must(t, err)
+		for _, e := range har.Log.Entries {
+			if e.Protocol != p.Name || e.Response.HTTPVersion != strings.ToUpper(p.Name) || e.Response.Status != 200 || e.Response.StatusText != "OK" {
+				t.Errorf("the entry is %+v", e)
+			}
+		}
+		want := map[spdy.Version][]string{
+			spdy.V2:  {"SETTINGS 4=100 7=2147483647"},
+			spdy.V3:  {"SETTINGS 4=100 7=10485760"},
+			spdy.V31: {"SETTINGS 4=100 7=10485760", "WINDOW_UPDATE 0 +15663104"},
+		}[v]
+		want = append(want, "SYN_STREAM 1 priority 0 fin true /")
+		for i, path := range []string{"/3", "/1", "/2"} {
+			want = append(want, fmt.Sprintf("SYN_STREAM %d priority 4 fin true %s", 3+2*i, path))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+			t.Errorf("the loader sent\n%q\nwant\n%q", got, want)
+		}
+	})
+}
+
+// TestSPDYAsksForNoMoreThanTheServerTakes has a second host of more resources than
+// the server allows at a time, which says so only after it was asked for some.
+func TestSPDYAsksForNoMoreThanTheServerTakes(t *testing.T) {
+	eachSPDY(t, func(t *testing.T, p protocol.Protocol, _ spdy.Version) {
+		b := newBench(t, p, protocol.Archive(objects))
+		_, _, err := b.open(t, b.urls(imageHost, sizes(600)...)).Load(b.context(t), b.url(pageHost, "/"))
+		must(t, err)
+	})
+}
+
+// TestFrameLog reads the log of a load back.
+func TestFrameLog(t *testing.T) {
+	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+		b := newBench(t, p, protocol.Archive(objects))
+		v := b.open(t, append(b.urls(pageHost, 70_000), b.urls(imageHost, 7)...))
+		_, _, err := v.Load(b.context(t), b.url(pageHost, "/"))
+		must(t, err)
+		log := v.FrameLog()
+		if _, ok := spdy.ParseVersion(p.ALPN); !ok {
+			if log != nil {
+				t.Errorf("the log is %q, want none", log)
+			}
+			return
+		}
+		sessions, opened, octets := map[int]bool{}, 0, 0
+		for i, text := range bytes.Split(log, []byte{0x1e})[1:] {
+			var e struct {
+				Name string
+				Data struct {
+					Session int
+					Version string
+					Frame   struct {
+						Type   string `json:"frame_type"`
+						Length int
+					}
+				}
+			}
+			must(t, json.Unmarshal(text, &e))
+			if i == 0 {
+				continue
+			}
+			sessions[e.Data.Session] = true
+			if e.Data.Version != p.Name {
+				t.Errorf("%s is of %s", e.Name, e.Data.Version)
+			}
+			switch e.Name + " " + e.Data.Frame.Type {
+			case "spdy:frame_sent syn_stream":
+				opened++
+			case "spdy:frame_received data":
+				octets += e.Data.Frame.Length
+			}
+		}
+		if len(sessions) != 2 || opened != 3 || octets != 15+70_000+7 {
+			t.Errorf("%d sessions, %d streams, %d octets of data, want 2, 3 and 70022:\n%s", len(sessions), opened, octets, log)
+		}
+	})
+}
+
+func TestReadReply(t *testing.T) {
+	field := func(name, value string) spdy.Field { return spdy.Field{Name: name, Value: value} }
+	for _, c := range []struct {
+		name    string
+		version spdy.Version
+		fields  []spdy.Field
+		status  int // 0: an error
+	}{
+		{"of version 3", spdy.V3, []spdy.Field{field(":status", "404 Not Found"), field(":version", "HTTP/1.1")}, 404},
+		{"of version 2", spdy.V2, []spdy.Field{field("status", "200"), field("version", "HTTP/1.1")}, 200},
+		{"of another version", spdy.V3, []spdy.Field{field("status", "200 OK")}, 0},
+		{"without a status", spdy.V31, nil, 0},
+		{"with words for a status", spdy.V31, []spdy.Field{field(":status", "OK 200")}, 0},
+	} {
+		response, err := readReply(c.version, append(c.fields, field("vary", "a\x00b"), field("content-type", "text/html")))
+		if (err == nil) != (c.status != 0) {
+			t.Errorf("%s: error %v", c.name, err)
+		}
+		if err != nil {
+			continue
+		}
+		want := []capture.Pair{{Name: "Content-Type", Value: "text/html"}, {Name: "Vary", Value: "a"}, {Name: "Vary", Value: "b"}}
+		if got := pairs(response.Header); response.StatusCode != c.status || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: status %d, header %v", c.name, response.StatusCode, got)
+		}
+	}
+}
