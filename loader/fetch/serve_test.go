@@ -54,6 +54,7 @@ type bench struct {
 	protocol protocol.Protocol
 	server   *protocol.Server
 	options  Options
+	served   sync.WaitGroup // connections of serveFrames
 
 	mu      sync.Mutex
 	real    map[netip.Addr]netip.AddrPort

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 
 	"wiretime/capture"
@@ -29,14 +28,8 @@ func eachSPDY(t *testing.T, test func(t *testing.T, p protocol.Protocol, v spdy.
 func TestSPDYOnTheWire(t *testing.T) {
 	eachSPDY(t, func(t *testing.T, p protocol.Protocol, v spdy.Version) {
 		b := newBench(t, p, protocol.Archive(objects))
-		certificate, err := b.options.Authority.Certificate(pageHost)
-		must(t, err)
-		var mu sync.Mutex
 		var got []string
-		b.listen(t, func(c net.Conn) {
-			secured := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{*certificate}, NextProtos: []string{p.ALPN}})
-			defer secured.Close()
-			framer := spdy.NewFramer(v, secured, secured, 0)
+		b.serveFrames(t, v, func(framer *spdy.Framer) {
 			for {
 				frame, err := framer.ReadFrame()
 				if err != nil {
@@ -57,17 +50,18 @@ func TestSPDYOnTheWire(t *testing.T) {
 							line += " " + field.Value
 						}
 					}
-					_ = framer.WriteFrame(&spdy.SynReply{StreamID: f.StreamID, Fin: true, Fields: []spdy.Field{
-						{Name: pseudo(v, "status"), Value: "200 OK"}, {Name: pseudo(v, "version"), Value: "HTTP/1.1"},
-					}})
+					if err := framer.WriteFrame(reply(v, f.StreamID)); err != nil {
+						t.Error(err)
+					}
 				}
-				mu.Lock()
 				got = append(got, line)
-				mu.Unlock()
 			}
 		})
-		har, _, err := b.open(t, b.urls(pageHost, 3, 1, 2)).Load(b.context(t), b.url(pageHost, "/"))
+		visit := b.open(t, b.urls(pageHost, 3, 1, 2))
+		har, _, err := visit.Load(b.context(t), b.url(pageHost, "/"))
 		must(t, err)
+		must(t, visit.Close())
+		b.served.Wait()
 		for _, e := range har.Log.Entries {
 			if e.Protocol != p.Name || e.Response.HTTPVersion != strings.ToUpper(p.Name) || e.Response.Status != 200 || e.Response.StatusText != "OK" {
 				t.Errorf("the entry is %+v", e)
@@ -82,22 +76,88 @@ func TestSPDYOnTheWire(t *testing.T) {
 		for i, path := range []string{"/3", "/1", "/2"} {
 			want = append(want, fmt.Sprintf("SYN_STREAM %d priority 4 fin true %s", 3+2*i, path))
 		}
-		mu.Lock()
-		defer mu.Unlock()
+		want = append(want, "GOAWAY")
 		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
 			t.Errorf("the loader sent\n%q\nwant\n%q", got, want)
 		}
 	})
 }
 
-// TestSPDYAsksForNoMoreThanTheServerTakes has a second host of more resources than
-// the server allows at a time, which says so only after it was asked for some.
-func TestSPDYAsksForNoMoreThanTheServerTakes(t *testing.T) {
-	eachSPDY(t, func(t *testing.T, p protocol.Protocol, _ spdy.Version) {
+// TestSPDYWaitsForTheServersLimit has a server that tells how many streams it takes
+// only once it was asked for some: by then there are no more than it must take.
+func TestSPDYWaitsForTheServersLimit(t *testing.T) {
+	eachSPDY(t, func(t *testing.T, p protocol.Protocol, v spdy.Version) {
 		b := newBench(t, p, protocol.Archive(objects))
-		_, _, err := b.open(t, b.urls(imageHost, sizes(600)...)).Load(b.context(t), b.url(pageHost, "/"))
+		var asked, early int
+		b.serveFrames(t, v, func(framer *spdy.Framer) {
+			must := func(err error) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			var open []uint32
+			for answered := false; !answered; {
+				frame, err := framer.ReadFrame()
+				if err != nil {
+					return // the loader has closed
+				}
+				switch f := frame.(type) {
+				case *spdy.Ping:
+					answered = true
+				case *spdy.SynStream:
+					open = append(open, f.StreamID)
+					if len(open) == streamsUntold {
+						must(framer.WriteFrame(&spdy.Ping{ID: 2})) // what it has sent comes before the answer
+					}
+				}
+			}
+			early = len(open)
+			must(framer.WriteFrame(&spdy.Settings{Entries: []spdy.Setting{{ID: spdy.SettingMaxConcurrentStreams, Value: 500}}}))
+			for _, id := range open {
+				must(framer.WriteFrame(reply(v, id)))
+			}
+			asked = early
+			for {
+				frame, err := framer.ReadFrame()
+				if err != nil {
+					return // the loader has closed
+				}
+				if f, ok := frame.(*spdy.SynStream); ok {
+					asked++
+					must(framer.WriteFrame(reply(v, f.StreamID)))
+				}
+			}
+		})
+		visit := b.open(t, b.urls(pageHost, sizes(300)...))
+		_, _, err := visit.Load(b.context(t), b.url(imageHost, "/"))
 		must(t, err)
+		must(t, visit.Close())
+		b.served.Wait()
+		if early != streamsUntold || asked != 300 {
+			t.Errorf("%d of %d requests came before the server's settings, want %d of 300", early, asked, streamsUntold)
+		}
 	})
+}
+
+// serveFrames puts a server of frames in the place of the page's host.
+func (b *bench) serveFrames(t *testing.T, v spdy.Version, handle func(*spdy.Framer)) {
+	t.Helper()
+	certificate, err := b.options.Authority.Certificate(pageHost)
+	must(t, err)
+	b.served.Add(1)
+	b.listen(t, func(c net.Conn) {
+		defer b.served.Done()
+		secured := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{*certificate}, NextProtos: []string{v.String()}})
+		defer secured.Close()
+		handle(spdy.NewFramer(v, secured, secured, spdy.CompressAll))
+	})
+}
+
+// reply is an empty answer.
+func reply(v spdy.Version, id uint32) spdy.Frame {
+	return &spdy.SynReply{StreamID: id, Fin: true, Fields: []spdy.Field{
+		{Name: pseudo(v, "status"), Value: "200 OK"}, {Name: pseudo(v, "version"), Value: "HTTP/1.1"},
+	}}
 }
 
 // TestFrameLog reads the log of a load back.
