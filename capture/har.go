@@ -73,7 +73,7 @@ type Entry struct {
 	Priority        string    `json:"_priority,omitempty"` // at the end
 	InitialPriority string    `json:"_initialPriority,omitempty"`
 	ResourceType    string    `json:"_resourceType,omitempty"` // "document", "image", ...
-	Protocol        string    `json:"_protocol,omitempty"`     // as CDP names it: "http/1.1", "h2", "h3"
+	Protocol        string    `json:"_protocol,omitempty"`     // as CDP names it: "http/1.1", "spdy/3.1", "h2", "h3"
 	FromCache       string    `json:"_fromCache,omitempty"`    // "memory" or "disk"; empty: from the network
 }
 

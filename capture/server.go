@@ -14,7 +14,7 @@ import (
 type ServerEntry struct {
 	Start      int64  `json:"start"`    // ns since the Unix epoch: the request's head had been read
 	End        int64  `json:"end"`      // ns since the Unix epoch: the last byte was handed to the connection
-	Protocol   string `json:"protocol"` // as negotiated: "http/1.1", "h2" or "h3"
+	Protocol   string `json:"protocol"` // as negotiated: "http/1.1", "spdy/3.1", "h2", "h3"
 	TLS        string `json:"tls"`      // version, empty without TLS
 	Cipher     string `json:"cipher"`
 	Resumed    bool   `json:"resumed"` // the TLS session was taken up again from an earlier connection

@@ -34,6 +34,49 @@ func TestCheckHTTP1(t *testing.T) {
 	}
 }
 
+// TestCheckSPDY looks at loads over SPDY, and at such that were to be.
+func TestCheckSPDY(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		row    string // that was asked for
+		change func(s *scene)
+		rule   int // that is broken; 0: none
+	}{
+		{"version 2", "spdy/2", func(s *scene) { s.entries[0].Protocol, s.log[0].Protocol = "spdy/2", "spdy/2" }, 0},
+		{"version 3", "spdy/3", func(s *scene) { s.entries[0].Protocol, s.log[0].Protocol = "spdy/3", "spdy/3" }, 0},
+		{"version 3.1", "spdy/3.1", func(*scene) {}, 0},
+		{"by its version in the response alone", "spdy/3.1", func(s *scene) {
+			s.entries[0].Protocol, s.entries[0].Response.HTTPVersion = "", "SPDY/3.1"
+		}, 0},
+		{"another version by the loader's report", "spdy/3.1", func(s *scene) { s.entries[0].Protocol = "spdy/3" }, 1},
+		{"another version by the server's", "spdy/3.1", func(s *scene) { s.log[0].Protocol = "spdy/3" }, 1},
+		{"HTTP/2", "spdy/3.1", func(s *scene) { s.entries[0].Protocol, s.log[0].Protocol = "h2", "h2" }, 1},
+		{"HTTP/1.1", "spdy/3.1", func(s *scene) { s.log[0].Protocol = "http/1.1" }, 1},
+		{"in the clear", "spdy/3.1", func(s *scene) { s.log[0].TLS = "" }, 1},
+		{"in place of HTTP/2", "h2", func(*scene) {}, 1},
+		{"a resumed TLS session", "spdy/3.1", func(s *scene) { s.log[0].Resumed = true }, 2},
+		{"a connection from before the capture", "spdy/3.1", func(s *scene) { s.records = s.records[8:] }, 2},
+		{"a connection that the wire does not show", "spdy/3.1", func(s *scene) { s.log[0].Client = "10.0.0.2:4999" }, 4},
+		{"a resource that the server did not serve", "spdy/3.1", func(s *scene) {
+			s.fetch(0, 1, "https://www.example.test/b", "spdy/3.1")
+			s.log = s.log[:1]
+		}, 4},
+	} {
+		s := h2Scene()
+		s.entries[0].Protocol, s.log[0].Protocol = "spdy/3.1", "spdy/3.1"
+		c.change(s)
+		got := Check(s.load(t, c.row))
+		if (len(got) == 0) != (c.rule == 0) {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		for _, v := range got {
+			if v.Rule != c.rule {
+				t.Errorf("%s: %v, want rule %d", c.name, v, c.rule)
+			}
+		}
+	}
+}
+
 func TestCheckFinds(t *testing.T) {
 	const page = "https://www.example.test/"
 	for _, c := range []struct {

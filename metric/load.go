@@ -13,7 +13,7 @@ import (
 // Load is what was captured of one load. A part that is nil was not captured;
 // the metrics that need it have no value then.
 type Load struct {
-	Protocol   string // the row the cell asked for: "http/1.1", "https/1.1", "h2", "h3"
+	Protocol   string // the row the cell asked for: "http/1.1", "https/1.1", "spdy/3.1", "h2", "h3"
 	HAR        *capture.HAR
 	Server     []capture.ServerEntry
 	Packets    *capture.Packets

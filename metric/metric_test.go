@@ -47,6 +47,11 @@ func TestMetricsOverTCP(t *testing.T) {
 	})
 }
 
+// TestMetricsOverSPDY counts as over any protocol on TCP.
+func TestMetricsOverSPDY(t *testing.T) {
+	expect(t, h2Scene().load(t, "spdy/3.1"), map[string]float64{"plt": 412, "tow": 411, "connections": 1, "retransmissions": 1})
+}
+
 func TestMetricsOverQUIC(t *testing.T) {
 	l := h3Scene().load(t, "h3")
 	expect(t, l, map[string]float64{
