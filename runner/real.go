@@ -29,7 +29,7 @@ type pool struct {
 const maxStationFailures = 5
 
 // runReal runs the jobs in order, side by side as far as the budget allows, and then
-// again, one by one, those whose attempts were late or failed.
+// again, with more room, those that were late or failed.
 func (r *run) runReal(ctx context.Context, queue []*job) (err error) {
 	if len(queue) == 0 {
 		return nil
@@ -39,32 +39,27 @@ func (r *run) runReal(ctx context.Context, queue []*job) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	again, err := p.firstAttempts(ctx, queue)
-	if err != nil {
-		return err
-	}
-	// Late loads get the machine to themselves, once it has nothing else to do.
-	for _, j := range again {
-		for final := false; !final; {
-			j.attempt++
-			if final, err = p.attempt(ctx, j); err != nil {
-				return err
-			}
+	for room := 1.0; len(queue) > 0; room *= moreRoom {
+		if queue, err = p.attemptAll(ctx, queue, room); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// firstAttempts attempts each job once and returns those that need another
-// attempt, in their order.
-func (p *pool) firstAttempts(ctx context.Context, queue []*job) (again []*job, err error) {
+// moreRoom is how many times the room of their last attempt late loads are given.
+const moreRoom = 8
+
+// attemptAll attempts each job once, room times as far apart as loads may be, and
+// returns those that need another attempt, in their order.
+func (p *pool) attemptAll(ctx context.Context, queue []*job, room float64) (again []*job, err error) {
 	budget := newBudget(realCores())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var running sync.WaitGroup
 	unfinished := make([]bool, len(queue))
 	for i, j := range queue {
-		share := j.estimate.share()
+		share := min(j.estimate.share()*room, budget.whole)
 		if err := budget.take(ctx, share); err != nil {
 			break
 		}
@@ -80,6 +75,7 @@ func (p *pool) firstAttempts(ctx context.Context, queue []*job) (again []*job, e
 	running.Wait()
 	for i, j := range queue {
 		if unfinished[i] {
+			j.attempt++
 			again = append(again, j)
 		}
 	}
