@@ -29,6 +29,9 @@ test: setup-test build lint
 test-long: setup-test build
 	@echo "== Long tests: fuzzing every parser of foreign bytes for a while"
 	scripts/fuzz 60s
+	@echo "== Long tests: a thousand boots of one batch, all bytes compared"
+	bin/wiretime kernel build
+	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestThousandBoots' -timeout 60m -v ./guest
 
 bench: setup build
 	@echo "== The lab: RTT error, goodput against the link's rate, cost of a packet"

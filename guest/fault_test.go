@@ -96,10 +96,10 @@ func TestLoaderThatSpins(t *testing.T) {
 	b.Station.Chromium, b.Station.Lab.Unblocked = "/init", false
 	b.Loads[0].Order.Loader = station.Chromium
 	m := machine(1)
-	m.Limit = 3 * time.Second
+	m.Limit = 5 * time.Second
 	began := time.Now()
 	how := lost(t, m, b, func(Result) error { return nil })
-	if how.Load != b.Loads[0].ID || !strings.Contains(how.Error(), "had not done it after 3s") || !strings.Contains(how.Error(), "last words: spinning") {
+	if how.Load != b.Loads[0].ID || !strings.Contains(how.Error(), "had not done it after 5s") || !strings.Contains(how.Error(), "last words: spinning") {
 		t.Errorf("it does not say at which load it was stuck, for how long and with which last words: %v", how)
 	}
 	if took := time.Since(began); took < m.Limit {

@@ -87,7 +87,7 @@ func (p pings) virtually(t *testing.T) ([]time.Duration, *capture.Packets) {
 		t.Fatal(err)
 	}
 	defer console.Close()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("it did not end"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, errors.New("it did not end"))
 	defer cancel()
 	g, err := h.kernel.Boot(ctx, kernel.Machine{
 		Root: filepath.Join(dir, rootName), Init: "/init", Memory: 128 << 20, Seed: 1, CPU: processors()[0], Dir: dir, Console: console,

@@ -28,7 +28,8 @@ type pool struct {
 // before the run is given up: then it is the machine, not the load.
 const maxStationFailures = 5
 
-// runReal runs the jobs in order, side by side as far as the budget allows.
+// runReal runs the jobs in order, side by side as far as the budget allows, and then
+// again, with more room, those that were late or failed.
 func (r *run) runReal(ctx context.Context, queue []*job) (err error) {
 	if len(queue) == 0 {
 		return nil
@@ -38,46 +39,51 @@ func (r *run) runReal(ctx context.Context, queue []*job) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
+	for room := 1.0; len(queue) > 0; room *= moreRoom {
+		if queue, err = p.attemptAll(ctx, queue, room); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moreRoom is how many times the room of their last attempt late loads are given.
+const moreRoom = 8
+
+// attemptAll attempts each job once, room times as far apart as loads may be, and
+// returns those that need another attempt, in their order.
+func (p *pool) attemptAll(ctx context.Context, queue []*job, room float64) (again []*job, err error) {
 	budget := newBudget(realCores())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var running sync.WaitGroup
-	defer running.Wait()
-	for _, j := range queue {
-		share := j.estimate.share()
+	unfinished := make([]bool, len(queue))
+	for i, j := range queue {
+		share := min(j.estimate.share()*room, budget.whole)
 		if err := budget.take(ctx, share); err != nil {
-			return err
+			break
 		}
 		running.Go(func() {
-			if err := p.untilFinal(ctx, j, budget, share); err != nil {
+			final, err := p.attempt(ctx, j)
+			budget.give(share)
+			unfinished[i] = !final
+			if err != nil {
 				stop(err)
 			}
 		})
 	}
 	running.Wait()
-	return context.Cause(ctx)
+	for i, j := range queue {
+		if unfinished[i] {
+			j.attempt++
+			again = append(again, j)
+		}
+	}
+	return again, context.Cause(ctx)
 }
 
 // realCores is how many cores loads on the real clock may keep busy.
 func realCores() float64 { return float64(runtime.NumCPU()) * loadShare }
-
-// untilFinal attempts a job until an attempt is valid or there is no further
-// one. A load that was late beside others is repeated with the machine to
-// itself. It gives back the share of the budget that it was started with.
-func (p *pool) untilFinal(ctx context.Context, j *job, budget *budget, share float64) error {
-	for {
-		final, err := p.attempt(ctx, j)
-		budget.give(share)
-		if final || err != nil {
-			return err
-		}
-		j.attempt++
-		share = budget.whole
-		if err := budget.take(ctx, share); err != nil {
-			return err
-		}
-	}
-}
 
 // attempt runs one load, keeps it, and says whether it was the last attempt.
 // Errors are those that end the run.

@@ -138,6 +138,7 @@ type job struct {
 	protocol protocol.Protocol
 	site     *site.Site
 	attempt  int // the next one, from 1
+	ran      int // on the virtual clock: the last attempt that a guest has done, 0 for none
 	estimate estimate
 }
 

@@ -35,8 +35,9 @@ const (
 )
 
 // wallLimit is how long a guest may take for one load, in real time, before it
-// counts as stuck. The slowest loads known take a few seconds.
-const wallLimit = 90 * time.Second
+// counts as stuck. The slowest loads known take a few seconds, and a hundred times
+// that where other programs compute on the guest's core.
+const wallLimit = 3 * time.Minute
 
 // class is what the loads of one guest have in common: a browser is started once,
 // and HTTP/3 is a switch of the whole browser.
@@ -149,15 +150,21 @@ type guests struct {
 }
 
 // carryOut runs a batch, then the further attempts that its loads need, each in a
-// guest of its own.
+// guest of its own. A guest that is lost says nothing about its loads, so its batch
+// is run again as it was, and comes out as it would have; only what has been lost as
+// often as may be is left out.
 func (g *guests) carryOut(ctx context.Context, b *batch) error {
-	jobs := b.jobs
-	for len(jobs) > 0 {
-		done, err := g.boot(ctx, b, jobs, 1)
+	for jobs := b.jobs; len(jobs) > 0; {
+		lost, err := g.boot(ctx, b, jobs, 1)
 		if err != nil {
 			return err
 		}
-		jobs = jobs[done:] // what a lost guest has left undone goes on in a new one
+		if lost == nil {
+			break
+		}
+		if lost.planned.Done {
+			jobs = jobs[slices.Index(jobs, lost)+1:]
+		}
 	}
 	for _, j := range b.jobs {
 		for !j.planned.Done {
@@ -169,20 +176,19 @@ func (g *guests) carryOut(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// boot runs jobs in one guest, and keeps those that still need this attempt. It
-// returns how many jobs are dealt with; a load that a guest was lost at is.
-func (g *guests) boot(ctx context.Context, b *batch, jobs []*job, attempt int) (done int, err error) {
-	r := g.run
-	loads := r.orders(jobs, attempt)
-	m := r.machine(b, jobs[0], attempt, g.core)
+// boot runs jobs in one guest and keeps those that still need it. It returns the
+// one that the guest was lost at, if it was.
+func (g *guests) boot(ctx context.Context, b *batch, jobs []*job, attempt int) (at *job, err error) {
+	r, done := g.run, 0
 	started := time.Now()
-	err = g.host.Run(ctx, m, loads, func(result guest.Result) error {
+	err = g.host.Run(ctx, r.machine(b, jobs[0], attempt, g.core), r.orders(jobs, attempt), func(result guest.Result) error {
 		j := jobs[done]
 		done++
 		g.failures = 0
-		if j.planned.Done || j.attempt != attempt {
-			return nil
+		if j.planned.Done || j.ran >= attempt {
+			return nil // kept before
 		}
+		j.ran = attempt
 		record := r.begin(j)
 		record.Started = started
 		started = time.Now()
@@ -193,20 +199,19 @@ func (g *guests) boot(ctx context.Context, b *batch, jobs []*job, attempt int) (
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return done, err
+		return nil, err
 	}
-	j := jobs[done]
-	done++
 	if g.failures++; g.failures >= maxStationFailures {
-		return done, fmt.Errorf("%d guests in a row were lost, %w; the last: %w", g.failures, errGivenUp, lost)
+		return nil, fmt.Errorf("%d guests in a row were lost, %w; the last: %w", g.failures, errGivenUp, lost)
 	}
-	if j.planned.Done || j.attempt != attempt {
-		return done, nil
+	at = jobs[done]
+	if at.planned.Done {
+		return at, nil
 	}
-	record := r.begin(j)
+	record := r.begin(at)
 	record.Started, record.Wall = started, time.Since(started)
 	record.Validity, record.Reason = store.Failed, lost.Error()
-	return done, r.finish(j, record)
+	return at, r.finish(at, record)
 }
 
 // keepResult judges what a guest has left of a load, and keeps it.
