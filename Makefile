@@ -24,7 +24,7 @@ test: setup-test build lint
 	@echo "== Testing the report's page"
 	cd report/ui && npm test
 	@echo "== Testing everything else, as root where this is root, and as an unprivileged user"
-	WIRETIME_NEED_KERNEL=1 go test ./...
+	WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 go test ./...
 
 test-long: setup-test build
 	@echo "== Long tests: fuzzing every parser of foreign bytes for a while"
@@ -38,6 +38,9 @@ bench: setup build
 	go test -run '^$$' -bench . -benchtime 200x ./lab -skip Goodput
 	go test -run '^$$' -bench Goodput -benchtime 1x ./lab
 	go test -run '^$$' -bench . ./network ./capture
+	@echo "== SPDY against others: requests and bytes per second over one connection"
+	scripts/setup tests
+	WIRETIME_NEED_PEERS=1 go test -run '^$$' -bench Load ./spdy
 	@echo "== Pages: variation of PLT and time beside the page's own"
 	scripts/bench-pages
 	@echo "== Both clocks: the same pages on each, and how many the virtual one does per second"

@@ -54,7 +54,11 @@ func peersFolder(t testing.TB) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "done")); err != nil {
-		t.Skipf("the peers are not installed: run spdy/testdata/peers/install .cache/spdy-peers (it needs node, npm, a JDK and mvn): %v", err)
+		lacking := t.Skipf
+		if os.Getenv("WIRETIME_NEED_PEERS") != "" {
+			lacking = t.Fatalf
+		}
+		lacking("the peers are not installed: run spdy/testdata/peers/install .cache/spdy-peers (it needs node, npm, a JDK and mvn): %v", err)
 	}
 	return folder
 }
