@@ -1,6 +1,7 @@
 package get
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -35,7 +36,7 @@ func (o *origin) explain(ctx context.Context, err error) error {
 	var untrusted *tls.CertificateVerificationError
 	var noTLS tls.RecordHeaderError
 	var noHost *net.DNSError
-	asked := o.client.config.Protocol
+	asked := cmp.Or(o.client.config.Protocol, "h2 or https/1.1")
 	switch {
 	case errors.As(err, &untrusted):
 		return o.distrust(untrusted)
@@ -43,6 +44,8 @@ func (o *origin) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%s does not speak TLS (%w): is it an http URL?", o.address, err)
 	case o.scheme == "https" && noProtocol(err):
 		return fmt.Errorf("%s does not speak %s: %s", o.address, asked, o.offer(ctx))
+	case o.scheme == "https" && strings.Contains(err.Error(), "remote error: tls: "):
+		return fmt.Errorf("%s does not agree on %s: %w; %s", o.address, asked, err, o.offer(ctx))
 	case errors.As(err, &noHost):
 		return fmt.Errorf("look up %s: %w", o.host, err)
 	case asked == h3 && unreachable(err):
@@ -51,8 +54,8 @@ func (o *origin) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("nothing listens at %s: %w", o.address, err)
 	case o.scheme == "http" && strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`):
 		return fmt.Errorf("%s speaks TLS (%w): is it an https URL?", o.address, err)
-	case o.scheme == "http" && asked != "" && asked != http1:
-		return fmt.Errorf("%s in the clear, by prior knowledge: %w (does %s speak it?)", asked, err, o.address)
+	case o.scheme == "http" && o.name != http1:
+		return fmt.Errorf("%s in the clear, by prior knowledge, to %s: %w", asked, o.address, err)
 	}
 	return err
 }

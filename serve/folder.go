@@ -40,7 +40,7 @@ func folderSite(dir string) (http.Handler, error) {
 		return nil, fmt.Errorf("serve the folder %s: %w", dir, err)
 	}
 	defer os.RemoveAll(parent)
-	const host = "localhost"
+	const host = "www.folder.test" // whatever name it is asked for by
 	s, err := site.AddFolder(dir, filepath.Join(parent, "site"), site.FolderOptions{Name: "folder", Host: host})
 	if err != nil {
 		return nil, err

@@ -138,13 +138,18 @@ func (s *Server) add(r row, host string, at net.Addr) {
 // security is the server's side of the handshake.
 func (r row) security(certificate *tls.Certificate) *tls.Config {
 	return &tls.Config{
-		Certificates: []tls.Certificate{*certificate}, NextProtos: r.alpn,
-		VerifyConnection: func(c tls.ConnectionState) error {
-			// crypto/tls lets clients pass that offer nothing, which stands for HTTP/1.1.
-			if chosen := cmp.Or(c.NegotiatedProtocol, "http/1.1"); !slices.Contains(r.alpn, chosen) {
-				return fmt.Errorf("the client does not offer %s", r.name)
+		Certificates: []tls.Certificate{*certificate}, NextProtos: slices.Clone(r.alpn),
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			// crypto/tls lets clients pass that offer nothing, and to a server of h2 those
+			// that offer http/1.1.
+			offered := hello.SupportedProtos
+			if len(offered) == 0 {
+				offered = []string{"http/1.1"}
 			}
-			return nil
+			if !slices.ContainsFunc(offered, func(p string) bool { return slices.Contains(r.alpn, p) }) {
+				return nil, fmt.Errorf("the client offers %q, not %s", offered, r.name)
+			}
+			return nil, nil
 		},
 	}
 }
@@ -163,8 +168,9 @@ func (s *Server) overTCP(ctx context.Context, r row, place string, h http.Handle
 	}
 	s.servers = append(s.servers, server)
 	if len(r.alpn) > 0 {
+		// net/http and package spdy add to the list of protocols in theirs.
 		server.TLSConfig = r.security(certificate)
-		listener = tls.NewListener(listener, server.TLSConfig)
+		listener = tls.NewListener(listener, r.security(certificate))
 	}
 	// Serve always returns an error, and closing is the only way to one.
 	s.serving.Go(func() { _ = server.Serve(listener) })

@@ -21,7 +21,6 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"wiretime/get"
-	"wiretime/runner"
 	"wiretime/spdy"
 )
 
@@ -286,7 +285,7 @@ func (o getOptions) requests(urls []string) ([]*http.Request, error) {
 
 // header is the head of the requests, and their Host if that is not the URL's.
 func (o getOptions) header() (h http.Header, host string, err error) {
-	h = http.Header{"User-Agent": {"wiretime/" + runner.Version()}, "Accept": {"*/*"}}
+	h = http.Header{"User-Agent": {"wiretime"}, "Accept": {"*/*"}}
 	if o.data != nil {
 		h.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
