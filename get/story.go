@@ -3,6 +3,7 @@ package get
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"maps"
@@ -142,7 +143,7 @@ func (x *exchange) context(ctx context.Context) context.Context {
 			at(&x.tls.to)
 			if err == nil {
 				x.story.tell(fmt.Sprintf("* %s, %s, in %s; by ALPN: %s", tls.VersionName(s.Version), tls.CipherSuiteName(s.CipherSuite), x.tls, chosen(s)),
-					fmt.Sprintf("* certificate of %s, issued by %s", s.PeerCertificates[0].Subject.CommonName, s.PeerCertificates[0].Issuer))
+					fmt.Sprintf("* certificate for %s, issued by %s", named(s.PeerCertificates[0]), s.PeerCertificates[0].Issuer))
 			}
 		},
 		GotConn:              x.connected,
@@ -164,6 +165,14 @@ func chosen(s tls.ConnectionState) string {
 		return "nothing"
 	}
 	return s.NegotiatedProtocol
+}
+
+// named is whom a certificate is for.
+func named(c *x509.Certificate) string {
+	if len(c.DNSNames) == 0 {
+		return c.Subject.String()
+	}
+	return strings.Join(c.DNSNames, ", ")
 }
 
 // connected tells of the request that goes out.

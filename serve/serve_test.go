@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -310,7 +311,17 @@ func TestShutdown(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if drain {
-				close(leave)
+				running.Go(func() {
+					// Once nobody is let in any more, the shutdown waits for those inside.
+					for {
+						c, err := net.Dial("tcp", s.Endpoints()[0].Address)
+						if err != nil {
+							break
+						}
+						c.Close()
+					}
+					close(leave)
+				})
 			} else {
 				cancel()
 			}
