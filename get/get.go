@@ -169,7 +169,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.answered(response)
-	response.Body = &body{ReadCloser: response.Body, exchange: x, left: expected(r, response)}
+	response.Body = &body{ReadCloser: response.Body, exchange: x, left: expected(r, response), most: c.piece()}
 	return response, nil
 }
 
