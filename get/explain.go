@@ -70,8 +70,7 @@ func ended(ctx context.Context) error {
 
 // distrust says why a certificate is not trusted.
 func (o *origin) distrust(err *tls.CertificateVerificationError) error {
-	var name x509.HostnameError
-	if errors.As(err, &name) {
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return fmt.Errorf("the certificate of %s is not for that name: %w; --insecure takes it all the same", o.address, err)
 	}
 	return fmt.Errorf("the certificate of %s is not trusted: %w; name its authority with --cacert FILE, or take any with --insecure", o.address, err)
@@ -79,8 +78,7 @@ func (o *origin) distrust(err *tls.CertificateVerificationError) error {
 
 // noProtocol tells whether client and server found no protocol in common.
 func noProtocol(err error) bool {
-	var m *mismatch
-	if errors.As(err, &m) {
+	if _, ok := errors.AsType[*mismatch](err); ok {
 		return true
 	}
 	// The alert no_application_protocol (RFC 7301 section 3.2), as both TLS and QUIC

@@ -359,7 +359,7 @@ func TestWrongPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	nobody := "://" + l.Addr().String()
-	l.Close()
+	_ = l.Close()
 	// Something that is no HTTP at all.
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -374,7 +374,7 @@ func TestWrongPlace(t *testing.T) {
 			}
 			_, _ = bufio.NewReader(c).ReadByte()
 			_, _ = io.WriteString(c, "220 mail.test ESMTP\r\n")
-			c.Close()
+			_ = c.Close()
 		}
 	}()
 	mail := "://" + other.Addr().String()

@@ -140,13 +140,12 @@ func (r row) security(certificate *tls.Certificate) *tls.Config {
 	return &tls.Config{
 		Certificates: []tls.Certificate{*certificate}, NextProtos: slices.Clone(r.alpn),
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			// crypto/tls lets clients pass that offer nothing, and to a server of h2 those
-			// that offer http/1.1.
+			// crypto/tls itself refuses clients that offer something else, but lets those
+			// pass that offer nothing, and to a server of h2 those that offer http/1.1.
 			offered := hello.SupportedProtos
-			if len(offered) == 0 {
-				offered = []string{"http/1.1"}
-			}
-			if !slices.ContainsFunc(offered, func(p string) bool { return slices.Contains(r.alpn, p) }) {
+			lets := len(offered) == 0 || slices.Contains(r.alpn, "h2") && slices.Contains(offered, "http/1.1")
+			good := slices.Contains(r.alpn, "http/1.1") || slices.ContainsFunc(offered, func(p string) bool { return slices.Contains(r.alpn, p) })
+			if lets && !good {
 				return nil, fmt.Errorf("the client offers %q, not %s", offered, r.name)
 			}
 			return nil, nil

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -132,10 +133,7 @@ func asked(e serve.Endpoint) string {
 // and the server has seen them go out over that protocol.
 func TestEveryProtocol(t *testing.T) {
 	for _, kind := range []string{"site", "files"} {
-		files := map[string]string{}
-		for name, text := range folder {
-			files[name] = text
-		}
+		files := maps.Clone(folder)
 		if kind == "files" {
 			delete(files, "index.html")
 			files["page.html"] = "no index here"
@@ -318,7 +316,7 @@ func TestShutdown(t *testing.T) {
 						if err != nil {
 							break
 						}
-						c.Close()
+						_ = c.Close()
 					}
 					close(leave)
 				})

@@ -155,10 +155,10 @@ func half(t *testing.T, wait bool) (address string, answered <-chan struct{}) {
 			if wait {
 				_, _ = io.Copy(io.Discard, c)
 			}
-			c.Close()
+			_ = c.Close()
 		}
 	}()
-	t.Cleanup(func() { l.Close(); <-done })
+	t.Cleanup(func() { _ = l.Close(); <-done })
 	return "http://" + l.Addr().String() + "/", told
 }
 
@@ -291,7 +291,7 @@ func TestGetPosts(t *testing.T) {
 			}
 			heads <- text.String()
 			_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
-			c.Close()
+			_ = c.Close()
 		}
 	}()
 	defer l.Close()
