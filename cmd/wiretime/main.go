@@ -64,7 +64,7 @@ func main() {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
 	root.AddCommand(runCommand(), resultsCommand(), showCommand(), exportCommand(), reportCommand(),
-		networksCommand(), siteCommand(), linkCommand(), kernelCommand(), doctorCommand())
+		networksCommand(), siteCommand(), getCommand(), serveCommand(), linkCommand(), kernelCommand(), doctorCommand())
 	if err := root.Execute(); err != nil {
 		os.Exit(explain(err))
 	}

@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// logged writes a line for each request that its handler has answered.
+type logged struct {
+	handler http.Handler
+	mu      sync.Mutex
+	w       io.Writer // nil for none
+}
+
+func (l *logged) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	m := &meter{ResponseWriter: w, status: http.StatusOK}
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.w != nil {
+			// Who is served need not wait for a reader of the log.
+			_, _ = fmt.Fprintf(l.w, "%-9s %s %s %d %d B %.1f ms\n", spoken(r), r.Method, r.URL.RequestURI(), m.status, m.octets,
+				float64(time.Since(began))/float64(time.Millisecond))
+		}
+	}()
+	l.handler.ServeHTTP(m, r)
+}
+
+// spoken is the name of the protocol that a request came over.
+func spoken(r *http.Request) string {
+	switch {
+	case r.ProtoMajor == 3 && r.Proto == "HTTP/3.0":
+		return "h3"
+	case r.ProtoMajor == 2 && r.Proto == "HTTP/2.0":
+		return "h2"
+	}
+	name := strings.ToLower(r.Proto)
+	if r.TLS != nil && strings.HasPrefix(name, "http/") {
+		name = "https" + strings.TrimPrefix(name, "http")
+	}
+	return name
+}
+
+// meter counts what a handler writes.
+type meter struct {
+	http.ResponseWriter
+	status int
+	octets int64
+}
+
+func (m *meter) WriteHeader(status int) {
+	if status >= 200 {
+		m.status = status
+	}
+	m.ResponseWriter.WriteHeader(status)
+}
+
+func (m *meter) Write(b []byte) (int, error) {
+	n, err := m.ResponseWriter.Write(b)
+	m.octets += int64(n)
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }

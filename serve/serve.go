@@ -1,0 +1,250 @@
+// Package serve serves a folder over every web protocol at once, on loopback
+// ports, with certificates of its own: something to try clients on.
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/quic-go/quic-go/http3"
+
+	"wiretime/protocol"
+	"wiretime/spdy"
+)
+
+// loopback is the only address that is listened on.
+const loopback = "127.0.0.1"
+
+// Any is the name of the row in which ALPN decides.
+const Any = "any by ALPN"
+
+// row is one way to be served.
+type row struct {
+	name string
+	// alpn are the protocols offered in the TLS handshake, the preferred first; none
+	// without TLS.
+	alpn []string
+	quic bool
+}
+
+func rows() []row {
+	all := []row{{name: "http/1.1"}, {name: "https/1.1", alpn: []string{"http/1.1"}}}
+	// The oldest SPDY comes first, as in all tables.
+	for _, v := range slices.Backward(spdy.Versions()) {
+		all = append(all, row{name: v.String(), alpn: []string{v.String()}})
+	}
+	all = append(all, row{name: "h2", alpn: []string{"h2"}}, row{name: "h3", alpn: []string{"h3"}, quic: true})
+	any := row{name: Any, alpn: []string{"h2"}}
+	for _, v := range spdy.Versions() {
+		any.alpn = append(any.alpn, v.String())
+	}
+	any.alpn = append(any.alpn, "http/1.1")
+	return append(all, any)
+}
+
+// Ports is how many ports are used, one after the other, from Config.Port on.
+func Ports() int { return len(rows()) }
+
+// Config says what to serve, and where.
+type Config struct {
+	Handler http.Handler
+	// Host is the name in URLs and in the certificate; empty: localhost.
+	Host string
+	// CA issues the certificate.
+	CA *protocol.Authority
+	// Port is the first of Ports ports; 0 for free ones.
+	Port int
+	// Requests receives a line for each request when it is answered.
+	Requests io.Writer
+}
+
+// Server serves. It is made by Start.
+type Server struct {
+	endpoints []Endpoint
+	servers   []*http.Server
+	spdy      []*spdy.Server
+	quic      *http3.Server
+	socket    net.PacketConn
+	serving   sync.WaitGroup
+}
+
+// Endpoint is where one protocol is served.
+type Endpoint struct {
+	// Protocol is the protocol's name, or Any.
+	Protocol string
+	// URL is that of the folder, such as https://localhost:8443/.
+	URL string
+	// Address is where that is, such as 127.0.0.1:8443.
+	Address string
+}
+
+// Endpoints are in the order of their ports.
+func (s *Server) Endpoints() []Endpoint { return s.endpoints }
+
+// Start starts a server. It is ready when Start returns.
+func Start(ctx context.Context, c Config) (*Server, error) {
+	c.Host = cmp.Or(c.Host, "localhost")
+	if net.ParseIP(c.Host) != nil {
+		return nil, fmt.Errorf("serve as %s: certificates are issued for names, not for addresses", c.Host)
+	}
+	certificate, err := c.CA.Certificate(c.Host)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{}
+	handler := &logged{handler: c.Handler, w: c.Requests}
+	for i, r := range rows() {
+		port := 0
+		if c.Port != 0 {
+			port = c.Port + i
+		}
+		place := net.JoinHostPort(loopback, strconv.Itoa(port))
+		var at net.Addr
+		if r.quic {
+			at, err = s.overQUIC(ctx, r, place, handler, certificate)
+		} else {
+			at, err = s.overTCP(ctx, r, place, handler, certificate)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("serve %s: %w", r.name, err), s.close())
+		}
+		s.add(r, c.Host, at)
+	}
+	return s, nil
+}
+
+func (s *Server) add(r row, host string, at net.Addr) {
+	_, port, _ := net.SplitHostPort(at.String()) // a listener's address has a port
+	scheme := "https"
+	if len(r.alpn) == 0 {
+		scheme = "http"
+	}
+	s.endpoints = append(s.endpoints, Endpoint{
+		Protocol: r.name, URL: scheme + "://" + net.JoinHostPort(host, port) + "/", Address: at.String(),
+	})
+}
+
+// security is the server's side of the handshake.
+func (r row) security(certificate *tls.Certificate) *tls.Config {
+	return &tls.Config{
+		Certificates: []tls.Certificate{*certificate}, NextProtos: slices.Clone(r.alpn),
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			// crypto/tls itself refuses clients that offer something else, but lets those
+			// pass that offer nothing, and to a server of h2 those that offer http/1.1.
+			offered := hello.SupportedProtos
+			lets := len(offered) == 0 || slices.Contains(r.alpn, "h2") && slices.Contains(offered, "http/1.1")
+			good := slices.Contains(r.alpn, "http/1.1") || slices.ContainsFunc(offered, func(p string) bool { return slices.Contains(r.alpn, p) })
+			if lets && !good {
+				return nil, fmt.Errorf("the client offers %q, not %s", offered, r.name)
+			}
+			return nil, nil
+		},
+	}
+}
+
+func (s *Server) overTCP(ctx context.Context, r row, place string, h http.Handler, certificate *tls.Certificate) (net.Addr, error) {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(len(r.alpn) == 0 || slices.Contains(r.alpn, "http/1.1"))
+	protocols.SetHTTP2(slices.Contains(r.alpn, "h2"))
+	server := &http.Server{Handler: h, Protocols: protocols, ErrorLog: log.New(io.Discard, "", 0)}
+	if err := s.addSPDY(server, r); err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", place)
+	if err != nil {
+		return nil, err
+	}
+	s.servers = append(s.servers, server)
+	if len(r.alpn) > 0 {
+		// net/http and package spdy add to the list of protocols in theirs.
+		server.TLSConfig = r.security(certificate)
+		listener = tls.NewListener(listener, r.security(certificate))
+	}
+	// Serve always returns an error, and closing is the only way to one.
+	s.serving.Go(func() { _ = server.Serve(listener) })
+	return listener.Addr(), nil
+}
+
+// addSPDY has the server speak the versions of SPDY that the row offers.
+func (s *Server) addSPDY(server *http.Server, r row) error {
+	var versions []spdy.Version
+	for _, name := range r.alpn {
+		if v, ok := spdy.ParseVersion(name); ok {
+			versions = append(versions, v)
+		}
+	}
+	if versions == nil {
+		return nil
+	}
+	speaker := &spdy.Server{Versions: versions}
+	if err := speaker.Configure(server); err != nil {
+		return err
+	}
+	s.spdy = append(s.spdy, speaker)
+	return nil
+}
+
+func (s *Server) overQUIC(ctx context.Context, r row, place string, h http.Handler, certificate *tls.Certificate) (net.Addr, error) {
+	socket, err := new(net.ListenConfig).ListenPacket(ctx, "udp4", place)
+	if err != nil {
+		return nil, err
+	}
+	s.socket = socket
+	s.quic = &http3.Server{
+		Handler: h, TLSConfig: http3.ConfigureTLSConfig(r.security(certificate)), Logger: slog.New(slog.DiscardHandler),
+	}
+	s.serving.Go(func() { _ = s.quic.Serve(socket) })
+	return socket.LocalAddr(), nil
+}
+
+// Shutdown takes no new requests and waits until those under way are answered.
+// When ctx is done first, it breaks them off, and says so.
+func (s *Server) Shutdown(ctx context.Context) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(s.servers)+len(s.spdy)+1)
+	for i, server := range s.servers {
+		all.Go(func() { errs[i] = server.Shutdown(ctx) })
+	}
+	for i, server := range s.spdy {
+		all.Go(func() { errs[len(s.servers)+i] = server.Shutdown(ctx) })
+	}
+	all.Go(func() { errs[len(errs)-1] = s.quic.Shutdown(ctx) })
+	all.Wait()
+	closing := s.close()
+	if ctx.Err() != nil {
+		return errors.Join(fmt.Errorf("break off the requests that were still under way: %w", ctx.Err()), closing)
+	}
+	return errors.Join(append(errs, closing)...)
+}
+
+// close closes all listeners and connections, and waits for their goroutines.
+func (s *Server) close() error {
+	var errs []error
+	for _, server := range s.servers {
+		errs = append(errs, server.Close())
+	}
+	for _, server := range s.spdy {
+		errs = append(errs, server.Close())
+	}
+	if s.quic != nil {
+		errs = append(errs, s.quic.Close())
+	}
+	if s.socket != nil {
+		if err := s.socket.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	s.serving.Wait()
+	return errors.Join(errs...)
+}
