@@ -149,7 +149,7 @@ type Result struct {
 	Failed error       // why the station failed
 }
 
-// Run boots a guest for a batch and waits until it has done it. done is told of
+// Run boots a guest for a batch, waits until it has done it, and ends it. done is told of
 // each load, in their order, while the guest goes on. A guest that is stuck, or
 // ends early, is an error of type *Lost; loads that it has done count.
 func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) error) (err error) {
@@ -202,7 +202,7 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 		select {
 		case err := <-ended:
 			if err := c.collect(); err != nil || c.next == len(c.loads) {
-				return err
+				return err // nil: it has done its batch, and how it ends is of no interest
 			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -219,7 +219,7 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 			return err
 		}
 	}
-	return <-ended
+	return nil // how it ends is of no interest any more
 }
 
 // share makes the folder that a guest sees.
