@@ -1,0 +1,87 @@
+// Package page is what a browser's main thread makes of a page: which
+// resources it asks for, when, in which order and with which priority, and when
+// DOMContentLoaded and load fire. It follows the HTML Standard, and Chromium
+// (130 and later) where the standard leaves it to the browser.
+//
+// It is pure: bytes and moments go in, requests and moments come out. It has no
+// clock, no network and no goroutine of its own. Moments are since the page's
+// navigationStart and must never go back.
+package page
+
+import (
+	"time"
+)
+
+// Config is a page to load, and the window it is loaded in.
+type Config struct {
+	URL        string
+	Width      int     // of the viewport, CSS pixels; 0: 1280
+	Height     int     // 0: 800
+	PixelRatio float64 // device pixels per CSS pixel; 0: 1
+	Recorded   []Recorded
+	CPU        CPU
+}
+
+// Recorded is a resource that scripts, or anything else the parser cannot see,
+// asked for when the page was recorded. If the page finds it by itself, that
+// counts and the record does not.
+type Recorded struct {
+	URL string
+	// Initiator is the URL of a script, a stylesheet or a document of the page.
+	// One that the page never asks for stands for the page's own document.
+	Initiator string
+	// Line, counted from 0, says which inline script of the document it was; 0,
+	// or a line that is in none, stands for the whole document.
+	Line int
+	Kind Kind
+	// Delay is from when the initiator has run, or has been parsed.
+	Delay time.Duration
+}
+
+// CPU is a model of the main thread: how long its tasks keep it busy. The zero
+// value is a thread that needs no time.
+type CPU struct {
+	ParsePerKB, StylePerKB, ScriptPerKB time.Duration            // 1 KB: 1000 octets
+	Scripts                             map[string]time.Duration // by URL, in place of the rate
+	Scale                               float64                  // multiplies all of them; 0: 1
+}
+
+// Request is a resource the page asks for.
+type Request struct {
+	ID        int // counted from 0 in order of asking; the document has 0
+	URL       string
+	Kind      Kind
+	Priority  Priority
+	Initiator Initiator
+	// Delayable requests may be held back by the network on connections that
+	// cannot multiplex: no more than 10 at a time in all, and none to a host
+	// with 6 requests under way (services/network/resource_scheduler).
+	// Independently of protocols, no more than 2 requests of a priority below
+	// High are let out of a page whose HeadDone is false
+	// (third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc).
+	Delayable bool
+	// Incremental is RFC 9218's parameter: the page can use the resource
+	// piece by piece (ShouldLoadIncremental in resource_request_utils.cc).
+	Incremental bool
+}
+
+// Initiator says why a resource is asked for, as CDP's Network.Initiator.
+type Initiator struct {
+	Type string // "parser", "script", "preload" or "other"
+	URL  string
+	Line int // counted from 0
+}
+
+// Change is a request that has got another priority.
+type Change struct {
+	ID       int
+	Priority Priority
+}
+
+// Head is the head of a response.
+type Head struct {
+	Status      int
+	URL         string   // after redirects; empty: as requested
+	ContentType string   // the field's value
+	Links       []string // values of Link fields (RFC 8288)
+}
