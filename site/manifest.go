@@ -126,6 +126,15 @@ func (r *Resource) check() error {
 	if r.Size < 0 {
 		return fmt.Errorf("%s: size is %d octets, want 0 or more", r.URL, r.Size)
 	}
+	if r.Delay < 0 {
+		return fmt.Errorf("%s: delay is %v ms, want 0 or more", r.URL, r.Delay)
+	}
+	if r.Initiator == "" {
+		return nil
+	}
+	if err := checkURL(r.Initiator); err != nil {
+		return fmt.Errorf("%s: initiator: %w", r.URL, err)
+	}
 	return nil
 }
 

@@ -63,6 +63,12 @@ type Resource struct {
 	Body string `json:"body"`
 	// Size is the length of the content in octets.
 	Size int64 `json:"size"`
+	// Initiator is the URL of the resource that asks for this one, where no parser can
+	// see that it will: a script, usually. Empty otherwise.
+	Initiator string `json:"initiator,omitempty"`
+	// Delay is how many milliseconds after its initiator had run, or was parsed, it was
+	// asked for.
+	Delay float64 `json:"delay,omitempty"`
 }
 
 // Header is one field line of a response.
