@@ -17,7 +17,8 @@ type ServerEntry struct {
 	Protocol   string `json:"protocol"` // as negotiated: "http/1.1", "spdy/3.1", "h2", "h3"
 	TLS        string `json:"tls"`      // version, empty without TLS
 	Cipher     string `json:"cipher"`
-	Resumed    bool   `json:"resumed"` // the TLS session was taken up again from an earlier connection
+	Resumed    bool   `json:"resumed"`   // the TLS session was taken up again from an earlier connection
+	EarlyData  bool   `json:"earlyData"` // the request came before the handshake was done, in 0-RTT packets
 	Method     string `json:"method"`
 	URL        string `json:"url"`
 	Status     int    `json:"status"`

@@ -13,7 +13,7 @@ func TestServerLog(t *testing.T) {
 	want := []ServerEntry{
 		{Start: 1_700_000_000_000_000_001, End: 1_700_000_000_000_000_002, Protocol: "h2", TLS: "TLS 1.3", Cipher: "TLS_AES_128_GCM_SHA256",
 			Method: "GET", URL: "https://a.test/?q=<a&b>", Status: 200, BodyBytes: 12, Client: "10.0.0.2:4000", Server: "10.0.1.2:443", Connection: 1},
-		{Protocol: "h2", Resumed: true, Method: "GET", URL: "https://a.test/favicon.ico", Status: 404, Miss: true, Connection: 1},
+		{Protocol: "h2", Resumed: true, EarlyData: true, Method: "GET", URL: "https://a.test/favicon.ico", Status: 404, Miss: true, Connection: 1},
 	}
 	if err := WriteServerLog(path, want); err != nil {
 		t.Fatal(err)

@@ -40,14 +40,30 @@ const settleQuiet = 45 * time.Millisecond
 // had arrived but whose acknowledgement was lost.
 const settleLimit = 50 * time.Millisecond
 
-// Visit is a loader about to load one page with cold caches and connections.
+// Visit is one session of a loader, cold until its first page.
 type Visit interface {
 	// Load navigates to the URL and returns when the page and all its
 	// resources are there. What it has seen so far is returned even if it
-	// fails.
+	// fails. Each call is one page, and one page in the HAR it returns.
 	Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error)
 	// Close lets go of the page, its caches and its connections.
 	Close() error
+}
+
+// Revisitor is a Visit that can come back to a site.
+type Revisitor interface {
+	// Forget is called between the earlier visit and the measured one, with what
+	// is to be kept. If connections are not among that, the server has closed them.
+	Forget(ctx context.Context, keep capture.Warm) error
+}
+
+// Together is a Visit that can load several pages at once, each in a tab of its own.
+type Together interface {
+	// LoadTogether is Visit.Load for pages that are opened at the same moment. The
+	// HAR has one page for each, in the order of the URLs, with IDs page_1,
+	// page_2 and so on; the timing is that of the page that was last, by each of
+	// its figures.
+	LoadTogether(ctx context.Context, urls []string) (*capture.HAR, capture.Timing, error)
 }
 
 // Framed is a Visit that may write down the frames of its protocol.
@@ -65,12 +81,20 @@ type Load struct {
 	Site      *site.Site
 	Authority *protocol.Authority
 	Visit     Visit
-	Dir       string // the folder, which must exist, that receives the artefacts
-	Comment   string // goes into the capture's header
-	Timeout   time.Duration
+	// Warm is what the client keeps of an earlier visit. Unless it is zero, that
+	// visit is carried out first, over the same path.
+	Warm capture.Warm
+	// Fallback is protocol.ServerConfig's.
+	Fallback  string
+	ThinkTime time.Duration // between the pages of a journey: from a page's end to the next
+	Dir       string        // the folder, which must exist, that receives the artefacts
+	Comment   string        // goes into the capture's header
+	Timeout   time.Duration // of each page
 }
 
-// Record is what one load left, besides the files in its folder.
+// Record is what one load left, besides the files in its folder. Nothing of an
+// earlier visit is in it, but for one that failed: then there is nothing else, and
+// LoadError says so.
 type Record struct {
 	HAR        *capture.HAR
 	Timing     capture.Timing
@@ -106,6 +130,9 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 		KeyLog:       &keys,
 		Listen:       l.listen,
 		ListenPacket: l.listenPacket,
+		Resume:       load.Warm.Sessions,
+		EarlyData:    load.Warm.EarlyData,
+		Fallback:     load.Fallback,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("serve site %s over %s: %w", load.Site.Name, load.Protocol.Name, err)
@@ -125,7 +152,13 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	defer func() {
 		err = errors.Join(err, raw.Close(), os.Remove(raw.Name()))
 	}()
-	record, err = l.measure(ctx, load, raw)
+	if load.Warm != (capture.Warm{}) {
+		record, err = l.visitEarlier(ctx, load, server, raw)
+		l.names.serve(hosts) // and count anew
+	}
+	if record == nil && err == nil {
+		record, err = l.measure(ctx, load, raw)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -147,16 +180,8 @@ func (l *Lab) measure(ctx context.Context, load Load, raw *os.File) (*Record, er
 	handovers := make(chan error, 1)
 	go func() { handovers <- l.followHandovers(follow, load.Path.Handovers()) }()
 
-	url, err := load.Protocol.URL(load.Site.Page)
-	if err != nil {
-		stop()
-		return nil, errors.Join(err, <-handovers)
-	}
 	record := &Record{}
-	limited, cancel := context.WithTimeoutCause(ctx, load.Timeout,
-		fmt.Errorf("the page was not there after %v, the study's timeout", load.Timeout))
-	record.HAR, record.Timing, record.LoadError = load.Visit.Load(limited, url)
-	cancel()
+	record.HAR, record.Timing, record.LoadError = browse(ctx, load)
 	stop()
 	if err := <-handovers; err != nil {
 		return nil, err

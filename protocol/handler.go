@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quic-go/quic-go"
+
 	"wiretime/capture"
 	"wiretime/spdy"
 )
@@ -19,7 +21,8 @@ var missing = []byte("This URL is not in the site's archive.\n")
 
 // Archive answers requests from what lookup finds, whatever protocol they came
 // over. What it does not find is answered with 404 and marked as a miss in the
-// server's log.
+// server's log. A client that has the archived version already, by its ETag or
+// Last-Modified, is told so with 304 (RFC 9110 section 13).
 func Archive(lookup func(method, host, path string) (status int, header [][2]string, body []byte, ok bool)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, header, body, ok := lookup(r.Method, hostname(r.Host), r.URL.RequestURI())
@@ -32,6 +35,10 @@ func Archive(lookup func(method, host, path string) (status int, header [][2]str
 		for _, field := range header {
 			w.Header().Add(field[0], field[1])
 		}
+		if status == http.StatusOK && notModified(r, w.Header()) {
+			status, body = http.StatusNotModified, nil
+			leaveOutContent(w.Header())
+		}
 		if _, ok := w.Header()["Content-Type"]; !ok {
 			// Servers guess it unless told not to.
 			w.Header()["Content-Type"] = nil
@@ -40,7 +47,7 @@ func Archive(lookup func(method, host, path string) (status int, header [][2]str
 			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		}
 		w.WriteHeader(status)
-		if r.Method != http.MethodHead {
+		if r.Method != http.MethodHead && status != http.StatusNotModified {
 			// A client that has gone away is seen in the log's body size.
 			_, _ = w.Write(body)
 		}
@@ -84,8 +91,22 @@ type serverLog struct {
 	accepted atomic.Int64
 	running  sync.WaitGroup
 
-	mu      sync.Mutex
-	entries []capture.ServerEntry
+	mu     sync.Mutex
+	since  int64 // requests that began before are left out
+	served []servedRequest
+}
+
+// servedRequest is a request that has been answered, or cut off.
+type servedRequest struct {
+	capture.ServerEntry
+	stream quic.StreamID
+	trace  *connectionTrace // of its connection; nil but for QUIC
+}
+
+func (s *servedRequest) entry() capture.ServerEntry {
+	e := s.ServerEntry
+	e.EarlyData = s.trace != nil && s.trace.tookEarly(s.stream)
+	return e
 }
 
 func (l *serverLog) now() int64 { return l.began.UnixNano() + int64(time.Since(l.began)) }
@@ -98,9 +119,13 @@ func (l *serverLog) number(ctx context.Context) context.Context {
 func (l *serverLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.running.Add(1)
 	defer l.running.Done()
-	e := capture.ServerEntry{
+	e := servedRequest{ServerEntry: capture.ServerEntry{
 		Start: l.now(), Protocol: spoken(r), Method: r.Method,
 		URL: l.protocol.Scheme + "://" + r.Host + r.URL.RequestURI(), Client: r.RemoteAddr,
+	}}
+	if body, ok := r.Body.(interface{ StreamID() quic.StreamID }); ok {
+		e.stream = body.StreamID()
+		e.trace, _ = r.Context().Value(traceKey{}).(*connectionTrace)
 	}
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		e.Server = local.String()
@@ -113,8 +138,10 @@ func (l *serverLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.handler.ServeHTTP(m, r)
 	e.End, e.Status, e.BodyBytes, e.Miss = l.now(), m.status, m.bytes, m.miss
 	l.mu.Lock()
-	l.entries = append(l.entries, e)
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	if e.Start >= l.since {
+		l.served = append(l.served, e)
+	}
 }
 
 // spoken names the protocol that a request came over, as browsers do.

@@ -70,7 +70,7 @@ type Protocol struct {
 	// browsers can.
 	NoBrowser string
 
-	serve func(context.Context, *Server) error
+	serve func(context.Context, *Server, Protocol) error
 }
 
 // All returns the table, in the order in which results are shown.

@@ -3,12 +3,12 @@ package protocol
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -18,10 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
-	"github.com/quic-go/quic-go/qlog"
-	"github.com/quic-go/quic-go/qlogwriter"
 
 	"wiretime/capture"
 	"wiretime/spdy"
@@ -37,6 +34,15 @@ type ServerConfig struct {
 	CA      *Authority
 	// KeyLog receives the TLS secrets in NSS key log format; nil for none.
 	KeyLog io.Writer
+	// Resume has the server give out session tickets (RFC 8446 section 4.6.1) and
+	// resume what they stand for.
+	Resume bool
+	// EarlyData has it take 0-RTT data with a resumed session (RFC 9001 section
+	// 4.6). It needs Resume, and is for HTTP/3 alone.
+	EarlyData bool
+	// Fallback is empty, or "h2": a server of HTTP/3 that also serves that row, on
+	// the same addresses.
+	Fallback string
 	// Listen and ListenPacket open the server's sockets.
 	Listen       func(ctx context.Context, network, address string) (net.Listener, error)
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
@@ -44,27 +50,56 @@ type ServerConfig struct {
 
 // Server serves the origins of one site over one protocol.
 type Server struct {
-	config  ServerConfig
-	log     *serverLog
-	tcp     *http.Server
-	quic    *http3.Server
-	sockets []net.PacketConn
-	serving sync.WaitGroup
-	lost    atomic.Int64
+	config    ServerConfig
+	ticketKey [32]byte
+	log       *serverLog
+	tcp       *http.Server
+	quic      *http3.Server
+	sockets   []net.PacketConn
+	clients   clients
+	serving   sync.WaitGroup
+	lost      atomic.Int64
 }
 
 // Serve starts a server. It is ready when Serve returns. A server of its own
 // for every load knows no connection, ticket or key of the load before.
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	s := &Server{config: c, log: &serverLog{protocol: c.Protocol, handler: c.Handler, began: time.Now()}}
-	if err := c.Protocol.serve(ctx, s); err != nil {
+	if c.Resume {
+		_, _ = rand.Read(s.ticketKey[:]) // which never fails
+	}
+	err := c.check()
+	if err == nil {
+		err = c.Protocol.serve(ctx, s, c.Protocol)
+	}
+	if err == nil && c.Fallback != "" {
+		var row Protocol
+		if row, err = Lookup(c.Fallback); err == nil {
+			err = row.serve(ctx, s, row)
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("serve %s: %w", c.Protocol.Name, err), s.Close())
 	}
 	return s, nil
 }
 
+// check says what of a configuration cannot be.
+func (c *ServerConfig) check() error {
+	quic := c.Protocol.Transport == "udp"
+	switch {
+	case c.EarlyData && !quic:
+		return errors.New("early data is for HTTP/3 alone")
+	case c.EarlyData && !c.Resume:
+		return errors.New("early data needs sessions that can be resumed")
+	case c.Fallback != "" && (c.Fallback != "h2" || !quic):
+		return fmt.Errorf("fallback %q: only h3 has one, h2", c.Fallback)
+	}
+	return nil
+}
+
 // addresses are where the server listens, each once.
-func (s *Server) addresses() []string {
+func (s *Server) addresses(port int) []string {
 	var all []netip.Addr
 	for _, a := range s.config.Hosts {
 		all = append(all, a)
@@ -72,7 +107,7 @@ func (s *Server) addresses() []string {
 	slices.SortFunc(all, netip.Addr.Compare)
 	var out []string
 	for _, a := range slices.Compact(all) {
-		out = append(out, net.JoinHostPort(a.String(), strconv.Itoa(s.config.Protocol.Port)))
+		out = append(out, net.JoinHostPort(a.String(), strconv.Itoa(port)))
 	}
 	return out
 }
@@ -82,19 +117,21 @@ func (s *Server) addresses() []string {
 // allowed, would hold back a page of more resources over those alone.
 const concurrentRequests = 250
 
-// tls is the server's side of the handshake: TLS 1.3 alone, one protocol alone,
-// and no session tickets, so that every connection makes the whole handshake.
-func (s *Server) tls() *tls.Config {
-	return &tls.Config{
+// tls is the server's side of a row's handshake: TLS 1.3 alone, one protocol
+// alone, and session tickets only if they are asked for: otherwise every
+// connection makes the whole handshake. Tickets hold the session itself, so the
+// server remembers none.
+func (s *Server) tls(row Protocol) *tls.Config {
+	c := &tls.Config{
 		MinVersion:             tls.VersionTLS13,
-		NextProtos:             []string{s.config.Protocol.ALPN},
-		SessionTicketsDisabled: true,
+		NextProtos:             []string{row.ALPN},
+		SessionTicketsDisabled: !s.config.Resume,
 		KeyLogWriter:           s.config.KeyLog,
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			// crypto/tls lets clients pass that offer a server of h2 nothing, or
 			// http/1.1. (To a server of HTTP/1.1, offering nothing is right.)
-			if alpn := s.config.Protocol.ALPN; alpn != "http/1.1" && !slices.Contains(hello.SupportedProtos, alpn) {
-				return nil, fmt.Errorf("the client offers %q, not %s", hello.SupportedProtos, alpn)
+			if row.ALPN != "http/1.1" && !slices.Contains(hello.SupportedProtos, row.ALPN) {
+				return nil, fmt.Errorf("the client offers %q, not %s", hello.SupportedProtos, row.ALPN)
 			}
 			if _, ok := s.config.Hosts[hello.ServerName]; !ok {
 				return nil, fmt.Errorf("the site has no host %q", hello.ServerName)
@@ -102,12 +139,17 @@ func (s *Server) tls() *tls.Config {
 			return s.config.CA.Certificate(hello.ServerName)
 		},
 	}
+	if s.config.Resume {
+		// Every listener has a copy of the configuration, which would have a key of
+		// its own.
+		c.SetSessionTicketKeys([][32]byte{s.ticketKey})
+	}
+	return c
 }
 
 // serveTCP serves HTTP/1.1 and HTTP/2 with net/http, and SPDY on connections that
 // net/http accepts.
-func serveTCP(ctx context.Context, s *Server) error {
-	p := s.config.Protocol
+func serveTCP(ctx context.Context, s *Server, p Protocol) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(p.Spoken == "http/1.1")
 	protocols.SetHTTP2(p.ALPN == "h2")
@@ -115,11 +157,13 @@ func serveTCP(ctx context.Context, s *Server) error {
 		Handler: s.log, Protocols: protocols,
 		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: concurrentRequests},
 		ConnContext: func(ctx context.Context, _ net.Conn) context.Context { return s.log.number(ctx) },
-		ConnState: func(_ net.Conn, state http.ConnState) {
+		ConnState: func(c net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
 				s.serving.Add(1)
+				s.clients.came(c)
 			case http.StateClosed:
+				s.clients.went(c)
 				s.serving.Done()
 			}
 		},
@@ -127,7 +171,7 @@ func serveTCP(ctx context.Context, s *Server) error {
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	if p.ALPN != "" {
-		s.tcp.TLSConfig = s.tls()
+		s.tcp.TLSConfig = s.tls(p)
 	}
 	if v, ok := spdy.ParseVersion(p.ALPN); ok {
 		server := &spdy.Server{Versions: []spdy.Version{v}, ErrorLog: s.tcp.ErrorLog, Config: spdy.Config{
@@ -137,7 +181,7 @@ func serveTCP(ctx context.Context, s *Server) error {
 			return err
 		}
 	}
-	for _, address := range s.addresses() {
+	for _, address := range s.addresses(p.Port) {
 		listener, err := s.config.Listen(ctx, "tcp4", address)
 		if err != nil {
 			return fmt.Errorf("listen on %s: %w", address, err)
@@ -154,65 +198,26 @@ func serveTCP(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// serveQUIC serves HTTP/3 with quic-go.
-func serveQUIC(ctx context.Context, s *Server) error {
-	s.quic = &http3.Server{
-		Handler:     advertise(s.log),
-		TLSConfig:   http3.ConfigureTLSConfig(s.tls()),
-		QUICConfig:  &quic.Config{Tracer: s.trace, MaxIncomingStreams: concurrentRequests},
-		ConnContext: func(ctx context.Context, _ *quic.Conn) context.Context { return s.log.number(ctx) },
-		Logger:      slog.New(slog.DiscardHandler),
-	}
-	for _, address := range s.addresses() {
-		socket, err := s.config.ListenPacket(ctx, "udp4", address)
-		if err != nil {
-			return fmt.Errorf("listen on %s/udp: %w", address, err)
-		}
-		s.sockets = append(s.sockets, socket)
-		s.serving.Go(func() { _ = s.quic.Serve(socket) })
-	}
-	return nil
-}
-
-// advertise has every response say that the origin speaks HTTP/3 (RFC 7838,
-// RFC 9114 section 3.1.1), as servers of it do. A browser that was told to use
-// HTTP/3 needs no telling, but Chromium only learns from it that the server
-// obeys priorities; until then it keeps no more than ten images under way, and
-// a page of many takes up to four times as long.
-func advertise(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Alt-Svc", `h3=":443"; ma=86400`)
-		h.ServeHTTP(w, r)
-	})
-}
-
-// trace listens to what quic-go says of a connection.
-func (s *Server) trace(context.Context, bool, quic.ConnectionID) qlogwriter.Trace {
-	return lossCounter{&s.lost}
-}
-
-// lossCounter counts the packets that quic-go declares lost (RFC 9002 section
-// 6.1), probes for the path's MTU left out: those are meant to be lost.
-type lossCounter struct{ lost *atomic.Int64 }
-
-func (c lossCounter) AddProducer() qlogwriter.Recorder { return c }
-
-func (c lossCounter) RecordEvent(e qlogwriter.Event) {
-	if lost, ok := e.(qlog.PacketLost); ok && !lost.IsMTUProbePacket {
-		c.lost.Add(1)
-	}
-}
-
-func (c lossCounter) Close() error { return nil }
-
 // Log returns what has been served so far, in the order of the requests. A
 // request is in it once its handler has returned.
 func (s *Server) Log() []capture.ServerEntry {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
-	entries := slices.Clone(s.log.entries)
+	entries := make([]capture.ServerEntry, len(s.log.served))
+	for i := range s.log.served {
+		entries[i] = s.log.served[i].entry()
+	}
 	slices.SortStableFunc(entries, func(a, b capture.ServerEntry) int { return cmp.Compare(a.Start, b.Start) })
 	return entries
+}
+
+// StartLog begins the log anew: requests that have come before are no part of it,
+// nor packets lost before of LostPackets. Connections keep their numbers.
+func (s *Server) StartLog() {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	s.log.served, s.log.since = nil, s.log.now()
+	s.lost.Store(0)
 }
 
 // LostPackets is how many packets the server has declared lost, -1 where the
@@ -223,6 +228,12 @@ func (s *Server) LostPackets() int {
 	}
 	return int(s.lost.Load())
 }
+
+// Disconnect closes the connections of all clients, as a server does that has not
+// heard of them for long, and returns when they are gone. It goes on listening.
+// Clients see TLS's close_notify and TCP's FIN, or QUIC's CONNECTION_CLOSE with
+// H3_NO_ERROR. Requests under way are cut off.
+func (s *Server) Disconnect() { s.clients.disconnect() }
 
 // Close closes all listeners and connections, without waiting for requests under
 // way to be answered, and waits for their goroutines.
@@ -239,6 +250,7 @@ func (s *Server) Close() error {
 			errs = append(errs, err)
 		}
 	}
+	s.clients.disconnect()
 	s.serving.Wait()
 	s.log.running.Wait()
 	return errors.Join(errs...)

@@ -138,7 +138,7 @@ func flagsSite(flags []flag, shards int) (*Site, error) {
 	if err := flagsPage.Execute(&page, flags); err != nil {
 		return nil, err
 	}
-	s.addResource(s.Page, []Header{{"content-type", contentTypes[".html"]}}, page.Bytes())
+	s.addMadePage(s.Page, page.Bytes())
 	for i := range flags {
 		u := "https://" + host + flags[i].URL
 		if shards > 1 {
@@ -147,7 +147,7 @@ func flagsSite(flags []flag, shards int) (*Site, error) {
 		// The paint and resource timings of images on other hosts are only
 		// told in full to pages those hosts allow; sent always, so that
 		// sharding does not change the size of a response.
-		s.addResource(u, []Header{{"content-type", contentTypes[".png"]}, {"timing-allow-origin", "*"}}, flags[i].image)
+		s.addResource(u, []Header{{"content-type", contentTypes[".png"]}, unchanging, {"timing-allow-origin", "*"}}, flags[i].image)
 	}
 	return s, s.build()
 }

@@ -150,6 +150,22 @@ func (s *Site) addResource(rawURL string, header []Header, body []byte) {
 	})
 }
 
+// unchanging is the field of a made site's images, which a client that has them
+// need not ask for again.
+var unchanging = Header{"cache-control", "max-age=31536000"}
+
+// addMadePage appends a page of a made site: one that a client which has it must ask
+// for again, to be told that it is the same.
+func (s *Site) addMadePage(rawURL string, body []byte) {
+	s.addResource(rawURL, []Header{{"content-type", contentTypes[".html"]}, {"etag", entityTag(body)}}, body)
+}
+
+// entityTag is a strong validator (RFC 9110 section 8.8.3) of a body.
+func entityTag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return fmt.Sprintf(`"%x"`, sum[:8])
+}
+
 func fileURL(host, name string) string {
 	segments := strings.Split(name, "/")
 	for i := range segments {

@@ -3,6 +3,7 @@ package site
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -93,11 +94,32 @@ func (s *Site) build() error {
 		}
 		s.index[k] = i
 	}
-	if err := checkURL(s.Page); err != nil {
-		return fmt.Errorf("page: %w", err)
+	if err := s.checkPage("page", s.Page); err != nil {
+		return err
 	}
-	if _, ok := s.Lookup("GET", s.Page); !ok {
-		return fmt.Errorf("page: %s is not among the resources", s.Page)
+	if len(s.Journey) > 0 && len(s.Tabs) > 0 {
+		return errors.New("journey and tabs: a site has one of the two")
+	}
+	for i, page := range s.Journey {
+		if err := s.checkPage(fmt.Sprintf("journey %d", i), page); err != nil {
+			return err
+		}
+	}
+	for i, page := range s.Tabs {
+		if err := s.checkPage(fmt.Sprintf("tabs %d", i), page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPage makes sure that a page can be navigated to. what names it in errors.
+func (s *Site) checkPage(what, page string) error {
+	if err := checkURL(page); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if _, ok := s.Lookup("GET", page); !ok {
+		return fmt.Errorf("%s: %s is not among the resources", what, page)
 	}
 	return nil
 }

@@ -52,8 +52,8 @@ func Objects(count int, size int64) (*Site, error) {
 	if err := objectsPage.Execute(&page, paths); err != nil {
 		return nil, fmt.Errorf("make %s: %w", objectsName, err)
 	}
-	s.addResource(s.Page, []Header{{"content-type", contentTypes[".html"]}}, page.Bytes())
-	s.addResource("https://"+host+paths[0], []Header{{"content-type", contentTypes[".svg"]}}, object(size))
+	s.addMadePage(s.Page, page.Bytes())
+	s.addResource("https://"+host+paths[0], []Header{{"content-type", contentTypes[".svg"]}, unchanging}, object(size))
 	for _, path := range paths[1:] {
 		r := s.Resources[1]
 		r.URL = "https://" + host + path

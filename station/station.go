@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
 	"wiretime/loader/fetch"
@@ -46,6 +47,11 @@ type Order struct {
 	TCP      lab.TCPOptions
 	Timeout  time.Duration
 	Comment  string // goes into the capture's header
+
+	Visit     string        // capture.ParseVisit's word; empty: cold
+	Strategy  string        // how the own loaders use connections; empty: as browsers do
+	ThinkTime time.Duration // between the pages of a journey
+	Fallback  string        // "h2": what an origin is fetched over that cannot be reached over h3
 }
 
 // Station serves one load at a time.
@@ -81,13 +87,19 @@ func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string
 	if err != nil {
 		return nil, err
 	}
+	warm := capture.Warm{}
+	if o.Visit != "" {
+		if warm, err = capture.ParseVisit(o.Visit); err != nil {
+			return nil, err
+		}
+	}
 	visit, err := s.visit(ctx, o, p, page)
 	if err != nil {
 		return nil, err
 	}
 	record, err := s.lab.Run(ctx, lab.Load{
 		Path: o.Path, Seed: o.Seed, TCP: o.TCP, Protocol: p, Site: page, Authority: s.config.Authority, Visit: visit,
-		Dir: dir, Timeout: o.Timeout, Comment: o.Comment,
+		Warm: warm, Fallback: o.Fallback, ThinkTime: o.ThinkTime, Dir: dir, Timeout: o.Timeout, Comment: o.Comment,
 	})
 	if len(o.Path.Handovers()) > 0 {
 		// The browser has seen its network change and change back. It acts on

@@ -2,12 +2,14 @@ package chromium
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"sort"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 
 	"wiretime/capture"
@@ -32,15 +34,32 @@ type request struct {
 // the request's.
 type onWire struct{ request, response network.Headers }
 
-// requestLog gathers the requests of one visit in the order they were made.
+// requestLog gathers the requests of one page in the order they were made.
 type requestLog struct {
 	requests []*request
 	current  map[network.RequestID]*request // the latest one of a chain of redirects
 	headers  map[network.RequestID]onWire   // likewise
+	earlier  map[cdp.LoaderID]bool          // documents of the pages before
 }
 
 func newRequestLog() requestLog {
-	return requestLog{current: map[network.RequestID]*request{}, headers: map[network.RequestID]onWire{}}
+	return requestLog{
+		current: map[network.RequestID]*request{}, headers: map[network.RequestID]onWire{},
+		earlier: map[cdp.LoaderID]bool{},
+	}
+}
+
+// next is a log for the page after this one. What documents of this page and of
+// those before still ask for is no part of it.
+func (l *requestLog) next() requestLog {
+	n := newRequestLog()
+	maps.Copy(n.earlier, l.earlier)
+	for _, r := range l.requests {
+		if r.sent.LoaderID != "" { // as of workers
+			n.earlier[r.sent.LoaderID] = true
+		}
+	}
+	return n
 }
 
 // onNetwork tells URLs that are fetched from those that are not.
@@ -51,7 +70,7 @@ func onNetwork(rawURL string) bool {
 func (l *requestLog) note(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if !onNetwork(e.Request.URL) {
+		if !onNetwork(e.Request.URL) || l.earlier[e.LoaderID] {
 			return
 		}
 		if before := l.current[e.RequestID]; before != nil && e.RedirectResponse != nil {

@@ -20,14 +20,16 @@ import (
 // request under way before it counts as loaded.
 const idle = 50 * time.Millisecond
 
-// Visit is a fresh BrowserContext with one empty tab.
+// Visit is a fresh BrowserContext with one empty tab. It is cold until its first
+// page; what that leaves in caches, and of connections, names and TLS sessions, is
+// there for the next ones.
 type Visit struct {
 	browser *Browser
 	tab     context.Context
 	cancel  func()
 
 	mu      sync.Mutex
-	log     requestLog
+	log     requestLog // of the page that was last asked for
 	loaded  bool
 	crashed error
 	changed chan struct{} // holds one value after the state above has changed
@@ -64,7 +66,11 @@ func (v *Visit) prepare() error {
 func (v *Visit) observe(event any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch event.(type) {
+	switch e := event.(type) {
+	case *page.EventFrameNavigated:
+		if e.Frame.ParentID == "" {
+			v.loaded = false // what was said until now was said of the page before
+		}
 	case *page.EventLoadEventFired:
 		v.loaded = true
 	case *inspector.EventTargetCrashed:
@@ -81,9 +87,13 @@ func (v *Visit) observe(event any) {
 // Load navigates to url and returns when the load event has fired and no
 // request has been under way for a while. The HAR holds what has been seen,
 // also when there is an error.
+//
+// Each call is a page of its own, in the same tab. What the page before it has
+// under way is cut off and no part of the HAR.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
 	stop := context.AfterFunc(ctx, v.cancel)
 	defer stop()
+	v.turnPage()
 	offset := capture.UnixOffset()
 	err := v.navigate(ctx, url)
 	if err == nil {
@@ -102,6 +112,37 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 		err = fmt.Errorf("load %s: %w", url, v.explain(ctx, err))
 	}
 	return har, timing, err
+}
+
+// turnPage begins a log for the next page.
+func (v *Visit) turnPage() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.log, v.loaded = v.log.next(), false
+}
+
+// Forget leaves the page for an empty one, as when its tab is closed, and empties
+// the browser's cache unless that is to be kept. Names and TLS sessions are always
+// kept, and connections as long as their server keeps them.
+func (v *Visit) Forget(ctx context.Context, keep capture.Warm) error {
+	stop := context.AfterFunc(ctx, v.cancel)
+	defer stop()
+	if err := v.forget(ctx, keep); err != nil {
+		return fmt.Errorf("leave the page: %w", v.explain(ctx, err))
+	}
+	return nil
+}
+
+func (v *Visit) forget(ctx context.Context, keep capture.Warm) error {
+	v.turnPage()
+	if err := v.navigate(ctx, "about:blank"); err != nil {
+		return err
+	}
+	if keep.Cache {
+		return nil
+	}
+	_, err := chromedp.Call(v.tab, network.ClearBrowserCache, cdp.Empty{})
+	return err
 }
 
 // explain prefers the cause over its symptoms, which may be no more than a

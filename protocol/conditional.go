@@ -1,0 +1,60 @@
+package protocol
+
+import (
+	"net/http"
+	"strings"
+)
+
+// leaveOutContent takes out of the header of a response what describes its content:
+// a 304 has none, and says no more than a cache needs (RFC 9110 section 15.4.5).
+func leaveOutContent(header http.Header) {
+	for _, name := range []string{"Content-Encoding", "Content-Language", "Content-Type"} {
+		header.Del(name)
+	}
+	if header.Get("Etag") != "" {
+		header.Del("Last-Modified")
+	}
+}
+
+// notModified says whether the preconditions of a request mean that its client has
+// the response with this header already (RFC 9110 section 13.2.2).
+func notModified(r *http.Request, header http.Header) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	if fields := r.Header.Values("If-None-Match"); len(fields) > 0 {
+		return matches(strings.Join(fields, ","), header.Get("Etag"))
+	}
+	since, err := http.ParseTime(r.Header.Get("If-Modified-Since"))
+	if err != nil {
+		return false // no date is no condition (section 13.1.3)
+	}
+	modified, err := http.ParseTime(header.Get("Last-Modified"))
+	return err == nil && !modified.After(since)
+}
+
+// matches compares a list of entity tags, or *, with one tag, weakly (RFC 9110
+// section 8.8.3.2). What cannot be read matches nothing.
+func matches(list, tag string) bool {
+	if strings.TrimSpace(list) == "*" {
+		return true
+	}
+	tag = strings.TrimPrefix(tag, "W/")
+	if tag == "" {
+		return false
+	}
+	for {
+		list = strings.TrimPrefix(strings.TrimLeft(list, ", \t"), "W/")
+		if !strings.HasPrefix(list, `"`) {
+			return false
+		}
+		end := strings.IndexByte(list[1:], '"')
+		if end < 0 {
+			return false
+		}
+		if list[:end+2] == tag {
+			return true
+		}
+		list = list[end+2:]
+	}
+}

@@ -1,0 +1,117 @@
+package protocol
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+	"github.com/quic-go/quic-go/qlog"
+	"github.com/quic-go/quic-go/qlogwriter"
+)
+
+// serveQUIC serves HTTP/3 with quic-go.
+func serveQUIC(ctx context.Context, s *Server, p Protocol) error {
+	s.quic = &http3.Server{
+		Handler:     advertise(s.log),
+		TLSConfig:   http3.ConfigureTLSConfig(s.tls(p)),
+		QUICConfig:  &quic.Config{Tracer: s.trace, MaxIncomingStreams: concurrentRequests, Allow0RTT: s.config.EarlyData},
+		ConnContext: s.accept,
+		Logger:      slog.New(slog.DiscardHandler),
+	}
+	for _, address := range s.addresses(p.Port) {
+		socket, err := s.config.ListenPacket(ctx, "udp4", address)
+		if err != nil {
+			return fmt.Errorf("listen on %s/udp: %w", address, err)
+		}
+		s.sockets = append(s.sockets, socket)
+		s.serving.Go(func() { _ = s.quic.Serve(socket) })
+	}
+	return nil
+}
+
+// advertise has every response say that the origin speaks HTTP/3 (RFC 7838,
+// RFC 9114 section 3.1.1), as servers of it do. A browser that was told to use
+// HTTP/3 needs no telling, but Chromium only learns from it that the server
+// obeys priorities; until then it keeps no more than ten images under way, and
+// a page of many takes up to four times as long.
+func advertise(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Alt-Svc", `h3=":443"; ma=86400`)
+		h.ServeHTTP(w, r)
+	})
+}
+
+// quicConn is an accepted connection, as clients.
+type quicConn struct{ *quic.Conn }
+
+func (c quicConn) Close() error {
+	return c.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
+}
+
+// accept takes a new connection in.
+func (s *Server) accept(ctx context.Context, c *quic.Conn) context.Context {
+	client := quicConn{c}
+	s.clients.came(client)
+	context.AfterFunc(c.Context(), func() { s.clients.went(client) })
+	return context.WithValue(s.log.number(ctx), traceKey{}, c.QlogTrace())
+}
+
+// trace listens to what quic-go says of a connection.
+func (s *Server) trace(context.Context, bool, quic.ConnectionID) qlogwriter.Trace {
+	return &connectionTrace{lost: &s.lost, early: map[quic.StreamID]bool{}}
+}
+
+// traceKey is where a connection's trace is kept in its context.
+type traceKey struct{}
+
+// connectionTrace is what a server wants to know of a connection beside its
+// requests.
+type connectionTrace struct {
+	// lost counts the packets that quic-go declares lost (RFC 9002 section 6.1),
+	// probes for the path's MTU left out: those are meant to be lost.
+	lost *atomic.Int64
+
+	mu    sync.Mutex
+	early map[quic.StreamID]bool // streams that began in a 0-RTT packet
+}
+
+func (t *connectionTrace) AddProducer() qlogwriter.Recorder { return t }
+
+func (t *connectionTrace) RecordEvent(e qlogwriter.Event) {
+	switch e := e.(type) {
+	case qlog.PacketLost:
+		if !e.IsMTUProbePacket {
+			t.lost.Add(1)
+		}
+	case qlog.PacketReceived:
+		if e.Header.PacketType == qlog.PacketType0RTT {
+			t.began(e.Frames)
+		}
+	}
+}
+
+// began notes the streams whose first octets are in frames.
+func (t *connectionTrace) began(frames []qlog.Frame) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range frames {
+		if s, ok := f.Frame.(*qlog.StreamFrame); ok && s.Offset == 0 {
+			t.early[s.StreamID] = true
+		}
+	}
+}
+
+// tookEarly says whether a stream began as early data. It is certain a while after
+// the stream began: quic-go tells of a packet once it has handed its data on.
+func (t *connectionTrace) tookEarly(stream quic.StreamID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.early[stream]
+}
+
+func (*connectionTrace) Close() error { return nil }
