@@ -13,11 +13,12 @@ import (
 )
 
 // Library is the set of sites a study can refer to: the built-in world-flags,
-// objects and magazine, and those added to a folder.
+// objects, magazine and search, and those added to a folder.
 //
 // A reference is the name of a site, world-flags@K for that page with its images
 // spread over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB,
-// as in objects@40x20kB, which is what objects alone means. k is 1000.
+// as in objects@40x20kB, which is what objects alone means. search@N and search-full@N
+// are N pages in as many tabs. k is 1000.
 type Library struct {
 	// Dir holds one archive per added site, named as the site.
 	Dir string
@@ -61,7 +62,9 @@ func (l Library) Add(src string, opt FolderOptions) (*Site, error) {
 }
 
 // builtIn are the names of the sites that every library has.
-func builtIn() []string { return []string{worldFlags, objectsName, magazineName} }
+func builtIn() []string {
+	return []string{worldFlags, objectsName, magazineName, searchName, searchFullName}
+}
 
 // List returns the names of all sites, the built-in ones first, then the added
 // ones in alphabetical order.
@@ -95,6 +98,8 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 		return Objects(r.count, r.size)
 	case magazineName:
 		return Magazine()
+	case searchName, searchFullName:
+		return Search(r.count, r.name == searchFullName)
 	}
 	return Open(filepath.Join(l.Dir, r.name))
 }
@@ -121,7 +126,7 @@ func (l Library) KnownRef(ref string) error {
 type reference struct {
 	name   string
 	shards int   // of world-flags
-	count  int   // of objects
+	count  int   // of objects, or of pages
 	size   int64 // of each object, in octets
 }
 
@@ -141,9 +146,18 @@ func (l Library) parse(ref string) (reference, error) {
 	if distance > 0 {
 		return reference{}, fmt.Errorf("unknown site %q: the nearest name is %q; wiretime site list shows all", ref, best)
 	}
-	r := reference{name: name, shards: 1, count: defaultObjects, size: defaultObjectSize}
+	r := reference{name: name, shards: 1, count: 1}
+	if name == objectsName {
+		r.count, r.size = defaultObjects, defaultObjectSize
+	}
 	switch {
 	case !more:
+		return r, nil
+	case name == searchName || name == searchFullName:
+		r.count, err = strconv.Atoi(suffix)
+		if err != nil || r.count < 1 || r.count > maxSearches {
+			return reference{}, fmt.Errorf("site %q: the number of pages after @ must be 1 to %d, as in %s@10", ref, maxSearches, name)
+		}
 		return r, nil
 	case name == worldFlags:
 		r.shards, err = strconv.Atoi(suffix)
@@ -155,7 +169,7 @@ func (l Library) parse(ref string) (reference, error) {
 		r.count, r.size, err = parseObjects(ref)
 		return r, err
 	}
-	return reference{}, fmt.Errorf("site %q: only %s can be sharded and only %s be sized: write %q", ref, worldFlags, objectsName, name)
+	return reference{}, fmt.Errorf("site %q: %s has no numbers after it: write %q", ref, name, name)
 }
 
 // editDistance is Levenshtein's: the least number of letters to insert, remove

@@ -55,7 +55,7 @@ func Magazine() (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", magazineName, err)
 	}
-	s.addResource(s.Page, []Header{{"content-type", contentTypes[".html"]}, {"etag", `"magazine-1"`}}, page.Bytes())
+	s.addMadePage(s.Page, page.Bytes())
 	for _, m := range magazineParts() {
 		s.addMade(random, m)
 	}
@@ -132,7 +132,7 @@ func (s *Site) addMade(random *rand.Rand, m made) {
 	default:
 		b.WriteString(strings.Repeat(" ", m.size-b.Len()))
 	}
-	header := []Header{{"content-type", contentTypes[kind]}, {"cache-control", "max-age=31536000"}, {"timing-allow-origin", "*"}}
+	header := []Header{{"content-type", contentTypes[kind]}, unchanging, {"timing-allow-origin", "*"}}
 	if m.shared {
 		header = append(header, Header{"access-control-allow-origin", "*"})
 	}
