@@ -14,6 +14,7 @@ import (
 	"wiretime/lab"
 	"wiretime/loader/chromium"
 	"wiretime/loader/fetch"
+	"wiretime/loader/session"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
@@ -72,9 +73,9 @@ func Open(ctx context.Context, c Config) (*Station, error) {
 		return nil, err
 	}
 	s := &Station{config: c, lab: l, browsers: map[bool]*chromium.Browser{}}
-	s.fetch = fetch.New(fetch.Options{
-		Authority: c.Authority, Dial: l.Dial, ListenPacket: l.ListenPacket,
-		Resolve: fetch.Resolver(l.Dial, lab.Resolver),
+	s.fetch = fetch.New(session.Options{
+		Verify: c.Authority.Verify, Dial: l.Dial, ListenPacket: l.ListenPacket,
+		Resolve: session.Resolver(l.Dial, lab.Resolver),
 	})
 	return s, nil
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"wiretime/capture"
+	"wiretime/loader/session"
 	"wiretime/protocol"
 )
 
@@ -157,7 +158,7 @@ func TestOrderOfSending(t *testing.T) {
 		_, _, err := v.Load(b.context(t), b.url(pageHost, "/"))
 		must(t, err)
 		for i, r := range v.asked[1:] {
-			if before := v.asked[i]; r.sending < before.sent {
+			if before := v.asked[i]; r.exchange.Sending.Before(before.exchange.Sent) {
 				t.Fatalf("%s was sent before %s", r.http.URL, before.http.URL)
 			}
 		}
@@ -266,16 +267,16 @@ func TestLoadFails(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		resources func(b *bench) []string
-		change    func(o *Options, p *protocol.Protocol)
+		change    func(o *session.Options, p *protocol.Protocol)
 		want      string
 		entries   int
 	}{
 		{"a host that does not exist", func(*bench) []string { return []string{"https://nobody.test/a", "https://nobody.test/b"} }, nil, "look up nobody.test: nobody.test does not exist", 3},
 		{"a resource that is no URL", func(*bench) []string { return []string{"/a"} }, nil, "not an absolute URL", 0},
-		{"a page whose host does not exist", nil, func(o *Options, _ *protocol.Protocol) {
+		{"a page whose host does not exist", nil, func(o *session.Options, _ *protocol.Protocol) {
 			o.Resolve = func(context.Context, string) (netip.Addr, error) { return netip.Addr{}, refused }
 		}, "look up www.page.test: refused", 1},
-		{"no connection", nil, func(o *Options, _ *protocol.Protocol) {
+		{"no connection", nil, func(o *session.Options, _ *protocol.Protocol) {
 			o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, refused }
 			o.ListenPacket = func(context.Context, string, string) (net.PacketConn, error) { return nil, refused }
 		}, "refused", 1},
@@ -329,7 +330,7 @@ func TestHandshakeOfAnotherProtocol(t *testing.T) {
 		p, err := protocol.Lookup("h2")
 		must(t, err)
 		b := newBench(t, p, protocol.Archive(objects))
-		certificate, err := b.options.Authority.Certificate(pageHost)
+		certificate, err := b.authority.Certificate(pageHost)
 		must(t, err)
 		b.listen(t, func(c net.Conn) {
 			_ = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{*certificate}}).Handshake()
@@ -378,8 +379,9 @@ func TestStranger(t *testing.T) {
 			p, err := protocol.Lookup(name)
 			must(t, err)
 			b := newBench(t, p, protocol.Archive(objects))
-			b.options.Authority, err = protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
+			stranger, err := protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
 			must(t, err)
+			b.options.Verify = stranger.Verify
 			_, _, err = b.open(t, nil).Load(b.context(t), b.url(pageHost, "/"))
 			if err == nil || !strings.Contains(err.Error(), "not this authority's") {
 				t.Errorf("error is %v, want the authority's", err)
@@ -425,7 +427,7 @@ func TestVisitIsClosedOnce(t *testing.T) {
 		b := newBench(t, p, protocol.Archive(objects))
 		v := b.open(t, nil)
 		must(t, v.Close())
-		if _, _, err := v.Load(b.context(t), b.url(pageHost, "/")); !errors.Is(err, errClosed) {
+		if _, _, err := v.Load(b.context(t), b.url(pageHost, "/")); !errors.Is(err, session.ErrClosed) {
 			t.Errorf("loading with a closed visit: %v", err)
 		}
 		v = b.open(t, nil)

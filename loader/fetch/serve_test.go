@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/loader/session"
 	"wiretime/protocol"
 )
 
@@ -51,10 +52,11 @@ func objects(method, _, path string) (status int, header [][2]string, body []byt
 // bench is a server and a loader that finds it. Its ports are not the protocol's,
 // which may be taken or forbidden, so they are in the URLs.
 type bench struct {
-	protocol protocol.Protocol
-	server   *protocol.Server
-	options  Options
-	served   sync.WaitGroup // connections of serveFrames
+	protocol  protocol.Protocol
+	server    *protocol.Server
+	options   session.Options
+	authority *protocol.Authority
+	served    sync.WaitGroup // connections of serveFrames
 
 	mu      sync.Mutex
 	real    map[netip.Addr]netip.AddrPort
@@ -67,8 +69,9 @@ func newBench(t *testing.T, p protocol.Protocol, handler http.Handler) *bench {
 	b := &bench{protocol: p, real: map[netip.Addr]netip.AddrPort{}}
 	authority, err := protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
 	must(t, err)
-	b.options = Options{
-		Authority: authority,
+	b.authority = authority
+	b.options = session.Options{
+		Verify: authority.Verify,
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := new(net.Dialer).DialContext(ctx, network, address)
 			if err != nil {

@@ -9,10 +9,24 @@ import (
 	"strings"
 	"testing"
 
-	"wiretime/capture"
 	"wiretime/protocol"
 	"wiretime/spdy"
 )
+
+// streamsUntold is how many streams a server must take before it has told how many
+// it takes (draft 3 section 2.6.4).
+const streamsUntold = 100
+
+// pseudo is what a version calls a part of HTTP's first lines.
+func pseudo(v spdy.Version, name string) string {
+	switch {
+	case v != spdy.V2:
+		return ":" + name
+	case name == "path":
+		return "url"
+	}
+	return name
+}
 
 // eachSPDY runs a test for every version of SPDY.
 func eachSPDY(t *testing.T, test func(t *testing.T, p protocol.Protocol, v spdy.Version)) {
@@ -142,7 +156,7 @@ func TestSPDYWaitsForTheServersLimit(t *testing.T) {
 // serveFrames puts a server of frames in the place of the page's host.
 func (b *bench) serveFrames(t *testing.T, v spdy.Version, handle func(*spdy.Framer)) {
 	t.Helper()
-	certificate, err := b.options.Authority.Certificate(pageHost)
+	certificate, err := b.authority.Certificate(pageHost)
 	must(t, err)
 	b.served.Add(1)
 	b.listen(t, func(c net.Conn) {
@@ -206,32 +220,4 @@ func TestFrameLog(t *testing.T) {
 			t.Errorf("%d sessions, %d streams, %d octets of data, want 2, 3 and 70022:\n%s", len(sessions), opened, octets, log)
 		}
 	})
-}
-
-func TestReadReply(t *testing.T) {
-	field := func(name, value string) spdy.Field { return spdy.Field{Name: name, Value: value} }
-	for _, c := range []struct {
-		name    string
-		version spdy.Version
-		fields  []spdy.Field
-		status  int // 0: an error
-	}{
-		{"of version 3", spdy.V3, []spdy.Field{field(":status", "404 Not Found"), field(":version", "HTTP/1.1")}, 404},
-		{"of version 2", spdy.V2, []spdy.Field{field("status", "200"), field("version", "HTTP/1.1")}, 200},
-		{"of another version", spdy.V3, []spdy.Field{field("status", "200 OK")}, 0},
-		{"without a status", spdy.V31, nil, 0},
-		{"with words for a status", spdy.V31, []spdy.Field{field(":status", "OK 200")}, 0},
-	} {
-		response, err := readReply(c.version, append(c.fields, field("vary", "a\x00b"), field("content-type", "text/html")))
-		if (err == nil) != (c.status != 0) {
-			t.Errorf("%s: error %v", c.name, err)
-		}
-		if err != nil {
-			continue
-		}
-		want := []capture.Pair{{Name: "Content-Type", Value: "text/html"}, {Name: "Vary", Value: "a"}, {Name: "Vary", Value: "b"}}
-		if got := pairs(response.Header); response.StatusCode != c.status || fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s: status %d, header %v", c.name, response.StatusCode, got)
-		}
-	}
 }

@@ -1,0 +1,173 @@
+package session
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"wiretime/protocol"
+	"wiretime/spdy"
+)
+
+// open opens a connection, which room has counted. The connection is returned with
+// an error too, for its context.
+func (o *origin) open(shared bool) (*conn, error) {
+	s := o.session
+	s.mu.Lock()
+	s.connections++
+	c := &conn{origin: o, row: o.row, ctx: s.ctx, number: s.connections, remote: o.server(), connect: -1, ssl: -1, shared: shared}
+	s.mu.Unlock()
+	var err error
+	if s.options.Fallback != "" && c.row.Spoken == "h3" {
+		c, err = c.race()
+	} else {
+		err = c.establish()
+	}
+	s.mu.Lock()
+	if err == nil {
+		err = context.Cause(c.ctx)
+	}
+	if err == nil {
+		o.row = c.row
+		s.open = append(s.open, c)
+	} else {
+		s.sockets--
+	}
+	s.mu.Unlock()
+	if err != nil && c.carrier != nil {
+		err = errors.Join(err, c.close())
+	}
+	return c, err
+}
+
+// establish opens the connection over its protocol.
+func (c *conn) establish() error {
+	version, isSPDY := spdy.ParseVersion(c.row.ALPN)
+	switch {
+	case isSPDY:
+		return c.establishSPDY(version)
+	case c.row.Spoken == "h2":
+		return c.establishHTTP2()
+	case c.row.Spoken == "h3":
+		return c.establishHTTP3()
+	}
+	return c.establishHTTP1()
+}
+
+// dial opens a TCP connection and makes the TLS handshake, if there is one: without
+// TLS, transport and secured are the same.
+func (c *conn) dial() (transport, secured net.Conn, err error) {
+	from := time.Now()
+	transport, err = c.origin.session.options.Dial(c.ctx, "tcp4", c.remote.String())
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to %s: %w", c.origin.host, err)
+	}
+	if secured, err = c.secure(transport); err != nil {
+		return nil, nil, errors.Join(err, closeConn(transport))
+	}
+	c.connect = time.Since(from)
+	return transport, secured, nil
+}
+
+// secure makes the TLS handshake, if there is one.
+func (c *conn) secure(transport net.Conn) (net.Conn, error) {
+	host := c.origin.host
+	if t, ok := transport.(*net.TCPConn); ok {
+		if err := t.SetKeepAlive(false); err != nil {
+			return nil, fmt.Errorf("turn keep-alive probes to %s off: %w", host, err)
+		}
+	}
+	if c.row.ALPN == "" {
+		return transport, nil
+	}
+	from := time.Now()
+	secured := tls.Client(transport, c.origin.tls(c.row, c.origin.session.tickets))
+	if err := secured.HandshakeContext(c.ctx); err != nil {
+		return nil, fmt.Errorf("make the TLS handshake with %s: %w", host, err)
+	}
+	if err := c.negotiated(secured.ConnectionState()); err != nil {
+		return nil, err
+	}
+	c.ssl = time.Since(from)
+	return secured, nil
+}
+
+// closeConn closes a connection, which may be closed already.
+func closeConn(c net.Conn) error {
+	if err := c.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// tls is the client's side of the handshake: TLS 1.3 alone, one protocol alone.
+func (o *origin) tls(row protocol.Protocol, tickets tls.ClientSessionCache) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, ServerName: o.host, NextProtos: []string{row.ALPN},
+		// The session's owner verifies. In the lab that is without looking at the clock,
+		// which crypto/tls would do before it resumes a session: its clock is set to a
+		// time at which the certificate is valid.
+		InsecureSkipVerify: true,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if err := o.session.options.Verify(state); err != nil {
+				return err
+			}
+			if len(state.PeerCertificates) > 0 {
+				o.clock.set(state.PeerCertificates[0])
+			}
+			return nil
+		},
+		ClientSessionCache: tickets, Time: o.clock.now,
+	}
+}
+
+// negotiated makes sure that the server chose the protocol that was offered, TLS
+// lets it choose none, and notes what is told of the TLS session.
+func (c *conn) negotiated(state tls.ConnectionState) error {
+	if want := c.row.ALPN; state.NegotiatedProtocol != want {
+		return fmt.Errorf("make the TLS handshake with %s: it negotiated %q, want %q", c.origin.host, state.NegotiatedProtocol, want)
+	}
+	c.secured(state)
+	return nil
+}
+
+// secured notes what is told of a TLS session.
+func (c *conn) secured(state tls.ConnectionState) {
+	c.resumed = state.DidResume
+	c.covers = func(host string) bool {
+		return len(state.PeerCertificates) > 0 && state.PeerCertificates[0].VerifyHostname(host) == nil
+	}
+}
+
+// clock is an origin's time for TLS: the machine's, or, if the server's certificate
+// is not valid then, one that goes as fast and begins with the certificate. It is
+// set by the first handshake, before the first ticket comes, and not again, so that
+// the age of a ticket is right.
+type clock struct {
+	mu    sync.Mutex
+	isSet bool
+	ahead time.Duration // of the machine's
+}
+
+func (c *clock) set(certificate *x509.Certificate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isSet {
+		return
+	}
+	c.isSet = true
+	if now := time.Now(); now.Before(certificate.NotBefore) || now.After(certificate.NotAfter) {
+		c.ahead = certificate.NotBefore.Sub(now)
+	}
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.ahead)
+}

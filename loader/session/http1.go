@@ -1,0 +1,94 @@
+package session
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// http1 is a connection of HTTP/1.1 (RFC 9112). net/http's own transport lets idle
+// connections race against new ones; this one must not.
+type http1 struct {
+	net.Conn
+	conn     *conn
+	received *counter
+	in       *bufio.Reader
+	broken   atomic.Bool
+}
+
+// counter counts the octets that are read through it.
+type counter struct {
+	io.Reader
+	n int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+func (c *conn) establishHTTP1() error {
+	_, secured, err := c.dial()
+	if err != nil {
+		return err
+	}
+	received := &counter{Reader: secured}
+	c.carrier = &http1{Conn: secured, conn: c, received: received, in: bufio.NewReader(received)}
+	return nil
+}
+
+// consumed is how many octets of answers have been taken off the connection.
+func (h *http1) consumed() int64 { return h.received.n - int64(h.in.Buffered()) }
+
+func (h *http1) send(x *exchange) (func() error, error) {
+	h.conn.aborts(x, func() { _ = h.close() })
+	h.write(x)
+	return func() error {
+		err := h.receive(x)
+		if h.in.Buffered() > 0 {
+			h.broken.Store(true) // nobody has asked for what is there
+		}
+		return err
+	}, nil
+}
+
+func (h *http1) write(x *exchange) {
+	x.Sending = time.Now()
+	// An error shows when the answer is read.
+	_ = x.message().Write(h.Conn)
+	x.Sent = time.Now()
+}
+
+// receive takes in the answer to x. Unless all is well with it, the connection does
+// not carry another request.
+func (h *http1) receive(x *exchange) error {
+	h.broken.Store(true)
+	before := h.consumed()
+	if _, err := h.in.Peek(1); err != nil {
+		return fmt.Errorf("wait for the response: %w", err)
+	}
+	x.Answered = time.Now()
+	response, err := x.final(func() (*http.Response, error) { return http.ReadResponse(h.in, x.HTTP) })
+	if err != nil {
+		return fmt.Errorf("read the response's head: %w", err)
+	}
+	if response.Proto != "HTTP/1.1" {
+		return fmt.Errorf("the answer is %s, not HTTP/1.1", response.Proto)
+	}
+	err = x.read(response)
+	x.Transferred = h.consumed() - before
+	h.broken.Store(err != nil || response.Close)
+	return err
+}
+
+func (h *http1) usable() bool { return !h.broken.Load() }
+
+func (h *http1) close() error {
+	h.broken.Store(true)
+	return closeConn(h.Conn)
+}

@@ -1,0 +1,104 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// http2 is a connection of HTTP/2 (RFC 9113) by net/http.
+type http2 struct {
+	*http.ClientConn
+	conn      *conn
+	transport net.Conn
+}
+
+func (c *conn) establishHTTP2() error {
+	transport, secured, err := c.dial()
+	if err != nil {
+		return err
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP2(true)
+	t := &http.Transport{
+		Protocols: protocols, DisableCompression: true,
+		DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return secured, nil },
+	}
+	client, err := t.NewClientConn(c.ctx, "https", c.remote.String())
+	if err != nil {
+		_ = closeConn(transport)
+		return fmt.Errorf("begin HTTP/2 with %s: %w", c.origin.host, err)
+	}
+	c.carrier = &http2{client, c, transport}
+	return nil
+}
+
+// send waits until the request is written: requests that wait for each other are
+// sent in order.
+func (h *http2) send(x *exchange) (func() error, error) {
+	sent := make(chan struct{})
+	result := make(chan error, 1)
+	h.conn.origin.session.running.Go(func() { result <- h.roundTrip(x, sync.OnceFunc(func() { close(sent) })) })
+	<-sent
+	return func() error { return <-result }, nil
+}
+
+// roundTrip sends x, calls sent once that is done or has failed, and takes in the
+// answer.
+func (h *http2) roundTrip(x *exchange, sent func()) error {
+	defer sent()
+	// The hooks may be called after RoundTrip has given up.
+	var sending, wrote moment
+	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{
+		// The first field is written when the server's limit allows the request.
+		WroteHeaderField: func(string, []string) { sending.first(time.Now()) },
+		WroteHeaders: func() {
+			wrote.first(time.Now())
+			sent()
+		},
+		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
+			x.interim(&http.Response{
+				Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
+				Proto: "HTTP/2.0", ProtoMajor: 2, Header: http.Header(header),
+			})
+			return nil
+		},
+	})
+	response, err := h.ClientConn.RoundTrip(x.message().WithContext(ctx))
+	answered := time.Now()
+	x.Sending, x.Sent = sending.get(), wrote.get()
+	if err != nil {
+		return err
+	}
+	if x.Answered = answered; x.Sent.IsZero() || x.Sent.After(answered) {
+		x.Sent = answered // the answer was here before the hook was called
+	}
+	return x.read(response)
+}
+
+func (h *http2) usable() bool { return h.ClientConn.Err() == nil }
+
+func (h *http2) close() error {
+	err := closeConn(h.transport)
+	_ = h.ClientConn.Close() // it has nothing to close any more
+	return err
+}
+
+// moment is a time that another goroutine sets, once.
+type moment struct{ at atomic.Pointer[time.Time] }
+
+func (m *moment) first(t time.Time) { m.at.CompareAndSwap(nil, &t) }
+
+// get is the zero time if none was set.
+func (m *moment) get() time.Time {
+	if t := m.at.Load(); t != nil {
+		return *t
+	}
+	return time.Time{}
+}

@@ -1,0 +1,238 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	quichttp "github.com/quic-go/quic-go/http3"
+)
+
+// The windows of flow control are those that net/http's HTTP/2 gives: 4 MiB to a
+// response, and to a connection more than any page fills.
+const (
+	streamWindow     = 4 << 20
+	connectionWindow = 1 << 30
+)
+
+// http3 is a connection of HTTP/3 (RFC 9114) by quic-go.
+type http3 struct {
+	conn    *conn
+	quic    *quic.Conn
+	shut    func() error
+	leaving atomic.Bool // the server takes no more requests
+
+	mu       sync.Mutex
+	client   *quichttp.ClientConn
+	early    []*earlyRequest // sent as 0-RTT, in order
+	rejected bool            // the server did not take them, and they were sent again
+}
+
+// earlyRequest is one that was sent before the handshake was complete.
+type earlyRequest struct {
+	x      *exchange
+	stream *quichttp.RequestStream
+	err    error // of sending it again
+}
+
+func (c *conn) establishHTTP3() error {
+	o, s := c.origin, c.origin.session
+	socket, err := s.options.ListenPacket(c.ctx, "udp4", ":0")
+	if err != nil {
+		return fmt.Errorf("open a UDP socket: %w", err)
+	}
+	transport := &quic.Transport{Conn: socket}
+	shut := sync.OnceValue(func() error { return errors.Join(transport.Close(), closePacketConn(socket)) })
+	dial := transport.Dial
+	if s.options.EarlyData {
+		dial = transport.DialEarly
+	}
+	from := time.Now()
+	connection, err := dial(c.ctx, net.UDPAddrFromAddrPort(c.remote), o.tls(c.row, s.quic), &quic.Config{
+		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
+		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,
+		MaxIncomingStreams: -1, // HTTP/3 has none from the server
+		TokenStore:         s.tokens,
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("make the QUIC handshake with %s: %w", o.host, err), shut())
+	}
+	h := &http3{conn: c, quic: connection, shut: shut}
+	if h.complete() {
+		err = c.negotiated(connection.ConnectionState().TLS)
+	} else {
+		c.secured(connection.ConnectionState().TLS) // that it is resumed is all that is known
+		c.resumed = true
+	}
+	if err != nil {
+		return errors.Join(err, h.close())
+	}
+	// The handshakes of transport and TLS are one.
+	c.connect = time.Since(from)
+	c.ssl = c.connect
+	h.begin()
+	c.carrier = h
+	return nil
+}
+
+func closePacketConn(c net.PacketConn) error {
+	if err := c.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// begin begins HTTP/3 on the connection.
+func (h *http3) begin() {
+	h.client = (&quichttp.Transport{DisableCompression: true}).NewClientConn(h.quic)
+}
+
+// complete tells whether the handshake is complete.
+func (h *http3) complete() bool {
+	select {
+	case <-h.quic.HandshakeComplete():
+		return true
+	default:
+		return false
+	}
+}
+
+// send opens a stream, once the server's limit allows it, and writes x to it.
+func (h *http3) send(x *exchange) (func() error, error) {
+	if !safe(x.HTTP.Method) {
+		select {
+		case <-h.quic.HandshakeComplete():
+		case <-h.quic.Context().Done():
+			return nil, context.Cause(h.quic.Context())
+		case <-x.ctx.Done():
+			return nil, context.Cause(x.ctx)
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var early *earlyRequest
+	if !h.complete() {
+		early = &earlyRequest{x: x}
+		h.early = append(h.early, early)
+	}
+	stream, err := h.open(x)
+	if errors.Is(err, quic.Err0RTTRejected) {
+		if err = h.again(x.ctx); err == nil && early == nil {
+			stream, err = h.open(x)
+		} else if early != nil {
+			stream, err = early.stream, errors.Join(err, early.err)
+		}
+	}
+	if err != nil {
+		h.early = slices.DeleteFunc(h.early, func(e *earlyRequest) bool { return e.x == x })
+		h.leaving.Store(x.ctx.Err() == nil)
+		return nil, err
+	}
+	if early != nil {
+		early.stream = stream
+	}
+	return func() error { return h.receive(x, stream, early) }, nil
+}
+
+// open opens a stream and writes x to it. The lock is held.
+func (h *http3) open(x *exchange) (*quichttp.RequestStream, error) {
+	stream, err := h.client.OpenRequestStream(x.ctx)
+	if err != nil {
+		return nil, err
+	}
+	x.Sending = time.Now()
+	m := *x.message()
+	body := m.Body
+	if body != nil {
+		m.Body = http.NoBody // what is to come is counted all the same
+	}
+	if err := stream.SendRequestHeader(&m); err != nil {
+		return nil, err
+	}
+	if body == nil || body == http.NoBody {
+		// An error means that the answer came first.
+		_ = stream.Close()
+	} else {
+		h.conn.origin.session.running.Go(func() { sendBody(stream, stream.Close, body) })
+	}
+	x.Sent = time.Now()
+	h.conn.aborts(x, func() {
+		stream.CancelRead(quic.StreamErrorCode(quichttp.ErrCodeRequestCanceled))
+		stream.CancelWrite(quic.StreamErrorCode(quichttp.ErrCodeRequestCanceled))
+	})
+	return stream, nil
+}
+
+// sendBody sends a request's body.
+func sendBody(to io.Writer, end func() error, body io.ReadCloser) {
+	defer body.Close()
+	// An error means that the answer came first, or that there will be none.
+	if _, err := io.Copy(to, body); err == nil {
+		_ = end()
+	}
+}
+
+// again sends what was sent as 0-RTT once more, in the same order, when the server
+// has not taken it (RFC 9001 section 4.6.2). The lock is held.
+func (h *http3) again(ctx context.Context) error {
+	if h.rejected {
+		return nil
+	}
+	if _, err := h.quic.NextConnection(ctx); err != nil {
+		return err
+	}
+	h.rejected = true
+	h.begin()
+	for _, e := range h.early {
+		e.stream, e.err = h.open(e.x)
+	}
+	return nil
+}
+
+func (h *http3) receive(x *exchange, stream *quichttp.RequestStream, early *earlyRequest) error {
+	response, err := x.final(stream.ReadResponse)
+	if early != nil && errors.Is(err, quic.Err0RTTRejected) {
+		h.mu.Lock()
+		if err = h.again(x.ctx); err == nil {
+			stream, err = early.stream, early.err
+		}
+		h.mu.Unlock()
+		if err == nil {
+			response, err = x.final(stream.ReadResponse)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	x.Answered = time.Now()
+	if early != nil {
+		x.EarlyData = h.quic.ConnectionState().Used0RTT
+		h.mu.Lock()
+		x.EarlyData = x.EarlyData && !h.rejected
+		h.mu.Unlock()
+	}
+	return x.read(response)
+}
+
+// safe tells whether a method is safe (RFC 9110 section 9.2.1).
+func safe(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+func (h *http3) usable() bool { return !h.leaving.Load() && h.quic.Context().Err() == nil }
+
+func (h *http3) close() error {
+	return errors.Join(h.quic.CloseWithError(quic.ApplicationErrorCode(quichttp.ErrCodeNoError), ""), h.shut())
+}

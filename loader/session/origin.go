@@ -1,0 +1,308 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"wiretime/protocol"
+)
+
+// origin is one host and port.
+type origin struct {
+	session   *Session
+	authority string // host, and port if the URL has one
+	host      string
+	port      string
+	clock     clock
+	// sending is held while a request is written, so that requests go onto the wire
+	// in the order of the queue.
+	sending sync.Mutex
+
+	// Guarded by the session's lock.
+	row     protocol.Protocol // that it is fetched over
+	address netip.Addr        // zero: not looked up yet
+	dns     time.Duration     // of the look-up; -1: a request has told of it
+	queue   queue
+	busy    bool    // looks the host up, or sends over the shared connection
+	conn    *conn   // that carries all requests; nil: none, or the strategy has none
+	lanes   int     // connections with one request at a time, open and being opened
+	hands   int     // of these, those that are about to take a request
+	idle    []*conn // in the order in which they became so
+	pipes   []*pipe
+}
+
+// carrier is a connection over one of the protocols.
+type carrier interface {
+	// send puts a request onto the wire, once that may be, and returns what takes in
+	// its answer. It is called for one request after the other.
+	send(x *exchange) (receive func() error, err error)
+	// usable tells whether it takes another request, now or once another has ended.
+	usable() bool
+	// close ends what is under way. It may be called more than once.
+	close() error
+}
+
+// conn is a connection and what is told of it.
+type conn struct {
+	carrier
+	origin       *origin // that it was opened for
+	row          protocol.Protocol
+	ctx          context.Context // ends when the session closes its connections
+	number       int
+	remote       netip.AddrPort
+	connect, ssl time.Duration // -1: does not apply
+	resumed      bool
+	covers       func(host string) bool // its certificate is good for a host
+	shared       bool                   // carries all requests at once
+
+	// Guarded by the session's lock.
+	told  bool // a request has told of the times
+	under int  // requests under way
+	idle  bool
+	used  int // the number of the last request over it
+}
+
+// begin says what is to be started for the requests in the queue. The session's
+// lock is held.
+func (o *origin) begin() []func() {
+	s := o.session
+	switch {
+	case len(o.queue) == 0:
+		return nil
+	case !o.address.IsValid():
+		if o.busy {
+			return nil
+		}
+		o.busy = true
+		return []func(){o.lookUp}
+	case s.options.Strategy.shared(o.row):
+		return o.beginShared()
+	case s.options.Strategy.word == pipelined:
+		return o.beginPipes()
+	}
+	var begin []func()
+	for o.hands < len(o.queue) {
+		if len(o.idle) > 0 {
+			c := o.idle[0]
+			o.idle = o.idle[1:]
+			c.idle = false
+			o.hands++
+			begin = append(begin, func() { o.work(c) })
+			continue
+		}
+		if o.lanes >= s.options.Strategy.lanes() {
+			break
+		}
+		ok, evict := s.room()
+		if !ok {
+			break
+		}
+		if evict != nil {
+			begin = append(begin, evict)
+		}
+		o.lanes++
+		o.hands++
+		begin = append(begin, func() { o.work(nil) })
+	}
+	return begin
+}
+
+// beginShared is begin where one connection carries all requests.
+func (o *origin) beginShared() []func() {
+	s := o.session
+	if o.busy {
+		return nil
+	}
+	var begin []func()
+	if c := o.conn; c != nil && !c.usable() {
+		s.drop(c)
+		begin = append(begin, func() { _ = c.close() })
+	}
+	if o.conn == nil {
+		o.conn = s.coalesce(o)
+	}
+	if o.conn == nil {
+		ok, evict := s.room()
+		if !ok {
+			return begin
+		}
+		if evict != nil {
+			begin = append(begin, evict)
+		}
+	} else {
+		o.conn.idle = false
+	}
+	o.busy = true
+	c := o.conn
+	return append(begin, func() { o.multiplex(c) })
+}
+
+// coalesce finds an open connection to the same address whose certificate is good
+// for another origin too. The session's lock is held.
+func (s *Session) coalesce(o *origin) *conn {
+	for _, c := range s.open {
+		if c.shared && c.row.Name == o.row.Name && c.remote == o.server() && c.usable() && c.covers(o.host) {
+			return c
+		}
+	}
+	return nil
+}
+
+// lookUp looks the host up.
+func (o *origin) lookUp() {
+	s := o.session
+	s.mu.Lock()
+	ctx := s.ctx
+	s.mu.Unlock()
+	from := time.Now()
+	address, err := s.options.Resolve(ctx, o.host)
+	if err != nil {
+		o.giveUp(ctx, fmt.Errorf("look up %s: %w", o.host, err))
+		return
+	}
+	s.mu.Lock()
+	o.address, o.dns, o.busy = address, time.Since(from), false
+	s.mu.Unlock()
+	s.advance()
+}
+
+// giveUp ends the requests in the queue, which will not be sent.
+func (o *origin) giveUp(ctx context.Context, err error) {
+	s := o.session
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	s.mu.Lock()
+	rest := o.queue
+	o.queue, o.busy = nil, false
+	s.mu.Unlock()
+	for _, x := range rest {
+		s.finish(x, err)
+	}
+	s.advance()
+}
+
+// multiplex sends the queue's requests one after the other over the one connection,
+// a new one if c is nil.
+func (o *origin) multiplex(c *conn) {
+	s := o.session
+	if c == nil {
+		var err error
+		if c, err = o.open(true); err != nil {
+			o.giveUp(c.ctx, err)
+			return
+		}
+		s.mu.Lock()
+		o.conn = c
+		s.mu.Unlock()
+	}
+	// A connection that is lost at once is told by its first request.
+	for first := true; first || c.usable(); first = false {
+		x, receive, err := o.send(c)
+		if x == nil {
+			return
+		}
+		if err != nil {
+			s.settle(x, c, err)
+			continue
+		}
+		s.running.Go(func() { s.settle(x, c, receive()) })
+	}
+	s.mu.Lock()
+	o.busy = false
+	s.mu.Unlock()
+	s.advance()
+}
+
+// work sends one request over c, a new connection if it is nil, and takes in the
+// answer.
+func (o *origin) work(c *conn) {
+	s := o.session
+	if c == nil {
+		var err error
+		if c, err = o.open(false); err != nil {
+			s.mu.Lock()
+			o.lanes--
+			o.hands--
+			s.mu.Unlock()
+			o.giveUp(c.ctx, err)
+			return
+		}
+	}
+	x, receive, err := o.send(c)
+	if x == nil {
+		s.advance()
+		return
+	}
+	if err == nil {
+		err = receive()
+	}
+	s.settle(x, c, err)
+}
+
+// send writes the next request to c before any other connection takes another. If
+// there is none, c is kept for later.
+func (o *origin) send(c *conn) (x *exchange, receive func() error, err error) {
+	s := o.session
+	o.sending.Lock()
+	defer o.sending.Unlock()
+	s.mu.Lock()
+	s.assign()
+	x = o.queue.take()
+	if !c.shared {
+		o.hands--
+	}
+	switch {
+	case x != nil:
+		c.take(o, x)
+	case c.shared:
+		o.busy, c.idle = false, c.under == 0
+	default:
+		c.idle = true
+		o.idle = append(o.idle, c)
+	}
+	s.mu.Unlock()
+	if x != nil {
+		receive, err = c.carrier.send(x)
+	}
+	return x, receive, err
+}
+
+// take notes the connection that a request goes over. The first one to an origin
+// tells of the look-up, the first one over a connection of how it was opened. The
+// session's lock is held.
+func (c *conn) take(o *origin, x *exchange) {
+	x.Connection, x.Remote, x.Proto, x.Resumed = c.number, c.remote.Addr().String(), c.row.Spoken, c.resumed
+	if o.dns >= 0 {
+		x.DNS, o.dns = o.dns, -1
+	}
+	if !c.told {
+		c.told, x.First, x.Connect, x.SSL = true, true, c.connect, c.ssl
+	}
+	c.under++
+	c.idle, c.used = false, x.number
+}
+
+// aborts says how a request that is under way is ended.
+func (c *conn) aborts(x *exchange, f func()) {
+	s := c.origin.session
+	s.mu.Lock()
+	x.abort = f
+	s.mu.Unlock()
+	if x.ctx.Err() != nil {
+		f()
+	}
+}
+
+// server is where the origin is served.
+func (o *origin) server() netip.AddrPort {
+	port, err := net.LookupPort("ip", o.port)
+	if err != nil {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(o.address, uint16(port))
+}

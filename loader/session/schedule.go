@@ -1,0 +1,183 @@
+package session
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// dispatch puts connections to work until there is nothing more to be begun. One
+// goroutine at a time does so.
+func (s *Session) dispatch() {
+	for {
+		s.mu.Lock()
+		var begin []func()
+		if s.ctx.Err() == nil {
+			s.assign()
+			for _, o := range s.origins {
+				begin = append(begin, o.begin()...)
+			}
+		}
+		s.dispatching = len(begin) > 0
+		s.mu.Unlock()
+		if len(begin) == 0 {
+			return
+		}
+		for _, f := range begin {
+			s.start(f)
+		}
+	}
+}
+
+// advance is dispatch after something has changed.
+func (s *Session) advance() {
+	s.mu.Lock()
+	other := s.dispatching
+	s.dispatching = true
+	s.mu.Unlock()
+	if !other {
+		s.dispatch()
+	}
+}
+
+// assign gives requests to their origins, as many as may be under way. The
+// session's lock is held.
+func (s *Session) assign() {
+	for len(s.incoming) > 0 && (s.active == 0 || !s.options.Strategy.single()) {
+		x := s.incoming.take()
+		x.origin = s.originOf(x.HTTP.URL)
+		x.origin.queue.add(x)
+		s.active++
+	}
+}
+
+func (s *Session) originOf(u *url.URL) *origin {
+	i := slices.IndexFunc(s.origins, func(o *origin) bool { return o.authority == u.Host })
+	if i >= 0 {
+		return s.origins[i]
+	}
+	port := u.Port()
+	if port == "" {
+		port = strconv.Itoa(s.options.Protocol.Port)
+	}
+	o := &origin{session: s, row: s.options.Protocol, authority: u.Host, host: u.Hostname(), port: port, dns: -1}
+	s.origins = append(s.origins, o)
+	return o
+}
+
+// withdraw takes a request back that is on no connection yet. The session's lock is
+// held.
+func (s *Session) withdraw(x *exchange) bool {
+	if x.origin == nil {
+		return s.incoming.remove(x)
+	}
+	return x.origin.queue.remove(x) || slices.ContainsFunc(x.origin.pipes, func(p *pipe) bool { return p.waiting.remove(x) })
+}
+
+// finish ends a request, unless it has ended.
+func (s *Session) finish(x *exchange, err error) {
+	s.mu.Lock()
+	i := slices.Index(s.live, x)
+	if i >= 0 {
+		s.live = slices.Delete(s.live, i, i+1)
+		if x.origin != nil {
+			s.active--
+		}
+		s.unwatch(x)
+	}
+	s.mu.Unlock()
+	if i >= 0 {
+		x.end(err)
+	}
+}
+
+// settle does what is to be done when a connection is through with a request: it
+// ends it, or has it sent again.
+func (s *Session) settle(x *exchange, c *conn, err error) {
+	s.mu.Lock()
+	c.under--
+	err, again := c.outcome(x, err)
+	var dropped bool
+	switch o := c.origin; {
+	case !c.usable(), s.options.Strategy.word == sequential:
+		dropped = s.drop(c)
+	case c.shared:
+		c.idle = c.under == 0
+	default:
+		c.idle = true
+		o.idle = append(o.idle, c)
+	}
+	if again {
+		x.reset()
+		x.origin.queue.add(x)
+	}
+	s.mu.Unlock()
+	if dropped {
+		_ = c.close() // its request has told what is wrong with it
+	}
+	if !again {
+		s.finish(x, err)
+	}
+	s.advance()
+}
+
+// outcome is what became of a request over a connection: the error, for people, and
+// whether it is to be sent again. That is so if a connection which had carried
+// others before was lost without a part of the answer. The first request of each
+// connection ends with it, so this comes to an end. The session's lock is held.
+func (c *conn) outcome(x *exchange, err error) (cause error, again bool) {
+	x.abort = nil
+	if err == nil {
+		return nil, false
+	}
+	if cause := context.Cause(c.ctx); cause != nil {
+		return cause, false
+	}
+	return err, !c.usable() && !x.First && x.Answered.IsZero() && x.ctx.Err() == nil && x.repeatable()
+}
+
+// drop forgets a connection, which is then the caller's to close; it is no news if
+// that was done before. The session's lock is held.
+func (s *Session) drop(c *conn) bool {
+	i := slices.Index(s.open, c)
+	if i < 0 {
+		return false
+	}
+	s.open = slices.Delete(s.open, i, i+1)
+	s.sockets--
+	if !c.shared {
+		c.origin.lanes--
+		if j := slices.Index(c.origin.idle, c); j >= 0 {
+			c.origin.idle = slices.Delete(c.origin.idle, j, j+1)
+		}
+		return true
+	}
+	for _, o := range s.origins {
+		if o.conn == c {
+			o.conn = nil
+		}
+	}
+	return true
+}
+
+// room tells whether one more connection may be opened, and counts it. If there are
+// as many as may be, the one that has been idle longest goes, and evict closes it.
+// The session's lock is held.
+func (s *Session) room() (ok bool, evict func()) {
+	if s.sockets >= mostSockets && s.options.Strategy.word != unlimited {
+		var oldest *conn
+		for _, c := range s.open {
+			if c.idle && (oldest == nil || c.used < oldest.used) {
+				oldest = c
+			}
+		}
+		if oldest == nil {
+			return false, nil
+		}
+		s.drop(oldest)
+		evict = func() { _ = oldest.close() }
+	}
+	s.sockets++
+	return true, evict
+}

@@ -1,0 +1,127 @@
+package session
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"wiretime/protocol"
+)
+
+// connectionsPerHost is how many connections browsers open to one host over
+// HTTP/1.1.
+const connectionsPerHost = 6
+
+// mostSockets is how many connections Chromium has open in all. The one that was
+// idle longest is closed for a new one; if none is idle, the new one waits.
+const mostSockets = 256
+
+// mostParallel is the greatest number of connections to a host that a strategy can
+// name.
+const mostParallel = mostSockets
+
+// Strategy is how connections are used. The zero value is what browsers do.
+type Strategy struct {
+	word  string // without its number; empty: browser
+	count int    // connections to a host, of the words that have a number
+}
+
+// The words of strategies.
+const (
+	browser     = "browser"
+	sequential  = "sequential"
+	keepAlive   = "keep-alive"
+	parallel    = "parallel"
+	unlimited   = "unlimited"
+	pipelined   = "pipelined"
+	multiplexed = "multiplexed"
+)
+
+// Strategies names the strategies, those with a number with their usual one:
+//
+//   - browser: 6 connections to a host over HTTP/1.1, kept alive; over the others
+//     one connection to an origin, with all requests at once.
+//   - sequential: one request at a time over all origins, each over a connection of
+//     its own.
+//   - keep-alive: one request at a time over all origins, one connection to each.
+//   - parallel-N: N connections to a host, each with one request at a time; parallel
+//     is parallel-6.
+//   - unlimited: a new connection for each request that finds none idle.
+//   - pipelined-N: all requests over N connections to a host, without waiting for
+//     answers (RFC 9112 section 9.3.2); pipelined is pipelined-1.
+//   - multiplexed: one connection to an origin, with all requests at once.
+func Strategies() []string {
+	return []string{browser, sequential, keepAlive, parallel, unlimited, pipelined, multiplexed}
+}
+
+// ParseStrategy reads the word for a strategy; the empty one is browser. N is 1 to
+// 256.
+func ParseStrategy(word string) (Strategy, error) {
+	switch word {
+	case "", browser:
+		return Strategy{}, nil
+	case sequential, keepAlive, unlimited, multiplexed:
+		return Strategy{word: word}, nil
+	case parallel:
+		return Strategy{word, connectionsPerHost}, nil
+	case pipelined:
+		return Strategy{word, 1}, nil
+	}
+	for _, name := range []string{parallel, pipelined} {
+		digits, ok := strings.CutPrefix(word, name+"-")
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(digits)
+		if err != nil || n < 1 || n > mostParallel || strconv.Itoa(n) != digits {
+			return Strategy{}, fmt.Errorf("read strategy %q: the number of connections is to be 1 to %d", word, mostParallel)
+		}
+		return Strategy{name, n}, nil
+	}
+	return Strategy{}, fmt.Errorf("unknown strategy %q: there are %s, with a number as in %s-4 and %s-2",
+		word, strings.Join(Strategies(), ", "), parallel, pipelined)
+}
+
+// String is the word for the strategy, with its number if that is not the usual one.
+func (s Strategy) String() string {
+	switch {
+	case s.word == "":
+		return browser
+	case s.word == parallel && s.count != connectionsPerHost, s.word == pipelined && s.count != 1:
+		return s.word + "-" + strconv.Itoa(s.count)
+	}
+	return s.word
+}
+
+// Supports says why a strategy cannot be used over a protocol; nil if it can.
+func (s Strategy) Supports(p protocol.Protocol) error {
+	switch clear := p.Spoken == "http/1.1"; {
+	case s.word == multiplexed && clear:
+		return fmt.Errorf("strategy %s over %s: a connection of HTTP/1.1 has no streams; use browser or parallel", s, p.Name)
+	case s.word == pipelined && !clear:
+		return fmt.Errorf("strategy %s over %s: only HTTP/1.1 has pipelining; use multiplexed", s, p.Name)
+	}
+	return nil
+}
+
+// shared tells whether one connection carries all of an origin's requests at once.
+func (s Strategy) shared(p protocol.Protocol) bool {
+	return p.Spoken != "http/1.1" && (s.word == "" || s.word == multiplexed)
+}
+
+// single tells whether there is one request at a time over all origins.
+func (s Strategy) single() bool { return s.word == sequential || s.word == keepAlive }
+
+// lanes is how many connections an origin may have.
+func (s Strategy) lanes() int {
+	switch {
+	case s.word == "":
+		return connectionsPerHost
+	case s.single():
+		return 1
+	case s.word == unlimited:
+		return math.MaxInt
+	}
+	return s.count
+}
