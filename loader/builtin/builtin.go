@@ -1,0 +1,152 @@
+// Package builtin loads pages as a browser does, over any row of the table of
+// protocols and with any strategy of connecting, at the cost of a small fraction of
+// one. It stands for Chromium where Chromium cannot go (SPDY, pipelining, one
+// connection at a time) or costs too much.
+//
+// Package page is its main thread: what a page asks for, when and how urgently, and
+// when it fires its events. Package session is its network. Between them are here:
+// Chromium's two queues of requests (scheduler.go), header fields of Chromium's weight
+// (fields.go), redirects, cookies, content codings and the HTTP cache.
+//
+// Processor time counts as zero unless Config.CPU says otherwise, and nothing is
+// painted: there is no FCP and no LCP. docs/loaders.md compares it with Chromium.
+package builtin
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/net/publicsuffix"
+
+	"wiretime/capture"
+	"wiretime/loader/page"
+	"wiretime/loader/session"
+	"wiretime/protocol"
+)
+
+// Options say where a loader runs and whom it trusts.
+type Options struct {
+	// Verify decides on the certificate that a server shows.
+	Verify func(tls.ConnectionState) error
+	// Dial, ListenPacket and Resolve are the client's network: see session.Options.
+	Dial         func(ctx context.Context, network, address string) (net.Conn, error)
+	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
+	Resolve      func(ctx context.Context, host string) (netip.Addr, error)
+}
+
+// Loader loads pages from one host. It is safe for concurrent use.
+type Loader struct{ options Options }
+
+// New makes a loader. It opens nothing.
+func New(o Options) *Loader { return &Loader{o} }
+
+// Config says what a browser session is like.
+type Config struct {
+	Protocol protocol.Protocol
+	Strategy session.Strategy // zero: a browser's
+	// EarlyData has HTTP/3 send requests in the first flight of a connection to an
+	// origin that is known from before (RFC 9001 section 4.6).
+	EarlyData bool
+	// Fallback is what an HTTP/3 origin is fetched over that cannot be reached over
+	// UDP: "h2", or empty for nothing.
+	Fallback string
+	// Recorded are resources that scripts ask for. Schemes of their URLs do not count.
+	Recorded []page.Recorded
+	// CPU is what work on the main thread costs.
+	CPU page.CPU
+}
+
+// Visit is one browser session: names, TLS sessions, connections, cookies and the cache
+// are kept from page to page. It loads one page, or one set of tabs, at a time.
+type Visit struct {
+	options session.Options
+	config  Config
+	jar     http.CookieJar
+
+	mu      sync.Mutex // the main thread
+	session *session.Session
+	cache   cache
+}
+
+// Open begins a session in which nothing is known yet.
+func (l *Loader) Open(c Config) (*Visit, error) {
+	jar, err := cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List})
+	if err != nil {
+		return nil, fmt.Errorf("make a cookie jar: %w", err)
+	}
+	v := &Visit{config: c, jar: jar, options: session.Options{
+		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Push: true,
+		Verify: l.options.Verify, Dial: l.options.Dial, ListenPacket: l.options.ListenPacket, Resolve: l.options.Resolve,
+	}}
+	v.session = session.New(v.options)
+	return v, nil
+}
+
+// Load loads a page and returns when its load event has fired and nothing is under way
+// any more. What has been seen is returned even if there is an error; the page's own
+// document is the only resource whose failure is one.
+func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
+	return v.LoadTogether(ctx, []string{url})
+}
+
+// LoadTogether opens several pages at the same moment, each in a tab of its own. The
+// HAR has a page for each; the timing is that of whichever was last.
+func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, capture.Timing, error) {
+	began := time.Now()
+	tabs := make([]*tab, 0, len(urls))
+	for _, url := range urls {
+		t, err := v.newTab(ctx, url, began)
+		if err != nil {
+			return nil, capture.Timing{}, fmt.Errorf("load %s over %s: %w", url, v.config.Protocol.Name, err)
+		}
+		tabs = append(tabs, t)
+	}
+	v.mu.Lock()
+	for _, t := range tabs {
+		t.begin()
+	}
+	v.mu.Unlock()
+	var failed error
+	for _, t := range tabs {
+		err := t.wait(ctx)
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("load %s over %s: %w", t.url, v.config.Protocol.Name, err)
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return newHAR(tabs), timing(tabs), failed
+}
+
+// Forget is what the browser's user does between two visits: it gives up what is not to
+// be kept.
+func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !keep.Cache {
+		v.cache = cache{}
+	}
+	switch {
+	case !keep.Sessions && !keep.Connections:
+		err := v.session.Close()
+		v.session = session.New(v.options)
+		return err
+	case !keep.Connections:
+		return v.session.Disconnect()
+	}
+	return nil
+}
+
+// FrameLog is every frame of the session's SPDY connections so far; nil over other
+// protocols.
+func (v *Visit) FrameLog() []byte { return v.session.FrameLog() }
+
+// Close ends the session.
+func (v *Visit) Close() error { return v.session.Close() }

@@ -1,0 +1,82 @@
+package builtin
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"wiretime/loader/page"
+	"wiretime/protocol"
+	"wiretime/site"
+)
+
+// magazine is the made page with one of everything, and what its scripts ask for.
+func magazine(t *testing.T) (*site.Site, []page.Recorded) {
+	t.Helper()
+	s, err := site.Magazine()
+	must(t, err)
+	var recorded []page.Recorded
+	for _, r := range s.Resources {
+		if r.Initiator != "" {
+			kind := page.Image
+			switch {
+			case strings.HasSuffix(r.URL, ".js"):
+				kind = page.Script
+			case strings.HasSuffix(r.URL, ".json"):
+				kind = page.Fetch
+			}
+			recorded = append(recorded, page.Recorded{URL: r.URL, Initiator: r.Initiator, Kind: kind})
+		}
+	}
+	return s, recorded
+}
+
+// notLoaded are the magazine's resources that a browser has no use for: what is for
+// nobody, for other screens, or too far down.
+func notLoaded(url string) bool {
+	for _, part := range []string{"/backgrounds/none.svg", "/fonts/unused.woff2", "-640.svg", "/archive/4.svg", "/archive/5.svg", "/archive/6.svg", "/archive/7.svg"} {
+		if strings.HasSuffix(url, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestMagazine: over every row the page is loaded whole, with each of its resources once
+// and nothing else, and its events come in their order.
+func TestMagazine(t *testing.T) {
+	s, recorded := magazine(t)
+	var want []string
+	for _, r := range s.Resources {
+		if !notLoaded(r.URL) {
+			want = append(want, strings.TrimPrefix(r.URL, "https:"))
+		}
+	}
+	slices.Sort(want)
+	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+		b := newBench(t, p, protocol.Archive(s.Answer), s.Origins()...)
+		b.config.Recorded = recorded
+		har, timing, err := b.load(t, s.Page)
+		must(t, err)
+		var got []string
+		for _, e := range har.Log.Entries {
+			_, address, _ := strings.Cut(e.Request.URL, ":")
+			got = append(got, address)
+			if e.Response.Status != http.StatusOK || e.Response.Error != "" || e.Protocol != p.Spoken {
+				t.Errorf("%s: status %d, %s, over %q", e.Request.URL, e.Response.Status, e.Response.Error, e.Protocol)
+			}
+		}
+		if !slices.Equal(sorted(got), want) {
+			t.Errorf("asked for\n%s\nwant\n%s", strings.Join(sorted(got), "\n"), strings.Join(want, "\n"))
+		}
+		if timing.TTFB <= 0 || timing.DCL < timing.TTFB || timing.OnLoad < timing.DCL || timing.LastResource < timing.DCL {
+			t.Errorf("timing is %+v", timing)
+		}
+		for _, e := range b.server.Log() {
+			if e.Miss || e.Protocol != p.Spoken {
+				t.Errorf("the server saw %+v", e)
+			}
+		}
+	})
+}

@@ -1,0 +1,262 @@
+package builtin
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"wiretime/loader/page"
+	"wiretime/loader/session"
+)
+
+// redirectLimit is how many redirects Chromium follows (net/url_request/url_request.h).
+const redirectLimit = 20
+
+// fetch is one resource that a page asks for. It takes as many exchanges as it has
+// redirects, and one more.
+type fetch struct {
+	tab     *tab
+	request page.Request
+	initial page.Priority // that of the request has changed, perhaps
+	asked   time.Duration
+	failure error // before it began
+
+	url       *url.URL // in the end, after redirects
+	host      string
+	exchange  *exchange // the one under way, or the last
+	redirects int
+	decoder   *decoder
+	kept      *answer // in the cache
+	body      []byte  // content, for the cache
+}
+
+// exchange is one request that went to the network, or to the cache, and its answer.
+type exchange struct {
+	fetch    *fetch
+	asked    time.Duration // since navigationStart
+	request  *http.Request
+	response *http.Response // nil: there was none
+	network  *session.Exchange
+	cache    string // "disk" if the cache answered
+	location string // where it redirects to
+	err      error
+	ended    time.Duration // -1: it has not
+	body     int64         // octets, codings undone
+}
+
+// aim sets where the fetch goes next.
+func (f *fetch) aim(address string) error {
+	address, err := f.tab.visit.config.Protocol.URL(address)
+	if err != nil {
+		return err
+	}
+	if f.url, err = url.Parse(address); err != nil {
+		return fmt.Errorf("read the URL: %w", err)
+	}
+	f.url.Fragment = ""
+	f.host = f.url.Host
+	return nil
+}
+
+// priorities are the network's names of a page's (third_party/blink/renderer/platform/
+// loader/fetch/url_loader/request_conversion.cc).
+var priorities = map[page.Priority]session.Priority{
+	page.VeryLow: session.Idle, page.Low: session.Lowest, page.Medium: session.Low, page.High: session.Medium, page.VeryHigh: session.Highest,
+}
+
+// send sends the request to wherever its URL leads now, if the cache cannot answer it.
+func (f *fetch) send() {
+	t := f.tab
+	spoken := t.visit.config.Protocol.Spoken
+	r := &http.Request{Method: http.MethodGet, URL: f.url, Host: f.url.Host, Header: f.fields(spoken == "h2" || spoken == "h3"),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	for _, c := range t.visit.jar.Cookies(f.url) {
+		r.AddCookie(c)
+	}
+	x := &exchange{fetch: f, asked: f.asked, request: r.WithContext(t.ctx), ended: -1}
+	if f.redirects > 0 {
+		x.asked = t.now()
+	}
+	f.exchange = x
+	t.exchanges = append(t.exchanges, x)
+	kept, fresh := t.visit.cache.find(f.url.String(), r.Header, time.Now())
+	if f.kept = kept; fresh {
+		x.cache = "disk"
+		t.local = append(t.local, f)
+		return
+	}
+	if kept != nil {
+		kept.ask(r.Header)
+	}
+	t.visit.session.Fetch(&session.Request{HTTP: x.request, Priority: priorities[f.request.Priority], Handler: handler{f, x}})
+}
+
+// deliver ends a fetch that needs no network, or none any more: with what the cache
+// holds, or with the reason for which it never began.
+func (f *fetch) deliver() {
+	t, x := f.tab, f.exchange
+	if f.failure != nil {
+		f.finish(f.failure)
+		return
+	}
+	if x.response == nil {
+		x.response = &http.Response{Status: "200 OK", StatusCode: f.kept.status, Proto: t.visit.config.Protocol.Spoken, Header: f.kept.header}
+		x.ended = t.now()
+	}
+	t.page.Respond(t.now(), f.request.ID, f.head(f.kept.status, f.kept.header))
+	t.page.Data(t.now(), f.request.ID, f.kept.body)
+	x.body = int64(len(f.kept.body))
+	f.finish(nil)
+}
+
+func (f *fetch) head(status int, header http.Header) page.Head {
+	return page.Head{Status: status, URL: f.url.String(), ContentType: header.Get("Content-Type"), Links: header.Values("Link")}
+}
+
+// finish tells the page, and all who wait for it, that the fetch has ended.
+func (f *fetch) finish(err error) {
+	t := f.tab
+	t.open--
+	t.scheduler.done(f)
+	f.stop()
+	if err != nil && f.request.Kind == page.Document {
+		t.err = err
+	}
+	t.page.Finish(t.now(), f.request.ID, err)
+}
+
+func (f *fetch) stop() {
+	if f.decoder != nil {
+		f.decoder.stop()
+		f.decoder = nil
+	}
+}
+
+// handler takes in what the network has to say of one exchange.
+type handler struct {
+	*fetch
+	x *exchange
+}
+
+// Interim takes in a response that is not the last (RFC 9110 section 15.2). Early hints
+// are links to preload (RFC 8297).
+func (h handler) Interim(response *http.Response) {
+	t := h.tab
+	t.visit.mu.Lock()
+	defer t.visit.mu.Unlock()
+	if !t.ended && response.StatusCode == http.StatusEarlyHints {
+		t.page.Hint(t.now(), h.request.ID, response.Header.Values("Link"))
+		t.turn()
+	}
+}
+
+// Head takes in the head of the response.
+func (h handler) Head(response *http.Response) {
+	t := h.tab
+	t.visit.mu.Lock()
+	defer t.visit.mu.Unlock()
+	h.x.response = response
+	if t.ended {
+		return
+	}
+	t.visit.jar.SetCookies(h.url, response.Cookies())
+	spoken := t.visit.config.Protocol.Spoken
+	t.scheduler.obeys[h.host] = spoken != "http/1.1"
+	switch {
+	case redirects(response):
+		h.x.location = response.Header.Get("Location")
+	case response.StatusCode == http.StatusNotModified && h.kept != nil:
+		h.fetch.kept = t.visit.cache.refreshed(h.kept, response.Header, time.Now())
+	default:
+		h.fetch.kept = nil
+		h.fetch.decoder = newDecoder(response.Header.Get("Content-Encoding"))
+		t.page.Respond(t.now(), h.request.ID, h.head(response.StatusCode, response.Header))
+	}
+	t.turn()
+}
+
+// redirects says whether a response sends its reader elsewhere (RFC 9110 section 15.4).
+func redirects(response *http.Response) bool {
+	return slices.Contains([]int{301, 302, 303, 307, 308}, response.StatusCode) && response.Header.Get("Location") != ""
+}
+
+// Data takes in a part of the body.
+func (h handler) Data(b []byte) {
+	t := h.tab
+	t.visit.mu.Lock()
+	defer t.visit.mu.Unlock()
+	if t.ended || h.x.location != "" || h.kept != nil || h.x.err != nil {
+		return
+	}
+	if h.decoder == nil {
+		h.take(b)
+	} else if err := h.decoder.feed(b, h.take); err != nil {
+		h.x.err = err
+	}
+	t.turn()
+}
+
+// take hands content on to the page.
+func (h handler) take(b []byte) {
+	h.x.body += int64(len(b))
+	h.fetch.body = append(h.fetch.body, b...)
+	h.tab.page.Data(h.tab.now(), h.request.ID, b)
+}
+
+// End takes in that the exchange has ended, and how.
+func (h handler) End(network *session.Exchange, err error) {
+	t := h.tab
+	t.visit.mu.Lock()
+	defer t.visit.mu.Unlock()
+	h.x.network = network
+	if t.ended {
+		return
+	}
+	h.x.ended = t.now()
+	if err == nil {
+		err = h.x.err
+	}
+	if err == nil && h.decoder != nil {
+		err = h.decoder.finish(h.take)
+	}
+	switch h.x.err = err; {
+	case err != nil:
+		h.finish(err)
+	case h.x.location != "":
+		h.follow()
+	case h.kept != nil:
+		h.deliver()
+	default:
+		h.keep()
+		h.finish(nil)
+	}
+	t.turn()
+}
+
+// follow goes where a response leads.
+func (h handler) follow() {
+	f := h.fetch
+	if f.redirects++; f.redirects > redirectLimit {
+		f.finish(fmt.Errorf("follow the redirect to %s: there were %d before it", h.x.location, redirectLimit))
+		return
+	}
+	to, err := f.url.Parse(h.x.location)
+	if err == nil {
+		err = f.aim(to.String())
+	}
+	if err != nil {
+		f.finish(fmt.Errorf("follow the redirect to %q: %w", h.x.location, err))
+		return
+	}
+	f.send()
+}
+
+// keep puts the answer into the cache, if it may be there.
+func (h handler) keep() {
+	f := h.fetch
+	f.tab.visit.cache.keep(&answer{
+		url: f.url.String(), request: h.x.request.Header, status: h.x.response.StatusCode, header: h.x.response.Header, body: f.body, at: time.Now(),
+	})
+}

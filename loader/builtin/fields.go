@@ -1,0 +1,130 @@
+package builtin
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"golang.org/x/net/publicsuffix"
+
+	"wiretime/loader/page"
+)
+
+// userAgent is how the loader names itself. It has the form and the length of
+// Chromium's, since what a request weighs decides much on a thin uplink.
+const userAgent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) wiretime-builtin/1.0 Safari/537.36"
+
+// destination is what Chromium says of a kind of resource: the types that it accepts
+// and, by the Fetch Metadata standard, what it is for.
+type destination struct{ accept, name, mode string }
+
+var destinations = map[page.Kind]destination{
+	page.Document: {"text/html,application/xhtml+xml,application/xml;q=0.9,image/jxl,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7", "document", "navigate"},
+	page.Frame:    {"text/html,application/xhtml+xml,application/xml;q=0.9,image/jxl,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7", "iframe", "navigate"},
+	page.Image:    {"image/jxl,image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", "image", "no-cors"},
+	// Scripts and fonts accept anything.
+	page.Stylesheet: {"text/css,*/*;q=0.1", "style", "no-cors"},
+	page.Script:     {"*/*", "script", "no-cors"},
+	page.Font:       {"*/*", "font", "cors"},
+	page.Media:      {"*/*", "video", "no-cors"},
+	page.Track:      {"*/*", "track", "cors"},
+	page.Manifest:   {"*/*", "manifest", "cors"},
+}
+
+// fields are the header fields of a request, those that Chromium sends. Accept-
+// Encoding offers in the clear only what middleboxes have always known.
+func (f *fetch) fields(multiplexed bool) http.Header {
+	d, ok := destinations[f.request.Kind]
+	if !ok {
+		d = destination{"*/*", "empty", "cors"}
+	}
+	h := http.Header{}
+	h.Set("User-Agent", userAgent)
+	h.Set("Accept", d.accept)
+	navigation := f.request.Kind == page.Document
+	from := f.from()
+	if referer := referrer(from, f.url); !navigation && referer != "" {
+		h.Set("Referer", referer)
+	}
+	if navigation || f.request.Kind == page.Frame {
+		h.Set("Upgrade-Insecure-Requests", "1")
+	}
+	if d.mode == "cors" && f.url.Host != f.tab.url.Host {
+		h.Set("Origin", f.tab.url.Scheme+"://"+f.tab.url.Host)
+	}
+	if f.url.Scheme == "http" {
+		h.Set("Accept-Encoding", "gzip, deflate")
+		return h
+	}
+	h.Set("Accept-Encoding", acceptEncoding)
+	h.Set("Sec-Ch-Ua", `"Not:A-Brand";v="8", "Wiretime";v="1"`)
+	h.Set("Sec-Ch-Ua-Mobile", "?0")
+	h.Set("Sec-Ch-Ua-Platform", `"Linux"`)
+	h.Set("Sec-Fetch-Dest", d.name)
+	h.Set("Sec-Fetch-Mode", d.mode)
+	if navigation {
+		h.Set("Sec-Fetch-Site", "none")
+		h.Set("Sec-Fetch-User", "?1")
+	} else {
+		h.Set("Sec-Fetch-Site", relation(from, f.url))
+	}
+	if multiplexed {
+		if field := priorityField(f.request.Priority, f.request.Incremental); field != "" {
+			h.Set("Priority", field)
+		}
+	}
+	return h
+}
+
+// from is the URL that a request names as its referrer: the style sheet or the frame that
+// asks for it, otherwise the page.
+func (f *fetch) from() *url.URL {
+	if f.request.Initiator.Type == "parser" {
+		if u, err := url.Parse(f.request.Initiator.URL); err == nil && u.Host != "" {
+			return u
+		}
+	}
+	return f.tab.url
+}
+
+// priorityField is the field of RFC 9218: urgencies are 0 for the document to 4 for
+// what may never be needed, as Chromium has them, and 3 need not be said.
+func priorityField(p page.Priority, incremental bool) string {
+	urgency := int(page.VeryHigh - p)
+	switch {
+	case urgency == 3 && incremental:
+		return "i"
+	case urgency == 3:
+		return "" // what a request without the field has
+	case incremental:
+		return fmt.Sprintf("u=%d, i", urgency)
+	}
+	return fmt.Sprintf("u=%d", urgency)
+}
+
+// referrer is what a page says of itself to another URL under the policy that is the
+// default, strict-origin-when-cross-origin (Referrer Policy, section 3.8).
+func referrer(from, to *url.URL) string {
+	switch {
+	case from.Scheme == "https" && to.Scheme == "http":
+		return ""
+	case from.Host == to.Host:
+		own := *from
+		own.Fragment, own.User = "", nil
+		return own.String()
+	}
+	return from.Scheme + "://" + from.Host + "/"
+}
+
+// relation is how a URL's site stands to a page's (Fetch Metadata, section 2.3).
+func relation(from, to *url.URL) string {
+	if from.Host == to.Host {
+		return "same-origin"
+	}
+	a, errA := publicsuffix.EffectiveTLDPlusOne(from.Hostname())
+	b, errB := publicsuffix.EffectiveTLDPlusOne(to.Hostname())
+	if errA == nil && errB == nil && a == b {
+		return "same-site"
+	}
+	return "cross-site"
+}

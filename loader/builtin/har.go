@@ -1,0 +1,115 @@
+package builtin
+
+import (
+	"strconv"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/loader/page"
+	"wiretime/loader/session"
+)
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// unknown is a figure that there is none of.
+const unknown = -1
+
+// moment is a figure of a page, in ms, if it came to it.
+func moment(d time.Duration, ok bool) float64 {
+	if !ok {
+		return unknown
+	}
+	return milliseconds(d)
+}
+
+// timing is that of the tabs together: of whichever was last. A figure that one of them
+// lacks, all lack.
+func timing(tabs []*tab) capture.Timing {
+	all := capture.Timing{NavigationStart: tabs[0].began.UnixNano(), FCP: unknown, LCP: unknown}
+	for _, figure := range []struct {
+		of   func(*tab) float64
+		last *float64
+	}{
+		{(*tab).dcl, &all.DCL}, {(*tab).onLoad, &all.OnLoad}, {(*tab).ttfb, &all.TTFB}, {(*tab).lastResource, &all.LastResource},
+	} {
+		for _, t := range tabs {
+			ms := figure.of(t)
+			if ms < 0 {
+				*figure.last = unknown
+				break
+			}
+			*figure.last = max(*figure.last, ms)
+		}
+	}
+	return all
+}
+
+func (t *tab) dcl() float64    { return moment(t.page.DCL()) }
+func (t *tab) onLoad() float64 { return moment(t.page.Load()) }
+
+// ttfb is when the document began to arrive, redirects before it counted in.
+func (t *tab) ttfb() float64 {
+	for _, x := range t.exchanges {
+		if x.fetch.request.Kind == page.Document && x.location == "" && x.network != nil && !x.network.Answered.IsZero() {
+			return milliseconds(x.network.Answered.Sub(t.began))
+		}
+	}
+	return unknown
+}
+
+// lastResource is when the last resource of a page that has loaded had arrived.
+func (t *tab) lastResource() float64 {
+	if _, loaded := t.page.Load(); !loaded {
+		return unknown
+	}
+	var last time.Duration
+	for _, x := range t.exchanges {
+		last = max(last, x.ended)
+	}
+	return milliseconds(last)
+}
+
+// newHAR writes the tabs down as HAR 1.2, in the shape that the browser's loads have.
+func newHAR(tabs []*tab) *capture.HAR {
+	har := &capture.HAR{Log: capture.Log{
+		Version: "1.2",
+		Creator: capture.Program{Name: "wiretime", Version: "1"},
+		Browser: capture.Program{Name: "wiretime-builtin", Version: "1"},
+	}}
+	for i, t := range tabs {
+		id := "page_" + strconv.Itoa(i+1)
+		har.Log.Pages = append(har.Log.Pages, capture.Page{
+			Started: t.began.UTC(), ID: id, Title: t.url.String(),
+			Timings: capture.PageTimings{OnContentLoad: t.dcl(), OnLoad: t.onLoad(), FirstContentfulPaint: unknown, LargestContentfulPaint: unknown},
+		})
+		for _, x := range t.exchanges {
+			entry := x.entry()
+			entry.Page = id
+			har.Log.Entries = append(har.Log.Entries, entry)
+		}
+	}
+	return har
+}
+
+// entry is the exchange as HAR has it. One that was still under way when its load ended
+// says so.
+func (x *exchange) entry() capture.Entry {
+	f, began := x.fetch, x.fetch.tab.began
+	network := x.network
+	if network == nil {
+		network = &session.Exchange{DNS: -1, Connect: -1, SSL: -1, Transferred: 0, Proto: f.tab.visit.config.Protocol.Spoken, Ended: began.Add(max(x.ended, x.asked))}
+	}
+	err := x.err
+	if x.ended < 0 && err == nil {
+		err = errEnded
+	}
+	e := network.Entry(x.request, x.response, began.Add(x.asked), err)
+	e.Initiator = capture.Initiator{Type: f.request.Initiator.Type, URL: f.request.Initiator.URL, Line: f.request.Initiator.Line}
+	e.InitialPriority, e.Priority = f.initial.String(), f.request.Priority.String()
+	e.ResourceType = f.request.Kind.String()
+	e.FromCache = x.cache
+	if x.response != nil && x.location == "" {
+		e.Response.BodySize, e.Response.Content.Size = x.body, x.body
+	}
+	return e
+}

@@ -1,0 +1,136 @@
+package builtin
+
+import (
+	"slices"
+
+	"wiretime/loader/page"
+)
+
+// Chromium's limits on requests that can wait. The first two are those of the page's
+// process (third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc),
+// the others those of the network's (services/network/resource_scheduler/
+// resource_scheduler.cc and resource_scheduler_params_manager.cc).
+const (
+	tightLimit       = 2  // under way for a page whose head is not done, whatever their priority
+	tightMediumLimit = 2  // of medium priority, beside them
+	delayableLimit   = 10 // delayable ones, for a page
+	hostLimit        = 6  // to one host, whatever their priority
+)
+
+// scheduler decides when a page's requests go to the network, as Chromium does in two
+// places.
+//
+// In the page's process: until the parser has come to the body, what is less urgent
+// than a blocking script only begins while fewer than two requests are under way, but
+// for two of medium priority.
+//
+// In the network's: what is less urgent than a blocking script (images below the fold,
+// async scripts, media) is delayable, as long as its host is not known to obey
+// priorities, as those of SPDY, HTTP/2 and HTTP/3 are once they have answered.
+type scheduler struct {
+	inBody bool
+	obeys  map[string]bool // hosts known to obey priorities
+
+	running []*fetch // past the page's process
+	pending []*fetch // not yet; the most urgent first, then in order of their coming
+	flying  []*fetch // past the network's
+	waiting []*fetch // not yet; likewise
+}
+
+// add takes a request in. It begins when begin returns it.
+func (s *scheduler) add(f *fetch) { s.pending = insert(s.pending, f) }
+
+// done notes that a request has ended, wherever it was.
+func (s *scheduler) done(f *fetch) {
+	for _, list := range []*[]*fetch{&s.running, &s.pending, &s.flying, &s.waiting} {
+		*list = slices.DeleteFunc(*list, func(other *fetch) bool { return other == f })
+	}
+}
+
+// begin takes the requests that may begin now, in the order to send them.
+func (s *scheduler) begin() []*fetch {
+	for len(s.pending) > 0 && s.mayRun(s.pending[0]) {
+		f := s.pending[0]
+		s.pending = s.pending[1:]
+		s.running = append(s.running, f)
+		s.waiting = insert(s.waiting, f)
+	}
+	var begun, left []*fetch
+	for i, f := range s.waiting {
+		may, others := s.mayFly(f)
+		if may {
+			s.flying = append(s.flying, f)
+			begun = append(begun, f)
+			continue
+		}
+		left = append(left, f)
+		if !others {
+			left = append(left, s.waiting[i+1:]...)
+			break
+		}
+	}
+	s.waiting = left
+	return begun
+}
+
+// insert keeps a queue in the order of priority, and of coming within one.
+func insert(queue []*fetch, f *fetch) []*fetch {
+	i := slices.IndexFunc(queue, func(other *fetch) bool { return other.request.Priority < f.request.Priority })
+	if i < 0 {
+		i = len(queue)
+	}
+	return slices.Insert(queue, i, f)
+}
+
+func (s *scheduler) mayRun(f *fetch) bool {
+	if s.inBody || f.request.Priority >= page.High {
+		return true
+	}
+	if f.request.Priority == page.Medium {
+		medium := 0
+		for _, other := range s.running {
+			if other.request.Priority == page.Medium {
+				medium++
+			}
+		}
+		if medium < tightMediumLimit {
+			return true
+		}
+	}
+	return len(s.running) < tightLimit
+}
+
+// mayFly says whether a request may go to the network, and if not, whether another
+// one still might.
+func (s *scheduler) mayFly(f *fetch) (may, others bool) {
+	if !s.delayable(f) {
+		return true, true
+	}
+	delayable, toHost := 0, 0
+	for _, other := range s.flying {
+		if s.delayable(other) {
+			delayable++
+		}
+		if other.host == f.host {
+			toHost++
+		}
+	}
+	if delayable >= delayableLimit {
+		return false, false
+	}
+	return toHost < hostLimit, true
+}
+
+func (s *scheduler) delayable(f *fetch) bool {
+	return f.request.Priority < page.High && !s.obeys[f.host]
+}
+
+// change gives a request that has not begun another priority.
+func (s *scheduler) change(f *fetch, p page.Priority) {
+	f.request.Priority = p
+	for _, queue := range []*[]*fetch{&s.pending, &s.waiting} {
+		if i := slices.Index(*queue, f); i >= 0 {
+			*queue = insert(slices.Delete(*queue, i, i+1), f)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"wiretime/loader/page"
+)
+
+// tab is a page being loaded. Everything in it belongs to the visit's main thread: it
+// is touched under Visit.mu alone.
+type tab struct {
+	visit     *Visit
+	url       *url.URL
+	ctx       context.Context // ends with the load
+	cancel    context.CancelCauseFunc
+	began     time.Time // navigationStart
+	page      *page.Page
+	scheduler scheduler
+	fetches   []*fetch    // by the page's number
+	exchanges []*exchange // in the order in which they were asked for
+	local     []*fetch    // answered by the cache, or failed before they began
+	open      int         // fetches that have not ended
+	timer     *time.Timer // to the page's next moment; nil until there is one
+	err       error       // why the document failed
+	done      chan struct{}
+	ended     bool // done is closed
+}
+
+func (v *Visit) newTab(ctx context.Context, address string, began time.Time) (*tab, error) {
+	address, err := v.config.Protocol.URL(address)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	recorded := make([]page.Recorded, len(v.config.Recorded))
+	for i, r := range v.config.Recorded {
+		if r.URL, err = v.config.Protocol.URL(r.URL); err != nil {
+			return nil, err
+		}
+		if r.Initiator, err = v.config.Protocol.URL(r.Initiator); err != nil {
+			return nil, err
+		}
+		recorded[i] = r
+	}
+	t := &tab{visit: v, url: u, began: began, done: make(chan struct{}), scheduler: scheduler{obeys: map[string]bool{}}}
+	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	t.page = page.New(page.Config{URL: address, Recorded: recorded, CPU: v.config.CPU})
+	return t, nil
+}
+
+func (t *tab) now() time.Duration { return time.Since(t.began) }
+
+// begin asks for the document.
+func (t *tab) begin() {
+	t.page.Begin(t.now())
+	t.turn()
+}
+
+// wait returns when the page is loaded, has failed, or ctx has ended.
+func (t *tab) wait(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		t.visit.mu.Lock()
+		defer t.visit.mu.Unlock()
+		t.end(context.Cause(ctx))
+	})
+	defer stop()
+	<-t.done
+	t.visit.mu.Lock()
+	defer t.visit.mu.Unlock()
+	return t.err
+}
+
+// turn carries out what the page wants after something has happened to it.
+func (t *tab) turn() {
+	for busy := true; busy && !t.ended; {
+		busy = false
+		t.scheduler.inBody = t.page.HeadDone()
+		for _, c := range t.page.Changes() {
+			t.scheduler.change(t.fetches[c.ID], c.Priority)
+		}
+		for _, r := range t.page.Requests() {
+			t.ask(r)
+			busy = true
+		}
+		for _, f := range t.scheduler.begin() {
+			f.send()
+			busy = true
+		}
+		for len(t.local) > 0 {
+			f := t.local[0]
+			t.local = t.local[1:]
+			f.deliver()
+			busy = true
+		}
+	}
+	t.settle()
+}
+
+// ask takes in a request of the page's.
+func (t *tab) ask(r page.Request) {
+	f := &fetch{tab: t, request: r, initial: r.Priority, asked: t.now()}
+	t.fetches = append(t.fetches, f)
+	t.open++
+	if err := f.aim(r.URL); err != nil {
+		f.failure = err
+		t.local = append(t.local, f)
+		return
+	}
+	t.scheduler.add(f)
+}
+
+// settle ends a load that is through, and otherwise sees to it that the page is told
+// when its next moment has come.
+func (t *tab) settle() {
+	if t.ended {
+		return
+	}
+	at, waits := t.page.Next()
+	_, loaded := t.page.Load()
+	if t.err != nil || loaded && t.open == 0 && !waits {
+		t.end(t.err)
+		return
+	}
+	if t.timer != nil {
+		t.timer.Stop()
+		t.timer = nil
+	}
+	if waits {
+		t.timer = time.AfterFunc(at-t.now(), t.advance)
+	}
+}
+
+func (t *tab) advance() {
+	t.visit.mu.Lock()
+	defer t.visit.mu.Unlock()
+	if !t.ended {
+		t.page.Advance(t.now())
+		t.turn()
+	}
+}
+
+// errEnded is why requests are given up that are under way when their load ends.
+var errEnded = errors.New("the load has ended")
+
+// end ends the load, for a reason or because it is through.
+func (t *tab) end(err error) {
+	if t.ended {
+		return
+	}
+	t.ended, t.err = true, err
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	t.page.Close()
+	for _, f := range t.fetches {
+		f.stop()
+	}
+	t.cancel(errEnded)
+	close(t.done)
+}
