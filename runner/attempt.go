@@ -31,7 +31,7 @@ func (r *run) keepUnsupported(j *job, record store.LoadRecord, why string) error
 // unsupported says why the cell cannot run on this machine; "" if it can.
 func (r *run) unsupported(j *job) string {
 	cell := j.planned.Cell
-	if why := j.protocol.NoBrowser; why != "" && cell.Loader == station.Chromium {
+	if why := j.protocol.NoBrowser; why != "" && station.IsBrowser(cell.Loader) {
 		return why
 	}
 	if has := r.congestion[cell.Clock]; !slices.Contains(has, cell.Congestion) {

@@ -107,7 +107,8 @@ func (b *Browser) start(ctx context.Context) error {
 	command := exec.Command(b.options.Binary, "--headless", "--no-remote", "--profile", folder,
 		"--remote-debugging-port", "0", "--remote-allow-system-access", "about:blank")
 	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder, "TMPDIR="+folder,
-		"MOZ_CRASHREPORTER_DISABLE=1", "MOZ_HEADLESS_WIDTH=1280", "MOZ_HEADLESS_HEIGHT=900")
+		"MOZ_CRASHREPORTER_DISABLE=1", "MOZ_HEADLESS_WIDTH=1280", "MOZ_HEADLESS_HEIGHT=900",
+		"MOZ_REMOTE_SETTINGS_DEVTOOLS=1") // without it the preference for its maker's server is not heeded
 	command.Stdout, command.Stderr = b.output, b.output
 	command.WaitDelay = time.Second // for what of its processes may hold on to its output
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
@@ -154,7 +155,7 @@ func (b *Browser) prepare(ctx context.Context) error {
 	if err := b.session.call(ctx, "session.subscribe", object{"events": events}, nil); err != nil {
 		return err
 	}
-	return b.trust(ctx)
+	return b.equip(ctx)
 }
 
 // trustScript makes an authority's certificate one that servers' certificates
@@ -165,8 +166,21 @@ const trustScript = `(async () => {
 	return "";
 })()`
 
-// trust runs in one of the browser's own windows, which have all rights.
-func (b *Browser) trust(ctx context.Context) error {
+// mappingScript waits until the browser heeds what its preferences say about
+// HTTP/3. It needs the store of alternative services for that, opens it for its
+// first request and passes over it until it has been read. Asking what is in it
+// waits for that.
+const mappingScript = `(async () => {
+	await fetch("https://127.0.0.1:%d/").catch(() => {}); // where nobody listens
+	Services.io.getProtocolHandler("https").QueryInterface(Ci.nsIHttpProtocolHandler).altSvcCacheKeys;
+	return "";
+})()`
+
+// discard is a port of the client's loopback at which nobody listens.
+const discard = 47470
+
+// equip runs scripts in one of the browser's own windows, which have all rights.
+func (b *Browser) equip(ctx context.Context) error {
 	var tree struct {
 		Contexts []struct {
 			Context string `json:"context"`
@@ -178,9 +192,16 @@ func (b *Browser) trust(ctx context.Context) error {
 	if len(tree.Contexts) == 0 {
 		return errors.New("it has no window")
 	}
+	window := tree.Contexts[0].Context
 	script := fmt.Sprintf(trustScript, base64.StdEncoding.EncodeToString(b.options.Issuer))
-	if _, err := b.session.evaluate(ctx, tree.Contexts[0].Context, script); err != nil {
+	if _, err := b.session.evaluate(ctx, window, script); err != nil {
 		return fmt.Errorf("have it trust the certificate authority: %w", err)
+	}
+	if len(b.options.ForceQUIC) == 0 {
+		return nil
+	}
+	if _, err := b.session.evaluate(ctx, window, fmt.Sprintf(mappingScript, discard)); err != nil {
+		return fmt.Errorf("have it use HTTP/3: %w", err)
 	}
 	return nil
 }

@@ -40,6 +40,7 @@ var preferences = map[string]any{
 	"extensions.systemAddon.update.enabled":           false,
 	"extensions.update.enabled":                       false,
 	"media.gmp-manager.updateEnabled":                 false,
+	"network.http.speculative-parallel-limit":         0,
 	"network.captive-portal-service.enabled":          false,
 	"network.connectivity-service.enabled":            false,
 	"network.dns.disablePrefetch":                     true,
@@ -90,6 +91,8 @@ func writePreferences(o Options) error {
 			mappings[i] = host + ";h3=:443"
 		}
 		all["network.http.http3.alt-svc-mapping-for-testing"] = strings.Join(mappings, ",")
+		// Otherwise it tries TCP as well when QUIC has taken 100 ms.
+		all["network.http.http3.backup_timer_delay"] = 0
 		all["network.http.http3.force-use-alt-svc-mapping-for-testing"] = true
 	}
 	var text strings.Builder
