@@ -89,7 +89,7 @@ func serve() error {
 	if err := readJSON(stationFile, &c); err != nil {
 		return err
 	}
-	if c.Chromium != "" || c.Firefox != "" {
+	if c.Chromium != "" {
 		if err := mountPrograms(); err != nil {
 			return err
 		}

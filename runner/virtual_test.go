@@ -61,7 +61,7 @@ func TestBatchesHoldWhatOneGuestCanLoad(t *testing.T) {
 		first := b.jobs[0]
 		most := fetchBatch
 		if first.planned.Cell.Loader == station.Chromium {
-			most = browserBatch
+			most = chromiumBatch
 		}
 		if len(b.jobs) > most {
 			t.Errorf("batch %d has %d loads by %s, want %d at most", b.number, len(b.jobs), first.planned.Cell.Loader, most)
@@ -70,7 +70,7 @@ func TestBatchesHoldWhatOneGuestCanLoad(t *testing.T) {
 			if j.planned.Cell.Loader != first.planned.Cell.Loader {
 				t.Errorf("batch %d has loads by %s and %s", b.number, first.planned.Cell.Loader, j.planned.Cell.Loader)
 			}
-			if most == browserBatch && j.protocol.Transport != first.protocol.Transport {
+			if most == chromiumBatch && j.protocol.Transport != first.protocol.Transport {
 				t.Errorf("batch %d asks a browser for %s and %s", b.number, first.protocol.Name, j.protocol.Name)
 			}
 		}
