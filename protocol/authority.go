@@ -211,6 +211,10 @@ func (a *Authority) SPKIHash() string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
+// Issuer is the certificate, in DER, that signs the hosts' own, for browsers that
+// are told to trust certificates rather than keys.
+func (a *Authority) Issuer() []byte { return a.intermediate.Raw }
+
 // Verify says whether a TLS server proved, with a certificate of this authority,
 // to be the host that the client asked for. Dates do not count: under a virtual
 // clock a server's certificate may be older than the authority.

@@ -13,6 +13,7 @@ import (
 	"wiretime/metric"
 	"wiretime/station"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // begin is the record of an attempt that begins now.
@@ -31,8 +32,11 @@ func (r *run) keepUnsupported(j *job, record store.LoadRecord, why string) error
 // unsupported says why the cell cannot run on this machine; "" if it can.
 func (r *run) unsupported(j *job) string {
 	cell := j.planned.Cell
-	if why := j.protocol.NoBrowser; why != "" && cell.Loader == station.Chromium {
+	if why := j.protocol.NoBrowser; why != "" && station.IsBrowser(cell.Loader) {
 		return why
+	}
+	if cell.Loader == station.Firefox && cell.Clock == study.ClockVirtual {
+		return "Firefox is no guest of the virtual clock: its processes crash or hang there more often than not; use clock: real"
 	}
 	if has := r.congestion[cell.Clock]; !slices.Contains(has, cell.Congestion) {
 		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock, cell.Congestion, strings.Join(has, ", "))

@@ -178,8 +178,9 @@ func (p *pace) expected(j *job) time.Duration {
 // virtual one pays for the processor's work, the real one also for waiting, of
 // which only as much happens at a time as loads do not disturb each other.
 // Protocols are not told apart, for cells on different clocks are not compared.
+// Firefox has no choice: see unsupported.
 func FasterClock(c study.Cell, s *site.Site, virtual bool) string {
-	if !virtual {
+	if !virtual || c.Loader == station.Firefox {
 		return study.ClockReal
 	}
 	var onReal, onVirtual time.Duration

@@ -135,6 +135,7 @@ func TestFasterClock(t *testing.T) {
 	}{
 		{"a document, own loader", station.Fetch, document, true, study.ClockVirtual},
 		{"a large page, browser", station.Chromium, flags(t), true, study.ClockReal},
+		{"a document, Firefox", station.Firefox, document, true, study.ClockReal},
 		{"no kernel", station.Fetch, document, false, study.ClockReal},
 	}
 	for _, test := range tests {

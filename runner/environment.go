@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -18,26 +19,31 @@ import (
 // cpu_load is the machine's load average over the last minute as the run began.
 // studyFile is where the study was read from; relative paths in it count from
 // there. k is the kernel of the virtual clock, empty where no load needs it.
-func Environment(privilege, browser, binary string, k kernel.Kernel, studyFile string) (json.RawMessage, error) {
+func Environment(ctx context.Context, privilege string, b Browsers, k kernel.Kernel, studyFile string) (json.RawMessage, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return nil, fmt.Errorf("ask for the kernel's name: %w", err)
 	}
+	versions, err := b.describe(ctx)
+	if err != nil {
+		return nil, err
+	}
 	text := func(b [65]byte) string { return string(b[:bytes.IndexByte(b[:], 0)]) }
 	e := map[string]any{
-		"kernel":         text(name.Release),
-		"machine":        text(name.Machine),
-		"cpu":            cpuModel(),
-		"cores":          runtime.NumCPU(),
-		"cpu_load":       firstField("/proc/loadavg"),
-		"privilege":      privilege,
-		"browser":        browser,
-		"browser_binary": binary,
-		"go":             runtime.Version(),
-		"quic-go":        moduleVersion("github.com/quic-go/quic-go"),
-		"quic-go_gso":    os.Getenv("QUIC_GO_DISABLE_GSO") == "",
-		"wiretime":       Version(),
-		studyFileKey:     studyFile,
+		"kernel":      text(name.Release),
+		"machine":     text(name.Machine),
+		"cpu":         cpuModel(),
+		"cores":       runtime.NumCPU(),
+		"cpu_load":    firstField("/proc/loadavg"),
+		"privilege":   privilege,
+		"go":          runtime.Version(),
+		"quic-go":     moduleVersion("github.com/quic-go/quic-go"),
+		"quic-go_gso": os.Getenv("QUIC_GO_DISABLE_GSO") == "",
+		"wiretime":    Version(),
+		studyFileKey:  studyFile,
+	}
+	for key, said := range versions {
+		e[key] = said
 	}
 	if k.Path != "" {
 		e["virtual_kernel"], e["virtual_kernel_hash"] = k.Version, k.Hash

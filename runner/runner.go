@@ -14,7 +14,6 @@ import (
 
 	"wiretime/kernel"
 	"wiretime/lab"
-	"wiretime/loader/chromium"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
@@ -30,8 +29,8 @@ type Config struct {
 	Seed     uint64
 	Options  study.Options
 	Sites    map[string]*site.Site // by the study's reference
-	Chromium string                // the browser's binary; empty if no load needs one
-	Kernel   kernel.Kernel         // for loads on the virtual clock
+	Browsers Browsers
+	Kernel   kernel.Kernel // for loads on the virtual clock
 	// Report is told of each attempt that has been kept. It is never called
 	// twice at the same time.
 	Report func(Attempt)
@@ -107,7 +106,7 @@ func (r *run) queue() ([]*job, error) {
 	}
 	r.station = station.Config{
 		Lab:      lab.Config{AccessLinks: 1, InstantDNS: r.Options.DNS == study.DNSInstant, TCPRmem: r.Options.TCPRmem, TCPWmem: r.Options.TCPWmem},
-		Chromium: r.Chromium,
+		Chromium: r.Browsers.Chromium, Firefox: r.Browsers.Firefox,
 	}
 	for _, s := range r.Sites {
 		r.station.ForceQUIC = append(r.station.ForceQUIC, s.Origins()...)
@@ -175,11 +174,6 @@ func (r *run) order(j *job, id string) station.Order {
 
 // cores is how many guests run side by side.
 func cores() int { return runtime.NumCPU() }
-
-// BrowserVersion asks the browser's binary for its version.
-func BrowserVersion(ctx context.Context, binary string) (string, error) {
-	return chromium.Version(ctx, binary)
-}
 
 // errGivenUp ends a run on a machine that fails load after load.
 var errGivenUp = errors.New("so the run is given up")

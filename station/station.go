@@ -14,6 +14,7 @@ import (
 	"wiretime/lab"
 	"wiretime/loader/chromium"
 	"wiretime/loader/fetch"
+	"wiretime/loader/firefox"
 	"wiretime/loader/session"
 	"wiretime/network"
 	"wiretime/protocol"
@@ -23,16 +24,21 @@ import (
 // The loaders.
 const (
 	Chromium = "chromium"
+	Firefox  = "firefox"
 	Fetch    = "fetch"
 )
 
 // Loaders names what can load pages.
-func Loaders() []string { return []string{Chromium, Fetch} }
+func Loaders() []string { return []string{Chromium, Firefox, Fetch} }
+
+// IsBrowser says whether a loader is a real browser.
+func IsBrowser(loader string) bool { return loader == Chromium || loader == Firefox }
 
 // Config says how a station is built. It holds for all its loads.
 type Config struct {
-	Lab      lab.Config
-	Chromium string // the browser's binary; may be empty if no load asks for it
+	Lab lab.Config
+	// The browsers' binaries; they may be empty if no load asks for them.
+	Chromium, Firefox string
 	// ForceQUIC are the hosts that a browser which is to use HTTP/3 reaches over
 	// it at once.
 	ForceQUIC []string
@@ -57,12 +63,24 @@ type Order struct {
 
 // Station serves one load at a time.
 type Station struct {
-	config Config
-	lab    *lab.Lab
-	fetch  *fetch.Loader
-	// The browsers, by whether they are to use HTTP/3 at once. That is a switch
-	// of the whole browser, so a station may have two.
-	browsers map[bool]*chromium.Browser
+	config   Config
+	lab      *lab.Lab
+	fetch    *fetch.Loader
+	browsers map[engine]browser
+}
+
+// engine tells a station's browsers apart. To use HTTP/3 at once is a switch of a
+// whole browser, so a station may have two of each.
+type engine struct {
+	loader string
+	quic   bool
+}
+
+// browser is a running Chromium or Firefox.
+type browser interface {
+	Open(context.Context) (lab.Visit, error)
+	Alive() bool
+	Close() error
 }
 
 // Open builds a station. The program must have been through lab.Enter, or be
@@ -72,7 +90,7 @@ func Open(ctx context.Context, c Config) (*Station, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Station{config: c, lab: l, browsers: map[bool]*chromium.Browser{}}
+	s := &Station{config: c, lab: l, browsers: map[engine]browser{}}
 	s.fetch = fetch.New(session.Options{
 		Verify: c.Authority.Verify, Dial: l.Dial, ListenPacket: l.ListenPacket,
 		Resolve: session.Resolver(l.Dial, lab.Resolver),
@@ -119,21 +137,21 @@ func (s *Station) visit(ctx context.Context, o Order, p protocol.Protocol, page 
 		}
 		return s.fetch.Open(p, urls), nil
 	}
-	browser, err := s.browser(ctx, p.Transport == "udp")
+	b, err := s.browser(ctx, engine{o.Loader, p.Transport == "udp"})
 	if err != nil {
 		return nil, err
 	}
-	return browser.Open(ctx)
+	return b.Open(ctx)
 }
 
-// browser returns the station's browser for a protocol; it starts one if there
-// is none or the last one died.
-func (s *Station) browser(ctx context.Context, quic bool) (*chromium.Browser, error) {
-	if b := s.browsers[quic]; b != nil {
+// browser returns the station's browser of a kind; it starts one if there is none
+// or the last one died.
+func (s *Station) browser(ctx context.Context, e engine) (browser, error) {
+	if b := s.browsers[e]; b != nil {
 		if b.Alive() {
 			return b, nil
 		}
-		delete(s.browsers, quic)
+		delete(s.browsers, e)
 		if err := b.Close(); err != nil {
 			return nil, err
 		}
@@ -142,29 +160,48 @@ func (s *Station) browser(ctx context.Context, quic bool) (*chromium.Browser, er
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the browser's profile: %w", err)
 	}
-	o := chromium.Options{
-		Binary:   s.config.Chromium,
-		Folder:   folder,
-		Enter:    s.lab.Client().Command,
-		SPKIHash: s.config.Authority.SPKIHash(),
+	var forceQUIC []string
+	if e.quic {
+		forceQUIC = s.config.ForceQUIC
 	}
-	if quic {
-		o.ForceQUIC = s.config.ForceQUIC
-	}
-	b, err := chromium.Launch(ctx, o)
+	b, err := s.launch(ctx, e.loader, folder, forceQUIC)
 	if err != nil {
 		return nil, err
 	}
-	s.browsers[quic] = b
+	s.browsers[e] = b
 	return b, nil
 }
+
+func (s *Station) launch(ctx context.Context, loader, folder string, forceQUIC []string) (browser, error) {
+	enter := s.lab.Client().Command
+	if loader == Firefox {
+		b, err := firefox.Launch(ctx, firefox.Options{
+			Binary: s.config.Firefox, Folder: folder, Enter: enter, Dial: s.lab.Dial,
+			Issuer: s.config.Authority.Issuer(), ForceQUIC: forceQUIC,
+		})
+		return firefoxBrowser{b}, err
+	}
+	b, err := chromium.Launch(ctx, chromium.Options{
+		Binary: s.config.Chromium, Folder: folder, Enter: enter,
+		SPKIHash: s.config.Authority.SPKIHash(), ForceQUIC: forceQUIC,
+	})
+	return chromiumBrowser{b}, err
+}
+
+type chromiumBrowser struct{ *chromium.Browser }
+
+func (b chromiumBrowser) Open(ctx context.Context) (lab.Visit, error) { return b.Browser.Open(ctx) }
+
+type firefoxBrowser struct{ *firefox.Browser }
+
+func (b firefoxBrowser) Open(ctx context.Context) (lab.Visit, error) { return b.Browser.Open(ctx) }
 
 // closeBrowsers ends the station's browsers; the next load starts one anew.
 func (s *Station) closeBrowsers() error {
 	var errs []error
-	for quic, b := range s.browsers {
+	for e, b := range s.browsers {
 		errs = append(errs, b.Close())
-		delete(s.browsers, quic)
+		delete(s.browsers, e)
 	}
 	return errors.Join(errs...)
 }

@@ -10,22 +10,24 @@ import (
 	"wiretime/kernel"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
+	"wiretime/loader/firefox"
+	"wiretime/runner"
 )
 
 func doctorCommand() *cobra.Command {
-	var binary string
+	var chosen runner.Browsers
 	c := &cobra.Command{
 		Use: "doctor", Short: "Say what this machine gives and what it lacks", Args: arguments(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return doctor(binary) },
+		RunE: func(*cobra.Command, []string) error { return doctor(chosen) },
 	}
-	c.Flags().StringVar(&binary, "chromium", "", "the browser's binary (default: the first that is found)")
+	browserFlags(c, &chosen)
 	return c
 }
 
 var errUnfit = errors.New("this machine lacks what is marked with ✗")
 
-func doctor(binary string) error {
-	findings := append(lab.Doctor(), browserFinding(binary), kernelFinding(),
+func doctor(chosen runner.Browsers) error {
+	findings := append(lab.Doctor(), chromiumFinding(chosen.Chromium), firefoxFinding(chosen.Firefox), kernelFinding(),
 		lab.Program("pasta", "commands behind 'wiretime link' cannot reach the outside world", "install Debian's package passt"),
 		lab.Program("npm", "the built-in site cannot be fetched", "install Node.js"),
 		lab.Program("tshark", "captures can be kept but not looked at here", "install Debian's package tshark"))
@@ -50,11 +52,22 @@ func doctor(binary string) error {
 	return nil
 }
 
-func browserFinding(chosen string) lab.Finding {
+func chromiumFinding(chosen string) lab.Finding {
 	f := lab.Finding{Name: "Chromium", Required: true}
 	path, err := chromium.Find(chosen)
 	if err != nil {
 		f.Detail, f.Remedy = "not found", "install Debian's package chromium-headless-shell or chromium"
+		return f
+	}
+	f.OK, f.Detail = true, path
+	return f
+}
+
+func firefoxFinding(chosen string) lab.Finding {
+	f := lab.Finding{Name: "Firefox"}
+	path, err := firefox.Find(chosen)
+	if err != nil {
+		f.Detail, f.Remedy = "not found: studies with the loader firefox cannot be run", "install Debian's package firefox-esr"
 		return f
 	}
 	f.OK, f.Detail = true, path

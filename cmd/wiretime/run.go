@@ -29,9 +29,10 @@ import (
 const defaultStore = "results"
 
 type runOptions struct {
-	study, store, chromium, clock string
-	resume                        bool
-	verify                        int
+	study, store, clock string
+	browsers            runner.Browsers // as chosen; empty: the first that is found
+	resume              bool
+	verify              int
 }
 
 func runCommand() *cobra.Command {
@@ -58,11 +59,17 @@ and none is measured twice.`,
 		},
 	}
 	c.Flags().StringVar(&o.store, "store", defaultStore, "folder that keeps the results")
-	c.Flags().StringVar(&o.chromium, "chromium", "", "the browser's binary (default: the first that is found)")
+	browserFlags(c, &o.browsers)
 	c.Flags().StringVar(&o.clock, "clock", "", "real, virtual or auto (default: what the study says)")
 	c.Flags().IntVar(&o.verify, "verify-determinism", 0, "afterwards run `N` of the loads on the virtual clock again and compare them")
 	c.Flags().BoolVar(&o.resume, "resume", false, "go on with the store's unfinished run")
 	return c
+}
+
+// browserFlags lets the user choose the browsers' binaries.
+func browserFlags(c *cobra.Command, b *runner.Browsers) {
+	c.Flags().StringVar(&b.Chromium, "chromium", "", "Chromium's binary (default: the first that is found)")
+	c.Flags().StringVar(&b.Firefox, "firefox", "", "Firefox's binary (default: the first that is found)")
 }
 
 // run is called twice: outside, where it makes sure that everything the run
@@ -169,7 +176,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	}
 	var sum tally
 	config := runner.Config{
-		Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Chromium: w.chromium, Kernel: w.kernel,
+		Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers, Kernel: w.kernel,
 		Report: func(a runner.Attempt) { sum.add(a); printAttempt(a) },
 	}
 	began := time.Now()
@@ -224,7 +231,7 @@ func verify(ctx context.Context, c runner.Config, samples int) error {
 	err := runner.Verify(ctx, c, samples, func(r runner.Repetition) {
 		verdict := "the same in every metric and every byte of the capture"
 		if len(r.Differences) > 0 || !r.SameCapture {
-			if r.Cell.Loader != station.Chromium {
+			if !station.IsBrowser(r.Cell.Loader) {
 				differing++
 			}
 			verdict = "the captures differ"
@@ -270,12 +277,6 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		return 0, input(fmt.Errorf("begin a run: store %s holds an unfinished one (run %d of study %s, %d of %d loads done); go on with --resume, or name another --store",
 			o.store, unfinished.ID, unfinished.StudyName, unfinished.Done, unfinished.Planned))
 	}
-	browser := ""
-	if w.chromium != "" {
-		if browser, err = runner.BrowserVersion(ctx, w.chromium); err != nil {
-			return 0, err
-		}
-	}
 	file := o.study
 	if !slices.Contains(study.Builtins(), file) {
 		if file, err = filepath.Abs(file); err != nil {
@@ -283,7 +284,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		}
 	}
 	cells := s.Cells(func(c study.Cell) string { return runner.FasterClock(c, sites[c.Site], w.virtual) })
-	environment, err := runner.Environment(privilege, browser, w.chromium, w.kernel, file)
+	environment, err := runner.Environment(ctx, privilege, w.browsers, w.kernel, file)
 	if err != nil {
 		return 0, err
 	}

@@ -9,16 +9,18 @@ import (
 	"wiretime/kernel"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
+	"wiretime/loader/firefox"
+	"wiretime/runner"
 	"wiretime/station"
 	"wiretime/study"
 )
 
 // ways is what this machine offers to measure a study with.
 type ways struct {
-	chromium string        // the browser's binary; empty if the study needs none
-	kernel   kernel.Kernel // of the virtual clock; empty if the study does not use it
-	virtual  bool          // kernel is there
-	real     bool          // the study may need the real clock
+	browsers runner.Browsers // those that the study needs
+	kernel   kernel.Kernel   // of the virtual clock; empty if the study does not use it
+	virtual  bool            // kernel is there
+	real     bool            // the study may need the real clock
 }
 
 // findWays looks for what the study needs. Where the study leaves the clock open
@@ -27,7 +29,12 @@ func findWays(o runOptions, s *study.Study) (*ways, error) {
 	w := &ways{real: !slices.Equal(s.Clocks, []string{study.ClockVirtual})}
 	var err error
 	if slices.Contains(s.Loaders, station.Chromium) {
-		if w.chromium, err = chromium.Find(o.chromium); err != nil {
+		if w.browsers.Chromium, err = chromium.Find(o.browsers.Chromium); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Contains(s.Loaders, station.Firefox) {
+		if w.browsers.Firefox, err = firefox.Find(o.browsers.Firefox); err != nil {
 			return nil, err
 		}
 	}

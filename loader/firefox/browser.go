@@ -1,0 +1,267 @@
+// Package firefox loads pages with the real Firefox browser, driven by WebDriver
+// BiDi over a WebSocket.
+//
+// One browser serves many loads. Each load has a user context of its own (what
+// Firefox shows as a container), to which caches, cookies, connections, resolved
+// names and TLS sessions belong, so every load is cold although the browser is
+// warm.
+package firefox
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Binaries are where Find looks for the browser, best first. They are programs,
+// not the scripts around them.
+var Binaries = []string{
+	"/usr/lib/firefox-esr/firefox-esr",
+	"/usr/lib/firefox/firefox",
+	"/opt/firefox/firefox",
+}
+
+// ErrMissing means that no Firefox was found on this machine.
+var ErrMissing = errors.New("no Firefox on this machine")
+
+// Find returns the browser's binary: chosen if it is not empty, otherwise the
+// first of Binaries that is there. It returns an error that wraps ErrMissing
+// if there is none.
+func Find(chosen string) (string, error) {
+	candidates := Binaries
+	if chosen != "" {
+		candidates = []string{chosen}
+	}
+	for _, c := range candidates {
+		if info, err := os.Stat(c); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return c, nil
+		}
+	}
+	return "", fmt.Errorf("%w: looked for %s; install Debian's package firefox-esr ('scripts/setup tests' does), or name the binary with --firefox",
+		ErrMissing, strings.Join(candidates, ", "))
+}
+
+// Options say how a browser is started.
+type Options struct {
+	// Binary is the browser's program, as Find returns it.
+	Binary string
+	// Folder receives the browser's profile; it must not be used by another.
+	Folder string
+	// Enter arranges for the browser to run on the client's host.
+	Enter func(*exec.Cmd)
+	// Dial connects to an address of the client's host, from within it.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Issuer is the certificate, in DER, of the authority whose certificates are
+	// trusted.
+	Issuer []byte
+	// ForceQUIC are the hosts that are to be reached over HTTP/3 at once,
+	// without first learning of it from an Alt-Svc field or an HTTPS record.
+	ForceQUIC []string
+}
+
+// Browser is a running Firefox.
+type Browser struct {
+	options Options
+	process *exec.Cmd
+	exited  chan struct{} // closed when the process has been waited for
+	session *session
+	version string
+	output  *lastOutput
+
+	mu      sync.Mutex
+	current *Visit // receives the events
+}
+
+// launchLimit bounds how long a browser may take to start.
+const launchLimit = 60 * time.Second
+
+// Launch starts a browser. It serves loads until Close, or until it crashes,
+// which Alive tells.
+func Launch(ctx context.Context, o Options) (*Browser, error) {
+	b := &Browser{options: o, output: newLastOutput()}
+	ctx, cancel := context.WithTimeoutCause(ctx, launchLimit, fmt.Errorf("it did not answer within %v", launchLimit))
+	defer cancel()
+	err := b.start(ctx)
+	if err != nil {
+		_ = b.Close()
+		return nil, fmt.Errorf("start the browser %s: %w%s", o.Binary, err, b.output.hint())
+	}
+	return b, nil
+}
+
+func (b *Browser) start(ctx context.Context) error {
+	if err := writePreferences(b.options); err != nil {
+		return err
+	}
+	folder := b.options.Folder
+	command := exec.Command(b.options.Binary, "--headless", "--no-remote", "--profile", folder,
+		"--remote-debugging-port", "0", "--remote-allow-system-access", "about:blank")
+	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder, "TMPDIR="+folder,
+		"MOZ_CRASHREPORTER_DISABLE=1", "MOZ_HEADLESS_WIDTH=1280", "MOZ_HEADLESS_HEIGHT=900",
+		"MOZ_REMOTE_SETTINGS_DEVTOOLS=1") // without it the preference for its maker's server is not heeded
+	command.Stdout, command.Stderr = b.output, b.output
+	command.WaitDelay = time.Second // for what of its processes may hold on to its output
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	b.options.Enter(command)
+	if err := command.Start(); err != nil {
+		return err
+	}
+	b.process, b.exited = command, make(chan struct{})
+	go func() {
+		_ = command.Wait() // how it ended is in its last words
+		close(b.exited)
+	}()
+	var err error
+	select {
+	case address := <-b.output.listening:
+		b.session, err = connect(ctx, b.options.Dial, address, b.observe)
+	case <-b.exited:
+		err = fmt.Errorf("it ended with %v", command.ProcessState)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return b.prepare(ctx)
+}
+
+// events are those that a visit is made of.
+var events = []string{
+	"network.beforeRequestSent", "network.responseStarted", "network.responseCompleted", "network.fetchError",
+	"browsingContext.load", "browsingContext.navigationFailed",
+}
+
+func (b *Browser) prepare(ctx context.Context) error {
+	var opened struct {
+		Capabilities struct {
+			Version string `json:"browserVersion"`
+		} `json:"capabilities"`
+	}
+	if err := b.session.call(ctx, "session.new", object{"capabilities": object{}}, &opened); err != nil {
+		return err
+	}
+	b.version = opened.Capabilities.Version
+	if err := b.session.call(ctx, "session.subscribe", object{"events": events}, nil); err != nil {
+		return err
+	}
+	return b.equip(ctx)
+}
+
+// trustScript makes an authority's certificate one that servers' certificates
+// may come from.
+const trustScript = `(async () => {
+	const store = Cc["@mozilla.org/security/x509certdb;1"].getService(Ci.nsIX509CertDB);
+	store.addCertFromBase64(%q, "C,,");
+	return "";
+})()`
+
+// mappingScript waits until the browser heeds what its preferences say about
+// HTTP/3. It needs the store of alternative services for that, opens it for its
+// first request and passes over it until it has been read. Asking what is in it
+// waits for that.
+const mappingScript = `(async () => {
+	await fetch("https://127.0.0.1:%d/").catch(() => {}); // where nobody listens
+	Services.io.getProtocolHandler("https").QueryInterface(Ci.nsIHttpProtocolHandler).altSvcCacheKeys;
+	return "";
+})()`
+
+// discard is a port of the client's loopback at which nobody listens.
+const discard = 47470
+
+// equip runs scripts in one of the browser's own windows, which have all rights.
+func (b *Browser) equip(ctx context.Context) error {
+	var tree struct {
+		Contexts []struct {
+			Context string `json:"context"`
+		} `json:"contexts"`
+	}
+	if err := b.session.call(ctx, "browsingContext.getTree", object{"moz:scope": "chrome", "maxDepth": 0}, &tree); err != nil {
+		return err
+	}
+	if len(tree.Contexts) == 0 {
+		return errors.New("it has no window")
+	}
+	window := tree.Contexts[0].Context
+	script := fmt.Sprintf(trustScript, base64.StdEncoding.EncodeToString(b.options.Issuer))
+	if _, err := b.session.evaluate(ctx, window, script); err != nil {
+		return fmt.Errorf("have it trust the certificate authority: %w", err)
+	}
+	if len(b.options.ForceQUIC) == 0 {
+		return nil
+	}
+	if _, err := b.session.evaluate(ctx, window, fmt.Sprintf(mappingScript, discard)); err != nil {
+		return fmt.Errorf("have it use HTTP/3: %w", err)
+	}
+	return nil
+}
+
+// observe hands an event to the visit under way.
+func (b *Browser) observe(method string, params json.RawMessage) {
+	b.mu.Lock()
+	v := b.current
+	b.mu.Unlock()
+	if v != nil {
+		v.observe(method, params)
+	}
+}
+
+// Version is the browser's name and version as it reports them.
+func (b *Browser) Version() string { return "Firefox/" + b.version }
+
+// Alive says whether the browser can serve another load.
+func (b *Browser) Alive() bool {
+	select {
+	case <-b.exited:
+		return false
+	case <-b.session.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Close ends the browser and all its processes and removes its profile.
+func (b *Browser) Close() error {
+	if b.process != nil {
+		_ = syscall.Kill(-b.process.Process.Pid, syscall.SIGKILL)
+		<-b.exited
+		reap(b.process.Process.Pid)
+	}
+	if b.session != nil {
+		b.session.close()
+	}
+	if err := os.RemoveAll(b.options.Folder); err != nil {
+		return fmt.Errorf("remove the browser's profile %s: %w", filepath.Base(b.options.Folder), err)
+	}
+	return nil
+}
+
+// reap waits for the processes of a group that have become this program's
+// children because their own parent is gone.
+func reap(group int) {
+	for {
+		if _, err := syscall.Wait4(-group, nil, 0, nil); err != nil && err != syscall.EINTR {
+			return
+		}
+	}
+}
+
+// Version asks a browser's binary for its name and version.
+func Version(ctx context.Context, binary string) (string, error) {
+	out, err := exec.CommandContext(ctx, binary, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask %s for its version: %w", binary, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

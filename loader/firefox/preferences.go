@@ -1,0 +1,110 @@
+package firefox
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// preferences are those that differ from what Firefox comes with, beside those
+// that Options decide and those that its remote agent sets by itself for
+// automation (which end most of its talk with its maker's servers). None of them
+// changes how a page that was asked for is fetched or rendered.
+var preferences = map[string]any{
+	// Nobody but the page asks for anything.
+	"app.normandy.enabled":                            false,
+	"app.update.disabledForTesting":                   true,
+	"browser.aboutConfig.showWarning":                 false,
+	"browser.chrome.site_icons":                       false, // the icon of a tab that nobody sees
+	"browser.newtab.preload":                          false,
+	"browser.newtabpage.enabled":                      false,
+	"browser.places.speculativeConnect.enabled":       false,
+	"browser.region.update.enabled":                   false,
+	"browser.safebrowsing.blockedURIs.enabled":        false,
+	"browser.safebrowsing.downloads.enabled":          false,
+	"browser.safebrowsing.malware.enabled":            false,
+	"browser.safebrowsing.phishing.enabled":           false,
+	"browser.search.update":                           false,
+	"browser.shell.checkDefaultBrowser":               false,
+	"browser.startup.homepage":                        "about:blank",
+	"browser.startup.homepage_override.mstone":        "ignore",
+	"browser.startup.page":                            0,
+	"browser.urlbar.speculativeConnect.enabled":       false,
+	"datareporting.healthreport.uploadEnabled":        false,
+	"datareporting.policy.dataSubmissionEnabled":      false,
+	"dom.push.connection.enabled":                     false,
+	"extensions.systemAddon.update.enabled":           false,
+	"extensions.update.enabled":                       false,
+	"media.gmp-manager.updateEnabled":                 false,
+	"network.http.speculative-parallel-limit":         0,
+	"network.captive-portal-service.enabled":          false,
+	"network.connectivity-service.enabled":            false,
+	"network.dns.disablePrefetch":                     true,
+	"network.dns.disablePrefetchFromHTTPS":            true,
+	"network.predictor.enabled":                       false,
+	"network.prefetch-next":                           false,
+	"network.trr.mode":                                5, // no DNS over HTTPS
+	"security.OCSP.enabled":                           0,
+	"security.certerrors.mitm.priming.enabled":        false,
+	"security.remote_settings.crlite_filters.enabled": false,
+	"security.remote_settings.intermediates.enabled":  false,
+	"services.settings.server":                        "data:,#remote-settings-dummy/v1",
+	"toolkit.telemetry.enabled":                       false,
+	"toolkit.telemetry.server":                        "",
+	"toolkit.telemetry.unified":                       false,
+
+	// The study decides on the scheme.
+	"dom.security.https_first":                       false,
+	"dom.security.https_first_schemeless":            false,
+	"dom.security.https_only_mode":                   false,
+	"security.mixed_content.upgrade_display_content": false,
+
+	// Without it Firefox closes HTTP/3 connections whose certificate no authority
+	// of its own has issued.
+	"network.http.http3.disable_when_third_party_roots_found": false,
+
+	// A page's moments to the microsecond, not to the millisecond.
+	"privacy.reduceTimerPrecision":               false,
+	"privacy.reduceTimerPrecision.unconditional": false,
+
+	// What is kept of a page is kept in memory.
+	"browser.cache.disk.enable":              false,
+	"browser.sessionstore.interval":          3600_000, // ms
+	"browser.sessionstore.resume_from_crash": false,
+	"toolkit.startup.max_resumed_crashes":    -1,
+
+	// The pages are ours, and a sandbox needs rights that a user namespace may
+	// not give.
+	"security.sandbox.content.level": 0,
+}
+
+// writePreferences writes the profile's preferences.
+func writePreferences(o Options) error {
+	all := maps.Clone(preferences)
+	if len(o.ForceQUIC) > 0 {
+		mappings := make([]string, len(o.ForceQUIC))
+		for i, host := range o.ForceQUIC {
+			mappings[i] = host + ";h3=:443"
+		}
+		all["network.http.http3.alt-svc-mapping-for-testing"] = strings.Join(mappings, ",")
+		// Otherwise it tries TCP as well when QUIC has taken 100 ms.
+		all["network.http.http3.backup_timer_delay"] = 0
+		all["network.http.http3.force-use-alt-svc-mapping-for-testing"] = true
+	}
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		value, err := json.Marshal(all[name])
+		if err != nil {
+			return fmt.Errorf("write preference %s: %w", name, err)
+		}
+		fmt.Fprintf(&text, "user_pref(%q, %s);\n", name, value)
+	}
+	if err := os.WriteFile(filepath.Join(o.Folder, "user.js"), []byte(text.String()), 0o600); err != nil {
+		return fmt.Errorf("write the browser's preferences: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,299 @@
+package firefox
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/url"
+	"sort"
+	"strings"
+	"time"
+
+	"wiretime/capture"
+)
+
+// moments are when a request came how far, in ms since the Unix epoch; 0 where it
+// did not. Firefox takes them to the microsecond.
+type moments struct {
+	Request       float64 `json:"requestTime"` // the page asked
+	DNSStart      float64 `json:"dnsStart"`
+	DNSEnd        float64 `json:"dnsEnd"`
+	ConnectStart  float64 `json:"connectStart"`
+	ConnectEnd    float64 `json:"connectEnd"` // TLS included
+	TLSStart      float64 `json:"tlsStart"`
+	RequestStart  float64 `json:"requestStart"`
+	ResponseStart float64 `json:"responseStart"`
+	ResponseEnd   float64 `json:"responseEnd"`
+}
+
+type header struct {
+	Name  string `json:"name"`
+	Value struct {
+		Type  string `json:"type"` // "string" or "base64"
+		Value string `json:"value"`
+	} `json:"value"`
+}
+
+// networkEvent is what the events of the module network have in common
+// (WebDriver BiDi, section 7.12.5), and what some of them add.
+type networkEvent struct {
+	RedirectCount int         `json:"redirectCount"`
+	Timestamp     float64     `json:"timestamp"` // ms since the Unix epoch, whole
+	Request       requestData `json:"request"`
+	Initiator     struct {
+		Type string `json:"type"`
+	} `json:"initiator"`
+	Response  *response `json:"response"`
+	ErrorText string    `json:"errorText"`
+}
+
+// requestData is what each event says of its request.
+type requestData struct {
+	ID            string   `json:"request"`
+	URL           string   `json:"url"`
+	Method        string   `json:"method"`
+	Headers       []header `json:"headers"`
+	BodySize      int64    `json:"bodySize"`
+	Destination   string   `json:"destination"`
+	InitiatorType string   `json:"initiatorType"`
+	Timings       moments  `json:"timings"`
+}
+
+type response struct {
+	Protocol      string   `json:"protocol"`
+	Status        int      `json:"status"`
+	StatusText    string   `json:"statusText"`
+	FromCache     bool     `json:"fromCache"`
+	Headers       []header `json:"headers"`
+	MimeType      string   `json:"mimeType"`
+	BytesReceived int64    `json:"bytesReceived"` // head and body as they came
+	BodySize      int64    `json:"bodySize"`
+	Content       struct {
+		Size int64 `json:"size"`
+	} `json:"content"`
+}
+
+// hop tells the requests of a chain of redirects apart.
+type hop struct {
+	id    string
+	count int
+}
+
+// request is one request of the page, gathered from the browser's events. Times
+// are ms since the Unix epoch.
+type request struct {
+	told      requestData // by the latest event
+	initiator string
+	started   float64
+	ended     float64 // 0: under way
+	response  *response
+	failure   string
+}
+
+// requestLog gathers the requests of one page in the order they were made.
+type requestLog struct {
+	requests []*request
+	byHop    map[hop]*request
+}
+
+func newRequestLog() requestLog { return requestLog{byHop: map[hop]*request{}} }
+
+// onNetwork tells URLs that are fetched from those that are not.
+func onNetwork(rawURL string) bool {
+	return strings.HasPrefix(rawURL, "http://") || strings.HasPrefix(rawURL, "https://")
+}
+
+// note takes in an event. One that cannot be read is passed over.
+func (l *requestLog) note(method string, params json.RawMessage) {
+	var e networkEvent
+	if json.Unmarshal(params, &e) != nil || !onNetwork(e.Request.URL) {
+		return
+	}
+	key := hop{e.Request.ID, e.RedirectCount}
+	r := l.byHop[key]
+	if method == "network.beforeRequestSent" {
+		r = &request{told: e.Request, initiator: e.Initiator.Type, started: e.Request.Timings.Request}
+		l.byHop[key] = r
+		l.requests = append(l.requests, r)
+		return
+	}
+	if r == nil {
+		return
+	}
+	r.told = e.Request
+	switch method {
+	case "network.responseStarted":
+		r.response = e.Response
+	case "network.responseCompleted":
+		r.response, r.ended = e.Response, cmp.Or(e.Request.Timings.ResponseEnd, e.Timestamp)
+	case "network.fetchError":
+		r.ended, r.failure = cmp.Or(e.Request.Timings.ResponseEnd, e.Timestamp), cmp.Or(e.ErrorText, "failed")
+	}
+}
+
+// underWay counts requests that have neither finished nor failed.
+func (l *requestLog) underWay() int {
+	n := 0
+	for _, r := range l.requests {
+		if r.ended == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// navigationStart is the page's time origin in ns since the Unix epoch: the
+// document was asked for fetchStart ms after it.
+func (l *requestLog) navigationStart(fetchStart float64) int64 {
+	if len(l.requests) == 0 {
+		return 0
+	}
+	return nanoseconds(l.requests[0].started - fetchStart)
+}
+
+func nanoseconds(milliseconds float64) int64 { return int64(milliseconds * 1e6) }
+
+// har writes the requests down as HAR 1.2.
+func (l *requestLog) har(version string, timing capture.Timing) *capture.HAR {
+	const pageID = "page_1"
+	har := &capture.HAR{Log: capture.Log{
+		Version: "1.2",
+		Creator: capture.Program{Name: "wiretime", Version: "1"},
+		Browser: capture.Program{Name: "Firefox", Version: version},
+	}}
+	if len(l.requests) == 0 {
+		return har
+	}
+	har.Log.Pages = []capture.Page{{
+		Started: time.Unix(0, timing.NavigationStart).UTC(),
+		ID:      pageID,
+		Title:   l.requests[0].told.URL,
+		Timings: capture.PageTimings{
+			OnContentLoad: timing.DCL, OnLoad: timing.OnLoad,
+			FirstContentfulPaint: timing.FCP, LargestContentfulPaint: timing.LCP,
+		},
+	}}
+	for _, r := range l.requests {
+		entry := r.entry()
+		entry.Page = pageID
+		har.Log.Entries = append(har.Log.Entries, entry)
+	}
+	return har
+}
+
+func (r *request) entry() capture.Entry {
+	told := r.told
+	e := capture.Entry{
+		Started: time.Unix(0, nanoseconds(r.started)).UTC(),
+		Request: capture.Request{
+			Method: told.Method, URL: told.URL,
+			Headers: pairs(told.Headers), QueryString: query(told.URL),
+			HeadersSize: -1, BodySize: told.BodySize,
+		},
+		Response:     capture.Response{HeadersSize: -1, BodySize: -1, Error: r.failure},
+		Initiator:    capture.Initiator{Type: r.initiator},
+		ResourceType: resourceType(told.Destination, told.InitiatorType),
+		Time:         max(0, r.ended-r.started),
+	}
+	e.Timings = told.Timings.phases(r.started, r.ended)
+	if r.ended == 0 {
+		e.Time = 0
+		e.Timings = capture.Timings{DNS: -1, Connect: -1, SSL: -1}
+		e.Response.Error = "no whole response when the load ended"
+	}
+	if r.response != nil {
+		r.response.describe(&e)
+	}
+	return e
+}
+
+func (r *response) describe(e *capture.Entry) {
+	e.Protocol = r.Protocol
+	e.Request.HTTPVersion, e.Response.HTTPVersion = r.Protocol, r.Protocol
+	e.Response.Status, e.Response.StatusText = r.Status, r.StatusText
+	e.Response.Headers = pairs(r.Headers)
+	e.Response.TransferSize, e.Response.BodySize = r.BytesReceived, r.BodySize
+	e.Response.Content = capture.Content{Size: r.Content.Size, MimeType: r.MimeType}
+	for _, h := range e.Response.Headers {
+		if strings.EqualFold(h.Name, "location") {
+			e.Response.RedirectURL = h.Value
+		}
+	}
+	if r.FromCache {
+		e.FromCache = "memory" // there is no other, see preferences
+	}
+}
+
+// phases splits a request's time, from when the page asked until it ended. What
+// lies between the moments that the browser gives, and before the first, is time
+// that the request was held up: blocked. So the phases add up to the whole. A
+// connection that was begun for an earlier request counts from when this one was
+// made.
+func (m moments) phases(started, ended float64) capture.Timings {
+	last, total := started, 0.0
+	span := func(from, to float64) float64 {
+		if from == 0 || to == 0 || to < last {
+			return -1
+		}
+		from = max(from, last)
+		last = min(to, ended)
+		total += max(0, last-from)
+		return max(0, last-from)
+	}
+	p := capture.Timings{SSL: -1}
+	p.DNS = span(m.DNSStart, m.DNSEnd)
+	p.Connect = span(m.ConnectStart, m.ConnectEnd)
+	if p.Connect >= 0 && m.TLSStart > 0 {
+		p.SSL = min(p.Connect, max(0, m.ConnectEnd-m.TLSStart))
+	}
+	p.Wait = max(0, span(m.RequestStart, m.ResponseStart))
+	p.Receive = max(0, span(m.ResponseStart, m.ResponseEnd))
+	p.Blocked = max(0, ended-started-total)
+	return p
+}
+
+// resourceType puts a request's destination (Fetch standard, section 2.2.5) into
+// the words of CDP's Network.ResourceType, which the other HARs have.
+func resourceType(destination, initiator string) string {
+	switch destination {
+	case "document", "iframe", "frame":
+		return "document"
+	case "style":
+		return "stylesheet"
+	case "image", "script", "font", "manifest":
+		return destination
+	case "audio", "video":
+		return "media"
+	case "track":
+		return "texttrack"
+	}
+	switch initiator {
+	case "xmlhttprequest":
+		return "xhr"
+	case "fetch":
+		return "fetch"
+	}
+	return "other"
+}
+
+func pairs(headers []header) []capture.Pair {
+	out := make([]capture.Pair, len(headers))
+	for i, h := range headers {
+		out[i] = capture.Pair{Name: h.Name, Value: h.Value.Value}
+	}
+	return out
+}
+
+func query(rawURL string) []capture.Pair {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return nil
+	}
+	var out []capture.Pair
+	for name, values := range u.Query() {
+		for _, value := range values {
+			out = append(out, capture.Pair{Name: name, Value: value})
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}

@@ -1,0 +1,240 @@
+package firefox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"wiretime/capture"
+)
+
+// idle is how long a page that has fired its load event must have had no
+// request under way before it counts as loaded.
+const idle = 50 * time.Millisecond
+
+// The viewport, in CSS pixels.
+const (
+	width  = 1280
+	height = 800
+)
+
+// Visit is a fresh user context with one empty tab.
+type Visit struct {
+	browser     *Browser
+	userContext string
+	tab         string
+
+	mu         sync.Mutex
+	log        requestLog
+	navigation string            // that of the page; "" until it is known
+	loaded     map[string]bool   // by navigation
+	failed     map[string]string // likewise, with the browser's word for why
+	changed    chan struct{}     // holds one value after the state above has changed
+}
+
+// Open makes a cold visit ready, so that none of its set-up falls into the load.
+func (b *Browser) Open(ctx context.Context) (*Visit, error) {
+	v := &Visit{browser: b, changed: make(chan struct{}, 1)}
+	v.reset()
+	if err := v.prepare(ctx); err != nil {
+		_ = v.Close()
+		return nil, fmt.Errorf("open a tab: %w%s", err, b.output.hint())
+	}
+	b.mu.Lock()
+	b.current = v
+	b.mu.Unlock()
+	return v, nil
+}
+
+// reset forgets what was seen of the page before.
+func (v *Visit) reset() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.log, v.loaded, v.failed = newRequestLog(), map[string]bool{}, map[string]string{}
+}
+
+func (v *Visit) prepare(ctx context.Context) error {
+	s := v.browser.session
+	var made struct {
+		UserContext string `json:"userContext"`
+	}
+	if err := s.call(ctx, "browser.createUserContext", object{}, &made); err != nil {
+		return err
+	}
+	v.userContext = made.UserContext
+	var tab struct {
+		Context string `json:"context"`
+	}
+	if err := s.call(ctx, "browsingContext.create", object{"type": "tab", "userContext": v.userContext}, &tab); err != nil {
+		return err
+	}
+	v.tab = tab.Context
+	return s.call(ctx, "browsingContext.setViewport", object{
+		"context": v.tab, "viewport": object{"width": width, "height": height}, "devicePixelRatio": 1.0,
+	}, nil)
+}
+
+// observe runs in the loop that reads the browser's messages: it only notes.
+func (v *Visit) observe(method string, params json.RawMessage) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch method {
+	case "browsingContext.load", "browsingContext.navigationFailed":
+		var e struct {
+			Context    string `json:"context"`
+			Navigation string `json:"navigation"`
+			Message    string `json:"message"`
+		}
+		if json.Unmarshal(params, &e) != nil || e.Context != v.tab {
+			return
+		}
+		if method == "browsingContext.load" {
+			v.loaded[e.Navigation] = true
+		} else {
+			v.failed[e.Navigation] = e.Message
+		}
+	default:
+		v.log.note(method, params)
+	}
+	select {
+	case v.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Load navigates to url and returns when the load event has fired and no
+// request has been under way for a while. The HAR holds what has been seen,
+// also when there is an error.
+func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
+	v.reset()
+	err := v.navigate(ctx, url)
+	timing := capture.Timing{DCL: -1, OnLoad: -1, TTFB: -1, FCP: -1, LCP: -1, LastResource: -1}
+	fetchStart := 0.0
+	if err == nil {
+		timing, fetchStart, err = v.timing(ctx)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	timing.NavigationStart = v.log.navigationStart(fetchStart)
+	har := v.log.har(v.browser.version, timing)
+	if err != nil {
+		err = fmt.Errorf("load %s: %w", url, v.explain(ctx, err))
+	}
+	return har, timing, err
+}
+
+// explain prefers the cause over its symptoms, which may be no more than a
+// closed connection.
+func (v *Visit) explain(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !v.browser.Alive():
+		return fmt.Errorf("the browser died: %w%s", err, v.browser.output.hint())
+	}
+	return err
+}
+
+// navigate returns when the page is loaded and idle.
+func (v *Visit) navigate(ctx context.Context, url string) error {
+	var answer struct {
+		Navigation string `json:"navigation"`
+	}
+	err := v.browser.session.call(ctx, "browsingContext.navigate", object{"context": v.tab, "url": url, "wait": "none"}, &answer)
+	if err != nil {
+		return err
+	}
+	for {
+		v.mu.Lock()
+		why, failed := v.failed[answer.Navigation]
+		complete := v.loaded[answer.Navigation] && v.log.underWay() == 0
+		v.mu.Unlock()
+		if failed {
+			return errors.New(why)
+		}
+		var quiet <-chan time.Time
+		if complete {
+			quiet = time.After(idle)
+		}
+		select {
+		case <-v.changed:
+		case <-quiet:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-v.browser.session.done:
+			return v.browser.session.ended()
+		}
+	}
+}
+
+// timingScript reads the page's own clock. Paint entries may arrive a frame
+// after the load event, so it waits for them, but not for long: a page may
+// never paint.
+const timingScript = `(async () => {
+	const seen = (type) => {
+		const observer = new PerformanceObserver(() => {});
+		observer.observe({type, buffered: true});
+		const entries = observer.takeRecords();
+		observer.disconnect();
+		return entries;
+	};
+	const deadline = performance.now() + 200;
+	let fcp = [], lcp = [];
+	for (;;) {
+		fcp = performance.getEntriesByName('first-contentful-paint');
+		lcp = seen('largest-contentful-paint');
+		if ((fcp.length && lcp.length) || performance.now() > deadline) break;
+		await new Promise(done => setTimeout(done, 10));
+	}
+	const n = performance.getEntriesByType('navigation')[0];
+	const resources = performance.getEntriesByType('resource');
+	return JSON.stringify({
+		dcl: n.domContentLoadedEventStart, onLoad: n.loadEventStart, ttfb: n.responseStart,
+		fetchStart: n.fetchStart, origin: performance.timeOrigin,
+		fcp: fcp.length ? fcp[0].startTime : -1,
+		lcp: lcp.length ? lcp[lcp.length - 1].startTime : -1,
+		lastResource: resources.reduce((t, r) => Math.max(t, r.responseEnd), n.responseEnd),
+	});
+})()`
+
+func (v *Visit) timing(ctx context.Context) (t capture.Timing, fetchStart float64, err error) {
+	var clock struct {
+		capture.Timing
+		FetchStart float64 `json:"fetchStart"`
+	}
+	text, err := v.browser.session.evaluate(ctx, v.tab, timingScript)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &clock)
+	}
+	if err != nil {
+		return t, 0, fmt.Errorf("read the page's timing: %w", err)
+	}
+	return clock.Timing, clock.FetchStart, ctx.Err()
+}
+
+// closeLimit bounds how long closing a tab may take.
+const closeLimit = 10 * time.Second
+
+// Close closes the tab and forgets its caches, names and connections.
+func (v *Visit) Close() error {
+	b := v.browser
+	b.mu.Lock()
+	if b.current == v {
+		b.current = nil
+	}
+	b.mu.Unlock()
+	if v.userContext == "" || !b.Alive() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), closeLimit, fmt.Errorf("it did not answer within %v", closeLimit))
+	defer cancel()
+	err := b.session.call(ctx, "browser.removeUserContext", object{"userContext": v.userContext}, nil)
+	if err != nil && b.Alive() {
+		return fmt.Errorf("close the tab: %w", err)
+	}
+	return nil
+}

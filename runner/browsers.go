@@ -1,0 +1,33 @@
+package runner
+
+import (
+	"context"
+
+	"wiretime/loader/chromium"
+	"wiretime/loader/firefox"
+)
+
+// Browsers are the binaries of the browsers; empty where no load needs one.
+type Browsers struct{ Chromium, Firefox string }
+
+// describe asks the browsers for their versions, for the run's environment.
+func (b Browsers) describe(ctx context.Context) (map[string]string, error) {
+	said := map[string]string{}
+	for _, c := range []struct {
+		key, binary string
+		version     func(context.Context, string) (string, error)
+	}{
+		{"browser", b.Chromium, chromium.Version},
+		{"firefox", b.Firefox, firefox.Version},
+	} {
+		if c.binary == "" {
+			continue
+		}
+		version, err := c.version(ctx, c.binary)
+		if err != nil {
+			return nil, err
+		}
+		said[c.key], said[c.key+"_binary"] = version, c.binary
+	}
+	return said, nil
+}
