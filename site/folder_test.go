@@ -197,7 +197,7 @@ func TestDefaultLibrary(t *testing.T) {
 func TestLibrary(t *testing.T) {
 	l := Library{Dir: filepath.Join(t.TempDir(), "sites"), Cache: t.TempDir()}
 	names, err := l.List()
-	if err != nil || !slices.Equal(names, []string{"world-flags", "objects"}) {
+	if err != nil || !slices.Equal(names, []string{"world-flags", "objects", "journey"}) {
 		t.Fatalf("a new library has %q, %v", names, err)
 	}
 	src := folder(t, map[string]string{"index.html": "x"})
@@ -208,14 +208,14 @@ func TestLibrary(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(l.Dir, ".unfinished-1"), 0o755))
 	must(t, os.Mkdir(filepath.Join(l.Dir, "broken"), 0o755))
 	names, err = l.List()
-	if err != nil || !slices.Equal(names, []string{"world-flags", "objects", "broken", "news", "shop"}) {
+	if err != nil || !slices.Equal(names, []string{"world-flags", "objects", "journey", "broken", "news", "shop"}) {
 		t.Errorf("the library has %q, %v", names, err)
 	}
 	s, err := l.Open(t.Context(), "news")
 	if err != nil || s.Page != "https://www.news.test/" {
 		t.Errorf("opened %v, %v", s, err)
 	}
-	for _, name := range []string{"shop", "world-flags", "objects"} {
+	for _, name := range []string{"shop", "world-flags", "objects", "journey"} {
 		if _, err := l.Add(src, FolderOptions{Name: name}); err == nil {
 			t.Errorf("the name %s was given twice", name)
 		}
@@ -235,6 +235,8 @@ func TestLibrary(t *testing.T) {
 		"world-flags@197": "must be 1 to 196",
 		"broken":          "not a site archive",
 		"objects":         "",
+		"journey":         "",
+		"journey@2":       "only world-flags can be sharded",
 		"objects@1x1B":    "",
 		"objects@40x20":   "column 14",
 		"object":          `nearest name is "objects"`,

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Library is the set of sites a study can refer to: the built-in world-flags and
-// objects, and those added to a folder.
+// Library is the set of sites a study can refer to: the built-in world-flags,
+// objects and journey, and those added to a folder.
 //
 // A reference is the name of a site, world-flags@K for that page with its images
 // spread over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB,
@@ -61,7 +61,7 @@ func (l Library) Add(src string, opt FolderOptions) (*Site, error) {
 }
 
 // builtIn are the names of the sites that every library has.
-func builtIn() []string { return []string{worldFlags, objectsName} }
+func builtIn() []string { return []string{worldFlags, objectsName, journeyName} }
 
 // List returns the names of all sites, the built-in ones first, then the added
 // ones in alphabetical order.
@@ -93,6 +93,8 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 		return WorldFlags(ctx, l.Cache, r.shards)
 	case objectsName:
 		return Objects(r.count, r.size)
+	case journeyName:
+		return Journey()
 	}
 	return Open(filepath.Join(l.Dir, r.name))
 }
