@@ -1,44 +1,125 @@
 package protocol
 
 import (
-	"io"
+	"context"
+	"crypto/tls"
+	"net"
+	"slices"
 	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 )
 
-// clients are the connections that a server has accepted and that are still open.
+// client is a connection that a server has accepted.
+type client interface {
+	// part tells the client that the connection is over, as its protocol has it.
+	part()
+	// cut ends the connection, whatever the client makes of it.
+	cut()
+}
+
+// partingTime is how long a client that was told that a connection is over has to
+// close its end.
+const partingTime = 50 * time.Millisecond
+
+// clients are a server's connections that are still open, in the order in which they
+// came.
 type clients struct {
 	mu   sync.Mutex
-	open map[io.Closer]chan struct{} // closed when the connection is gone
+	open []accepted
 }
 
-func (l *clients) came(c io.Closer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open == nil {
-		l.open = map[io.Closer]chan struct{}{}
-	}
-	l.open[c] = make(chan struct{})
+// accepted is a client with a channel that is closed when it is gone.
+type accepted struct {
+	client
+	gone chan struct{}
 }
 
-func (l *clients) went(c io.Closer) {
+func (l *clients) came(c client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	close(l.open[c])
-	delete(l.open, c)
+	l.open = append(l.open, accepted{c, make(chan struct{})})
+}
+
+func (l *clients) went(c client) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.open, func(a accepted) bool { return a.client == c })
+	close(l.open[i].gone)
+	l.open = slices.Delete(l.open, i, i+1)
+}
+
+func (l *clients) all() []accepted {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.open)
 }
 
 // disconnect closes all connections and returns when they are gone.
 func (l *clients) disconnect() {
-	l.mu.Lock()
-	open := make(map[io.Closer]chan struct{}, len(l.open))
-	for c, gone := range l.open {
-		open[c] = gone
+	all := l.all()
+	for _, c := range all {
+		c.part()
 	}
-	l.mu.Unlock()
-	for c := range open {
-		_ = c.Close() // which may have happened in the meantime
-	}
-	for _, gone := range open {
-		<-gone
+	enough, cancel := context.WithTimeout(context.Background(), partingTime)
+	defer cancel()
+	for _, c := range all {
+		select {
+		case <-c.gone:
+		case <-enough.Done():
+			c.cut()
+			<-c.gone
+		}
 	}
 }
+
+// wait returns when all connections, which have been closed, are gone.
+func (l *clients) wait() {
+	for _, c := range l.all() {
+		<-c.gone
+	}
+}
+
+// tcpClient is a TCP connection, with or without TLS on it.
+type tcpClient struct{ net.Conn }
+
+func (c tcpClient) transport() (*net.TCPConn, bool) {
+	conn := c.Conn
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	t, ok := conn.(*net.TCPConn)
+	return t, ok
+}
+
+// part sends TLS's close_notify (RFC 8446 section 6.1) and TCP's FIN. A client that
+// has gone in the meantime needs neither.
+func (c tcpClient) part() {
+	if secured, ok := c.Conn.(*tls.Conn); ok {
+		_ = secured.CloseWrite() // an error, too, if the handshake is not done
+	}
+	if t, ok := c.transport(); ok {
+		_ = t.CloseWrite()
+	}
+}
+
+// cut resets the connection. A browser that has no use for an idle connection of
+// HTTP/1.1 does not look at it until it wants one, and would send its farewell then.
+func (c tcpClient) cut() {
+	if t, ok := c.transport(); ok {
+		_ = t.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
+// quicClient is a QUIC connection.
+type quicClient struct{ *quic.Conn }
+
+// part sends CONNECTION_CLOSE (RFC 9000 section 10.2), which needs no answer.
+func (c quicClient) part() {
+	_ = c.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
+}
+
+func (c quicClient) cut() { c.part() }

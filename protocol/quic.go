@@ -46,16 +46,9 @@ func advertise(h http.Handler) http.Handler {
 	})
 }
 
-// quicConn is an accepted connection, as clients.
-type quicConn struct{ *quic.Conn }
-
-func (c quicConn) Close() error {
-	return c.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
-}
-
 // accept takes a new connection in.
 func (s *Server) accept(ctx context.Context, c *quic.Conn) context.Context {
-	client := quicConn{c}
+	client := quicClient{c}
 	s.clients.came(client)
 	context.AfterFunc(c.Context(), func() { s.clients.went(client) })
 	return context.WithValue(s.log.number(ctx), traceKey{}, c.QlogTrace())

@@ -161,9 +161,9 @@ func serveTCP(ctx context.Context, s *Server, p Protocol) error {
 			switch state {
 			case http.StateNew:
 				s.serving.Add(1)
-				s.clients.came(c)
+				s.clients.came(tcpClient{c})
 			case http.StateClosed:
-				s.clients.went(c)
+				s.clients.went(tcpClient{c})
 				s.serving.Done()
 			}
 		},
@@ -231,8 +231,9 @@ func (s *Server) LostPackets() int {
 
 // Disconnect closes the connections of all clients, as a server does that has not
 // heard of them for long, and returns when they are gone. It goes on listening.
-// Clients see TLS's close_notify and TCP's FIN, or QUIC's CONNECTION_CLOSE with
-// H3_NO_ERROR. Requests under way are cut off.
+// Clients see TLS's close_notify and TCP's FIN, and a reset if they do not close
+// their end soon; or QUIC's CONNECTION_CLOSE with H3_NO_ERROR. Requests under way are
+// cut off.
 func (s *Server) Disconnect() { s.clients.disconnect() }
 
 // Close closes all listeners and connections, without waiting for requests under
@@ -250,7 +251,7 @@ func (s *Server) Close() error {
 			errs = append(errs, err)
 		}
 	}
-	s.clients.disconnect()
+	s.clients.wait()
 	s.serving.Wait()
 	s.log.running.Wait()
 	return errors.Join(errs...)

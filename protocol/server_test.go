@@ -19,8 +19,6 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
-
-	"wiretime/spdy"
 )
 
 // eachRow runs a test for every protocol there is.
@@ -205,14 +203,7 @@ func TestNoConnectionResumesAnother(t *testing.T) {
 			for range 2 {
 				// The request gives a ticket the time to arrive.
 				client := s.client(t)
-				switch transport := client.Transport.(type) {
-				case *http.Transport:
-					transport.TLSClientConfig.ClientSessionCache = cache
-				case *spdy.Transport:
-					transport.TLSClientConfig.ClientSessionCache = cache
-				case *http3.Transport:
-					transport.TLSClientConfig.ClientSessionCache = cache
-				}
+				keepSessions(client, cache)
 				response, _ := s.get(t, client, "GET", pageHost+"/large")
 				if response.TLS.DidResume {
 					t.Error("the client resumed a session")

@@ -13,7 +13,7 @@ import (
 )
 
 // Library is the set of sites a study can refer to: the built-in world-flags,
-// objects, magazine and search, and those added to a folder.
+// objects, magazine, journey and search, and those added to a folder.
 //
 // A reference is the name of a site, world-flags@K for that page with its images
 // spread over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB,
@@ -63,7 +63,7 @@ func (l Library) Add(src string, opt FolderOptions) (*Site, error) {
 
 // builtIn are the names of the sites that every library has.
 func builtIn() []string {
-	return []string{worldFlags, objectsName, magazineName, searchName, searchFullName}
+	return []string{worldFlags, objectsName, magazineName, journeyName, searchName, searchFullName}
 }
 
 // List returns the names of all sites, the built-in ones first, then the added
@@ -98,6 +98,8 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 		return Objects(r.count, r.size)
 	case magazineName:
 		return Magazine()
+	case journeyName:
+		return Journey()
 	case searchName, searchFullName:
 		return Search(r.count, r.name == searchFullName)
 	}
