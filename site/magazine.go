@@ -139,9 +139,12 @@ func (s *Site) addMade(random *rand.Rand, m made) {
 	s.addResource("https://"+m.host+m.path, header, b.Bytes())
 	if m.by != "" {
 		r := &s.Resources[len(s.Resources)-1]
-		r.Initiator, r.Delay = "https://"+m.by, float64(m.after)
+		r.Initiator, r.Kind = "https://"+m.by, madeKinds[kind]
 	}
 }
+
+// madeKinds are what scripts ask for resources as, by their extensions.
+var madeKinds = map[string]string{".js": "script", ".json": "fetch", ".svg": "image"}
 
 // words are what texts are made of.
 var words = strings.Fields(`about after again always answer before begin between bridge carry circle city clear cloud coast colour

@@ -72,6 +72,9 @@ type Resource struct {
 	// Initiator is the URL of the resource that asks for this one, where no parser can
 	// see that it will: a script, usually. Empty otherwise.
 	Initiator string `json:"initiator,omitempty"`
+	// Kind is what it was then asked for as: "script", "image", "fetch" and so on, as the
+	// Chrome DevTools Protocol names resource types, in lower case.
+	Kind string `json:"kind,omitempty"`
 	// Delay is how many milliseconds after its initiator had run, or was parsed, it was
 	// asked for.
 	Delay float64 `json:"delay,omitempty"`

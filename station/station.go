@@ -4,6 +4,7 @@
 package station
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,11 @@ import (
 
 	"wiretime/capture"
 	"wiretime/lab"
+	"wiretime/loader/builtin"
 	"wiretime/loader/chromium"
 	"wiretime/loader/fetch"
 	"wiretime/loader/firefox"
+	"wiretime/loader/page"
 	"wiretime/loader/session"
 	"wiretime/network"
 	"wiretime/protocol"
@@ -25,11 +28,12 @@ import (
 const (
 	Chromium = "chromium"
 	Firefox  = "firefox"
+	Builtin  = "builtin"
 	Fetch    = "fetch"
 )
 
 // Loaders names what can load pages.
-func Loaders() []string { return []string{Chromium, Firefox, Fetch} }
+func Loaders() []string { return []string{Chromium, Firefox, Builtin, Fetch} }
 
 // IsBrowser says whether a loader is a real browser.
 func IsBrowser(loader string) bool { return loader == Chromium || loader == Firefox }
@@ -65,6 +69,7 @@ type Order struct {
 type Station struct {
 	config   Config
 	lab      *lab.Lab
+	builtin  *builtin.Loader
 	fetch    *fetch.Loader
 	browsers map[engine]browser
 }
@@ -91,9 +96,12 @@ func Open(ctx context.Context, c Config) (*Station, error) {
 		return nil, err
 	}
 	s := &Station{config: c, lab: l, browsers: map[engine]browser{}}
+	resolve := session.Resolver(l.Dial, lab.Resolver)
+	s.builtin = builtin.New(builtin.Options{
+		Verify: c.Authority.Verify, Dial: l.Dial, ListenPacket: l.ListenPacket, Resolve: resolve,
+	})
 	s.fetch = fetch.New(session.Options{
-		Verify: c.Authority.Verify, Dial: l.Dial, ListenPacket: l.ListenPacket,
-		Resolve: session.Resolver(l.Dial, lab.Resolver),
+		Verify: c.Authority.Verify, Dial: l.Dial, ListenPacket: l.ListenPacket, Resolve: resolve,
 	})
 	return s, nil
 }
@@ -130,7 +138,10 @@ func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string
 
 // visit makes the order's loader ready for one load.
 func (s *Station) visit(ctx context.Context, o Order, p protocol.Protocol, page *site.Site) (lab.Visit, error) {
-	if o.Loader == Fetch {
+	switch o.Loader {
+	case Builtin:
+		return s.openBuiltin(o, p, page)
+	case Fetch:
 		urls := make([]string, len(page.Resources))
 		for i := range page.Resources {
 			urls[i] = page.Resources[i].URL
@@ -142,6 +153,28 @@ func (s *Station) visit(ctx context.Context, o Order, p protocol.Protocol, page 
 		return nil, err
 	}
 	return b.Open(ctx)
+}
+
+func (s *Station) openBuiltin(o Order, p protocol.Protocol, from *site.Site) (lab.Visit, error) {
+	strategy, err := session.ParseStrategy(o.Strategy)
+	if err != nil {
+		return nil, err
+	}
+	warm, err := capture.ParseVisit(cmp.Or(o.Visit, "cold"))
+	if err != nil {
+		return nil, err
+	}
+	var recorded []page.Recorded
+	for _, r := range from.Resources {
+		if r.Initiator != "" {
+			recorded = append(recorded, page.Recorded{
+				URL: r.URL, Initiator: r.Initiator, Kind: page.KindOf(r.Kind), Delay: time.Duration(r.Delay * float64(time.Millisecond)),
+			})
+		}
+	}
+	return s.builtin.Open(builtin.Config{
+		Protocol: p, Strategy: strategy, EarlyData: warm.EarlyData, Fallback: o.Fallback, Recorded: recorded,
+	})
 }
 
 // browser returns the station's browser of a kind; it starts one if there is none

@@ -19,14 +19,7 @@ func magazine(t *testing.T) (*site.Site, []page.Recorded) {
 	var recorded []page.Recorded
 	for _, r := range s.Resources {
 		if r.Initiator != "" {
-			kind := page.Image
-			switch {
-			case strings.HasSuffix(r.URL, ".js"):
-				kind = page.Script
-			case strings.HasSuffix(r.URL, ".json"):
-				kind = page.Fetch
-			}
-			recorded = append(recorded, page.Recorded{URL: r.URL, Initiator: r.Initiator, Kind: kind})
+			recorded = append(recorded, page.Recorded{URL: r.URL, Initiator: r.Initiator, Kind: page.KindOf(r.Kind)})
 		}
 	}
 	return s, recorded
