@@ -21,15 +21,16 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"wiretime/get"
+	"wiretime/loader/session"
 	"wiretime/spdy"
 )
 
 type getOptions struct {
-	protocol, output, method, cacert, window, update, frames, qlog string
-	data                                                           *string
-	headers, resolve                                               []string
-	verbose, insecure, follow, fail                                bool
-	maxTime                                                        time.Duration
+	protocol, output, method, cacert, window, update, frames, qlog, strategy, har string
+	data                                                                          *string
+	headers, resolve                                                              []string
+	verbose, insecure, follow, fail, page                                         bool
+	maxTime                                                                       time.Duration
 }
 
 func getCommand() *cobra.Command {
@@ -49,8 +50,13 @@ the server offers. With an http URL, SPDY and h2 are spoken in the clear.
 
 A status of 400 or more is an answer like any other, unless --fail is given.
 
+With --page each URL is a page that is loaded with all it needs, as a browser
+would, and what is written is a table of the requests. --strategy says how
+connections are used, there and elsewhere: ` + strings.Join(session.Strategies(), ", ") + `.
+
     wiretime get -v --protocol spdy/3.1 https://localhost:8004/
-    wiretime get --protocol h3 -o page.html https://example.org/`,
+    wiretime get --protocol h3 -o page.html https://example.org/
+    wiretime get --page --strategy sequential --protocol https/1.1 https://example.org/`,
 		Args: arguments(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("data") {
@@ -75,6 +81,9 @@ A status of 400 or more is an answer like any other, unless --fail is given.
 	f.StringVar(&o.window, "window", "", "receive window of SPDY, of each stream and of the session, such as 64KiB")
 	f.StringVar(&o.update, "update", "", "when SPDY's window is given back: once a half or an eighth of it is read, for each frame, or never")
 	f.StringVar(&o.frames, "frames", "", "file that receives the frames of SPDY, as JSON-SEQ")
+	f.BoolVar(&o.page, "page", false, "load pages with all that they need, and write a table of the requests")
+	f.StringVar(&o.strategy, "strategy", "", "how connections are used, such as sequential or parallel-6 (default: browser)")
+	f.StringVar(&o.har, "har", "", "with --page: file that receives the HAR")
 	f.StringVar(&o.qlog, "qlog", "", "file that receives the qlog of the first QUIC connection")
 	return c
 }
@@ -119,6 +128,20 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 			return input(err)
 		}
 		defer out.discard()
+	}
+	if o.page || o.strategy != "" {
+		if err := o.ownLoaders(); err != nil {
+			return input(err)
+		}
+		if o.page {
+			err = getPages(ctx, o, config, args, out)
+		} else {
+			err = getByStrategy(ctx, o, config, requests, args, out)
+		}
+		if err != nil {
+			return err
+		}
+		return out.keep()
 	}
 	transport, err := get.New(config)
 	if err != nil {
