@@ -14,17 +14,18 @@ const (
 	Media // audio and video
 	Track // subtitles
 	Manifest
-	Fetch // fetch(), also by preload
+	Fetch // fetch()
 	XHR
 	Ping     // sendBeacon() and ping attributes
 	Prefetch // for a page to come
-	Other
+	SVG      // a document that styles and use elements refer to
+	Other    // data that scripts will fetch, by preload
 )
 
 var kindNames = [...]string{
 	Document: "document", Frame: "document", Stylesheet: "stylesheet", Script: "script", Image: "image", Font: "font",
 	Media: "media", Track: "texttrack", Manifest: "manifest", Fetch: "fetch", XHR: "xhr", Ping: "ping",
-	Prefetch: "prefetch", Other: "other",
+	Prefetch: "other", SVG: "other", Other: "other",
 }
 
 // String is CDP's resource type in lower case, as HAR's _resourceType has it.
@@ -34,7 +35,7 @@ func (k Kind) String() string { return kindNames[k] }
 // "document" is a Frame, since only a page's first request is the Document;
 // types without a kind are Other.
 func KindOf(resourceType string) Kind {
-	for k := Frame; k < Other; k++ {
+	for k := Frame; k < Prefetch; k++ {
 		if kindNames[k] == resourceType {
 			return k
 		}

@@ -30,8 +30,8 @@ type Recorded struct {
 	// Initiator is the URL of a script, a stylesheet or a document of the page.
 	// One that the page never asks for stands for the page's own document.
 	Initiator string
-	// Line, counted from 0, says which inline script of the document it was; 0,
-	// or a line that is in none, stands for the whole document.
+	// Line, counted from 1, says which inline script of the document it was. One
+	// that is in none stands for the whole document.
 	Line int
 	Kind Kind
 	// Delay is from when the initiator has run, or has been parsed.
@@ -56,9 +56,11 @@ type Request struct {
 	// Delayable requests may be held back by the network on connections that
 	// cannot multiplex: no more than 10 at a time in all, and none to a host
 	// with 6 requests under way (services/network/resource_scheduler).
-	// Independently of protocols, no more than 2 requests of a priority below
-	// High are let out of a page whose HeadDone is false
+	// Over any protocol, a page whose HeadDone is false lets no request below
+	// High out while 2 or more requests are under way, whatever their priority,
+	// save that 2 of Medium always may be
 	// (third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc).
+	// The document itself does not count.
 	Delayable bool
 	// Incremental is RFC 9218's parameter: the page can use the resource
 	// piece by piece (ShouldLoadIncremental in resource_request_utils.cc).
@@ -69,13 +71,17 @@ type Request struct {
 type Initiator struct {
 	Type string // "parser", "script", "preload" or "other"
 	URL  string
-	Line int // counted from 0
+	Line int // counted from 1, as Chromium's; 0: none
 }
 
 // Change is a request that has got another priority.
 type Change struct {
 	ID       int
 	Priority Priority
+	// Silent changes are those that Chromium tells its network but not CDP
+	// (Resource::DidChangePriority): the parser has reached what the preload
+	// scanner had asked for. A HAR goes on showing the priority before.
+	Silent bool
 }
 
 // Head is the head of a response.

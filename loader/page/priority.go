@@ -22,3 +22,94 @@ func (p Priority) String() string { return priorityNames[p] }
 // delayable is kDelayablePriorityThreshold of resource_scheduler.cc: below
 // net::MEDIUM, which is High here.
 func (p Priority) delayable() bool { return p < High }
+
+// ofKind is TypeToPriority of
+// third_party/blink/renderer/platform/loader/fetch/resource_fetcher.cc. The
+// documents of frames are navigations, which are VeryHigh.
+func ofKind(k Kind) Priority {
+	switch k {
+	case Document, Frame, Stylesheet, Font:
+		return VeryHigh
+	case Script, Fetch, XHR, Other:
+		return High
+	case Manifest:
+		return Medium
+	case Image, Media, Track, SVG:
+		return Low
+	}
+	return VeryLow // Ping, Prefetch
+}
+
+// urgency is what Chromium computes a request's priority from.
+type urgency struct {
+	speculative    bool // the preload scanner's
+	link           bool // of a preload
+	lazy           bool // async and deferred scripts, stylesheets for other media
+	module         bool
+	visible        bool
+	renderBlocking bool
+	small          bool   // an image that is known to be
+	hint           string // the fetchpriority attribute
+}
+
+// urgencyState is what a document's requests so far mean for the next.
+type urgencyState struct {
+	imageAsked bool // what the scanner finds from now on is late in the document
+	boosted    int  // images
+}
+
+// boostedImages is kBoostedImageTarget of resource_fetcher.cc.
+const boostedImages = 5
+
+// priority is ResourceFetcher::ComputeLoadPriority of resource_fetcher.cc, with
+// AdjustPriorityWithPriorityHintAndRenderBlocking of resource_request_utils.cc
+// and AdjustImagePriority.
+func (d *document) priority(k Kind, u urgency) Priority {
+	state := &d.urgency
+	p := ofKind(k)
+	if u.visible {
+		p = High
+	}
+	if k == Image && !u.link {
+		state.imageAsked = true
+	}
+	late := u.speculative && state.imageAsked
+	switch {
+	case k == Font && u.link:
+		p = High
+	case k == Script:
+		switch {
+		case u.module:
+		case u.lazy:
+			p = Low
+		case late:
+			p = Medium
+		}
+	case k == Stylesheet && late:
+		p = Medium
+	case u.lazy:
+		p = VeryLow
+	}
+
+	switch u.hint {
+	case "high":
+		p = max(p, High)
+	case "low":
+		if k == Stylesheet && p == VeryHigh {
+			p = High
+		} else {
+			p = min(p, Low)
+		}
+	}
+	if u.renderBlocking {
+		p = max(p, High)
+	}
+
+	if k == Image && u.speculative && !u.link && !u.small && state.boosted < boostedImages {
+		state.boosted++
+		if u.hint != "high" && u.hint != "low" {
+			p = max(p, Medium)
+		}
+	}
+	return p
+}

@@ -1,0 +1,181 @@
+package page
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/tdewolff/parse/v2"
+	"github.com/tdewolff/parse/v2/css"
+)
+
+// cssToken is a token of a stylesheet. Comments are none.
+type cssToken struct {
+	kind css.TokenType
+	text string
+}
+
+func (t cssToken) is(kind css.TokenType, text string) bool {
+	return t.kind == kind && strings.EqualFold(t.text, text)
+}
+
+// cssLexer reads the tokens of a stylesheet.
+type cssLexer struct{ lexer *css.Lexer }
+
+func newCSSLexer(b []byte) cssLexer {
+	// Preprocessing, CSS Syntax section 3.3: the lexer stops at NULs.
+	b = bytes.ReplaceAll(b, []byte{0}, []byte("\uFFFD"))
+	return cssLexer{css.NewLexer(parse.NewInputBytes(b))}
+}
+
+func (l cssLexer) next() (cssToken, bool) {
+	for {
+		kind, text := l.lexer.Next()
+		switch kind {
+		case css.ErrorToken:
+			return cssToken{}, false
+		case css.CommentToken:
+			continue
+		case css.CustomPropertyNameToken:
+			kind = css.IdentToken
+		}
+		return cssToken{kind, string(text)}, true
+	}
+}
+
+// cssTokens reads all tokens of a value, without space around it.
+func cssTokens(s string) []cssToken {
+	l := newCSSLexer([]byte(s))
+	var tokens []cssToken
+	for t, ok := l.next(); ok; t, ok = l.next() {
+		tokens = append(tokens, t)
+	}
+	return trimSpace(tokens)
+}
+
+func trimSpace(tokens []cssToken) []cssToken {
+	for len(tokens) > 0 && tokens[0].kind == css.WhitespaceToken {
+		tokens = tokens[1:]
+	}
+	for len(tokens) > 0 && tokens[len(tokens)-1].kind == css.WhitespaceToken {
+		tokens = tokens[:len(tokens)-1]
+	}
+	return tokens
+}
+
+// splitTokens splits at separators that are in no brackets.
+func splitTokens(tokens []cssToken, separator css.TokenType) [][]cssToken {
+	var parts [][]cssToken
+	depth, from := 0, 0
+	for i, t := range tokens {
+		depth += nesting(t)
+		if t.kind == separator && depth == 0 {
+			parts = append(parts, trimSpace(tokens[from:i]))
+			from = i + 1
+		}
+	}
+	return append(parts, trimSpace(tokens[from:]))
+}
+
+// nesting is 1 for what opens brackets, -1 for what closes them.
+func nesting(t cssToken) int {
+	switch t.kind {
+	case css.FunctionToken, css.LeftParenthesisToken, css.LeftBracketToken, css.LeftBraceToken:
+		return 1
+	case css.RightParenthesisToken, css.RightBracketToken, css.RightBraceToken:
+		return -1
+	}
+	return 0
+}
+
+// inner is what stands between the bracket or function that tokens begin with
+// and its end, and what comes after.
+func inner(tokens []cssToken) (inside, rest []cssToken) {
+	depth := 0
+	for i, t := range tokens {
+		depth += nesting(t)
+		if depth == 0 {
+			return trimSpace(tokens[1:i]), tokens[i+1:]
+		}
+	}
+	return trimSpace(tokens[min(1, len(tokens)):]), nil
+}
+
+// function is the lower-case name of a function token, without its bracket.
+func (t cssToken) function() string {
+	return strings.ToLower(strings.TrimSuffix(t.text, "("))
+}
+
+// value is what a string, a url() or an identifier stands for: without quotes,
+// its escapes undone (CSS Syntax section 4.3.7).
+func (t cssToken) value() string {
+	s := t.text
+	switch t.kind {
+	case css.URLToken:
+		s = s[strings.IndexByte(s, '(')+1:]
+		s = strings.TrimSpace(strings.TrimSuffix(s, ")"))
+		if s != "" && (s[0] == '"' || s[0] == '\'') {
+			s = unquote(s)
+		}
+	case css.StringToken:
+		s = unquote(s)
+	}
+	return unescapeCSS(s)
+}
+
+func unquote(s string) string {
+	quote := s[:1]
+	return strings.TrimSuffix(s[1:], quote)
+}
+
+func unescapeCSS(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		end := i + 1
+		for end < len(s) && end < i+7 && strings.IndexByte("0123456789abcdefABCDEF", s[end]) >= 0 {
+			end++
+		}
+		if end == i+1 {
+			if s[end] != '\n' { // an escaped line break is nothing
+				b.WriteByte(s[end])
+			}
+			i = end
+			continue
+		}
+		code, _ := strconv.ParseUint(s[i+1:end], 16, 32)
+		if code == 0 || code > 0x10FFFF {
+			code = 0xFFFD
+		}
+		b.WriteRune(rune(code))
+		if end < len(s) && (s[end] == ' ' || s[end] == '\n' || s[end] == '\t') {
+			end++
+		}
+		i = end - 1
+	}
+	return b.String()
+}
+
+// number reads a number with its unit, in lower case; "%" for percentages.
+func (t cssToken) number() (value float64, unit string, ok bool) {
+	end := len(t.text)
+	switch t.kind {
+	case css.NumberToken, css.PercentageToken, css.DimensionToken:
+	default:
+		return 0, "", false
+	}
+	for end > 0 {
+		v, err := strconv.ParseFloat(t.text[:end], 64)
+		if err == nil && end > 0 && (t.text[end-1] >= '0' && t.text[end-1] <= '9' || t.text[end-1] == '.') {
+			return v, strings.ToLower(t.text[end:]), true
+		}
+		end--
+	}
+	return 0, "", false
+}

@@ -1,0 +1,296 @@
+package page
+
+import (
+	"mime"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html"
+)
+
+// moment is when something happened, if it has.
+type moment struct {
+	at    time.Duration
+	fired bool
+}
+
+// document is a page's document, or that of a frame in it: its parser, its
+// tree and what its events wait for.
+type document struct {
+	page     *Page
+	parent   *document // of a frame
+	depth    int
+	resource *resource // nil: srcdoc
+	url      string
+	base     string
+	isHTML   bool
+	closed   bool // all its bytes are there
+
+	tokens  *tokenizer
+	queue   []*token // scanned, not yet parsed
+	scanner scanner
+	urgency urgencyState
+
+	tree      *tree
+	template  int    // template elements open, whose content is no part of the document
+	raw       []byte // the text of the script or style that is open
+	rawLine   int    // where it began
+	pumping   bool   // a task to parse has been posted
+	parsed    bool   // the parser is through
+	media     *media // the audio or video element that sources belong to
+	blocking  *script
+	deferred  []*script
+	deferring bool // deferred scripts are being run
+
+	sheets       []*sheet
+	scriptSheets int // those that scripts wait for
+	renderSheets int // those that rendering waits for
+	bodySheets   int // those that the parser waits for
+
+	dirty  bool // the tree or the sheets have changed since the last frame
+	framed bool // a frame has been asked for
+	style  styling
+
+	delays int // what the load event waits for
+	dcl    moment
+	load   moment
+	loaded func() // for the parent
+}
+
+func (p *Page) newDocument(parent *document, url string) *document {
+	d := &document{page: p, parent: parent, url: url, base: url, tree: newTree(), tokens: newTokenizer("")}
+	if parent != nil {
+		d.depth = parent.depth + 1
+	}
+	p.documents = append(p.documents, d)
+	return d
+}
+
+// navigate asks for the document.
+func (d *document) navigate(w want) {
+	r := d.ask(w)
+	d.resource, r.stream = r, d
+}
+
+// respond takes the head of the document's response.
+func (d *document) respond(h Head) {
+	if h.URL != "" {
+		if url, ok := resolve(h.URL, h.URL); ok {
+			d.url, d.base = url, url
+		}
+	}
+	media, _, err := mime.ParseMediaType(h.ContentType)
+	if err != nil {
+		media, _, _ = strings.Cut(strings.ToLower(h.ContentType), ";")
+	}
+	switch strings.TrimSpace(media) {
+	case "", "text/html", "application/xhtml+xml":
+		d.isHTML = true
+		d.tokens = newTokenizer(h.ContentType)
+		d.preloadLinks(h.Links, "other")
+	}
+}
+
+// receive takes content of the document: the preload scanner looks at all that
+// is there, at once, then the parser gets it.
+func (d *document) receive(b []byte) {
+	if !d.isHTML || len(b) == 0 {
+		return
+	}
+	d.tokens.feed(b)
+	d.tokenize()
+}
+
+// close says that the document's content is complete.
+func (d *document) close() {
+	if d.closed {
+		return
+	}
+	d.closed = true
+	if d.isHTML {
+		d.tokens.feed(nil)
+		d.tokenize()
+	}
+	d.wake()
+}
+
+func (d *document) tokenize() {
+	for {
+		t, ok := d.tokens.next()
+		if !ok || t == nil {
+			break
+		}
+		d.scan(t)
+		d.queue = append(d.queue, t)
+	}
+	d.wake()
+}
+
+// wake lets the parser go on, if it can.
+func (d *document) wake() {
+	if !d.pumping && !d.stopped() {
+		d.pumping = true
+		d.page.post(d.pump)
+	}
+}
+
+// stopped says whether the parser must wait: for a script, or for a stylesheet
+// in the body, which Chromium's parser does not go past
+// (HTMLDocumentParser::DidAddPendingParserBlockingStylesheet).
+func (d *document) stopped() bool { return d.blocking != nil || d.bodySheets > 0 }
+
+// pump parses what is there, until something stops it.
+func (d *document) pump() {
+	d.pumping = false
+	if d.parsed {
+		return
+	}
+	octets := 0
+	for len(d.queue) > 0 && !d.stopped() {
+		t := d.queue[0]
+		d.queue[0] = nil
+		d.queue = d.queue[1:]
+		octets += t.size
+		d.build(t)
+	}
+	if d.closed && len(d.queue) == 0 && !d.stopped() {
+		d.parsed = true
+		d.finishParsing()
+	}
+	if d.blocking != nil {
+		d.page.post(d.tryScript)
+	}
+	d.page.spend(perKB(d.page.config.CPU.ParsePerKB, octets), nil)
+}
+
+// build gives one token to the tree.
+func (d *document) build(t *token) {
+	if d.template > 0 {
+		if t.name == "template" {
+			switch t.kind {
+			case html.StartTagToken:
+				d.template++
+			case html.EndTagToken:
+				d.template--
+			}
+		}
+		return
+	}
+	switch t.kind {
+	case html.TextToken:
+		d.buildText(t)
+	case html.EndTagToken:
+		if current := d.tree.current(); current != nil && current.node.Data == t.name {
+			switch t.name {
+			case "script":
+				d.tree.end(t.name)
+				d.prepareScript(current, t)
+				return
+			case "style":
+				d.tree.end(t.name)
+				d.addStyle(current, t.base)
+				return
+			case "audio", "video":
+				d.media = nil
+			}
+		}
+		d.tree.end(t.name)
+	default:
+		if t.name == "template" {
+			d.template++
+			return
+		}
+		body := d.tree.body
+		e := d.tree.start(t)
+		if body != d.tree.body {
+			d.changed()
+		}
+		if e != nil {
+			d.inserted(e, t)
+			d.changed()
+		}
+	}
+}
+
+func (d *document) buildText(t *token) {
+	if current := d.tree.current(); current != nil {
+		switch current.node.Data {
+		case "script", "style":
+			d.raw = t.text
+			return
+		case "noscript", "iframe", "noembed", "noframes", "title":
+			return
+		}
+	}
+	if d.tree.text(t.text) {
+		d.changed()
+	}
+}
+
+// finishParsing is "the end" of the standard, as far as the deferred scripts
+// (https://html.spec.whatwg.org/#the-end).
+func (d *document) finishParsing() {
+	if current := d.tree.current(); current != nil && current.node.Data == "style" {
+		d.addStyle(current, d.base)
+	}
+	d.tree.ensureBody(nil)
+	d.changed()
+	d.recordedDocument()
+	d.deferring = true
+	d.page.post(d.nextDeferred)
+}
+
+// fireDCL fires DOMContentLoaded.
+func (d *document) fireDCL() {
+	d.dcl = moment{d.page.now, true}
+	d.page.post(d.settle)
+}
+
+// settle fires load when nothing more delays it.
+func (d *document) settle() {
+	if !d.dcl.fired || d.load.fired || d.delays > 0 {
+		return
+	}
+	d.load = moment{d.page.now, true}
+	if d.loaded != nil {
+		d.loaded()
+	}
+}
+
+// delay holds the load event up until the function that it returns is called.
+// More calls than one do nothing.
+func (d *document) delay() (release func()) {
+	d.delays++
+	released := false
+	return func() {
+		if released {
+			return
+		}
+		released = true
+		d.delays--
+		d.page.post(d.settle)
+	}
+}
+
+// frameInterval is how often Chromium draws.
+const frameInterval = time.Second / 60
+
+// changed asks for a frame in which styles are computed. Frames come at even
+// intervals since navigationStart; a change is drawn with the next.
+func (d *document) changed() {
+	d.dirty = true
+	if d.framed || d.tree.body == nil || d.renderSheets > 0 {
+		return
+	}
+	d.framed = true
+	p := d.page
+	p.alarm((p.now/frameInterval+1)*frameInterval, func() {
+		p.post(func() {
+			d.framed = false
+			if d.dirty && d.renderSheets == 0 {
+				d.dirty = false
+				d.render()
+			}
+		})
+	})
+}

@@ -1,0 +1,109 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// systemFonts are families that a Linux machine has, by their names or by
+// those that fontconfig takes others of the same metrics for. Text that wants
+// one of them wants no font after it.
+var systemFonts = map[string]bool{
+	"serif": true, "sans-serif": true, "monospace": true, "cursive": true, "fantasy": true, "system-ui": true,
+	"ui-serif": true, "ui-sans-serif": true, "ui-monospace": true, "ui-rounded": true, "math": true, "emoji": true,
+	"arial": true, "helvetica": true, "times": true, "times new roman": true, "courier": true, "courier new": true,
+}
+
+// askFonts asks for the fonts that text needs: for each letter, of the first
+// family that has it, the face for its range.
+func (d *document) askFonts(text *letters, st *style) {
+	if len(d.style.faces) == 0 || len(st.families) == 0 {
+		return
+	}
+	wanted := d.style.fresh(text, st)
+	for _, family := range st.families {
+		faces := d.style.faces[family]
+		if len(wanted) == 0 || len(faces) == 0 && systemFonts[family] {
+			return
+		}
+		faces = nearest(faces, st.weight, st.italic)
+		// Of faces for the same letter, the last counts.
+		for i := len(faces) - 1; i >= 0 && len(wanted) > 0; i-- {
+			face := &faces[i]
+			before := len(wanted)
+			wanted = slices.DeleteFunc(wanted, face.covers)
+			if len(wanted) == before {
+				continue
+			}
+			if source, ok := face.source(); ok && source != "" {
+				if url, ok := resolve(face.base, source); ok {
+					d.ask(want{url: url, kind: Font, initiator: face.origin, priority: d.priority(Font, urgency{})})
+				}
+			}
+		}
+	}
+}
+
+// fresh are the letters of a text for which no text before wanted a font in the
+// same style.
+func (s *styling) fresh(text *letters, st *style) []rune {
+	key := fmt.Sprintf("%q %g %t", st.families, st.weight, st.italic)
+	seen := s.lettered[key]
+	if seen == nil {
+		seen = &letters{}
+		s.lettered[key] = seen
+	}
+	return seen.merge(text)
+}
+
+// nearest are the faces of a family whose style and weight are nearest to
+// those wanted (CSS Fonts 4, section 5.2).
+func nearest(faces []fontFace, weight float64, italic bool) []fontFace {
+	distance := func(f *fontFace) float64 {
+		away := weightDistance(f.weight, weight)
+		if f.italic != italic {
+			away += 1e6
+		}
+		return away
+	}
+	best := math.Inf(1)
+	for i := range faces {
+		best = min(best, distance(&faces[i]))
+	}
+	var out []fontFace
+	for i := range faces {
+		if distance(&faces[i]) == best {
+			out = append(out, faces[i])
+		}
+	}
+	return out
+}
+
+// weightDistance orders the weights that a face may have instead of the one
+// that is wanted: those on the wrong side come after all on the right one.
+func weightDistance(have [2]float64, want float64) float64 {
+	const wrong = 1e4
+	below, above := want-have[1], have[0]-want
+	switch {
+	case below <= 0 && above <= 0:
+		return 0
+	case want >= 400 && want <= 500:
+		if above > 0 && have[0] <= 500 {
+			return above
+		}
+		if below > 0 {
+			return wrong/10 + below
+		}
+		return wrong + above
+	case want < 400:
+		if below > 0 {
+			return below
+		}
+		return wrong + above
+	}
+	if above > 0 {
+		return above
+	}
+	return wrong + below
+}

@@ -1,0 +1,199 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// server answers a page's requests, each so long after it was made.
+type server struct {
+	answers map[string]answer // by path and query; others answer at once after 10 ms
+	chunk   int               // octets of the document at a time, all at the same moment; 0: whole
+}
+
+type answer struct {
+	after  time.Duration
+	body   string
+	status int
+	err    error
+	kind   string // content type; "": by the path
+	links  []string
+	parts  []part // in place of body, since the answer
+}
+
+type part struct {
+	after time.Duration
+	body  string
+}
+
+const origin = "https://a.example"
+
+// happening is one thing that comes from the network.
+type happening struct {
+	at   time.Duration
+	what func(now time.Duration)
+}
+
+// load loads a page to its end and returns what happened, a line each.
+func (s server) load(t testing.TB, c Config) (log []string, p *Page) {
+	t.Helper()
+	if c.URL == "" {
+		c.URL = origin + "/"
+	}
+	p = New(c)
+	t.Cleanup(p.Close)
+	var coming []happening
+	now := time.Duration(0)
+	look := func() {
+		for _, r := range p.Requests() {
+			log = append(log, fmt.Sprintf("%v %s %s %s", now, strings.TrimPrefix(r.URL, origin), r.Kind, r.Priority))
+			coming = append(coming, s.answer(p, r, now)...)
+		}
+		for _, c := range p.Changes() {
+			if !c.Silent {
+				log = append(log, fmt.Sprintf("%v %d now %s", now, c.ID, c.Priority))
+			}
+		}
+	}
+	p.Begin(now)
+	for range 1_000_000 {
+		look()
+		slices.SortStableFunc(coming, func(a, b happening) int { return int(a.at - b.at) })
+		at, ok := p.Next()
+		if len(coming) > 0 && (!ok || coming[0].at <= at) {
+			now = coming[0].at
+			coming[0].what(now)
+			coming = coming[1:]
+			continue
+		}
+		if !ok {
+			return log, p
+		}
+		now = at
+		p.Advance(now)
+	}
+	t.Fatal("the page never comes to rest")
+	return nil, nil
+}
+
+var contentTypes = map[string]string{
+	".css": "text/css", ".js": "text/javascript", ".png": "image/png", ".html": "text/html", ".svg": "image/svg+xml", ".woff2": "font/woff2",
+}
+
+func (s server) answer(p *Page, r Request, now time.Duration) []happening {
+	path := strings.TrimPrefix(r.URL, origin)
+	a, ok := s.answers[path]
+	if !ok || a.after == 0 {
+		a.after = 10 * time.Millisecond
+	}
+	if a.kind == "" {
+		a.kind = "text/html"
+		if i := strings.LastIndexByte(path, '.'); i >= 0 && contentTypes[path[i:]] != "" {
+			a.kind = contentTypes[path[i:]]
+		}
+	}
+	if a.status == 0 {
+		a.status = 200
+	}
+	at := now + a.after
+	out := []happening{{at, func(now time.Duration) {
+		if a.err == nil {
+			p.Respond(now, r.ID, Head{Status: a.status, URL: r.URL, ContentType: a.kind, Links: a.links})
+		}
+	}}}
+	if a.parts == nil {
+		step := len(a.body)
+		if s.chunk > 0 && r.Kind == Document {
+			step = s.chunk
+		}
+		for rest := a.body; rest != ""; {
+			n := min(step, len(rest))
+			a.parts = append(a.parts, part{0, rest[:n]})
+			rest = rest[n:]
+		}
+	}
+	last := at
+	for _, part := range a.parts {
+		last = at + part.after
+		out = append(out, happening{last, func(now time.Duration) { p.Data(now, r.ID, []byte(part.body)) }})
+	}
+	return append(out, happening{last, func(now time.Duration) { p.Finish(now, r.ID, a.err) }})
+}
+
+func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// moments are DCL and load.
+func moments(p *Page) string {
+	dcl, ok := p.DCL()
+	load, loaded := p.Load()
+	if !ok || !loaded {
+		return "never"
+	}
+	return fmt.Sprintf("DCL %v load %v", dcl, load)
+}
+
+func lines(s string) []string {
+	var out []string
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func check(t *testing.T, got []string, want string) {
+	t.Helper()
+	if diff := cmp.Diff(lines(want), got); diff != "" {
+		t.Errorf("the page did something else (-want +got):\n%s", diff)
+	}
+}
+
+func TestTmp(t *testing.T) {
+	s := server{answers: map[string]answer{
+		"/":            {body: tmpPage},
+		"/a.css?d=100": {after: ms(100)}, "/late.js?d=50": {after: ms(50)}, "/late.css?d=300": {after: ms(300)},
+	}}
+	log, p := s.load(t, Config{})
+	for _, l := range log {
+		fmt.Println(l)
+	}
+	fmt.Println(moments(p))
+}
+
+const tmpPage = `<!DOCTYPE html><html><head>
+<link rel=stylesheet href=a.css?d=100>
+<link rel=stylesheet media=print href=print.css>
+<link rel="alternate stylesheet" title=x href=alt.css>
+<link rel=preload as=font crossorigin href=p.woff2>
+<link rel=preload as=script href=p.js>
+<link rel=preload as=style href=p.css>
+<link rel=preload as=image href=p.png>
+<link rel=preload as=fetch crossorigin href=p.json>
+<link rel=modulepreload href=m.js>
+<link rel=prefetch href=pf.html>
+<script src=head.js></script>
+<script src=async.js async></script>
+<script src=defer.js defer></script>
+<script type=module src=mod.js></script>
+</head><body>
+<style>@import "imp.css"; .x{background:url(bg.png)} .none{background:url(never.png)} @font-face{font-family:F;src:url(f.woff2) format("woff2")} body{font-family:F}</style>
+<script src=body1.js></script>
+<img src=1.png><img src=2.png width=10 height=10><img src=3.png><img src=4.png><img src=5.png><img src=6.png><img src=7.png>
+<img loading=lazy src=lazy.png><div style="height:5000px"></div><img loading=lazy src=lazyfar.png>
+<div class=x>text</div>
+<script src=late.js?d=50></script>
+<link rel=stylesheet href=late.css?d=300>
+<iframe src=frame.html></iframe>
+<video src=v.mp4 poster=poster.png></video>
+<object data=o.svg type=image/svg+xml></object>
+<embed src=e.html>
+<svg><image href=svgi.png /><use href="sprite.svg#a"/></svg>
+<input type=image src=inp.png>
+</body></html>
+`

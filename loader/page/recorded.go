@@ -1,0 +1,119 @@
+package page
+
+import "strings"
+
+// recordings are the recorded requests by their initiators' URLs.
+type recordings struct {
+	by    map[string][]Recorded
+	known map[string]bool // URLs of recorded requests
+}
+
+func newRecordings(all []Recorded) recordings {
+	r := recordings{map[string][]Recorded{}, map[string]bool{}}
+	for _, rec := range all {
+		url, ok := resolve(rec.URL, rec.URL)
+		if !ok {
+			continue
+		}
+		rec.URL = url
+		rec.Initiator, _, _ = strings.Cut(rec.Initiator, "#")
+		if initiator, ok := resolve(rec.Initiator, rec.Initiator); ok {
+			rec.Initiator = initiator
+		}
+		r.by[rec.Initiator] = append(r.by[rec.Initiator], rec)
+		r.known[url] = true
+	}
+	return r
+}
+
+// ran says that a script has run, a stylesheet has been parsed, or anything
+// else has come: what was recorded of it follows.
+func (p *Page) ran(r *resource) {
+	owner := r.owner
+	for _, url := range []string{r.URL, r.finalURL()} {
+		for _, rec := range p.recorded.by[url] {
+			owner.schedule(rec, Initiator{Type: "script", URL: r.URL})
+		}
+		delete(p.recorded.by, url)
+	}
+}
+
+// recordedInline follows an inline script.
+func (d *document) recordedInline(s *script) {
+	d.recordedWhere(func(rec Recorded) bool { return rec.Line >= s.from && rec.Line <= s.to && rec.Line > 0 })
+}
+
+// recordedDocument follows the document's parser: all that no inline script has
+// asked for. With the page's own document comes what has no initiator.
+func (d *document) recordedDocument() {
+	d.recordedWhere(func(Recorded) bool { return true })
+	if d.parent != nil {
+		return
+	}
+	for _, rec := range d.page.config.Recorded { // in their order
+		initiator, _, _ := strings.Cut(rec.Initiator, "#")
+		if url, ok := resolve(initiator, initiator); ok {
+			initiator = url
+		}
+		if d.page.byURL[initiator] != nil || d.page.recorded.known[initiator] {
+			continue
+		}
+		for _, rec := range d.page.recorded.by[initiator] {
+			d.schedule(rec, Initiator{Type: "script", URL: d.url})
+		}
+		delete(d.page.recorded.by, initiator)
+	}
+}
+
+// recordedWhere follows those records of the document that satisfy follow.
+func (d *document) recordedWhere(follow func(Recorded) bool) {
+	urls := []string{d.url}
+	if d.resource != nil && d.resource.URL != d.url {
+		urls = append(urls, d.resource.URL)
+	}
+	for _, url := range urls {
+		var left []Recorded
+		for _, rec := range d.page.recorded.by[url] {
+			if follow(rec) {
+				d.schedule(rec, Initiator{Type: "script", URL: d.url, Line: rec.Line})
+			} else {
+				left = append(left, rec)
+			}
+		}
+		d.page.recorded.by[url] = left
+	}
+}
+
+func (d *document) schedule(rec Recorded, initiator Initiator) {
+	p := d.page
+	p.alarm(p.now+max(0, rec.Delay), func() { d.askRecorded(rec, initiator) })
+}
+
+// askRecorded asks for a resource as a script does.
+func (d *document) askRecorded(rec Recorded, initiator Initiator) {
+	p := d.page
+	kind := rec.Kind
+	if kind == Document {
+		kind = Frame
+	}
+	before := p.byURL[rec.URL]
+	if kind == Frame {
+		if before == nil {
+			d.openFrame(rec.URL, initiator, !d.load.fired)
+		}
+		return
+	}
+	r := d.ask(want{
+		url: rec.URL, kind: kind, initiator: initiator,
+		priority: d.priority(kind, urgency{lazy: kind == Script}),
+	})
+	switch {
+	case r.used || r.Kind != kind:
+	case kind == Script:
+		r.used = true
+		d.runWhenThere(&script{resource: r})
+	case kind == Stylesheet:
+		r.used = true
+		d.addSheet(&sheet{resource: r, applies: true})
+	}
+}

@@ -1,0 +1,219 @@
+package page
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// scanner is what the preload scanner remembers from tag to tag
+// (third_party/blink/renderer/core/html/parser/html_preload_scanner.cc).
+type scanner struct {
+	template  int
+	foreign   int // svg and math elements open
+	hasBase   bool
+	inBody    bool // a body or an img has been seen
+	inStyle   bool
+	applies   bool // the media of the style do
+	inPicture bool
+	picked    string // what a source of the picture has chosen
+	pickSize  float64
+}
+
+// scan looks at a token when it arrives, and asks for what it refers to.
+func (d *document) scan(t *token) {
+	s := &d.scanner
+	t.base = d.base
+	switch t.kind {
+	case html.TextToken:
+		if s.inStyle && s.applies && s.template == 0 {
+			d.scanStyle(t)
+		}
+	case html.EndTagToken:
+		d.scanEnd(t)
+	case html.StartTagToken, html.SelfClosingTagToken:
+		if t.name == "template" {
+			s.template++
+		}
+		if s.template == 0 {
+			d.scanStart(t)
+		}
+	}
+}
+
+func (d *document) scanEnd(t *token) {
+	s := &d.scanner
+	switch t.name {
+	case "template":
+		s.template = max(0, s.template-1)
+	case "svg", "math":
+		s.foreign = max(0, s.foreign-1)
+	case "style":
+		s.inStyle = false
+	case "picture":
+		s.inPicture, s.picked = false, ""
+	}
+}
+
+func (d *document) scanStart(t *token) {
+	s := &d.scanner
+	view := d.page.view
+	switch t.name {
+	case "svg", "math":
+		if t.kind != html.SelfClosingTagToken {
+			s.foreign++
+		}
+	case "image":
+		if s.foreign > 0 {
+			d.preload(t, svgReference(t), Image, urgency{})
+		} else {
+			d.scanImage(t)
+		}
+	case "base":
+		if href, ok := t.get("href"); ok && !s.hasBase {
+			if base, ok := resolve(d.base, href); ok {
+				s.hasBase = true
+				d.base = base
+			}
+		}
+	case "body":
+		s.inBody = true
+	case "style":
+		s.inStyle = true
+		s.applies = view.mediaMatches(t.attribute("media"))
+	case "picture":
+		s.inPicture, s.picked = true, ""
+		return
+	case "source":
+		d.scanSource(t)
+	case "img":
+		s.inBody = true
+		d.scanImage(t)
+	case "input":
+		if t.word("type") == "image" {
+			d.preload(t, t.attribute("src"), Image, urgency{})
+		}
+	case "video":
+		d.preload(t, t.attribute("poster"), Image, urgency{})
+	case "script":
+		isScript, module := scriptKind(t)
+		if isScript {
+			_, async := t.get("async")
+			_, deferred := t.get("defer")
+			d.preload(t, t.attribute("src"), Script, urgency{
+				lazy: async || deferred, module: module,
+				renderBlocking: !s.inBody && !async && !deferred && !module,
+			})
+		}
+	case "link":
+		d.scanLink(t)
+	}
+	if !void[t.name] {
+		s.inPicture, s.picked = false, ""
+	}
+}
+
+// preload asks for what a tag refers to.
+func (d *document) preload(t *token, reference string, kind Kind, u urgency) {
+	if reference == "" {
+		return
+	}
+	url, ok := resolve(t.base, reference)
+	if !ok {
+		return
+	}
+	u.speculative, u.hint = true, t.word("fetchpriority")
+	d.ask(want{url: url, kind: kind, link: u.link, initiator: d.parserInitiator(t), priority: d.priority(kind, u)})
+}
+
+func (d *document) parserInitiator(t *token) Initiator {
+	return Initiator{Type: "parser", URL: d.url, Line: t.line}
+}
+
+// scanImage chooses an image's source, and asks for it unless it is lazy.
+func (d *document) scanImage(t *token) {
+	s := &d.scanner
+	t.source = s.picked
+	if !s.inPicture || t.source == "" {
+		sizes, hasSizes := t.get("sizes")
+		size := d.page.view.width
+		if hasSizes {
+			size = d.page.view.sourceSize(sizes)
+		}
+		srcset, _ := t.get("srcset")
+		t.source = d.page.view.bestSource(t.attribute("src"), srcset, size)
+	}
+	if t.word("loading") != "lazy" {
+		d.preload(t, t.source, Image, urgency{small: smallImage(t)})
+	}
+}
+
+// smallImage says whether an image's attributes make it smaller than what
+// Chromium boosts (kSmallImageMaxSize in resource_fetcher.cc).
+func smallImage(t *token) bool {
+	width, hasWidth := dimension(t, "width")
+	height, hasHeight := dimension(t, "height")
+	switch {
+	case hasWidth && hasHeight:
+		return width*height <= 10000
+	case hasWidth:
+		return width == 0
+	case hasHeight:
+		return height == 0
+	}
+	return false
+}
+
+// dimension is a width or height attribute in px
+// (https://html.spec.whatwg.org/#rules-for-parsing-dimension-values).
+func dimension(t *token, name string) (float64, bool) {
+	v := t.attribute(name)
+	end := 0
+	for end < len(v) && (v[end] >= '0' && v[end] <= '9' || v[end] == '.') {
+		end++
+	}
+	value, err := strconv.ParseFloat(v[:end], 64)
+	return value, err == nil && !strings.HasPrefix(v[end:], "%")
+}
+
+// scanSource takes a source of a picture: the first that fits counts.
+func (d *document) scanSource(t *token) {
+	s := &d.scanner
+	srcset, _ := t.get("srcset")
+	if !s.inPicture || s.picked != "" || srcset == "" {
+		return
+	}
+	if !d.page.view.mediaMatches(t.attribute("media")) || !imageType(t.word("type")) {
+		return
+	}
+	size := d.page.view.width
+	if sizes, ok := t.get("sizes"); ok {
+		size = d.page.view.sourceSize(sizes)
+	}
+	s.picked = d.page.view.bestSource("", srcset, size)
+}
+
+// imageType says whether Chromium shows images of a type; "" is any.
+func imageType(t string) bool {
+	t, _, _ = strings.Cut(t, ";")
+	return slices.Contains([]string{"", "image/jpeg", "image/jpg", "image/pjpeg", "image/png", "image/x-png", "image/apng", "image/gif",
+		"image/webp", "image/avif", "image/bmp", "image/x-icon", "image/vnd.microsoft.icon", "image/svg+xml", "image/x-xbitmap"}, strings.TrimSpace(t))
+}
+
+func svgReference(t *token) string {
+	if href := t.attribute("href"); href != "" {
+		return href
+	}
+	return t.attribute("xlink:href")
+}
+
+// scanStyle asks for what a style element imports.
+func (d *document) scanStyle(t *token) {
+	for _, i := range parseSheet(t.text, d.page.view, "", onlyImports).imports {
+		if url, ok := resolve(t.base, i.url); ok && i.url != "" {
+			d.ask(want{url: url, kind: Stylesheet, initiator: d.parserInitiator(t), priority: d.priority(Stylesheet, urgency{speculative: true, renderBlocking: !d.scanner.inBody})})
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package page
+
+import (
+	"strings"
+
+	"github.com/andybalholm/cascadia"
+	"github.com/tdewolff/parse/v2/css"
+	"golang.org/x/net/html"
+)
+
+// selector is one complex selector of a rule.
+type selector struct {
+	match  cascadia.Sel
+	pseudo string // "before" or "after"
+	key    string // what an element must have: "#id", ".class" or "tag"; "": nothing
+	wide   bool   // matching looks at siblings or descendants
+}
+
+// nothing is a selector that matches nothing.
+const nothing = ":not(*)"
+
+// maxSelector bounds a selector's length, octets.
+const maxSelector = 4096
+
+// nest combines a selector with that of the rule around it (CSS Nesting,
+// section 3). "" stands for the top; a selector that grows too long for one
+// that matches nothing.
+func nest(around string, prelude []cssToken) string {
+	if around == "" {
+		return text(prelude)
+	}
+	if len(around) > maxSelector {
+		return nothing
+	}
+	parent := ":is(" + around + ")"
+	var out []string
+	size := 0
+	for _, part := range splitTokens(prelude, css.CommaToken) {
+		s := text(part)
+		if strings.Contains(s, "&") {
+			s = strings.ReplaceAll(s, "&", parent)
+		} else {
+			s = parent + " " + s
+		}
+		if size += len(s); size > 4*maxSelector {
+			return nothing
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, ",")
+}
+
+// parseSelectors reads a list of selectors. Those that are not understood
+// match nothing. (In CSS they void the rule; but what is not understood here
+// often is in Chromium.)
+func parseSelectors(list string) []selector {
+	var out []selector
+	for _, part := range splitTokens(cssTokens(list), css.CommaToken) {
+		if s, ok := parseSelector(part); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// rewrites are pseudo-classes that have the same meaning here as others that
+// cascadia knows.
+var rewrites = strings.NewReplacer(
+	":any-link", ":link", ":-webkit-any-link", ":link", ":focus-visible", ":focus", ":focus-within", ":focus",
+)
+
+func parseSelector(tokens []cssToken) (s selector, ok bool) {
+	tokens, s.pseudo = cutPseudoElement(tokens)
+	whole := text(tokens)
+	if len(whole) > maxSelector || s.pseudo == "?" {
+		return s, false
+	}
+	if whole == "" {
+		whole = "*"
+	}
+	// Extensions of cascadia's that no browser has.
+	for _, foreign := range []string{":contains", ":matches", ":haschild", ":input", "!=", "#="} {
+		if strings.Contains(strings.ToLower(whole), foreign) {
+			return s, false
+		}
+	}
+	match, err := cascadia.Parse(closeDoubled(tokens))
+	if err != nil {
+		return s, false
+	}
+	s.match = match
+	s.key = selectorKey(tokens)
+	s.wide = strings.ContainsAny(whole, "~+") || strings.Contains(whole, ":has") || strings.Contains(whole, "-child") ||
+		strings.Contains(whole, "-of-type")
+	return s, true
+}
+
+// cutPseudoElement takes ::before or ::after off the end; "?" stands for any
+// other pseudo-element.
+func cutPseudoElement(tokens []cssToken) ([]cssToken, string) {
+	for i := 0; i+1 < len(tokens); i++ {
+		if tokens[i].kind != css.ColonToken {
+			continue
+		}
+		name := tokens[i+1]
+		double := name.kind == css.ColonToken && i+2 < len(tokens)
+		if double {
+			name = tokens[i+2]
+		}
+		word := strings.ToLower(name.text)
+		last := i+1 == len(tokens)-1 || double && i+2 == len(tokens)-1
+		switch {
+		case (word == "before" || word == "after") && last:
+			return trimEnd(tokens[:i]), word
+		case double:
+			return tokens, "?"
+		}
+	}
+	return tokens, ""
+}
+
+// trimEnd keeps a combinator that a pseudo-element stood behind meaningful:
+// "a > ::before" is "a > *::before".
+func trimEnd(tokens []cssToken) []cssToken {
+	if len(tokens) == 0 {
+		return nil
+	}
+	switch t := tokens[len(tokens)-1]; {
+	case t.kind == css.WhitespaceToken, t.kind == css.DelimToken && strings.Contains(">+~", t.text):
+		return append(tokens[:len(tokens):len(tokens)], cssToken{css.DelimToken, "*"})
+	}
+	return tokens
+}
+
+// closeDoubled writes a selector with :is() and :where() as :not(:not()),
+// which is the same, and closes the second bracket too.
+func closeDoubled(tokens []cssToken) string {
+	var b strings.Builder
+	var doubled []bool
+	for i, t := range tokens {
+		if nesting(t) == 1 {
+			isAny := false
+			if i > 0 && tokens[i-1].kind == css.ColonToken && t.kind == css.FunctionToken {
+				switch t.function() {
+				case "is", "where", "-webkit-any":
+					isAny = true
+				}
+			}
+			doubled = append(doubled, isAny)
+			if isAny {
+				b.WriteString("not(:not(")
+				continue
+			}
+		}
+		b.WriteString(t.text)
+		if nesting(t) == -1 && len(doubled) > 0 {
+			if doubled[len(doubled)-1] {
+				b.WriteByte(')')
+			}
+			doubled = doubled[:len(doubled)-1]
+		}
+	}
+	if b.Len() == 0 {
+		return "*"
+	}
+	return rewrites.Replace(b.String())
+}
+
+// selectorKey is what the last compound of a selector demands of an element.
+func selectorKey(tokens []cssToken) string {
+	key, depth := "", 0
+	for i, t := range tokens {
+		if depth == 0 {
+			switch {
+			case t.kind == css.WhitespaceToken, t.kind == css.DelimToken && strings.Contains(">+~", t.text):
+				key = ""
+			case t.kind == css.HashToken:
+				key = "#" + unescapeCSS(t.text[1:])
+			case t.kind == css.IdentToken && i > 0 && tokens[i-1].is(css.DelimToken, "."):
+				if !strings.HasPrefix(key, "#") {
+					key = "." + unescapeCSS(t.text)
+				}
+			case t.kind == css.IdentToken && (i == 0 || tokens[i-1].kind != css.ColonToken):
+				if key == "" {
+					key = strings.ToLower(t.text)
+				}
+			}
+		}
+		depth += nesting(t)
+	}
+	return key
+}
+
+// keysOf are the keys under which an element's rules are found.
+func keysOf(n *html.Node, visit func(key string)) {
+	visit("")
+	visit(n.Data)
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "id":
+			visit("#" + a.Val)
+		case "class":
+			for name := range strings.FieldsSeq(a.Val) {
+				visit("." + name)
+			}
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package page
+
+import (
+	"slices"
+	"strings"
+)
+
+// sheet is a stylesheet of a document, with those it imports.
+type sheet struct {
+	resource *resource // nil: a style element
+	base     string
+	layer    string
+	depth    int // of imports
+	root     *sheet
+	parent   *sheet
+
+	applies  bool // its media do
+	rules    rules
+	imported []*sheet // by rules.imports; nil: not loaded
+
+	// Of a root: what is still to come of it, and what waits for that.
+	coming int
+	loaded func()
+}
+
+// Bounds of how deeply stylesheets import each other, and how often in a page.
+const (
+	maxDepthOfImports = 16
+	maxImports        = 1000
+)
+
+// linkSheet is a link element for a stylesheet.
+func (d *document) linkSheet(t *token, href string, alternate bool) {
+	if _, disabled := t.get("disabled"); disabled || !styleType(t.word("type")) {
+		return
+	}
+	url, ok := resolve(t.base, href)
+	if !ok {
+		return
+	}
+	applies := !alternate && d.page.view.mediaMatches(t.attribute("media"))
+	u := urgency{hint: t.word("fetchpriority"), lazy: !applies, renderBlocking: applies && d.tree.body == nil}
+	s := &sheet{applies: applies}
+	s.resource = d.ask(want{url: url, kind: Stylesheet, initiator: d.parserInitiator(t), priority: d.priority(Stylesheet, u)})
+	s.resource.used = true
+	if applies {
+		d.addBlocking(s)
+		return
+	}
+	// Pages turn such sheets on when they have loaded, so as not to wait for them.
+	if onload := t.word("onload"); strings.Contains(onload, "media") {
+		s.applies = true
+	}
+	d.addSheet(s)
+}
+
+// addStyle takes a style element when its end tag has come.
+func (d *document) addStyle(e *element, base string) {
+	text := d.raw
+	d.raw = nil
+	t := e.token
+	if kind := t.word("type"); kind != "" && kind != "text/css" || !d.page.view.mediaMatches(t.attribute("media")) {
+		return
+	}
+	d.page.owe(perKB(d.page.config.CPU.StylePerKB, len(text)))
+	s := &sheet{base: base, applies: true}
+	s.root = s
+	d.sheets = append(d.sheets, s)
+	s.coming = 1
+	s.parse(d, text)
+	if s.coming--; s.coming > 0 {
+		d.block(s)
+	}
+	d.style.stale = true
+	d.changed()
+}
+
+// addBlocking adds a sheet that scripts after it wait for, and rendering or
+// the parser.
+func (d *document) addBlocking(s *sheet) {
+	d.addSheet(s)
+	if s.coming > 0 {
+		d.block(s)
+	}
+}
+
+// block makes things wait for a sheet. In the head it is rendering, in the body
+// the parser (StyleEngine::AddPendingBlockingSheet in
+// third_party/blink/renderer/core/css/style_engine.cc).
+func (d *document) block(s *sheet) {
+	release := d.delay()
+	waiting := &d.renderSheets
+	if d.tree.body != nil {
+		waiting = &d.bodySheets
+	}
+	d.scriptSheets++
+	*waiting++
+	s.loaded = func() {
+		d.scriptSheets--
+		*waiting--
+		release()
+		d.page.post(d.tryScript)
+		d.page.post(d.nextDeferred)
+		d.wake()
+	}
+}
+
+// addSheet adds an external sheet, which counts when it has come.
+func (d *document) addSheet(s *sheet) {
+	s.root = s
+	s.coming = 1
+	d.sheets = append(d.sheets, s)
+	d.await(s)
+}
+
+// await waits for one sheet, a root or an imported one.
+func (d *document) await(s *sheet) {
+	p := d.page
+	p.whenFinished(s.resource, func() {
+		r := s.resource
+		s.base = r.finalURL()
+		if r.ok() && isStyle(r.head.ContentType) {
+			p.owe(perKB(p.config.CPU.StylePerKB, r.size))
+			s.parse(d, r.body)
+		}
+		p.spend(0, func() {
+			p.ran(r)
+			if s.root.coming--; s.root.coming > 0 {
+				return
+			}
+			d.style.stale = true
+			if s.root.loaded != nil {
+				s.root.loaded()
+			}
+			d.changed()
+		})
+	})
+}
+
+// isStyle says whether a response of a type counts as a stylesheet, as it does
+// in standards mode.
+func isStyle(contentType string) bool {
+	return contentType == "" || strings.HasPrefix(strings.ToLower(strings.TrimSpace(contentType)), "text/css")
+}
+
+// parse reads a sheet and asks for those it imports.
+func (s *sheet) parse(d *document, text []byte) {
+	s.rules = parseSheet(text, d.page.view, s.layer, wholeSheet)
+	s.imported = make([]*sheet, len(s.rules.imports))
+	for i, rule := range s.rules.imports {
+		url, ok := resolve(s.base, rule.url)
+		if !ok || rule.url == "" || s.depth >= maxDepthOfImports || d.page.imports >= maxImports || s.within(url) {
+			continue
+		}
+		d.page.imports++
+		child := &sheet{root: s.root, parent: s, depth: s.depth + 1, layer: rule.layer}
+		child.applies = s.applies && d.page.view.media(rule.media)
+		initiator := d.layoutInitiator()
+		if s.resource != nil {
+			initiator = Initiator{Type: "parser", URL: s.base}
+		}
+		child.resource = d.ask(want{url: url, kind: Stylesheet, initiator: initiator, priority: d.priority(Stylesheet, urgency{renderBlocking: d.tree.body == nil})})
+		child.resource.used = true
+		s.imported[i] = child
+		s.root.coming++
+		d.await(child)
+	}
+}
+
+// within says whether a sheet is, or is imported by, the one at url.
+func (s *sheet) within(url string) bool {
+	for ; s != nil; s = s.parent {
+		if s.resource != nil && slices.Contains([]string{s.resource.URL, s.base}, url) {
+			return true
+		}
+	}
+	return false
+}
