@@ -108,12 +108,8 @@ func (h *http3) complete() bool {
 // send opens a stream, once the server's limit allows it, and writes x to it.
 func (h *http3) send(x *exchange) (func() error, error) {
 	if !safe(x.HTTP.Method) {
-		select {
-		case <-h.quic.HandshakeComplete():
-		case <-h.quic.Context().Done():
-			return nil, context.Cause(h.quic.Context())
-		case <-x.ctx.Done():
-			return nil, context.Cause(x.ctx)
+		if err := h.handshake(x.ctx); err != nil {
+			return nil, err
 		}
 	}
 	h.mu.Lock()
@@ -198,28 +194,49 @@ func (h *http3) again(ctx context.Context) error {
 }
 
 func (h *http3) receive(x *exchange, stream *quichttp.RequestStream, early *earlyRequest) error {
-	response, err := x.final(stream.ReadResponse)
-	if early != nil && errors.Is(err, quic.Err0RTTRejected) {
-		h.mu.Lock()
-		if err = h.again(x.ctx); err == nil {
-			stream, err = early.stream, early.err
-		}
-		h.mu.Unlock()
-		if err == nil {
-			response, err = x.final(stream.ReadResponse)
+	if early != nil {
+		var err error
+		if stream, err = h.settled(x, early); err != nil {
+			return err
 		}
 	}
+	response, err := x.final(stream.ReadResponse) //nolint:bodyclose // read closes it
 	if err != nil {
 		return err
 	}
 	x.Answered = time.Now()
-	if early != nil {
-		x.EarlyData = h.quic.ConnectionState().Used0RTT
-		h.mu.Lock()
-		x.EarlyData = x.EarlyData && !h.rejected
-		h.mu.Unlock()
-	}
 	return x.read(response)
+}
+
+// settled waits until it is known whether the server has taken a request as 0-RTT,
+// and returns the stream that its answer comes on. The first stream must not be read
+// before that: quic-go would reset it when it fails, and with it the one that has its
+// number by then.
+func (h *http3) settled(x *exchange, early *earlyRequest) (*quichttp.RequestStream, error) {
+	if err := h.handshake(x.ctx); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	x.EarlyData = h.quic.ConnectionState().Used0RTT
+	if !x.EarlyData {
+		if err := h.again(x.ctx); err != nil {
+			return nil, err
+		}
+	}
+	return early.stream, early.err
+}
+
+// handshake waits until the handshake is complete.
+func (h *http3) handshake(ctx context.Context) error {
+	select {
+	case <-h.quic.HandshakeComplete():
+		return nil
+	case <-h.quic.Context().Done():
+		return fmt.Errorf("make the QUIC handshake with %s: %w", h.conn.origin.host, context.Cause(h.quic.Context()))
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // safe tells whether a method is safe (RFC 9110 section 9.2.1).

@@ -90,6 +90,11 @@ func (o *origin) begin() []func() {
 			c := o.idle[0]
 			o.idle = o.idle[1:]
 			c.idle = false
+			if !c.usable() {
+				s.drop(c)
+				begin = append(begin, func() { _ = c.close() })
+				continue
+			}
 			o.hands++
 			begin = append(begin, func() { o.work(c) })
 			continue

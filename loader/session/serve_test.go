@@ -1,6 +1,359 @@
 package session
 
-import "testing"
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	quichttp "github.com/quic-go/quic-go/http3"
+
+	"wiretime/protocol"
+	"wiretime/spdy"
+)
+
+// patience is how long a test waits for what takes milliseconds.
+const patience = 20 * time.Second
+
+// The tests' servers have two hosts on two addresses.
+const (
+	pageHost  = "www.page.test"
+	imageHost = "img.page.test"
+)
+
+func addresses() map[string]netip.Addr {
+	return map[string]netip.Addr{pageHost: netip.MustParseAddr("127.0.0.1"), imageHost: netip.MustParseAddr("127.0.0.2")}
+}
+
+// eachRow runs a test for every protocol there is.
+func eachRow(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
+	for _, p := range protocol.All() {
+		t.Run(strings.ReplaceAll(p.Name, "/", "-"), func(t *testing.T) { test(t, p) })
+	}
+}
+
+func row(t *testing.T, name string) protocol.Protocol {
+	t.Helper()
+	p, err := protocol.Lookup(name)
+	must(t, err)
+	return p
+}
+
+// bench is a place for servers, and options for a session that finds them. Ports
+// are not the protocol's, which may be taken or forbidden, so they are in the URLs.
+type bench struct {
+	options   Options
+	authority *protocol.Authority
+	addresses map[string]netip.Addr
+
+	mu      sync.Mutex
+	ports   map[netip.Addr]uint16
+	lookups []string
+	wire    []string // of what was written to TCP connections, the first line
+}
+
+// newBench is a bench without servers.
+func newBench(t *testing.T, p protocol.Protocol) *bench {
+	t.Helper()
+	b := &bench{ports: map[netip.Addr]uint16{}, addresses: addresses()}
+	var err error
+	b.authority, err = protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
+	must(t, err)
+	b.options = Options{
+		Protocol: p, Verify: b.authority.Verify, ListenPacket: new(net.ListenConfig).ListenPacket,
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &recorded{c, b}, nil
+		},
+		Resolve: func(_ context.Context, host string) (netip.Addr, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.lookups = append(b.lookups, host)
+			if a, ok := b.addresses[host]; ok {
+				return a, nil
+			}
+			return netip.Addr{}, fmt.Errorf("%s does not exist", host)
+		},
+	}
+	return b
+}
+
+// serve starts the lab's server.
+func (b *bench) serve(t *testing.T, handler http.Handler) *protocol.Server {
+	t.Helper()
+	server, err := protocol.Serve(t.Context(), protocol.ServerConfig{
+		Protocol: b.options.Protocol, Hosts: b.addresses, Handler: handler, CA: b.authority,
+		Listen: func(ctx context.Context, network, address string) (net.Listener, error) {
+			return b.listenTCP(ctx, network, anyPort(address))
+		},
+		ListenPacket: func(ctx context.Context, network, address string) (net.PacketConn, error) {
+			return b.listenUDP(ctx, network, anyPort(address))
+		},
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, server.Close()) })
+	return server
+}
+
+func (b *bench) listenTCP(ctx context.Context, network, address string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, network, address)
+	if err == nil {
+		b.found(l.Addr())
+	}
+	return l, err
+}
+
+func (b *bench) listenUDP(ctx context.Context, network, address string) (net.PacketConn, error) {
+	c, err := new(net.ListenConfig).ListenPacket(ctx, network, address)
+	if err == nil {
+		b.found(c.LocalAddr())
+	}
+	return c, err
+}
+
+func (b *bench) found(a net.Addr) {
+	at := netip.MustParseAddrPort(a.String())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ports[at.Addr()] = at.Port()
+}
+
+// handle starts a server of the test's own for the page's host over TCP. It has
+// each connection to itself, which is closed when it returns.
+func (b *bench) handle(t *testing.T, serve func(net.Conn)) {
+	t.Helper()
+	l, err := b.listenTCP(t.Context(), "tcp4", "127.0.0.1:0")
+	must(t, err)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // closed
+			}
+			serving.Go(func() {
+				defer c.Close()
+				serve(c)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		must(t, l.Close())
+		serving.Wait()
+	})
+}
+
+// serveTLS starts a server for the page's host with a TLS configuration of the
+// test's own, which gives tickets unless that says otherwise.
+func (b *bench) serveTLS(t *testing.T, config *tls.Config, handler http.Handler) {
+	t.Helper()
+	p := b.options.Protocol
+	config.NextProtos = []string{p.ALPN}
+	if config.Certificates == nil {
+		certificate, err := b.authority.Certificate(pageHost)
+		must(t, err)
+		config.Certificates = []tls.Certificate{*certificate}
+	}
+	var serving sync.WaitGroup
+	if p.Transport == "udp" {
+		b.serveQUIC(t, config, handler)
+		return
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(p.Spoken == "http/1.1")
+	protocols.SetHTTP2(p.ALPN == "h2")
+	server := &http.Server{Handler: handler, Protocols: protocols, TLSConfig: config, ErrorLog: log.New(io.Discard, "", 0)}
+	if v, ok := spdy.ParseVersion(p.ALPN); ok {
+		must(t, (&spdy.Server{Versions: []spdy.Version{v}, ErrorLog: server.ErrorLog}).Configure(server))
+	}
+	l, err := b.listenTCP(t.Context(), "tcp4", "127.0.0.1:0")
+	must(t, err)
+	serving.Go(func() { _ = server.ServeTLS(l, "", "") })
+	t.Cleanup(func() {
+		must(t, server.Close())
+		serving.Wait()
+	})
+}
+
+// serveQUIC starts a server of HTTP/3 that allows 0-RTT. What it returns starts it
+// anew, at the same address and with the same keys, and without 0-RTT.
+func (b *bench) serveQUIC(t *testing.T, config *tls.Config, handler http.Handler) (refuse func()) {
+	t.Helper()
+	if config.Certificates == nil {
+		certificate, err := b.authority.Certificate(pageHost)
+		must(t, err)
+		config.Certificates = []tls.Certificate{*certificate}
+	}
+	config.SetSessionTicketKeys([][32]byte{{1}})
+	start := func(address string, early bool) (stop func(), at string) {
+		socket, err := b.listenUDP(t.Context(), "udp4", address)
+		must(t, err)
+		var serving sync.WaitGroup
+		server := &quichttp.Server{
+			Handler: handler, TLSConfig: quichttp.ConfigureTLSConfig(config), QUICConfig: &quic.Config{Allow0RTT: early},
+			Logger: slog.New(slog.DiscardHandler),
+		}
+		serving.Go(func() { _ = server.Serve(socket) })
+		return func() {
+			_ = server.Close()
+			_ = socket.Close()
+			serving.Wait()
+		}, socket.LocalAddr().String()
+	}
+	stop, at := start("127.0.0.1:0", true)
+	t.Cleanup(func() { stop() })
+	return func() {
+		stop()
+		stop, _ = start(at, false)
+	}
+}
+
+// certificate is one for several hosts, valid from then until then, and a function
+// that accepts no other.
+func certificate(t *testing.T, from, until time.Time, hosts ...string) (tls.Certificate, func(tls.ConnectionState) error) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: hosts, NotBefore: from, NotAfter: until}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	must(t, err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, func(s tls.ConnectionState) error {
+		if len(s.PeerCertificates) != 1 || string(s.PeerCertificates[0].Raw) != string(der) {
+			return errors.New("another certificate")
+		}
+		return s.PeerCertificates[0].VerifyHostname(s.ServerName)
+	}
+}
+
+// recorded is a TCP connection whose writes are noted.
+type recorded struct {
+	net.Conn
+	bench *bench
+}
+
+func (r *recorded) Write(b []byte) (int, error) {
+	line, _, _ := strings.Cut(string(b), "\r\n")
+	r.bench.mu.Lock()
+	r.bench.wire = append(r.bench.wire, line)
+	r.bench.mu.Unlock()
+	return r.Conn.Write(b)
+}
+
+func anyPort(address string) string {
+	host, _, _ := net.SplitHostPort(address)
+	return net.JoinHostPort(host, "0")
+}
+
+// url is the address of a path on one of the hosts.
+func (b *bench) url(host, path string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	u := url.URL{Scheme: b.options.Protocol.Scheme, Host: fmt.Sprintf("%s:%d", host, b.ports[b.addresses[host]]), Path: path}
+	return u.String()
+}
+
+// session opens one that ends with the test.
+func (b *bench) session(t *testing.T) *Session {
+	t.Helper()
+	s := New(b.options)
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+// answer is a Handler that keeps all it is told.
+type answer struct {
+	interim []*http.Response
+	head    *http.Response
+	body    []byte
+	record  *Exchange
+	err     error
+	ended   chan struct{}
+	onData  func() // may be nil
+	onEnd   func() // may be nil
+}
+
+func (a *answer) Interim(r *http.Response) { a.interim = append(a.interim, r) }
+func (a *answer) Head(r *http.Response)    { a.head = r }
+
+func (a *answer) Data(b []byte) {
+	a.body = append(a.body, b...)
+	if a.onData != nil {
+		a.onData()
+	}
+}
+
+func (a *answer) End(e *Exchange, err error) {
+	if a.record != nil {
+		panic("End was called twice")
+	}
+	a.record, a.err = e, err
+	if a.onEnd != nil {
+		a.onEnd()
+	}
+	close(a.ended)
+}
+
+// wait waits for the end, and is the answer.
+func (a *answer) wait(t *testing.T) *answer {
+	t.Helper()
+	select {
+	case <-a.ended:
+	case <-time.After(patience):
+		t.Fatalf("no end within %v", patience)
+	}
+	return a
+}
+
+// get fetches a URL.
+func get(t *testing.T, s *Session, target string, priority Priority) *answer {
+	t.Helper()
+	return fetch(t, t.Context(), s, http.MethodGet, target, priority, nil)
+}
+
+func fetch(t *testing.T, ctx context.Context, s *Session, method, target string, priority Priority, a *answer) *answer {
+	t.Helper()
+	if a == nil {
+		a = &answer{}
+	}
+	a.ended = make(chan struct{})
+	r, err := http.NewRequestWithContext(ctx, method, target, nil)
+	must(t, err)
+	r.Header.Set("User-Agent", "test")
+	s.Fetch(&Request{HTTP: r, Priority: priority, Handler: a})
+	return a
+}
+
+// path answers with the path of the request, and as many octets of it as that ends
+// in, if it ends in a number.
+func path(w http.ResponseWriter, r *http.Request) {
+	var size int
+	if _, err := fmt.Sscanf(r.URL.Path[strings.LastIndex(r.URL.Path, "/"):], "/%d", &size); err == nil {
+		_, _ = w.Write([]byte(strings.Repeat("x", size)))
+		return
+	}
+	_, _ = io.WriteString(w, r.URL.Path)
+}
 
 func must(t *testing.T, err error) {
 	t.Helper()

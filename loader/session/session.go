@@ -95,7 +95,7 @@ type Session struct {
 	incoming    queue       // that no origin has yet
 	active      int         // that origins have
 	watches     []*watch
-	fetched     int // requests so far
+	fetched     int     // requests so far
 	connections int     // opened so far
 	open        []*conn // in the order in which they were opened
 	sockets     int     // open and being opened
@@ -209,6 +209,12 @@ func (s *Session) shut(cause error) error {
 		errs = append(errs, c.close())
 	}
 	s.running.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open, s.sockets = nil, 0
+	for _, o := range s.origins {
+		o.conn, o.idle, o.pipes, o.lanes = nil, nil, nil, 0
+	}
 	return errors.Join(errs...)
 }
 

@@ -1,0 +1,139 @@
+package session
+
+import (
+	"crypto/tls"
+	"net/http"
+	"testing"
+	"time"
+
+	"wiretime/protocol"
+)
+
+// eachTLS runs a test for every protocol over TLS.
+func eachTLS(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
+	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+		if p.ALPN != "" {
+			test(t, p)
+		}
+	})
+}
+
+// TestResumption has servers that give tickets: each connection after Disconnect
+// resumes, whatever the dates of the certificate. A new session is cold again.
+func TestResumption(t *testing.T) {
+	year := 365 * 24 * time.Hour
+	for _, c := range []struct {
+		name        string
+		from, until time.Duration
+		tickets     bool
+	}{
+		{"a valid certificate", -year, year, true},
+		{"one of the future", year, 2 * year, true},
+		{"one of the past", -2 * year, -year, true},
+		{"no tickets", -year, year, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachTLS(t, func(t *testing.T, p protocol.Protocol) {
+				b := newBench(t, p)
+				var pair tls.Certificate
+				now := time.Now()
+				pair, b.options.Verify = certificate(t, now.Add(c.from), now.Add(c.until), pageHost)
+				seen := make(chan bool, 10)
+				b.serveTLS(t, &tls.Config{Certificates: []tls.Certificate{pair}, SessionTicketsDisabled: !c.tickets}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					seen <- r.TLS.DidResume
+					path(w, r)
+				}))
+				s := b.session(t)
+				for visit := range 3 {
+					a := get(t, s, b.url(pageHost, "/x"), Highest).wait(t)
+					must(t, a.err)
+					want := c.tickets && visit > 0
+					if got := <-seen; got != want || a.record.Resumed != want || a.record.EarlyData || !a.record.First || a.record.SSL < 0 {
+						t.Errorf("visit %d: the server says it resumed: %v, want %v; the record is %+v", visit, got, want, a.record)
+					}
+					must(t, s.Disconnect())
+				}
+				if len(b.lookups) != 1 {
+					t.Errorf("looked up %v, want the name once", b.lookups)
+				}
+				a := get(t, b.session(t), b.url(pageHost, "/x"), Highest).wait(t)
+				if must(t, a.err); <-seen || a.record.Resumed {
+					t.Error("another session resumed")
+				}
+			})
+		})
+	}
+}
+
+// TestEarlyData has an HTTP/3 server take 0-RTT, or refuse it: a server that has
+// changed what it allows must (RFC 9000 section 7.4.1), and every request arrives all
+// the same, once.
+func TestEarlyData(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		early           bool // Options.EarlyData
+		refuse          bool
+		method          string
+		resumed, asked0 bool // in the second visit
+	}{
+		{"taken", true, false, http.MethodGet, true, true},
+		{"refused", true, true, http.MethodGet, true, false},
+		{"not safe", true, false, http.MethodPost, true, false},
+		{"off", false, false, http.MethodGet, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, row(t, "h3"))
+			b.options.EarlyData = c.early
+			type seen struct {
+				path  string
+				early bool
+			}
+			requests := make(chan seen, 100)
+			handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				requests <- seen{r.URL.Path, !r.TLS.HandshakeComplete}
+				path(w, r)
+			})
+			config := &tls.Config{}
+			change := b.serveQUIC(t, config, handler)
+			s := b.session(t)
+			a := get(t, s, b.url(pageHost, "/first"), Highest).wait(t)
+			must(t, a.err)
+			if a.record.Resumed || a.record.EarlyData || (<-requests).early {
+				t.Errorf("the first visit was not cold: %+v", a.record)
+			}
+			must(t, s.Disconnect())
+			if c.refuse {
+				change()
+			}
+			var answers []*answer
+			for range 5 {
+				answers = append(answers, fetch(t, t.Context(), s, c.method, b.url(pageHost, "/100"), Highest, nil))
+			}
+			early := false
+			for i, a := range answers {
+				must(t, a.wait(t).err)
+				if len(a.body) != 100 || a.record.Resumed != c.resumed {
+					t.Errorf("answer %d has %d octets, want 100: %+v", i, len(a.body), a.record)
+				}
+				early = early || a.record.EarlyData
+			}
+			if early != c.asked0 {
+				t.Errorf("some request went as 0-RTT: %v, want %v", early, c.asked0)
+			}
+			count := 0
+			for len(requests) > 0 {
+				r := <-requests
+				count++
+				if r.early && !c.asked0 {
+					t.Errorf("%s came as 0-RTT", r.path)
+				}
+			}
+			if count != len(answers) {
+				t.Errorf("%d requests came, want %d", count, len(answers))
+			}
+			if got := s.Connections(); got != 2 {
+				t.Errorf("%d connections, want 2", got)
+			}
+		})
+	}
+}
