@@ -13,6 +13,7 @@ import (
 	"wiretime/metric"
 	"wiretime/station"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // begin is the record of an attempt that begins now.
@@ -28,17 +29,52 @@ func (r *run) keepUnsupported(j *job, record store.LoadRecord, why string) error
 	return r.keep(j, record)
 }
 
-// unsupported says why the cell cannot run on this machine; "" if it can.
+// unsupported says why the cell cannot run here; "" if it can.
 func (r *run) unsupported(j *job) string {
 	cell := j.planned.Cell
-	if why := j.protocol.NoBrowser; why != "" && cell.Loader == station.Chromium {
+	if why := j.protocol.NoBrowser; why != "" && isBrowser(cell.Loader) {
 		return why
+	}
+	if why := r.unsupportedVisit(j); why != "" {
+		return why
+	}
+	if n := len(j.site.Tabs); n > 0 && isBrowser(cell.Loader) {
+		return fmt.Sprintf("the site has %d pages to be opened at once: the loader %s has one tab; use the loader %s or %s", n+1, cell.Loader, station.Builtin, station.Fetch)
 	}
 	if has := r.congestion[cell.Clock]; !slices.Contains(has, cell.Congestion) {
 		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock, cell.Congestion, strings.Join(has, ", "))
 	}
 	return ""
 }
+
+// unsupportedVisit says why the client cannot be in the state, or use connections
+// in the way, that the cell asks for; "" if it can.
+func (r *run) unsupportedVisit(j *job) string {
+	cell := j.planned.Cell
+	if cell.Visit == study.VisitZeroRTT && j.protocol.Transport != "udp" {
+		return fmt.Sprintf("0-RTT over %s: only HTTP/3 has it here", j.protocol.Name)
+	}
+	if cell.Strategy == study.StrategyBrowser {
+		return ""
+	}
+	if isBrowser(cell.Loader) {
+		name := strings.ToUpper(cell.Loader[:1]) + cell.Loader[1:]
+		return fmt.Sprintf("%s chooses its own connections; use the loader %s", name, station.Builtin)
+	}
+	if cell.Visit == study.VisitConnected && cell.Strategy == oneEach {
+		return fmt.Sprintf("strategy %s after a visit whose connections are open: each request has a connection of its own", cell.Strategy)
+	}
+	if err := r.StrategyFits(cell.Strategy, j.protocol); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// oneEach is the strategy that leaves no connection open.
+const oneEach = "sequential"
+
+// isBrowser tells real browsers from the loaders that are part of this program.
+func isBrowser(loader string) bool { return loader != station.Fetch && loader != station.Builtin }
 
 // congestionControls are those of the running kernel.
 func congestionControls() []string {
@@ -56,14 +92,14 @@ type measured struct {
 }
 
 // measure reads the capture in dir back.
-func measure(j *job, record *lab.Record, dir string) (*measured, error) {
+func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error) {
 	packets, err := readPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return nil, err
 	}
 	return &measured{record, &metric.Load{
 		Protocol: j.planned.Cell.Protocol, HAR: record.HAR, Server: record.Server, Packets: packets,
-		Timing: record.Timing, ServerLost: record.ServerLost,
+		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.Visit, Fallback: r.fallback(),
 	}}, nil
 }
 
@@ -93,6 +129,9 @@ func (r *run) judge(record *store.LoadRecord, m *measured) {
 		if v, ok := metric.Of(m.load); ok {
 			record.Values[metric.Name] = v
 		}
+	}
+	for _, p := range m.load.Pages() {
+		record.Pages = append(record.Pages, store.Page(p))
 	}
 	if m.record.LoadError != nil {
 		record.Validity, record.Reason = store.Failed, m.record.LoadError.Error()

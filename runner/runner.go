@@ -32,6 +32,9 @@ type Config struct {
 	Sites    map[string]*site.Site // by the study's reference
 	Chromium string                // the browser's binary; empty if no load needs one
 	Kernel   kernel.Kernel         // for loads on the virtual clock
+	// StrategyFits says why a strategy cannot be used over a protocol; nil if it
+	// can. It is asked of strategies other than the browser's.
+	StrategyFits func(strategy string, p protocol.Protocol) error
 	// Report is told of each attempt that has been kept. It is never called
 	// twice at the same time.
 	Report func(Attempt)
@@ -155,9 +158,9 @@ func (r *run) job(p store.Planned) (*job, error) {
 		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
 	}
 	if p.Cell.Clock == study.ClockVirtual {
-		j.estimate = estimateVirtual(p.Cell.Loader, j.site, j.protocol)
+		j.estimate = estimateVirtual(p.Cell.Loader, p.Cell.Visit, j.site, j.protocol)
 	} else {
-		j.estimate = estimateLoad(p.Cell.Loader, j.path, j.site, j.protocol)
+		j.estimate = estimateLoad(p.Cell.Loader, p.Cell.Visit, j.path, j.site, j.protocol, r.Options.ThinkTime)
 	}
 	return j, nil
 }
@@ -170,7 +173,16 @@ func (r *run) order(j *job, id string) station.Order {
 		TCP:     lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},
 		Timeout: r.Options.Timeout,
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
+		Visit:   cell.Visit, Strategy: cell.Strategy, ThinkTime: r.Options.ThinkTime, Fallback: r.fallback(),
 	}
+}
+
+// fallback is the study's, as stations and checks take it: empty if there is none.
+func (r *run) fallback() string {
+	if r.Options.Fallback == study.FallbackNone {
+		return ""
+	}
+	return r.Options.Fallback
 }
 
 // cores is how many guests run side by side.

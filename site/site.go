@@ -41,6 +41,12 @@ type Site struct {
 	Source string `json:"source,omitempty"`
 	// Page is the URL a loader navigates to, in the form https://host/...
 	Page string `json:"page"`
+	// Journey are the URLs of the pages that are visited after Page, one after the
+	// other in one session of the loader; usually none.
+	Journey []string `json:"journey,omitempty"`
+	// Tabs are the URLs of the pages that are opened at the same moment as Page, in
+	// the same session. A site has a journey or tabs, not both.
+	Tabs []string `json:"tabs,omitempty"`
 	// Resources are all responses that can be served, the page among them.
 	Resources []Resource `json:"resources"`
 

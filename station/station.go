@@ -22,6 +22,7 @@ import (
 const (
 	Chromium = "chromium"
 	Fetch    = "fetch"
+	Builtin  = "builtin" // a browser's way to load a page, without a browser
 )
 
 // Loaders names what can load pages.
@@ -46,6 +47,11 @@ type Order struct {
 	TCP      lab.TCPOptions
 	Timeout  time.Duration
 	Comment  string // goes into the capture's header
+
+	Visit     string        // capture.ParseVisit's word; empty: cold
+	Strategy  string        // how the own loaders use connections; empty: as browsers do
+	ThinkTime time.Duration // between the pages of a journey
+	Fallback  string        // "h2": what an origin is fetched over that cannot be reached over h3
 }
 
 // Station serves one load at a time.
