@@ -72,13 +72,13 @@ func estimateVirtual(loader, visit string, s *site.Site, p protocol.Protocol) es
 // pages, with time to think between those of a journey, and goes twice over all of
 // them if an earlier visit comes first.
 func (e estimate) whole(visit string, s *site.Site, think time.Duration) estimate {
-	visits := time.Duration(1)
+	visits := 1
 	if visit != study.VisitCold {
 		visits = 2
 	}
-	pages := visits * time.Duration(1+len(s.Journey)+len(s.Tabs))
-	e.processor *= pages
-	e.duration = pages*e.duration + visits*time.Duration(len(s.Journey))*think
+	pages, pauses := visits*(1+len(s.Journey)+len(s.Tabs)), visits*len(s.Journey)
+	e.processor = time.Duration(pages) * e.processor
+	e.duration = time.Duration(pages)*e.duration + time.Duration(pauses)*think
 	return e
 }
 

@@ -74,8 +74,8 @@ func TestEstimatesOfSeveralPages(t *testing.T) {
 	tests := []struct {
 		name, visit string
 		site        *site.Site
-		pages       time.Duration // of one cold page's cost
-		pauses      time.Duration
+		pages       int // of one cold page's cost
+		pauses      int
 	}{
 		{"one page", study.VisitCold, flags(t), 1, 0},
 		{"a repeat visit", study.VisitCached, flags(t), 2, 0},
@@ -89,13 +89,14 @@ func TestEstimatesOfSeveralPages(t *testing.T) {
 			think := 10 * time.Second
 			one := estimateLoad(station.Chromium, study.VisitCold, slow, flags(t), h3, think)
 			got := estimateLoad(station.Chromium, test.visit, slow, test.site, h3, think)
-			if want := test.pages*one.duration + test.pauses*think; got.duration != want || got.processor != test.pages*one.processor {
-				t.Errorf("expected to take %v, %v of them computing, want %v, %v", got.duration, got.processor, want, test.pages*one.processor)
+			times := func(n int, d time.Duration) time.Duration { return time.Duration(int64(n) * int64(d)) }
+			if want := times(test.pages, one.duration) + times(test.pauses, think); got.duration != want || got.processor != times(test.pages, one.processor) {
+				t.Errorf("expected to take %v, %v of them computing, want %v, %v", got.duration, got.processor, want, times(test.pages, one.processor))
 			}
 			one = estimateVirtual(station.Builtin, study.VisitCold, flags(t), h3)
 			got = estimateVirtual(station.Builtin, test.visit, test.site, h3)
-			if got.duration != test.pages*one.duration || got.processor != test.pages*one.processor {
-				t.Errorf("in a guest expected to take %v, want %v", got.duration, test.pages*one.duration)
+			if got.duration != times(test.pages, one.duration) || got.processor != times(test.pages, one.processor) {
+				t.Errorf("in a guest expected to take %v, want %v", got.duration, times(test.pages, one.duration))
 			}
 		})
 	}
