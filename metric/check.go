@@ -21,7 +21,7 @@ type Violation struct {
 //
 //	1  every request was answered over the protocol the cell asked for, by the
 //	   browser's report and by the server's
-//	2  connections and caches were cold
+//	2  connections and caches were cold, or what else the cell's visit says
 //	4  HAR, server log and packets agree on what was fetched
 //
 // A valid load has none. Rule 3 (lateness) is a limit of the study's, not of

@@ -4,39 +4,46 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"net/url"
 	"slices"
 
 	"wiretime/capture"
 )
 
-// checkCold is rule 2: nothing came from a cache that was filled before the
-// load, no TLS session was taken up again, and every connection was opened
-// within the capture.
+// The states of a client that comes back to a site.
+const (
+	visitResumed   = "resumed"
+	visitZeroRTT   = "0rtt"
+	visitConnected = "connected"
+	visitCached    = "cached"
+)
+
+// checkCold is rule 2: the client knew of the site what its visit says, and not
+// more.
+//
+//	cold           nothing came from a cache that was filled before the load, no TLS
+//	               session was taken up again, every connection was opened within
+//	               the capture
+//	resumed, 0rtt  as cold, but at each origin a TLS session was taken up again
+//	cached         as resumed, but for the cache
+//	connected      nothing came from a cache, and no origin had to be connected to
+//	               anew
 func checkCold(l *Load) []Violation {
-	var list []Violation
-	if urls := cachedBefore(l); len(urls) > 0 {
-		list = append(list, Violation{2, fmt.Sprintf("the browser had %s in a cache before the load: %s", count(len(urls), "resource"), some(urls))})
+	switch l.Visit {
+	case visitResumed, visitZeroRTT:
+		return slices.Concat(cachedBefore(l), notResumed(l), openedBefore(l))
+	case visitCached:
+		return slices.Concat(notResumed(l), openedBefore(l))
+	case visitConnected:
+		return slices.Concat(cachedBefore(l), connectedAnew(l))
 	}
-	resumed := map[string]bool{}
-	for i := range l.Server {
-		if e := &l.Server[i]; e.Resumed {
-			resumed[e.Client+" > "+e.Server] = true
-		}
-	}
-	if len(resumed) > 0 {
-		flows := slices.Sorted(maps.Keys(resumed))
-		list = append(list, Violation{2, fmt.Sprintf("%s resumed an earlier TLS session: %s", count(len(flows), "connection"), some(flows))})
-	}
-	if l.Packets == nil {
-		return list
-	}
-	return append(list, openedBefore(l)...)
+	return slices.Concat(cachedBefore(l), resumed(l), openedBefore(l))
 }
 
-// cachedBefore lists the URLs that came from a cache without having been
+// cachedBefore finds resources that came from a cache without having been
 // fetched earlier in the same load. A page that names an image twice gets it
 // from memory the second time, which is no warmth.
-func cachedBefore(l *Load) []string {
+func cachedBefore(l *Load) []Violation {
 	var urls []string
 	fetched := map[string]bool{}
 	for _, e := range l.entries() {
@@ -47,12 +54,116 @@ func cachedBefore(l *Load) []string {
 			urls = append(urls, e.Request.URL)
 		}
 	}
-	return urls
+	if len(urls) == 0 {
+		return nil
+	}
+	return []Violation{{2, fmt.Sprintf("the browser had %s in a cache before the load: %s", count(len(urls), "resource"), some(urls))}}
+}
+
+// resumed finds connections that took up a TLS session from before the load. On
+// a journey, what an earlier page left behind is not from before.
+func resumed(l *Load) []Violation {
+	left := leftBehind(l)
+	flows := map[string]bool{}
+	for i := range l.Server {
+		e := &l.Server[i]
+		since, known := left[host(e.URL)]
+		if e.Resumed && (!known || e.Start < since) {
+			flows[e.Client+" > "+e.Server] = true
+		}
+	}
+	if len(flows) == 0 {
+		return nil
+	}
+	list := slices.Sorted(maps.Keys(flows))
+	return []Violation{{2, fmt.Sprintf("%s resumed an earlier TLS session: %s", count(len(list), "connection"), some(list))}}
+}
+
+// leftBehind is when the first page that had been to a host was there, in ns
+// since the Unix epoch, by host. In a load of one page nothing can be left.
+func leftBehind(l *Load) map[string]int64 {
+	left := map[string]int64{}
+	if l.HAR == nil || len(l.HAR.Log.Pages) < 2 {
+		return left
+	}
+	for _, page := range l.HAR.Log.Pages {
+		entries := l.entriesOf(page.ID)
+		end := lastEnd(entries).UnixNano()
+		for _, e := range entries {
+			if h := host(e.Request.URL); left[h] == 0 || end < left[h] {
+				left[h] = end
+			}
+		}
+	}
+	return left
+}
+
+// notResumed finds origins of an earlier visit at which no connection took up a
+// TLS session again. That not all did is no fault: browsers keep fewer sessions
+// than they open connections.
+func notResumed(l *Load) []Violation {
+	return origins(l, "without a resumed TLS session on any connection", func(e *capture.ServerEntry) bool {
+		return e.TLS == "" || e.Resumed
+	})
+}
+
+// connectedAnew finds origins of an earlier visit that were asked on no
+// connection from then. One more beside an open one is no fault: over HTTP/1.1
+// that is what browsers do with more requests than there are connections.
+func connectedAnew(l *Load) []Violation {
+	if l.Packets == nil {
+		return nil
+	}
+	opened := map[capture.Flow]bool{}
+	for _, c := range l.connections() {
+		opened[c.flow] = c.opened
+	}
+	return origins(l, "on new connections alone, as if none had been open", func(e *capture.ServerEntry) bool {
+		flow, err := endpoints(e)
+		return err != nil || !opened[flow]
+	})
+}
+
+// origins finds those hosts that an earlier visit had been to, which are at
+// least those of the load's first page, and of whose requests none is as it
+// should be.
+func origins(l *Load, how string, asItShouldBe func(*capture.ServerEntry) bool) []Violation {
+	visited := map[string]bool{}
+	for _, e := range l.fetched() {
+		if len(l.HAR.Log.Pages) == 0 || e.Page == "" || e.Page == l.HAR.Log.Pages[0].ID {
+			visited[host(e.Request.URL)] = true
+		}
+	}
+	sound := map[string]bool{}
+	for i := range l.Server {
+		e := &l.Server[i]
+		if h := host(e.URL); visited[h] {
+			sound[h] = sound[h] || asItShouldBe(e)
+		}
+	}
+	maps.DeleteFunc(sound, func(_ string, is bool) bool { return is })
+	if len(sound) == 0 {
+		return nil
+	}
+	hosts := slices.Sorted(maps.Keys(sound))
+	return []Violation{{2, fmt.Sprintf("%s, visited before, answered %s: %s", count(len(hosts), "origin"), how, some(hosts))}}
+}
+
+// host is that of a URL, with its port unless it is the scheme's.
+func host(address string) string {
+	u, err := url.Parse(normalURL(address))
+	if err != nil {
+		return address
+	}
+	return u.Host
 }
 
 // openedBefore finds connections that were used in the load but whose
 // handshake the capture does not hold.
 func openedBefore(l *Load) []Violation {
+	if l.Packets == nil {
+		return nil
+	}
 	var warm []string
 	perAddress := map[netip.Addr]int{}
 	quicServers := map[netip.AddrPort]bool{}

@@ -8,11 +8,14 @@ import (
 )
 
 // checkProtocol is rule 1: browser and server both saw the protocol that was
-// asked for, on every request that was answered.
+// asked for, or the one to fall back to, on every request that was answered.
 func checkProtocol(l *Load) []Violation {
-	wanted := spoken{protocol: l.Protocol, clear: l.Protocol == "http/1.1"}
+	wanted := []spoken{{protocol: l.Protocol, clear: l.Protocol == "http/1.1"}}
 	if l.Protocol == "https/1.1" {
-		wanted.protocol = "http/1.1"
+		wanted[0].protocol = "http/1.1"
+	}
+	if l.Protocol == "h3" && l.Fallback != "" {
+		wanted = append(wanted, spoken{protocol: l.Fallback})
 	}
 	browser, server := map[spoken][]string{}, map[spoken][]string{}
 	for _, e := range l.fetched() {
@@ -53,12 +56,12 @@ func (s spoken) String() string {
 	return name + " over TLS"
 }
 
-func strangers(wanted spoken, requests map[spoken][]string, who string) []Violation {
+func strangers(wanted []spoken, requests map[spoken][]string, who string) []Violation {
 	var list []Violation
 	for _, was := range slices.SortedFunc(maps.Keys(requests), func(a, b spoken) int { return strings.Compare(a.String(), b.String()) }) {
-		if was != wanted {
+		if !slices.Contains(wanted, was) {
 			urls := requests[was]
-			list = append(list, Violation{1, fmt.Sprintf("%s %s as %s, not as %s: %s", who, count(len(urls), "request"), was, wanted, some(urls))})
+			list = append(list, Violation{1, fmt.Sprintf("%s %s as %s, not as %s: %s", who, count(len(urls), "request"), was, wanted[0], some(urls))})
 		}
 	}
 	return list

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,6 +145,127 @@ func TestCheckFinds(t *testing.T) {
 				if got[i] != c.want[i] {
 					t.Errorf("got  %v\nwant %v", got[i], c.want[i])
 				}
+			}
+		})
+	}
+}
+
+// TestCheckStateOfTheClient looks at loads of each visit, and at such that were
+// to be.
+func TestCheckStateOfTheClient(t *testing.T) {
+	const page = "https://www.example.test/"
+	const origin = "1 origin, visited before, answered "
+	cached := func(s *scene) {
+		s.fetch(412, 413, page+"a.png", "h2")
+		s.entries[1].FromCache, s.log = "disk", s.log[:1]
+	}
+	resume := func(s *scene) { s.log[0].Resumed = true }
+	open := func(s *scene) { s.records = s.records[2*5:] }
+	inTheClear := func(s *scene) {
+		s.entries[0].Protocol, s.entries[0].Request.URL = "http/1.1", "http://www.example.test/"
+		s.log[0].Protocol, s.log[0].URL, s.log[0].TLS = "http/1.1", "http://www.example.test/", ""
+	}
+	// second adds a request on a connection of its own, opened in the capture.
+	second := func(s *scene) {
+		s.up(100.5, segment("10.0.0.2:4001", server, 1, 0, capture.SYN, 0))
+		s.down(200.5, segment(server, "10.0.0.2:4001", 1, 2, capture.SYN|capture.ACK, 0))
+		s.down(300, segment(server, "10.0.0.2:4001", 2, 2, capture.ACK, 1000))
+		s.fetch(301, 302, page+"b.png", "h2")
+		s.log[1].Client, s.entries[1].Connection = "10.0.0.2:4001", "8"
+	}
+	for _, c := range []struct {
+		name, row, visit string
+		change           []func(s *scene)
+		want             string // of rule 2; empty: it is sound
+	}{
+		{"resumed", "h2", "resumed", []func(*scene){resume}, ""},
+		{"not resumed", "h2", "resumed", nil, origin + "without a resumed TLS session on any connection: www.example.test"},
+		{"0-RTT that was not even resumed", "h2", "0rtt", nil, origin + "without a resumed TLS session on any connection: www.example.test"},
+		{"one of two connections resumed", "h2", "resumed", []func(*scene){resume, second}, ""},
+		{"without TLS there is nothing to resume", "http/1.1", "resumed", []func(*scene){inTheClear}, ""},
+		{"resumed with a cache", "h2", "resumed", []func(*scene){resume, cached}, "the browser had 1 resource in a cache before the load: " + page + "a.png"},
+		{"resumed on an open connection", "h2", "resumed", []func(*scene){resume, open}, "1 connection carried requests without a handshake in the capture: tcp 10.0.0.2:4000 > 10.0.1.2:443"},
+		{"cached", "h2", "cached", []func(*scene){resume, cached}, ""},
+		{"cached, but not resumed", "h2", "cached", []func(*scene){cached}, origin + "without a resumed TLS session on any connection: www.example.test"},
+		{"connected", "h2", "connected", []func(*scene){open}, ""},
+		{"connected, and once more", "h2", "connected", []func(*scene){open, second}, ""},
+		{"connected anew", "h2", "connected", nil, origin + "on new connections alone, as if none had been open: www.example.test"},
+		{"connected with a cache", "h2", "connected", []func(*scene){open, cached}, "the browser had 1 resource in a cache before the load: " + page + "a.png"},
+		{"in the clear, connected anew", "http/1.1", "connected", []func(*scene){inTheClear}, origin + "on new connections alone, as if none had been open: www.example.test"},
+		{"cold by name", "h2", "cold", []func(*scene){resume}, "1 connection resumed an earlier TLS session: 10.0.0.2:4000 > 10.0.1.2:443"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := h2Scene()
+			for _, change := range c.change {
+				change(s)
+			}
+			l := s.load(t, c.row)
+			l.Visit = c.visit
+			got := Check(l)
+			if c.want == "" && len(got) > 0 {
+				t.Error(got)
+			}
+			if c.want != "" && !slices.Contains(got, Violation{2, c.want}) {
+				t.Errorf("got %v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What the pages of a journey leave to each other is not from before it, and an
+// earlier visit need not have been to the origins of its later pages.
+func TestCheckStateOnAJourney(t *testing.T) {
+	const elsewhere = "https://other.test/"
+	for _, c := range []struct {
+		name, visit string
+		change      func(s *scene)
+		want        string // of rule 2; empty: it is sound
+	}{
+		{"cached by its first page", "cold", func(s *scene) {
+			s.fetch(1500, 1501, "https://www.example.test/", "h2")
+			s.entries[3].Page, s.entries[3].FromCache, s.log = "page_2", "memory", s.log[:3]
+		}, ""},
+		{"resumed from its first page", "cold", func(s *scene) { s.log[1].Start, s.log[1].Resumed = ns(1500), true }, ""},
+		{"resumed on its first page", "cold", func(s *scene) { s.log[0].Start, s.log[0].Resumed = ns(200), true },
+			"1 connection resumed an earlier TLS session: 10.0.0.2:4000 > 10.0.1.2:443"},
+		{"resumed at an origin it has not been to", "cold", func(s *scene) {
+			s.entries[1].Request.URL, s.log[1].URL, s.log[1].Start, s.log[1].Resumed = elsewhere, elsewhere, ns(1500), true
+		}, "1 connection resumed an earlier TLS session: 10.0.0.2:4000 > 10.0.1.2:443"},
+		{"not resumed at a later page's origin", "resumed", func(s *scene) {
+			s.log[0].Resumed, s.entries[1].Request.URL, s.log[1].URL = true, elsewhere, elsewhere
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := journey()
+			c.change(s)
+			l := s.load(t, "h2")
+			l.Visit = c.visit
+			got := Check(l)
+			if c.want == "" && len(got) > 0 {
+				t.Error(got)
+			}
+			if c.want != "" && !slices.Contains(got, Violation{2, c.want}) {
+				t.Errorf("got %v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestCheckFallback looks at a load over HTTP/3 that had to use HTTP/2.
+func TestCheckFallback(t *testing.T) {
+	for _, c := range []struct {
+		name, row, fallback string
+		sound               bool
+	}{
+		{"as the study says", "h3", "h2", true},
+		{"without leave", "h3", "", false},
+		{"where HTTP/3 was not asked for", "spdy/3.1", "h2", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := h2Scene().load(t, c.row)
+			l.Fallback = c.fallback
+			if got := checkProtocol(l); (len(got) == 0) != c.sound {
+				t.Error(got)
 			}
 		})
 	}

@@ -19,6 +19,13 @@ type Load struct {
 	Packets    *capture.Packets
 	Timing     capture.Timing
 	ServerLost int // QUIC packets the server declared lost; -1 unknown
+
+	// Visit is the state of the client that the cell asked for, as studies name
+	// it: "resumed", "0rtt", "connected", "cached"; empty or "cold" for none.
+	Visit string
+	// Fallback is the row that requests may have used where HTTP/3 was asked for
+	// but could not be had; empty if none.
+	Fallback string
 }
 
 // Metric is one figure of a load.
@@ -45,20 +52,20 @@ func All() []Metric {
 // seen gives a time of the browser's clock, where -1 means that none was seen.
 func seen(ms float64) (float64, bool) { return ms, ms >= 0 }
 
-// entries are the requests of the load's page for resources that are not part
-// of the page's own text, as a data: URL is.
+// entries are the requests of the load's pages for resources that are not part
+// of a page's own text, as a data: URL is.
 func (l *Load) entries() []*capture.Entry {
 	if l.HAR == nil {
 		return nil
 	}
-	page := ""
-	if pages := l.HAR.Log.Pages; len(pages) > 0 {
-		page = pages[0].ID
+	pages := map[string]bool{"": true}
+	for i := range l.HAR.Log.Pages {
+		pages[l.HAR.Log.Pages[i].ID] = true
 	}
 	var list []*capture.Entry
 	for i := range l.HAR.Log.Entries {
 		e := &l.HAR.Log.Entries[i]
-		if otherPage := page != "" && e.Page != "" && e.Page != page; otherPage || isInline(e.Request.URL) {
+		if otherPage := len(pages) > 1 && !pages[e.Page]; otherPage || isInline(e.Request.URL) {
 			continue
 		}
 		list = append(list, e)

@@ -5,12 +5,14 @@ import "time"
 var plt = Metric{
 	Name: "plt", Unit: "ms", Title: "PLT",
 	Definition: "From navigationStart until the last byte of the last resource the page needs: " +
-		"the latest end among the page's HAR entries, those for data: URLs left out.",
+		"the latest end among the page's HAR entries, those for data: URLs left out. " +
+		"Of several pages: the time in which at least one of them was being loaded, pauses on a journey left out.",
 	Of: func(l *Load) (float64, bool) {
-		entries := l.entries()
-		if len(entries) == 0 || l.Timing.NavigationStart == 0 {
-			return 0, false
+		var sum time.Duration
+		spans := l.spans()
+		for _, s := range spans {
+			sum += s.to.Sub(s.from)
 		}
-		return milliseconds(int64(lastEnd(entries).Sub(time.Unix(0, l.Timing.NavigationStart)))), true
+		return milliseconds(int64(sum)), len(spans) > 0
 	},
 }

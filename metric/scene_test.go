@@ -25,6 +25,7 @@ type scene struct {
 	records []capture.PacketRecord
 	entries []capture.Entry
 	log     []capture.ServerEntry
+	pages   []capture.Page // page_1 alone, if there are none
 }
 
 const delay = 50 // ms, one way
@@ -75,9 +76,11 @@ func (s *scene) load(t *testing.T, protocol string) *Load {
 	}
 	folder := t.TempDir()
 	har := filepath.Join(folder, "load.har")
-	if err := capture.WriteHAR(har, &capture.HAR{Log: capture.Log{
-		Version: "1.2", Pages: []capture.Page{{ID: "page_1", Started: time.Unix(0, epoch)}}, Entries: s.entries,
-	}}); err != nil {
+	pages := s.pages
+	if pages == nil {
+		pages = []capture.Page{{ID: "page_1", Started: time.Unix(0, epoch)}}
+	}
+	if err := capture.WriteHAR(har, &capture.HAR{Log: capture.Log{Version: "1.2", Pages: pages, Entries: s.entries}}); err != nil {
 		t.Fatal(err)
 	}
 	log := filepath.Join(folder, "server.jsonl")

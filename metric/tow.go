@@ -13,12 +13,13 @@ const maxAckDelay = 25 * time.Millisecond
 var tow = Metric{
 	Name: "tow", Unit: "ms", Title: "ToW",
 	Definition: "Time on wire, at the client's interfaces: from the first packet the client sends for the load " +
-		"(DNS query, TCP SYN or QUIC packet with a long header) until the last packet that carries the load's data or acknowledges it. " +
+		"(DNS query, TCP SYN or QUIC packet with a long header; on a connection that was open before, the first that carries data) until the last packet that carries the load's data or acknowledges it. " +
 		"The load's data is what passed until the last HAR entry from the network ended; what comes after it is tear-down " +
 		"(FIN, RST, TLS and HTTP/2 farewells, QUIC's CONNECTION_CLOSE) and left out. " +
 		"TCP: the last acknowledgment is the last segment that acknowledges octets of that data for the first time, whenever it comes. " +
 		"QUIC, whose acknowledgments are encrypted: the last packet the client sends on UDP port 443 no later than 25 ms " +
-		"(the protocol's default max_ack_delay) after the end of the last entry, so that up to 25 ms may be too much if the client closes at once.",
+		"(the protocol's default max_ack_delay) after the end of the last entry, so that up to 25 ms may be too much if the client closes at once. " +
+		"Of a journey, the pauses between its pages are left out, as from the PLT.",
 	Of: timeOnWire,
 }
 
@@ -30,13 +31,18 @@ func timeOnWire(l *Load) (float64, bool) {
 	dataEnd, ackEnd := end.UnixNano(), end.Add(maxAckDelay).UnixNano()
 	var first, last int64
 	streams := map[capture.Flow]*stream{}
+	connected := l.Visit == visitConnected
 	for p, h := range l.atClient() {
-		if first == 0 && !p.Inbound && starts(h) {
+		isQuestion := connected && p.Time >= l.Timing.NavigationStart && len(h.Payload) > 0
+		if first == 0 && !p.Inbound && (starts(h) || isQuestion) {
 			first = p.Time
 		}
 		isData := p.Time <= dataEnd
 		switch {
 		case h.Flow.Protocol == capture.TCP:
+			if connected && streams[h.Flow] == nil && !h.Flags.Has(capture.SYN) {
+				streams[h.Flow] = newStream(h.Sequence - 1)
+			}
 			carries, covers := follow(streams, h, isData), acknowledges(streams, h)
 			if carries || covers {
 				last = p.Time
@@ -48,7 +54,7 @@ func timeOnWire(l *Load) (float64, bool) {
 	if first == 0 || last < first {
 		return 0, false
 	}
-	return milliseconds(last - first), true
+	return milliseconds(last - first - int64(l.idle())), true
 }
 
 // starts tells whether a packet from the client may be the first of a load;

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"wiretime/capture"
@@ -20,6 +19,15 @@ var checks = []Check{
 	{Rule: 2, Title: "Connections and caches were cold", Short: "not cold"},
 	{Rule: 3, Title: "The emulator sent its packets on time, within the study's limit", Short: "with late packets"},
 	{Rule: 4, Title: "HAR, server log and packets agree on what was fetched, and the archive had all of it", Short: "with captures that disagree"},
+}
+
+// checksOf are the checks in a run of these axes.
+func checksOf(axes Axes) []Check {
+	all := slices.Clone(checks)
+	if axes.Visits {
+		all[1].Title, all[1].Short = "The client knew of the site what the cell's visit says, and no more", "not as their visit says"
+	}
+	return all
 }
 
 // Collect gathers a run from the store. readHAR gives what a load's browser
@@ -59,13 +67,15 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	if err != nil {
 		return err
 	}
+	axes := AxesOf(results)
 	c.data = Data{
 		Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Run: run.ID,
 		Started: run.Started, Finished: run.Finished, Version: run.Version,
 		Counts:      Counts{Planned: run.Planned, Pending: run.Planned - run.Done},
-		Checks:      slices.Clone(checks),
+		Checks:      checksOf(axes),
 		Environment: environment,
-		Metrics:     []Metric{}, Networks: []Network{}, Cells: []Cell{}, Sections: []Section{}, Loads: []Load{},
+		Compared:    axes.Compared(), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results),
+		Metrics: []Metric{}, Networks: []Network{}, Cells: []Cell{}, Sections: []Section{}, Loads: []Load{},
 	}
 	for _, m := range metrics {
 		c.data.Metrics = append(c.data.Metrics, Metric{
@@ -73,7 +83,7 @@ func (c *collector) collect(st *store.Store, id int64) error {
 			Ranked: m.Unit == "ms" && !aboutTheLab(m.Name),
 		})
 	}
-	if err := c.addCells(results); err != nil {
+	if err := c.addCells(results, axes); err != nil {
 		return err
 	}
 	c.addLoads(results)
@@ -88,9 +98,9 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	return err
 }
 
-func (c *collector) addCells(results []store.Result) error {
+func (c *collector) addCells(results []store.Result, axes Axes) error {
 	described := map[string]bool{}
-	sections := map[[3]string]int{}
+	sections := map[[4]string]int{}
 	labels := labels(results)
 	for i, r := range results {
 		if !described[r.Cell.Network] {
@@ -107,16 +117,18 @@ func (c *collector) addCells(results []store.Result) error {
 		}
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
-			Site: r.Cell.Site, Network: r.Cell.Network, Protocol: r.Cell.Protocol, Loader: r.Cell.Loader, Clock: r.Cell.Clock, Label: labels[i],
+			Site: r.Cell.Site, Network: r.Cell.Network, Protocol: r.Cell.Protocol, Loader: r.Cell.Loader, Clock: r.Cell.Clock,
+			Visit: r.Cell.Visit, Strategy: r.Cell.Strategy, Shared: axes.shared(r.Cell), Label: labels[i],
 			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
 			Summaries: summaries, MedianLoad: -1, Loads: []int{},
 		})
-		key := [3]string{r.Cell.Site, r.Cell.Network, r.Cell.Clock}
+		shared := axes.shared(r.Cell)
+		key := [4]string{r.Cell.Site, r.Cell.Network, r.Cell.Clock, shared}
 		s, ok := sections[key]
 		if !ok {
 			s = len(c.data.Sections)
 			sections[key] = s
-			c.data.Sections = append(c.data.Sections, Section{Site: r.Cell.Site, Network: r.Cell.Network, Clock: r.Cell.Clock, Answers: []Answer{}})
+			c.data.Sections = append(c.data.Sections, Section{Site: r.Cell.Site, Network: r.Cell.Network, Clock: r.Cell.Clock, Shared: shared, Answers: []Answer{}})
 		}
 		c.data.Sections[s].Cells = append(c.data.Sections[s].Cells, i)
 
@@ -126,29 +138,6 @@ func (c *collector) addCells(results []store.Result) error {
 		c.data.Counts.Unsupported += r.Unsupported
 	}
 	return nil
-}
-
-// labels names each cell within its section: by its protocol, and by the
-// loader, congestion control and initial window where the study varies them.
-func labels(results []store.Result) []string {
-	varies := func(of func(store.Cell) string) bool {
-		return slices.ContainsFunc(results, func(r store.Result) bool { return of(r.Cell) != of(results[0].Cell) })
-	}
-	axes := []func(store.Cell) string{
-		func(c store.Cell) string { return c.Loader },
-		func(c store.Cell) string { return c.Congestion },
-		func(c store.Cell) string { return "initcwnd " + strconv.Itoa(c.InitCwnd) },
-	}
-	axes = slices.DeleteFunc(axes, func(of func(store.Cell) string) bool { return !varies(of) })
-	labels := make([]string, len(results))
-	for i, r := range results {
-		words := []string{r.Cell.Protocol}
-		for _, of := range axes {
-			words = append(words, of(r.Cell))
-		}
-		labels[i] = strings.Join(words, " · ")
-	}
-	return labels
 }
 
 func summarize(values []float64) Summary {

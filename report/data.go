@@ -27,10 +27,13 @@ type Data struct {
 	Cells       []Cell    `json:"cells"`
 	Sections    []Section `json:"sections"`
 	Loads       []Load    `json:"loads"`
-	Clocks      *Clocks   `json:"clocks,omitempty"`    // for a run that has cells on both clocks
-	ClockNote   string    `json:"clockNote,omitempty"` // what to know of the virtual clock, where a cell is on it
-	Words       []string  `json:"words"`               // strings that waterfalls refer to; Words[0] is ""
-	MediansOnly bool      `json:"mediansOnly"`         // there were too many requests: only each cell's median load has a waterfall
+	Clocks      *Clocks   `json:"clocks,omitempty"`     // for a run that has cells on both clocks
+	ClockNote   string    `json:"clockNote,omitempty"`  // what to know of the virtual clock, where a cell is on it
+	Compared    string    `json:"compared"`             // by what the cells of a section are compared: protocol or strategy
+	Visits      []Fact    `json:"visits,omitempty"`     // visits and what they mean, where some are not cold
+	Strategies  []Fact    `json:"strategies,omitempty"` // strategies and what they mean, where some are not the browser's
+	Words       []string  `json:"words"`                // strings that waterfalls refer to; Words[0] is ""
+	MediansOnly bool      `json:"mediansOnly"`          // there were too many requests: only each cell's median load has a waterfall
 }
 
 // Counts says what became of the planned loads. A load that was repeated, for
@@ -85,7 +88,10 @@ type Cell struct {
 	Protocol    string             `json:"protocol"`
 	Loader      string             `json:"loader"`
 	Clock       string             `json:"clock"` // real or virtual
-	Label       string             `json:"label"` // the protocol and whatever else tells the cells of a section apart
+	Visit       string             `json:"visit"`
+	Strategy    string             `json:"strategy"`
+	Shared      string             `json:"shared,omitempty"` // as its section's
+	Label       string             `json:"label"`            // what it is compared by, and whatever else tells the cells of a section apart
 	Valid       int                `json:"valid"`
 	Invalid     int                `json:"invalid"`
 	Failed      int                `json:"failed"`
@@ -109,11 +115,13 @@ type Summary struct {
 	CV       float64 `json:"cv"` // coefficient of variation, 0 to 1 and above
 }
 
-// Section is one site on one network and one clock: the cells that are compared.
+// Section is one site on one network and one clock, by one visit and, unless they
+// are compared, one strategy: the cells that are compared.
 type Section struct {
 	Site    string   `json:"site"`
 	Network string   `json:"network"`
-	Clock   string   `json:"clock"` // real or virtual
+	Clock   string   `json:"clock"`            // real or virtual
+	Shared  string   `json:"shared,omitempty"` // visit and strategy of its cells, where the study has more than the usual ones
 	Cells   []int    `json:"cells"`
 	Answers []Answer `json:"answers"` // one per ranked metric that at least one cell has
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,9 +23,12 @@ type synthetic struct {
 	networks  []syntheticNetwork
 	protocols []string
 	clocks    []string
-	repeats   int
-	flags     int  // images on the page
-	untidy    bool // late, failed and pending loads, and a metric that some loads lack
+	visits    []string // cold alone, if there are none
+	// strategies are the browser's alone, if there are none.
+	strategies []string
+	repeats    int
+	flags      int  // images on the page
+	untidy     bool // late, failed and pending loads, and a metric that some loads lack
 }
 
 type syntheticNetwork struct {
@@ -58,6 +62,26 @@ var clockStudy = synthetic{
 	protocols: []string{"http/1.1", "h2", "h3"},
 	clocks:    []string{"real", "virtual"},
 	repeats:   10, flags: 60,
+}
+
+// visitStudy loads each cell in every state of the client; 0-RTT is h3's alone.
+var visitStudy = synthetic{
+	study: "visits", site: "world-flags",
+	networks:  flagStudy.networks[:2],
+	protocols: []string{"https/1.1", "h2", "h3"},
+	clocks:    []string{"real"},
+	visits:    []string{"cold", "resumed", "0rtt", "connected", "cached"},
+	repeats:   8, flags: 40,
+}
+
+// strategyStudy loads one protocol by several strategies.
+var strategyStudy = synthetic{
+	study: "strategies", site: "world-flags",
+	networks:   flagStudy.networks,
+	protocols:  []string{"https/1.1"},
+	clocks:     []string{"real"},
+	strategies: []string{"browser", "sequential", "keep-alive", "parallel-2", "pipelined"},
+	repeats:    8, flags: 40,
 }
 
 // processor is what the machine's work adds to each page time on the real
@@ -98,12 +122,17 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 	}
 	for _, n := range s.networks {
 		link := fmt.Sprintf(`{"rate": %.0f, "delay": %.0f, "loss": {"rate": %v}, "queue": {"bytes": 64000}}`, n.rate, n.rtt/2*1e6, n.loss)
+		path := json.RawMessage(fmt.Sprintf(`{"name": %q, "source": "made up for a test", "access": [{"name": "a", "up": %s, "down": %s}]}`, n.name, link, link))
 		for _, clock := range s.clocks {
-			for _, p := range s.protocols {
-				spec.Cells = append(spec.Cells, store.Cell{
-					Key: s.site + "/" + n.name + "/" + p + "/" + clock, Site: s.site, Protocol: p, Network: n.name, Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: clock,
-					NetworkJSON: json.RawMessage(fmt.Sprintf(`{"name": %q, "source": "made up for a test", "access": [{"name": "a", "up": %s, "down": %s}]}`, n.name, link, link)),
-				})
+			for _, visit := range orElse(s.visits, "cold") {
+				for _, strategy := range orElse(s.strategies, "browser") {
+					for _, p := range s.protocols {
+						spec.Cells = append(spec.Cells, store.Cell{
+							Key: strings.Join([]string{s.site, n.name, p, clock, visit, strategy}, "/"), Site: s.site, Protocol: p, Network: n.name, NetworkJSON: path,
+							Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: clock, Visit: visit, Strategy: strategy,
+						})
+					}
+				}
 			}
 		}
 	}
@@ -134,13 +163,20 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 	return st, run
 }
 
+func orElse(words []string, usual string) []string {
+	if words == nil {
+		return []string{usual}
+	}
+	return words
+}
+
 func (s synthetic) measure(t *testing.T, st *store.Store, p store.Planned, random *rand.Rand) {
 	t.Helper()
 	network := s.networks[slices.IndexFunc(s.networks, func(n syntheticNetwork) bool { return n.name == p.Cell.Network })]
 	record := store.LoadRecord{Planned: p, Attempt: 1, Started: time.Date(2026, 3, 4, 10, 21, p.Index, 0, time.UTC), Wall: time.Second, Validity: store.Valid, Final: true}
 	commit := func() {
 		t.Helper()
-		h, values := s.load(network, p.Cell.Protocol, random)
+		h, values := s.load(network, p.Cell, random)
 		if slices.Contains(s.clocks, "virtual") && p.Cell.Clock == "real" {
 			for _, time := range []string{"dcl", "onload", "plt", "tow", "lcp"} {
 				values[time] += processor[p.Cell.Protocol]
@@ -167,6 +203,12 @@ func (s synthetic) measure(t *testing.T, st *store.Store, p store.Planned, rando
 		}
 	}
 	switch {
+	case p.Cell.Visit == "0rtt" && p.Cell.Protocol != "h3":
+		record.Validity, record.Reason = store.Unsupported, "0-RTT over "+p.Cell.Protocol+": only HTTP/3 has it here"
+		if err := st.Commit(record); err != nil {
+			t.Fatal(err)
+		}
+		return
 	case s.untidy && p.Index == len(s.networks)*len(s.protocols)*s.repeats-1:
 		return // stays pending
 	case s.untidy && network.name == "cable" && p.Cell.Protocol == "h3" && p.Repeat >= 4:
@@ -182,7 +224,8 @@ func (s synthetic) measure(t *testing.T, st *store.Store, p store.Planned, rando
 
 // load makes up one page load: the page, then all its images at once, over six
 // connections or one, sharing the link's rate.
-func (s synthetic) load(n syntheticNetwork, protocol string, random *rand.Rand) (*capture.HAR, map[string]float64) {
+func (s synthetic) load(n syntheticNetwork, cell store.Cell, random *rand.Rand) (*capture.HAR, map[string]float64) {
+	protocol := cell.Protocol
 	rtt := n.rtt * (1 + n.spread*math.Abs(random.NormFloat64()))
 	perByte := 8e3 / n.rate * (1 + n.spread*math.Abs(random.NormFloat64())) // ms
 	start := time.Date(2026, 3, 4, 10, 21, 0, 0, time.UTC)
@@ -191,7 +234,24 @@ func (s synthetic) load(n syntheticNetwork, protocol string, random *rand.Rand) 
 	if protocol == "h2" || protocol == "h3" {
 		lanes = 1
 	}
-	const dns = 4.0
+	dns := 4.0
+	if cell.Visit != "cold" {
+		dns = 0
+	}
+	switch cell.Visit {
+	case "0rtt":
+		handshakes--
+	case "connected":
+		handshakes = 0
+	case "cached":
+		s.flags /= 4
+	}
+	if few := map[string]int{"sequential": 1, "keep-alive": 1, "parallel-2": 2, "pipelined": 1}[cell.Strategy]; few > 0 {
+		lanes = few
+	}
+	if cell.Strategy == "sequential" || cell.Strategy == "keep-alive" {
+		rtt *= 1 + float64(s.flags)/20
+	}
 	page := dns + handshakes*rtt + rtt + 12_000*perByte
 	h := &capture.HAR{Log: capture.Log{
 		Version: "1.2", Creator: capture.Program{Name: "synthetic", Version: "0"},

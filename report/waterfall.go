@@ -18,8 +18,8 @@ const maxRequests = 60_000
 // Waterfall is what the browser reported of one load, request by request, in
 // the order they started.
 type Waterfall struct {
-	DCL      float64   `json:"dcl"`    // ms since navigation start, -1 unknown
-	OnLoad   float64   `json:"onLoad"` // ms since navigation start, -1 unknown
+	DCL      float64   `json:"dcl"`    // ms since navigation start, -1 unknown; of several pages the latest
+	OnLoad   float64   `json:"onLoad"` // likewise
 	Requests []request `json:"requests"`
 }
 
@@ -67,18 +67,29 @@ func (v *vocabulary) number(word string) int {
 	return n
 }
 
-// waterfall reads the requests of the first page of a HAR. Requests that never
-// went to the network, such as data: URLs, are left out. It returns nil when
-// the HAR has no page.
+// waterfall reads the requests of the pages of a HAR; their times count from the
+// first page's. Requests that never went to the network, such as data: URLs, are
+// left out. It returns nil when the HAR has no page.
 func (v *vocabulary) waterfall(h *capture.HAR) *Waterfall {
 	if len(h.Log.Pages) == 0 {
 		return nil
 	}
 	page := h.Log.Pages[0]
-	w := &Waterfall{DCL: page.Timings.OnContentLoad, OnLoad: page.Timings.OnLoad}
+	w := &Waterfall{DCL: -1, OnLoad: -1}
+	pages := map[string]bool{"": true}
+	for _, p := range h.Log.Pages {
+		pages[p.ID] = true
+		since := float64(p.Started.Sub(page.Started)) / 1e6
+		if t := p.Timings.OnContentLoad; t >= 0 {
+			w.DCL = max(w.DCL, since+t)
+		}
+		if t := p.Timings.OnLoad; t >= 0 {
+			w.OnLoad = max(w.OnLoad, since+t)
+		}
+	}
 	for i := range h.Log.Entries {
 		e := &h.Log.Entries[i]
-		if !onNetwork(e) || e.Page != "" && e.Page != page.ID {
+		if !onNetwork(e) || !pages[e.Page] {
 			continue
 		}
 		initiator := e.Initiator.Type

@@ -10,6 +10,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/lab"
+	"wiretime/loader/session"
 	"wiretime/metric"
 	"wiretime/station"
 	"wiretime/store"
@@ -29,7 +30,7 @@ func (r *run) keepUnsupported(j *job, record store.LoadRecord, why string) error
 	return r.keep(j, record)
 }
 
-// unsupported says why the cell cannot run on this machine; "" if it can.
+// unsupported says why the cell cannot run here; "" if it can.
 func (r *run) unsupported(j *job) string {
 	cell := j.planned.Cell
 	if why := j.protocol.NoBrowser; why != "" && station.IsBrowser(cell.Loader) {
@@ -38,11 +39,59 @@ func (r *run) unsupported(j *job) string {
 	if cell.Loader == station.Firefox && cell.Clock == study.ClockVirtual {
 		return "Firefox is no guest of the virtual clock: its processes crash or hang there more often than not; use clock: real"
 	}
+	if why := unsupportedVisit(j); why != "" {
+		return why
+	}
+	if why := unsupportedStrategy(j); why != "" {
+		return why
+	}
+	if n := len(j.site.Tabs); n > 0 && cell.Loader != station.Builtin {
+		return fmt.Sprintf("the site has %d pages to be opened at once: the loader %s has one tab; use the loader %s", n+1, cell.Loader, station.Builtin)
+	}
 	if has := r.congestion[cell.Clock]; !slices.Contains(has, cell.Congestion) {
 		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock, cell.Congestion, strings.Join(has, ", "))
 	}
 	return ""
 }
+
+// unsupportedVisit says why the client cannot be in the state that the cell asks for.
+func unsupportedVisit(j *job) string {
+	cell := j.planned.Cell
+	switch {
+	case cell.Visit == study.VisitCold:
+		return ""
+	case cell.Visit == study.VisitZeroRTT && j.protocol.Transport != "udp":
+		return fmt.Sprintf("0-RTT over %s: only HTTP/3 has it here", j.protocol.Name)
+	case cell.Loader != station.Chromium && cell.Loader != station.Builtin:
+		return fmt.Sprintf("the loader %s makes cold visits only; use %s or %s", cell.Loader, station.Chromium, station.Builtin)
+	}
+	return ""
+}
+
+// unsupportedStrategy says why connections cannot be used in the way that the cell asks
+// for.
+func unsupportedStrategy(j *job) string {
+	cell := j.planned.Cell
+	switch {
+	case cell.Strategy == study.StrategyBrowser:
+		return ""
+	case cell.Loader != station.Builtin:
+		return fmt.Sprintf("the loader %s has one way with connections; use %s", cell.Loader, station.Builtin)
+	case cell.Visit == study.VisitConnected && cell.Strategy == oneEach:
+		return fmt.Sprintf("strategy %s after a visit whose connections are open: each request has a connection of its own", cell.Strategy)
+	}
+	strategy, err := session.ParseStrategy(cell.Strategy)
+	if err == nil {
+		err = strategy.Supports(j.protocol)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// oneEach is the strategy that leaves no connection open.
+const oneEach = "sequential"
 
 // congestionControls are those of the running kernel.
 func congestionControls() []string {
@@ -60,14 +109,14 @@ type measured struct {
 }
 
 // measure reads the capture in dir back.
-func measure(j *job, record *lab.Record, dir string) (*measured, error) {
+func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error) {
 	packets, err := readPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return nil, err
 	}
 	return &measured{record, &metric.Load{
 		Protocol: j.planned.Cell.Protocol, HAR: record.HAR, Server: record.Server, Packets: packets,
-		Timing: record.Timing, ServerLost: record.ServerLost,
+		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.Visit, Fallback: r.fallback(),
 	}}, nil
 }
 
@@ -97,6 +146,9 @@ func (r *run) judge(record *store.LoadRecord, m *measured) {
 		if v, ok := metric.Of(m.load); ok {
 			record.Values[metric.Name] = v
 		}
+	}
+	for _, p := range m.load.Pages() {
+		record.Pages = append(record.Pages, store.Page(p))
 	}
 	if m.record.LoadError != nil {
 		record.Validity, record.Reason = store.Failed, m.record.LoadError.Error()

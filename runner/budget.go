@@ -58,15 +58,29 @@ const (
 
 // estimateVirtual expects QUIC, whose packets each pass through both programs, to
 // cost twice what TCP does.
-func estimateVirtual(loader string, s *site.Site, p protocol.Protocol) estimate {
+func estimateVirtual(loader, visit string, s *site.Site, p protocol.Protocol) estimate {
 	cost := virtualPage + time.Duration(len(s.Resources))*virtualResource
-	if loader == station.Fetch {
+	if !station.IsBrowser(loader) {
 		cost = virtualFetch + time.Duration(len(s.Resources))*virtualFetchRequest
 	}
 	if p.Transport == "udp" {
 		cost *= 2
 	}
-	return estimate{processor: cost, duration: cost, cores: float64(cores())}
+	return estimate{processor: cost, duration: cost, cores: float64(cores())}.whole(visit, s, 0)
+}
+
+// whole makes the estimate of one page that of a load, which may have several
+// pages, with time to think between those of a journey, and goes twice over all of
+// them if an earlier visit comes first.
+func (e estimate) whole(visit string, s *site.Site, think time.Duration) estimate {
+	visits := 1
+	if visit != study.VisitCold {
+		visits = 2
+	}
+	pages, pauses := visits*(1+len(s.Journey)+len(s.Tabs)), visits*len(s.Journey)
+	e.processor = time.Duration(pages) * e.processor
+	e.duration = time.Duration(pages)*e.duration + time.Duration(pauses)*think
+	return e
 }
 
 // browserConnections is how many connections per host browsers keep over
@@ -78,7 +92,7 @@ const browserConnections = 6
 // time, the round trips that its requests have to queue for; and never less than
 // its processor time. It only decides how many loads run side by side; a load
 // that was late for company is repeated alone.
-func estimateLoad(loader string, path network.Path, s *site.Site, p protocol.Protocol) estimate {
+func estimateLoad(loader, visit string, path network.Path, s *site.Site, p protocol.Protocol, think time.Duration) estimate {
 	var size int64
 	for _, r := range s.Resources {
 		size += r.Size
@@ -86,7 +100,7 @@ func estimateLoad(loader string, path network.Path, s *site.Site, p protocol.Pro
 	down, up := path.Access[0].Down, path.Access[0].Up
 	rtt := down.Delay + up.Delay
 	e := estimate{cores: realCores(), processor: pageCost + time.Duration(len(s.Resources))*resourceCost}
-	if loader == station.Fetch {
+	if !station.IsBrowser(loader) {
 		e.processor = fetchCost + time.Duration(len(s.Resources))*fetchResourceCost
 	}
 	var transfer, queueing time.Duration
@@ -98,7 +112,7 @@ func estimateLoad(loader string, path network.Path, s *site.Site, p protocol.Pro
 		queueing = time.Duration(rounds) * rtt
 	}
 	e.duration = max(fixedTime+6*rtt+max(transfer, queueing), e.processor)
-	return e
+	return e.whole(visit, s, think)
 }
 
 // budget hands out shares of the machine in the order in which they are asked
@@ -185,9 +199,9 @@ func FasterClock(c study.Cell, s *site.Site, virtual bool) string {
 	}
 	var onReal, onVirtual time.Duration
 	for _, p := range protocol.All() {
-		e := estimateLoad(c.Loader, c.Network, s, p)
+		e := estimateLoad(c.Loader, c.Visit, c.Network, s, p, 0)
 		onReal += e.work(e.duration)
-		e = estimateVirtual(c.Loader, s, p)
+		e = estimateVirtual(c.Loader, c.Visit, s, p)
 		onVirtual += e.work(e.duration)
 	}
 	if onVirtual < onReal {

@@ -53,12 +53,50 @@ func TestEstimateLoad(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			e := estimateLoad(test.loader, test.path, flags(t), row(t, test.protocol))
+			e := estimateLoad(test.loader, study.VisitCold, test.path, flags(t), row(t, test.protocol), 0)
 			if e.duration != test.want {
 				t.Errorf("expected to take %v, want %v", e.duration, test.want)
 			}
 			if share := e.share(); share <= 0 || share > 1 {
 				t.Errorf("share %g of a core, want more than 0 and at most 1", share)
+			}
+		})
+	}
+}
+
+// TestEstimatesOfSeveralPages checks what a load costs that is more than one page.
+func TestEstimatesOfSeveralPages(t *testing.T) {
+	const page = "https://www.page.test/"
+	journey := *flags(t)
+	journey.Journey = []string{page + "2", page + "3"}
+	tabs := *flags(t)
+	tabs.Tabs = []string{page + "2"}
+	tests := []struct {
+		name, visit string
+		site        *site.Site
+		pages       int // of one cold page's cost
+		pauses      int
+	}{
+		{"one page", study.VisitCold, flags(t), 1, 0},
+		{"a repeat visit", study.VisitCached, flags(t), 2, 0},
+		{"a journey", study.VisitCold, &journey, 3, 2},
+		{"a journey made before", study.VisitResumed, &journey, 6, 4},
+		{"tabs", study.VisitCold, &tabs, 2, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			slow, h3 := path(100_000, 500*time.Millisecond), row(t, "h3")
+			think := 10 * time.Second
+			one := estimateLoad(station.Chromium, study.VisitCold, slow, flags(t), h3, think)
+			got := estimateLoad(station.Chromium, test.visit, slow, test.site, h3, think)
+			times := func(n int, d time.Duration) time.Duration { return time.Duration(int64(n) * int64(d)) }
+			if want := times(test.pages, one.duration) + times(test.pauses, think); got.duration != want || got.processor != times(test.pages, one.processor) {
+				t.Errorf("expected to take %v, %v of them computing, want %v, %v", got.duration, got.processor, want, times(test.pages, one.processor))
+			}
+			one = estimateVirtual(station.Builtin, study.VisitCold, flags(t), h3)
+			got = estimateVirtual(station.Builtin, test.visit, test.site, h3)
+			if got.duration != times(test.pages, one.duration) || got.processor != times(test.pages, one.processor) {
+				t.Errorf("in a guest expected to take %v, want %v", got.duration, times(test.pages, one.duration))
 			}
 		})
 	}
@@ -140,7 +178,7 @@ func TestFasterClock(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := study.Cell{Site: test.page.Name, Loader: test.loader, Network: slow}
+			c := study.Cell{Site: test.page.Name, Loader: test.loader, Network: slow, Visit: study.VisitCold}
 			if clock := FasterClock(c, test.page, test.virtual); clock != test.want {
 				t.Errorf("the clock is %s, want %s", clock, test.want)
 			}

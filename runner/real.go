@@ -126,7 +126,7 @@ func (r *run) load(ctx context.Context, s *station.Station, j *job, id string) (
 	if err != nil {
 		return nil, err
 	}
-	return measure(j, record, dir)
+	return r.measure(j, record, dir)
 }
 
 // take returns a station that is free, or a new one.

@@ -154,9 +154,9 @@ func (r *run) job(p store.Planned) (*job, error) {
 		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
 	}
 	if p.Cell.Clock == study.ClockVirtual {
-		j.estimate = estimateVirtual(p.Cell.Loader, j.site, j.protocol)
+		j.estimate = estimateVirtual(p.Cell.Loader, p.Cell.Visit, j.site, j.protocol)
 	} else {
-		j.estimate = estimateLoad(p.Cell.Loader, j.path, j.site, j.protocol)
+		j.estimate = estimateLoad(p.Cell.Loader, p.Cell.Visit, j.path, j.site, j.protocol, r.Options.ThinkTime)
 	}
 	return j, nil
 }
@@ -169,7 +169,16 @@ func (r *run) order(j *job, id string) station.Order {
 		TCP:     lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},
 		Timeout: r.Options.Timeout,
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
+		Visit:   cell.Visit, Strategy: cell.Strategy, ThinkTime: r.Options.ThinkTime, Fallback: r.fallback(),
 	}
+}
+
+// fallback is the study's, as stations and checks take it: empty if there is none.
+func (r *run) fallback() string {
+	if r.Options.Fallback == study.FallbackNone {
+		return ""
+	}
+	return r.Options.Fallback
 }
 
 // cores is how many guests run side by side.

@@ -108,7 +108,7 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 		if result.Failed != nil {
 			return result.Failed
 		}
-		m, err := measure(j, result.Record, result.Dir)
+		m, err := r.measure(j, result.Record, result.Dir)
 		if err != nil {
 			return err
 		}

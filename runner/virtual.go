@@ -23,15 +23,15 @@ import (
 // what its guest did before: a batch that was interrupted is run again from its
 // beginning, and what is in the store already is not kept twice.
 const (
-	fetchBatch    = 50 // loads
-	chromiumBatch = 20
+	fetchBatch   = 50 // loads
+	browserBatch = 20
 )
 
 // Memory of a guest, in bytes, beside what its pages need. Chromium crashes with
 // half of it.
 const (
-	fetchMemory    = 256 << 20
-	chromiumMemory = 1 << 30
+	fetchMemory   = 256 << 20
+	browserMemory = 1 << 30
 )
 
 // wallLimit is how long a guest may take for one load, in real time, before it
@@ -64,8 +64,8 @@ func batches(queue []*job) []*batch {
 	open := map[class]*batch{}
 	for _, j := range queue {
 		c, size := class{j.planned.Cell.Loader, false}, fetchBatch
-		if c.loader == station.Chromium {
-			c.quic, size = j.protocol.Transport == "udp", chromiumBatch
+		if station.IsBrowser(c.loader) {
+			c.quic, size = j.protocol.Transport == "udp", browserBatch
 		}
 		b := open[c]
 		if b == nil || len(b.jobs) == size {
@@ -230,7 +230,7 @@ func (r *run) keepResult(j *job, record store.LoadRecord, result guest.Result) e
 		if err != nil {
 			return err
 		}
-		m, err := measure(j, result.Record, dir)
+		m, err := r.measure(j, result.Record, dir)
 		if err != nil {
 			return err
 		}
@@ -272,7 +272,7 @@ func moveFiles(from, to string) error {
 func (r *run) orders(jobs []*job, attempt int) guest.Batch {
 	b := guest.Batch{Station: r.station}
 	b.Station.Lab.Virtual = true
-	if jobs[0].planned.Cell.Loader == station.Fetch {
+	if !station.IsBrowser(jobs[0].planned.Cell.Loader) {
 		b.Station.Chromium, b.Station.Lab.Unblocked = "", true
 	}
 	for _, j := range jobs {
@@ -310,8 +310,8 @@ func bootSeed(study uint64, batch, first, attempt int) uint64 {
 func guestMemory(jobs []*job) int64 {
 	memory, largest := int64(fetchMemory), int64(0)
 	for _, j := range jobs {
-		if j.planned.Cell.Loader == station.Chromium {
-			memory = chromiumMemory
+		if station.IsBrowser(j.planned.Cell.Loader) {
+			memory = browserMemory
 		}
 		var size int64
 		for _, r := range j.site.Resources {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"wiretime/site"
 	"wiretime/station"
@@ -18,7 +19,7 @@ func plan(t *testing.T, n int) []*job {
 	page := flags(t)
 	var queue []*job
 	for i := range n {
-		cell := store.Cell{Key: fmt.Sprint(i % 4), Clock: study.ClockVirtual, Loader: station.Fetch, Protocol: "h2"}
+		cell := store.Cell{Key: fmt.Sprint(i % 4), Clock: study.ClockVirtual, Loader: station.Fetch, Protocol: "h2", Visit: study.VisitCold, Strategy: study.StrategyBrowser}
 		if i%2 == 1 {
 			cell.Loader = station.Chromium
 		}
@@ -61,7 +62,7 @@ func TestBatchesHoldWhatOneGuestCanLoad(t *testing.T) {
 		first := b.jobs[0]
 		most := fetchBatch
 		if first.planned.Cell.Loader == station.Chromium {
-			most = chromiumBatch
+			most = browserBatch
 		}
 		if len(b.jobs) > most {
 			t.Errorf("batch %d has %d loads by %s, want %d at most", b.number, len(b.jobs), first.planned.Cell.Loader, most)
@@ -70,10 +71,44 @@ func TestBatchesHoldWhatOneGuestCanLoad(t *testing.T) {
 			if j.planned.Cell.Loader != first.planned.Cell.Loader {
 				t.Errorf("batch %d has loads by %s and %s", b.number, first.planned.Cell.Loader, j.planned.Cell.Loader)
 			}
-			if most == chromiumBatch && j.protocol.Transport != first.protocol.Transport {
+			if most == browserBatch && j.protocol.Transport != first.protocol.Transport {
 				t.Errorf("batch %d asks a browser for %s and %s", b.number, first.protocol.Name, j.protocol.Name)
 			}
 		}
+	}
+}
+
+// TestLoadersWithoutABrowserShareAGuestWithNone checks what guests are given for
+// loaders by their names: a browser only for browsers, of which any that is not
+// known here is taken for one.
+func TestLoadersWithoutABrowserShareAGuestWithNone(t *testing.T) {
+	for loader, browser := range map[string]bool{station.Chromium: true, station.Fetch: false, station.Builtin: false, "firefox": true} {
+		queue := plan(t, 2*fetchBatch)
+		for _, j := range queue {
+			j.planned.Cell.Loader = loader
+		}
+		r := &run{Config: Config{Options: study.Options{Fallback: study.FallbackNone}}}
+		r.station.Chromium = "/usr/bin/chromium"
+		all := batches(queue)
+		b := r.orders(all[0].jobs, 1)
+		memory := guestMemory(all[0].jobs)
+		if (b.Station.Chromium != "") != browser || b.Station.Lab.Unblocked == browser || (memory >= browserMemory) != browser || (len(b.Loads) == browserBatch) != browser {
+			t.Errorf("%s: %d loads, browser %q, unblocked %v, %d bytes", loader, len(b.Loads), b.Station.Chromium, b.Station.Lab.Unblocked, memory)
+		}
+	}
+}
+
+// TestOrdersSayHowToVisit checks what a station is told of a cell and a study.
+func TestOrdersSayHowToVisit(t *testing.T) {
+	r := &run{Config: Config{Options: study.Options{ThinkTime: 3 * time.Second, Fallback: study.FallbackH2}}}
+	j := plan(t, 1)[0]
+	j.planned.Cell.Visit, j.planned.Cell.Strategy = study.VisitZeroRTT, "parallel-2"
+	if o := r.order(j, "id"); o.Visit != "0rtt" || o.Strategy != "parallel-2" || o.ThinkTime != 3*time.Second || o.Fallback != "h2" {
+		t.Errorf("the order is %+v", o)
+	}
+	r.Options.Fallback = study.FallbackNone
+	if o := r.order(j, "id"); o.Fallback != "" {
+		t.Errorf("without a fallback the order names %q", o.Fallback)
 	}
 }
 

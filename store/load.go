@@ -28,6 +28,16 @@ type Violation struct {
 	Detail string
 }
 
+// Page is one of the pages of a load that has several: a journey's, which follow
+// one another, or those of tabs. Times are ms, -1 where unknown.
+type Page struct {
+	URL     string
+	Started float64 // navigationStart, since that of the load's first page
+	DCL     float64 // since the page's own navigationStart, as the next two
+	OnLoad  float64
+	PLT     float64
+}
+
 // LoadRecord is all that one attempt at a planned load left, apart from the
 // files in its staged folder.
 type LoadRecord struct {
@@ -39,7 +49,8 @@ type LoadRecord struct {
 	Reason     string // why it is not valid; empty if it is
 	Values     map[string]float64
 	Violations []Violation
-	Final      bool // no further attempt will follow, whatever the verdict
+	Pages      []Page // in the order of the journey; none if the load has one page only
+	Final      bool   // no further attempt will follow, whatever the verdict
 }
 
 // ID names the load, e.g. "r1-0007-a2": run 1, place 7 in the plan, second
@@ -64,6 +75,7 @@ type Load struct {
 	Artefacts  string // absolute path of the folder; empty if there is none
 	Values     map[string]float64
 	Violations []Violation
+	Pages      []Page // in the order of the journey; none if the load has one page only
 }
 
 // Commit keeps one attempt: it makes the staged folder durable, moves it into
@@ -109,6 +121,12 @@ func insertLoad(tx *sql.Tx, r LoadRecord, published bool) error {
 	for _, v := range r.Violations {
 		if _, err := tx.Exec("INSERT INTO violation (load, rule, detail) VALUES (?, ?, ?)", id, v.Rule, v.Detail); err != nil {
 			return err
+		}
+	}
+	for i, p := range r.Pages {
+		if _, err := tx.Exec("INSERT INTO page (load, number, url, started, dcl, onload, plt) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			id, i+1, p.URL, p.Started, p.DCL, p.OnLoad, p.PLT); err != nil {
+			return fmt.Errorf("page %d: %w", i+1, err)
 		}
 	}
 	state := "planned"
@@ -162,7 +180,7 @@ const fromLoad = ` FROM load l JOIN planned p ON p.id = l.planned JOIN cell c ON
 // violations.
 func (s *Store) loads(where string, arg any) ([]Load, error) {
 	loads, err := query(s, s.scanLoad, `SELECT l.id, p.run, p.idx, p.repeat, p.seed, l.attempt, l.started, l.wall_ms,
-		l.validity, l.reason, l.artefacts, `+s.cellColumns+fromLoad+where+` ORDER BY p.idx, l.attempt`, arg)
+		l.validity, l.reason, l.artefacts, `+s.cellColumns()+fromLoad+where+` ORDER BY p.idx, l.attempt`, arg)
 	if err != nil {
 		return nil, err
 	}
@@ -192,6 +210,18 @@ func (s *Store) loads(where string, arg any) ([]Load, error) {
 		}
 		return
 	}, "SELECT v.load, v.rule, v.detail"+fromLoad+"JOIN violation v ON v.load = l.id "+where+" ORDER BY v.rowid", arg)
+	if err != nil || s.version < 3 {
+		return loads, err
+	}
+	_, err = query(s, func(rows *sql.Rows) (_ struct{}, err error) {
+		var id string
+		var p Page
+		err = rows.Scan(&id, &p.URL, &p.Started, &p.DCL, &p.OnLoad, &p.PLT)
+		if l := byID[id]; l != nil {
+			l.Pages = append(l.Pages, p)
+		}
+		return
+	}, "SELECT g.load, g.url, g.started, g.dcl, g.onload, g.plt"+fromLoad+"JOIN page g ON g.load = l.id "+where+" ORDER BY g.load, g.number", arg)
 	return loads, err
 }
 

@@ -27,7 +27,7 @@ func (s *Store) Results(run int64) ([]Result, error) {
 		r := Result{Values: map[string][]float64{}}
 		err := rows.Scan(append([]any{&r.Planned, &r.Pending}, r.Cell.fields()...)...)
 		return r, err
-	}, `SELECT count(p.id), count(p.id) FILTER (WHERE p.state = 'planned'), `+s.cellColumns+`
+	}, `SELECT count(p.id), count(p.id) FILTER (WHERE p.state = 'planned'), `+s.cellColumns()+`
 		FROM cell c LEFT JOIN planned p ON p.cell = c.id WHERE c.run = ? GROUP BY c.id ORDER BY c.id`, run)
 	if err != nil {
 		return nil, fmt.Errorf("results of run %d: %w", run, err)

@@ -21,6 +21,8 @@ type Cell struct {
 	Congestion  string // of TCP on both hosts, e.g. "cubic"
 	InitCwnd    int    // segments
 	Clock       string // "real" or "virtual"
+	Visit       string // "cold", "resumed", "0rtt", "connected" or "cached"
+	Strategy    string // "browser", or another of the client's ways with connections
 }
 
 // Metric is how a store remembers what the figures of a run mean.
@@ -114,8 +116,8 @@ func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
 	}
 	cells := make(map[string]int64, len(spec.Cells))
 	for _, c := range spec.Cells {
-		row, err := tx.Exec(`INSERT INTO cell (run, key, site, protocol, network, network_json, loader, congestion, initcwnd, clock) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			run, c.Key, c.Site, c.Protocol, c.Network, string(c.NetworkJSON), c.Loader, c.Congestion, c.InitCwnd, c.Clock)
+		row, err := tx.Exec(`INSERT INTO cell (run, key, site, protocol, network, network_json, loader, congestion, initcwnd, clock, visit, strategy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			run, c.Key, c.Site, c.Protocol, c.Network, string(c.NetworkJSON), c.Loader, c.Congestion, c.InitCwnd, c.Clock, c.Visit, c.Strategy)
 		if err != nil {
 			return 0, fmt.Errorf("cell %s: %w", c.Key, err)
 		}
@@ -157,7 +159,7 @@ func (s *Store) FinishRun(run int64, at time.Time) error {
 // Plan returns all loads of a run in the order of the plan.
 func (s *Store) Plan(run int64) ([]Planned, error) {
 	plan, err := query(s, scanPlanned, `
-		SELECT p.id, p.run, p.idx, p.repeat, p.seed, p.state = 'done', (SELECT count(*) FROM load l WHERE l.planned = p.id), `+s.cellColumns+`
+		SELECT p.id, p.run, p.idx, p.repeat, p.seed, p.state = 'done', (SELECT count(*) FROM load l WHERE l.planned = p.id), `+s.cellColumns()+`
 		FROM planned p JOIN cell c ON c.id = p.cell
 		WHERE p.run = ? ORDER BY p.idx`, run)
 	if err != nil {
@@ -175,7 +177,7 @@ func (s *Store) Pending(run int64) ([]Planned, error) {
 
 // fields are the destinations of Store.cellColumns.
 func (c *Cell) fields() []any {
-	return []any{&c.Key, &c.Site, &c.Protocol, &c.Network, (*jsonText)(&c.NetworkJSON), &c.Loader, &c.Congestion, &c.InitCwnd, &c.Clock}
+	return []any{&c.Key, &c.Site, &c.Protocol, &c.Network, (*jsonText)(&c.NetworkJSON), &c.Loader, &c.Congestion, &c.InitCwnd, &c.Clock, &c.Visit, &c.Strategy}
 }
 
 func scanPlanned(rows *sql.Rows) (p Planned, err error) {

@@ -4,7 +4,7 @@ package store
 // kept in the database as `PRAGMA user_version`. A store of a higher version
 // is refused with ErrNewer; one of a lower version is brought up to it when it is
 // opened for writing, and read as it is.
-const SchemaVersion = 2
+const SchemaVersion = 3
 
 // applicationID marks the database file as Wiretime's ("WIRE" in ASCII), kept
 // as `PRAGMA application_id`, where file(1) and other tools look for it.
@@ -47,6 +47,8 @@ CREATE TABLE cell (
   congestion   TEXT NOT NULL,
   initcwnd     INTEGER NOT NULL,
   clock        TEXT NOT NULL CHECK (clock IN ('real', 'virtual')),
+  visit        TEXT NOT NULL CHECK (visit IN ('cold', 'resumed', '0rtt', 'connected', 'cached')),
+  strategy     TEXT NOT NULL,
   UNIQUE (run, key)
 ) STRICT;
 
@@ -88,10 +90,27 @@ CREATE TABLE violation (
 ) STRICT;
 
 CREATE INDEX violation_load ON violation(load);
+` + pageTable
+
+const pageTable = `
+CREATE TABLE page (
+  load    TEXT NOT NULL REFERENCES load(id),
+  number  INTEGER NOT NULL CHECK (number >= 1),
+  url     TEXT NOT NULL,
+  started REAL NOT NULL,
+  dcl     REAL NOT NULL,
+  onload  REAL NOT NULL,
+  plt     REAL NOT NULL,
+  PRIMARY KEY (load, number)
+) STRICT, WITHOUT ROWID;
 `
 
 // upgrades[v-1] turns a store of schema version v into one of version v+1.
 var upgrades = []string{
 	// Before there was a virtual clock, every cell was on the real one.
 	"ALTER TABLE cell ADD COLUMN clock TEXT NOT NULL DEFAULT 'real' CHECK (clock IN ('real', 'virtual'))",
+	// Before there were visits and strategies, every load was a cold one, and
+	// went as its loader would have it.
+	`ALTER TABLE cell ADD COLUMN visit TEXT NOT NULL DEFAULT 'cold' CHECK (visit IN ('cold', 'resumed', '0rtt', 'connected', 'cached'));
+	ALTER TABLE cell ADD COLUMN strategy TEXT NOT NULL DEFAULT 'browser';` + pageTable,
 }

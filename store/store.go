@@ -59,8 +59,9 @@ type Store struct {
 	db   *sql.DB
 	lock *os.File // nil in mode Read
 
-	// cellColumns are what Cell.fields reads, of a table or view named c.
-	cellColumns string
+	// version is the database's schema, which may be older than SchemaVersion in
+	// mode Read.
+	version int
 }
 
 // Open opens the store in dir. Errors wrap ErrLocked, ErrNewer, ErrNotStore,
@@ -225,21 +226,17 @@ func (s *Store) connect(options string, mode Mode) error {
 }
 
 func (s *Store) checkDatabase(mode Mode) error {
-	var application, version int
-	if err := s.db.QueryRow("SELECT application_id, user_version FROM pragma_application_id, pragma_user_version").Scan(&application, &version); err != nil {
+	var application int
+	if err := s.db.QueryRow("SELECT application_id, user_version FROM pragma_application_id, pragma_user_version").Scan(&application, &s.version); err != nil {
 		return fmt.Errorf("read %s: %w", databaseName, err)
 	}
 	if application != applicationID {
 		return fmt.Errorf("%w: its %s is another program's database", ErrNotStore, databaseName)
 	}
-	if version > SchemaVersion {
-		return fmt.Errorf("%w: its schema is version %d, this program knows %d; upgrade wiretime", ErrNewer, version, SchemaVersion)
+	if s.version > SchemaVersion {
+		return fmt.Errorf("%w: its schema is version %d, this program knows %d; upgrade wiretime", ErrNewer, s.version, SchemaVersion)
 	}
-	s.cellColumns = "c.key, c.site, c.protocol, c.network, c.network_json, c.loader, c.congestion, c.initcwnd, c.clock"
 	if mode == Read {
-		if version == 1 {
-			s.cellColumns = strings.Replace(s.cellColumns, "c.clock", "'real'", 1)
-		}
 		return nil
 	}
 	// A writer removes folders that no row names, so the rows must be sound.
@@ -250,18 +247,30 @@ func (s *Store) checkDatabase(mode Mode) error {
 	if verdict != "ok" {
 		return fmt.Errorf("%w (%s): restore it from a copy, or start a new store; the folders in loads/ are whole", ErrDamaged, verdict)
 	}
-	return s.upgrade(version)
+	return s.upgrade()
 }
 
-// upgrade brings the schema from a version up to SchemaVersion, whole or not
-// at all.
-func (s *Store) upgrade(from int) error {
-	if from == SchemaVersion {
+// cellColumns are what Cell.fields reads, of a table named c. What a database of
+// an earlier version lacks is what was true of all its cells.
+func (s *Store) cellColumns() string {
+	columns := "c.key, c.site, c.protocol, c.network, c.network_json, c.loader, c.congestion, c.initcwnd, "
+	switch s.version {
+	case 1:
+		return columns + "'real', 'cold', 'browser'"
+	case 2:
+		return columns + "c.clock, 'cold', 'browser'"
+	}
+	return columns + "c.clock, c.visit, c.strategy"
+}
+
+// upgrade brings the schema up to SchemaVersion, whole or not at all.
+func (s *Store) upgrade() error {
+	if s.version == SchemaVersion {
 		return nil
 	}
 	err := s.transact(func(tx *sql.Tx) error {
-		for _, statement := range upgrades[from-1:] {
-			if _, err := tx.Exec(statement); err != nil {
+		for _, statements := range upgrades[s.version-1:] {
+			if _, err := tx.Exec(statements); err != nil {
 				return err
 			}
 		}
@@ -269,8 +278,9 @@ func (s *Store) upgrade(from int) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("upgrade its schema from version %d to %d: %w", from, SchemaVersion, err)
+		return fmt.Errorf("upgrade its schema from version %d to %d: %w", s.version, SchemaVersion, err)
 	}
+	s.version = SchemaVersion
 	return nil
 }
 

@@ -30,7 +30,7 @@ func spec(repeats int) RunSpec {
 	}
 	for _, protocol := range []string{"https/1.1", "h2", "h3"} {
 		s.Cells = append(s.Cells, Cell{Key: "flags/" + protocol, Site: "flags", Protocol: protocol, Network: "cable",
-			NetworkJSON: json.RawMessage(`{"Name":"cable"}`), Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real"})
+			NetworkJSON: json.RawMessage(`{"Name":"cable"}`), Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real", Visit: "cold", Strategy: "browser"})
 	}
 	for repeat := range repeats {
 		for i := range s.Cells {
@@ -120,6 +120,7 @@ func TestARunIsReadBackAsItWasMeasured(t *testing.T) {
 	// h3 is late once, h2 is unsupported, https/1.1 fails for good.
 	late := measured(pending[0])
 	late.Validity, late.Reason = Invalid, "late packets"
+	late.Pages = []Page{{URL: "https://a.test/", DCL: 200, OnLoad: 300.5, PLT: 280}, {URL: "https://a.test/next", Started: 800, DCL: -1, OnLoad: -1, PLT: 40}}
 	late.Violations = []Violation{{Rule: 3, Detail: "p99 lateness 2.5 ms"}, {Rule: 4, Detail: "1 miss"}}
 	again := measured(pending[0])
 	again.Attempt = 2
@@ -177,7 +178,7 @@ func TestARunIsReadBackAsItWasMeasured(t *testing.T) {
 	}
 	wantLoad := Load{ID: "r1-0000-a1", Run: 1, Cell: want.Cells[2], Seed: 1 << 63, Attempt: 1, Started: started,
 		Wall: 1500 * time.Millisecond, Validity: Invalid, Reason: "late packets", Artefacts: filepath.Join(dir, "loads", "r1-0000-a1"),
-		Values: late.Values, Violations: late.Violations}
+		Values: late.Values, Violations: late.Violations, Pages: late.Pages}
 	if d := cmp.Diff(wantLoad, got); d != "" {
 		t.Error("load differs:", d)
 	}
@@ -375,8 +376,8 @@ func TestOpenRefuses(t *testing.T) {
 		}, []Mode{Write, Create}, ErrDamaged, "restore it from a copy"},
 		{"a newer store", func(t *testing.T, dir string) {
 			made(t, dir)
-			database(t, dir, "PRAGMA user_version = 3")
-		}, []Mode{Read, Write, Create}, ErrNewer, "its schema is version 3, this program knows 2; upgrade wiretime"},
+			database(t, dir, "PRAGMA user_version = 4")
+		}, []Mode{Read, Write, Create}, ErrNewer, "its schema is version 4, this program knows 3; upgrade wiretime"},
 	}
 	for _, tt := range tests {
 		for _, mode := range tt.modes {

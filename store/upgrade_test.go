@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// firstVersion makes a store as programs made it that knew version 1 of the
-// schema: one run of two cells, whose first load is done.
-func firstVersion(t *testing.T) string {
+// earlier makes a store as programs made it that knew a version of the schema
+// before today's: one run of two cells, whose first load is done.
+func earlier(t *testing.T, version int) string {
 	t.Helper()
-	schema, err := os.ReadFile("testdata/schema-1.sql")
+	schema, err := os.ReadFile(fmt.Sprintf("testdata/schema-%d.sql", version))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,11 +25,11 @@ func firstVersion(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.Exec(fmt.Sprintf("BEGIN; %s PRAGMA application_id=%d; PRAGMA user_version=1; COMMIT; PRAGMA journal_mode=WAL;", schema, applicationID) + `
+	_, err = db.Exec(fmt.Sprintf("BEGIN; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT; PRAGMA journal_mode=WAL;", schema, applicationID, version) + `
 		INSERT INTO run VALUES (1, 'old', 'name: old', '7', 'v0.1', '{}', 1, NULL);
 		INSERT INTO metric VALUES (1, 0, 'plt', 'ms', 'PLT', 'until the last byte');
-		INSERT INTO cell VALUES (1, 1, 'flags/h2', 'flags', 'h2', 'cable', '{}', 'chromium', 'cubic', 10);
-		INSERT INTO cell VALUES (2, 1, 'flags/h3', 'flags', 'h3', 'cable', '{}', 'chromium', 'cubic', 10);
+		INSERT INTO cell VALUES (1, 1, 'flags/h2', 'flags', 'h2', 'cable', '{}', 'chromium', 'cubic', 10` + axesSince[version] + `);
+		INSERT INTO cell VALUES (2, 1, 'flags/h3', 'flags', 'h3', 'cable', '{}', 'chromium', 'cubic', 10` + axesSince[version] + `);
 		INSERT INTO planned VALUES (1, 1, 0, 1, 0, '11', 'done');
 		INSERT INTO planned VALUES (2, 1, 1, 2, 0, '12', 'planned');
 		INSERT INTO load VALUES ('r1-0000-a1', 1, 1, 2, 3.5, 'valid', '', NULL);
@@ -39,6 +40,20 @@ func firstVersion(t *testing.T) string {
 	return dir
 }
 
+// axesSince are the values of the axes that a version has beyond those of the
+// first.
+var axesSince = map[int]string{1: "", 2: ", 'virtual'"}
+
+// oldCell is the first cell of earlier's run, as today's program sees it.
+func oldCell(version int) Cell {
+	c := Cell{Key: "flags/h2", Site: "flags", Protocol: "h2", Network: "cable", NetworkJSON: json.RawMessage(`{}`),
+		Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real", Visit: "cold", Strategy: "browser"}
+	if version >= 2 {
+		c.Clock = "virtual"
+	}
+	return c
+}
+
 func version(t *testing.T, s *Store) (v int) {
 	t.Helper()
 	if err := s.db.QueryRow("PRAGMA user_version").Scan(&v); err != nil {
@@ -47,66 +62,78 @@ func version(t *testing.T, s *Store) (v int) {
 	return v
 }
 
-// holdsTheOldRun checks all that firstVersion put into the store.
-func holdsTheOldRun(t *testing.T, s *Store) {
+// holdsTheOldRun checks all that earlier put into the store.
+func holdsTheOldRun(t *testing.T, s *Store, version int) {
 	t.Helper()
+	first, second := oldCell(version), oldCell(version)
+	second.Key, second.Protocol = "flags/h3", "h3"
 	results, err := s.Results(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(results) != 2 || results[0].Cell.Clock != "real" || results[1].Cell.Clock != "real" || !cmp.Equal(results[0].Values["plt"], []float64{1234.5}) {
+	if len(results) != 2 || !cmp.Equal(results[0].Cell, first) || !cmp.Equal(results[1].Cell, second) || !cmp.Equal(results[0].Values["plt"], []float64{1234.5}) {
 		t.Errorf("results are %+v", results)
 	}
-	if l, err := s.Load("r1-0000-a1"); err != nil || l.Cell.Clock != "real" || l.Seed != 11 {
+	if l, err := s.Load("r1-0000-a1"); err != nil || !cmp.Equal(l.Cell, first) || l.Seed != 11 || l.Pages != nil {
 		t.Errorf("the load is %+v (%v)", l, err)
 	}
-	if p, err := s.Pending(1); err != nil || len(p) != 1 || p[0].Cell.Clock != "real" || p[0].Cell.Key != "flags/h3" {
+	if p, err := s.Pending(1); err != nil || len(p) != 1 || !cmp.Equal(p[0].Cell, second) {
 		t.Errorf("pending are %+v (%v)", p, err)
 	}
 }
 
-func TestAStoreOfTheFirstVersionIsReadAsItIs(t *testing.T) {
-	s := mustOpen(t, firstVersion(t), Read)
-	defer mustClose(t, s)
-	holdsTheOldRun(t, s)
-	if v := version(t, s); v != 1 {
-		t.Errorf("reading made it version %d", v)
+// eachEarlierVersion runs a test on a store of each version before today's.
+func eachEarlierVersion(t *testing.T, test func(t *testing.T, dir string, version int)) {
+	for v := 1; v < SchemaVersion; v++ {
+		t.Run(fmt.Sprint("version ", v), func(t *testing.T) { test(t, earlier(t, v), v) })
 	}
 }
 
-func TestAStoreOfTheFirstVersionIsUpgradedByItsWriter(t *testing.T) {
-	dir := firstVersion(t)
-	s := mustOpen(t, dir, Write)
-	holdsTheOldRun(t, s)
-	pending, err := s.Pending(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The old run goes on, and a new one may use the virtual clock.
-	r := measured(pending[0])
-	r.Values = map[string]float64{"plt": 2}
-	if err := s.Commit(r); err != nil {
-		t.Error(err)
-	}
-	virtual := spec(1)
-	virtual.Cells[0].Clock = "virtual"
-	if run, err := s.BeginRun(virtual); err != nil {
-		t.Error(err)
-	} else if results, err := s.Results(run); err != nil || results[0].Cell.Clock != "virtual" {
-		t.Errorf("results are %+v (%v)", results, err)
-	}
-	mustClose(t, s)
+func TestAStoreOfAnEarlierVersionIsReadAsItIs(t *testing.T) {
+	eachEarlierVersion(t, func(t *testing.T, dir string, was int) {
+		s := mustOpen(t, dir, Read)
+		defer mustClose(t, s)
+		holdsTheOldRun(t, s, was)
+		if v := version(t, s); v != was {
+			t.Errorf("reading made it version %d", v)
+		}
+	})
+}
 
-	s = mustOpen(t, dir, Read)
-	defer mustClose(t, s)
-	if v := version(t, s); v != SchemaVersion {
-		t.Errorf("it is version %d, want %d", v, SchemaVersion)
-	}
-	fresh := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
-	defer mustClose(t, fresh)
-	if d := cmp.Diff(columns(t, fresh), columns(t, s)); d != "" {
-		t.Error("an upgraded store differs from a new one:", d)
-	}
+func TestAStoreOfAnEarlierVersionIsUpgradedByItsWriter(t *testing.T) {
+	eachEarlierVersion(t, func(t *testing.T, dir string, was int) {
+		s := mustOpen(t, dir, Write)
+		holdsTheOldRun(t, s, was)
+		pending, err := s.Pending(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The old run goes on, and a new one may use all axes of today.
+		r := measured(pending[0])
+		r.Values = map[string]float64{"plt": 2}
+		if err := s.Commit(r); err != nil {
+			t.Error(err)
+		}
+		today := spec(1)
+		today.Cells[0].Clock, today.Cells[0].Visit, today.Cells[0].Strategy = "virtual", "0rtt", "parallel-2"
+		if run, err := s.BeginRun(today); err != nil {
+			t.Error(err)
+		} else if results, err := s.Results(run); err != nil || !cmp.Equal(results[0].Cell, today.Cells[0]) {
+			t.Errorf("results are %+v (%v)", results, err)
+		}
+		mustClose(t, s)
+
+		s = mustOpen(t, dir, Read)
+		defer mustClose(t, s)
+		if v := version(t, s); v != SchemaVersion {
+			t.Errorf("it is version %d, want %d", v, SchemaVersion)
+		}
+		fresh := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+		defer mustClose(t, fresh)
+		if d := cmp.Diff(columns(t, fresh), columns(t, s)); d != "" {
+			t.Error("an upgraded store differs from a new one:", d)
+		}
+	})
 }
 
 // columns are all columns of the database: table, name, type, whether null is
@@ -124,22 +151,23 @@ func columns(t *testing.T, s *Store) []string {
 }
 
 func TestAnUpgradeThatFailsLeavesTheStoreAsItWas(t *testing.T) {
-	dir := firstVersion(t)
-	db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, databaseName), ""))
-	if err == nil {
-		_, err = db.Exec("ALTER TABLE cell ADD COLUMN clock TEXT") // somebody's own
-	}
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if s, err := Open(dir, Write); err == nil {
-		mustClose(t, s)
-		t.Fatal("opened")
-	}
-	s := mustOpen(t, dir, Read)
-	defer mustClose(t, s)
-	holdsTheOldRun(t, s)
-	if v := version(t, s); v != 1 {
-		t.Errorf("it is version %d, want 1", v)
-	}
+	eachEarlierVersion(t, func(t *testing.T, dir string, was int) {
+		db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, databaseName), ""))
+		if err == nil {
+			_, err = db.Exec("CREATE TABLE page (mine TEXT)") // somebody's own
+		}
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Open(dir, Write); err == nil {
+			mustClose(t, s)
+			t.Fatal("opened")
+		}
+		s := mustOpen(t, dir, Read)
+		defer mustClose(t, s)
+		holdsTheOldRun(t, s, was)
+		if v := version(t, s); v != was {
+			t.Errorf("it is version %d, want %d", v, was)
+		}
+	})
 }

@@ -16,11 +16,12 @@ type Cell struct {
 	Loader, Congestion string
 	InitCwnd           int    // segments
 	Clock              string // ClockReal or ClockVirtual; ClockAuto until one of them was chosen
+	Visit, Strategy    string
 }
 
 // Key names the cell by all its axes; it is unique within the study. The
-// network counts by its name. The real clock is not named: a key without a
-// clock means that one.
+// network counts by its name. The real clock, the cold visit and the loader's
+// own strategy are not named: a key without one means those.
 func (c Cell) Key() string {
 	if c.Clock == ClockReal {
 		return c.place()
@@ -30,8 +31,15 @@ func (c Cell) Key() string {
 
 // place names the cell by all its axes but the clock.
 func (c Cell) place() string {
-	return fmt.Sprintf("site=%s protocol=%s network=%s loader=%s congestion=%s initcwnd=%d",
+	place := fmt.Sprintf("site=%s protocol=%s network=%s loader=%s congestion=%s initcwnd=%d",
 		c.Site, c.Protocol, c.Network.Name, c.Loader, c.Congestion, c.InitCwnd)
+	if c.Visit != VisitCold {
+		place += " visit=" + c.Visit
+	}
+	if c.Strategy != StrategyBrowser {
+		place += " strategy=" + c.Strategy
+	}
+	return place
 }
 
 // PlannedLoad is one load of a plan.
@@ -44,10 +52,11 @@ type PlannedLoad struct {
 
 // Cells returns every combination of the axes, in the order of the file: the
 // site changes slowest, then network, loader, congestion control, initial
-// window and clock, and the protocol fastest. Where the study leaves the clock
-// open, choose decides between ClockReal and ClockVirtual; without it (nil) the
-// cell keeps ClockAuto. Only cells on one clock can be compared, so a choice
-// that depends on the protocol takes comparisons away.
+// window, clock, visit and strategy, and the protocol fastest. Where the study
+// leaves the clock open, choose decides between ClockReal and ClockVirtual;
+// without it (nil) the cell keeps ClockAuto. Only cells on one clock can be
+// compared, so a choice that depends on the protocol or, with one protocol, on
+// the strategy takes comparisons away.
 func (s *Study) Cells(choose func(Cell) string) []Cell {
 	var cells []Cell
 	for _, site := range s.Sites {
@@ -56,16 +65,31 @@ func (s *Study) Cells(choose func(Cell) string) []Cell {
 				for _, congestion := range s.Congestion {
 					for _, segments := range s.InitCwnd {
 						for _, clock := range s.Clocks {
-							for _, protocol := range s.Protocols {
-								cell := Cell{site, protocol, path, loader, congestion, segments, clock}
-								if clock == ClockAuto && choose != nil {
-									cell.Clock = choose(cell)
-								}
-								cells = append(cells, cell)
-							}
+							cells = append(cells, s.visits(Cell{
+								Site: site, Network: path, Loader: loader, Congestion: congestion, InitCwnd: segments, Clock: clock,
+							}, choose)...)
 						}
 					}
 				}
+			}
+		}
+	}
+	return cells
+}
+
+// visits returns every combination of visit, strategy and protocol for a cell
+// that lacks these.
+func (s *Study) visits(cell Cell, choose func(Cell) string) []Cell {
+	var cells []Cell
+	for _, visit := range s.Visits {
+		for _, strategy := range s.Strategies {
+			for _, protocol := range s.Protocols {
+				c := cell
+				c.Visit, c.Strategy, c.Protocol = visit, strategy, protocol
+				if c.Clock == ClockAuto && choose != nil {
+					c.Clock = choose(c)
+				}
+				cells = append(cells, c)
 			}
 		}
 	}

@@ -64,6 +64,37 @@ func TestCellsAreInTheOrderOfTheFile(t *testing.T) {
 	}
 }
 
+func TestVisitsAndStrategiesAreCells(t *testing.T) {
+	s := parsed(t, "chromium]", "chromium]\n  visits: [cold, 0rtt]\n  strategies: [browser, sequential]", "http/1.1, ", "", "3g-weak, ", "")
+	const place = "network=cable loader=chromium congestion=cubic initcwnd=10"
+	var want []string
+	for _, visit := range []string{"", " visit=0rtt"} {
+		for _, strategy := range []string{"", " strategy=sequential"} {
+			for _, protocol := range []string{"h2", "h3"} {
+				want = append(want, "site=world-flags protocol="+protocol+" "+place+visit+strategy)
+			}
+		}
+	}
+	cells := s.Cells(onReal)
+	var got []string
+	for _, c := range cells {
+		got = append(got, c.Key())
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if c := cells[7]; c.Visit != VisitZeroRTT || c.Strategy != "sequential" || c.Protocol != "h3" || c.Clock != ClockReal {
+		t.Errorf("the last cell is %+v", c)
+	}
+	seeds := map[uint64]string{}
+	for _, l := range s.Plan(cells) {
+		if other, taken := seeds[l.Seed]; taken {
+			t.Errorf("%s and %s share a seed", l.Cell.Key(), other)
+		}
+		seeds[l.Seed] = l.Cell.Key()
+	}
+}
+
 func TestThePlanFollowsFromTheSeed(t *testing.T) {
 	plan := planned(t)
 	if d := cmp.Diff(plan, planned(t)); d != "" {
@@ -92,7 +123,7 @@ func TestALoadKeepsItsSeedWhateverElseTheStudyHolds(t *testing.T) {
 		repeat int
 	}
 	larger := map[load]uint64{}
-	for _, l := range planned(t, "repeats: 3", "repeats: 7", "http/1.1", "https/1.1") {
+	for _, l := range planned(t, "repeats: 3", "repeats: 7", "http/1.1", "https/1.1", "chromium]", "chromium]\n  visits: [cached, cold]\n  strategies: [sequential, browser]") {
 		larger[load{l.Cell.Key(), l.Repeat}] = l.Seed
 	}
 	shared := 0

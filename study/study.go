@@ -31,6 +31,8 @@ type Study struct {
 	Congestion []string // TCP congestion control of both hosts, by its name in Linux
 	InitCwnd   []int    // initial congestion window of TCP on both hosts, in segments
 	Clocks     []string // ClockReal, ClockVirtual or both, or ClockAuto alone
+	Visits     []string // what a client remembers of the site when a load begins: VisitCold and so on
+	Strategies []string // how a client divides its requests among connections, such as StrategyBrowser
 
 	Repeats int // loads of each cell, at least 1
 	Options Options
@@ -43,6 +45,8 @@ type Options struct {
 	LateLimit time.Duration // the most a load's 99th percentile of packet lateness may be
 	Retries   int           // further attempts at an invalid or failed load
 	Timeout   time.Duration // of one load
+	ThinkTime time.Duration // between the pages of a journey: from the end of one until navigation to the next
+	Fallback  string        // FallbackNone or FallbackH2
 
 	// TCPRmem and TCPWmem are net.ipv4.tcp_rmem and tcp_wmem of both hosts, in
 	// bytes: minimum, default, maximum.
@@ -53,6 +57,28 @@ type Options struct {
 const (
 	DNSEmulated = "emulated" // a resolver behind the emulated path
 	DNSInstant  = "instant"  // names are known beforehand
+)
+
+// The states of a client before a load. In all but the first it has visited the
+// site before.
+const (
+	VisitCold      = "cold"      // it knows nothing of the site
+	VisitResumed   = "resumed"   // it has names and TLS sessions; connections are closed, the cache is empty
+	VisitZeroRTT   = "0rtt"      // as resumed, and it sends requests as early data over HTTP/3 (RFC 9001, section 4.6)
+	VisitConnected = "connected" // its connections are still open; the cache is empty
+	VisitCached    = "cached"    // it has names, TLS sessions and what its cache may keep; connections are closed
+)
+
+// StrategyBrowser is the strategy of a browser: over HTTP/1.1 six connections
+// per host that are kept alive, over other protocols one connection per origin
+// for all requests.
+const StrategyBrowser = "browser"
+
+// What an origin is fetched over that cannot be reached over UDP, in a load over
+// HTTP/3.
+const (
+	FallbackNone = "none" // over nothing: its resources fail
+	FallbackH2   = "h2"
 )
 
 // The clocks that a study may name.
@@ -70,6 +96,7 @@ var defaults = Options{
 	LateLimit: time.Millisecond,
 	Retries:   2,
 	Timeout:   120 * time.Second,
+	Fallback:  FallbackNone,
 	TCPRmem:   [3]int{4096, 131072, 6291456},
 	TCPWmem:   [3]int{4096, 16384, 4194304},
 }
@@ -81,6 +108,10 @@ type Vocabulary struct {
 	// carry more than a name, as "world-flags@4" does); Sites then only serves
 	// to name the nearest.
 	SiteKnown func(reference string) error
+	// Strategy gives a strategy's one name, since several words may mean the
+	// same, or says why the word means none. Without it (nil) there is
+	// StrategyBrowser alone.
+	Strategy func(word string) (name string, err error)
 }
 
 // congestionControls are the TCP congestion controls of Linux 6.12
@@ -111,6 +142,8 @@ func Parse(file string, src []byte, v Vocabulary) (*Study, error) {
 	return nil, r.errs.sorted()
 }
 
+var visitWords = []string{VisitCold, VisitResumed, VisitZeroRTT, VisitConnected, VisitCached}
+
 // clockWords are what a study may say.
 var clockWords = []string{ClockReal, ClockVirtual, ClockAuto}
 
@@ -125,7 +158,8 @@ func (s *Study) UseClock(clock string) error {
 }
 
 func (r *reader) study(body ast.Node, v Vocabulary) *Study {
-	s := &Study{Seed: 1, Congestion: []string{"cubic"}, InitCwnd: []int{10}, Clocks: []string{ClockAuto}, Options: defaults}
+	s := &Study{Seed: 1, Congestion: []string{"cubic"}, InitCwnd: []int{10}, Clocks: []string{ClockAuto},
+		Visits: []string{VisitCold}, Strategies: []string{StrategyBrowser}, Options: defaults}
 	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "clock", "matrix", "options")
 	if !ok {
 		return s
@@ -162,7 +196,7 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 }
 
 func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
-	m, ok := r.mapping(n, "the matrix", "sites", "protocols", "networks", "loaders", "congestion", "initcwnd")
+	m, ok := r.mapping(n, "the matrix", "sites", "protocols", "networks", "loaders", "congestion", "initcwnd", "visits", "strategies")
 	if !ok {
 		return
 	}
@@ -188,6 +222,31 @@ func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
 			return segments, fmt.Sprint(segments)
 		})
 	}
+	if m.has("visits") {
+		s.Visits = axis(m, "visits", r.wordOf("visit", visitWords))
+	}
+	if m.has("strategies") {
+		s.Strategies = axis(m, "strategies", func(n ast.Node) (string, string) {
+			name := r.strategy(n, v)
+			return name, name
+		})
+	}
+}
+
+func (r *reader) strategy(n ast.Node, v Vocabulary) string {
+	if v.Strategy == nil {
+		return r.word(n, "strategy", []string{StrategyBrowser})
+	}
+	word, ok := r.text(n, "a strategy")
+	if !ok {
+		return ""
+	}
+	name, err := v.Strategy(word)
+	if err != nil {
+		r.fail(n, "%v", err)
+		return ""
+	}
+	return name
 }
 
 // clocks reads one clock, or a list of them.
@@ -252,7 +311,7 @@ func (r *reader) site(n ast.Node, v Vocabulary) string {
 }
 
 func (r *reader) options(n ast.Node, o *Options) {
-	m, ok := r.mapping(n, "options", "dns", "late_limit", "retries", "timeout", "tcp_rmem", "tcp_wmem")
+	m, ok := r.mapping(n, "options", "dns", "late_limit", "retries", "timeout", "think_time", "fallback", "tcp_rmem", "tcp_wmem")
 	if !ok {
 		return
 	}
@@ -263,6 +322,12 @@ func (r *reader) options(n ast.Node, o *Options) {
 	m.limit("timeout", &o.Timeout)
 	if n, ok := m.get("retries"); ok {
 		o.Retries, _ = r.integer(n, "retries", 0, maxRetries)
+	}
+	if n, ok := m.get("think_time"); ok {
+		o.ThinkTime, _ = r.duration(n, "think_time")
+	}
+	if n, ok := m.get("fallback"); ok {
+		o.Fallback = r.word(n, "fallback", []string{FallbackNone, FallbackH2})
 	}
 	if n, ok := m.get("tcp_rmem"); ok {
 		r.tcpBuffer(n, "tcp_rmem", &o.TCPRmem)

@@ -24,6 +24,15 @@ var words = Vocabulary{
 		}
 		return nil
 	},
+	Strategy: func(word string) (string, error) {
+		switch word {
+		case StrategyBrowser, "sequential", "parallel-2":
+			return word, nil
+		case "parallel", "parallel-6":
+			return "parallel-6", nil
+		}
+		return "", fmt.Errorf("unknown strategy %q", word)
+	},
 }
 
 // whole uses every key.
@@ -66,11 +75,15 @@ matrix:
   loaders: [chromium]
   congestion: [cubic, reno]
   initcwnd: [4, 10]
+  visits: [0rtt, cold, connected]
+  strategies: [parallel, browser]
 options:
   dns: instant
   late_limit: 500us
   retries: 0
   timeout: 10s
+  think_time: 1500ms
+  fallback: h2
   tcp_rmem: [1, 2, 3]
   tcp_wmem: [4, 4, 4]
 `
@@ -112,7 +125,8 @@ func TestParseReadsEveryKey(t *testing.T) {
 			},
 		}},
 		Loaders: []string{"chromium"}, Congestion: []string{"cubic", "reno"}, InitCwnd: []int{4, 10}, Clocks: []string{ClockVirtual, ClockReal}, Repeats: 2,
-		Options: Options{DNS: DNSInstant, LateLimit: 500 * time.Microsecond, Timeout: 10 * time.Second,
+		Visits: []string{VisitZeroRTT, VisitCold, VisitConnected}, Strategies: []string{"parallel-6", StrategyBrowser},
+		Options: Options{DNS: DNSInstant, LateLimit: 500 * time.Microsecond, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: FallbackH2,
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
 		Source: []byte(whole),
 	}
@@ -140,10 +154,11 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Options{DNS: DNSEmulated, LateLimit: time.Millisecond, Retries: 2, Timeout: 2 * time.Minute,
+	want := Options{DNS: DNSEmulated, LateLimit: time.Millisecond, Retries: 2, Timeout: 2 * time.Minute, Fallback: FallbackNone,
 		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}}
-	if s.Seed != 1 || !cmp.Equal(s.Congestion, []string{"cubic"}) || !cmp.Equal(s.InitCwnd, []int{10}) || !cmp.Equal(s.Clocks, []string{ClockAuto}) || s.Options != want {
-		t.Errorf("seed %d, congestion %v, initcwnd %v, clocks %v, options %+v", s.Seed, s.Congestion, s.InitCwnd, s.Clocks, s.Options)
+	if s.Seed != 1 || !cmp.Equal(s.Congestion, []string{"cubic"}) || !cmp.Equal(s.InitCwnd, []int{10}) || !cmp.Equal(s.Clocks, []string{ClockAuto}) || s.Options != want ||
+		!cmp.Equal(s.Visits, []string{VisitCold}) || !cmp.Equal(s.Strategies, []string{StrategyBrowser}) {
+		t.Errorf("seed %d, congestion %v, initcwnd %v, clocks %v, visits %v, strategies %v, options %+v", s.Seed, s.Congestion, s.InitCwnd, s.Clocks, s.Visits, s.Strategies, s.Options)
 	}
 }
 
@@ -202,6 +217,14 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"no clock at all", [2]string{"matrix:", "clock: []\nmatrix:"}, "3:8", "clock is empty, so the study holds no cell"},
 		{"a mapping of clocks", [2]string{"matrix:", "clock: {real: yes}\nmatrix:"}, "3:8", "a clock is a mapping of keys and values; write a word"},
 
+		{"a misspelt visit", [2]string{"chromium]", "chromium]\n  visits: [cold, resumd]"}, "8:18", `unknown visit "resumd"; did you mean "resumed"?`},
+		{"a visit like none", [2]string{"chromium]", "chromium]\n  visits: [warm]"}, "8:12", `unknown visit "warm"; write one of cold, resumed, 0rtt, connected, cached`},
+		{"a visit twice", [2]string{"chromium]", "chromium]\n  visits: [0rtt, 0rtt]"}, "8:18", "0rtt is in visits twice"},
+		{"no visit", [2]string{"chromium]", "chromium]\n  visits: []"}, "8:11", "visits is empty, so the study holds no cell"},
+		{"an unknown strategy", [2]string{"chromium]", "chromium]\n  strategies: [browser, hasty]"}, "8:25", `unknown strategy "hasty"`},
+		{"a strategy by two names", [2]string{"chromium]", "chromium]\n  strategies: [parallel, parallel-6]"}, "8:26", "parallel-6 is in strategies twice"},
+		{"a strategy that is a list", [2]string{"chromium]", "chromium]\n  strategies: [[browser]]"}, "8:16", "a strategy is a list; write a word"},
+
 		{"an empty matrix", [2]string{small[strings.Index(small, "matrix"):], "matrix: {}\n"}, "3:9", "the matrix has no sites; name at least one"},
 		{"a matrix without a value", [2]string{small[strings.Index(small, "matrix"):], "matrix:\n"}, "3:1", "matrix has no value"},
 		{"a matrix that is a word", [2]string{small[strings.Index(small, "matrix"):], "matrix: all\n"}, "3:9", `the matrix is the word "all"; write keys and values, such as sites, protocols`},
@@ -240,6 +263,9 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"a misspelt direction", inline("events: [{at: 1s, loss: 0, direction: don}]"), "6:65", `unknown direction "don"; did you mean "down"?`},
 
 		{"a misspelt kind of dns", [2]string{"matrix:", "options: {dns: emulatd}\nmatrix:"}, "3:16", `unknown kind of dns "emulatd"; did you mean "emulated"?`},
+		{"a misspelt fallback", [2]string{"matrix:", "options: {fallback: non}\nmatrix:"}, "3:21", `unknown fallback "non"; did you mean "none"?`},
+		{"a fallback to what no server has", [2]string{"matrix:", "options: {fallback: spdy/2}\nmatrix:"}, "3:21", `unknown fallback "spdy/2"; write one of none, h2`},
+		{"no time to think", [2]string{"matrix:", "options: {think_time: -1s}\nmatrix:"}, "3:23", "think_time is -1s, which is negative"},
 		{"a limit of zero", [2]string{"matrix:", "options: {late_limit: 0}\nmatrix:"}, "3:23", "late_limit is zero, which no load keeps; write it like 1ms"},
 		{"a buffer of two numbers", [2]string{"matrix:", "options: {tcp_rmem: [1, 2]}\nmatrix:"}, "3:21", "tcp_rmem holds 2 numbers; write minimum, default and maximum"},
 		{"a buffer that decreases", [2]string{"matrix:", "options: {tcp_wmem: [3, 2, 1]}\nmatrix:"}, "3:21", "tcp_wmem decreases"},
@@ -314,6 +340,19 @@ options: {timeout: never}
 	}
 }
 
+func TestWithoutAVocabularyOfStrategiesThereIsTheBrowsersAlone(t *testing.T) {
+	few := words
+	few.Strategy = nil
+	src := replace(t, "chromium]", "chromium]\n  strategies: [browser]")
+	if _, err := Parse("s.yaml", []byte(src), few); err != nil {
+		t.Error(err)
+	}
+	_, err := Parse("s.yaml", []byte(strings.Replace(src, "[browser]", "[parallel]", 1)), few)
+	if err == nil || !strings.Contains(err.Error(), `s.yaml:8:16: unknown strategy "parallel"; write one of browser`) {
+		t.Error(err)
+	}
+}
+
 func TestBuiltinStudies(t *testing.T) {
 	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "lulic-grid", "two-clocks", "two-clocks-loss"}) {
 		t.Fatal(names)
@@ -344,7 +383,7 @@ func TestBuiltinStudies(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	first, _ := Builtin("first-look")
-	for _, src := range []string{whole, small, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
+	for _, src := range []string{whole, small, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
 		f.Add([]byte(src))
 	}
 	dir := f.TempDir()

@@ -25,6 +25,9 @@ func TestBadInput(t *testing.T) {
 		{"unknown profile", study("  protocols: [h2]\n  networks: [cabel]\n" + rest), []string{"study.yaml:5:14", "cabel", "cable"}},
 		{"empty matrix", study("  protocols: []\n  networks: [cable]\n" + rest), []string{"study.yaml:4:", "protocols is empty"}},
 		{"unknown site", study("  protocols: [h2]\n  networks: [cable]\n  sites: [world-flag]\n  loaders: [chromium]\n"), []string{"study.yaml:6:11", "world-flags"}},
+		{"misspelt strategy", study("  protocols: [h2]\n  networks: [cable]\n  strategies: [parallel-4, sequentail]\n" + rest), []string{"study.yaml:6:28", "sequentail", "sequential"}},
+		{"strategy of no connection", study("  protocols: [h2]\n  networks: [cable]\n  strategies: [parallel-0]\n" + rest), []string{"study.yaml:6:16", "parallel-0"}},
+		{"unknown visit", study("  protocols: [h2]\n  networks: [cable]\n  visits: [cold, warm]\n" + rest), []string{"study.yaml:6:18", "warm", "resumed"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

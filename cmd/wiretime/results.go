@@ -56,8 +56,9 @@ func withRun(dir string, run int64, f func(*store.Store, int64) error) error {
 // shownMetrics are the columns of the results' tables, in ms.
 var shownMetrics = []string{"dcl", "onload", "plt", "tow"}
 
-// printResults prints one table per site, network and clock, and compares the
-// clocks of a run that used both.
+// printResults prints one table per site, network, clock, visit and strategy, and
+// compares the clocks of a run that used both. Where a run has one protocol and
+// several strategies, these share a table.
 func printResults(w io.Writer, st *store.Store, id int64) error {
 	run, err := st.Run(id)
 	if err != nil {
@@ -77,6 +78,7 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	}
 	fmt.Fprintf(w, "Run %d of study %s, seed %d: %d of %d loads done.\n", run.ID, run.StudyName, run.Seed, run.Done, run.Planned)
 	fmt.Fprintln(w, "Medians, with their 95 % interval; in parentheses the range, where there are too few loads for one.")
+	axes := report.AxesOf(results)
 	clock := func(store.Cell) string { return "" }
 	if report.OnVirtualClock(results) {
 		clock = func(c store.Cell) string { return ", " + c.Clock + " clock" }
@@ -85,15 +87,15 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	heading := ""
 	for _, r := range results {
-		if h := place(r.Cell) + clock(r.Cell); h != heading {
+		if h := place(r.Cell, axes) + clock(r.Cell); h != heading {
 			heading = h
-			columns := []string{"protocol"}
+			columns := []string{axes.Compared()}
 			for _, m := range shownMetrics {
 				columns = append(columns, titles[m])
 			}
 			fmt.Fprintf(table, "\n%s\n%s\tn\tinvalid\tfailed\tunsupported\n", h, strings.Join(columns, "\t"))
 		}
-		row := []string{r.Cell.Protocol}
+		row := []string{axes.Contender(r.Cell)}
 		for _, m := range shownMetrics {
 			row = append(row, interval(r.Values[m]))
 		}
@@ -144,8 +146,13 @@ func printFaults(w io.Writer, loads []store.Load) error {
 }
 
 // place names what the cells of a table share, their clock left out.
-func place(c store.Cell) string {
-	return fmt.Sprintf("%s over %s (%s, %s, initcwnd %d)", c.Site, c.Network, c.Loader, c.Congestion, c.InitCwnd)
+func place(c store.Cell, axes report.Axes) string {
+	network := c.Network
+	if axes.ByStrategy {
+		network += " and " + c.Protocol
+	}
+	about := fmt.Sprintf("%s over %s (%s, %s, initcwnd %d)", c.Site, network, c.Loader, c.Congestion, c.InitCwnd)
+	return strings.Join(append([]string{about}, axes.Shared(c)...), ", ")
 }
 
 // printClocks compares the medians on both clocks, pair by pair; it prints
@@ -155,21 +162,22 @@ func printClocks(w io.Writer, results []store.Result, seed uint64) error {
 	if err != nil || clocks == nil {
 		return err
 	}
+	axes := report.AxesOf(results)
 	fmt.Fprintf(w, "\nTwo clocks. %s\n", clocks.Verdict)
 	fmt.Fprintln(w, "Median PLT on both; the ratio, virtual to real, with its 95 % interval where there are loads enough.")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	heading := ""
 	for _, p := range clocks.Pairs {
 		real, virtual := results[p.Real], results[p.Virtual]
-		h := place(real.Cell)
+		h := place(real.Cell, axes)
 		if p.Lossy {
 			h += ", with loss"
 		}
 		if h != heading {
 			heading = h
-			fmt.Fprintf(table, "\n%s\nprotocol\treal, ms\tvirtual, ms\tratio\tn\n", h)
+			fmt.Fprintf(table, "\n%s\n%s\treal, ms\tvirtual, ms\tratio\tn\n", h, axes.Compared())
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d, %d\n", real.Cell.Protocol,
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d, %d\n", axes.Contender(real.Cell),
 			median(real.Values["plt"]), median(virtual.Values["plt"]), ratio(p), real.Valid, virtual.Valid)
 	}
 	return table.Flush()

@@ -11,26 +11,36 @@ import (
 	"wiretime/store"
 )
 
-// kept makes a store with a run of h2 and h3 on the given clocks. The n-th load
-// of a cell takes 1000 ms and n more; h3 takes 50 ms of processor time on the
-// real clock.
+// kept makes a store with a run of h2 and h3 on the given clocks.
 func kept(t *testing.T, dir string, clocks ...string) {
+	t.Helper()
+	var cells []store.Cell
+	for _, clock := range clocks {
+		for _, protocol := range []string{"h2", "h3"} {
+			cells = append(cells, store.Cell{Protocol: protocol, Clock: clock, Visit: "cold", Strategy: "browser"})
+		}
+	}
+	keep(t, dir, cells)
+}
+
+// keep makes a store with a run of cells, of which the axes that do not matter here
+// are filled in. The n-th load of a cell takes 1000 ms and n more; h3 takes 50 ms of
+// processor time on the real clock. The first load of all is a journey.
+func keep(t *testing.T, dir string, cells []store.Cell) {
 	t.Helper()
 	st, err := store.Open(dir, store.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	spec := store.RunSpec{StudyName: "clocks", StudyText: "name: clocks", Environment: json.RawMessage(`{}`), Started: time.Unix(1, 0),
+	spec := store.RunSpec{StudyName: "kept", StudyText: "name: kept", Environment: json.RawMessage(`{}`), Started: time.Unix(1, 0),
 		Metrics: []store.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"}}}
-	for _, clock := range clocks {
-		for _, protocol := range []string{"h2", "h3"} {
-			c := store.Cell{Key: protocol + " " + clock, Site: "page", Protocol: protocol, Network: "cable", NetworkJSON: json.RawMessage(`{}`),
-				Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: clock}
-			spec.Cells = append(spec.Cells, c)
-			for repeat := range 6 {
-				spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: c.Key, Repeat: repeat})
-			}
+	for _, c := range cells {
+		c.Key = strings.Join([]string{c.Protocol, c.Clock, c.Visit, c.Strategy}, " ")
+		c.Site, c.Network, c.NetworkJSON, c.Loader, c.Congestion, c.InitCwnd = "page", "cable", json.RawMessage(`{}`), "chromium", "cubic", 10
+		spec.Cells = append(spec.Cells, c)
+		for repeat := range 6 {
+			spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: c.Key, Repeat: repeat})
 		}
 	}
 	run, err := st.BeginRun(spec)
@@ -46,11 +56,18 @@ func kept(t *testing.T, dir string, clocks ...string) {
 		if p.Cell.Protocol == "h3" && p.Cell.Clock == "real" {
 			plt += 50
 		}
-		if err := st.Commit(store.LoadRecord{Planned: p, Attempt: 1, Started: time.Unix(2, 0), Validity: store.Valid, Values: map[string]float64{"plt": plt}}); err != nil {
+		if err := st.Commit(store.LoadRecord{Planned: p, Attempt: 1, Started: time.Unix(2, 0), Validity: store.Valid,
+			Values: map[string]float64{"plt": plt}, Pages: pages[p.Index]}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
+
+// pages are those of the loads that have several, by their place in the plan.
+var pages = map[int][]store.Page{0: {
+	{URL: "https://page.test/", DCL: 300, OnLoad: 700.25, PLT: 600},
+	{URL: "https://page.test/next", Started: 1700, DCL: -1, OnLoad: 400, PLT: 400},
+}}
 
 func TestResultsKeepTheClocksApartAndCompareThem(t *testing.T) {
 	for _, c := range []struct {
@@ -87,5 +104,73 @@ func TestResultsKeepTheClocksApartAndCompareThem(t *testing.T) {
 				t.Errorf("the load does not say its clock:\n%s", shown.out)
 			}
 		})
+	}
+}
+
+// TestResultsNameVisitsAndStrategies shows tables of runs that use these axes, and
+// that others do not mention them.
+func TestResultsNameVisitsAndStrategies(t *testing.T) {
+	cell := func(protocol, visit, strategy string) store.Cell {
+		return store.Cell{Protocol: protocol, Clock: "real", Visit: visit, Strategy: strategy}
+	}
+	const place, byStrategy = "page over cable (chromium, cubic, initcwnd 10)", "page over cable and h2 (chromium, cubic, initcwnd 10)"
+	for _, c := range []struct {
+		name          string
+		cells         []store.Cell
+		shows, spares []string
+	}{
+		{"the usual ones", []store.Cell{cell("h2", "cold", "browser")}, []string{place + "\nprotocol  "}, []string{"visit", "strategy"}},
+		{"visits", []store.Cell{cell("h2", "cold", "browser"), cell("h3", "cold", "browser"), cell("h2", "0rtt", "browser"), cell("h3", "0rtt", "browser")},
+			[]string{place + ", cold visit\nprotocol", place + ", 0rtt visit\nprotocol"}, []string{"strategy"}},
+		{"one visit that is not cold", []store.Cell{cell("h2", "cached", "browser")}, []string{place + ", cached visit\nprotocol"}, []string{"strategy"}},
+		{"strategies of two protocols", []store.Cell{cell("h2", "cold", "browser"), cell("h3", "cold", "browser"), cell("h2", "cold", "sequential"), cell("h3", "cold", "sequential")},
+			[]string{place + ", strategy browser\nprotocol", place + ", strategy sequential\nprotocol"}, []string{"visit"}},
+		{"strategies of one protocol", []store.Cell{cell("h2", "cold", "browser"), cell("h2", "cold", "sequential")},
+			[]string{byStrategy + "\nstrategy  ", "\nbrowser  ", "\nsequential  "}, []string{"visit", "protocol  "}},
+		{"strategies of one protocol in two visits", []store.Cell{cell("h2", "cold", "browser"), cell("h2", "cold", "parallel-2"), cell("h2", "connected", "browser"), cell("h2", "connected", "parallel-2")},
+			[]string{byStrategy + ", cold visit\nstrategy", byStrategy + ", connected visit\nstrategy"}, []string{"protocol  "}},
+		{"one strategy of one protocol", []store.Cell{cell("h2", "cold", "unlimited")}, []string{place + ", strategy unlimited\nprotocol"}, []string{"visit"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "kept")
+			keep(t, dir, c.cells)
+			r := self(t).run(t, "results", "--store", dir)
+			if r.code != 0 {
+				t.Fatalf("exit code %d: %s", r.code, r.errors)
+			}
+			for _, text := range c.shows {
+				if !strings.Contains(r.out, text) {
+					t.Errorf("%q is not in\n%s", text, r.out)
+				}
+			}
+			for _, text := range c.spares {
+				if strings.Contains(r.out, text) {
+					t.Errorf("%q is in\n%s", text, r.out)
+				}
+			}
+		})
+	}
+}
+
+func TestShowListsThePagesOfAJourney(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kept")
+	keep(t, dir, []store.Cell{{Protocol: "h3", Clock: "real", Visit: "0rtt", Strategy: "browser"}})
+	for load, want := range map[string][]string{
+		"r1-0000-a1": {
+			"visit, strategy        0rtt, browser\n",
+			"page 1  https://page.test/      started at 0.0, DCL 300.0, onLoad 700.2, PLT 600.0 ms\n",
+			"page 2  https://page.test/next  started at 1700.0, DCL unknown, onLoad 400.0, PLT 400.0 ms\n",
+		},
+		"r1-0001-a1": {"PLT  1051.000 ms\n"},
+	} {
+		r := self(t).run(t, "show", load, "--store", dir)
+		for _, text := range want {
+			if !strings.Contains(r.out, text) {
+				t.Errorf("%q is not in\n%s%s", text, r.out, r.errors)
+			}
+		}
+		if load != "r1-0000-a1" && strings.Contains(r.out, "page 1") {
+			t.Errorf("a load of one page lists pages:\n%s", r.out)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/loader/session"
 	"wiretime/protocol"
 	"wiretime/runner"
 	"wiretime/site"
@@ -113,11 +114,18 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	}
 	s, err := study.Parse(name, source, study.Vocabulary{
 		Protocols: protocol.Names(), Loaders: station.Loaders(), Sites: known, SiteKnown: library.KnownRef,
+		Strategy: strategyName,
 	})
 	if err == nil && o.clock != "" {
 		err = input(s.UseClock(o.clock))
 	}
 	return s, err
+}
+
+// strategyName is the one name of a strategy, since several words may mean the same.
+func strategyName(word string) (string, error) {
+	s, err := session.ParseStrategy(word)
+	return s.String(), err
 }
 
 func studySource(o runOptions) (name string, source []byte, err error) {
@@ -239,7 +247,7 @@ func verify(ctx context.Context, c runner.Config, samples int) error {
 				verdict += fmt.Sprintf("; %s %g and %g %s", d.Metric.Name, d.First, d.Second, d.Metric.Unit)
 			}
 		}
-		fmt.Printf("%s  %s %s %s: %s\n", r.ID, r.Cell.Network, r.Cell.Site, r.Cell.Protocol, verdict)
+		fmt.Printf("%s  %s %s %s: %s\n", r.ID, r.Cell.Network, r.Cell.Site, way(r.Cell), verdict)
 	})
 	if err == nil && differing > 0 {
 		err = fmt.Errorf("%d loads without a browser came out differently when run again", differing)
@@ -298,7 +306,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 			return 0, fmt.Errorf("describe network %s: %w", c.Network.Name, err)
 		}
 		spec.Cells = append(spec.Cells, store.Cell{Key: c.Key(), Site: c.Site, Protocol: c.Protocol,
-			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd, Clock: c.Clock})
+			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd, Clock: c.Clock, Visit: c.Visit, Strategy: c.Strategy})
 	}
 	for _, p := range s.Plan(cells) {
 		spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: p.Cell.Key(), Repeat: p.Repeat, Seed: p.Seed})
@@ -310,13 +318,26 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 	return id, err
 }
 
+// way names how a cell's loads are fetched: by its protocol and by those of visit
+// and strategy that are not the usual ones.
+func way(c store.Cell) string {
+	words := []string{c.Protocol}
+	if c.Visit != study.VisitCold {
+		words = append(words, c.Visit)
+	}
+	if c.Strategy != study.StrategyBrowser {
+		words = append(words, c.Strategy)
+	}
+	return strings.Join(words, " ")
+}
+
 // printAttempt is the progress: one line per load.
 func printAttempt(a runner.Attempt) {
 	what := "no onLoad"
 	if a.OnLoad >= 0 {
 		what = fmt.Sprintf("onLoad %8.3f s", a.OnLoad/1000)
 	}
-	line := fmt.Sprintf("[%*d/%d] %-10s %-12s %-9s %s", len(fmt.Sprint(a.Planned)), a.Done, a.Planned, a.Cell.Network, a.Cell.Site, a.Cell.Protocol, what)
+	line := fmt.Sprintf("[%*d/%d] %-10s %-12s %-9s %s", len(fmt.Sprint(a.Planned)), a.Done, a.Planned, a.Cell.Network, a.Cell.Site, way(a.Cell), what)
 	if a.Validity != store.Valid {
 		line += fmt.Sprintf("  %s: %s", a.Validity, a.Reason)
 	}

@@ -44,6 +44,7 @@ func show(dir, id string) error {
 	fmt.Fprintf(w, "load\t%s\n", l.ID)
 	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key)
 	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock)
+	fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.Visit, l.Cell.Strategy)
 	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)
 	fmt.Fprintf(w, "started\t%s, took %v\n", l.Started.Format("2006-01-02 15:04:05.000"), l.Wall)
 	fmt.Fprintf(w, "validity\t%s\t%s\n", l.Validity, l.Reason)
@@ -58,6 +59,12 @@ func show(dir, id string) error {
 			fmt.Fprintf(w, "%s\tnot measured\n", m.Title)
 		}
 	}
+	for i, p := range l.Pages {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "page %d\t%s\tstarted at %s, DCL %s, onLoad %s, PLT %s ms\n", i+1, p.URL, ms(p.Started), ms(p.DCL), ms(p.OnLoad), ms(p.PLT))
+	}
 	if l.Artefacts != "" {
 		fmt.Fprintln(w)
 		files, err := os.ReadDir(l.Artefacts)
@@ -69,4 +76,12 @@ func show(dir, id string) error {
 		}
 	}
 	return w.Flush()
+}
+
+// ms writes a time of a page, which may be unknown.
+func ms(v float64) string {
+	if v < 0 {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.1f", v)
 }

@@ -106,6 +106,41 @@ matrix:
 	}
 }
 
+// TestVisitsAndStrategiesThatCannotBeAreUnsupported asks for what no client here
+// can do, and finds each with its reason.
+func TestVisitsAndStrategiesThatCannotBeAreUnsupported(t *testing.T) {
+	u := self(t)
+	file := u.write(t, "study.yaml", `name: impossible
+repeats: 1
+clock: real
+matrix:
+  sites: [objects@1x100B]
+  protocols: [h2, spdy/3.1]
+  networks: [{name: quick, rate: 20mbit, rtt: 20ms}]
+  loaders: [fetch]
+  visits: [0rtt, connected]
+  strategies: [pipelined-2, pipelined]
+`)
+	r := u.run(t, "run", file, "--store", "kept")
+	if r.code != 0 {
+		t.Errorf("exit code %d: %s", r.code, r.errors)
+	}
+	for _, want := range []string{
+		"Unsupported, 2 planned loads: 0-RTT over h2: only HTTP/3 has it here.\n",
+		"Unsupported, 2 planned loads: 0-RTT over spdy/3.1: only HTTP/3 has it here.\n",
+		"objects@1x100B over quick (fetch, cubic, initcwnd 10), connected visit, strategy pipelined-2\n",
+		"only HTTP/1.1 has pipelining",
+		"\n0 of 0 loads used a protocol",
+	} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("%q is not in\n%s", want, r.out)
+		}
+	}
+	if v := verdicts(t, filepath.Join(u.home, "kept")); v[store.Unsupported] != 8 || len(v) != 1 {
+		t.Errorf("verdicts %v, want 8 unsupported", v)
+	}
+}
+
 // TestCrashOfTheBrowserCostsOneLoad kills the browsers of a run under way.
 func TestCrashOfTheBrowserCostsOneLoad(t *testing.T) {
 	needChromium(t)

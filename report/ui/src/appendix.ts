@@ -22,6 +22,8 @@ export function appendix(data: Data): HTMLElement {
     el("p", {}, "The difference of two medians has a 95 % interval from a seeded bootstrap. A difference is called clear if its interval leaves out zero. Each pair is judged by itself: where many are compared, about one in twenty of those that do not differ will look clear, and the lowest of several medians tends to be a lucky one."),
     el("h3", { id: "clock" }, "What the clock means"),
     ...clockMeans(data).map((text) => el("p", {}, text)),
+    ...meanings("What a visit is", data.visits),
+    ...meanings("What a strategy is", data.strategies),
     data.mediansOnly ? el("p", {}, "This run has too many requests for one file: only the median load of each cell has a waterfall here. The store has them all.") : null,
     el("h3", { id: "checks" }, "Checks made on every load"),
     el("p", {}, "A load that broke a rule is kept and marked invalid; it counts in no median. A late load is repeated."),
@@ -32,6 +34,11 @@ export function appendix(data: Data): HTMLElement {
     pairs(data.environment),
     el("h3", {}, "Study file"),
     scrolling("Study file", el("pre", {}, data.studyText)));
+}
+
+/** meanings explains the values of an axis that the study uses; nothing of one it does not. */
+function meanings(title: string, facts: Fact[] | undefined): HTMLElement[] {
+  return facts === undefined ? [] : [el("h3", {}, title), pairs(facts)];
 }
 
 function clockMeans(data: Data): string[] {
@@ -63,6 +70,6 @@ function leftOut(data: Data, loads: Data["loads"]): HTMLElement {
       el("thead", {}, el("tr", {}, ...["Load", "Cell", "Verdict", "Why"].map((h) => el("th", { scope: "col" }, h)))),
       el("tbody", {}, ...loads.map((l) => {
         const cell = at(data.cells, l.cell);
-        return el("tr", {}, el("th", { scope: "row" }, l.id), el("td", {}, `${[cell.site, cell.network, clockName(data, cell), cell.label].filter(Boolean).join(", ")}`), el("td", {}, l.validity), el("td", {}, l.reason ?? ""));
+        return el("tr", {}, el("th", { scope: "row" }, l.id), el("td", {}, `${[cell.site, cell.network, cell.shared, clockName(data, cell), cell.label].filter(Boolean).join(", ")}`), el("td", {}, l.validity), el("td", {}, l.reason ?? ""));
       }))));
 }

@@ -3,12 +3,12 @@ import { at, type Answer, type Cell, type ClockPair, type Data, type Metric, typ
 import { fixed, percent, scaled, scaleFor } from "./format";
 
 const font = { fontFamily: "inherit", fontSize: "12px" };
-const labelWidth = (labels: string[]): number => Math.min(190, 20 + 7 * Math.max(...labels.map((l) => l.length)));
+const labelWidth = (labels: string[], most = 190): number => Math.min(most, 20 + 7 * Math.max(...labels.map((l) => l.length)));
 
-/** colour is the protocol's; the palette is Okabe and Ito's, whose colours the colour-blind tell apart. */
+/** colour is the protocol's, or the strategy's where these are compared; the palette is Okabe and Ito's, whose colours the colour-blind tell apart. */
 export function colour(data: Data, cell: Cell): string {
-  const order = [...new Set(data.cells.map((c) => c.protocol))];
-  return `var(--p${order.indexOf(cell.protocol) % 8})`;
+  const order = [...new Set(data.cells.map((c) => c[data.compared]))];
+  return `var(--p${order.indexOf(cell[data.compared]) % 8})`;
 }
 
 interface Dot {
@@ -121,7 +121,7 @@ function differences(rows: Difference[], names: string[], labels: string[], axis
     width,
     height: 50 + names.length * (labels.length * 15 + (narrow ? 26 : 12)),
     marginLeft: labelWidth(labels),
-    marginRight: narrow ? 8 : labelWidth(names) + 8,
+    marginRight: narrow ? 8 : labelWidth(names, 320) + 8,
     marginTop: narrow ? 20 : 4,
     marginBottom: 36,
     style: font,

@@ -1,5 +1,5 @@
 import { clockDistances } from "./charts";
-import { at, type ClockPair, type Clocks, type Data } from "./data";
+import { at, type Cell, type ClockPair, type Clocks, type Data } from "./data";
 import { el, scrolling, whenNear } from "./dom";
 import { fixed, scaled, scaleFor } from "./format";
 import { placeName } from "./tables";
@@ -10,7 +10,7 @@ const manyPairs = 96;
 
 /** clocksView compares the two clocks of a study that used both. */
 export function clocksView(data: Data, clocks: Clocks): HTMLElement {
-  const pairs = clocks.pairs.map((pair) => ({ pair, name: placeName(data, at(data.cells, pair.real)) }));
+  const pairs = clocks.pairs.map((pair) => ({ pair, name: pairName(data, at(data.cells, pair.real)) }));
   const chart = el("div", { class: "chart" });
   const few = pairs.length <= manyPairs;
   if (few) whenNear(chart, () => chart.replaceChildren(clockDistances(data, pairs, Math.max(300, Math.min(900, chart.clientWidth || 700)))));
@@ -23,6 +23,9 @@ export function clocksView(data: Data, clocks: Clocks): HTMLElement {
       el("figcaption", {}, "How far the median PLT on the virtual clock lies from that on the real one; the line is the 95 % interval of the ratio, the band is agreement within 1 %."),
       chart) : null);
 }
+
+/** pairName names what a pair shares: all but the clock and the label. */
+const pairName = (data: Data, cell: Cell): string => [placeName(data, cell), cell.shared].filter(Boolean).join(", ");
 
 function table(data: Data, pairs: { pair: ClockPair; name: string }[]): HTMLElement {
   const places = [...new Set(pairs.map((p) => p.name))];

@@ -26,6 +26,9 @@ export interface Data {
   loads: Load[];
   clocks?: Clocks;
   clockNote?: string;
+  compared: "protocol" | "strategy";
+  visits?: Fact[];
+  strategies?: Fact[];
   words: string[];
   mediansOnly: boolean;
 }
@@ -56,6 +59,9 @@ export interface Cell {
   protocol: string;
   loader: string;
   clock: Clock;
+  visit: string;
+  strategy: string;
+  shared?: string;
   label: string;
   valid: number;
   invalid: number;
@@ -82,6 +88,7 @@ export interface Section {
   site: string;
   network: string;
   clock: Clock;
+  shared?: string;
   cells: number[];
   answers: Answer[];
 }

@@ -35,7 +35,10 @@ function measured(data: Data): string {
   const repeats = data.cells.length > 0 ? data.counts.planned / data.cells.length : 0;
   return `${list(distinct((c) => c.site))} loaded over ${list(distinct((c) => c.protocol))}`
     + ` on ${networks.length > 6 ? counted(networks.length, "network") : list(networks)}`
-    + ` with ${list(distinct((c) => c.loader))}: ${counted(data.cells.length, "cell")}, ${Number.isInteger(repeats) ? (repeats === 1 ? "once each" : counted(repeats, "time") + " each") : counted(data.counts.planned, "load")}, in seeded random order.`;
+    + ` with ${list(distinct((c) => c.loader))}`
+    + (data.visits === undefined ? "" : `, in ${list(data.visits.map((v) => v.name))} visits`)
+    + (data.strategies === undefined ? "" : `, by the ${data.strategies.length === 1 ? "strategy" : "strategies"} ${list(data.strategies.map((s) => s.name))}`)
+    + `: ${counted(data.cells.length, "cell")}, ${Number.isInteger(repeats) ? (repeats === 1 ? "once each" : counted(repeats, "time") + " each") : counted(data.counts.planned, "load")}, in seeded random order.`;
 }
 
 function loads(data: Data): HTMLElement {

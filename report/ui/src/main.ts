@@ -5,7 +5,7 @@ import { clocksView } from "./clocks";
 import { drawAll, el, whenNear } from "./dom";
 import { header } from "./header";
 import { sectionView } from "./section";
-import { answerFor, answers, sectionName } from "./tables";
+import { answerFor, answers, sameness, sectionName } from "./tables";
 import "./style.css";
 
 /** manySections is where the overview chart would be taller than a reader wants; the table above it says the same. */
@@ -29,7 +29,7 @@ function report(data: Data): void {
   };
   main.append(
     el("section", {},
-      el("h2", {}, "Which protocol is faster, and by how much"),
+      el("h2", {}, `Which ${data.compared} is faster, and by how much`),
       data.clockNote === undefined ? null : el("p", {}, data.clockNote + " ", el("a", { href: "#clock" }, "What the clock means")),
       chooser(ranked, first, show),
       overview.element),
@@ -53,7 +53,7 @@ function answerView(data: Data, first: Metric): { element: HTMLElement; show: (m
   const definition = el("p", { class: "caption" });
   const table = el("div");
   const chart = el("div", { class: "chart" });
-  const caption = el("figcaption", {}, "How far each median lies behind the lowest on the same network; the line is the 95 % interval of the difference. An interval that reaches zero is no clear difference.");
+  const caption = el("figcaption", {}, `How far each median lies behind the lowest on the same ${sameness(data)}; the line is the 95 % interval of the difference. An interval that reaches zero is no clear difference.`);
   let metric = first;
   const drawChart = (): void => {
     const sections = data.sections.flatMap((section) => {

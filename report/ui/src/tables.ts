@@ -1,6 +1,6 @@
 import { at, type Answer, type Cell, type Clock, type Data, type Metric, type Section, type Summary } from "./data";
 import { el, scrolling } from "./dom";
-import { fixed, scaled, scaleFor, type Scale } from "./format";
+import { fixed, list, scaled, scaleFor, type Scale } from "./format";
 import { standing, verdict } from "./verdict";
 
 export const anchor = (index: number): string => `section-${index + 1}`;
@@ -15,7 +15,8 @@ export function clockName(data: Data, { clock }: { clock: Clock }): string {
   return data.clockNote === undefined ? "" : `${clock} clock`;
 }
 
-export const sectionName = (data: Data, section: Section): string => [placeName(data, section), clockName(data, section)].filter(Boolean).join(", ");
+/** sectionName names a section, or the one that a cell is in. */
+export const sectionName = (data: Data, of: Section | Cell): string => [placeName(data, of), of.shared, clockName(data, of)].filter(Boolean).join(", ");
 
 export const answerFor = (section: Section, metric: Metric): Answer | undefined => section.answers.find((a) => a.metric === metric.name);
 
@@ -24,6 +25,16 @@ function interval(s: Summary, scale: Scale, valid: number): HTMLElement {
   const text = `${scaled(s.low, scale)} to ${scaled(s.high, scale)}`;
   const words = s.n === 1 ? "one load" : s.min === s.max ? "all equal" : s.interval ? text : `range ${text}`;
   return el("span", { class: s.interval ? "interval" : "interval range" }, words, s.n === valid ? null : el("small", {}, `n ${s.n}`));
+}
+
+/** sameness names the axes whose values cells share that are compared with each other. */
+export function sameness(data: Data): string {
+  return list([
+    "network",
+    ...(data.visits === undefined ? [] : ["visit"]),
+    ...(data.strategies === undefined || data.compared === "strategy" ? [] : ["strategy"]),
+    ...(data.clockNote === undefined ? [] : ["clock"]),
+  ]);
 }
 
 /** answers is the first thing a reader wants: which cell is fastest on which network. */
@@ -36,7 +47,7 @@ export function answers(data: Data, metric: Metric): HTMLElement {
     const answer = answerFor(section, metric);
     const says = answer ? verdict(answer, data.cells, metric.title) : null;
     return el("tr", {},
-      el("th", { scope: "row" }, el("a", { href: "#" + anchor(i) }, section.network), oneSite ? null : el("small", {}, section.site), el("small", {}, clockName(data, section))),
+      el("th", { scope: "row" }, el("a", { href: "#" + anchor(i) }, section.network), oneSite ? null : el("small", {}, section.site), section.shared === undefined ? null : el("small", {}, section.shared), el("small", {}, clockName(data, section))),
       ...labels.map((label) => {
         const index = section.cells.find((c) => at(data.cells, c).label === label);
         return index === undefined ? el("td", { class: "none" }, "–") : answerCell(data, index, metric, answer, scale);
@@ -46,7 +57,7 @@ export function answers(data: Data, metric: Metric): HTMLElement {
   });
   return scrolling(`${metric.title} by network`,
     el("table", { class: "answers" },
-      el("caption", {}, el("span", {}, `Median ${metric.title} (${scale.unit}), how far it lies behind the lowest on the same network${data.clockNote === undefined ? "" : " and clock"}, and n, the number of valid loads`)),
+      el("caption", {}, el("span", {}, `Median ${metric.title} (${scale.unit}), how far it lies behind the lowest on the same ${sameness(data)}, and n, the number of valid loads`)),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Network"), ...labels.map((l) => el("th", { scope: "col", class: "number" }, l)), el("th", { scope: "col" }, "Lowest"))),
       el("tbody", {}, ...rows)));
 }
