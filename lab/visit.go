@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"time"
@@ -40,8 +41,8 @@ func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Serv
 	if err := l.drain(ctx); err != nil {
 		return nil, err
 	}
-	if err := back.Forget(ctx, load.Warm); err != nil {
-		record.LoadError = fmt.Errorf("end the earlier visit: %w", err)
+	if record.LoadError = back.Forget(ctx, load.Warm); record.LoadError != nil {
+		record.LoadError = fmt.Errorf("end the earlier visit: %w", record.LoadError)
 		return record, nil
 	}
 	if err := l.drain(ctx); err != nil {
@@ -51,7 +52,7 @@ func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Serv
 	if err := raw.Truncate(0); err != nil {
 		return nil, fmt.Errorf("empty the capture file: %w", err)
 	}
-	if _, err := raw.Seek(0, 0); err != nil {
+	if _, err := raw.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("empty the capture file: %w", err)
 	}
 	return nil, nil
