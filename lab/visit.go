@@ -17,10 +17,6 @@ import (
 // the client as that is to find it: the same pages over the same path, of which
 // chance has it otherwise. It returns a record if that did not go well.
 func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Server, raw *os.File) (*Record, error) {
-	back, ok := load.Visit.(Revisitor)
-	if !ok {
-		return &Record{LoadError: errors.New("the loader cannot come back to a site: it makes cold visits only")}, nil
-	}
 	earlier := load
 	earlier.Seed = earlierSeed(load.Seed)
 	record, err := l.measure(ctx, earlier, raw)
@@ -29,6 +25,11 @@ func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Serv
 	}
 	if record.LoadError != nil {
 		record.LoadError = fmt.Errorf("the earlier visit: %w", record.LoadError)
+		return record, nil //nolint:nilerr // the error is the load's
+	}
+	back, ok := load.Visit.(Revisitor)
+	if !ok {
+		record.LoadError = errors.New("the loader cannot come back to a site: it makes cold visits only")
 		return record, nil
 	}
 	// The path is without delay now: the client hears at once of what is closed.
@@ -43,7 +44,7 @@ func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Serv
 	}
 	if record.LoadError = back.Forget(ctx, load.Warm); record.LoadError != nil {
 		record.LoadError = fmt.Errorf("end the earlier visit: %w", record.LoadError)
-		return record, nil
+		return record, nil //nolint:nilerr // the error is the load's
 	}
 	if err := l.drain(ctx); err != nil {
 		return nil, err
