@@ -28,22 +28,31 @@ import (
 
 // What this test program does when it is started as something else.
 const (
-	// pingsMark in the environment of a guest's first program has it send pings
-	// (pings_test.go) where Init would carry out a batch.
-	pingsMark = "WIRETIME_TEST_PINGS"
-	// pingsProgram is the first argument once it has been restarted for that.
-	pingsProgram = "pings"
+	// programMark in the environment of a guest's first program has it do something
+	// else where Init would carry out a batch: its value is one of programs.
+	programMark = "WIRETIME_TEST_PROGRAM"
+	// These are the first argument once it has been restarted for that.
+	pingsProgram     = "pings"     // pings_test.go
+	comebacksProgram = "comebacks" // visits_test.go
 	// browserSwitch is among the arguments when it is started as a browser.
 	browserSwitch = "--remote-debugging-pipe"
 )
 
+// programs are what a guest can do beside batches.
+var programs = map[string]func() error{pingsProgram: servePings, comebacksProgram: serveComebacks}
+
 func TestMain(m *testing.M) {
-	if os.Getpid() == 1 && os.Getenv(pingsMark) != "" {
-		fmt.Println("guest:", restartForPings())
+	if program := os.Getenv(programMark); os.Getpid() == 1 && program != "" {
+		fmt.Println("guest:", restartFor(program))
 		powerOff()
 	}
-	if os.Args[0] == pingsProgram {
-		if err := servePings(); err != nil {
+	if program := programs[os.Args[0]]; program != nil {
+		err := mountAll()
+		if err == nil {
+			awaitTimers()
+			err = program()
+		}
+		if err != nil {
 			fmt.Println("guest:", err)
 		}
 		powerOff()
@@ -69,13 +78,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// restartForPings is restart for another purpose.
-func restartForPings() error {
+// restartFor is restart for another purpose.
+func restartFor(program string) error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	return syscall.Exec("/init", []string{pingsProgram}, []string{"GOMAXPROCS=1", "PATH=/usr/bin"})
+	return syscall.Exec("/init", []string{program}, []string{"GOMAXPROCS=1", "PATH=/usr/bin", "QUIC_GO_DISABLE_GSO=1", "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=1"})
 }
 
 // built is the kernel that boots in tests.
@@ -195,6 +204,54 @@ func order(protocol string, path network.Path, seed uint64) station.Order {
 // oneLink is a path with equal links up and down.
 func oneLink(link network.Link) network.Path {
 	return network.Path{Name: "one", Access: []network.Access{{Name: "access", Up: link, Down: link}}}
+}
+
+// inGuest has a guest run a program: what it is to do goes in as JSON in one file, what
+// it found out comes back in another. It returns the folder that both are in.
+func inGuest(t *testing.T, program, in string, what any, out string, outcome any) string {
+	t.Helper()
+	h := host(t)
+	dir, err := h.share(Batch{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	text, err := json.Marshal(what)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, sharedName, in), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	console, err := os.Create(filepath.Join(dir, "console"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer console.Close()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, errors.New("it did not end"))
+	defer cancel()
+	g, err := h.kernel.Boot(ctx, kernel.Machine{
+		Root: filepath.Join(dir, rootName), Init: "/init", Memory: 128 << 20, Seed: 1, CPU: processors()[0], Dir: dir, Console: console,
+		Args: []string{programMark + "=" + program},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(dir, sharedName, outDir)
+	if text, err = os.ReadFile(filepath.Join(folder, out)); err != nil {
+		t.Fatalf("%v; the guest said: %s", err, tail(console))
+	}
+	if err := json.Unmarshal(text, outcome); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // done is what a guest has left of a load.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"wiretime/capture"
-	"wiretime/kernel"
 	"wiretime/lab"
 	"wiretime/network"
 	"wiretime/protocol"
@@ -42,16 +41,8 @@ const (
 
 // servePings sends the pings in a guest.
 func servePings() error {
-	if err := mountAll(); err != nil {
-		return err
-	}
-	awaitTimers()
-	text, err := os.ReadFile(filepath.Join(shared, pingsFile))
-	if err != nil {
-		return err
-	}
 	var p pings
-	if err := json.Unmarshal(text, &p); err != nil {
+	if err := readJSON(pingsFile, &p); err != nil {
 		return err
 	}
 	config := labConfig(len(p.Path.Access))
@@ -59,7 +50,8 @@ func servePings() error {
 	if err != nil {
 		return err
 	}
-	if text, err = json.Marshal(times); err != nil {
+	text, err := json.Marshal(times)
+	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(shared, outDir, timesFile), text, 0o644)
@@ -69,45 +61,8 @@ func servePings() error {
 // for those that were lost, and the capture.
 func (p pings) virtually(t *testing.T) ([]time.Duration, *capture.Packets) {
 	t.Helper()
-	h := host(t)
-	dir, err := h.share(Batch{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, sharedName, pingsFile), text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	console, err := os.Create(filepath.Join(dir, "console"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer console.Close()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, errors.New("it did not end"))
-	defer cancel()
-	g, err := h.kernel.Boot(ctx, kernel.Machine{
-		Root: filepath.Join(dir, rootName), Init: "/init", Memory: 128 << 20, Seed: 1, CPU: processors()[0], Dir: dir, Console: console,
-		Args: []string{pingsMark + "=1"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(dir, sharedName, outDir)
-	text, err = os.ReadFile(filepath.Join(out, timesFile))
-	if err != nil {
-		t.Fatalf("%v; the guest said: %s", err, tail(console))
-	}
 	var times []time.Duration
-	if err := json.Unmarshal(text, &times); err != nil {
-		t.Fatal(err)
-	}
+	out := inGuest(t, pingsProgram, pingsFile, p, timesFile, &times)
 	return times, readCaptureFile(t, filepath.Join(out, lab.CaptureFile))
 }
 

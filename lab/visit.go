@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"time"
@@ -16,10 +17,6 @@ import (
 // the client as that is to find it: the same pages over the same path, of which
 // chance has it otherwise. It returns a record if that did not go well.
 func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Server, raw *os.File) (*Record, error) {
-	back, ok := load.Visit.(Revisitor)
-	if !ok {
-		return &Record{LoadError: errors.New("the loader cannot come back to a site: it makes cold visits only")}, nil
-	}
 	earlier := load
 	earlier.Seed = earlierSeed(load.Seed)
 	record, err := l.measure(ctx, earlier, raw)
@@ -28,6 +25,11 @@ func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Serv
 	}
 	if record.LoadError != nil {
 		record.LoadError = fmt.Errorf("the earlier visit: %w", record.LoadError)
+		return record, nil //nolint:nilerr // the error is the load's
+	}
+	back, ok := load.Visit.(Revisitor)
+	if !ok {
+		record.LoadError = errors.New("the loader cannot come back to a site: it makes cold visits only")
 		return record, nil
 	}
 	// The path is without delay now: the client hears at once of what is closed.
@@ -40,9 +42,9 @@ func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Serv
 	if err := l.drain(ctx); err != nil {
 		return nil, err
 	}
-	if err := back.Forget(ctx, load.Warm); err != nil {
-		record.LoadError = fmt.Errorf("end the earlier visit: %w", err)
-		return record, nil
+	if record.LoadError = back.Forget(ctx, load.Warm); record.LoadError != nil {
+		record.LoadError = fmt.Errorf("end the earlier visit: %w", record.LoadError)
+		return record, nil //nolint:nilerr // the error is the load's
 	}
 	if err := l.drain(ctx); err != nil {
 		return nil, err
@@ -51,7 +53,7 @@ func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Serv
 	if err := raw.Truncate(0); err != nil {
 		return nil, fmt.Errorf("empty the capture file: %w", err)
 	}
-	if _, err := raw.Seek(0, 0); err != nil {
+	if _, err := raw.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("empty the capture file: %w", err)
 	}
 	return nil, nil

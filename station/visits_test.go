@@ -1,12 +1,15 @@
 package station
 
 import (
-	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
 	"wiretime/network"
@@ -14,67 +17,228 @@ import (
 	"wiretime/site"
 )
 
-func TestExplore(t *testing.T) {
+// open opens a station with a browser that uses HTTP/3 at once for the sites' hosts.
+func open(t *testing.T, sites ...*site.Site) *Station {
+	t.Helper()
 	binary, err := chromium.Find("")
 	if err != nil {
 		t.Skip(err)
-	}
-	page, err := site.Objects(8, 5000)
-	if err != nil {
-		t.Fatal(err)
 	}
 	ca, err := protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(t.Context(), Config{Lab: lab.Config{AccessLinks: 1, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}},
-		Chromium: binary, ForceQUIC: page.Origins(), Authority: ca})
+	c := Config{Chromium: binary, Authority: ca, Lab: lab.Config{
+		AccessLinks: 1, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
+	}}
+	for _, s := range sites {
+		c.ForceQUIC = append(c.ForceQUIC, s.Origins()...)
+	}
+	s, err := Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	link := network.Link{Delay: 20 * time.Millisecond}
-	path := network.Path{Name: "one", Access: []network.Access{{Name: "access", Up: link, Down: link}}}
-	for _, p := range []string{"https/1.1", "h2", "h3"} {
-		for _, v := range []string{"cold", "resumed", "0rtt", "connected", "cached"} {
-			if v == "0rtt" && p != "h3" {
-				continue
-			}
-			dir := filepath.Join("/tmp/team/explore", fmt.Sprintf("%s-%s", p[:2], v))
-			os.RemoveAll(dir)
-			os.MkdirAll(dir, 0o755)
-			r, err := s.Load(t.Context(), Order{Loader: Chromium, Protocol: p, Path: path, Seed: 1, TCP: lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}, Timeout: 20 * time.Second, Visit: v}, page, dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			conns, resumed, early, status := map[int64]bool{}, map[int64]bool{}, 0, map[int]int{}
-			for _, e := range r.Server {
-				conns[e.Connection] = true
-				if e.Resumed {
-					resumed[e.Connection] = true
-				}
-				if e.EarlyData {
-					early++
-				}
-				status[e.Status]++
-			}
-			cache := map[string]int{}
-			hs := map[int]int{}
-			if r.HAR != nil {
-				for _, e := range r.HAR.Log.Entries {
-					cache[e.FromCache]++
-					hs[e.Response.Status]++
-				}
-			}
-			t.Logf("%-10s %-10s err=%v requests=%d %v conns=%v resumed=%d early=%d har cache=%v status=%v ttfb=%.1f onload=%.1f dns=%d", p, v, r.LoadError, len(r.Server), status, keys(conns), len(resumed), early, cache, hs, r.Timing.TTFB, r.Timing.OnLoad, r.DNSQueries)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
 		}
+	})
+	return s
+}
+
+// order is a load by the browser over a path without limits.
+func order(row, visit string) Order {
+	link := network.Link{Delay: 5 * time.Millisecond}
+	return Order{
+		Loader: Chromium, Protocol: row, Visit: visit, Seed: 1, Timeout: time.Minute,
+		Path: network.Path{Name: "one", Access: []network.Access{{Name: "access", Up: link, Down: link}}},
+		TCP:  lab.TCPOptions{Congestion: "cubic", InitCwnd: 10},
 	}
 }
 
-func keys(m map[int64]bool) []int64 {
-	var out []int64
-	for k := range m {
-		out = append(out, k)
+// loaded is what a load left.
+type loaded struct {
+	*lab.Record
+	packets *capture.Packets
+}
+
+func load(t *testing.T, s *Station, o Order, page *site.Site) loaded {
+	t.Helper()
+	dir := t.TempDir()
+	r, err := s.Load(t.Context(), o, page, dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out
+	if r.LoadError != nil {
+		t.Fatal(r.LoadError)
+	}
+	file, err := os.Open(filepath.Join(dir, lab.CaptureFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	packets, err := capture.ReadPcapng(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded{r, packets}
+}
+
+// opening counts the connections of a capture by whether their first packet opens
+// them: TCP's SYN, QUIC's Initial.
+func (l loaded) opening(t *testing.T) (opened, found int) {
+	t.Helper()
+	const dns, longHeader = 53, 0x80
+	seen := map[capture.Flow]bool{}
+	for _, p := range l.packets.Records {
+		h, err := capture.Dissect(p.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Flow.Source.Port() == dns || h.Flow.Destination.Port() == dns || seen[h.Flow] || seen[h.Flow.Reverse()] {
+			continue
+		}
+		seen[h.Flow] = true
+		if h.Flags.Has(capture.SYN) || h.Flow.Protocol == capture.UDP && len(h.Payload) > 0 && h.Payload[0]&longHeader != 0 {
+			opened++
+		} else {
+			found++
+		}
+	}
+	return opened, found
+}
+
+// TestWhatChromiumKeepsOfAVisit holds the documentation (docs/measuring.md) to what
+// the browser does, by the server's log and the packets.
+func TestWhatChromiumKeepsOfAVisit(t *testing.T) {
+	const images = 8
+	page, err := site.Objects(images, 5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, page)
+	type outcome struct {
+		requests, notModified int
+		cached                int  // resources that the browser took from its cache
+		opens                 bool // the capture holds connections from their beginning; otherwise from their middle
+		resumed               bool // the connection of the document is
+		early                 int  // requests before the handshake was done
+		lookups               bool
+	}
+	whole := outcome{requests: 1 + images, opens: true}
+	with := func(change func(*outcome)) outcome { o := whole; change(&o); return o }
+	cold := with(func(o *outcome) { o.lookups = true })
+	resumed := with(func(o *outcome) { o.resumed = true })
+	early := with(func(o *outcome) { o.resumed, o.early = true, 1 })
+	connected := with(func(o *outcome) { o.opens = false })
+	cached := with(func(o *outcome) { o.requests, o.notModified, o.cached, o.resumed = 1, 1, images, true })
+	for _, test := range []struct {
+		row, visit string
+		want       outcome
+	}{
+		{"https/1.1", "cold", cold}, {"h2", "cold", cold}, {"h3", "cold", cold},
+		{"https/1.1", "resumed", resumed}, {"h2", "resumed", resumed}, {"h3", "resumed", resumed},
+		{"h3", "0rtt", early},
+		{"https/1.1", "connected", connected}, {"h2", "connected", connected}, {"h3", "connected", connected},
+		{"https/1.1", "cached", cached}, {"h2", "cached", cached}, {"h3", "cached", cached},
+		{"http/1.1", "cached", with(func(o *outcome) { o.requests, o.notModified, o.cached = 1, 1, images })},
+	} {
+		t.Run(strings.ReplaceAll(test.row, "/", "-")+" "+test.visit, func(t *testing.T) {
+			l := load(t, s, order(test.row, test.visit), page)
+			got := outcome{requests: len(l.Server), lookups: l.DNSQueries > 0}
+			connections, again := map[int64]bool{}, map[int64]bool{}
+			for _, e := range l.Server {
+				connections[e.Connection] = true
+				if e.Resumed {
+					again[e.Connection] = true
+				}
+				if e.EarlyData {
+					got.early++
+				}
+				if e.Status == 304 {
+					got.notModified++
+				}
+			}
+			// The later connections of an HTTP/1.1 page may resume the session of its first
+			// one as soon as they can at all.
+			got.resumed = l.Server[0].Resumed
+			for _, e := range l.HAR.Log.Entries {
+				if e.FromCache != "" {
+					got.cached++
+				}
+				if e.FromCache == "memory" {
+					t.Errorf("%s came from the cache of the page's process, which should be gone", e.Request.URL)
+				}
+			}
+			if e := l.HAR.Log.Entries[0]; e.Response.Status != l.Server[0].Status || e.FromCache != "" {
+				t.Errorf("the browser says of the document status %d, cache %q; the server %d", e.Response.Status, e.FromCache, l.Server[0].Status)
+			}
+			opened, found := l.opening(t)
+			if got.opens = found == 0; opened > 0 && found > 0 {
+				t.Errorf("the capture holds %d connections from their beginning and %d that were there before", opened, found)
+			}
+			if got != test.want {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+			if test.row == "https/1.1" && test.visit == "resumed" && (len(again) < 2 || len(again) == len(connections)) {
+				t.Errorf("%d of %d connections resumed a session, want some: the browser has two tickets and uses each once", len(again), len(connections))
+			}
+			t.Logf("%d connections, %d of them resumed, page after %.0f ms", len(connections), len(again), l.Timing.OnLoad)
+		})
+	}
+}
+
+// TestJourneyIsOneLoad visits the pages of a shop in one session.
+func TestJourneyIsOneLoad(t *testing.T) {
+	shop, err := site.Journey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, shop)
+	o := order("h2", "cold")
+	o.ThinkTime = 100 * time.Millisecond
+	l := load(t, s, o, shop)
+	pages := l.HAR.Log.Pages
+	if len(pages) != 4 || len(l.Server) != len(shop.Resources) {
+		t.Fatalf("%d pages and %d requests, want 4 and each of %d resources once", len(pages), len(l.Server), len(shop.Resources))
+	}
+	var onLoad float64
+	for i, p := range pages {
+		if want := append([]string{shop.Page}, shop.Journey...)[i]; p.Title != want || p.ID != []string{"page_1", "page_2", "page_3", "page_4"}[i] {
+			t.Errorf("page %d is %s %s, want %s", i, p.ID, p.Title, want)
+		}
+		if i > 0 {
+			between := p.Started.Sub(pages[i-1].Started)
+			if took := time.Duration(pages[i-1].Timings.OnLoad * float64(time.Millisecond)); between < took+o.ThinkTime {
+				t.Errorf("page %d began %v after the one before, which took %v", i, between, took)
+			}
+		}
+		onLoad += p.Timings.OnLoad
+		requests, cached := 0, 0
+		for _, e := range l.HAR.Log.Entries {
+			if e.Page != p.ID {
+				continue
+			}
+			requests++
+			if e.FromCache != "" {
+				cached++
+			}
+			if e.Started.Before(p.Started.Add(-time.Second)) {
+				t.Errorf("%s of %s began before its page", e.Request.URL, p.ID)
+			}
+		}
+		if wantCached := map[bool]int{true: 0, false: 3}[i == 0]; requests != 1+3+17 || cached != wantCached {
+			t.Errorf("%s has %d requests, %d of them from the cache; want 21 and %d", p.ID, requests, cached, wantCached)
+		}
+	}
+	if d := l.Timing.OnLoad - onLoad; d < -0.001 || d > 0.001 {
+		t.Errorf("the journey took %g ms, its pages %g ms", l.Timing.OnLoad, onLoad)
+	}
+	connections := map[int64]bool{}
+	for _, e := range l.Server {
+		connections[e.Connection] = true
+	}
+	if len(connections) != 1 {
+		t.Errorf("connections %v, want one for all pages", slices.Sorted(maps.Keys(connections)))
+	}
 }

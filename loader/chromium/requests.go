@@ -3,6 +3,7 @@ package chromium
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"sort"
 	"strconv"
@@ -29,10 +30,13 @@ type request struct {
 	cache    string
 }
 
-// onWire are the header fields of a request as they went over the wire. The
+// onWire is what of a request and its response went over the wire. The
 // browser tells of them in events of their own, which may come before or after
 // the request's.
-type onWire struct{ request, response network.Headers }
+type onWire struct {
+	request, response network.Headers
+	status            int64 // of the response
+}
 
 // requestLog gathers the requests of one page in the order they were made.
 type requestLog struct {
@@ -106,7 +110,7 @@ func (l *requestLog) note(event any) {
 		l.headers[e.RequestID] = h
 	case *network.EventResponseReceivedExtraInfo:
 		h := l.headers[e.RequestID]
-		h.response = e.Headers
+		h.response, h.status = e.Headers, e.StatusCode
 		l.headers[e.RequestID] = h
 	case *network.EventLoadingFinished:
 		if r := l.current[e.RequestID]; r != nil {
@@ -174,6 +178,11 @@ func (l *requestLog) har(version string, timing capture.Timing, offset int64) *c
 			}
 			if h.response != nil {
 				entry.Response.Headers = pairs(h.response)
+			}
+			if h.status == http.StatusNotModified {
+				// The browser's own word is that of its cache.
+				entry.Response.Status, entry.Response.StatusText = http.StatusNotModified, http.StatusText(http.StatusNotModified)
+				entry.Response.BodySize = 0
 			}
 		}
 		entry.Page = pageID

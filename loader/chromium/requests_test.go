@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -138,6 +139,64 @@ func TestRedirectsAreRequestsOfTheirOwn(t *testing.T) {
 	}
 	if n := l.underWay(); n != 0 {
 		t.Errorf("%d requests under way after the last has finished", n)
+	}
+}
+
+// TestNextPageHasItsOwnLog turns the page while the first one still has requests
+// under way, and others to make.
+func TestNextPageHasItsOwnLog(t *testing.T) {
+	of := func(document string, e *network.EventRequestWillBeSent) *network.EventRequestWillBeSent {
+		e.LoaderID = cdp.LoaderID(document)
+		return e
+	}
+	first := logOf(of("A", sent("A", "https://www.page.test/", 10)), of("A", sent("1", "https://www.page.test/slow.png", 10.1)), of("", sent("w", "https://www.page.test/worker.js", 10.1)))
+	second := first.next()
+	for _, e := range []any{
+		responded("1", nil), finished("1", 10.3, 700),
+		of("A", sent("2", "https://www.page.test/beacon", 10.2)),
+		of("B", sent("B", "https://www.page.test/next", 10.2)),
+		of("A", sent("3", "https://www.page.test/beacon", 10.4)), finished("3", 10.5, 700),
+		responded("B", nil),
+	} {
+		second.note(e)
+	}
+	if n := second.underWay(); n != 1 {
+		t.Errorf("%d requests under way, want the second page's document alone", n)
+	}
+	second.note(finished("B", 10.6, 700))
+	third := second.next()
+	for _, e := range []any{
+		of("A", sent("4", "https://www.page.test/beacon", 10.7)), of("B", sent("5", "https://www.page.test/beacon", 10.7)),
+		of("C", sent("C", "https://www.page.test/last", 10.7)), of("", sent("x", "https://www.page.test/worker.js", 10.8)),
+	} {
+		third.note(e)
+	}
+	for _, test := range []struct {
+		log  requestLog
+		want string
+	}{
+		{first, "/ /slow.png /worker.js"}, {second, "/next"}, {third, "/last /worker.js"},
+	} {
+		har := test.log.har("", capture.Timing{}, offset)
+		var got []string
+		for _, e := range har.Log.Entries {
+			got = append(got, strings.TrimPrefix(e.Request.URL, "https://www.page.test"))
+		}
+		if strings.Join(got, " ") != test.want || len(har.Log.Pages) != 1 || har.Log.Pages[0].ID != "page_1" {
+			t.Errorf("the log has %q on pages %+v, want %q on page_1", got, har.Log.Pages, test.want)
+		}
+	}
+}
+
+// TestNotModifiedIsTold checks that a document which the server called unchanged has
+// the server's status, where the browser itself tells its cache's.
+func TestNotModifiedIsTold(t *testing.T) {
+	extra := &network.EventResponseReceivedExtraInfo{RequestID: "1", StatusCode: 304, Headers: network.Headers{"etag": `"1"`}}
+	l := logOf(sent("1", "https://www.page.test/", 10), extra, responded("1", nil),
+		&network.EventDataReceived{RequestID: "1", DataLength: 4900}, finished("1", 10.2, 120))
+	e := l.har("", capture.Timing{}, offset).Log.Entries[0]
+	if r := e.Response; r.Status != 304 || r.StatusText != "Not Modified" || r.BodySize != 0 || r.TransferSize != 120 || r.Content.Size != 4900 || e.FromCache != "" {
+		t.Errorf("the response is %+v, from cache %q", r, e.FromCache)
 	}
 }
 

@@ -121,9 +121,10 @@ func (v *Visit) turnPage() {
 	v.log, v.loaded = v.log.next(), false
 }
 
-// Forget leaves the page for an empty one, as when its tab is closed, and empties
-// the browser's cache unless that is to be kept. Names and TLS sessions are always
-// kept, and connections as long as their server keeps them.
+// Forget leaves the page for an empty one and empties the browser's cache, unless
+// that is to be kept. The cache that the page's process had of its own, in memory,
+// is emptied always: it would be gone with the tab. Names and TLS sessions are
+// always kept, and connections as long as their server keeps them.
 func (v *Visit) Forget(ctx context.Context, keep capture.Warm) error {
 	stop := context.AfterFunc(ctx, v.cancel)
 	defer stop()
@@ -137,6 +138,12 @@ func (v *Visit) forget(ctx context.Context, keep capture.Warm) error {
 	v.turnPage()
 	if err := v.navigate(ctx, "about:blank"); err != nil {
 		return err
+	}
+	// A process empties its cache when it is told to use none.
+	for _, disabled := range []bool{true, false} {
+		if _, err := chromedp.Call(v.tab, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: disabled}); err != nil {
+			return err
+		}
 	}
 	if keep.Cache {
 		return nil
