@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,9 +25,13 @@ import (
 
 func TestMain(m *testing.M) {
 	lab.Helper()
-	if _, err := lab.Enter(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	// A fuzzer's workers are handed files by the numbers that Enter uses, and need
+	// no lab.
+	if !slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "-test.fuzz") }) {
+		if _, err := lab.Enter(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -48,6 +53,11 @@ const (
 // skips the test, unless WIRETIME_NEED_PEERS is 1.
 func newBench(t *testing.T, quic bool) *bench {
 	t.Helper()
+	return newBenchWith(t, quic, pageHost, imageHost)
+}
+
+func newBenchWith(t *testing.T, quic bool, hosts ...string) *bench {
+	t.Helper()
 	binary := needFirefox(t)
 	l, err := lab.New(t.Context(), lab.Config{AccessLinks: 1, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}})
 	must(t, err)
@@ -59,7 +69,7 @@ func newBench(t *testing.T, quic bool) *bench {
 	must(t, err)
 	o := Options{Binary: binary, Folder: folder, Enter: l.Client().Command, Dial: l.Dial, Issuer: b.authority.Issuer()}
 	if quic {
-		o.ForceQUIC = []string{pageHost, imageHost}
+		o.ForceQUIC = hosts
 	}
 	b.browser, err = Launch(t.Context(), o)
 	must(t, err)
