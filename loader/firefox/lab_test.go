@@ -65,8 +65,7 @@ func newBenchWith(t *testing.T, quic bool, hosts ...string) *bench {
 	b := &bench{lab: l}
 	b.authority, err = protocol.OpenAuthority(t.TempDir())
 	must(t, err)
-	folder, err := os.MkdirTemp(lab.Scratch, "firefox-")
-	must(t, err)
+	folder := t.TempDir()
 	o := Options{Binary: binary, Folder: folder, Enter: l.Client().Command, Dial: l.Dial, Issuer: b.authority.Issuer()}
 	if quic {
 		o.ForceQUIC = hosts

@@ -27,12 +27,11 @@ type Visit struct {
 	userContext string
 	tab         string
 
-	mu         sync.Mutex
-	log        requestLog
-	navigation string            // that of the page; "" until it is known
-	loaded     map[string]bool   // by navigation
-	failed     map[string]string // likewise, with the browser's word for why
-	changed    chan struct{}     // holds one value after the state above has changed
+	mu      sync.Mutex
+	log     requestLog
+	loaded  map[string]bool   // by navigation
+	failed  map[string]string // likewise, with the browser's word for why
+	changed chan struct{}     // holds one value after the state above has changed
 }
 
 // Open makes a cold visit ready, so that none of its set-up falls into the load.
