@@ -52,7 +52,7 @@ func connect(ctx context.Context, dial func(ctx context.Context, network, addres
 	client := &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, "tcp4", address) },
 	}}
-	socket, _, err := websocket.Dial(ctx, "ws://"+address+"/session", &websocket.DialOptions{HTTPClient: client})
+	socket, _, err := websocket.Dial(ctx, "ws://"+address+"/session", &websocket.DialOptions{HTTPClient: client}) //nolint:bodyclose // the library hands over a body that is closed
 	if err != nil {
 		return nil, fmt.Errorf("connect to its WebDriver BiDi endpoint at %s: %w", address, err)
 	}

@@ -74,6 +74,7 @@ type Browser struct {
 	options Options
 	process *exec.Cmd
 	exited  chan struct{} // closed when the process has been waited for
+	killing sync.Once
 	session *session
 	version string
 	output  *lastOutput
@@ -233,11 +234,7 @@ func (b *Browser) Alive() bool {
 
 // Close ends the browser and all its processes and removes its profile.
 func (b *Browser) Close() error {
-	if b.process != nil {
-		_ = syscall.Kill(-b.process.Process.Pid, syscall.SIGKILL)
-		<-b.exited
-		reap(b.process.Process.Pid)
-	}
+	b.kill()
 	if b.session != nil {
 		b.session.close()
 	}
@@ -245,6 +242,19 @@ func (b *Browser) Close() error {
 		return fmt.Errorf("remove the browser's profile %s: %w", filepath.Base(b.options.Folder), err)
 	}
 	return nil
+}
+
+// kill ends all processes of the browser, once.
+func (b *Browser) kill() {
+	b.killing.Do(func() {
+		if b.process == nil {
+			return
+		}
+		// Those that show pages may have stayed behind when it crashed.
+		_ = syscall.Kill(-b.process.Process.Pid, syscall.SIGKILL)
+		<-b.exited
+		reap(b.process.Process.Pid)
+	})
 }
 
 // reap waits for the processes of a group that have become this program's

@@ -1,20 +1,23 @@
 package firefox
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"wiretime/capture"
 	"wiretime/lab"
+	"wiretime/metric"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
@@ -22,9 +25,13 @@ import (
 
 func TestMain(m *testing.M) {
 	lab.Helper()
-	if _, err := lab.Enter(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	// A fuzzer's workers are handed files by the numbers that Enter uses, and need
+	// no lab.
+	if !slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "-test.fuzz") }) {
+		if _, err := lab.Enter(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -46,6 +53,11 @@ const (
 // skips the test, unless WIRETIME_NEED_PEERS is 1.
 func newBench(t *testing.T, quic bool) *bench {
 	t.Helper()
+	return newBenchWith(t, quic, pageHost, imageHost)
+}
+
+func newBenchWith(t *testing.T, quic bool, hosts ...string) *bench {
+	t.Helper()
 	binary := needFirefox(t)
 	l, err := lab.New(t.Context(), lab.Config{AccessLinks: 1, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}})
 	must(t, err)
@@ -53,16 +65,18 @@ func newBench(t *testing.T, quic bool) *bench {
 	b := &bench{lab: l}
 	b.authority, err = protocol.OpenAuthority(t.TempDir())
 	must(t, err)
-	folder, err := os.MkdirTemp(lab.Scratch, "firefox-")
-	must(t, err)
+	folder := t.TempDir()
 	o := Options{Binary: binary, Folder: folder, Enter: l.Client().Command, Dial: l.Dial, Issuer: b.authority.Issuer()}
 	if quic {
-		o.ForceQUIC = []string{pageHost, imageHost}
+		o.ForceQUIC = hosts
 	}
 	b.browser, err = Launch(t.Context(), o)
 	must(t, err)
 	t.Cleanup(func() {
 		must(t, b.browser.Close())
+		if left := processes(t, folder); len(left) > 0 {
+			t.Errorf("processes %v are left behind", left)
+		}
 		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the profile is left behind: %v", err)
 		}
@@ -80,25 +94,45 @@ func needFirefox(t *testing.T) string {
 	return binary
 }
 
+// processes are those that were started for the browser whose profile is in folder.
+func processes(t *testing.T, folder string) []string {
+	t.Helper()
+	environments, err := filepath.Glob("/proc/[0-9]*/environ")
+	must(t, err)
+	var all []string
+	for _, name := range environments {
+		if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), "HOME="+folder) {
+			all = append(all, filepath.Dir(name))
+		}
+	}
+	return all
+}
+
 // load loads a page over a path.
-func (b *bench) load(t *testing.T, p protocol.Protocol, s *site.Site, link network.Link, timeout time.Duration) *lab.Record {
+func (b *bench) load(t *testing.T, p protocol.Protocol, s *site.Site, link network.Link, timeout time.Duration) (*lab.Record, *capture.Packets) {
 	t.Helper()
 	visit, err := b.browser.Open(t.Context())
 	must(t, err)
-	dir := os.Getenv("KEEP")
-	if dir == "" {
-		dir = t.TempDir()
-	} else {
-		os.MkdirAll(dir, 0o755)
-	}
+	dir := t.TempDir()
 	record, err := b.lab.Run(t.Context(), lab.Load{
 		Path: network.Path{Name: "test", Access: []network.Access{{Name: "access", Up: link, Down: link}}}, Seed: 1,
 		TCP: lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}, Protocol: p, Site: s, Authority: b.authority, Visit: visit,
 		Dir: dir, Timeout: timeout, Comment: t.Name(),
 	})
 	must(t, err)
-	return record
+	file, err := os.Open(filepath.Join(dir, lab.CaptureFile))
+	must(t, err)
+	defer file.Close()
+	packets, err := capture.ReadPcapng(file)
+	must(t, err)
+	return record, packets
 }
+
+// patience is how long a page may take that is expected to be there.
+const patience = 30 * time.Second
+
+// fast is a path over which pages take tenths of a second.
+var fast = network.Link{Rate: 10_000_000, Delay: 25 * time.Millisecond, Queue: network.Queue{Bytes: 256 << 10}}
 
 // pngHead makes a body one that Firefox takes for an image; others it would not
 // give to a page from another origin.
@@ -160,19 +194,156 @@ func must(t *testing.T, err error) {
 	}
 }
 
-var _ = context.Background
-
-func TestTry(t *testing.T) {
-	p, err := protocol.Lookup(os.Getenv("ROW"))
-	must(t, err)
-	b := newBench(t, p.Transport == "udp")
-	for i := range 1 {
-		r := b.load(t, p, page(t, 40, 5000), network.Link{Rate: 10_000_000, Delay: 25 * time.Millisecond, Queue: network.Queue{Bytes: 256 << 10}}, 20*time.Second)
-		t.Log(i, r.LoadError, r.Timing, len(r.HAR.Log.Entries), r.DNSQueries)
-		conns := map[string]int{}
-		for _, e := range r.Server {
-			conns[fmt.Sprint(e.Connection, e.Client, e.Resumed, e.Protocol)]++
+// TestEveryProtocol loads a page from two hosts over every protocol that browsers
+// speak, twice in one browser: both loads are whole and cold, by all that was
+// captured of them.
+func TestEveryProtocol(t *testing.T) {
+	for _, quic := range []bool{false, true} {
+		b := newBench(t, quic)
+		for _, p := range protocol.All() {
+			if p.NoBrowser != "" || (p.Transport == "udp") != quic {
+				continue
+			}
+			for _, again := range []string{"first", "second"} {
+				t.Run(strings.ReplaceAll(p.Name, "/", "-")+"/"+again, func(t *testing.T) {
+					began := time.Now()
+					record, packets := b.load(t, p, page(t, 40, 5000), fast, patience)
+					must(t, record.LoadError)
+					checkRecord(t, p, record, packets, began)
+				})
+			}
 		}
-		t.Log(conns)
 	}
+}
+
+func checkRecord(t *testing.T, p protocol.Protocol, r *lab.Record, packets *capture.Packets, began time.Time) {
+	t.Helper()
+	load := &metric.Load{Protocol: p.Name, HAR: r.HAR, Server: r.Server, Packets: packets, Timing: r.Timing, ServerLost: r.ServerLost}
+	for _, v := range metric.Check(load) {
+		t.Errorf("rule %d is broken: %s", v.Rule, v.Detail)
+	}
+	kinds := map[string]int{}
+	for i, e := range r.HAR.Log.Entries {
+		kinds[e.ResourceType]++
+		s := e.Timings
+		if sum := s.Blocked + max(0, s.DNS) + max(0, s.Connect) + s.Send + s.Wait + s.Receive; math.Abs(sum-e.Time) > 1e-3 || e.Time <= 0 {
+			t.Errorf("entry %d: phases %+v add up to %v ms of %v", i, s, sum, e.Time)
+		}
+		if e.Response.Status != 200 || e.Protocol != p.Spoken || e.Response.BodySize <= 0 || e.Response.TransferSize <= e.Response.BodySize {
+			t.Errorf("entry %d is %+v", i, e)
+		}
+		if s.Wait < 50 {
+			t.Errorf("entry %d waited %v ms for its answer, less than a round trip", i, s.Wait)
+		}
+	}
+	if fmt.Sprint(kinds) != "map[document:1 image:40 stylesheet:1]" {
+		t.Errorf("the page consists of %v", kinds)
+	}
+	first := r.HAR.Log.Entries[0].Timings
+	if first.Connect < 50 || (first.SSL >= 0) != (p.Scheme == "https") || first.SSL > first.Connect {
+		t.Errorf("the document's phases are %+v", first)
+	}
+	timing, start := r.Timing, time.Unix(0, r.Timing.NavigationStart)
+	answered := time.Unix(0, r.Server[0].Start)
+	if start.Before(began) || answered.Before(start) || answered.Sub(start).Seconds()*1e3 > timing.TTFB {
+		t.Errorf("the page began at %v, the server answered at %v, the first byte came %v ms after the beginning; the test began at %v", start, answered, timing.TTFB, began)
+	}
+	if timing.TTFB <= 0 || timing.DCL < timing.TTFB || timing.OnLoad < timing.LastResource || timing.LastResource < timing.TTFB || timing.FCP < timing.TTFB || timing.LCP < timing.FCP {
+		t.Errorf("timing is %+v", timing)
+	}
+	connections := map[string]map[int64]bool{}
+	for _, e := range r.Server {
+		if connections[e.Server] == nil {
+			connections[e.Server] = map[int64]bool{}
+		}
+		connections[e.Server][e.Connection] = true
+	}
+	want := 1
+	if p.Spoken == "http/1.1" {
+		want = 6
+	}
+	for server, used := range connections {
+		if len(used) != want {
+			t.Errorf("%d connections to %s were used, want %d", len(used), server, want)
+		}
+	}
+	t.Logf("%+v, %d DNS queries", timing, r.DNSQueries)
+}
+
+// TestHTTP3IsNotRaced loads a page over a path on which QUIC needs longer than
+// Firefox waits before it tries TCP beside it.
+func TestHTTP3IsNotRaced(t *testing.T) {
+	p := row(t, "h3")
+	b := newBench(t, true)
+	record, packets := b.load(t, p, page(t, 4, 5000), network.Link{Rate: 10_000_000, Delay: 300 * time.Millisecond, Queue: network.Queue{Bytes: 256 << 10}}, patience)
+	must(t, record.LoadError)
+	for i := range packets.Records {
+		if h, err := capture.Dissect(packets.Records[i].Data); err == nil && h.Flow.Protocol == capture.TCP {
+			t.Fatalf("packet %d is TCP's: %v", i, h.Flow)
+		}
+	}
+}
+
+// TestPageThatNeverEnds asks for an image that takes hours: the visit ends with the
+// timeout, and what was seen until then is kept. The next load is none the worse.
+func TestPageThatNeverEnds(t *testing.T) {
+	b := newBench(t, false)
+	endless := fast
+	endless.Rate = 20_000
+	record, _ := b.load(t, row(t, "h2"), page(t, 1, 1_000_000), endless, 6*time.Second)
+	if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), "not there after 6s") {
+		t.Errorf("the error is %v", record.LoadError)
+	}
+	entries := record.HAR.Log.Entries
+	if len(entries) != 3 || entries[0].Response.Status != 200 || entries[2].Response.Error == "" || record.Timing.OnLoad != -1 || record.Timing.NavigationStart == 0 {
+		t.Errorf("the timing is %+v, the entries are %+v", record.Timing, entries)
+	}
+	record, _ = b.load(t, row(t, "h2"), page(t, 2, 1000), fast, patience)
+	must(t, record.LoadError)
+}
+
+// TestPageThatSpins loads a page whose script never ends, so that its tab cannot be
+// closed in peace.
+func TestPageThatSpins(t *testing.T) {
+	b := newBench(t, false)
+	spinning := archive(t, map[string][]byte{"https://" + pageHost + "/": []byte("<!DOCTYPE html><script>for (;;);</script>")})
+	record, _ := b.load(t, row(t, "http/1.1"), spinning, fast, 2*time.Second)
+	if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), "not there after 2s") {
+		t.Errorf("the error is %v", record.LoadError)
+	}
+}
+
+// TestPageThatIsNotThere asks for a host without an address.
+func TestPageThatIsNotThere(t *testing.T) {
+	b := newBench(t, false)
+	visit, err := b.browser.Open(t.Context())
+	must(t, err)
+	_, timing, err := visit.Load(t.Context(), "https://nowhere.test/")
+	if err == nil || !strings.Contains(err.Error(), "NS_ERROR_") || timing.OnLoad != -1 {
+		t.Errorf("the error is %v, the timing %+v", err, timing)
+	}
+	must(t, visit.Close())
+}
+
+// TestBrowserDies kills the browser in the middle of a load.
+func TestBrowserDies(t *testing.T) {
+	b := newBench(t, false)
+	visit, err := b.browser.Open(t.Context())
+	must(t, err)
+	must(t, b.browser.process.Process.Kill())
+	_, _, err = visit.Load(t.Context(), "http://"+pageHost+"/")
+	if err == nil || !strings.Contains(err.Error(), "the browser died") || !strings.Contains(err.Error(), "last words: ") {
+		t.Errorf("the error is %v", err)
+	}
+	if b.browser.Alive() {
+		t.Error("the browser counts as alive")
+	}
+	must(t, visit.Close())
+}
+
+func row(t *testing.T, name string) protocol.Protocol {
+	t.Helper()
+	p, err := protocol.Lookup(name)
+	must(t, err)
+	return p
 }

@@ -12,8 +12,9 @@ import (
 
 // preferences are those that differ from what Firefox comes with, beside those
 // that Options decide and those that its remote agent sets by itself for
-// automation (which end most of its talk with its maker's servers). None of them
-// changes how a page that was asked for is fetched or rendered.
+// automation (which end most of its talk with its maker's servers). But for a
+// page's hints to connect, look up or fetch ahead, which are not heeded, none of
+// them changes how a page is fetched or rendered.
 var preferences = map[string]any{
 	// Nobody but the page asks for anything.
 	"app.normandy.enabled":                            false,

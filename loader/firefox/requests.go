@@ -66,10 +66,7 @@ type response struct {
 	Headers       []header `json:"headers"`
 	MimeType      string   `json:"mimeType"`
 	BytesReceived int64    `json:"bytesReceived"` // head and body as they came
-	BodySize      int64    `json:"bodySize"`
-	Content       struct {
-		Size int64 `json:"size"`
-	} `json:"content"`
+	BodySize      int64    `json:"bodySize"`      // as it came, content coding not undone
 }
 
 // hop tells the requests of a chain of redirects apart.
@@ -212,10 +209,13 @@ func (r *response) describe(e *capture.Entry) {
 	e.Response.Status, e.Response.StatusText = r.Status, r.StatusText
 	e.Response.Headers = pairs(r.Headers)
 	e.Response.TransferSize, e.Response.BodySize = r.BytesReceived, r.BodySize
-	e.Response.Content = capture.Content{Size: r.Content.Size, MimeType: r.MimeType}
+	e.Response.Content = capture.Content{Size: r.BodySize, MimeType: r.MimeType}
 	for _, h := range e.Response.Headers {
-		if strings.EqualFold(h.Name, "location") {
+		switch strings.ToLower(h.Name) {
+		case "location":
 			e.Response.RedirectURL = h.Value
+		case "content-encoding":
+			e.Response.Content.Size = -1 // the browser knows it too late to tell
 		}
 	}
 	if r.FromCache {

@@ -27,12 +27,11 @@ type Visit struct {
 	userContext string
 	tab         string
 
-	mu         sync.Mutex
-	log        requestLog
-	navigation string            // that of the page; "" until it is known
-	loaded     map[string]bool   // by navigation
-	failed     map[string]string // likewise, with the browser's word for why
-	changed    chan struct{}     // holds one value after the state above has changed
+	mu      sync.Mutex
+	log     requestLog
+	loaded  map[string]bool   // by navigation
+	failed  map[string]string // likewise, with the browser's word for why
+	changed chan struct{}     // holds one value after the state above has changed
 }
 
 // Open makes a cold visit ready, so that none of its set-up falls into the load.
@@ -194,7 +193,7 @@ const timingScript = `(async () => {
 	const resources = performance.getEntriesByType('resource');
 	return JSON.stringify({
 		dcl: n.domContentLoadedEventStart, onLoad: n.loadEventStart, ttfb: n.responseStart,
-		fetchStart: n.fetchStart, origin: performance.timeOrigin,
+		fetchStart: n.fetchStart,
 		fcp: fcp.length ? fcp[0].startTime : -1,
 		lcp: lcp.length ? lcp[lcp.length - 1].startTime : -1,
 		lastResource: resources.reduce((t, r) => Math.max(t, r.responseEnd), n.responseEnd),
@@ -217,9 +216,10 @@ func (v *Visit) timing(ctx context.Context) (t capture.Timing, fetchStart float6
 }
 
 // closeLimit bounds how long closing a tab may take.
-const closeLimit = 10 * time.Second
+const closeLimit = 5 * time.Second
 
-// Close closes the tab and forgets its caches, names and connections.
+// Close closes the tab and forgets its caches, names and connections. A tab that
+// cannot be closed, because its page never lets go, takes its browser with it.
 func (v *Visit) Close() error {
 	b := v.browser
 	b.mu.Lock()
@@ -230,11 +230,10 @@ func (v *Visit) Close() error {
 	if v.userContext == "" || !b.Alive() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), closeLimit, fmt.Errorf("it did not answer within %v", closeLimit))
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
-	err := b.session.call(ctx, "browser.removeUserContext", object{"userContext": v.userContext}, nil)
-	if err != nil && b.Alive() {
-		return fmt.Errorf("close the tab: %w", err)
+	if b.session.call(ctx, "browser.removeUserContext", object{"userContext": v.userContext}, nil) != nil {
+		b.kill()
 	}
 	return nil
 }
