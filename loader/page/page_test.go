@@ -93,8 +93,9 @@ func (s server) answer(p *Page, r Request, now time.Duration) []happening {
 	}
 	if a.kind == "" {
 		a.kind = "text/html"
-		if i := strings.LastIndexByte(path, '.'); i >= 0 && contentTypes[path[i:]] != "" {
-			a.kind = contentTypes[path[i:]]
+		name, _, _ := strings.Cut(path, "?")
+		if i := strings.LastIndexByte(name, '.'); i >= 0 && contentTypes[name[i:]] != "" {
+			a.kind = contentTypes[name[i:]]
 		}
 	}
 	if a.status == 0 {

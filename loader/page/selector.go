@@ -13,14 +13,18 @@ type selector struct {
 	match  cascadia.Sel
 	pseudo string // "before" or "after"
 	key    string // what an element must have: "#id", ".class" or "tag"; "": nothing
-	wide   bool   // matching looks at siblings or descendants
+	wide   bool   // matching looks at siblings
+	deep   bool   // at descendants
 }
 
 // nothing is a selector that matches nothing.
 const nothing = ":not(*)"
 
-// maxSelector bounds a selector's length, octets.
-const maxSelector = 4096
+// Bounds of a selector's length in octets, and of how many a rule has.
+const (
+	maxSelector  = 4096
+	maxSelectors = 4096
+)
 
 // nest combines a selector with that of the rule around it (CSS Nesting,
 // section 3). "" stands for the top; a selector that grows too long for one
@@ -56,6 +60,9 @@ func nest(around string, prelude []cssToken) string {
 func parseSelectors(list string) []selector {
 	var out []selector
 	for _, part := range splitTokens(cssTokens(list), css.CommaToken) {
+		if len(out) == maxSelectors {
+			break
+		}
 		if s, ok := parseSelector(part); ok {
 			out = append(out, s)
 		}
@@ -90,8 +97,8 @@ func parseSelector(tokens []cssToken) (s selector, ok bool) {
 	}
 	s.match = match
 	s.key = selectorKey(tokens)
-	s.wide = strings.ContainsAny(whole, "~+") || strings.Contains(whole, ":has") || strings.Contains(whole, "-child") ||
-		strings.Contains(whole, "-of-type")
+	s.wide = strings.ContainsAny(whole, "~+") || strings.Contains(whole, "-child") || strings.Contains(whole, "-of-type")
+	s.deep = strings.Contains(whole, ":has")
 	return s, true
 }
 

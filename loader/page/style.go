@@ -157,7 +157,7 @@ func (d *document) settleDeferred(e *element, top float64) {
 }
 
 // maxMatching bounds the work of matching selectors, in elements looked at.
-const maxMatching = 50e6
+const maxMatching = 20e6
 
 // unstyled are elements that are not displayed unless a rule says so.
 var unstyled = set("head title meta link script style base noscript template datalist param area source track noframes")
@@ -252,16 +252,20 @@ func (d *document) match(e *element, own, before, after *cascade) {
 	keysOf(e.node, func(key string) {
 		for i := range d.style.byKey[key] {
 			entry := &d.style.byKey[key][i]
-			cost := 1
-			if entry.selector.wide {
-				cost += e.index
-				if e.parent == nil || e.parent.children > 64 {
-					cost += len(d.tree.elements) / 64
-				}
+			d.page.matching++
+			if entry.selector.wide && e.parent != nil {
+				d.page.matching += e.parent.children
 			}
-			if d.page.matching += cost; d.page.matching > maxMatching || !entry.selector.match.Match(e.node) {
+			if entry.selector.deep {
+				d.page.matching += len(d.tree.elements)
+			}
+			if d.page.matching > maxMatching {
+				return
+			}
+			if !entry.selector.match.Match(e.node) {
 				continue
 			}
+			d.page.matching += len(entry.rule.declarations)
 			to := own
 			switch entry.selector.pseudo {
 			case "before":

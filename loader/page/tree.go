@@ -16,7 +16,6 @@ type element struct {
 	node     *html.Node
 	token    *token
 	parent   *element
-	index    int // elements before it in its parent
 	children int
 
 	letters  letters
@@ -178,8 +177,7 @@ func (t *tree) start(tok *token) *element {
 			t.closeImplied(rule.closes, rule.until)
 		}
 	}
-	e := t.insert(name, tok.attr)
-	e.token = tok
+	e := t.insertFor(name, tok)
 	if void[name] && t.foreign == 0 || tok.kind == html.SelfClosingTagToken && t.foreign > 0 {
 		return e
 	}
@@ -189,17 +187,10 @@ func (t *tree) start(tok *token) *element {
 
 func set1(word string) map[string]bool { return map[string]bool{word: true} }
 
-func (t *tree) ensureRoot(tok *token) *element {
-	if len(t.elements) > 0 {
-		return t.elements[0]
+func (t *tree) ensureRoot(tok *token) {
+	if len(t.elements) == 0 {
+		t.push(t.insertFor("html", tok))
 	}
-	var attr []html.Attribute
-	if tok != nil {
-		attr = tok.attr
-	}
-	e := t.insert("html", attr)
-	t.push(e)
-	return e
 }
 
 func (t *tree) ensureHead(tok *token) {
@@ -211,11 +202,7 @@ func (t *tree) ensureHead(tok *token) {
 		}
 		return
 	}
-	var attr []html.Attribute
-	if tok != nil {
-		attr = tok.attr
-	}
-	t.head = t.insert("head", attr)
+	t.head = t.insertFor("head", tok)
 	t.push(t.head)
 }
 
@@ -228,11 +215,7 @@ func (t *tree) ensureBody(tok *token) {
 		t.pop()
 	}
 	t.headOver = true
-	var attr []html.Attribute
-	if tok != nil {
-		attr = tok.attr
-	}
-	t.body = t.insert("body", attr)
+	t.body = t.insertFor("body", tok)
 	t.push(t.body)
 }
 
@@ -252,7 +235,7 @@ func (t *tree) end(name string) {
 	case "br", "p":
 		if t.counts[name] == 0 { // "</p>" alone is an empty paragraph
 			t.ensureBody(nil)
-			t.insert(name, nil)
+			t.insertFor(name, nil)
 			return
 		}
 	}
@@ -296,8 +279,12 @@ func (t *tree) closeImplied(closes, until map[string]bool) {
 	}
 }
 
-func (t *tree) insert(name string, attr []html.Attribute) *element {
-	e := &element{node: &html.Node{Type: html.ElementNode, Data: name, Attr: attr}}
+// insertFor inserts an element for a tag; nil: one that is implied.
+func (t *tree) insertFor(name string, tok *token) *element {
+	e := &element{node: &html.Node{Type: html.ElementNode, Data: name}, token: tok}
+	if tok != nil {
+		e.node.Attr = tok.attr
+	}
 	if len(t.open) == 0 {
 		t.root.AppendChild(e.node)
 	} else {
@@ -305,7 +292,6 @@ func (t *tree) insert(name string, attr []html.Attribute) *element {
 		if len(t.open) > maxDepth {
 			e.parent = t.open[maxDepth-1]
 		}
-		e.index = e.parent.children
 		e.parent.children++
 		e.parent.node.AppendChild(e.node)
 	}
