@@ -25,10 +25,11 @@ func (c *conn) establishHTTP2() error {
 		return err
 	}
 	protocols := new(http.Protocols)
-	protocols.SetHTTP2(true)
+	// The TLS is ours, and net/http cannot see it behind the splitter.
+	protocols.SetUnencryptedHTTP2(true)
 	t := &http.Transport{
 		Protocols: protocols, DisableCompression: true,
-		DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return secured, nil },
+		DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return newSplitter(secured), nil },
 	}
 	client, err := t.NewClientConn(c.ctx, "https", c.remote.String())
 	if err != nil {
