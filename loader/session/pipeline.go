@@ -106,13 +106,13 @@ func (p *pipe) writeNext() bool {
 	s.mu.Unlock()
 	p.conn.carrier.(*http1).write(x)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	p.flight = append(p.flight, x)
-	x.abort = func() { p.abort(x) }
 	if !p.reading {
 		p.reading = true
 		s.running.Go(p.read)
 	}
+	s.mu.Unlock()
+	p.conn.aborts(x, func() { p.abort(x) })
 	return true
 }
 
@@ -144,7 +144,7 @@ func (p *pipe) read() {
 		}
 		x := p.flight[0]
 		if x.forgotten {
-			x = &exchange{Request: x.Request, ctx: context.Background(), over: true}
+			x = &exchange{Request: x.Request, ctx: context.Background(), over: true, forgotten: true}
 		}
 		s.mu.Unlock()
 		err := errPipeLost
@@ -160,7 +160,7 @@ func (p *pipe) read() {
 			dropped = s.drop(p.conn)
 			p.dissolve()
 		}
-		if again {
+		if again = again && !x.forgotten; again {
 			x.reset()
 			p.origin.queue.add(x)
 		}
