@@ -140,6 +140,7 @@ func (p *pipe) read() {
 			p.reading = false
 			p.conn.idle = p.conn.under == 0
 			s.mu.Unlock()
+			s.advance()
 			return
 		}
 		x := p.flight[0]
@@ -154,6 +155,9 @@ func (p *pipe) read() {
 		s.mu.Lock()
 		p.flight = p.flight[1:]
 		p.conn.under--
+		if p.conn.under == 0 && h.in.Buffered() > 0 {
+			h.broken.Store(true) // nobody has asked for what is there
+		}
 		err, again := p.conn.outcome(x, err)
 		dropped := false
 		if !h.usable() && !p.lost {
@@ -170,9 +174,6 @@ func (p *pipe) read() {
 		}
 		if !again {
 			s.finish(x, err)
-		}
-		if dropped {
-			s.advance()
 		}
 	}
 }
