@@ -204,8 +204,9 @@ func (x *exchange) final(read func() (*http.Response, error)) (*http.Response, e
 		if err != nil || response.StatusCode >= http.StatusOK {
 			return response, err
 		}
-		response.Body = nil
-		x.interim(response)
+		head := *response // the next one may come in its place
+		head.Body = nil
+		x.interim(&head)
 	}
 }
 

@@ -106,13 +106,13 @@ func (p *pipe) writeNext() bool {
 	s.mu.Unlock()
 	p.conn.carrier.(*http1).write(x)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	p.flight = append(p.flight, x)
-	x.abort = func() { p.abort(x) }
 	if !p.reading {
 		p.reading = true
 		s.running.Go(p.read)
 	}
+	s.mu.Unlock()
+	p.conn.aborts(x, func() { p.abort(x) })
 	return true
 }
 
@@ -140,11 +140,12 @@ func (p *pipe) read() {
 			p.reading = false
 			p.conn.idle = p.conn.under == 0
 			s.mu.Unlock()
+			s.advance()
 			return
 		}
 		x := p.flight[0]
 		if x.forgotten {
-			x = &exchange{Request: x.Request, ctx: context.Background(), over: true}
+			x = &exchange{Request: x.Request, ctx: context.Background(), over: true, forgotten: true}
 		}
 		s.mu.Unlock()
 		err := errPipeLost
@@ -154,13 +155,16 @@ func (p *pipe) read() {
 		s.mu.Lock()
 		p.flight = p.flight[1:]
 		p.conn.under--
+		if p.conn.under == 0 && h.in.Buffered() > 0 {
+			h.broken.Store(true) // nobody has asked for what is there
+		}
 		err, again := p.conn.outcome(x, err)
 		dropped := false
 		if !h.usable() && !p.lost {
 			dropped = s.drop(p.conn)
 			p.dissolve()
 		}
-		if again {
+		if again = again && !x.forgotten; again {
 			x.reset()
 			p.origin.queue.add(x)
 		}
@@ -170,9 +174,6 @@ func (p *pipe) read() {
 		}
 		if !again {
 			s.finish(x, err)
-		}
-		if dropped {
-			s.advance()
 		}
 	}
 }

@@ -165,8 +165,9 @@ func (b *bench) handle(t *testing.T, serve func(net.Conn)) {
 }
 
 // serveTLS starts a server for the page's host with a TLS configuration of the
-// test's own, which gives tickets unless that says otherwise.
-func (b *bench) serveTLS(t *testing.T, config *tls.Config, handler http.Handler) {
+// test's own, which gives tickets unless that says otherwise. What it returns closes
+// the connections that are open.
+func (b *bench) serveTLS(t *testing.T, config *tls.Config, handler http.Handler) (hangUp func()) {
 	t.Helper()
 	p := b.options.Protocol
 	config.NextProtos = []string{p.ALPN}
@@ -177,8 +178,7 @@ func (b *bench) serveTLS(t *testing.T, config *tls.Config, handler http.Handler)
 	}
 	var serving sync.WaitGroup
 	if p.Transport == "udp" {
-		b.serveQUIC(t, config, handler)
-		return
+		return b.serveQUIC(t, config, handler)
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(p.Spoken == "http/1.1")
@@ -189,11 +189,27 @@ func (b *bench) serveTLS(t *testing.T, config *tls.Config, handler http.Handler)
 	}
 	l, err := b.listenTCP(t.Context(), "tcp4", "127.0.0.1:0")
 	must(t, err)
+	var mu sync.Mutex
+	open := map[net.Conn]bool{}
+	server.ConnState = func(c net.Conn, state http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		if state == http.StateNew {
+			open[c] = true
+		}
+	}
 	serving.Go(func() { _ = server.ServeTLS(l, "", "") })
 	t.Cleanup(func() {
 		must(t, server.Close())
 		serving.Wait()
 	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for c := range open {
+			_ = c.Close()
+		}
+	}
 }
 
 // serveQUIC starts a server of HTTP/3 that allows 0-RTT. What it returns starts it
