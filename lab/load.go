@@ -164,6 +164,11 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	}
 	record.Server, record.ServerLost = server.Log(), server.LostPackets()
 	record.DNSQueries = l.names.asked()
+	if load.Warm.EarlyData {
+		if err := addEarlySecrets(&keys, raw, server); err != nil {
+			return nil, fmt.Errorf("find the keys of early data: %w", err)
+		}
+	}
 	if err := keepArtefacts(load.Dir, raw, record, keys.text()); err != nil {
 		return nil, err
 	}
@@ -264,6 +269,27 @@ func keepFrames(dir string, v Visit) error {
 	}
 	if err := os.WriteFile(filepath.Join(dir, FramesFile), log, 0o644); err != nil {
 		return fmt.Errorf("keep the frame log: %w", err)
+	}
+	return nil
+}
+
+// addEarlySecrets adds the keys that the capture needs beside those that TLS tells.
+func addEarlySecrets(keys io.Writer, raw *os.File, server *protocol.Server) error {
+	if _, err := raw.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	packets, err := capture.ReadPcapng(raw)
+	if err != nil {
+		return err
+	}
+	for _, hello := range capture.ClientHellos(packets) {
+		line, err := server.EarlySecret(hello)
+		if err == nil {
+			_, err = io.WriteString(keys, line)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package station
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -185,6 +186,36 @@ func TestWhatChromiumKeepsOfAVisit(t *testing.T) {
 			}
 			t.Logf("%d connections, %d of them resumed, page after %.0f ms", len(connections), len(again), l.Timing.OnLoad)
 		})
+	}
+}
+
+// TestEarlyDataCanBeRead has tshark read the request that came as early data.
+func TestEarlyDataCanBeRead(t *testing.T) {
+	tshark, err := exec.LookPath("tshark")
+	if err != nil {
+		t.Skip(err)
+	}
+	page, err := site.Objects(1, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, page)
+	dir := t.TempDir()
+	r, err := s.Load(t.Context(), order("h3", "0rtt"), page, dir)
+	if err == nil {
+		err = r.LoadError
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const early = "quic.long.packet_type == 1" // 0-RTT (RFC 9000 section 17.2.3)
+	command := exec.CommandContext(t.Context(), tshark, "-r", filepath.Join(dir, lab.CaptureFile), "-Y", early, "-T", "fields", "-e", "quic.stream.stream_id")
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if streams := strings.Fields(strings.ReplaceAll(string(out), ",", " ")); !slices.Contains(streams, "0") {
+		t.Errorf("tshark finds streams %q in early data, want that of the first request, 0", streams)
 	}
 }
 
