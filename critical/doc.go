@@ -1,0 +1,2 @@
+// Package critical finds the critical path of a page load.
+package critical
