@@ -20,6 +20,8 @@ type connection struct {
 
 	// Of finish, by direction.
 	missing [2][]span    // octets were missed
+	stalled [2][]span    // QUIC: octets of the handshake were, without which no others can be read
+	opening span         // from the first packet until the first request, or the last answer of DNS
 	least   [2]int64     // ns: the least delay of the line it began on
 	flights [2][]*flight // packets with octets, in the order of their sending
 }
@@ -49,6 +51,9 @@ func (c *connection) finish() {
 		l.finish()
 		for _, s := range l.segments {
 			c.missing[l.direction] = append(c.missing[l.direction], s.missing())
+			if l.greets {
+				c.stalled[l.direction] = append(c.stalled[l.direction], s.missing())
+			}
 		}
 		for _, p := range l.pieces {
 			if p.packet.arrived != never {
@@ -58,7 +63,7 @@ func (c *connection) finish() {
 		}
 	}
 	for d := range c.missing {
-		c.missing[d] = joined(c.missing[d])
+		c.missing[d], c.stalled[d] = joined(c.missing[d]), joined(c.stalled[d])
 		slices.SortStableFunc(c.flights[d], func(a, b *flight) int { return cmp.Compare(a.sent, b.sent) })
 		latest := int64(0)
 		for _, f := range c.flights[d] {
@@ -69,7 +74,35 @@ func (c *connection) finish() {
 	for _, x := range c.exchanges {
 		x.finish()
 	}
+	c.opening = c.opened()
 }
+
+// opened is how long it took to open the connection, or to look the name up.
+func (c *connection) opened() span {
+	s := span{never, never}
+	for _, l := range c.lanes {
+		if len(l.pieces) > 0 {
+			s.from = min(s.from, l.pieces[0].packet.sent)
+		}
+	}
+	if c.isLookUp() {
+		s.to = s.from
+		for _, l := range c.lanes {
+			if n := len(l.segments); n > 0 && l.direction == down {
+				s.to = max(s.to, l.segments[n-1].delivered)
+			}
+		}
+		return s
+	}
+	for _, x := range c.exchanges {
+		if begun, ok := x.begins(); ok {
+			s.to = min(s.to, begun)
+		}
+	}
+	return s
+}
+
+func (c *connection) isLookUp() bool { return c.flow.Destination.Port() == portDNS }
 
 // waits tells whether a sender has octets under way of which it cannot have heard
 // at a moment.

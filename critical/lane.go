@@ -11,6 +11,7 @@ import (
 type lane struct {
 	direction direction
 	name      string // of a question, in DNS
+	greets    bool   // it is of the handshake of QUIC
 	pieces    []piece
 	segments  []*segment // of finish
 }

@@ -55,34 +55,77 @@ func (l *ledger) explain(k link) []Step {
 		return []Step{step}
 	}
 	step.URL = k.resource.url
-	if k.phase == ClientPhase || k.phase == Blocked || k.resource.entry.FromCache != "" {
+	if k.phase == ClientPhase || k.resource.entry.FromCache != "" {
 		return []Step{step}
 	}
 	s := span{l.epoch + k.from, l.epoch + k.to}
 	x := l.exchanges[k.resource]
-	var cuts []int64
-	var kind func(at int64) Kind
 	switch k.phase {
-	case DNS:
-		missing := l.missed(l.traffic.names[host(k.resource.url)])
-		step.Seen = l.traffic.names[host(k.resource.url)] != nil
-		cuts, kind = setUp(missing)
-	case Connect, SSL:
-		step.Seen = x != nil
-		var missing []span
+	case Blocked, DNS, Connect, SSL:
+		u := setUp{otherwise: SetUp}
+		if k.phase == Blocked {
+			u.otherwise = Client
+		}
+		if c := l.traffic.names[host(k.resource.url)]; c != nil {
+			u.connections = append(u.connections, c)
+		}
 		if x != nil {
-			missing = l.missed(x.connection)
+			u.connections = append(u.connections, l.traffic.opening(x.connection, k.phase == Blocked)...)
 		}
-		cuts, kind = setUp(missing)
-	default:
-		if x == nil {
-			step.Seen, step.Kind = false, guess(k.phase)
-			return []Step{step}
-		}
-		v := x.view()
-		cuts, kind = v.cuts(s), v.kind
+		step.Seen = k.phase == Blocked || x != nil || k.phase == DNS && len(u.connections) > 0
+		return split(step, s, l.epoch, u.cuts(), u.kind)
 	}
-	return split(step, s, l.epoch, cuts, kind)
+	if x == nil {
+		step.Seen, step.Kind = false, guess(k.phase)
+		return []Step{step}
+	}
+	v := x.view()
+	return split(step, s, l.epoch, v.cuts(s), v.kind)
+}
+
+// opening is a connection, and if a browser may have hoped for others before it, all
+// to its address: one whose opening fails is replaced and leaves no trace in HAR.
+func (t *traffic) opening(c *connection, others bool) []*connection {
+	list := []*connection{c}
+	for _, o := range t.connections {
+		if others && o != c && o.flow.Destination == c.flow.Destination && o.opening.from < c.opening.from {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// setUp is what a resource waits for before it is sent: a look-up and a connection.
+// Those that are being opened are at work; octets of theirs may be missed.
+type setUp struct {
+	connections []*connection
+	otherwise   Kind // where none is being opened
+}
+
+func (u setUp) kind(at int64) Kind {
+	kind := u.otherwise
+	for _, c := range u.connections {
+		if at < c.opening.from || at >= c.opening.to {
+			continue
+		}
+		if within(c.missing[up], at) || within(c.missing[down], at) {
+			return Loss
+		}
+		kind = SetUp
+	}
+	return kind
+}
+
+// cuts are the moments at which kind may change.
+func (u setUp) cuts() []int64 {
+	var cuts []int64
+	for _, c := range u.connections {
+		cuts = append(cuts, c.opening.from, c.opening.to)
+		for _, m := range slices.Concat(c.missing[up], c.missing[down]) {
+			cuts = append(cuts, m.from, m.to)
+		}
+	}
+	return cuts
 }
 
 // guess is what a phase is spent on, as far as its name says.
@@ -102,27 +145,6 @@ func host(address string) string {
 		return ""
 	}
 	return strings.ToLower(u.Hostname())
-}
-
-// missed is when octets of either direction were missed.
-func (l *ledger) missed(c *connection) []span {
-	if c == nil {
-		return nil
-	}
-	return joined(slices.Concat(c.missing[up], c.missing[down]))
-}
-
-// setUp is the rule for DNS, connect and TLS.
-func setUp(missing []span) (cuts []int64, kind func(at int64) Kind) {
-	for _, m := range missing {
-		cuts = append(cuts, m.from, m.to)
-	}
-	return cuts, func(at int64) Kind {
-		if within(missing, at) {
-			return Loss
-		}
-		return SetUp
-	}
 }
 
 // split cuts a step where its kind may change. All but the step are ns since the
@@ -224,7 +246,7 @@ func (v *view) holding(d direction, then int64, l *line) Kind {
 	switch {
 	case l.serving(then) != nil:
 		return Bandwidth
-	case within(v.connection.missing[d], then+l.least):
+	case within(v.connection.missing[d], then+l.least), within(v.connection.stalled[1-d], then):
 		return Loss
 	case v.connection.waits(d, then):
 		return Window
@@ -266,6 +288,9 @@ func (c *connection) cuts(list []int64, d direction, l *line, s span, delay int6
 	}
 	for _, m := range c.missing[d] {
 		list = append(list, m.from-l.least+delay, m.to-l.least+delay)
+	}
+	for _, m := range c.stalled[1-d] {
+		list = append(list, m.from+delay, m.to+delay)
 	}
 	return list
 }

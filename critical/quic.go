@@ -281,7 +281,7 @@ func (q *quic) handshake(p *packet, l level, offset uint64, content []byte) {
 	}
 	key := cryptoLane{p.direction, l}
 	if q.crypto[key] == nil {
-		q.crypto[key] = &lane{direction: p.direction}
+		q.crypto[key] = &lane{direction: p.direction, greets: true}
 		q.connection.lanes = append(q.connection.lanes, q.crypto[key])
 	}
 	q.crypto[key].add(p, int64(offset), int64(offset)+int64(len(content)))

@@ -168,7 +168,7 @@ func (t *traffic) assign(p *packet) {
 	}
 	switch {
 	case flow.Destination.Port() == portDNS:
-		t.assignQuery(p)
+		t.assignQuery(flow, p)
 	case flow.Protocol == capture.TCP, flow.Protocol == capture.UDP && flow.Destination.Port() == portHTTPS:
 		c := t.connection(flow, p)
 		c.packets = append(c.packets, p)
@@ -196,14 +196,14 @@ func (t *traffic) connection(flow capture.Flow, p *packet) *connection {
 
 // assignQuery gives a packet of DNS to the look-up of its name, so that a loss in
 // it shows. Each question is one octet of a sequence of its own.
-func (t *traffic) assignQuery(p *packet) {
+func (t *traffic) assignQuery(flow capture.Flow, p *packet) {
 	question, name := readQuestion(p.headers.Payload)
 	if p.headers.Flow.Protocol != capture.UDP || question == "" {
 		return
 	}
 	c := t.names[name]
 	if c == nil {
-		c = &connection{flow: p.headers.Flow}
+		c = &connection{flow: flow}
 		t.names[name] = c
 	}
 	for _, l := range c.lanes {

@@ -29,6 +29,7 @@ type Data struct {
 	Loads       []Load    `json:"loads"`
 	Clocks      *Clocks   `json:"clocks,omitempty"`    // for a run that has cells on both clocks
 	ClockNote   string    `json:"clockNote,omitempty"` // what to know of the virtual clock, where a cell is on it
+	Kinds       []string  `json:"kinds,omitempty"`     // what a critical path may be spent on
 	Words       []string  `json:"words"`               // strings that waterfalls refer to; Words[0] is ""
 	MediansOnly bool      `json:"mediansOnly"`         // there were too many requests: only each cell's median load has a waterfall
 }
@@ -94,6 +95,7 @@ type Cell struct {
 	Summaries   map[string]Summary `json:"summaries"`  // by metric name; valid loads only; none when no load has the metric
 	MedianLoad  int                `json:"medianLoad"` // index of the valid load that left files and whose PLT is nearest to the median, -1 without one
 	Loads       []int              `json:"loads"`
+	Critical    *Critical          `json:"critical,omitempty"` // of Explain
 }
 
 // Summary describes the valid values of one metric in one cell, in the

@@ -26,6 +26,7 @@ export interface Data {
   loads: Load[];
   clocks?: Clocks;
   clockNote?: string;
+  kinds?: string[];
   words: string[];
   mediansOnly: boolean;
 }
@@ -65,6 +66,15 @@ export interface Cell {
   summaries: Record<string, Summary>;
   medianLoad: number;
   loads: number[];
+  critical?: Critical;
+}
+
+/** What decided one load's onLoad: ns by kind, in the order of Data.kinds. */
+export interface Critical {
+  load: number;
+  onLoad: number;
+  kinds: number[];
+  verdict: string;
 }
 
 export interface Summary {
