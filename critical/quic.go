@@ -30,8 +30,8 @@ type identity struct {
 	known   [][]byte // those the server gave itself
 }
 
-// quic reads the packets of a connection of QUIC version 1.
-type quic struct {
+// quicReader reads the packets of a connection of QUIC version 1.
+type quicReader struct {
 	connection *connection
 	keys       keyLog
 	suite      *suite
@@ -70,7 +70,7 @@ func newProtection(s *suite, secret []byte) *protection {
 // readQUIC opens the connection's packets, gives the octets of its handshake and
 // streams to lanes, and reads the requests of HTTP/3.
 func (c *connection) readQUIC(keys keyLog) {
-	q := &quic{
+	q := &quicReader{
 		connection: c, keys: keys,
 		crypto: map[cryptoLane]*lane{}, streams: map[streamLane]*lane{}, requests: map[uint64]*assembly{},
 	}
@@ -92,7 +92,7 @@ func (c *connection) readQUIC(keys keyLog) {
 
 // packet reads the first packet of a datagram (RFC 9000 section 17) and returns
 // what is left of it.
-func (q *quic) packet(p *packet, data []byte) []byte {
+func (q *quicReader) packet(p *packet, data []byte) []byte {
 	r := reader{data: data}
 	first := r.octet()
 	at, end := application, len(data)
@@ -126,7 +126,7 @@ func (q *quic) packet(p *packet, data []byte) []byte {
 }
 
 // identify takes note of how a sender calls itself: what comes to it carries that.
-func (q *quic) identify(d direction, source []byte) {
+func (q *quicReader) identify(d direction, source []byte) {
 	i := &q.connection.identity
 	i.lengths[1-d] = len(source)
 	if d == down && len(source) > 0 {
@@ -136,7 +136,7 @@ func (q *quic) identify(d direction, source []byte) {
 
 // begin derives the first keys from the identifier that the client chose for the
 // server (RFC 9001 section 5.2).
-func (q *quic) begin(destination []byte) {
+func (q *quicReader) begin(destination []byte) {
 	s := suites[0x1301]
 	secret, err := hkdf.Extract(sha256.New, destination, initialSalt)
 	if err != nil {
@@ -149,7 +149,7 @@ func (q *quic) begin(destination []byte) {
 
 // open removes the protection of a packet's header and payload (RFC 9001 section
 // 5), and reads its frames. at is where the packet's number stands.
-func (q *quic) open(p *packet, l level, data []byte, at int) {
+func (q *quicReader) open(p *packet, l level, data []byte, at int) {
 	keys := q.seals[p.direction][l]
 	if keys == nil || at+4+16 > len(data) {
 		return
@@ -216,7 +216,7 @@ func packetNumber(largest, truncated uint64, size int) uint64 {
 
 // frames reads a packet's frames (RFC 9000 section 19) up to the first that it does
 // not know.
-func (q *quic) frames(p *packet, l level, text []byte) {
+func (q *quicReader) frames(p *packet, l level, text []byte) {
 	r := reader{data: text}
 	for len(r.data) > r.at && !r.failed {
 		switch kind := r.number(); kind {
@@ -275,7 +275,7 @@ func (r *reader) stream(kind uint64, visit func(id, offset uint64, content []byt
 }
 
 // handshake takes in octets of the TLS handshake, and the secrets that they name.
-func (q *quic) handshake(p *packet, l level, offset uint64, content []byte) {
+func (q *quicReader) handshake(p *packet, l level, offset uint64, content []byte) {
 	if offset >= 1<<62 {
 		return
 	}
@@ -302,7 +302,7 @@ func (q *quic) handshake(p *packet, l level, offset uint64, content []byte) {
 }
 
 // derive makes the keys for which all is known.
-func (q *quic) derive() {
+func (q *quicReader) derive() {
 	if q.suite == nil || q.seals[up][application] != nil {
 		return
 	}
@@ -317,7 +317,7 @@ func (q *quic) derive() {
 }
 
 // stream takes in octets of a stream. Its end counts as one more octet.
-func (q *quic) stream(p *packet, id, offset uint64, content []byte, ends bool) {
+func (q *quicReader) stream(p *packet, id, offset uint64, content []byte, ends bool) {
 	key := streamLane{p.direction, id}
 	if q.streams[key] == nil {
 		q.streams[key] = &lane{direction: p.direction}
