@@ -114,7 +114,8 @@ func (c *connection) waits(d direction, at int64) bool {
 // exchange is a request with its response, or a response that was pushed.
 type exchange struct {
 	connection *connection
-	url        string
+	url        string    // "": its request could not be read
+	asked      int64     // ns since the Unix epoch: when a request that could not be read was made
 	lanes      [2]*lane  // of request and response
 	parts      [2][]part // what they need of their lanes, in order
 	needs      [2][]need // of finish

@@ -43,6 +43,7 @@ func readHTTP1(texts [2]*text, scheme string) []*exchange {
 		if err != nil {
 			return false
 		}
+		defer response.Body.Close()
 		_, err = io.Copy(io.Discard, response.Body)
 		if response.StatusCode >= 200 {
 			answered++

@@ -25,8 +25,6 @@ var (
 	trafficLabels   = [2]string{"CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"}
 )
 
-const earlyLabel = "CLIENT_EARLY_TRAFFIC_SECRET"
-
 func readKeys(log []byte) keyLog {
 	k := keyLog{}
 	for line := range bytes.Lines(log) {

@@ -45,7 +45,29 @@ func (t *traffic) match(resources []*resource, epoch int64) map[*resource]*excha
 			found[r], taken[best] = best, true
 		}
 	}
+	t.matchUnread(resources, found, epoch)
 	return found
+}
+
+// matchUnread gives responses whose requests could not be read, because they went as
+// early data, to the resources over HTTP/3 that are left, both in their order.
+func (t *traffic) matchUnread(resources []*resource, found map[*resource]*exchange, epoch int64) {
+	for _, c := range t.connections {
+		for _, x := range c.exchanges {
+			began, ok := x.begins()
+			if !ok || x.url != "" || x.asked != 0 || len(x.needs[up]) > 0 {
+				continue
+			}
+			i := slices.IndexFunc(resources, func(r *resource) bool {
+				sent := epoch + r.phases[atSend].from
+				return r.entry.Protocol == "h3" && r.entry.FromCache == "" && found[r] == nil && sent < began && began <= epoch+r.end
+			})
+			if i >= 0 {
+				x.asked = epoch + resources[i].phases[atSend].from
+				found[resources[i]] = x
+			}
+		}
+	}
 }
 
 // explain splits a link of the chain into steps, each of one kind.
@@ -174,6 +196,9 @@ type view struct {
 func (x *exchange) view() *view {
 	v := &view{exchange: x}
 	v.begun, _ = x.begins()
+	if x.asked != 0 {
+		v.begun = x.asked
+	}
 	v.heard = v.begun
 	if n := len(x.needs[up]); n > 0 {
 		v.heard = x.needs[up][n-1].delivered
@@ -185,6 +210,9 @@ func (x *exchange) view() *view {
 		if v.delay[d] = x.connection.least[d]; len(x.needs[d]) > 0 {
 			v.delay[d] = x.needs[d][0].first.line.least
 		}
+	}
+	if x.asked != 0 {
+		v.heard = min(v.begun+v.delay[up], x.needs[down][0].first.sent)
 	}
 	return v
 }

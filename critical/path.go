@@ -94,17 +94,6 @@ func (p *Path) Sums() [kinds]int64 {
 	return sums
 }
 
-// Biggest is the kind that took longest, the first of equals.
-func (p *Path) Biggest() Kind {
-	sums, best := p.Sums(), Kind(0)
-	for k, sum := range sums {
-		if sum > sums[best] {
-			best = Kind(k)
-		}
-	}
-	return best
-}
-
 // MarshalJSON writes the path with its sums by kind.
 func (p *Path) MarshalJSON() ([]byte, error) {
 	type plain Path
@@ -169,35 +158,4 @@ func nanoseconds(ms float64) int64 {
 		return 0
 	}
 	return int64(math.Round(min(ms*1e6, longest)))
-}
-
-// Verdict names the path's biggest cause. Set-up and the path's delay are what any
-// load of the page pays on that path; so if one of them is the biggest, the biggest
-// of the others is named, too. A second sentence says what losses cost, if anything.
-func (p *Path) Verdict() string {
-	sums, biggest := p.Sums(), p.Biggest()
-	amount := func(ns int64) string {
-		return fmt.Sprintf("%.0f ms of %.0f ms (%.0f %%)", float64(ns)/1e6, float64(p.OnLoad)/1e6, 100*float64(ns)/float64(p.OnLoad))
-	}
-	words := fmt.Sprintf("The biggest cause is %s, %s", biggest, amount(sums[biggest]))
-	if biggest == SetUp || biggest == Delay {
-		other := Server
-		for k := Server; k < kinds; k++ {
-			if sums[k] > sums[other] {
-				other = k
-			}
-		}
-		if sums[other] > 0 {
-			words += fmt.Sprintf("; after what the distance costs, it is %s, %s", other, amount(sums[other]))
-		}
-	}
-	switch own, others := sums[Loss], sums[HeadOfLine]; {
-	case own > 0 && others > 0:
-		words += fmt.Sprintf(". Lost packets cost %s: %.0f ms of %s and %.0f ms of %s", amount(own+others), float64(own)/1e6, Loss, float64(others)/1e6, HeadOfLine)
-	case own > 0:
-		words += fmt.Sprintf(". Lost packets cost %s, all of it %s", amount(own), Loss)
-	case others > 0:
-		words += fmt.Sprintf(". Lost packets cost %s, all of it %s", amount(others), HeadOfLine)
-	}
-	return words + "."
 }

@@ -66,10 +66,6 @@ func TestOneDocumentByHand(t *testing.T) {
 		ms(1417, 1418, Receive, Client, page),
 		ms(1418, 1420, ClientPhase, Client, ""),
 	)
-	want := "The biggest cause is loss recovery, 1103 ms of 1420 ms (78 %). Lost packets cost 1103 ms of 1420 ms (78 %), all of it loss recovery."
-	if got := p.Verdict(); got != want {
-		t.Errorf("verdict %q, want %q", got, want)
-	}
 	text, err := json.Marshal(p)
 	if err != nil || !strings.Contains(string(text), `"loss recovery":1103000000`) || !strings.Contains(string(text), `"onLoad":1420000000`) {
 		t.Errorf("as JSON it is %s, %v", text, err)
@@ -246,5 +242,47 @@ func TestAddress(t *testing.T) {
 		if got := address(text); got != want {
 			t.Errorf("address(%q) = %q, want %q", text, got, want)
 		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	tests := []struct {
+		sums map[Kind]int64 // ms
+		want string
+	}{
+		{map[Kind]int64{Loss: 1103, SetUp: 200, Delay: 100}, "The biggest cause is lost packets, 1103 ms of 1403 ms (79 %), all of it loss recovery."},
+		{map[Kind]int64{Bandwidth: 100, Loss: 60, HeadOfLine: 90}, "The biggest cause is lost packets, 150 ms of 250 ms (60 %), 60 ms of it loss recovery and 90 ms head-of-line blocking."},
+		{map[Kind]int64{Bandwidth: 100, HeadOfLine: 90}, "The biggest cause is bandwidth, 100 ms of 190 ms (53 %). Then there are lost packets, 90 ms of 190 ms (47 %), all of it head-of-line blocking."},
+		{map[Kind]int64{SetUp: 75, Window: 25}, "The biggest cause is set-up, 75 ms of 100 ms (75 %); after what the distance costs, it is window, 25 ms of 100 ms (25 %)."},
+		{map[Kind]int64{Delay: 75, Loss: 25}, "The biggest cause is path delay, 75 ms of 100 ms (75 %); after what the distance costs, it is lost packets, 25 ms of 100 ms (25 %), all of it loss recovery."},
+		{map[Kind]int64{SetUp: 100}, "The biggest cause is set-up, 100 ms of 100 ms (100 %)."},
+	}
+	for _, test := range tests {
+		p := &Path{}
+		for k, sum := range test.sums {
+			p.Steps = append(p.Steps, Step{From: p.OnLoad, To: p.OnLoad + sum*1e6, Kind: k})
+			p.OnLoad += sum * 1e6
+		}
+		if got := p.Verdict(); got != test.want {
+			t.Errorf("%v: %q, want %q", test.sums, got, test.want)
+		}
+	}
+}
+
+// TestEarlyData is a response of HTTP/3 whose request could not be read.
+func TestEarlyData(t *testing.T) {
+	l := &line{least: 50}
+	p := &packet{line: l, sent: 1060, begins: 1060, served: 1062, arrived: 1112}
+	answer := &lane{direction: down}
+	answer.add(p, 0, 100)
+	c := &connection{packets: []*packet{p}, lanes: []*lane{answer}}
+	x := &exchange{connection: c, parts: [2][]part{nil, {{span{0, never}, true}}}}
+	x.lanes[down], c.exchanges = answer, []*exchange{x}
+	c.finish()
+	e := &capture.Entry{Time: 112e-6, Protocol: "h3", Timings: capture.Timings{Wait: 112e-6}}
+	r := newResource(e, e.Started)
+	found := (&traffic{connections: []*connection{c}}).match([]*resource{r}, 1000)
+	if found[r] != x || x.view().begun != 1000 || x.view().kind(1000) != Delay || x.view().kind(1110) != Bandwidth {
+		t.Errorf("found %+v", found[r])
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
-
-	"github.com/quic-go/qpack"
 )
 
 // initialSalt is of QUIC version 1 (RFC 9001 section 5.2).
@@ -19,7 +17,7 @@ type level uint8
 
 const (
 	initial level = iota
-	early
+	early         // its packets stay closed
 	handshake
 	application
 )
@@ -68,7 +66,9 @@ func newProtection(s *suite, secret []byte) *protection {
 }
 
 // readQUIC opens the connection's packets, gives the octets of its handshake and
-// streams to lanes, and reads the requests of HTTP/3.
+// streams to lanes, and reads the requests of HTTP/3. Early data stays closed, since
+// servers in Go do not log its secret: a request in it leaves an exchange without a
+// URL.
 func (c *connection) readQUIC(keys keyLog) {
 	q := &quicReader{
 		connection: c, keys: keys,
@@ -259,21 +259,6 @@ func (q *quicReader) frames(p *packet, l level, text []byte) {
 	}
 }
 
-// stream reads the rest of a STREAM frame.
-func (r *reader) stream(kind uint64, visit func(id, offset uint64, content []byte, ends bool)) {
-	id, offset, length := r.number(), uint64(0), uint64(0)
-	if kind&0x04 != 0 {
-		offset = r.number()
-	}
-	if length = uint64(len(r.data) - r.at); kind&0x02 != 0 {
-		length = r.number()
-	}
-	content := r.take(int(min(length, uint64(len(r.data)))))
-	if !r.failed && offset < 1<<62 {
-		visit(id, offset, content, kind&0x01 != 0)
-	}
-}
-
 // handshake takes in octets of the TLS handshake, and the secrets that they name.
 func (q *quicReader) handshake(p *packet, l level, offset uint64, content []byte) {
 	if offset >= 1<<62 {
@@ -329,14 +314,16 @@ func (q *quicReader) stream(p *packet, id, offset uint64, content []byte, ends b
 	}
 	q.streams[key].add(p, from, to)
 	const kinds = 4 // of streams; 0 is for requests (RFC 9000 section 2.1)
-	if p.direction != up || id%kinds != 0 {
+	if id%kinds != 0 {
 		return
 	}
 	if q.requests[id] == nil {
 		q.requests[id] = &assembly{}
 		q.order = append(q.order, id)
 	}
-	q.requests[id].add(offset, content)
+	if p.direction == up {
+		q.requests[id].add(offset, content)
+	}
 }
 
 // migrated finds the QUIC connection that a packet from a new address belongs to
@@ -354,99 +341,4 @@ func (t *traffic) migrated(p *packet) *connection {
 		}
 	}
 	return nil
-}
-
-// assembly puts octets in order that come in any.
-type assembly struct {
-	data  []byte
-	early map[uint64][]byte // by offset: beyond a gap
-}
-
-// assemblyLimit is how many octets are put together of a request or a greeting: no
-// head is longer.
-const assemblyLimit = 1 << 20
-
-func (a *assembly) add(offset uint64, content []byte) {
-	if offset > assemblyLimit {
-		return
-	}
-	if a.early == nil {
-		a.early = map[uint64][]byte{}
-	}
-	if len(content) > len(a.early[offset]) {
-		a.early[offset] = bytes.Clone(content)
-	}
-	for moved := true; moved; {
-		moved = false
-		for from, b := range a.early {
-			have := uint64(len(a.data))
-			if from > have {
-				continue
-			}
-			delete(a.early, from)
-			if from+uint64(len(b)) > have {
-				a.data = append(a.data, b[have-from:]...)
-				moved = true
-			}
-		}
-	}
-}
-
-// requestURL is the URL of a request of HTTP/3 by its HEADERS frame (RFC 9114
-// section 7.2.2); "" if there is none.
-func requestURL(data []byte) string {
-	const headers = 1
-	r := reader{data: data}
-	for !r.failed && r.at < len(data) {
-		kind, length := r.number(), r.number()
-		body := r.take(int(min(length, uint64(len(data))+1)))
-		if r.failed || kind != headers {
-			continue
-		}
-		var f fields
-		next := qpack.NewDecoder().Decode(body)
-		for {
-			field, err := next()
-			if err != nil {
-				break
-			}
-			f.note(field.Name, field.Value)
-		}
-		return f.url()
-	}
-	return ""
-}
-
-// reader reads numbers and octets; after the first that is not there it has failed.
-type reader struct {
-	data   []byte
-	at     int
-	failed bool
-}
-
-func (r *reader) take(n int) []byte {
-	if n < 0 || n > len(r.data)-r.at {
-		r.failed, r.at = true, len(r.data)
-		return make([]byte, 4)
-	}
-	r.at += n
-	return r.data[r.at-n : r.at]
-}
-
-func (r *reader) octet() byte { return r.take(1)[0] }
-
-// number reads a variable-length integer (RFC 9000 section 16).
-func (r *reader) number() uint64 {
-	first := r.octet()
-	n := uint64(first & 0x3f)
-	for _, b := range r.take(1<<(first>>6) - 1) {
-		n = n<<8 | uint64(b)
-	}
-	return n
-}
-
-func (r *reader) numbers(n int) {
-	for range n {
-		r.number()
-	}
 }

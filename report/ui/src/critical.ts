@@ -14,11 +14,11 @@ const ms = (ns: number): string => `${fixed(ns / 1e6, 1)} ms`;
 const share = (c: Critical, ns: number): string => `${fixed((100 * ns) / c.onLoad, 0)} %`;
 
 /**
- * heights is where a kind's bar lies in its row, as shares from the top: what the network must take
- * anyway is full, waiting is narrow, and what losses cost stands out at either edge, so that the kinds
- * differ without colour, too.
+ * heights is where a kind's bar lies in its row, as shares from the top. What keeps the network or a
+ * receiver busy, or wrong, is full; waiting for a sender is narrower, distance and the client are thin,
+ * so that the kinds differ without colour, too.
  */
-const heights: [top: number, bottom: number][] = [[0, 1], [0.3, 0.7], [0.15, 0.85], [0.3, 0.7], [0, 1], [0.15, 0.85], [0.5, 1], [0, 0.5], [0.4, 0.6]];
+const heights: [top: number, bottom: number][] = [[0, 1], [0.36, 0.64], [0.18, 0.82], [0.18, 0.82], [0, 1], [0.18, 0.82], [0, 1], [0, 1], [0.36, 0.64]];
 
 /** criticalPaths shows what decided onLoad: a bar per cell of the section, stacked by kind. */
 export function criticalPaths(data: Data, section: Section): HTMLElement | null {
