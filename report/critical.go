@@ -25,6 +25,7 @@ func (d *Data) Explain(st *store.Store, find func(store.Load) ([]*critical.Path,
 	if err != nil {
 		return err
 	}
+	d.Kinds = nil
 	for _, k := range critical.Kinds() {
 		d.Kinds = append(d.Kinds, k.String())
 	}
