@@ -70,6 +70,12 @@ func TestExplainTellsTheProtocolsApart(t *testing.T) {
 			recovered[protocol]++
 		}
 	}
+	table := u.run(t, "explain", filepath.Base(filepath.Dir(files[0])), "--store", "kept")
+	for _, want := range []string{"page_1: onLoad after ", "from, ms", "path delay  ", "onLoad ", "100.0 %", "\nThe biggest cause is "} {
+		if !strings.Contains(table.out, want) {
+			t.Errorf("without --json there is no %q in:\n%s%s", want, table.out, table.errors)
+		}
+	}
 	if blocked["h2"] == 0 || recovered["h3"] == 0 {
 		t.Errorf("of the loads with one loss %v name head-of-line blocking and %v loss recovery; want some of h2, and some of h3", blocked, recovered)
 	}
