@@ -32,6 +32,7 @@ type Data struct {
 	Compared    string    `json:"compared"`             // by what the cells of a section are compared: protocol or strategy
 	Visits      []Fact    `json:"visits,omitempty"`     // visits and what they mean, where some are not cold
 	Strategies  []Fact    `json:"strategies,omitempty"` // strategies and what they mean, where some are not the browser's
+	Kinds       []string  `json:"kinds,omitempty"`      // what a critical path may be spent on
 	Words       []string  `json:"words"`                // strings that waterfalls refer to; Words[0] is ""
 	MediansOnly bool      `json:"mediansOnly"`          // there were too many requests: only each cell's median load has a waterfall
 }
@@ -100,6 +101,7 @@ type Cell struct {
 	Summaries   map[string]Summary `json:"summaries"`  // by metric name; valid loads only; none when no load has the metric
 	MedianLoad  int                `json:"medianLoad"` // index of the valid load that left files and whose PLT is nearest to the median, -1 without one
 	Loads       []int              `json:"loads"`
+	Critical    *Critical          `json:"critical,omitempty"` // of Explain
 }
 
 // Summary describes the valid values of one metric in one cell, in the

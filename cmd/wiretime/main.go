@@ -64,7 +64,7 @@ func main() {
 		SilenceUsage: true, SilenceErrors: true, Version: runner.Version(),
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
-	root.AddCommand(runCommand(), resultsCommand(), showCommand(), exportCommand(), reportCommand(),
+	root.AddCommand(runCommand(), resultsCommand(), showCommand(), explainCommand(), exportCommand(), reportCommand(),
 		networksCommand(), siteCommand(), getCommand(), serveCommand(), linkCommand(), kernelCommand(), doctorCommand())
 	if err := root.Execute(); err != nil {
 		os.Exit(explain(err))

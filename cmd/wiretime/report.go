@@ -26,6 +26,9 @@ func reportCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if err := data.Explain(st, criticalPaths); err != nil {
+					return err
+				}
 				if err := report.Write(output, data); err != nil {
 					return err
 				}

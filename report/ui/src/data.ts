@@ -29,6 +29,7 @@ export interface Data {
   compared: "protocol" | "strategy";
   visits?: Fact[];
   strategies?: Fact[];
+  kinds?: string[];
   words: string[];
   mediansOnly: boolean;
 }
@@ -71,6 +72,15 @@ export interface Cell {
   summaries: Record<string, Summary>;
   medianLoad: number;
   loads: number[];
+  critical?: Critical;
+}
+
+/** What decided one load's onLoad: ns by kind, in the order of Data.kinds. */
+export interface Critical {
+  load: number;
+  onLoad: number;
+  kinds: number[];
+  verdict: string;
 }
 
 export interface Summary {

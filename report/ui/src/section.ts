@@ -1,4 +1,5 @@
 import { distribution } from "./charts";
+import { criticalPaths } from "./critical";
 import { at, phases, unpack, type Cell, type Data, type Load, type Metric, type Request, type Section } from "./data";
 import { drawn, el, svg, whenNear } from "./dom";
 import { fixed } from "./format";
@@ -40,6 +41,7 @@ export function sectionView(data: Data, index: number, first: Metric): SectionVi
     answer,
     figures(data, section),
     el("figure", { class: "distribution" }, chartCaption, chart),
+    criticalPaths(data, section),
     falls.element,
   );
   say();

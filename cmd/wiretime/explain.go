@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"wiretime/capture"
+	"wiretime/critical"
+	"wiretime/lab"
+	"wiretime/store"
+)
+
+func explainCommand() *cobra.Command {
+	var dir string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "explain LOAD", Short: "Say what decided a load's onLoad: its critical path",
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return explainLoad(dir, args[0], asJSON) },
+	}
+	c.Flags().StringVar(&dir, "store", defaultStore, "folder that keeps the results")
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON; times are ns since navigationStart")
+	return c
+}
+
+func explainLoad(dir, id string, asJSON bool) error {
+	st, err := store.Open(dir, store.Read)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	l, err := st.Load(id)
+	if errors.Is(err, store.ErrNotFound) {
+		return input(fmt.Errorf("%w ('wiretime export csv' lists all loads)", err))
+	}
+	if err != nil {
+		return err
+	}
+	paths, err := criticalPaths(l)
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		return input(fmt.Errorf("explain load %s, which is %s: it has no onLoad ('wiretime show %s' says more)", l.ID, l.Validity, l.ID))
+	}
+	if asJSON {
+		encoder := json.NewEncoder(os.Stdout)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(struct {
+			Load  string           `json:"load"`
+			Cell  string           `json:"cell"`
+			Pages []*critical.Path `json:"pages"`
+		}{l.ID, l.Cell.Key, paths})
+	}
+	fmt.Printf("load %s, %s\n", l.ID, l.Cell.Key)
+	for _, p := range paths {
+		if err := printPath(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// criticalPaths are those of the pages of a load, as its files tell them.
+func criticalPaths(l store.Load) ([]*critical.Path, error) {
+	har, err := readHAR(l)
+	if har == nil || err != nil {
+		return nil, err
+	}
+	file, err := os.Open(filepath.Join(l.Artefacts, lab.CaptureFile))
+	if err != nil {
+		return nil, fmt.Errorf("explain load %s: %w", l.ID, err)
+	}
+	defer file.Close()
+	packets, err := capture.ReadPcapng(file)
+	if err != nil {
+		return nil, fmt.Errorf("explain load %s: %w", l.ID, err)
+	}
+	return critical.Find(har, packets), nil
+}
+
+func printPath(p *critical.Path) error {
+	fmt.Printf("\n%s: onLoad after %s ms\n\n", p.Page, milliseconds(p.OnLoad))
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "from, ms\tms\tphase\tkind\tresource")
+	for _, s := range inShort(p.Steps) {
+		kind := s.Kind.String()
+		if !s.Seen {
+			kind += " (by the phase)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", milliseconds(s.From), milliseconds(s.took), s.Phase, kind, resourceOf(s.Step))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Println()
+	sums := p.Sums()
+	for _, k := range critical.Kinds() {
+		fmt.Fprintf(w, "%s\t%s ms\t%.1f %%\n", k, milliseconds(sums[k]), 100*float64(sums[k])/float64(p.OnLoad))
+	}
+	fmt.Fprintf(w, "onLoad\t%s ms\t100.0 %%\n", milliseconds(p.OnLoad))
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Printf("\n%s\n", p.Verdict())
+	return err
+}
+
+// row is what a phase of a resource spent on one kind, from the first time on.
+type row struct {
+	critical.Step
+	took int64 // ns
+}
+
+// inShort joins the steps of each phase that are of one kind: a phase may change
+// between two kinds with every packet.
+func inShort(steps []critical.Step) []row {
+	var rows []row
+	phase := 0 // where the rows of the present one begin
+	for i, s := range steps {
+		if i > 0 && (s.Phase != steps[i-1].Phase || s.URL != steps[i-1].URL) {
+			phase = len(rows)
+		}
+		j := slices.IndexFunc(rows[phase:], func(r row) bool { return r.Kind == s.Kind && r.Seen == s.Seen })
+		if j < 0 {
+			rows = append(rows, row{Step: s, took: s.To - s.From})
+		} else {
+			rows[phase+j].took += s.To - s.From
+		}
+	}
+	return rows
+}
+
+// resourceOf names what a step is spent on. Between resources that is what it led
+// to.
+func resourceOf(s critical.Step) string {
+	switch {
+	case s.Phase != critical.ClientPhase:
+		return s.URL
+	case s.URL == "":
+		return "before onLoad"
+	}
+	return "before " + s.URL
+}
+
+// milliseconds writes ns exactly.
+func milliseconds(ns int64) string { return fmt.Sprintf("%d.%06d", ns/1e6, ns%1e6) }

@@ -1,0 +1,296 @@
+package critical
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sort"
+
+	"wiretime/capture"
+)
+
+// connection is a TCP or QUIC connection, or the look-ups of one name.
+type connection struct {
+	flow      capture.Flow // from the client, at the connection's begin
+	syn       uint32       // TCP: the number of the client's SYN
+	packets   []*packet
+	lanes     []*lane
+	exchanges []*exchange
+	identity  identity // QUIC
+
+	// Of finish, by direction.
+	missing [2][]span    // octets were missed
+	stalled [2][]span    // QUIC: octets of the handshake were, without which no others can be read
+	opening span         // from the first packet until the first request, or the last answer of DNS
+	least   [2]int64     // ns: the least delay of the line it began on
+	flights [2][]*flight // packets with octets, in the order of their sending
+}
+
+// flight is a packet of octets: its sender may have heard of its arrival, and of
+// all before it, when back has come.
+type flight struct{ sent, back, latest int64 }
+
+// read finds out what the connection carries.
+func (c *connection) read(keys keyLog) {
+	if c.flow.Protocol == capture.TCP {
+		c.readTCP(keys)
+	} else {
+		c.readQUIC(keys)
+	}
+	c.finish()
+}
+
+// finish makes of what was read what a ledger asks for.
+func (c *connection) finish() {
+	for _, d := range []direction{up, down} {
+		if i := slices.IndexFunc(c.packets, func(p *packet) bool { return p.direction == d }); i >= 0 {
+			c.least[d] = c.packets[i].line.least
+		}
+	}
+	for _, l := range c.lanes {
+		l.finish()
+		for _, s := range l.segments {
+			c.missing[l.direction] = append(c.missing[l.direction], s.missing())
+			if l.greets {
+				c.stalled[l.direction] = append(c.stalled[l.direction], s.missing())
+			}
+		}
+		for _, p := range l.pieces {
+			if p.packet.arrived != never {
+				back := p.packet.arrived + c.least[1-l.direction]
+				c.flights[l.direction] = append(c.flights[l.direction], &flight{sent: p.packet.sent, back: back})
+			}
+		}
+	}
+	for d := range c.missing {
+		c.missing[d], c.stalled[d] = joined(c.missing[d]), joined(c.stalled[d])
+		slices.SortStableFunc(c.flights[d], func(a, b *flight) int { return cmp.Compare(a.sent, b.sent) })
+		latest := int64(0)
+		for _, f := range c.flights[d] {
+			latest = max(latest, f.back)
+			f.latest = latest
+		}
+	}
+	for _, x := range c.exchanges {
+		x.finish()
+	}
+	c.opening = c.opened()
+}
+
+// opened is how long it took to open the connection, or to look the name up.
+func (c *connection) opened() span {
+	s := span{never, never}
+	for _, l := range c.lanes {
+		if len(l.pieces) > 0 {
+			s.from = min(s.from, l.pieces[0].packet.sent)
+		}
+	}
+	if c.isLookUp() {
+		s.to = s.from
+		for _, l := range c.lanes {
+			if n := len(l.segments); n > 0 && l.direction == down {
+				s.to = max(s.to, l.segments[n-1].delivered)
+			}
+		}
+		return s
+	}
+	for _, x := range c.exchanges {
+		if begun, ok := x.begins(); ok {
+			s.to = min(s.to, begun)
+		}
+	}
+	return s
+}
+
+func (c *connection) isLookUp() bool { return c.flow.Destination.Port() == portDNS }
+
+// waits tells whether a sender has octets under way of which it cannot have heard
+// at a moment.
+func (c *connection) waits(d direction, at int64) bool {
+	i := sort.Search(len(c.flights[d]), func(i int) bool { return c.flights[d][i].sent > at })
+	return i > 0 && at < c.flights[d][i-1].latest
+}
+
+// exchange is a request with its response, or a response that was pushed.
+type exchange struct {
+	connection *connection
+	url        string    // "": its request could not be read
+	asked      int64     // ns since the Unix epoch: when a request that could not be read was made
+	lanes      [2]*lane  // of request and response
+	parts      [2][]part // what they need of their lanes, in order
+	needs      [2][]need // of finish
+}
+
+// part is a run of octets that has to arrive; not its own if it only stands in a
+// record of TLS with octets that are.
+type part struct {
+	span
+	own bool
+}
+
+type need struct {
+	*segment
+	own bool
+}
+
+func (x *exchange) finish() {
+	for d, parts := range x.parts {
+		for _, part := range parts {
+			for _, s := range x.lanes[d].overlapping(part.span) {
+				if n := len(x.needs[d]); n > 0 && x.needs[d][n-1].segment == s {
+					x.needs[d][n-1].own = x.needs[d][n-1].own || part.own
+				} else {
+					x.needs[d] = append(x.needs[d], need{s, part.own})
+				}
+			}
+		}
+		for _, n := range x.needs[d] {
+			if !n.own {
+				continue
+			}
+			for _, p := range n.packets {
+				if last := len(p.carries) - 1; last < 0 || p.carries[last] != x {
+					p.carries = append(p.carries, x)
+				}
+			}
+		}
+	}
+}
+
+// begins is when the first octet of the exchange was sent; false if none was.
+func (x *exchange) begins() (int64, bool) {
+	for _, needs := range x.needs {
+		if len(needs) > 0 {
+			return needs[0].first.sent, true
+		}
+	}
+	return 0, false
+}
+
+// readTCP puts the octets of both directions together, undoes TLS, and reads the
+// requests.
+func (c *connection) readTCP(keys keyLog) {
+	var streams [2]octets
+	for d := range streams {
+		streams[d].lane = &lane{direction: direction(d)}
+		c.lanes = append(c.lanes, streams[d].lane)
+	}
+	for _, p := range c.packets {
+		streams[p.direction].add(p)
+	}
+	var texts [2]*text
+	scheme := "http"
+	if isTLS(streams[up].data) {
+		scheme = "https"
+		texts = unseal(streams[up].data, streams[down].data, keys)
+	} else {
+		texts = [2]*text{clear(streams[up].data), clear(streams[down].data)}
+	}
+	for d, t := range texts {
+		t.lane = streams[d].lane
+	}
+	head := texts[up].data
+	switch {
+	case bytes.HasPrefix(head, []byte("PRI * HTTP/2.0\r\n")):
+		c.exchanges = readHTTP2(texts)
+	case len(head) > 1 && head[0] == 0x80 && (head[1] == 2 || head[1] == 3):
+		c.exchanges = readSPDY(texts)
+	default:
+		c.exchanges = readHTTP1(texts, scheme)
+	}
+	for _, x := range c.exchanges {
+		x.connection = c
+	}
+}
+
+// octets is one direction of a TCP connection as its sender sent it. Position 0 is
+// the SYN, 1 the first octet of data.
+type octets struct {
+	lane  *lane
+	began bool
+	start uint32 // sequence number of position 0
+	next  int64  // after the highest position sent
+	data  []byte // from position 1 on without a gap
+}
+
+func (o *octets) add(p *packet) {
+	h := p.headers
+	isSYN := h.Flags.Has(capture.SYN)
+	if !o.began {
+		if o.start = h.Sequence; !isSYN {
+			o.start--
+		}
+		o.began, o.next = true, 1
+	}
+	if isSYN {
+		o.lane.add(p, 0, 1)
+		return
+	}
+	from := o.next + int64(int32(h.Sequence-o.start-uint32(o.next)))
+	to := from + int64(len(h.Payload))
+	if from < 1 {
+		return
+	}
+	o.lane.add(p, from, to)
+	o.next = max(o.next, to)
+	if have := int64(len(o.data)) + 1; from <= have && have < to {
+		o.data = append(o.data, h.Payload[have-from:]...)
+	}
+}
+
+// text is what one direction of a connection carries, without TLS.
+type text struct {
+	lane    *lane
+	data    []byte
+	records []record
+}
+
+// record is a run of a text and where it stands in its lane: behind a header, and
+// not to be read before the last octet has arrived, if it is sealed.
+type record struct {
+	text, wire span
+	header     int64
+	sealed     bool
+}
+
+// clear is a text that went as it is.
+func clear(data []byte) *text {
+	n := int64(len(data))
+	return &text{data: data, records: []record{{text: span{0, n}, wire: span{1, 1 + n}}}}
+}
+
+// parts are the parts of the lane that hold [from, to) of the text.
+func (t *text) parts(from, to int) []part {
+	want := span{int64(from), int64(to)}
+	i := sort.Search(len(t.records), func(i int) bool { return t.records[i].text.to > want.from })
+	var list []part
+	for ; i < len(t.records) && t.records[i].text.from < want.to; i++ {
+		r := t.records[i]
+		own := r.wire
+		if want.from > r.text.from {
+			own.from = r.wire.from + r.header + want.from - r.text.from
+		}
+		if want.to < r.text.to {
+			own.to = r.wire.from + r.header + want.to - r.text.from
+		}
+		list = append(list, part{own, true})
+		if r.sealed && own.to < r.wire.to {
+			list = append(list, part{span{own.to, r.wire.to}, false})
+		}
+	}
+	return list
+}
+
+// add gives [from, to) of a text to a direction of the exchange.
+func (x *exchange) add(d direction, t *text, from, to int) {
+	x.lanes[d] = t.lane
+	for _, p := range t.parts(from, to) {
+		// What follows in the same record may turn out to be the exchange's own.
+		if n := len(x.parts[d]); n > 0 && x.parts[d][n-1].to > p.from {
+			if x.parts[d][n-1].to = p.from; x.parts[d][n-1].from >= p.from {
+				x.parts[d] = x.parts[d][:n-1]
+			}
+		}
+		x.parts[d] = append(x.parts[d], p)
+	}
+}

@@ -1,0 +1,161 @@
+package critical
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"wiretime/capture"
+)
+
+// Kind is what a piece of a path was spent on.
+type Kind uint8
+
+// The kinds, in the order in which a reader wants them. Delay, Server and Window
+// together are the waiting for the server: the package's documentation has the rules.
+const (
+	SetUp      Kind = iota // look-up of a name, handshakes of transport and TLS
+	Delay                  // propagation: the path's least delay, there and back, once for each request
+	Server                 // the server has the request and has sent nothing more
+	Window                 // the sender may not send before it hears of what is under way
+	Bandwidth              // the link is serialising the load's packets
+	Queueing               // a packet of the resource waits in a queue behind others
+	Loss                   // octets of the resource were lost and have not come again
+	HeadOfLine             // octets of the resource are there, but others before them are not
+	Client                 // no end's network is at work
+	kinds                  // how many there are
+)
+
+var kindNames = [kinds]string{
+	"set-up", "path delay", "server", "window", "bandwidth", "queueing", "loss recovery", "head-of-line blocking", "client",
+}
+
+// String is the kind's name for people, as it stands in JSON.
+func (k Kind) String() string {
+	if k < kinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// MarshalText writes the kind's name.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Kinds lists all kinds.
+func Kinds() []Kind {
+	all := make([]Kind, kinds)
+	for i := range all {
+		all[i] = Kind(i)
+	}
+	return all
+}
+
+// Phase is the part of a request that a step lies in, with HAR's names. What
+// lies between resources is ClientPhase.
+type Phase string
+
+// The phases. Connect is without the handshake of TLS, which HAR counts into it.
+const (
+	Blocked     Phase = "blocked"
+	DNS         Phase = "dns"
+	Connect     Phase = "connect"
+	SSL         Phase = "ssl"
+	Send        Phase = "send"
+	Wait        Phase = "wait"
+	Receive     Phase = "receive"
+	ClientPhase Phase = "client"
+)
+
+// Step is a piece of a path: From is before To, both ns since navigationStart.
+type Step struct {
+	From  int64  `json:"from"`
+	To    int64  `json:"to"`
+	Phase Phase  `json:"phase"`
+	Kind  Kind   `json:"kind"`
+	URL   string `json:"url,omitempty"` // of the resource; in ClientPhase the one whose request, or whose use, came next; empty: onLoad
+	Seen  bool   `json:"seen"`          // the kind follows from packets; else from the phase alone
+}
+
+// Path is the critical path of one page: steps that lie end to end from
+// navigationStart to onLoad. No two neighbours are alike.
+type Path struct {
+	Page   string `json:"page"`   // the HAR's name of it
+	OnLoad int64  `json:"onLoad"` // ns since navigationStart
+	Steps  []Step `json:"steps"`
+}
+
+// Sums adds up the steps by their kind, in ns; their total is OnLoad.
+func (p *Path) Sums() [kinds]int64 {
+	var sums [kinds]int64
+	for _, s := range p.Steps {
+		sums[s.Kind] += s.To - s.From
+	}
+	return sums
+}
+
+// MarshalJSON writes the path with its sums by kind.
+func (p *Path) MarshalJSON() ([]byte, error) {
+	type plain Path
+	sums := map[string]int64{}
+	for k, sum := range p.Sums() {
+		sums[Kind(k).String()] = sum
+	}
+	return json.Marshal(struct {
+		*plain
+		Kinds map[string]int64 `json:"kinds"`
+	}{(*plain)(p), sums})
+}
+
+// Find computes the critical path of each page of a HAR that has an onLoad, in
+// their order. packets may be nil or lack the TLS keys: kinds then follow from the
+// phases where no packet shows them. Nothing that is wrong with the HAR or the
+// packets is an error; what cannot be explained is the client's.
+func Find(h *capture.HAR, packets *capture.Packets) []*Path {
+	if h == nil {
+		return nil
+	}
+	var paths []*Path
+	traffic := readTraffic(packets)
+	for i := range h.Log.Pages {
+		page := &h.Log.Pages[i]
+		onLoad := nanoseconds(page.Timings.OnLoad)
+		if onLoad == 0 {
+			continue
+		}
+		c := newChain(h, page, i == 0)
+		p := &Path{Page: page.ID, OnLoad: onLoad}
+		ledger := ledger{traffic: traffic, epoch: page.Started.UnixNano(), exchanges: traffic.match(c.resources, page.Started.UnixNano())}
+		for _, link := range c.walk(onLoad) {
+			p.Steps = append(p.Steps, ledger.explain(link)...)
+		}
+		p.Steps = merged(p.Steps)
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// merged puts steps in order and joins neighbours that are alike.
+func merged(steps []Step) []Step {
+	slices.SortStableFunc(steps, func(a, b Step) int { return int(min(1, max(-1, a.From-b.From))) })
+	out := steps[:0]
+	for _, s := range steps {
+		if n := len(out); n > 0 && out[n-1].Phase == s.Phase && out[n-1].Kind == s.Kind && out[n-1].URL == s.URL && out[n-1].Seen == s.Seen {
+			out[n-1].To = s.To
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// longest is the longest time that is believed, in ns: some three years.
+const longest = 1e17
+
+// nanoseconds turns HAR's ms into ns; what is negative or not a number is 0.
+func nanoseconds(ms float64) int64 {
+	if !(ms > 0) {
+		return 0
+	}
+	return int64(math.Round(min(ms*1e6, longest)))
+}

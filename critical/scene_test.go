@@ -1,0 +1,162 @@
+package critical
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"wiretime/capture"
+)
+
+// epoch is 0 ms of every scene, in ns since the Unix epoch.
+const epoch = 1_700_000_000_000_000_000
+
+const (
+	client = "10.0.0.2:4000"
+	server = "10.0.1.2:80"
+	asker  = "10.0.0.2:5353"
+	dns    = "10.0.1.1:53"
+)
+
+// scene makes a load packet by packet. Times are ms since navigationStart.
+type scene struct {
+	packets capture.Packets
+	har     capture.HAR
+	next    uint64
+}
+
+func newScene(onLoad float64) *scene {
+	s := &scene{}
+	s.packets.Interfaces = []capture.Interface{{Name: "client.lte"}, {Name: "server.lte"}}
+	s.har.Log.Pages = []capture.Page{{ID: "page_1", Started: time.Unix(0, epoch), Timings: capture.PageTimings{OnLoad: onLoad}}}
+	return s
+}
+
+func (s *scene) up(sent, arrived float64, packet []byte)   { s.pass(0, 1, sent, arrived, packet) }
+func (s *scene) down(sent, arrived float64, packet []byte) { s.pass(1, 0, sent, arrived, packet) }
+
+func (s *scene) pass(from, to int, sent, arrived float64, packet []byte) {
+	s.next++
+	s.packets.Records = append(s.packets.Records,
+		capture.PacketRecord{Interface: from, Time: at(sent), ID: s.next, Data: packet},
+		capture.PacketRecord{Interface: to, Time: at(arrived), ID: s.next, Inbound: true, Data: packet})
+}
+
+// lose sends a packet that is dropped, from the client (0) or the server (1).
+func (s *scene) lose(from int, sent float64, packet []byte) {
+	s.next++
+	s.packets.Records = append(s.packets.Records, capture.PacketRecord{
+		Interface: from, Time: at(sent), ID: s.next, Comment: capture.DroppedPrefix + "random loss", Data: packet,
+	})
+}
+
+// entry adds a request to the HAR; timings.Blocked is what the others leave.
+func (s *scene) entry(url string, from, to float64, t capture.Timings) *capture.Entry {
+	s.har.Log.Entries = append(s.har.Log.Entries, capture.Entry{
+		Page: "page_1", Started: time.Unix(0, at(from)), Time: to - from, Timings: t,
+		Request: capture.Request{Method: "GET", URL: url}, Response: capture.Response{Status: 200},
+	})
+	return &s.har.Log.Entries[len(s.har.Log.Entries)-1]
+}
+
+func (s *scene) path(t *testing.T) *Path {
+	t.Helper()
+	paths := Find(&s.har, &s.packets)
+	if len(paths) != 1 {
+		t.Fatalf("%d paths, want that of the one page", len(paths))
+	}
+	checkWhole(t, paths[0])
+	return paths[0]
+}
+
+// checkWhole makes sure that the steps of a path are a partition of its time.
+func checkWhole(t *testing.T, p *Path) {
+	t.Helper()
+	end, total := int64(0), int64(0)
+	for i, s := range p.Steps {
+		if s.From != end || s.To <= s.From || s.Kind >= kinds {
+			t.Fatalf("step %d is %+v; the one before ends at %d", i, s, end)
+		}
+		end = s.To
+	}
+	for _, sum := range p.Sums() {
+		total += sum
+	}
+	if end != p.OnLoad || total != p.OnLoad {
+		t.Fatalf("the steps end at %d and add up to %d, want onLoad, %d", end, total, p.OnLoad)
+	}
+}
+
+func at(ms float64) int64 { return epoch + int64(ms*1e6) }
+
+// tcp is a TCP segment; its sequence numbers wrap soon.
+func tcp(source, destination string, position uint32, flags capture.TCPFlags, payload string) []byte {
+	b := make([]byte, 20, 20+len(payload))
+	binary.BigEndian.PutUint32(b[4:], 0xfffffff0+position)
+	b[12], b[13] = 5<<4, byte(flags)
+	return packetOf(capture.TCP, source, destination, append(b, payload...))
+}
+
+func fromClient(position uint32, payload string) []byte {
+	return tcp(client, server, position, capture.ACK, payload)
+}
+
+func fromServer(position uint32, payload string) []byte {
+	return tcp(server, client, position, capture.ACK, payload)
+}
+
+func datagram(source, destination, payload string) []byte {
+	b := make([]byte, 8, 8+len(payload))
+	binary.BigEndian.PutUint16(b[4:], uint16(8+len(payload)))
+	return packetOf(capture.UDP, source, destination, append(b, payload...))
+}
+
+// question is a message of DNS that asks for the address of www.test, or answers.
+const question = "\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03www\x04test\x00\x00\x01\x00\x01"
+
+func packetOf(protocol uint8, source, destination string, body []byte) []byte {
+	from, to := netip.MustParseAddrPort(source), netip.MustParseAddrPort(destination)
+	binary.BigEndian.PutUint16(body, from.Port())
+	binary.BigEndian.PutUint16(body[2:], to.Port())
+	b := make([]byte, 20, 20+len(body))
+	b[0], b[9] = 0x45, protocol
+	binary.BigEndian.PutUint16(b[2:], uint16(20+len(body)))
+	copy(b[12:], from.Addr().AsSlice())
+	copy(b[16:], to.Addr().AsSlice())
+	return append(b, body...)
+}
+
+// frames writes frames of HTTP/2.
+func frames(t testing.TB, write func(f *http2.Framer)) string {
+	t.Helper()
+	var b wire
+	write(http2.NewFramer(&b, nil))
+	return string(b)
+}
+
+type wire []byte
+
+func (w *wire) Write(b []byte) (int, error) {
+	*w = append(*w, b...)
+	return len(b), nil
+}
+
+// block is the fields of a request, or of a response without a path, as a header
+// block without a dynamic table.
+func block(path string) []byte {
+	var b wire
+	e := hpack.NewEncoder(&b)
+	e.SetMaxDynamicTableSize(0)
+	fields := [][2]string{{":status", "200"}}
+	if path != "" {
+		fields = [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "www.test"}, {":path", path}}
+	}
+	for _, f := range fields {
+		_ = e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
+	}
+	return b
+}

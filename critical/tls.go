@@ -1,0 +1,117 @@
+package critical
+
+import "encoding/binary"
+
+// Types of TLS records (RFC 8446 section 5.1).
+const (
+	recordHandshake   = 22
+	recordApplication = 23
+)
+
+const recordHeader = 5
+
+// isTLS tells whether a connection begins with a record of the TLS handshake.
+func isTLS(data []byte) bool {
+	return len(data) > recordHeader && data[0] == recordHandshake && data[1] == 3
+}
+
+// unseal undoes TLS 1.3 in both directions of a connection, as far as it can:
+// without the connection's secrets the texts are empty.
+func unseal(fromClient, fromServer []byte, keys keyLog) [2]*text {
+	texts := [2]*text{{}, {}}
+	var random []byte
+	var chosen *suite
+	eachRecord(fromClient, func(_ int, r []byte) bool {
+		messages(r[recordHeader:], func(kind byte, body []byte) {
+			if kind == clientHello {
+				random = clientRandom(body)
+			}
+		})
+		return false
+	})
+	eachRecord(fromServer, func(_ int, r []byte) bool {
+		if r[0] == recordHandshake {
+			messages(r[recordHeader:], func(kind byte, body []byte) {
+				if kind == serverHello {
+					chosen = chosenSuite(body)
+				}
+			})
+		}
+		return chosen == nil
+	})
+	secrets := keys[string(random)]
+	if chosen == nil || secrets == nil {
+		return texts
+	}
+	for d, data := range [2][]byte{fromClient, fromServer} {
+		handshake, traffic := secrets[handshakeLabels[d]], secrets[trafficLabels[d]]
+		if handshake == nil || traffic == nil {
+			continue
+		}
+		o := opener{text: texts[d], traffic: traffic, seal: newSeal(chosen, handshake, "")}
+		eachRecord(data, o.record)
+	}
+	return texts
+}
+
+// eachRecord calls visit with each whole record and its offset, until that is
+// false.
+func eachRecord(data []byte, visit func(offset int, record []byte) bool) {
+	for offset := 0; len(data)-offset >= recordHeader; {
+		end := offset + recordHeader + int(binary.BigEndian.Uint16(data[offset+3:]))
+		if end > len(data) || !visit(offset, data[offset:end]) {
+			return
+		}
+		offset = end
+	}
+}
+
+// opener opens the records of one direction.
+type opener struct {
+	text    *text
+	traffic []byte // the secret after the handshake
+	seal    *seal
+	number  uint64
+	begun   bool   // the handshake is over
+	message []byte // of the handshake, not yet whole
+}
+
+func (o *opener) record(offset int, r []byte) bool {
+	if r[0] != recordApplication {
+		return true
+	}
+	inner, ok := o.seal.open(o.number, r[recordHeader:], r[:recordHeader])
+	if !ok {
+		return !o.begun && o.number == 0 // early data goes under another key
+	}
+	o.number++
+	for len(inner) > 0 && inner[len(inner)-1] == 0 {
+		inner = inner[:len(inner)-1]
+	}
+	if len(inner) == 0 {
+		return true
+	}
+	kind, content := inner[len(inner)-1], inner[:len(inner)-1]
+	switch kind {
+	case recordHandshake:
+		o.message = messages(append(o.message, content...), o.handshake)
+	case recordApplication:
+		from := int64(len(o.text.data))
+		o.text.data = append(o.text.data, content...)
+		at := int64(offset) + 1 // position 0 of the lane is the SYN
+		o.text.records = append(o.text.records, record{
+			text: span{from, from + int64(len(content))}, wire: span{at, at + int64(len(r))}, header: recordHeader, sealed: true,
+		})
+	}
+	return true
+}
+
+func (o *opener) handshake(kind byte, _ []byte) {
+	switch {
+	case kind == finished && !o.begun:
+		o.seal, o.number, o.begun = newSeal(o.seal.suite, o.traffic, ""), 0, true
+	case kind == keyUpdate:
+		s := o.seal.suite
+		o.seal, o.number = newSeal(s, s.expand(o.seal.secret, "traffic upd", s.hash().Size()), ""), 0
+	}
+}

@@ -1,0 +1,243 @@
+package critical
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"wiretime/capture"
+)
+
+// never is when a packet arrives that does not.
+const never = math.MaxInt64
+
+// direction is the way a packet goes.
+type direction uint8
+
+const (
+	up   direction = iota // from the client
+	down                  // to it
+)
+
+// packet is one packet with what became of it. Times are ns since the Unix epoch.
+type packet struct {
+	line      *line
+	direction direction
+	headers   capture.Headers
+	sent      int64
+	lost      bool
+	arrived   int64 // never if it did not
+	// When the link began and ended to serialise it: see line.serve. Both never
+	// for a packet that did not arrive.
+	begins, served int64
+	carries        []*exchange // whose octets it holds
+}
+
+// line is one direction of one access link, as far as its packets show it.
+type line struct {
+	least   int64     // ns: the least time that a packet took
+	packets []*packet // those that arrived, as they were served
+}
+
+// serve works out when the link was at work: it serves packets one after the
+// other, each from when it has been sent and the one before has been served until
+// the least delay before it arrived at the far end.
+func (l *line) serve() {
+	if len(l.packets) == 0 {
+		return
+	}
+	slices.SortStableFunc(l.packets, func(a, b *packet) int { return cmp.Compare(a.arrived, b.arrived) })
+	l.least = never
+	for _, p := range l.packets {
+		l.least = min(l.least, max(0, p.arrived-p.sent))
+	}
+	free := int64(math.MinInt64)
+	for _, p := range l.packets {
+		p.served = p.arrived - l.least
+		p.begins = min(p.served, max(p.sent, free))
+		free = max(free, p.served)
+	}
+}
+
+// serving is the packet that the link serialises at a moment, nil if none.
+func (l *line) serving(at int64) *packet {
+	i := sort.Search(len(l.packets), func(i int) bool { return l.packets[i].served > at })
+	if i < len(l.packets) && l.packets[i].begins <= at {
+		return l.packets[i]
+	}
+	return nil
+}
+
+// edges adds the moments within a span at which the link begins or ends to
+// serialise a packet, seen a delay later.
+func (l *line) edges(list []int64, s span, delay int64) []int64 {
+	i := sort.Search(len(l.packets), func(i int) bool { return l.packets[i].served > s.from-delay })
+	for ; i < len(l.packets) && l.packets[i].begins < s.to-delay; i++ {
+		list = append(list, l.packets[i].begins+delay, l.packets[i].served+delay)
+	}
+	return list
+}
+
+// traffic is what the packets of a load say.
+type traffic struct {
+	packets     []*packet // in the order in which they were sent
+	connections []*connection
+	names       map[string]*connection // look-ups by name: each one's packets
+}
+
+// readTraffic reads a capture.
+func readTraffic(packets *capture.Packets) *traffic {
+	t := &traffic{names: map[string]*connection{}}
+	if packets == nil {
+		return t
+	}
+	lines := t.readPackets(packets)
+	for _, l := range lines {
+		l.serve()
+	}
+	keys := readKeys(packets.Secrets)
+	for _, p := range t.packets {
+		t.assign(p)
+	}
+	for _, c := range t.connections {
+		c.read(keys)
+	}
+	for _, c := range t.names {
+		c.finish()
+	}
+	return t
+}
+
+// readPackets joins the sightings of each packet. It returns the lines in the order
+// of their first packets.
+func (t *traffic) readPackets(packets *capture.Packets) []*line {
+	var lines []*line
+	from := map[int]*line{} // by the sender's interface
+	under := map[uint64]*packet{}
+	for i := range packets.Records {
+		r := &packets.Records[i]
+		if r.Interface < 0 || r.Interface >= len(packets.Interfaces) {
+			continue
+		}
+		if r.Inbound {
+			if p := under[r.ID]; p != nil {
+				delete(under, r.ID)
+				p.arrived = r.Time
+				p.line.packets = append(p.line.packets, p)
+			}
+			continue
+		}
+		h, err := capture.Dissect(r.Data)
+		if err != nil {
+			h = capture.Headers{}
+		}
+		l := from[r.Interface]
+		if l == nil {
+			l = &line{}
+			from[r.Interface] = l
+			lines = append(lines, l)
+		}
+		p := &packet{
+			line: l, direction: down, headers: h, sent: r.Time, lost: strings.HasPrefix(r.Comment, capture.DroppedPrefix),
+			arrived: never, begins: never, served: never,
+		}
+		if strings.HasPrefix(packets.Interfaces[r.Interface].Name, "client.") {
+			p.direction = up
+		}
+		if !p.lost {
+			under[r.ID] = p
+		}
+		t.packets = append(t.packets, p)
+	}
+	slices.SortStableFunc(t.packets, func(a, b *packet) int { return cmp.Compare(a.sent, b.sent) })
+	return lines
+}
+
+const (
+	portDNS   = 53
+	portHTTPS = 443
+)
+
+// assign gives a packet to its connection.
+func (t *traffic) assign(p *packet) {
+	flow := p.headers.Flow
+	if p.direction == down {
+		flow = flow.Reverse()
+	}
+	switch {
+	case flow.Destination.Port() == portDNS:
+		t.assignQuery(flow, p)
+	case flow.Protocol == capture.TCP, flow.Protocol == capture.UDP && flow.Destination.Port() == portHTTPS:
+		c := t.connection(flow, p)
+		c.packets = append(c.packets, p)
+	}
+}
+
+// connection finds the connection of a packet: the latest of its flow, unless the
+// packet opens another.
+func (t *traffic) connection(flow capture.Flow, p *packet) *connection {
+	opens := p.direction == up && p.headers.Flags.Has(capture.SYN)
+	for _, c := range slices.Backward(t.connections) {
+		if c.flow == flow && (!opens || c.syn == p.headers.Sequence) {
+			return c
+		}
+	}
+	if flow.Protocol == capture.UDP {
+		if c := t.migrated(p); c != nil {
+			return c
+		}
+	}
+	c := &connection{flow: flow, syn: p.headers.Sequence}
+	t.connections = append(t.connections, c)
+	return c
+}
+
+// assignQuery gives a packet of DNS to the look-up of its name, so that a loss in
+// it shows. Each question is one octet of a sequence of its own.
+func (t *traffic) assignQuery(flow capture.Flow, p *packet) {
+	question, name := readQuestion(p.headers.Payload)
+	if p.headers.Flow.Protocol != capture.UDP || question == "" {
+		return
+	}
+	c := t.names[name]
+	if c == nil {
+		c = &connection{flow: flow}
+		t.names[name] = c
+	}
+	for _, l := range c.lanes {
+		if l.direction == p.direction && l.name == question {
+			l.add(p, 0, 1)
+			return
+		}
+	}
+	l := &lane{direction: p.direction, name: question}
+	l.add(p, 0, 1)
+	c.lanes = append(c.lanes, l)
+}
+
+// readQuestion reads the first question of a message (RFC 1035 section 4.1): as it
+// stands there, in lower case, and its name.
+func readQuestion(message []byte) (question, name string) {
+	const header = 12
+	if len(message) < header {
+		return "", ""
+	}
+	var labels []string
+	for i := header; i < len(message); {
+		n := int(message[i])
+		if n == 0 {
+			if i+5 > len(message) {
+				return "", ""
+			}
+			return strings.ToLower(string(message[header : i+5])), strings.ToLower(strings.Join(labels, "."))
+		}
+		if n > 63 || i+1+n > len(message) {
+			return "", ""
+		}
+		labels = append(labels, string(message[i+1:i+1+n]))
+		i += 1 + n
+	}
+	return "", ""
+}
