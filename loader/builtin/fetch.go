@@ -26,6 +26,7 @@ type fetch struct {
 	url       *url.URL // in the end, after redirects
 	host      string
 	exchange  *exchange // the one under way, or the last
+	sent      *session.Request
 	redirects int
 	decoder   *decoder
 	kept      *answer // in the cache
@@ -72,8 +73,10 @@ func (f *fetch) send() {
 	spoken := t.visit.config.Protocol.Spoken
 	r := &http.Request{Method: http.MethodGet, URL: f.url, Host: f.url.Host, Header: f.fields(spoken == "h2" || spoken == "h3"),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	for _, c := range t.visit.jar.Cookies(f.url) {
-		r.AddCookie(c)
+	if !f.anonymous() {
+		for _, c := range t.visit.jar.Cookies(f.url) {
+			r.AddCookie(c)
+		}
 	}
 	x := &exchange{fetch: f, asked: f.asked, request: r.WithContext(t.ctx), ended: -1}
 	if f.redirects > 0 {
@@ -90,7 +93,8 @@ func (f *fetch) send() {
 	if kept != nil {
 		kept.ask(r.Header)
 	}
-	t.visit.session.Fetch(&session.Request{HTTP: x.request, Priority: priorities[f.request.Priority], Handler: handler{f, x}})
+	f.sent = &session.Request{HTTP: x.request, Priority: priorities[f.request.Priority], Anonymous: f.anonymous(), Handler: handler{f, x}}
+	t.visit.session.Fetch(f.sent)
 }
 
 // deliver ends a fetch that needs no network, or none any more: with what the cache
@@ -161,7 +165,9 @@ func (h handler) Head(response *http.Response) {
 	if t.ended {
 		return
 	}
-	t.visit.jar.SetCookies(h.url, response.Cookies())
+	if !h.anonymous() {
+		t.visit.jar.SetCookies(h.url, response.Cookies())
+	}
 	spoken := t.visit.config.Protocol.Spoken
 	t.scheduler.obeys[h.host] = spoken != "http/1.1"
 	switch {

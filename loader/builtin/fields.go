@@ -31,13 +31,18 @@ var destinations = map[page.Kind]destination{
 	page.Manifest:   {"*/*", "manifest", "cors"},
 }
 
+// destinationOf is that of fetch() for kinds that have none of their own.
+func destinationOf(kind page.Kind) destination {
+	if d, ok := destinations[kind]; ok {
+		return d
+	}
+	return destination{"*/*", "empty", "cors"}
+}
+
 // fields are the header fields of a request, those that Chromium sends. Accept-
 // Encoding offers in the clear only what middleboxes have always known.
 func (f *fetch) fields(multiplexed bool) http.Header {
-	d, ok := destinations[f.request.Kind]
-	if !ok {
-		d = destination{"*/*", "empty", "cors"}
-	}
+	d := destinationOf(f.request.Kind)
 	h := http.Header{}
 	h.Set("User-Agent", userAgent)
 	h.Set("Accept", d.accept)
@@ -85,6 +90,13 @@ func (f *fetch) from() *url.URL {
 		}
 	}
 	return f.tab.url
+}
+
+// anonymous says whether the request goes without credentials: one that asks for leave to
+// read what is on another origin does, unless it says otherwise (Fetch standard, "CORS
+// request" and "credentials mode").
+func (f *fetch) anonymous() bool {
+	return destinationOf(f.request.Kind).mode == "cors" && f.url.Host != f.tab.url.Host
 }
 
 // priorityField is the field of RFC 9218: urgencies are 0 for the document to 4 for

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -91,13 +92,21 @@ func newHAR(tabs []*tab) *capture.HAR {
 			Started: t.began.UTC(), ID: id, Title: t.url.String(),
 			Timings: capture.PageTimings{OnContentLoad: t.dcl(), OnLoad: t.onLoad(), FirstContentfulPaint: unknown, LargestContentfulPaint: unknown},
 		})
-		for _, x := range t.exchanges {
+		for _, x := range t.asked() {
 			entry := x.entry()
 			entry.Page = id
 			har.Log.Entries = append(har.Log.Entries, entry)
 		}
 	}
 	return har
+}
+
+// asked are the tab's exchanges in the order in which the page asked for what they
+// fetch, which is not that in which they began.
+func (t *tab) asked() []*exchange {
+	all := slices.Clone(t.exchanges)
+	slices.SortStableFunc(all, func(a, b *exchange) int { return a.fetch.request.ID - b.fetch.request.ID })
+	return all
 }
 
 // entry is the exchange as HAR has it. One that was still under way when its load ended

@@ -31,7 +31,7 @@ type scheduler struct {
 	inBody bool
 	obeys  map[string]bool // hosts known to obey priorities
 
-	running []*fetch // past the page's process
+	running []*fetch // past the page's process, but for the document
 	pending []*fetch // not yet; the most urgent first, then in order of their coming
 	flying  []*fetch // past the network's
 	waiting []*fetch // not yet; likewise
@@ -52,7 +52,9 @@ func (s *scheduler) begin() []*fetch {
 	for len(s.pending) > 0 && s.mayRun(s.pending[0]) {
 		f := s.pending[0]
 		s.pending = s.pending[1:]
-		s.running = append(s.running, f)
+		if f.request.Kind != page.Document {
+			s.running = append(s.running, f)
+		}
 		s.waiting = insert(s.waiting, f)
 	}
 	var begun, left []*fetch
@@ -125,9 +127,12 @@ func (s *scheduler) delayable(f *fetch) bool {
 	return f.request.Priority < page.High && !s.obeys[f.host]
 }
 
-// change gives a request that has not begun another priority.
+// change gives a request another priority, wherever it waits.
 func (s *scheduler) change(f *fetch, p page.Priority) {
 	f.request.Priority = p
+	if f.sent != nil {
+		f.tab.visit.session.Reprioritize(f.sent, priorities[p])
+	}
 	for _, queue := range []*[]*fetch{&s.pending, &s.waiting} {
 		if i := slices.Index(*queue, f); i >= 0 {
 			*queue = insert(slices.Delete(*queue, i, i+1), f)

@@ -38,7 +38,10 @@ type Request struct {
 	// Priority decides on the order of the queue and on SPDY's priority. HTTP/2 and
 	// HTTP/3 have a header field for it, which is the caller's (RFC 9218).
 	Priority Priority
-	Handler  Handler
+	// Anonymous requests carry no credentials, and have connections of their own, as
+	// browsers keep the two apart (Fetch standard, "obtain a connection").
+	Anonymous bool
+	Handler   Handler
 }
 
 // Handler is told of an answer as it arrives. It is called on goroutines of the

@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
 	"wiretime/protocol"
 )
 
-// origin is one host and port.
+// origin is one host and port, with credentials or without.
 type origin struct {
 	session   *Session
 	authority string // host, and port if the URL has one
+	anonymous bool
 	host      string
 	port      string
 	clock     clock
@@ -77,6 +79,13 @@ func (o *origin) begin() []func() {
 		if o.busy {
 			return nil
 		}
+		if twin := s.twin(o); twin != nil {
+			if !twin.address.IsValid() {
+				return nil // until it has looked the host up
+			}
+			o.address = twin.address
+			return o.begin()
+		}
 		o.busy = true
 		return []func(){o.lookUp}
 	case s.options.Strategy.shared(o.row):
@@ -116,6 +125,18 @@ func (o *origin) begin() []func() {
 	return begin
 }
 
+// twin is another origin of the same host whose address is known, or about to be. The
+// session's lock is held.
+func (s *Session) twin(o *origin) *origin {
+	i := slices.IndexFunc(s.origins, func(other *origin) bool {
+		return other != o && other.host == o.host && (other.address.IsValid() || other.busy)
+	})
+	if i < 0 {
+		return nil
+	}
+	return s.origins[i]
+}
+
 // beginShared is begin where one connection carries all requests.
 func (o *origin) beginShared() []func() {
 	s := o.session
@@ -150,7 +171,7 @@ func (o *origin) beginShared() []func() {
 // for another origin too. The session's lock is held.
 func (s *Session) coalesce(o *origin) *conn {
 	for _, c := range s.open {
-		if c.shared && c.row.Name == o.row.Name && c.remote == o.server() && c.usable() && c.covers(o.host) {
+		if c.shared && c.row.Name == o.row.Name && c.remote == o.server() && c.usable() && c.covers(o.host) && c.origin.anonymous == o.anonymous {
 			return c
 		}
 	}

@@ -46,14 +46,14 @@ func (s *Session) advance() {
 func (s *Session) assign() {
 	for len(s.incoming) > 0 && (s.active == 0 || !s.options.Strategy.single()) {
 		x := s.incoming.take()
-		x.origin = s.originOf(x.HTTP.URL)
+		x.origin = s.originOf(x.HTTP.URL, x.Anonymous)
 		x.origin.queue.add(x)
 		s.active++
 	}
 }
 
-func (s *Session) originOf(u *url.URL) *origin {
-	i := slices.IndexFunc(s.origins, func(o *origin) bool { return o.authority == u.Host })
+func (s *Session) originOf(u *url.URL, anonymous bool) *origin {
+	i := slices.IndexFunc(s.origins, func(o *origin) bool { return o.authority == u.Host && o.anonymous == anonymous })
 	if i >= 0 {
 		return s.origins[i]
 	}
@@ -61,9 +61,28 @@ func (s *Session) originOf(u *url.URL) *origin {
 	if port == "" {
 		port = strconv.Itoa(s.options.Protocol.Port)
 	}
-	o := &origin{session: s, row: s.options.Protocol, authority: u.Host, host: u.Hostname(), port: port, dns: -1}
+	o := &origin{session: s, row: s.options.Protocol, authority: u.Host, anonymous: anonymous, host: u.Hostname(), port: port, dns: -1}
 	s.origins = append(s.origins, o)
 	return o
+}
+
+// Reprioritize gives a request another priority if it waits for a connection. One that
+// was sent has the priority that it was sent with.
+func (s *Session) Reprioritize(r *Request, p Priority) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.live, func(x *exchange) bool { return x.Request == r })
+	if i < 0 {
+		return
+	}
+	waiting := &s.incoming
+	if o := s.live[i].origin; o != nil {
+		waiting = &o.queue
+	}
+	if waiting.remove(s.live[i]) {
+		r.Priority = p
+		waiting.add(s.live[i])
+	}
 }
 
 // withdraw takes a request back that is on no connection yet. The session's lock is
