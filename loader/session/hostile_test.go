@@ -29,8 +29,12 @@ func TestBodyCutShort(t *testing.T) {
 		}))
 		s := b.session(t)
 		cut, other := get(t, s, b.url(pageHost, "/cut"), Highest), get(t, s, b.url(pageHost, "/1000"), Medium)
-		if cut.wait(t); cut.err == nil || !strings.Contains(cut.err.Error(), "read the body after ") || cut.head == nil || cut.record.Body != int64(len(cut.body)) {
+		if cut.wait(t); cut.err == nil || cut.record.Body != int64(len(cut.body)) {
 			t.Errorf("error is %v after %d octets", cut.err, len(cut.body))
+		}
+		// A stream of QUIC may be reset before what has come over it is read.
+		if p.Transport == "tcp" && (cut.head == nil || !strings.Contains(fmt.Sprint(cut.err), "read the body after ")) {
+			t.Errorf("error is %v, want where the body ended", cut.err)
 		}
 		if must(t, other.wait(t).err); len(other.body) != 1000 {
 			t.Errorf("the other answer has %d octets", len(other.body))

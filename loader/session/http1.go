@@ -14,10 +14,11 @@ import (
 // connections race against new ones; this one must not.
 type http1 struct {
 	net.Conn
-	conn     *conn
-	received *counter
-	in       *bufio.Reader
-	broken   atomic.Bool
+	conn      *conn
+	transport net.Conn // below TLS
+	received  *counter
+	in        *bufio.Reader
+	broken    atomic.Bool
 }
 
 // counter counts the octets that are read through it.
@@ -33,12 +34,12 @@ func (c *counter) Read(b []byte) (int, error) {
 }
 
 func (c *conn) establishHTTP1() error {
-	_, secured, err := c.dial()
+	transport, secured, err := c.dial()
 	if err != nil {
 		return err
 	}
 	received := &counter{Reader: secured}
-	c.carrier = &http1{Conn: secured, conn: c, received: received, in: bufio.NewReader(received)}
+	c.carrier = &http1{Conn: secured, conn: c, transport: transport, received: received, in: bufio.NewReader(received)}
 	return nil
 }
 
@@ -46,7 +47,7 @@ func (c *conn) establishHTTP1() error {
 func (h *http1) consumed() int64 { return h.received.n - int64(h.in.Buffered()) }
 
 func (h *http1) send(x *exchange) (func() error, error) {
-	h.conn.aborts(x, func() { _ = h.close() })
+	h.conn.aborts(x, func() { _ = h.cut() })
 	h.write(x)
 	return func() error {
 		err := h.receive(x)
@@ -89,6 +90,15 @@ func (h *http1) receive(x *exchange) error {
 func (h *http1) usable() bool { return !h.broken.Load() }
 
 func (h *http1) close() error {
+	if h.conn.ctx.Err() != nil {
+		return h.cut()
+	}
 	h.broken.Store(true)
 	return closeConn(h.Conn)
+}
+
+// cut closes the connection without a word, to which there could be an answer.
+func (h *http1) cut() error {
+	h.broken.Store(true)
+	return closeConn(h.transport)
 }

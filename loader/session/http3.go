@@ -200,7 +200,7 @@ func (h *http3) receive(x *exchange, stream *quichttp.RequestStream, early *earl
 			return err
 		}
 	}
-	response, err := x.final(stream.ReadResponse) //nolint:bodyclose // read closes it
+	response, err := x.final(stream.ReadResponse)
 	if err != nil {
 		return err
 	}

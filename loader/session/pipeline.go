@@ -125,7 +125,7 @@ func (p *pipe) abort(x *exchange) {
 	x.forgotten = !next
 	s.mu.Unlock()
 	if next {
-		_ = p.conn.close()
+		_ = p.conn.carrier.(*http1).cut()
 		return
 	}
 	s.finish(x, context.Cause(x.ctx))

@@ -127,6 +127,7 @@ func TestStrategies(t *testing.T) {
 					}
 					used[a.record.Remote][a.record.Connection] = true
 				}
+				mu.Lock()
 				for _, host := range []string{pageHost, imageHost} {
 					if got := len(used[b.addresses[host].String()]); got != connections {
 						t.Errorf("%d connections to %s, want %d", got, host, connections)
@@ -138,6 +139,7 @@ func TestStrategies(t *testing.T) {
 				if b.options.Strategy.single() && mostTotal != 1 {
 					t.Errorf("%d requests at a time in all, want 1", mostTotal)
 				}
+				mu.Unlock()
 				if got := s.Connections(); got != 2*connections {
 					t.Errorf("%d connections in all, want %d", got, 2*connections)
 				}
