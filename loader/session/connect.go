@@ -14,13 +14,14 @@ import (
 	"wiretime/spdy"
 )
 
-// open opens a connection, which room has counted. The connection is returned with
-// an error too, for its context.
-func (o *origin) open(shared bool) (*conn, error) {
+// open opens a connection, which room has counted, unless ctx ends before. The
+// connection is returned with an error too, for its context.
+func (o *origin) open(ctx context.Context, shared bool) (*conn, error) {
 	s := o.session
 	s.mu.Lock()
 	s.connections++
-	c := &conn{origin: o, row: o.row, ctx: s.ctx, number: s.connections, remote: o.server(), connect: -1, ssl: -1, shared: shared}
+	whole := s.ctx
+	c := &conn{origin: o, row: o.row, ctx: ctx, number: s.connections, remote: o.server(), connect: -1, ssl: -1, shared: shared}
 	s.mu.Unlock()
 	var err error
 	if s.options.Fallback != "" && c.row.Spoken == "h3" {
@@ -30,8 +31,9 @@ func (o *origin) open(shared bool) (*conn, error) {
 	}
 	s.mu.Lock()
 	if err == nil {
-		err = context.Cause(c.ctx)
+		err = context.Cause(ctx)
 	}
+	c.ctx = whole
 	if err == nil {
 		o.row = c.row
 		s.open = append(s.open, c)
@@ -67,11 +69,19 @@ func (c *conn) dial() (transport, secured net.Conn, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect to %s: %w", c.origin.host, err)
 	}
+	c.origin.made()
 	if secured, err = c.secure(transport); err != nil {
 		return nil, nil, errors.Join(err, closeConn(transport))
 	}
 	c.connect = time.Since(from)
 	return transport, secured, nil
+}
+
+// made notes that a TCP connection to the origin is there.
+func (o *origin) made() {
+	o.session.mu.Lock()
+	defer o.session.mu.Unlock()
+	o.relax()
 }
 
 // secure makes the TLS handshake, if there is one.

@@ -35,6 +35,11 @@ type origin struct {
 	hands   int     // of these, those that are about to take a request
 	idle    []*conn // in the order in which they became so
 	pipes   []*pipe
+
+	// Of connections that are being opened.
+	multiplexes bool                       // the origin is known to
+	racing      []*context.CancelCauseFunc // how those are given up that are to carry all requests
+	connected   chan struct{}              // closed when one of them is made; nil: no guard
 }
 
 // carrier is a connection over one of the protocols.
@@ -87,6 +92,9 @@ func (o *origin) begin() []func() {
 			return o.begin()
 		}
 		o.busy = true
+		if o.row.ALPN == "" {
+			return append(o.guard(), o.lookUp)
+		}
 		return []func(){o.lookUp}
 	case s.options.Strategy.shared(o.row):
 		return o.beginShared()
@@ -117,6 +125,9 @@ func (o *origin) begin() []func() {
 		}
 		if evict != nil {
 			begin = append(begin, evict)
+		}
+		if o.lanes == 0 {
+			begin = append(begin, o.guard()...)
 		}
 		o.lanes++
 		o.hands++
@@ -152,16 +163,9 @@ func (o *origin) beginShared() []func() {
 		o.conn = s.coalesce(o)
 	}
 	if o.conn == nil {
-		ok, evict := s.room()
-		if !ok {
-			return begin
-		}
-		if evict != nil {
-			begin = append(begin, evict)
-		}
-	} else {
-		o.conn.idle = false
+		return append(begin, o.attempts()...)
 	}
+	o.conn.idle = false
 	o.busy = true
 	c := o.conn
 	return append(begin, func() { o.multiplex(c) })
@@ -205,6 +209,7 @@ func (o *origin) giveUp(ctx context.Context, err error) {
 	s.mu.Lock()
 	rest := o.queue
 	o.queue, o.busy = nil, false
+	o.relax()
 	s.mu.Unlock()
 	for _, x := range rest {
 		s.finish(x, err)
@@ -212,20 +217,9 @@ func (o *origin) giveUp(ctx context.Context, err error) {
 	s.advance()
 }
 
-// multiplex sends the queue's requests one after the other over the one connection,
-// a new one if c is nil.
+// multiplex sends the queue's requests one after the other over the one connection.
 func (o *origin) multiplex(c *conn) {
 	s := o.session
-	if c == nil {
-		var err error
-		if c, err = o.open(true); err != nil {
-			o.giveUp(c.ctx, err)
-			return
-		}
-		s.mu.Lock()
-		o.conn = c
-		s.mu.Unlock()
-	}
 	// A connection that is lost at once is told by its first request.
 	for first := true; first || c.usable(); first = false {
 		x, receive, err := o.send(c)
@@ -250,7 +244,7 @@ func (o *origin) work(c *conn) {
 	s := o.session
 	if c == nil {
 		var err error
-		if c, err = o.open(false); err != nil {
+		if c, err = o.open(s.context(), false); err != nil {
 			s.mu.Lock()
 			o.lanes--
 			o.hands--

@@ -64,7 +64,7 @@ func (p *pipe) write() {
 	s.mu.Unlock()
 	if c == nil {
 		var err error
-		if c, err = o.open(false); err != nil {
+		if c, err = o.open(s.context(), false); err != nil {
 			s.mu.Lock()
 			o.lanes--
 			p.dissolve()

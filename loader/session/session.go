@@ -152,6 +152,13 @@ func (s *Session) start(f func()) {
 	runtime.Gosched()
 }
 
+// context is that of connections which are opened now.
+func (s *Session) context() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ctx
+}
+
 // Connections is how many connections were opened so far.
 func (s *Session) Connections() int {
 	s.mu.Lock()
