@@ -129,7 +129,9 @@ func (h *http3) send(x *exchange) (func() error, error) {
 	}
 	if err != nil {
 		h.early = slices.DeleteFunc(h.early, func(e *earlyRequest) bool { return e.x == x })
-		h.leaving.Store(x.ctx.Err() == nil)
+		if x.ctx.Err() == nil {
+			h.leaving.Store(true)
+		}
 		return nil, err
 	}
 	if early != nil {
@@ -201,11 +203,24 @@ func (h *http3) receive(x *exchange, stream *quichttp.RequestStream, early *earl
 		}
 	}
 	response, err := x.final(stream.ReadResponse)
-	if err != nil {
-		return err
+	if err == nil {
+		x.Answered = time.Now()
+		err = x.read(response)
 	}
-	x.Answered = time.Now()
-	return x.read(response)
+	if ofConnection(err) {
+		h.leaving.Store(true) // which its context tells only later
+	}
+	return err
+}
+
+// ofConnection tells whether an error is that of a connection, not of a stream.
+func ofConnection(err error) bool {
+	var application *quic.ApplicationError
+	var transport *quic.TransportError
+	var idle *quic.IdleTimeoutError
+	var handshake *quic.HandshakeTimeoutError
+	var reset *quic.StatelessResetError
+	return errors.As(err, &application) || errors.As(err, &transport) || errors.As(err, &idle) || errors.As(err, &handshake) || errors.As(err, &reset)
 }
 
 // settled waits until it is known whether the server has taken a request as 0-RTT,

@@ -64,7 +64,9 @@ func (s *spdyConn) send(x *exchange) (func() error, error) {
 	bare := m.Body == nil || m.Body == http.NoBody
 	stream, err := s.session.Open(x.ctx, requestFields(s.version, m), spdy.OpenOptions{Priority: urgency(x.Priority), Fin: bare})
 	if err != nil {
-		s.leaving.Store(x.ctx.Err() == nil)
+		if x.ctx.Err() == nil {
+			s.leaving.Store(true)
+		}
 		return nil, err
 	}
 	if s.first == nil {
