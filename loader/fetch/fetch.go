@@ -52,7 +52,7 @@ type Visit struct {
 // scheme, and the page itself is passed over among them. Each is fetched with GET.
 func (l *Loader) Open(p protocol.Protocol, resources []string) *Visit {
 	o := l.options
-	o.Protocol = p
+	o.Protocol, o.Strategy = p, session.Plain(p)
 	v := &Visit{protocol: p, session: session.New(o), resources: resources}
 	v.ctx, v.cancel = context.WithCancelCause(context.Background())
 	return v

@@ -41,7 +41,10 @@ const (
 // Strategies names the strategies, those with a number with their usual one:
 //
 //   - browser: 6 connections to a host over HTTP/1.1, kept alive; over the others
-//     one connection to an origin, with all requests at once.
+//     one connection to an origin, with all requests at once. Over TCP some more are
+//     begun than turn out to be needed, as Chromium does: a second one beside a first
+//     that takes more than 250 ms, and one for each request, up to 6, to an origin that
+//     is not known to multiplex yet.
 //   - sequential: one request at a time over all origins, each over a connection of
 //     its own.
 //   - keep-alive: one request at a time over all origins, one connection to each.
@@ -81,6 +84,15 @@ func ParseStrategy(word string) (Strategy, error) {
 	}
 	return Strategy{}, fmt.Errorf("unknown strategy %q: there are %s, with a number as in %s-4 and %s-2",
 		word, strings.Join(Strategies(), ", "), parallel, pipelined)
+}
+
+// Plain is the strategy that comes to as many connections as a browser's and opens none
+// that turns out not to be needed: parallel over HTTP/1.1, multiplexed over the others.
+func Plain(p protocol.Protocol) Strategy {
+	if p.Spoken == "http/1.1" {
+		return Strategy{parallel, connectionsPerHost}
+	}
+	return Strategy{word: multiplexed}
 }
 
 // String is the word for the strategy, with its number if that is not the usual one.

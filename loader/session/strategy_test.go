@@ -140,8 +140,13 @@ func TestStrategies(t *testing.T) {
 					t.Errorf("%d requests at a time in all, want 1", mostTotal)
 				}
 				mu.Unlock()
-				if got := s.Connections(); got != 2*connections {
-					t.Errorf("%d connections in all, want %d", got, 2*connections)
+				begun := 2 * connections
+				if c.word == "browser" && p.Spoken != "http/1.1" && p.Transport == "tcp" {
+					// That each host multiplexes is not known beforehand.
+					begun *= connectionsPerHost
+				}
+				if got := s.Connections(); got < 2*connections || got > begun {
+					t.Errorf("%d connections in all, want %d, begun from %d", got, 2*connections, begun)
 				}
 				must(t, s.Close())
 				must(t, server.Close())
