@@ -27,12 +27,13 @@ type document struct {
 	closed   bool // all its bytes are there
 
 	tokens  *tokenizer
-	queue   []*token // scanned, not yet parsed
+	queue   []*token // not yet parsed
+	scanned int      // how many of these the preload scanner has seen
+	started bool     // the parser has
 	scanner scanner
 	urgency urgencyState
 
 	tree      *tree
-	template  int    // template elements open, whose content is no part of the document
 	raw       []byte // the text of the script or style that is open
 	rawLine   int    // where it began
 	pumping   bool   // a task to parse has been posted
@@ -58,7 +59,7 @@ type document struct {
 }
 
 func (p *Page) newDocument(parent *document, url string) *document {
-	d := &document{page: p, parent: parent, url: url, base: url, tree: newTree(), tokens: newTokenizer("")}
+	d := &document{page: p, parent: parent, url: url, base: url, tree: newTree(), tokens: &tokenizer{stop: func() {}}}
 	if parent != nil {
 		d.depth = parent.depth + 1
 	}
@@ -91,8 +92,7 @@ func (d *document) respond(h Head) {
 	}
 }
 
-// receive takes content of the document: the preload scanner looks at all that
-// is there, at once, then the parser gets it.
+// receive takes content of the document.
 func (d *document) receive(b []byte) {
 	if !d.isHTML || len(b) == 0 {
 		return
@@ -114,16 +114,33 @@ func (d *document) close() {
 	d.wake()
 }
 
+// tokenize makes tokens of what has come. In Chromium the preload scanner works
+// on a thread of its own and looks at it at once, but its finds take a moment to
+// come back: a parser that is waiting for bytes is faster, and the scanner's is
+// what it leaves. Only before the parser has started the scanner is first.
 func (d *document) tokenize() {
+	idle := d.started && len(d.queue) == 0 && !d.stopped() && !d.pumping && d.page.busy <= d.page.now
 	for {
 		t, ok := d.tokens.next()
 		if !ok || t == nil {
 			break
 		}
-		d.scan(t)
 		d.queue = append(d.queue, t)
 	}
+	if !idle {
+		d.scanQueue()
+	}
 	d.wake()
+}
+
+// scanQueue lets the preload scanner look at all that the parser has not got
+// to.
+func (d *document) scanQueue() {
+	d.scanner.silent = false
+	for _, t := range d.queue[d.scanned:] {
+		d.scan(t)
+	}
+	d.scanned = len(d.queue)
 }
 
 // wake lets the parser go on, if it can.
@@ -151,8 +168,16 @@ func (d *document) pump() {
 		d.queue[0] = nil
 		d.queue = d.queue[1:]
 		octets += t.size
+		if d.scanned > 0 {
+			d.scanned--
+		} else {
+			d.scanner.silent = true
+			d.scan(t)
+		}
+		d.started = true
 		d.build(t)
 	}
+	d.scanQueue()
 	if d.closed && len(d.queue) == 0 && !d.stopped() {
 		d.parsed = true
 		d.finishParsing()
@@ -165,15 +190,7 @@ func (d *document) pump() {
 
 // build gives one token to the tree.
 func (d *document) build(t *token) {
-	if d.template > 0 {
-		if t.name == "template" {
-			switch t.kind {
-			case html.StartTagToken:
-				d.template++
-			case html.EndTagToken:
-				d.template--
-			}
-		}
+	if t.inert {
 		return
 	}
 	switch t.kind {
@@ -196,10 +213,6 @@ func (d *document) build(t *token) {
 		}
 		d.tree.end(t.name)
 	default:
-		if t.name == "template" {
-			d.template++
-			return
-		}
 		body := d.tree.body
 		e := d.tree.start(t)
 		if body != d.tree.body {
@@ -272,8 +285,8 @@ func (d *document) delay() (release func()) {
 	}
 }
 
-// frameInterval is how often Chromium draws.
-const frameInterval = time.Second / 60
+// framesPerSecond is how often Chromium draws.
+const framesPerSecond = 60
 
 // changed asks for a frame in which styles are computed. Frames come at even
 // intervals since navigationStart; a change is drawn with the next.
@@ -284,7 +297,8 @@ func (d *document) changed() {
 	}
 	d.framed = true
 	p := d.page
-	p.alarm((p.now/frameInterval+1)*frameInterval, func() {
+	next := (p.now*framesPerSecond/time.Second + 1) * time.Second / framesPerSecond
+	p.alarm(next, func() {
 		p.post(func() {
 			d.framed = false
 			if d.dirty && d.renderSheets == 0 {

@@ -13,7 +13,7 @@ func (d *document) inserted(e *element, t *token) {
 	case "link":
 		d.insertedLink(t)
 	case "img", "image":
-		if e.node.Data == "img" {
+		if t.name == "img" || !t.svg {
 			d.insertedImage(e, t)
 		} else {
 			d.show(e, t, svgReference(t))

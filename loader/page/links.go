@@ -17,13 +17,20 @@ func (d *document) scanLink(t *token) {
 			d.preload(t, t.attribute("href"), Stylesheet, urgency{renderBlocking: !d.scanner.inBody})
 		}
 	case slices.Contains(rel, "preload"):
-		d.preloadLink(preloadLink{
-			base: t.base, href: t.attribute("href"), as: t.word("as"), mime: t.word("type"), srcset: t.attribute("imagesrcset"), sizes: t.attribute("imagesizes"),
-			hint: t.word("fetchpriority"), initiator: d.parserInitiator(t),
-		})
+		if !d.scanner.silent {
+			d.preloadTag(t, true)
+		}
 	case slices.Contains(rel, "modulepreload"):
 		d.preload(t, t.attribute("href"), Script, urgency{module: true, link: true})
 	}
+}
+
+func (d *document) preloadTag(t *token, speculative bool) *resource {
+	return d.preloadLink(preloadLink{
+		base: t.base, href: t.attribute("href"), as: t.word("as"), mime: t.word("type"),
+		srcset: t.attribute("imagesrcset"), sizes: t.attribute("imagesizes"),
+		hint: t.word("fetchpriority"), initiator: d.parserInitiator(t), speculative: speculative,
+	})
 }
 
 // insertedLink is the parser's part.
@@ -36,10 +43,16 @@ func (d *document) insertedLink(t *token) {
 	switch {
 	case slices.Contains(rel, "stylesheet"):
 		d.linkSheet(t, href, slices.Contains(rel, "alternate"))
-	case slices.Contains(rel, "preload") && t.word("as") == "style" && strings.Contains(t.word("onload"), "stylesheet"):
-		// A preload that becomes a stylesheet when it has come, so that nothing waits for it.
-		if url, ok := resolve(t.base, href); ok && d.page.byURL[url] != nil {
-			d.addSheet(&sheet{resource: d.page.byURL[url], applies: true})
+	case !d.page.view.mediaMatches(t.attribute("media")):
+	case slices.Contains(rel, "preload"):
+		r := d.preloadTag(t, false)
+		if r != nil && r.Kind == Stylesheet && strings.Contains(t.word("onload"), "stylesheet") {
+			// It becomes a stylesheet when it has come, so that nothing waits for it.
+			d.addSheet(&sheet{resource: r, applies: true})
+		}
+	case slices.Contains(rel, "modulepreload"):
+		if url, ok := resolve(t.base, href); ok {
+			d.ask(want{url: url, kind: Script, link: true, initiator: d.parserInitiator(t), priority: d.priority(Script, urgency{module: true, link: true})})
 		}
 	case slices.Contains(rel, "prefetch"):
 		if url, ok := resolve(t.base, href); ok {
@@ -54,6 +67,7 @@ func styleType(t string) bool { return t == "" || strings.HasPrefix(t, "text/css
 type preloadLink struct {
 	base, href, as, mime, srcset, sizes, hint string
 	initiator                                 Initiator
+	speculative                               bool
 }
 
 // preloadKinds are the values of "as" that Chromium preloads
@@ -61,16 +75,16 @@ type preloadLink struct {
 // third_party/blink/renderer/core/loader/preload_helper.cc).
 var preloadKinds = map[string]Kind{"image": Image, "script": Script, "style": Stylesheet, "font": Font, "track": Track, "fetch": Other}
 
-func (d *document) preloadLink(l preloadLink) {
+func (d *document) preloadLink(l preloadLink) *resource {
 	kind, ok := preloadKinds[l.as]
 	if !ok {
-		return
+		return nil
 	}
 	reference := l.href
 	switch kind {
 	case Image:
 		if !imageType(l.mime) {
-			return
+			return nil
 		}
 		size := d.page.view.width
 		if l.sizes != "" {
@@ -79,20 +93,20 @@ func (d *document) preloadLink(l preloadLink) {
 		reference = d.page.view.bestSource(l.href, l.srcset, size)
 	case Stylesheet:
 		if !styleType(l.mime) {
-			return
+			return nil
 		}
 	case Font:
 		if l.mime != "" && !strings.Contains(l.mime, "font") && !strings.Contains(l.mime, "otf") && !strings.Contains(l.mime, "ttf") {
-			return
+			return nil
 		}
 	}
 	url, ok := resolve(l.base, reference)
 	if !ok || reference == "" {
-		return
+		return nil
 	}
-	d.ask(want{
+	return d.ask(want{
 		url: url, kind: kind, link: true, initiator: l.initiator,
-		priority: d.priority(kind, urgency{speculative: true, link: true, hint: l.hint}),
+		priority: d.priority(kind, urgency{speculative: l.speculative, link: true, hint: l.hint}),
 	})
 }
 

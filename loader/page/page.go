@@ -36,6 +36,8 @@ type Recorded struct {
 	Kind Kind
 	// Delay is from when the initiator has run, or has been parsed.
 	Delay time.Duration
+	// BeforeLoad says that the load event waits until it has been asked for.
+	BeforeLoad bool
 }
 
 // CPU is a model of the main thread: how long its tasks keep it busy. The zero

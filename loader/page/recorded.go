@@ -85,8 +85,18 @@ func (d *document) recordedWhere(follow func(Recorded) bool) {
 }
 
 func (d *document) schedule(rec Recorded, initiator Initiator) {
-	p := d.page
-	p.alarm(p.now+max(0, rec.Delay), func() { d.askRecorded(rec, initiator) })
+	if rec.Delay <= 0 {
+		d.askRecorded(rec, initiator)
+		return
+	}
+	release := func() {}
+	if rec.BeforeLoad {
+		release = d.delay()
+	}
+	d.page.alarm(d.page.now+rec.Delay, func() {
+		d.askRecorded(rec, initiator)
+		release()
+	})
 }
 
 // askRecorded asks for a resource as a script does.

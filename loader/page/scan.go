@@ -11,6 +11,7 @@ import (
 // scanner is what the preload scanner remembers from tag to tag
 // (third_party/blink/renderer/core/html/parser/html_preload_scanner.cc).
 type scanner struct {
+	silent    bool // follow the tokens, but ask for nothing
 	template  int
 	foreign   int // svg and math elements open
 	hasBase   bool
@@ -25,29 +26,28 @@ type scanner struct {
 // scan looks at a token when it arrives, and asks for what it refers to.
 func (d *document) scan(t *token) {
 	s := &d.scanner
-	t.base = d.base
-	switch t.kind {
-	case html.TextToken:
-		if s.inStyle && s.applies && s.template == 0 {
+	if t.name == "template" && t.kind != html.EndTagToken {
+		s.template++
+	}
+	t.base, t.inert, t.svg = d.base, s.template > 0, s.foreign > 0
+	switch {
+	case t.name == "template" && t.kind == html.EndTagToken:
+		s.template = max(0, s.template-1)
+	case t.inert:
+	case t.kind == html.TextToken:
+		if s.inStyle && s.applies && !s.silent {
 			d.scanStyle(t)
 		}
-	case html.EndTagToken:
+	case t.kind == html.EndTagToken:
 		d.scanEnd(t)
-	case html.StartTagToken, html.SelfClosingTagToken:
-		if t.name == "template" {
-			s.template++
-		}
-		if s.template == 0 {
-			d.scanStart(t)
-		}
+	default:
+		d.scanStart(t)
 	}
 }
 
 func (d *document) scanEnd(t *token) {
 	s := &d.scanner
 	switch t.name {
-	case "template":
-		s.template = max(0, s.template-1)
 	case "svg", "math":
 		s.foreign = max(0, s.foreign-1)
 	case "style":
@@ -66,7 +66,7 @@ func (d *document) scanStart(t *token) {
 			s.foreign++
 		}
 	case "image":
-		if s.foreign > 0 {
+		if t.svg {
 			d.preload(t, svgReference(t), Image, urgency{})
 		} else {
 			d.scanImage(t)
@@ -117,7 +117,7 @@ func (d *document) scanStart(t *token) {
 
 // preload asks for what a tag refers to.
 func (d *document) preload(t *token, reference string, kind Kind, u urgency) {
-	if reference == "" {
+	if reference == "" || d.scanner.silent {
 		return
 	}
 	url, ok := resolve(t.base, reference)

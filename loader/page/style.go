@@ -156,8 +156,26 @@ func (d *document) settleDeferred(e *element, top float64) {
 	e.deferred = slices.DeleteFunc(e.deferred, func(f func(float64) bool) bool { return f(top) })
 }
 
-// maxMatching bounds the work of matching selectors, in elements looked at.
+// maxMatching bounds the work of matching selectors, in elements looked at, and
+// that of those which look at more than an element and those around it. What
+// goes beyond does not match.
 const maxMatching = 20e6
+
+func (d *document) affordable(e *element, x *entry) bool {
+	d.page.matching++
+	far := 0
+	if x.selector.wide && e.parent != nil {
+		far += e.parent.children
+	}
+	if x.selector.deep {
+		far += len(d.tree.elements)
+	}
+	if far > 0 && d.page.matchingFar+far > maxMatching {
+		return false
+	}
+	d.page.matchingFar += far
+	return d.page.matching <= maxMatching
+}
 
 // unstyled are elements that are not displayed unless a rule says so.
 var unstyled = set("head title meta link script style base noscript template datalist param area source track noframes")
@@ -252,17 +270,7 @@ func (d *document) match(e *element, own, before, after *cascade) {
 	keysOf(e.node, func(key string) {
 		for i := range d.style.byKey[key] {
 			entry := &d.style.byKey[key][i]
-			d.page.matching++
-			if entry.selector.wide && e.parent != nil {
-				d.page.matching += e.parent.children
-			}
-			if entry.selector.deep {
-				d.page.matching += len(d.tree.elements)
-			}
-			if d.page.matching > maxMatching {
-				return
-			}
-			if !entry.selector.match.Match(e.node) {
+			if !d.affordable(e, entry) || !entry.selector.match.Match(e.node) {
 				continue
 			}
 			d.page.matching += len(entry.rule.declarations)

@@ -28,8 +28,9 @@ type Page struct {
 	out       []Request
 	changes   []Change
 	recorded  recordings
-	matching  int // how much selectors have been matched
 	imports   int // stylesheets that others import
+
+	matching, matchingFar int // how much selectors have been matched
 }
 
 // New makes a page that has asked for nothing yet.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"iter"
+	"mime"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -22,6 +23,8 @@ type token struct {
 
 	base   string // the document's base URL when it was scanned
 	source string // of an img: the image that was chosen
+	inert  bool   // it is in a template
+	svg    bool   // it is in an svg or math element
 }
 
 // get is an attribute's value.
@@ -47,76 +50,87 @@ func (t *token) word(name string) string { return strings.ToLower(t.attribute(na
 // reader that waits; a coroutine lets it have one without another thread of
 // control: reading with nothing there hands control back to whoever feeds it.
 type tokenizer struct {
-	undecoded   []byte // until the encoding is known
-	contentType string
-	decided     bool
-	input       []byte
-	ended       bool
-	done        bool // all tokens have been made
-	next        func() (*token, bool)
-	stop        func()
-}
-
-func newTokenizer(contentType string) *tokenizer {
-	t := &tokenizer{contentType: contentType}
-	t.next = func() (*token, bool) { return nil, false }
-	t.stop = func() {}
-	return t
+	input  []byte
+	ended  bool
+	read   int                   // octets handed on so far
+	decode io.Reader             // nil: UTF-8
+	wait   func(octets int) bool // until that many are there, or the end; false: there are none
+	next   func() (*token, bool)
+	stop   func()
 }
 
 // sniffed is how much of a document is searched for its encoding
 // (https://html.spec.whatwg.org/#prescan-a-byte-stream-to-determine-its-encoding).
-// Chromium, too, shows nothing to its scanner before
-// (third_party/blink/renderer/core/html/parser/text_resource_decoder.cc).
 const sniffed = 1024
+
+// newTokenizer makes a tokenizer for a document whose type may name its
+// encoding; else it is UTF-8, unless a meta element says otherwise.
+func newTokenizer(contentType string) *tokenizer {
+	t := &tokenizer{}
+	if _, parameters, err := mime.ParseMediaType(contentType); err == nil {
+		t.use(parameters["charset"])
+	}
+	t.next, t.stop = iter.Pull(t.tokens())
+	return t
+}
+
+// use decodes what has not been read yet from an encoding.
+func (t *tokenizer) use(label string) {
+	encoding, name := charset.Lookup(label)
+	if encoding == nil || name == "utf-8" {
+		return
+	}
+	decoder := encoding.NewDecoder()
+	t.decode = decoder.Reader(readerFunc(t.pull))
+}
 
 // feed takes bytes, or with nil the end.
 func (t *tokenizer) feed(b []byte) {
-	if b == nil {
-		t.ended = true
-	}
-	if t.decided {
-		t.input = append(t.input, b...)
-		return
-	}
-	t.undecoded = append(t.undecoded, b...)
-	encoding, name, certain := charset.DetermineEncoding(t.undecoded, t.contentType)
-	declared := certain || declaresCharset(t.undecoded[:min(sniffed, len(t.undecoded))])
-	if !t.ended && len(t.undecoded) < sniffed && !certain {
-		return
-	}
-	t.decided = true
-	t.input, t.undecoded = t.undecoded, nil
-	var decode func(io.Reader) io.Reader
-	if declared && name != "utf-8" {
-		decoder := encoding.NewDecoder()
-		decode = func(r io.Reader) io.Reader { return decoder.Reader(r) }
-	} else {
-		t.input = bytes.TrimPrefix(t.input, []byte("\xef\xbb\xbf"))
-		decode = func(r io.Reader) io.Reader { return r }
-	}
-	t.next, t.stop = iter.Pull(t.tokens(decode))
+	t.input = append(t.input, b...)
+	t.ended = t.ended || b == nil
 }
 
-func declaresCharset(head []byte) bool {
-	head = bytes.ToLower(head)
-	return bytes.Contains(head, []byte("<meta")) && bytes.Contains(head, []byte("charset"))
+// pull hands on bytes, once there are some. While a meta element may still say
+// how the rest is encoded, it stops at the end of each tag.
+func (t *tokenizer) pull(p []byte) (int, error) {
+	if !t.wait(1) {
+		return 0, io.EOF
+	}
+	n := min(len(p), len(t.input))
+	if t.decode == nil && t.read < sniffed {
+		if end := bytes.IndexByte(t.input[:n], '>'); end >= 0 {
+			n = end + 1
+		}
+	}
+	copy(p, t.input[:n])
+	t.input = t.input[n:]
+	t.read += n
+	return n, nil
 }
+
+const byteOrderMark = "\xef\xbb\xbf"
 
 // tokens yields the tokens, and nil whenever there are no more bytes.
-func (t *tokenizer) tokens(decode func(io.Reader) io.Reader) iter.Seq[*token] {
+func (t *tokenizer) tokens() iter.Seq[*token] {
 	return func(yield func(*token) bool) {
-		source := readerFunc(func(p []byte) (int, error) {
-			for len(t.input) == 0 {
-				if t.ended || !yield(nil) {
-					return 0, io.EOF
+		t.wait = func(octets int) bool {
+			for len(t.input) < octets && !t.ended {
+				if !yield(nil) {
+					t.ended, t.input = true, nil
 				}
 			}
-			n := copy(p, t.input)
-			t.input = t.input[n:]
-			return n, nil
-		})
-		z := html.NewTokenizer(decode(source))
+			return len(t.input) > 0
+		}
+		if t.wait(1); byteOrderMark[0] == first(t.input) {
+			t.wait(len(byteOrderMark))
+			t.input = bytes.TrimPrefix(t.input, []byte(byteOrderMark)) // which is no text
+		}
+		z := html.NewTokenizer(readerFunc(func(p []byte) (int, error) {
+			if t.decode != nil {
+				return t.decode.Read(p)
+			}
+			return t.pull(p)
+		}))
 		line := 1
 		for {
 			kind := z.Next()
@@ -130,6 +144,9 @@ func (t *tokenizer) tokens(decode func(io.Reader) io.Reader) iter.Seq[*token] {
 				token.text = bytes.Clone(z.Text())
 			case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
 				token.readTag(z)
+				if token.name == "meta" && t.decode == nil && t.read <= sniffed {
+					t.use(token.charset())
+				}
 			default:
 				continue
 			}
@@ -138,6 +155,28 @@ func (t *tokenizer) tokens(decode func(io.Reader) io.Reader) iter.Seq[*token] {
 			}
 		}
 	}
+}
+
+func first(b []byte) byte {
+	if len(b) == 0 {
+		return 0
+	}
+	return b[0]
+}
+
+// charset is the encoding that a meta element declares. It cannot be UTF-16,
+// or the element would not have been read.
+func (t *token) charset() string {
+	label := t.attribute("charset")
+	if label == "" && t.word("http-equiv") == "content-type" {
+		if _, parameters, err := mime.ParseMediaType(t.attribute("content")); err == nil {
+			label = parameters["charset"]
+		}
+	}
+	if strings.HasPrefix(strings.ToLower(label), "utf-16") {
+		return ""
+	}
+	return label
 }
 
 func (t *token) readTag(z *html.Tokenizer) {

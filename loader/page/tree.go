@@ -107,6 +107,10 @@ func newTree() *tree {
 
 var void = set("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")
 
+// rawText are the elements whose content the tokenizer takes for text, wherever
+// they are.
+var rawText = set("script style")
+
 var headTags = set("base basefont bgsound link meta noframes noscript script style template title")
 
 // closesParagraph are the start tags that end an open p.
@@ -160,7 +164,7 @@ func (t *tree) start(tok *token) *element {
 		t.ensureBody(tok)
 		return nil
 	case "image":
-		if t.foreign == 0 {
+		if !tok.svg {
 			name = "img"
 		}
 	}
@@ -178,7 +182,7 @@ func (t *tree) start(tok *token) *element {
 		}
 	}
 	e := t.insertFor(name, tok)
-	if void[name] && t.foreign == 0 || tok.kind == html.SelfClosingTagToken && t.foreign > 0 {
+	if void[name] && t.foreign == 0 || tok.kind == html.SelfClosingTagToken && t.foreign > 0 && !rawText[name] {
 		return e
 	}
 	t.push(e)
