@@ -35,7 +35,6 @@ type document struct {
 
 	tree      *tree
 	raw       []byte // the text of the script or style that is open
-	rawLine   int    // where it began
 	pumping   bool   // a task to parse has been posted
 	parsed    bool   // the parser is through
 	media     *media // the audio or video element that sources belong to
@@ -136,7 +135,11 @@ func (d *document) tokenize() {
 // scanQueue lets the preload scanner look at all that the parser has not got
 // to.
 func (d *document) scanQueue() {
-	d.scanner.silent = false
+	d.scanner.behind = false
+	for _, ask := range d.scanner.found {
+		ask()
+	}
+	d.scanner.found = nil
 	for _, t := range d.queue[d.scanned:] {
 		d.scan(t)
 	}
@@ -171,7 +174,7 @@ func (d *document) pump() {
 		if d.scanned > 0 {
 			d.scanned--
 		} else {
-			d.scanner.silent = true
+			d.scanner.behind = true
 			d.scan(t)
 		}
 		d.started = true
@@ -297,8 +300,8 @@ func (d *document) changed() {
 	}
 	d.framed = true
 	p := d.page
-	next := (p.now*framesPerSecond/time.Second + 1) * time.Second / framesPerSecond
-	p.alarm(next, func() {
+	frames := int64(p.now*framesPerSecond/time.Second) + 1
+	p.alarm(time.Duration(frames*int64(time.Second)/framesPerSecond), func() {
 		p.post(func() {
 			d.framed = false
 			if d.dirty && d.renderSheets == 0 {

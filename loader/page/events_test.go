@@ -2,6 +2,7 @@ package page
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -242,9 +243,7 @@ func TestEvents(t *testing.T) {
 	for _, c := range events {
 		t.Run(c.name, func(t *testing.T) {
 			s := server{answers: map[string]answer{}}
-			for path, a := range c.answers {
-				s.answers[path] = a
-			}
+			maps.Copy(s.answers, c.answers)
 			document := s.answers["/"]
 			if c.page != "" {
 				document.body = c.page
@@ -277,6 +276,29 @@ func TestStream(t *testing.T) {
 		210ms /b.png image Low
 		216.666666ms 4 now High`)
 	if got := moments(p); got != "DCL 210ms load 220ms" {
+		t.Error(got)
+	}
+}
+
+// TestIdleParser: a parser that waits for bytes is faster than the preload
+// scanner, until something stops it. So does Chromium 156.
+func TestIdleParser(t *testing.T) {
+	s := server{answers: map[string]answer{"/": {parts: []part{
+		{0, `<!DOCTYPE html><head><title>a</title></head><body><p>x<img src=a.png>`},
+		{ms(200), `<img src=b.png><script src=s.js></script><img src=c.png><script src=t.js></script><link rel=stylesheet href=u.css>`},
+	}}}}
+	log, p := s.load(t, Config{})
+	check(t, log, `
+		0s / document VeryHigh
+		10ms /a.png image Medium
+		16.666666ms 1 now High
+		210ms /b.png image Low
+		210ms /s.js script High
+		210ms /c.png image Medium
+		210ms /t.js script Medium
+		210ms /u.css stylesheet Medium
+		216.666666ms 2 now High`)
+	if got := moments(p); got != "DCL 220ms load 220ms" {
 		t.Error(got)
 	}
 }

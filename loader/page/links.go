@@ -17,7 +17,7 @@ func (d *document) scanLink(t *token) {
 			d.preload(t, t.attribute("href"), Stylesheet, urgency{renderBlocking: !d.scanner.inBody})
 		}
 	case slices.Contains(rel, "preload"):
-		if !d.scanner.silent {
+		if !d.scanner.behind {
 			d.preloadTag(t, true)
 		}
 	case slices.Contains(rel, "modulepreload"):

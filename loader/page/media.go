@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tdewolff/parse/v2/css"
@@ -41,12 +42,7 @@ func (v viewport) media(tokens []cssToken) bool {
 	if len(trimSpace(tokens)) == 0 {
 		return true
 	}
-	for _, query := range splitTokens(tokens, css.CommaToken) {
-		if v.mediaQuery(query) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(splitTokens(tokens, css.CommaToken), v.mediaQuery)
 }
 
 func (v viewport) mediaQuery(tokens []cssToken) bool {
@@ -241,7 +237,7 @@ func (v viewport) compare(name, operator string, value []cssToken) truth {
 		return truthOf(operator == "=" && len(value) == 1 && strings.EqualFold(value[0].text, keyword))
 	}
 	var have, want float64
-	ok := true
+	var ok bool
 	switch name {
 	case "width", "device-width":
 		have = v.width

@@ -6,6 +6,24 @@
 // It is pure: bytes and moments go in, requests and moments come out. It has no
 // clock, no network and no goroutine of its own. Moments are since the page's
 // navigationStart and must never go back.
+//
+// What it leaves out, or does more simply than a browser:
+//
+//   - Scripts do not run. What they ask for comes from a recording; what else
+//     they do to the tree or the styles does not happen, nor document.write().
+//   - There is no layout. How far down an element is, is estimated from the text
+//     and the sized images before it; lazy loading and the priority of visible
+//     images go by that. Container queries are taken to hold.
+//   - The tree is built without the adoption agency and foster parenting.
+//   - Selectors are those of package cascadia; others match nothing. Elements
+//     are styled once, and again when the sheets change, not when siblings do.
+//     Shadow trees are not built.
+//   - @supports knows properties by their prefixes only. Local fonts are taken
+//     not to exist, and families without a face too, save generic ones.
+//   - Frames share one main thread. The same URL is never asked for twice, so the
+//     second frame of one stays empty. Media are not asked for in ranges.
+//   - Bounds on work (nesting, matching, imports) cut off what only hostile
+//     pages have.
 package page
 
 import (
@@ -33,7 +51,7 @@ type Recorded struct {
 	// Line, counted from 1, says which inline script of the document it was. One
 	// that is in none stands for the whole document.
 	Line int
-	Kind Kind
+	Kind Kind // Document stands for Frame
 	// Delay is from when the initiator has run, or has been parsed.
 	Delay time.Duration
 	// BeforeLoad says that the load event waits until it has been asked for.

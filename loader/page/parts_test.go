@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -132,9 +133,7 @@ func TestBestSource(t *testing.T) {
 func asked(t *testing.T, page string, answers map[string]answer) string {
 	t.Helper()
 	s := server{answers: map[string]answer{"/": {body: page}}}
-	for path, a := range answers {
-		s.answers[path] = a
-	}
+	maps.Copy(s.answers, answers)
 	log, _ := s.load(t, Config{})
 	var paths []string
 	for _, line := range log[1:] {

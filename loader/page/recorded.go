@@ -29,10 +29,13 @@ func newRecordings(all []Recorded) recordings {
 // ran says that a script has run, a stylesheet has been parsed, or anything
 // else has come: what was recorded of it follows.
 func (p *Page) ran(r *resource) {
-	owner := r.owner
+	initiator := Initiator{Type: "script", URL: r.URL}
+	if r.Kind == Stylesheet {
+		initiator.Type = "parser"
+	}
 	for _, url := range []string{r.URL, r.finalURL()} {
 		for _, rec := range p.recorded.by[url] {
-			owner.schedule(rec, Initiator{Type: "script", URL: r.URL})
+			r.owner.schedule(rec, initiator)
 		}
 		delete(p.recorded.by, url)
 	}

@@ -11,7 +11,8 @@ import (
 // scanner is what the preload scanner remembers from tag to tag
 // (third_party/blink/renderer/core/html/parser/html_preload_scanner.cc).
 type scanner struct {
-	silent    bool // follow the tokens, but ask for nothing
+	behind    bool     // the parser is faster
+	found     []func() // what to ask for when it has stopped
 	template  int
 	foreign   int // svg and math elements open
 	hasBase   bool
@@ -20,7 +21,6 @@ type scanner struct {
 	applies   bool // the media of the style do
 	inPicture bool
 	picked    string // what a source of the picture has chosen
-	pickSize  float64
 }
 
 // scan looks at a token when it arrives, and asks for what it refers to.
@@ -35,7 +35,7 @@ func (d *document) scan(t *token) {
 		s.template = max(0, s.template-1)
 	case t.inert:
 	case t.kind == html.TextToken:
-		if s.inStyle && s.applies && !s.silent {
+		if s.inStyle && s.applies {
 			d.scanStyle(t)
 		}
 	case t.kind == html.EndTagToken:
@@ -117,7 +117,7 @@ func (d *document) scanStart(t *token) {
 
 // preload asks for what a tag refers to.
 func (d *document) preload(t *token, reference string, kind Kind, u urgency) {
-	if reference == "" || d.scanner.silent {
+	if reference == "" {
 		return
 	}
 	url, ok := resolve(t.base, reference)
@@ -125,7 +125,23 @@ func (d *document) preload(t *token, reference string, kind Kind, u urgency) {
 		return
 	}
 	u.speculative, u.hint = true, t.word("fetchpriority")
-	d.ask(want{url: url, kind: kind, link: u.link, initiator: d.parserInitiator(t), priority: d.priority(kind, u)})
+	d.found(url, func() {
+		d.ask(want{url: url, kind: kind, link: u.link, initiator: d.parserInitiator(t), priority: d.priority(kind, u)})
+	})
+}
+
+// found asks for what the scanner has found: now, or if the parser is faster,
+// for what that leaves.
+func (d *document) found(url string, ask func()) {
+	if !d.scanner.behind {
+		ask()
+		return
+	}
+	d.scanner.found = append(d.scanner.found, func() {
+		if d.page.byURL[url] == nil {
+			ask()
+		}
+	})
 }
 
 func (d *document) parserInitiator(t *token) Initiator {
@@ -213,7 +229,10 @@ func svgReference(t *token) string {
 func (d *document) scanStyle(t *token) {
 	for _, i := range parseSheet(t.text, d.page.view, "", onlyImports).imports {
 		if url, ok := resolve(t.base, i.url); ok && i.url != "" {
-			d.ask(want{url: url, kind: Stylesheet, initiator: d.parserInitiator(t), priority: d.priority(Stylesheet, urgency{speculative: true, renderBlocking: !d.scanner.inBody})})
+			blocking := !d.scanner.inBody
+			d.found(url, func() {
+				d.ask(want{url: url, kind: Stylesheet, initiator: d.parserInitiator(t), priority: d.priority(Stylesheet, urgency{speculative: true, renderBlocking: blocking})})
+			})
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/andybalholm/cascadia"
@@ -134,7 +135,7 @@ func trimEnd(tokens []cssToken) []cssToken {
 	}
 	switch t := tokens[len(tokens)-1]; {
 	case t.kind == css.WhitespaceToken, t.kind == css.DelimToken && strings.Contains(">+~", t.text):
-		return append(tokens[:len(tokens):len(tokens)], cssToken{css.DelimToken, "*"})
+		return append(slices.Clip(tokens), cssToken{css.DelimToken, "*"})
 	}
 	return tokens
 }

@@ -174,7 +174,7 @@ func (d *document) affordable(e *element, x *entry) bool {
 		return false
 	}
 	d.page.matchingFar += far
-	return d.page.matching <= maxMatching
+	return true
 }
 
 // unstyled are elements that are not displayed unless a rule says so.
@@ -270,6 +270,9 @@ func (d *document) match(e *element, own, before, after *cascade) {
 	keysOf(e.node, func(key string) {
 		for i := range d.style.byKey[key] {
 			entry := &d.style.byKey[key][i]
+			if d.page.matching > maxMatching {
+				return
+			}
 			if !d.affordable(e, entry) || !entry.selector.match.Match(e.node) {
 				continue
 			}
