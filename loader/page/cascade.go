@@ -96,6 +96,7 @@ func (st *style) apply(c *cascade) {
 	if value := st.value(c, display); len(value) == 1 {
 		st.hidden = value[0].is(css.IdentToken, "none")
 	}
+	st.box.apply(st, c)
 	if f, ff := &c.winners[font], &c.winners[fontFamily]; f.declaration != nil && !(ff.declaration != nil && ff.beats(f)) {
 		st.applyFont(st.value(c, font))
 	} else if value := st.value(c, fontFamily); len(value) > 0 && !inherits(value) {

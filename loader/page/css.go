@@ -48,7 +48,8 @@ type fontSource struct{ url, format string }
 
 type runeRange struct{ from, to rune }
 
-// property is one of those that ask for something, or decide whether others do.
+// property is one of those that ask for something, or decide whether others do, or
+// where they are.
 type property uint8
 
 const (
@@ -66,6 +67,21 @@ const (
 	fontWeight
 	fontStyle
 	font
+	position
+	boxWidth
+	boxHeight
+	minHeight
+	maxWidth
+	margin
+	marginTop
+	marginBottom
+	padding
+	gap
+	gridColumns
+	flexWrap
+	flexDirection
+	letterSize
+	lineHeight
 	properties // their number
 )
 
@@ -76,6 +92,10 @@ var propertyOf = map[string]property{
 	"mask": mask, "mask-image": mask, "-webkit-mask": mask, "-webkit-mask-image": mask, "cursor": cursor,
 	"filter": filter, "backdrop-filter": filter, "clip-path": clipPath, "-webkit-clip-path": clipPath,
 	"font-family": fontFamily, "font-weight": fontWeight, "font-style": fontStyle, "font": font,
+	"position": position, "width": boxWidth, "height": boxHeight, "min-height": minHeight, "max-width": maxWidth,
+	"margin": margin, "margin-top": marginTop, "margin-block-start": marginTop, "margin-bottom": marginBottom, "margin-block-end": marginBottom,
+	"padding": padding, "gap": gap, "grid-gap": gap, "grid-template-columns": gridColumns,
+	"flex-wrap": flexWrap, "flex-flow": flexWrap, "flex-direction": flexDirection, "font-size": letterSize, "line-height": lineHeight,
 }
 
 // blockKind is what a block in braces holds.

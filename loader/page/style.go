@@ -32,6 +32,7 @@ type style struct {
 	families []string
 	weight   float64
 	italic   bool
+	box      box
 }
 
 // outOfLayers is the layer of rules that are in none.
@@ -113,12 +114,9 @@ func (d *document) render() {
 	d.layout()
 }
 
-// layout estimates where elements are: text and images fill the viewport's
-// width from top to bottom, as if there were nothing else. Heights that only
-// styles give are not known.
+// layout estimates where elements are, and tells those who wait for it.
 func (d *document) layout() {
-	const letterArea = 8 * 20 // px², of a letter with its share of line spacing
-	area := 0.0
+	d.place()
 	for _, e := range d.tree.elements {
 		if e.style == nil {
 			continue
@@ -127,8 +125,7 @@ func (d *document) layout() {
 			d.settleDeferred(e, d.page.view.height*1e6)
 			continue
 		}
-		top := area / d.page.view.width
-		if e.image != nil && !e.image.finished && top < d.page.view.height && e.image.Priority < High {
+		if e.image != nil && !e.image.finished && e.top < d.page.view.height && e.image.Priority < High {
 			// ResourceFetcher::UpdateAllImageResourcePriorities.
 			hint := ""
 			if e.token != nil {
@@ -136,16 +133,7 @@ func (d *document) layout() {
 			}
 			d.page.change(e.image, max(e.image.Priority, d.priority(Image, urgency{visible: true, hint: hint})), false)
 		}
-		d.settleDeferred(e, top)
-		area += float64(e.length) * letterArea
-		if e.token != nil && (e.node.Data == "img" || e.node.Data == "iframe" || e.node.Data == "video") {
-			width, hasWidth := dimension(e.token, "width")
-			height, hasHeight := dimension(e.token, "height")
-			if hasWidth && hasHeight && width > 0 {
-				scale := min(1, d.page.view.width/width)
-				area += width * height * scale * scale
-			}
-		}
+		d.settleDeferred(e, e.top)
 	}
 }
 
@@ -182,11 +170,12 @@ var unstyled = set("head title meta link script style base noscript template dat
 
 // compute computes an element's style and asks for its images.
 func (d *document) compute(e *element) {
-	around := &style{weight: 400}
+	around := &style{weight: 400, box: box{font: fontSize, line: normalLine}}
 	if e.parent != nil {
 		around = e.parent.style
 	}
 	st := &style{custom: around.custom, families: around.families, weight: around.weight, italic: around.italic}
+	st.box = newBox(e.node.Data, &around.box, d.page.view)
 	e.style = st
 	if around.hidden {
 		st.hidden = true

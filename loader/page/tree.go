@@ -22,6 +22,7 @@ type element struct {
 	length   int // characters of text
 	asked    bool
 	style    *style
+	top      float64                  // of its box, in px; an estimate
 	image    *resource                // of an img, for its priority
 	deferred []func(top float64) bool // what waits for layout; false: keeps waiting
 }
