@@ -111,6 +111,9 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err != nil {
 		return err
 	}
+	if err := printLoaders(w, results, loads); err != nil {
+		return err
+	}
 	return printFaults(w, loads)
 }
 

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"wiretime/capture"
+	"wiretime/lab"
+	"wiretime/report"
+	"wiretime/store"
+)
+
+// printLoaders compares the medians of other loaders with Chromium's, pair by pair; it
+// prints nothing if the run has no such pairs.
+func printLoaders(w io.Writer, results []store.Result, loads []store.Load) error {
+	loaders, err := report.CompareLoaders(results, func(cell int) ([]string, error) {
+		return askedFor(loads, results[cell].Cell)
+	})
+	if err != nil || loaders == nil {
+		return err
+	}
+	axes := report.AxesOf(results)
+	fmt.Fprintf(w, "\nLoaders beside Chromium. %s\n", loaders.Verdict())
+	fmt.Fprintln(w, "Median onLoad of both; ratios of medians, the other's to Chromium's; connections; the share of resources asked for in the same order.")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	heading := ""
+	for _, p := range loaders.Pairs {
+		browser, other := results[p.Browser], results[p.Other]
+		if h := place(other.Cell, axes); h != heading {
+			heading = h
+			fmt.Fprintf(table, "\n%s\n%s\tchromium, ms\t%s, ms\tonLoad\tDCL\tPLT\tconnections\torder\tn\n", h, axes.Compared(), other.Cell.Loader)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s, %s\t%s\t%d, %d\n", axes.Contender(other.Cell),
+			median(browser.Values["onload"]), median(other.Values["onload"]), quotient(p.OnLoad), quotient(p.DCL), quotient(p.PLT),
+			count(browser.Values["connections"]), count(other.Values["connections"]), share(p.Order), browser.Valid, other.Valid)
+	}
+	return table.Flush()
+}
+
+func quotient(ratio float64) string {
+	if ratio == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", ratio)
+}
+
+func share(of float64) string {
+	if of < 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*of)
+}
+
+func count(values []float64) string {
+	if len(values) == 0 {
+		return "-"
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return fmt.Sprintf("%.0f", sorted[len(sorted)/2])
+}
+
+// askedFor are the URLs that a cell's median load by onLoad asked for, in their order.
+func askedFor(loads []store.Load, cell store.Cell) ([]string, error) {
+	valid := slices.DeleteFunc(slices.Clone(loads), func(l store.Load) bool { return l.Cell.Key != cell.Key || l.Validity != store.Valid })
+	if len(valid) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(valid, func(a, b store.Load) int { return cmp.Compare(a.Values["onload"], b.Values["onload"]) })
+	har, err := capture.ReadHAR(filepath.Join(valid[len(valid)/2].Artefacts, lab.HARFile))
+	if err != nil {
+		return nil, err
+	}
+	entries := slices.Clone(har.Log.Entries)
+	slices.SortStableFunc(entries, func(a, b capture.Entry) int { return a.Started.Compare(b.Started) })
+	var urls []string
+	for _, e := range entries {
+		urls = append(urls, e.Request.URL)
+	}
+	return urls, nil
+}

@@ -1,0 +1,155 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"wiretime/stats"
+	"wiretime/store"
+)
+
+// chromium is the loader that others are compared with.
+const chromium = "chromium"
+
+// near is how far the ratio of two medians may be from 1 for two loaders to count as
+// near each other; apart is from where on two protocols' medians say which is faster.
+const (
+	near  = 0.10
+	apart = 0.05
+)
+
+// Loaders compares the loaders of a run with Chromium.
+type Loaders struct {
+	Pairs []LoaderPair
+	// Near and Measured count the pairs whose median onLoad is within 10 %, and all.
+	Near, Measured int
+	// Ranked counts the pairs of protocols, at one place, whose medians of Chromium's
+	// differ by more than 5 %; SameRank those that the other loader ranks alike.
+	Ranked, SameRank int
+}
+
+// LoaderPair is two cells that differ in nothing but their loader.
+type LoaderPair struct {
+	Browser, Other   int // cells
+	DCL, OnLoad, PLT float64 // ratios of medians, the other's to Chromium's; 0 where a side has none
+	Order            float64 // the share of pairs of resources asked for in the same order; -1: not known
+}
+
+// CompareLoaders pairs the cells of a run that have Chromium as their loader with those
+// of other loaders; nil if there are none. Indices in it count the results. asked gives
+// the URLs that a cell's median load asked for, in their order.
+func CompareLoaders(results []store.Result, asked func(cell int) ([]string, error)) (*Loaders, error) {
+	of := func(c store.Cell) store.Cell {
+		c.Key, c.Loader, c.NetworkJSON = "", "", nil
+		return c
+	}
+	same := func(a, b store.Cell) bool { return fmt.Sprint(of(a)) == fmt.Sprint(of(b)) }
+	l := &Loaders{}
+	for i, other := range results {
+		if other.Cell.Loader == chromium {
+			continue
+		}
+		j := slices.IndexFunc(results, func(r store.Result) bool { return r.Cell.Loader == chromium && same(r.Cell, other.Cell) })
+		if j < 0 || other.Valid == 0 || results[j].Valid == 0 {
+			continue
+		}
+		p := LoaderPair{Browser: j, Other: i, Order: -1}
+		for metric, ratio := range map[string]*float64{"dcl": &p.DCL, "onload": &p.OnLoad, "plt": &p.PLT} {
+			*ratio = quotient(other.Values[metric], results[j].Values[metric])
+		}
+		first, err := asked(j)
+		if err != nil {
+			return nil, err
+		}
+		second, err := asked(i)
+		if err != nil {
+			return nil, err
+		}
+		p.Order = sameOrder(first, second)
+		l.Pairs = append(l.Pairs, p)
+	}
+	if len(l.Pairs) == 0 {
+		return nil, nil
+	}
+	l.judge(results)
+	return l, nil
+}
+
+func quotient(of, by []float64) float64 {
+	if len(of) == 0 || len(by) == 0 {
+		return 0
+	}
+	divisor := stats.Median(by).Median
+	if divisor <= 0 {
+		return 0
+	}
+	return stats.Median(of).Median / divisor
+}
+
+// sameOrder is the share of pairs of URLs that are in the same order in both lists, of
+// those that are in both; -1 if there are none.
+func sameOrder(a, b []string) float64 {
+	at := map[string]int{}
+	for i, url := range b {
+		at[url] = i
+	}
+	var places []int
+	for _, url := range a {
+		if i, ok := at[url]; ok {
+			places = append(places, i)
+			delete(at, url)
+		}
+	}
+	pairs, same := 0, 0
+	for i := range places {
+		for j := range i {
+			pairs++
+			if places[j] < places[i] {
+				same++
+			}
+		}
+	}
+	if pairs == 0 {
+		return -1
+	}
+	return float64(same) / float64(pairs)
+}
+
+// judge counts what is near, and what is ranked alike.
+func (l *Loaders) judge(results []store.Result) {
+	place := func(p LoaderPair) string {
+		c := results[p.Other].Cell
+		return strings.Join([]string{c.Site, c.Network, c.Loader, c.Clock, c.Visit, c.Strategy, c.Congestion, fmt.Sprint(c.InitCwnd)}, "\n")
+	}
+	onload := func(cell int) float64 { return stats.Median(results[cell].Values["onload"]).Median }
+	for i, p := range l.Pairs {
+		if p.OnLoad == 0 {
+			continue
+		}
+		l.Measured++
+		if math.Abs(p.OnLoad-1) <= near {
+			l.Near++
+		}
+		for _, q := range l.Pairs[:i] {
+			if q.OnLoad == 0 || place(p) != place(q) {
+				continue
+			}
+			ratio := onload(p.Browser) / onload(q.Browser)
+			if max(ratio, 1/ratio) <= 1+apart {
+				continue
+			}
+			l.Ranked++
+			if (ratio > 1) == (onload(p.Other) > onload(q.Other)) {
+				l.SameRank++
+			}
+		}
+	}
+}
+
+// Verdict puts all pairs into two sentences.
+func (l *Loaders) Verdict() string {
+	return fmt.Sprintf("onLoad is within 10 %% of Chromium's in %d of %d cells (%.0f %%). Where Chromium's medians of two protocols differ by more than 5 %%, %d of %d pairs are ranked alike.",
+		l.Near, l.Measured, 100*float64(l.Near)/float64(max(1, l.Measured)), l.SameRank, l.Ranked)
+}
