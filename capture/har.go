@@ -24,6 +24,8 @@ type Log struct {
 	Pages   []Page  `json:"pages"`
 	Entries []Entry `json:"entries"`
 	Comment string  `json:"comment,omitempty"`
+	// CriticalPath is what decided each page's onLoad, as package critical writes it.
+	CriticalPath json.RawMessage `json:"_criticalPath,omitempty"`
 }
 
 // Program names a program and its version.

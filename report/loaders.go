@@ -32,7 +32,7 @@ type Loaders struct {
 
 // LoaderPair is two cells that differ in nothing but their loader.
 type LoaderPair struct {
-	Browser, Other   int // cells
+	Browser, Other   int     // cells
 	DCL, OnLoad, PLT float64 // ratios of medians, the other's to Chromium's; 0 where a side has none
 	Order            float64 // the share of pairs of resources asked for in the same order; -1: not known
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/critical"
 	"wiretime/lab"
 	"wiretime/loader/session"
 	"wiretime/metric"
@@ -114,10 +116,26 @@ func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := explain(record.HAR, packets, filepath.Join(dir, lab.HARFile)); err != nil {
+		return nil, err
+	}
 	return &measured{record, &metric.Load{
 		Protocol: j.planned.Cell.Protocol, HAR: record.HAR, Server: record.Server, Packets: packets,
 		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.Visit, Fallback: r.fallback(),
 	}}, nil
+}
+
+// explain writes into the HAR what decided onLoad.
+func explain(h *capture.HAR, packets *capture.Packets, name string) error {
+	if h == nil {
+		return nil
+	}
+	paths, err := json.Marshal(critical.Find(h, packets))
+	if err != nil {
+		return fmt.Errorf("write the critical path down: %w", err)
+	}
+	h.Log.CriticalPath = paths
+	return capture.WriteHAR(name, h)
 }
 
 func readPackets(name string) (*capture.Packets, error) {

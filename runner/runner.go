@@ -14,6 +14,7 @@ import (
 
 	"wiretime/kernel"
 	"wiretime/lab"
+	"wiretime/loader/page"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
@@ -168,6 +169,7 @@ func (r *run) order(j *job, id string) station.Order {
 		Loader: cell.Loader, Protocol: cell.Protocol, Path: j.path, Seed: j.planned.Seed,
 		TCP:     lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},
 		Timeout: r.Options.Timeout,
+		CPU:     page.CPU{ParsePerKB: r.Options.CPU.Parse, StylePerKB: r.Options.CPU.Style, ScriptPerKB: r.Options.CPU.Script, Scale: r.Options.CPU.Scale},
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
 		Visit:   cell.Visit, Strategy: cell.Strategy, ThinkTime: r.Options.ThinkTime, Fallback: r.fallback(),
 	}

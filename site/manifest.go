@@ -148,8 +148,8 @@ func (r *Resource) check() error {
 	if r.Size < 0 {
 		return fmt.Errorf("%s: size is %d octets, want 0 or more", r.URL, r.Size)
 	}
-	if r.Delay < 0 {
-		return fmt.Errorf("%s: delay is %v ms, want 0 or more", r.URL, r.Delay)
+	if r.Delay < 0 || r.CPU < 0 {
+		return fmt.Errorf("%s: delay is %v ms and cpu %v ms, want 0 or more", r.URL, r.Delay, r.CPU)
 	}
 	if r.Initiator == "" {
 		return nil

@@ -75,6 +75,8 @@ type Resource struct {
 	// Kind is what it was then asked for as: "script", "image", "fetch" and so on, as the
 	// Chrome DevTools Protocol names resource types, in lower case.
 	Kind string `json:"kind,omitempty"`
+	// CPU is how many milliseconds it took to run, if it is a script and that was recorded.
+	CPU float64 `json:"cpu,omitempty"`
 	// Delay is how many milliseconds after its initiator had run, or was parsed, it was
 	// asked for.
 	Delay float64 `json:"delay,omitempty"`

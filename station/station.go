@@ -62,6 +62,7 @@ type Order struct {
 	Visit     string        // capture.ParseVisit's word; empty: cold
 	Strategy  string        // how the own loaders use connections; empty: as browsers do
 	ThinkTime time.Duration // between the pages of a journey
+	CPU       page.CPU      // of the loader builtin, but for scripts that were recorded
 	Fallback  string        // "h2": what an origin is fetched over that cannot be reached over h3
 }
 
@@ -165,7 +166,16 @@ func (s *Station) openBuiltin(o Order, p protocol.Protocol, from *site.Site) (la
 		return nil, err
 	}
 	var recorded []page.Recorded
+	cpu := o.CPU
+	cpu.Scripts = map[string]time.Duration{}
 	for _, r := range from.Resources {
+		if r.CPU > 0 && cpu.Scale > 0 {
+			address, err := p.URL(r.URL)
+			if err != nil {
+				return nil, err
+			}
+			cpu.Scripts[address] = time.Duration(r.CPU * float64(time.Millisecond))
+		}
 		if r.Initiator != "" {
 			recorded = append(recorded, page.Recorded{
 				URL: r.URL, Initiator: r.Initiator, Kind: page.KindOf(r.Kind), Delay: time.Duration(r.Delay * float64(time.Millisecond)),
@@ -173,7 +183,7 @@ func (s *Station) openBuiltin(o Order, p protocol.Protocol, from *site.Site) (la
 		}
 	}
 	return s.builtin.Open(builtin.Config{
-		Protocol: p, Strategy: strategy, EarlyData: warm.EarlyData, Fallback: o.Fallback, Recorded: recorded,
+		Protocol: p, Strategy: strategy, EarlyData: warm.EarlyData, Fallback: o.Fallback, Recorded: recorded, CPU: cpu,
 	})
 }
 

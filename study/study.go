@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,6 +52,16 @@ type Options struct {
 	// TCPRmem and TCPWmem are net.ipv4.tcp_rmem and tcp_wmem of both hosts, in
 	// bytes: minimum, default, maximum.
 	TCPRmem, TCPWmem [3]int
+	// CPU is the main thread of the built-in loader.
+	CPU CPU
+}
+
+// CPU is what work on a page costs the built-in loader, which runs no scripts: so long for
+// each 1000 octets of HTML, style sheet and script, or for a script that was recorded as
+// long as it took then, all of it times Scale. The zero value is no cost at all.
+type CPU struct {
+	Parse, Style, Script time.Duration
+	Scale                float64
 }
 
 // The two kinds of name look-up.
@@ -125,6 +136,7 @@ const (
 	maxLoads    = 1_000_000
 	maxInitCwnd = 1000 // segments
 	maxRetries  = 100
+	maxScale    = 1000
 )
 
 // Parse reads a study. The name of the file appears in errors, and traces that
@@ -311,7 +323,7 @@ func (r *reader) site(n ast.Node, v Vocabulary) string {
 }
 
 func (r *reader) options(n ast.Node, o *Options) {
-	m, ok := r.mapping(n, "options", "dns", "late_limit", "retries", "timeout", "think_time", "fallback", "tcp_rmem", "tcp_wmem")
+	m, ok := r.mapping(n, "options", "dns", "late_limit", "retries", "timeout", "think_time", "fallback", "cpu", "tcp_rmem", "tcp_wmem")
 	if !ok {
 		return
 	}
@@ -329,12 +341,41 @@ func (r *reader) options(n ast.Node, o *Options) {
 	if n, ok := m.get("fallback"); ok {
 		o.Fallback = r.word(n, "fallback", []string{FallbackNone, FallbackH2})
 	}
+	if n, ok := m.get("cpu"); ok {
+		o.CPU = r.cpu(n)
+	}
 	if n, ok := m.get("tcp_rmem"); ok {
 		r.tcpBuffer(n, "tcp_rmem", &o.TCPRmem)
 	}
 	if n, ok := m.get("tcp_wmem"); ok {
 		r.tcpBuffer(n, "tcp_wmem", &o.TCPWmem)
 	}
+}
+
+// cpu reads the model of the main thread.
+func (r *reader) cpu(n ast.Node) CPU {
+	c := CPU{Scale: 1}
+	m, ok := r.mapping(n, "cpu", "parse", "style", "script", "scale")
+	if !ok {
+		return c
+	}
+	for _, rate := range []struct {
+		key string
+		to  *time.Duration
+	}{{"parse", &c.Parse}, {"style", &c.Style}, {"script", &c.Script}} {
+		if n, ok := m.get(rate.key); ok {
+			*rate.to, _ = r.duration(n, rate.key)
+		}
+	}
+	if n, ok := m.get("scale"); ok {
+		text, _ := r.text(n, "scale")
+		scale, err := strconv.ParseFloat(text, 64)
+		if err != nil || scale <= 0 || scale > maxScale {
+			r.fail(n, "scale is %.40q; write a number above 0, at most %d", text, maxScale)
+		}
+		c.Scale = scale
+	}
+	return c
 }
 
 // limit reads a time above zero.

@@ -84,6 +84,7 @@ options:
   timeout: 10s
   think_time: 1500ms
   fallback: h2
+  cpu: {parse: 20us, style: 10us, script: 100us, scale: 4.5}
   tcp_rmem: [1, 2, 3]
   tcp_wmem: [4, 4, 4]
 `
@@ -127,6 +128,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Loaders: []string{"chromium"}, Congestion: []string{"cubic", "reno"}, InitCwnd: []int{4, 10}, Clocks: []string{ClockVirtual, ClockReal}, Repeats: 2,
 		Visits: []string{VisitZeroRTT, VisitCold, VisitConnected}, Strategies: []string{"parallel-6", StrategyBrowser},
 		Options: Options{DNS: DNSInstant, LateLimit: 500 * time.Microsecond, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: FallbackH2,
+			CPU:     CPU{20 * time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond, 4.5},
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
 		Source: []byte(whole),
 	}
@@ -265,6 +267,9 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"a misspelt kind of dns", [2]string{"matrix:", "options: {dns: emulatd}\nmatrix:"}, "3:16", `unknown kind of dns "emulatd"; did you mean "emulated"?`},
 		{"a misspelt fallback", [2]string{"matrix:", "options: {fallback: non}\nmatrix:"}, "3:21", `unknown fallback "non"; did you mean "none"?`},
 		{"a fallback to what no server has", [2]string{"matrix:", "options: {fallback: spdy/2}\nmatrix:"}, "3:21", `unknown fallback "spdy/2"; write one of none, h2`},
+		{"time that parsing gives back", [2]string{"matrix:", "options: {cpu: {parse: -1us}}\nmatrix:"}, "3:24", "parse is -1µs, which is negative"},
+		{"a processor that is no slower", [2]string{"matrix:", "options: {cpu: {script: 50us, scale: 0}}\nmatrix:"}, "3:38", "write a number above 0, at most 1000"},
+		{"a processor that is unknown", [2]string{"matrix:", "options: {cpu: {scripts: 50us}}\nmatrix:"}, "3:17", `did you mean "script"?`},
 		{"no time to think", [2]string{"matrix:", "options: {think_time: -1s}\nmatrix:"}, "3:23", "think_time is -1s, which is negative"},
 		{"a limit of zero", [2]string{"matrix:", "options: {late_limit: 0}\nmatrix:"}, "3:23", "late_limit is zero, which no load keeps; write it like 1ms"},
 		{"a buffer of two numbers", [2]string{"matrix:", "options: {tcp_rmem: [1, 2]}\nmatrix:"}, "3:21", "tcp_rmem holds 2 numbers; write minimum, default and maximum"},
@@ -354,7 +359,7 @@ func TestWithoutAVocabularyOfStrategiesThereIsTheBrowsersAlone(t *testing.T) {
 }
 
 func TestBuiltinStudies(t *testing.T) {
-	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "lulic-grid", "two-clocks", "two-clocks-loss"}) {
+	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "loaders", "lulic-grid", "two-clocks", "two-clocks-loss"}) {
 		t.Fatal(names)
 	}
 	for _, name := range Builtins() {
@@ -362,7 +367,7 @@ func TestBuiltinStudies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Parse(name, src, Vocabulary{Protocols: words.Protocols, Loaders: []string{"chromium", "fetch"},
+		s, err := Parse(name, src, Vocabulary{Protocols: words.Protocols, Loaders: []string{"chromium", "builtin", "fetch"},
 			SiteKnown: func(string) error { return nil }})
 		if err != nil {
 			t.Fatal(err)
