@@ -24,7 +24,6 @@ type made struct {
 	size       int    // octets; what is missing is filling
 	text       string // what the body says before the filling
 	by         string // host and path of what asks for it, where a parser cannot see it; empty otherwise
-	after      int    // milliseconds from that having run
 	shared     bool   // may be asked for from other origins, as fonts must be
 	image      [2]int // its width and height, for an image
 }
