@@ -17,7 +17,7 @@ func TestUnsupported(t *testing.T) {
 		why                                 string // a part of it; empty: it can run
 	}{
 		{"spdy/3.1", station.Chromium, study.ClockReal, "cubic", "Chromium dropped SPDY"},
-		{"spdy/2", station.Chromium, study.ClockVirtual, "cubic", "use the loader fetch"},
+		{"spdy/2", station.Chromium, study.ClockVirtual, "cubic", "use the loader builtin"},
 		{"spdy/3.1", station.Firefox, study.ClockReal, "cubic", "Firefox in version 50"},
 		{"h2", station.Firefox, study.ClockReal, "cubic", ""},
 		{"h2", station.Firefox, study.ClockVirtual, "cubic", "no guest of the virtual clock"},
