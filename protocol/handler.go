@@ -69,8 +69,13 @@ type meter struct {
 	miss   bool
 }
 
+// Unwrap is for http.ResponseController.
+func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
+
 func (m *meter) WriteHeader(status int) {
-	m.status = status
+	if status >= http.StatusOK { // others come before the answer
+		m.status = status
+	}
 	m.ResponseWriter.WriteHeader(status)
 }
 

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"wiretime/loader/page"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/spdy"
 )
 
 // magazine is the made page with one of everything, and what its scripts ask for.
@@ -70,6 +72,43 @@ func TestMagazine(t *testing.T) {
 			if e.Miss || e.Protocol != p.Spoken {
 				t.Errorf("the server saw %+v", e)
 			}
+		}
+	})
+}
+
+// TestHints: what a server tells of before its page is there, or with its head, is asked
+// for at once, and once only.
+func TestHints(t *testing.T) {
+	const style = "body { color: red }"
+	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+		asked := make(chan struct{})
+		_, isSPDY := spdy.ParseVersion(p.ALPN)
+		b := newBench(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/early.css" {
+				close(asked)
+				w.Header().Set("Content-Type", "text/css")
+				_, _ = io.WriteString(w, style)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html")
+			if isSPDY {
+				spdy.AddHint(w.Header(), spdy.Hint{URL: "/early.css", Type: "text/css"})
+				_ = http.NewResponseController(w).Flush()
+			} else {
+				w.Header().Set("Link", "</early.css>; rel=preload; as=style")
+				w.WriteHeader(http.StatusEarlyHints)
+			}
+			select {
+			case <-asked:
+			case <-r.Context().Done():
+				t.Error("the hint was not followed")
+			}
+			_, _ = io.WriteString(w, "<!DOCTYPE html><link rel=stylesheet href=/early.css>")
+		}), pageHost)
+		har, _, err := b.load(t, "https://"+pageHost+"/")
+		must(t, err)
+		if got := paths(har); !slices.Equal(got, []string{"/", "/early.css"}) {
+			t.Errorf("asked for %q", got)
 		}
 	})
 }

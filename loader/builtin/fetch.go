@@ -9,6 +9,7 @@ import (
 
 	"wiretime/loader/page"
 	"wiretime/loader/session"
+	"wiretime/spdy"
 )
 
 // redirectLimit is how many redirects Chromium follows (net/url_request/url_request.h).
@@ -179,9 +180,26 @@ func (h handler) Head(response *http.Response) {
 		h.fetch.kept = nil
 		h.fetch.decoder = newDecoder(response.Header.Get("Content-Encoding"))
 		t.page.Respond(t.now(), h.request.ID, h.head(response.StatusCode, response.Header))
+		if links := hints(response.Header); len(links) > 0 {
+			t.page.Hint(t.now(), h.request.ID, links)
+		}
 	}
 	t.turn()
 }
+
+// hints are SPDY's hints of resources, in the words of Link (RFC 8288).
+func hints(header http.Header) []string {
+	var links []string
+	for _, h := range spdy.Hints(header) {
+		if as, ok := uses[session.ResourceType(h.Type)]; ok {
+			links = append(links, fmt.Sprintf("<%s>; rel=preload; as=%s", h.URL, as))
+		}
+	}
+	return links
+}
+
+// uses are what HTML's attribute "as" calls types of resources.
+var uses = map[string]string{"stylesheet": "style", "script": "script", "image": "image", "font": "font"}
 
 // redirects says whether a response sends its reader elsewhere (RFC 9110 section 15.4).
 func redirects(response *http.Response) bool {
