@@ -117,7 +117,7 @@ matrix:
   sites: [objects@1x100B]
   protocols: [h2, spdy/3.1]
   networks: [{name: quick, rate: 20mbit, rtt: 20ms}]
-  loaders: [fetch]
+  loaders: [builtin]
   visits: [0rtt, connected]
   strategies: [pipelined-2, pipelined]
 `)
@@ -128,7 +128,7 @@ matrix:
 	for _, want := range []string{
 		"Unsupported, 2 planned loads: 0-RTT over h2: only HTTP/3 has it here.\n",
 		"Unsupported, 2 planned loads: 0-RTT over spdy/3.1: only HTTP/3 has it here.\n",
-		"objects@1x100B over quick (fetch, cubic, initcwnd 10), connected visit, strategy pipelined-2\n",
+		"objects@1x100B over quick (builtin, cubic, initcwnd 10), connected visit, strategy pipelined-2\n",
 		"only HTTP/1.1 has pipelining",
 		"\n0 of 0 loads used a protocol",
 	} {
