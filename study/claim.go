@@ -111,8 +111,8 @@ func (r *reader) side(m mapping, key, metric string, s *Study, v Vocabulary) Sid
 	if !ok {
 		return Side{}
 	}
-	if n, ok := side.get("metric"); ok {
-		metric = r.word(n, "metric", v.metrics())
+	if own, ok := side.get("metric"); ok {
+		metric = r.word(own, "metric", v.metrics())
 	} else if metric == "" && !m.has("metric") {
 		r.fail(n, "%s has no metric; name it here, or for both sides beside them", key)
 	}

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,12 +67,8 @@ func (s Selection) label() string {
 
 // with is both selections as one. No axis may be in both.
 func (s Selection) with(other Selection) Selection {
-	both := Selection{}
-	for _, one := range []Selection{s, other} {
-		for axis, values := range one {
-			both[axis] = values
-		}
-	}
+	both := maps.Clone(s)
+	maps.Copy(both, other)
 	return both
 }
 
