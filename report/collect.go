@@ -94,6 +94,16 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	if OnVirtualClock(results) {
 		c.data.ClockNote = VirtualClock
 	}
+	published, err := st.Published(id)
+	if err != nil {
+		return err
+	}
+	claims, err := st.Claims(id)
+	if err != nil {
+		return err
+	}
+	c.data.Printed = CompareTables(results, published)
+	c.data.Claims = JudgeClaims(results, metrics, claims, run.Seed)
 	c.data.Clocks, err = CompareClocks(results, run.Seed)
 	return err
 }
@@ -149,10 +159,7 @@ func summarize(values []float64) Summary {
 }
 
 func (c *collector) addLoads(results []store.Result) {
-	cells := make(map[string]int, len(results))
-	for i, r := range results {
-		cells[r.Cell.Key] = i
-	}
+	cells := cellsByKey(results)
 	for _, l := range c.loads {
 		load := Load{
 			ID: l.ID, Cell: cells[l.Cell.Key], Repeat: l.Repeat, Attempt: l.Attempt,

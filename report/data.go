@@ -29,6 +29,8 @@ type Data struct {
 	Loads       []Load    `json:"loads"`
 	Clocks      *Clocks   `json:"clocks,omitempty"`     // for a run that has cells on both clocks
 	ClockNote   string    `json:"clockNote,omitempty"`  // what to know of the virtual clock, where a cell is on it
+	Printed     []Printed `json:"printed,omitempty"`    // tables that papers printed, beside what was measured
+	Claims      []Claim   `json:"claims,omitempty"`     // what is said of the cells, and what became of it
 	Compared    string    `json:"compared"`             // by what the cells of a section are compared: protocol or strategy
 	Visits      []Fact    `json:"visits,omitempty"`     // visits and what they mean, where some are not cold
 	Strategies  []Fact    `json:"strategies,omitempty"` // strategies and what they mean, where some are not the browser's

@@ -29,6 +29,8 @@ type synthetic struct {
 	repeats    int
 	flags      int  // images on the page
 	untidy     bool // late, failed and pending loads, and a metric that some loads lack
+	// paper, if there is one, says what was printed and claimed of the cells.
+	paper func(*store.RunSpec)
 }
 
 type syntheticNetwork struct {
@@ -141,6 +143,9 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 		for _, c := range spec.Cells {
 			spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: c.Key, Repeat: repeat, Seed: random.Uint64()})
 		}
+	}
+	if s.paper != nil {
+		s.paper(&spec)
 	}
 	run, err := st.BeginRun(spec)
 	if err != nil {

@@ -112,9 +112,18 @@ func (s *Store) ExportCSV(w io.Writer, run int64) error {
 }
 
 // ExportJSON writes the same rows as ExportCSV, in "rows", after the run itself
-// (study, seed, environment) and the definitions of its metrics.
+// (study, seed, environment), the definitions of its metrics, and what has been
+// published and claimed of its cells.
 func (s *Store) ExportJSON(w io.Writer, id int64) error {
 	run, metrics, rows, err := s.exported(id)
+	if err != nil {
+		return err
+	}
+	published, err := s.Published(id)
+	if err != nil {
+		return err
+	}
+	claims, err := s.Claims(id)
 	if err != nil {
 		return err
 	}
@@ -131,13 +140,15 @@ func (s *Store) ExportJSON(w io.Writer, id int64) error {
 		Done        int             `json:"done"`
 	}
 	document := struct {
-		Run     about    `json:"run"`
-		Metrics []Metric `json:"metrics"`
-		Rows    []row    `json:"rows"`
+		Run       about    `json:"run"`
+		Metrics   []Metric `json:"metrics"`
+		Published []Figure `json:"published,omitempty"`
+		Claims    []Claim  `json:"claims,omitempty"`
+		Rows      []row    `json:"rows"`
 	}{
 		about{ID: run.ID, Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Version: run.Version,
 			Environment: run.Environment, Started: run.Started.UTC(), Planned: run.Planned, Done: run.Done},
-		metrics, rows,
+		metrics, published, claims, rows,
 	}
 	if !run.Finished.IsZero() {
 		finished := run.Finished.UTC()

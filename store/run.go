@@ -51,6 +51,8 @@ type RunSpec struct {
 	Metrics     []Metric      // in the order to show them
 	Cells       []Cell        // in the order of the study
 	Plan        []PlannedSpec // in the order to run them
+	Published   []Figure      // what papers printed of the cells, in the order to show it
+	Claims      []Claim       // what is said of the cells, in the order to show it
 }
 
 // Run is one execution of a study.
@@ -135,7 +137,7 @@ func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
 			return 0, fmt.Errorf("planned load %d: %w", i, err)
 		}
 	}
-	return run, nil
+	return run, insertPaper(tx, run, spec, cells)
 }
 
 // FinishRun marks a run as finished; it is an error if planned loads remain.

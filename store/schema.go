@@ -90,7 +90,7 @@ CREATE TABLE violation (
 ) STRICT;
 
 CREATE INDEX violation_load ON violation(load);
-` + pageTable
+` + pageTable + paperTables
 
 const pageTable = `
 CREATE TABLE page (
@@ -105,6 +105,48 @@ CREATE TABLE page (
 ) STRICT, WITHOUT ROWID;
 `
 
+// paperTables hold what others have published and claimed of a run's cells.
+const paperTables = `
+CREATE TABLE published (
+  run          INTEGER NOT NULL REFERENCES run(id),
+  number       INTEGER NOT NULL CHECK (number >= 1),
+  row          INTEGER NOT NULL CHECK (row >= 1),
+  column       INTEGER NOT NULL CHECK (column >= 1),
+  source       TEXT NOT NULL,
+  metric       TEXT NOT NULL,
+  unit         TEXT NOT NULL,
+  row_label    TEXT NOT NULL,
+  column_label TEXT NOT NULL,
+  cell         INTEGER NOT NULL REFERENCES cell(id),
+  printed      TEXT NOT NULL,
+  value        REAL NOT NULL,
+  PRIMARY KEY (run, number, row, column)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE claim (
+  run    INTEGER NOT NULL REFERENCES run(id),
+  number INTEGER NOT NULL CHECK (number >= 1),
+  text   TEXT NOT NULL,
+  ratio  TEXT NOT NULL,
+  low    REAL,
+  high   REAL,
+  open   INTEGER NOT NULL CHECK (open IN (0, 1)),
+  PRIMARY KEY (run, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE claim_pair (
+  run       INTEGER NOT NULL,
+  claim     INTEGER NOT NULL,
+  number    INTEGER NOT NULL CHECK (number >= 1),
+  metric    TEXT NOT NULL,
+  cell      INTEGER NOT NULL REFERENCES cell(id),
+  to_metric TEXT NOT NULL,
+  to_cell   INTEGER NOT NULL REFERENCES cell(id),
+  PRIMARY KEY (run, claim, number),
+  FOREIGN KEY (run, claim) REFERENCES claim(run, number)
+) STRICT, WITHOUT ROWID;
+`
+
 // upgrades[v-1] turns a store of schema version v into one of version v+1.
 var upgrades = []string{
 	// Before there was a virtual clock, every cell was on the real one.
@@ -112,5 +154,5 @@ var upgrades = []string{
 	// Before there were visits and strategies, every load was a cold one, and
 	// went as its loader would have it.
 	`ALTER TABLE cell ADD COLUMN visit TEXT NOT NULL DEFAULT 'cold' CHECK (visit IN ('cold', 'resumed', '0rtt', 'connected', 'cached'));
-	ALTER TABLE cell ADD COLUMN strategy TEXT NOT NULL DEFAULT 'browser';` + pageTable,
+	ALTER TABLE cell ADD COLUMN strategy TEXT NOT NULL DEFAULT 'browser';` + pageTable + paperTables,
 }

@@ -77,6 +77,11 @@ func holdsTheOldRun(t *testing.T, s *Store, version int) {
 	if l, err := s.Load("r1-0000-a1"); err != nil || !cmp.Equal(l.Cell, first) || l.Seed != 11 || l.Pages != nil {
 		t.Errorf("the load is %+v (%v)", l, err)
 	}
+	published, err := s.Published(1)
+	claims, err2 := s.Claims(1)
+	if published != nil || claims != nil || err != nil || err2 != nil {
+		t.Errorf("published are %v, claims %v (%v, %v)", published, claims, err, err2)
+	}
 	if p, err := s.Pending(1); err != nil || len(p) != 1 || !cmp.Equal(p[0].Cell, second) {
 		t.Errorf("pending are %+v (%v)", p, err)
 	}
@@ -114,12 +119,14 @@ func TestAStoreOfAnEarlierVersionIsUpgradedByItsWriter(t *testing.T) {
 		if err := s.Commit(r); err != nil {
 			t.Error(err)
 		}
-		today := spec(1)
+		today := withPaper()
 		today.Cells[0].Clock, today.Cells[0].Visit, today.Cells[0].Strategy = "virtual", "0rtt", "parallel-2"
 		if run, err := s.BeginRun(today); err != nil {
 			t.Error(err)
 		} else if results, err := s.Results(run); err != nil || !cmp.Equal(results[0].Cell, today.Cells[0]) {
 			t.Errorf("results are %+v (%v)", results, err)
+		} else {
+			holdsThePaper(t, s, run)
 		}
 		mustClose(t, s)
 

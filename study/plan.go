@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"wiretime/network"
 )
@@ -50,7 +51,7 @@ type PlannedLoad struct {
 	Seed   uint64 // of everything random in the load
 }
 
-// Cells returns every combination of the axes, in the order of the file: the
+// Cells returns every combination of the axes that Except does not pick, in the order of the file: the
 // site changes slowest, then network, loader, congestion control, initial
 // window, clock, visit and strategy, and the protocol fastest. Where the study
 // leaves the clock open, choose decides between ClockReal and ClockVirtual;
@@ -86,6 +87,9 @@ func (s *Study) visits(cell Cell, choose func(Cell) string) []Cell {
 			for _, protocol := range s.Protocols {
 				c := cell
 				c.Visit, c.Strategy, c.Protocol = visit, strategy, protocol
+				if slices.ContainsFunc(s.Except, func(e Selection) bool { return e.Picks(c) }) {
+					continue
+				}
 				if c.Clock == ClockAuto && choose != nil {
 					c.Clock = choose(c)
 				}

@@ -5,6 +5,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,8 +24,8 @@ type Study struct {
 	Description string // empty if the file gives none
 	Seed        uint64 // of the order of the loads and of everything random in them
 
-	// The axes; their product is the study's cells. No axis is empty and none
-	// holds a value twice.
+	// The axes; their product, but for what Except picks, is the study's cells. No
+	// axis is empty and none holds a value twice.
 	Sites      []string
 	Protocols  []string
 	Networks   []network.Path // valid, told apart by name
@@ -34,6 +35,11 @@ type Study struct {
 	Clocks     []string // ClockReal, ClockVirtual or both, or ClockAuto alone
 	Visits     []string // what a client remembers of the site when a load begins: VisitCold and so on
 	Strategies []string // how a client divides its requests among connections, such as StrategyBrowser
+
+	Except []Selection // cells that the product holds and the study does not
+
+	Published []Published // tables that papers printed of the same
+	Claims    []Claim     // what is said of the cells, to be found true or not
 
 	Repeats int // loads of each cell, at least 1
 	Options Options
@@ -115,6 +121,7 @@ var defaults = Options{
 // Vocabulary is the words a study may use, which other packages own.
 type Vocabulary struct {
 	Protocols, Loaders, Sites []string
+	Metrics                   map[string]string // the names of figures, and their units
 	// SiteKnown, if not nil, decides whether a site exists (a reference may
 	// carry more than a name, as "world-flags@4" does); Sites then only serves
 	// to name the nearest.
@@ -124,6 +131,8 @@ type Vocabulary struct {
 	// StrategyBrowser alone.
 	Strategy func(word string) (name string, err error)
 }
+
+func (v Vocabulary) metrics() []string { return slices.Sorted(maps.Keys(v.Metrics)) }
 
 // congestionControls are the TCP congestion controls of Linux 6.12
 // (net/ipv4/tcp_*.c). Whether this machine's kernel has one is for the lab to
@@ -172,7 +181,7 @@ func (s *Study) UseClock(clock string) error {
 func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	s := &Study{Seed: 1, Congestion: []string{"cubic"}, InitCwnd: []int{10}, Clocks: []string{ClockAuto},
 		Visits: []string{VisitCold}, Strategies: []string{StrategyBrowser}, Options: defaults}
-	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "clock", "matrix", "options")
+	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "clock", "matrix", "options", "published", "claims")
 	if !ok {
 		return s
 	}
@@ -201,6 +210,13 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	if n, ok := m.get("options"); ok {
 		r.options(n, &s.Options)
 	}
+	// What these say is about cells, of which there are none after an error.
+	if n, ok := m.get("published"); ok && len(r.errs) == 0 {
+		r.published(n, s, v)
+	}
+	if n, ok := m.get("claims"); ok && len(r.errs) == 0 {
+		r.claims(n, s, v)
+	}
 	if len(r.errs) == 0 && len(s.Cells(nil)) > maxLoads/s.Repeats {
 		r.fail(repeatsAt, "%d cells, %d times each, are more than %d loads; make the matrix or the repeats smaller", len(s.Cells(nil)), s.Repeats, maxLoads)
 	}
@@ -208,7 +224,7 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 }
 
 func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
-	m, ok := r.mapping(n, "the matrix", "sites", "protocols", "networks", "loaders", "congestion", "initcwnd", "visits", "strategies")
+	m, ok := r.mapping(n, "the matrix", "sites", "protocols", "networks", "loaders", "congestion", "initcwnd", "visits", "strategies", "except")
 	if !ok {
 		return
 	}
@@ -242,6 +258,9 @@ func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
 			name := r.strategy(n, v)
 			return name, name
 		})
+	}
+	if n, ok := m.get("except"); ok && len(r.errs) == 0 {
+		r.except(n, s, v)
 	}
 }
 

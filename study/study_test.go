@@ -33,6 +33,16 @@ var words = Vocabulary{
 		}
 		return "", fmt.Errorf("unknown strategy %q", word)
 	},
+	Metrics: map[string]string{"dcl": "ms", "plt": "ms", "bytes_down": "B"},
+}
+
+// builtinWords are those of the built-in studies.
+var builtinWords = Vocabulary{
+	Protocols: append([]string{"spdy/3.1"}, words.Protocols...),
+	Loaders:   []string{"chromium", "fetch", "builtin"},
+	SiteKnown: func(string) error { return nil },
+	Strategy:  func(word string) (string, error) { return word, nil },
+	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "tow": "ms"},
 }
 
 // whole uses every key.
@@ -359,7 +369,7 @@ func TestWithoutAVocabularyOfStrategiesThereIsTheBrowsersAlone(t *testing.T) {
 }
 
 func TestBuiltinStudies(t *testing.T) {
-	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "loaders", "lulic-grid", "two-clocks", "two-clocks-loss"}) {
+	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "kolmogortsev", "loaders", "lulic-1", "lulic-grid", "two-clocks", "two-clocks-loss"}) {
 		t.Fatal(names)
 	}
 	for _, name := range Builtins() {
@@ -367,8 +377,7 @@ func TestBuiltinStudies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Parse(name, src, Vocabulary{Protocols: words.Protocols, Loaders: []string{"chromium", "builtin", "fetch"},
-			SiteKnown: func(string) error { return nil }})
+		s, err := Parse(name, src, builtinWords)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -388,7 +397,7 @@ func TestBuiltinStudies(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	first, _ := Builtin("first-look")
-	for _, src := range []string{whole, small, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
+	for _, src := range []string{whole, small, compared, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
 		f.Add([]byte(src))
 	}
 	dir := f.TempDir()

@@ -107,6 +107,9 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err := printClocks(w, results, run.Seed); err != nil {
 		return err
 	}
+	if err := printPaper(w, st, run, results, metrics); err != nil {
+		return err
+	}
 	loads, err := st.Loads(id)
 	if err != nil {
 		return err

@@ -25,8 +25,9 @@ func kept(t *testing.T, dir string, clocks ...string) {
 
 // keep makes a store with a run of cells, of which the axes that do not matter here
 // are filled in. The n-th load of a cell takes 1000 ms and n more; h3 takes 50 ms of
-// processor time on the real clock. The first load of all is a journey.
-func keep(t *testing.T, dir string, cells []store.Cell) {
+// processor time on the real clock. The first load of all is a journey. What more is
+// known of the run before its first load, change says.
+func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.RunSpec)) {
 	t.Helper()
 	st, err := store.Open(dir, store.Create)
 	if err != nil {
@@ -42,6 +43,9 @@ func keep(t *testing.T, dir string, cells []store.Cell) {
 		for repeat := range 6 {
 			spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: c.Key, Repeat: repeat})
 		}
+	}
+	for _, f := range change {
+		f(&spec)
 	}
 	run, err := st.BeginRun(spec)
 	if err != nil {

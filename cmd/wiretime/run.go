@@ -114,12 +114,21 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	}
 	s, err := study.Parse(name, source, study.Vocabulary{
 		Protocols: protocol.Names(), Loaders: station.Loaders(), Sites: known, SiteKnown: library.KnownRef,
-		Strategy: strategyName,
+		Strategy: strategyName, Metrics: metricUnits(),
 	})
 	if err == nil && o.clock != "" {
 		err = input(s.UseClock(o.clock))
 	}
 	return s, err
+}
+
+// metricUnits are the names and units of the figures that a run keeps.
+func metricUnits() map[string]string {
+	units := map[string]string{}
+	for _, m := range runner.Metrics() {
+		units[m.Name] = m.Unit
+	}
+	return units
 }
 
 // strategyName is the one name of a strategy, since several words may mean the same.
@@ -311,11 +320,37 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 	for _, p := range s.Plan(cells) {
 		spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: p.Cell.Key(), Repeat: p.Repeat, Seed: p.Seed})
 	}
+	addPaper(&spec, s, cells)
 	id, err := st.BeginRun(spec)
 	if err == nil {
 		fmt.Fprintf(os.Stderr, "Run %d of study %s: %d loads of %d cells, kept in %s.\n", id, s.Name, len(spec.Plan), len(spec.Cells), st.Dir())
 	}
 	return id, err
+}
+
+// addPaper puts into a run what papers printed of its cells and what is claimed of
+// them. What is about cells that the run lacks, since a flag chose the clock, is left
+// out.
+func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
+	for i, p := range s.Published {
+		for _, f := range p.Figures {
+			at := slices.IndexFunc(cells, f.Cell.Picks)
+			if at < 0 {
+				continue
+			}
+			spec.Published = append(spec.Published, store.Figure{Table: i + 1, Row: f.Row, Column: f.Column, Source: p.Source, Metric: p.Metric,
+				Unit: p.Unit, RowLabel: f.RowLabel, ColumnLabel: f.ColumnLabel, Cell: cells[at].Key(), Printed: f.Printed, Value: f.Value})
+		}
+	}
+	for _, c := range s.Claims {
+		claim := store.Claim{Text: c.Text, Ratio: c.Ratio.Text, Low: c.Ratio.Low, High: c.Ratio.High, Open: c.Ratio.Open}
+		for _, p := range c.Pairs(cells) {
+			claim.Pairs = append(claim.Pairs, store.ClaimPair{Metric: c.Compare.Metric, Cell: p[0].Key(), ToMetric: c.To.Metric, ToCell: p[1].Key()})
+		}
+		if len(claim.Pairs) > 0 {
+			spec.Claims = append(spec.Claims, claim)
+		}
+	}
 }
 
 // way names how a cell's loads are fetched: by its protocol and by those of visit

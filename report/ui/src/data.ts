@@ -26,6 +26,8 @@ export interface Data {
   loads: Load[];
   clocks?: Clocks;
   clockNote?: string;
+  printed?: Printed[];
+  claims?: Claim[];
   compared: "protocol" | "strategy";
   visits?: Fact[];
   strategies?: Fact[];
@@ -133,6 +135,35 @@ export interface ClockPair {
   low: number;
   high: number;
   agrees: boolean;
+}
+
+/** A table that a paper printed, beside what was measured. */
+export interface Printed {
+  source: string;
+  metric: string;
+  unit: string;
+  scale: number; // how many of the metric's unit the table's is
+  rows: string[];
+  columns: string[];
+  figures: { row: number; column: number; printed: string; value: number; cell: number; ratio: number }[];
+}
+
+export interface Claim {
+  text: string;
+  test: string;
+  pairs: ClaimPair[];
+  verdict: string;
+}
+
+export interface ClaimPair {
+  name: string;
+  cell: number;
+  to: number;
+  ratio: number;
+  interval: boolean;
+  low: number;
+  high: number;
+  outcome: "held" | "refuted" | "not decided" | "not measured";
 }
 
 export interface Load {

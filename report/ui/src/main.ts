@@ -4,6 +4,7 @@ import { type Data, type Metric } from "./data";
 import { clocksView } from "./clocks";
 import { drawAll, el, whenNear } from "./dom";
 import { header } from "./header";
+import { papersView } from "./papers";
 import { sectionView } from "./section";
 import { answerFor, answers, sameness, sectionName } from "./tables";
 import "./style.css";
@@ -34,6 +35,7 @@ function report(data: Data): void {
       chooser(ranked, first, show),
       overview.element),
     ...(data.clocks === undefined ? [] : [clocksView(data, data.clocks)]),
+    ...papersView(data),
     el("h2", {}, "Network by network"),
     ...views.map((v) => v.element),
     appendix(data),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Answer, Behind, Cell, ClockPair, Summary } from "./data";
-import { clockStanding, standing, verdict } from "./verdict";
+import type { Answer, Behind, Cell, Claim, ClaimPair, ClockPair, Summary } from "./data";
+import { claimStanding, clockStanding, standing, verdict } from "./verdict";
 
 const summary = (median: number, n = 10): Summary => ({ n, median, interval: n >= 6, low: median, high: median, min: median, max: median, cv: 0 });
 const cell = (label: string, median: number, n = 10): Cell => ({
@@ -70,4 +70,16 @@ test.each<[string, ClockPair, string, string]>([
 ])("a pair of clocks with %s", (_, p, text, sure) => {
   const says = clockStanding(p);
   expect([says.text.replaceAll("\u00a0", " "), says.sure]).toEqual([text, sure]);
+});
+
+test("a claim stands as its pairs do", () => {
+  const claim = (...outcomes: ClaimPair["outcome"][]): Claim => ({
+    text: "", test: "", verdict: "",
+    pairs: outcomes.map((outcome) => ({ name: "", cell: 0, to: 1, ratio: 1, interval: true, low: 1, high: 1, outcome })),
+  });
+  expect(claimStanding(claim("held", "held"))).toBe("held");
+  expect(claimStanding(claim("refuted"))).toBe("refuted");
+  expect(claimStanding(claim("held", "refuted"))).toBe("partly");
+  expect(claimStanding(claim("held", "not decided"))).toBe("partly");
+  expect(claimStanding(claim("not decided", "not measured"))).toBe("unclear");
 });

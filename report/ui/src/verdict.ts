@@ -1,4 +1,4 @@
-import { at, type Answer, type Behind, type Cell, type ClockPair, type Summary } from "./data";
+import { at, type Answer, type Behind, type Cell, type Claim, type ClockPair, type Summary } from "./data";
 import { behind, duration, list, percent } from "./format";
 
 /** How sure the order of two cells is. */
@@ -71,6 +71,14 @@ export function clockStanding(pair: ClockPair): { text: string; sure: "agrees" |
   const far = `${percent(Math.abs(pair.ratio - 1))} ${pair.ratio < 1 ? "below" : "above"}`;
   if (!pair.interval) return { text: `${far}; too few loads`, sure: "few" };
   return pair.low > 1 || pair.high < 1 ? { text: far, sure: "clear" } : { text: `${far}, not clear`, sure: "unclear" };
+}
+
+/** claimStanding is how a claim stands over all its pairs. */
+export function claimStanding(claim: Claim): "held" | "refuted" | "partly" | "unclear" {
+  const all = (outcome: string): boolean => claim.pairs.every((p) => p.outcome === outcome);
+  if (all("held")) return "held";
+  if (all("refuted")) return "refuted";
+  return claim.pairs.some((p) => p.outcome === "held" || p.outcome === "refuted") ? "partly" : "unclear";
 }
 
 function summary(cell: Cell, metric: string): Summary {

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"wiretime/report"
+	"wiretime/stats"
+	"wiretime/store"
+)
+
+// printPaper prints what papers printed of a run's cells beside what was measured,
+// and what became of the study's claims; nothing for a study that has neither.
+func printPaper(w io.Writer, st *store.Store, run store.Run, results []store.Result, metrics []store.Metric) error {
+	published, err := st.Published(run.ID)
+	if err != nil {
+		return err
+	}
+	claims, err := st.Claims(run.ID)
+	if err != nil {
+		return err
+	}
+	for _, t := range report.CompareTables(results, published) {
+		if err := printTable(w, t, results, metrics); err != nil {
+			return err
+		}
+	}
+	return printClaims(w, report.JudgeClaims(results, metrics, claims, run.Seed))
+}
+
+// printTable prints one printed table, figure by figure.
+func printTable(w io.Writer, t report.Printed, results []store.Result, metrics []store.Metric) error {
+	title := t.Metric
+	if i := slices.IndexFunc(metrics, func(m store.Metric) bool { return m.Name == t.Metric }); i >= 0 {
+		title = metrics[i].Title
+	}
+	fmt.Fprintf(w, "\nPublished: %s; %s, %s\n", t.Source, title, t.Unit)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "\t\tpublished\there\there / published\n")
+	row := -1
+	for _, f := range t.Figures {
+		label := ""
+		if f.Row != row {
+			row, label = f.Row, t.Rows[f.Row]
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", label, t.Columns[f.Column], f.Printed,
+			scaledInterval(results[f.Cell].Values[t.Metric], t.Scale), timesOf(f.Ratio))
+	}
+	return table.Flush()
+}
+
+// scaledInterval is interval in a unit that is scale times the values' own.
+func scaledInterval(values []float64, scale float64) string {
+	if len(values) == 0 {
+		return "-"
+	}
+	m := stats.Median(values)
+	form := "%.3g (%.3g..%.3g)"
+	if m.Reached {
+		form = "%.3g [%.3g..%.3g]"
+	}
+	return fmt.Sprintf(form, m.Median/scale, m.Low/scale, m.High/scale)
+}
+
+func timesOf(ratio float64) string {
+	if ratio == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", ratio)
+}
+
+// printClaims prints each claim with its verdict, and the pairs in which it did not
+// hold.
+func printClaims(w io.Writer, claims []report.Claim) error {
+	if len(claims) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nClaims. One held where the 95 %% interval of the ratio of the medians lies in the claimed range, and is refuted where it lies outside.\n")
+	for i, c := range claims {
+		fmt.Fprintf(w, "\n%d. %s\n   %s%s: %s.\n", i+1, c.Text, c.Test, spread(c.Pairs), c.Verdict)
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, p := range c.Pairs {
+			if p.Outcome != report.Held {
+				fmt.Fprintf(table, "   %s\t%s\t%s\n", p.Name, p.Outcome, pairRatio(p))
+			}
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spread says between which values the ratios of all pairs lie.
+func spread(pairs []report.ClaimPair) string {
+	var ratios []float64
+	for _, p := range pairs {
+		if p.Ratio > 0 {
+			ratios = append(ratios, p.Ratio)
+		}
+	}
+	switch len(ratios) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf(" (here %.3f)", ratios[0])
+	}
+	return fmt.Sprintf(" (here %.3f to %.3f)", slices.Min(ratios), slices.Max(ratios))
+}
+
+func pairRatio(p report.ClaimPair) string {
+	switch {
+	case p.Ratio == 0:
+		return "-"
+	case p.Interval:
+		return fmt.Sprintf("%.3f [%.3f..%.3f]", p.Ratio, p.Low, p.High)
+	}
+	return fmt.Sprintf("%.3f, too few loads", p.Ratio)
+}

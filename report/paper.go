@@ -1,0 +1,241 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wiretime/stats"
+	"wiretime/store"
+)
+
+// Printed is a table that a paper printed, beside what was measured.
+type Printed struct {
+	Source  string          `json:"source"`
+	Metric  string          `json:"metric"`
+	Unit    string          `json:"unit"`  // of the table
+	Scale   float64         `json:"scale"` // how many of the metric's unit that is
+	Rows    []string        `json:"rows"`
+	Columns []string        `json:"columns"`
+	Figures []PrintedFigure `json:"figures"` // row by row; none where the paper has none
+}
+
+// PrintedFigure is one figure of such a table.
+type PrintedFigure struct {
+	Row     int     `json:"row"` // of Printed.Rows
+	Column  int     `json:"column"`
+	Printed string  `json:"printed"` // as the paper has it
+	Value   float64 `json:"value"`   // in the metric's unit
+	Cell    int     `json:"cell"`    // which was measured
+	Ratio   float64 `json:"ratio"`   // of the cell's median to Value; 0 where the cell has none
+}
+
+// CompareTables sets printed tables beside the results; nil if there are none. Cells
+// in it count the results.
+func CompareTables(results []store.Result, published []store.Figure) []Printed {
+	cells := cellsByKey(results)
+	var tables []Printed
+	number := 0
+	for _, f := range published {
+		if f.Table != number {
+			number = f.Table
+			tables = append(tables, Printed{Source: f.Source, Metric: f.Metric, Unit: f.Unit})
+		}
+		table := &tables[len(tables)-1]
+		cell := cells[f.Cell]
+		figure := PrintedFigure{Row: place(&table.Rows, f.RowLabel), Column: place(&table.Columns, f.ColumnLabel),
+			Printed: f.Printed, Value: f.Value, Cell: cell}
+		if printed, err := strconv.ParseFloat(f.Printed, 64); err == nil && printed > 0 {
+			table.Scale = f.Value / printed
+		}
+		if values := results[cell].Values[f.Metric]; len(values) > 0 {
+			figure.Ratio = stats.Median(values).Median / f.Value
+		}
+		table.Figures = append(table.Figures, figure)
+	}
+	return tables
+}
+
+// place is where a label stands among labels, to which it is added if it is not there.
+func place(labels *[]string, label string) int {
+	i := slices.Index(*labels, label)
+	if i < 0 {
+		i = len(*labels)
+		*labels = append(*labels, label)
+	}
+	return i
+}
+
+// The outcomes of a claim for one pair of cells.
+const (
+	Held       = "held"         // the interval of the ratio lies in the claimed range
+	Refuted    = "refuted"      // it lies outside
+	Undecided  = "not decided"  // it lies in both, or there are too few loads for one
+	Unmeasured = "not measured" // a cell has no valid load
+)
+
+// Claim is a sentence about the cells and what became of it.
+type Claim struct {
+	Text    string      `json:"text"`
+	Test    string      `json:"test"` // what was tested, in words
+	Pairs   []ClaimPair `json:"pairs"`
+	Verdict string      `json:"verdict"` // in how many pairs it held, and where not
+}
+
+// ClaimPair is two cells that a claim compares.
+type ClaimPair struct {
+	Name     string  `json:"name"` // what tells the pair from the claim's others; empty if there are none
+	Cell     int     `json:"cell"`
+	To       int     `json:"to"`
+	Ratio    float64 `json:"ratio"`    // of the first's median to the second's; 0 where a side has none
+	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Ratio; false with fewer than 6 loads on a side
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+	Outcome  string  `json:"outcome"` // Held, Refuted, Undecided or Unmeasured
+}
+
+// JudgeClaims finds out what became of the claims; nil if there are none. Cells in it
+// count the results. The seed is of the bootstrap. Figures of one cell, or of two, are
+// taken as independent samples.
+func JudgeClaims(results []store.Result, metrics []store.Metric, claims []store.Claim, seed uint64) []Claim {
+	cells := cellsByKey(results)
+	var judged []Claim
+	for _, c := range claims {
+		j := Claim{Text: c.Text, Test: describeTest(c, metrics)}
+		names, noun := pairNames(results, cells, c.Pairs)
+		for i, p := range c.Pairs {
+			pair := ClaimPair{Name: names[i], Cell: cells[p.Cell], To: cells[p.ToCell], Outcome: Unmeasured}
+			a, b := results[pair.Cell].Values[p.Metric], results[pair.To].Values[p.ToMetric]
+			if aboveZero(a) && aboveZero(b) {
+				r := stats.CompareRatio(a, b, seed)
+				pair.Ratio, pair.Low, pair.High, pair.Interval = r.Value, r.Low, r.High, r.Enough
+				pair.Outcome = outcome(c, r)
+			}
+			j.Pairs = append(j.Pairs, pair)
+		}
+		j.Verdict = verdict(j.Pairs, noun)
+		judged = append(judged, j)
+	}
+	return judged
+}
+
+func aboveZero(values []float64) bool { return len(values) > 0 && slices.Min(values) > 0 }
+
+// outcome compares the interval of a ratio with the range that is claimed.
+func outcome(c store.Claim, r stats.Ratio) string {
+	below := func(a, b float64) bool { return a < b || a == b && !c.Open }
+	switch {
+	case !r.Enough:
+		return Undecided
+	case below(c.Low, r.Low) && below(r.High, c.High):
+		return Held
+	case !below(c.Low, r.High) || !below(r.Low, c.High):
+		return Refuted
+	}
+	return Undecided
+}
+
+// describeTest says what a claim's ratio is of, and where it is claimed to lie.
+func describeTest(c store.Claim, metrics []store.Metric) string {
+	title := func(name string) string {
+		for _, m := range metrics {
+			if m.Name == name {
+				return m.Title
+			}
+		}
+		return name
+	}
+	if len(c.Pairs) == 0 {
+		return "ratio " + c.Ratio
+	}
+	p := c.Pairs[0]
+	if p.Metric == p.ToMetric {
+		return fmt.Sprintf("ratio of %s %s", title(p.Metric), c.Ratio)
+	}
+	return fmt.Sprintf("ratio of %s to %s %s", title(p.Metric), title(p.ToMetric), c.Ratio)
+}
+
+// axes of cells and what several of their values are called.
+var axes = []struct {
+	plural string
+	of     func(store.Cell) string
+}{
+	{"sites", func(c store.Cell) string { return c.Site }},
+	{"networks", func(c store.Cell) string { return c.Network }},
+	{"loaders", func(c store.Cell) string { return c.Loader }},
+	{"congestion controls", func(c store.Cell) string { return c.Congestion }},
+	{"initial windows", func(c store.Cell) string { return "initcwnd " + strconv.Itoa(c.InitCwnd) }},
+	{"clocks", func(c store.Cell) string { return c.Clock }},
+	{"visits", func(c store.Cell) string { return c.Visit }},
+	{"protocols", func(c store.Cell) string { return c.Protocol }},
+	{"strategies", func(c store.Cell) string { return c.Strategy }},
+}
+
+// pairNames names each pair by the axes that tell the pairs apart, and says what these
+// names are: "sites" if pairs differ in nothing else.
+func pairNames(results []store.Result, cells map[string]int, pairs []store.ClaimPair) (names []string, noun string) {
+	first := func(p store.ClaimPair) store.Cell { return results[cells[p.Cell]].Cell }
+	second := func(p store.ClaimPair) store.Cell { return results[cells[p.ToCell]].Cell }
+	varies := func(side func(store.ClaimPair) store.Cell, of func(store.Cell) string) bool {
+		return slices.ContainsFunc(pairs, func(p store.ClaimPair) bool { return of(side(p)) != of(side(pairs[0])) })
+	}
+	words := make([][]string, len(pairs))
+	var nouns []string
+	for _, axis := range axes {
+		switch {
+		case varies(first, axis.of):
+			nouns = append(nouns, axis.plural)
+			for i, p := range pairs {
+				words[i] = append(words[i], axis.of(first(p)))
+			}
+		case varies(second, axis.of):
+			nouns = append(nouns, axis.plural)
+			for i, p := range pairs {
+				words[i] = append(words[i], "to "+axis.of(second(p)))
+			}
+		}
+	}
+	names = make([]string, len(pairs))
+	for i := range names {
+		names[i] = strings.Join(words[i], " ")
+	}
+	noun = "pairs of cells"
+	if len(nouns) == 1 {
+		noun = nouns[0]
+	}
+	return names, noun
+}
+
+// verdict says of a claim in how many pairs it held, and in which it did not.
+func verdict(pairs []ClaimPair, noun string) string {
+	if len(pairs) == 1 {
+		return pairs[0].Outcome
+	}
+	where := map[string][]string{}
+	for _, p := range pairs {
+		where[p.Outcome] = append(where[p.Outcome], p.Name)
+	}
+	words := fmt.Sprintf("held in %d of %d %s", len(where[Held]), len(pairs), noun)
+	if len(where[Held]) == len(pairs) {
+		words = fmt.Sprintf("held in all %d %s", len(pairs), noun)
+	}
+	for _, outcome := range []string{Refuted, Undecided, Unmeasured} {
+		switch names := where[outcome]; {
+		case len(names) == 0:
+		case len(names) == len(pairs):
+			return fmt.Sprintf("%s in all %d %s", outcome, len(pairs), noun)
+		default:
+			words += fmt.Sprintf(", %s in %d", outcome, len(names))
+		}
+	}
+	return words
+}
+
+func cellsByKey(results []store.Result) map[string]int {
+	cells := make(map[string]int, len(results))
+	for i, r := range results {
+		cells[r.Cell.Key] = i
+	}
+	return cells
+}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+	"math"
+)
+
+// Figure is one figure of a table that a paper printed.
+type Figure struct {
+	Table       int     `json:"table"`  // from 1, in the order of the study
+	Row         int     `json:"row"`    // in the table, from 1
+	Column      int     `json:"column"` // likewise
+	Source      string  `json:"source"` // author, year, table
+	Metric      string  `json:"metric"` // of the run: which of its figures is meant
+	Unit        string  `json:"unit"`   // of the table
+	RowLabel    string  `json:"row_label"`
+	ColumnLabel string  `json:"column_label"`
+	Cell        string  `json:"cell"`    // the Key of the cell that it is about
+	Printed     string  `json:"printed"` // as the paper has it
+	Value       float64 `json:"value"`   // in the metric's unit
+}
+
+// Claim is what is said of some cells: that the ratio of two medians lies in a range.
+type Claim struct {
+	Text  string      `json:"text"`
+	Ratio string      `json:"ratio"` // the range in words, such as "below 1"
+	Low   float64     `json:"-"`     // of the range; 0: none
+	High  float64     `json:"-"`     // of the range; +Inf: none
+	Open  bool        `json:"-"`     // the ends are not part of the range
+	Pairs []ClaimPair `json:"pairs"`
+}
+
+// ClaimPair is two figures whose ratio a claim is about: that of the first to that of
+// the second.
+type ClaimPair struct {
+	Metric   string `json:"metric"`
+	Cell     string `json:"cell"` // its Key
+	ToMetric string `json:"to_metric"`
+	ToCell   string `json:"to_cell"`
+}
+
+func insertPaper(tx *sql.Tx, run int64, spec RunSpec, cells map[string]int64) error {
+	cell := func(key string) any {
+		if id, ok := cells[key]; ok {
+			return id
+		}
+		return nil // which the schema refuses
+	}
+	for _, f := range spec.Published {
+		if _, err := tx.Exec(`INSERT INTO published (run, number, row, column, source, metric, unit, row_label, column_label, cell, printed, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			run, f.Table, f.Row, f.Column, f.Source, f.Metric, f.Unit, f.RowLabel, f.ColumnLabel, cell(f.Cell), f.Printed, f.Value); err != nil {
+			return fmt.Errorf("published figure %s of %q: %w", f.Printed, f.Cell, err)
+		}
+	}
+	for i, c := range spec.Claims {
+		low, high := sql.NullFloat64{Float64: c.Low, Valid: c.Low > 0}, sql.NullFloat64{Float64: c.High, Valid: !math.IsInf(c.High, 1)}
+		if _, err := tx.Exec(`INSERT INTO claim (run, number, text, ratio, low, high, open) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			run, i+1, c.Text, c.Ratio, low, high, c.Open); err != nil {
+			return fmt.Errorf("claim %q: %w", c.Text, err)
+		}
+		for j, p := range c.Pairs {
+			if _, err := tx.Exec(`INSERT INTO claim_pair (run, claim, number, metric, cell, to_metric, to_cell) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+				run, i+1, j+1, p.Metric, cell(p.Cell), p.ToMetric, cell(p.ToCell)); err != nil {
+				return fmt.Errorf("claim %q on %q and %q: %w", c.Text, p.Cell, p.ToCell, err)
+			}
+		}
+	}
+	return nil
+}
+
+// paperSince is the version of the schema that first had Published and Claims.
+const paperSince = 3
+
+// Published returns the figures that papers printed of a run's cells, table by table
+// and row by row.
+func (s *Store) Published(run int64) ([]Figure, error) {
+	if s.version < paperSince {
+		return nil, nil
+	}
+	figures, err := query(s, func(rows *sql.Rows) (f Figure, err error) {
+		return f, rows.Scan(&f.Table, &f.Row, &f.Column, &f.Source, &f.Metric, &f.Unit, &f.RowLabel, &f.ColumnLabel, &f.Cell, &f.Printed, &f.Value)
+	}, `SELECT p.number, p.row, p.column, p.source, p.metric, p.unit, p.row_label, p.column_label, c.key, p.printed, p.value
+		FROM published p JOIN cell c ON c.id = p.cell WHERE p.run = ? ORDER BY p.number, p.row, p.column`, run)
+	if err != nil {
+		return nil, fmt.Errorf("published figures of run %d: %w", run, err)
+	}
+	return figures, nil
+}
+
+// Claims returns what is said of a run's cells, in the order to show it.
+func (s *Store) Claims(run int64) ([]Claim, error) {
+	if s.version < paperSince {
+		return nil, nil
+	}
+	claims, err := query(s, func(rows *sql.Rows) (c Claim, err error) {
+		return c, rows.Scan(&c.Text, &c.Ratio, &c.Low, &c.High, &c.Open)
+	}, "SELECT text, ratio, coalesce(low, 0), coalesce(high, 9e999), open FROM claim WHERE run = ? ORDER BY number", run)
+	if err != nil {
+		return nil, fmt.Errorf("claims of run %d: %w", run, err)
+	}
+	type numbered struct {
+		ClaimPair
+		claim int
+	}
+	pairs, err := query(s, func(rows *sql.Rows) (p numbered, err error) {
+		return p, rows.Scan(&p.claim, &p.Metric, &p.Cell, &p.ToMetric, &p.ToCell)
+	}, `SELECT p.claim, p.metric, a.key, p.to_metric, b.key
+		FROM claim_pair p JOIN cell a ON a.id = p.cell JOIN cell b ON b.id = p.to_cell WHERE p.run = ? ORDER BY p.claim, p.number`, run)
+	if err != nil {
+		return nil, fmt.Errorf("claims of run %d: %w", run, err)
+	}
+	for _, p := range pairs {
+		claims[p.claim-1].Pairs = append(claims[p.claim-1].Pairs, p.ClaimPair)
+	}
+	return claims, nil
+}

@@ -1,0 +1,177 @@
+package study
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// compared is the small study with a printed table and claims.
+const compared = small + `published:
+  - source: Somebody (2012), table 3
+    metric: plt
+    unit: s
+    columns: [{protocol: h2}, {protocol: [h3]}]
+    rows:
+      - {network: 3g-weak, values: [2.50, null]}
+      - {network: cable, values: ["-", 1]}
+claims:
+  - text: HTTP/3 is faster than each of the others.
+    metric: plt
+    compare: {protocol: h3}
+    to: {protocol: [http/1.1, h2]}
+    for: {network: cable}
+    ratio: below 1
+  - text: DCL is not half of PLT.
+    compare: {metric: dcl, protocol: h2}
+    to: {metric: plt, protocol: h2}
+    ratio: at least 0.5
+`
+
+func TestWhatAPaperPrintedPicksCells(t *testing.T) {
+	s, err := Parse("s.yaml", []byte(compared), words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Published{{Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", Figures: []Figure{
+		{Row: 1, Column: 1, RowLabel: "3g-weak", ColumnLabel: "h2", Cell: Selection{"network": {"3g-weak"}, "protocol": {"h2"}}, Printed: "2.50", Value: 2500},
+		{Row: 2, Column: 2, RowLabel: "cable", ColumnLabel: "h3", Cell: Selection{"network": {"cable"}, "protocol": {"h3"}}, Printed: "1", Value: 1000},
+	}}}
+	if d := cmp.Diff(want, s.Published); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestClaimsPairCellsThatShareWhatNoSideNames(t *testing.T) {
+	s, err := Parse("s.yaml", []byte(compared), words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][]string
+	for _, c := range s.Claims {
+		var pairs []string
+		for _, p := range c.Pairs(s.Cells(nil)) {
+			pairs = append(pairs, strings.Join([]string{c.Compare.Metric, p[0].Network.Name, p[0].Protocol, c.To.Metric, p[1].Network.Name, p[1].Protocol}, " "))
+		}
+		got = append(got, pairs)
+	}
+	want := [][]string{
+		{"plt cable h3 plt cable http/1.1", "plt cable h3 plt cable h2"},
+		{"dcl 3g-weak h2 plt 3g-weak h2", "dcl cable h2 plt cable h2"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestRangesOfRatios(t *testing.T) {
+	none := math.Inf(1)
+	for text, want := range map[string]Range{
+		"below 1":       {0, 1, true, "below 1"},
+		"at most 0.5":   {0, 0.5, false, "at most 0.5"},
+		"above 2":       {2, none, true, "above 2"},
+		"at least 2":    {2, none, false, "at least 2"},
+		"0.95 to 1.05":  {0.95, 1.05, false, "0.95 to 1.05"},
+		"1":             {},
+		"below":         {},
+		"below one":     {},
+		"below -1":      {},
+		"below NaN":     {},
+		"above Inf":     {},
+		"2 to 1":        {},
+		"1 to":          {},
+		"below 1 to 2":  {},
+		"at most below": {},
+	} {
+		got, err := parseRange(text)
+		if got != want || (err == nil) != (want.Text != "") {
+			t.Errorf("%q is %+v (%v), want %+v", text, got, err, want)
+		}
+	}
+}
+
+func TestExceptLeavesCellsOut(t *testing.T) {
+	s := parsed(t, "chromium]", "chromium]\n  except:\n    - {protocol: [h2, h3], network: cable}\n    - {network: 3g-weak, protocol: http/1.1}")
+	var got []string
+	for _, c := range s.Cells(nil) {
+		got = append(got, c.Network.Name+" "+c.Protocol)
+	}
+	if d := cmp.Diff([]string{"3g-weak h2", "3g-weak h3", "cable http/1.1"}, got); d != "" {
+		t.Error(d)
+	}
+	if n := len(s.Plan(s.Cells(nil))); n != 3*s.Repeats {
+		t.Errorf("the plan has %d loads", n)
+	}
+}
+
+func TestWhatIsWrongWithTablesAndClaimsIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		name, old, new string
+		position, says string
+	}{
+		{"an unknown metric", "metric: plt\n    unit", "metric: pl\n    unit", "10:13", `unknown metric "pl"; did you mean "plt"?`},
+		{"a unit of another kind", "unit: s", "unit: kB", "11:11", `unknown unit of plt "kB"; write one of ms, s`},
+		{"no source", "source: Somebody (2012), table 3\n    ", "", "9:5", "a published table has no source; say whose it is"},
+		{"a value that the axis lacks", "{protocol: h2},", "{protocol: h1},", "12:26", `the study has no protocol "h1"; did you mean "h2"?`},
+		{"an axis by its key in the matrix", "{protocol: h2},", "{protocols: h2},", "12:16", `unknown key "protocols" in a column; did you mean "protocol"?`},
+		{"too few values", "[2.50, null]", "[2.50]", "14:36", "the row has 1 values for 2 columns"},
+		{"a figure that is none", "[2.50,", "[fast,", "14:37", `a figure is "fast"; write a number above zero, or - where the paper has none`},
+		{"a figure of zero", "[2.50,", "[0,", "14:37", `a figure is "0"; write a number above zero`},
+		{"an axis in row and column", "{network: 3g-weak, values", "{network: 3g-weak, protocol: h2, values", "14:51", "row and column both name a protocol; name it in one of them"},
+		{"many cells", "{network: 3g-weak, values", "{values", "14:19", "row and column pick 2 cells, such as"},
+		{"a cell that is left out", "published:", "  except: [{protocol: h2, network: 3g-weak}]\npublished:", "15:37", `row and column pick no cell: the study leaves "3g-weak h2" out`},
+		{"no text", "text: HTTP/3 is faster than each of the others.\n    ", "", "17:5", "a claim has no text; write the sentence that is claimed"},
+		{"no metric", "    metric: plt\n    compare", "    compare", "18:14", "compare has no metric; name it here, or for both sides beside them"},
+		{"metrics of two kinds", "{metric: dcl", "{metric: bytes_down", "23:5", "bytes_down is in B and plt in ms, which have no ratio"},
+		{"a claim narrowed by what it compares", "for: {network: cable}", "for: {protocol: h2}", "21:21", "compare or to names a protocol already; name it there"},
+		{"a claim about nothing", "to: {protocol: [http/1.1, h2]}", "to: {protocol: h3, network: 3g-weak}", "21:20", "compare or to names a network already"},
+		{"a misspelt range", "below 1", "under 1", "22:12", `ratio is "under 1"; write it like below 1`},
+		{"an empty list", "{protocol: [h3]}", "{protocol: []}", "12:42", "protocol is empty; name at least one, or remove the key"},
+		{"an exception of nothing", "published:", "  except: [{protocol: h2}, {protocol: h2, network: cable}]\npublished:", "8:28", "this leaves out no cell that is still there; remove it"},
+		{"an exception of all", "published:", "  except: [{loader: chromium}]\npublished:", "8:12", "with this, the study holds no cell; leave some"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !strings.Contains(compared, c.old) {
+				t.Fatalf("%q is not in the study", c.old)
+			}
+			_, err := Parse("s.yaml", []byte(strings.Replace(compared, c.old, c.new, 1)), words)
+			if err == nil || !strings.Contains(err.Error(), "s.yaml:"+c.position+": "+c.says) {
+				t.Errorf("the error is %v\nwant %s: %s", err, c.position, c.says)
+			}
+		})
+	}
+}
+
+// TestPapersAreAskedWhole looks at the built-in studies that repeat a paper's
+// experiment.
+func TestPapersAreAskedWhole(t *testing.T) {
+	for _, c := range []struct {
+		name                  string
+		cells, figures, pairs int
+	}{
+		{"kolmogortsev", 14 * 6, 14 * 4, 11 + 13 + 13*3 + 11 + 7 + 5 + 2},
+		{"lulic-1", 7 * 6 * 3, 0, 84 + 84 + 6 + 3 + 3 + 4 + 4},
+	} {
+		src, err := Builtin(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Parse(c.name, src, builtinWords)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells := s.Cells(nil)
+		figures, pairs := 0, 0
+		for _, p := range s.Published {
+			figures += len(p.Figures)
+		}
+		for _, claim := range s.Claims {
+			pairs += len(claim.Pairs(cells))
+		}
+		if len(cells) != c.cells || figures != c.figures || pairs != c.pairs {
+			t.Errorf("%s: %d cells, %d figures, %d pairs; want %d, %d, %d", c.name, len(cells), figures, pairs, c.cells, c.figures, c.pairs)
+		}
+	}
+}
