@@ -14,13 +14,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
+
+	"wiretime/loader/browser"
 )
 
 // Binaries are where Find looks for the browser, best first. The headless shell
@@ -41,17 +42,12 @@ var ErrMissing = errors.New("no Chromium on this machine")
 // first of Binaries that is there. It returns an error that wraps ErrMissing
 // if there is none.
 func Find(chosen string) (string, error) {
-	candidates := Binaries
-	if chosen != "" {
-		candidates = []string{chosen}
+	binary, looked := browser.Find(chosen, Binaries)
+	if binary == "" {
+		return "", fmt.Errorf("%w: looked for %s; install Debian's package chromium-headless-shell or chromium ('make setup' does), or name the binary with --chromium",
+			ErrMissing, looked)
 	}
-	for _, c := range candidates {
-		if info, err := os.Stat(c); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return c, nil
-		}
-	}
-	return "", fmt.Errorf("%w: looked for %s; install Debian's package chromium-headless-shell or chromium ('make setup' does), or name the binary with --chromium",
-		ErrMissing, strings.Join(candidates, ", "))
+	return binary, nil
 }
 
 // Options say how a browser is started.
@@ -76,7 +72,7 @@ type Browser struct {
 	cancel  func()
 	options Options
 	version string
-	output  *lastOutput
+	output  *browser.Output
 }
 
 // launchLimit bounds how long a browser may take to start.
@@ -118,7 +114,7 @@ var flags = map[string]any{
 // Launch starts a browser. It serves loads until Close, or until it crashes,
 // which Alive tells.
 func Launch(ctx context.Context, o Options) (*Browser, error) {
-	b := &Browser{options: o, output: &lastOutput{}}
+	b := &Browser{options: o, output: &browser.Output{}}
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(o.Binary),
 		chromedp.UserDataDir(o.Folder),
@@ -157,7 +153,7 @@ func Launch(ctx context.Context, o Options) (*Browser, error) {
 	}
 	if err != nil {
 		_ = b.Close()
-		return nil, fmt.Errorf("start the browser %s: %w%s", o.Binary, err, b.output.hint())
+		return nil, fmt.Errorf("start the browser %s: %w%s", o.Binary, err, b.output.Hint())
 	}
 	return b, nil
 }
@@ -187,51 +183,13 @@ func (b *Browser) Close() error {
 		if p := c.Browser.Process(); p != nil {
 			// Renderers of a browser that crashed may have stayed behind.
 			_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
-			reap(p.Pid)
+			browser.Reap(p.Pid)
 		}
 	}
 	if err := os.RemoveAll(b.options.Folder); err != nil {
 		return fmt.Errorf("remove the browser's profile %s: %w", filepath.Base(b.options.Folder), err)
 	}
 	return nil
-}
-
-// reap waits for the processes of a group that have become this program's
-// children because their own parent is gone.
-func reap(group int) {
-	for {
-		if _, err := syscall.Wait4(-group, nil, 0, nil); err != nil && err != syscall.EINTR {
-			return
-		}
-	}
-}
-
-// lastOutput keeps the end of what the browser printed, for the error that
-// says why it died.
-type lastOutput struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const keptOutput = 2000
-
-func (o *lastOutput) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.text = append(o.text, p...)
-	if extra := len(o.text) - keptOutput; extra > 0 {
-		o.text = append(o.text[:0], o.text[extra:]...)
-	}
-	return len(p), nil
-}
-
-func (o *lastOutput) hint() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.text) == 0 {
-		return ""
-	}
-	return "; the browser's last words: " + strings.TrimSpace(string(o.text))
 }
 
 // Version asks a browser's binary for its name and version.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"sort"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 
 	"wiretime/capture"
+	"wiretime/loader/browser"
 )
 
 // request is one request of the page, gathered from the browser's events. Times
@@ -202,7 +202,7 @@ func (r *request) entry(offset int64) capture.Entry {
 		Started: time.Unix(0, nanoseconds(sent.Timestamp.Float64())+offset).UTC(),
 		Request: capture.Request{
 			Method: sent.Request.Method, URL: sent.Request.URL,
-			Headers: pairs(sent.Request.Headers), QueryString: query(sent.Request.URL),
+			Headers: pairs(sent.Request.Headers), QueryString: browser.Query(sent.Request.URL),
 			HeadersSize: -1,
 		},
 		Response:        capture.Response{HeadersSize: -1, BodySize: -1, Error: r.failure},
@@ -280,21 +280,6 @@ func pairs(headers network.Headers) []capture.Pair {
 	for name, value := range headers {
 		for line := range strings.SplitSeq(fmt.Sprint(value), "\n") {
 			out = append(out, capture.Pair{Name: name, Value: line})
-		}
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
-	return out
-}
-
-func query(rawURL string) []capture.Pair {
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return nil
-	}
-	var out []capture.Pair
-	for name, values := range u.Query() {
-		for _, value := range values {
-			out = append(out, capture.Pair{Name: name, Value: value})
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"wiretime/capture"
+	"wiretime/loader/browser"
 )
 
 // idle is how long a page that has fired its load event must have had no
@@ -43,7 +44,7 @@ func (b *Browser) Open(ctx context.Context) (*Visit, error) {
 	defer stop()
 	if err := v.prepare(); err != nil {
 		_ = v.Close()
-		return nil, fmt.Errorf("open a tab: %w%s", err, b.output.hint())
+		return nil, fmt.Errorf("open a tab: %w%s", err, b.output.Hint())
 	}
 	return v, nil
 }
@@ -161,7 +162,7 @@ func (v *Visit) explain(ctx context.Context, err error) error {
 	case v.crashed != nil:
 		return v.crashed
 	case !v.browser.Alive():
-		return fmt.Errorf("the browser died: %w%s", err, v.browser.output.hint())
+		return fmt.Errorf("the browser died: %w%s", err, v.browser.output.Hint())
 	}
 	return err
 }
@@ -202,46 +203,15 @@ func (v *Visit) await(ctx context.Context) error {
 	}
 }
 
-// timingScript reads the page's own clock. Paint entries may arrive a frame
-// after the load event, so it waits for them, but not for long: a page may
-// never paint.
-const timingScript = `(async () => {
-	const seen = (type) => {
-		const observer = new PerformanceObserver(() => {});
-		observer.observe({type, buffered: true});
-		const entries = observer.takeRecords();
-		observer.disconnect();
-		return entries;
-	};
-	const deadline = performance.now() + 200;
-	let fcp = [], lcp = [];
-	for (;;) {
-		fcp = seen('paint').filter(e => e.name === 'first-contentful-paint');
-		lcp = seen('largest-contentful-paint');
-		if ((fcp.length && lcp.length) || performance.now() > deadline) break;
-		await new Promise(done => setTimeout(done, 10));
-	}
-	const n = performance.getEntriesByType('navigation')[0];
-	const resources = performance.getEntriesByType('resource');
-	return {
-		dcl: n.domContentLoadedEventStart, onLoad: n.loadEventStart, ttfb: n.responseStart,
-		fetchStart: n.fetchStart,
-		fcp: fcp.length ? fcp[0].startTime : -1,
-		lcp: lcp.length ? lcp[lcp.length - 1].startTime : -1,
-		lastResource: resources.reduce((t, r) => Math.max(t, r.responseEnd), n.responseEnd),
-	};
-})()`
-
 func (v *Visit) timing(ctx context.Context) (t capture.Timing, fetchStart float64, err error) {
-	type pageClock struct {
-		capture.Timing
-		FetchStart float64 `json:"fetchStart"`
-	}
-	clock, err := chromedp.Run(v.tab, chromedp.Evaluate[pageClock](timingScript, chromedp.EvalAwaitPromise))
+	clock, err := chromedp.Run(v.tab, chromedp.Evaluate[string](browser.ClockScript, chromedp.EvalAwaitPromise))
 	if err != nil {
 		return t, 0, fmt.Errorf("read the page's timing: %w", err)
 	}
-	return clock.Timing, clock.FetchStart, ctx.Err()
+	if t, fetchStart, err = browser.ReadClock(clock); err != nil {
+		return t, 0, err
+	}
+	return t, fetchStart, ctx.Err()
 }
 
 // Close closes the tab and forgets its caches, names and connections.

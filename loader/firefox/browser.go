@@ -21,6 +21,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"wiretime/loader/browser"
 )
 
 // Binaries are where Find looks for the browser, best first. They are programs,
@@ -38,17 +40,12 @@ var ErrMissing = errors.New("no Firefox on this machine")
 // first of Binaries that is there. It returns an error that wraps ErrMissing
 // if there is none.
 func Find(chosen string) (string, error) {
-	candidates := Binaries
-	if chosen != "" {
-		candidates = []string{chosen}
+	binary, looked := browser.Find(chosen, Binaries)
+	if binary == "" {
+		return "", fmt.Errorf("%w: looked for %s; install Debian's package firefox-esr ('scripts/setup tests' does), or name the binary with --firefox",
+			ErrMissing, looked)
 	}
-	for _, c := range candidates {
-		if info, err := os.Stat(c); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return c, nil
-		}
-	}
-	return "", fmt.Errorf("%w: looked for %s; install Debian's package firefox-esr ('scripts/setup tests' does), or name the binary with --firefox",
-		ErrMissing, strings.Join(candidates, ", "))
+	return binary, nil
 }
 
 // Options say how a browser is started.
@@ -77,7 +74,7 @@ type Browser struct {
 	killing sync.Once
 	session *session
 	version string
-	output  *lastOutput
+	output  *output
 
 	mu      sync.Mutex
 	current *Visit // receives the events
@@ -89,13 +86,13 @@ const launchLimit = 60 * time.Second
 // Launch starts a browser. It serves loads until Close, or until it crashes,
 // which Alive tells.
 func Launch(ctx context.Context, o Options) (*Browser, error) {
-	b := &Browser{options: o, output: newLastOutput()}
+	b := &Browser{options: o, output: newOutput()}
 	ctx, cancel := context.WithTimeoutCause(ctx, launchLimit, fmt.Errorf("it did not answer within %v", launchLimit))
 	defer cancel()
 	err := b.start(ctx)
 	if err != nil {
 		_ = b.Close()
-		return nil, fmt.Errorf("start the browser %s: %w%s", o.Binary, err, b.output.hint())
+		return nil, fmt.Errorf("start the browser %s: %w%s", o.Binary, err, b.output.Hint())
 	}
 	return b, nil
 }
@@ -253,18 +250,8 @@ func (b *Browser) kill() {
 		// Those that show pages may have stayed behind when it crashed.
 		_ = syscall.Kill(-b.process.Process.Pid, syscall.SIGKILL)
 		<-b.exited
-		reap(b.process.Process.Pid)
+		browser.Reap(b.process.Process.Pid)
 	})
-}
-
-// reap waits for the processes of a group that have become this program's
-// children because their own parent is gone.
-func reap(group int) {
-	for {
-		if _, err := syscall.Wait4(-group, nil, 0, nil); err != nil && err != syscall.EINTR {
-			return
-		}
-	}
 }
 
 // Version asks a browser's binary for its name and version.

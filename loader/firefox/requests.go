@@ -3,12 +3,11 @@ package firefox
 import (
 	"cmp"
 	"encoding/json"
-	"net/url"
-	"sort"
 	"strings"
 	"time"
 
 	"wiretime/capture"
+	"wiretime/loader/browser"
 )
 
 // moments are when a request came how far, in ms since the Unix epoch; 0 where it
@@ -183,7 +182,7 @@ func (r *request) entry() capture.Entry {
 		Started: time.Unix(0, nanoseconds(r.started)).UTC(),
 		Request: capture.Request{
 			Method: told.Method, URL: told.URL,
-			Headers: pairs(told.Headers), QueryString: query(told.URL),
+			Headers: pairs(told.Headers), QueryString: browser.Query(told.URL),
 			HeadersSize: -1, BodySize: told.BodySize,
 		},
 		Response:     capture.Response{HeadersSize: -1, BodySize: -1, Error: r.failure},
@@ -280,20 +279,5 @@ func pairs(headers []header) []capture.Pair {
 	for i, h := range headers {
 		out[i] = capture.Pair{Name: h.Name, Value: h.Value.Value}
 	}
-	return out
-}
-
-func query(rawURL string) []capture.Pair {
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return nil
-	}
-	var out []capture.Pair
-	for name, values := range u.Query() {
-		for _, value := range values {
-			out = append(out, capture.Pair{Name: name, Value: value})
-		}
-	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out
 }

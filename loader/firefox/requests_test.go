@@ -166,7 +166,7 @@ func FuzzNote(f *testing.F) {
 // TestOutput finds in what a browser prints where it listens, however it comes, and
 // keeps its last words.
 func TestOutput(t *testing.T) {
-	o := newLastOutput()
+	o := newOutput()
 	for _, piece := range []string{"*** You are running in headless mode.\nWebDriver BiDi list", "ening on ws://127.0.0.1:40", "123\n", "WebDriver BiDi listening on ws://127.0.0.1:1\n"} {
 		if n, err := o.Write([]byte(piece)); n != len(piece) || err != nil {
 			t.Fatal(n, err)
@@ -176,7 +176,7 @@ func TestOutput(t *testing.T) {
 		t.Errorf("it listens at %s", got)
 	}
 	_, _ = o.Write([]byte(strings.Repeat("x", 2*keptOutput) + " the end"))
-	if hint := o.hint(); !strings.HasSuffix(hint, "x the end") || len(hint) > keptOutput+100 {
+	if hint := o.Hint(); !strings.HasSuffix(hint, "x the end") || len(hint) > keptOutput+100 {
 		t.Errorf("the hint has %d octets and ends with %q", len(hint), hint[len(hint)-10:])
 	}
 }

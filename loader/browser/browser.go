@@ -1,0 +1,136 @@
+// Package browser is what the loaders that drive real browsers have in common: finding
+// the program, its last words, and the page's own clock.
+package browser
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"wiretime/capture"
+)
+
+// Find returns chosen if it is not empty, otherwise the first of the candidates that is
+// a program on this machine. If there is none, it says where it looked.
+func Find(chosen string, candidates []string) (binary string, looked string) {
+	if chosen != "" {
+		candidates = []string{chosen}
+	}
+	for _, c := range candidates {
+		if info, err := os.Stat(c); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return c, ""
+		}
+	}
+	return "", strings.Join(candidates, ", ")
+}
+
+// Output keeps the end of what a browser printed, for the error that says why it died.
+// It may be written to by several goroutines.
+type Output struct {
+	// Seen, if not nil, is told of what was kept after each write.
+	Seen func(text []byte)
+
+	mu   sync.Mutex
+	text []byte
+}
+
+const keptOutput = 2000
+
+// Write keeps what is written, and forgets what is too long ago.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, p...)
+	if o.Seen != nil {
+		o.Seen(o.text)
+	}
+	if extra := len(o.text) - keptOutput; extra > 0 {
+		o.text = append(o.text[:0], o.text[extra:]...)
+	}
+	return len(p), nil
+}
+
+// Hint is the end of the output as the end of an error.
+func (o *Output) Hint() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.text) == 0 {
+		return ""
+	}
+	return "; the browser's last words: " + strings.TrimSpace(string(o.text))
+}
+
+// Reap waits for the processes of a group that have become this program's children
+// because their own parent is gone.
+func Reap(group int) {
+	for {
+		if _, err := syscall.Wait4(-group, nil, 0, nil); err != nil && err != syscall.EINTR {
+			return
+		}
+	}
+}
+
+// Query are the parameters of a URL's query, sorted by their names.
+func Query(rawURL string) []capture.Pair {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return nil
+	}
+	var out []capture.Pair
+	for name, values := range u.Query() {
+		for _, value := range values {
+			out = append(out, capture.Pair{Name: name, Value: value})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b capture.Pair) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// ClockScript reads a page's own clock, and gives what ReadClock reads. Paint entries may
+// arrive a frame after the load event, so it waits for them, but not for long: a page may
+// never paint.
+const ClockScript = `(async () => {
+	const seen = (type) => {
+		const observer = new PerformanceObserver(() => {});
+		observer.observe({type, buffered: true});
+		const entries = observer.takeRecords();
+		observer.disconnect();
+		return entries;
+	};
+	const deadline = performance.now() + 200;
+	let fcp = [], lcp = [];
+	for (;;) {
+		fcp = performance.getEntriesByName('first-contentful-paint');
+		lcp = seen('largest-contentful-paint');
+		if ((fcp.length && lcp.length) || performance.now() > deadline) break;
+		await new Promise(done => setTimeout(done, 10));
+	}
+	const n = performance.getEntriesByType('navigation')[0];
+	const resources = performance.getEntriesByType('resource');
+	return JSON.stringify({
+		dcl: n.domContentLoadedEventStart, onLoad: n.loadEventStart, ttfb: n.responseStart,
+		fetchStart: n.fetchStart,
+		fcp: fcp.length ? fcp[0].startTime : -1,
+		lcp: lcp.length ? lcp[lcp.length - 1].startTime : -1,
+		lastResource: resources.reduce((t, r) => Math.max(t, r.responseEnd), n.responseEnd),
+	});
+})()`
+
+// ReadClock reads what ClockScript gave: the page's timing, but for navigationStart, and
+// when its fetch began, in ms since that.
+func ReadClock(text string) (t capture.Timing, fetchStart float64, err error) {
+	var clock struct {
+		capture.Timing
+		FetchStart float64 `json:"fetchStart"`
+	}
+	if err := json.Unmarshal([]byte(text), &clock); err != nil {
+		return t, 0, fmt.Errorf("read the page's timing: %w", err)
+	}
+	return clock.Timing, clock.FetchStart, nil
+}
