@@ -433,8 +433,8 @@ func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := strings.Split(string(page), "```yaml\n")[1:]
-	if len(examples) != 2 {
-		t.Errorf("the reference shows %d studies, want 2", len(examples))
+	if len(examples) != 3 {
+		t.Errorf("the reference shows %d studies, want 3", len(examples))
 	}
 	for _, example := range examples {
 		src, _, _ := strings.Cut(example, "```")
