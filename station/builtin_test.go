@@ -1,0 +1,108 @@
+package station
+
+import (
+	"strings"
+	"testing"
+
+	"wiretime/capture"
+	"wiretime/protocol"
+	"wiretime/site"
+)
+
+// builtinOrder is a load by the built-in loader over a path without limits.
+func builtinOrder(row, visit string) Order {
+	o := order(row, visit)
+	o.Loader = Builtin
+	return o
+}
+
+// eachRow runs a test for every protocol there is.
+func eachRow(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
+	for _, p := range protocol.All() {
+		t.Run(strings.ReplaceAll(p.Name, "/", "-"), func(t *testing.T) { test(t, p) })
+	}
+}
+
+// TestWhatBuiltinKeepsOfAVisit holds the built-in loader to what the words of visits
+// say, over every row, by the server's log, its own HAR and the packets. Beside what
+// Chromium does (TestWhatChromiumKeepsOfAVisit) it resumes TLS sessions on all of its
+// connections over HTTP/1.1, for each of which there is a ticket.
+func TestWhatBuiltinKeepsOfAVisit(t *testing.T) {
+	const images = 8
+	page, err := site.Objects(images, 5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openWith(t, "", page)
+	type outcome struct {
+		connections, opened int // that carried requests; of which the capture holds the beginning
+		resumed             int // of them
+		early               int // requests before the handshake was done
+		requests            int
+		notModified         int
+		cached              int // resources from the loader's own cache
+		lookups             bool
+	}
+	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+		connections := 1
+		if p.Spoken == "http/1.1" {
+			connections = 6
+		}
+		cold := outcome{connections: connections, opened: connections, requests: 1 + images, lookups: true}
+		resumed := outcome{connections: connections, opened: connections, requests: 1 + images}
+		cached := outcome{connections: 1, opened: 1, requests: 1, notModified: 1, cached: images}
+		if p.ALPN != "" {
+			resumed.resumed, cached.resumed = connections, 1
+		}
+		early := resumed
+		early.early = 1
+		want := map[string]outcome{
+			"cold": cold, "resumed": resumed, "cached": cached, "0rtt": early,
+			"connected": {connections: connections, requests: 1 + images},
+		}
+		for _, visit := range capture.Visits() {
+			if visit == "0rtt" && p.Transport != "udp" {
+				continue
+			}
+			t.Run(visit, func(t *testing.T) {
+				l := load(t, s, builtinOrder(p.Name, visit), page)
+				got := outcome{requests: len(l.Server), lookups: l.DNSQueries > 0}
+				over, again := map[int64]bool{}, map[int64]bool{}
+				for _, e := range l.Server {
+					over[e.Connection] = true
+					if e.Resumed {
+						again[e.Connection] = true
+					}
+					if e.EarlyData {
+						got.early++
+					}
+					if e.Status == 304 {
+						got.notModified++
+					}
+				}
+				got.connections, got.resumed = len(over), len(again)
+				var found int
+				if got.opened, found = l.opening(t); got.opened > 0 && found > 0 {
+					t.Errorf("the capture holds %d connections from their beginning and %d that were there before", got.opened, found)
+				}
+				if visit == "connected" {
+					got.resumed = 0 // what the earlier visit's connections were is no matter
+				}
+				for _, e := range l.HAR.Log.Entries {
+					if e.FromCache != "" {
+						got.cached++
+					}
+				}
+				if e := l.HAR.Log.Entries[0]; e.FromCache != "" || e.Response.Status != l.Server[0].Status {
+					t.Errorf("of the document the loader says status %d, cache %q; the server %d", e.Response.Status, e.FromCache, l.Server[0].Status)
+				}
+				if len(l.HAR.Log.Entries) != 1+images || l.Timing.OnLoad <= 0 {
+					t.Errorf("%d entries, onLoad %g", len(l.HAR.Log.Entries), l.Timing.OnLoad)
+				}
+				if got != want[visit] {
+					t.Errorf("%+v, want %+v", got, want[visit])
+				}
+			})
+		}
+	})
+}
