@@ -20,7 +20,6 @@ type answer struct {
 	header  http.Header
 	body    []byte // content codings undone
 	at      time.Time
-	octets  int64 // of the body as it came
 }
 
 // keep keeps an answer, if it may be (RFC 9111 section 3) and can be of use again:
