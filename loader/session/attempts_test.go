@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -273,6 +274,7 @@ func TestBackup(t *testing.T) {
 				<-a.ended
 				must(t, a.err)
 				time.Sleep(10 * time.Second)
+				synctest.Wait()
 				if !slices.Equal(n.dialled, c.dialled) || a.record.Connection != c.over {
 					t.Errorf("connections were begun after %v, want %v; the request went over %d, want %d", n.dialled, c.dialled, a.record.Connection, c.over)
 				}
@@ -291,8 +293,9 @@ func TestBackupIsUsed(t *testing.T) {
 			<-first.ended
 			time.Sleep(time.Second)
 			var later []*answer
-			for range 2 {
-				later = append(later, get(t, s, n.url(pageHost, "/b"), Medium))
+			for _, path := range []string{"/slow", "/b"} {
+				later = append(later, get(t, s, n.url(pageHost, path), Medium))
+				synctest.Wait()
 			}
 			used := map[int]bool{}
 			for _, a := range later {
@@ -379,6 +382,7 @@ func TestRaceOverMoreThanSix(t *testing.T) {
 			<-a.ended
 			must(t, a.err)
 		}
+		synctest.Wait()
 		if len(n.dialled) != connectionsPerHost {
 			t.Errorf("%d connections were begun", len(n.dialled))
 		}
@@ -410,6 +414,7 @@ func TestRaceWithFailures(t *testing.T) {
 						t.Errorf("error is %v", a.err)
 					}
 				}
+				synctest.Wait()
 				if len(n.dialled) != c.dialled { // the one more is the guard's
 					t.Errorf("connections were begun after %v, want %d", n.dialled, c.dialled)
 				}
@@ -436,6 +441,7 @@ func TestIdleBeforeOpening(t *testing.T) {
 						}
 					}
 				}
+				synctest.Wait()
 				if since := time.Since(n.began); since > time.Minute || len(n.dialled) != 2 {
 					t.Errorf("it took %v, with %d connections", since, len(n.dialled))
 				}
@@ -452,9 +458,10 @@ func TestSpareThatWasClosed(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
 			bubble(t, row(t, name), "browser", func(t *testing.T, n *pipes, s *Session) {
 				n.connect = []time.Duration{400 * ms, 400 * ms, 0}
-				serve, accepted := n.serve, 0
+				serve := n.serve
+				var accepted atomic.Int32
 				n.serve = func(c net.Conn) {
-					if accepted++; accepted == 2 {
+					if accepted.Add(1) == 2 {
 						defer time.AfterFunc(time.Second, func() { _ = c.Close() }).Stop()
 					}
 					serve(c)
@@ -487,6 +494,33 @@ func TestSecondConnectionsMakeRoom(t *testing.T) {
 		synctest.Wait()
 		if n.open != mostSockets || len(n.dialled) != mostSockets+2 {
 			t.Errorf("%d connections are open after %d, want %d", n.open, len(n.dialled), mostSockets)
+		}
+	})
+}
+
+// TestIdleConnections has three that are free, of which one was never used: the one that
+// was used last goes first, the unused one last.
+func TestIdleConnections(t *testing.T) {
+	bubble(t, row(t, "http/1.1"), "browser", func(t *testing.T, n *pipes, s *Session) {
+		n.connect = []time.Duration{300 * ms, 300 * ms, 0}
+		<-get(t, s, n.url(pageHost, "/a"), Medium).ended // over 1, with 2 beside it
+		time.Sleep(time.Second)
+		slow := get(t, s, n.url(pageHost, "/slow"), Medium) // over 1
+		synctest.Wait()
+		quick := get(t, s, n.url(pageHost, "/b"), Medium) // over 2
+		third := get(t, s, n.url(pageHost, "/c"), Medium) // over 2 or 3
+		for _, a := range []*answer{quick, third, slow} {
+			<-a.ended
+			must(t, a.err)
+		}
+		var last []int
+		for range 2 {
+			a := get(t, s, n.url(pageHost, "/d"), Medium)
+			<-a.ended
+			last = append(last, a.record.Connection)
+		}
+		if slow.record.Connection != 1 || !slices.Equal(last, []int{1, 1}) {
+			t.Errorf("the slow request went over connection %d, those after it over %v; want 1 and 1", slow.record.Connection, last)
 		}
 	})
 }

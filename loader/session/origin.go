@@ -107,9 +107,7 @@ func (o *origin) begin() []func() {
 	var begin []func()
 	// A connection that is there need not wait for one that is being opened.
 	for len(o.idle) > 0 && o.hands-o.opening < len(o.queue) {
-		c := o.idle[0]
-		o.idle = o.idle[1:]
-		c.idle = false
+		c := o.takeIdle()
 		if !c.usable() {
 			s.drop(c)
 			begin = append(begin, func() { _ = c.close() })
@@ -135,6 +133,22 @@ func (o *origin) begin() []func() {
 		begin = append(begin, func() { o.work(nil) })
 	}
 	return begin
+}
+
+// takeIdle takes the connection that was used last, or, if none was, the oldest, as
+// Chromium does (net/socket/transport_client_socket_pool.cc). There is one. The session's
+// lock is held.
+func (o *origin) takeIdle() *conn {
+	i := 0
+	for j, c := range o.idle {
+		if c.told {
+			i = j
+		}
+	}
+	c := o.idle[i]
+	o.idle = slices.Delete(o.idle, i, i+1)
+	c.idle = false
+	return c
 }
 
 // twin is another origin of the same host whose address is known, or about to be. The
