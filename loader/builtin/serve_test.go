@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -202,9 +203,7 @@ func files(all map[string]file) http.Handler {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
-		for name, values := range f.header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), f.header)
 		if location := f.header.Get("Location"); location != "" {
 			w.WriteHeader(http.StatusFound)
 		}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -50,7 +51,7 @@ func TestSplitterChangesNothingButParts(t *testing.T) {
 		data, parts, ended := map[uint32][]byte{}, 0, 0
 		for {
 			frame, err := f.ReadFrame()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
