@@ -1,8 +1,10 @@
 package station
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"wiretime/capture"
 	"wiretime/protocol"
@@ -104,4 +106,98 @@ func TestWhatBuiltinKeepsOfAVisit(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestBuiltinJourney visits the pages of a shop in one session over every row: what they
+// share comes from the cache, and connections are kept.
+func TestBuiltinJourney(t *testing.T) {
+	shop, err := site.Journey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openWith(t, "", shop)
+	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+		o := builtinOrder(p.Name, "cold")
+		o.ThinkTime = 20 * time.Millisecond
+		l := load(t, s, o, shop)
+		pages := l.HAR.Log.Pages
+		if len(pages) != 4 || len(l.Server) != len(shop.Resources) {
+			t.Fatalf("%d pages and %d requests, want 4 and each of %d resources once", len(pages), len(l.Server), len(shop.Resources))
+		}
+		var onLoad float64
+		for i, page := range pages {
+			requests, cached := 0, 0
+			for _, e := range l.HAR.Log.Entries {
+				if e.Page == page.ID {
+					requests++
+					if e.FromCache != "" {
+						cached++
+					}
+				}
+			}
+			if want := map[bool]int{true: 0, false: 3}[i == 0]; page.ID != fmt.Sprint("page_", i+1) || requests != 1+3+17 || cached != want {
+				t.Errorf("%s has %d requests, %d of them from the cache; want 21 and %d", page.ID, requests, cached, want)
+			}
+			if i > 0 {
+				between, took := page.Started.Sub(pages[i-1].Started), time.Duration(pages[i-1].Timings.OnLoad*float64(time.Millisecond))
+				if between < took+o.ThinkTime {
+					t.Errorf("page %d began %v after the one before, which took %v", i, between, took)
+				}
+			}
+			onLoad += page.Timings.OnLoad
+		}
+		if d := l.Timing.OnLoad - onLoad; d < -0.001 || d > 0.001 {
+			t.Errorf("the journey took %g ms, its pages %g ms", l.Timing.OnLoad, onLoad)
+		}
+		checkConnections(t, p, l)
+	})
+}
+
+// TestBuiltinTabs opens three pages of results at the same moment over every row.
+func TestBuiltinTabs(t *testing.T) {
+	results, err := site.Search(3, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openWith(t, "", results)
+	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+		l := load(t, s, builtinOrder(p.Name, "cold"), results)
+		pages := l.HAR.Log.Pages
+		if len(pages) != 3 || len(l.Server) != len(results.Resources) || len(l.HAR.Log.Entries) != len(results.Resources) {
+			t.Fatalf("%d pages, %d requests, %d entries; want 3 and each of %d resources once", len(pages), len(l.Server), len(l.HAR.Log.Entries), len(results.Resources))
+		}
+		latest := 0.0
+		for i, page := range pages {
+			if page.ID != fmt.Sprint("page_", i+1) || !page.Started.Equal(pages[0].Started) {
+				t.Errorf("page %d is %s, from %v", i, page.ID, page.Started)
+			}
+			for _, e := range l.HAR.Log.Entries {
+				if number := fmt.Sprint(i + 1); e.Page == page.ID && !strings.Contains(e.Request.URL, "/"+number+"/") && !strings.HasSuffix(e.Request.URL, "q="+number) {
+					t.Errorf("%s has %s", page.ID, e.Request.URL)
+				}
+			}
+			latest = max(latest, page.Timings.OnLoad)
+		}
+		if l.Timing.OnLoad != latest || latest <= 0 {
+			t.Errorf("onLoad %g, that of the latest page is %g", l.Timing.OnLoad, latest)
+		}
+		checkConnections(t, p, l)
+	})
+}
+
+// checkConnections checks that all that a host was asked went over as many connections
+// as a browser has.
+func checkConnections(t *testing.T, p protocol.Protocol, l loaded) {
+	t.Helper()
+	over := map[int64]bool{}
+	for _, e := range l.Server {
+		over[e.Connection] = true
+	}
+	most := 1
+	if p.Spoken == "http/1.1" {
+		most = 6
+	}
+	if len(over) != most {
+		t.Errorf("%d connections, want %d", len(over), most)
+	}
 }
