@@ -84,9 +84,7 @@ func onTheWire(t *testing.T, packets *capture.Packets, rtt time.Duration) {
 // handshakes take (TCP one, TLS 1.3 one, QUIC with TLS 1.3 in it one) and the
 // request's own. What is above that is readings of the clock and nothing else, most
 // of them by Go's crypto, scheduler and QUIC.
-//
-// No protocol offers session tickets yet, so there is nothing to resume, and no
-// data before the handshake is done.
+// Visits that are not cold: TestBuiltinComesBackInWholeRoundTrips.
 func TestHandshakesTakeWholeRoundTrips(t *testing.T) {
 	const rtt = 200 * time.Millisecond
 	const mostReadings = 300

@@ -140,6 +140,7 @@ const (
 	tiny  = "objects@1x100B"
 	small = "objects@10x5kB"
 	large = "objects@20x1MB"
+	many  = "magazine" // of everything one, from three hosts
 )
 
 // host is the host that tests share.
@@ -155,7 +156,7 @@ func host(t *testing.T) *Host {
 
 func newHost(k kernel.Kernel) (*Host, error) {
 	sites := map[string]*site.Site{}
-	for _, reference := range []string{tiny, small, large} {
+	for _, reference := range []string{tiny, small, large, many} {
 		s, err := site.Library{}.Open(context.Background(), reference)
 		if err != nil {
 			return nil, err

@@ -21,23 +21,27 @@ const (
 // checkCold is rule 2: the client knew of the site what its visit says, and not
 // more.
 //
-//	cold           nothing came from a cache that was filled before the load, no TLS
-//	               session was taken up again, every connection was opened within
-//	               the capture
-//	resumed, 0rtt  as cold, but at each origin a TLS session was taken up again
-//	cached         as resumed, but for the cache
-//	connected      nothing came from a cache, and no origin had to be connected to
-//	               anew
+//	cold       nothing came from a cache that was filled before the load, no TLS
+//	           session was taken up again, every connection was opened within the
+//	           capture
+//	resumed    as cold, but at each origin a TLS session was taken up again
+//	0rtt       as resumed, and each origin was sent early data
+//	cached     as resumed, but for the cache
+//	connected  nothing came from a cache, and no origin had to be connected to anew
+//
+// But for 0rtt no request comes as early data.
 func checkCold(l *Load) []Violation {
 	switch l.Visit {
-	case visitResumed, visitZeroRTT:
-		return slices.Concat(cachedBefore(l), notResumed(l), openedBefore(l))
+	case visitResumed:
+		return slices.Concat(cachedBefore(l), notResumed(l), early(l), openedBefore(l))
+	case visitZeroRTT:
+		return slices.Concat(cachedBefore(l), notResumed(l), notEarly(l), openedBefore(l))
 	case visitCached:
-		return slices.Concat(notResumed(l), openedBefore(l))
+		return slices.Concat(notResumed(l), early(l), openedBefore(l))
 	case visitConnected:
-		return slices.Concat(cachedBefore(l), connectedAnew(l))
+		return slices.Concat(cachedBefore(l), connectedAnew(l), early(l))
 	}
-	return slices.Concat(cachedBefore(l), resumed(l), openedBefore(l))
+	return slices.Concat(cachedBefore(l), resumed(l), early(l), openedBefore(l))
 }
 
 // cachedBefore finds resources that came from a cache without having been
@@ -104,6 +108,35 @@ func leftBehind(l *Load) map[string]int64 {
 func notResumed(l *Load) []Violation {
 	return origins(l, "without a resumed TLS session on any connection", func(e *capture.ServerEntry) bool {
 		return e.TLS == "" || e.Resumed
+	})
+}
+
+// early finds requests that came as early data.
+func early(l *Load) []Violation {
+	var list []string
+	for i := range l.Server {
+		if e := &l.Server[i]; e.EarlyData {
+			list = append(list, e.Method+" "+e.URL)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return []Violation{{2, fmt.Sprintf("%s came as early data: %s", count(len(list), "request"), some(list))}}
+}
+
+// notEarly finds origins of an earlier visit to which no request came as early data.
+// Where the path lost of the client's first flight, that was to be expected and is no
+// fault: the request is repeated when the handshake is done. A fallback has no early
+// data.
+func notEarly(l *Load) []Violation {
+	lost := map[capture.Flow]bool{}
+	for _, c := range l.connections() {
+		lost[c.flow] = c.flightLost
+	}
+	return origins(l, "without early data", func(e *capture.ServerEntry) bool {
+		flow, err := endpoints(e)
+		return e.EarlyData || e.Protocol != l.Protocol || err == nil && lost[flow]
 	})
 }
 

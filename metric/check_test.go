@@ -165,6 +165,7 @@ func TestCheckStateOfTheClient(t *testing.T) {
 		s.entries[0].Protocol, s.entries[0].Request.URL = "http/1.1", "http://www.example.test/"
 		s.log[0].Protocol, s.log[0].URL, s.log[0].TLS = "http/1.1", "http://www.example.test/", ""
 	}
+	early := func(s *scene) { s.log[0].EarlyData = true }
 	// second adds a request on a connection of its own, opened in the capture.
 	second := func(s *scene) {
 		s.up(100.5, segment("10.0.0.2:4001", server, 1, 0, capture.SYN, 0))
@@ -180,7 +181,10 @@ func TestCheckStateOfTheClient(t *testing.T) {
 	}{
 		{"resumed", "h2", "resumed", []func(*scene){resume}, ""},
 		{"not resumed", "h2", "resumed", nil, origin + "without a resumed TLS session on any connection: www.example.test"},
-		{"0-RTT that was not even resumed", "h2", "0rtt", nil, origin + "without a resumed TLS session on any connection: www.example.test"},
+		{"early data without leave", "h2", "resumed", []func(*scene){resume, early}, "1 request came as early data: GET " + page},
+		{"early data on a first visit", "h2", "cold", []func(*scene){early}, "1 request came as early data: GET " + page},
+		{"early data from a cache's owner", "h2", "cached", []func(*scene){resume, cached, early}, "1 request came as early data: GET " + page},
+		{"early data on an open connection", "h2", "connected", []func(*scene){open, early}, "1 request came as early data: GET " + page},
 		{"one of two connections resumed", "h2", "resumed", []func(*scene){resume, second}, ""},
 		{"without TLS there is nothing to resume", "http/1.1", "resumed", []func(*scene){inTheClear}, ""},
 		{"resumed with a cache", "h2", "resumed", []func(*scene){resume, cached}, "the browser had 1 resource in a cache before the load: " + page + "a.png"},
@@ -202,6 +206,54 @@ func TestCheckStateOfTheClient(t *testing.T) {
 			l := s.load(t, c.row)
 			l.Visit = c.visit
 			got := Check(l)
+			if c.want == "" && len(got) > 0 {
+				t.Error(got)
+			}
+			if c.want != "" && !slices.Contains(got, Violation{2, c.want}) {
+				t.Errorf("got %v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestCheckEarlyData looks at visits that were to be with early data.
+func TestCheckEarlyData(t *testing.T) {
+	const origin = "1 origin, visited before, answered "
+	resume := func(s *scene) { s.log[0].Resumed = true }
+	early := func(s *scene) { s.log[0].EarlyData = true }
+	// later adds a request after the handshake.
+	later := func(s *scene) { s.fetch(412, 413, "https://www.example.test/a.png", "h3") }
+	lost := func(answered bool) func(s *scene) {
+		return func(s *scene) {
+			packet := capture.PacketRecord{Interface: 0, Time: s.records[0].Time + 1, ID: 1000, Comment: capture.DroppedPrefix + "loss", Data: datagram(client, server, long, 100)}
+			at := 1
+			if answered {
+				at = len(s.records)
+			}
+			s.records = slices.Insert(s.records, at, packet)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change []func(*scene)
+		want   string // of rule 2; empty: it is sound
+	}{
+		{"early", []func(*scene){resume, early}, ""},
+		{"the first request early, as those after it cannot be", []func(*scene){resume, early, later}, ""},
+		{"not early", []func(*scene){resume}, origin + "without early data: www.example.test"},
+		{"not even resumed", nil, origin + "without a resumed TLS session on any connection: www.example.test"},
+		{"lost on its way", []func(*scene){resume, lost(false)}, ""},
+		{"something lost later", []func(*scene){resume, lost(true)}, origin + "without early data: www.example.test"},
+		{"over the fallback", []func(*scene){resume, func(s *scene) { s.log[0].Protocol = "h2" }}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := h3Scene()
+			for _, change := range c.change {
+				change(s)
+			}
+			l := s.load(t, "h3")
+			l.Visit = "0rtt"
+			got := checkCold(l)
 			if c.want == "" && len(got) > 0 {
 				t.Error(got)
 			}

@@ -39,9 +39,10 @@ func (l *Load) atClient() iter.Seq2[*capture.PacketRecord, capture.Headers] {
 // connection is a TCP connection, or a QUIC one (a UDP flow to port 443), as
 // the client's interfaces show it.
 type connection struct {
-	flow     capture.Flow // from the client to the server
-	opened   bool         // the client's first packet of a handshake was seen
-	answered bool         // and so was the server's
+	flow       capture.Flow // from the client to the server
+	opened     bool         // the client's first packet of a handshake was seen
+	answered   bool         // and so was the server's
+	flightLost bool         // of what the client sent before that, something never arrived
 }
 
 func (c *connection) established() bool { return c.opened && c.answered }
@@ -66,6 +67,9 @@ func (l *Load) connections() []*connection {
 			c = &connection{flow: flow}
 			known[flow] = c
 			list = append(list, c)
+		}
+		if !p.Inbound && !c.answered && strings.HasPrefix(p.Comment, capture.DroppedPrefix) {
+			c.flightLost = true
 		}
 		switch {
 		case !p.Inbound && opens(h):

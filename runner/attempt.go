@@ -47,6 +47,10 @@ func (r *run) unsupported(j *job) string {
 	if why := unsupportedStrategy(j); why != "" {
 		return why
 	}
+	if r.fallback() != "" && j.protocol.Transport == "udp" && cell.Loader != station.Builtin {
+		return fmt.Sprintf("fallback %s over %s: the loader %s is told to use HTTP/3 and does not fall back from it; use %s, or fallback: %s",
+			r.fallback(), j.protocol.Name, cell.Loader, station.Builtin, study.FallbackNone)
+	}
 	if n := len(j.site.Tabs); n > 0 && cell.Loader != station.Builtin {
 		return fmt.Sprintf("the site has %d pages to be opened at once: the loader %s has one tab; use the loader %s", n+1, cell.Loader, station.Builtin)
 	}

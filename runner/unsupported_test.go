@@ -40,6 +40,29 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
+// TestUnsupportedFallback asks who can fall back from HTTP/3.
+func TestUnsupportedFallback(t *testing.T) {
+	for _, c := range []struct {
+		loader, protocol, fallback string
+		why                        string // a part of it; empty: it can run
+	}{
+		{station.Chromium, "h3", study.FallbackH2, "the loader chromium is told to use HTTP/3 and does not fall back from it; use builtin, or fallback: none"},
+		{station.Firefox, "h3", study.FallbackH2, "the loader firefox is told to use HTTP/3"},
+		{station.Fetch, "h3", study.FallbackH2, "the loader fetch is told to use HTTP/3"},
+		{station.Builtin, "h3", study.FallbackH2, ""},
+		{station.Chromium, "h3", study.FallbackNone, ""},
+		{station.Chromium, "h2", study.FallbackH2, ""},
+		{station.Fetch, "spdy/3.1", study.FallbackH2, ""},
+	} {
+		r := &run{Config: Config{Options: study.Options{Fallback: c.fallback}}, congestion: map[string][]string{study.ClockReal: {"cubic"}}}
+		j := &job{protocol: row(t, c.protocol), site: flags(t), planned: store.Planned{Cell: store.Cell{
+			Loader: c.loader, Clock: study.ClockReal, Congestion: "cubic", Visit: study.VisitCold, Strategy: study.StrategyBrowser}}}
+		if why := r.unsupported(j); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%+v: %q", c, why)
+		}
+	}
+}
+
 // TestUnsupportedVisits asks of visits and strategies whether they can be.
 func TestUnsupportedVisits(t *testing.T) {
 	r := &run{congestion: map[string][]string{study.ClockReal: {"cubic"}}}

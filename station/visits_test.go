@@ -25,6 +25,12 @@ func open(t *testing.T, sites ...*site.Site) *Station {
 	if err != nil {
 		t.Skip(err)
 	}
+	return openWith(t, binary, sites...)
+}
+
+// openWith opens a station with a browser, or with none.
+func openWith(t *testing.T, binary string, sites ...*site.Site) *Station {
+	t.Helper()
 	ca, err := protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
 	if err != nil {
 		t.Fatal(err)

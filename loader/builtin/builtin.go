@@ -73,6 +73,7 @@ type Visit struct {
 	mu      sync.Mutex // the main thread
 	session *session.Session
 	cache   cache
+	obeys   map[string]bool // hosts known to obey priorities
 }
 
 // Open begins a session in which nothing is known yet.
@@ -81,7 +82,7 @@ func (l *Loader) Open(c Config) (*Visit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a cookie jar: %w", err)
 	}
-	v := &Visit{config: c, jar: jar, options: session.Options{
+	v := &Visit{config: c, jar: jar, obeys: map[string]bool{}, options: session.Options{
 		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Push: true,
 		Verify: l.options.Verify, Dial: l.options.Dial, ListenPacket: l.options.ListenPacket, Resolve: l.options.Resolve,
 	}}
@@ -125,27 +126,35 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 	return newHAR(tabs), timing(tabs), failed
 }
 
-// Forget is what the browser's user does between two visits: it gives up what is not to
-// be kept.
+// Forget is what happens between two visits: what is not to be kept is given up. Cookies
+// stay, and names are known as long as anything is. It must not be called while a page
+// is being loaded.
 func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
 	v.mu.Lock()
-	defer v.mu.Unlock()
 	if !keep.Cache {
 		v.cache = cache{}
 	}
-	switch {
-	case !keep.Sessions && !keep.Connections:
-		err := v.session.Close()
+	before := v.session
+	if !keep.Sessions && !keep.Connections {
 		v.session = session.New(v.options)
-		return err
-	case !keep.Connections:
-		return v.session.Disconnect()
+		clear(v.obeys)
 	}
-	return nil
+	after := v.session
+	v.mu.Unlock()
+	// The session waits for handlers, which wait for the main thread.
+	var err error
+	switch {
+	case before != after:
+		err = before.Close()
+	case !keep.Connections:
+		err = before.Disconnect()
+	}
+	after.StartFrameLog()
+	return err
 }
 
-// FrameLog is every frame of the session's SPDY connections so far; nil over other
-// protocols.
+// FrameLog is every frame of the session's SPDY connections since the last Forget; nil
+// over other protocols.
 func (v *Visit) FrameLog() []byte { return v.session.FrameLog() }
 
 // Close ends the session.

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -128,6 +129,9 @@ func (x *exchange) entry() capture.Entry {
 	e.FromCache = x.cache
 	if x.response != nil && x.location == "" {
 		e.Response.BodySize, e.Response.Content.Size = x.body, x.body
+		if x.response.StatusCode == http.StatusNotModified {
+			e.Response.BodySize = 0 // the content is the cache's
+		}
 	}
 	return e
 }

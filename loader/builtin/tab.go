@@ -48,7 +48,7 @@ func (v *Visit) newTab(ctx context.Context, address string, began time.Time) (*t
 		}
 		recorded[i] = r
 	}
-	t := &tab{visit: v, url: u, began: began, done: make(chan struct{}), scheduler: scheduler{obeys: map[string]bool{}}}
+	t := &tab{visit: v, url: u, began: began, done: make(chan struct{}), scheduler: scheduler{obeys: v.obeys}}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
 	t.page = page.New(page.Config{URL: address, Recorded: recorded, CPU: v.config.CPU})
 	return t, nil

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -31,17 +32,24 @@ func (o *origin) guard() []func() {
 	o.connected = connected
 	ctx := o.session.ctx
 	return []func(){func() {
-		for made := false; !made; {
-			overdue := time.NewTimer(backupAfter)
+		overdue := time.NewTimer(backupAfter)
+		defer overdue.Stop()
+		for {
 			select {
 			case <-overdue.C:
-				made = o.backUp()
 			case <-connected:
-				made = true
+				return
 			case <-ctx.Done():
-				made = true
+				return
 			}
-			overdue.Stop()
+			begin, through := o.backUp(connected)
+			for _, f := range begin {
+				o.session.start(f)
+			}
+			if through {
+				return
+			}
+			overdue.Reset(backupAfter)
 		}
 	}}
 }
@@ -54,29 +62,35 @@ func (o *origin) relax() {
 	}
 }
 
-// backUp begins a connection beside the first, unless it is not that which takes so
-// long, or nobody waits for it. It tells whether the guard is through.
-func (o *origin) backUp() bool {
+// backUp says what begins a connection beside the first, and whether the guard that
+// waits for connected is through. There is none while it is not that connection which
+// takes so long, and none any more when nobody waits for it.
+func (o *origin) backUp(connected chan struct{}) (begin []func(), through bool) {
 	s := o.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	shared := s.options.Strategy.shared(o.row)
-	if o.connected == nil || len(o.queue) == 0 && o.hands == 0 {
-		return true
+	if o.connected != connected {
+		return nil, true
+	}
+	if len(o.queue) == 0 && o.hands == 0 || o.conn != nil {
+		o.relax()
+		return nil, true
 	}
 	if !o.address.IsValid() || o.lanes >= connectionsPerHost || len(o.racing) >= connectionsPerHost {
-		return false
+		return nil, false
 	}
-	if ok, _ := s.room(); !ok {
-		return false
+	ok, evict := s.room()
+	if !ok {
+		return nil, false
 	}
-	if shared {
-		s.running.Go(o.attempt())
-		return true
+	if evict != nil {
+		begin = append(begin, evict)
+	}
+	if s.options.Strategy.shared(o.row) {
+		return append(begin, o.attempt()), true
 	}
 	o.lanes++
-	s.running.Go(o.spare)
-	return true
+	return append(begin, o.spare), true
 }
 
 // spare opens a connection that no request has asked for.
@@ -87,6 +101,7 @@ func (o *origin) spare() {
 	if err != nil {
 		o.lanes--
 		s.mu.Unlock()
+		s.advance()
 		return
 	}
 	o.hands++
@@ -103,9 +118,10 @@ func (o *origin) attempts() (begin []func()) {
 		want = min(len(o.queue), connectionsPerHost)
 	}
 	if len(o.racing) == 0 {
+		o.failed = 0
 		begin = o.guard()
 	}
-	for len(o.racing) < want {
+	for len(o.racing)+o.failed < want {
 		ok, evict := o.session.room()
 		if !ok {
 			break
@@ -118,38 +134,50 @@ func (o *origin) attempts() (begin []func()) {
 	return begin
 }
 
+// racer is a connection that is being opened to carry all requests of its origin.
+type racer struct {
+	ctx  context.Context
+	give context.CancelCauseFunc // gives it up
+}
+
 // attempt is one more connection: the first to be ready carries the requests, and the
 // others are given up. The session's lock is held.
 func (o *origin) attempt() func() {
 	s := o.session
-	ctx, cancel := context.WithCancelCause(s.ctx)
-	o.racing = append(o.racing, &cancel)
+	r := &racer{}
+	r.ctx, r.give = context.WithCancelCause(s.ctx)
+	o.racing = append(o.racing, r)
 	return func() {
-		defer cancel(nil)
-		c, err := o.open(ctx, true)
-		s.mu.Lock()
-		o.racing = slices.DeleteFunc(o.racing, func(other *context.CancelCauseFunc) bool { return other == &cancel })
-		switch {
-		case err == nil && o.conn == nil:
-			o.conn, o.multiplexes, o.busy = c, true, true
-			for _, give := range o.racing {
-				(*give)(errRaceLost)
-			}
-			s.mu.Unlock()
+		defer r.give(nil)
+		c, err := o.open(r.ctx, true)
+		if err == nil {
 			o.multiplex(c)
 			return
-		case err == nil:
-			s.drop(c)
-			s.mu.Unlock()
-			_ = c.close()
-		default:
-			last := len(o.racing) == 0 && o.conn == nil
-			s.mu.Unlock()
-			if last {
-				o.giveUp(ctx, err)
-				return
-			}
+		}
+		lost := errors.Is(err, errRaceLost)
+		s.mu.Lock()
+		o.racing = slices.DeleteFunc(o.racing, func(other *racer) bool { return other == r })
+		if !lost {
+			o.failed++
+		}
+		last := !lost && len(o.racing) == 0 && o.conn == nil
+		s.mu.Unlock()
+		if last {
+			o.giveUp(r.ctx, err)
+			return
 		}
 		s.advance()
 	}
+}
+
+// share has a new connection carry the origin's requests, and gives up the others that
+// are being opened for that. The session's lock is held.
+func (o *origin) share(c *conn) {
+	o.conn, o.multiplexes, o.busy = c, true, true
+	for _, r := range o.racing {
+		if r.ctx != c.ctx {
+			r.give(errRaceLost)
+		}
+	}
+	o.racing = nil
 }

@@ -14,7 +14,8 @@ import (
 	"wiretime/spdy"
 )
 
-// open opens a connection, which room has counted, unless ctx ends before. The
+// open opens a connection, which room has counted, unless ctx ends before. One that is
+// shared carries the origin's requests from then on, unless another one does. The
 // connection is returned with an error too, for its context.
 func (o *origin) open(ctx context.Context, shared bool) (*conn, error) {
 	s := o.session
@@ -33,13 +34,19 @@ func (o *origin) open(ctx context.Context, shared bool) (*conn, error) {
 	if err == nil {
 		err = context.Cause(ctx)
 	}
-	c.ctx = whole
+	if err == nil && shared && o.conn != nil {
+		err = errRaceLost
+	}
 	if err == nil {
 		o.row = c.row
 		s.open = append(s.open, c)
+		if shared {
+			o.share(c)
+		}
 	} else {
 		s.sockets--
 	}
+	c.ctx = whole
 	s.mu.Unlock()
 	if err != nil && c.carrier != nil {
 		err = errors.Join(err, c.close())
@@ -116,7 +123,7 @@ func closeConn(c net.Conn) error {
 }
 
 // tls is the client's side of the handshake: TLS 1.3 alone, one protocol alone.
-func (o *origin) tls(row protocol.Protocol, tickets tls.ClientSessionCache) *tls.Config {
+func (o *origin) tls(row protocol.Protocol, t *tickets) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, ServerName: o.host, NextProtos: []string{row.ALPN},
 		// The session's owner verifies. In the lab that is without looking at the clock,
@@ -132,7 +139,7 @@ func (o *origin) tls(row protocol.Protocol, tickets tls.ClientSessionCache) *tls
 			}
 			return nil
 		},
-		ClientSessionCache: tickets, Time: o.clock.now,
+		ClientSessionCache: t.of(o), Time: o.clock.now,
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 // Chromium's kDefaultDelayMilliSecsForWaitingJob.
 const quicAlone = 300 * time.Millisecond
 
-// errRaceLost is why the attempt ends that was not needed.
-var errRaceLost = errors.New("another protocol was faster")
+// errRaceLost is why the opening of a connection ends that is not needed any more.
+var errRaceLost = errors.New("another one was faster")
 
 // race opens c over HTTP/3 or, if that fails or is not ready in time, a connection
 // over the fallback's row, and returns the one that is ready first.

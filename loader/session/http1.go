@@ -19,6 +19,8 @@ type http1 struct {
 	received  *counter
 	in        *bufio.Reader
 	broken    atomic.Bool
+	asked     atomic.Bool   // a request was written
+	ahead     chan struct{} // closed once something has arrived; nil: nobody looks for it
 }
 
 // counter counts the octets that are read through it.
@@ -39,8 +41,24 @@ func (c *conn) establishHTTP1() error {
 		return err
 	}
 	received := &counter{Reader: secured}
-	c.carrier = &http1{Conn: secured, conn: c, transport: transport, received: received, in: bufio.NewReader(received)}
+	h := &http1{Conn: secured, conn: c, transport: transport, received: received, in: bufio.NewReader(received)}
+	c.carrier = h
+	if c.row.ALPN != "" {
+		h.ahead = make(chan struct{})
+		c.origin.session.running.Go(h.lookAhead)
+	}
 	return nil
+}
+
+// lookAhead reads before there is something to read, so that the tickets for TLS
+// sessions are taken in that come behind the handshake, also where no request follows.
+// Chromium does so (DoPeek in net/socket/ssl_client_socket_impl.cc).
+func (h *http1) lookAhead() {
+	defer close(h.ahead)
+	_, _ = h.in.Peek(1) // an error comes again when the answer is read
+	if !h.asked.Load() {
+		h.broken.Store(true) // it is closed, or nobody has asked for what is there
+	}
 }
 
 // consumed is how many octets of answers have been taken off the connection.
@@ -60,6 +78,7 @@ func (h *http1) send(x *exchange) (func() error, error) {
 
 func (h *http1) write(x *exchange) {
 	x.Sending = time.Now()
+	h.asked.Store(true)
 	// An error shows when the answer is read.
 	_ = x.message().Write(h.Conn)
 	x.Sent = time.Now()
@@ -69,6 +88,9 @@ func (h *http1) write(x *exchange) {
 // not carry another request.
 func (h *http1) receive(x *exchange) error {
 	h.broken.Store(true)
+	if h.ahead != nil {
+		<-h.ahead
+	}
 	before := h.consumed()
 	if _, err := h.in.Peek(1); err != nil {
 		return fmt.Errorf("wait for the response: %w", err)

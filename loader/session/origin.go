@@ -33,13 +33,15 @@ type origin struct {
 	conn    *conn   // that carries all requests; nil: none, or the strategy has none
 	lanes   int     // connections with one request at a time, open and being opened
 	hands   int     // of these, those that are about to take a request
+	opening int     // of those, such as are being opened
 	idle    []*conn // in the order in which they became so
 	pipes   []*pipe
 
 	// Of connections that are being opened.
-	multiplexes bool                       // the origin is known to
-	racing      []*context.CancelCauseFunc // how those are given up that are to carry all requests
-	connected   chan struct{}              // closed when one of them is made; nil: no guard
+	multiplexes bool          // the origin is known to
+	racing      []*racer      // those that are to carry all requests
+	failed      int           // such as were begun with these and have failed
+	connected   chan struct{} // closed when one of them is made; nil: no guard
 }
 
 // carrier is a connection over one of the protocols.
@@ -68,6 +70,7 @@ type conn struct {
 
 	// Guarded by the session's lock.
 	told  bool // a request has told of the times
+	spare bool // was there before a request wanted it
 	under int  // requests under way
 	idle  bool
 	used  int // the number of the last request over it
@@ -102,23 +105,18 @@ func (o *origin) begin() []func() {
 		return o.beginPipes()
 	}
 	var begin []func()
-	for o.hands < len(o.queue) {
-		if len(o.idle) > 0 {
-			c := o.idle[0]
-			o.idle = o.idle[1:]
-			c.idle = false
-			if !c.usable() {
-				s.drop(c)
-				begin = append(begin, func() { _ = c.close() })
-				continue
-			}
-			o.hands++
-			begin = append(begin, func() { o.work(c) })
+	// A connection that is there need not wait for one that is being opened.
+	for len(o.idle) > 0 && o.hands-o.opening < len(o.queue) {
+		c := o.takeIdle()
+		if !c.usable() {
+			s.drop(c)
+			begin = append(begin, func() { _ = c.close() })
 			continue
 		}
-		if o.lanes >= s.options.Strategy.lanes() {
-			break
-		}
+		o.hands++
+		begin = append(begin, func() { o.work(c) })
+	}
+	for o.hands < len(o.queue) && o.lanes < s.options.Strategy.lanes() {
 		ok, evict := s.room()
 		if !ok {
 			break
@@ -131,9 +129,26 @@ func (o *origin) begin() []func() {
 		}
 		o.lanes++
 		o.hands++
+		o.opening++
 		begin = append(begin, func() { o.work(nil) })
 	}
 	return begin
+}
+
+// takeIdle takes the connection that was used last, or, if none was, the oldest, as
+// Chromium does (net/socket/transport_client_socket_pool.cc). There is one. The session's
+// lock is held.
+func (o *origin) takeIdle() *conn {
+	i := 0
+	for j, c := range o.idle {
+		if c.told {
+			i = j
+		}
+	}
+	c := o.idle[i]
+	o.idle = slices.Delete(o.idle, i, i+1)
+	c.idle = false
+	return c
 }
 
 // twin is another origin of the same host whose address is known, or about to be. The
@@ -244,11 +259,15 @@ func (o *origin) work(c *conn) {
 	s := o.session
 	if c == nil {
 		var err error
-		if c, err = o.open(s.context(), false); err != nil {
-			s.mu.Lock()
+		c, err = o.open(s.context(), false)
+		s.mu.Lock()
+		o.opening--
+		if err != nil {
 			o.lanes--
 			o.hands--
-			s.mu.Unlock()
+		}
+		s.mu.Unlock()
+		if err != nil {
 			o.giveUp(c.ctx, err)
 			return
 		}
@@ -282,7 +301,7 @@ func (o *origin) send(c *conn) (x *exchange, receive func() error, err error) {
 	case c.shared:
 		o.busy, c.idle = false, c.under == 0
 	default:
-		c.idle = true
+		c.idle, c.spare = true, true
 		o.idle = append(o.idle, c)
 	}
 	s.mu.Unlock()

@@ -142,9 +142,9 @@ func (s *Session) settle(x *exchange, c *conn, err error) {
 }
 
 // outcome is what became of a request over a connection: the error, for people, and
-// whether it is to be sent again. That is so if a connection which had carried
-// others before was lost without a part of the answer. The first request of each
-// connection ends with it, so this comes to an end. The session's lock is held.
+// whether it is to be sent again. That is so if a connection which was there before
+// it was wanted was lost without a part of the answer. A request that a connection was
+// opened for ends with it, so this comes to an end. The session's lock is held.
 func (c *conn) outcome(x *exchange, err error) (cause error, again bool) {
 	x.abort = nil
 	if err == nil {
@@ -153,7 +153,7 @@ func (c *conn) outcome(x *exchange, err error) (cause error, again bool) {
 	if cause := context.Cause(c.ctx); cause != nil {
 		return cause, false
 	}
-	return err, !c.usable() && !x.First && x.Answered.IsZero() && x.ctx.Err() == nil && x.repeatable()
+	return err, !c.usable() && (!x.First || c.spare) && x.Answered.IsZero() && x.ctx.Err() == nil && x.repeatable()
 }
 
 // drop forgets a connection, which is then the caller's to close; it is no news if

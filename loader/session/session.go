@@ -79,8 +79,8 @@ type Options struct {
 // Session is one client. Its methods are safe for concurrent use.
 type Session struct {
 	options Options
-	tickets tls.ClientSessionCache // of TLS over TCP
-	quic    tls.ClientSessionCache // of QUIC
+	tickets *tickets // of TLS over TCP
+	quic    *tickets
 	tokens  quic.TokenStore
 	frames  frames
 	running sync.WaitGroup // goroutines
@@ -104,8 +104,7 @@ type Session struct {
 // New makes a session. It opens nothing.
 func New(o Options) *Session {
 	s := &Session{
-		options: o, tickets: tls.NewLRUClientSessionCache(mostTickets), quic: tls.NewLRUClientSessionCache(mostTickets),
-		tokens: quic.NewLRUTokenStore(mostTickets, 1),
+		options: o, tickets: newTickets(false), quic: newTickets(true), tokens: quic.NewLRUTokenStore(mostTokens, 1),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	if _, ok := spdy.ParseVersion(o.Protocol.ALPN); ok {
@@ -114,9 +113,8 @@ func New(o Options) *Session {
 	return s
 }
 
-// mostTickets is how many hosts a session keeps TLS sessions for: Chromium's
-// number.
-const mostTickets = 1024
+// mostTokens is how many hosts a session keeps a QUIC token for.
+const mostTokens = 1024
 
 // Fetch asks for a resource and returns at once; the request's handler is told of
 // the rest, and is not called before Fetch has returned.
@@ -221,6 +219,7 @@ func (s *Session) shut(cause error) error {
 	s.open, s.sockets = nil, 0
 	for _, o := range s.origins {
 		o.conn, o.idle, o.pipes, o.lanes = nil, nil, nil, 0
+		o.relax()
 	}
 	return errors.Join(errs...)
 }
@@ -306,6 +305,15 @@ func (f *frames) Write(b []byte) (int, error) {
 	defer f.mu.Unlock()
 	f.text = append(f.text, b...)
 	return len(b), nil
+}
+
+// StartFrameLog has FrameLog hold nothing of what was before. Times and the numbers of
+// connections go on.
+func (s *Session) StartFrameLog() {
+	s.frames.mu.Lock()
+	defer s.frames.mu.Unlock()
+	head := bytes.IndexByte(s.frames.text, '\n') + 1 // the first record describes the rest
+	s.frames.text = s.frames.text[:head]
 }
 
 // FrameLog is every frame of the session's connections so far, as package spdy

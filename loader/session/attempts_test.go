@@ -1,0 +1,526 @@
+package session
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"wiretime/protocol"
+	"wiretime/spdy"
+)
+
+// pipes is a network in which time passes only where a test says so: it is for use in a
+// bubble of testing/synctest.
+type pipes struct {
+	options Options
+	began   time.Time
+	lookUp  time.Duration
+	// connect is how long each dial takes, in their order; the last one's holds for
+	// all after it. Less than zero: refused, after as long.
+	connect []time.Duration
+	// serve has a connection to itself, which is closed when it returns.
+	serve func(net.Conn)
+
+	mu      sync.Mutex
+	dialled []time.Duration // since the beginning
+	givenUp int             // dials
+	open    int             // connections, by the client
+	serving sync.WaitGroup
+}
+
+func newPipes(p protocol.Protocol, word string) *pipes {
+	n := &pipes{began: time.Now(), serve: answerHTTP1}
+	s, err := ParseStrategy(word)
+	if err != nil {
+		panic(err)
+	}
+	n.options = Options{
+		Protocol: p, Strategy: s, Dial: n.dial, Verify: func(tls.ConnectionState) error { return nil },
+		Resolve: func(ctx context.Context, _ string) (netip.Addr, error) {
+			return netip.MustParseAddr("198.19.1.1"), pass(ctx, n.lookUp)
+		},
+	}
+	return n
+}
+
+// pass has so much time pass.
+func pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+var errRefused = errors.New("refused")
+
+func (n *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	n.mu.Lock()
+	takes := n.connect[min(len(n.dialled), len(n.connect)-1)]
+	n.dialled = append(n.dialled, time.Since(n.began))
+	n.mu.Unlock()
+	if err := pass(ctx, max(takes, -takes)); err != nil {
+		n.mu.Lock()
+		n.givenUp++
+		n.mu.Unlock()
+		return nil, err
+	}
+	if takes < 0 {
+		return nil, errRefused
+	}
+	client, end := net.Pipe()
+	server := &buffered{Conn: end, out: make(chan []byte, 1000), closed: make(chan struct{})}
+	n.serving.Go(server.pump)
+	n.serving.Go(func() {
+		defer server.Close()
+		n.serve(server)
+	})
+	n.mu.Lock()
+	n.open++
+	n.mu.Unlock()
+	return &openPipe{Conn: client, n: n}, nil
+}
+
+// buffered is an end of a pipe that can be written to before the other end reads, as a
+// socket can.
+type buffered struct {
+	net.Conn
+	out    chan []byte
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (b *buffered) Write(p []byte) (int, error) {
+	select {
+	case b.out <- slices.Clone(p):
+		return len(p), nil
+	case <-b.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+func (b *buffered) pump() {
+	for {
+		select {
+		case p := <-b.out:
+			_, _ = b.Conn.Write(p)
+		case <-b.closed:
+			return
+		}
+	}
+}
+
+func (b *buffered) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.Conn.Close()
+}
+
+type openPipe struct {
+	net.Conn
+	n    *pipes
+	once sync.Once
+}
+
+func (p *openPipe) Close() error {
+	p.once.Do(func() {
+		p.n.mu.Lock()
+		p.n.open--
+		p.n.mu.Unlock()
+	})
+	return p.Conn.Close()
+}
+
+// answerHTTP1 answers requests with their paths. One for /slow it answers an hour later.
+func answerHTTP1(c net.Conn) {
+	in := bufio.NewReader(c)
+	for {
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		if r.URL.Path == "/slow" {
+			time.Sleep(time.Hour)
+		}
+		_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(r.URL.Path), r.URL.Path)
+	}
+}
+
+// overTLS is a server of a row over TLS on connections that it is given.
+func overTLS(t *testing.T, p protocol.Protocol) func(net.Conn) {
+	certificate, _ := certificate(t, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), pageHost)
+	config := &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{p.ALPN}}
+	return func(c net.Conn) {
+		secured := tls.Server(c, config)
+		if secured.HandshakeContext(t.Context()) != nil {
+			return
+		}
+		if p.Spoken == "http/1.1" {
+			answerHTTP1(secured)
+			return
+		}
+		if v, ok := spdy.ParseVersion(p.ALPN); ok {
+			_ = (&spdy.Server{Handler: http.HandlerFunc(path), ErrorLog: log.New(io.Discard, "", 0)}).ServeConn(t.Context(), secured, v)
+			return
+		}
+		l := &single{conn: secured, done: make(chan struct{})}
+		protocols := new(http.Protocols)
+		protocols.SetUnencryptedHTTP2(true)
+		_ = (&http.Server{Handler: http.HandlerFunc(path), Protocols: protocols, ConnState: l.state}).Serve(l)
+	}
+}
+
+// single is a listener with one connection, which ends when that does.
+type single struct {
+	conn net.Conn
+	once sync.Once
+	done chan struct{}
+}
+
+func (l *single) Accept() (c net.Conn, err error) {
+	l.once.Do(func() { c = l.conn })
+	if c == nil {
+		<-l.done
+		err = io.EOF
+	}
+	return c, err
+}
+
+func (l *single) state(_ net.Conn, s http.ConnState) {
+	if s == http.StateClosed {
+		close(l.done)
+	}
+}
+
+func (l *single) Close() error   { return nil }
+func (l *single) Addr() net.Addr { return l.conn.LocalAddr() }
+
+// bubble runs a test in virtual time with a session on pipes, which must be left in
+// order.
+func bubble(t *testing.T, p protocol.Protocol, word string, test func(t *testing.T, n *pipes, s *Session)) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newPipes(p, word)
+		if p.ALPN != "" {
+			n.serve = overTLS(t, p)
+		}
+		s := New(n.options)
+		test(t, n, s)
+		synctest.Wait()
+		s.mu.Lock()
+		if s.sockets != n.open || len(s.open) != n.open {
+			t.Errorf("the session counts %d sockets and %d connections, %d are open", s.sockets, len(s.open), n.open)
+		}
+		s.mu.Unlock()
+		must(t, s.Close())
+		for _, o := range s.origins {
+			if o.connected != nil || len(o.racing) > 0 || o.hands != 0 || o.opening != 0 {
+				t.Errorf("after Close there are left a guard: %v, %d in a race, %d hands, %d of them opening", o.connected != nil, len(o.racing), o.hands, o.opening)
+			}
+		}
+		n.serving.Wait()
+	})
+}
+
+// url is the address of a path on a host.
+func (n *pipes) url(host, path string) string { return n.options.Protocol.Scheme + "://" + host + path }
+
+const ms = time.Millisecond
+
+// TestBackup has handshakes of TCP take so long. Chromium's packets are the model: for
+// 400 ms to look up and 400 ms to connect, https has SYNs after 400 and 650 ms, http
+// after 400 and 500 ms.
+func TestBackup(t *testing.T) {
+	hour := []time.Duration{time.Hour}
+	for _, c := range []struct {
+		name     string
+		row      string
+		strategy string
+		lookUp   time.Duration
+		connect  []time.Duration
+		dialled  []time.Duration // when connections are begun
+		over     int             // the connection of the first request
+	}{
+		{"in time", "https/1.1", "browser", 400 * ms, []time.Duration{249 * ms}, []time.Duration{400 * ms}, 1},
+		{"too long", "https/1.1", "browser", 400 * ms, []time.Duration{400 * ms}, []time.Duration{400 * ms, 650 * ms}, 1},
+		{"the look-up counts in the clear", "http/1.1", "browser", 400 * ms, []time.Duration{400 * ms}, []time.Duration{400 * ms, 500 * ms}, 1},
+		{"in time with its look-up", "http/1.1", "browser", 100 * ms, []time.Duration{149 * ms}, []time.Duration{100 * ms}, 1},
+		{"a SYN that is lost", "http/1.1", "browser", 0, []time.Duration{1020 * ms, 20 * ms}, []time.Duration{0, 250 * ms}, 2},
+		{"two are all there are", "https/1.1", "browser", 0, []time.Duration{5 * time.Second}, []time.Duration{0, 250 * ms}, 1},
+		{"h2", "h2", "browser", 400 * ms, []time.Duration{400 * ms}, []time.Duration{400 * ms, 650 * ms}, 1},
+		{"SPDY, the first lost", "spdy/3.1", "browser", 0, []time.Duration{time.Hour, 20 * ms}, []time.Duration{0, 250 * ms}, 2},
+		{"refused", "https/1.1", "browser", 0, []time.Duration{300 * ms, -ms}, []time.Duration{0, 250 * ms}, 1},
+		{"another strategy", "https/1.1", "parallel-6", 0, []time.Duration{time.Second}, []time.Duration{0}, 1},
+		{"multiplexed is another", "h2", "multiplexed", 0, []time.Duration{time.Second}, []time.Duration{0}, 1},
+		{"never", "http/1.1", "browser", 0, hour, []time.Duration{0, 250 * ms}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, row(t, c.row), c.strategy, func(t *testing.T, n *pipes, s *Session) {
+				n.lookUp, n.connect = c.lookUp, c.connect
+				a := fetch(t, t.Context(), s, http.MethodGet, n.url(pageHost, "/a"), Highest, nil)
+				<-a.ended
+				must(t, a.err)
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				if !slices.Equal(n.dialled, c.dialled) || a.record.Connection != c.over {
+					t.Errorf("connections were begun after %v, want %v; the request went over %d, want %d", n.dialled, c.dialled, a.record.Connection, c.over)
+				}
+			})
+		})
+	}
+}
+
+// TestBackupIsUsed has the second connection carry what comes later, and a guard begin
+// anew with a new visit.
+func TestBackupIsUsed(t *testing.T) {
+	bubble(t, row(t, "https/1.1"), "browser", func(t *testing.T, n *pipes, s *Session) {
+		n.connect = []time.Duration{400 * ms}
+		for visit := range 2 {
+			first := get(t, s, n.url(pageHost, "/a"), Highest)
+			<-first.ended
+			time.Sleep(time.Second)
+			var later []*answer
+			for _, path := range []string{"/slow", "/b"} {
+				later = append(later, get(t, s, n.url(pageHost, path), Medium))
+				synctest.Wait()
+			}
+			used := map[int]bool{}
+			for _, a := range later {
+				<-a.ended
+				must(t, a.err)
+				used[a.record.Connection] = true
+			}
+			if len(n.dialled) != 2*(visit+1) || len(used) != 2 {
+				t.Errorf("visit %d: connections were begun after %v, the later requests used %v", visit, n.dialled, used)
+			}
+			must(t, s.Disconnect())
+		}
+	})
+}
+
+// TestGuardOfNobody withdraws a request while its host is looked up: that leaves the next
+// one's connection guarded as ever.
+func TestGuardOfNobody(t *testing.T) {
+	bubble(t, row(t, "http/1.1"), "browser", func(t *testing.T, n *pipes, s *Session) {
+		n.lookUp, n.connect = time.Second, []time.Duration{400 * ms}
+		ctx, cancel := context.WithCancel(t.Context())
+		a := fetch(t, ctx, s, http.MethodGet, n.url(pageHost, "/a"), Highest, nil)
+		synctest.Wait()
+		cancel()
+		<-a.ended
+		time.Sleep(2 * time.Second)
+		if len(n.dialled) != 0 {
+			t.Errorf("connections were begun after %v for nobody", n.dialled)
+		}
+		b := get(t, s, n.url(pageHost, "/b"), Highest)
+		<-b.ended
+		must(t, b.err)
+		if want := []time.Duration{2 * time.Second, 2250 * ms}; !slices.Equal(n.dialled, want) {
+			t.Errorf("connections were begun after %v, want %v", n.dialled, want)
+		}
+		time.Sleep(time.Second)
+	})
+}
+
+// TestRace asks an origin for several things at once of which it is not known yet that
+// it multiplexes: the first connection to be ready carries them all, the others are given
+// up, and from then on there is one.
+func TestRace(t *testing.T) {
+	for _, name := range []string{"h2", "spdy/2", "spdy/3", "spdy/3.1"} {
+		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
+			bubble(t, row(t, name), "browser", func(t *testing.T, n *pipes, s *Session) {
+				// The last is ready at the same moment as the second.
+				n.connect = []time.Duration{90 * ms, 50 * ms, time.Hour, 50 * ms, 100 * ms}
+				for visit, c := range []struct{ requests, dialled, givenUp int }{{4, 4, 2}, {4, 1, 0}} {
+					n.mu.Lock()
+					n.dialled, n.givenUp = nil, 0
+					n.mu.Unlock()
+					var answers []*answer
+					for range c.requests {
+						answers = append(answers, get(t, s, n.url(pageHost, "/a"), Medium))
+					}
+					used := map[int]bool{}
+					for _, a := range answers {
+						<-a.ended
+						must(t, a.err)
+						used[a.record.Connection] = true
+					}
+					synctest.Wait()
+					if len(n.dialled) != c.dialled || n.givenUp != c.givenUp || n.open != 1 || len(used) != 1 {
+						t.Errorf("visit %d: %d connections were begun, %d given up, %d are open, %v were used; want %+v and one",
+							visit, len(n.dialled), n.givenUp, n.open, used, c)
+					}
+					must(t, s.Disconnect())
+				}
+			})
+		})
+	}
+}
+
+// TestRaceOverMoreThanSix has no more connections than to any host.
+func TestRaceOverMoreThanSix(t *testing.T) {
+	bubble(t, row(t, "h2"), "browser", func(t *testing.T, n *pipes, s *Session) {
+		n.connect = []time.Duration{100 * ms}
+		var answers []*answer
+		for range 10 {
+			answers = append(answers, get(t, s, n.url(pageHost, "/a"), Medium))
+		}
+		for _, a := range answers {
+			<-a.ended
+			must(t, a.err)
+		}
+		synctest.Wait()
+		if len(n.dialled) != connectionsPerHost {
+			t.Errorf("%d connections were begun", len(n.dialled))
+		}
+	})
+}
+
+// TestRaceWithFailures has some of the connections refused: that fails no request as
+// long as another one is to come, and begins no more of them.
+func TestRaceWithFailures(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		connect []time.Duration
+		dialled int
+		fails   bool
+	}{
+		{"the last is there", []time.Duration{-10 * ms, -20 * ms, 5 * time.Second}, 4, false},
+		{"all are refused", []time.Duration{-10 * ms, -20 * ms, -30 * ms}, 3, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, row(t, "h2"), "browser", func(t *testing.T, n *pipes, s *Session) {
+				n.connect = c.connect
+				var answers []*answer
+				for range 3 {
+					answers = append(answers, get(t, s, n.url(pageHost, "/a"), Medium))
+				}
+				for _, a := range answers {
+					<-a.ended
+					if c.fails != errors.Is(a.err, errRefused) || !c.fails && a.err != nil {
+						t.Errorf("error is %v", a.err)
+					}
+				}
+				synctest.Wait()
+				if len(n.dialled) != c.dialled { // the one more is the guard's
+					t.Errorf("connections were begun after %v, want %d", n.dialled, c.dialled)
+				}
+			})
+		})
+	}
+}
+
+// TestIdleBeforeOpening has a connection become free while another is being opened for
+// the request that waits.
+func TestIdleBeforeOpening(t *testing.T) {
+	for _, name := range []string{"http/1.1", "https/1.1"} {
+		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
+			bubble(t, row(t, name), "parallel-6", func(t *testing.T, n *pipes, s *Session) {
+				n.connect = []time.Duration{0, time.Hour}
+				<-get(t, s, n.url(pageHost, "/a"), Highest).ended
+				for range 2 {
+					answers := []*answer{get(t, s, n.url(pageHost, "/b"), Medium), get(t, s, n.url(pageHost, "/c"), Medium)}
+					for _, a := range answers {
+						<-a.ended
+						must(t, a.err)
+						if a.record.Connection != 1 {
+							t.Errorf("it went over connection %d", a.record.Connection)
+						}
+					}
+				}
+				synctest.Wait()
+				if since := time.Since(n.began); since > time.Minute || len(n.dialled) != 2 {
+					t.Errorf("it took %v, with %d connections", since, len(n.dialled))
+				}
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+}
+
+// TestSpareThatWasClosed has the server close a connection that nobody has used yet,
+// which shows when a request is sent: it is sent again.
+func TestSpareThatWasClosed(t *testing.T) {
+	for _, name := range []string{"http/1.1", "https/1.1"} {
+		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
+			bubble(t, row(t, name), "browser", func(t *testing.T, n *pipes, s *Session) {
+				n.connect = []time.Duration{400 * ms, 400 * ms, 0}
+				serve := n.serve
+				var accepted atomic.Int32
+				n.serve = func(c net.Conn) {
+					if accepted.Add(1) == 2 {
+						defer time.AfterFunc(time.Second, func() { _ = c.Close() }).Stop()
+					}
+					serve(c)
+				}
+				slow := get(t, s, n.url(pageHost, "/slow"), Highest)
+				time.Sleep(10 * time.Second)
+				a := get(t, s, n.url(pageHost, "/a"), Medium)
+				<-a.ended
+				must(t, a.err)
+				if a.record.Connection != 3 || len(n.dialled) != 3 {
+					t.Errorf("it went over connection %d of %d, want the third", a.record.Connection, len(n.dialled))
+				}
+				<-slow.ended
+				must(t, slow.err)
+			})
+		})
+	}
+}
+
+// TestSecondConnectionsMakeRoom has as many connections as there may be, idle, and then
+// one that takes so long that there is a second one: two of the others are closed.
+func TestSecondConnectionsMakeRoom(t *testing.T) {
+	bubble(t, row(t, "http/1.1"), "browser", func(t *testing.T, n *pipes, s *Session) {
+		n.connect = append(make([]time.Duration, mostSockets), 400*ms)
+		for i := range mostSockets {
+			<-get(t, s, n.url(fmt.Sprintf("h%d.test", i), "/a"), Medium).ended
+		}
+		<-get(t, s, n.url(pageHost, "/a"), Medium).ended
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n.open != mostSockets || len(n.dialled) != mostSockets+2 {
+			t.Errorf("%d connections are open after %d, want %d", n.open, len(n.dialled), mostSockets)
+		}
+	})
+}
+
+// TestIdleConnections has three that are free, of which one was never used: the one that
+// was used last goes first, the unused one last.
+func TestIdleConnections(t *testing.T) {
+	bubble(t, row(t, "http/1.1"), "browser", func(t *testing.T, n *pipes, s *Session) {
+		n.connect = []time.Duration{300 * ms, 300 * ms, 0}
+		<-get(t, s, n.url(pageHost, "/a"), Medium).ended // over 1, with 2 beside it
+		time.Sleep(time.Second)
+		slow := get(t, s, n.url(pageHost, "/slow"), Medium) // over 1
+		synctest.Wait()
+		quick := get(t, s, n.url(pageHost, "/b"), Medium) // over 2
+		third := get(t, s, n.url(pageHost, "/c"), Medium) // over 2 or 3
+		for _, a := range []*answer{quick, third, slow} {
+			<-a.ended
+			must(t, a.err)
+		}
+		var last []int
+		for range 2 {
+			a := get(t, s, n.url(pageHost, "/d"), Medium)
+			<-a.ended
+			last = append(last, a.record.Connection)
+		}
+		if slow.record.Connection != 1 || !slices.Equal(last, []int{1, 1}) {
+			t.Errorf("the slow request went over connection %d, those after it over %v; want 1 and 1", slow.record.Connection, last)
+		}
+	})
+}

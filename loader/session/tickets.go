@@ -1,0 +1,77 @@
+package session
+
+import (
+	"crypto/tls"
+	"sync"
+)
+
+// ticketsPerHost is how many TLS sessions Chromium keeps for a host, the last ones.
+const ticketsPerHost = 2
+
+// tickets keeps TLS sessions as Chromium does. Each is used once (RFC 8446 appendix
+// C.4), the newest first. Those of TLS over TCP are kept apart for connections without
+// credentials (net/ssl/ssl_client_session_cache.h). Those of QUIC are not, and there a
+// host's are of one connection, the last that brought any
+// (net/quic/quic_client_session_cache.cc).
+type tickets struct {
+	overQUIC bool
+
+	mu   sync.Mutex
+	kept map[shelf]*sessions
+}
+
+type shelf struct {
+	host      string
+	anonymous bool
+}
+
+type sessions struct {
+	by   *connTickets // QUIC: the connection that brought them
+	list []*tls.ClientSessionState
+}
+
+func newTickets(overQUIC bool) *tickets {
+	return &tickets{overQUIC: overQUIC, kept: map[shelf]*sessions{}}
+}
+
+// of is what a new connection finds, and where it puts what it brings.
+func (t *tickets) of(o *origin) tls.ClientSessionCache {
+	return &connTickets{t, shelf{o.host, o.anonymous && !t.overQUIC}}
+}
+
+// connTickets are the tickets as one connection sees them.
+type connTickets struct {
+	all *tickets
+	at  shelf
+}
+
+// Get takes the newest session out.
+func (c *connTickets) Get(string) (*tls.ClientSessionState, bool) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	s := c.all.kept[c.at]
+	if s == nil || len(s.list) == 0 {
+		return nil, false
+	}
+	last := len(s.list) - 1
+	state := s.list[last]
+	s.list = s.list[:last]
+	return state, true
+}
+
+// Put keeps a session. There is nothing to be done for nil, by which crypto/tls says
+// that the one it got is of no use: it is not kept any more.
+func (c *connTickets) Put(_ string, state *tls.ClientSessionState) {
+	if state == nil {
+		return
+	}
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	s := c.all.kept[c.at]
+	if s == nil || c.all.overQUIC && s.by != c {
+		s = &sessions{by: c}
+		c.all.kept[c.at] = s
+	}
+	s.list = append(s.list, state)
+	s.list = s.list[max(0, len(s.list)-ticketsPerHost):]
+}
