@@ -187,8 +187,8 @@ func TestWhatChromiumKeepsOfAVisit(t *testing.T) {
 			if got != test.want {
 				t.Errorf("%+v, want %+v", got, test.want)
 			}
-			if test.row == "https/1.1" && test.visit == "resumed" && (len(again) < 2 || len(again) == len(connections)) {
-				t.Errorf("%d of %d connections resumed a session, want some: the browser has two tickets and uses each once", len(again), len(connections))
+			if test.row == "https/1.1" && test.visit == "resumed" && len(again) < 2 {
+				t.Errorf("%d of %d connections resumed a session, want two or more: the browser has two tickets", len(again), len(connections))
 			}
 			t.Logf("%d connections, %d of them resumed, page after %.0f ms", len(connections), len(again), l.Timing.OnLoad)
 		})
