@@ -157,6 +157,13 @@ func TestConnections(t *testing.T) {
 		change func(s *scene)
 		want   float64
 	}{
+		{"a port taken again is another", func(s *scene) {
+			for i, number := range []uint32{1, 1000} {
+				s.up(300+200*float64(i), segment("10.0.0.2:4001", server, number, 0, capture.SYN, 0))
+				s.up(350+200*float64(i), segment("10.0.0.2:4001", server, number, 0, capture.SYN, 0))
+				s.down(400+200*float64(i), segment(server, "10.0.0.2:4001", 1, number+1, capture.SYN|capture.ACK, 0))
+			}
+		}, 3},
 		{"an unanswered SYN is none", func(s *scene) { s.up(300, segment("10.0.0.2:4001", server, 1, 0, capture.SYN, 0)) }, 1},
 		{"a connection that was never used is one", func(s *scene) {
 			s.up(300, segment("10.0.0.2:4001", server, 1, 0, capture.SYN, 0))

@@ -43,12 +43,15 @@ type connection struct {
 	opened     bool         // the client's first packet of a handshake was seen
 	answered   bool         // and so was the server's
 	flightLost bool         // of what the client sent before that, something never arrived
+	syn        uint32       // TCP: the sequence number it was opened with
 }
 
 func (c *connection) established() bool { return c.opened && c.answered }
 
 // connections lists every connection with a packet at the client's interfaces,
-// in the order of their first packets. DNS is not among them.
+// in the order of their first packets. DNS is not among them. A flow is several
+// connections if a later SYN has another sequence number: of hundreds of connections
+// one after another, some get a port that one before them had.
 func (l *Load) connections() []*connection {
 	var list []*connection
 	known := map[capture.Flow]*connection{}
@@ -63,10 +66,14 @@ func (l *Load) connections() []*connection {
 			continue
 		}
 		c := known[flow]
-		if c == nil {
+		isSYN := isTCP && !p.Inbound && opens(h)
+		if c == nil || isSYN && c.opened && c.syn != h.Sequence {
 			c = &connection{flow: flow}
 			known[flow] = c
 			list = append(list, c)
+		}
+		if isSYN {
+			c.syn = h.Sequence
 		}
 		if !p.Inbound && !c.answered && strings.HasPrefix(p.Comment, capture.DroppedPrefix) {
 			c.flightLost = true
