@@ -97,6 +97,9 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 		return input(err)
 	}
 	requests, err := o.requests(args)
+	if err == nil {
+		err = o.checkPage()
+	}
 	if err != nil {
 		return input(err)
 	}
@@ -129,16 +132,11 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 		}
 		defer out.discard()
 	}
-	if o.page || o.strategy != "" {
-		if err := o.ownLoaders(); err != nil {
-			return input(err)
-		}
-		if o.page {
-			err = getPages(ctx, o, config, args, out)
-		} else {
-			err = getByStrategy(ctx, o, config, requests, args, out)
-		}
-		if err != nil {
+	switch {
+	case o.page:
+		return getPages(ctx, o, config, args, out)
+	case o.strategy != "":
+		if err := getByStrategy(ctx, o, config, requests, args, out); err != nil {
 			return err
 		}
 		return out.keep()

@@ -18,27 +18,36 @@ import (
 	"wiretime/capture"
 	"wiretime/get"
 	"wiretime/loader/builtin"
+	"wiretime/loader/page"
 	"wiretime/loader/session"
 	"wiretime/protocol"
 )
 
-// ownLoaders tells whether the flags say nothing that only a get.Client can do.
-func (o getOptions) ownLoaders() error {
-	for _, flag := range []struct {
+// checkPage tells whether the flags make sense together with --page and --strategy.
+func (o getOptions) checkPage() error {
+	type flag struct {
 		name  string
 		given bool
-	}{
-		{"--verbose", o.verbose}, {"--window", o.window != ""}, {"--update", o.update != ""}, {"--frames", o.frames != ""}, {"--qlog", o.qlog != ""},
-	} {
-		if flag.given {
-			return fmt.Errorf("%s goes with neither --page nor --strategy: leave one of them out", flag.name)
-		}
-	}
-	if o.page && (len(o.headers) > 0 || o.method != "" || o.data != nil) {
-		return errors.New("--page asks as a browser does: leave --header, --request and --data out")
 	}
 	if o.har != "" && !o.page {
 		return errors.New("--har goes with --page: a HAR is of pages")
+	}
+	if !o.page && o.strategy == "" {
+		return nil
+	}
+	for _, f := range []flag{
+		{"--verbose", o.verbose}, {"--window", o.window != ""}, {"--update", o.update != ""}, {"--frames", o.frames != ""}, {"--qlog", o.qlog != ""},
+	} {
+		if f.given {
+			return fmt.Errorf("%s goes with neither --page nor --strategy: leave it out, or them", f.name)
+		}
+	}
+	for _, f := range []flag{
+		{"--header", len(o.headers) > 0}, {"--request", o.method != ""}, {"--data", o.data != nil}, {"--location", o.follow}, {"--fail", o.fail},
+	} {
+		if o.page && f.given {
+			return fmt.Errorf("--page asks as a browser does, follows redirects, and takes pages for what they are: leave %s out", f.name)
+		}
 	}
 	return nil
 }
@@ -99,8 +108,10 @@ func verifier(roots *x509.CertPool, insecure bool) func(tls.ConnectionState) err
 		for _, certificate := range c.PeerCertificates[1:] {
 			between.AddCert(certificate)
 		}
-		_, err := c.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, DNSName: c.ServerName})
-		return err
+		if _, err := c.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, DNSName: c.ServerName}); err != nil {
+			return fmt.Errorf("%w (--cacert names other authorities to trust, --insecure trusts every certificate)", err)
+		}
+		return nil
 	}
 }
 
@@ -131,11 +142,19 @@ func (o getOptions) sessionOptions(config get.Config, args []string) (session.Op
 }
 
 // getPages loads pages with all that they need, at the same moment, and tells how that
-// went.
-func getPages(ctx context.Context, o getOptions, config get.Config, args []string, out io.Writer) error {
+// went, whether it went well or not.
+func getPages(ctx context.Context, o getOptions, config get.Config, args []string, out *output) (err error) {
 	options, err := o.sessionOptions(config, args)
 	if err != nil {
 		return input(err)
+	}
+	if o.har != "" {
+		// That it cannot be written is better known before.
+		place, err := newOutput(o.har)
+		if err != nil {
+			return input(err)
+		}
+		place.discard()
 	}
 	loader := builtin.New(builtin.Options{
 		Verify: options.Verify, Dial: options.Dial, ListenPacket: options.ListenPacket, Resolve: options.Resolve,
@@ -153,10 +172,11 @@ func getPages(ctx context.Context, o getOptions, config get.Config, args []strin
 		err = errors.Join(err, capture.WriteHAR(o.har, har))
 	}
 	printPages(out, har, timing)
-	return err
+	return errors.Join(err, out.keep())
 }
 
-// printPages prints a line for each request, and one for all of them.
+// printPages prints a line for each request, and one for all of them. What is wrong with
+// a resource goes to standard error; what is wrong with a page is the caller's to tell.
 func printPages(out io.Writer, har *capture.HAR, timing capture.Timing) {
 	began := har.Log.Pages[0].Started
 	fmt.Fprintf(out, "%9s %9s  %-9s %-4s %6s %9s  %s\n", "at, ms", "took, ms", "protocol", "conn", "status", "octets", "resource")
@@ -165,19 +185,28 @@ func printPages(out io.Writer, har *capture.HAR, timing capture.Timing) {
 		answer := fmt.Sprint(e.Response.Status)
 		if e.Response.Error != "" {
 			answer = "failed"
+			if e.ResourceType != page.Document.String() {
+				fmt.Fprintf(os.Stderr, "wiretime: %s: %s\n", e.Request.URL, e.Response.Error)
+			}
 		}
+		size := max(0, e.Response.BodySize)
 		fmt.Fprintf(out, "%9.1f %9.1f  %-9s %-4s %6s %9d  %s %s\n", float64(e.Started.Sub(began))/1e6, e.Time, e.Protocol, e.Connection, answer,
-			max(0, e.Response.TransferSize), e.ResourceType, e.Request.URL)
-		if e.Response.Error != "" {
-			fmt.Fprintf(os.Stderr, "wiretime: %s: %s\n", e.Request.URL, e.Response.Error)
-		}
+			size, e.ResourceType, e.Request.URL)
 		if e.Connection != "" {
 			connections[e.Connection] = true
 		}
-		octets += max(0, e.Response.TransferSize)
+		octets += size
 	}
-	fmt.Fprintf(out, "\nDCL %s, onLoad %s: %d requests over %d connections, %d octets\n",
-		inMilliseconds(timing.DCL), inMilliseconds(timing.OnLoad), len(har.Log.Entries), len(connections), octets)
+	fmt.Fprintf(out, "\nDCL %s, onLoad %s: %s over %s, %s\n", inMilliseconds(timing.DCL), inMilliseconds(timing.OnLoad),
+		several(len(har.Log.Entries), "request"), several(len(connections), "connection"), several(int(octets), "octet"))
+}
+
+// several is a number of things, as people say it.
+func several(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // inMilliseconds is a moment that a page may not have come to.

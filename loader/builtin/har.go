@@ -116,7 +116,11 @@ func (x *exchange) entry() capture.Entry {
 	f, began := x.fetch, x.fetch.tab.began
 	network := x.network
 	if network == nil {
-		network = &session.Exchange{DNS: -1, Connect: -1, SSL: -1, Transferred: 0, Proto: f.tab.visit.config.Protocol.Spoken, Ended: began.Add(max(x.ended, x.asked))}
+		ended := x.ended
+		if ended < 0 {
+			ended = f.tab.over
+		}
+		network = &session.Exchange{DNS: -1, Connect: -1, SSL: -1, Transferred: 0, Proto: f.tab.visit.config.Protocol.Spoken, Ended: began.Add(max(ended, x.asked))}
 	}
 	err := x.err
 	if x.ended < 0 && err == nil {

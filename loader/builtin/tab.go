@@ -26,7 +26,8 @@ type tab struct {
 	timer     *time.Timer // to the page's next moment; nil until there is one
 	err       error       // why the document failed
 	done      chan struct{}
-	ended     bool // done is closed
+	ended     bool          // done is closed
+	over      time.Duration // when it was
 }
 
 func (v *Visit) newTab(ctx context.Context, address string, began time.Time) (*tab, error) {
@@ -153,7 +154,7 @@ func (t *tab) end(err error) {
 	if t.ended {
 		return
 	}
-	t.ended, t.err = true, err
+	t.ended, t.err, t.over = true, err, t.now()
 	if t.timer != nil {
 		t.timer.Stop()
 	}
