@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/andybalholm/brotli"
@@ -76,10 +77,10 @@ func (w waiting) Read(p []byte) (int, error) {
 // run undoes the codings, the last one first, for as long as there is a body.
 func (d *decoder) run(codings []string, yield func([]byte) bool) {
 	var r io.Reader = waiting{d, yield}
-	for i := len(codings) - 1; i >= 0; i-- {
-		undone, err := undo(codings[i], r)
+	for _, coding := range slices.Backward(codings) {
+		undone, err := undo(coding, r)
 		if err != nil {
-			d.err = explainCoding(codings[i], err)
+			d.err = explainCoding(coding, err)
 			return
 		}
 		r = undone
