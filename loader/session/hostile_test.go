@@ -133,8 +133,12 @@ func TestPipelining(t *testing.T) {
 				if must(t, a.wait(t).err); string(a.body) != fmt.Sprint("/", i) {
 					t.Errorf("the answer to %d is %q", i, a.body)
 				}
-				if i > 0 && a.record.Answered.Before(answers[i-1].record.Answered) {
-					t.Errorf("answer %d came before the one before it", i)
+			}
+			sent := order(answers)
+			for k, i := range sent[1:] {
+				this, before := answers[i].record, answers[sent[k]].record
+				if this.Connection == before.Connection && this.Answered.Before(before.Ended) {
+					t.Errorf("answer %d came before that to %d, which was sent before it, had ended", i, sent[k])
 				}
 			}
 			if got := s.Connections(); got != c.connections {
