@@ -50,7 +50,9 @@ func (v *Visit) newTab(ctx context.Context, address string, began time.Time) (*t
 		recorded[i] = r
 	}
 	t := &tab{visit: v, url: u, began: began, done: make(chan struct{}), scheduler: scheduler{obeys: v.obeys}}
-	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	// Requests end with the load, not before it: otherwise a page would seem to have
+	// loaded, without what was given up.
+	t.ctx, t.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	t.page = page.New(page.Config{URL: address, Recorded: recorded, CPU: v.config.CPU})
 	return t, nil
 }
