@@ -125,11 +125,11 @@ func (t *tally) add(o tally) {
 	t.punctual += o.punctual
 }
 
-// lateness is how late a packet may leave. Where the path has no delay it is due
-// when it is sent, and the emulator has yet to be told of it; meanwhile programs
-// read the clock.
+// lateness is how late a packet may leave. Where the path has no delay, or jitter that may
+// take all of it away, one may be due when it is sent, and the emulator has yet to be told
+// of it; meanwhile programs read the clock.
 func lateness(p network.Path) time.Duration {
-	if p.Access[0].Down.Delay == 0 {
+	if down := p.Access[0].Down; down.Delay <= down.Jitter {
 		return 4 * charge
 	}
 	return time.Microsecond
