@@ -20,9 +20,10 @@ const (
 	apart = 0.05
 )
 
-// Loaders compares the loaders of a run with Chromium.
+// Loaders compares a loader of a run with Chromium.
 type Loaders struct {
-	Pairs []LoaderPair
+	Loader string // the other one
+	Pairs  []LoaderPair
 	// Near and Measured count the pairs whose median onLoad is within 10 %, and all.
 	Near, Measured int
 	// Ranked counts the pairs of protocols, at one place, whose medians of Chromium's
@@ -38,15 +39,16 @@ type LoaderPair struct {
 }
 
 // CompareLoaders pairs the cells of a run that have Chromium as their loader with those
-// of other loaders; nil if there are none. Indices in it count the results. asked gives
-// the URLs that a cell's median load asked for, in their order.
-func CompareLoaders(results []store.Result, asked func(cell int) ([]string, error)) (*Loaders, error) {
+// of other loaders, one after the other; none if there are no such pairs. Indices in it
+// count the results. asked gives the URLs that a cell's median load asked for, in their
+// order.
+func CompareLoaders(results []store.Result, asked func(cell int) ([]string, error)) ([]*Loaders, error) {
 	of := func(c store.Cell) store.Cell {
 		c.Key, c.Loader, c.NetworkJSON = "", "", nil
 		return c
 	}
 	same := func(a, b store.Cell) bool { return fmt.Sprint(of(a)) == fmt.Sprint(of(b)) }
-	l := &Loaders{}
+	var all []*Loaders
 	for i, other := range results {
 		if other.Cell.Loader == chromium {
 			continue
@@ -68,13 +70,17 @@ func CompareLoaders(results []store.Result, asked func(cell int) ([]string, erro
 			return nil, err
 		}
 		p.Order = sameOrder(first, second)
-		l.Pairs = append(l.Pairs, p)
+		at := slices.IndexFunc(all, func(l *Loaders) bool { return l.Loader == other.Cell.Loader })
+		if at < 0 {
+			at = len(all)
+			all = append(all, &Loaders{Loader: other.Cell.Loader})
+		}
+		all[at].Pairs = append(all[at].Pairs, p)
 	}
-	if len(l.Pairs) == 0 {
-		return nil, nil
+	for _, l := range all {
+		l.judge(results)
 	}
-	l.judge(results)
-	return l, nil
+	return all, nil
 }
 
 func quotient(of, by []float64) float64 {

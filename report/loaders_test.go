@@ -24,12 +24,14 @@ func TestCompareLoaders(t *testing.T) {
 		cell("builtin", "h2", "fast", 1),  // no Chromium there
 		cell("chromium", "h2", "fastest"), // nothing valid
 		cell("builtin", "h2", "fastest", 1),
+		cell("firefox", "h2", "slow", 1),
 	}
 	asked := map[int][]string{0: {"a", "b", "c", "d"}, 3: {"b", "a", "c", "e"}}
-	l, err := CompareLoaders(results, func(cell int) ([]string, error) { return asked[cell], nil })
-	if err != nil {
-		t.Fatal(err)
+	all, err := CompareLoaders(results, func(cell int) ([]string, error) { return asked[cell], nil })
+	if err != nil || len(all) != 2 || all[0].Loader != "builtin" || all[1].Loader != "firefox" || len(all[1].Pairs) != 1 {
+		t.Fatal(all, err)
 	}
+	l := all[0]
 	if len(l.Pairs) != 3 || l.Measured != 3 || l.Near != 2 {
 		t.Errorf("%d pairs, %d of %d near: %+v", len(l.Pairs), l.Near, l.Measured, l.Pairs)
 	}
@@ -46,7 +48,7 @@ func TestCompareLoaders(t *testing.T) {
 	if v := l.Verdict(); !strings.Contains(v, "2 of 3 cells (67 %)") || !strings.Contains(v, "0 of 2 pairs") {
 		t.Error(v)
 	}
-	if l, err := CompareLoaders(results[:3], nil); l != nil || err != nil {
-		t.Errorf("one loader: %+v, %v", l, err)
+	if all, err := CompareLoaders(results[:3], nil); all != nil || err != nil {
+		t.Errorf("one loader: %+v, %v", all, err)
 	}
 }

@@ -17,28 +17,33 @@ import (
 // printLoaders compares the medians of other loaders with Chromium's, pair by pair; it
 // prints nothing if the run has no such pairs.
 func printLoaders(w io.Writer, results []store.Result, loads []store.Load) error {
-	loaders, err := report.CompareLoaders(results, func(cell int) ([]string, error) {
+	all, err := report.CompareLoaders(results, func(cell int) ([]string, error) {
 		return askedFor(loads, results[cell].Cell)
 	})
-	if err != nil || loaders == nil {
+	if err != nil {
 		return err
 	}
 	axes := report.AxesOf(results)
-	fmt.Fprintf(w, "\nLoaders beside Chromium. %s\n", loaders.Verdict())
-	fmt.Fprintln(w, "Median onLoad of both; ratios of medians, the other's to Chromium's; connections; the share of resources asked for in the same order.")
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	heading := ""
-	for _, p := range loaders.Pairs {
-		browser, other := results[p.Browser], results[p.Other]
-		if h := place(other.Cell, axes); h != heading {
-			heading = h
-			fmt.Fprintf(table, "\n%s\n%s\tchromium, ms\t%s, ms\tonLoad\tDCL\tPLT\tconnections\torder\tn\n", h, axes.Compared(), other.Cell.Loader)
+	for _, l := range all {
+		fmt.Fprintf(w, "\nThe loader %s beside Chromium. %s\n", l.Loader, l.Verdict())
+		fmt.Fprintln(w, "Median onLoad of both; ratios of medians, its own to Chromium's; connections; the share of resources asked for in the same order.")
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		heading := ""
+		for _, p := range l.Pairs {
+			browser, other := results[p.Browser], results[p.Other]
+			if h := place(other.Cell, axes); h != heading {
+				heading = h
+				fmt.Fprintf(table, "\n%s\n%s\tchromium, ms\t%s, ms\tonLoad\tDCL\tPLT\tconnections\torder\tn\n", h, axes.Compared(), l.Loader)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s, %s\t%s\t%d, %d\n", axes.Contender(other.Cell),
+				median(browser.Values["onload"]), median(other.Values["onload"]), quotient(p.OnLoad), quotient(p.DCL), quotient(p.PLT),
+				count(browser.Values["connections"]), count(other.Values["connections"]), share(p.Order), browser.Valid, other.Valid)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s, %s\t%s\t%d, %d\n", axes.Contender(other.Cell),
-			median(browser.Values["onload"]), median(other.Values["onload"]), quotient(p.OnLoad), quotient(p.DCL), quotient(p.PLT),
-			count(browser.Values["connections"]), count(other.Values["connections"]), share(p.Order), browser.Valid, other.Valid)
+		if err := table.Flush(); err != nil {
+			return err
+		}
 	}
-	return table.Flush()
+	return nil
 }
 
 func quotient(ratio float64) string {
