@@ -105,7 +105,8 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 	for _, url := range urls {
 		t, err := v.newTab(ctx, url, began)
 		if err != nil {
-			return nil, capture.Timing{}, fmt.Errorf("load %s over %s: %w", url, v.config.Protocol.Name, err)
+			v.giveUp(tabs, err)
+			return nil, unknownTiming, fmt.Errorf("load %s over %s: %w", url, v.config.Protocol.Name, err)
 		}
 		tabs = append(tabs, t)
 	}
@@ -124,6 +125,15 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return newHAR(tabs), timing(tabs), failed
+}
+
+// giveUp ends tabs that were not begun.
+func (v *Visit) giveUp(tabs []*tab, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, t := range tabs {
+		t.end(err)
+	}
 }
 
 // Forget is what happens between two visits: what is not to be kept is given up. Cookies

@@ -76,6 +76,18 @@ func TestMagazine(t *testing.T) {
 	})
 }
 
+// TestPageThatHasNoURL: nothing is loaded, no other tab either, and no figure is made up.
+func TestPageThatHasNoURL(t *testing.T) {
+	b := newBench(t, row(t, "h2"), files(nil), pageHost)
+	har, timing, err := b.open(t).LoadTogether(t.Context(), []string{"https://" + pageHost + "/", "nowhere"})
+	if har != nil || timing != unknownTiming || err == nil || !strings.Contains(err.Error(), "load nowhere over h2") {
+		t.Errorf("%v, %+v, %v", har, timing, err)
+	}
+	if log := b.server.Log(); len(log) != 0 {
+		t.Errorf("the server saw %+v", log)
+	}
+}
+
 // TestHints: what a server tells of before its page is there, or with its head, is asked
 // for at once, and once only.
 func TestHints(t *testing.T) {

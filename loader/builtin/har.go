@@ -16,6 +16,9 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // unknown is a figure that there is none of.
 const unknown = -1
 
+// unknownTiming is that of a load in which nothing was loaded.
+var unknownTiming = capture.Timing{DCL: unknown, OnLoad: unknown, TTFB: unknown, FCP: unknown, LCP: unknown, LastResource: unknown}
+
 // moment is a figure of a page, in ms, if it came to it.
 func moment(d time.Duration, ok bool) float64 {
 	if !ok {

@@ -322,7 +322,7 @@ func TestHeadDone(t *testing.T) {
 	p.Respond(ms(10), 0, Head{Status: 200, ContentType: "text/html; charset=utf-8"})
 	p.Data(ms(10), 0, []byte("<script src=a.js></script><script async src=b.js></script><p>text"))
 	requests := p.Requests()
-	if p.HeadDone() || requests[1].Delayable || !requests[2].Delayable {
+	if p.HeadDone() || requests[1].Priority < High || requests[2].Priority >= High {
 		t.Errorf("done: %t; %+v", p.HeadDone(), requests)
 	}
 	p.Finish(ms(20), 1, nil)

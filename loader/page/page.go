@@ -73,15 +73,6 @@ type Request struct {
 	Kind      Kind
 	Priority  Priority
 	Initiator Initiator
-	// Delayable requests may be held back by the network on connections that
-	// cannot multiplex: no more than 10 at a time in all, and none to a host
-	// with 6 requests under way (services/network/resource_scheduler).
-	// Over any protocol, a page whose HeadDone is false lets no request below
-	// High out while 2 or more requests are under way, whatever their priority,
-	// save that 2 of Medium always may be
-	// (third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc).
-	// The document itself does not count.
-	Delayable bool
 	// Incremental is RFC 9218's parameter: the page can use the resource
 	// piece by piece (ShouldLoadIncremental in resource_request_utils.cc).
 	Incremental bool

@@ -19,10 +19,6 @@ var priorityNames = [...]string{VeryLow: "VeryLow", Low: "Low", Medium: "Medium"
 // String is CDP's Network.ResourcePriority.
 func (p Priority) String() string { return priorityNames[p] }
 
-// delayable is kDelayablePriorityThreshold of resource_scheduler.cc: below
-// net::MEDIUM, which is High here.
-func (p Priority) delayable() bool { return p < High }
-
 // ofKind is TypeToPriority of
 // third_party/blink/renderer/platform/loader/fetch/resource_fetcher.cc. The
 // documents of frames are navigations, which are VeryHigh.

@@ -58,7 +58,7 @@ func (d *document) ask(w want) *resource {
 	if r == nil {
 		r = &resource{owner: d, Request: Request{
 			ID: len(p.resources), URL: w.url, Kind: w.kind, Priority: w.priority, Initiator: w.initiator,
-			Delayable: w.priority.delayable(), Incremental: w.kind.incremental(),
+			Incremental: w.kind.incremental(),
 		}}
 		p.resources = append(p.resources, r)
 		p.byURL[w.url] = r
