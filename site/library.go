@@ -61,6 +61,14 @@ func (l Library) Add(src string, opt FolderOptions) (*Site, error) {
 	return s, nil
 }
 
+// Keep saves a site in the library, under its name. A name that is taken is an error.
+func (l Library) Keep(s *Site) error {
+	if slices.Contains(builtIn(), s.Name) {
+		return fmt.Errorf("keep the site %s: the name is built in: choose another", s.Name)
+	}
+	return s.Save(filepath.Join(l.Dir, s.Name))
+}
+
 // builtIn are the names of the sites that every library has.
 func builtIn() []string {
 	return []string{worldFlags, objectsName, magazineName, journeyName, searchName, searchFullName}

@@ -24,9 +24,12 @@
 package site
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // Site is a page with all its origins and resources. It is not changed after
@@ -47,6 +50,11 @@ type Site struct {
 	// Tabs are the URLs of the pages that are opened at the same moment as Page, in
 	// the same session. A site has a journey or tabs, not both.
 	Tabs []string `json:"tabs,omitempty"`
+	// Hosts are what is known of the servers that the site was recorded from; empty for
+	// a made site.
+	Hosts []Host `json:"hosts,omitempty"`
+	// Recorded is when the site was recorded; zero for a made site.
+	Recorded time.Time `json:"recorded,omitzero"`
 	// Resources are all responses that can be served, the page among them.
 	Resources []Resource `json:"resources"`
 
@@ -80,12 +88,62 @@ type Resource struct {
 	// Delay is how many milliseconds after its initiator had run, or was parsed, it was
 	// asked for.
 	Delay float64 `json:"delay,omitempty"`
+	// Wait is how many milliseconds its server took to begin the answer when it was
+	// recorded, the way there and back left out; 0 if that is not known.
+	Wait float64 `json:"wait,omitempty"`
+	// Made says that the recording had no body, and that this one was made: to its size,
+	// type and compressibility.
+	Made bool `json:"made,omitempty"`
+	// Preload are the URLs that the response tells clients to fetch, in Link fields (HTML,
+	// section 4.6.7.16).
+	Preload []string `json:"preload,omitempty"`
+	// Early says that those fields are also sent before the answer, as 103 Early Hints (RFC
+	// 8297).
+	Early bool `json:"early,omitempty"`
+	// Push are the URLs that the server sends without being asked for them, where the
+	// protocol can and the client lets it.
+	Push []string `json:"push,omitempty"`
+}
+
+// Host is what a recording knows of an origin's server.
+type Host struct {
+	// Name is the origin's host, as in URLs.
+	Name string `json:"name"`
+	// Address is where it was, an IPv4 or IPv6 address; empty if that is not known.
+	Address string `json:"address,omitempty"`
+	// RTT is the shortest time in ms that opening a TCP connection to it took; 0 if that is
+	// not known.
+	RTT float64 `json:"rtt,omitempty"`
 }
 
 // Header is one field line of a response.
 type Header struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
+}
+
+// New makes a site of its description and its bodies, by their [Hash]. It takes over
+// both. An error names the resource that cannot be served, and says why.
+func New(s Site, bodies map[string][]byte) (*Site, error) {
+	s.bodies = bodies
+	if err := s.build(); err != nil {
+		return nil, fmt.Errorf("make the site %s: %w", s.Name, err)
+	}
+	for i := range s.Resources {
+		r := &s.Resources[i]
+		body, err := s.Body(r)
+		if err != nil {
+			return nil, fmt.Errorf("make the site %s: %w", s.Name, err)
+		}
+		r.Size = int64(len(body))
+	}
+	return &s, nil
+}
+
+// Hash is a body's name: its SHA-256 in lower-case hex.
+func Hash(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
 }
 
 // Origins returns the hosts of the site in the order of their first use, the
