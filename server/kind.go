@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,6 +37,8 @@ type Kind struct {
 	// Logs says that it writes down every request. Without a log, nothing can be held
 	// against the server's word.
 	Logs bool
+	// Starts is roughly how much processor time it takes to start it.
+	Starts time.Duration
 
 	fields    func(string) bool // which values of fields it can send; nil: all
 	methods   bool              // it can answer requests other than GET and HEAD from an archive
@@ -50,18 +54,18 @@ type Kind struct {
 func Kinds() []Kind {
 	secure := []string{"http/1.1", "https/1.1", "h2"}
 	return []Kind{
-		{Name: "caddy", Title: "Caddy", Protocols: append(slices.Clone(secure), "h3"), Program: "caddy", Remedy: "install Debian's package caddy",
+		{Name: "caddy", Starts: 200 * time.Millisecond, Title: "Caddy", Protocols: append(slices.Clone(secure), "h3"), Program: "caddy", Remedy: "install Debian's package caddy",
 			Logs: true, methods: true, version: []string{"version"}, configure: configureCaddy, fields: utf8.ValidString, entry: caddyEntry},
-		{Name: "nginx", Title: "nginx", Protocols: secure, Program: "nginx", Remedy: "install Debian's package nginx-light",
+		{Name: "nginx", Starts: 50 * time.Millisecond, Title: "nginx", Protocols: secure, Program: "nginx", Remedy: "install Debian's package nginx-light",
 			Logs: true, methods: true, version: []string{"-v"}, configure: configureNginx, entry: nginxEntry},
-		{Name: "h2o", Title: "H2O", Protocols: secure, Program: "h2o", Remedy: "install Debian's package h2o",
+		{Name: "h2o", Starts: 100 * time.Millisecond, Title: "H2O", Protocols: secure, Program: "h2o", Remedy: "install Debian's package h2o",
 			Logs: true, methods: true, version: []string{"-v"}, configure: configureH2O, fields: utf8.ValidString, entry: h2oEntry,
 			browsers: map[string]string{"https/1.1": "H2O offers HTTP/2 whenever it serves TLS, and browsers take it; use the loader builtin"}},
-		{Name: "apache2", Title: "Apache HTTP Server", Protocols: secure, Program: "apache2", Remedy: "install Debian's package apache2-bin",
+		{Name: "apache2", Starts: 100 * time.Millisecond, Title: "Apache HTTP Server", Protocols: secure, Program: "apache2", Remedy: "install Debian's package apache2-bin",
 			Logs: true, version: []string{"-v"}, configure: configureApache, entry: apacheEntry},
-		{Name: "node-spdy", Title: "node-spdy", Protocols: []string{"spdy/2", "spdy/3", "spdy/3.1"}, Program: "node", Remedy: "install Node.js",
+		{Name: "node-spdy", Starts: 400 * time.Millisecond, Title: "node-spdy", Protocols: []string{"spdy/2", "spdy/3", "spdy/3.1"}, Program: "node", Remedy: "install Node.js",
 			Logs: true, methods: true, version: []string{"--version"}, configure: configureNode, fields: isASCII, entry: jsonEntry, peers: "node"},
-		{Name: "netty", Title: "Netty", Protocols: []string{"spdy/3.1"}, Program: "java", Remedy: "install Debian's package default-jdk-headless",
+		{Name: "netty", Starts: 3000 * time.Millisecond, Title: "Netty", Protocols: []string{"spdy/3.1"}, Program: "java", Remedy: "install Debian's package default-jdk-headless",
 			Logs: true, methods: true, version: []string{"--version"}, configure: configureNetty, fields: isASCII, entry: jsonEntry, peers: "netty"},
 	}
 }
@@ -105,11 +109,29 @@ func (k Kind) Find() (string, error) {
 		return "", fmt.Errorf("%s: %s %w: %s", k.Name, k.Program, ErrMissing, k.Remedy)
 	}
 	if k.peers != "" {
-		if _, err := peersFolder(); err != nil {
+		if _, err := PeersFolder(); err != nil {
 			return "", fmt.Errorf("%s: %w", k.Name, err)
 		}
 	}
 	return path, nil
+}
+
+// Version asks the kind's program for its version. The error wraps ErrMissing if it is not
+// installed.
+func (k Kind) Version(ctx context.Context) (string, error) {
+	program, err := k.Find()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, program, k.version...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("ask %s for its version: %w", program, err)
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if library := k.library(); library != "" {
+		return library + " on " + first, nil
+	}
+	return first, nil
 }
 
 // Serves says whether the kind has a row for a protocol.

@@ -2,6 +2,7 @@ package server
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,9 +22,9 @@ const PeersVariable = "WIRETIME_SPDY_PEERS"
 // peersPath is that folder below the checkout.
 const peersPath = ".cache/spdy-peers"
 
-// peersFolder finds that folder: where the variable says, or else in the working directory
+// PeersFolder finds that folder: where the variable says, or else in the working directory
 // or one above it.
-func peersFolder() (string, error) {
+func PeersFolder() (string, error) {
 	if folder := os.Getenv(PeersVariable); folder != "" {
 		return folder, installed(folder)
 	}
@@ -52,9 +53,34 @@ func installed(folder string) error {
 	return nil
 }
 
+// library names the library that the kind's program runs, with its version as far as its
+// files tell; empty if it is none of the peers.
+func (k Kind) library() string {
+	folder, err := PeersFolder()
+	if k.peers == "" || err != nil {
+		return ""
+	}
+	switch k.peers {
+	case "node":
+		var description struct {
+			Version string `json:"version"`
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "node", "node_modules", "spdy", "package.json"))
+		if err == nil && json.Unmarshal(text, &description) == nil {
+			return k.Name + " " + description.Version
+		}
+	case "netty":
+		const library = "netty-codec-http-"
+		if jars, _ := filepath.Glob(filepath.Join(folder, "netty", "lib", library+"*.jar")); len(jars) > 0 {
+			return k.Name + " " + strings.TrimSuffix(strings.TrimPrefix(filepath.Base(jars[0]), library), ".jar")
+		}
+	}
+	return k.Name
+}
+
 // configureNode starts a small program of ours on node-spdy.
 func configureNode(s *setup) ([]launch, error) {
-	folder, err := peersFolder()
+	folder, err := PeersFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +95,7 @@ func configureNode(s *setup) ([]launch, error) {
 
 // configureNetty starts a small program of ours on Netty. Java compiles it as it starts.
 func configureNetty(s *setup) ([]launch, error) {
-	folder, err := peersFolder()
+	folder, err := PeersFolder()
 	if err != nil {
 		return nil, err
 	}
