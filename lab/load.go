@@ -125,7 +125,7 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	server, err := protocol.Serve(ctx, protocol.ServerConfig{
 		Protocol:     load.Protocol,
 		Hosts:        hosts,
-		Handler:      protocol.Archive(load.Site.Answer),
+		Handler:      protocol.Archive(answers(load.Site)),
 		CA:           load.Authority,
 		KeyLog:       &keys,
 		Listen:       l.listen,

@@ -50,7 +50,10 @@ func TestMagazine(t *testing.T) {
 	}
 	slices.Sort(want)
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
-		b := newBench(t, p, protocol.Archive(s.Answer), s.Origins()...)
+		b := newBench(t, p, protocol.Archive(func(method, host, path string) protocol.Answer {
+			status, header, body, ok := s.Answer(method, host, path)
+			return protocol.Answer{Status: status, Header: header, Body: body, Miss: !ok}
+		}), s.Origins()...)
 		b.config.Recorded = recorded
 		har, timing, err := b.load(t, s.Page)
 		must(t, err)
