@@ -15,6 +15,10 @@ import (
 // resources is another page; a miss does not, since browser and server agree
 // on it, but is counted (metric misses).
 //
+// What the server pushed and the page never asked for is no disagreement either: the
+// browser reports what it asked for, and took from what was pushed. It is counted
+// (metric unused_pushes).
+//
 // A request for /favicon.ico that only the server saw is passed over: it is
 // the browser's own, not the page's, and browsers do not report it. It shows
 // among the misses if the archive lacks it.
@@ -39,22 +43,18 @@ func checkAgreement(l *Load) []Violation {
 }
 
 // compareRequests holds the HAR against the server log: the same requests, the
-// same number of times.
+// same number of times. What was pushed answers one.
 func compareRequests(l *Load) []Violation {
 	var failures []string
-	surplus := map[string]int{} // how many more the browser saw than the server
-	forgiven := map[string]int{}
+	surplus, forgiven := l.surplus(), map[string]int{}
 	for _, e := range l.fetched() {
-		request := e.Request.Method + " " + normalURL(e.Request.URL)
-		surplus[request]++
 		if failed(e) {
+			request := nameOf(e.Request.Method, e.Request.URL)
 			forgiven[request]++
 			failures = append(failures, fmt.Sprintf("%s (%s)", request, reason(e)))
 		}
 	}
-	for i := range l.Server {
-		surplus[l.Server[i].Method+" "+normalURL(l.Server[i].URL)]--
-	}
+	unused := l.unusedPushes()
 	var browserOnly, serverOnly []string
 	for _, request := range slices.Sorted(maps.Keys(surplus)) {
 		n := surplus[request]
@@ -64,7 +64,7 @@ func compareRequests(l *Load) []Violation {
 		if ownRequest := strings.HasPrefix(request, "GET ") && strings.HasSuffix(request, "/favicon.ico"); ownRequest {
 			continue
 		}
-		for range -n {
+		for range -n - unused[request] {
 			serverOnly = append(serverOnly, request)
 		}
 	}
@@ -79,6 +79,36 @@ func compareRequests(l *Load) []Violation {
 		list = append(list, Violation{4, fmt.Sprintf("the server answered %s that the browser does not report: %s", count(len(serverOnly), "request"), some(serverOnly))})
 	}
 	return list
+}
+
+// nameOf is what makes two requests the same one.
+func nameOf(method, address string) string { return method + " " + normalURL(address) }
+
+// surplus is how many more of each request the browser saw than the server.
+func (l *Load) surplus() map[string]int {
+	surplus := map[string]int{}
+	for _, e := range l.fetched() {
+		surplus[nameOf(e.Request.Method, e.Request.URL)]++
+	}
+	for i := range l.Server {
+		surplus[nameOf(l.Server[i].Method, l.Server[i].URL)]--
+	}
+	return surplus
+}
+
+// unusedPushes is how many responses were pushed that answered no request, by the request
+// that they would have answered.
+func (l *Load) unusedPushes() map[string]int {
+	surplus, unused := l.surplus(), map[string]int{}
+	for i := range l.Server {
+		if e := &l.Server[i]; e.Pushed {
+			if request := nameOf(e.Method, e.URL); surplus[request] < 0 {
+				surplus[request]++
+				unused[request]++
+			}
+		}
+	}
+	return unused
 }
 
 func reason(e *capture.Entry) string {
@@ -116,11 +146,14 @@ func compareFlows(l *Load) []Violation {
 }
 
 // compareSizes holds the server log against the packets: what the server says
-// it served cannot be more than what reached the client.
+// it served cannot be more than what reached the client. What was pushed is left out: a
+// client that does not want it has it stopped on its way.
 func compareSizes(l *Load) []Violation {
 	var served, arrived int64
 	for i := range l.Server {
-		served += l.Server[i].BodyBytes
+		if !l.Server[i].Pushed {
+			served += l.Server[i].BodyBytes
+		}
 	}
 	for p, h := range l.atClient() {
 		if p.Inbound && h.Flow.Source.Port() != portDNS {
