@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Library is the set of sites a study can refer to: the built-in world-flags,
@@ -69,6 +71,33 @@ func (l Library) Keep(s *Site) error {
 	return s.Save(filepath.Join(l.Dir, s.Name))
 }
 
+// Replace saves a site in the library, under its name, in place of the one that has it. The
+// old one stays until the new one is whole; sites that were opened from it can be used on.
+func (l Library) Replace(s *Site) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("replace the site %s: %w", s.Name, err)
+		}
+	}()
+	if slices.Contains(builtIn(), s.Name) {
+		return errors.New("the name is built in: choose another")
+	}
+	dir := filepath.Join(l.Dir, s.Name)
+	temp, err := s.saveBeside(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // the old one, if all went well
+	err = unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.ENOENT) {
+		err = os.Rename(temp, dir) // there is none that has the name
+	}
+	if err != nil {
+		return fmt.Errorf("put it in the place of %s: %w", dir, err)
+	}
+	return syncDir(l.Dir)
+}
+
 // builtIn are the names of the sites that every library has.
 func builtIn() []string {
 	return []string{worldFlags, objectsName, magazineName, journeyName, searchName, searchFullName}
@@ -126,8 +155,15 @@ func (l Library) KnownRef(ref string) error {
 		return fmt.Errorf("open the site %q: %w", r.name, err)
 	}
 	defer func() { _ = root.Close() }()
-	if _, err := openManifest(root); err != nil {
+	manifest, err := readManifest(root)
+	if err != nil {
 		return fmt.Errorf("open the site %q: %w", r.name, err)
+	}
+	if _, err := describe(root, manifest); err == nil {
+		return nil
+	}
+	if _, _, err := parseManifest(manifest); err != nil {
+		return fmt.Errorf("open the site %q: %s: %w", r.name, manifestFile, err)
 	}
 	return nil
 }

@@ -28,7 +28,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 )
 
@@ -58,8 +57,12 @@ type Site struct {
 	// Resources are all responses that can be served, the page among them.
 	Resources []Resource `json:"resources"`
 
-	index  map[string]int    // key(method, URL) -> index into Resources
-	bodies map[string][]byte // sha256 in hex -> body
+	exact  map[string]int    // key(method, URL) -> index into Resources
+	near   map[string][]int  // the same without queries -> indices into Resources
+	bodies map[string][]byte // by their Hash
+	pack   []byte            // what is mapped for them; nil if they are not of a file
+	slow   error             // why the archive's index was of no use; nil if it was
+	clear  bool              // it is served over http
 }
 
 // Resource is one response of a site.
@@ -164,79 +167,12 @@ func (s *Site) Origins() []string {
 	return hosts
 }
 
-// Lookup finds the resource that answers a request. Scheme, port and fragment
-// of the URL do not count, nor does the way a path is percent-encoded; the
-// query does, to the octet. HEAD is answered by what GET would get.
-func (s *Site) Lookup(method, rawURL string) (*Resource, bool) {
-	k, err := key(method, rawURL)
-	if err != nil {
-		return nil, false
-	}
-	i, ok := s.index[k]
-	if !ok && method == "HEAD" {
-		return s.Lookup("GET", rawURL)
-	}
-	if !ok {
-		return nil, false
-	}
-	return &s.Resources[i], true
-}
-
-// Body returns the content of one of the site's resources. All bodies were
-// read and checked when the site was opened, so that no disk takes part in a
-// measurement; the only error is a resource of another site. The caller must
-// not change the returned bytes.
+// Body returns the content of one of the site's resources; the only error is a resource of
+// another site. The bytes must not be changed, and not be used after [Site.Close].
 func (s *Site) Body(r *Resource) ([]byte, error) {
 	body, ok := s.bodies[r.Body]
 	if !ok {
 		return nil, fmt.Errorf("read the body of %s: site %s has no body %q", r.URL, s.Name, r.Body)
 	}
 	return body, nil
-}
-
-// Answer gives the response to a request as plain values: path is the
-// request's path with its query. ok is false if the site lacks the resource.
-func (s *Site) Answer(method, host, path string) (status int, header [][2]string, body []byte, ok bool) {
-	r, ok := s.Lookup(method, "https://"+host+path)
-	if !ok {
-		return 0, nil, nil, false
-	}
-	body, err := s.Body(r)
-	if err != nil {
-		return 0, nil, nil, false
-	}
-	for _, h := range r.Header {
-		header = append(header, [2]string{h.Name, h.Value})
-	}
-	return r.Status, header, body, true
-}
-
-// key is what makes two requests the same one.
-func key(method, rawURL string) (string, error) {
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return "", err
-	}
-	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
-		return "", fmt.Errorf("%q is not an absolute http(s) URL", rawURL)
-	}
-	// Each segment is decoded and encoded again on its own: %41 and A are the
-	// same, a/b and a%2Fb are not.
-	segments := strings.Split(u.EscapedPath(), "/")
-	for i, segment := range segments {
-		decoded, err := url.PathUnescape(segment)
-		if err != nil {
-			return "", err
-		}
-		segments[i] = url.PathEscape(decoded)
-	}
-	path := strings.Join(segments, "/")
-	if path == "" {
-		path = "/"
-	}
-	k := method + " " + strings.ToLower(u.Hostname()) + path
-	if u.RawQuery != "" {
-		k += "?" + u.RawQuery
-	}
-	return k, nil
 }
