@@ -19,6 +19,10 @@ type Answer struct {
 	Miss bool
 	// Near is the URL of what the archive has instead, if it is not what was asked for.
 	Near string
+	// Preflight says that this answers a CORS preflight that the archive does not have. All
+	// the fields that it asks for are allowed then: credentials admit of no wildcard (Fetch,
+	// section 3.2.3).
+	Preflight bool
 	// Wait is how long the server takes before it begins to answer.
 	Wait time.Duration
 	// Early are the values of Link fields that are sent before that, as 103 Early Hints
@@ -117,6 +121,9 @@ func (a *Answer) write(m *meter, r *http.Request) {
 	header := m.Header()
 	for _, field := range a.Header {
 		header.Add(field[0], field[1])
+	}
+	if asked := r.Header.Values("Access-Control-Request-Headers"); a.Preflight && len(asked) > 0 {
+		header["Access-Control-Allow-Headers"] = asked
 	}
 	status, body := a.Status, a.Body
 	// What is pushed has the conditions of another request.

@@ -375,3 +375,25 @@ func TestLogTellsWhatWasNear(t *testing.T) {
 		}
 	})
 }
+
+// TestPreflight allows the fields that a made answer to a preflight is asked for, of which a
+// wildcard may be too little, and no others.
+func TestPreflight(t *testing.T) {
+	own := [][2]string{{"access-control-allow-headers", "*, authorization"}}
+	site := map[string]Answer{
+		pageHost + "/made":     {Status: 204, Header: own, Preflight: true},
+		pageHost + "/archived": {Status: 204, Header: own},
+	}
+	eachRow(t, func(t *testing.T, p Protocol) {
+		s := serve(t, p.Name, func(c *ServerConfig) { c.Handler = Archive(lookupIn(site)) })
+		client := s.client(t)
+		for _, test := range []struct{ path, asked, allowed string }{
+			{"/made", "x-token, content-type", "x-token, content-type"}, {"/made", "", "*, authorization"}, {"/archived", "x-token", "*, authorization"},
+		} {
+			response := s.ask(t, t.Context(), client, "OPTIONS", test.path, "Access-Control-Request-Headers", test.asked)
+			if got := response.Header.Get("Access-Control-Allow-Headers"); got != test.allowed || response.StatusCode != 204 {
+				t.Errorf("%s for %q: status %d, allowed are %q, want %q", test.path, test.asked, response.StatusCode, got, test.allowed)
+			}
+		}
+	})
+}

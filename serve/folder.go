@@ -46,8 +46,8 @@ func folderSite(dir string) (http.Handler, error) {
 		return nil, err
 	}
 	return protocol.Archive(func(method, _, path string) protocol.Answer {
-		status, header, body, ok := s.Answer(method, host, path)
-		return protocol.Answer{Status: status, Header: header, Body: body, Miss: !ok}
+		a := s.Respond(method, host, path)
+		return protocol.Answer{Status: a.Status, Header: a.Header, Body: a.Body, Miss: a.Resource == nil || !a.Exact}
 	}), nil
 }
 

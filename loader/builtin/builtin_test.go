@@ -51,8 +51,8 @@ func TestMagazine(t *testing.T) {
 	slices.Sort(want)
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p, protocol.Archive(func(method, host, path string) protocol.Answer {
-			status, header, body, ok := s.Answer(method, host, path)
-			return protocol.Answer{Status: status, Header: header, Body: body, Miss: !ok}
+			a := s.Respond(method, host, path)
+			return protocol.Answer{Status: a.Status, Header: a.Header, Body: a.Body, Miss: a.Status == 0}
 		}), s.Origins()...)
 		b.config.Recorded = recorded
 		har, timing, err := b.load(t, s.Page)
