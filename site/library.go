@@ -15,12 +15,14 @@ import (
 )
 
 // Library is the set of sites a study can refer to: the built-in world-flags,
-// objects, magazine, journey and search, and those added to a folder.
+// objects, page, magazine, journey and search, the pages of papers, and those added to
+// a folder.
 //
 // A reference is the name of a site, world-flags@K for that page with its images
 // spread over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB,
-// as in objects@40x20kB, which is what objects alone means. search@N and search-full@N
-// are N pages in as many tabs. k is 1000.
+// as in objects@40x20kB, which is what objects alone means. page@NxHxSIZE is a page of
+// N objects on H hosts, all of that size together, as in page@52x17x1592.43kB, else as
+// [DefaultSpec]. search@N and search-full@N are N pages in as many tabs. k is 1000.
 type Library struct {
 	// Dir holds one archive per added site, named as the site.
 	Dir string
@@ -100,7 +102,11 @@ func (l Library) Replace(s *Site) (err error) {
 
 // builtIn are the names of the sites that every library has.
 func builtIn() []string {
-	return []string{worldFlags, objectsName, magazineName, journeyName, searchName, searchFullName}
+	names := []string{worldFlags, objectsName, pageName, magazineName, journeyName, searchName, searchFullName}
+	for i := range paperPages {
+		names = append(names, paperPages[i].Name)
+	}
+	return names
 }
 
 // List returns the names of all sites, the built-in ones first, then the added
@@ -133,12 +139,17 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 		return WorldFlags(ctx, l.Cache, r.shards)
 	case objectsName:
 		return Objects(r.count, r.size)
+	case pageName:
+		return Make(r.spec)
 	case magazineName:
 		return Magazine()
 	case journeyName:
 		return Journey()
 	case searchName, searchFullName:
 		return Search(r.count, r.name == searchFullName)
+	}
+	if spec, ok := paperPage(r.name); ok {
+		return Make(spec)
 	}
 	return Open(filepath.Join(l.Dir, r.name))
 }
@@ -174,6 +185,7 @@ type reference struct {
 	shards int   // of world-flags
 	count  int   // of objects, or of pages
 	size   int64 // of each object, in octets
+	spec   Spec  // of page
 }
 
 // parse splits a reference and makes sure that a site of that name is there.
@@ -192,7 +204,7 @@ func (l Library) parse(ref string) (reference, error) {
 	if distance > 0 {
 		return reference{}, fmt.Errorf("unknown site %q: the nearest name is %q; wiretime site list shows all", ref, best)
 	}
-	r := reference{name: name, shards: 1, count: 1}
+	r := reference{name: name, shards: 1, count: 1, spec: DefaultSpec()}
 	if name == objectsName {
 		r.count, r.size = defaultObjects, defaultObjectSize
 	}
@@ -213,6 +225,9 @@ func (l Library) parse(ref string) (reference, error) {
 		return r, nil
 	case name == objectsName:
 		r.count, r.size, err = parseObjects(ref)
+		return r, err
+	case name == pageName:
+		r.spec, err = parsePage(ref)
 		return r, err
 	}
 	return reference{}, fmt.Errorf("site %q: %s has no numbers after it: write %q", ref, name, name)
