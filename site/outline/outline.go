@@ -210,7 +210,10 @@ func depth(s *site.Site) (int, []string) {
 }
 
 // token is what stands between the signs that end a URL in HTML, CSS and scripts.
-var token = regexp.MustCompile(`[^\s"'()<>=,;\\]{2,2000}`)
+var token = regexp.MustCompile(`[^\s"'()<>\\]+`)
+
+// maxURL is how long a URL may be, in octets.
+const maxURL = 4096
 
 // references are the URLs that a resource may name: where it redirects to, and whatever
 // in its text reads as one once it is resolved. Some are none; whether they are in the
@@ -250,8 +253,15 @@ func references(s *site.Site, r *site.Resource) []string {
 		return names // what cannot be read names nothing
 	}
 	text = bytes.ReplaceAll(text, []byte(`\/`), []byte("/"))
-	for _, word := range token.FindAll(text, -1) {
-		add(strings.ReplaceAll(string(word), "&amp;", "&"))
+	for _, found := range token.FindAll(text, -1) {
+		if len(found) < 2 || len(found) > maxURL {
+			continue
+		}
+		word := strings.TrimRight(strings.ReplaceAll(string(found), "&amp;", "&"), ",;")
+		add(word)
+		if _, value, ok := strings.Cut(word, "="); ok { // of an attribute without quotes
+			add(value)
+		}
 	}
 	return names
 }
