@@ -86,7 +86,7 @@ func TestServersWait(t *testing.T) {
 	}
 	loads := run(t, recordedHost(t, sites...), machine(1), b)
 	for _, row := range protocol.All() {
-		roundTrips := time.Duration(3) // TCP's, TLS's, the request's own
+		roundTrips := 3 // TCP's, TLS's, the request's own
 		if row.ALPN == "" || row.Transport == "udp" {
 			roundTrips = 2
 		}
@@ -96,7 +96,7 @@ func TestServersWait(t *testing.T) {
 				if r.LoadError != nil {
 					t.Fatal(r.LoadError)
 				}
-				want := roundTrips * rtt
+				want := time.Duration(roundTrips) * rtt
 				if waits {
 					want += time.Duration(ms * float64(time.Millisecond))
 				}
