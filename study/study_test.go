@@ -38,11 +38,11 @@ var words = Vocabulary{
 
 // builtinWords are those of the built-in studies.
 var builtinWords = Vocabulary{
-	Protocols: append([]string{"spdy/3.1"}, words.Protocols...),
+	Protocols: append([]string{"spdy/3", "spdy/3.1"}, words.Protocols...),
 	Loaders:   []string{"chromium", "fetch", "builtin"},
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
-	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "tow": "ms"},
+	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
 }
 
 // whole uses every key.
@@ -376,7 +376,7 @@ func TestWithoutAVocabularyOfStrategiesThereIsTheBrowsersAlone(t *testing.T) {
 }
 
 func TestBuiltinStudies(t *testing.T) {
-	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "kolmogortsev", "loaders", "lulic-1", "lulic-grid", "two-clocks", "two-clocks-loss"}) {
+	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "kim-first-visit", "kolmogortsev", "loaders", "lulic-1", "lulic-grid", "nam-plt", "two-clocks", "two-clocks-loss"}) {
 		t.Fatal(names)
 	}
 	for _, name := range Builtins() {
