@@ -147,35 +147,36 @@ func (s *skeleton) tune(size, wire int64, coding string, seed uint64) (content, 
 		return int64(len(e))
 	}
 	low, high := 0.0, hardest
-	least := try(low)
-	most := least + int64(float64(size)*costOfOctets) // if all were the hardest: an estimate
+	least, most := try(low), int64(0)
+	if least < wire {
+		most = try(high)
+	}
 	for range maxGuesses {
-		if err != nil || near(int64(len(sent)), wire) || least >= wire {
-			break
+		switch {
+		case err != nil || near(int64(len(sent)), wire) || least >= wire:
+			return content, sent, err
+		case most < wire:
+			size += wire - most
+			most = try(high)
+			continue
 		}
 		// What a share of random letters costs is nearly proportional to it.
 		level := low + (high-low)*float64(wire-least)/float64(most-least)
-		if most <= wire {
-			level = high
-		} else if level <= low || level >= high {
+		if level <= low || level >= high {
 			level = (low + high) / 2
 		}
-		switch got := try(level); {
-		case got >= wire:
-			high, most = level, got
-		case level == hardest:
-			size += wire - got
-		default:
+		if got := try(level); got < wire {
 			low, least = level, got
+		} else {
+			high, most = level, got
 		}
 	}
 	return content, sent, err
 }
 
 const (
-	hardest      = 2.0
-	costOfOctets = 0.97 // of random octets, coded
-	maxGuesses   = 8
+	hardest    = 2.0
+	maxGuesses = 8
 )
 
 func away(body []byte, wire int64) int64 {
