@@ -30,6 +30,8 @@ type ServerEntry struct {
 	// Near is the URL in the archive whose response was sent instead, where it does not
 	// hold this one; empty otherwise.
 	Near string `json:"near,omitempty"`
+	// Early are the Link fields that were sent before it as 103 Early Hints (RFC 8297).
+	Early []string `json:"early,omitempty"`
 	// Pushed says that no client asked: the server sent it with another answer.
 	Pushed bool `json:"pushed,omitempty"`
 	// Unpushed is how many responses were to be pushed with this one and were not, since

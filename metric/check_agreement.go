@@ -15,9 +15,9 @@ import (
 // resources is another page; a miss does not, since browser and server agree
 // on it, but is counted (metric misses).
 //
-// What the server pushed and the page never asked for is no disagreement either: the
-// browser reports what it asked for, and took from what was pushed. It is counted
-// (metric unused_pushes).
+// What the server pushed and the page never asked for is no disagreement either, nor what
+// the browser asked for by itself on Early Hints and then did not use: browsers report what
+// their pages ask for. It is counted (metric unused).
 //
 // A request for /favicon.ico that only the server saw is passed over: it is
 // the browser's own, not the page's, and browsers do not report it. It shows
@@ -54,7 +54,7 @@ func compareRequests(l *Load) []Violation {
 			failures = append(failures, fmt.Sprintf("%s (%s)", request, reason(e)))
 		}
 	}
-	unused := l.unusedPushes()
+	unused := l.unused()
 	var browserOnly, serverOnly []string
 	for _, request := range slices.Sorted(maps.Keys(surplus)) {
 		n := surplus[request]
@@ -96,19 +96,43 @@ func (l *Load) surplus() map[string]int {
 	return surplus
 }
 
-// unusedPushes is how many responses were pushed that answered no request, by the request
-// that they would have answered.
-func (l *Load) unusedPushes() map[string]int {
-	surplus, unused := l.surplus(), map[string]int{}
+// unused is how many responses that a page's requests did not ask for it did not use either,
+// by the request that they would have answered: pushed ones, and those to what the server
+// had hinted at.
+func (l *Load) unused() map[string]int {
+	unasked := map[string]int{}
 	for i := range l.Server {
-		if e := &l.Server[i]; e.Pushed {
-			if request := nameOf(e.Method, e.URL); surplus[request] < 0 {
-				surplus[request]++
-				unused[request]++
+		e := &l.Server[i]
+		if e.Pushed {
+			unasked[nameOf(e.Method, e.URL)]++
+		}
+		for _, target := range targets(e) {
+			unasked[nameOf("GET", target)]++
+		}
+	}
+	surplus := l.surplus()
+	for request, n := range unasked {
+		unasked[request] = max(0, min(n, -surplus[request]))
+	}
+	return unasked
+}
+
+// targets are the URLs in the Link fields that were sent before an answer (RFC 8288 section 3).
+func targets(e *capture.ServerEntry) []string {
+	base, err := url.Parse(e.URL)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, field := range e.Early {
+		for part := range strings.SplitSeq(field, "<") {
+			target, _, isTarget := strings.Cut(part, ">")
+			if u, err := base.Parse(target); isTarget && err == nil {
+				list = append(list, u.String())
 			}
 		}
 	}
-	return unused
+	return list
 }
 
 func reason(e *capture.Entry) string {

@@ -46,7 +46,7 @@ func TestMetricsOverTCP(t *testing.T) {
 		"retransmissions": 1,
 		"misses":          0,
 		"inexact":         0,
-		"unused_pushes":   0,
+		"unused":          0,
 	})
 }
 
@@ -229,13 +229,36 @@ func TestUnusedPushes(t *testing.T) {
 	s.entries = slices.Delete(s.entries, 4, 5)
 	s.entries = slices.Delete(s.entries, 2, 3)
 	l := s.load(t, "h2")
-	expect(t, l, map[string]float64{"requests": 3, "unused_pushes": 2})
+	expect(t, l, map[string]float64{"requests": 3, "unused": 2})
 	if got := Check(l); len(got) > 0 {
 		t.Error(got)
 	}
-	// Of a response that nobody asked for, and that was not pushed, nobody is forgiven.
+	// A response that nobody asked for, and that was not pushed, is one too many.
 	l.Server[2].Pushed = false
 	if got, want := Check(l), (Violation{4, "the server answered 1 request that the browser does not report: GET " + script}); len(got) != 1 || got[0] != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestUnusedHints counts what the browser asked for on Early Hints beyond what the page did:
+// the style sheet, which the page asked for again; the script, for which it did not; and
+// nothing of the font, which it asked for once.
+func TestUnusedHints(t *testing.T) {
+	const style, script, font = "https://www.example.test/style.css", "https://www.example.test/script.js", "https://cdn.example.test/font.woff2"
+	s := h2Scene()
+	s.log[0].Early = []string{"</style.css>; rel=preload; as=style, <script.js>;rel=preload", "<" + font + ">; rel=preload; as=font; crossorigin", "<%zz>", "none"}
+	for _, url := range []string{style, style, script, font} {
+		s.fetch(412, 500, url, "h2")
+		s.log[len(s.log)-1].BodyBytes = 100
+	}
+	s.entries = slices.Delete(s.entries, 2, 4)
+	l := s.load(t, "h2")
+	expect(t, l, map[string]float64{"requests": 3, "unused": 2})
+	if got := Check(l); len(got) > 0 {
+		t.Error(got)
+	}
+	l.Server[0].Early = l.Server[0].Early[1:]
+	if got, want := Check(l), "the server answered 2 requests that the browser does not report: GET "+script+", GET "+style; len(got) != 1 || got[0].Detail != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

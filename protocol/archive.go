@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"wiretime/spdy"
 )
 
 // Answer is what an archive has for a request.
@@ -82,18 +84,21 @@ func (lookup archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hint sends Early Hints, of which HTTP/1.0 knows nothing (RFC 9110 section 15.2).
-func hint(w http.ResponseWriter, r *http.Request, links []string) {
-	if len(links) == 0 || !r.ProtoAtLeast(1, 1) {
+// hint sends Early Hints. HTTP/1.0 knows nothing of them (RFC 9110 section 15.2), nor has
+// SPDY a place for them.
+func hint(m *meter, r *http.Request, links []string) {
+	_, isSPDY := spdy.RequestVersion(r.Context())
+	if len(links) == 0 || isSPDY || !r.ProtoAtLeast(1, 1) {
 		return
 	}
-	header := w.Header()
+	header := m.Header()
 	kept := maps.Clone(header)
 	clear(header)
 	header["Link"] = links
-	w.WriteHeader(http.StatusEarlyHints)
+	m.WriteHeader(http.StatusEarlyHints)
 	clear(header)
 	maps.Copy(header, kept)
+	m.early = links
 }
 
 // push has what goes with an answer pushed. It returns a function that waits until the

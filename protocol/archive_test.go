@@ -169,6 +169,12 @@ func TestEarlyHintsComeBeforeTheWait(t *testing.T) {
 		if len(hints) > 0 {
 			t.Errorf("HEAD was given hints: %s", <-hints)
 		}
+		must(t, s.Close())
+		for _, e := range s.Log() {
+			if told := e.Method == "GET" && !spdy; slices.Equal(e.Early, []string{style, script}) != told {
+				t.Errorf("of %s %s the log says hints %q", e.Method, e.URL, e.Early)
+			}
+		}
 	})
 }
 

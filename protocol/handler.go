@@ -22,6 +22,7 @@ type meter struct {
 	bytes    int64
 	miss     bool
 	near     string
+	early    []string
 	pushed   bool         // nobody has asked for it
 	pushes   *pushes      // where more can be pushed; nil: nowhere
 	unpushed atomic.Int64 // of what was to be pushed with it
@@ -110,7 +111,7 @@ func (l *serverLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := &meter{ResponseWriter: w, status: http.StatusOK, pushes: &l.pushes, pushed: e.push != nil}
 	l.handler.ServeHTTP(m, r)
 	e.End, e.Status, e.BodyBytes, e.Miss, e.Near = l.now(), m.status, m.bytes, m.miss, m.near
-	e.Pushed, e.Unpushed = m.pushed, int(m.unpushed.Load())
+	e.Early, e.Pushed, e.Unpushed = m.early, m.pushed, int(m.unpushed.Load())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.Start >= l.since {
