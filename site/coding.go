@@ -2,8 +2,6 @@ package site
 
 import (
 	"bytes"
-	"compress/gzip"
-	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -120,26 +120,20 @@ func encodeLike(text, plain, body []byte, names []string) ([]byte, error) {
 	return text, nil
 }
 
-// level finds the level at which plain comes nearest to size octets, as if each one
-// compressed no less than the one before it.
+// level finds the level at which plain comes nearest to size octets, of those up to the
+// first that makes no more of it.
 func (c coding) level(plain []byte, size int) (int, error) {
 	best, distance := c.fastest, -1
-	for low, high := c.fastest, c.hardest; low <= high; {
-		middle := (low + high) / 2
-		b, err := c.compress(plain, middle)
+	for level := c.fastest; level <= c.hardest; level++ {
+		b, err := c.compress(plain, level)
 		if err != nil {
 			return 0, err
 		}
 		if d := max(len(b)-size, size-len(b)); distance < 0 || d < distance {
-			best, distance = middle, d
+			best, distance = level, d
 		}
-		switch {
-		case len(b) > size:
-			low = middle + 1
-		case len(b) < size:
-			high = middle - 1
-		default:
-			return middle, nil
+		if len(b) <= size {
+			break
 		}
 	}
 	return best, nil
@@ -152,5 +146,6 @@ func (c coding) compress(plain []byte, level int) ([]byte, error) {
 		return nil, err
 	}
 	_, err = w.Write(plain)
-	return b.Bytes(), errors.Join(err, w.Close())
+	err = errors.Join(err, w.Close())
+	return b.Bytes(), err
 }

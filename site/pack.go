@@ -60,8 +60,7 @@ func writePack(w io.Writer, hashes []string, body func(hash string) ([]byte, err
 	return spans, size, nil
 }
 
-// scanPack finds the bodies in the file bodies by what is said before each. It reads no
-// content.
+// scanPack finds the bodies in the file bodies by what is said before each.
 func scanPack(data []byte) ([]span, error) {
 	if !bytes.HasPrefix(data, []byte(packMagic)) || len(data) < packHead {
 		return nil, errors.New("it does not begin as such a file does")

@@ -175,18 +175,6 @@ func TestOriginsBeginWithThePage(t *testing.T) {
 	}
 }
 
-func TestAnswer(t *testing.T) {
-	s := threeOrigins(t)
-	status, header, body, ok := s.Answer("GET", "cdn.three.test", "/x.js?v=1")
-	want := [][2]string{{"content-type", "text/javascript"}, {"vary", "a"}, {"vary", "b"}}
-	if !ok || status != 200 || string(body) != "1" || !reflect.DeepEqual(header, want) {
-		t.Errorf("got %d %q %q %v", status, header, body, ok)
-	}
-	if _, _, _, ok := s.Answer("GET", "cdn.three.test", "/y.js"); ok {
-		t.Error("a resource that is not there was answered")
-	}
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
