@@ -18,6 +18,8 @@ var rewrittenFields = []string{"access-control-allow-origin", "content-security-
 // 443, five. Content codings are undone for that and done again, as hard as they
 // had been done; a body that cannot be decoded, or that names none of the hosts, stays as it
 // is. Sums of changed bodies that other resources demand (Subresource Integrity) follow.
+// What has the content codings br or zstd has gzip instead, as near in size as that comes:
+// browsers take those two over TLS alone.
 //
 // Resources keep their https URLs, which requests of both schemes match; the copy shares the
 // bodies that did not change. Other schemes are an error.
@@ -40,6 +42,9 @@ func (s *Site) Over(scheme string) (*Site, error) {
 	for i := range c.Resources {
 		r := &c.Resources[i]
 		r.Header = clearFields(r.Header, hosts)
+		if err := c.gzipInstead(r); err != nil {
+			return nil, fmt.Errorf("serve the site %s over %s: %w", s.Name, scheme, err)
+		}
 		err := c.rewrite(r, func(text []byte) []byte { return clearReferences(text, hosts) }, changed)
 		if err != nil {
 			return nil, fmt.Errorf("serve the site %s over %s: %w", s.Name, scheme, err)
@@ -55,6 +60,36 @@ func (s *Site) Over(scheme string) (*Site, error) {
 		}
 	}
 	return c, nil
+}
+
+// gzipInstead gives a resource the content coding gzip that has one which browsers take over
+// TLS alone (Chromium's and Firefox's Accept-Encoding say so).
+func (s *Site) gzipInstead(r *Resource) error {
+	names, ok := r.codings()
+	if !ok || !slices.Contains(names, "br") && !slices.Contains(names, "zstd") {
+		return nil
+	}
+	body, err := s.Body(r)
+	if err != nil {
+		return err
+	}
+	plain, err := decode(body, names)
+	if err != nil {
+		return nil //nolint:nilerr // the browser will not decode it either
+	}
+	gzip := codings["gzip"]
+	level, err := gzip.level(plain, len(body))
+	if err == nil {
+		body, err = gzip.compress(plain, level)
+	}
+	if err != nil {
+		return fmt.Errorf("encode the body of %s: %w", r.URL, err)
+	}
+	isCoding := func(h Header) bool { return strings.EqualFold(h.Name, "content-encoding") }
+	r.Header = append(slices.DeleteFunc(slices.Clone(r.Header), isCoding), Header{"content-encoding", "gzip"})
+	r.Body, r.Size = Hash(body), int64(len(body))
+	s.bodies[r.Body] = body
+	return nil
 }
 
 // rewrite changes a text body, within its content codings. The sums of what is changed are

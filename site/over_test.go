@@ -295,3 +295,40 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestInTheClearBrotliAndZstdAreGzip(t *testing.T) {
+	text := []byte(strings.Repeat("Neither is accepted without TLS. ", 100))
+	bodies := map[string][]byte{}
+	var resources []Resource
+	for _, name := range []string{"br", "zstd", "gzip"} {
+		body, err := codings[name].compress(text, codings[name].hardest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies[Hash(body)] = body
+		resources = append(resources, Resource{
+			Method: "GET", URL: "https://www.coded.test/" + name, Status: 200, Body: Hash(body),
+			Header: []Header{{"Content-Encoding", name}, {"content-type", "font/otf"}},
+		})
+	}
+	s, err := New(Site{Name: "coded", Page: resources[0].URL, Resources: resources}, bodies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Over("http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.Resources {
+		r := &c.Resources[i]
+		if coding, _ := r.field("content-encoding"); coding != "gzip" {
+			t.Errorf("%s has the content coding %q, want gzip", r.URL, coding)
+		}
+		if content, err := c.Content(r); err != nil || string(content) != string(text) {
+			t.Errorf("%s is not what it was: %v", r.URL, err)
+		}
+	}
+	if coding, _ := s.Resources[0].field("content-encoding"); coding != "br" {
+		t.Errorf("the site itself has changed: %q", coding)
+	}
+}
