@@ -30,6 +30,15 @@ func saved(t *testing.T) string {
 	return dir
 }
 
+// copied is a copy of an archive, of the same name. It is not waited for until it is on the
+// disk, as it is in Save.
+func copied(t *testing.T, from string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), filepath.Base(from))
+	must(t, os.CopyFS(dir, os.DirFS(from)))
+	return dir
+}
+
 // reopen opens an archive that is closed when the test ends.
 func reopen(t *testing.T, dir string) *Site {
 	t.Helper()
@@ -122,7 +131,8 @@ func TestOpenWithoutItsIndex(t *testing.T) {
 	magazine, err := Magazine()
 	must(t, err)
 	must(t, magazine.Save(other))
-	whole := content(t, filepath.Join(saved(t), indexFile))
+	good := saved(t)
+	whole := content(t, filepath.Join(good, indexFile))
 	for _, c := range []struct {
 		name, want string
 		damage     func(t *testing.T, dir, file string)
@@ -173,7 +183,7 @@ func TestOpenWithoutItsIndex(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := saved(t)
+			dir := copied(t, good)
 			c.damage(t, dir, filepath.Join(dir, indexFile))
 			got, want := reopen(t, dir), threeOrigins(t)
 			if !reflect.DeepEqual(got.Resources, want.Resources) || !reflect.DeepEqual(contents(t, got), contents(t, want)) {
@@ -257,6 +267,7 @@ func TestOpenRefusesADamagedArchive(t *testing.T) {
 		}
 	}
 	const one = "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" // the body "1"
+	good := saved(t)
 	pack := func(change func(*testing.T, string)) func(*testing.T, string) {
 		return func(t *testing.T, dir string) { change(t, filepath.Join(dir, packFile)) }
 	}
@@ -298,7 +309,7 @@ func TestOpenRefusesADamagedArchive(t *testing.T) {
 		}), "it ends within what is said of a body"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := saved(t)
+			dir := copied(t, good)
 			c.damage(t, dir)
 			if s, err := Open(dir); err == nil || !strings.Contains(err.Error(), c.want) || s != nil {
 				t.Errorf("got %v, error is %v, want one with %q", s, err, c.want)
