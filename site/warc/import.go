@@ -191,7 +191,7 @@ func (i *importer) note(records *reader, rec *record) error {
 	if err != nil {
 		return err
 	}
-	_, fields, _ := message.Split(append([]byte("\n"), block...))
+	fields, _ := message.Fields(block)
 	n := note{about: append(rec.uris("warc-concurrent-to"), rec.uris("warc-refers-to")...), took: -1}
 	if via := bare(message.Field(fields, "via")); utf8.ValidString(via) {
 		n.via = via
@@ -211,7 +211,7 @@ func (i *importer) info(records *reader, rec *record) error {
 	if err != nil {
 		return err
 	}
-	_, fields, _ := message.Split(append([]byte("\n"), block...))
+	fields, _ := message.Fields(block)
 	i.software = strings.ToValidUTF8(message.Field(fields, "software"), "?")
 	return nil
 }

@@ -99,8 +99,7 @@ func (r *reader) readHeader() (*record, error) {
 			break
 		}
 	}
-	// A record's fields are those of an HTTP message, folded lines and all, but in UTF-8.
-	_, header, _ := message.Split(append([]byte("WARC\r\n"), octets...))
+	header, _ := message.Fields(octets) // written as those of an HTTP message, but in UTF-8
 	rec := &record{number: r.records, header: header}
 	length, err := strconv.ParseInt(rec.field("content-length"), 10, 64)
 	if err != nil || length < 0 {

@@ -81,7 +81,7 @@ func (b *Budget) Spend(size int64) error {
 func contentCodings(field string) []string {
 	var codings []string
 	for name := range strings.SplitSeq(strings.ToLower(field), ",") {
-		if name = strings.TrimSpace(name); name != "" && name != "identity" {
+		if name = strings.TrimSpace(name); name != "" && name != "identity" && name != "none" {
 			codings = append(codings, name)
 		}
 	}

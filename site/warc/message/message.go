@@ -62,12 +62,19 @@ func Split(octets []byte) (firstLine string, header []site.Header, body []byte) 
 
 func splitOne(octets []byte) (firstLine string, header []site.Header, body []byte) {
 	line, rest, _ := bytes.Cut(octets, []byte("\n"))
-	firstLine = strings.TrimSpace(string(line))
-	for len(rest) > 0 {
+	header, body = Fields(rest)
+	return strings.TrimSpace(string(line)), header, body
+}
+
+// Fields reads the fields before a body and the blank line behind them. What is not
+// written as a field is one with an empty value.
+func Fields(octets []byte) (header []site.Header, body []byte) {
+	for rest := octets; len(rest) > 0; {
+		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte("\n"))
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		if len(line) == 0 {
-			break
+			return header, rest
 		}
 		if folded := line[0] == ' ' || line[0] == '\t'; folded && len(header) > 0 {
 			if last := &header[len(header)-1]; len(last.Value) < maxFolded {
@@ -81,7 +88,7 @@ func splitOne(octets []byte) (firstLine string, header []site.Header, body []byt
 		name, value, _ := strings.Cut(string(line[1:]), ":") // a name may begin with a colon, as :status does
 		header = append(header, site.Header{Name: strings.TrimSpace(string(line[:1]) + name), Value: strings.TrimSpace(value)})
 	}
-	return firstLine, header, rest
+	return header, nil
 }
 
 // New makes a response of its parts, as they were recorded. An error says that there is no
