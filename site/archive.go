@@ -150,8 +150,8 @@ func readBody(root *os.Root, r *Resource) ([]byte, error) {
 	if size != r.Size {
 		return nil, fmt.Errorf("the file has not the %d octets that site.json says", r.Size)
 	}
-	body, err := io.ReadAll(f)
-	if err != nil {
+	body := make([]byte, size)
+	if _, err := io.ReadFull(f, body); err != nil {
 		return nil, err
 	}
 	if Hash(body) != r.Body {
@@ -175,12 +175,16 @@ func openFile(root *os.Root, name string) (*os.File, int64, error) {
 }
 
 func readFile(root *os.Root, name string) ([]byte, error) {
-	f, _, err := openFile(root, name)
+	f, size, err := openFile(root, name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return io.ReadAll(f)
+	data := make([]byte, size)
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return data, nil
 }
 
 // Verify reads all bodies and compares them with their SHA-256; the error names a resource

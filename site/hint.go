@@ -30,9 +30,9 @@ const (
 
 // Hint makes a copy of the site whose documents have Preload and Early, or Push, by a rule, in
 // place of what they had; it shares the site's bodies. A resource is the document's that its
-// chain of initiators ends at; one without an initiator is that of the last document before
-// it in the archive. Their order is the archive's. Only successful answers to GET are told of.
-// An unknown Rule.Do is an error.
+// chain of initiators leads to; where the chain ends before, it is that of the page, of those
+// that are navigated to, that is last before it in the archive. Their order is the archive's.
+// Only answers to GET with status 200 are told of. An unknown Rule.Do is an error.
 func (s *Site) Hint(rule Rule) (*Site, error) {
 	if !slices.Contains([]string{doPreload, doEarly, doPush}, rule.Do) {
 		return nil, fmt.Errorf("hint at resources of the site %s: %q: want %s, %s or %s", s.Name, rule.Do, doPreload, doEarly, doPush)
@@ -86,43 +86,59 @@ func (rule Rule) covers(document, r *Resource) bool {
 }
 
 // documents gives each resource the document that it belongs to, as an index into Resources:
-// itself for a document, -1 for none.
+// itself for a document, -1 if there is none.
 func (s *Site) documents() []int {
-	owner, last := make([]int, len(s.Resources)), -1
+	const unknown = -2
+	owner := make([]int, len(s.Resources))
+	page := s.landing(s.Page)
+	pages := map[int]bool{page: true}
+	for _, rawURL := range slices.Concat(s.Journey, s.Tabs) {
+		pages[s.landing(rawURL)] = true
+	}
+	last := make([]int, len(s.Resources)) // the last of the pages before it
 	for i := range s.Resources {
-		if s.Resources[i].isDocument() {
-			last = i
+		if pages[i] {
+			page = i
 		}
-		owner[i] = last
+		last[i], owner[i] = page, unknown
+		if s.Resources[i].isDocument() {
+			owner[i] = i
+		}
 	}
 	for i := range s.Resources {
-		if s.Resources[i].isDocument() {
-			continue
-		}
+		var chain []int
 		at := i
-		for range s.Resources { // initiators may go round in circles
-			by, ok := s.Lookup("GET", s.Resources[at].Initiator)
-			if !ok {
-				break
-			}
-			at, _ = s.number(by)
-			if by.isDocument() {
-				break
+		for owner[at] == unknown {
+			chain = append(chain, at)
+			owner[at] = last[at] // which also ends a circle
+			if by, ok := s.find("GET", s.Resources[at].Initiator); ok {
+				at = by
 			}
 		}
-		owner[i] = owner[at]
+		for _, c := range chain {
+			owner[c] = owner[at]
+		}
 	}
 	return owner
 }
 
-// number is the place of a resource that Lookup found.
-func (s *Site) number(r *Resource) (int, bool) {
-	k, err := key(r.Method, r.URL)
-	if err != nil {
-		return 0, false
+// landing is where a page's redirects end, as an index into Resources; -1 if that is no
+// document.
+func (s *Site) landing(page string) int {
+	const most = 20 // redirects that browsers follow (Fetch, section 4.4)
+	r, ok := s.Lookup("GET", page)
+	for range most {
+		if !ok || !r.isRedirect() {
+			break
+		}
+		r, _ = s.redirect(r)
+		ok = r != nil
 	}
-	i, ok := s.exact[k]
-	return i, ok
+	if !ok || !r.isDocument() {
+		return -1
+	}
+	i, _ := s.find(r.Method, r.URL)
+	return i
 }
 
 // isDocument says whether a resource is an HTML page that has come.
@@ -193,7 +209,8 @@ func (s *Site) links(r *Resource) []string {
 		if !ok || destinations[target.kind()] == "" {
 			continue
 		}
-		links = append(links, fmt.Sprintf("<%s>; rel=preload; as=%s", scheme+strings.TrimPrefix(target.URL, "https"), destinations[target.kind()]))
+		address := scheme + strings.ReplaceAll(strings.TrimPrefix(target.URL, "https"), ">", "%3E")
+		links = append(links, fmt.Sprintf("<%s>; rel=preload; as=%s", address, destinations[target.kind()]))
 	}
 	return links
 }

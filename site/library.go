@@ -89,13 +89,28 @@ func (l Library) Replace(s *Site) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // the old one, if all went well
 	err = unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
-	if errors.Is(err, unix.ENOENT) {
-		err = os.Rename(temp, dir) // there is none that has the name
+	switch {
+	case errors.Is(err, unix.ENOENT): // there is none that has the name
+		err = os.Rename(temp, dir)
+	case errors.Is(err, unix.EINVAL): // the file system cannot
+		err = exchange(temp, dir)
 	}
 	if err != nil {
 		return fmt.Errorf("put it in the place of %s: %w", dir, err)
 	}
 	return syncDir(l.Dir)
+}
+
+// exchange gives two folders each other's names, one after the other.
+func exchange(a, b string) error {
+	aside := a + ".old"
+	if err := os.Rename(b, aside); err != nil {
+		return err
+	}
+	if err := os.Rename(a, b); err != nil {
+		return errors.Join(err, os.Rename(aside, b))
+	}
+	return os.Rename(aside, a)
 }
 
 // builtIn are the names of the sites that every library has.

@@ -40,7 +40,6 @@ type manifest struct {
 
 var (
 	namePattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	hostPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?$`)
 )
 
 // parseManifest reads a site.json and refuses whatever could not be served.
@@ -211,10 +210,18 @@ func checkName(name string) error {
 }
 
 func checkHost(host string) error {
-	if len(host) > 253 || !hostPattern.MatchString(host) {
+	labels := strings.Split(host, ".")
+	last := labels[len(labels)-1]
+	if len(host) > 253 || len(labels) < 2 || slices.ContainsFunc(labels, notLabel) || isDigit(last[0]) {
 		return fmt.Errorf("host %q: want a full name in lower case, as www.example.test", host)
 	}
 	return nil
+}
+
+// notLabel says whether a part of a host's name is none. Underscores are not allowed in one
+// (RFC 1123 section 2.1), but some pages' hosts have them, and clients do not mind.
+func notLabel(label string) bool {
+	return label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || label[0] == '-' || label[len(label)-1] == '-'
 }
 
 func checkURL(rawURL string) error {

@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,18 +29,24 @@ type Answer struct {
 // of the URL do not count, nor does the way a path is percent-encoded; the
 // query does, to the octet. HEAD is answered by what GET would get.
 func (s *Site) Lookup(method, rawURL string) (*Resource, bool) {
-	k, err := key(method, rawURL)
-	if err != nil {
-		return nil, false
-	}
-	i, ok := s.exact[k]
-	if !ok && method == "HEAD" {
-		return s.Lookup("GET", rawURL)
-	}
+	i, ok := s.find(method, rawURL)
 	if !ok {
 		return nil, false
 	}
 	return &s.Resources[i], true
+}
+
+// find is Lookup with an index into Resources.
+func (s *Site) find(method, rawURL string) (int, bool) {
+	k, err := key(method, rawURL)
+	if err != nil {
+		return 0, false
+	}
+	i, ok := s.exact[k]
+	if !ok && method == "HEAD" {
+		return s.find("GET", rawURL)
+	}
+	return i, ok
 }
 
 // Match finds the resource that answers a request: that of [Site.Lookup], which is exact, or
@@ -71,7 +78,7 @@ func (s *Site) Match(method, rawURL string) (r *Resource, exact bool) {
 	if len(candidates) == 0 && method == "HEAD" {
 		return s.Match("GET", rawURL)
 	}
-	asked := parameters(query)
+	asked := count(query)
 	var best likeness
 	for _, i := range candidates {
 		_, archived, _ := strings.Cut(s.Resources[i].URL, "?")
@@ -88,9 +95,9 @@ type counted struct {
 	pieces, names map[string]int
 }
 
-func parameters(query string) counted {
+func count(query string) counted {
 	c := counted{pieces: map[string]int{}, names: map[string]int{}}
-	for piece := range pieces(query) {
+	for piece := range parameters(query) {
 		name, _, _ := strings.Cut(piece, "=")
 		c.total++
 		c.pieces[piece]++
@@ -99,8 +106,8 @@ func parameters(query string) counted {
 	return c
 }
 
-// pieces are a query's parameters, in order.
-func pieces(query string) func(yield func(string) bool) {
+// parameters are those of a query, in order.
+func parameters(query string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for piece := range strings.SplitSeq(query, "&") {
 			if piece != "" && !yield(piece) {
@@ -120,14 +127,14 @@ type likeness struct {
 // compare says how much an archived query has in common with the one that was asked for.
 func (c counted) compare(query, archived string) likeness {
 	l := likeness{total: c.total}
-	seen, named := map[string]int{}, map[string]int{}
-	for piece := range pieces(archived) {
+	pieces, names := map[string]int{}, map[string]int{}
+	for piece := range parameters(archived) {
 		name, _, _ := strings.Cut(piece, "=")
 		l.total++
-		if seen[piece]++; seen[piece] <= c.pieces[piece] {
+		if pieces[piece]++; pieces[piece] <= c.pieces[piece] {
 			l.equal++
 		}
-		if named[name]++; named[name] <= c.names[name] {
+		if names[name]++; names[name] <= c.names[name] {
 			l.names++
 		}
 	}

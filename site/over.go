@@ -13,9 +13,9 @@ import (
 var rewrittenFields = []string{"access-control-allow-origin", "content-security-policy", "link", "location", "refresh"}
 
 // Over makes the site as it is served over a scheme. Over https it is the site itself. Over
-// http, text bodies and the fields that hold URLs name the site's own hosts in the clear, in
-// plain text and as JSON escapes it (https:\/\/): each reference is one octet less, or, with
-// the port 443, five. Content codings are undone for that and done again, as hard as they
+// http, text bodies and the fields that hold URLs name the site's own hosts in the clear, also
+// where JSON or HTML escape the slashes: each reference is one octet less, or, with the port
+// 443, five. Content codings are undone for that and done again, as hard as they
 // had been done; a body that cannot be decoded, or that names none of the hosts, stays as it
 // is. Sums of changed bodies that other resources demand (Subresource Integrity) follow.
 //
@@ -46,6 +46,9 @@ func (s *Site) Over(scheme string) (*Site, error) {
 		}
 	}
 	for i := range c.Resources {
+		if len(changed) == 0 {
+			break
+		}
 		err := c.rewrite(&c.Resources[i], func(text []byte) []byte { return replaceSums(text, changed) }, nil)
 		if err != nil {
 			return nil, fmt.Errorf("serve the site %s over %s: %w", s.Name, scheme, err)
@@ -109,7 +112,7 @@ func clearFields(fields []Header, hosts map[string]bool) []Header {
 }
 
 // clearReferences turns https://HOST into http://HOST for these hosts, and likewise with
-// slashes that are escaped by backslashes. A port 443 goes; with another port the reference
+// slashes that are escaped. A port 443 goes; with another port the reference
 // stays, as it does to a longer name that begins with such a host.
 func clearReferences(text []byte, hosts map[string]bool) []byte {
 	const scheme = "https"
@@ -160,9 +163,10 @@ func clearReferences(text []byte, hosts map[string]bool) []byte {
 	return b.Bytes()
 }
 
-// slashes is how many octets the // at the beginning has, or \/\/; 0 if there is none.
+// slashes is how many octets the // at the beginning has, as it is or escaped as JSON or HTML
+// have it; 0 if there is none.
 func slashes(text []byte) int {
-	for _, form := range []string{"//", `\/\/`} {
+	for _, form := range []string{"//", `\/\/`, `\u002F\u002F`, `\u002f\u002f`, "&#x2F;&#x2F;", "&#x2f;&#x2f;", "&#47;&#47;"} {
 		if bytes.HasPrefix(text, []byte(form)) {
 			return len(form)
 		}

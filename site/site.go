@@ -3,10 +3,28 @@
 //
 // # The archive
 //
-// A site is a folder:
+// A site is a folder of three files:
 //
-//	site.json        name, source, the page's URL and one entry per resource
-//	bodies/<sha256>  each distinct response body once, named by its SHA-256
+//	site.json  name, source, the page's URL and one entry per resource
+//	bodies     each distinct response body once, one after the other
+//	index      what the other two say, to be read at once
+//
+// site.json is the truth, small enough to be read and edited by hand, and shows a
+// changed resource as one changed line in a diff. It names bodies by their SHA-256.
+//
+// bodies is mapped into memory when a site is opened, and read when it is served or
+// verified. It begins with the 18 octets "wiretime bodies 2\n" and 6 zeros. Each body is preceded by its
+// SHA-256, 32 octets, and its length, 8 octets in little endian, and followed by zeros up to the
+// next multiple of 8 octets. A body that was damaged is found by [Site.Verify], not by [Open].
+//
+// index is derived, and starts with the SHA-256 of the site.json that it belongs to and its own.
+// If it is missing, damaged or not that of this site.json, which somebody has edited, the site
+// opens all the same: by parsing site.json, and by walking through bodies. That takes five
+// times as long ([Site.Problems] says so). It has no say of its own: whatever site.json may not
+// say, the index may not either.
+//
+// Archives of format 1 have a folder bodies in which each body is a file, named by its SHA-256,
+// and no index. They open too, and are read whole.
 //
 // Neither of the field's two formats fits the task. HAR 1.2 describes a load,
 // not a page: it is one JSON file with the bodies inside it (base64, optional,
@@ -14,13 +32,11 @@
 // of the day it was made. WARC (ISO 28500) keeps the octets of HTTP/1 messages
 // as they crossed the wire, so a replay must undo transfer codings, needs an
 // index beside it to find a URL, and has no word for HTTP/2 and HTTP/3. Both
-// are good things to import from. This one is small enough to be read and
-// edited by hand, shows a changed resource as one changed line in a diff, and
-// cannot serve a damaged body unnoticed.
+// are good things to import from.
 //
 // URLs are always stored as https://host/..., whatever protocol serves them
 // later: scheme and port belong to the protocol row of a study, not to the
-// page.
+// page ([Site.Over]).
 package site
 
 import (
@@ -32,7 +48,7 @@ import (
 )
 
 // Site is a page with all its origins and resources. It is not changed after
-// it was opened or made, and is safe for concurrent use.
+// it was opened or made, and is safe for concurrent use until it is closed.
 type Site struct {
 	// Name is how studies refer to the site: letters, digits and dashes in
 	// lower case.
