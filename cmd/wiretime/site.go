@@ -15,7 +15,7 @@ func siteCommand() *cobra.Command {
 protocol. Sites are built in, or kept in a library: $XDG_DATA_HOME/wiretime/sites,
 by default ~/.local/share/wiretime/sites. docs/sites.md tells more.`,
 	}
-	c.AddCommand(siteListCommand(), siteShowCommand(), siteAddCommand(), siteImportCommand(), siteRecordCommand(),
+	c.AddCommand(siteListCommand(), siteShowCommand(), siteAddCommand(), siteImportCommand(),
 		siteMakeCommand(), siteEditCommand(), siteCheckCommand(), siteServeCommand())
 	return c
 }
