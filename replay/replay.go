@@ -119,11 +119,11 @@ func Requests(server []capture.ServerEntry) []string {
 // the script had come. What the recording said of that is replaced where the browser
 // knows, and kept where it does not. It also returns how many resources changed.
 func Learn(s *site.Site, har *capture.HAR) (learned *site.Site, changed int, err error) {
-	entries := map[string]*capture.Entry{}
+	entries := map[string]*capture.Entry{} // by the URL of what answered
 	for i := range har.Log.Entries {
 		e := &har.Log.Entries[i]
-		if name := Canonical(e.Request.URL); entries[name] == nil {
-			entries[name] = e
+		if r, _ := s.Match(e.Request.Method, Canonical(e.Request.URL)); r != nil && entries[r.URL] == nil {
+			entries[r.URL] = e
 		}
 	}
 	learned, err = s.Edit(func(c *site.Site) error {
@@ -139,18 +139,18 @@ func Learn(s *site.Site, har *capture.HAR) (learned *site.Site, changed int, err
 
 // learn says whether the initiator of a resource, or its kind, is another than was known.
 func learn(s *site.Site, r *site.Resource, entries map[string]*capture.Entry) bool {
-	e := entries[Canonical(r.URL)]
+	e := entries[r.URL]
 	if e == nil {
 		return false
 	}
 	initiator, kind, delay := "", "", 0.0
 	if e.Initiator.Type == "script" && e.Initiator.URL != "" {
-		by, ok := s.Lookup("GET", Canonical(e.Initiator.URL))
-		if !ok {
+		by, _ := s.Match("GET", Canonical(e.Initiator.URL))
+		if by == nil {
 			return false
 		}
 		initiator, kind = by.URL, strings.ToLower(e.ResourceType)
-		if cause := entries[Canonical(by.URL)]; cause != nil {
+		if cause := entries[by.URL]; cause != nil {
 			delay = max(0, float64(e.Started.Sub(cause.End()))/1e6)
 		}
 	}

@@ -74,11 +74,11 @@ func importSite(name string, o importOptions) error {
 	}
 	r, err := readRecording(name, format, o)
 	if err != nil {
-		return input(fmt.Errorf("import %s as %s: %w", name, format, err))
+		return input(fmt.Errorf("import: %w", err))
 	}
 	s, repairs, err := r.Site(o.name, recording.Options{})
 	if err != nil {
-		return input(fmt.Errorf("import %s as %s: %w", name, format, err))
+		return input(fmt.Errorf("import: %w", err))
 	}
 	printRepairs(os.Stderr, repairs, o.all)
 	if s, err = renameHosts(s, o.rename); err != nil {
