@@ -119,6 +119,9 @@ var flags = map[string]string{
 	// HttpsUpgrades would try https first for a page the study asks for in the
 	// clear; the others fetch things nobody asked for.
 	"disable-features": "HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,Translate,MediaRouter,OptimizationHints,InterestFeedContentSuggestions",
+	// Chromium has a list of hosts that it fetches nothing from but over TLS (HSTS, RFC
+	// 6797). With this it holds to it for pages alone, not for what they consist of.
+	"enable-features": "HstsTopLevelNavigationsOnly",
 }
 
 // Launch starts a browser. It serves loads until Close, or until it crashes,

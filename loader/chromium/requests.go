@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"sort"
 	"strconv"
@@ -33,6 +34,7 @@ type request struct {
 	body     float64 // octets, content coding undone
 	failure  string
 	cache    string
+	internal string // why the browser took another URL without asking anybody; usually empty
 }
 
 // onWire is what of a request and its response went over the wire. The
@@ -137,6 +139,7 @@ func (l *requestLog) begin(from target.SessionID, e *network.EventRequestWillBeS
 		}
 		if e.RedirectResponse != nil {
 			before.answer(e.RedirectResponse)
+			before.internal = field(e.RedirectResponse.Headers, "non-authoritative-reason")
 			l.end(before, e.Timestamp, e.RedirectResponse.EncodedDataLength)
 		}
 	}
@@ -204,6 +207,19 @@ func (l *requestLog) underWay() int {
 		}
 	}
 	return n
+}
+
+// upgraded is the host that the page was asked from in the clear, if the browser goes to
+// it over TLS alone.
+func (l *requestLog) upgraded() string {
+	if len(l.requests) == 0 || l.document().internal != "HSTS" {
+		return ""
+	}
+	u, err := url.Parse(l.document().sent.Request.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // document is the page's own request. A service worker of the page before may have made
@@ -276,11 +292,11 @@ func (l *requestLog) har(version string, timing capture.Timing, offset int64) *c
 
 // made are the requests for which the browser went to the network or to one of its caches,
 // in the order they were made. What a service worker answered is none; what it fetched for
-// that is.
+// that is. Nor is one whose URL the browser itself replaced by another.
 func (l *requestLog) made() []*request {
 	var list []*request
 	for _, r := range l.requests {
-		if r.response == nil || !r.response.FromServiceWorker {
+		if r.response == nil || !r.response.FromServiceWorker && r.internal == "" {
 			list = append(list, r)
 		}
 	}
@@ -336,7 +352,7 @@ func (r *request) describeResponse(e *capture.Entry) {
 	e.Response.TransferSize = int64(r.received)
 	e.Response.BodySize = int64(max(0, r.received-response.EncodedDataLength))
 	e.Response.Content = capture.Content{Size: int64(r.body), MimeType: response.MimeType}
-	e.Response.RedirectURL = location(response.Headers)
+	e.Response.RedirectURL = field(response.Headers, "location")
 	e.ServerIPAddress = strings.Trim(response.RemoteIPAddress, "[]")
 	if response.ConnectionID > 0 {
 		e.Connection = strconv.FormatInt(int64(response.ConnectionID), 10)
@@ -383,9 +399,10 @@ func pairs(headers network.Headers) []capture.Pair {
 	return out
 }
 
-func location(headers network.Headers) string {
-	for name, value := range headers {
-		if strings.EqualFold(name, "location") {
+// field is a header field's value, or empty. Its name is in lower case.
+func field(headers network.Headers, name string) string {
+	for n, value := range headers {
+		if strings.EqualFold(n, name) {
 			return fmt.Sprint(value)
 		}
 	}

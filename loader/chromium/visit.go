@@ -101,6 +101,10 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 	defer v.mu.Unlock()
 	timing.NavigationStart = v.log.navigationStart(fetchStart, offset)
 	har := v.log.har(v.browser.version, timing, offset)
+	if host := v.log.upgraded(); host != "" {
+		return har, timing, fmt.Errorf("load %s: Chromium goes to %s over TLS alone, since it is on its list of such hosts (HSTS): rename it in the site, as 'wiretime site edit NAME --rename-host %s=www.page.test' does, or measure the site over protocols with TLS",
+			url, host, host)
+	}
 	if err != nil {
 		err = fmt.Errorf("load %s: %w", url, v.explain(ctx, err))
 	}
