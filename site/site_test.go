@@ -2,6 +2,7 @@ package site
 
 import (
 	"bytes"
+	"math"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -179,5 +180,42 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestNewRefuses what neither site.json nor a message could hold.
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(s *Site, r *Resource)
+		want   string
+	}{
+		{"a field in Latin-1", func(_ *Site, r *Resource) { r.Header = []Header{{"location", "/caf\xe9"}} }, "is not UTF-8"},
+		{"a URL in Latin-1", func(_ *Site, r *Resource) { r.URL += "caf\xe9" }, "write it percent-encoded"},
+		{"a kind in Latin-1", func(_ *Site, r *Resource) { r.Kind = "\xe9" }, "want UTF-8"},
+		{"a title in Latin-1", func(s *Site, _ *Resource) { s.Title = "caf\xe9" }, "title and source"},
+		{"a wait that is no number", func(_ *Site, r *Resource) { r.Wait = math.NaN() }, "want 0 or more"},
+		{"an endless delay", func(_ *Site, r *Resource) { r.Delay = math.Inf(1) }, "want 0 or more"},
+		{"a negative wait", func(_ *Site, r *Resource) { r.Wait = -1 }, "want 0 or more"},
+		{"a preload in the clear", func(_ *Site, r *Resource) { r.Preload = []string{"http://a.test/"} }, "preload and push"},
+		{"a push of a path", func(_ *Site, r *Resource) { r.Push = []string{"/x"} }, "preload and push"},
+		{"an initiator that is no URL", func(_ *Site, r *Resource) { r.Initiator = "script" }, "initiator"},
+		{"a host that is none", func(s *Site, _ *Resource) { s.Hosts = []Host{{Name: "a"}} }, `hosts 0: host "a"`},
+		{"a host without an address", func(s *Site, _ *Resource) { s.Hosts = []Host{{Name: "a.test", Address: "a.test"}} }, "hosts 0: a.test: address"},
+		{"a host at a negative distance", func(s *Site, _ *Resource) { s.Hosts = []Host{{Name: "a.test", RTT: -1}} }, "rtt is -1 ms"},
+		{"a body that is not there", func(_ *Site, r *Resource) { r.Body = Hash([]byte("x")) }, "has no body"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := Site{Name: "new", Page: "https://a.test/", Resources: []Resource{
+				{Method: "GET", URL: "https://a.test/", Status: 200, Body: emptyHash}, {Method: "GET", URL: "https://a_b.test/x", Status: 200, Body: emptyHash},
+			}}
+			if _, err := New(s, map[string][]byte{emptyHash: nil}); err != nil {
+				t.Fatal(err)
+			}
+			c.change(&s, &s.Resources[1])
+			if _, err := New(s, map[string][]byte{emptyHash: nil}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+		})
 	}
 }
