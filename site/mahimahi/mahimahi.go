@@ -4,6 +4,7 @@
 package mahimahi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -98,6 +99,7 @@ func read(dir string, o Options, budget *message.Budget) (*recording.Recording, 
 	} else {
 		r.Page = i.page()
 	}
+	r.Title = cmp.Or(r.Page, r.Source)
 	slices.SortStableFunc(r.Exchanges, func(a, b recording.Exchange) int { return order(a, r.Page) - order(b, r.Page) })
 	return r, err
 }

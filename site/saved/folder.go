@@ -17,7 +17,9 @@ type savedFile struct {
 	name string // within the page's folder, with the folder's own name before it
 	url  string
 	body []byte
-	kind kind // as which it is asked for
+
+	asked bool // for, by the page or what it asks for
+	kind  kind // as what
 }
 
 // savedFrom is the comment with which Chromium begins a document that it saves, as Internet
@@ -31,7 +33,7 @@ func (p *page) readFolder() error {
 		return err
 	}
 	base := p.baseURL(body)
-	document := &savedFile{name: p.file, url: base.String(), body: body, kind: kindDocument}
+	document := &savedFile{name: p.file, url: base.String(), body: body, asked: true, kind: kindDocument}
 	files := []*savedFile{document}
 	folder, err := p.findFolder()
 	if err != nil {
@@ -50,9 +52,15 @@ func (p *page) readFolder() error {
 		inside = base.ResolveReference(&url.URL{Path: folder + "/"}).String()
 	}
 	p.follow(files, inside)
+	var unused []string
 	for _, f := range files {
+		if !f.asked {
+			unused = append(unused, f.name)
+			continue
+		}
 		p.add(strings.ToValidUTF8(f.name, "?"), f.url, f.contentType(), f.body)
 	}
+	p.repairAll("Files that nothing in the page asks for, so they were left out", unused)
 	return nil
 }
 
@@ -181,7 +189,7 @@ func (p *page) follow(files []*savedFile, folder string) {
 			f := byURL[target]
 			switch {
 			case f != nil:
-				f.kind = k
+				f.asked, f.kind = true, k
 				queue = append(queue, f)
 			case folder != "" && strings.HasPrefix(target, folder):
 				missing = append(missing, strings.TrimPrefix(target, folder))

@@ -154,7 +154,7 @@ func (m *mhtml) add(header []site.Header, octets []byte) error {
 	}
 	var err error
 	if p.body, err = decode(message.Field(header, "Content-Transfer-Encoding"), octets); err != nil {
-		m.repair(p.where(), "It is damaged (%v): the %d octets before that were kept.", err, len(p.body))
+		m.repair(p.where(), "It is damaged (%v): what comes before that was kept (octets: %d).", err, len(p.body))
 	}
 	m.parts = append(m.parts, p)
 	return nil

@@ -75,8 +75,8 @@ https://a.test/2 text/css p=ZZ
 https://a.test/3 text/css p
 https://a.test/4 none p
 https://a.test/5 none p
-! part 3: It is damaged (unexpected EOF): the 3 octets before that were kept.
-! part 5: It is damaged (its encoding "x-uuencode" is not known): the 1 octets before that were kept.
+! part 3: It is damaged (unexpected EOF): what comes before that was kept (octets: 3).
+! part 5: It is damaged (its encoding "x-uuencode" is not known): what comes before that was kept (octets: 1).
 ! part 6: Its type "text/\x01css" is not valid: it was served without one.
 ! part 7: Its location is not UTF-8: it was left out.
 ! part 2: Nothing can refer to it, since its location "https://a.test/" is none or that of another part: it was left out.

@@ -26,7 +26,7 @@ var sources = map[string]map[string]kind{
 	"audio": {"src": kindOther}, "body": {"background": kindOther}, "embed": {"src": kindOther}, "frame": {"src": kindDocument},
 	"iframe": {"src": kindDocument}, "image": {"href": kindOther, "xlink:href": kindOther}, "img": {"src": kindOther}, "input": {"src": kindOther},
 	"object": {"data": kindOther}, "script": {"src": kindScript}, "source": {"src": kindOther}, "table": {"background": kindOther},
-	"td": {"background": kindOther}, "track": {"src": kindOther}, "use": {"href": kindOther, "xlink:href": kindOther}, "video": {"src": kindOther, "poster": kindOther},
+	"td": {"background": kindOther}, "th": {"background": kindOther}, "tr": {"background": kindOther}, "track": {"src": kindOther}, "use": {"href": kindOther, "xlink:href": kindOther}, "video": {"src": kindOther, "poster": kindOther},
 }
 
 // relations are those of links that browsers fetch.

@@ -39,8 +39,9 @@ const (
 // A document has the URL that it was saved from, if it says so, and its files are beside it
 // on the same host; else they are on www.<name>.test, and the document is at its root.
 // What a document or style sheet asks for and the folder lacks is named in a repair, as is
-// what leads out of the folder or was not saved. In an MHTML file every part has its own
-// URL; references to parts that have none (cid: and file: URLs) are rewritten.
+// what leads out of the folder or was not saved. Files that nothing asks for are left out.
+// In an MHTML file every part has its own URL; references to parts that have none (cid: and
+// file: URLs) are rewritten.
 //
 // It is an error if the file is neither, a link leads out of the folder, or there are more
 // than 100,000 files or 1 GiB. A file of more than 256 MiB is left out. Of an MHTML file

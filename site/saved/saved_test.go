@@ -55,7 +55,7 @@ func TestReadFolder(t *testing.T) {
 		want  string
 	}{
 		{"as Chromium saves it", map[string]string{
-			"A day.html":                      "<!DOCTYPE html>\n<!-- saved from url=(0027)https://www.a.test/b/c?d=e#f -->\n<title> A\n day </title><link rel=\"stylesheet\" href=\"./A day_files/css\"><script src=\"./A day_files/a.js.download\"></script><img src=\"./A day_files/i.png\"><iframe src=\"./A day_files/saved_resource.html\"></iframe>",
+			"A day.html":                      "<!DOCTYPE html>\n<!-- saved from url=(0027)https://www.a.test/b/c?d=e#f -->\n<title> A\n day </title><link rel=\"stylesheet\" href=\"./A day_files/css\"><script src=\"./A day_files/a.js.download\"></script><img src=\"./A day_files/i.png\"><iframe src=\"./A day_files/saved_resource.html\"></iframe><object data='A%20day_files/deep/%C3%84%20%231%3F.svg'></object>",
 			"A day_files/css":                 "p{background:url(i.png)}",
 			"A day_files/a.js.download":       "1",
 			"A day_files/i.png":               "png",
@@ -67,7 +67,7 @@ func TestReadFolder(t *testing.T) {
 			"A day_files/deep/.hidden/x":      "x",
 			"A day_files/deep/Ä #1?.svg":      "<svg/>",
 		}, `page https://www.a.test/b/c?d=e "A day"
-https://www.a.test/b/c?d=e text/html ` + "<!DOCTYPE html>\n<!-- saved from url=(0027)https://www.a.test/b/c?d=e#f -->\n<title> A\n day </title><link rel=\"stylesheet\" href=\"./A day_files/css\"><script src=\"./A day_files/a.js.download\"></script><img src=\"./A day_files/i.png\"><iframe src=\"./A day_files/saved_resource.html\"></iframe>" + `
+https://www.a.test/b/c?d=e text/html ` + "<!DOCTYPE html>\n<!-- saved from url=(0027)https://www.a.test/b/c?d=e#f -->\n<title> A\n day </title><link rel=\"stylesheet\" href=\"./A day_files/css\"><script src=\"./A day_files/a.js.download\"></script><img src=\"./A day_files/i.png\"><iframe src=\"./A day_files/saved_resource.html\"></iframe><object data='A%20day_files/deep/%C3%84%20%231%3F.svg'></object>" + `
 https://www.a.test/b/A%20day_files/a.js.download text/javascript 1
 https://www.a.test/b/A%20day_files/css text/css p{background:url(i.png)}
 https://www.a.test/b/A%20day_files/deep/%C3%84%20%231%3F.svg image/svg+xml <svg/>
@@ -78,20 +78,20 @@ https://www.a.test/b/A%20day_files/saved_resource.html text/html <img src="./i.p
 			"p.htm":                 `<img src="p-Dateien/i%20j.png" srcset="p-Dateien/i%20j.png 1x, p-Dateien/k,l.png 2x">`,
 			"p-Dateien/i j.png":     "png",
 			"p-Dateien/k,l.png":     "png",
-			"p-Dateien/unused.woff": "woff",
+			"p-Dateien/unused.woff": "woff", "p-Dateien/x/unused.html": "<img src=../i%20j.png>",
 		}, `page https://www.p.test/ ""
 https://www.p.test/ text/html <img src="p-Dateien/i%20j.png" srcset="p-Dateien/i%20j.png 1x, p-Dateien/k,l.png 2x">
 https://www.p.test/p-Dateien/i%20j.png image/png png
 https://www.p.test/p-Dateien/k,l.png image/png png
-https://www.p.test/p-Dateien/unused.woff font/woff woff
+! : Files that nothing in the page asks for, so they were left out: p-Dateien/unused.woff, p-Dateien/x/unused.html.
 `},
-		{"an English folder before a translated one", map[string]string{"p.html": "", "p_files/a.txt": "a", "p_fichiers/b.txt": "b"},
-			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html \nhttps://www.p.test/p_files/a.txt text/plain a\n"},
+		{"an English folder before a translated one", map[string]string{"p.html": "<img src=p_files/a.txt>", "p_files/a.txt": "a", "p_fichiers/b.txt": "b"},
+			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <img src=p_files/a.txt>\nhttps://www.p.test/p_files/a.txt text/plain a\n"},
 		{"no folder", map[string]string{"p.html": "<p>", "p_files": "x"}, "page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <p>\n! : There is no folder p_files beside the document: it was read alone.\n"},
-		{"a URL that it was not saved from the web", map[string]string{"p.html": "<!-- saved from url=(0014)about:internet -->", "p_files/a.txt": "a"},
-			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <!-- saved from url=(0014)about:internet -->\nhttps://www.p.test/p_files/a.txt text/plain a\n"},
-		{"a URL without a path", map[string]string{"p.html": "<!-- saved from url=(0014)http://u@a.test:81 -->", "p_files/a.txt": "a"},
-			"page http://a.test:81/ \"\"\nhttp://a.test:81/ text/html <!-- saved from url=(0014)http://u@a.test:81 -->\nhttp://a.test:81/p_files/a.txt text/plain a\n"},
+		{"a URL that it was not saved from the web", map[string]string{"p.html": "<!-- saved from url=(0014)about:internet --><img src=p_files/a.txt>", "p_files/a.txt": "a"},
+			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <!-- saved from url=(0014)about:internet --><img src=p_files/a.txt>\nhttps://www.p.test/p_files/a.txt text/plain a\n"},
+		{"a URL without a path", map[string]string{"p.html": "<!-- saved from url=(0014)http://u@a.test:81 --><img src=p_files/a.txt>", "p_files/a.txt": "a"},
+			"page http://a.test:81/ \"\"\nhttp://a.test:81/ text/html <!-- saved from url=(0014)http://u@a.test:81 --><img src=p_files/a.txt>\nhttp://a.test:81/p_files/a.txt text/plain a\n"},
 		{"types by use and by content", map[string]string{
 			"p.html":        `<link rel=stylesheet href=p_files/a><script src=p_files/b></script><iframe src=p_files/c></iframe><iframe src=p_files/d.pdf></iframe><img src=p_files/e><img src=p_files/f><link rel=icon href=p_files/g><object data=p_files/h></object>`,
 			"p_files/a":     "@import 'a.php'; @import url(\"x/b.css\");",
@@ -110,10 +110,10 @@ https://www.p.test/p_files/h text/plain; charset=utf-8 hi
 https://www.p.test/p_files/x/b.css text/css b
 `},
 		{"what is not there", map[string]string{
-			"p.html":        `<img src=p_files/a.png><img src=p_files/a.png#x><img src=../b.png><img src=file:///etc/passwd><img src=p_files/../../c.png><script src=https://b.test/d.js></script><img src=/e.png><img src=data:,x><a href=f.html></a><link rel=canonical href=https://c.test/><noscript><img src=g.png></noscript><template><img src=h.png></template><style>/* url(i.png) */p{background:url( "p_files/j.png" )}</style><p style="background:url('k.png')"><video poster=p_files/l.png><img src="http://[::"><img src="">`,
+			"p.html":        `<img src=p_files/a.png><img src=p_files/a.png#x><img src=../b.png><img src=file:///etc/passwd><img src=p_files/../../c.png><script src=https://b.test/d.js></script><img src=/e.png><img src=data:,x><a href=f.html></a><link rel=canonical href=https://c.test/><noscript><img src=g.png></noscript><template><img src=h.png></template><style>/* url(i.png) */p{background:url( "p_files/j.png" )}</style><p style="background:url('k.png')"><video poster=p_files/l.png><img src="http://[::"><img src=""><link rel="icon stylesheet" href=p_files/x.css>`,
 			"p_files/x.css": "p{}",
 		}, `page https://www.p.test/ ""
-https://www.p.test/ text/html <img src=p_files/a.png><img src=p_files/a.png#x><img src=../b.png><img src=file:///etc/passwd><img src=p_files/../../c.png><script src=https://b.test/d.js></script><img src=/e.png><img src=data:,x><a href=f.html></a><link rel=canonical href=https://c.test/><noscript><img src=g.png></noscript><template><img src=h.png></template><style>/* url(i.png) */p{background:url( "p_files/j.png" )}</style><p style="background:url('k.png')"><video poster=p_files/l.png><img src="http://[::"><img src="">
+https://www.p.test/ text/html <img src=p_files/a.png><img src=p_files/a.png#x><img src=../b.png><img src=file:///etc/passwd><img src=p_files/../../c.png><script src=https://b.test/d.js></script><img src=/e.png><img src=data:,x><a href=f.html></a><link rel=canonical href=https://c.test/><noscript><img src=g.png></noscript><template><img src=h.png></template><style>/* url(i.png) */p{background:url( "p_files/j.png" )}</style><p style="background:url('k.png')"><video poster=p_files/l.png><img src="http://[::"><img src=""><link rel="icon stylesheet" href=p_files/x.css>
 https://www.p.test/p_files/x.css text/css p{}
 ! : Files that the page asks for and its folder lacks: a.png, j.png, l.png.
 ! : Files that the page asks for and that are not in its folder, so they were not read: ../b.png, file:///etc/passwd, p_files/../../c.png, k.png.
@@ -121,8 +121,8 @@ https://www.p.test/p_files/x.css text/css p{}
 `},
 		{"a base", map[string]string{"p.html": `<base href="p_files/"><base href="https://b.test/"><img src=a.png>`, "p_files/a.png": "png"},
 			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <base href=\"p_files/\"><base href=\"https://b.test/\"><img src=a.png>\nhttps://www.p.test/p_files/a.png image/png png\n"},
-		{"links within the folder", map[string]string{"p.html": "", "p_files/a.txt": "a", "p_files/b.txt": "-> a.txt"},
-			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html \nhttps://www.p.test/p_files/a.txt text/plain a\nhttps://www.p.test/p_files/b.txt text/plain a\n"},
+		{"links within the folder", map[string]string{"p.html": "<img src=p_files/a.txt><img src=p_files/b.txt>", "p_files/a.txt": "a", "p_files/b.txt": "-> a.txt"},
+			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <img src=p_files/a.txt><img src=p_files/b.txt>\nhttps://www.p.test/p_files/a.txt text/plain a\nhttps://www.p.test/p_files/b.txt text/plain a\n"},
 		{"a name that is not UTF-8", map[string]string{"p.html": "", "p_files/\xff": "a"},
 			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html \n! p_files/?: Its name is not UTF-8: no document can ask for it, and it was left out.\n"},
 	} {
@@ -150,7 +150,7 @@ func TestReadManyThatAreMissing(t *testing.T) {
 	for n := range 12 {
 		fmt.Fprintf(&page, "<img src=p_files/%d.png>", n)
 	}
-	r, err := Read(filepath.Join(folder(t, map[string]string{"p.html": page.String(), "p_files/a": "a"}), "p.html"), Options{Name: "shop"})
+	r, err := Read(filepath.Join(folder(t, map[string]string{"p.html": page.String(), "p_files/.a": "a"}), "p.html"), Options{Name: "shop"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestReadRefuses(t *testing.T) {
 
 func TestReadPassesOverPipes(t *testing.T) {
 	// Nobody writes to it, so that reading it would not end.
-	dir := folder(t, map[string]string{"p.html": "x", "p_files/a": "a"})
+	dir := folder(t, map[string]string{"p.html": "<img src=p_files/a>", "p_files/a": "a"})
 	if err := syscall.Mkfifo(filepath.Join(dir, "p_files", "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}

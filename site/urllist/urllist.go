@@ -8,8 +8,8 @@
 //
 // A line has a URL, a size and a type, with blanks between them. The size is that of the
 // body in B, kB or MB (k is 1000). The type is a media type or one of document, stylesheet,
-// script, image, font, media and fetch; without one, the URL's path tells. Where a word
-// begins with #, the rest of the line is a comment.
+// script, image, font, media and fetch; without one, the end of the URL's path tells. Where
+// a word begins with #, the rest of the line is a comment.
 package urllist
 
 import (
@@ -83,11 +83,11 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 	if len(l.exchanges) == 0 {
 		return nil, errors.New("it has no URLs: write one on each line")
 	}
-	// As long as it takes to name all of them, and no shorter for the way it does.
+	// About as long as it takes to ask for all of them.
+	page.Size = pageEmpty
 	for _, e := range l.exchanges {
-		page.Size += int64(2*len(e.URL)) + pageEach
+		page.Size += int64(len(e.URL)) + pageEach
 	}
-	page.Size += pageEmpty
 	return &recording.Recording{
 		Title:     fmt.Sprintf("%d URLs of %s", len(l.exchanges), source),
 		Source:    "list of URLs " + source,
@@ -98,8 +98,8 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 
 // What a page takes in octets, without URLs: for each one that it asks for, and for itself.
 const (
-	pageEach  = 100
-	pageEmpty = 4000
+	pageEach  = 80
+	pageEmpty = 1000
 )
 
 // list is what has been read so far.
@@ -132,6 +132,9 @@ func (l *list) line(number int, line string) error {
 	}
 	e := exchange(fmt.Sprintf("line %d", number), words[0], DefaultSize)
 	e.Initiator = l.page
+	if path, _, _ := strings.Cut(words[0], "?"); strings.HasSuffix(path, ".html") || strings.HasSuffix(path, ".htm") {
+		e.Kind = "document" // other endings are told by recording.Recording.Site
+	}
 	if err := l.checkURL(words[0], number); err != nil {
 		return wrong(line, starts[0], "%w", err)
 	}

@@ -14,8 +14,9 @@ func TestRead(t *testing.T) {
 		"  # http://not.test/\n" +
 		"https://cdn.test/Ä/font 900B FONT\n" +
 		"http://api.test\n" +
+		"https://a.test/b.html?c 1B\n" +
 		"http://api.test/x fetch#y\n"
-	if _, err := Read(strings.NewReader(list), "shop.txt", Options{}); err == nil || !strings.Contains(err.Error(), `line 8, column 19: "fetch#y" is not a type`) {
+	if _, err := Read(strings.NewReader(list), "shop.txt", Options{}); err == nil || !strings.Contains(err.Error(), `line 9, column 19: "fetch#y" is not a type`) {
 		t.Errorf("a # within a word: %v", err)
 	}
 	r, err := Read(strings.NewReader(strings.Replace(list, "fetch#y", "fetch #y", 1)), "shop.txt", Options{Name: "shop"})
@@ -26,16 +27,17 @@ func TestRead(t *testing.T) {
 	for _, e := range r.Exchanges {
 		got = append(got, fmt.Sprintf("%s: %s %s %d %v %d %s|%s from %s", e.Where, e.Method, e.URL, e.Status, e.HasBody, e.Size, e.Kind, e.MIME, e.Initiator))
 	}
-	want := `the page: GET https://www.shop.test/ 200 false 4726 document|text/html from 
+	want := `the page: GET https://www.shop.test/ 200 false 1616 document|text/html from 
 line 2: GET https://www.shop.test/shop.css 200 false 18000 | from https://www.shop.test/
 line 4: GET https://cdn.test/logo?a=b#c 200 false 4000000 |image/svg+xml;charset=utf-8 from https://www.shop.test/
 line 6: GET https://cdn.test/Ä/font 200 false 900 font| from https://www.shop.test/
 line 7: GET http://api.test 200 false 20000 | from https://www.shop.test/
-line 8: GET http://api.test/x 200 false 20000 fetch| from https://www.shop.test/`
+line 8: GET https://a.test/b.html?c 200 false 1 document| from https://www.shop.test/
+line 9: GET http://api.test/x 200 false 20000 fetch| from https://www.shop.test/`
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
-	if r.Page != "https://www.shop.test/" || r.Source != "list of URLs shop.txt" || r.Title != "5 URLs of shop.txt" || len(r.Repairs) != 0 {
+	if r.Page != "https://www.shop.test/" || r.Source != "list of URLs shop.txt" || r.Title != "6 URLs of shop.txt" || len(r.Repairs) != 0 {
 		t.Errorf("page %s, source %q, title %q, repairs %v", r.Page, r.Source, r.Title, r.Repairs)
 	}
 }

@@ -1,6 +1,7 @@
 package warc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,13 +37,14 @@ func (i *importer) finish(source string, o Options) (*recording.Recording, error
 	for n := range i.entries {
 		r.Exchanges = append(r.Exchanges, i.entries[n].Exchange)
 	}
+	var err error
 	if o.Page != "" {
-		var err error
 		r.Page, err = message.Find(r.Exchanges, o.Page)
-		return r, err
+	} else {
+		r.Page = i.choosePage(r)
 	}
-	r.Page = i.choosePage(r)
-	return r, nil
+	r.Title = cmp.Or(r.Page, source)
+	return r, err
 }
 
 // choosePage is the page that the file names, else what leads to the first document; empty

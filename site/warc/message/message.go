@@ -153,7 +153,7 @@ func (r *Response) setHeader(header []site.Header) {
 		r.Header = append(r.Header, h)
 	}
 	if len(invalid) > 0 {
-		r.repair("%d header lines are not valid fields and were left out: %s.", len(invalid), strings.Join(invalid[:min(3, len(invalid))], ", "))
+		r.repair("Header lines that are no valid fields were left out (%d): %s.", len(invalid), strings.Join(invalid[:min(3, len(invalid))], ", "))
 	}
 }
 
