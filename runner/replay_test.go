@@ -40,12 +40,12 @@ func replay(t *testing.T) *site.Site {
 		Hosts: []site.Host{{Name: "www.replay.test", RTT: 20}, {Name: farHost, RTT: 100}},
 		Resources: []site.Resource{
 			resource(host+"/", "text/html", `<!DOCTYPE html><title>replay</title><link rel=stylesheet href=/style.css><script src=/app.js></script><script src=/kept.js></script>`+
-				`<link rel=icon href=data:,><img src="`+far+`/1.png?t=2&size=1"><img src=/lacks.png>`),
+				`<link rel=icon href=data:,><img src="`+far+`/1.gif?t=2&size=1"><img src=/lacks.png>`),
 			resource(host+"/style.css", "text/css", "body{margin:0}"),
 			resource(host+"/unused.css", "text/css", "body{margin:1px}"),
 			resource(host+"/app.js", "text/javascript", "var app"),
 			resource(host+"/kept.js", "text/javascript", "var kept"),
-			resource(far+"/1.png?t=1&size=1", "image/png", "no image"),
+			resource(far+"/1.gif?t=1&size=1", "image/gif", "GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"),
 		}}
 	s.Resources[0].Push = []string{host + "/style.css", host + "/unused.css"}
 	s.Resources[0].Preload, s.Resources[0].Early = []string{host + "/app.js", host + "/kept.js"}, true
@@ -167,8 +167,8 @@ func checkLog(t *testing.T, p protocol.Protocol, log []capture.ServerEntry, load
 			if took := time.Duration(e.End - e.Start); took < slow {
 				t.Errorf("the script's server took %v, want %v", took, slow)
 			}
-		case "/1.png?t=2&size=1":
-			near = "https://" + farHost + "/1.png?t=1&size=1"
+		case "/1.gif?t=2&size=1":
+			near = "https://" + farHost + "/1.gif?t=1&size=1"
 		}
 		if e.Near != near || e.Unpushed != unpushed || e.Miss != (path == "/lacks.png") {
 			t.Errorf("of %s the log says near %q, %d unpushed, miss %v", path, e.Near, e.Unpushed, e.Miss)
