@@ -39,15 +39,17 @@ func replay(t *testing.T) *site.Site {
 	s := site.Site{Name: "replay", Page: host + "/",
 		Hosts: []site.Host{{Name: "www.replay.test", RTT: 20}, {Name: farHost, RTT: 100}},
 		Resources: []site.Resource{
-			resource(host+"/", "text/html", `<!DOCTYPE html><title>replay</title><link rel=stylesheet href=/style.css><script src=/app.js></script>`+
-				`<link rel=icon href=data:,><img src="`+far+`/1.png?t=2&size=1"><img src=/lacks.png>`),
+			resource(host+"/", "text/html", `<!DOCTYPE html><title>replay</title><link rel=stylesheet href=/style.css><script src=/app.js></script><script src=/kept.js></script>`+
+				`<link rel=icon href=data:,><img src="`+far+`/1.gif?t=2&size=1"><img src=/lacks.png>`),
 			resource(host+"/style.css", "text/css", "body{margin:0}"),
 			resource(host+"/unused.css", "text/css", "body{margin:1px}"),
 			resource(host+"/app.js", "text/javascript", "var app"),
-			resource(far+"/1.png?t=1&size=1", "image/png", "no image"),
+			resource(host+"/kept.js", "text/javascript", "var kept"),
+			resource(far+"/1.gif?t=1&size=1", "image/gif", "GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"),
 		}}
 	s.Resources[0].Push = []string{host + "/style.css", host + "/unused.css"}
-	s.Resources[0].Preload, s.Resources[0].Early = []string{host + "/app.js"}, true
+	s.Resources[0].Preload, s.Resources[0].Early = []string{host + "/app.js", host + "/kept.js"}, true
+	s.Resources[4].Header = append(s.Resources[4].Header, site.Header{Name: "cache-control", Value: "max-age=3600"})
 	s.Resources[3].Wait = float64(slow) / float64(time.Millisecond)
 	made, err := site.New(s, bodies)
 	if err != nil {
@@ -125,18 +127,19 @@ func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Pro
 			t.Logf("%+v", e)
 		}
 	}
-	want := map[string]float64{"requests": 5, "misses": 1, "inexact": 1, "unused": 0}
+	want := map[string]float64{"requests": 6, "misses": 1, "inexact": 1, "unused": 0}
 	spdy := strings.HasPrefix(p.Name, "spdy")
 	switch {
 	case loader == station.Fetch: // of what is in the archive, all and exactly, and never what was pushed
-		want = map[string]float64{"requests": 5, "misses": 0, "inexact": 0, "unused": 0}
+		want = map[string]float64{"requests": 6, "misses": 0, "inexact": 0, "unused": 0}
 		if spdy {
 			want["unused"] = 2
 		}
 	case spdy:
 		want["unused"] = 1
 	case loader == station.Chromium && p.Spoken != "http/1.1":
-		// It keeps what it fetches on Early Hints in its cache; the script may not be kept there.
+		// It keeps what it fetches on Early Hints in its cache; one of the scripts may not be kept
+		// there.
 		want["unused"] = 1
 	}
 	for name, value := range want {
@@ -164,8 +167,8 @@ func checkLog(t *testing.T, p protocol.Protocol, log []capture.ServerEntry, load
 			if took := time.Duration(e.End - e.Start); took < slow {
 				t.Errorf("the script's server took %v, want %v", took, slow)
 			}
-		case "/1.png?t=2&size=1":
-			near = "https://" + farHost + "/1.png?t=1&size=1"
+		case "/1.gif?t=2&size=1":
+			near = "https://" + farHost + "/1.gif?t=1&size=1"
 		}
 		if e.Near != near || e.Unpushed != unpushed || e.Miss != (path == "/lacks.png") {
 			t.Errorf("of %s the log says near %q, %d unpushed, miss %v", path, e.Near, e.Unpushed, e.Miss)
