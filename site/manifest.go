@@ -221,7 +221,9 @@ func checkHost(host string) error {
 // notLabel says whether a part of a host's name is none. Underscores are not allowed in one
 // (RFC 1123 section 2.1), but some pages' hosts have them, and clients do not mind.
 func notLabel(label string) bool {
-	return label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || label[0] == '-' || label[len(label)-1] == '-'
+	return label == "" || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	})
 }
 
 func checkURL(rawURL string) error {
