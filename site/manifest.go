@@ -93,13 +93,12 @@ func (s *Site) build() error {
 			return fmt.Errorf("hosts %d: %w", i, err)
 		}
 	}
+	s.exact = make(map[string]int, len(s.Resources))
+	s.near = make(map[string][]int, len(s.Resources))
 	for i := range s.Resources {
-		if err := s.Resources[i].check(); err != nil {
+		if err := s.arrange(i); err != nil {
 			return fmt.Errorf("resource %d: %w", i, err)
 		}
-	}
-	if err := s.arrange(); err != nil {
-		return err
 	}
 	if err := s.checkPage("page", s.Page); err != nil {
 		return err
@@ -131,12 +130,10 @@ func (s *Site) checkPage(what, page string) error {
 	return nil
 }
 
+// check checks all but the URL.
 func (r *Resource) check() error {
 	if !httpguts.ValidHeaderFieldName(r.Method) || strings.ToUpper(r.Method) != r.Method {
 		return fmt.Errorf("method %q is not an HTTP method in capitals", r.Method)
-	}
-	if err := checkURL(r.URL); err != nil {
-		return err
 	}
 	if r.Status < 200 || r.Status > 599 {
 		return fmt.Errorf("%s: status is %d, want 200 to 599", r.URL, r.Status)
@@ -221,22 +218,30 @@ func checkHost(host string) error {
 // notLabel says whether a part of a host's name is none. Underscores are not allowed in one
 // (RFC 1123 section 2.1), but some pages' hosts have them, and clients do not mind.
 func notLabel(label string) bool {
-	return label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || label[0] == '-' || label[len(label)-1] == '-'
+	return label == "" || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	})
 }
 
 func checkURL(rawURL string) error {
+	_, err := parseURL(rawURL)
+	return err
+}
+
+// parseURL parses a URL that may be in a site.
+func parseURL(rawURL string) (*url.URL, error) {
 	if !utf8.ValidString(rawURL) {
-		return fmt.Errorf("%q is not UTF-8, as JSON is: write it percent-encoded", rawURL)
+		return nil, fmt.Errorf("%q is not UTF-8, as JSON is: write it percent-encoded", rawURL)
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if u.Scheme != "https" || u.User != nil || u.Fragment != "" || !strings.HasPrefix(u.Path, "/") {
-		return fmt.Errorf("%q: want https://host/path without user and fragment", rawURL)
+		return nil, fmt.Errorf("%q: want https://host/path without user and fragment", rawURL)
 	}
 	if u.Port() != "" {
-		return fmt.Errorf("%q: a port belongs to the protocol, not to the page: leave it out", rawURL)
+		return nil, fmt.Errorf("%q: a port belongs to the protocol, not to the page: leave it out", rawURL)
 	}
-	return checkHost(u.Host)
+	return u, checkHost(u.Host)
 }

@@ -228,24 +228,27 @@ func (r *Resource) field(name string) (string, bool) {
 	return r.Header[i].Value, true
 }
 
-// arrange makes what requests are looked up in. Two resources that one request would find
-// are an error.
-func (s *Site) arrange() error {
-	s.exact = make(map[string]int, len(s.Resources))
-	s.near = make(map[string][]int, len(s.Resources))
-	for i := range s.Resources {
-		r := &s.Resources[i]
-		k, err := key(r.Method, r.URL)
-		if err != nil {
-			return fmt.Errorf("resource %d: %w", i, err)
-		}
-		if first, ok := s.exact[k]; ok {
-			return fmt.Errorf("resource %d: %s %s is there twice, first as resource %d", i, r.Method, r.URL, first)
-		}
-		s.exact[k] = i
-		path, _, _ := strings.Cut(k, "?")
-		s.near[path] = append(s.near[path], i)
+// arrange checks a resource and puts it where requests find it. Two that one request would
+// find are an error.
+func (s *Site) arrange(i int) error {
+	r := &s.Resources[i]
+	u, err := parseURL(r.URL)
+	if err != nil {
+		return err
 	}
+	if err := r.check(); err != nil {
+		return err
+	}
+	k, err := keyOf(r.Method, u)
+	if err != nil {
+		return err
+	}
+	if first, ok := s.exact[k]; ok {
+		return fmt.Errorf("%s %s is there twice, first as resource %d", r.Method, r.URL, first)
+	}
+	s.exact[k] = i
+	path, _, _ := strings.Cut(k, "?")
+	s.near[path] = append(s.near[path], i)
 	return nil
 }
 
@@ -258,6 +261,10 @@ func key(method, rawURL string) (string, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
 		return "", fmt.Errorf("%q is not an absolute http(s) URL", rawURL)
 	}
+	return keyOf(method, u)
+}
+
+func keyOf(method string, u *url.URL) (string, error) {
 	// Each segment is decoded and encoded again on its own: %41 and A are the
 	// same, a/b and a%2Fb are not.
 	segments := strings.Split(u.EscapedPath(), "/")
