@@ -144,8 +144,7 @@ func (p *page) readFiles(folder string, base *url.URL) ([]*savedFile, error) {
 		}
 		full := folder + "/" + name
 		body, err := p.readFile(root, name)
-		var none *notReadError
-		if errors.As(err, &none) {
+		if none, ok := errors.AsType[*notReadError](err); ok {
 			p.repair(strings.ToValidUTF8(full, "?"), "%s: it was left out.", none)
 			return nil
 		}

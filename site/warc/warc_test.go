@@ -330,6 +330,7 @@ func TestReadRefuses(t *testing.T) {
 		{"no response", rec("WARC-Type: warcinfo\n", "software: x"), message.Budget{Body: 1e6, Total: 1e6}, "no responses"},
 		{"no response that can be read", response(page, 0, "x"), message.Budget{Body: 1e6, Total: 1e6}, "record 1: https://www.a.test/ was left out"},
 		{"gzip without end", zipped(t, first+strings.Repeat("\x00", 1e7)), message.Budget{Body: 1e6, Total: 1e6}, "over the limit of a recording"},
+		{"a crawl", strings.Repeat("WARC/1.0\nWARC-Type: response\nWARC-Target-URI: "+page+"\nContent-Length: 14\n\nHTTP/1.1 200\n\n", maxExchanges+1), message.Budget{Body: 1e6, Total: 1e8}, "more than 100000 responses"},
 		{"a file that is too long", first + strings.Repeat(first, 10_000), message.Budget{Body: 1e6, Total: 1e6}, "over the limit of a recording"},
 		{"bodies that are too long when decoded", response(page, 0, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"+zipped(t, strings.Repeat("x", 1e6))) + strings.Repeat(rec("WARC-Type: revisit\nWARC-Target-URI: "+page+"\nWARC-Refers-To-Target-URI: "+page+"\n", ""), 10), message.Budget{Body: 1e7, Total: 1e7}, "over the limit of a recording"},
 	} {

@@ -195,7 +195,7 @@ var ErrBody = errors.New("its body is over the limit of one record")
 
 // ErrTotal is the error of a recording that is over the limit of all bodies together: it
 // is refused.
-var ErrTotal = errors.New("its bodies are over the limit of a recording")
+var ErrTotal = errors.New("it is over the limit of a recording (1 GiB without compression and content codings): record one page alone")
 
 func latin1(s string) string {
 	runes := make([]rune, len(s))
