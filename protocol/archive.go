@@ -61,7 +61,7 @@ type archive func(method, host, path string) Answer
 func (lookup archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m, ok := w.(*meter)
 	if !ok {
-		m = &meter{ResponseWriter: w}
+		m = &meter{ResponseWriter: w, pushes: &pushes{}} // that nobody logs
 	}
 	a := lookup(r.Method, hostname(r.Host), r.URL.RequestURI())
 	if m.near = a.Near; a.Miss {
@@ -131,8 +131,7 @@ func (a *Answer) write(m *meter, r *http.Request) {
 		header["Access-Control-Allow-Headers"] = asked
 	}
 	status, body := a.Status, a.Body
-	// What is pushed has the conditions of another request.
-	if status == http.StatusOK && !m.pushed && notModified(r, header) {
+	if status == http.StatusOK && notModified(r, header) {
 		status, body = http.StatusNotModified, nil
 		leaveOutContent(header)
 	}

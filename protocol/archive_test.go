@@ -235,6 +235,29 @@ func TestPushOverSPDY(t *testing.T) {
 	})
 }
 
+// TestPushBehindAnotherWriter has a server's own writer between the protocol's and the
+// archive's.
+func TestPushBehindAnotherWriter(t *testing.T) {
+	archive := Archive(lookupIn(pushing()))
+	s := serve(t, "spdy/3.1", func(c *ServerConfig) {
+		c.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { archive.ServeHTTP(wrapped{w}, r) })
+	})
+	client := s.client(t)
+	client.Transport.(*spdy.Transport).Push = true
+	s.get(t, client, "GET", pageHost+"/")
+	if _, body := s.get(t, client, "GET", pageHost+"/style.css?v=1"); string(body) != "style" {
+		t.Errorf("the style sheet is %q", body)
+	}
+	must(t, s.Close())
+	if log := s.Log(); len(log) != 3 {
+		t.Errorf("%d requests were answered, want the page and what was pushed, once each: %+v", len(log), log)
+	}
+}
+
+type wrapped struct{ http.ResponseWriter }
+
+func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 // TestPushThatComesToNothing has a client of SPDY allow the server no stream. It is sent
 // the page all the same, and nothing else is in the log: nobody was sent it.
 func TestPushThatComesToNothing(t *testing.T) {

@@ -24,7 +24,7 @@ type meter struct {
 	near     string
 	early    []string
 	pushed   bool         // nobody has asked for it
-	pushes   *pushes      // where more can be pushed; nil: nowhere
+	pushes   *pushes      // of the server
 	unpushed atomic.Int64 // of what was to be pushed with it
 }
 

@@ -60,8 +60,8 @@ func (p *pushes) withdraw(k pushKey, one *push) {
 // push has the server push a path of the request's origin, with its query. What the
 // protocol has no way for, or the client does not want, is counted.
 func (m *meter) push(r *http.Request, path string) {
-	pusher, ok := m.ResponseWriter.(http.Pusher)
-	if !ok || m.pushes == nil {
+	pusher, ok := pusherOf(m.ResponseWriter)
+	if !ok {
 		m.unpushed.Add(1)
 		return
 	}
@@ -71,8 +71,24 @@ func (m *meter) push(r *http.Request, path string) {
 	}
 	k := pushKey{connection(r), scheme + "://" + r.Host + path}
 	one := m.pushes.announce(k)
-	if pusher.Push(k.url, nil) != nil {
+	// Package spdy gives it the header of this request; its conditions are not those.
+	unconditional := &http.PushOptions{Header: http.Header{"If-None-Match": nil, "If-Modified-Since": nil}}
+	if pusher.Push(k.url, unconditional) != nil {
 		m.pushes.withdraw(k, one)
 		m.unpushed.Add(1)
+	}
+}
+
+// pusherOf finds who pushes behind whatever else a handler's writer does.
+func pusherOf(w http.ResponseWriter) (http.Pusher, bool) {
+	for {
+		if p, ok := w.(http.Pusher); ok {
+			return p, true
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return nil, false
+		}
+		w = u.Unwrap()
 	}
 }

@@ -39,7 +39,7 @@ func loadsMade(t *testing.T, p protocol.Protocol, ref string) {
 	t.Helper()
 	s, err := site.Library{Dir: t.TempDir()}.Open(t.Context(), ref)
 	must(t, err)
-	b := newBench(t, p, protocol.Archive(s.Answer), s.Origins()...)
+	b := newBench(t, p, protocol.Archive(answers(s)), s.Origins()...)
 	for _, r := range s.Resources {
 		if r.Initiator != "" {
 			b.config.Recorded = append(b.config.Recorded, page.Recorded{URL: r.URL, Initiator: r.Initiator, Kind: page.KindOf(r.Kind)})
