@@ -78,18 +78,21 @@ type Load struct {
 	Seed      uint64 // of the path's loss and jitter
 	TCP       TCPOptions
 	Protocol  protocol.Protocol
-	Site      *site.Site
+	Site      *site.Site // served over the protocol's scheme ([site.Site.Over])
 	Authority *protocol.Authority
 	Visit     Visit
 	// Warm is what the client keeps of an earlier visit. Unless it is zero, that
 	// visit is carried out first, over the same path.
 	Warm capture.Warm
 	// Fallback is protocol.ServerConfig's.
-	Fallback  string
-	ThinkTime time.Duration // between the pages of a journey: from a page's end to the next
-	Dir       string        // the folder, which must exist, that receives the artefacts
-	Comment   string        // goes into the capture's header
-	Timeout   time.Duration // of each page
+	Fallback string
+	// ServerWait has each answer begin as long after its request as it did when the site was
+	// recorded.
+	ServerWait bool
+	ThinkTime  time.Duration // between the pages of a journey: from a page's end to the next
+	Dir        string        // the folder, which must exist, that receives the artefacts
+	Comment    string        // goes into the capture's header
+	Timeout    time.Duration // of each page
 }
 
 // Record is what one load left, besides the files in its folder. Nothing of an
@@ -119,13 +122,17 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	if !l.config.Virtual { // there its own rights do
 		askForUrgency(l.emulator.PID())
 	}
-	hosts := originAddresses(load.Site.Origins())
+	served, err := l.over(load.Site, load.Protocol.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	hosts := originAddresses(served.Origins())
 	l.names.serve(hosts)
 	var keys keyLog
 	server, err := protocol.Serve(ctx, protocol.ServerConfig{
 		Protocol:     load.Protocol,
 		Hosts:        hosts,
-		Handler:      protocol.Archive(load.Site.Answer),
+		Handler:      protocol.Archive(answers(served, load.ServerWait)),
 		CA:           load.Authority,
 		KeyLog:       &keys,
 		Listen:       l.listen,

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Library is the set of sites a study can refer to: the built-in world-flags,
@@ -69,6 +71,48 @@ func (l Library) Keep(s *Site) error {
 		return fmt.Errorf("keep the site %s: the name is built in: choose another", s.Name)
 	}
 	return s.Save(filepath.Join(l.Dir, s.Name))
+}
+
+// Replace saves a site in the library, under its name, in place of the one that has it. The
+// old one stays until the new one is whole; sites that were opened from it can be used on.
+func (l Library) Replace(s *Site) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("replace the site %s: %w", s.Name, err)
+		}
+	}()
+	if slices.Contains(builtIn(), s.Name) {
+		return errors.New("the name is built in: choose another")
+	}
+	dir := filepath.Join(l.Dir, s.Name)
+	temp, err := s.saveBeside(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // the old one, if all went well
+	err = unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
+	switch {
+	case errors.Is(err, unix.ENOENT): // there is none that has the name
+		err = os.Rename(temp, dir)
+	case errors.Is(err, unix.EINVAL): // the file system cannot
+		err = exchange(temp, dir)
+	}
+	if err != nil {
+		return fmt.Errorf("put it in the place of %s: %w", dir, err)
+	}
+	return syncDir(l.Dir)
+}
+
+// exchange gives two folders each other's names, one after the other.
+func exchange(a, b string) error {
+	aside := a + ".old"
+	if err := os.Rename(b, aside); err != nil {
+		return err
+	}
+	if err := os.Rename(a, b); err != nil {
+		return errors.Join(err, os.Rename(aside, b))
+	}
+	return os.Rename(aside, a)
 }
 
 // builtIn are the names of the sites that every library has.
@@ -135,8 +179,15 @@ func (l Library) KnownRef(ref string) error {
 		return fmt.Errorf("open the site %q: %w", r.name, err)
 	}
 	defer func() { _ = root.Close() }()
-	if _, err := openManifest(root); err != nil {
+	manifest, err := readManifest(root)
+	if err != nil {
 		return fmt.Errorf("open the site %q: %w", r.name, err)
+	}
+	if _, err := describe(root, manifest); err == nil {
+		return nil
+	}
+	if _, _, err := parseManifest(manifest); err != nil {
+		return fmt.Errorf("open the site %q: %s: %w", r.name, manifestFile, err)
 	}
 	return nil
 }
