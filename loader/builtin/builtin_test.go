@@ -50,10 +50,7 @@ func TestMagazine(t *testing.T) {
 	}
 	slices.Sort(want)
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
-		b := newBench(t, p, protocol.Archive(func(method, host, path string) protocol.Answer {
-			a := s.Respond(method, host, path)
-			return protocol.Answer{Status: a.Status, Header: a.Header, Body: a.Body, Miss: a.Status == 0}
-		}), s.Origins()...)
+		b := newBench(t, p, archive(s), s.Origins()...)
 		b.config.Recorded = recorded
 		har, timing, err := b.load(t, s.Page)
 		must(t, err)
