@@ -197,7 +197,7 @@ func TestDefaultLibrary(t *testing.T) {
 func TestLibrary(t *testing.T) {
 	l := Library{Dir: filepath.Join(t.TempDir(), "sites"), Cache: t.TempDir()}
 	names, err := l.List()
-	if err != nil || !slices.Equal(names, builtIn()) || !slices.Equal(names[:8], []string{"world-flags", "objects", "page", "magazine", "journey", "search", "search-full", "kim-google-play"}) {
+	if err != nil || !slices.Equal(names, builtIn()) || !slices.Equal(names[:7], []string{"world-flags", "objects", "magazine", "journey", "search", "search-full", "kim-google-play"}) {
 		t.Fatalf("a new library has %q, %v", names, err)
 	}
 	src := folder(t, map[string]string{"index.html": "x"})
@@ -215,7 +215,7 @@ func TestLibrary(t *testing.T) {
 	if err != nil || s.Page != "https://www.news.test/" {
 		t.Errorf("opened %v, %v", s, err)
 	}
-	for _, name := range []string{"shop", "world-flags", "objects", "page", "magazine", "journey", "search", "search-full", "kim-gmail", "nam-page", "lulic-bing"} {
+	for _, name := range []string{"shop", "world-flags", "objects", "magazine", "journey", "search", "search-full", "kim-gmail", "nam-page", "lulic-bing"} {
 		if _, err := l.Add(src, FolderOptions{Name: name}); err == nil {
 			t.Errorf("the name %s was given twice", name)
 		}

@@ -15,8 +15,8 @@ import (
 )
 
 // Library is the set of sites a study can refer to: the built-in world-flags,
-// objects, page, magazine, journey and search, the pages of papers, and those added to
-// a folder.
+// objects, magazine, journey and search, the pages of papers, those that are made to a
+// specification, and those added to a folder.
 //
 // A reference is the name of a site, world-flags@K for that page with its images
 // spread over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB,
@@ -117,7 +117,7 @@ func exchange(a, b string) error {
 
 // builtIn are the names of the sites that every library has.
 func builtIn() []string {
-	names := []string{worldFlags, objectsName, pageName, magazineName, journeyName, searchName, searchFullName}
+	names := []string{worldFlags, objectsName, magazineName, journeyName, searchName, searchFullName}
 	for i := range paperPages {
 		names = append(names, paperPages[i].Name)
 	}
@@ -154,8 +154,6 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 		return WorldFlags(ctx, l.Cache, r.shards)
 	case objectsName:
 		return Objects(r.count, r.size)
-	case pageName:
-		return Make(r.spec)
 	case magazineName:
 		return Magazine()
 	case journeyName:
@@ -163,8 +161,8 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 	case searchName, searchFullName:
 		return Search(r.count, r.name == searchFullName)
 	}
-	if spec, ok := paperPage(r.name); ok {
-		return Make(spec)
+	if r.spec.Name != "" {
+		return Make(r.spec)
 	}
 	return Open(filepath.Join(l.Dir, r.name))
 }
@@ -173,7 +171,7 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 // reading bodies. The error of an unknown name gives the nearest valid one.
 func (l Library) KnownRef(ref string) error {
 	r, err := l.parse(ref)
-	if err != nil || slices.Contains(builtIn(), r.name) {
+	if err != nil || r.spec.Name != "" || slices.Contains(builtIn(), r.name) {
 		return err
 	}
 	root, err := os.OpenRoot(filepath.Join(l.Dir, r.name))
@@ -200,7 +198,7 @@ type reference struct {
 	shards int   // of world-flags
 	count  int   // of objects, or of pages
 	size   int64 // of each object, in octets
-	spec   Spec  // of page
+	spec   Spec  // of a page that is made to one; else zero
 }
 
 // parse splits a reference and makes sure that a site of that name is there.
@@ -210,6 +208,10 @@ func (l Library) parse(ref string) (reference, error) {
 		return reference{}, err
 	}
 	name, suffix, more := strings.Cut(ref, "@")
+	if name == pageName && more { // without numbers it is a name as any other
+		spec, err := parsePage(ref)
+		return reference{name: name, spec: spec}, err
+	}
 	best, distance := "", len(name)+64
 	for _, known := range names {
 		if d := editDistance(name, known); d < distance {
@@ -219,7 +221,8 @@ func (l Library) parse(ref string) (reference, error) {
 	if distance > 0 {
 		return reference{}, fmt.Errorf("unknown site %q: the nearest name is %q; wiretime site list shows all", ref, best)
 	}
-	r := reference{name: name, shards: 1, count: 1, spec: DefaultSpec()}
+	r := reference{name: name, shards: 1, count: 1}
+	r.spec, _ = paperPage(name)
 	if name == objectsName {
 		r.count, r.size = defaultObjects, defaultObjectSize
 	}
@@ -240,9 +243,6 @@ func (l Library) parse(ref string) (reference, error) {
 		return r, nil
 	case name == objectsName:
 		r.count, r.size, err = parseObjects(ref)
-		return r, err
-	case name == pageName:
-		r.spec, err = parsePage(ref)
 		return r, err
 	}
 	return reference{}, fmt.Errorf("site %q: %s has no numbers after it: write %q", ref, name, name)

@@ -148,7 +148,7 @@ func TestNamsPage(t *testing.T) {
 
 func TestPageReferences(t *testing.T) {
 	for ref, want := range map[string]Spec{
-		"page":                       {Objects: 71, Domains: 14, Total: 2_652_000, Depth: 3},
+		"page@71x14x2652kB":          {Objects: 71, Domains: 14, Total: 2_652_000, Depth: 3},
 		"page@52x17x1592.43kB":       {Objects: 52, Domains: 17, Total: 1_592_430, Depth: 3},
 		"page@1x1x870kB":             {Objects: 1, Domains: 1, Total: 870_000, Depth: 0},
 		"page@2x1x1000B":             {Objects: 2, Domains: 1, Total: 1000, Depth: 1},
@@ -162,6 +162,23 @@ func TestPageReferences(t *testing.T) {
 			must(t, err)
 			checkMade(t, s, want)
 		})
+	}
+}
+
+// TestPageIsNoReservedName: only with numbers is it a page to be made.
+func TestPageIsNoReservedName(t *testing.T) {
+	l := Library{Dir: t.TempDir()}
+	if err := l.KnownRef("page"); err == nil {
+		t.Error("there is a page that nobody has added")
+	}
+	_, err := l.Add(folder(t, map[string]string{"index.html": "x"}), FolderOptions{Name: "page"})
+	must(t, err)
+	must(t, l.KnownRef("page"))
+	if s, err := l.Open(t.Context(), "page"); err != nil || len(s.Resources) != 2 {
+		t.Errorf("opened %v, %v", s, err)
+	}
+	if s, err := l.Open(t.Context(), "page@3x1x3kB"); err != nil || len(s.Resources) != 3 {
+		t.Errorf("opened %v, %v", s, err)
 	}
 }
 
@@ -266,9 +283,9 @@ func TestSizes(t *testing.T) {
 // TestPageIsAlwaysTheSame: figures of different days and machines are of one page.
 func TestPageIsAlwaysTheSame(t *testing.T) {
 	for ref, want := range map[string]string{
-		"page":            "6b3ec84e87e20d83cff893274e070e419a96fcf66f6c3efd1954e20fdbe1f624",
-		"kim-google-play": "63a0f4e1889f46125401ec1c92ee31e30fdc94e989770d9136a77680169c76fb",
-		"kim-site-1":      "5d30a19b5b5f936511fa8488530c54677be9d3f6b0db5e49469d0457111a237d",
+		"page@71x14x2652kB": "6b3ec84e87e20d83cff893274e070e419a96fcf66f6c3efd1954e20fdbe1f624",
+		"kim-google-play":   "63a0f4e1889f46125401ec1c92ee31e30fdc94e989770d9136a77680169c76fb",
+		"kim-site-1":        "5d30a19b5b5f936511fa8488530c54677be9d3f6b0db5e49469d0457111a237d",
 	} {
 		s, err := Library{Dir: t.TempDir()}.Open(t.Context(), ref)
 		must(t, err)
