@@ -1,10 +1,13 @@
 package recording
 
 import (
+	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -62,6 +65,7 @@ func (m *maker) fields(n *node) []site.Header {
 	if !typed && validType(n.MIME) && n.status != 204 {
 		out = append(out, site.Header{Name: "content-type", Value: n.MIME})
 	}
+	out = m.keepFresh(n, out)
 	if n.made {
 		out = m.suit(n, out)
 	}
@@ -70,6 +74,26 @@ func (m *maker) fields(n *node) []site.Header {
 	}
 	return out
 }
+
+// keepFresh has caches keep a response as long as they would have when it was recorded. Its
+// date is left out, for servers say the day's; a lifetime that is counted from the date is
+// written as one that is not (RFC 9111 section 4.2.1).
+func (m *maker) keepFresh(n *node, header []site.Header) []site.Header {
+	date, err := http.ParseTime(fieldOf(header, "date"))
+	header = slices.DeleteFunc(header, func(h site.Header) bool { return strings.EqualFold(h.Name, "date") })
+	if err != nil || lifetime.MatchString(fieldOf(header, "cache-control")) {
+		return header
+	}
+	expires, err := http.ParseTime(fieldOf(header, "expires"))
+	if err != nil || !expires.After(date) {
+		return header
+	}
+	m.repairs.note(n.Where, "response", "%s with a day on which it expires: written as the time until then (cache-control: max-age)")
+	return append(header, site.Header{Name: "cache-control", Value: fmt.Sprintf("max-age=%d", int64(expires.Sub(date)/time.Second))})
+}
+
+// lifetime finds what says how long a response is kept, before Expires is asked.
+var lifetime = regexp.MustCompile(`(?i)max-age|no-cache|no-store`)
 
 // validType says whether a media type that is said beside the header is one.
 func validType(mime string) bool {

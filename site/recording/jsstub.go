@@ -22,11 +22,11 @@ var helpers = map[string]string{
 	"t": `function t(u){new FontFace("w","url("+u+")").load().catch(z)}`,
 	"b": `function b(u,n){navigator.sendBeacon(u,"x".repeat(n))}`,
 	"x": `function x(u,m,n){var r=new XMLHttpRequest;r.open(m,u);r.send(n?"x".repeat(n):null)}`,
-	"q": `function q(u,m,n,o){fetch(u,{method:m,mode:o,body:n?"x".repeat(n):void 0}).catch(z)}`,
+	"q": `function q(u,m,n,o){fetch(u,{method:m,mode:o,body:n?"x".repeat(n):void 0}).then(function(r){return r.blob()}).catch(z)}`, // browsers wait for readers
 	"z": `function z(){}`,
 	// After a time, while the load event waits: a document that is being written delays that
 	// of the one around it (https://html.spec.whatwg.org/#delay-the-load-event).
-	"h": `function h(t,g){var e=d.createElement("iframe"),p;e.style.display="none";d.documentElement.appendChild(e);p=e.contentDocument;p.open();setTimeout(function(){g();p.close();e.remove()},t)}`,
+	"h": `function h(t,g){var e=d.createElement("iframe"),p;e.style.display="none";d.documentElement.appendChild(e);p=e.contentDocument;p.open();setTimeout(function(){try{g()}finally{p.close();e.remove()}},t)}`,
 	// After a time, or once the load event has fired.
 	"l": `function l(t,g){var o;function k(){o||g();o=1}d.readyState=="complete"?k():(addEventListener("load",k),setTimeout(k,t))}`,
 }
@@ -86,7 +86,7 @@ func (n *node) call() (helper, call string) {
 		sent = 0 // https://fetch.spec.whatwg.org/#dom-request
 	}
 	switch {
-	case n.kind == ping && n.method == http.MethodPost && sent <= maxBeacon:
+	case n.beacon():
 		return "b", fmt.Sprintf("b(%s,%d)", url, sent)
 	case n.kind == xhr && n.end().made:
 		return "x", fmt.Sprintf("x(%s,%q,%d)", url, n.method, sent)
@@ -98,6 +98,11 @@ func (n *node) call() (helper, call string) {
 	return "q", fmt.Sprintf("q(%s,%q,%d,%q)", url, n.method, sent, mode)
 }
 
-// maxBeacon is how much a page may have under way in requests that outlive it; what has more
-// is not sent (https://fetch.spec.whatwg.org/#http-network-or-cache-fetch).
-const maxBeacon = 8_000
+// beacon says whether a request is one that outlives its page.
+func (n *node) beacon() bool {
+	return n.kind == ping && n.method == http.MethodPost && n.Sent <= maxBeacon
+}
+
+// maxBeacon is how much such a request may send, in octets, so that four of them may be under
+// way; those that would have a page send more than 64 KiB fail (https://fetch.spec.whatwg.org/#http-network-or-cache-fetch).
+const maxBeacon = 16_000

@@ -165,9 +165,5 @@ func (n *node) mediaType() string {
 
 // needsCORS says whether the stubs ask for it in a way that its server must allow.
 func (n *node) needsCORS() bool {
-	switch n.kind {
-	case document, stylesheet, script, image, ping:
-		return false
-	}
-	return true
+	return !n.beacon() && !slices.Contains([]string{document, stylesheet, script, image}, n.kind)
 }
