@@ -86,7 +86,10 @@ func (s *Site) gzipInstead(r *Resource) error {
 		return fmt.Errorf("encode the body of %s: %w", r.URL, err)
 	}
 	isCoding := func(h Header) bool { return strings.EqualFold(h.Name, "content-encoding") }
-	r.Header = append(slices.DeleteFunc(slices.Clone(r.Header), isCoding), Header{"content-encoding", "gzip"})
+	first := slices.IndexFunc(r.Header, isCoding)
+	fields := slices.Clone(r.Header)
+	fields[first].Value = "gzip"
+	r.Header = append(fields[:first+1], slices.DeleteFunc(fields[first+1:], isCoding)...)
 	r.Body, r.Size = Hash(body), int64(len(body))
 	s.bodies[r.Body] = body
 	return nil

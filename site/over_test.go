@@ -122,11 +122,15 @@ func TestOver(t *testing.T) {
 				if !bytes.Equal(got, want) {
 					t.Errorf("got %.200s", got)
 				}
-				if !reflect.DeepEqual(a.Header, [][2]string{{"Content-Type", "text/html"}, {"Content-Encoding", names}, {"Location", "http://cdn.over.test/"}}) {
+				coding, otherCoding := names, strings.Contains(names, "br") || strings.Contains(names, "zstd")
+				if otherCoding {
+					coding = "gzip"
+				}
+				if !reflect.DeepEqual(a.Header, [][2]string{{"Content-Type", "text/html"}, {"Content-Encoding", coding}, {"Location", "http://cdn.over.test/"}}) {
 					t.Errorf("fields are %q", a.Header)
 				}
 				// It is as hard to compress as it was, nearly: https and http are mixed now.
-				if a.Resource.Size != int64(len(a.Body)) || math.Abs(float64(len(a.Body))/float64(len(body))-1) > 0.03 {
+				if a.Resource.Size != int64(len(a.Body)) || !otherCoding && math.Abs(float64(len(a.Body))/float64(len(body))-1) > 0.03 {
 					t.Errorf("%d octets, size %d; %d over https", len(a.Body), a.Resource.Size, len(body))
 				}
 				if image := clear.Respond("GET", "cdn.over.test", "/same.png"); string(image.Body) != "https://www.over.test/" {
