@@ -52,8 +52,8 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 	}
 	text, repairs := clean(data)
 	var f file
-	var mistyped *json.UnmarshalTypeError
-	if err := json.Unmarshal(text, &f); errors.As(err, &mistyped) {
+	err = json.Unmarshal(text, &f)
+	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		repairs = append(repairs, recording.Repair{What: fmt.Sprintf("a value, and perhaps more of them, has another type than HAR says (%s is a %s): taken as not known", cmp.Or(mistyped.Field, "the file"), mistyped.Value)})
 	} else if err != nil {
 		return nil, at(text, err)
@@ -65,7 +65,7 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 		return nil, errors.New("it has no log.entries, or none in them: it is no HAR file, or an empty one")
 	}
 	l := &f.Log
-	page, entries, err := l.choose(string(o.Page))
+	page, entries, err := l.choose(o.Page)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,7 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 // at adds to an error of syntax where it is.
 func at(text []byte, err error) error {
 	offset := int64(len(text))
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = min(syntax.Offset, offset)
 	}
 	line := 1 + strings.Count(string(text[:offset]), "\n")
@@ -167,7 +166,7 @@ func (l *log) completePages() {
 func (l *log) assign() [][]*entry {
 	of := make([][]*entry, len(l.Pages))
 	index := map[text]int{}
-	for i := len(l.Pages) - 1; i >= 0; i-- {
+	for i := range slices.Backward(l.Pages) {
 		index[l.Pages[i].ID] = i
 	}
 	for i := range l.Entries {

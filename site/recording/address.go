@@ -150,26 +150,26 @@ func (a address) authority() string {
 }
 
 // add makes a host known, and says what it is called.
-func (n *addresses) add(a address) string {
-	if name, ok := n.names[a.authority()]; ok {
+func (k *addresses) add(a address) string {
+	if name, ok := k.names[a.authority()]; ok {
 		return name
 	}
-	name, ok := n.names[a.host]
+	name, ok := k.names[a.host]
 	if !ok {
 		if whole := strings.TrimRight(a.host, "."); whole != a.host { // the same host to the DNS
-			name = n.add(address{host: whole})
+			name = k.add(address{host: whole})
 		} else {
-			name = n.free(a.host)
+			name = k.free(a.host)
 		}
-		n.names[a.host] = name
+		k.names[a.host] = name
 	}
-	n.names[a.authority()] = name
+	k.names[a.authority()] = name
 	return name
 }
 
 // url is what an address is in the site, if its host is known.
-func (n *addresses) url(a address) (string, bool) {
-	name, ok := n.names[a.authority()]
+func (k *addresses) url(a address) (string, bool) {
+	name, ok := k.names[a.authority()]
 	return "https://" + name + a.rest, ok
 }
 
@@ -193,12 +193,12 @@ func resolve(base address, reference string) (address, bool) {
 }
 
 // locate resolves a reference to a base, and gives what it is in the site.
-func (n *addresses) locate(base address, reference string) (string, bool) {
+func (k *addresses) locate(base address, reference string) (string, bool) {
 	a, ok := resolve(base, reference)
 	if !ok {
 		return "", false
 	}
-	return n.url(a)
+	return k.url(a)
 }
 
 // servable are the hosts that a site may have.
@@ -208,7 +208,7 @@ var servable = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]
 const maxHost = 253
 
 // free is a name that a site can have for a host and that no other host has.
-func (n *addresses) free(host string) string {
+func (k *addresses) free(host string) string {
 	name := host
 	switch ip, err := netip.ParseAddr(host); {
 	case err == nil:
@@ -232,13 +232,13 @@ func (n *addresses) free(host string) string {
 		name = "host" + invented
 	}
 	base := name
-	for i := 2; n.taken[name] != "" && n.taken[name] != host; i++ {
+	for i := 2; k.taken[name] != "" && k.taken[name] != host; i++ {
 		name = fmt.Sprintf("n%d.%s", i, base)
 		if len(name) > maxHost {
 			name = fmt.Sprintf("n%d%s", i, invented)
 		}
 	}
-	n.taken[name] = host
+	k.taken[name] = host
 	return name
 }
 

@@ -88,7 +88,7 @@ func (n *node) send() error {
 // rewrite calls hosts of the recording as the site does, and makes https URLs of their http
 // ones, also where slashes are escaped as in JSON. changed is false if there is nothing of
 // the kind, and then text is returned itself.
-func (a *addresses) rewrite(text []byte) (out []byte, changed bool) {
+func (k *addresses) rewrite(text []byte) (out []byte, changed bool) {
 	written := 0
 	for at := 0; at < len(text); {
 		slash := bytes.IndexByte(text[at:], '/')
@@ -114,12 +114,12 @@ func (a *addresses) rewrite(text []byte) (out []byte, changed bool) {
 			end++
 		}
 		authority := bytes.TrimRight(text[to:end], ".:")
-		if bytes.HasPrefix(text[to+len(authority):end], []byte(".")) && a.names[strings.ToLower(string(authority))+"."] != "" {
+		if bytes.HasPrefix(text[to+len(authority):end], []byte(".")) && k.names[strings.ToLower(string(authority))+"."] != "" {
 			authority = text[to : to+len(authority)+1]
 		}
 		begin, scheme := schemeBefore(text[written:from])
 		begin += written
-		name, known := a.find(scheme, strings.ToLower(string(authority)))
+		name, known := k.find(scheme, strings.ToLower(string(authority)))
 		if !known || scheme != "http" && name == string(authority) {
 			continue
 		}
@@ -139,14 +139,14 @@ func (a *addresses) rewrite(text []byte) (out []byte, changed bool) {
 }
 
 // find is what the site calls a host that stands in a text.
-func (a *addresses) find(scheme, authority string) (string, bool) {
+func (k *addresses) find(scheme, authority string) (string, bool) {
 	switch scheme {
 	case "http":
 		authority = strings.TrimSuffix(authority, ":80")
 	case "https":
 		authority = strings.TrimSuffix(authority, ":443")
 	}
-	name, ok := a.names[authority]
+	name, ok := k.names[authority]
 	return name, ok
 }
 

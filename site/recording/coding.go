@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/andybalholm/brotli"
@@ -21,8 +22,8 @@ var errTooLong = errors.New("decoded it has more octets than a site's bodies may
 // content must not have more octets than limit.
 func decode(body []byte, codings string, limit int64) ([]byte, error) {
 	names := strings.Split(codings, ",")
-	for i := len(names) - 1; i >= 0; i-- {
-		name := strings.ToLower(strings.TrimSpace(names[i]))
+	for _, name := range slices.Backward(names) {
+		name = strings.ToLower(strings.TrimSpace(name))
 		var r io.Reader
 		var err error
 		switch name {

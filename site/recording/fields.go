@@ -18,7 +18,8 @@ import (
 // page (RFC 9110 section 7.6.1), pseudo-header fields that some recorders write among the
 // others, and fields that say how a body was coded, which is written anew.
 var connections = set(`alt-svc alternate-protocol connection content-length keep-alive proxy-connection te trailer
-	transfer-encoding upgrade http2-settings content-encoding status version content-range`)
+	transfer-encoding upgrade http2-settings content-encoding status version content-range
+	non-authoritative-reason`)
 
 // moving are fields that would move a row of a study to another protocol or to another
 // request: to https (RFC 6797), or to the same navigation again
@@ -81,7 +82,9 @@ func (m *maker) fields(n *node) []site.Header {
 func (m *maker) keepFresh(n *node, header []site.Header) []site.Header {
 	date, err := http.ParseTime(fieldOf(header, "date"))
 	header = slices.DeleteFunc(header, func(h site.Header) bool { return strings.EqualFold(h.Name, "date") })
-	if err != nil || lifetime.MatchString(fieldOf(header, "cache-control")) {
+	if err != nil || slices.ContainsFunc(header, func(h site.Header) bool {
+		return strings.EqualFold(h.Name, "cache-control") && lifetime.MatchString(h.Value)
+	}) {
 		return header
 	}
 	expires, err := http.ParseTime(fieldOf(header, "expires"))
@@ -141,12 +144,12 @@ func (m *maker) field(n *node, h site.Header) (site.Header, bool) {
 // leadOn writes where a redirect leads as the site calls it, if that is not what stands
 // there already.
 func (m *maker) leadOn(n *node, h site.Header) (site.Header, bool) {
-	if n.to == nil {
-		return h, n.status/100 == 3 && n.location() == ""
+	if n.to == nil { // it does not lead on, or not any more
+		return h, n.status == http.StatusCreated
 	}
 	base, err := url.Parse(n.url)
 	if err == nil {
-		if to, err := base.Parse(h.Value); err == nil && to.Scheme == "https" && key(n.method, n.to.url) == key(n.method, to.String()) {
+		if to, err := base.Parse(h.Value); err == nil && to.Scheme == "https" && key(n.method, n.to.url) == key(n.method, "https://"+to.Host+to.RequestURI()) {
 			return h, true
 		}
 	}
@@ -220,6 +223,9 @@ const upgradeDirective = "upgrade-insecure-requests"
 
 // suit has the header of a made body allow what the recorded one was used for.
 func (m *maker) suit(n *node, header []site.Header) []site.Header {
+	if strings.Contains(strings.ToLower(fieldOf(header, "content-type")), "charset=utf-16") {
+		header = setField(header, "content-type", n.recordedType()) // stubs are in ASCII
+	}
 	if want := n.mediaType(); want != "" && want != n.recordedType() {
 		if n.recordedType() != "" && n.status/100 != 3 {
 			m.repairs.note(n.Where, "response", "%s with a made body whose type is not what it was used for: the type is changed")

@@ -3,7 +3,6 @@ package recording
 import (
 	"fmt"
 	"html"
-	"net/http"
 	"strings"
 )
 
@@ -146,6 +145,3 @@ func quoteCSS(url string) string {
 func quoteJS(url string) string {
 	return `"` + protect(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(url), `:\x2f/`) + `"`
 }
-
-// plain says whether a request is what elements make: GET, without a body.
-func (n *node) plain() bool { return n.method == http.MethodGet && n.Sent <= 0 }

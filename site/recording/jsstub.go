@@ -67,7 +67,7 @@ func scriptText(nodes []*node) string {
 // call is the call of a helper that asks for a node.
 func (n *node) call() (helper, call string) {
 	url := quoteJS(n.url)
-	if n.plain() {
+	if n.method == http.MethodGet {
 		switch n.kind {
 		case image:
 			return "i", "i(" + url + ")"
@@ -88,14 +88,23 @@ func (n *node) call() (helper, call string) {
 	switch {
 	case n.beacon():
 		return "b", fmt.Sprintf("b(%s,%d)", url, sent)
-	case n.kind == xhr && n.end().made:
+	case n.kind == xhr && n.open():
 		return "x", fmt.Sprintf("x(%s,%q,%d)", url, n.method, sent)
 	}
 	mode := "cors"
-	if !n.end().made {
-		mode = "no-cors" // nobody knows to whom its server allows it
+	if !n.open() {
+		mode = "no-cors"
 	}
 	return "q", fmt.Sprintf("q(%s,%q,%d,%q)", url, n.method, sent, mode)
+}
+
+// open says whether all responses to a request let other origins read them: made ones do, of
+// others nobody knows.
+func (n *node) open() bool {
+	for n.redirects && n.made {
+		n = n.to
+	}
+	return n.made
 }
 
 // beacon says whether a request is one that outlives its page.

@@ -98,8 +98,8 @@ func (m *maker) tellKinds() {
 		}
 	}
 	for _, n := range m.nodes {
-		if n.redirects {
-			n.end().kind = n.kind
+		for at := n; at.redirects; at = at.to {
+			at.to.kind = n.kind
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (m *maker) linkRedirects() {
 			continue
 		}
 		if to, ok := m.hosts.locate(n.from, location); ok {
-			n.to = m.get(to)
+			n.to = m.byKey[key(n.follows(), to)]
 		}
 		if n.to == nil {
 			m.repairs.note(n.Where, "redirect", "%s to what the recording does not have: an empty body is answered instead")
@@ -51,6 +51,15 @@ func (m *maker) linkRedirects() {
 		n.redirects = true
 	}
 	m.breakLoops()
+}
+
+// follows is the method by which a redirect is followed
+// (https://fetch.spec.whatwg.org/#http-redirect-fetch).
+func (n *node) follows() string {
+	if n.method == http.MethodHead || n.status == http.StatusTemporaryRedirect || n.status == http.StatusPermanentRedirect {
+		return n.method
+	}
+	return http.MethodGet
 }
 
 // breakLoops ends chains of redirects that never end, or later than browsers follow.

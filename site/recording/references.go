@@ -44,54 +44,69 @@ var sources = map[string][]string{
 	"image": {"href", "xlink:href"}, "use": {"href", "xlink:href"}, "body": {"background"}, "table": {"background"}, "td": {"background"},
 }
 
-// htmlReferences finds what HTML asks for.
+// fetched are the relations of links that all browsers fetch.
+var fetched = regexp.MustCompile(`(?i)stylesheet|preload|prefetch`)
+
+// htmlReferences finds what HTML asks for. What is for browsers without scripts, or for
+// scripts alone, it leaves out.
 func htmlReferences(text []byte, rebase, note func(string)) {
 	z := html.NewTokenizer(bytes.NewReader(text))
-	style := false
+	inert, style := 0, false
 	for {
-		switch z.Next() {
-		case html.ErrorToken:
+		kind := z.Next()
+		if kind == html.ErrorToken {
 			return
-		case html.TextToken:
-			if style {
-				cssReferences(z.Text(), note)
+		}
+		t := z.Token()
+		switch {
+		case t.Data == "noscript" || t.Data == "template":
+			switch kind {
+			case html.StartTagToken:
+				inert++
+			case html.EndTagToken:
+				inert = max(0, inert-1)
 			}
-		case html.EndTagToken:
+		case inert > 0:
+		case kind == html.TextToken && style:
+			cssReferences([]byte(t.Data), note)
+		case kind == html.EndTagToken:
 			style = false
-		case html.StartTagToken, html.SelfClosingTagToken:
-			name, more := z.TagName()
-			tag := string(name)
-			style = tag == "style"
-			for more {
-				var k, v []byte
-				k, v, more = z.TagAttr()
-				attribute, value := string(k), string(v)
-				switch {
-				case tag == "base" && attribute == "href":
-					rebase(value)
-				case attribute == "style":
-					cssReferences(v, note)
-				case attribute == "srcset" || attribute == "imagesrcset":
-					for candidate := range strings.SplitSeq(value, ",") {
-						if fields := strings.Fields(candidate); len(fields) > 0 {
-							note(fields[0])
-						}
-					}
-				case isSource(tag, attribute):
-					note(value)
-				}
-			}
+		case kind == html.StartTagToken || kind == html.SelfClosingTagToken:
+			style = t.Data == "style"
+			tagReferences(t, rebase, note)
 		}
 	}
 }
 
-func isSource(tag, attribute string) bool {
-	for _, a := range sources[tag] {
-		if a == attribute {
-			return true
+// tagReferences finds what a tag asks for.
+func tagReferences(t html.Token, rebase, note func(string)) {
+	attributes := map[string]string{}
+	for _, a := range t.Attr {
+		attributes[a.Key] = a.Val
+	}
+	if href, ok := attributes["href"]; ok && t.Data == "base" {
+		rebase(href)
+	}
+	if style := attributes["style"]; style != "" {
+		cssReferences([]byte(style), note)
+	}
+	if t.Data == "link" && !fetched.MatchString(attributes["rel"]) {
+		return
+	}
+	for _, name := range sources[t.Data] {
+		value := attributes[name]
+		if !strings.HasSuffix(name, "srcset") {
+			if value != "" {
+				note(value)
+			}
+			continue
+		}
+		for candidate := range strings.SplitSeq(value, ",") {
+			if fields := strings.Fields(candidate); len(fields) > 0 {
+				note(fields[0])
+			}
 		}
 	}
-	return false
 }
 
 // cssURL finds url() and the strings of @import (CSS Syntax 3, section 4.3.6).

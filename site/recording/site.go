@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"wiretime/site"
 )
@@ -50,7 +51,7 @@ func (r *Recording) site(name string, o Options, l limits) (*site.Site, []Repair
 		s.Resources = append(s.Resources, resource)
 	}
 	made, err := site.New(s, bodies)
-	return made, append(r.Repairs[:len(r.Repairs):len(r.Repairs)], m.repairs.list()...), err
+	return made, append(slices.Clip(r.Repairs), m.repairs.list()...), err
 }
 
 // firstReason is why exchanges were left out, if there were any.
@@ -69,7 +70,7 @@ func (m *maker) resource(n *node) (site.Resource, error) {
 	header := m.fields(n)
 	m.noteSecrets(n)
 	r := site.Resource{
-		Method: n.method, URL: n.url, Status: n.status, Header: header, Body: site.Hash(n.sent), Made: n.made, CPU: max(0, n.CPU),
+		Method: n.method, URL: n.url, Status: n.status, Header: header, Body: site.Hash(n.sent), Made: n.made && len(n.sent) > 0, CPU: max(0, n.CPU),
 		Wait: m.wait(n),
 	}
 	if n.parent != nil && !n.visible {
