@@ -209,16 +209,6 @@ func (s *Site) preflight(rawURL string) Answer {
 	return Answer{}
 }
 
-// Answer gives the exact response to a request as plain values: path is the
-// request's path with its query. ok is false if the site lacks the resource.
-func (s *Site) Answer(method, host, path string) (status int, header [][2]string, body []byte, ok bool) {
-	a := s.Respond(method, host, path)
-	if a.Resource == nil || !a.Exact {
-		return 0, nil, nil, false
-	}
-	return a.Status, a.Header, a.Body, true
-}
-
 // field is the value of a resource's first field of a name, in lower case.
 func (r *Resource) field(name string) (string, bool) {
 	i := slices.IndexFunc(r.Header, func(h Header) bool { return strings.EqualFold(h.Name, name) })

@@ -86,7 +86,7 @@ func checkSite(ctx context.Context, reference string, o checkOptions) (err error
 	if err != nil {
 		return err
 	}
-	sound := printChecks(os.Stdout, s, checks)
+	sound := printChecks(os.Stdout, checks)
 	if o.learn {
 		if err := learn(s, checks); err != nil {
 			return err
@@ -172,7 +172,7 @@ func loadOverAll(ctx context.Context, s *site.Site, rows []protocol.Protocol, o 
 
 // printChecks prints a table of the loads, what each lacks, and where they differ. It
 // says whether all is well.
-func printChecks(out io.Writer, s *site.Site, checks []check) (sound bool) {
+func printChecks(out io.Writer, checks []check) (sound bool) {
 	sound = true
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "protocol\trequests\tof the archive\tinexact\tmisses\tfailed\tonLoad, ms\t")

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"wiretime/site/recording"
-	"wiretime/site/warc/message"
+	"wiretime/site/message"
 )
 
 // Options say how a folder is read.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"wiretime/site/recording"
-	"wiretime/site/warc/message"
+	"wiretime/site/message"
 )
 
 // lengthed is a field that has a length; number is one that is a varint.

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"wiretime/site"
-	"wiretime/site/warc/message"
+	"wiretime/site/message"
 )
 
 // part is a part of an MHTML file.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"wiretime/site/recording"
-	"wiretime/site/warc/message"
+	"wiretime/site/message"
 )
 
 // finish puts together what the records say of each other.

@@ -14,7 +14,7 @@ import (
 
 	"wiretime/site"
 	"wiretime/site/recording"
-	"wiretime/site/warc/message"
+	"wiretime/site/message"
 )
 
 // entry is an exchange with what only WARC says of it.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"wiretime/site"
-	"wiretime/site/warc/message"
+	"wiretime/site/message"
 )
 
 // maxHeader is the length of a record's own header in octets. Browsertrix keeps whole

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"wiretime/site"
-	"wiretime/site/warc/message"
+	"wiretime/site/message"
 )
 
 // reference is what a revisit record says of the record whose body it shares (ISO

@@ -25,7 +25,7 @@ import (
 	"io"
 
 	"wiretime/site/recording"
-	"wiretime/site/warc/message"
+	"wiretime/site/message"
 )
 
 // Options say how a file is read.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"wiretime/site/recording"
-	"wiretime/site/warc/message"
+	"wiretime/site/message"
 )
 
 // rec is a WARC record: its fields but for its length, each line followed by LF here, and
