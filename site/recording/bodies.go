@@ -72,7 +72,7 @@ func (n *node) codings() string {
 }
 
 // send codes a recorded body as it is sent.
-func (n *node) send() error {
+func (n *node) send(by *coder) error {
 	if n.made || n.sent != nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (n *node) send() error {
 		n.body, n.sent, n.coding = nil, nil, ""
 		return nil
 	}
-	sent, err := encode(n.body, n.coding)
+	sent, err := by.encode(n.body, n.coding)
 	n.sent = sent
 	return err
 }

@@ -73,8 +73,15 @@ func recode(codings string) string {
 	return "gzip"
 }
 
+// coder codes content. It keeps its writers, which are large. The zero value is ready.
+type coder struct {
+	gzip   *gzip.Writer
+	brotli *brotli.Writer
+	zstd   *zstd.Encoder
+}
+
 // encode codes content. The same content gives the same octets.
-func encode(content []byte, coding string) ([]byte, error) {
+func (c *coder) encode(content []byte, coding string) ([]byte, error) {
 	var b bytes.Buffer
 	var w io.WriteCloser
 	var err error
@@ -82,18 +89,29 @@ func encode(content []byte, coding string) ([]byte, error) {
 	case "":
 		return content, nil
 	case "gzip":
-		w = gzip.NewWriter(&b)
+		if c.gzip == nil {
+			c.gzip = gzip.NewWriter(nil)
+		}
+		c.gzip.Reset(&b)
+		w = c.gzip
 	case "br":
-		w = brotli.NewWriterLevel(&b, brotliLevel)
+		if c.brotli == nil {
+			c.brotli = brotli.NewWriterLevel(nil, brotliLevel)
+		}
+		c.brotli.Reset(&b)
+		w = c.brotli
 	case "zstd":
-		w, err = zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
+		if c.zstd == nil {
+			if c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
+				return nil, fmt.Errorf("code a body: %w", err)
+			}
+		}
+		c.zstd.Reset(&b)
+		w = c.zstd
 	default:
-		err = errors.New("this coding is not known")
+		return nil, fmt.Errorf("code a body: the coding %q is not known", coding)
 	}
-	if err == nil {
-		_, err = w.Write(content)
-	}
-	if err == nil {
+	if _, err = w.Write(content); err == nil {
 		err = w.Close()
 	}
 	if err != nil {

@@ -13,11 +13,11 @@ func TestCodings(t *testing.T) {
 	text := []byte(strings.Repeat("as it was said before ", 1000))
 	coded := map[string][]byte{"": text, "identity": text}
 	for _, coding := range []string{"gzip", "br", "zstd"} {
-		b, err := encode(text, coding)
+		b, err := new(coder).encode(text, coding)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, _ := encode(text, coding); !bytes.Equal(b, again) {
+		if again, _ := new(coder).encode(text, coding); !bytes.Equal(b, again) {
 			t.Errorf("%s: the same text gives other octets the second time", coding)
 		}
 		coded[coding] = b
@@ -32,7 +32,7 @@ func TestCodings(t *testing.T) {
 		}
 	}
 	coded["deflate"], coded[" Deflate "] = z.Bytes(), raw.Bytes()
-	twice, err := encode(coded["gzip"], "br")
+	twice, err := new(coder).encode(coded["gzip"], "br")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestTune(t *testing.T) {
 			for _, c := range []struct{ size, wire int64 }{
 				{200_000, 50_000}, {200_000, 5_000}, {200_000, 150_000}, {200_000, 190_000}, {20_000, 20_000}, {3_000, 900}, {500, 350}, {100, 100}, {1_000, 4_000}, {100_000, 300},
 			} {
-				content, sent, err := s.tune(c.size, c.wire, coding, 1)
+				content, sent, err := s.tune(c.size, c.wire, coding, 1, new(coder))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -137,11 +137,11 @@ func seed(method, url string) uint64 {
 // tune renders a skeleton so that it has nearly wire octets in a coding: with filler that is
 // as hard to compress as that takes, and if even the hardest is not enough, with more of it.
 // It gives content and what is sent.
-func (s *skeleton) tune(size, wire int64, coding string, seed uint64) (content, sent []byte, err error) {
+func (s *skeleton) tune(size, wire int64, coding string, seed uint64, by *coder) (content, sent []byte, err error) {
 	try := func(level float64) int64 {
 		c := s.render(size, level, seed)
 		var e []byte
-		if e, err = encode(c, coding); err == nil && (sent == nil || away(e, wire) < away(sent, wire)) {
+		if e, err = by.encode(c, coding); err == nil && (sent == nil || away(e, wire) < away(sent, wire)) {
 			content, sent = c, e
 		}
 		return int64(len(e))

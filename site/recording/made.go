@@ -25,7 +25,7 @@ func (m *maker) makeBodies() error {
 			size, wire = m.left, m.left
 		}
 		m.left -= size
-		if err := n.make(m.skeleton(n, size), size, wire); err != nil {
+		if err := n.make(m.skeleton(n, size), size, wire, &m.coder); err != nil {
 			return err
 		}
 		if got := int64(len(n.sent)); got > wire && !near(got, wire) {
@@ -36,13 +36,13 @@ func (m *maker) makeBodies() error {
 }
 
 // make renders the body, size octets long, and wire octets as it is sent.
-func (n *node) make(s *skeleton, size, wire int64) (err error) {
+func (n *node) make(s *skeleton, size, wire int64, by *coder) (err error) {
 	if n.coding == "" {
 		n.body = s.render(size, 1, seed(n.method, n.url))
 		n.sent = n.body
 		return nil
 	}
-	n.body, n.sent, err = s.tune(size, wire, n.coding, seed(n.method, n.url))
+	n.body, n.sent, err = s.tune(size, wire, n.coding, seed(n.method, n.url), by)
 	if len(n.body) == 0 {
 		n.sent, n.coding = nil, ""
 	}

@@ -54,6 +54,7 @@ type maker struct {
 	*Recording
 	limits  limits
 	repairs repairs
+	coder   coder
 	hosts   addresses
 	nodes   []*node
 	byKey   map[string]*node

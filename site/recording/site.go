@@ -64,7 +64,7 @@ func (m *maker) firstReason() string {
 
 // resource is what the site has of a node.
 func (m *maker) resource(n *node) (site.Resource, error) {
-	if err := n.send(); err != nil {
+	if err := n.send(&m.coder); err != nil {
 		return site.Resource{}, err
 	}
 	header := m.fields(n)

@@ -29,7 +29,9 @@ func with(name, value string) func(*Exchange) {
 }
 
 func holding(body string) func(*Exchange) {
-	return func(e *Exchange) { e.Body, e.HasBody, e.Size, e.Transfer = []byte(body), true, int64(len(body)), int64(len(body)) }
+	return func(e *Exchange) {
+		e.Body, e.HasBody, e.Size, e.Transfer = []byte(body), true, int64(len(body)), int64(len(body))
+	}
 }
 
 func by(initiator, how string) func(*Exchange) {
@@ -299,7 +301,7 @@ func TestFieldLines(t *testing.T) {
 func TestRecordedBodies(t *testing.T) {
 	page := `<meta http-equiv="Content-Security-Policy" content="img-src *; upgrade-insecure-requests"><img src="http://b.test:81/i.png"><a href="http://elsewhere.test/">`
 	want := `<meta http-equiv="Content-Security-Policy" content="img-src *;                          "><img src="https://b.test/i.png"><a href="http://elsewhere.test/">`
-	coded, err := encode([]byte("body{color:red}"), "br")
+	coded, err := new(coder).encode([]byte("body{color:red}"), "br")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +329,7 @@ func TestRecordedBodies(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	bomb, err := encode(bytes.Repeat([]byte("a"), 1<<20), "gzip")
+	bomb, err := new(coder).encode(bytes.Repeat([]byte("a"), 1<<20), "gzip")
 	if err != nil {
 		t.Fatal(err)
 	}
