@@ -121,6 +121,8 @@ func (l *Lab) setKernelParameters() error {
 		{"net/ipv4/tcp_wmem", triple(l.config.TCPWmem)},
 		// A load must not know what the one before it learned of the path.
 		{"net/ipv4/tcp_no_metrics_save", "1"},
+		// Servers that will not run as root are no user who may listen on low ports.
+		{"net/ipv4/ip_unprivileged_port_start", "0"},
 		{"net/ipv6/conf/all/disable_ipv6", "1"},
 		{"net/ipv6/conf/default/disable_ipv6", "1"},
 		{"net/ipv4/conf/all/rp_filter", "0"},

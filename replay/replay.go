@@ -1,4 +1,4 @@
-// Package replay holds a load against the archive it was served from: what was asked for
+// Package replay has archives answer, and holds loads against them: what was asked for
 // that the archive lacks, what the archive has that was not asked for, and what failed.
 package replay
 

@@ -68,6 +68,10 @@ func (c *collector) collect(st *store.Store, id int64) error {
 		return err
 	}
 	axes := AxesOf(results)
+	servers, err := axes.describeServers(results, run.Environment)
+	if err != nil {
+		return err
+	}
 	c.data = Data{
 		Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Run: run.ID,
 		Started: run.Started, Finished: run.Finished, Version: run.Version,
@@ -75,7 +79,7 @@ func (c *collector) collect(st *store.Store, id int64) error {
 		Checks:      checksOf(axes),
 		Gaps:        Gaps(results),
 		Environment: environment,
-		Compared:    axes.Compared(), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results),
+		Compared:    axes.Compared(), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results), Servers: servers,
 		Metrics: []Metric{}, Networks: []Network{}, Cells: []Cell{}, Sections: []Section{}, Loads: []Load{},
 	}
 	for _, m := range metrics {
@@ -129,7 +133,7 @@ func (c *collector) addCells(results []store.Result, axes Axes) error {
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
 			Site: r.Cell.Site, Network: r.Cell.Network, Protocol: r.Cell.Protocol, Loader: r.Cell.Loader, Clock: r.Cell.Clock,
-			Visit: r.Cell.Visit, Strategy: r.Cell.Strategy, Shared: axes.shared(r.Cell), Label: labels[i],
+			Visit: r.Cell.Visit, Strategy: r.Cell.Strategy, Server: r.Cell.Server, Shared: axes.shared(r.Cell), Label: labels[i],
 			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
 			Summaries: summaries, MedianLoad: -1, Loads: []int{},
 		})

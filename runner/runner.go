@@ -17,6 +17,7 @@ import (
 	"wiretime/loader/page"
 	"wiretime/network"
 	"wiretime/protocol"
+	"wiretime/server"
 	"wiretime/site"
 	"wiretime/station"
 	"wiretime/store"
@@ -31,7 +32,8 @@ type Config struct {
 	Options  study.Options
 	Sites    map[string]*site.Site // by the study's reference
 	Browsers Browsers
-	Kernel   kernel.Kernel // for loads on the virtual clock
+	Servers  []server.Template // the study's own
+	Kernel   kernel.Kernel     // for loads on the virtual clock
 	// Report is told of each attempt that has been kept. It is never called
 	// twice at the same time.
 	Report func(Attempt)
@@ -129,6 +131,8 @@ type job struct {
 	planned  store.Planned
 	path     network.Path
 	protocol protocol.Protocol
+	server   server.Kind     // the zero value is Wiretime's own
+	template server.Template // if the server is the study's own
 	site     *site.Site
 	attempt  int // the next one, from 1
 	ran      int // on the virtual clock: the last attempt that a guest has done, 0 for none
@@ -147,11 +151,15 @@ func (r *run) job(p store.Planned) (*job, error) {
 	if j.protocol, err = protocol.Lookup(p.Cell.Protocol); err != nil {
 		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
 	}
+	if j.server, j.template, err = r.serves(p.Cell.Server); err != nil {
+		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
+	}
 	if p.Cell.Clock == study.ClockVirtual {
 		j.estimate = estimateVirtual(p.Cell.Loader, p.Cell.Visit, j.site, j.protocol)
 	} else {
 		j.estimate = estimateLoad(p.Cell.Loader, p.Cell.Visit, j.path, j.site, j.protocol, r.Options.ThinkTime)
 	}
+	j.estimate = j.estimate.starting(j.server)
 	return j, nil
 }
 
@@ -159,7 +167,7 @@ func (r *run) job(p store.Planned) (*job, error) {
 func (r *run) order(j *job, id string) station.Order {
 	cell := j.planned.Cell
 	return station.Order{
-		Loader: cell.Loader, Protocol: cell.Protocol, Path: j.path, Seed: j.planned.Seed,
+		Loader: cell.Loader, Protocol: cell.Protocol, Server: cell.Server, Template: j.template, Path: j.path, Seed: j.planned.Seed,
 		TCP:     lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},
 		Timeout: r.Options.Timeout,
 		CPU:     page.CPU{ParsePerKB: r.Options.CPU.Parse, StylePerKB: r.Options.CPU.Style, ScriptPerKB: r.Options.CPU.Script, Scale: r.Options.CPU.Scale},

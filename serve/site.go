@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"wiretime/protocol"
+	"wiretime/replay"
 	"wiretime/site"
 )
 
@@ -14,16 +15,5 @@ func Site(s *site.Site) (secure, clear http.Handler, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return answer(s), answer(open), nil
-}
-
-func answer(s *site.Site) http.Handler {
-	return protocol.Archive(func(method, host, path string) protocol.Answer {
-		a := s.Respond(method, host, path)
-		answer := protocol.Answer{Status: a.Status, Header: a.Header, Body: a.Body, Miss: a.Status == 0}
-		if a.Resource != nil {
-			answer.Push = a.Resource.Push
-		}
-		return answer
-	})
+	return protocol.Archive(replay.Answers(s, false)), protocol.Archive(replay.Answers(open, false)), nil
 }

@@ -17,7 +17,7 @@ func kept(t *testing.T, dir string, clocks ...string) {
 	var cells []store.Cell
 	for _, clock := range clocks {
 		for _, protocol := range []string{"h2", "h3"} {
-			cells = append(cells, store.Cell{Protocol: protocol, Clock: clock, Visit: "cold", Strategy: "browser"})
+			cells = append(cells, store.Cell{Protocol: protocol, Clock: clock, Visit: "cold", Strategy: "browser", Server: "wiretime"})
 		}
 	}
 	keep(t, dir, cells)
@@ -38,7 +38,7 @@ func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.Ru
 		Metrics: []store.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"},
 			{Name: "misses", Unit: "requests", Title: "Misses"}, {Name: "inexact", Unit: "requests", Title: "Inexact answers"}}}
 	for _, c := range cells {
-		c.Key = strings.Join([]string{c.Protocol, c.Clock, c.Visit, c.Strategy}, " ")
+		c.Key = strings.Join([]string{c.Protocol, c.Clock, c.Visit, c.Strategy, c.Server}, " ")
 		c.Site, c.Network, c.NetworkJSON, c.Loader, c.Congestion, c.InitCwnd = "page", "cable", json.RawMessage(`{}`), "chromium", "cubic", 10
 		spec.Cells = append(spec.Cells, c)
 		for repeat := range 6 {
@@ -125,7 +125,11 @@ func TestResultsKeepTheClocksApartAndCompareThem(t *testing.T) {
 // that others do not mention them.
 func TestResultsNameVisitsAndStrategies(t *testing.T) {
 	cell := func(protocol, visit, strategy string) store.Cell {
-		return store.Cell{Protocol: protocol, Clock: "real", Visit: visit, Strategy: strategy}
+		return store.Cell{Protocol: protocol, Clock: "real", Visit: visit, Strategy: strategy, Server: "wiretime"}
+	}
+	from := func(server string, c store.Cell) store.Cell {
+		c.Server = server
+		return c
 	}
 	const place, byStrategy = "page over cable (chromium, cubic, initcwnd 10)", "page over cable and h2 (chromium, cubic, initcwnd 10)"
 	for _, c := range []struct {
@@ -143,6 +147,10 @@ func TestResultsNameVisitsAndStrategies(t *testing.T) {
 			[]string{byStrategy + "\nstrategy  ", "\nbrowser  ", "\nsequential  "}, []string{"visit", "protocol  "}},
 		{"strategies of one protocol in two visits", []store.Cell{cell("h2", "cold", "browser"), cell("h2", "cold", "parallel-2"), cell("h2", "connected", "browser"), cell("h2", "connected", "parallel-2")},
 			[]string{byStrategy + ", cold visit\nstrategy", byStrategy + ", connected visit\nstrategy"}, []string{"protocol  "}},
+		{"servers of one protocol", []store.Cell{cell("h2", "cold", "browser"), from("nginx", cell("h2", "cold", "browser"))},
+			[]string{byStrategy + "\nserver  ", "\nwiretime  ", "\nnginx  "}, []string{"visit", "protocol  ", "strategy"}},
+		{"servers of two protocols", []store.Cell{cell("h2", "cold", "browser"), cell("h3", "cold", "browser"), from("caddy", cell("h2", "cold", "browser")), from("caddy", cell("h3", "cold", "browser"))},
+			[]string{place + ", server wiretime\nprotocol", place + ", server caddy\nprotocol"}, []string{"visit", "strategy"}},
 		{"one strategy of one protocol", []store.Cell{cell("h2", "cold", "unlimited")}, []string{place + ", strategy unlimited\nprotocol"}, []string{"visit"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -168,7 +176,7 @@ func TestResultsNameVisitsAndStrategies(t *testing.T) {
 
 func TestShowListsThePagesOfAJourney(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
-	keep(t, dir, []store.Cell{{Protocol: "h3", Clock: "real", Visit: "0rtt", Strategy: "browser"}})
+	keep(t, dir, []store.Cell{{Protocol: "h3", Clock: "real", Visit: "0rtt", Strategy: "browser", Server: "wiretime"}})
 	for load, want := range map[string][]string{
 		"r1-0000-a1": {
 			"visit, strategy        0rtt, browser\n",

@@ -20,6 +20,7 @@ import (
 	"wiretime/loader/session"
 	"wiretime/protocol"
 	"wiretime/runner"
+	"wiretime/server"
 	"wiretime/site"
 	"wiretime/station"
 	"wiretime/store"
@@ -115,7 +116,7 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	}
 	s, err := study.Parse(name, source, study.Vocabulary{
 		Protocols: protocol.Names(), Loaders: station.Loaders(), Sites: known, SiteKnown: library.KnownRef,
-		Strategy: strategyName, Metrics: metricUnits(),
+		Strategy: strategyName, Metrics: metricUnits(), Servers: server.Names(), Placeholders: server.Placeholders(),
 	})
 	if err == nil && o.clock != "" {
 		err = input(s.UseClock(o.clock))
@@ -194,7 +195,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	}
 	var sum tally
 	config := runner.Config{
-		Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers, Kernel: w.kernel,
+		Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
 		Report: func(a runner.Attempt) { sum.add(a); printAttempt(a) },
 	}
 	began := time.Now()
@@ -301,8 +302,8 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 			return 0, fmt.Errorf("find the study's folder: %w", err)
 		}
 	}
-	cells := s.Cells(func(c study.Cell) string { return runner.FasterClock(c, sites[c.Site], w.virtual) })
-	environment, err := runner.Environment(ctx, privilege, w.browsers, w.kernel, file)
+	cells := s.Cells(func(c study.Cell) string { return runner.FasterClock(c, sites[c.Site], w.virtual && !s.Foreign()) })
+	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Servers, w.kernel, file)
 	if err != nil {
 		return 0, err
 	}
@@ -316,7 +317,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 			return 0, fmt.Errorf("describe network %s: %w", c.Network.Name, err)
 		}
 		spec.Cells = append(spec.Cells, store.Cell{Key: c.Key(), Site: c.Site, Protocol: c.Protocol,
-			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd, Clock: c.Clock, Visit: c.Visit, Strategy: c.Strategy})
+			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd, Clock: c.Clock, Visit: c.Visit, Strategy: c.Strategy, Server: c.Server})
 	}
 	for _, p := range s.Plan(cells) {
 		spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: p.Cell.Key(), Repeat: p.Repeat, Seed: p.Seed})
@@ -354,8 +355,8 @@ func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
 	}
 }
 
-// way names how a cell's loads are fetched: by its protocol and by those of visit
-// and strategy that are not the usual ones.
+// way names how a cell's loads are fetched: by its protocol and by those of visit,
+// strategy and server that are not the usual ones.
 func way(c store.Cell) string {
 	words := []string{c.Protocol}
 	if c.Visit != study.VisitCold {
@@ -363,6 +364,9 @@ func way(c store.Cell) string {
 	}
 	if c.Strategy != study.StrategyBrowser {
 		words = append(words, c.Strategy)
+	}
+	if c.Server != study.ServerOwn {
+		words = append(words, c.Server)
 	}
 	return strings.Join(words, " ")
 }

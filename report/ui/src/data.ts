@@ -29,9 +29,10 @@ export interface Data {
   clockNote?: string;
   printed?: Printed[];
   claims?: Claim[];
-  compared: "protocol" | "strategy";
+  compared: "protocol" | "strategy" | "server";
   visits?: Fact[];
   strategies?: Fact[];
+  servers?: Fact[];
   kinds?: string[];
   words: string[];
   mediansOnly: boolean;
@@ -65,6 +66,7 @@ export interface Cell {
   clock: Clock;
   visit: string;
   strategy: string;
+  server: string;
   shared?: string;
   label: string;
   valid: number;

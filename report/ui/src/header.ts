@@ -39,6 +39,7 @@ function measured(data: Data): string {
     + ` with ${list(distinct((c) => c.loader))}`
     + (data.visits === undefined ? "" : `, in ${list(data.visits.map((v) => v.name))} visits`)
     + (data.strategies === undefined ? "" : `, by the ${data.strategies.length === 1 ? "strategy" : "strategies"} ${list(data.strategies.map((s) => s.name))}`)
+    + (data.servers === undefined ? "" : `, from the ${data.servers.length === 1 ? "server" : "servers"} ${list(data.servers.map((s) => s.name))}`)
     + `: ${counted(data.cells.length, "cell")}, ${Number.isInteger(repeats) ? (repeats === 1 ? "once each" : counted(repeats, "time") + " each") : counted(data.counts.planned, "load")}, in seeded random order.`;
 }
 
