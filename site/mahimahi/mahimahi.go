@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"wiretime/site/recording"
 	"wiretime/site/message"
+	"wiretime/site/recording"
 )
 
 // Options say how a folder is read.

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"wiretime/site/recording"
 	"wiretime/site/message"
+	"wiretime/site/recording"
 )
 
 // lengthed is a field that has a length; number is one that is a varint.

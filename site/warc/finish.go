@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"wiretime/site/recording"
 	"wiretime/site/message"
+	"wiretime/site/recording"
 )
 
 // finish puts together what the records say of each other.

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"wiretime/site"
-	"wiretime/site/recording"
 	"wiretime/site/message"
+	"wiretime/site/recording"
 )
 
 // entry is an exchange with what only WARC says of it.

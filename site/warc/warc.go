@@ -24,8 +24,8 @@ import (
 	"fmt"
 	"io"
 
-	"wiretime/site/recording"
 	"wiretime/site/message"
+	"wiretime/site/recording"
 )
 
 // Options say how a file is read.

@@ -13,8 +13,8 @@ import (
 	"testing/iotest"
 	"time"
 
-	"wiretime/site/recording"
 	"wiretime/site/message"
+	"wiretime/site/recording"
 )
 
 // rec is a WARC record: its fields but for its length, each line followed by LF here, and
