@@ -104,7 +104,7 @@ func TestTune(t *testing.T) {
 func TestRender(t *testing.T) {
 	s := &skeleton{pieces: []string{"<html>", "<img>", "</html>"}, open: "<!--", close: "-->", pad: "\n"}
 	for _, level := range []float64{0, .5, 1, 1.5, 2} {
-		for size := int64(0); size < 1000; size++ {
+		for size := range int64(1000) {
 			body := string(s.render(size, level, 7))
 			if want := max(size, int64(len("<html><img></html>"))); int64(len(body)) != want {
 				t.Fatalf("level %v: %d octets, want %d", level, len(body), want)

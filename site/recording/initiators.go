@@ -79,7 +79,6 @@ func (m *maker) findParents(start *node) {
 			continue
 		}
 		n.parent, n.visible = m.parentOf(n, static)
-		n.late = m.Loaded > 0 && n.Started > m.Loaded
 	}
 	m.breakCircles()
 	for _, n := range m.nodes {
@@ -87,10 +86,17 @@ func (m *maker) findParents(start *node) {
 			continue
 		}
 		n.parent.children = append(n.parent.children, n)
+		n.late = m.Loaded > 0 && n.Started > m.Loaded || !n.holdsLoad()
 		if !n.visible {
 			n.delay = max(0, math.Round((n.Started-n.parent.ended())*1000)/1000)
 		}
 	}
+}
+
+// holdsLoad says whether the load event waits for requests of a kind once they have been made
+// (https://html.spec.whatwg.org/#delay-the-load-event).
+func (n *node) holdsLoad() bool {
+	return slices.Contains([]string{document, stylesheet, script, image, font}, n.kind)
 }
 
 // ended is when a response had come.

@@ -18,9 +18,9 @@
 //   - what a document's parser asked for is markup, in the recorded order;
 //   - what a script asked for is asked for by the stub of that script, as long after it has
 //     run as it was recorded after the script had come. The load event waits for what came
-//     before it in the recording. What came after it does not hold the load event up, and is
-//     asked for as the load event fires if its time has not come by then: loaders end a load
-//     soon after that event;
+//     before it in the recording, if it is of a kind for which load events wait. All else does
+//     not hold the load event up, and is asked for as that fires if its time has not come by
+//     then, since loaders end a load soon after that event;
 //   - images and fonts of a style sheet are used by an element that is in the document for
 //     this purpose.
 //

@@ -28,7 +28,7 @@ type node struct {
 	parent    *node   // what asks for it; nil: the page, or what a redirect leads to
 	children  []*node // in the recorded order
 	visible   bool    // a parser sees that it is asked for
-	late      bool    // asked for after the load event
+	late      bool    // the load event does not wait until it has been asked for
 	delay     float64
 
 	class  string  // of a made style sheet, or a document's own: its element's

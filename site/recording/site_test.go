@@ -42,12 +42,6 @@ func sized(size, transfer int64) func(*Exchange) {
 	return func(e *Exchange) { e.Size, e.Transfer = size, transfer }
 }
 
-func timed(started, took float64) func(*Exchange) {
-	return func(e *Exchange) { e.Started, e.Took = started, took }
-}
-
-func as(kind string) func(*Exchange) { return func(e *Exchange) { e.Kind = kind } }
-
 func method(m string) func(*Exchange) { return func(e *Exchange) { e.Method = m } }
 
 // imported makes a site of exchanges, and checks what holds for each.

@@ -339,7 +339,7 @@ func TestWhoAsks(t *testing.T) {
 		{"parser's script", entry("https://b.test/x", "text/javascript", by(page, "parser")), "", 0, page, `<script src="https://b.test/x">`},
 		{"unimportant script", entry("https://b.test/x", "text/javascript", by(page, "parser"), func(e *recording.Exchange) { e.Priority = "Low" }), "", 0, page, `<script async src="https://b.test/x">`},
 		{"inline script's image", entry("https://b.test/x", "image/png", by(page, "script"), at(30)), page, 25, page, `h(25,function(){i("https://b.test/x")});`},
-		{"unknown data", entry("https://b.test/x", "application/json"), page, 5, page, `q("https://b.test/x","GET",0,"cors")`},
+		{"unknown data", entry("https://b.test/x", "application/json"), page, 5, page, `l(5,function(){q("https://b.test/x","GET",0,"cors")});`},
 		{"script's script", entry("https://b.test/x", "text/javascript", by(script, "script"), at(15)), script, 0, script, `}s("https://b.test/x");`},
 		{"after a while", entry("https://b.test/x", "text/html", as("document"), by(script, "script"), at(100)), script, 85, script, `h(85,function(){f("https://b.test/x")});`},
 		{"after load", entry("https://b.test/x", "image/gif", by(script, "script"), at(615)), script, 600, script, `l(600,function(){i("https://b.test/x")});`},
