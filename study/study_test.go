@@ -44,6 +44,7 @@ var builtinWords = Vocabulary{
 	Loaders:   []string{"chromium", "fetch", "builtin"},
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
+	Servers:   []string{"caddy"},
 	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
 }
 
