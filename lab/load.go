@@ -18,6 +18,7 @@ import (
 	"wiretime/lab/emulator"
 	"wiretime/network"
 	"wiretime/protocol"
+	"wiretime/replay"
 	"wiretime/server"
 	"wiretime/site"
 )
@@ -87,18 +88,21 @@ type Load struct {
 	TCP       TCPOptions
 	Protocol  protocol.Protocol
 	Server    server.Kind // the zero value is Wiretime's own
-	Site      *site.Site
+	Site      *site.Site  // served over the protocol's scheme ([site.Site.Over])
 	Authority *protocol.Authority
 	Visit     Visit
 	// Warm is what the client keeps of an earlier visit. Unless it is zero, that
 	// visit is carried out first, over the same path.
 	Warm capture.Warm
 	// Fallback is protocol.ServerConfig's.
-	Fallback  string
-	ThinkTime time.Duration // between the pages of a journey: from a page's end to the next
-	Dir       string        // the folder, which must exist, that receives the artefacts
-	Comment   string        // goes into the capture's header
-	Timeout   time.Duration // of each page
+	Fallback string
+	// ServerWait has each answer begin as long after its request as it did when the site was
+	// recorded.
+	ServerWait bool
+	ThinkTime  time.Duration // between the pages of a journey: from a page's end to the next
+	Dir        string        // the folder, which must exist, that receives the artefacts
+	Comment    string        // goes into the capture's header
+	Timeout    time.Duration // of each page
 
 	origins origins // what serves it
 }
@@ -130,7 +134,11 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	if !l.config.Virtual { // there its own rights do
 		askForUrgency(l.emulator.PID())
 	}
-	hosts := originAddresses(load.Site.Origins())
+	served, err := l.over(load.Site, load.Protocol.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	hosts := originAddresses(served.Origins())
 	l.names.serve(hosts)
 	var keys keyLog
 	var own *protocol.Server
@@ -138,7 +146,7 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 		own, err = protocol.Serve(ctx, protocol.ServerConfig{
 			Protocol:     load.Protocol,
 			Hosts:        hosts,
-			Handler:      protocol.Archive(load.Site.Answer),
+			Handler:      protocol.Archive(replay.Answers(served, load.ServerWait)),
 			CA:           load.Authority,
 			KeyLog:       &keys,
 			Listen:       l.listen,
@@ -149,7 +157,7 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 		})
 		load.origins = ownServer{own}
 	} else {
-		load.origins, err = l.serveForeign(ctx, load, hosts)
+		load.origins, err = l.serveForeign(ctx, load, served, hosts)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("serve site %s over %s: %w", load.Site.Name, load.Protocol.Name, err), load.Visit.Close())

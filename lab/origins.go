@@ -12,6 +12,7 @@ import (
 	"wiretime/capture"
 	"wiretime/protocol"
 	"wiretime/server"
+	"wiretime/site"
 )
 
 // origins is what serves a load's site: Wiretime's own server, or somebody else's.
@@ -70,13 +71,13 @@ func (e *ServerError) Unwrap() error { return e.cause }
 const readyLimit = 2 * time.Minute
 
 // serveForeign starts somebody else's server on the server host.
-func (l *Lab) serveForeign(ctx context.Context, load Load, hosts map[string]netip.Addr) (origins, error) {
+func (l *Lab) serveForeign(ctx context.Context, load Load, served *site.Site, hosts map[string]netip.Addr) (origins, error) {
 	folder, err := os.MkdirTemp(Scratch, "server-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the server: %w", err)
 	}
 	s, err := server.Start(ctx, server.Config{
-		Kind: load.Server, Protocol: load.Protocol, Site: load.Site, Hosts: hosts, Authority: load.Authority, Folder: folder,
+		Kind: load.Server, Protocol: load.Protocol, Site: served, Hosts: hosts, Authority: load.Authority, Folder: folder,
 		Do: l.server.Do, Command: func(c *exec.Cmd) { l.server.command(c, serverNice) }, ReadyLimit: readyLimit,
 	})
 	if err != nil {

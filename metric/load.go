@@ -48,7 +48,7 @@ func All() []Metric {
 		requests, connectionCount,
 		bytesUp, bytesDown, packetsUp, packetsDown,
 		drops, retransmissions,
-		lateP50, lateP99, lateMax, misses,
+		lateP50, lateP99, lateMax, misses, inexact, unused,
 	}
 }
 

@@ -21,6 +21,7 @@ type Data struct {
 	Version     string    `json:"version"`           // of Wiretime
 	Counts      Counts    `json:"counts"`
 	Checks      []Check   `json:"checks"`
+	Gaps        []string  `json:"gaps,omitempty"` // what the sites' archives lacked, a site each
 	Environment []Fact    `json:"environment"`
 	Metrics     []Metric  `json:"metrics"`
 	Networks    []Network `json:"networks"` // in the order of the study

@@ -127,7 +127,7 @@ func (r *run) load(ctx context.Context, s *station.Station, j *job, id string) (
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.Load(ctx, r.order(j, id), j.site, dir)
+	record, err := s.Load(ctx, r.order(j, id), r.served[j.served()], dir)
 	if err != nil {
 		return nil, err
 	}

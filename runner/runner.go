@@ -51,24 +51,12 @@ type Attempt struct {
 	Remaining time.Duration // until the run is done, at the pace so far
 }
 
-// Sites opens the sites that the study's cells refer to.
-func Sites(ctx context.Context, library site.Library, references []string) (map[string]*site.Site, error) {
-	sites := map[string]*site.Site{}
-	for _, reference := range references {
-		s, err := library.Open(ctx, reference)
-		if err != nil {
-			return nil, err
-		}
-		sites[reference] = s
-	}
-	return sites, nil
-}
-
 // run is a run under way.
 type run struct {
 	Config
-	station    station.Config      // but for what a clock adds to it
-	congestion map[string][]string // what the kernel of each clock has
+	station    station.Config        // but for what a clock adds to it
+	congestion map[string][]string   // what the kernel of each clock has
+	served     map[string]*site.Site // by job.served
 
 	mu   sync.Mutex
 	pace *pace
@@ -86,6 +74,11 @@ func Run(ctx context.Context, c Config) error {
 	}
 	pending := slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.planned.Done })
 	r.pace = newPace(pending, len(queue))
+	if len(pending) > 0 {
+		if err := r.prepare(ctx, queue); err != nil {
+			return err
+		}
+	}
 	if err := r.runVirtual(ctx, onClock(queue, study.ClockVirtual)); err != nil {
 		return err
 	}
@@ -180,6 +173,7 @@ func (r *run) order(j *job, id string) station.Order {
 		CPU:     page.CPU{ParsePerKB: r.Options.CPU.Parse, StylePerKB: r.Options.CPU.Style, ScriptPerKB: r.Options.CPU.Script, Scale: r.Options.CPU.Scale},
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
 		Visit:   cell.Visit, Strategy: cell.Strategy, ThinkTime: r.Options.ThinkTime, Fallback: r.fallback(),
+		ServerWait: r.Options.ServerWait,
 	}
 }
 

@@ -110,7 +110,7 @@ func (r *run) runVirtual(ctx context.Context, queue []*job) (err error) {
 	if len(pending) == 0 {
 		return nil
 	}
-	host, err := guest.NewHost(r.Kernel, r.Sites)
+	host, err := guest.NewHost(r.Kernel, r.served)
 	if err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (r *run) orders(jobs []*job, attempt int) guest.Batch {
 	}
 	for _, j := range jobs {
 		id := loadID(j, attempt)
-		b.Loads = append(b.Loads, guest.Load{ID: id, Site: j.planned.Cell.Site, Order: r.order(j, id)})
+		b.Loads = append(b.Loads, guest.Load{ID: id, Site: j.served(), Order: r.order(j, id)})
 	}
 	return b
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func TestReadLogs(t *testing.T) {
 			s := oneFile(t, kind, line.row)
 			// The second line was not finished.
 			got, err := s.entries([]byte(line.text + "\n" + line.text[:40]))
-			if err != nil || len(got) != 1 || got[0] != line.want {
+			if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], line.want) {
 				t.Errorf("%v\ngot  %+v\nwant %+v", err, got, line.want)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,7 +156,7 @@ func compareLog(t *testing.T, r *running, log, asked []capture.ServerEntry) {
 	slices.SortFunc(log, order)
 	slices.SortFunc(asked, order)
 	for i := range min(len(log), len(asked)) {
-		if log[i] != asked[i] {
+		if !reflect.DeepEqual(log[i], asked[i]) {
 			t.Fatalf("the log has\n%+v\nwant\n%+v", log[i], asked[i])
 		}
 	}

@@ -90,19 +90,19 @@ func prepare(c Config, program string) (*setup, error) {
 		if r.Method == http.MethodHead {
 			continue
 		}
-		status, header, body, ok := c.Site.Answer(r.Method, u.Host, u.RequestURI())
-		if !ok {
+		archived := c.Site.Respond(r.Method, u.Host, u.RequestURI())
+		if archived.Resource == nil || !archived.Exact {
 			return nil, fmt.Errorf("site %s does not answer %s %s, which it holds", c.Site.Name, r.Method, r.URL)
 		}
-		a := answer{number: i + 1, method: r.Method, target: u.RequestURI(), status: status, body: filepath.Join(bodies, r.Body), size: int64(len(body))}
-		for _, field := range header {
+		a := answer{number: i + 1, method: r.Method, target: u.RequestURI(), status: archived.Status, body: filepath.Join(bodies, r.Body), size: int64(len(archived.Body))}
+		for _, field := range archived.Header {
 			if name := strings.ToLower(field[0]); !slices.Contains(serversOwn, name) {
 				a.header = append(a.header, [2]string{name, field[1]})
 			}
 		}
 		o := &s.origins[index[u.Host]]
 		o.answers = append(o.answers, a)
-		if err := writeOnce(a.body, body); err != nil {
+		if err := writeOnce(a.body, archived.Body); err != nil {
 			return nil, err
 		}
 	}

@@ -69,6 +69,8 @@ type Order struct {
 	ThinkTime time.Duration // between the pages of a journey
 	CPU       page.CPU      // of the loader builtin, but for scripts that were recorded
 	Fallback  string        // "h2": what an origin is fetched over that cannot be reached over h3
+	// ServerWait has each answer begin as long after its request as when the site was recorded.
+	ServerWait bool
 }
 
 // Station serves one load at a time.
@@ -136,7 +138,7 @@ func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string
 	}
 	record, err := s.lab.Run(ctx, lab.Load{
 		Path: o.Path, Seed: o.Seed, TCP: o.TCP, Protocol: p, Server: kind, Site: page, Authority: s.config.Authority, Visit: visit,
-		Warm: warm, Fallback: o.Fallback, ThinkTime: o.ThinkTime, Dir: dir, Timeout: o.Timeout, Comment: o.Comment,
+		Warm: warm, Fallback: o.Fallback, ServerWait: o.ServerWait, ThinkTime: o.ThinkTime, Dir: dir, Timeout: o.Timeout, Comment: o.Comment,
 	})
 	if len(o.Path.Handovers()) > 0 {
 		// The browser has seen its network change and change back. It acts on

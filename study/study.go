@@ -58,6 +58,13 @@ type Options struct {
 	ThinkTime time.Duration // between the pages of a journey: from the end of one until navigation to the next
 	Fallback  string        // FallbackNone or FallbackH2
 
+	// ServerWait has servers take as long for each answer as they did when the site was
+	// recorded, OriginRTT has them be as much farther away than the nearest as they were.
+	ServerWait, OriginRTT bool
+	// Freeze has scripts find the time at which the site was recorded, and the same random
+	// numbers in each load.
+	Freeze bool
+
 	// TCPRmem and TCPWmem are net.ipv4.tcp_rmem and tcp_wmem of both hosts, in
 	// bytes: minimum, default, maximum.
 	TCPRmem, TCPWmem [3]int
@@ -100,6 +107,9 @@ const (
 	FallbackNone = "none" // over nothing: its resources fail
 	FallbackH2   = "h2"
 )
+
+// recorded is what an option says that is to be as it was when the site was recorded.
+const recorded = "recorded"
 
 // The clocks that a study may name.
 const (
@@ -356,7 +366,8 @@ func (r *reader) site(n ast.Node, v Vocabulary) string {
 }
 
 func (r *reader) options(n ast.Node, o *Options) {
-	m, ok := r.mapping(n, "options", "dns", "late_limit", "retries", "timeout", "think_time", "fallback", "cpu", "tcp_rmem", "tcp_wmem")
+	m, ok := r.mapping(n, "options", "dns", "late_limit", "retries", "timeout", "think_time", "fallback",
+		"server_wait", "origin_rtt", "freeze", "cpu", "tcp_rmem", "tcp_wmem")
 	if !ok {
 		return
 	}
@@ -373,6 +384,15 @@ func (r *reader) options(n ast.Node, o *Options) {
 	}
 	if n, ok := m.get("fallback"); ok {
 		o.Fallback = r.word(n, "fallback", []string{FallbackNone, FallbackH2})
+	}
+	if n, ok := m.get("server_wait"); ok {
+		o.ServerWait = r.word(n, "server_wait", []string{"none", recorded}) == recorded
+	}
+	if n, ok := m.get("origin_rtt"); ok {
+		o.OriginRTT = r.word(n, "origin_rtt", []string{"same", recorded}) == recorded
+	}
+	if n, ok := m.get("freeze"); ok {
+		o.Freeze = r.boolean(n, "freeze")
 	}
 	if n, ok := m.get("cpu"); ok {
 		o.CPU = r.cpu(n)

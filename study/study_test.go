@@ -40,11 +40,12 @@ var words = Vocabulary{
 
 // builtinWords are those of the built-in studies.
 var builtinWords = Vocabulary{
-	Protocols: append([]string{"spdy/3.1"}, words.Protocols...),
+	Protocols: append([]string{"spdy/3", "spdy/3.1"}, words.Protocols...),
 	Loaders:   []string{"chromium", "fetch", "builtin"},
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
-	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "tow": "ms"},
+	Servers:   []string{"caddy"},
+	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
 }
 
 // whole uses every key.
@@ -102,6 +103,9 @@ options:
   timeout: 10s
   think_time: 1500ms
   fallback: h2
+  server_wait: recorded
+  origin_rtt: recorded
+  freeze: true
   cpu: {parse: 20us, style: 10us, script: 100us, scale: 4.5}
   tcp_rmem: [1, 2, 3]
   tcp_wmem: [4, 4, 4]
@@ -151,6 +155,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 			{Name: "other", Command: []string{"other", "with blanks", "{folder}"}, Protocols: []string{"http/1.1"}},
 		},
 		Options: Options{DNS: DNSInstant, LateLimit: 500 * time.Microsecond, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: FallbackH2,
+			ServerWait: true, OriginRTT: true, Freeze: true,
 			CPU:     CPU{20 * time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond, 4.5},
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
 		Source: []byte(whole),
@@ -304,6 +309,9 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 
 		{"a misspelt kind of dns", [2]string{"matrix:", "options: {dns: emulatd}\nmatrix:"}, "3:16", `unknown kind of dns "emulatd"; did you mean "emulated"?`},
 		{"a misspelt fallback", [2]string{"matrix:", "options: {fallback: non}\nmatrix:"}, "3:21", `unknown fallback "non"; did you mean "none"?`},
+		{"a wait that nobody recorded", [2]string{"matrix:", "options: {server_wait: 50ms}\nmatrix:"}, "3:24", `unknown server_wait "50ms"; write one of none, recorded`},
+		{"a misspelt round trip", [2]string{"matrix:", "options: {origin_rtt: record}\nmatrix:"}, "3:23", `unknown origin_rtt "record"; did you mean "recorded"?`},
+		{"a frozen clock in words", [2]string{"matrix:", "options: {freeze: recorded}\nmatrix:"}, "3:19", `freeze is the word "recorded"; write true or false`},
 		{"a fallback to what no server has", [2]string{"matrix:", "options: {fallback: spdy/2}\nmatrix:"}, "3:21", `unknown fallback "spdy/2"; write one of none, h2`},
 		{"time that parsing gives back", [2]string{"matrix:", "options: {cpu: {parse: -1us}}\nmatrix:"}, "3:24", "parse is -1µs, which is negative"},
 		{"a processor that is no slower", [2]string{"matrix:", "options: {cpu: {script: 50us, scale: 0}}\nmatrix:"}, "3:38", "write a number above 0, at most 1000"},
@@ -397,7 +405,7 @@ func TestWithoutAVocabularyOfStrategiesThereIsTheBrowsersAlone(t *testing.T) {
 }
 
 func TestBuiltinStudies(t *testing.T) {
-	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "kolmogortsev", "loaders", "lulic-1", "lulic-grid", "two-clocks", "two-clocks-loss"}) {
+	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "kim-first-visit", "kolmogortsev", "loaders", "lulic-1", "lulic-grid", "nam-plt", "two-clocks", "two-clocks-loss"}) {
 		t.Fatal(names)
 	}
 	for _, name := range Builtins() {

@@ -117,6 +117,9 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err := printLoaders(w, results, loads); err != nil {
 		return err
 	}
+	for _, gap := range report.Gaps(results) {
+		fmt.Fprintf(w, "\nWhat the archive lacked of %s.\n", gap)
+	}
 	return printFaults(w, loads)
 }
 

@@ -25,7 +25,7 @@ func kept(t *testing.T, dir string, clocks ...string) {
 
 // keep makes a store with a run of cells, of which the axes that do not matter here
 // are filled in. The n-th load of a cell takes 1000 ms and n more; h3 takes 50 ms of
-// processor time on the real clock. The first load of all is a journey. What more is
+// processor time on the real clock. The n-th load's archive lacked n URLs. The first load of all is a journey. What more is
 // known of the run before its first load, change says.
 func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.RunSpec)) {
 	t.Helper()
@@ -35,7 +35,8 @@ func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.Ru
 	}
 	defer st.Close()
 	spec := store.RunSpec{StudyName: "kept", StudyText: "name: kept", Environment: json.RawMessage(`{}`), Started: time.Unix(1, 0),
-		Metrics: []store.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"}}}
+		Metrics: []store.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"},
+			{Name: "misses", Unit: "requests", Title: "Misses"}, {Name: "inexact", Unit: "requests", Title: "Inexact answers"}}}
 	for _, c := range cells {
 		c.Key = strings.Join([]string{c.Protocol, c.Clock, c.Visit, c.Strategy, c.Server}, " ")
 		c.Site, c.Network, c.NetworkJSON, c.Loader, c.Congestion, c.InitCwnd = "page", "cable", json.RawMessage(`{}`), "chromium", "cubic", 10
@@ -61,7 +62,7 @@ func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.Ru
 			plt += 50
 		}
 		if err := st.Commit(store.LoadRecord{Planned: p, Attempt: 1, Started: time.Unix(2, 0), Validity: store.Valid,
-			Values: map[string]float64{"plt": plt}, Pages: pages[p.Index]}); err != nil {
+			Values: map[string]float64{"plt": plt, "misses": 0, "inexact": float64(p.Repeat)}, Pages: pages[p.Index]}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,6 +73,15 @@ var pages = map[int][]store.Page{0: {
 	{URL: "https://page.test/", DCL: 300, OnLoad: 700.25, PLT: 600},
 	{URL: "https://page.test/next", Started: 1700, DCL: -1, OnLoad: 400, PLT: 400},
 }}
+
+func TestResultsTellWhatArchivesLacked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	kept(t, dir, "virtual")
+	r := self(t).run(t, "results", "--store", dir)
+	if want := "\nWhat the archive lacked of page: inexact answers in 10 of 12 valid loads, at most 5.\n"; !strings.Contains(r.out, want) {
+		t.Errorf("%q is not in\n%s%s", want, r.out, r.errors)
+	}
+}
 
 func TestResultsKeepTheClocksApartAndCompareThem(t *testing.T) {
 	for _, c := range []struct {
@@ -173,7 +183,7 @@ func TestShowListsThePagesOfAJourney(t *testing.T) {
 			"page 1  https://page.test/      started at 0.0, DCL 300.0, onLoad 700.2, PLT 600.0 ms\n",
 			"page 2  https://page.test/next  started at 1700.0, DCL unknown, onLoad 400.0, PLT 400.0 ms\n",
 		},
-		"r1-0001-a1": {"PLT  1051.000 ms\n"},
+		"r1-0001-a1": {"PLT              1051.000 ms\n"},
 	} {
 		r := self(t).run(t, "show", load, "--store", dir)
 		for _, text := range want {

@@ -76,7 +76,7 @@ func browserFlags(c *cobra.Command, b *runner.Browsers) {
 
 // run is called twice: outside, where it makes sure that everything the run
 // needs is there, and inside the lab's namespaces, where it measures.
-func run(o runOptions) error {
+func run(o runOptions) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	library, err := site.DefaultLibrary()
@@ -96,6 +96,7 @@ func run(o runOptions) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
 	privilege, err := w.enter()
 	if err != nil {
 		return err
@@ -311,7 +312,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		Environment: environment, Started: time.Now(), Metrics: runner.Metrics(),
 	}
 	for _, c := range cells {
-		path, err := json.Marshal(c.Network)
+		path, err := json.Marshal(runner.Network(c, sites[c.Site], s.Options))
 		if err != nil {
 			return 0, fmt.Errorf("describe network %s: %w", c.Network.Name, err)
 		}

@@ -10,16 +10,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/chromedp"
+	"github.com/chromedp/cdproto/target"
 
 	"wiretime/loader/browser"
 )
@@ -68,11 +72,16 @@ type Options struct {
 
 // Browser is a running Chromium.
 type Browser struct {
-	context context.Context
-	cancel  func()
 	options Options
+	pipe    *connection
+	process *os.Process
+	exited  chan struct{} // closed when the process has been waited for
+	killing sync.Once
 	version string
 	output  *browser.Output
+
+	watching sync.Mutex
+	visits   map[cdp.BrowserContextID]*Visit
 }
 
 // launchLimit bounds how long a browser may take to start.
@@ -82,114 +91,177 @@ const launchLimit = 60 * time.Second
 // them changes how a page is fetched or rendered: they keep the browser from
 // speaking to its maker's servers and from slowing down pages that no one
 // looks at.
-var flags = map[string]any{
-	"headless":                               true,
-	"no-sandbox":                             true, // the pages are ours, and a sandbox needs rights a user namespace may not give
-	"no-first-run":                           true,
-	"no-default-browser-check":               true,
-	"no-pings":                               true,
-	"mute-audio":                             true,
-	"hide-scrollbars":                        true,
-	"disable-gpu":                            true,
-	"disable-background-networking":          true,
-	"disable-background-timer-throttling":    true,
-	"disable-backgrounding-occluded-windows": true,
-	"disable-breakpad":                       true,
-	"disable-client-side-phishing-detection": true,
-	"disable-component-update":               true,
-	"disable-default-apps":                   true,
-	"disable-domain-reliability":             true,
-	"disable-extensions":                     true,
-	"disable-popup-blocking":                 true,
-	"disable-renderer-backgrounding":         true,
-	"disable-sync":                           true,
-	"metrics-recording-only":                 true,
+var flags = map[string]string{
+	"headless":                               "",
+	"no-sandbox":                             "", // the pages are ours, and a sandbox needs rights a user namespace may not give
+	"no-first-run":                           "",
+	"no-default-browser-check":               "",
+	"no-pings":                               "",
+	"mute-audio":                             "",
+	"hide-scrollbars":                        "",
+	"disable-gpu":                            "",
+	"disable-background-networking":          "",
+	"disable-background-timer-throttling":    "",
+	"disable-backgrounding-occluded-windows": "",
+	"disable-breakpad":                       "",
+	"disable-client-side-phishing-detection": "",
+	"disable-component-update":               "",
+	"disable-default-apps":                   "",
+	"disable-domain-reliability":             "",
+	"disable-extensions":                     "",
+	"disable-popup-blocking":                 "",
+	"disable-renderer-backgrounding":         "",
+	"disable-sync":                           "",
+	"metrics-recording-only":                 "",
+	"remote-debugging-pipe":                  "",
 	"password-store":                         "basic",
 	"window-size":                            "1280,800",
 	// HttpsUpgrades would try https first for a page the study asks for in the
 	// clear; the others fetch things nobody asked for.
 	"disable-features": "HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,Translate,MediaRouter,OptimizationHints,InterestFeedContentSuggestions",
+	// Chromium has a list of hosts that it fetches nothing from but over TLS (HSTS, RFC
+	// 6797). With this it holds to it for pages alone, not for what they consist of.
+	"enable-features": "HstsTopLevelNavigationsOnly",
 }
 
 // Launch starts a browser. It serves loads until Close, or until it crashes,
 // which Alive tells.
 func Launch(ctx context.Context, o Options) (*Browser, error) {
-	b := &Browser{options: o, output: &browser.Output{}}
-	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(o.Binary),
-		chromedp.UserDataDir(o.Folder),
-		chromedp.Env("HOME="+o.Folder, "XDG_CONFIG_HOME="+o.Folder, "XDG_CACHE_HOME="+o.Folder),
-		chromedp.CombinedOutput(b.output),
-		chromedp.ModifyCmdFunc(func(command *exec.Cmd) {
-			command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-			o.Enter(command)
-		}),
-		chromedp.Flag("ignore-certificate-errors-spki-list", o.SPKIHash),
-	}
-	for name, value := range flags {
-		options = append(options, chromedp.Flag(name, value))
-	}
-	if len(o.ForceQUIC) > 0 {
-		origins := make([]string, len(o.ForceQUIC))
-		for i, host := range o.ForceQUIC {
-			origins[i] = host + ":443"
-		}
-		options = append(options, chromedp.Flag("origin-to-force-quic-on", strings.Join(origins, ",")))
-	}
-
-	allocator, endAllocator := chromedp.NewExecAllocator(context.WithoutCancel(ctx), options...)
-	browser, endBrowser := chromedp.NewContext(allocator)
-	b.context, b.cancel = browser, func() { endBrowser(); endAllocator() }
-
-	started := make(chan error, 1)
-	go func() { started <- b.start() }()
-	var err error
-	select {
-	case err = <-started:
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	case <-time.After(launchLimit):
-		err = fmt.Errorf("it did not answer within %v", launchLimit)
-	}
-	if err != nil {
+	b := &Browser{options: o, output: &browser.Output{}, visits: map[cdp.BrowserContextID]*Visit{}}
+	ctx, cancel := context.WithTimeoutCause(ctx, launchLimit, fmt.Errorf("it did not answer within %v", launchLimit))
+	defer cancel()
+	if err := b.start(ctx); err != nil {
 		_ = b.Close()
 		return nil, fmt.Errorf("start the browser %s: %w%s", o.Binary, err, b.output.Hint())
 	}
 	return b, nil
 }
 
-func (b *Browser) start() error {
-	if err := chromedp.Do(b.context); err != nil {
+func (b *Browser) start(ctx context.Context) error {
+	commands, out, err := os.Pipe()
+	if err != nil {
 		return err
 	}
-	v, err := chromedp.CallBrowser(b.context, cdpbrowser.GetVersion, cdp.Empty{})
+	in, events, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("ask for the version: %w", err)
+		return errors.Join(err, commands.Close(), out.Close())
 	}
-	b.version = v.Product
+	folder := b.options.Folder
+	command := exec.Command(b.options.Binary, b.options.arguments()...)
+	command.ExtraFiles = []*os.File{commands, events} // its descriptors 3 and 4
+	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder)
+	command.Stdout, command.Stderr = b.output, b.output
+	command.WaitDelay = time.Second // for what of its processes may hold on to its output
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	b.options.Enter(command)
+	err = b.run(command)
+	// The browser has its own ends, and is the only one to have them.
+	err = errors.Join(err, commands.Close(), events.Close())
+	if err != nil {
+		return errors.Join(err, out.Close(), in.Close())
+	}
+	b.pipe = newConnection(in, out)
+	return b.prepare(ctx)
+}
+
+// run starts the browser's process, in a thread that lasts as long as it does: with
+// its thread, not with its program, a process that has asked for it is told that its
+// parent has died.
+func (b *Browser) run(command *exec.Cmd) error {
+	started := make(chan error)
+	exited := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := command.Start()
+		started <- err
+		if err == nil {
+			_ = command.Wait() // how it ended is in its last words
+			close(exited)
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	b.process, b.exited = command.Process, exited
 	return nil
+}
+
+// arguments are the browser's command line.
+func (o Options) arguments() []string {
+	all := maps.Clone(flags)
+	all["user-data-dir"] = o.Folder
+	if o.SPKIHash != "" {
+		all["ignore-certificate-errors-spki-list"] = o.SPKIHash
+	}
+	if len(o.ForceQUIC) > 0 {
+		origins := make([]string, len(o.ForceQUIC))
+		for i, host := range o.ForceQUIC {
+			origins[i] = host + ":443"
+		}
+		all["origin-to-force-quic-on"] = strings.Join(origins, ",")
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		argument := "--" + name
+		if all[name] != "" {
+			argument += "=" + all[name]
+		}
+		list = append(list, argument)
+	}
+	return append(list, "about:blank")
+}
+
+func (b *Browser) prepare(ctx context.Context) error {
+	whole := session{connection: b.pipe}
+	version, err := call(ctx, whole, cdpbrowser.GetVersion, cdp.Empty{})
+	if err != nil {
+		return err
+	}
+	b.version = version.Product
+	b.pipe.hear("", b.observe)
+	_, err = call(ctx, whole, target.SetAutoAttach, sharedWorkers)
+	return err
 }
 
 // Version is the browser's name and version as it reports them.
 func (b *Browser) Version() string { return b.version }
 
 // Alive says whether the browser can serve another load.
-func (b *Browser) Alive() bool { return b.context.Err() == nil }
+func (b *Browser) Alive() bool {
+	select {
+	case <-b.exited:
+		return false
+	case <-b.pipe.done:
+		return false
+	default:
+		return true
+	}
+}
 
 // Close ends the browser and all its processes and removes its profile.
 func (b *Browser) Close() error {
-	b.cancel()
-	if c := chromedp.FromContext(b.context); c != nil && c.Browser != nil {
-		if p := c.Browser.Process(); p != nil {
-			// Renderers of a browser that crashed may have stayed behind.
-			_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
-			browser.Reap(p.Pid)
-		}
+	b.kill()
+	if b.pipe != nil {
+		b.pipe.close()
 	}
 	if err := os.RemoveAll(b.options.Folder); err != nil {
 		return fmt.Errorf("remove the browser's profile %s: %w", filepath.Base(b.options.Folder), err)
 	}
 	return nil
+}
+
+// kill ends all processes of the browser, once.
+func (b *Browser) kill() {
+	b.killing.Do(func() {
+		if b.process == nil {
+			return
+		}
+		// Renderers of a browser that crashed may have stayed behind.
+		_ = syscall.Kill(-b.process.Pid, syscall.SIGKILL)
+		<-b.exited
+		browser.Reap(b.process.Pid)
+	})
 }
 
 // Version asks a browser's binary for its name and version.

@@ -1,9 +1,12 @@
 package chromium
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/target"
 
 	"wiretime/capture"
 	"wiretime/loader/browser"
@@ -21,13 +25,16 @@ import (
 type request struct {
 	id       network.RequestID
 	sent     *network.EventRequestWillBeSent
+	asked    target.SessionID // which told of the request
+	answered target.SessionID // which told of the response: a frame's or worker's own, once it has begun
 	response *network.Response
 	priority network.ResourcePriority
 	ended    float64 // 0: under way
 	received float64 // octets, head and body as they came
-	body     float64
+	body     float64 // octets, content coding undone
 	failure  string
 	cache    string
+	internal string // why the browser took another URL without asking anybody; usually empty
 }
 
 // onWire is what of a request and its response went over the wire. The
@@ -38,18 +45,22 @@ type onWire struct {
 	status            int64 // of the response
 }
 
-// requestLog gathers the requests of one page in the order they were made.
+// requestLog gathers the requests of one page. The sessions of its targets tell of them,
+// one of a request and another of its response, or several of the same: the browser has
+// one way of numbering them all.
 type requestLog struct {
 	requests []*request
 	current  map[network.RequestID]*request // the latest one of a chain of redirects
 	headers  map[network.RequestID]onWire   // likewise
+	sockets  map[network.RequestID]*request // WebSockets, before and after they shook hands
 	earlier  map[cdp.LoaderID]bool          // documents of the pages before
+	latest   float64                        // when it was last told of something
 }
 
 func newRequestLog() requestLog {
 	return requestLog{
 		current: map[network.RequestID]*request{}, headers: map[network.RequestID]onWire{},
-		earlier: map[cdp.LoaderID]bool{},
+		sockets: map[network.RequestID]*request{}, earlier: map[cdp.LoaderID]bool{},
 	}
 }
 
@@ -71,29 +82,18 @@ func onNetwork(rawURL string) bool {
 	return strings.HasPrefix(rawURL, "http://") || strings.HasPrefix(rawURL, "https://")
 }
 
-func (l *requestLog) note(event any) {
+// note takes in what a session tells.
+func (l *requestLog) note(from target.SessionID, event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if !onNetwork(e.Request.URL) || l.earlier[e.LoaderID] {
-			return
-		}
-		if before := l.current[e.RequestID]; before != nil && e.RedirectResponse != nil {
-			before.response = e.RedirectResponse
-			before.received = e.RedirectResponse.EncodedDataLength
-			before.ended = e.Timestamp.Float64()
-		}
-		r := &request{id: e.RequestID, sent: e, priority: e.Request.InitialPriority}
-		l.current[e.RequestID] = r
-		l.requests = append(l.requests, r)
+		l.begin(from, e)
 	case *network.EventResponseReceived:
-		if r := l.current[e.RequestID]; r != nil {
-			r.response = e.Response
-			if e.Response.FromDiskCache {
-				r.cache = "disk"
-			}
+		if r := l.current[e.RequestID]; r != nil && r.response == nil {
+			r.answer(e.Response)
+			r.answered = from
 		}
 	case *network.EventDataReceived:
-		if r := l.current[e.RequestID]; r != nil {
+		if r := l.current[e.RequestID]; r != nil && r.answered == from {
 			r.body += float64(e.DataLength)
 		}
 	case *network.EventResourceChangedPriority:
@@ -113,14 +113,89 @@ func (l *requestLog) note(event any) {
 		h.response, h.status = e.Headers, e.StatusCode
 		l.headers[e.RequestID] = h
 	case *network.EventLoadingFinished:
-		if r := l.current[e.RequestID]; r != nil {
-			r.ended, r.received = e.Timestamp.Float64(), e.EncodedDataLength
+		if r := l.current[e.RequestID]; r != nil && r.ended == 0 {
+			l.end(r, e.Timestamp, e.EncodedDataLength)
 		}
 	case *network.EventLoadingFailed:
-		if r := l.current[e.RequestID]; r != nil {
-			r.ended, r.failure = e.Timestamp.Float64(), e.ErrorText
+		if r := l.current[e.RequestID]; r != nil && r.ended == 0 {
+			l.end(r, e.Timestamp, r.received)
+			if !e.Canceled || !r.empty() {
+				r.failure = e.ErrorText
+			}
+		}
+	default:
+		l.noteSocket(event)
+	}
+}
+
+// begin takes in a request. Each session that hears of a service worker tells of it.
+func (l *requestLog) begin(from target.SessionID, e *network.EventRequestWillBeSent) {
+	if !onNetwork(e.Request.URL) || l.earlier[e.LoaderID] {
+		return
+	}
+	if before := l.current[e.RequestID]; before != nil {
+		if before.sent.Timestamp == e.Timestamp && before.sent.Request.URL == e.Request.URL {
+			return
+		}
+		if e.RedirectResponse != nil {
+			before.answer(e.RedirectResponse)
+			before.internal = field(e.RedirectResponse.Headers, "non-authoritative-reason")
+			l.end(before, e.Timestamp, e.RedirectResponse.EncodedDataLength)
 		}
 	}
+	r := &request{id: e.RequestID, sent: e, asked: from, priority: e.Request.InitialPriority}
+	l.latest = max(l.latest, e.Timestamp.Float64())
+	l.current[e.RequestID] = r
+	l.requests = append(l.requests, r)
+}
+
+// httpCache is where Chromium keeps what may be reused: on the disk, or in memory for
+// profiles as those of visits.
+const httpCache = "disk"
+
+// answer takes in a response's head. What the server has told of by early hints (RFC
+// 8297) is fetched into the cache before anybody asks for it, and nobody tells of that.
+func (r *request) answer(response *network.Response) {
+	r.response = response
+	if response.FromDiskCache && !response.FromEarlyHints {
+		r.cache = httpCache
+	}
+}
+
+// end takes in that a request has ended, and how many octets had come for it. One that
+// needs what is on its way for another waits for that, and gets it from the cache.
+func (l *requestLog) end(r *request, at cdp.MonotonicTime, received float64) {
+	r.ended, r.received = at.Float64(), received
+	l.latest = max(l.latest, r.ended)
+	if answer := r.response; answer != nil && answer.ConnectionID == 0 && answer.Timing != nil && received == 0 && !answer.FromEarlyHints {
+		r.cache = cmp.Or(r.cache, httpCache)
+	}
+}
+
+// gone ends the requests that a target has left under way. Its own document or script is
+// there if it ever ran.
+func (l *requestLog) gone(id target.SessionID) {
+	for _, r := range l.current {
+		if r.ended == 0 && (r.answered == id || r.response == nil && r.asked == id) {
+			r.ended = l.latest
+			if r.asked == id {
+				r.failure = "its frame or worker ended"
+			}
+		}
+	}
+}
+
+// empty says whether a response has no content by definition (RFC 9110, sections 6.4.1
+// and 15.3.6). Where a page does not read one of these, Chromium calls it canceled.
+func (r *request) empty() bool {
+	if r.response == nil {
+		return false
+	}
+	switch r.response.Status {
+	case http.StatusNoContent, http.StatusResetContent, http.StatusNotModified:
+		return true
+	}
+	return r.sent.Request.Method == http.MethodHead
 }
 
 // underWay counts requests that have neither finished nor failed.
@@ -134,13 +209,37 @@ func (l *requestLog) underWay() int {
 	return n
 }
 
+// upgraded is the host that the page was asked from in the clear, if the browser goes to
+// it over TLS alone.
+func (l *requestLog) upgraded() string {
+	if len(l.requests) == 0 || l.document().internal != "HSTS" {
+		return ""
+	}
+	u, err := url.Parse(l.document().sent.Request.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// document is the page's own request. A service worker of the page before may have made
+// one earlier.
+func (l *requestLog) document() *request {
+	for _, r := range l.requests {
+		if r.sent.Type == network.ResourceTypeDocument {
+			return r
+		}
+	}
+	return l.requests[0]
+}
+
 // navigationStart is the page's time origin in ns since the Unix epoch: the
 // document's fetch began fetchStart ms after it.
 func (l *requestLog) navigationStart(fetchStart float64, offset int64) int64 {
 	if len(l.requests) == 0 {
 		return 0
 	}
-	document := l.requests[0]
+	document := l.document()
 	if document.response != nil && document.response.Timing != nil {
 		return nanoseconds(document.response.Timing.RequestTime) - int64(fetchStart*1e6) + offset
 	}
@@ -164,13 +263,13 @@ func (l *requestLog) har(version string, timing capture.Timing, offset int64) *c
 	har.Log.Pages = []capture.Page{{
 		Started: time.Unix(0, timing.NavigationStart).UTC(),
 		ID:      pageID,
-		Title:   l.requests[0].sent.Request.URL,
+		Title:   l.document().sent.Request.URL,
 		Timings: capture.PageTimings{
 			OnContentLoad: timing.DCL, OnLoad: timing.OnLoad,
 			FirstContentfulPaint: timing.FCP, LargestContentfulPaint: timing.LCP,
 		},
 	}}
-	for _, r := range l.requests {
+	for _, r := range l.made() {
 		entry := r.entry(offset)
 		if h := l.headers[r.id]; l.current[r.id] == r {
 			if h.request != nil {
@@ -189,6 +288,20 @@ func (l *requestLog) har(version string, timing capture.Timing, offset int64) *c
 		har.Log.Entries = append(har.Log.Entries, entry)
 	}
 	return har
+}
+
+// made are the requests for which the browser went to the network or to one of its caches,
+// in the order they were made. What a service worker answered is none; what it fetched for
+// that is. Nor is one whose URL the browser itself replaced by another.
+func (l *requestLog) made() []*request {
+	var list []*request
+	for _, r := range l.requests {
+		if r.response == nil || !r.response.FromServiceWorker && r.internal == "" {
+			list = append(list, r)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *request) int { return cmp.Compare(a.sent.Timestamp, b.sent.Timestamp) })
+	return list
 }
 
 func browserProgram(version string) capture.Program {
@@ -237,9 +350,9 @@ func (r *request) describeResponse(e *capture.Entry) {
 	e.Response.Status, e.Response.StatusText = int(response.Status), response.StatusText
 	e.Response.Headers = pairs(response.Headers)
 	e.Response.TransferSize = int64(r.received)
-	e.Response.BodySize = int64(r.body)
+	e.Response.BodySize = int64(max(0, r.received-response.EncodedDataLength))
 	e.Response.Content = capture.Content{Size: int64(r.body), MimeType: response.MimeType}
-	e.Response.RedirectURL = location(response.Headers)
+	e.Response.RedirectURL = field(response.Headers, "location")
 	e.ServerIPAddress = strings.Trim(response.RemoteIPAddress, "[]")
 	if response.ConnectionID > 0 {
 		e.Connection = strconv.FormatInt(int64(response.ConnectionID), 10)
@@ -286,9 +399,10 @@ func pairs(headers network.Headers) []capture.Pair {
 	return out
 }
 
-func location(headers network.Headers) string {
-	for name, value := range headers {
-		if strings.EqualFold(name, "location") {
+// field is a header field's value, or empty. Its name is in lower case.
+func field(headers network.Headers, name string) string {
+	for n, value := range headers {
+		if strings.EqualFold(n, name) {
 			return fmt.Sprint(value)
 		}
 	}

@@ -39,7 +39,7 @@ func finished(id string, at, octets float64) *network.EventLoadingFinished {
 func logOf(events ...any) requestLog {
 	l := newRequestLog()
 	for _, e := range events {
-		l.note(e)
+		l.note("", e)
 	}
 	return l
 }
@@ -131,8 +131,8 @@ func TestRedirectsAreRequestsOfTheirOwn(t *testing.T) {
 	if n := l.underWay(); n != 1 {
 		t.Errorf("%d requests under way, want the second hop alone", n)
 	}
-	l.note(responded("1", nil))
-	l.note(finished("1", 10.2, 700))
+	l.note("", responded("1", nil))
+	l.note("", finished("1", 10.2, 700))
 	entries := l.har("", capture.Timing{}, offset).Log.Entries
 	if len(entries) != 2 || entries[0].Response.Status != 301 || entries[0].Response.RedirectURL != "/new" || entries[1].Response.Status != 200 {
 		t.Errorf("entries %+v", entries)
@@ -158,18 +158,18 @@ func TestNextPageHasItsOwnLog(t *testing.T) {
 		of("A", sent("3", "https://www.page.test/beacon", 10.4)), finished("3", 10.5, 700),
 		responded("B", nil),
 	} {
-		second.note(e)
+		second.note("", e)
 	}
 	if n := second.underWay(); n != 1 {
 		t.Errorf("%d requests under way, want the second page's document alone", n)
 	}
-	second.note(finished("B", 10.6, 700))
+	second.note("", finished("B", 10.6, 700))
 	third := second.next()
 	for _, e := range []any{
 		of("A", sent("4", "https://www.page.test/beacon", 10.7)), of("B", sent("5", "https://www.page.test/beacon", 10.7)),
 		of("C", sent("C", "https://www.page.test/last", 10.7)), of("", sent("x", "https://www.page.test/worker.js", 10.8)),
 	} {
-		third.note(e)
+		third.note("", e)
 	}
 	for _, test := range []struct {
 		log  requestLog

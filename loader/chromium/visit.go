@@ -2,6 +2,7 @@ package chromium
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,7 +12,8 @@ import (
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
 
 	"wiretime/capture"
 	"wiretime/loader/browser"
@@ -26,11 +28,12 @@ const idle = 50 * time.Millisecond
 // there for the next ones.
 type Visit struct {
 	browser *Browser
-	tab     context.Context
-	cancel  func()
+	context cdp.BrowserContextID
+	page    session
 
 	mu      sync.Mutex
-	log     requestLog // of the page that was last asked for
+	targets map[target.SessionID]string // the page's, beside itself, with their types
+	log     requestLog                  // of the page that was last asked for
 	loaded  bool
 	crashed error
 	changed chan struct{} // holds one value after the state above has changed
@@ -38,46 +41,37 @@ type Visit struct {
 
 // Open makes a cold visit ready, so that none of its set-up falls into the load.
 func (b *Browser) Open(ctx context.Context) (*Visit, error) {
-	v := &Visit{browser: b, log: newRequestLog(), changed: make(chan struct{}, 1)}
-	v.tab, v.cancel = chromedp.NewContext(b.context, chromedp.WithNewBrowserContext())
-	stop := context.AfterFunc(ctx, v.cancel)
-	defer stop()
-	if err := v.prepare(); err != nil {
+	v := &Visit{browser: b, targets: map[target.SessionID]string{}, log: newRequestLog(), changed: make(chan struct{}, 1)}
+	if err := v.openTab(ctx); err != nil {
 		_ = v.Close()
 		return nil, fmt.Errorf("open a tab: %w%s", err, b.output.Hint())
 	}
 	return v, nil
 }
 
-func (v *Visit) prepare() error {
-	if err := chromedp.Listen(v.tab, v.observe); err != nil {
-		return err
-	}
-	if _, err := chromedp.Call(v.tab, network.Enable, network.EnableParams{}); err != nil {
-		return err
-	}
-	if _, err := chromedp.Call(v.tab, page.Enable, page.EnableParams{}); err != nil {
-		return err
-	}
-	_, err := chromedp.Call(v.tab, inspector.Enable, cdp.Empty{})
-	return err
-}
-
-// observe runs in the loop that reads the browser's messages: it only notes.
-func (v *Visit) observe(event any) {
+// observe runs in the loop that reads the browser's messages: it only notes, and lets
+// targets go on.
+func (v *Visit) observe(s session, event any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch e := event.(type) {
 	case *page.EventFrameNavigated:
-		if e.Frame.ParentID == "" {
+		if s.id == v.page.id && e.Frame.ParentID == "" {
 			v.loaded = false // what was said until now was said of the page before
 		}
 	case *page.EventLoadEventFired:
-		v.loaded = true
+		if s.id == v.page.id {
+			v.loaded = true
+		}
 	case *inspector.EventTargetCrashed:
 		v.crashed = errors.New("the page's process crashed")
+	case *target.EventAttachedToTarget:
+		v.adopt(e)
+	case *target.EventDetachedFromTarget:
+		v.disown(e.SessionID)
+		v.log.gone(e.SessionID)
 	default:
-		v.log.note(event)
+		v.log.note(s.id, event)
 	}
 	select {
 	case v.changed <- struct{}{}:
@@ -92,8 +86,6 @@ func (v *Visit) observe(event any) {
 // Each call is a page of its own, in the same tab. What the page before it has
 // under way is cut off and no part of the HAR.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
-	stop := context.AfterFunc(ctx, v.cancel)
-	defer stop()
 	v.turnPage()
 	offset := capture.UnixOffset()
 	err := v.navigate(ctx, url)
@@ -109,17 +101,27 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 	defer v.mu.Unlock()
 	timing.NavigationStart = v.log.navigationStart(fetchStart, offset)
 	har := v.log.har(v.browser.version, timing, offset)
+	if host := v.log.upgraded(); host != "" {
+		return har, timing, fmt.Errorf("load %s: Chromium goes to %s over TLS alone, since it is on its list of such hosts (HSTS): rename it in the site, as 'wiretime site edit NAME --rename-host %s=www.page.test' does, or measure the site over protocols with TLS",
+			url, host, host)
+	}
 	if err != nil {
 		err = fmt.Errorf("load %s: %w", url, v.explain(ctx, err))
 	}
 	return har, timing, err
 }
 
-// turnPage begins a log for the next page.
+// turnPage begins a log for the next page. What frames and workers of this one still ask
+// for is no part of it.
 func (v *Visit) turnPage() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.log, v.loaded = v.log.next(), false
+	for id, kind := range v.targets {
+		if kind != sharedWorker && kind != serviceWorker {
+			v.disown(id)
+		}
+	}
 }
 
 // Forget leaves the page for an empty one and empties the browser's cache, unless
@@ -127,8 +129,6 @@ func (v *Visit) turnPage() {
 // is emptied always: it would be gone with the tab. Names and TLS sessions are
 // always kept, and connections as long as their server keeps them.
 func (v *Visit) Forget(ctx context.Context, keep capture.Warm) error {
-	stop := context.AfterFunc(ctx, v.cancel)
-	defer stop()
 	if err := v.forget(ctx, keep); err != nil {
 		return fmt.Errorf("leave the page: %w", v.explain(ctx, err))
 	}
@@ -142,14 +142,14 @@ func (v *Visit) forget(ctx context.Context, keep capture.Warm) error {
 	}
 	// A process empties its cache when it is told to use none.
 	for _, disabled := range []bool{true, false} {
-		if _, err := chromedp.Call(v.tab, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: disabled}); err != nil {
+		if _, err := call(ctx, v.page, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: disabled}); err != nil {
 			return err
 		}
 	}
 	if keep.Cache {
 		return nil
 	}
-	_, err := chromedp.Call(v.tab, network.ClearBrowserCache, cdp.Empty{})
+	_, err := call(ctx, v.page, network.ClearBrowserCache, cdp.Empty{})
 	return err
 }
 
@@ -168,7 +168,7 @@ func (v *Visit) explain(ctx context.Context, err error) error {
 }
 
 func (v *Visit) navigate(ctx context.Context, url string) error {
-	answer, err := chromedp.Call(v.tab, page.Navigate, page.NavigateParams{URL: url})
+	answer, err := call(ctx, v.page, page.Navigate, page.NavigateParams{URL: url})
 	if err != nil {
 		return err
 	}
@@ -197,14 +197,14 @@ func (v *Visit) await(ctx context.Context) error {
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-v.tab.Done():
-			return context.Cause(v.tab)
+		case <-v.page.done:
+			return v.page.ended()
 		}
 	}
 }
 
 func (v *Visit) timing(ctx context.Context) (t capture.Timing, fetchStart float64, err error) {
-	clock, err := chromedp.Run(v.tab, chromedp.Evaluate[string](browser.ClockScript, chromedp.EvalAwaitPromise))
+	clock, err := v.evaluate(ctx, browser.ClockScript)
 	if err != nil {
 		return t, 0, fmt.Errorf("read the page's timing: %w", err)
 	}
@@ -214,8 +214,36 @@ func (v *Visit) timing(ctx context.Context) (t capture.Timing, fetchStart float6
 	return t, fetchStart, ctx.Err()
 }
 
+// evaluate runs a script in the page and waits for the promise that it returns. What that
+// promise yields must be a string.
+func (v *Visit) evaluate(ctx context.Context, script string) (string, error) {
+	answer, err := call(ctx, v.page, cdpruntime.Evaluate, cdpruntime.EvaluateParams{Expression: script, AwaitPromise: yes(), ReturnByValue: yes()})
+	if err != nil {
+		return "", err
+	}
+	if answer.ExceptionDetails != nil {
+		return "", fmt.Errorf("run a script: %s", thrown(answer.ExceptionDetails))
+	}
+	var text string
+	if err := json.Unmarshal(answer.Result.Value, &text); err != nil {
+		return "", fmt.Errorf("read what a script returned: %w", err)
+	}
+	return text, nil
+}
+
+// thrown is what an exception says of itself.
+func thrown(e *cdpruntime.ExceptionDetails) string {
+	if e.Exception != nil && e.Exception.Description != "" {
+		return e.Exception.Description
+	}
+	return e.Text
+}
+
+// closeLimit bounds how long closing a tab may take.
+const closeLimit = 5 * time.Second
+
 // Close closes the tab and forgets its caches, names and connections.
 func (v *Visit) Close() error {
-	v.cancel()
+	v.closeTab()
 	return nil
 }

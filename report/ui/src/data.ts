@@ -18,6 +18,7 @@ export interface Data {
     wrongProtocol: number;
   };
   checks: { rule: number; title: string; short: string; broken: number }[];
+  gaps?: string[];
   environment: Fact[];
   metrics: Metric[];
   networks: Network[];

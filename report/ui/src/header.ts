@@ -16,7 +16,8 @@ export function header(data: Data): HTMLElement {
       ...fact("Clock", clocks(data)),
       ...data.environment.filter((f) => f.name.toLowerCase() === "kernel").flatMap((f) => fact("Kernel", f.value))),
     loads(data),
-    trust(data));
+    trust(data),
+    ...gaps(data));
 }
 
 const fact = (name: string, value: string): HTMLElement[] => [el("div", {}, el("dt", {}, name), el("dd", {}, value))];
@@ -59,4 +60,9 @@ function trust(data: Data): HTMLElement {
   return el("p", { class: wrong > 0 ? "bad" : "good" },
     el("b", {}, `${counted(wrong, "load")} used the wrong protocol`), `. Loads that broke another rule: ${list(others)}. `,
     el("a", { href: "#checks" }, "What was checked"));
+}
+
+/** gaps says what the sites' archives lacked of what was asked for. */
+function gaps(data: Data): HTMLElement[] {
+  return data.gaps === undefined ? [] : [el("p", { class: "gaps" }, `What the archives lacked: ${data.gaps.join(". ")}.`)];
 }

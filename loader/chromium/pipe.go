@@ -1,0 +1,170 @@
+package chromium
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/target"
+)
+
+// connection speaks the Chrome DevTools Protocol over the pipes of a browser that was
+// started with --remote-debugging-pipe: messages in JSON, each ended by a zero octet. It
+// has a session with the browser and one with each target that was attached to.
+//
+// What is said in sessions that the browser opened by itself, those of frames and
+// workers, counts as much as the rest. Libraries pass over it.
+type connection struct {
+	in, out *os.File
+	done    chan struct{} // closed when the browser has hung up
+
+	writing sync.Mutex
+
+	mu       sync.Mutex
+	last     int64
+	waiting  map[int64]chan<- *cdproto.Message
+	hearings map[target.SessionID]hearing
+	cause    error // of the end
+}
+
+// hearing is told of a session's events in turn. It must not wait for an answer.
+type hearing func(s session, event any)
+
+// session is a connection's way to one target; that without an ID leads to the browser.
+type session struct {
+	*connection
+	id target.SessionID
+}
+
+// tolerant reads messages with text that is not valid UTF-8, as pages may have it.
+var tolerant = jsonv2.JoinOptions(jsonv2.DefaultOptionsV2(), jsonv2.AllowInvalidUTF8(true))
+
+func newConnection(in, out *os.File) *connection {
+	c := &connection{
+		in: in, out: out, done: make(chan struct{}),
+		waiting: map[int64]chan<- *cdproto.Message{}, hearings: map[target.SessionID]hearing{},
+	}
+	go c.read()
+	return c
+}
+
+func (c *connection) read() {
+	defer close(c.done)
+	messages := bufio.NewReaderSize(c.in, 64<<10)
+	for {
+		text, err := messages.ReadBytes(0)
+		m := new(cdproto.Message)
+		if err == nil {
+			err = jsonv2.Unmarshal(bytes.TrimSuffix(text, []byte{0}), m, tolerant)
+		}
+		if err != nil {
+			c.mu.Lock()
+			c.cause = fmt.Errorf("the connection to the browser ended: %w", err)
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Lock()
+		answer, hear := c.waiting[m.ID], c.hearings[m.SessionID]
+		delete(c.waiting, m.ID)
+		c.mu.Unlock()
+		switch {
+		case m.Method == "" && answer != nil:
+			answer <- m
+		case m.Method != "" && hear != nil:
+			// Events that this version of the protocol does not know concern nobody here.
+			if event, err := cdproto.UnmarshalMessage(m, tolerant); err == nil {
+				hear(session{c, m.SessionID}, event)
+			}
+		}
+	}
+}
+
+// hear has a session's events told to h; to nobody if that is nil.
+func (c *connection) hear(id target.SessionID, h hearing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h == nil {
+		delete(c.hearings, id)
+		return
+	}
+	c.hearings[id] = h
+}
+
+// ended says why the browser has hung up; it is called after done is closed.
+func (c *connection) ended() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}
+
+// close hangs up. The browser then ends.
+func (c *connection) close() {
+	_ = c.out.Close() // either may have been closed at the other end
+	_ = c.in.Close()
+	<-c.done
+}
+
+// send writes a command and returns its number; the answer goes to answer, which may be
+// nil. Chromium reads its pipe in a thread of its own, so that this never waits for long.
+func (s session) send(method string, params any, answer chan<- *cdproto.Message) (int64, error) {
+	text, err := jsonv2.Marshal(params, tolerant)
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	s.last++
+	id := s.last
+	if answer != nil {
+		s.waiting[id] = answer
+	}
+	s.mu.Unlock()
+	text, err = jsonv2.Marshal(cdproto.Message{ID: id, SessionID: s.id, Method: cdproto.MethodType(method), Params: text}, tolerant)
+	if err != nil {
+		return id, err
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	_, err = s.out.Write(append(text, 0))
+	return id, err
+}
+
+// call sends a command and waits for what it returns.
+func call[P, R any](ctx context.Context, s session, command cdp.Command[P, R], params P) (result R, err error) {
+	answer := make(chan *cdproto.Message, 1)
+	id, err := s.send(command.Method, params, answer)
+	defer func() {
+		s.mu.Lock()
+		delete(s.waiting, id)
+		s.mu.Unlock()
+	}()
+	if err != nil {
+		return result, fmt.Errorf("%s: %w", command.Method, err)
+	}
+	select {
+	case m := <-answer:
+		if m.Error != nil {
+			return result, fmt.Errorf("%s: %w", command.Method, m.Error)
+		}
+		if err := jsonv2.Unmarshal(m.Result, &result, tolerant); err != nil {
+			return result, fmt.Errorf("%s: read the answer: %w", command.Method, err)
+		}
+		return result, nil
+	case <-ctx.Done():
+		return result, context.Cause(ctx)
+	case <-s.done:
+		return result, fmt.Errorf("%s: %w", command.Method, s.ended())
+	}
+}
+
+// post sends a command and does not wait. That it may fail, since its target may be
+// gone, or may have no use for it, is all right. Commands of one session are carried out
+// in the order they were sent.
+func post[P, R any](s session, command cdp.Command[P, R], params P) {
+	_, _ = s.send(command.Method, params, nil)
+}
