@@ -12,6 +12,7 @@ import java.net.*;
 import java.nio.charset.*;
 import java.nio.file.*;
 import java.util.*;
+import java.util.concurrent.TimeUnit;
 
 /** A server of spdy/3.1 on Netty that gives what a manifest says: java -cp 'lib/*' Serve.java MANIFEST */
 public class Serve {
@@ -114,6 +115,8 @@ public class Serve {
     contexts.forEach(byName::add);
     var names = byName.build();
     var group = new NioEventLoopGroup(1);
+    // What has been sent is yet to be written down.
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> group.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly()));
     for (String address : addresses) {
       new ServerBootstrap().group(group).channel(NioServerSocketChannel.class).childHandler(new ChannelInitializer<Channel>() {
         protected void initChannel(Channel c) {

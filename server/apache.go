@@ -25,10 +25,10 @@ const apacheTLS = `,\"tls\":\"%{SSL_PROTOCOL}x\",\"cipher\":\"%{SSL_CIPHER}x\",\
 const longestKey = 1000
 
 // configureApache maps a request's host and target to a file that mod_asis sends: it holds
-// the response's fields before its body. A redirect within the same origin is no field
-// there, since mod_asis would follow it by itself; mod_headers adds it.
+// the response's fields before its body. mod_headers adds those that Apache would do
+// something about.
 func configureApache(s *setup) ([]launch, error) {
-	var b, found, local strings.Builder
+	var b, found, aside strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	put("ServerRoot %s\nServerName wiretime\nPidFile %s\nErrorLog /dev/stderr\nLogLevel error", apacheQuote(s.Folder), apacheQuote(s.file("apache.pid")))
 	put("DefaultRuntimeDir %s\nMutex file:%s", apacheQuote(s.scratch()), s.scratch())
@@ -86,13 +86,15 @@ func configureApache(s *setup) ([]launch, error) {
 			if err := apacheAnswer(filepath.Join(asis, fmt.Sprint(a.number)), a); err != nil {
 				return nil, err
 			}
-			if to, ok := a.field("location"); ok && strings.HasPrefix(to, "/") {
-				fmt.Fprintf(&local, "<Files %d>\nHeader always set location %s\n</Files>\n", a.number, apacheQuote(strings.ReplaceAll(to, "%", "%%")))
+			for _, f := range a.header {
+				if a.aside(f) {
+					fmt.Fprintf(&aside, "<Files %d>\nHeader always set %s %s\n</Files>\n", a.number, f[0], apacheQuote(strings.ReplaceAll(f[1], "%", "%%")))
+				}
 			}
 		}
 		put("RewriteRule ^ - [R=404]\n</VirtualHost>")
 	}
-	put("<Directory %s>\nRequire all granted\nSetHandler send-as-is\nOptions None\nAllowOverride None\n%s</Directory>", apacheQuote(asis), local.String())
+	put("<Directory %s>\nRequire all granted\nSetHandler send-as-is\nOptions None\nAllowOverride None\n%s</Directory>", apacheQuote(asis), aside.String())
 	if _, err := s.write("answers", []byte(found.String())); err != nil {
 		return nil, err
 	}
@@ -105,10 +107,9 @@ func apacheAnswer(name string, a *answer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "Status: %d %s\n", a.status, http.StatusText(a.status))
 	for _, f := range a.header {
-		if f[0] == "location" && strings.HasPrefix(f[1], "/") {
-			continue
+		if !a.aside(f) {
+			fmt.Fprintf(&b, "%s: %s\n", f[0], f[1])
 		}
-		fmt.Fprintf(&b, "%s: %s\n", f[0], f[1])
 	}
 	b.WriteByte('\n')
 	body, err := os.ReadFile(a.body)
@@ -117,6 +118,22 @@ func apacheAnswer(name string, a *answer) error {
 	}
 	b.Write(body)
 	return os.WriteFile(name, b.Bytes(), 0o644)
+}
+
+// aside says whether a field is not to be in the answer's file: a redirect within the same
+// origin, which mod_asis would follow by itself, a date that Apache would write in another
+// way or leave out, and the type of no content.
+func (a *answer) aside(f [2]string) bool {
+	switch f[0] {
+	case "location":
+		return strings.HasPrefix(f[1], "/")
+	case "last-modified":
+		date, err := http.ParseTime(f[1])
+		return err != nil || date.UTC().Format(http.TimeFormat) != f[1]
+	case "content-type":
+		return a.status == http.StatusNoContent || a.status == http.StatusNotModified
+	}
+	return false
 }
 
 // apacheQuote writes text as Apache's configuration reads it.

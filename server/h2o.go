@@ -41,7 +41,7 @@ func configureH2O(s *setup) ([]launch, error) {
 		}
 		put("  %s:\n    listen:\n      host: %s\n      port: %d", yaml(fmt.Sprintf("%s:%d", o.host, s.Protocol.Port)), o.address, s.Protocol.Port)
 		if s.secure() {
-			put("      ssl:\n        certificate-file: %s\n        key-file: %s\n        minimum-version: TLSv1.3", yaml(o.certificate), yaml(o.key))
+			put("      ssl:\n        certificate-file: %s\n        key-file: %s\n        minimum-version: TLSv1.3\n        ocsp-update-interval: 0", yaml(o.certificate), yaml(o.key))
 		}
 		put("    paths:\n      \"/\":\n        mruby.handler-file: %s\n        reproxy: ON", yaml(script))
 		for i := range o.answers {
@@ -112,7 +112,11 @@ func h2oAnswers(o origin) string {
 	var b strings.Builder
 	for i := range o.answers {
 		a := &o.answers[i]
-		fmt.Fprintf(&b, "%s %s\t%d", a.method, strings.TrimSuffix(a.target, "?"), a.status)
+		target := a.target
+		if strings.IndexByte(target, '?') == len(target)-1 {
+			target = target[:len(target)-1] // H2O's scripts do not see that there is a query of nothing
+		}
+		fmt.Fprintf(&b, "%s %s\t%d", a.method, target, a.status)
 		if a.status == 200 {
 			fmt.Fprintf(&b, "\t%s\n", a.place())
 			continue

@@ -146,6 +146,7 @@ func (k Kind) Supports(s *site.Site, row protocol.Protocol) error {
 	if !k.Serves(row.Name) {
 		return fmt.Errorf("%s does not serve %s; it has %s", k.Name, row.Name, strings.Join(k.Protocols, ", "))
 	}
+	isSPDY := strings.HasPrefix(row.ALPN, "spdy/") // which has no place for Early Hints
 	pushes := row.Transport == "tcp" && row.Spoken != "http/1.1"
 	for i := range s.Resources {
 		r := &s.Resources[i]
@@ -155,7 +156,7 @@ func (k Kind) Supports(s *site.Site, row protocol.Protocol) error {
 			return fmt.Errorf("%s cannot send %s of %s, whose value %q is not plain text", k.Name, r.Header[odd].Name, r.URL, r.Header[odd].Value)
 		case r.Method != http.MethodGet && !k.methods:
 			return fmt.Errorf("%s answers GET alone from files, and the site has %s %s", k.Name, r.Method, r.URL)
-		case r.Early:
+		case r.Early && !isSPDY:
 			return fmt.Errorf("%s sends no 103 Early Hints, and the site has them with %s", k.Name, r.URL)
 		case len(r.Push) > 0 && pushes:
 			return fmt.Errorf("%s is not told to push, and the site pushes with %s", k.Name, r.URL)

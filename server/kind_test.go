@@ -52,6 +52,7 @@ func TestSupports(t *testing.T) {
 		{"nginx", "h2", with(func(r *site.Resource) { r.Method = "POST" }), ""},
 		{"apache2", "h2", with(func(r *site.Resource) { r.Method = "POST" }), "apache2 answers GET alone from files, and the site has POST https://a.test/x"},
 		{"caddy", "h2", with(func(r *site.Resource) { r.Early = true }), "caddy sends no 103 Early Hints, and the site has them with https://a.test/x"},
+		{"netty", "spdy/3.1", with(func(r *site.Resource) { r.Early = true }), ""},
 		{"caddy", "h2", with(func(r *site.Resource) { r.Push = []string{"https://a.test/"} }), "caddy is not told to push, and the site pushes with https://a.test/x"},
 		{"caddy", "h3", with(func(r *site.Resource) { r.Push = []string{"https://a.test/"} }), ""},
 		{"h2o", "h2", with(func(r *site.Resource) { r.Header = []site.Header{{Name: "x", Value: "\xff"}} }),

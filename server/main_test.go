@@ -92,6 +92,8 @@ func wholeSite(t *testing.T, methods bool) *site.Site {
 	m.add("GET", pageHost+"/zipped.js", 200, zipped(strings.Repeat("say('it');", 500)), "content-type", "text/javascript", "content-encoding", "gzip", "etag", `"a1"`)
 	m.add("GET", pageHost+"/q?x=1", 200, []byte("one"), "content-type", "text/plain")
 	m.add("GET", pageHost+"/q?x=2&y=%2F", 200, []byte("two"), "content-type", "text/plain", "last-modified", "Tue, 03 Mar 2020 10:00:00 GMT")
+	m.add("GET", pageHost+"/q?x=?", 200, []byte("three"), "content-type", "text/plain")
+	m.add("GET", pageHost+"/nothing?", 200, []byte("four"), "content-type", "text/plain")
 	m.add("GET", pageHost+"/q", 200, []byte("none"), "content-type", "text/plain")
 	m.add("GET", pageHost+"/Case", 200, []byte("upper"), "content-type", "text/plain")
 	m.add("GET", pageHost+"/case", 200, []byte("lower"), "content-type", "text/plain")
@@ -105,6 +107,8 @@ func wholeSite(t *testing.T, methods bool) *site.Site {
 	m.add("GET", pageHost+"/gone", 404, []byte("archived as gone"), "content-type", "text/plain")
 	m.add("GET", pageHost+"/error", 503, zipped("busy"), "content-type", "text/plain", "content-encoding", "gzip", "retry-after", "5")
 	m.add("GET", pageHost+"/no-content", 204, nil, "cache-control", "no-store")
+	m.add("GET", pageHost+"/typed-no-content", 204, nil, "content-type", "image/gif")
+	m.add("GET", pageHost+"/dated", 200, []byte("dated"), "content-type", "text/plain", "last-modified", "Sat, 29-Aug-2015 19:45:01 GMT")
 	m.add("GET", pageHost+"/long?"+strings.Repeat("long", 1000), 200, []byte("long"), "content-type", "text/plain")
 	m.add("GET", imageHost+"/", 200, []byte("another page"), "content-type", "text/html")
 	m.add("GET", imageHost+"/a%2Fb%20c?q=1&r=", 200, []byte("png"), "content-type", "image/png", "access-control-allow-origin", "*")
@@ -176,7 +180,11 @@ func config(t *testing.T, k server.Kind, row string, s *site.Site) server.Config
 
 func start(t *testing.T, k server.Kind, row string, s *site.Site) *running {
 	t.Helper()
-	c := config(t, k, row, s)
+	return startConfig(t, config(t, k, row, s))
+}
+
+func startConfig(t *testing.T, c server.Config) *running {
+	t.Helper()
 	srv, err := server.Start(t.Context(), c)
 	must(t, err)
 	t.Cleanup(func() { must(t, srv.Stop()) })

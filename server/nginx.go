@@ -99,11 +99,16 @@ func nginxAnswer(put func(string, ...any), a *answer) {
 		place += "-page"
 	}
 	put("location = %s {\ninternal;\nalias %s;", place, nginxQuote(a.body))
-	kind, _ := a.field("content-type")
+	others := []string{"last-modified"}
+	kind := ""
+	if a.status != 204 && a.status != 304 { // nginx would leave it out
+		kind, _ = a.field("content-type")
+		others = append(others, "content-type")
+	}
 	put("default_type %s;", nginxQuote(kind))
 	modified, _ := a.field("last-modified")
 	put("add_header last-modified %s always;", nginxQuote(modified)) // instead of the file's
-	for _, f := range a.without("content-type", "last-modified") {
+	for _, f := range a.without(others...) {
 		put("add_header %s %s always;", f[0], nginxQuote(f[1]))
 	}
 	put("}")

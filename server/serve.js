@@ -64,4 +64,5 @@ for (const address of new Set(origins.map(o => o.address))) {
   server.on('tlsClientError', () => {});
   server.listen(+port, address);
 }
-process.on('SIGTERM', () => process.exit(0));
+// What has been sent is yet to be written down.
+process.on('SIGTERM', () => setImmediate(() => setImmediate(() => process.exit(0))));
