@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -199,8 +200,12 @@ func (s *Station) openBuiltin(o Order, p protocol.Protocol, from *site.Site) (la
 			cpu.Scripts[address] = time.Duration(r.CPU * float64(time.Millisecond))
 		}
 		if r.Initiator != "" {
+			method := r.Method
+			if method == http.MethodGet {
+				method = ""
+			}
 			recorded = append(recorded, page.Recorded{
-				URL: r.URL, Initiator: r.Initiator, Kind: page.KindOf(r.Kind), Delay: time.Duration(r.Delay * float64(time.Millisecond)),
+				URL: r.URL, Method: method, Initiator: r.Initiator, Kind: page.KindOf(r.Kind), Delay: time.Duration(r.Delay * float64(time.Millisecond)),
 			})
 		}
 	}
