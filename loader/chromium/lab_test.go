@@ -470,3 +470,32 @@ func TestBrowserThatCannotStart(t *testing.T) {
 		t.Errorf("the profile is left behind: %v", err)
 	}
 }
+
+// TestKeyLogHasTheSecretsOfEachConnection loads a page over TLS by TCP and by QUIC: the
+// browser tells the secrets that the server tells.
+func TestKeyLogHasTheSecretsOfEachConnection(t *testing.T) {
+	page := archive(t, map[string]string{"GET https://www.page.test/": "<img src=/dot.png>", "GET https://www.page.test/dot.png": png})
+	for _, test := range []struct {
+		row   string
+		hosts []string
+	}{{"https/1.1", nil}, {"h2", nil}, {"h3", page.Origins()}} {
+		name := filepath.Join(t.TempDir(), "keys")
+		b := newBench(t, Options{ForceQUIC: test.hosts, KeyLog: name})
+		l := b.load(t, row(t, test.row), page, b.open(t), patience)
+		secrets := 0
+		must(t, b.browser.Close())
+		keys, err := os.ReadFile(name)
+		must(t, err)
+		for line := range strings.Lines(string(l.Packets.Secrets)) {
+			if strings.HasPrefix(line, "CLIENT_TRAFFIC_SECRET_0 ") {
+				secrets++
+				if !strings.Contains(string(keys), line) {
+					t.Errorf("%s: the browser does not tell %s", test.row, line)
+				}
+			}
+		}
+		if secrets == 0 {
+			t.Errorf("%s: the server tells no secret", test.row)
+		}
+	}
+}
