@@ -37,7 +37,7 @@ bench: setup build
 	@echo "== The lab: RTT error, goodput against the link's rate, cost of a packet"
 	go test -run '^$$' -bench . -benchtime 200x ./lab -skip Goodput
 	go test -run '^$$' -bench Goodput -benchtime 1x ./lab
-	go test -run '^$$' -bench . ./network ./capture
+	go test -run '^$$' -bench . ./network ./capture ./site
 	@echo "== SPDY against others: requests and bytes per second over one connection"
 	scripts/setup tests
 	WIRETIME_NEED_PEERS=1 go test -run '^$$' -bench Load ./spdy

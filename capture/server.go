@@ -21,12 +21,22 @@ type ServerEntry struct {
 	EarlyData  bool   `json:"earlyData"` // the request came before the handshake was done, in 0-RTT packets
 	Method     string `json:"method"`
 	URL        string `json:"url"`
-	Status     int    `json:"status"`
+	Status     int    `json:"status"` // 0: the client gave up before the answer began
 	BodyBytes  int64  `json:"bodyBytes"`
 	Client     string `json:"client"` // address:port
 	Server     string `json:"server"` // address:port
 	Connection int64  `json:"connection"`
 	Miss       bool   `json:"miss"` // the site's archive does not hold this URL
+	// Near is the URL in the archive whose response was sent instead, where it does not
+	// hold this one; empty otherwise.
+	Near string `json:"near,omitempty"`
+	// Early are the Link fields that were sent before it as 103 Early Hints (RFC 8297).
+	Early []string `json:"early,omitempty"`
+	// Pushed says that no client asked: the server sent it with another answer.
+	Pushed bool `json:"pushed,omitempty"`
+	// Unpushed is how many responses were to be pushed with this one and were not, since
+	// the protocol has no way for it or the client does not take them.
+	Unpushed int `json:"unpushed,omitempty"`
 }
 
 // WriteServerLog writes a server log to path, whole or not at all.

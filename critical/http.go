@@ -34,11 +34,12 @@ func readHTTP1(texts [2]*text, scheme string) []*exchange {
 			list = append(list, x)
 		}
 	})
-	answered := 0
+	answered, at := 0, 0
 	eachMessage(texts[down].data, func(r *bufio.Reader) bool {
 		if answered >= len(requests) {
 			return false
 		}
+		at = answered // also of an interim response, which belongs to the one that follows it
 		response, err := http.ReadResponse(r, requests[answered])
 		if err != nil {
 			return false
@@ -50,9 +51,8 @@ func readHTTP1(texts [2]*text, scheme string) []*exchange {
 		}
 		return err == nil
 	}, func(_, from, to int) {
-		// An interim response belongs to the one that follows it.
-		if i := max(0, answered-1); i < len(list) {
-			list[i].add(down, texts[down], from, to)
+		if at < len(list) {
+			list[at].add(down, texts[down], from, to)
 		}
 	})
 	return list

@@ -23,8 +23,15 @@ import (
 
 // Batch is what a guest is to do.
 type Batch struct {
-	Station station.Config
-	Loads   []Load
+	Station  station.Config
+	Programs bool // the loads need programs of the host: a browser, or somebody else's server
+	Loads    []Load
+}
+
+// settings are what holds for all loads of a batch, as they travel.
+type settings struct {
+	Station  station.Config
+	Programs bool
 }
 
 // Load is one load of a batch.
@@ -103,8 +110,12 @@ func readRecord(dir string) (*lab.Record, error) {
 			return nil, err
 		}
 	}
-	r.Server, err = capture.ReadServerLog(filepath.Join(dir, lab.ServerFile))
-	return r, err
+	if log := filepath.Join(dir, lab.ServerFile); exists(log) {
+		if r.Server, err = capture.ReadServerLog(log); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
 }
 
 func exists(name string) bool {

@@ -26,7 +26,6 @@ func builtinOrder(row, visit string, path network.Path, seed uint64) station.Ord
 // request's own.
 func TestBuiltinComesBackInWholeRoundTrips(t *testing.T) {
 	const rtt = 200 * time.Millisecond
-	const mostReadings = 300
 	type visit struct {
 		protocol, word string
 		roundTrips     int

@@ -95,7 +95,7 @@ func TestGuestKilledFromOutside(t *testing.T) {
 func TestLoaderThatSpins(t *testing.T) {
 	b := everyProtocol(1)
 	b.Station.Chromium, b.Station.Lab.Unblocked = "/init", false
-	b.Loads[0].Order.Loader = station.Chromium
+	b.Programs, b.Loads[0].Order.Loader = true, station.Chromium
 	m := machine(1)
 	m.Limit = 5 * time.Second
 	began := time.Now()

@@ -20,6 +20,7 @@ import (
 
 	"wiretime/kernel"
 	"wiretime/lab"
+	"wiretime/server"
 	"wiretime/site"
 )
 
@@ -233,13 +234,16 @@ func (h *Host) share(b Batch) (string, error) {
 	}
 	// Absolute ones: hostfs loses its way at a relative one.
 	links := maps.Clone(hostFolders)
+	if folder, err := server.PeersFolder(); err == nil {
+		links[peersName] = folder
+	}
 	links[rootName], links[sitesName] = filepath.Join(h.dir, rootName), filepath.Join(h.dir, sitesName)
 	for name, target := range links {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			return "", err
 		}
 	}
-	if err := writeJSON(filepath.Join(dir, sharedName, stationFile), b.Station); err != nil {
+	if err := writeJSON(filepath.Join(dir, sharedName, stationFile), settings{b.Station, b.Programs}); err != nil {
 		return "", err
 	}
 	for i, l := range b.Loads {

@@ -16,6 +16,7 @@ import (
 
 	"wiretime/lab"
 	"wiretime/protocol"
+	"wiretime/server"
 	"wiretime/site"
 	"wiretime/station"
 )
@@ -65,7 +66,7 @@ func restart() error {
 		return fmt.Errorf("ask for exact timers: %w", err)
 	}
 	environment := []string{initMark + "=" + phaseTimed, "GOMAXPROCS=1", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp",
-		"QUIC_GO_DISABLE_GSO=1", "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=1"}
+		"QUIC_GO_DISABLE_GSO=1", "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=1", server.PeersVariable + "=" + peers}
 	return fmt.Errorf("start again: %w", syscall.Exec("/init", []string{"wiretime"}, environment))
 }
 
@@ -85,11 +86,12 @@ func serve() error {
 		return err
 	}
 	awaitTimers()
-	var c station.Config
-	if err := readJSON(stationFile, &c); err != nil {
+	var batch settings
+	if err := readJSON(stationFile, &batch); err != nil {
 		return err
 	}
-	if c.Chromium != "" {
+	c := batch.Station
+	if batch.Programs {
 		if err := mountPrograms(); err != nil {
 			return err
 		}

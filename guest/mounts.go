@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -19,14 +20,30 @@ const (
 	usrName    = "usr"
 	etcName    = "etc"
 	cacheName  = "fontcache"
+	peersName  = "peers"
 )
 
-// hostFolders are what a browser needs of the host: programs, their configuration,
+// peers is where a guest finds the libraries of servers that are not in /usr.
+const peers = "/peers"
+
+// Sees says whether a guest sees a program of the host: those are all in one folder.
+func Sees(program string) error {
+	real, err := filepath.EvalSymlinks(program)
+	if err != nil {
+		return fmt.Errorf("look for a program: %w", err)
+	}
+	if folder := hostFolders[usrName]; !strings.HasPrefix(real, folder+"/") {
+		return fmt.Errorf("a guest of the virtual clock sees programs in %s only, and this is %s; use clock: real", folder, real)
+	}
+	return nil
+}
+
+// hostFolders are what programs, such as a browser, need of the host: programs, their configuration,
 // and the list of fonts, which would take seconds to make anew.
 var hostFolders = map[string]string{usrName: "/usr", etcName: "/etc", cacheName: "/var/cache/fontconfig"}
 
 // folders are those of a guest's root, which is read-only.
-var folders = []string{"dev", "etc", "proc", "run", "sys", "tmp", "usr", "var", "shared", "sites"}
+var folders = []string{"dev", "etc", "proc", "run", "sys", "tmp", "usr", "var", "shared", "sites", "peers"}
 
 // links of a guest's root lead into the host's programs and libraries.
 var links = map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
@@ -69,7 +86,7 @@ func mountAll() error {
 	return lab.Prepare()
 }
 
-// mountPrograms adds what a browser needs. Without one a guest sees nothing of the
+// mountPrograms adds what programs need. Without it a guest sees nothing of the
 // host that it runs on.
 func mountPrograms() error {
 	const hostEtc = "/run/etc"
@@ -81,13 +98,14 @@ func mountPrograms() error {
 		{"hostfs", "/usr", usrName, unix.MS_RDONLY},
 		{"hostfs", hostEtc, etcName, unix.MS_RDONLY},
 		{"hostfs", "/var/cache/fontconfig", cacheName, unix.MS_RDONLY},
+		{"hostfs", peers, peersName, unix.MS_RDONLY},
 	} {
 		if err := os.MkdirAll(m.target, 0o755); err != nil {
 			return err
 		}
 		err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.options)
-		if err == unix.ENOENT && m.options == cacheName {
-			continue // then fonts are looked for
+		if err == unix.ENOENT && (m.options == cacheName || m.options == peersName) {
+			continue // then fonts are looked for, and no load needs the peers
 		}
 		if err != nil {
 			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)

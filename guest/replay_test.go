@@ -2,6 +2,7 @@ package guest
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -43,6 +44,10 @@ func paths() []network.Path {
 		{
 			Name: "handover", Access: []network.Access{{Name: "wlan", Up: cable, Down: cable}, {Name: "lte", Up: lte, Down: lte}},
 			Events: []network.Event{{At: 160 * time.Millisecond, Handover: "lte"}, {At: 400 * time.Millisecond, Handover: "wlan"}},
+		},
+		{
+			Name: "far", Access: []network.Access{{Name: "access", Up: cable, Down: cable}},
+			Far: map[netip.Addr]time.Duration{netip.MustParseAddr("198.19.1.1"): 33*time.Millisecond + 333*time.Microsecond},
 		},
 	}
 }
@@ -164,6 +169,7 @@ func replay(t *testing.T, p network.Path, seed uint64, packets *capture.Packets)
 		seen.at[packets.Interfaces[r.Interface].Name]++
 		direction := network.Direction(r.Interface % 2) // the client's end of each access link comes first
 		due, fate := emulation.Arrive(r.Interface/2, direction, r.Time-epoch, len(r.Data))
+		due += emulation.Far(serverOf(t, direction, r.Data))
 		seen.fates[fate]++
 		got, arrived := received[r.ID]
 		if was := fateIn(r); was != fate || arrived && fate != network.Delivered {
@@ -190,6 +196,19 @@ func replay(t *testing.T, p network.Path, seed uint64, packets *capture.Packets)
 		}
 	}
 	return seen
+}
+
+// serverOf is the server's address in a packet.
+func serverOf(t *testing.T, d network.Direction, packet []byte) netip.Addr {
+	t.Helper()
+	h, err := capture.Dissect(packet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d == network.Up {
+		return h.Flow.Destination.Addr()
+	}
+	return h.Flow.Source.Addr()
 }
 
 // fateIn is the fate that a capture tells of a packet that was sent.

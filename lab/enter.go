@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -279,18 +280,29 @@ const guestNice = 10
 // namespace and become another program.
 const enterCommand = "enter-namespace"
 
+// serverNice is the nice value of servers that are programs of their own: Wiretime's own
+// server, which is part of this program, has no other.
+const serverNice = 0
+
 // Command arranges for command to run inside the namespace.
-func (n *Namespace) Command(command *exec.Cmd) {
-	command.Args = append([]string{"wiretime", enterCommand, n.Path(), command.Path}, command.Args...)
+func (n *Namespace) Command(command *exec.Cmd) { n.command(command, guestNice) }
+
+func (n *Namespace) command(command *exec.Cmd, nice int) {
+	command.Args = append([]string{"wiretime", enterCommand, n.Path(), strconv.Itoa(nice), command.Path}, command.Args...)
 	command.Path = "/proc/self/exe"
 	command.Err = nil
 }
 
-// enterAndExec does what Command arranged: namespace, program, its arguments.
+// enterAndExec does what Command arranged: namespace, nice value, program, its arguments.
 func enterAndExec(args []string) error {
-	if len(args) < 3 {
-		return fmt.Errorf("%s needs a namespace, a program and its arguments", enterCommand)
+	if len(args) < 4 {
+		return fmt.Errorf("%s needs a namespace, a nice value, a program and its arguments", enterCommand)
 	}
+	nice, err := strconv.Atoi(args[1])
+	if err != nil {
+		return fmt.Errorf("%s: the nice value is %q", enterCommand, args[1])
+	}
+	program := args[2]
 	runtime.LockOSThread()
 	fd, err := unix.Open(args[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -299,11 +311,11 @@ func enterAndExec(args []string) error {
 	if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("enter network namespace %s: %w", args[0], err)
 	}
-	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, guestNice); err != nil {
-		return fmt.Errorf("lower the priority of %s: %w", args[1], err)
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil {
+		return fmt.Errorf("set the priority of %s: %w", program, err)
 	}
-	err = syscall.Exec(args[1], args[2:], os.Environ())
-	return fmt.Errorf("run %s: %w", args[1], err)
+	err = syscall.Exec(program, args[3:], os.Environ())
+	return fmt.Errorf("run %s: %w", program, err)
 }
 
 // Prepare does for the first program of a guest what Enter does elsewhere: the

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/lab/emulator"
+	"wiretime/site"
 )
 
 // Config says how a lab is built. It holds for all loads of the lab.
@@ -49,6 +50,7 @@ type Lab struct {
 	names    *resolver
 	upLinks  []bool // which of the client's access links are up
 	tcp      TCPOptions
+	served   map[servedSite]*site.Site
 }
 
 // New builds a lab. The program must have been through Enter.
@@ -56,7 +58,7 @@ func New(ctx context.Context, c Config) (*Lab, error) {
 	if c.AccessLinks < 1 {
 		return nil, fmt.Errorf("build a lab: %d access links: want at least 1", c.AccessLinks)
 	}
-	l := &Lab{config: c, upLinks: make([]bool, c.AccessLinks)}
+	l := &Lab{config: c, upLinks: make([]bool, c.AccessLinks), served: map[servedSite]*site.Site{}}
 	if err := l.build(ctx); err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("build a lab: %w", err)
@@ -119,6 +121,8 @@ func (l *Lab) setKernelParameters() error {
 		{"net/ipv4/tcp_wmem", triple(l.config.TCPWmem)},
 		// A load must not know what the one before it learned of the path.
 		{"net/ipv4/tcp_no_metrics_save", "1"},
+		// Servers that will not run as root are no user who may listen on low ports.
+		{"net/ipv4/ip_unprivileged_port_start", "0"},
 		{"net/ipv6/conf/all/disable_ipv6", "1"},
 		{"net/ipv6/conf/default/disable_ipv6", "1"},
 		{"net/ipv4/conf/all/rp_filter", "0"},

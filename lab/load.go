@@ -18,6 +18,8 @@ import (
 	"wiretime/lab/emulator"
 	"wiretime/network"
 	"wiretime/protocol"
+	"wiretime/replay"
+	"wiretime/server"
 	"wiretime/site"
 )
 
@@ -72,24 +74,37 @@ type Framed interface {
 	FrameLog() []byte
 }
 
+// Keyed is a Visit that knows the TLS secrets of its connections. They are for loads from
+// servers that do not tell theirs.
+type Keyed interface {
+	// KeyLog is the secrets so far, in NSS key log format.
+	KeyLog() ([]byte, error)
+}
+
 // Load says what to load, how and over which path.
 type Load struct {
 	Path      network.Path
 	Seed      uint64 // of the path's loss and jitter
 	TCP       TCPOptions
 	Protocol  protocol.Protocol
-	Site      *site.Site
+	Server    server.Kind // the zero value is Wiretime's own
+	Site      *site.Site  // served over the protocol's scheme ([site.Site.Over])
 	Authority *protocol.Authority
 	Visit     Visit
 	// Warm is what the client keeps of an earlier visit. Unless it is zero, that
 	// visit is carried out first, over the same path.
 	Warm capture.Warm
 	// Fallback is protocol.ServerConfig's.
-	Fallback  string
-	ThinkTime time.Duration // between the pages of a journey: from a page's end to the next
-	Dir       string        // the folder, which must exist, that receives the artefacts
-	Comment   string        // goes into the capture's header
-	Timeout   time.Duration // of each page
+	Fallback string
+	// ServerWait has each answer begin as long after its request as it did when the site was
+	// recorded.
+	ServerWait bool
+	ThinkTime  time.Duration // between the pages of a journey: from a page's end to the next
+	Dir        string        // the folder, which must exist, that receives the artefacts
+	Comment    string        // goes into the capture's header
+	Timeout    time.Duration // of each page
+
+	origins origins // what serves it
 }
 
 // Record is what one load left, besides the files in its folder. Nothing of an
@@ -98,8 +113,8 @@ type Load struct {
 type Record struct {
 	HAR        *capture.HAR
 	Timing     capture.Timing
-	Server     []capture.ServerEntry
-	ServerLost int // QUIC packets that the server declared lost; -1: not known
+	Server     []capture.ServerEntry // nil if the server keeps no log
+	ServerLost int                   // QUIC packets that the server declared lost; -1: not known
 	DNSQueries int
 	Emulator   emulator.Report
 	// LoadError is why the loader did not get the whole page; nil if it did.
@@ -119,28 +134,38 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	if !l.config.Virtual { // there its own rights do
 		askForUrgency(l.emulator.PID())
 	}
-	hosts := originAddresses(load.Site.Origins())
+	served, err := l.over(load.Site, load.Protocol.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	hosts := originAddresses(served.Origins())
 	l.names.serve(hosts)
 	var keys keyLog
-	server, err := protocol.Serve(ctx, protocol.ServerConfig{
-		Protocol:     load.Protocol,
-		Hosts:        hosts,
-		Handler:      protocol.Archive(load.Site.Answer),
-		CA:           load.Authority,
-		KeyLog:       &keys,
-		Listen:       l.listen,
-		ListenPacket: l.listenPacket,
-		Resume:       load.Warm.Sessions,
-		EarlyData:    load.Warm.EarlyData,
-		Fallback:     load.Fallback,
-	})
+	var own *protocol.Server
+	if load.Server.Name == "" {
+		own, err = protocol.Serve(ctx, protocol.ServerConfig{
+			Protocol:     load.Protocol,
+			Hosts:        hosts,
+			Handler:      protocol.Archive(replay.Answers(served, load.ServerWait)),
+			CA:           load.Authority,
+			KeyLog:       &keys,
+			Listen:       l.listen,
+			ListenPacket: l.listenPacket,
+			Resume:       load.Warm.Sessions,
+			EarlyData:    load.Warm.EarlyData,
+			Fallback:     load.Fallback,
+		})
+		load.origins = ownServer{own}
+	} else {
+		load.origins, err = l.serveForeign(ctx, load, served, hosts)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("serve site %s over %s: %w", load.Site.Name, load.Protocol.Name, err)
+		return nil, errors.Join(fmt.Errorf("serve site %s over %s: %w", load.Site.Name, load.Protocol.Name, err), load.Visit.Close())
 	}
 	defer func() {
 		// Both ends let go over a path without delay, so that nothing of this
 		// load is left when the next one begins.
-		err = errors.Join(err, load.Visit.Close(), server.Close(), l.drain(context.WithoutCancel(ctx)), l.useAccess(0, load.TCP))
+		err = errors.Join(err, load.Visit.Close(), load.origins.Close(), l.drain(context.WithoutCancel(ctx)), l.useAccess(0, load.TCP))
 	}()
 
 	// The emulator writes to memory: a disk that is busy keeping the load before
@@ -153,7 +178,7 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 		err = errors.Join(err, raw.Close(), os.Remove(raw.Name()))
 	}()
 	if load.Warm != (capture.Warm{}) {
-		record, err = l.visitEarlier(ctx, load, server, raw)
+		record, err = l.visitEarlier(ctx, load, raw)
 		l.names.serve(hosts) // and count anew
 	}
 	if record == nil && err == nil {
@@ -162,11 +187,19 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	if err != nil {
 		return nil, err
 	}
-	record.Server, record.ServerLost = server.Log(), server.LostPackets()
+	if record.Server, err = load.origins.Log(); err != nil {
+		return nil, err
+	}
+	record.ServerLost = load.origins.LostPackets()
 	record.DNSQueries = l.names.asked()
 	if load.Warm.EarlyData {
-		if err := addEarlySecrets(&keys, raw, server); err != nil {
+		if err := addEarlySecrets(&keys, raw, own); err != nil {
 			return nil, fmt.Errorf("find the keys of early data: %w", err)
+		}
+	}
+	if visit, ok := load.Visit.(Keyed); ok && own == nil {
+		if err := addClientKeys(&keys, visit); err != nil {
+			return nil, err
 		}
 	}
 	if err := keepArtefacts(load.Dir, raw, record, keys.text()); err != nil {
@@ -186,7 +219,9 @@ func (l *Lab) measure(ctx context.Context, load Load, raw *os.File) (*Record, er
 	go func() { handovers <- l.followHandovers(follow, load.Path.Handovers()) }()
 
 	record := &Record{}
-	record.HAR, record.Timing, record.LoadError = browse(ctx, load)
+	watched, done := whileServed(ctx, load.origins)
+	record.HAR, record.Timing, err = browse(watched, load)
+	record.LoadError = done(err)
 	stop()
 	if err := <-handovers; err != nil {
 		return nil, err
@@ -254,6 +289,9 @@ func keepArtefacts(dir string, raw *os.File, record *Record, keys []byte) error 
 			return err
 		}
 	}
+	if record.Server == nil {
+		return nil
+	}
 	return capture.WriteServerLog(filepath.Join(dir, ServerFile), record.Server)
 }
 
@@ -290,6 +328,18 @@ func addEarlySecrets(keys io.Writer, raw *os.File, server *protocol.Server) erro
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// addClientKeys adds the keys that the client knows.
+func addClientKeys(keys io.Writer, visit Keyed) error {
+	text, err := visit.KeyLog()
+	if err == nil {
+		_, err = keys.Write(text)
+	}
+	if err != nil {
+		return fmt.Errorf("take over the client's TLS keys: %w", err)
 	}
 	return nil
 }

@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"wiretime/capture"
-	"wiretime/protocol"
 )
 
 // visitEarlier carries out the visit before the one that is measured, and leaves
 // the client as that is to find it: the same pages over the same path, of which
 // chance has it otherwise. It returns a record if that did not go well.
-func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Server, raw *os.File) (*Record, error) {
+func (l *Lab) visitEarlier(ctx context.Context, load Load, raw *os.File) (*Record, error) {
 	earlier := load
 	earlier.Seed = earlierSeed(load.Seed)
 	record, err := l.measure(ctx, earlier, raw)
@@ -37,7 +36,9 @@ func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Serv
 		return nil, err
 	}
 	if !load.Warm.Connections {
-		server.Disconnect()
+		if err := load.origins.Disconnect(); err != nil {
+			return nil, err
+		}
 	}
 	if err := l.drain(ctx); err != nil {
 		return nil, err
@@ -49,7 +50,9 @@ func (l *Lab) visitEarlier(ctx context.Context, load Load, server *protocol.Serv
 	if err := l.drain(ctx); err != nil {
 		return nil, err
 	}
-	server.StartLog()
+	if err := load.origins.StartLog(); err != nil {
+		return nil, err
+	}
 	if err := raw.Truncate(0); err != nil {
 		return nil, fmt.Errorf("empty the capture file: %w", err)
 	}

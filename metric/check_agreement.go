@@ -15,6 +15,13 @@ import (
 // resources is another page; a miss does not, since browser and server agree
 // on it, but is counted (metric misses).
 //
+// What the server pushed and the page never asked for is no disagreement either, nor what
+// the browser asked for by itself on Early Hints and then did not use: browsers report what
+// their pages ask for. It is counted (metric unused).
+//
+// Of a server that keeps no log, the story has two tellers, and only a fetch that failed
+// breaks the rule.
+//
 // A request for /favicon.ico that only the server saw is passed over: it is
 // the browser's own, not the page's, and browsers do not report it. It shows
 // among the misses if the archive lacks it.
@@ -25,7 +32,7 @@ func checkAgreement(l *Load) []Violation {
 		missing bool
 	}{
 		{"HAR", l.HAR == nil},
-		{"server log", l.Server == nil},
+		{"server log", l.Server == nil && !l.NoServerLog},
 		{"packets", l.Packets == nil},
 	} {
 		if part.missing {
@@ -39,22 +46,18 @@ func checkAgreement(l *Load) []Violation {
 }
 
 // compareRequests holds the HAR against the server log: the same requests, the
-// same number of times.
+// same number of times. What was pushed answers one.
 func compareRequests(l *Load) []Violation {
 	var failures []string
-	surplus := map[string]int{} // how many more the browser saw than the server
-	forgiven := map[string]int{}
+	surplus, forgiven := l.surplus(), map[string]int{}
 	for _, e := range l.fetched() {
-		request := e.Request.Method + " " + normalURL(e.Request.URL)
-		surplus[request]++
 		if failed(e) {
+			request := nameOf(e.Request.Method, e.Request.URL)
 			forgiven[request]++
 			failures = append(failures, fmt.Sprintf("%s (%s)", request, reason(e)))
 		}
 	}
-	for i := range l.Server {
-		surplus[l.Server[i].Method+" "+normalURL(l.Server[i].URL)]--
-	}
+	unused := l.unused()
 	var browserOnly, serverOnly []string
 	for _, request := range slices.Sorted(maps.Keys(surplus)) {
 		n := surplus[request]
@@ -64,7 +67,7 @@ func compareRequests(l *Load) []Violation {
 		if ownRequest := strings.HasPrefix(request, "GET ") && strings.HasSuffix(request, "/favicon.ico"); ownRequest {
 			continue
 		}
-		for range -n {
+		for range -n - unused[request] {
 			serverOnly = append(serverOnly, request)
 		}
 	}
@@ -72,11 +75,65 @@ func compareRequests(l *Load) []Violation {
 	if len(failures) > 0 {
 		list = append(list, Violation{4, fmt.Sprintf("the browser did not get %s: %s", count(len(failures), "resource"), some(failures))})
 	}
-	if len(browserOnly) > 0 {
+	if len(browserOnly) > 0 && !l.NoServerLog {
 		list = append(list, Violation{4, fmt.Sprintf("the browser reports %s that the server did not answer: %s", count(len(browserOnly), "request"), some(browserOnly))})
 	}
 	if len(serverOnly) > 0 {
 		list = append(list, Violation{4, fmt.Sprintf("the server answered %s that the browser does not report: %s", count(len(serverOnly), "request"), some(serverOnly))})
+	}
+	return list
+}
+
+// nameOf is what makes two requests the same one.
+func nameOf(method, address string) string { return method + " " + normalURL(address) }
+
+// surplus is how many more of each request the browser saw than the server.
+func (l *Load) surplus() map[string]int {
+	surplus := map[string]int{}
+	for _, e := range l.fetched() {
+		surplus[nameOf(e.Request.Method, e.Request.URL)]++
+	}
+	for i := range l.Server {
+		surplus[nameOf(l.Server[i].Method, l.Server[i].URL)]--
+	}
+	return surplus
+}
+
+// unused is how many responses that a page's requests did not ask for it did not use either,
+// by the request that they would have answered: pushed ones, and those to what the server
+// had hinted at.
+func (l *Load) unused() map[string]int {
+	unasked := map[string]int{}
+	for i := range l.Server {
+		e := &l.Server[i]
+		if e.Pushed {
+			unasked[nameOf(e.Method, e.URL)]++
+		}
+		for _, target := range targets(e) {
+			unasked[nameOf("GET", target)]++
+		}
+	}
+	surplus := l.surplus()
+	for request, n := range unasked {
+		unasked[request] = max(0, min(n, -surplus[request]))
+	}
+	return unasked
+}
+
+// targets are the URLs in the Link fields that were sent before an answer (RFC 8288 section 3).
+func targets(e *capture.ServerEntry) []string {
+	base, err := url.Parse(e.URL)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, field := range e.Early {
+		for part := range strings.SplitSeq(field, "<") {
+			target, _, isTarget := strings.Cut(part, ">")
+			if u, err := base.Parse(target); isTarget && err == nil {
+				list = append(list, u.String())
+			}
+		}
 	}
 	return list
 }
@@ -116,11 +173,14 @@ func compareFlows(l *Load) []Violation {
 }
 
 // compareSizes holds the server log against the packets: what the server says
-// it served cannot be more than what reached the client.
+// it served cannot be more than what reached the client. What was pushed is left out: a
+// client that does not want it has it stopped on its way.
 func compareSizes(l *Load) []Violation {
 	var served, arrived int64
 	for i := range l.Server {
-		served += l.Server[i].BodyBytes
+		if !l.Server[i].Pushed {
+			served += l.Server[i].BodyBytes
+		}
 	}
 	for p, h := range l.atClient() {
 		if p.Inbound && h.Flow.Source.Port() != portDNS {

@@ -330,6 +330,34 @@ func TestCheckNeedsAllParts(t *testing.T) {
 	}
 }
 
+// TestCheckWithoutAServerLog leaves out what needs the server's word.
+func TestCheckWithoutAServerLog(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*scene)
+		want   []Violation
+	}{
+		{"sound", func(*scene) {}, nil},
+		{"another protocol by the browser's word", func(s *scene) { s.entries[0].Protocol = "http/1.1" }, []Violation{
+			{1, "the browser reports 1 request as http/1.1 over TLS, not as h2 over TLS: GET https://www.example.test/"}}},
+		{"a fetch that failed", func(s *scene) { s.entries[0].Response = capture.Response{Error: "net::ERR_CONNECTION_RESET"} }, []Violation{
+			{4, "the browser did not get 1 resource: GET https://www.example.test/ (net::ERR_CONNECTION_RESET)"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := h2Scene()
+			c.change(s)
+			l := s.load(t, "h2")
+			l.Server, l.NoServerLog = nil, true
+			if got := Check(l); !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+			if v, ok := misses.Of(l); ok {
+				t.Errorf("there are %v misses by nobody's word", v)
+			}
+		})
+	}
+}
+
 func TestCheckSaysWhatAPersonCanRead(t *testing.T) {
 	s := h2Scene()
 	for _, name := range []string{"a", "b", "c", "d"} {

@@ -23,6 +23,9 @@ type Load struct {
 	// Visit is the state of the client that the cell asked for, as studies name
 	// it: "resumed", "0rtt", "connected", "cached"; empty or "cold" for none.
 	Visit string
+	// NoServerLog says that the server keeps no log. Rules are then left to the HAR and the
+	// packets, where they need its word.
+	NoServerLog bool
 	// Fallback is the row that requests may have used where HTTP/3 was asked for
 	// but could not be had; empty if none.
 	Fallback string
@@ -45,7 +48,7 @@ func All() []Metric {
 		requests, connectionCount,
 		bytesUp, bytesDown, packetsUp, packetsDown,
 		drops, retransmissions,
-		lateP50, lateP99, lateMax, misses,
+		lateP50, lateP99, lateMax, misses, inexact, unused,
 	}
 }
 

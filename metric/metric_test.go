@@ -3,6 +3,7 @@ package metric
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 
 	"wiretime/capture"
@@ -44,6 +45,8 @@ func TestMetricsOverTCP(t *testing.T) {
 		"drops":           1,
 		"retransmissions": 1,
 		"misses":          0,
+		"inexact":         0,
+		"unused":          0,
 	})
 }
 
@@ -209,7 +212,55 @@ func TestRequestsAndPLT(t *testing.T) {
 	s.fetch(412, 950, "https://www.example.test/other-page.png", "h2")
 	s.entries[4].Page = "page_2"
 	s.log[1].Miss = true
-	expect(t, s.load(t, "h2"), map[string]float64{"requests": 2, "plt": 501, "misses": 1})
+	s.log[2].Near = "https://www.example.test/a.png?v=2"
+	expect(t, s.load(t, "h2"), map[string]float64{"requests": 2, "plt": 501, "misses": 1, "inexact": 1})
+}
+
+// TestUnusedPushes counts what was pushed beyond what the page asked for, by URL: of the
+// style sheet, which it asked for once, one of two; the script; and nothing of the image,
+// which it asked for.
+func TestUnusedPushes(t *testing.T) {
+	const style, script, image = "https://www.example.test/style.css", "https://www.example.test/script.js", "https://www.example.test/image.png"
+	s := h2Scene()
+	for _, url := range []string{style, script, image, style} {
+		s.fetch(412, 500, url, "h2")
+		s.log[len(s.log)-1].Pushed = true
+	}
+	s.entries = slices.Delete(s.entries, 4, 5)
+	s.entries = slices.Delete(s.entries, 2, 3)
+	l := s.load(t, "h2")
+	expect(t, l, map[string]float64{"requests": 3, "unused": 2})
+	if got := Check(l); len(got) > 0 {
+		t.Error(got)
+	}
+	// A response that nobody asked for, and that was not pushed, is one too many.
+	l.Server[2].Pushed = false
+	if got, want := Check(l), (Violation{4, "the server answered 1 request that the browser does not report: GET " + script}); len(got) != 1 || got[0] != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestUnusedHints counts what the browser asked for on Early Hints beyond what the page did:
+// the style sheet, which the page asked for again; the script, for which it did not; and
+// nothing of the font, which it asked for once.
+func TestUnusedHints(t *testing.T) {
+	const style, script, font = "https://www.example.test/style.css", "https://www.example.test/script.js", "https://cdn.example.test/font.woff2"
+	s := h2Scene()
+	s.log[0].Early = []string{"</style.css>; rel=preload; as=style, <script.js>;rel=preload", "<" + font + ">; rel=preload; as=font; crossorigin", "<%zz>", "none"}
+	for _, url := range []string{style, style, script, font} {
+		s.fetch(412, 500, url, "h2")
+		s.log[len(s.log)-1].BodyBytes = 100
+	}
+	s.entries = slices.Delete(s.entries, 2, 4)
+	l := s.load(t, "h2")
+	expect(t, l, map[string]float64{"requests": 3, "unused": 2})
+	if got := Check(l); len(got) > 0 {
+		t.Error(got)
+	}
+	l.Server[0].Early = l.Server[0].Early[1:]
+	if got, want := Check(l), "the server answered 2 requests that the browser does not report: GET "+script+", GET "+style; len(got) != 1 || got[0].Detail != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }
 
 // A part that was not captured gives no figures rather than zeros.
@@ -230,8 +281,8 @@ func TestEveryMetricIsDefined(t *testing.T) {
 		}
 		names[m.Name] = true
 	}
-	if len(names) != 19 {
-		t.Errorf("%d metrics, want 19", len(names))
+	if len(names) != 21 {
+		t.Errorf("%d metrics, want 21", len(names))
 	}
 }
 

@@ -3,7 +3,9 @@ package network
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
+	"time"
 )
 
 // Fate is what becomes of a packet.
@@ -41,6 +43,7 @@ func (f Fate) String() string {
 type Emulation struct {
 	lines     []line // access links by index, up before down
 	handovers []Handover
+	far       map[netip.Addr]time.Duration
 }
 
 // Start begins an emulation of the path at time 0. All randomness follows from
@@ -49,7 +52,7 @@ func (p Path) Start(seed uint64) (*Emulation, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("start emulation: %w", err)
 	}
-	e := &Emulation{handovers: p.Handovers()}
+	e := &Emulation{handovers: p.Handovers(), far: p.Far}
 	for i := range p.Access {
 		for _, d := range []Direction{Up, Down} {
 			e.lines = append(e.lines, p.line(i, d, seed))
@@ -67,6 +70,10 @@ func (p Path) Start(seed uint64) (*Emulation, error) {
 func (e *Emulation) Arrive(access int, d Direction, now int64, size int) (due int64, fate Fate) {
 	return e.lines[2*access+int(d)].arrive(now, size, e.Active(now) == access)
 }
+
+// Far returns how many ns a packet from or to that server is under way beyond the
+// access links. They are to be added to the due time of [Emulation.Arrive].
+func (e *Emulation) Far(server netip.Addr) int64 { return int64(e.far[server]) }
 
 // Active returns the index of the access link in use at now ns since the epoch.
 func (e *Emulation) Active(now int64) int {
@@ -133,7 +140,8 @@ func (l *line) arrive(now int64, size int, active bool) (due int64, fate Fate) {
 }
 
 // LeastDelay is a span, in ns, that every packet that is delivered spends on the
-// path at least, from its arrival on, whatever events the path still has.
+// path at least, from its arrival on, whatever events the path still has and however
+// near its server is.
 func (e *Emulation) LeastDelay() int64 {
 	least := int64(forever)
 	for i := range e.lines {

@@ -1,6 +1,9 @@
 package network
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Path is what lies between client and server: one or more access links of the
 // client, each with an up and a down link, and a timeline of events. The first
@@ -12,6 +15,9 @@ type Path struct {
 	Note   string   `json:"note,omitzero"`   // how the source was read, with the delay of each direction
 	Access []Access `json:"access"`
 	Events []Event  `json:"events,omitzero"`
+	// Far are servers that are farther away than the others, by their addresses: the
+	// delay beyond the access links, one-way, the same in each direction.
+	Far map[netip.Addr]time.Duration `json:"far,omitempty"`
 }
 
 // Access is one access link of the client.

@@ -3,6 +3,7 @@ package network
 import (
 	"encoding/json"
 	"math"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ func TestPathSurvivesJSON(t *testing.T) {
 			{At: 2, Outage: 3, OutageDrops: true},
 			{At: 4, Handover: "lte"},
 		},
+		Far: map[netip.Addr]time.Duration{far: 40*time.Millisecond + 1, netip.MustParseAddr("2001:db8::1"): 0},
 	}
 	for _, p := range append(Profiles(), everything) {
 		text, err := json.Marshal(p)
@@ -108,6 +110,10 @@ func TestValidateSaysWhatIsWrongAndWhatToWrite(t *testing.T) {
 		{with(Event{Handover: "wlan"}), "which is the active access link already"},
 		{with(Event{At: 2, Handover: "lte"}, Event{At: 1, Handover: "lte"}), "handover at 2ns"},
 		{with(Event{At: 4 * ms, Outage: ms}, Event{Outage: 5 * ms, Access: "lte"}), `access link "lte", up: the outage at 4ms begins before the one at 0s ends`},
+		{distant(map[netip.Addr]time.Duration{far: time.Hour, near: 0}), ""},
+		{distant(map[netip.Addr]time.Duration{far: -1}), `network "test": server 198.51.100.2: a delay of -1ns is outside 0 to 1h0m0s; write it like 50ms`},
+		{distant(map[netip.Addr]time.Duration{near: 0, far: time.Hour + 1}), "server 198.51.100.2: a delay of 1h0m0.000000001s is outside"},
+		{distant(map[netip.Addr]time.Duration{{}: 0}), "a server that is far has no address"},
 		{Path{Access: []Access{{Name: "a", Up: Link{Trace: trace(1)}}}, Events: []Event{{Rate: new(mbit)}}}, `sets the rate of access link "a", up, which follows a trace`},
 		{Path{Access: []Access{{Name: "a", Up: Link{Loss: Loss{GilbertElliott: &GilbertElliott{P: 1, R: 1}}}}}, Events: []Event{{Loss: new(1.0)}}}, "which has a Gilbert-Elliott loss"},
 	} {

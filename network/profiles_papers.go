@@ -30,19 +30,28 @@ var kim2013 = []figures{
 	{name: "wlan-good-firefox", access: "wlan", source: kimSource + "Firefox, WLAN, good signal", note: kimWLANNote + "20 ms.", down: 25_960 * kbit, up: 25_960 * kbit, rtt: 20 * time.Millisecond},
 }
 
-// nam2021 holds the page load experiment of Nam et al.
+// nam2021 holds the page load experiment of Nam et al., by both ways to read its delay: as
+// that of the round trip, and as that of each direction.
 func nam2021() []figures {
 	var all []figures
-	for _, percent := range []int{0, 5, 10, 15, 20} {
-		all = append(all, figures{
-			name: fmt.Sprintf("quic-200ms-loss%d", percent), access: "wlan",
-			source: "Nam, Jung, Choi, Koh: Performance Analysis of QUIC Protocol for Web and Streaming Services, " +
-				"KIPS Transactions on Computer and Communication Systems 10(5), 2021, section 3, figure 5",
-			note: "The paper sets a delay of 200 ms between client and server, read here as the round trip; it may have meant one way. " +
-				"Its text gives packet error rates up to 20 %, not the steps between: 0, 5, 10, 15 and 20 % are Wiretime's, in each direction independently. " +
-				"It prints no rate: 50 Mbit/s each way is Wiretime's choice for its WLAN hop and does not bind its small page.",
-			down: 50 * mbit, up: 50 * mbit, rtt: 200 * time.Millisecond, loss: float64(percent) / 100,
-		})
+	for _, reading := range []struct {
+		rtt  int // ms
+		note string
+	}{
+		{200, "read here as that of the round trip; quic-400ms-* have it as that of each direction. "},
+		{400, "read here as that of each direction, as tc sets it where both hosts use it (section 4.1 says that both do); quic-200ms-* have it as that of the round trip. "},
+	} {
+		for _, percent := range []int{0, 5, 10, 15, 20} {
+			all = append(all, figures{
+				name: fmt.Sprintf("quic-%dms-loss%d", reading.rtt, percent), access: "wlan",
+				source: "Nam, Jung, Choi, Koh: Performance Analysis of QUIC Protocol for Web and Streaming Services, " +
+					"KIPS Transactions on Computer and Communication Systems 10(5), 2021, section 3, figure 5",
+				note: "The paper sets a delay of 200 ms between client and server, " + reading.note +
+					"Its text gives packet error rates up to 20 %, not the steps between: 0, 5, 10, 15 and 20 % are Wiretime's, in each direction independently. " +
+					"It prints no rate: 50 Mbit/s each way is Wiretime's choice for its WLAN hop and does not bind its small page.",
+				down: 50 * mbit, up: 50 * mbit, rtt: time.Duration(reading.rtt) * time.Millisecond, loss: float64(percent) / 100,
+			})
+		}
 	}
 	return all
 }

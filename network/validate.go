@@ -3,6 +3,9 @@ package network
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -46,7 +49,22 @@ func (p Path) validate() error {
 	if err := p.validateHandovers(); err != nil {
 		return err
 	}
+	if err := p.validateFar(); err != nil {
+		return err
+	}
 	return p.validateOutages()
+}
+
+func (p Path) validateFar() error {
+	for _, server := range slices.SortedFunc(maps.Keys(p.Far), netip.Addr.Compare) {
+		if !server.IsValid() {
+			return errors.New("a server that is far has no address; write one like 198.51.100.1")
+		}
+		if err := validateDelay("delay", p.Far[server]); err != nil {
+			return fmt.Errorf("server %v: %w", server, err)
+		}
+	}
+	return nil
 }
 
 func (l *Link) validate() error {

@@ -32,35 +32,29 @@ const (
 	imageHost = "img.page.test"
 )
 
-// resource is what the tests' site answers.
-type resource struct {
-	status int
-	header [][2]string
-	body   []byte
-}
-
-func testSite() map[string]resource {
+func testSite() map[string]Answer {
 	large := make([]byte, 1<<20)
 	for i := range large {
 		large[i] = byte(i * i >> 8)
 	}
-	return map[string]resource{
-		pageHost + "/":                  {200, [][2]string{{"content-type", "text/html; charset=utf-8"}, {"vary", "a"}, {"vary", "b"}}, []byte("<!DOCTYPE html>")},
-		pageHost + "/large":             {200, [][2]string{{"content-type", "application/octet-stream"}}, large},
-		pageHost + "/empty":             {200, [][2]string{{"content-type", "text/css"}}, nil},
-		pageHost + "/untyped":           {200, nil, []byte("<!DOCTYPE html>")},
-		pageHost + "/moved":             {301, [][2]string{{"location", "https://" + imageHost + "/"}}, []byte("there")},
-		pageHost + "/gone":              {404, [][2]string{{"content-type", "text/plain"}}, []byte("archived as gone")},
-		pageHost + "/no-content":        {204, nil, nil},
-		pageHost + "/not-modified":      {304, [][2]string{{"etag", `"1"`}}, nil},
-		imageHost + "/a%2Fb%20c?q=1&r=": {200, [][2]string{{"content-type", "image/png"}}, []byte("png")},
+	return map[string]Answer{
+		pageHost + "/":                  {Status: 200, Header: [][2]string{{"content-type", "text/html; charset=utf-8"}, {"vary", "a"}, {"vary", "b"}}, Body: []byte("<!DOCTYPE html>")},
+		pageHost + "/large":             {Status: 200, Header: [][2]string{{"content-type", "application/octet-stream"}}, Body: large},
+		pageHost + "/empty":             {Status: 200, Header: [][2]string{{"content-type", "text/css"}}},
+		pageHost + "/untyped":           {Status: 200, Body: []byte("<!DOCTYPE html>")},
+		pageHost + "/moved":             {Status: 301, Header: [][2]string{{"location", "https://" + imageHost + "/"}}, Body: []byte("there")},
+		pageHost + "/gone":              {Status: 404, Header: [][2]string{{"content-type", "text/plain"}}, Body: []byte("archived as gone")},
+		pageHost + "/no-content":        {Status: 204},
+		pageHost + "/not-modified":      {Status: 304, Header: [][2]string{{"etag", `"1"`}}},
+		imageHost + "/a%2Fb%20c?q=1&r=": {Status: 200, Header: [][2]string{{"content-type", "image/png"}}, Body: []byte("png")},
 	}
 }
 
-func lookupIn(site map[string]resource) func(method, host, path string) (int, [][2]string, []byte, bool) {
-	return func(_, host, path string) (int, [][2]string, []byte, bool) {
-		r, ok := site[host+path]
-		return r.status, r.header, r.body, ok
+func lookupIn(site map[string]Answer) func(method, host, path string) Answer {
+	return func(_, host, path string) Answer {
+		a, ok := site[host+path]
+		a.Miss = !ok
+		return a
 	}
 }
 

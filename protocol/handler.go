@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,57 +15,17 @@ import (
 	"wiretime/spdy"
 )
 
-// missing is the body of a miss.
-var missing = []byte("This URL is not in the site's archive.\n")
-
-// Archive answers requests from what lookup finds, whatever protocol they came
-// over. What it does not find is answered with 404 and marked as a miss in the
-// server's log. A client that has the archived version already, by its ETag or
-// Last-Modified, is told so with 304 (RFC 9110 section 13).
-func Archive(lookup func(method, host, path string) (status int, header [][2]string, body []byte, ok bool)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		status, header, body, ok := lookup(r.Method, hostname(r.Host), r.URL.RequestURI())
-		if !ok {
-			if m, ok := w.(*meter); ok {
-				m.miss = true
-			}
-			status, header, body = http.StatusNotFound, [][2]string{{"content-type", "text/plain; charset=utf-8"}}, missing
-		}
-		for _, field := range header {
-			w.Header().Add(field[0], field[1])
-		}
-		if status == http.StatusOK && notModified(r, w.Header()) {
-			status, body = http.StatusNotModified, nil
-			leaveOutContent(w.Header())
-		}
-		if _, ok := w.Header()["Content-Type"]; !ok {
-			// Servers guess it unless told not to.
-			w.Header()["Content-Type"] = nil
-		}
-		if status != http.StatusNoContent && status != http.StatusNotModified {
-			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		}
-		w.WriteHeader(status)
-		if r.Method != http.MethodHead && status != http.StatusNotModified {
-			// A client that has gone away is seen in the log's body size.
-			_, _ = w.Write(body)
-		}
-	})
-}
-
-func hostname(hostport string) string {
-	if host, _, err := net.SplitHostPort(hostport); err == nil {
-		return host
-	}
-	return hostport
-}
-
-// meter counts what a handler writes.
+// meter counts what a handler writes, and keeps what an archive says of its answer.
 type meter struct {
 	http.ResponseWriter
-	status int
-	bytes  int64
-	miss   bool
+	status   int // 0: it was not answered
+	bytes    int64
+	miss     bool
+	near     string
+	early    []string
+	pushed   bool         // nobody has asked for it
+	pushes   *pushes      // of the server
+	unpushed atomic.Int64 // of what was to be pushed with it
 }
 
 // Unwrap is for http.ResponseController.
@@ -96,6 +55,8 @@ type serverLog struct {
 	accepted atomic.Int64
 	running  sync.WaitGroup
 
+	pushes pushes
+
 	mu     sync.Mutex
 	since  int64 // requests that began before are left out
 	served []servedRequest
@@ -106,6 +67,7 @@ type servedRequest struct {
 	capture.ServerEntry
 	stream quic.StreamID
 	trace  *connectionTrace // of its connection; nil but for QUIC
+	push   *push            // nil but for one that nobody sent
 }
 
 func (s *servedRequest) entry() capture.ServerEntry {
@@ -119,6 +81,12 @@ func (l *serverLog) now() int64 { return l.began.UnixNano() + int64(time.Since(l
 // number gives a new connection its number.
 func (l *serverLog) number(ctx context.Context) context.Context {
 	return context.WithValue(ctx, connectionKey{}, l.accepted.Add(1))
+}
+
+// connection is the number of the connection that a request came over.
+func connection(r *http.Request) int64 {
+	number, _ := r.Context().Value(connectionKey{}).(int64)
+	return number
 }
 
 func (l *serverLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -135,13 +103,15 @@ func (l *serverLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		e.Server = local.String()
 	}
-	e.Connection, _ = r.Context().Value(connectionKey{}).(int64)
+	e.Connection = connection(r)
+	e.push = l.pushes.take(e.Connection, e.URL)
 	if r.TLS != nil {
 		e.TLS, e.Cipher, e.Resumed = tls.VersionName(r.TLS.Version), tls.CipherSuiteName(r.TLS.CipherSuite), r.TLS.DidResume
 	}
-	m := &meter{ResponseWriter: w, status: http.StatusOK}
+	m := &meter{ResponseWriter: w, status: http.StatusOK, pushes: &l.pushes, pushed: e.push != nil}
 	l.handler.ServeHTTP(m, r)
-	e.End, e.Status, e.BodyBytes, e.Miss = l.now(), m.status, m.bytes, m.miss
+	e.End, e.Status, e.BodyBytes, e.Miss, e.Near = l.now(), m.status, m.bytes, m.miss, m.near
+	e.Early, e.Pushed, e.Unpushed = m.early, m.pushed, int(m.unpushed.Load())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.Start >= l.since {

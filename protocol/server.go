@@ -199,13 +199,16 @@ func serveTCP(ctx context.Context, s *Server, p Protocol) error {
 }
 
 // Log returns what has been served so far, in the order of the requests. A
-// request is in it once its handler has returned.
+// request is in it once its handler has returned, and so is what was pushed, but for
+// pushes that came to nothing.
 func (s *Server) Log() []capture.ServerEntry {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
-	entries := make([]capture.ServerEntry, len(s.log.served))
+	entries := make([]capture.ServerEntry, 0, len(s.log.served))
 	for i := range s.log.served {
-		entries[i] = s.log.served[i].entry()
+		if e := &s.log.served[i]; e.push == nil || !e.push.refused.Load() {
+			entries = append(entries, e.entry())
+		}
 	}
 	slices.SortStableFunc(entries, func(a, b capture.ServerEntry) int { return cmp.Compare(a.Start, b.Start) })
 	return entries

@@ -34,15 +34,15 @@ func TestEveryRowServesTheSameBytes(t *testing.T) {
 		client := s.client(t)
 		for url, want := range testSite() {
 			response, body := s.get(t, client, "GET", url)
-			if response.StatusCode != want.status || !bytes.Equal(body, want.body) {
-				t.Errorf("%s: status %d and %d octets, want %d and %d", url, response.StatusCode, len(body), want.status, len(want.body))
+			if response.StatusCode != want.Status || !bytes.Equal(body, want.Body) {
+				t.Errorf("%s: status %d and %d octets, want %d and %d", url, response.StatusCode, len(body), want.Status, len(want.Body))
 			}
 			header := http.Header{}
-			for _, field := range want.header {
+			for _, field := range want.Header {
 				header.Add(field[0], field[1])
 			}
-			if want.status != 204 && want.status != 304 {
-				header.Set("Content-Length", strconv.Itoa(len(want.body)))
+			if want.Status != 204 && want.Status != 304 {
+				header.Set("Content-Length", strconv.Itoa(len(want.Body)))
 			}
 			if p.Name == "h3" {
 				header.Set("Alt-Svc", `h3=":443"; ma=86400`)
@@ -74,7 +74,7 @@ func TestLogTellsEveryRequest(t *testing.T) {
 		{"HEAD", pageHost + "/large", 200, 0, false},
 		{"GET", pageHost + "/gone", 404, 16, false},
 		{"GET", pageHost + "/no-content", 204, 0, false},
-		{"GET", pageHost + "/missing?x=%20", 404, int64(len(missing)), true},
+		{"GET", pageHost + "/missing?x=%20", 404, int64(len(missing.Body)), true},
 		{"HEAD", pageHost + "/missing", 404, 0, true},
 		{"GET", imageHost + "/a%2Fb%20c?q=1&r=", 200, 3, false},
 	}

@@ -265,13 +265,13 @@ func TestServerRefusesWhatCannotBe(t *testing.T) {
 // TestConditionalRequests asks for versioned resources as RFC 9110 sections 13.1.2,
 // 13.1.3 and 13.2.2 have it.
 func TestConditionalRequests(t *testing.T) {
-	site := map[string]resource{
-		pageHost + "/tagged": {200, [][2]string{{"content-type", "text/html"}, {"content-encoding", "br"}, {"cache-control", "no-cache"}, {"vary", "accept"},
-			{"etag", `"a,b"`}, {"last-modified", "Tue, 01 Jul 2025 10:00:00 GMT"}, {"x-other", "1"}}, []byte("tagged")},
-		pageHost + "/weak":    {200, [][2]string{{"content-type", "text/html"}, {"etag", `W/"1"`}}, []byte("weak")},
-		pageHost + "/dated":   {200, [][2]string{{"content-type", "text/html"}, {"last-modified", "Tue, 01 Jul 2025 10:00:00 GMT"}}, []byte("dated")},
-		pageHost + "/plain":   {200, [][2]string{{"content-type", "text/html"}}, []byte("plain")},
-		pageHost + "/missing": {404, [][2]string{{"content-type", "text/html"}, {"etag", `"1"`}}, []byte("missing")},
+	site := map[string]Answer{
+		pageHost + "/tagged": {Status: 200, Header: [][2]string{{"content-type", "text/html"}, {"content-encoding", "br"}, {"cache-control", "no-cache"}, {"vary", "accept"},
+			{"etag", `"a,b"`}, {"last-modified", "Tue, 01 Jul 2025 10:00:00 GMT"}, {"x-other", "1"}}, Body: []byte("tagged")},
+		pageHost + "/weak":    {Status: 200, Header: [][2]string{{"content-type", "text/html"}, {"etag", `W/"1"`}}, Body: []byte("weak")},
+		pageHost + "/dated":   {Status: 200, Header: [][2]string{{"content-type", "text/html"}, {"last-modified", "Tue, 01 Jul 2025 10:00:00 GMT"}}, Body: []byte("dated")},
+		pageHost + "/plain":   {Status: 200, Header: [][2]string{{"content-type", "text/html"}}, Body: []byte("plain")},
+		pageHost + "/missing": {Status: 404, Header: [][2]string{{"content-type", "text/html"}, {"etag", `"1"`}}, Body: []byte("missing")},
 	}
 	const before, same, after = "Tue, 01 Jul 2025 09:59:59 GMT", "Tue, 01 Jul 2025 10:00:00 GMT", "Wed, 02 Jul 2025 10:00:00 GMT"
 	tests := []struct {
@@ -316,7 +316,7 @@ func TestConditionalRequests(t *testing.T) {
 			must(t, err)
 			must(t, response.Body.Close())
 			archived := site[pageHost+test.path]
-			status, want := archived.status, archived.body
+			status, want := archived.Status, archived.Body
 			if !test.modified {
 				status, want = http.StatusNotModified, nil
 			}

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,44 +15,54 @@ import (
 const (
 	coldVisit       = "cold"
 	browserStrategy = "browser"
+	ownServer       = "wiretime"
 )
 
 // Axes says how a run's cells are told apart where it uses axes that few studies
 // use. The zero value is that of a run whose loads are all cold, by the browser's
-// strategy.
+// strategy and from Wiretime's own server.
 type Axes struct {
 	Visits     bool // some cell has a visit that is not cold
 	Strategies bool // some cell has another strategy than the browser's
+	Servers    bool // some cell has another server than Wiretime's own
 
-	// ByStrategy says that cells are compared by their strategies, not by their
-	// protocols: there is one protocol, and more than one strategy.
-	ByStrategy bool
+	// compared is empty for the protocol.
+	compared string
 }
 
-// AxesOf looks at the cells of a run.
+// AxesOf looks at the cells of a run. They are compared by their protocols; where there is
+// one protocol, by their servers, or where there is one server too, by their strategies.
 func AxesOf(results []store.Result) Axes {
 	some := func(is func(store.Cell) bool) bool {
 		return slices.ContainsFunc(results, func(r store.Result) bool { return is(r.Cell) })
 	}
-	return Axes{
+	varies := func(on func(store.Cell) string) bool {
+		return some(func(c store.Cell) bool { return on(c) != on(results[0].Cell) })
+	}
+	a := Axes{
 		Visits:     some(func(c store.Cell) bool { return c.Visit != coldVisit }),
 		Strategies: some(func(c store.Cell) bool { return c.Strategy != browserStrategy }),
-		ByStrategy: some(func(c store.Cell) bool { return c.Strategy != results[0].Cell.Strategy }) &&
-			!some(func(c store.Cell) bool { return c.Protocol != results[0].Cell.Protocol }),
+		Servers:    some(func(c store.Cell) bool { return c.Server != ownServer }),
 	}
+	switch {
+	case varies(func(c store.Cell) string { return c.Protocol }):
+	case varies(func(c store.Cell) string { return c.Server }):
+		a.compared = "server"
+	case varies(func(c store.Cell) string { return c.Strategy }):
+		a.compared = "strategy"
+	}
+	return a
 }
 
-// Compared names the axis by which cells are compared: "protocol" or "strategy".
-func (a Axes) Compared() string {
-	if a.ByStrategy {
-		return "strategy"
-	}
-	return "protocol"
-}
+// Compared names the axis by which cells are compared: "protocol", "strategy" or "server".
+func (a Axes) Compared() string { return cmp.Or(a.compared, "protocol") }
 
 // Contender is the cell's value on that axis.
 func (a Axes) Contender(c store.Cell) string {
-	if a.ByStrategy {
+	switch a.compared {
+	case "server":
+		return c.Server
+	case "strategy":
 		return c.Strategy
 	}
 	return c.Protocol
@@ -62,8 +75,11 @@ func (a Axes) Shared(c store.Cell) []string {
 	if a.Visits {
 		words = append(words, c.Visit+" visit")
 	}
-	if a.Strategies && !a.ByStrategy {
+	if a.Strategies && a.compared != "strategy" {
 		words = append(words, "strategy "+c.Strategy)
+	}
+	if a.Servers && a.compared != "server" {
+		words = append(words, "server "+c.Server)
 	}
 	return words
 }
@@ -132,6 +148,34 @@ func (a Axes) describeStrategies(results []store.Result) []Fact {
 		}
 	}
 	return facts
+}
+
+// describeServers says of the servers that the cells have what they are, in their order, by
+// what a run's environment knows of them; none if all are Wiretime's own.
+func (a Axes) describeServers(results []store.Result, environment json.RawMessage) ([]Fact, error) {
+	if !a.Servers {
+		return nil, nil
+	}
+	known := map[string]any{}
+	if err := json.Unmarshal(environment, &known); len(environment) > 0 && err != nil {
+		return nil, fmt.Errorf("read the run's environment: %w", err)
+	}
+	var facts []Fact
+	for _, r := range results {
+		name := r.Cell.Server
+		if slices.ContainsFunc(facts, func(f Fact) bool { return f.Name == name }) {
+			continue
+		}
+		version, ok := known["server_"+name].(string)
+		switch {
+		case name == ownServer:
+			version = "Wiretime's own, the same for every protocol."
+		case !ok:
+			version = "The version is not known: a command of the study's, or a program that is not installed."
+		}
+		facts = append(facts, Fact{name, version})
+	}
+	return facts, nil
 }
 
 func describeStrategy(name string) string {

@@ -102,12 +102,53 @@ func TestStrategiesOfSeveralProtocolsAreSections(t *testing.T) {
 	}
 }
 
-// Reports of runs that leave visits and strategies alone do not speak of them.
+func TestServersOfOneProtocolAreCompared(t *testing.T) {
+	d := collected(t, serverStudy)
+	if len(d.Sections) != 2 || d.Compared != "server" || d.Strategies != nil {
+		t.Fatalf("%d sections, compared by %s, strategies %v", len(d.Sections), d.Compared, d.Strategies)
+	}
+	for _, s := range d.Sections {
+		var labels []string
+		for _, c := range s.Cells {
+			labels = append(labels, d.Cells[c].Label)
+		}
+		if !slices.Equal(labels, serverStudy.servers) || s.Shared != "" || len(answerOf(t, s, "plt").Behind) != 2 {
+			t.Errorf("%s, %q compares %v", s.Network, s.Shared, labels)
+		}
+	}
+	want := []Fact{
+		{"wiretime", "Wiretime's own, the same for every protocol."},
+		{"nginx", "nginx version: nginx/1.22.1"},
+		{"mine", "The version is not known: a command of the study's, or a program that is not installed."},
+	}
+	if !slices.Equal(d.Servers, want) {
+		t.Errorf("the servers are explained as %v", d.Servers)
+	}
+}
+
+func TestServersOfSeveralProtocolsAreSections(t *testing.T) {
+	few := serverStudy
+	few.study, few.protocols, few.networks, few.strategies, few.repeats = "servers-protocols", []string{"https/1.1", "h2"}, few.networks[:1], []string{"browser", "sequential"}, 2
+	few.servers = few.servers[:2]
+	d := collected(t, few)
+	var names []string
+	for _, s := range d.Sections {
+		names = append(names, s.Shared)
+	}
+	want := []string{
+		"strategy browser, server wiretime", "strategy sequential, server wiretime", "strategy browser, server nginx", "strategy sequential, server nginx",
+	}
+	if !slices.Equal(names, want) || d.Compared != "protocol" {
+		t.Errorf("sections are %q, compared by %s", names, d.Compared)
+	}
+}
+
+// Reports of runs that leave visits, strategies and servers alone do not speak of them.
 func TestTheUsualVisitAndStrategyAreNotMentioned(t *testing.T) {
 	one := clockStudy
 	one.networks, one.repeats = one.networks[:1], 1
 	d := collected(t, one)
-	if d.Visits != nil || d.Strategies != nil || d.Compared != "protocol" || !slices.Equal(d.Checks, checks) || d.Sections[0].Shared != "" || d.Cells[0].Shared != "" {
+	if d.Visits != nil || d.Strategies != nil || d.Servers != nil || d.Compared != "protocol" || !slices.Equal(d.Checks, checks) || d.Sections[0].Shared != "" || d.Cells[0].Shared != "" {
 		t.Errorf("visits %v, strategies %v, checks %v, section %q", d.Visits, d.Strategies, d.Checks, d.Sections[0].Shared)
 	}
 }
@@ -118,7 +159,7 @@ func TestClocksAreComparedWithinAVisitAndAStrategy(t *testing.T) {
 		for _, strategy := range []string{"browser", "unlimited"} {
 			for _, clock := range []string{"real", "virtual"} {
 				results = append(results, store.Result{Values: map[string][]float64{"plt": {1}}, Cell: store.Cell{
-					Protocol: "h2", Network: "n", NetworkJSON: []byte(`{}`), Clock: clock, Visit: visit, Strategy: strategy}})
+					Protocol: "h2", Network: "n", NetworkJSON: []byte(`{}`), Clock: clock, Visit: visit, Strategy: strategy, Server: "wiretime"}})
 			}
 		}
 	}

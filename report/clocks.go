@@ -51,11 +51,11 @@ type ClockPair struct {
 // of loss and jitter: that makes the intervals too wide rather than too narrow.
 func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
 	type place struct {
-		site, protocol, network, loader, congestion, visit, strategy string
-		initCwnd                                                     int
+		site, protocol, network, loader, congestion, visit, strategy, server string
+		initCwnd                                                             int
 	}
 	of := func(c store.Cell) place {
-		return place{c.Site, c.Protocol, c.Network, c.Loader, c.Congestion, c.Visit, c.Strategy, c.InitCwnd}
+		return place{c.Site, c.Protocol, c.Network, c.Loader, c.Congestion, c.Visit, c.Strategy, c.Server, c.InitCwnd}
 	}
 	onVirtual := map[place]int{}
 	for i, r := range results {

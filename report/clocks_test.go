@@ -90,7 +90,7 @@ func TestTheVerdictOnClocksCountsPairsWithoutLoss(t *testing.T) {
 func TestPairsShareAllAxesButTheClock(t *testing.T) {
 	result := func(network, congestion, clock string, plt ...float64) store.Result {
 		return store.Result{Values: map[string][]float64{"plt": plt}, Cell: store.Cell{Site: "s", Protocol: "h2", Network: network,
-			Loader: "chromium", Congestion: congestion, InitCwnd: 10, Clock: clock, Visit: "cold", Strategy: "browser", NetworkJSON: json.RawMessage(`{}`)}}
+			Loader: "chromium", Congestion: congestion, InitCwnd: 10, Clock: clock, Visit: "cold", Strategy: "browser", Server: "wiretime", NetworkJSON: json.RawMessage(`{}`)}}
 	}
 	got, err := CompareClocks([]store.Result{
 		result("a", "cubic", "real", 100), result("a", "bbr", "virtual", 70), result("b", "cubic", "virtual", 80), result("a", "cubic", "virtual", 90), result("b", "cubic", "real"),

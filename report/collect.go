@@ -18,7 +18,7 @@ var checks = []Check{
 	{Rule: 1, Title: "Every connection used the protocol that the cell asked for, by the browser's account and by the server's"},
 	{Rule: 2, Title: "Connections and caches were cold", Short: "not cold"},
 	{Rule: 3, Title: "The emulator sent its packets on time, within the study's limit", Short: "with late packets"},
-	{Rule: 4, Title: "HAR, server log and packets agree on what was fetched, and the archive had all of it", Short: "with captures that disagree"},
+	{Rule: 4, Title: "HAR, server log and packets agree on what was fetched", Short: "with captures that disagree"},
 }
 
 // checksOf are the checks in a run of these axes.
@@ -68,13 +68,18 @@ func (c *collector) collect(st *store.Store, id int64) error {
 		return err
 	}
 	axes := AxesOf(results)
+	servers, err := axes.describeServers(results, run.Environment)
+	if err != nil {
+		return err
+	}
 	c.data = Data{
 		Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Run: run.ID,
 		Started: run.Started, Finished: run.Finished, Version: run.Version,
 		Counts:      Counts{Planned: run.Planned, Pending: run.Planned - run.Done},
 		Checks:      checksOf(axes),
+		Gaps:        Gaps(results),
 		Environment: environment,
-		Compared:    axes.Compared(), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results),
+		Compared:    axes.Compared(), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results), Servers: servers,
 		Metrics: []Metric{}, Networks: []Network{}, Cells: []Cell{}, Sections: []Section{}, Loads: []Load{},
 	}
 	for _, m := range metrics {
@@ -128,7 +133,7 @@ func (c *collector) addCells(results []store.Result, axes Axes) error {
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
 			Site: r.Cell.Site, Network: r.Cell.Network, Protocol: r.Cell.Protocol, Loader: r.Cell.Loader, Clock: r.Cell.Clock,
-			Visit: r.Cell.Visit, Strategy: r.Cell.Strategy, Shared: axes.shared(r.Cell), Label: labels[i],
+			Visit: r.Cell.Visit, Strategy: r.Cell.Strategy, Server: r.Cell.Server, Shared: axes.shared(r.Cell), Label: labels[i],
 			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
 			Summaries: summaries, MedianLoad: -1, Loads: []int{},
 		})

@@ -21,6 +21,7 @@ type Data struct {
 	Version     string    `json:"version"`           // of Wiretime
 	Counts      Counts    `json:"counts"`
 	Checks      []Check   `json:"checks"`
+	Gaps        []string  `json:"gaps,omitempty"` // what the sites' archives lacked, a site each
 	Environment []Fact    `json:"environment"`
 	Metrics     []Metric  `json:"metrics"`
 	Networks    []Network `json:"networks"` // in the order of the study
@@ -31,9 +32,10 @@ type Data struct {
 	ClockNote   string    `json:"clockNote,omitempty"`  // what to know of the virtual clock, where a cell is on it
 	Printed     []Printed `json:"printed,omitempty"`    // tables that papers printed, beside what was measured
 	Claims      []Claim   `json:"claims,omitempty"`     // what is said of the cells, and what became of it
-	Compared    string    `json:"compared"`             // by what the cells of a section are compared: protocol or strategy
+	Compared    string    `json:"compared"`             // by what the cells of a section are compared: protocol, strategy or server
 	Visits      []Fact    `json:"visits,omitempty"`     // visits and what they mean, where some are not cold
 	Strategies  []Fact    `json:"strategies,omitempty"` // strategies and what they mean, where some are not the browser's
+	Servers     []Fact    `json:"servers,omitempty"`    // servers and what they are, where some are not Wiretime's own
 	Kinds       []string  `json:"kinds,omitempty"`      // what a critical path may be spent on
 	Words       []string  `json:"words"`                // strings that waterfalls refer to; Words[0] is ""
 	MediansOnly bool      `json:"mediansOnly"`          // there were too many requests: only each cell's median load has a waterfall
@@ -93,6 +95,7 @@ type Cell struct {
 	Clock       string             `json:"clock"` // real or virtual
 	Visit       string             `json:"visit"`
 	Strategy    string             `json:"strategy"`
+	Server      string             `json:"server"`
 	Shared      string             `json:"shared,omitempty"` // as its section's
 	Label       string             `json:"label"`            // what it is compared by, and whatever else tells the cells of a section apart
 	Valid       int                `json:"valid"`
@@ -120,12 +123,12 @@ type Summary struct {
 }
 
 // Section is one site on one network and one clock, by one visit and, unless they
-// are compared, one strategy: the cells that are compared.
+// are compared, one strategy, one server likewise: the cells that are compared.
 type Section struct {
 	Site    string   `json:"site"`
 	Network string   `json:"network"`
 	Clock   string   `json:"clock"`            // real or virtual
-	Shared  string   `json:"shared,omitempty"` // visit and strategy of its cells, where the study has more than the usual ones
+	Shared  string   `json:"shared,omitempty"` // visit, strategy and server of its cells, where the study has more than the usual ones
 	Cells   []int    `json:"cells"`
 	Answers []Answer `json:"answers"` // one per ranked metric that at least one cell has
 }

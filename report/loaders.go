@@ -127,7 +127,7 @@ func sameOrder(a, b []string) float64 {
 func (l *Loaders) judge(results []store.Result) {
 	place := func(p LoaderPair) string {
 		c := results[p.Other].Cell
-		return strings.Join([]string{c.Site, c.Network, c.Loader, c.Clock, c.Visit, c.Strategy, c.Congestion, fmt.Sprint(c.InitCwnd)}, "\n")
+		return strings.Join([]string{c.Site, c.Network, c.Loader, c.Clock, c.Visit, c.Strategy, c.Server, c.Congestion, fmt.Sprint(c.InitCwnd)}, "\n")
 	}
 	onload := func(cell int) float64 { return stats.Median(results[cell].Values["onload"]).Median }
 	for i, p := range l.Pairs {

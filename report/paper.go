@@ -170,6 +170,7 @@ var axes = []struct {
 	{"visits", func(c store.Cell) string { return c.Visit }},
 	{"protocols", func(c store.Cell) string { return c.Protocol }},
 	{"strategies", func(c store.Cell) string { return c.Strategy }},
+	{"servers", func(c store.Cell) string { return c.Server }},
 }
 
 // pairNames names each pair by the axes that tell the pairs apart, and says what these

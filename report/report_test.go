@@ -149,7 +149,7 @@ func TestCollectKeepsOnlyMedianWaterfallsOfManyRequests(t *testing.T) {
 
 func TestLabelsNameWhatTheStudyVaries(t *testing.T) {
 	cell := func(protocol, congestion string, initcwnd int) store.Result {
-		return store.Result{Cell: store.Cell{Protocol: protocol, Loader: "chromium", Congestion: congestion, InitCwnd: initcwnd, Visit: "cold", Strategy: "browser"}}
+		return store.Result{Cell: store.Cell{Protocol: protocol, Loader: "chromium", Congestion: congestion, InitCwnd: initcwnd, Visit: "cold", Strategy: "browser", Server: "wiretime"}}
 	}
 	for _, c := range []struct {
 		results []store.Result

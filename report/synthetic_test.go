@@ -26,9 +26,11 @@ type synthetic struct {
 	visits    []string // cold alone, if there are none
 	// strategies are the browser's alone, if there are none.
 	strategies []string
-	repeats    int
-	flags      int  // images on the page
-	untidy     bool // late, failed and pending loads, and a metric that some loads lack
+	// servers are Wiretime's own alone, if there are none.
+	servers []string
+	repeats int
+	flags   int  // images on the page
+	untidy  bool // late, failed and pending loads, and a metric that some loads lack
 	// paper, if there is one, says what was printed and claimed of the cells.
 	paper func(*store.RunSpec)
 }
@@ -86,6 +88,16 @@ var strategyStudy = synthetic{
 	repeats:    8, flags: 40,
 }
 
+// serverStudy loads one protocol from several servers.
+var serverStudy = synthetic{
+	study: "servers", site: "world-flags",
+	networks:  flagStudy.networks[:2],
+	protocols: []string{"h2"},
+	clocks:    []string{"real"},
+	servers:   []string{"wiretime", "nginx", "mine"},
+	repeats:   8, flags: 40,
+}
+
 // processor is what the machine's work adds to each page time on the real
 // clock of clockStudy, in ms.
 var processor = map[string]float64{"http/1.1": 4, "h2": 9, "h3": 30}
@@ -119,7 +131,7 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 	spec := store.RunSpec{
 		StudyName: s.study, StudyText: "# synthetic: made up for the report's tests\nname: " + s.study + "\n",
 		Seed: math.MaxUint64, Version: "0.0-synthetic", Started: time.Date(2026, 3, 4, 10, 20, 30, 0, time.UTC),
-		Environment: json.RawMessage(`{"clock": "real", "kernel": "Linux 0.0-synthetic", "cpu": {"model": "made up", "cores": 2}, "congestion": ["cubic", "reno"]}`),
+		Environment: json.RawMessage(`{"clock": "real", "kernel": "Linux 0.0-synthetic", "cpu": {"model": "made up", "cores": 2}, "congestion": ["cubic", "reno"], "server_nginx": "nginx version: nginx/1.22.1"}`),
 		Metrics:     syntheticMetrics,
 	}
 	for _, n := range s.networks {
@@ -127,12 +139,14 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 		path := json.RawMessage(fmt.Sprintf(`{"name": %q, "source": "made up for a test", "access": [{"name": "a", "up": %s, "down": %s}]}`, n.name, link, link))
 		for _, clock := range s.clocks {
 			for _, visit := range orElse(s.visits, "cold") {
-				for _, strategy := range orElse(s.strategies, "browser") {
-					for _, p := range s.protocols {
-						spec.Cells = append(spec.Cells, store.Cell{
-							Key: strings.Join([]string{s.site, n.name, p, clock, visit, strategy}, "/"), Site: s.site, Protocol: p, Network: n.name, NetworkJSON: path,
-							Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: clock, Visit: visit, Strategy: strategy,
-						})
+				for _, server := range orElse(s.servers, "wiretime") {
+					for _, strategy := range orElse(s.strategies, "browser") {
+						for _, p := range s.protocols {
+							spec.Cells = append(spec.Cells, store.Cell{
+								Key: strings.Join([]string{s.site, n.name, p, clock, visit, strategy, server}, "/"), Site: s.site, Protocol: p, Network: n.name, NetworkJSON: path,
+								Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: clock, Visit: visit, Strategy: strategy, Server: server,
+							})
+						}
 					}
 				}
 			}

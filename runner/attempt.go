@@ -47,6 +47,9 @@ func (r *run) unsupported(j *job) string {
 	if why := unsupportedStrategy(j); why != "" {
 		return why
 	}
+	if why := r.unsupportedServer(j); why != "" {
+		return why
+	}
 	if r.fallback() != "" && j.protocol.Transport == "udp" && cell.Loader != station.Builtin {
 		return fmt.Sprintf("fallback %s over %s: the loader %s is told to use HTTP/3 and does not fall back from it; use %s, or fallback: %s",
 			r.fallback(), j.protocol.Name, cell.Loader, station.Builtin, study.FallbackNone)
@@ -126,6 +129,7 @@ func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error)
 	return &measured{record, &metric.Load{
 		Protocol: j.planned.Cell.Protocol, HAR: record.HAR, Server: record.Server, Packets: packets,
 		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.Visit, Fallback: r.fallback(),
+		NoServerLog: j.foreign() && !j.server.Logs,
 	}}, nil
 }
 

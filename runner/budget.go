@@ -8,6 +8,7 @@ import (
 
 	"wiretime/network"
 	"wiretime/protocol"
+	"wiretime/server"
 	"wiretime/site"
 	"wiretime/station"
 	"wiretime/study"
@@ -80,6 +81,13 @@ func (e estimate) whole(visit string, s *site.Site, think time.Duration) estimat
 	pages, pauses := visits*(1+len(s.Journey)+len(s.Tabs)), visits*len(s.Journey)
 	e.processor = time.Duration(pages) * e.processor
 	e.duration = time.Duration(pages)*e.duration + time.Duration(pauses)*think
+	return e
+}
+
+// starting adds what it takes to start somebody else's server, which every load does.
+func (e estimate) starting(k server.Kind) estimate {
+	e.processor += k.Starts
+	e.duration += k.Starts
 	return e
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -13,13 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/kernel"
+	"wiretime/server"
 )
 
 // Environment describes the machine and the programs of a run, for the store.
 // cpu_load is the machine's load average over the last minute as the run began.
 // studyFile is where the study was read from; relative paths in it count from
-// there. k is the kernel of the virtual clock, empty where no load needs it.
-func Environment(ctx context.Context, privilege string, b Browsers, k kernel.Kernel, studyFile string) (json.RawMessage, error) {
+// there. servers are those of the study; of other people's that are installed it says the
+// versions. k is the kernel of the virtual clock, empty where no load needs it.
+func Environment(ctx context.Context, privilege string, b Browsers, servers []string, k kernel.Kernel, studyFile string) (json.RawMessage, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return nil, fmt.Errorf("ask for the kernel's name: %w", err)
@@ -45,10 +48,27 @@ func Environment(ctx context.Context, privilege string, b Browsers, k kernel.Ker
 	for key, said := range versions {
 		e[key] = said
 	}
+	for _, name := range servers {
+		if version, err := serverVersion(ctx, name); err == nil {
+			e["server_"+name] = version
+		} else if !errors.Is(err, server.ErrMissing) {
+			return nil, err
+		}
+	}
 	if k.Path != "" {
 		e["virtual_kernel"], e["virtual_kernel_hash"] = k.Version, k.Hash
 	}
 	return json.Marshal(e)
+}
+
+// serverVersion asks a server for its version. The error wraps server.ErrMissing if there
+// is nobody to ask.
+func serverVersion(ctx context.Context, name string) (string, error) {
+	k, err := server.Lookup(name)
+	if err != nil { // ours, or the study's own
+		return "", server.ErrMissing
+	}
+	return k.Version(ctx)
 }
 
 // studyFileKey is where Environment keeps the study's file name.

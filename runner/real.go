@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"wiretime/lab"
 	"wiretime/protocol"
 	"wiretime/station"
 	"wiretime/store"
@@ -103,7 +104,11 @@ func (p *pool) attempt(ctx context.Context, j *job) (final bool, err error) {
 	if errors.Is(err, syscall.ENOSPC) {
 		return false, errors.Join(fmt.Errorf("load %s: %w: %w", record.ID(), store.ErrDiskFull, err), s.Close())
 	}
-	if back := p.give(s, err); back != nil {
+	failed := err
+	if refused := new(lab.ServerError); errors.As(err, &refused) {
+		failed = nil // the station is as good as before
+	}
+	if back := p.give(s, failed); back != nil {
 		return false, back
 	}
 	if err != nil {
@@ -122,7 +127,7 @@ func (r *run) load(ctx context.Context, s *station.Station, j *job, id string) (
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.Load(ctx, r.order(j, id), j.site, dir)
+	record, err := s.Load(ctx, r.order(j, id), r.served[j.served()], dir)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"wiretime/loader/page"
 	"wiretime/network"
 	"wiretime/protocol"
+	"wiretime/server"
 	"wiretime/site"
 	"wiretime/station"
 	"wiretime/store"
@@ -31,7 +32,8 @@ type Config struct {
 	Options  study.Options
 	Sites    map[string]*site.Site // by the study's reference
 	Browsers Browsers
-	Kernel   kernel.Kernel // for loads on the virtual clock
+	Servers  []server.Template // the study's own
+	Kernel   kernel.Kernel     // for loads on the virtual clock
 	// Report is told of each attempt that has been kept. It is never called
 	// twice at the same time.
 	Report func(Attempt)
@@ -49,24 +51,12 @@ type Attempt struct {
 	Remaining time.Duration // until the run is done, at the pace so far
 }
 
-// Sites opens the sites that the study's cells refer to.
-func Sites(ctx context.Context, library site.Library, references []string) (map[string]*site.Site, error) {
-	sites := map[string]*site.Site{}
-	for _, reference := range references {
-		s, err := library.Open(ctx, reference)
-		if err != nil {
-			return nil, err
-		}
-		sites[reference] = s
-	}
-	return sites, nil
-}
-
 // run is a run under way.
 type run struct {
 	Config
-	station    station.Config      // but for what a clock adds to it
-	congestion map[string][]string // what the kernel of each clock has
+	station    station.Config        // but for what a clock adds to it
+	congestion map[string][]string   // what the kernel of each clock has
+	served     map[string]*site.Site // by job.served
 
 	mu   sync.Mutex
 	pace *pace
@@ -84,6 +74,11 @@ func Run(ctx context.Context, c Config) error {
 	}
 	pending := slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.planned.Done })
 	r.pace = newPace(pending, len(queue))
+	if len(pending) > 0 {
+		if err := r.prepare(ctx, queue); err != nil {
+			return err
+		}
+	}
 	if err := r.runVirtual(ctx, onClock(queue, study.ClockVirtual)); err != nil {
 		return err
 	}
@@ -136,6 +131,8 @@ type job struct {
 	planned  store.Planned
 	path     network.Path
 	protocol protocol.Protocol
+	server   server.Kind     // the zero value is Wiretime's own
+	template server.Template // if the server is the study's own
 	site     *site.Site
 	attempt  int // the next one, from 1
 	ran      int // on the virtual clock: the last attempt that a guest has done, 0 for none
@@ -154,11 +151,15 @@ func (r *run) job(p store.Planned) (*job, error) {
 	if j.protocol, err = protocol.Lookup(p.Cell.Protocol); err != nil {
 		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
 	}
+	if j.server, j.template, err = r.serves(p.Cell.Server); err != nil {
+		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
+	}
 	if p.Cell.Clock == study.ClockVirtual {
 		j.estimate = estimateVirtual(p.Cell.Loader, p.Cell.Visit, j.site, j.protocol)
 	} else {
 		j.estimate = estimateLoad(p.Cell.Loader, p.Cell.Visit, j.path, j.site, j.protocol, r.Options.ThinkTime)
 	}
+	j.estimate = j.estimate.starting(j.server)
 	return j, nil
 }
 
@@ -166,12 +167,13 @@ func (r *run) job(p store.Planned) (*job, error) {
 func (r *run) order(j *job, id string) station.Order {
 	cell := j.planned.Cell
 	return station.Order{
-		Loader: cell.Loader, Protocol: cell.Protocol, Path: j.path, Seed: j.planned.Seed,
+		Loader: cell.Loader, Protocol: cell.Protocol, Server: cell.Server, Template: j.template, Path: j.path, Seed: j.planned.Seed,
 		TCP:     lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},
 		Timeout: r.Options.Timeout,
 		CPU:     page.CPU{ParsePerKB: r.Options.CPU.Parse, StylePerKB: r.Options.CPU.Style, ScriptPerKB: r.Options.CPU.Script, Scale: r.Options.CPU.Scale},
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
 		Visit:   cell.Visit, Strategy: cell.Strategy, ThinkTime: r.Options.ThinkTime, Fallback: r.fallback(),
+		ServerWait: r.Options.ServerWait,
 	}
 }
 

@@ -43,6 +43,10 @@ func Verify(ctx context.Context, c Config, samples int, report func(Repetition))
 	if err != nil {
 		return err
 	}
+	queue = onClock(queue, study.ClockVirtual)
+	if err := r.prepare(ctx, queue); err != nil {
+		return err
+	}
 	kept, err := c.Store.Loads(c.Run)
 	if err != nil {
 		return err
@@ -54,7 +58,7 @@ func Verify(ctx context.Context, c Config, samples int, report func(Repetition))
 		}
 	}
 	var chosen []sample
-	for _, b := range batches(r.supported(onClock(queue, study.ClockVirtual))) {
+	for _, b := range batches(r.supported(queue)) {
 		for i, j := range b.jobs {
 			if l, ok := first[loadID(j, 1)]; ok {
 				chosen = append(chosen, sample{b, i, l})
@@ -65,7 +69,7 @@ func Verify(ctx context.Context, c Config, samples int, report func(Repetition))
 		return errors.New("verify determinism: the run has no load on the virtual clock")
 	}
 	chosen = evenly(chosen, samples)
-	host, err := guest.NewHost(r.Kernel, r.Sites)
+	host, err := guest.NewHost(r.Kernel, r.served)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ const (
 )
 
 // Memory of a guest, in bytes, beside what its pages need. Chromium crashes with
-// half of it.
+// half of it, and Java would not be satisfied with less either.
 const (
 	fetchMemory   = 256 << 20
 	browserMemory = 1 << 30
@@ -40,10 +40,12 @@ const (
 const wallLimit = 3 * time.Minute
 
 // class is what the loads of one guest have in common: a browser is started once,
-// and HTTP/3 is a switch of the whole browser.
+// and HTTP/3 is a switch of the whole browser. Other people's servers need programs of
+// the host, and not all of them do the same again: they are kept to themselves.
 type class struct {
 	loader string
 	quic   bool
+	server string // empty if it is Wiretime's own
 }
 
 // batch is the loads of one boot.
@@ -63,7 +65,7 @@ func batches(queue []*job) []*batch {
 	var all []*batch
 	open := map[class]*batch{}
 	for _, j := range queue {
-		c, size := class{j.planned.Cell.Loader, false}, fetchBatch
+		c, size := class{loader: j.planned.Cell.Loader, server: j.server.Name}, fetchBatch
 		if station.IsBrowser(c.loader) {
 			c.quic, size = j.protocol.Transport == "udp", browserBatch
 		}
@@ -108,7 +110,7 @@ func (r *run) runVirtual(ctx context.Context, queue []*job) (err error) {
 	if len(pending) == 0 {
 		return nil
 	}
-	host, err := guest.NewHost(r.Kernel, r.Sites)
+	host, err := guest.NewHost(r.Kernel, r.served)
 	if err != nil {
 		return err
 	}
@@ -270,14 +272,15 @@ func moveFiles(from, to string) error {
 
 // orders is what a guest is to do for these jobs.
 func (r *run) orders(jobs []*job, attempt int) guest.Batch {
-	b := guest.Batch{Station: r.station}
-	b.Station.Lab.Virtual = true
-	if !station.IsBrowser(jobs[0].planned.Cell.Loader) {
-		b.Station.Chromium, b.Station.Lab.Unblocked = "", true
+	browser, foreign := station.IsBrowser(jobs[0].planned.Cell.Loader), jobs[0].foreign()
+	b := guest.Batch{Station: r.station, Programs: browser || foreign}
+	b.Station.Lab.Virtual, b.Station.Lab.Unblocked = true, !b.Programs
+	if !browser {
+		b.Station.Chromium = ""
 	}
 	for _, j := range jobs {
 		id := loadID(j, attempt)
-		b.Loads = append(b.Loads, guest.Load{ID: id, Site: j.planned.Cell.Site, Order: r.order(j, id)})
+		b.Loads = append(b.Loads, guest.Load{ID: id, Site: j.served(), Order: r.order(j, id)})
 	}
 	return b
 }
@@ -310,7 +313,7 @@ func bootSeed(study uint64, batch, first, attempt int) uint64 {
 func guestMemory(jobs []*job) int64 {
 	memory, largest := int64(fetchMemory), int64(0)
 	for _, j := range jobs {
-		if station.IsBrowser(j.planned.Cell.Loader) {
+		if station.IsBrowser(j.planned.Cell.Loader) || j.foreign() {
 			memory = browserMemory
 		}
 		var size int64

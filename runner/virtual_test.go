@@ -19,7 +19,7 @@ func plan(t *testing.T, n int) []*job {
 	page := flags(t)
 	var queue []*job
 	for i := range n {
-		cell := store.Cell{Key: fmt.Sprint(i % 4), Clock: study.ClockVirtual, Loader: station.Fetch, Protocol: "h2", Visit: study.VisitCold, Strategy: study.StrategyBrowser}
+		cell := store.Cell{Key: fmt.Sprint(i % 4), Clock: study.ClockVirtual, Loader: station.Fetch, Protocol: "h2", Visit: study.VisitCold, Strategy: study.StrategyBrowser, Server: study.ServerOwn}
 		if i%2 == 1 {
 			cell.Loader = station.Chromium
 		}

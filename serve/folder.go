@@ -45,8 +45,9 @@ func folderSite(dir string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return protocol.Archive(func(method, _, path string) (int, [][2]string, []byte, bool) {
-		return s.Answer(method, host, path)
+	return protocol.Archive(func(method, _, path string) protocol.Answer {
+		a := s.Respond(method, host, path)
+		return protocol.Answer{Status: a.Status, Header: a.Header, Body: a.Body, Miss: a.Resource == nil || !a.Exact}
 	}), nil
 }
 

@@ -1,4 +1,4 @@
-// Package serve serves a folder over every web protocol at once, on loopback
+// Package serve serves a folder or a site over every web protocol at once, on loopback
 // ports, with certificates of its own: something to try clients on.
 package serve
 
@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/quic-go/quic-go/http3"
@@ -59,8 +60,12 @@ func Ports() int { return len(rows()) }
 // Config says what to serve, and where.
 type Config struct {
 	Handler http.Handler
+	// Clear answers what is asked for in the clear; nil: Handler.
+	Clear http.Handler
 	// Host is the name in URLs and in the certificate; empty: localhost.
 	Host string
+	// Others are names that there are certificates for as well, whichever a client asks for.
+	Others []string
 	// CA issues the certificate.
 	CA *protocol.Authority
 	// Port is the first of Ports ports; 0 for free ones.
@@ -98,13 +103,20 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if net.ParseIP(c.Host) != nil {
 		return nil, fmt.Errorf("serve as %s: certificates are issued for names, not for addresses", c.Host)
 	}
-	certificate, err := c.CA.Certificate(c.Host)
+	names, err := c.certificates()
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{}
-	handler := &logged{handler: c.Handler, w: c.Requests}
+	secure, open := &logged{handler: c.Handler, w: c.Requests}, &logged{handler: c.Clear, w: c.Requests}
+	if c.Clear == nil {
+		open = secure
+	}
 	for i, r := range rows() {
+		handler := secure
+		if len(r.alpn) == 0 {
+			handler = open
+		}
 		port := 0
 		if c.Port != 0 {
 			port = c.Port + i
@@ -112,9 +124,9 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		place := net.JoinHostPort(loopback, strconv.Itoa(port))
 		var at net.Addr
 		if r.quic {
-			at, err = s.overQUIC(ctx, r, place, handler, certificate)
+			at, err = s.overQUIC(ctx, r, place, handler, names)
 		} else {
-			at, err = s.overTCP(ctx, r, place, handler, certificate)
+			at, err = s.overTCP(ctx, r, place, handler, names)
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("serve %s: %w", r.name, err), s.close())
@@ -122,6 +134,32 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		s.add(r, c.Host, at)
 	}
 	return s, nil
+}
+
+// certificates are those of all names.
+type certificates struct {
+	first string
+	all   map[string]*tls.Certificate
+}
+
+func (c Config) certificates() (certificates, error) {
+	k := certificates{c.Host, map[string]*tls.Certificate{}}
+	for _, name := range append([]string{c.Host}, c.Others...) {
+		certificate, err := c.CA.Certificate(name)
+		if err != nil {
+			return k, err
+		}
+		k.all[name] = certificate
+	}
+	return k, nil
+}
+
+// choose gives a client the certificate of the name that it asks for, or of the first.
+func (k certificates) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if certificate := k.all[strings.ToLower(hello.ServerName)]; certificate != nil {
+		return certificate, nil
+	}
+	return k.all[k.first], nil
 }
 
 func (s *Server) add(r row, host string, at net.Addr) {
@@ -136,9 +174,9 @@ func (s *Server) add(r row, host string, at net.Addr) {
 }
 
 // security is the server's side of the handshake.
-func (r row) security(certificate *tls.Certificate) *tls.Config {
+func (r row) security(names certificates) *tls.Config {
 	return &tls.Config{
-		Certificates: []tls.Certificate{*certificate}, NextProtos: slices.Clone(r.alpn),
+		GetCertificate: names.choose, NextProtos: slices.Clone(r.alpn),
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			// crypto/tls itself refuses clients that offer something else, but lets those
 			// pass that offer nothing, and to a server of h2 those that offer http/1.1.
@@ -153,7 +191,7 @@ func (r row) security(certificate *tls.Certificate) *tls.Config {
 	}
 }
 
-func (s *Server) overTCP(ctx context.Context, r row, place string, h http.Handler, certificate *tls.Certificate) (net.Addr, error) {
+func (s *Server) overTCP(ctx context.Context, r row, place string, h http.Handler, names certificates) (net.Addr, error) {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(len(r.alpn) == 0 || slices.Contains(r.alpn, "http/1.1"))
 	protocols.SetHTTP2(slices.Contains(r.alpn, "h2"))
@@ -168,8 +206,8 @@ func (s *Server) overTCP(ctx context.Context, r row, place string, h http.Handle
 	s.servers = append(s.servers, server)
 	if len(r.alpn) > 0 {
 		// net/http and package spdy add to the list of protocols in theirs.
-		server.TLSConfig = r.security(certificate)
-		listener = tls.NewListener(listener, r.security(certificate))
+		server.TLSConfig = r.security(names)
+		listener = tls.NewListener(listener, r.security(names))
 	}
 	// Serve always returns an error, and closing is the only way to one.
 	s.serving.Go(func() { _ = server.Serve(listener) })
@@ -195,14 +233,14 @@ func (s *Server) addSPDY(server *http.Server, r row) error {
 	return nil
 }
 
-func (s *Server) overQUIC(ctx context.Context, r row, place string, h http.Handler, certificate *tls.Certificate) (net.Addr, error) {
+func (s *Server) overQUIC(ctx context.Context, r row, place string, h http.Handler, names certificates) (net.Addr, error) {
 	socket, err := new(net.ListenConfig).ListenPacket(ctx, "udp4", place)
 	if err != nil {
 		return nil, err
 	}
 	s.socket = socket
 	s.quic = &http3.Server{
-		Handler: h, TLSConfig: http3.ConfigureTLSConfig(r.security(certificate)), Logger: slog.New(slog.DiscardHandler),
+		Handler: h, TLSConfig: http3.ConfigureTLSConfig(r.security(names)), Logger: slog.New(slog.DiscardHandler),
 	}
 	s.serving.Go(func() { _ = s.quic.Serve(socket) })
 	return socket.LocalAddr(), nil

@@ -1,24 +1,29 @@
 package site
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
 )
 
+// The files of an archive. In foldedFormat packFile is a folder.
 const (
 	manifestFile = "site.json"
-	bodiesFolder = "bodies"
+	packFile     = "bodies"
+	indexFile    = "index"
 )
 
-// Open reads the archive in dir with all its bodies, and checks each body's
-// size and SHA-256. Nothing outside dir is read, whatever site.json or a link
-// inside dir says.
+// Open opens the archive in dir. Its bodies are mapped into memory and not read: [Site.Verify]
+// does that. Nothing outside dir is read, whatever site.json or a link inside dir says. An
+// archive of format 1 is read whole, and checked.
 func Open(dir string) (*Site, error) {
 	s, err := open(dir)
 	if err != nil {
@@ -33,61 +38,208 @@ func open(dir string) (*Site, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	s, err := openManifest(root)
+	manifest, err := readManifest(root)
 	if err != nil {
 		return nil, err
 	}
+	s, err := openIndexed(root, manifest)
+	if err == nil {
+		return s, nil
+	}
+	unindexed := err
+	s, format, err := parseManifest(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", manifestFile, err)
+	}
+	if format == foldedFormat {
+		return s, s.readFolded(root)
+	}
+	s.slow = unindexed
+	return s, s.openPack(root)
+}
+
+// readManifest reads site.json.
+func readManifest(root *os.Root) ([]byte, error) {
+	data, err := readFile(root, manifestFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: not a site archive; a plain folder is added with wiretime site add", err)
+	}
+	return data, err
+}
+
+// openIndexed opens an archive by its index, without parsing site.json.
+func openIndexed(root *os.Root, manifest []byte) (*Site, error) {
+	x, err := describe(root, manifest)
+	if err != nil {
+		return nil, err
+	}
+	pack, err := mapPack(root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", packFile, err)
+	}
+	if int64(len(pack)) != x.packSize {
+		err = fmt.Errorf("%s has %d octets, the index says %d", packFile, len(pack), x.packSize)
+	} else {
+		err = x.site.place(pack, x.spans)
+	}
+	if err != nil {
+		return nil, errors.Join(err, unix.Munmap(pack))
+	}
+	x.site.pack = pack
+	return x.site, nil
+}
+
+// describe reads and checks the index. Its site has no bodies.
+func describe(root *os.Root, manifest []byte) (index, error) {
+	data, err := readFile(root, indexFile)
+	if err != nil {
+		return index{}, err
+	}
+	x, err := decodeIndex(manifest, data)
+	if err != nil {
+		return index{}, err
+	}
+	return x, x.site.build()
+}
+
+// openPack finds the bodies without an index.
+func (s *Site) openPack(root *os.Root) error {
+	pack, err := mapPack(root)
+	if err != nil {
+		return fmt.Errorf("%s: %w: add the site again", packFile, err)
+	}
+	spans, err := scanPack(pack)
+	if err != nil {
+		err = fmt.Errorf("%s is damaged: %w: add the site again", packFile, err)
+	} else {
+		err = s.place(pack, spans)
+	}
+	if err != nil {
+		return errors.Join(err, unix.Munmap(pack))
+	}
+	s.pack = pack
+	return nil
+}
+
+// readFolded reads and checks the bodies of an archive of format 1.
+func (s *Site) readFolded(root *os.Root) error {
 	s.bodies = map[string][]byte{}
 	for i := range s.Resources {
 		r := &s.Resources[i]
 		body, ok := s.bodies[r.Body]
 		if !ok {
+			var err error
 			if body, err = readBody(root, r); err != nil {
-				return nil, fmt.Errorf("the body of %s: %w: add the site again", r.URL, err)
+				return fmt.Errorf("the body of %s: %w: add the site again", r.URL, err)
 			}
 			s.bodies[r.Body] = body
 		}
 		if int64(len(body)) != r.Size {
-			return nil, fmt.Errorf("the body of %s: %d octets, site.json says %d: add the site again", r.URL, len(body), r.Size)
+			return fmt.Errorf("the body of %s: %d octets, site.json says %d: add the site again", r.URL, len(body), r.Size)
 		}
 	}
-	return s, nil
-}
-
-// openManifest reads site.json alone; the site it returns has no bodies.
-func openManifest(root *os.Root) (*Site, error) {
-	data, err := root.ReadFile(manifestFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: not a site archive; a plain folder is added with wiretime site add", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s, err := parseManifest(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", manifestFile, err)
-	}
-	return s, nil
+	return nil
 }
 
 func readBody(root *os.Root, r *Resource) ([]byte, error) {
-	f, err := root.Open(bodiesFolder + "/" + r.Body)
+	f, size, err := openFile(root, packFile+"/"+r.Body)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	// One octet more than expected is enough to tell that there are too many.
-	body, err := io.ReadAll(io.LimitReader(f, r.Size+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(body)) != r.Size {
+	if size != r.Size {
 		return nil, fmt.Errorf("the file has not the %d octets that site.json says", r.Size)
 	}
-	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != r.Body {
+	body := make([]byte, size)
+	if _, err := io.ReadFull(f, body); err != nil {
+		return nil, err
+	}
+	if Hash(body) != r.Body {
 		return nil, errors.New("the file is not what it was: its SHA-256 differs from its name")
 	}
 	return body, nil
+}
+
+// openFile opens a file for reading, and says how many octets it has. Whatever else has that
+// name is an error.
+func openFile(root *os.Root, name string) (*os.File, int64, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe may never end
+		return nil, 0, fmt.Errorf("%s is not a file (%s)", name, info.Mode().Type())
+	}
+	f, err := root.Open(name)
+	return f, info.Size(), err
+}
+
+func readFile(root *os.Root, name string) ([]byte, error) {
+	f, size, err := openFile(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data := make([]byte, size)
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// Verify reads all bodies and compares them with their SHA-256; the error names a resource
+// whose body has changed since the archive was made, or cannot be read. After it they are all in
+// memory, so that no disk takes part in a measurement.
+func (s *Site) Verify(ctx context.Context) error {
+	checked := make(map[string]bool, len(s.bodies))
+	for i := range s.Resources {
+		r := &s.Resources[i]
+		if checked[r.Body] {
+			continue
+		}
+		checked[r.Body] = true
+		err := context.Cause(ctx)
+		if err == nil {
+			err = s.verify(r)
+		}
+		if err != nil {
+			return fmt.Errorf("check the site %s: the body of %s: %w", s.Name, r.URL, err)
+		}
+	}
+	return nil
+}
+
+func (s *Site) verify(r *Resource) (err error) {
+	body, err := s.Body(r)
+	if err != nil {
+		return err
+	}
+	// The kernel tells that a mapped page cannot be read by a signal.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("it cannot be read any more (%v): add the site again", fault)
+		}
+	}()
+	if Hash(body) != r.Body {
+		return errors.New("it is not what it was: its SHA-256 differs: add the site again")
+	}
+	return nil
+}
+
+// Close lets go of the bodies that were mapped into memory. Neither the site nor any that
+// [Site.Over] or [Site.Hint] made of it may be used any more. A site that was not opened from
+// an archive has nothing to let go of.
+func (s *Site) Close() error {
+	pack := s.pack
+	s.pack, s.bodies = nil, nil
+	if pack == nil {
+		return nil
+	}
+	if err := unix.Munmap(pack); err != nil {
+		return fmt.Errorf("close the site %s: %w", s.Name, err)
+	}
+	return nil
 }
 
 // Save writes the site as an archive to dir, which must not exist yet: whole,
@@ -104,66 +256,88 @@ func (s *Site) Save(dir string) (err error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return err
-	}
-	temp, err := os.MkdirTemp(parent, ".unfinished-")
+	temp, err := s.saveBeside(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(temp) }() // renamed away if all went well
-	if err := s.write(temp); err != nil {
-		return err
-	}
-	if err := os.Chmod(temp, 0o755); err != nil {
-		return err
-	}
 	if err := os.Rename(temp, dir); err != nil {
 		return err
 	}
-	return syncDir(parent)
+	return syncDir(filepath.Dir(dir))
+}
+
+// saveBeside writes the archive to a new folder in the one where dir is or will be.
+func (s *Site) saveBeside(dir string) (temp string, err error) {
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	if temp, err = os.MkdirTemp(parent, ".unfinished-"); err != nil {
+		return "", err
+	}
+	if err = s.write(temp); err == nil {
+		err = os.Chmod(temp, 0o755)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(temp))
+	}
+	return temp, nil
 }
 
 func (s *Site) write(dir string) error {
-	data, err := s.encode()
+	manifest, err := s.encode()
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, manifestFile), data); err != nil {
+	if err := writeFile(filepath.Join(dir, manifestFile), manifest); err != nil {
 		return err
 	}
-	bodies := filepath.Join(dir, bodiesFolder)
-	if err := os.Mkdir(bodies, 0o755); err != nil {
-		return err
-	}
-	written := map[string]bool{}
+	var hashes []string
+	first := map[string]*Resource{}
 	for i := range s.Resources {
 		r := &s.Resources[i]
-		if written[r.Body] {
-			continue
-		}
-		written[r.Body] = true
-		body, err := s.Body(r)
-		if err != nil {
-			return err
-		}
-		if err := writeFile(filepath.Join(bodies, r.Body), body); err != nil {
-			return err
+		if first[r.Body] == nil {
+			first[r.Body] = r
+			hashes = append(hashes, r.Body)
 		}
 	}
-	if err := syncDir(bodies); err != nil {
+	x := index{site: s}
+	err = create(filepath.Join(dir, packFile), func(w io.Writer) (err error) {
+		x.spans, x.packSize, err = writePack(w, hashes, func(hash string) ([]byte, error) { return s.Body(first[hash]) })
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	data, err := encodeIndex(manifest, x)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(dir, indexFile), data); err != nil {
 		return err
 	}
 	return syncDir(dir)
 }
 
 func writeFile(name string, data []byte) error {
+	return create(name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// create makes a file, and has it on the disk when it returns.
+func create(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	w := bufio.NewWriter(f)
+	err = write(w)
+	if err == nil {
+		err = w.Flush()
+	}
 	if err == nil {
 		err = f.Sync()
 	}

@@ -46,11 +46,11 @@ func TestWorldFlags(t *testing.T) {
 			if len(s.Resources) != 197 {
 				t.Errorf("%d resources, want the page and 196 images", len(s.Resources))
 			}
-			_, header, body, ok := s.Answer("GET", "www.world-flags.test", "/")
-			if !ok || header[0] != [2]string{"content-type", "text/html; charset=utf-8"} {
-				t.Fatalf("the page: %q, %v", header, ok)
+			answer := s.Respond("GET", "www.world-flags.test", "/")
+			if !answer.Exact || answer.Header[0] != [2]string{"content-type", "text/html; charset=utf-8"} {
+				t.Fatalf("the page: %q, %v", answer.Header, answer.Exact)
 			}
-			images, icons := readPage(t, body)
+			images, icons := readPage(t, answer.Body)
 			if len(images) != 196 || icons != 1 {
 				t.Fatalf("the page has %d images and %d empty icons, want 196 and 1", len(images), icons)
 			}

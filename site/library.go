@@ -10,15 +10,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Library is the set of sites a study can refer to: the built-in world-flags,
-// objects, magazine, journey and search, and those added to a folder.
+// objects, magazine, journey and search, the pages of papers, those that are made to a
+// specification, and those added to a folder.
 //
 // A reference is the name of a site, world-flags@K for that page with its images
 // spread over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB,
-// as in objects@40x20kB, which is what objects alone means. search@N and search-full@N
-// are N pages in as many tabs. k is 1000.
+// as in objects@40x20kB, which is what objects alone means. page@NxHxSIZE is a page of
+// N objects on H hosts, all of that size together, as in page@52x17x1592.43kB, else as
+// [DefaultSpec]. search@N and search-full@N are N pages in as many tabs. k is 1000.
 type Library struct {
 	// Dir holds one archive per added site, named as the site.
 	Dir string
@@ -69,9 +73,55 @@ func (l Library) Keep(s *Site) error {
 	return s.Save(filepath.Join(l.Dir, s.Name))
 }
 
+// Replace saves a site in the library, under its name, in place of the one that has it. The
+// old one stays until the new one is whole; sites that were opened from it can be used on.
+func (l Library) Replace(s *Site) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("replace the site %s: %w", s.Name, err)
+		}
+	}()
+	if slices.Contains(builtIn(), s.Name) {
+		return errors.New("the name is built in: choose another")
+	}
+	dir := filepath.Join(l.Dir, s.Name)
+	temp, err := s.saveBeside(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // the old one, if all went well
+	err = unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
+	switch {
+	case errors.Is(err, unix.ENOENT): // there is none that has the name
+		err = os.Rename(temp, dir)
+	case errors.Is(err, unix.EINVAL): // the file system cannot
+		err = exchange(temp, dir)
+	}
+	if err != nil {
+		return fmt.Errorf("put it in the place of %s: %w", dir, err)
+	}
+	return syncDir(l.Dir)
+}
+
+// exchange gives two folders each other's names, one after the other.
+func exchange(a, b string) error {
+	aside := a + ".old"
+	if err := os.Rename(b, aside); err != nil {
+		return err
+	}
+	if err := os.Rename(a, b); err != nil {
+		return errors.Join(err, os.Rename(aside, b))
+	}
+	return os.Rename(aside, a)
+}
+
 // builtIn are the names of the sites that every library has.
 func builtIn() []string {
-	return []string{worldFlags, objectsName, magazineName, journeyName, searchName, searchFullName}
+	names := []string{worldFlags, objectsName, magazineName, journeyName, searchName, searchFullName}
+	for i := range paperPages {
+		names = append(names, paperPages[i].Name)
+	}
+	return names
 }
 
 // List returns the names of all sites, the built-in ones first, then the added
@@ -111,6 +161,9 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 	case searchName, searchFullName:
 		return Search(r.count, r.name == searchFullName)
 	}
+	if r.spec.Name != "" {
+		return Make(r.spec)
+	}
 	return Open(filepath.Join(l.Dir, r.name))
 }
 
@@ -118,7 +171,7 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 // reading bodies. The error of an unknown name gives the nearest valid one.
 func (l Library) KnownRef(ref string) error {
 	r, err := l.parse(ref)
-	if err != nil || slices.Contains(builtIn(), r.name) {
+	if err != nil || r.spec.Name != "" || slices.Contains(builtIn(), r.name) {
 		return err
 	}
 	root, err := os.OpenRoot(filepath.Join(l.Dir, r.name))
@@ -126,8 +179,15 @@ func (l Library) KnownRef(ref string) error {
 		return fmt.Errorf("open the site %q: %w", r.name, err)
 	}
 	defer func() { _ = root.Close() }()
-	if _, err := openManifest(root); err != nil {
+	manifest, err := readManifest(root)
+	if err != nil {
 		return fmt.Errorf("open the site %q: %w", r.name, err)
+	}
+	if _, err := describe(root, manifest); err == nil {
+		return nil
+	}
+	if _, _, err := parseManifest(manifest); err != nil {
+		return fmt.Errorf("open the site %q: %s: %w", r.name, manifestFile, err)
 	}
 	return nil
 }
@@ -138,6 +198,7 @@ type reference struct {
 	shards int   // of world-flags
 	count  int   // of objects, or of pages
 	size   int64 // of each object, in octets
+	spec   Spec  // of a page that is made to one; else zero
 }
 
 // parse splits a reference and makes sure that a site of that name is there.
@@ -147,6 +208,10 @@ func (l Library) parse(ref string) (reference, error) {
 		return reference{}, err
 	}
 	name, suffix, more := strings.Cut(ref, "@")
+	if name == pageName && more { // without numbers it is a name as any other
+		spec, err := parsePage(ref)
+		return reference{name: name, spec: spec}, err
+	}
 	best, distance := "", len(name)+64
 	for _, known := range names {
 		if d := editDistance(name, known); d < distance {
@@ -157,6 +222,7 @@ func (l Library) parse(ref string) (reference, error) {
 		return reference{}, fmt.Errorf("unknown site %q: the nearest name is %q; wiretime site list shows all", ref, best)
 	}
 	r := reference{name: name, shards: 1, count: 1}
+	r.spec, _ = paperPage(name)
 	if name == objectsName {
 		r.count, r.size = defaultObjects, defaultObjectSize
 	}

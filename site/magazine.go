@@ -131,11 +131,17 @@ func (s *Site) addMade(random *rand.Rand, m made) {
 	default:
 		b.WriteString(strings.Repeat(" ", m.size-b.Len()))
 	}
+	s.addPart(m, b.Bytes())
+}
+
+// addPart adds a resource with its body, which is whole.
+func (s *Site) addPart(m made, body []byte) {
+	kind := m.path[strings.LastIndexByte(m.path, '.'):]
 	header := []Header{{"content-type", contentTypes[kind]}, unchanging, {"timing-allow-origin", "*"}}
 	if m.shared {
 		header = append(header, Header{"access-control-allow-origin", "*"})
 	}
-	s.addResource("https://"+m.host+m.path, header, b.Bytes())
+	s.addResource("https://"+m.host+m.path, header, body)
 	if m.by != "" {
 		r := &s.Resources[len(s.Resources)-1]
 		r.Initiator, r.Kind = "https://"+m.by, madeKinds[kind]
@@ -143,7 +149,7 @@ func (s *Site) addMade(random *rand.Rand, m made) {
 }
 
 // madeKinds are what scripts ask for resources as, by their extensions.
-var madeKinds = map[string]string{".js": "script", ".json": "fetch", ".svg": "image"}
+var madeKinds = map[string]string{".js": "script", ".json": "fetch", ".svg": "image", ".png": "image"}
 
 // words are what texts are made of.
 var words = strings.Fields(`about after again always answer before begin between bridge carry circle city clear cloud coast colour

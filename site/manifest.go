@@ -2,19 +2,27 @@ package site
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/http/httpguts"
 )
 
-// format is the version of site.json that this program writes and reads.
-const format = 1
+// The versions of the archive. This program writes packedFormat and reads both: in
+// foldedFormat, bodies is a folder with a file for each, named by its hash.
+const (
+	foldedFormat = 1
+	packedFormat = 2
+)
 
 // notThePages are fields that would make one protocol differ from another: those
 // of a connection, which HTTP/2 and HTTP/3 forbid (RFC 9110 section 7.6.1, RFC
@@ -32,34 +40,32 @@ type manifest struct {
 
 var (
 	namePattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	hostPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?$`)
 )
 
 // parseManifest reads a site.json and refuses whatever could not be served.
-func parseManifest(data []byte) (*Site, error) {
+func parseManifest(data []byte) (s *Site, format int, err error) {
 	var version struct {
 		Format int `json:"format"`
 	}
 	if err := json.Unmarshal(data, &version); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if version.Format > format {
-		return nil, fmt.Errorf("format is %d, this program knows %d: upgrade wiretime", version.Format, format)
+	if version.Format > packedFormat {
+		return nil, 0, fmt.Errorf("format is %d, this program knows %d: upgrade wiretime", version.Format, packedFormat)
 	}
-	if version.Format < format {
-		return nil, fmt.Errorf("format is %d, want %d: not a site archive", version.Format, format)
+	if version.Format < foldedFormat {
+		return nil, 0, fmt.Errorf("format is %d, want %d or %d: not a site archive", version.Format, foldedFormat, packedFormat)
 	}
 	var m manifest
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := m.build(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return &m.Site, nil
+	return &m.Site, m.Format, nil
 }
 
 // encode is the inverse of parseManifest.
@@ -68,31 +74,31 @@ func (s *Site) encode() ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(manifest{Format: format, Site: *s}); err != nil {
+	if err := e.Encode(manifest{Format: packedFormat, Site: *s}); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
 }
 
-// build validates the site and makes its index.
+// build checks the site, and makes what requests are looked up in.
 func (s *Site) build() error {
 	if err := checkName(s.Name); err != nil {
 		return err
 	}
-	s.index = make(map[string]int, len(s.Resources))
+	if !utf8.ValidString(s.Title) || !utf8.ValidString(s.Source) {
+		return errors.New("title and source: want UTF-8")
+	}
+	for i, h := range s.Hosts {
+		if err := h.check(); err != nil {
+			return fmt.Errorf("hosts %d: %w", i, err)
+		}
+	}
+	s.exact = make(map[string]int, len(s.Resources))
+	s.near = make(map[string][]int, len(s.Resources))
 	for i := range s.Resources {
-		r := &s.Resources[i]
-		if err := r.check(); err != nil {
+		if err := s.arrange(i); err != nil {
 			return fmt.Errorf("resource %d: %w", i, err)
 		}
-		k, err := key(r.Method, r.URL)
-		if err != nil {
-			return fmt.Errorf("resource %d: %w", i, err)
-		}
-		if first, ok := s.index[k]; ok {
-			return fmt.Errorf("resource %d: %s %s is there twice, first as resource %d", i, r.Method, r.URL, first)
-		}
-		s.index[k] = i
 	}
 	if err := s.checkPage("page", s.Page); err != nil {
 		return err
@@ -124,12 +130,10 @@ func (s *Site) checkPage(what, page string) error {
 	return nil
 }
 
+// check checks all but the URL.
 func (r *Resource) check() error {
 	if !httpguts.ValidHeaderFieldName(r.Method) || strings.ToUpper(r.Method) != r.Method {
 		return fmt.Errorf("method %q is not an HTTP method in capitals", r.Method)
-	}
-	if err := checkURL(r.URL); err != nil {
-		return err
 	}
 	if r.Status < 200 || r.Status > 599 {
 		return fmt.Errorf("%s: status is %d, want 200 to 599", r.URL, r.Status)
@@ -138,26 +142,61 @@ func (r *Resource) check() error {
 		if !httpguts.ValidHeaderFieldName(h.Name) || !httpguts.ValidHeaderFieldValue(h.Value) {
 			return fmt.Errorf("%s: header %q: %q is not a valid field", r.URL, h.Name, h.Value)
 		}
+		if !utf8.ValidString(h.Value) {
+			return fmt.Errorf("%s: header %q: %q is not UTF-8, as JSON is", r.URL, h.Name, h.Value)
+		}
 		if slices.Contains(notThePages, strings.ToLower(h.Name)) {
 			return fmt.Errorf("%s: header %q belongs to a connection or a server, not to the page: leave it out", r.URL, h.Name)
 		}
 	}
-	if !hashPattern.MatchString(r.Body) {
+	if !isHash(r.Body) {
 		return fmt.Errorf("%s: body %q is not a SHA-256 in lower-case hex", r.URL, r.Body)
 	}
 	if r.Size < 0 {
 		return fmt.Errorf("%s: size is %d octets, want 0 or more", r.URL, r.Size)
 	}
-	if r.Delay < 0 || r.CPU < 0 {
-		return fmt.Errorf("%s: delay is %v ms and cpu %v ms, want 0 or more", r.URL, r.Delay, r.CPU)
+	for _, ms := range []float64{r.Delay, r.CPU, r.Wait} {
+		if !isDuration(ms) {
+			return fmt.Errorf("%s: delay is %v ms, cpu %v ms and wait %v ms, want 0 or more", r.URL, r.Delay, r.CPU, r.Wait)
+		}
 	}
-	if r.Initiator == "" {
-		return nil
+	if !utf8.ValidString(r.Kind) {
+		return fmt.Errorf("%s: kind %q: want UTF-8", r.URL, r.Kind)
 	}
-	if err := checkURL(r.Initiator); err != nil {
-		return fmt.Errorf("%s: initiator: %w", r.URL, err)
+	if r.Initiator != "" {
+		if err := checkURL(r.Initiator); err != nil {
+			return fmt.Errorf("%s: initiator: %w", r.URL, err)
+		}
+	}
+	for _, hinted := range slices.Concat(r.Preload, r.Push) {
+		if err := checkURL(hinted); err != nil {
+			return fmt.Errorf("%s: preload and push: %w", r.URL, err)
+		}
 	}
 	return nil
+}
+
+func (h Host) check() error {
+	if err := checkHost(h.Name); err != nil {
+		return err
+	}
+	if h.Address != "" {
+		if _, err := netip.ParseAddr(h.Address); err != nil {
+			return fmt.Errorf("%s: address: %w", h.Name, err)
+		}
+	}
+	if !isDuration(h.RTT) {
+		return fmt.Errorf("%s: rtt is %v ms, want 0 or more", h.Name, h.RTT)
+	}
+	return nil
+}
+
+// isDuration says whether a number of ms can be one of a site.
+func isDuration(ms float64) bool { return ms >= 0 && !math.IsInf(ms, 0) }
+
+// isHash says whether a body can have this name.
+func isHash(name string) bool {
+	return len(name) == 2*sha256.Size && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 func checkName(name string) error {
@@ -168,22 +207,41 @@ func checkName(name string) error {
 }
 
 func checkHost(host string) error {
-	if len(host) > 253 || !hostPattern.MatchString(host) {
+	labels := strings.Split(host, ".")
+	last := labels[len(labels)-1]
+	if len(host) > 253 || len(labels) < 2 || slices.ContainsFunc(labels, notLabel) || isDigit(last[0]) {
 		return fmt.Errorf("host %q: want a full name in lower case, as www.example.test", host)
 	}
 	return nil
 }
 
+// notLabel says whether a part of a host's name is none. Underscores are not allowed in one
+// (RFC 1123 section 2.1), but some pages' hosts have them, and clients do not mind.
+func notLabel(label string) bool {
+	return label == "" || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	})
+}
+
 func checkURL(rawURL string) error {
+	_, err := parseURL(rawURL)
+	return err
+}
+
+// parseURL parses a URL that may be in a site.
+func parseURL(rawURL string) (*url.URL, error) {
+	if !utf8.ValidString(rawURL) {
+		return nil, fmt.Errorf("%q is not UTF-8, as JSON is: write it percent-encoded", rawURL)
+	}
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if u.Scheme != "https" || u.User != nil || u.Fragment != "" || !strings.HasPrefix(u.Path, "/") {
-		return fmt.Errorf("%q: want https://host/path without user and fragment", rawURL)
+		return nil, fmt.Errorf("%q: want https://host/path without user and fragment", rawURL)
 	}
 	if u.Port() != "" {
-		return fmt.Errorf("%q: a port belongs to the protocol, not to the page: leave it out", rawURL)
+		return nil, fmt.Errorf("%q: a port belongs to the protocol, not to the page: leave it out", rawURL)
 	}
-	return checkHost(u.Host)
+	return u, checkHost(u.Host)
 }

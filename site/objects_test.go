@@ -29,11 +29,11 @@ func TestObjects(t *testing.T) {
 			if s.Name != "objects" || s.Title != c.title || len(s.Resources) != c.count+1 || !reflect.DeepEqual(s.Origins(), []string{"www.objects.test"}) {
 				t.Fatalf("%s, %q: %d resources of %v", s.Name, s.Title, len(s.Resources), s.Origins())
 			}
-			_, header, page, ok := s.Answer("GET", "www.objects.test", "/")
-			if !ok || header[0] != [2]string{"content-type", "text/html; charset=utf-8"} {
-				t.Fatalf("the page: %q, %v", header, ok)
+			answer := s.Respond("GET", "www.objects.test", "/")
+			if !answer.Exact || answer.Header[0] != [2]string{"content-type", "text/html; charset=utf-8"} {
+				t.Fatalf("the page: %q, %v", answer.Header, answer.Exact)
 			}
-			images, icons := readPage(t, page)
+			images, icons := readPage(t, answer.Body)
 			if len(images) != c.count || icons != 1 {
 				t.Errorf("the page has %d images and %d empty icons, want %d and 1", len(images), icons, c.count)
 			}

@@ -3,10 +3,28 @@
 //
 // # The archive
 //
-// A site is a folder:
+// A site is a folder of three files:
 //
-//	site.json        name, source, the page's URL and one entry per resource
-//	bodies/<sha256>  each distinct response body once, named by its SHA-256
+//	site.json  name, source, the page's URL and one entry per resource
+//	bodies     each distinct response body once, one after the other
+//	index      what the other two say, to be read at once
+//
+// site.json is the truth, small enough to be read and edited by hand, and shows a
+// changed resource as one changed line in a diff. It names bodies by their SHA-256.
+//
+// bodies is mapped into memory when a site is opened, and read when it is served or
+// verified. It begins with the 18 octets "wiretime bodies 2\n" and 6 zeros. Each body is preceded by its
+// SHA-256, 32 octets, and its length, 8 octets in little endian, and followed by zeros up to the
+// next multiple of 8 octets. A body that was damaged is found by [Site.Verify], not by [Open].
+//
+// index is derived, and starts with the SHA-256 of the site.json that it belongs to and its own.
+// If it is missing, damaged or not that of this site.json, which somebody has edited, the site
+// opens all the same: by parsing site.json, and by walking through bodies. That takes five
+// times as long ([Site.Problems] says so). It has no say of its own: whatever site.json may not
+// say, the index may not either.
+//
+// Archives of format 1 have a folder bodies in which each body is a file, named by its SHA-256,
+// and no index. They open too, and are read whole.
 //
 // Neither of the field's two formats fits the task. HAR 1.2 describes a load,
 // not a page: it is one JSON file with the bodies inside it (base64, optional,
@@ -14,13 +32,11 @@
 // of the day it was made. WARC (ISO 28500) keeps the octets of HTTP/1 messages
 // as they crossed the wire, so a replay must undo transfer codings, needs an
 // index beside it to find a URL, and has no word for HTTP/2 and HTTP/3. Both
-// are good things to import from. This one is small enough to be read and
-// edited by hand, shows a changed resource as one changed line in a diff, and
-// cannot serve a damaged body unnoticed.
+// are good things to import from.
 //
 // URLs are always stored as https://host/..., whatever protocol serves them
 // later: scheme and port belong to the protocol row of a study, not to the
-// page.
+// page ([Site.Over]).
 package site
 
 import (
@@ -28,12 +44,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 )
 
 // Site is a page with all its origins and resources. It is not changed after
-// it was opened or made, and is safe for concurrent use.
+// it was opened or made, and is safe for concurrent use until it is closed.
 type Site struct {
 	// Name is how studies refer to the site: letters, digits and dashes in
 	// lower case.
@@ -58,8 +73,12 @@ type Site struct {
 	// Resources are all responses that can be served, the page among them.
 	Resources []Resource `json:"resources"`
 
-	index  map[string]int    // key(method, URL) -> index into Resources
-	bodies map[string][]byte // sha256 in hex -> body
+	exact  map[string]int    // key(method, URL) -> index into Resources
+	near   map[string][]int  // the same without queries -> indices into Resources
+	bodies map[string][]byte // by their Hash
+	pack   []byte            // what is mapped for them; nil if they are not of a file
+	slow   error             // why the archive's index was of no use; nil if it was
+	clear  bool              // it is served over http
 }
 
 // Resource is one response of a site.
@@ -164,79 +183,12 @@ func (s *Site) Origins() []string {
 	return hosts
 }
 
-// Lookup finds the resource that answers a request. Scheme, port and fragment
-// of the URL do not count, nor does the way a path is percent-encoded; the
-// query does, to the octet. HEAD is answered by what GET would get.
-func (s *Site) Lookup(method, rawURL string) (*Resource, bool) {
-	k, err := key(method, rawURL)
-	if err != nil {
-		return nil, false
-	}
-	i, ok := s.index[k]
-	if !ok && method == "HEAD" {
-		return s.Lookup("GET", rawURL)
-	}
-	if !ok {
-		return nil, false
-	}
-	return &s.Resources[i], true
-}
-
-// Body returns the content of one of the site's resources. All bodies were
-// read and checked when the site was opened, so that no disk takes part in a
-// measurement; the only error is a resource of another site. The caller must
-// not change the returned bytes.
+// Body returns the content of one of the site's resources; the only error is a resource of
+// another site. The bytes must not be changed, and not be used after [Site.Close].
 func (s *Site) Body(r *Resource) ([]byte, error) {
 	body, ok := s.bodies[r.Body]
 	if !ok {
 		return nil, fmt.Errorf("read the body of %s: site %s has no body %q", r.URL, s.Name, r.Body)
 	}
 	return body, nil
-}
-
-// Answer gives the response to a request as plain values: path is the
-// request's path with its query. ok is false if the site lacks the resource.
-func (s *Site) Answer(method, host, path string) (status int, header [][2]string, body []byte, ok bool) {
-	r, ok := s.Lookup(method, "https://"+host+path)
-	if !ok {
-		return 0, nil, nil, false
-	}
-	body, err := s.Body(r)
-	if err != nil {
-		return 0, nil, nil, false
-	}
-	for _, h := range r.Header {
-		header = append(header, [2]string{h.Name, h.Value})
-	}
-	return r.Status, header, body, true
-}
-
-// key is what makes two requests the same one.
-func key(method, rawURL string) (string, error) {
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return "", err
-	}
-	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
-		return "", fmt.Errorf("%q is not an absolute http(s) URL", rawURL)
-	}
-	// Each segment is decoded and encoded again on its own: %41 and A are the
-	// same, a/b and a%2Fb are not.
-	segments := strings.Split(u.EscapedPath(), "/")
-	for i, segment := range segments {
-		decoded, err := url.PathUnescape(segment)
-		if err != nil {
-			return "", err
-		}
-		segments[i] = url.PathEscape(decoded)
-	}
-	path := strings.Join(segments, "/")
-	if path == "" {
-		path = "/"
-	}
-	k := method + " " + strings.ToLower(u.Hostname()) + path
-	if u.RawQuery != "" {
-		k += "?" + u.RawQuery
-	}
-	return k, nil
 }

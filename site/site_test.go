@@ -2,7 +2,7 @@ package site
 
 import (
 	"bytes"
-	"os"
+	"math"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -11,7 +11,7 @@ import (
 
 // minimal is the smallest manifest there is; its body is empty.
 const minimal = `{
-  "format": 1,
+  "format": 2,
   "name": "tiny",
   "page": "https://www.tiny.test/",
   "resources": [
@@ -35,13 +35,16 @@ const minimal = `{
 const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 func TestManifestIsWrittenAsItWasRead(t *testing.T) {
-	s, err := parseManifest([]byte(minimal))
+	s, format, err := parseManifest([]byte(minimal))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.encode()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if format != packedFormat {
+		t.Errorf("format is %d", format)
 	}
 	if string(got) != minimal {
 		t.Errorf("got %s, want %s", got, minimal)
@@ -53,8 +56,8 @@ func TestManifestRefuses(t *testing.T) {
 		{"nonsense", minimal, "no json", "invalid character"},
 		{"an unknown word", `"page"`, `"pages"`, `unknown field "pages"`},
 		{"trailing data", "  ]\n}", "  ]\n} {}", "after top-level value"},
-		{"a newer format", `"format": 1`, `"format": 2`, "upgrade wiretime"},
-		{"another file", `"format": 1,`, "", "not a site archive"},
+		{"a newer format", `"format": 2`, `"format": 3`, "upgrade wiretime"},
+		{"another file", `"format": 2,`, "", "not a site archive"},
 		{"a name with a slash", `"tiny"`, `"../tiny"`, "name"},
 		{"a page that is not there", `"page": "https://www.tiny.test/"`, `"page": "https://www.tiny.test/x"`, "not among the resources"},
 		{"a journey to nowhere", `"resources"`, `"journey": ["https://www.tiny.test/x"], "resources"`, "journey 0: https://www.tiny.test/x is not among the resources"},
@@ -86,7 +89,7 @@ func TestManifestRefuses(t *testing.T) {
 			if text == minimal {
 				t.Fatal("the case changes nothing")
 			}
-			_, err := parseManifest([]byte(text))
+			_, _, err := parseManifest([]byte(text))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}
@@ -99,7 +102,7 @@ func FuzzParseManifest(f *testing.F) {
 	f.Add([]byte(strings.Replace(minimal, `test/"`, `test/%41/%2f?q=%zz#"`, 2)))
 	f.Add([]byte(`{"format":1,"name":"a","page":"https://a.b/","resources":null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := parseManifest(data)
+		s, _, err := parseManifest(data)
 		if err != nil {
 			return
 		}
@@ -118,7 +121,7 @@ func FuzzParseManifest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := parseManifest(first)
+		again, _, err := parseManifest(first)
 		if err != nil {
 			t.Fatalf("what was written cannot be read: %v\n%s", err, first)
 		}
@@ -173,90 +176,46 @@ func TestOriginsBeginWithThePage(t *testing.T) {
 	}
 }
 
-func TestAnswer(t *testing.T) {
-	s := threeOrigins(t)
-	status, header, body, ok := s.Answer("GET", "cdn.three.test", "/x.js?v=1")
-	want := [][2]string{{"content-type", "text/javascript"}, {"vary", "a"}, {"vary", "b"}}
-	if !ok || status != 200 || string(body) != "1" || !reflect.DeepEqual(header, want) {
-		t.Errorf("got %d %q %q %v", status, header, body, ok)
-	}
-	if _, _, _, ok := s.Answer("GET", "cdn.three.test", "/y.js"); ok {
-		t.Error("a resource that is not there was answered")
-	}
-}
-
-func TestSavedSiteOpensAsItWas(t *testing.T) {
-	s := threeOrigins(t)
-	dir := filepath.Join(t.TempDir(), "new", "three")
-	if err := s.Save(dir); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(got.bodies["6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"], []byte("1")) {
-		t.Error("the body \"1\" is not there")
-	}
-	for i := range s.Resources {
-		want, _ := s.Body(&s.Resources[i])
-		body, err := got.Body(&s.Resources[i])
-		if err != nil || !bytes.Equal(body, want) {
-			t.Errorf("%s: %q, %v, want %q", s.Resources[i].URL, body, err, want)
-		}
-	}
-	if err := s.Save(dir); err == nil || !strings.Contains(err.Error(), "already there") {
-		t.Errorf("saving over it: %v", err)
-	}
-	if _, err := s.Body(&Resource{Body: emptyHash[1:] + "0"}); err == nil {
-		t.Error("a foreign resource has a body")
-	}
-}
-
-func TestOpenRefusesADamagedArchive(t *testing.T) {
-	page := "bodies/" + emptyHash
-	for _, c := range []struct {
-		name   string
-		damage func(t *testing.T, dir string)
-		want   string
-	}{
-		{"no site.json", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "site.json"))) }, "not a site archive"},
-		{"a missing body", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, page))) }, "add the site again"},
-		{"a longer body", func(t *testing.T, dir string) { must(t, os.WriteFile(filepath.Join(dir, page), []byte("x"), 0o644)) }, "has not the 0 octets"},
-		{"another body of the same size", func(t *testing.T, dir string) {
-			text := strings.Replace(minimal, `"size": 0`, `"size": 1`, 1)
-			must(t, os.WriteFile(filepath.Join(dir, "site.json"), []byte(text), 0o644))
-			must(t, os.WriteFile(filepath.Join(dir, page), []byte("x"), 0o644))
-		}, "SHA-256 differs"},
-		{"two sizes of one body", func(t *testing.T, dir string) {
-			text := strings.Replace(minimal, "  ]\n", `,{"method":"GET","url":"https://a.test/","status":200,"body":"`+emptyHash+`","size":7}]`, 1)
-			must(t, os.WriteFile(filepath.Join(dir, "site.json"), []byte(text), 0o644))
-		}, "0 octets, site.json says 7"},
-		{"a body that is a link out of the archive", func(t *testing.T, dir string) {
-			must(t, os.Remove(filepath.Join(dir, page)))
-			must(t, os.Symlink(os.DevNull, filepath.Join(dir, page)))
-		}, "escapes"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			must(t, os.WriteFile(filepath.Join(dir, "site.json"), []byte(minimal), 0o644))
-			must(t, os.Mkdir(filepath.Join(dir, "bodies"), 0o755))
-			must(t, os.WriteFile(filepath.Join(dir, page), nil, 0o644))
-			if _, err := Open(dir); err != nil {
-				t.Fatal(err)
-			}
-			c.damage(t, dir)
-			_, err := Open(dir)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error is %v, want one with %q", err, c.want)
-			}
-		})
-	}
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestNewRefuses what neither site.json nor a message could hold.
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(s *Site, r *Resource)
+		want   string
+	}{
+		{"a field in Latin-1", func(_ *Site, r *Resource) { r.Header = []Header{{"location", "/caf\xe9"}} }, "is not UTF-8"},
+		{"a URL in Latin-1", func(_ *Site, r *Resource) { r.URL += "caf\xe9" }, "write it percent-encoded"},
+		{"a kind in Latin-1", func(_ *Site, r *Resource) { r.Kind = "\xe9" }, "want UTF-8"},
+		{"a title in Latin-1", func(s *Site, _ *Resource) { s.Title = "caf\xe9" }, "title and source"},
+		{"a wait that is no number", func(_ *Site, r *Resource) { r.Wait = math.NaN() }, "want 0 or more"},
+		{"an endless delay", func(_ *Site, r *Resource) { r.Delay = math.Inf(1) }, "want 0 or more"},
+		{"a negative wait", func(_ *Site, r *Resource) { r.Wait = -1 }, "want 0 or more"},
+		{"a preload in the clear", func(_ *Site, r *Resource) { r.Preload = []string{"http://a.test/"} }, "preload and push"},
+		{"a push of a path", func(_ *Site, r *Resource) { r.Push = []string{"/x"} }, "preload and push"},
+		{"an initiator that is no URL", func(_ *Site, r *Resource) { r.Initiator = "script" }, "initiator"},
+		{"a host that is none", func(s *Site, _ *Resource) { s.Hosts = []Host{{Name: "a"}} }, `hosts 0: host "a"`},
+		{"a host without an address", func(s *Site, _ *Resource) { s.Hosts = []Host{{Name: "a.test", Address: "a.test"}} }, "hosts 0: a.test: address"},
+		{"a host at a negative distance", func(s *Site, _ *Resource) { s.Hosts = []Host{{Name: "a.test", RTT: -1}} }, "rtt is -1 ms"},
+		{"a body that is not there", func(_ *Site, r *Resource) { r.Body = Hash([]byte("x")) }, "has no body"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := Site{Name: "new", Page: "https://a.test/", Resources: []Resource{
+				{Method: "GET", URL: "https://a.test/", Status: 200, Body: emptyHash}, {Method: "GET", URL: "https://a_b.test/x", Status: 200, Body: emptyHash},
+			}}
+			if _, err := New(s, map[string][]byte{emptyHash: nil}); err != nil {
+				t.Fatal(err)
+			}
+			c.change(&s, &s.Resources[1])
+			if _, err := New(s, map[string][]byte{emptyHash: nil}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+		})
 	}
 }

@@ -359,6 +359,9 @@ func TestPushAndHints(t *testing.T) {
 				fmt.Fprint(w, "page")
 			default:
 				asked.Add(1)
+				if err := w.(http.Pusher).Push("/e.css", nil); err == nil {
+					t.Error("what is pushed pushed something itself")
+				}
 				if r.Header.Get("Cookie") != "k=v" {
 					t.Errorf("%s: the cookie is %q", r.URL, r.Header.Get("Cookie"))
 				}

@@ -13,6 +13,9 @@ import (
 // resource, which is when the handler has begun to answer for it: only then may
 // what makes the client want it be written (draft 3 section 3.3.1).
 func (w *responseWriter) Push(target string, o *http.PushOptions) error {
+	if w.pushed != nil || w.request == nil {
+		return errors.New("spdy: push: what is pushed pushes nothing itself")
+	}
 	method, header := "GET", http.Header(nil)
 	if o != nil {
 		header = o.Header
@@ -27,9 +30,6 @@ func (w *responseWriter) Push(target string, o *http.PushOptions) error {
 }
 
 func (w *responseWriter) push(target string, priority Priority, header http.Header) error {
-	if w.pushed != nil || w.request == nil {
-		return errors.New("spdy: push: what is pushed pushes nothing itself")
-	}
 	u, err := url.Parse(target)
 	if err != nil {
 		return fmt.Errorf("spdy: push: %w", err)

@@ -21,6 +21,7 @@ import (
 	"wiretime/loader/session"
 	"wiretime/network"
 	"wiretime/protocol"
+	"wiretime/server"
 	"wiretime/site"
 )
 
@@ -53,6 +54,10 @@ type Config struct {
 type Order struct {
 	Loader   string
 	Protocol string
+	// Server is what serves the site: server.Own, which empty means too, a kind of package
+	// server's, or the name of Template.
+	Server   string
+	Template server.Template // a server of the study's own; the zero value: none
 	Path     network.Path
 	Seed     uint64 // of the path's loss and jitter
 	TCP      lab.TCPOptions
@@ -64,6 +69,8 @@ type Order struct {
 	ThinkTime time.Duration // between the pages of a journey
 	CPU       page.CPU      // of the loader builtin, but for scripts that were recorded
 	Fallback  string        // "h2": what an origin is fetched over that cannot be reached over h3
+	// ServerWait has each answer begin as long after its request as when the site was recorded.
+	ServerWait bool
 }
 
 // Station serves one load at a time.
@@ -115,6 +122,10 @@ func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string
 	if err != nil {
 		return nil, err
 	}
+	kind, err := o.kind()
+	if err != nil {
+		return nil, err
+	}
 	warm := capture.Warm{}
 	if o.Visit != "" {
 		if warm, err = capture.ParseVisit(o.Visit); err != nil {
@@ -126,8 +137,8 @@ func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string
 		return nil, err
 	}
 	record, err := s.lab.Run(ctx, lab.Load{
-		Path: o.Path, Seed: o.Seed, TCP: o.TCP, Protocol: p, Site: page, Authority: s.config.Authority, Visit: visit,
-		Warm: warm, Fallback: o.Fallback, ThinkTime: o.ThinkTime, Dir: dir, Timeout: o.Timeout, Comment: o.Comment,
+		Path: o.Path, Seed: o.Seed, TCP: o.TCP, Protocol: p, Server: kind, Site: page, Authority: s.config.Authority, Visit: visit,
+		Warm: warm, Fallback: o.Fallback, ServerWait: o.ServerWait, ThinkTime: o.ThinkTime, Dir: dir, Timeout: o.Timeout, Comment: o.Comment,
 	})
 	if len(o.Path.Handovers()) > 0 {
 		// The browser has seen its network change and change back. It acts on
@@ -135,6 +146,17 @@ func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string
 		err = errors.Join(err, s.closeBrowsers())
 	}
 	return record, err
+}
+
+// kind is the order's server; the zero value is Wiretime's own.
+func (o *Order) kind() (server.Kind, error) {
+	switch o.Server {
+	case "", server.Own:
+		return server.Kind{}, nil
+	case o.Template.Name:
+		return o.Template.Kind(), nil
+	}
+	return server.Lookup(o.Server)
 }
 
 // visit makes the order's loader ready for one load.

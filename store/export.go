@@ -29,6 +29,7 @@ type row struct {
 	Clock      string   `json:"clock"`
 	Visit      string   `json:"visit"`
 	Strategy   string   `json:"strategy"`
+	Server     string   `json:"server"`
 	Started    string   `json:"started"`
 	WallMS     float64  `json:"wall_ms"`
 	Validity   Validity `json:"validity"`
@@ -39,7 +40,7 @@ type row struct {
 }
 
 var header = []string{"run", "study", "load", "index", "repeat", "attempt", "seed", "site", "protocol", "network",
-	"loader", "congestion", "initcwnd", "clock", "visit", "strategy", "started", "wall_ms", "validity", "reason", "metric", "unit", "value"}
+	"loader", "congestion", "initcwnd", "clock", "visit", "strategy", "server", "started", "wall_ms", "validity", "reason", "metric", "unit", "value"}
 
 func (r row) record() []string {
 	value := ""
@@ -48,7 +49,7 @@ func (r row) record() []string {
 	}
 	return []string{strconv.FormatInt(r.Run, 10), r.Study, r.Load, strconv.Itoa(r.Index), strconv.Itoa(r.Repeat),
 		strconv.Itoa(r.Attempt), strconv.FormatUint(r.Seed, 10), r.Site, r.Protocol, r.Network,
-		r.Loader, r.Congestion, strconv.Itoa(r.InitCwnd), r.Clock, r.Visit, r.Strategy, r.Started, decimal(r.WallMS), string(r.Validity), r.Reason,
+		r.Loader, r.Congestion, strconv.Itoa(r.InitCwnd), r.Clock, r.Visit, r.Strategy, r.Server, r.Started, decimal(r.WallMS), string(r.Validity), r.Reason,
 		r.Metric, r.Unit, value}
 }
 
@@ -60,7 +61,7 @@ func rowsOf(run Run, metrics []Metric, loads []Load) []row {
 	for _, l := range loads {
 		r := row{Run: run.ID, Study: run.StudyName, Load: l.ID, Index: l.Index, Repeat: l.Repeat, Attempt: l.Attempt, Seed: l.Seed,
 			Site: l.Cell.Site, Protocol: l.Cell.Protocol, Network: l.Cell.Network,
-			Loader: l.Cell.Loader, Congestion: l.Cell.Congestion, InitCwnd: l.Cell.InitCwnd, Clock: l.Cell.Clock, Visit: l.Cell.Visit, Strategy: l.Cell.Strategy,
+			Loader: l.Cell.Loader, Congestion: l.Cell.Congestion, InitCwnd: l.Cell.InitCwnd, Clock: l.Cell.Clock, Visit: l.Cell.Visit, Strategy: l.Cell.Strategy, Server: l.Cell.Server,
 			Started: l.Started.UTC().Format(time.RFC3339Nano), WallMS: float64(l.Wall) / 1e6, Validity: l.Validity, Reason: l.Reason}
 		if len(l.Values) == 0 {
 			rows = append(rows, r)

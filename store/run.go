@@ -23,6 +23,7 @@ type Cell struct {
 	Clock       string // "real" or "virtual"
 	Visit       string // "cold", "resumed", "0rtt", "connected" or "cached"
 	Strategy    string // "browser", or another of the client's ways with connections
+	Server      string // "wiretime", or another server
 }
 
 // Metric is how a store remembers what the figures of a run mean.
@@ -118,8 +119,8 @@ func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
 	}
 	cells := make(map[string]int64, len(spec.Cells))
 	for _, c := range spec.Cells {
-		row, err := tx.Exec(`INSERT INTO cell (run, key, site, protocol, network, network_json, loader, congestion, initcwnd, clock, visit, strategy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			run, c.Key, c.Site, c.Protocol, c.Network, string(c.NetworkJSON), c.Loader, c.Congestion, c.InitCwnd, c.Clock, c.Visit, c.Strategy)
+		row, err := tx.Exec(`INSERT INTO cell (run, key, site, protocol, network, network_json, loader, congestion, initcwnd, clock, visit, strategy, server) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			run, c.Key, c.Site, c.Protocol, c.Network, string(c.NetworkJSON), c.Loader, c.Congestion, c.InitCwnd, c.Clock, c.Visit, c.Strategy, c.Server)
 		if err != nil {
 			return 0, fmt.Errorf("cell %s: %w", c.Key, err)
 		}
@@ -179,7 +180,7 @@ func (s *Store) Pending(run int64) ([]Planned, error) {
 
 // fields are the destinations of Store.cellColumns.
 func (c *Cell) fields() []any {
-	return []any{&c.Key, &c.Site, &c.Protocol, &c.Network, (*jsonText)(&c.NetworkJSON), &c.Loader, &c.Congestion, &c.InitCwnd, &c.Clock, &c.Visit, &c.Strategy}
+	return []any{&c.Key, &c.Site, &c.Protocol, &c.Network, (*jsonText)(&c.NetworkJSON), &c.Loader, &c.Congestion, &c.InitCwnd, &c.Clock, &c.Visit, &c.Strategy, &c.Server}
 }
 
 func scanPlanned(rows *sql.Rows) (p Planned, err error) {

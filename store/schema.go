@@ -4,7 +4,7 @@ package store
 // kept in the database as `PRAGMA user_version`. A store of a higher version
 // is refused with ErrNewer; one of a lower version is brought up to it when it is
 // opened for writing, and read as it is.
-const SchemaVersion = 3
+const SchemaVersion = 4
 
 // applicationID marks the database file as Wiretime's ("WIRE" in ASCII), kept
 // as `PRAGMA application_id`, where file(1) and other tools look for it.
@@ -49,6 +49,7 @@ CREATE TABLE cell (
   clock        TEXT NOT NULL CHECK (clock IN ('real', 'virtual')),
   visit        TEXT NOT NULL CHECK (visit IN ('cold', 'resumed', '0rtt', 'connected', 'cached')),
   strategy     TEXT NOT NULL,
+  server       TEXT NOT NULL,
   UNIQUE (run, key)
 ) STRICT;
 
@@ -155,4 +156,6 @@ var upgrades = []string{
 	// went as its loader would have it.
 	`ALTER TABLE cell ADD COLUMN visit TEXT NOT NULL DEFAULT 'cold' CHECK (visit IN ('cold', 'resumed', '0rtt', 'connected', 'cached'));
 	ALTER TABLE cell ADD COLUMN strategy TEXT NOT NULL DEFAULT 'browser';` + pageTable + paperTables,
+	// Before there were other servers, every load was served by Wiretime's own.
+	"ALTER TABLE cell ADD COLUMN server TEXT NOT NULL DEFAULT 'wiretime'",
 }

@@ -256,11 +256,13 @@ func (s *Store) cellColumns() string {
 	columns := "c.key, c.site, c.protocol, c.network, c.network_json, c.loader, c.congestion, c.initcwnd, "
 	switch s.version {
 	case 1:
-		return columns + "'real', 'cold', 'browser'"
+		return columns + "'real', 'cold', 'browser', 'wiretime'"
 	case 2:
-		return columns + "c.clock, 'cold', 'browser'"
+		return columns + "c.clock, 'cold', 'browser', 'wiretime'"
+	case 3:
+		return columns + "c.clock, c.visit, c.strategy, 'wiretime'"
 	}
-	return columns + "c.clock, c.visit, c.strategy"
+	return columns + "c.clock, c.visit, c.strategy, c.server"
 }
 
 // upgrade brings the schema up to SchemaVersion, whole or not at all.

@@ -30,7 +30,7 @@ func spec(repeats int) RunSpec {
 	}
 	for _, protocol := range []string{"https/1.1", "h2", "h3"} {
 		s.Cells = append(s.Cells, Cell{Key: "flags/" + protocol, Site: "flags", Protocol: protocol, Network: "cable",
-			NetworkJSON: json.RawMessage(`{"Name":"cable"}`), Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real", Visit: "cold", Strategy: "browser"})
+			NetworkJSON: json.RawMessage(`{"Name":"cable"}`), Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real", Visit: "cold", Strategy: "browser", Server: "wiretime"})
 	}
 	for repeat := range repeats {
 		for i := range s.Cells {
@@ -376,8 +376,8 @@ func TestOpenRefuses(t *testing.T) {
 		}, []Mode{Write, Create}, ErrDamaged, "restore it from a copy"},
 		{"a newer store", func(t *testing.T, dir string) {
 			made(t, dir)
-			database(t, dir, "PRAGMA user_version = 4")
-		}, []Mode{Read, Write, Create}, ErrNewer, "its schema is version 4, this program knows 3; upgrade wiretime"},
+			database(t, dir, "PRAGMA user_version = 5")
+		}, []Mode{Read, Write, Create}, ErrNewer, "its schema is version 5, this program knows 4; upgrade wiretime"},
 	}
 	for _, tt := range tests {
 		for _, mode := range tt.modes {

@@ -42,14 +42,17 @@ func earlier(t *testing.T, version int) string {
 
 // axesSince are the values of the axes that a version has beyond those of the
 // first.
-var axesSince = map[int]string{1: "", 2: ", 'virtual'"}
+var axesSince = map[int]string{1: "", 2: ", 'virtual'", 3: ", 'virtual', 'cached', 'parallel-6'"}
 
 // oldCell is the first cell of earlier's run, as today's program sees it.
 func oldCell(version int) Cell {
 	c := Cell{Key: "flags/h2", Site: "flags", Protocol: "h2", Network: "cable", NetworkJSON: json.RawMessage(`{}`),
-		Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real", Visit: "cold", Strategy: "browser"}
+		Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real", Visit: "cold", Strategy: "browser", Server: "wiretime"}
 	if version >= 2 {
 		c.Clock = "virtual"
+	}
+	if version >= 3 {
+		c.Visit, c.Strategy = "cached", "parallel-6"
 	}
 	return c
 }
@@ -120,7 +123,7 @@ func TestAStoreOfAnEarlierVersionIsUpgradedByItsWriter(t *testing.T) {
 			t.Error(err)
 		}
 		today := withPaper()
-		today.Cells[0].Clock, today.Cells[0].Visit, today.Cells[0].Strategy = "virtual", "0rtt", "parallel-2"
+		today.Cells[0].Clock, today.Cells[0].Visit, today.Cells[0].Strategy, today.Cells[0].Server = "virtual", "0rtt", "parallel-2", "nginx"
 		if run, err := s.BeginRun(today); err != nil {
 			t.Error(err)
 		} else if results, err := s.Results(run); err != nil || !cmp.Equal(results[0].Cell, today.Cells[0]) {
@@ -161,7 +164,7 @@ func TestAnUpgradeThatFailsLeavesTheStoreAsItWas(t *testing.T) {
 	eachEarlierVersion(t, func(t *testing.T, dir string, was int) {
 		db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, databaseName), ""))
 		if err == nil {
-			_, err = db.Exec("CREATE TABLE page (mine TEXT)") // somebody's own
+			_, err = db.Exec("ALTER TABLE cell ADD COLUMN server TEXT") // somebody's own, in the way of the last step
 		}
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)

@@ -18,11 +18,12 @@ type Cell struct {
 	InitCwnd           int    // segments
 	Clock              string // ClockReal or ClockVirtual; ClockAuto until one of them was chosen
 	Visit, Strategy    string
+	Server             string
 }
 
 // Key names the cell by all its axes; it is unique within the study. The
-// network counts by its name. The real clock, the cold visit and the loader's
-// own strategy are not named: a key without one means those.
+// network counts by its name. The real clock, the cold visit, the loader's
+// own strategy and Wiretime's own server are not named: a key without one means those.
 func (c Cell) Key() string {
 	if c.Clock == ClockReal {
 		return c.place()
@@ -40,6 +41,9 @@ func (c Cell) place() string {
 	if c.Strategy != StrategyBrowser {
 		place += " strategy=" + c.Strategy
 	}
+	if c.Server != ServerOwn {
+		place += " server=" + c.Server
+	}
 	return place
 }
 
@@ -53,11 +57,11 @@ type PlannedLoad struct {
 
 // Cells returns every combination of the axes that Except does not pick, in the order of the file: the
 // site changes slowest, then network, loader, congestion control, initial
-// window, clock, visit and strategy, and the protocol fastest. Where the study
+// window, clock, visit, server and strategy, and the protocol fastest. Where the study
 // leaves the clock open, choose decides between ClockReal and ClockVirtual;
 // without it (nil) the cell keeps ClockAuto. Only cells on one clock can be
 // compared, so a choice that depends on the protocol or, with one protocol, on
-// the strategy takes comparisons away.
+// the strategy or the server takes comparisons away.
 func (s *Study) Cells(choose func(Cell) string) []Cell {
 	var cells []Cell
 	for _, site := range s.Sites {
@@ -78,22 +82,23 @@ func (s *Study) Cells(choose func(Cell) string) []Cell {
 	return cells
 }
 
-// visits returns every combination of visit, strategy and protocol for a cell
+// visits returns every combination of visit, server, strategy and protocol for a cell
 // that lacks these.
 func (s *Study) visits(cell Cell, choose func(Cell) string) []Cell {
 	var cells []Cell
-	for _, visit := range s.Visits {
-		for _, strategy := range s.Strategies {
-			for _, protocol := range s.Protocols {
-				c := cell
-				c.Visit, c.Strategy, c.Protocol = visit, strategy, protocol
-				if slices.ContainsFunc(s.Except, func(e Selection) bool { return e.Picks(c) }) {
-					continue
+	for _, cell.Visit = range s.Visits {
+		for _, cell.Server = range s.Servers {
+			for _, cell.Strategy = range s.Strategies {
+				for _, cell.Protocol = range s.Protocols {
+					c := cell
+					if slices.ContainsFunc(s.Except, func(e Selection) bool { return e.Picks(c) }) {
+						continue
+					}
+					if c.Clock == ClockAuto && choose != nil {
+						c.Clock = choose(c)
+					}
+					cells = append(cells, c)
 				}
-				if c.Clock == ClockAuto && choose != nil {
-					c.Clock = choose(c)
-				}
-				cells = append(cells, c)
 			}
 		}
 	}

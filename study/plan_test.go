@@ -95,6 +95,22 @@ func TestVisitsAndStrategiesAreCells(t *testing.T) {
 	}
 }
 
+func TestServersAreCells(t *testing.T) {
+	s := parsed(t, "chromium]", "chromium]\n  servers: [nginx, wiretime]\n  except: [{server: nginx, protocol: h3}]", "http/1.1, ", "", "3g-weak, ", "")
+	const place = "network=cable loader=chromium congestion=cubic initcwnd=10"
+	want := []string{
+		"site=world-flags protocol=h2 " + place + " server=nginx",
+		"site=world-flags protocol=h2 " + place, "site=world-flags protocol=h3 " + place, // as without the axis
+	}
+	var got []string
+	for _, c := range s.Cells(onReal) {
+		got = append(got, c.Key())
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestThePlanFollowsFromTheSeed(t *testing.T) {
 	plan := planned(t)
 	if d := cmp.Diff(plan, planned(t)); d != "" {
@@ -123,7 +139,7 @@ func TestALoadKeepsItsSeedWhateverElseTheStudyHolds(t *testing.T) {
 		repeat int
 	}
 	larger := map[load]uint64{}
-	for _, l := range planned(t, "repeats: 3", "repeats: 7", "http/1.1", "https/1.1", "chromium]", "chromium]\n  visits: [cached, cold]\n  strategies: [sequential, browser]") {
+	for _, l := range planned(t, "repeats: 3", "repeats: 7", "http/1.1", "https/1.1", "chromium]", "chromium]\n  visits: [cached, cold]\n  strategies: [sequential, browser]\n  servers: [caddy, wiretime]") {
 		larger[load{l.Cell.Key(), l.Repeat}] = l.Seed
 	}
 	shared := 0

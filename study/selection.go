@@ -12,7 +12,7 @@ import (
 
 // axisNames are the words by which a Selection names the axes, in the order in
 // which a label has them.
-var axisNames = []string{"site", "network", "loader", "congestion", "initcwnd", "clock", "visit", "protocol", "strategy"}
+var axisNames = []string{"site", "network", "loader", "congestion", "initcwnd", "clock", "visit", "protocol", "strategy", "server"}
 
 // Selection picks cells by some of their axes: by the axis's name ("site",
 // "protocol" and so on, in the singular), the values that a cell may have there.
@@ -50,6 +50,8 @@ func (c Cell) on(axis string) string {
 		return c.Protocol
 	case "strategy":
 		return c.Strategy
+	case "server":
+		return c.Server
 	}
 	panic("no axis " + axis)
 }
@@ -143,6 +145,8 @@ func (s *Study) valuesOn(axis string) []string {
 		return s.Protocols
 	case "strategy":
 		return s.Strategies
+	case "server":
+		return s.Servers
 	}
 	panic("no axis " + axis)
 }

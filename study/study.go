@@ -35,6 +35,9 @@ type Study struct {
 	Clocks     []string // ClockReal, ClockVirtual or both, or ClockAuto alone
 	Visits     []string // what a client remembers of the site when a load begins: VisitCold and so on
 	Strategies []string // how a client divides its requests among connections, such as StrategyBrowser
+	Servers    []string // what serves the sites: ServerOwn, somebody else's, or one of OwnServers
+
+	OwnServers []Server // that the study brings along
 
 	Except []Selection // cells that the product holds and the study does not
 
@@ -54,6 +57,13 @@ type Options struct {
 	Timeout   time.Duration // of one load
 	ThinkTime time.Duration // between the pages of a journey: from the end of one until navigation to the next
 	Fallback  string        // FallbackNone or FallbackH2
+
+	// ServerWait has servers take as long for each answer as they did when the site was
+	// recorded, OriginRTT has them be as much farther away than the nearest as they were.
+	ServerWait, OriginRTT bool
+	// Freeze has scripts find the time at which the site was recorded, and the same random
+	// numbers in each load.
+	Freeze bool
 
 	// TCPRmem and TCPWmem are net.ipv4.tcp_rmem and tcp_wmem of both hosts, in
 	// bytes: minimum, default, maximum.
@@ -98,6 +108,9 @@ const (
 	FallbackH2   = "h2"
 )
 
+// recorded is what an option says that is to be as it was when the site was recorded.
+const recorded = "recorded"
+
 // The clocks that a study may name.
 const (
 	ClockReal    = "real"    // of this machine's kernel
@@ -122,6 +135,8 @@ var defaults = Options{
 type Vocabulary struct {
 	Protocols, Loaders, Sites []string
 	Metrics                   map[string]string // the names of figures, and their units
+	Servers                   []string          // other people's web servers
+	Placeholders              []string          // what may stand in braces in the command of a study's own server
 	// SiteKnown, if not nil, decides whether a site exists (a reference may
 	// carry more than a name, as "world-flags@4" does); Sites then only serves
 	// to name the nearest.
@@ -180,8 +195,8 @@ func (s *Study) UseClock(clock string) error {
 
 func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	s := &Study{Seed: 1, Congestion: []string{"cubic"}, InitCwnd: []int{10}, Clocks: []string{ClockAuto},
-		Visits: []string{VisitCold}, Strategies: []string{StrategyBrowser}, Options: defaults}
-	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "clock", "matrix", "options", "published", "claims")
+		Visits: []string{VisitCold}, Strategies: []string{StrategyBrowser}, Servers: []string{ServerOwn}, Options: defaults}
+	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "clock", "servers", "matrix", "options", "published", "claims")
 	if !ok {
 		return s
 	}
@@ -204,6 +219,9 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	if n, ok := m.get("clock"); ok {
 		s.Clocks = r.clocks(m, n)
 	}
+	if n, ok := m.get("servers"); ok {
+		s.OwnServers = r.servers(n, v)
+	}
 	if n, ok := m.need("matrix", "say what to combine: sites, protocols, networks, loaders"); ok {
 		r.matrix(n, s, v)
 	}
@@ -224,7 +242,7 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 }
 
 func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
-	m, ok := r.mapping(n, "the matrix", "sites", "protocols", "networks", "loaders", "congestion", "initcwnd", "visits", "strategies", "except")
+	m, ok := r.mapping(n, "the matrix", "sites", "protocols", "networks", "loaders", "congestion", "initcwnd", "visits", "strategies", "servers", "except")
 	if !ok {
 		return
 	}
@@ -256,6 +274,12 @@ func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
 	if m.has("strategies") {
 		s.Strategies = axis(m, "strategies", func(n ast.Node) (string, string) {
 			name := r.strategy(n, v)
+			return name, name
+		})
+	}
+	if m.has("servers") {
+		s.Servers = axis(m, "servers", func(n ast.Node) (string, string) {
+			name := r.server(n, s, v)
 			return name, name
 		})
 	}
@@ -342,7 +366,8 @@ func (r *reader) site(n ast.Node, v Vocabulary) string {
 }
 
 func (r *reader) options(n ast.Node, o *Options) {
-	m, ok := r.mapping(n, "options", "dns", "late_limit", "retries", "timeout", "think_time", "fallback", "cpu", "tcp_rmem", "tcp_wmem")
+	m, ok := r.mapping(n, "options", "dns", "late_limit", "retries", "timeout", "think_time", "fallback",
+		"server_wait", "origin_rtt", "freeze", "cpu", "tcp_rmem", "tcp_wmem")
 	if !ok {
 		return
 	}
@@ -359,6 +384,15 @@ func (r *reader) options(n ast.Node, o *Options) {
 	}
 	if n, ok := m.get("fallback"); ok {
 		o.Fallback = r.word(n, "fallback", []string{FallbackNone, FallbackH2})
+	}
+	if n, ok := m.get("server_wait"); ok {
+		o.ServerWait = r.word(n, "server_wait", []string{"none", recorded}) == recorded
+	}
+	if n, ok := m.get("origin_rtt"); ok {
+		o.OriginRTT = r.word(n, "origin_rtt", []string{"same", recorded}) == recorded
+	}
+	if n, ok := m.get("freeze"); ok {
+		o.Freeze = r.boolean(n, "freeze")
 	}
 	if n, ok := m.get("cpu"); ok {
 		o.CPU = r.cpu(n)

@@ -33,16 +33,19 @@ var words = Vocabulary{
 		}
 		return "", fmt.Errorf("unknown strategy %q", word)
 	},
-	Metrics: map[string]string{"dcl": "ms", "plt": "ms", "bytes_down": "B"},
+	Metrics:      map[string]string{"dcl": "ms", "plt": "ms", "bytes_down": "B"},
+	Servers:      []string{"nginx", "caddy"},
+	Placeholders: []string{"folder", "address", "port"},
 }
 
 // builtinWords are those of the built-in studies.
 var builtinWords = Vocabulary{
-	Protocols: append([]string{"spdy/3.1"}, words.Protocols...),
+	Protocols: append([]string{"spdy/3", "spdy/3.1"}, words.Protocols...),
 	Loaders:   []string{"chromium", "fetch", "builtin"},
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
-	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "tow": "ms"},
+	Servers:   []string{"caddy"},
+	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
 }
 
 // whole uses every key.
@@ -54,6 +57,11 @@ description: |
 seed: 18446744073709551615
 repeats: 2
 clock: [virtual, real]
+servers:
+  - {name: mine, command: "prog --root {folder} --listen {address}:{port}", protocols: [h2, https/1.1]}
+  - name: other
+    command: [other, with blanks, "{folder}"]
+    protocols: [http/1.1]
 matrix:
   sites: [world-flags, world-flags@4]
   protocols:
@@ -87,6 +95,7 @@ matrix:
   initcwnd: [4, 10]
   visits: [0rtt, cold, connected]
   strategies: [parallel, browser]
+  servers: [nginx, mine, wiretime]
 options:
   dns: instant
   late_limit: 500us
@@ -94,6 +103,9 @@ options:
   timeout: 10s
   think_time: 1500ms
   fallback: h2
+  server_wait: recorded
+  origin_rtt: recorded
+  freeze: true
   cpu: {parse: 20us, style: 10us, script: 100us, scale: 4.5}
   tcp_rmem: [1, 2, 3]
   tcp_wmem: [4, 4, 4]
@@ -137,7 +149,13 @@ func TestParseReadsEveryKey(t *testing.T) {
 		}},
 		Loaders: []string{"chromium"}, Congestion: []string{"cubic", "reno"}, InitCwnd: []int{4, 10}, Clocks: []string{ClockVirtual, ClockReal}, Repeats: 2,
 		Visits: []string{VisitZeroRTT, VisitCold, VisitConnected}, Strategies: []string{"parallel-6", StrategyBrowser},
+		Servers: []string{"nginx", "mine", ServerOwn},
+		OwnServers: []Server{
+			{Name: "mine", Command: []string{"prog", "--root", "{folder}", "--listen", "{address}:{port}"}, Protocols: []string{"h2", "https/1.1"}},
+			{Name: "other", Command: []string{"other", "with blanks", "{folder}"}, Protocols: []string{"http/1.1"}},
+		},
 		Options: Options{DNS: DNSInstant, LateLimit: 500 * time.Microsecond, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: FallbackH2,
+			ServerWait: true, OriginRTT: true, Freeze: true,
 			CPU:     CPU{20 * time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond, 4.5},
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
 		Source: []byte(whole),
@@ -169,8 +187,9 @@ func TestDefaults(t *testing.T) {
 	want := Options{DNS: DNSEmulated, LateLimit: time.Millisecond, Retries: 2, Timeout: 2 * time.Minute, Fallback: FallbackNone,
 		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}}
 	if s.Seed != 1 || !cmp.Equal(s.Congestion, []string{"cubic"}) || !cmp.Equal(s.InitCwnd, []int{10}) || !cmp.Equal(s.Clocks, []string{ClockAuto}) || s.Options != want ||
-		!cmp.Equal(s.Visits, []string{VisitCold}) || !cmp.Equal(s.Strategies, []string{StrategyBrowser}) {
-		t.Errorf("seed %d, congestion %v, initcwnd %v, clocks %v, visits %v, strategies %v, options %+v", s.Seed, s.Congestion, s.InitCwnd, s.Clocks, s.Visits, s.Strategies, s.Options)
+		!cmp.Equal(s.Visits, []string{VisitCold}) || !cmp.Equal(s.Strategies, []string{StrategyBrowser}) || !cmp.Equal(s.Servers, []string{ServerOwn}) {
+		t.Errorf("seed %d, congestion %v, initcwnd %v, clocks %v, visits %v, strategies %v, servers %v, options %+v",
+			s.Seed, s.Congestion, s.InitCwnd, s.Clocks, s.Visits, s.Strategies, s.Servers, s.Options)
 	}
 }
 
@@ -193,6 +212,7 @@ func replace(t *testing.T, old, new string) string {
 }
 
 func TestParseSaysWhereAndWhatToDo(t *testing.T) {
+	own := func(servers string) [2]string { return [2]string{"matrix:", "servers: [" + servers + "]\nmatrix:"} }
 	inline := func(fields string) [2]string {
 		return [2]string{"[3g-weak, cable]", "[{name: mine, " + fields + "}]"}
 	}
@@ -235,6 +255,19 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"no visit", [2]string{"chromium]", "chromium]\n  visits: []"}, "8:11", "visits is empty, so the study holds no cell"},
 		{"an unknown strategy", [2]string{"chromium]", "chromium]\n  strategies: [browser, hasty]"}, "8:25", `unknown strategy "hasty"`},
 		{"a strategy by two names", [2]string{"chromium]", "chromium]\n  strategies: [parallel, parallel-6]"}, "8:26", "parallel-6 is in strategies twice"},
+		{"a misspelt server", [2]string{"chromium]", "chromium]\n  servers: [ngnix]"}, "8:13", `unknown server "ngnix"; did you mean "nginx", or describe it under servers`},
+		{"a server like none", [2]string{"chromium]", "chromium]\n  servers: [wiretime, iis]"}, "8:23", `unknown server "iis"; write one of wiretime, nginx, caddy, or describe it under servers`},
+		{"a server twice", [2]string{"chromium]", "chromium]\n  servers: [nginx, nginx]"}, "8:20", "nginx is in servers twice"},
+		{"a server of the study's own that has no name", own(`{command: prog, protocols: [h2]}`), "3:11", "a server has no name; name it"},
+		{"a server of the study's own that is there", own(`{name: nginx, command: prog, protocols: [h2]}`), "3:18", "there is a server nginx already"},
+		{"two servers of one name", own(`{name: a, command: prog, protocols: [h2]}, {name: a, command: prog, protocols: [h2]}`), "3:61", "there is a server a already"},
+		{"a server without a command", own(`{name: a, protocols: [h2]}`), "3:11", "a server has no command; write what starts it"},
+		{"a server without a program", own(`{name: a, command: " ", protocols: [h2]}`), "3:30", "the command names no program"},
+		{"a server that serves nothing", own(`{name: a, command: prog}`), "3:11", "a server has no protocols; say what it serves, as in protocols: [h2]"},
+		{"a server of an unknown protocol", own(`{name: a, command: prog, protocols: [h4]}`), "3:48", `unknown protocol "h4"`},
+		{"a misspelt placeholder", own(`{name: a, command: "prog {foldr} {port}", protocols: [h2]}`), "3:36", `unknown placeholder {foldr}; did you mean "folder"?`},
+		{"a placeholder like none", own(`{name: a, command: [prog, "é{x}"], protocols: [h2]}`), "3:39", `unknown placeholder {x}; write one of folder, address, port`},
+
 		{"a strategy that is a list", [2]string{"chromium]", "chromium]\n  strategies: [[browser]]"}, "8:16", "a strategy is a list; write a word"},
 
 		{"an empty matrix", [2]string{small[strings.Index(small, "matrix"):], "matrix: {}\n"}, "3:9", "the matrix has no sites; name at least one"},
@@ -276,6 +309,9 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 
 		{"a misspelt kind of dns", [2]string{"matrix:", "options: {dns: emulatd}\nmatrix:"}, "3:16", `unknown kind of dns "emulatd"; did you mean "emulated"?`},
 		{"a misspelt fallback", [2]string{"matrix:", "options: {fallback: non}\nmatrix:"}, "3:21", `unknown fallback "non"; did you mean "none"?`},
+		{"a wait that nobody recorded", [2]string{"matrix:", "options: {server_wait: 50ms}\nmatrix:"}, "3:24", `unknown server_wait "50ms"; write one of none, recorded`},
+		{"a misspelt round trip", [2]string{"matrix:", "options: {origin_rtt: record}\nmatrix:"}, "3:23", `unknown origin_rtt "record"; did you mean "recorded"?`},
+		{"a frozen clock in words", [2]string{"matrix:", "options: {freeze: recorded}\nmatrix:"}, "3:19", `freeze is the word "recorded"; write true or false`},
 		{"a fallback to what no server has", [2]string{"matrix:", "options: {fallback: spdy/2}\nmatrix:"}, "3:21", `unknown fallback "spdy/2"; write one of none, h2`},
 		{"time that parsing gives back", [2]string{"matrix:", "options: {cpu: {parse: -1us}}\nmatrix:"}, "3:24", "parse is -1µs, which is negative"},
 		{"a processor that is no slower", [2]string{"matrix:", "options: {cpu: {script: 50us, scale: 0}}\nmatrix:"}, "3:38", "write a number above 0, at most 1000"},
@@ -369,7 +405,7 @@ func TestWithoutAVocabularyOfStrategiesThereIsTheBrowsersAlone(t *testing.T) {
 }
 
 func TestBuiltinStudies(t *testing.T) {
-	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "kolmogortsev", "loaders", "lulic-1", "lulic-grid", "two-clocks", "two-clocks-loss"}) {
+	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "kim-first-visit", "kolmogortsev", "loaders", "lulic-1", "lulic-grid", "nam-plt", "two-clocks", "two-clocks-loss"}) {
 		t.Fatal(names)
 	}
 	for _, name := range Builtins() {
@@ -397,7 +433,7 @@ func TestBuiltinStudies(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	first, _ := Builtin("first-look")
-	for _, src := range []string{whole, small, compared, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
+	for _, src := range []string{whole, small, compared, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "servers: [{name: a, command: '{x}\n{', protocols: [[]]}]\nmatrix:\n  servers: [a, b]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
 		f.Add([]byte(src))
 	}
 	dir := f.TempDir()

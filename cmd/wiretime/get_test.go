@@ -29,9 +29,15 @@ type serving struct {
 // serve starts 'wiretime serve' and reads what it prints.
 func (u user) serve(t *testing.T, args ...string) *serving {
 	t.Helper()
+	return u.startServing(t, append([]string{"serve"}, args...)...)
+}
+
+// startServing starts a command that serves and reads what it prints.
+func (u user) startServing(t *testing.T, args ...string) *serving {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	s := &serving{command: u.command(ctx, append([]string{"serve"}, args...)...), urls: map[string]string{}, log: &strings.Builder{}}
+	s := &serving{command: u.command(ctx, args...), urls: map[string]string{}, log: &strings.Builder{}}
 	s.command.Stderr = s.log
 	out, err := s.command.StdoutPipe()
 	if err != nil {

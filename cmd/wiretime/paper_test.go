@@ -12,7 +12,7 @@ import (
 func TestResultsShowWhatPapersPrintedAndClaimed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	cell := func(strategy string) store.Cell {
-		return store.Cell{Protocol: "h2", Clock: "virtual", Visit: "cold", Strategy: strategy}
+		return store.Cell{Protocol: "h2", Clock: "virtual", Visit: "cold", Strategy: strategy, Server: "wiretime"}
 	}
 	pair := func(a, b string) store.ClaimPair {
 		return store.ClaimPair{Metric: "plt", Cell: "h2 virtual cold " + a, ToMetric: "plt", ToCell: "h2 virtual cold " + b}

@@ -56,9 +56,9 @@ func withRun(dir string, run int64, f func(*store.Store, int64) error) error {
 // shownMetrics are the columns of the results' tables, in ms.
 var shownMetrics = []string{"dcl", "onload", "plt", "tow"}
 
-// printResults prints one table per site, network, clock, visit and strategy, and
+// printResults prints one table per site, network, clock, visit, strategy and server, and
 // compares the clocks of a run that used both. Where a run has one protocol and
-// several strategies, these share a table.
+// several strategies or servers, these share a table.
 func printResults(w io.Writer, st *store.Store, id int64) error {
 	run, err := st.Run(id)
 	if err != nil {
@@ -117,6 +117,9 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err := printLoaders(w, results, loads); err != nil {
 		return err
 	}
+	for _, gap := range report.Gaps(results) {
+		fmt.Fprintf(w, "\nWhat the archive lacked of %s.\n", gap)
+	}
 	return printFaults(w, loads)
 }
 
@@ -154,7 +157,7 @@ func printFaults(w io.Writer, loads []store.Load) error {
 // place names what the cells of a table share, their clock left out.
 func place(c store.Cell, axes report.Axes) string {
 	network := c.Network
-	if axes.ByStrategy {
+	if axes.Compared() != "protocol" {
 		network += " and " + c.Protocol
 	}
 	about := fmt.Sprintf("%s over %s (%s, %s, initcwnd %d)", c.Site, network, c.Loader, c.Congestion, c.InitCwnd)

@@ -17,7 +17,7 @@ func kept(t *testing.T, dir string, clocks ...string) {
 	var cells []store.Cell
 	for _, clock := range clocks {
 		for _, protocol := range []string{"h2", "h3"} {
-			cells = append(cells, store.Cell{Protocol: protocol, Clock: clock, Visit: "cold", Strategy: "browser"})
+			cells = append(cells, store.Cell{Protocol: protocol, Clock: clock, Visit: "cold", Strategy: "browser", Server: "wiretime"})
 		}
 	}
 	keep(t, dir, cells)
@@ -25,7 +25,7 @@ func kept(t *testing.T, dir string, clocks ...string) {
 
 // keep makes a store with a run of cells, of which the axes that do not matter here
 // are filled in. The n-th load of a cell takes 1000 ms and n more; h3 takes 50 ms of
-// processor time on the real clock. The first load of all is a journey. What more is
+// processor time on the real clock. The n-th load's archive lacked n URLs. The first load of all is a journey. What more is
 // known of the run before its first load, change says.
 func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.RunSpec)) {
 	t.Helper()
@@ -35,9 +35,10 @@ func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.Ru
 	}
 	defer st.Close()
 	spec := store.RunSpec{StudyName: "kept", StudyText: "name: kept", Environment: json.RawMessage(`{}`), Started: time.Unix(1, 0),
-		Metrics: []store.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"}}}
+		Metrics: []store.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"},
+			{Name: "misses", Unit: "requests", Title: "Misses"}, {Name: "inexact", Unit: "requests", Title: "Inexact answers"}}}
 	for _, c := range cells {
-		c.Key = strings.Join([]string{c.Protocol, c.Clock, c.Visit, c.Strategy}, " ")
+		c.Key = strings.Join([]string{c.Protocol, c.Clock, c.Visit, c.Strategy, c.Server}, " ")
 		c.Site, c.Network, c.NetworkJSON, c.Loader, c.Congestion, c.InitCwnd = "page", "cable", json.RawMessage(`{}`), "chromium", "cubic", 10
 		spec.Cells = append(spec.Cells, c)
 		for repeat := range 6 {
@@ -61,7 +62,7 @@ func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.Ru
 			plt += 50
 		}
 		if err := st.Commit(store.LoadRecord{Planned: p, Attempt: 1, Started: time.Unix(2, 0), Validity: store.Valid,
-			Values: map[string]float64{"plt": plt}, Pages: pages[p.Index]}); err != nil {
+			Values: map[string]float64{"plt": plt, "misses": 0, "inexact": float64(p.Repeat)}, Pages: pages[p.Index]}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,6 +73,15 @@ var pages = map[int][]store.Page{0: {
 	{URL: "https://page.test/", DCL: 300, OnLoad: 700.25, PLT: 600},
 	{URL: "https://page.test/next", Started: 1700, DCL: -1, OnLoad: 400, PLT: 400},
 }}
+
+func TestResultsTellWhatArchivesLacked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	kept(t, dir, "virtual")
+	r := self(t).run(t, "results", "--store", dir)
+	if want := "\nWhat the archive lacked of page: inexact answers in 10 of 12 valid loads, at most 5.\n"; !strings.Contains(r.out, want) {
+		t.Errorf("%q is not in\n%s%s", want, r.out, r.errors)
+	}
+}
 
 func TestResultsKeepTheClocksApartAndCompareThem(t *testing.T) {
 	for _, c := range []struct {
@@ -115,7 +125,11 @@ func TestResultsKeepTheClocksApartAndCompareThem(t *testing.T) {
 // that others do not mention them.
 func TestResultsNameVisitsAndStrategies(t *testing.T) {
 	cell := func(protocol, visit, strategy string) store.Cell {
-		return store.Cell{Protocol: protocol, Clock: "real", Visit: visit, Strategy: strategy}
+		return store.Cell{Protocol: protocol, Clock: "real", Visit: visit, Strategy: strategy, Server: "wiretime"}
+	}
+	from := func(server string, c store.Cell) store.Cell {
+		c.Server = server
+		return c
 	}
 	const place, byStrategy = "page over cable (chromium, cubic, initcwnd 10)", "page over cable and h2 (chromium, cubic, initcwnd 10)"
 	for _, c := range []struct {
@@ -133,6 +147,10 @@ func TestResultsNameVisitsAndStrategies(t *testing.T) {
 			[]string{byStrategy + "\nstrategy  ", "\nbrowser  ", "\nsequential  "}, []string{"visit", "protocol  "}},
 		{"strategies of one protocol in two visits", []store.Cell{cell("h2", "cold", "browser"), cell("h2", "cold", "parallel-2"), cell("h2", "connected", "browser"), cell("h2", "connected", "parallel-2")},
 			[]string{byStrategy + ", cold visit\nstrategy", byStrategy + ", connected visit\nstrategy"}, []string{"protocol  "}},
+		{"servers of one protocol", []store.Cell{cell("h2", "cold", "browser"), from("nginx", cell("h2", "cold", "browser"))},
+			[]string{byStrategy + "\nserver  ", "\nwiretime  ", "\nnginx  "}, []string{"visit", "protocol  ", "strategy"}},
+		{"servers of two protocols", []store.Cell{cell("h2", "cold", "browser"), cell("h3", "cold", "browser"), from("caddy", cell("h2", "cold", "browser")), from("caddy", cell("h3", "cold", "browser"))},
+			[]string{place + ", server wiretime\nprotocol", place + ", server caddy\nprotocol"}, []string{"visit", "strategy"}},
 		{"one strategy of one protocol", []store.Cell{cell("h2", "cold", "unlimited")}, []string{place + ", strategy unlimited\nprotocol"}, []string{"visit"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,14 +176,14 @@ func TestResultsNameVisitsAndStrategies(t *testing.T) {
 
 func TestShowListsThePagesOfAJourney(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
-	keep(t, dir, []store.Cell{{Protocol: "h3", Clock: "real", Visit: "0rtt", Strategy: "browser"}})
+	keep(t, dir, []store.Cell{{Protocol: "h3", Clock: "real", Visit: "0rtt", Strategy: "browser", Server: "wiretime"}})
 	for load, want := range map[string][]string{
 		"r1-0000-a1": {
 			"visit, strategy        0rtt, browser\n",
 			"page 1  https://page.test/      started at 0.0, DCL 300.0, onLoad 700.2, PLT 600.0 ms\n",
 			"page 2  https://page.test/next  started at 1700.0, DCL unknown, onLoad 400.0, PLT 400.0 ms\n",
 		},
-		"r1-0001-a1": {"PLT  1051.000 ms\n"},
+		"r1-0001-a1": {"PLT              1051.000 ms\n"},
 	} {
 		r := self(t).run(t, "show", load, "--store", dir)
 		for _, text := range want {

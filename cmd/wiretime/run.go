@@ -20,6 +20,7 @@ import (
 	"wiretime/loader/session"
 	"wiretime/protocol"
 	"wiretime/runner"
+	"wiretime/server"
 	"wiretime/site"
 	"wiretime/station"
 	"wiretime/store"
@@ -75,7 +76,7 @@ func browserFlags(c *cobra.Command, b *runner.Browsers) {
 
 // run is called twice: outside, where it makes sure that everything the run
 // needs is there, and inside the lab's namespaces, where it measures.
-func run(o runOptions) error {
+func run(o runOptions) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	library, err := site.DefaultLibrary()
@@ -95,6 +96,7 @@ func run(o runOptions) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
 	privilege, err := w.enter()
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	}
 	s, err := study.Parse(name, source, study.Vocabulary{
 		Protocols: protocol.Names(), Loaders: station.Loaders(), Sites: known, SiteKnown: library.KnownRef,
-		Strategy: strategyName, Metrics: metricUnits(),
+		Strategy: strategyName, Metrics: metricUnits(), Servers: server.Names(), Placeholders: server.Placeholders(),
 	})
 	if err == nil && o.clock != "" {
 		err = input(s.UseClock(o.clock))
@@ -193,7 +195,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	}
 	var sum tally
 	config := runner.Config{
-		Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers, Kernel: w.kernel,
+		Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
 		Report: func(a runner.Attempt) { sum.add(a); printAttempt(a) },
 	}
 	began := time.Now()
@@ -240,15 +242,15 @@ func (t *tally) describe(took time.Duration) string {
 	return text
 }
 
-// verify runs loads again and says how they compare. That loads without a browser
-// differ is an error: with one, it is a finding.
+// verify runs loads again and says how they compare. That loads without other people's
+// programs differ is an error: with a browser or somebody else's server, it is a finding.
 func verify(ctx context.Context, c runner.Config, samples int) error {
 	differing := 0
 	fmt.Printf("\nLoads run again, in guests that do what the first ones did until then:\n")
 	err := runner.Verify(ctx, c, samples, func(r runner.Repetition) {
 		verdict := "the same in every metric and every byte of the capture"
 		if len(r.Differences) > 0 || !r.SameCapture {
-			if !station.IsBrowser(r.Cell.Loader) {
+			if !station.IsBrowser(r.Cell.Loader) && r.Cell.Server == study.ServerOwn {
 				differing++
 			}
 			verdict = "the captures differ"
@@ -259,7 +261,7 @@ func verify(ctx context.Context, c runner.Config, samples int) error {
 		fmt.Printf("%s  %s %s %s: %s\n", r.ID, r.Cell.Network, r.Cell.Site, way(r.Cell), verdict)
 	})
 	if err == nil && differing > 0 {
-		err = fmt.Errorf("%d loads without a browser came out differently when run again", differing)
+		err = fmt.Errorf("%d loads without other people's programs came out differently when run again", differing)
 	}
 	return err
 }
@@ -300,8 +302,8 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 			return 0, fmt.Errorf("find the study's folder: %w", err)
 		}
 	}
-	cells := s.Cells(func(c study.Cell) string { return runner.FasterClock(c, sites[c.Site], w.virtual) })
-	environment, err := runner.Environment(ctx, privilege, w.browsers, w.kernel, file)
+	cells := s.Cells(func(c study.Cell) string { return runner.FasterClock(c, sites[c.Site], w.virtual && !s.Foreign()) })
+	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Servers, w.kernel, file)
 	if err != nil {
 		return 0, err
 	}
@@ -310,12 +312,12 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		Environment: environment, Started: time.Now(), Metrics: runner.Metrics(),
 	}
 	for _, c := range cells {
-		path, err := json.Marshal(c.Network)
+		path, err := json.Marshal(runner.Network(c, sites[c.Site], s.Options))
 		if err != nil {
 			return 0, fmt.Errorf("describe network %s: %w", c.Network.Name, err)
 		}
 		spec.Cells = append(spec.Cells, store.Cell{Key: c.Key(), Site: c.Site, Protocol: c.Protocol,
-			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd, Clock: c.Clock, Visit: c.Visit, Strategy: c.Strategy})
+			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd, Clock: c.Clock, Visit: c.Visit, Strategy: c.Strategy, Server: c.Server})
 	}
 	for _, p := range s.Plan(cells) {
 		spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: p.Cell.Key(), Repeat: p.Repeat, Seed: p.Seed})
@@ -353,8 +355,8 @@ func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
 	}
 }
 
-// way names how a cell's loads are fetched: by its protocol and by those of visit
-// and strategy that are not the usual ones.
+// way names how a cell's loads are fetched: by its protocol and by those of visit,
+// strategy and server that are not the usual ones.
 func way(c store.Cell) string {
 	words := []string{c.Protocol}
 	if c.Visit != study.VisitCold {
@@ -362,6 +364,9 @@ func way(c store.Cell) string {
 	}
 	if c.Strategy != study.StrategyBrowser {
 		words = append(words, c.Strategy)
+	}
+	if c.Server != study.ServerOwn {
+		words = append(words, c.Server)
 	}
 	return strings.Join(words, " ")
 }

@@ -17,11 +17,13 @@ import (
 
 	"wiretime/protocol"
 	"wiretime/serve"
+	"wiretime/site"
 )
 
 type serveOptions struct {
 	port     int
 	host, ca string
+	site     *site.Site // instead of a folder; nil for one
 }
 
 func serveCommand() *cobra.Command {
@@ -59,8 +61,8 @@ func runServe(ctx context.Context, dir string, o serveOptions) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	handler, err := serve.Folder(dir)
-	if err != nil {
+	config := serve.Config{Host: o.host, Port: o.port, Requests: os.Stderr}
+	if err := o.handlers(dir, &config); err != nil {
 		return input(err)
 	}
 	if o.ca == "" {
@@ -75,11 +77,15 @@ func runServe(ctx context.Context, dir string, o serveOptions) error {
 	if err != nil {
 		return input(err)
 	}
-	server, err := serve.Start(ctx, serve.Config{Handler: handler, Host: o.host, CA: authority, Port: o.port, Requests: os.Stderr})
+	config.CA = authority
+	server, err := serve.Start(ctx, config)
 	if err != nil {
 		return err
 	}
 	printErr := printEndpoints(os.Stdout, server.Endpoints(), o)
+	if printErr == nil && o.site != nil {
+		printErr = printChromium(os.Stdout, server.Endpoints(), o.site, authority)
+	}
 	if printErr == nil {
 		<-ctx.Done()
 		stop() // a second Ctrl-C ends the program at once
@@ -87,6 +93,35 @@ func runServe(ctx context.Context, dir string, o serveOptions) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	return errors.Join(printErr, server.Shutdown(ctx))
+}
+
+// handlers says what answers requests.
+func (o serveOptions) handlers(dir string, c *serve.Config) (err error) {
+	if o.site == nil {
+		c.Handler, err = serve.Folder(dir)
+		return err
+	}
+	c.Others = o.site.Origins()
+	c.Handler, c.Clear, err = serve.Site(o.site)
+	return err
+}
+
+// printChromium prints how to see a site as it is on all its hosts: they are mapped to
+// where it is served, whatever port their URLs have.
+func printChromium(out io.Writer, endpoints []serve.Endpoint, s *site.Site, ca *protocol.Authority) error {
+	_, err := fmt.Fprintln(out)
+	for _, e := range endpoints {
+		page, flags := s.Page, "--ignore-certificate-errors-spki-list="+ca.SPKIHash()
+		switch e.Protocol {
+		case "http/1.1":
+			page, flags = strings.Replace(page, "https:", "http:", 1), "--enable-features=HstsTopLevelNavigationsOnly"
+		case "h2":
+		default:
+			continue
+		}
+		_, err = fmt.Fprintf(out, "chromium --user-data-dir=/tmp/wiretime-profile --host-resolver-rules='MAP * %s' %s %s\n", e.Address, flags, quote(page))
+	}
+	return err
 }
 
 // printEndpoints prints where the folder is served and how to fetch from there.

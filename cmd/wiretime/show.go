@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/lab"
 	"wiretime/store"
 )
 
@@ -45,6 +46,7 @@ func show(dir, id string) error {
 	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key)
 	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock)
 	fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.Visit, l.Cell.Strategy)
+	fmt.Fprintf(w, "server\t%s%s\n", l.Cell.Server, unlogged(l))
 	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)
 	fmt.Fprintf(w, "started\t%s, took %v\n", l.Started.Format("2006-01-02 15:04:05.000"), l.Wall)
 	fmt.Fprintf(w, "validity\t%s\t%s\n", l.Validity, l.Reason)
@@ -76,6 +78,17 @@ func show(dir, id string) error {
 		}
 	}
 	return w.Flush()
+}
+
+// unlogged says so if the load's server kept no log.
+func unlogged(l store.Load) string {
+	if l.Artefacts == "" {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(l.Artefacts, lab.ServerFile)); errors.Is(err, os.ErrNotExist) {
+		return ", no log"
+	}
+	return ""
 }
 
 // ms writes a time of a page, which may be unknown.

@@ -213,6 +213,7 @@ func (l *loop) decide(k *link, at int64, data []byte) (due int64, fate network.F
 	l.number++
 	l.report.Arrived[k.direction]++
 	due, fate = l.emulation.Arrive(k.access, k.direction, at-l.epoch, len(data))
+	due += l.emulation.Far(server(k.direction, data))
 	l.record.sent(k, at+l.toUnix, l.number, fate, data)
 	if fate != network.Delivered {
 		l.report.Dropped[fate.String()]++

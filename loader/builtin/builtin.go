@@ -69,6 +69,7 @@ type Visit struct {
 	options session.Options
 	config  Config
 	jar     http.CookieJar
+	keys    session.Keys
 
 	mu      sync.Mutex // the main thread
 	session *session.Session
@@ -86,6 +87,7 @@ func (l *Loader) Open(c Config) (*Visit, error) {
 		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Push: true,
 		Verify: l.options.Verify, Dial: l.options.Dial, ListenPacket: l.options.ListenPacket, Resolve: l.options.Resolve,
 	}}
+	v.options.KeyLog = &v.keys
 	v.session = session.New(v.options)
 	return v, nil
 }
@@ -166,6 +168,9 @@ func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
 // FrameLog is every frame of the session's SPDY connections since the last Forget; nil
 // over other protocols.
 func (v *Visit) FrameLog() []byte { return v.session.FrameLog() }
+
+// KeyLog is the TLS secrets of all connections so far, in NSS key log format.
+func (v *Visit) KeyLog() ([]byte, error) { return v.keys.Text(), nil }
 
 // Close ends the session.
 func (v *Visit) Close() error { return v.session.Close() }

@@ -39,6 +39,7 @@ func New(o session.Options) *Loader { return &Loader{o} }
 type Visit struct {
 	protocol  protocol.Protocol
 	session   *session.Session
+	keys      session.Keys
 	resources []string
 	ctx       context.Context // ends with the visit
 	cancel    context.CancelCauseFunc
@@ -53,7 +54,9 @@ type Visit struct {
 func (l *Loader) Open(p protocol.Protocol, resources []string) *Visit {
 	o := l.options
 	o.Protocol, o.Strategy = p, session.Plain(p)
-	v := &Visit{protocol: p, session: session.New(o), resources: resources}
+	v := &Visit{protocol: p, resources: resources}
+	o.KeyLog = &v.keys
+	v.session = session.New(o)
 	v.ctx, v.cancel = context.WithCancelCause(context.Background())
 	return v
 }
@@ -144,6 +147,9 @@ func (v *Visit) fetch(began time.Time, priority session.Priority, requests ...*r
 // FrameLog is every frame of the visit's connections so far, as package spdy
 // writes them down; nil where the protocol is not SPDY.
 func (v *Visit) FrameLog() []byte { return v.session.FrameLog() }
+
+// KeyLog is the TLS secrets of the visit's connections so far, in NSS key log format.
+func (v *Visit) KeyLog() ([]byte, error) { return v.keys.Text(), nil }
 
 // Close closes the visit's connections and waits for its goroutines. Connections
 // that their server has closed before are no error.

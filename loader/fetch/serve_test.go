@@ -38,15 +38,16 @@ func eachRow(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
 }
 
 // objects answers /N with N octets, / with a document, and /gone with 404.
-func objects(method, _, path string) (status int, header [][2]string, body []byte, ok bool) {
+func objects(method, _, path string) protocol.Answer {
+	miss := method != http.MethodGet
 	if path == "/" {
-		return http.StatusOK, [][2]string{{"content-type", "text/html; charset=utf-8"}}, []byte("<!DOCTYPE html>"), method == http.MethodGet
+		return protocol.Answer{Status: http.StatusOK, Header: [][2]string{{"content-type", "text/html; charset=utf-8"}}, Body: []byte("<!DOCTYPE html>"), Miss: miss}
 	}
 	var size int
 	if _, err := fmt.Sscanf(path, "/%d", &size); err != nil {
-		return 0, nil, nil, false
+		return protocol.Answer{Miss: true}
 	}
-	return http.StatusOK, [][2]string{{"content-type", "image/png"}}, make([]byte, size), method == http.MethodGet
+	return protocol.Answer{Status: http.StatusOK, Header: [][2]string{{"content-type", "image/png"}}, Body: make([]byte, size), Miss: miss}
 }
 
 // bench is a server and a loader that finds it. Its ports are not the protocol's,

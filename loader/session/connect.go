@@ -125,7 +125,7 @@ func closeConn(c net.Conn) error {
 // tls is the client's side of the handshake: TLS 1.3 alone, one protocol alone.
 func (o *origin) tls(row protocol.Protocol, t *tickets) *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, ServerName: o.host, NextProtos: []string{row.ALPN},
+		MinVersion: tls.VersionTLS13, ServerName: o.host, NextProtos: []string{row.ALPN}, KeyLogWriter: o.session.options.KeyLog,
 		// The session's owner verifies. In the lab that is without looking at the clock,
 		// which crypto/tls would do before it resumes a session: its clock is set to a
 		// time at which the certificate is valid.

@@ -67,7 +67,7 @@ type Exchange struct {
 	Started  time.Time // Fetch was called
 	Sending  time.Time // a connection was ready for it
 	Sent     time.Time
-	Answered time.Time // the answer began to arrive
+	Answered time.Time // the answer, or an interim one before it, began to arrive
 	Ended    time.Time // it had arrived whole, or failed
 
 	Connection int    // its number, from 1; 0: it did not come to one
@@ -206,6 +206,9 @@ func (x *exchange) final(read func() (*http.Response, error)) (*http.Response, e
 		response, err := read()
 		if err != nil || response.StatusCode >= http.StatusOK {
 			return response, err
+		}
+		if x.Answered.IsZero() {
+			x.Answered = time.Now()
 		}
 		head := *response // the next one may come in its place
 		head.Body = nil

@@ -55,7 +55,7 @@ func (h *http2) send(x *exchange) (func() error, error) {
 func (h *http2) roundTrip(x *exchange, sent func()) error {
 	defer sent()
 	// The hooks may be called after RoundTrip has given up.
-	var sending, wrote moment
+	var sending, wrote, answered moment
 	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{
 		// The first field is written when the server's limit allows the request.
 		WroteHeaderField: func(string, []string) { sending.first(time.Now()) },
@@ -64,6 +64,7 @@ func (h *http2) roundTrip(x *exchange, sent func()) error {
 			sent()
 		},
 		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
+			answered.first(time.Now())
 			x.interim(&http.Response{
 				Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
 				Proto: "HTTP/2.0", ProtoMajor: 2, Header: http.Header(header),
@@ -72,13 +73,13 @@ func (h *http2) roundTrip(x *exchange, sent func()) error {
 		},
 	})
 	response, err := h.ClientConn.RoundTrip(x.message().WithContext(ctx))
-	answered := time.Now()
+	answered.first(time.Now())
 	x.Sending, x.Sent = sending.get(), wrote.get()
 	if err != nil {
 		return err
 	}
-	if x.Answered = answered; x.Sent.IsZero() || x.Sent.After(answered) {
-		x.Sent = answered // the answer was here before the hook was called
+	if x.Answered = answered.get(); x.Sent.IsZero() || x.Sent.After(x.Answered) {
+		x.Sent = x.Answered // the answer was here before the hook was called
 	}
 	return x.read(response)
 }

@@ -204,7 +204,9 @@ func (h *http3) receive(x *exchange, stream *quichttp.RequestStream, early *earl
 	}
 	response, err := x.final(stream.ReadResponse)
 	if err == nil {
-		x.Answered = time.Now()
+		if x.Answered.IsZero() {
+			x.Answered = time.Now()
+		}
 		err = x.read(response)
 	}
 	if ofConnection(err) {

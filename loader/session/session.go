@@ -34,6 +34,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"runtime"
@@ -55,6 +56,8 @@ type Options struct {
 	// Verify decides on the certificate of a server: protocol.Authority.Verify in
 	// the lab. It is asked about resumed sessions too.
 	Verify func(tls.ConnectionState) error
+	// KeyLog receives the TLS secrets in NSS key log format; nil for none.
+	KeyLog io.Writer
 	// Dial opens a TCP connection on the client's host. It is called again while
 	// earlier calls wait, and must not make one wait for another. Keep-alive
 	// probes are turned off on what it returns.

@@ -67,6 +67,10 @@ func TestInterim(t *testing.T) {
 		if len(a.interim) != 1 || a.interim[0].StatusCode != 103 || a.interim[0].Header.Get("Link") != "</style.css>; rel=preload; as=style" || string(a.body) != "/x" {
 			t.Errorf("interim answers are %+v, the body is %q", a.interim, a.body)
 		}
+		// As Navigation Timing has it, that is when the answer begins.
+		if answered := a.record.Answered; answered.IsZero() || answered.After(a.at) {
+			t.Errorf("the answer began at %v, the interim one was there at %v", answered, a.at)
+		}
 	})
 }
 
@@ -74,9 +78,11 @@ func TestInterim(t *testing.T) {
 type hinted struct {
 	answer
 	seen chan struct{}
+	at   time.Time
 }
 
 func (h *hinted) Interim(r *http.Response) {
+	h.at = time.Now()
 	h.answer.Interim(r)
 	close(h.seen)
 }

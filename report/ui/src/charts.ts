@@ -5,7 +5,7 @@ import { fixed, percent, scaled, scaleFor } from "./format";
 const font = { fontFamily: "inherit", fontSize: "12px" };
 const labelWidth = (labels: string[], most = 190): number => Math.min(most, 20 + 7 * Math.max(...labels.map((l) => l.length)));
 
-/** colour is the protocol's, or the strategy's where these are compared; the palette is Okabe and Ito's, whose colours the colour-blind tell apart. */
+/** colour is the protocol's, or the strategy's or server's where these are compared; the palette is Okabe and Ito's, whose colours the colour-blind tell apart. */
 export function colour(data: Data, cell: Cell): string {
   const order = [...new Set(data.cells.map((c) => c[data.compared]))];
   return `var(--p${order.indexOf(cell[data.compared]) % 8})`;

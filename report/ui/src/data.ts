@@ -18,6 +18,7 @@ export interface Data {
     wrongProtocol: number;
   };
   checks: { rule: number; title: string; short: string; broken: number }[];
+  gaps?: string[];
   environment: Fact[];
   metrics: Metric[];
   networks: Network[];
@@ -28,9 +29,10 @@ export interface Data {
   clockNote?: string;
   printed?: Printed[];
   claims?: Claim[];
-  compared: "protocol" | "strategy";
+  compared: "protocol" | "strategy" | "server";
   visits?: Fact[];
   strategies?: Fact[];
+  servers?: Fact[];
   kinds?: string[];
   words: string[];
   mediansOnly: boolean;
@@ -64,6 +66,7 @@ export interface Cell {
   clock: Clock;
   visit: string;
   strategy: string;
+  server: string;
   shared?: string;
   label: string;
   valid: number;

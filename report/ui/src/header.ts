@@ -16,7 +16,8 @@ export function header(data: Data): HTMLElement {
       ...fact("Clock", clocks(data)),
       ...data.environment.filter((f) => f.name.toLowerCase() === "kernel").flatMap((f) => fact("Kernel", f.value))),
     loads(data),
-    trust(data));
+    trust(data),
+    ...gaps(data));
 }
 
 const fact = (name: string, value: string): HTMLElement[] => [el("div", {}, el("dt", {}, name), el("dd", {}, value))];
@@ -38,6 +39,7 @@ function measured(data: Data): string {
     + ` with ${list(distinct((c) => c.loader))}`
     + (data.visits === undefined ? "" : `, in ${list(data.visits.map((v) => v.name))} visits`)
     + (data.strategies === undefined ? "" : `, by the ${data.strategies.length === 1 ? "strategy" : "strategies"} ${list(data.strategies.map((s) => s.name))}`)
+    + (data.servers === undefined ? "" : `, from the ${data.servers.length === 1 ? "server" : "servers"} ${list(data.servers.map((s) => s.name))}`)
     + `: ${counted(data.cells.length, "cell")}, ${Number.isInteger(repeats) ? (repeats === 1 ? "once each" : counted(repeats, "time") + " each") : counted(data.counts.planned, "load")}, in seeded random order.`;
 }
 
@@ -58,4 +60,9 @@ function trust(data: Data): HTMLElement {
   return el("p", { class: wrong > 0 ? "bad" : "good" },
     el("b", {}, `${counted(wrong, "load")} used the wrong protocol`), `. Loads that broke another rule: ${list(others)}. `,
     el("a", { href: "#checks" }, "What was checked"));
+}
+
+/** gaps says what the sites' archives lacked of what was asked for. */
+function gaps(data: Data): HTMLElement[] {
+  return data.gaps === undefined ? [] : [el("p", { class: "gaps" }, `What the archives lacked: ${data.gaps.join(". ")}.`)];
 }

@@ -33,6 +33,7 @@ export function sameness(data: Data): string {
     "network",
     ...(data.visits === undefined ? [] : ["visit"]),
     ...(data.strategies === undefined || data.compared === "strategy" ? [] : ["strategy"]),
+    ...(data.servers === undefined || data.compared === "server" ? [] : ["server"]),
     ...(data.clockNote === undefined ? [] : ["clock"]),
   ]);
 }

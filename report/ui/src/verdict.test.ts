@@ -4,7 +4,7 @@ import { claimStanding, clockStanding, standing, verdict } from "./verdict";
 
 const summary = (median: number, n = 10): Summary => ({ n, median, interval: n >= 6, low: median, high: median, min: median, max: median, cv: 0 });
 const cell = (label: string, median: number, n = 10): Cell => ({
-  site: "s", network: "n", protocol: label, loader: "chromium", clock: "real", visit: "cold", strategy: "browser", label, valid: n, invalid: 0, failed: 0, unsupported: 0, pending: 0,
+  site: "s", network: "n", protocol: label, loader: "chromium", clock: "real", visit: "cold", strategy: "browser", server: "wiretime", label, valid: n, invalid: 0, failed: 0, unsupported: 0, pending: 0,
   summaries: { plt: summary(median, n) }, medianLoad: -1, loads: [],
 });
 const gap = (cell: number, diff: number, low: number, high: number, interval = true): Behind => ({ cell, diff, low, high, interval });

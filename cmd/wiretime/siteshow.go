@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"wiretime/site"
+	"wiretime/site/outline"
+)
+
+func siteListCommand() *cobra.Command {
+	long := false
+	c := &cobra.Command{
+		Use: "list", Short: "List the sites, built-in and added", Args: arguments(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			library, err := site.DefaultLibrary()
+			if err != nil {
+				return err
+			}
+			names, err := library.List()
+			if err != nil || long {
+				return firstError(err, func() error { return listLong(c.Context(), os.Stdout, library, names) })
+			}
+			for _, n := range names {
+				fmt.Println(n)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&long, "long", false, "with resources, hosts, octets and title; opens each, which may fetch what a built-in site is made from")
+	return c
+}
+
+// firstError is err, or what follows comes to.
+func firstError(err error, then func() error) error {
+	if err != nil {
+		return err
+	}
+	return then()
+}
+
+func listLong(ctx context.Context, out io.Writer, library site.Library, names []string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "site\tresources\thosts\tkB\t")
+	for _, name := range names {
+		s, err := library.Open(ctx, name)
+		if err != nil {
+			fmt.Fprintf(w, "%s\t-\t-\t-\t%v\n", name, err)
+			continue
+		}
+		octets := int64(0)
+		for i := range s.Resources {
+			octets += s.Resources[i].Size
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.2f\t%s\n", name, len(s.Resources), len(s.Origins()), float64(octets)/1000, s.Title)
+		if err := s.Close(); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+func siteShowCommand() *cobra.Command {
+	all := false
+	c := &cobra.Command{
+		Use: "show SITE", Short: "Say what a site is made of", Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := openSite(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return showSite(os.Stdout, s, all)
+		},
+	}
+	c.Flags().BoolVar(&all, "resources", false, "with a line for each resource")
+	return c
+}
+
+// openSite opens a site of the user's library.
+func openSite(ctx context.Context, reference string) (*site.Site, error) {
+	library, err := site.DefaultLibrary()
+	if err != nil {
+		return nil, err
+	}
+	s, err := library.Open(ctx, reference)
+	return s, input(err)
+}
+
+func showSite(out io.Writer, s *site.Site, all bool) error {
+	o, err := outline.Of(s)
+	if err != nil {
+		return fmt.Errorf("describe the site %s: %w", s.Name, err)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	about := func(name, format string, values ...any) {
+		fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, values...))
+	}
+	about("site", "%s", s.Name)
+	if s.Title != "" && s.Title != s.Name {
+		about("title", "%s", s.Title)
+	}
+	if s.Source != "" {
+		about("source", "%s", s.Source)
+	}
+	if !s.Recorded.IsZero() {
+		about("recorded", "%s", s.Recorded.UTC().Format("2006-01-02 15:04:05 MST"))
+	}
+	about("page", "%s", s.Page)
+	for _, page := range s.Journey {
+		about("then", "%s", page)
+	}
+	for _, page := range s.Tabs {
+		about("beside it", "%s", page)
+	}
+	about("resources", "%d, %.2f kB, on %s", o.Resources, float64(o.Octets)/1000, several(len(o.Hosts), "host"))
+	if o.Redirects > 0 {
+		about("redirects", "%d", o.Redirects)
+	}
+	if o.Made > 0 {
+		about("bodies made", "%d, since the recording had none", o.Made)
+	}
+	about("depth", "%d: %s", o.Depth, strings.Join(o.Deepest, " > "))
+
+	fmt.Fprintf(w, "\ntype\tresources\tkB\n")
+	for _, t := range o.Types {
+		fmt.Fprintf(w, "%s\t%d\t%.2f\n", t.Name, t.Resources, float64(t.Octets)/1000)
+	}
+	fmt.Fprintf(w, "\nhost\tresources\tkB\trecorded at\tRTT, ms\n")
+	for _, h := range o.Hosts {
+		rtt := "-"
+		if h.RTT > 0 {
+			rtt = fmt.Sprintf("%.1f", h.RTT)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%.2f\t%s\t%s\n", h.Name, h.Resources, float64(h.Octets)/1000, orDash(h.Address), rtt)
+	}
+	if all {
+		showResources(w, s)
+	}
+	if problems := s.Problems(); len(problems) > 0 {
+		fmt.Fprintf(w, "\nTo be looked at:\n")
+		for _, p := range problems {
+			fmt.Fprintf(w, "  %s\n", p)
+		}
+	}
+	return w.Flush()
+}
+
+func showResources(w io.Writer, s *site.Site) {
+	fmt.Fprintf(w, "\nmethod\tstatus\toctets\twait, ms\ttype\tURL\tasked for by\n")
+	for i := range s.Resources {
+		r := &s.Resources[i]
+		wait := "-"
+		if r.Wait > 0 {
+			wait = fmt.Sprintf("%.0f", r.Wait)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", r.Method, r.Status, r.Size, wait, orDash(outline.MediaType(r)), r.URL, r.Initiator)
+	}
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,120 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/protocol"
+	"wiretime/server"
+	"wiretime/site"
+)
+
+// origins is what serves a load's site: Wiretime's own server, or somebody else's.
+type origins interface {
+	// Log is what was served since StartLog. After it, somebody else's server serves no
+	// more.
+	Log() ([]capture.ServerEntry, error)
+	StartLog() error
+	// LostPackets is protocol.Server's, -1 where that is not known.
+	LostPackets() int
+	// Disconnect closes all connections.
+	Disconnect() error
+	// Died is closed when the server has ended by itself, and Err says why.
+	Died() <-chan struct{}
+	Err() error
+	Close() error
+}
+
+// ownServer is Wiretime's own. It is part of this program, and does not end by itself.
+type ownServer struct{ *protocol.Server }
+
+func (s ownServer) Log() ([]capture.ServerEntry, error) { return s.Server.Log(), nil }
+func (s ownServer) StartLog() error                     { s.Server.StartLog(); return nil }
+func (s ownServer) Disconnect() error                   { s.Server.Disconnect(); return nil }
+func (s ownServer) Died() <-chan struct{}               { return nil }
+func (s ownServer) Err() error                          { return nil }
+
+// foreignServer is somebody else's.
+type foreignServer struct{ *server.Server }
+
+// Log ends the server: only then it has written down all that it has done.
+func (s foreignServer) Log() ([]capture.ServerEntry, error) {
+	if err := s.Stop(); err != nil {
+		return nil, err
+	}
+	return s.Server.Log()
+}
+
+func (s foreignServer) LostPackets() int { return -1 }
+func (s foreignServer) Close() error     { return s.Stop() }
+func (s foreignServer) Disconnect() error {
+	return errors.New("other people's servers are not told to close connections")
+}
+
+// ServerError is why somebody else's server could not be started. The lab is as good as
+// before.
+type ServerError struct{ cause error }
+
+func (e *ServerError) Error() string { return e.cause.Error() }
+
+// Unwrap returns the cause.
+func (e *ServerError) Unwrap() error { return e.cause }
+
+// readyLimit is how long somebody else's server may take until it answers. Java compiles
+// its program first, which takes seconds on a machine that has nothing else to do.
+const readyLimit = 2 * time.Minute
+
+// serveForeign starts somebody else's server on the server host.
+func (l *Lab) serveForeign(ctx context.Context, load Load, served *site.Site, hosts map[string]netip.Addr) (origins, error) {
+	folder, err := os.MkdirTemp(Scratch, "server-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the server: %w", err)
+	}
+	s, err := server.Start(ctx, server.Config{
+		Kind: load.Server, Protocol: load.Protocol, Site: served, Hosts: hosts, Authority: load.Authority, Folder: folder,
+		Do: l.server.Do, Command: func(c *exec.Cmd) { l.server.command(c, serverNice) }, ReadyLimit: readyLimit,
+	})
+	if err != nil {
+		return nil, &ServerError{err}
+	}
+	return foreignServer{s}, nil
+}
+
+// lastBreath is how long it may take until it is seen that a server has ended, once its
+// connections have.
+const lastBreath = 100 * time.Millisecond
+
+// whileServed is a context that ends with the server. done, which must be called with what
+// was done under it, says why the server ended, if it did.
+func whileServed(ctx context.Context, o origins) (watched context.Context, done func(error) error) {
+	watched, cancel := context.WithCancelCause(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		select {
+		case <-o.Died():
+			cancel(o.Err())
+		case <-watched.Done():
+		}
+	}()
+	return watched, func(outcome error) error {
+		if outcome != nil && o.Died() != nil {
+			select {
+			case <-o.Died():
+			case <-time.After(lastBreath):
+			}
+		}
+		cancel(nil)
+		<-over
+		if err := o.Err(); err != nil {
+			return err
+		}
+		return outcome
+	}
+}

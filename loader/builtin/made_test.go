@@ -1,0 +1,76 @@
+package builtin
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"wiretime/capture"
+	"wiretime/loader/page"
+	"wiretime/protocol"
+	"wiretime/site"
+)
+
+// TestMadePages: pages of every shape are loaded whole, with each of their objects asked for
+// once, whoever asks: the page, style sheets, scripts.
+func TestMadePages(t *testing.T) {
+	for _, ref := range []string{"page", "page@1x1x870kB", "page@2x2x1kB", "page@300x300x900kB", "nam-page", "lulic-amazon"} {
+		t.Run(ref, func(t *testing.T) { loadsMade(t, row(t, "h2"), ref) })
+	}
+}
+
+// TestPagesOfPapers: all that the library has are loaded whole.
+func TestPagesOfPapers(t *testing.T) {
+	names, err := site.Library{Dir: t.TempDir()}.List()
+	must(t, err)
+	for _, name := range names {
+		if strings.HasPrefix(name, "kim-") || strings.HasPrefix(name, "lulic-") || strings.HasPrefix(name, "nam-") {
+			t.Run(name, func(t *testing.T) { loadsMade(t, row(t, "spdy/3"), name) })
+		}
+	}
+}
+
+// TestManyHosts: 174 objects on 55 hosts come whole over every row, in the clear as well.
+func TestManyHosts(t *testing.T) {
+	eachRow(t, func(t *testing.T, p protocol.Protocol) { loadsMade(t, p, "kim-tech-crunch") })
+}
+
+func loadsMade(t *testing.T, p protocol.Protocol, ref string) {
+	t.Helper()
+	s, err := site.Library{Dir: t.TempDir()}.Open(t.Context(), ref)
+	must(t, err)
+	b := newBench(t, p, protocol.Archive(answers(s)), s.Origins()...)
+	for _, r := range s.Resources {
+		if r.Initiator != "" {
+			b.config.Recorded = append(b.config.Recorded, page.Recorded{URL: r.URL, Initiator: r.Initiator, Kind: page.KindOf(r.Kind)})
+		}
+	}
+	har, timing, err := b.load(t, s.Page)
+	must(t, err)
+	once(t, har, s)
+	if timing.OnLoad <= 0 || timing.LastResource > timing.OnLoad+1000 {
+		t.Errorf("timing is %+v", timing)
+	}
+}
+
+// once makes sure that a HAR has each resource of a site once, whole, and nothing else.
+func once(t *testing.T, har *capture.HAR, s *site.Site) {
+	t.Helper()
+	left := map[string]bool{}
+	for _, r := range s.Resources {
+		left[strings.TrimPrefix(r.URL, "https:")] = true
+	}
+	for _, e := range har.Log.Entries {
+		_, url, _ := strings.Cut(e.Request.URL, ":")
+		if !left[url] {
+			t.Errorf("%s was asked for twice, or is no part of the page", e.Request.URL)
+		}
+		delete(left, url)
+		if e.Response.Status != http.StatusOK || e.Response.Error != "" {
+			t.Errorf("%s: status %d, %s", e.Request.URL, e.Response.Status, e.Response.Error)
+		}
+	}
+	for url := range left {
+		t.Errorf("%s was not asked for", url)
+	}
+}

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"wiretime/store"
+)
+
+// Gaps says for each site whose archive lacked something how many of the valid loads asked
+// for what is not in it, or were answered with what is near (metrics misses and inexact).
+// Sites that had all of it are not named.
+func Gaps(results []store.Result) []string {
+	var sites, sentences []string
+	of := map[string]*gap{}
+	for _, r := range results {
+		g := of[r.Cell.Site]
+		if g == nil {
+			g = &gap{}
+			of[r.Cell.Site] = g
+			sites = append(sites, r.Cell.Site)
+		}
+		g.valid += r.Valid
+		g.missed.add(r.Values["misses"])
+		g.inexact.add(r.Values["inexact"])
+	}
+	for _, s := range sites {
+		if text := of[s].describe(); text != "" {
+			sentences = append(sentences, s+": "+text)
+		}
+	}
+	return sentences
+}
+
+// gap is what a site's archive lacked.
+type gap struct {
+	valid           int // loads
+	missed, inexact affected
+}
+
+// affected are loads with at least one request of a kind.
+type affected struct {
+	loads int
+	most  float64 // requests in one of them
+}
+
+func (a *affected) add(values []float64) {
+	for _, v := range values {
+		if v > 0 {
+			a.loads++
+			a.most = max(a.most, v)
+		}
+	}
+}
+
+func (g *gap) describe() string {
+	var words []string
+	for _, kind := range []struct {
+		name string
+		affected
+	}{{"misses", g.missed}, {"inexact answers", g.inexact}} {
+		if kind.loads > 0 {
+			words = append(words, fmt.Sprintf("%s in %d of %d valid loads, at most %.0f", kind.name, kind.loads, g.valid, kind.most))
+		}
+	}
+	return strings.Join(words, "; ")
+}

@@ -1,0 +1,72 @@
+package runner
+
+import (
+	"context"
+	"errors"
+
+	"wiretime/lab"
+	"wiretime/network"
+	"wiretime/site"
+	"wiretime/study"
+)
+
+// Sites opens the sites that the study's cells refer to. The caller closes them, by
+// CloseSites.
+func Sites(ctx context.Context, library site.Library, references []string) (map[string]*site.Site, error) {
+	sites := map[string]*site.Site{}
+	for _, reference := range references {
+		s, err := library.Open(ctx, reference)
+		if err != nil {
+			return nil, errors.Join(err, CloseSites(sites))
+		}
+		sites[reference] = s
+	}
+	return sites, nil
+}
+
+// CloseSites lets go of sites that no run uses any more.
+func CloseSites(sites map[string]*site.Site) error {
+	var errs []error
+	for _, s := range sites {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Network is the path of a cell's loads of a site: the study's, to which the options may
+// add how far away the site's servers are.
+func Network(c study.Cell, s *site.Site, o study.Options) network.Path {
+	p := c.Network
+	if o.OriginRTT {
+		p.Far = lab.Far(s)
+	}
+	return p
+}
+
+// served names the site of the job as its protocol's scheme has it.
+func (j *job) served() string { return j.protocol.Scheme + " " + j.planned.Cell.Site }
+
+// prepare checks the sites of all loads that can run, once, which brings them into memory,
+// and makes them as they are served: neither is to happen beside a load.
+func (r *run) prepare(ctx context.Context, queue []*job) error {
+	r.served = map[string]*site.Site{}
+	checked := map[string]bool{}
+	for _, j := range r.supported(queue) {
+		if reference := j.planned.Cell.Site; !checked[reference] {
+			checked[reference] = true
+			if err := j.site.Verify(ctx); err != nil {
+				return err
+			}
+		}
+		name := j.served()
+		if r.served[name] != nil {
+			continue
+		}
+		s, err := j.site.Over(j.protocol.Scheme)
+		if err != nil {
+			return err
+		}
+		r.served[name] = s
+	}
+	return nil
+}

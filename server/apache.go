@@ -1,0 +1,143 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// apacheModules are where Debian has Apache's modules.
+const apacheModules = "/usr/lib/apache2/modules"
+
+// apacheLog is the access log: times in microseconds.
+const apacheLog = `{\"start\":%{begin:usec}t,\"end\":%{end:usec}t,\"protocol\":\"%H\",\"host\":\"%{Host}i\",\"request\":\"%r\",\"status\":%>s,\"bytes\":%B,` +
+	`\"client\":\"%{c}a:%{remote}p\",\"server\":\"%A:%{local}p\"`
+
+// apacheTLS is what the log has beside that over TLS.
+const apacheTLS = `,\"tls\":\"%{SSL_PROTOCOL}x\",\"cipher\":\"%{SSL_CIPHER}x\",\"reused\":\"%{SSL_SESSION_RESUMED}x\"`
+
+// longestKey is how many octets a key of a map in a text file may have, with room for what
+// stands behind it: Apache reads no longer lines.
+const longestKey = 1000
+
+// configureApache maps a request's host and target to a file that mod_asis sends: it holds
+// the response's fields before its body. A redirect within the same origin is no field
+// there, since mod_asis would follow it by itself; mod_headers adds it.
+func configureApache(s *setup) ([]launch, error) {
+	var b, found, local strings.Builder
+	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	put("ServerRoot %s\nServerName wiretime\nPidFile %s\nErrorLog /dev/stderr\nLogLevel error", apacheQuote(s.Folder), apacheQuote(s.file("apache.pid")))
+	put("DefaultRuntimeDir %s\nMutex file:%s", apacheQuote(s.scratch()), s.scratch())
+	modules := []string{"mpm_event", "authz_core", "rewrite", "asis", "headers"}
+	if s.secure() {
+		modules = append(modules, "ssl")
+	}
+	if s.Protocol.ALPN == "h2" {
+		modules = append(modules, "http2")
+	}
+	for _, m := range modules {
+		put("LoadModule %s_module %s/mod_%s.so", m, apacheModules, m)
+	}
+	put("ServerLimit 1\nStartServers 1\nThreadLimit 64\nThreadsPerChild 64\nMaxRequestWorkers 64\nMinSpareThreads 1\nMaxSpareThreads 64\nAsyncRequestWorkerFactor 32")
+	put("KeepAlive On\nMaxKeepAliveRequests 0\nKeepAliveTimeout %d\nTimeout %d", longTime, longTime)
+	put("LimitRequestLine 65536\nLimitRequestFieldSize 65536\nUseCanonicalName Off\nFileETag None\nEnableSendfile Off")
+	if s.Protocol.ALPN == "h2" {
+		put("Protocols h2\nH2MaxSessionStreams %d\nH2Push off\nH2Upgrade off", concurrentRequests)
+	} else {
+		put("Protocols http/1.1")
+	}
+	if s.secure() {
+		put("SSLSessionCache none\nSSLSessionTickets off\nSSLProtocol -all +TLSv1.3\nSSLOpenSSLConfCmd NumTickets 0\nSSLRandomSeed startup builtin\nSSLRandomSeed connect builtin")
+	}
+	format := apacheLog
+	if s.secure() {
+		format += apacheTLS
+	}
+	put("LogFormat \"%s}\" wiretime\nCustomLog %s wiretime", format, apacheQuote(s.log))
+	for _, at := range s.listens() {
+		put("Listen %s", at)
+	}
+	asis := s.file("asis")
+	put("DocumentRoot %s", apacheQuote(asis))
+	if err := os.Mkdir(asis, 0o755); err != nil {
+		return nil, err
+	}
+	for _, o := range s.origins {
+		put("<VirtualHost %s>\nServerName %s", s.at(o), o.host)
+		if s.secure() {
+			put("SSLEngine on\nSSLCertificateFile %s\nSSLCertificateKeyFile %s", apacheQuote(o.certificate), apacheQuote(o.key))
+		}
+		// %{THE_REQUEST} is the request's first line as it came, with its target undecoded.
+		put("AllowEncodedSlashes NoDecode\nRewriteEngine On\nRewriteMap answers \"txt:%s\"", s.file("answers"))
+		put("RewriteCond %%{REQUEST_METHOD} !^(GET|HEAD)$\nRewriteRule ^ - [R=404]")
+		put("RewriteCond %%{THE_REQUEST} \"^\\S+ (\\S+)\"\nRewriteRule ^ - [E=target:%%1]")
+		put("RewriteCond ${answers:%s%%{ENV:target}} ^(.+)$\nRewriteRule ^ %s/%%1 [L]", o.host, asis)
+		for i := range o.answers {
+			a := &o.answers[i]
+			if len(o.host)+len(a.target) > longestKey {
+				put("RewriteCond %%{ENV:target} %s\nRewriteRule ^ %s/%d [L]", apacheQuote("="+a.target), asis, a.number)
+			} else {
+				fmt.Fprintf(&found, "%s%s %d\n", o.host, a.target, a.number)
+			}
+			if err := apacheAnswer(filepath.Join(asis, fmt.Sprint(a.number)), a); err != nil {
+				return nil, err
+			}
+			if to, ok := a.field("location"); ok && strings.HasPrefix(to, "/") {
+				fmt.Fprintf(&local, "<Files %d>\nHeader always set location %s\n</Files>\n", a.number, apacheQuote(strings.ReplaceAll(to, "%", "%%")))
+			}
+		}
+		put("RewriteRule ^ - [R=404]\n</VirtualHost>")
+	}
+	put("<Directory %s>\nRequire all granted\nSetHandler send-as-is\nOptions None\nAllowOverride None\n%s</Directory>", apacheQuote(asis), local.String())
+	if _, err := s.write("answers", []byte(found.String())); err != nil {
+		return nil, err
+	}
+	name, err := s.write("apache.conf", []byte(b.String()))
+	return []launch{{args: []string{s.program, "-f", name, "-D", "FOREGROUND"}, nobody: true}}, err
+}
+
+// apacheAnswer writes the file of an answer.
+func apacheAnswer(name string, a *answer) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "Status: %d %s\n", a.status, http.StatusText(a.status))
+	for _, f := range a.header {
+		if f[0] == "location" && strings.HasPrefix(f[1], "/") {
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %s\n", f[0], f[1])
+	}
+	b.WriteByte('\n')
+	body, err := os.ReadFile(a.body)
+	if err != nil {
+		return err
+	}
+	b.Write(body)
+	return os.WriteFile(name, b.Bytes(), 0o644)
+}
+
+// apacheQuote writes text as Apache's configuration reads it.
+func apacheQuote(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}
+
+// apacheEntry reads a line of the access log.
+func apacheEntry(line []byte) (logged, error) {
+	var e struct {
+		logged
+		Reused  string `json:"reused"`
+		Request string `json:"request"`
+	}
+	// Apache writes odd octets as \x..
+	if err := json.Unmarshal(bytes.ReplaceAll(line, []byte(`\x`), []byte(`\u00`)), &e); err != nil {
+		return logged{}, err
+	}
+	l := e.logged
+	l.Start, l.End, l.Resumed = 1000*l.Start, 1000*l.End, e.Reused == "Resumed"
+	l.Method, l.Target, _ = strings.Cut(e.Request, " ")
+	l.Target, _, _ = strings.Cut(l.Target, " ")
+	return l, nil
+}

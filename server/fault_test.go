@@ -1,0 +1,197 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"wiretime/server"
+)
+
+// plainServer is the first argument with which the test program is a small server of
+// files, for templates: then how it is to behave, the folder, address and port, and the
+// files of certificate and key.
+const plainServer = "plain-server"
+
+// childAddress is where a server's child listens.
+const childAddress = "127.0.0.9:81"
+
+func servePlain(args []string) error {
+	how, folder, at, certificate, key := args[0], args[1], args[2], args[3], args[4]
+	fmt.Println("it begins")
+	handler := http.FileServer(http.Dir(folder))
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM)
+	switch how {
+	case "stubborn":
+	case "parent":
+		child := exec.Command("/proc/self/exe", plainServer, "stubborn", folder, childAddress, "", "")
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := child.Start(); err != nil {
+			return err
+		}
+	case "mortal":
+		handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			fmt.Println("it cannot go on")
+			os.Exit(7)
+		})
+	case "mute":
+		select {}
+	case "dead":
+		fmt.Println("it was told too much")
+		os.Exit(3)
+	}
+	if how != "stubborn" {
+		go func() { <-terminated; os.Exit(0) }()
+	}
+	if certificate != "" {
+		return http.ListenAndServeTLS(at, certificate, key, handler)
+	}
+	return http.ListenAndServe(at, handler)
+}
+
+// template is a server of ours that behaves in a way.
+func template(how string) server.Kind {
+	return server.Template{Name: "mine", Protocols: []string{"http/1.1", "h2"}, Command: []string{
+		"/proc/self/exe", plainServer, how, "{folder}", "{address}:{port}", "{certificate}", "{key}",
+	}}.Kind()
+}
+
+func TestTemplateServesPlainFiles(t *testing.T) {
+	for _, row := range []string{"http/1.1", "h2"} {
+		t.Run(strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
+			s := plainSite(t)
+			r := start(t, template("well"), row, s)
+			client := r.client(t)
+			for i := range s.Resources {
+				want, err := s.Body(&s.Resources[i])
+				must(t, err)
+				response, got := r.get(t, client, "GET", s.Resources[i].URL)
+				if response.StatusCode != 200 || string(got) != string(want) {
+					t.Errorf("%s: status %d, %q", s.Resources[i].URL, response.StatusCode, got)
+				}
+			}
+			log, err := r.Log()
+			if log != nil || err != nil || r.Config.Kind.Logs {
+				t.Errorf("the log is %v, %v", log, err)
+			}
+		})
+	}
+}
+
+func TestStartSaysWhyItFailed(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		kind  server.Kind
+		taken bool // something else has a port
+		want  []string
+	}{
+		{"a program that ends at once", template("dead"), false, []string{"start mine: the server mine ended by itself: exit status 3", "it was told too much"}},
+		{"a program that never answers", template("mute"), false, []string{"it does not answer after 300ms", "connection refused", "it begins"}},
+		{"a program that is not there", server.Template{Name: "mine", Protocols: []string{"http/1.1"}, Command: []string{"no-such-program"}}.Kind(), false,
+			[]string{"no-such-program is not installed"}},
+		{"a port that something else has", template("well"), true, []string{"its port is not free", "127.0.0.3:80", "address already in use"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := config(t, c.kind, "http/1.1", plainSite(t))
+			config.ReadyLimit = 300 * time.Millisecond
+			if c.taken {
+				other, err := net.Listen("tcp4", net.JoinHostPort(addresses[imageHost].String(), "80"))
+				must(t, err)
+				defer other.Close()
+			}
+			s, err := server.Start(t.Context(), config)
+			if err == nil {
+				must(t, s.Stop())
+				t.Fatal("it started")
+			}
+			for _, part := range c.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error is %q, want it to say %q", err, part)
+				}
+			}
+			if _, err := os.Stat(config.Folder); !errors.Is(err, os.ErrNotExist) {
+				t.Error("its folder is still there")
+			}
+		})
+	}
+}
+
+// TestStartEndsWithItsContext gives a start up whose server never answers.
+func TestStartEndsWithItsContext(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(cause) })
+	if _, err := server.Start(ctx, config(t, template("mute"), "http/1.1", plainSite(t))); !errors.Is(err, cause) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestServerThatDiesIsNoticed(t *testing.T) {
+	r := start(t, template("mortal"), "http/1.1", plainSite(t))
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	response, err := r.client(t).Get("http://" + pageHost + "/")
+	if err == nil {
+		_ = response.Body.Close()
+		t.Error("it answered")
+	}
+	select {
+	case <-r.Died():
+	case <-time.After(patience):
+		t.Fatal("nobody noticed")
+	}
+	for _, part := range []string{"the server mine ended by itself: exit status 7", "it cannot go on"} {
+		if err := r.Err(); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("the error is %v, want it to say %q", err, part)
+		}
+	}
+}
+
+// TestStopEndsWhateverItStarted stops a server that does not end when it is asked to, and
+// one whose child has left its process group.
+func TestStopEndsWhateverItStarted(t *testing.T) {
+	for _, how := range []string{"stubborn", "parent"} {
+		t.Run(how, func(t *testing.T) {
+			s := plainSite(t)
+			r := start(t, template(how), "http/1.1", s)
+			at := net.JoinHostPort(addresses[pageHost].String(), "80")
+			if how == "parent" {
+				at = childAddress
+			}
+			awaitListener(t, at)
+			must(t, r.Stop())
+			if conn, err := net.Dial("tcp4", at); err == nil {
+				_ = conn.Close()
+				t.Errorf("something still listens on %s", at)
+			}
+			if r.Err() != nil {
+				t.Error(r.Err())
+			}
+		})
+	}
+}
+
+func awaitListener(t *testing.T, at string) {
+	t.Helper()
+	for limit := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp4", at)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatal(err)
+		}
+	}
+}

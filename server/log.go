@@ -1,0 +1,97 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"wiretime/capture"
+)
+
+// logged is a request as a server's log has it.
+type logged struct {
+	Start    int64  `json:"start"` // ns since the Unix epoch, as End
+	End      int64  `json:"end"`
+	Protocol string `json:"protocol"` // as in "HTTP/2.0", or as ALPN has it
+	TLS      string `json:"tls"`      // as in "TLSv1.3"; empty without TLS
+	Cipher   string `json:"cipher"`
+	Resumed  bool   `json:"resumed"`
+	Method   string `json:"method"`
+	Host     string `json:"host"`   // a port is passed over
+	Target   string `json:"target"` // path and query
+	Status   int    `json:"status"`
+	Bytes    int64  `json:"bytes"`
+	Client   string `json:"client"` // address:port, as Server
+	Server   string `json:"server"`
+}
+
+// entries reads a log. Connections are numbered in the order of their first requests. A
+// last line that has no end was being written when its server was killed; it is left out.
+func (s *setup) entries(text []byte) ([]capture.ServerEntry, error) {
+	entries := []capture.ServerEntry{}
+	for number := 1; ; number++ {
+		line, rest, whole := bytes.Cut(text, []byte("\n"))
+		if !whole {
+			break
+		}
+		text = rest
+		l, err := s.Kind.entry(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d, %.200q: %w", number, line, err)
+		}
+		entries = append(entries, s.entry(l))
+	}
+	slices.SortStableFunc(entries, func(a, b capture.ServerEntry) int { return cmp.Compare(a.Start, b.Start) })
+	connections := map[string]int64{}
+	for i := range entries {
+		e := &entries[i]
+		ends := e.Client + " " + e.Server
+		if connections[ends] == 0 {
+			connections[ends] = int64(len(connections)) + 1
+		}
+		e.Connection = connections[ends]
+	}
+	return entries, nil
+}
+
+// entry is a request as Wiretime's own server would have written it down.
+func (s *setup) entry(l logged) capture.ServerEntry {
+	host := l.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	e := capture.ServerEntry{
+		Start: l.Start, End: l.End, Protocol: spoken(l.Protocol), Cipher: l.Cipher, Resumed: l.Resumed, Method: l.Method,
+		URL: s.Protocol.Scheme + "://" + l.Host + l.Target, Status: l.Status, BodyBytes: l.Bytes, Client: l.Client, Server: l.Server,
+	}
+	if version, ok := strings.CutPrefix(l.TLS, "TLSv"); ok {
+		e.TLS = "TLS " + version
+	}
+	if e.Server == "" {
+		e.Server = net.JoinHostPort(s.Hosts[host].String(), fmt.Sprint(s.Protocol.Port))
+	}
+	_, found := s.Site.Lookup(l.Method, s.Protocol.Scheme+"://"+host+l.Target)
+	e.Miss = !found
+	return e
+}
+
+// spoken names a protocol as browsers do.
+func spoken(version string) string {
+	switch version {
+	case "HTTP/2", "HTTP/2.0":
+		return "h2"
+	case "HTTP/3", "HTTP/3.0":
+		return "h3"
+	}
+	return strings.ToLower(version)
+}
+
+// jsonEntry reads a line that has the names and units of logged.
+func jsonEntry(line []byte) (logged, error) {
+	var l logged
+	return l, json.Unmarshal(line, &l)
+}

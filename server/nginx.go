@@ -1,0 +1,138 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+)
+
+// nginxLog is the access log: times in seconds with three digits.
+const nginxLog = `{"end":$msec,"took":$request_time,"protocol":"$server_protocol","tls":"$ssl_protocol","cipher":"$ssl_cipher","reused":"$ssl_session_reused",` +
+	`"request":"$request","host":"$host","target":"$request_uri","status":$status,"bytes":$body_bytes_sent,` +
+	`"client":"$remote_addr:$remote_port","server":"$server_addr:$server_port"}`
+
+// configureNginx maps a request's method, host and target to a location of its own, which
+// has the file and the fields. Another status than 200, and another method than GET, takes
+// one more step: there a made-up error has the answer for its page, which nginx gives with
+// the status that it is told, by GET.
+func configureNginx(s *setup) ([]launch, error) {
+	var b strings.Builder
+	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	put("daemon off;\nworker_processes 1;\npid %s;\nerror_log stderr warn;", nginxQuote(s.file("nginx.pid")))
+	put("events { worker_connections 1024; }\nhttp {")
+	put("log_format wiretime escape=json '%s';\naccess_log %s wiretime;", nginxLog, nginxQuote(s.log))
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		put("%s_temp_path %s;", kind, nginxQuote(s.scratch()+"/"+kind))
+	}
+	// As in Debian's own configuration.
+	put("sendfile on;\ntcp_nopush on;")
+	put("types {}\netag off;\nif_modified_since off;\nmax_ranges 0;\nclient_max_body_size 0;\nlarge_client_header_buffers 8 64k;")
+	put("keepalive_requests 1000000;\nhttp2_max_concurrent_streams %d;", concurrentRequests)
+	for _, limit := range []string{"keepalive_timeout", "client_header_timeout", "client_body_timeout", "send_timeout"} {
+		put("%s %d;", limit, longTime)
+	}
+	if s.secure() {
+		put("ssl_protocols TLSv1.3;\nssl_session_tickets off;\nssl_session_cache off;\nssl_conf_command NumTickets 0;")
+	}
+	// There is no other way to write the sign in a value.
+	put(`geo $dollar { default "$"; }`)
+	s.nginxMap(put)
+	for _, o := range s.origins {
+		put("server {\nserver_name %s;", o.host)
+		options := ""
+		if s.secure() {
+			put("ssl_certificate %s;\nssl_certificate_key %s;", nginxQuote(o.certificate), nginxQuote(o.key))
+			options = " ssl"
+		}
+		if s.Protocol.ALPN == "h2" {
+			options += " http2"
+		}
+		put("listen %s%s;", s.at(o), options)
+		put("location / { rewrite ^ $place? last; }\nlocation = /.wiretime/miss { internal; return 404; }")
+		for i := range o.answers {
+			nginxAnswer(put, &o.answers[i])
+		}
+		put("}")
+	}
+	put("}")
+	name, err := s.write("nginx.conf", []byte(b.String()))
+	return []launch{{args: []string{s.program, "-p", s.Folder, "-e", "stderr", "-c", name}, nobody: true}}, err
+}
+
+// nginxMap maps requests to places. It finds them without regard to case; those that
+// differ in nothing else are told apart by regular expressions, which have it.
+func (s *setup) nginxMap(put func(string, ...any)) {
+	alike, longest, all := map[string]int{}, 0, 0
+	for _, o := range s.origins {
+		for i := range o.answers {
+			key := nginxKey(o, &o.answers[i])
+			alike[strings.ToLower(key)]++
+			longest, all = max(longest, len(key)), all+1
+		}
+	}
+	put("map_hash_bucket_size %d;\nmap_hash_max_size %d;", 1<<max(7, int(math.Ceil(math.Log2(float64(longest+64))))), 4*all+2048)
+	put("map $request_method $asked { HEAD GET; default $request_method; }")
+	put(`map "$asked $host$request_uri" $place {`)
+	put("default /.wiretime/miss;")
+	for _, o := range s.origins {
+		for i := range o.answers {
+			a := &o.answers[i]
+			key := nginxKey(o, a)
+			if alike[strings.ToLower(key)] > 1 {
+				key = "~^" + regexp.QuoteMeta(key) + "$"
+			}
+			put("%s %s;", nginxString(key), a.place())
+		}
+	}
+	put("}")
+}
+
+func nginxKey(o origin, a *answer) string { return a.method + " " + o.host + a.target }
+
+// nginxAnswer writes the location of an answer.
+func nginxAnswer(put func(string, ...any), a *answer) {
+	place := a.place()
+	if a.status != 200 || a.method != "GET" {
+		put("location = %s { internal; error_page 418 =%d %s-page; return 418; }", place, a.status, place)
+		place += "-page"
+	}
+	put("location = %s {\ninternal;\nalias %s;", place, nginxQuote(a.body))
+	kind, _ := a.field("content-type")
+	put("default_type %s;", nginxQuote(kind))
+	modified, _ := a.field("last-modified")
+	put("add_header last-modified %s always;", nginxQuote(modified)) // instead of the file's
+	for _, f := range a.without("content-type", "last-modified") {
+		put("add_header %s %s always;", f[0], nginxQuote(f[1]))
+	}
+	put("}")
+}
+
+// nginxString writes text as nginx's configuration reads it.
+func nginxString(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}
+
+// nginxQuote is nginxString where variables are looked for.
+func nginxQuote(text string) string {
+	return strings.ReplaceAll(nginxString(text), "$", "${dollar}")
+}
+
+// nginxEntry reads a line of the access log.
+func nginxEntry(line []byte) (logged, error) {
+	var e struct {
+		logged
+		End     float64 `json:"end"`
+		Took    float64 `json:"took"`
+		Reused  string  `json:"reused"`
+		Request string  `json:"request"` // the first line, whatever nginx made of it
+	}
+	err := json.Unmarshal(line, &e)
+	e.logged.Start, e.logged.End, e.Resumed = milliseconds(e.End-e.Took), milliseconds(e.End), e.Reused == "r"
+	e.logged.Method, _, _ = strings.Cut(e.Request, " ")
+	return e.logged, err
+}
+
+// milliseconds turns seconds with three digits into ns.
+func milliseconds(seconds float64) int64 { return int64(math.Round(seconds*1e3)) * 1e6 }

@@ -1,0 +1,140 @@
+package server
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed serve.js
+var nodeProgram []byte
+
+//go:embed Serve.java
+var nettyProgram []byte
+
+// PeersVariable names, in the environment, the folder into which
+// spdy/testdata/peers/install has put node-spdy and Netty.
+const PeersVariable = "WIRETIME_SPDY_PEERS"
+
+// peersPath is that folder below the checkout.
+const peersPath = ".cache/spdy-peers"
+
+// PeersFolder finds that folder: where the variable says, or else in the working directory
+// or one above it.
+func PeersFolder() (string, error) {
+	if folder := os.Getenv(PeersVariable); folder != "" {
+		return folder, installed(folder)
+	}
+	at, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		folder := filepath.Join(at, peersPath)
+		if installed(folder) == nil {
+			return folder, nil
+		}
+		above := filepath.Dir(at)
+		if above == at {
+			return "", fmt.Errorf("its library %w: run spdy/testdata/peers/install %s in a checkout of Wiretime, or set %s", ErrMissing, peersPath, PeersVariable)
+		}
+		at = above
+	}
+}
+
+// installed says whether a folder has all peers.
+func installed(folder string) error {
+	if _, err := os.Stat(filepath.Join(folder, "done")); err != nil {
+		return fmt.Errorf("its library %w in %s: run spdy/testdata/peers/install %s", ErrMissing, folder, folder)
+	}
+	return nil
+}
+
+// library names the library that the kind's program runs, with its version as far as its
+// files tell; empty if it is none of the peers.
+func (k Kind) library() string {
+	folder, err := PeersFolder()
+	if k.peers == "" || err != nil {
+		return ""
+	}
+	switch k.peers {
+	case "node":
+		var description struct {
+			Version string `json:"version"`
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "node", "node_modules", "spdy", "package.json"))
+		if err == nil && json.Unmarshal(text, &description) == nil {
+			return k.Name + " " + description.Version
+		}
+	case "netty":
+		const library = "netty-codec-http-"
+		if jars, _ := filepath.Glob(filepath.Join(folder, "netty", "lib", library+"*.jar")); len(jars) > 0 {
+			return k.Name + " " + strings.TrimSuffix(strings.TrimPrefix(filepath.Base(jars[0]), library), ".jar")
+		}
+	}
+	return k.Name
+}
+
+// configureNode starts a small program of ours on node-spdy.
+func configureNode(s *setup) ([]launch, error) {
+	folder, err := PeersFolder()
+	if err != nil {
+		return nil, err
+	}
+	program, err := s.write("serve.js", nodeProgram)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := s.manifest()
+	return []launch{{args: []string{s.program, program, manifest}, environment: []string{
+		"NODE_PATH=" + filepath.Join(folder, "node", "node_modules"), "NODE_NO_WARNINGS=1"}}}, err
+}
+
+// configureNetty starts a small program of ours on Netty. Java compiles it as it starts.
+func configureNetty(s *setup) ([]launch, error) {
+	folder, err := PeersFolder()
+	if err != nil {
+		return nil, err
+	}
+	program, err := s.write("Serve.java", nettyProgram)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := s.manifest()
+	return []launch{{args: []string{s.program, "-Djava.io.tmpdir=" + s.scratch(), "-XX:-UsePerfData", "-cp", filepath.Join(folder, "netty", "lib") + "/*", program, manifest}}}, err
+}
+
+// manifest writes down what to serve, for programs that have no configuration of their
+// own. Each line has a word and, divided by tabs, what it says:
+//
+//	serve   ALPN, port, log
+//	origin  host, address, certificate, key
+//	answer  of that origin: method, target, status, size, body
+//	field   of that answer: name, value
+func (s *setup) manifest() (string, error) {
+	var b strings.Builder
+	put := func(words ...any) {
+		for i, word := range words {
+			if i > 0 {
+				b.WriteByte('\t')
+			}
+			fmt.Fprint(&b, word)
+		}
+		b.WriteByte('\n')
+	}
+	put("serve", s.Protocol.ALPN, s.Protocol.Port, s.log)
+	for _, o := range s.origins {
+		put("origin", o.host, o.address, o.certificate, o.key)
+		for i := range o.answers {
+			a := &o.answers[i]
+			put("answer", a.method, a.target, a.status, a.size, a.body)
+			for _, f := range a.header {
+				put("field", f[0], f[1])
+			}
+		}
+	}
+	return s.write("manifest", []byte(b.String()))
+}

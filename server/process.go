@@ -1,0 +1,120 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// process is a server's program, running. It is the first process of a namespace of its
+// own: when it ends, the kernel ends whatever it has started.
+type process struct {
+	command  *exec.Cmd
+	output   string // the file of what it prints
+	patience time.Duration
+	stopping atomic.Bool
+	ended    chan struct{}
+	err      error // why it ended by itself; to be read when ended is closed
+}
+
+// asNobody is what runs a program as nobody.
+var asNobody = []string{"unshare", "--user", "--map-user=65534", "--map-group=65534", "--"}
+
+// start starts a program. output is the file that receives what it prints.
+func start(l launch, enter func(*exec.Cmd), output string) (*process, error) {
+	args := l.args
+	if l.nobody && os.Geteuid() == 0 {
+		args = append(append([]string{}, asNobody...), args...)
+	}
+	p := &process{command: exec.Command(args[0], args[1:]...), output: output, patience: cmp.Or(l.patience, stopLimit), ended: make(chan struct{})}
+	p.command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(output), "LANG=C.UTF-8"}, l.environment...)
+	p.command.Dir = filepath.Dir(output)
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true, Cloneflags: syscall.CLONE_NEWPID}
+	file, err := os.OpenFile(output, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	p.command.Stdout, p.command.Stderr = file, file
+	if p.command.Err != nil {
+		return nil, p.command.Err
+	}
+	enter(p.command)
+	if err := p.command.Start(); err != nil {
+		return nil, err
+	}
+	go p.wait()
+	return p, nil
+}
+
+func (p *process) wait() {
+	defer close(p.ended)
+	err := p.command.Wait()
+	if p.stopping.Load() {
+		return
+	}
+	if err == nil {
+		err = errors.New("exit status 0")
+	}
+	p.err = fmt.Errorf("%w%s", err, p.lastWords())
+}
+
+// keptOutput is how much of a program's output an error holds, in octets.
+const keptOutput = 1500
+
+// lastWords is the end of what the program printed, as the end of an error.
+func (p *process) lastWords() string {
+	text, err := os.ReadFile(p.output)
+	if err != nil || len(text) == 0 {
+		return "; it printed nothing"
+	}
+	if extra := len(text) - keptOutput; extra > 0 {
+		text = text[extra:]
+		if _, whole, found := strings.Cut(string(text), "\n"); found {
+			text = []byte(whole)
+		}
+	}
+	return "; its last words: " + strings.TrimSpace(string(text))
+}
+
+// stopLimit is how long a program that catches SIGTERM has to end, if nothing else is said.
+const stopLimit = 2 * time.Second
+
+// stop ends the program and whatever it has started, and waits until all is gone.
+func (p *process) stop() {
+	p.stopping.Store(true)
+	group := p.command.Process.Pid
+	if p.catches(syscall.SIGTERM) {
+		_ = syscall.Kill(group, syscall.SIGTERM) // it may just have ended
+		select {
+		case <-p.ended:
+		case <-time.After(p.patience):
+		}
+	}
+	_ = syscall.Kill(-group, syscall.SIGKILL) // likewise
+	<-p.ended
+}
+
+// catches says whether the program has a handler for a signal. Without one, SIGTERM does
+// nothing to the first process of a namespace.
+func (p *process) catches(s syscall.Signal) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(status)) {
+		if mask, ok := strings.CutPrefix(line, "SigCgt:"); ok {
+			caught, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+			return err == nil && caught>>(s-1)&1 == 1
+		}
+	}
+	return false
+}

@@ -1,0 +1,67 @@
+// A server on node-spdy that gives what a manifest says: node serve.js MANIFEST
+'use strict';
+const spdy = require('spdy'), fs = require('fs'), tls = require('tls');
+
+let alpn, port, log, origin, answer;
+const origins = [], answers = new Map(), bodies = new Map();
+const body = file => bodies.get(file) || bodies.set(file, fs.readFileSync(file)).get(file);
+for (const line of fs.readFileSync(process.argv[2], 'utf8').split('\n')) {
+  const [word, ...rest] = line.split('\t');
+  if (word === 'serve') [alpn, port, log] = rest;
+  if (word === 'origin') {
+    const [host, address, cert, key] = rest;
+    origin = {host, address, context: tls.createSecureContext({cert: fs.readFileSync(cert), key: fs.readFileSync(key), minVersion: 'TLSv1.3'})};
+    origins.push(origin);
+  }
+  if (word === 'answer') {
+    const [method, target, status, , file] = rest;
+    answer = {status: +status, fields: {}, body: body(file)};
+    answers.set(`${method} ${origin.host}${target}`, answer);
+  }
+  if (word === 'field') {
+    const name = rest.shift(), value = rest.join('\t');
+    (answer.fields[name] ||= []).push(value);
+  }
+}
+
+const out = fs.openSync(log, 'a');
+const now = () => String(BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000))) + '000';
+const missing = {status: 404, fields: {'content-type': ['text/plain']}, body: Buffer.from('not archived\n')};
+
+function handle(req, res) {
+  const start = now(), socket = req.spdyStream.connection.socket;
+  const client = `${socket.remoteAddress}:${socket.remotePort}`, server = `${socket.localAddress}:${socket.localPort}`;
+  const host = req.headers.host, asked = req.method === 'HEAD' ? 'GET' : req.method;
+  const a = answers.get(`${asked} ${host.replace(/:\d+$/, '')}${req.url}`) || missing;
+  const none = a.status === 204 || a.status === 304, bare = none || req.method === 'HEAD';
+  let logged = false;
+  const done = bytes => {
+    if (logged) return;
+    logged = true;
+    const quoted = {tls: socket.getProtocol() || 'TLSv1.3', cipher: (socket.getCipher() || {}).standardName, method: req.method, host, target: req.url,
+      protocol: 'spdy/' + req.spdyVersion, resumed: socket.isSessionReused(), status: a.status, bytes, client, server};
+    fs.writeSync(out, `{"start":${start},"end":${now()},${JSON.stringify(quoted).slice(1)}\n`);
+  };
+  // It ends when everything is sent, or with an error.
+  req.spdyStream.on('finish', () => done(bare ? 0 : a.body.length));
+  req.spdyStream.on('close', err => done(err || bare ? 0 : a.body.length));
+  req.on('error', () => {});
+  res.on('error', () => {});
+  req.resume();
+  res.writeHead(a.status, none ? a.fields : {...a.fields, 'content-length': [String(a.body.length)]});
+  res.end(bare ? undefined : a.body);
+}
+
+for (const address of new Set(origins.map(o => o.address))) {
+  const here = origins.filter(o => o.address === address);
+  const server = spdy.createServer({
+    SNICallback: (name, answer) => answer(null, (here.find(o => o.host === name) || here[0]).context),
+    secureOptions: require('crypto').constants.SSL_OP_NO_TICKET, minVersion: 'TLSv1.3',
+    spdy: {protocols: [alpn], connection: {maxStreams: 250}},
+  }, handle);
+  server.timeout = server.requestTimeout = server.headersTimeout = 0;
+  server.keepAliveTimeout = 3600e3;
+  server.on('tlsClientError', () => {});
+  server.listen(+port, address);
+}
+process.on('SIGTERM', () => process.exit(0));

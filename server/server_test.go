@@ -1,0 +1,185 @@
+package server_test
+
+import (
+	"bytes"
+	"net/http"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"wiretime/capture"
+	"wiretime/protocol"
+	"wiretime/server"
+	"wiretime/site"
+)
+
+// eachRow runs a test for every row of every kind that is installed.
+func eachRow(t *testing.T, test func(t *testing.T, k server.Kind, row string)) {
+	for _, k := range server.Kinds() {
+		for _, row := range k.Protocols {
+			t.Run(k.Name+" "+strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
+				installed(t, k)
+				test(t, k, row)
+			})
+		}
+	}
+}
+
+// answersPosts says whether a kind answers more than GET.
+func answersPosts(k server.Kind) bool { return k.Name != "apache2" }
+
+// own are the fields that a server may add to what the archive has.
+var own = []string{"date", "server", "content-length", "connection", "keep-alive", "alt-svc", "accept-ranges"}
+
+// TestEveryServerGivesTheArchive fetches every resource of a site from every server over
+// every row that it has, by GET and by HEAD, and holds each response against the archive,
+// and then the server's log against what was asked.
+func TestEveryServerGivesTheArchive(t *testing.T) {
+	eachRow(t, func(t *testing.T, k server.Kind, row string) {
+		s := wholeSite(t, answersPosts(k))
+		r := start(t, k, row, s)
+		client := r.client(t)
+		var asked []capture.ServerEntry
+		for i := range s.Resources {
+			resource := &s.Resources[i]
+			body, err := s.Body(resource)
+			must(t, err)
+			response, got := r.get(t, client, resource.Method, resource.URL)
+			compare(t, resource, response, body, got)
+			asked = append(asked, request(r, resource.Method, resource.URL, resource.Status, len(got), false))
+			if resource.Method == "GET" && i%7 == 0 {
+				response, got = r.get(t, client, "HEAD", resource.URL)
+				compare(t, resource, response, nil, got)
+				asked = append(asked, request(r, "HEAD", resource.URL, resource.Status, 0, false))
+			}
+		}
+		for _, url := range []string{"https://" + pageHost + "/absent?a=b", "https://" + imageHost + "/i/0.png?v=7", "https://" + adHost + "/q"} {
+			response, got := r.get(t, client, "GET", url)
+			if response.StatusCode != 404 {
+				t.Errorf("%s, which is not archived, has status %d", url, response.StatusCode)
+			}
+			asked = append(asked, request(r, "GET", url, 404, len(got), true))
+		}
+		must(t, r.Stop())
+		log, err := r.Log()
+		must(t, err)
+		compareLog(t, r, log, asked)
+	})
+}
+
+// compare holds a response against the archive.
+func compare(t *testing.T, archived *site.Resource, response *http.Response, want, got []byte) {
+	t.Helper()
+	where := response.Request.Method + " " + archived.URL
+	if len(where) > 100 {
+		where = where[:100]
+	}
+	if response.StatusCode != archived.Status || !bytes.Equal(got, want) {
+		t.Errorf("%s: status %d and %d octets, want %d and %d", where, response.StatusCode, len(got), archived.Status, len(want))
+	}
+	fields := http.Header{}
+	for _, h := range archived.Header {
+		fields.Add(h.Name, h.Value)
+	}
+	for name, values := range fields {
+		// Several lines and one with commas are the same (RFC 9110 section 5.3), but for
+		// cookies.
+		all := response.Header.Values(name)
+		if name != "Set-Cookie" {
+			all, values = listed(all), listed(values)
+		}
+		if !slices.Equal(all, values) {
+			t.Errorf("%s: %s is %q, want %q", where, name, all, values)
+		}
+	}
+	for name, values := range response.Header {
+		if _, ok := fields[name]; !ok && !slices.Contains(own, strings.ToLower(name)) {
+			t.Errorf("%s: the archive has no field %s: %q", where, name, values)
+		}
+	}
+	if length := response.Header.Get("Content-Length"); length != "" && response.Request.Method != "HEAD" && length != strconv.Itoa(len(want)) {
+		t.Errorf("%s: content-length is %s, want %d", where, length, len(want))
+	}
+}
+
+// listed are the members of a field that is a list.
+func listed(lines []string) []string {
+	var members []string
+	for member := range strings.SplitSeq(strings.Join(lines, ","), ",") {
+		members = append(members, strings.TrimSpace(member))
+	}
+	return members
+}
+
+// request is what a log is to say of a request.
+func request(r *running, method, url string, status, size int, miss bool) capture.ServerEntry {
+	e := capture.ServerEntry{Method: method, URL: strings.Replace(url, "https:", r.Protocol.Scheme+":", 1), Status: status,
+		BodyBytes: int64(size), Miss: miss, Protocol: r.Protocol.Spoken}
+	if r.Protocol.ALPN != "" {
+		e.TLS = "TLS 1.3"
+	}
+	return e
+}
+
+func compareLog(t *testing.T, r *running, log, asked []capture.ServerEntry) {
+	t.Helper()
+	order := func(a, b capture.ServerEntry) int {
+		return strings.Compare(a.Method+a.URL, b.Method+b.URL)
+	}
+	connections := map[int64]string{}
+	for i := range log {
+		e := &log[i]
+		client, err1 := netip.ParseAddrPort(e.Client)
+		at, err2 := netip.ParseAddrPort(e.Server)
+		u, _, _ := strings.Cut(strings.TrimPrefix(e.URL, r.Protocol.Scheme+"://"), "/")
+		if err1 != nil || err2 != nil || !client.Addr().IsLoopback() || at != netip.AddrPortFrom(addresses[u], uint16(r.Protocol.Port)) {
+			t.Errorf("%s: from %q to %q", e.URL, e.Client, e.Server)
+		}
+		if e.Start == 0 || e.End < e.Start || e.Resumed || e.EarlyData {
+			t.Errorf("%s: %+v", e.URL, e)
+		}
+		if e.Protocol != "h3" && (e.TLS != "") != strings.HasPrefix(e.Cipher, "TLS_") {
+			t.Errorf("%s: TLS %q with the cipher %q", e.URL, e.TLS, e.Cipher)
+		}
+		if before := connections[e.Connection]; before != "" && before != e.Client {
+			t.Errorf("connection %d is from %s and from %s", e.Connection, before, e.Client)
+		}
+		connections[e.Connection] = e.Client
+		e.Client, e.Server, e.Start, e.End, e.Cipher, e.Connection = "", "", 0, 0, "", 0
+	}
+	if len(log) != len(asked) {
+		t.Errorf("the log has %d requests, want %d", len(log), len(asked))
+	}
+	slices.SortFunc(log, order)
+	slices.SortFunc(asked, order)
+	for i := range min(len(log), len(asked)) {
+		if !reflect.DeepEqual(log[i], asked[i]) {
+			t.Fatalf("the log has\n%+v\nwant\n%+v", log[i], asked[i])
+		}
+	}
+}
+
+// TestOneProtocolAlone offers each server of TLS what it is not to speak.
+func TestOneProtocolAlone(t *testing.T) {
+	eachRow(t, func(t *testing.T, k server.Kind, row string) {
+		p, err := protocol.Lookup(row)
+		must(t, err)
+		if p.ALPN == "" || p.Transport == "udp" {
+			t.Skip("no protocol is chosen in a handshake over TCP")
+		}
+		r := start(t, k, row, plainSite(t))
+		for _, other := range []string{"h2", "http/1.1", "spdy/3.1"} {
+			if other == p.ALPN {
+				continue
+			}
+			got, err := r.offer(t, other, p.ALPN)
+			t.Logf("%s and %s are offered: it chooses %q, %v", other, p.ALPN, got, err)
+			if err == nil && got != p.ALPN && k.NoBrowser(row) == "" {
+				t.Errorf("of %s and %s it chooses %q", other, p.ALPN, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package server
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// setup is what a kind's configuration is written from: the site as files.
+type setup struct {
+	Config
+	program string   // the kind's binary
+	log     string   // the file of the access log
+	origins []origin // in the order of the site
+}
+
+// origin is one host of the site.
+type origin struct {
+	host             string
+	address          netip.Addr
+	certificate, key string // files in PEM; empty without TLS
+	answers          []answer
+}
+
+// answer is one archived response.
+type answer struct {
+	number int    // tells it apart from others of the site, from 1
+	method string // HEAD is answered by what GET gets
+	target string // path and query, as a request's first line has them
+	status int
+	header [][2]string // names in lower case; without the server's own
+	body   string      // a file
+	size   int64
+}
+
+// serversOwn are fields of responses that each server writes itself.
+var serversOwn = []string{"date", "server"}
+
+// launch is a program to be started.
+type launch struct {
+	args []string // the program first
+	// nobody has it run as nobody, in a user namespace of its own. Programs that give up
+	// being root when they are started by root fail where root is the only user there is,
+	// as in a lab without root.
+	nobody      bool
+	environment []string
+	// patience is how long the program has to end when it is asked to.
+	patience time.Duration
+}
+
+// prepare writes the site and its certificates to the server's folder.
+func prepare(c Config, program string) (*setup, error) {
+	s := &setup{Config: c, program: program, log: filepath.Join(c.Folder, "access.log")}
+	bodies := filepath.Join(c.Folder, "bodies")
+	for _, folder := range []string{bodies, s.scratch()} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	index := map[string]int{}
+	for _, host := range c.Site.Origins() {
+		o := origin{host: host, address: c.Hosts[host]}
+		if !o.address.IsValid() {
+			return nil, fmt.Errorf("host %s has no address", host)
+		}
+		if c.Protocol.ALPN != "" {
+			if err := s.certify(&o); err != nil {
+				return nil, err
+			}
+		}
+		index[host] = len(s.origins)
+		s.origins = append(s.origins, o)
+	}
+	for i := range c.Site.Resources {
+		r := &c.Site.Resources[i]
+		u, err := url.Parse(r.URL)
+		if err != nil {
+			return nil, err
+		}
+		if r.Method == http.MethodHead {
+			continue
+		}
+		archived := c.Site.Respond(r.Method, u.Host, u.RequestURI())
+		if archived.Resource == nil || !archived.Exact {
+			return nil, fmt.Errorf("site %s does not answer %s %s, which it holds", c.Site.Name, r.Method, r.URL)
+		}
+		a := answer{number: i + 1, method: r.Method, target: u.RequestURI(), status: archived.Status, body: filepath.Join(bodies, r.Body), size: int64(len(archived.Body))}
+		for _, field := range archived.Header {
+			if name := strings.ToLower(field[0]); !slices.Contains(serversOwn, name) {
+				a.header = append(a.header, [2]string{name, field[1]})
+			}
+		}
+		o := &s.origins[index[u.Host]]
+		o.answers = append(o.answers, a)
+		if err := writeOnce(a.body, archived.Body); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// writeOnce writes a file that may be there already.
+func writeOnce(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if os.IsExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// certify writes the certificate of an origin's host with the chain that proves it, and
+// its key.
+func (s *setup) certify(o *origin) error {
+	c, err := s.Authority.Certificate(o.host)
+	if err != nil {
+		return err
+	}
+	var chain bytes.Buffer
+	for _, der := range c.Certificate {
+		if err := pem.Encode(&chain, &pem.Block{Type: "CERTIFICATE", Bytes: der}); err != nil {
+			return err
+		}
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	if err != nil {
+		return err
+	}
+	o.certificate, o.key = filepath.Join(s.Folder, o.host+".pem"), filepath.Join(s.Folder, o.host+".key")
+	if err := os.WriteFile(o.certificate, chain.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(o.key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
+}
+
+// file names a file in the server's folder.
+func (s *setup) file(name string) string { return filepath.Join(s.Folder, name) }
+
+// scratch is a folder for what the program writes for itself.
+func (s *setup) scratch() string { return s.file("scratch") }
+
+// write writes a file into the server's folder and returns its name.
+func (s *setup) write(name string, text []byte) (string, error) {
+	name = s.file(name)
+	return name, os.WriteFile(name, text, 0o644)
+}
+
+// listens are the addresses and ports of all origins, each once.
+func (s *setup) listens() []string {
+	var all []string
+	for _, o := range s.origins {
+		if at := s.at(o); !slices.Contains(all, at) {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// at is an origin's address and port.
+func (s *setup) at(o origin) string { return s.addrPort(o).String() }
+
+func (s *setup) addrPort(o origin) netip.AddrPort {
+	return netip.AddrPortFrom(o.address, uint16(s.Protocol.Port))
+}
+
+// secure says whether the row has TLS.
+func (s *setup) secure() bool { return s.Protocol.ALPN != "" }
+
+// field is the value of a response's field, and whether it has one.
+func (a *answer) field(name string) (string, bool) {
+	i := slices.IndexFunc(a.header, func(f [2]string) bool { return f[0] == name })
+	if i < 0 {
+		return "", false
+	}
+	return a.header[i][1], true
+}
+
+// without are the response's fields but for those of the given names.
+func (a *answer) without(names ...string) [][2]string {
+	return slices.DeleteFunc(slices.Clone(a.header), func(f [2]string) bool { return slices.Contains(names, f[0]) })
+}
+
+// place is the path by which servers that rewrite requests know the answer. No site has
+// such a path.
+func (a *answer) place() string { return "/.wiretime/" + strconv.Itoa(a.number) }
+
+// concurrentRequests is how many requests a connection may have under way where a server
+// can be told: as many as at Wiretime's own server.
+const concurrentRequests = 250
+
+// longTime, in seconds, is longer than any load: no server ends a connection for being idle.
+const longTime = 3600

@@ -1,0 +1,115 @@
+package site
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Problems lists what is odd about the site, a sentence each: it is served as it is all the
+// same. They are redirects that go round in a circle, or to URLs that the archive lacks;
+// documents without a content type; URLs to preload or push that the archive lacks, or that
+// another host would have to push; hosts of which a recorded site does not know the RTT; and
+// an archive's index that is of no use, since site.json was edited, say.
+func (s *Site) Problems() []string {
+	var problems []string
+	if s.slow != nil {
+		problems = append(problems, fmt.Sprintf("The archive opens slowly: %v. Saved anew, it has an index.", s.slow))
+	}
+	problems = append(problems, s.redirectProblems()...)
+	pages := append([]string{s.Page}, slices.Concat(s.Journey, s.Tabs)...)
+	for i := range s.Resources {
+		r := &s.Resources[i]
+		if _, ok := r.field("content-type"); !ok && r.Status == 200 && (r.Kind == "document" || slices.Contains(pages, r.URL)) {
+			problems = append(problems, fmt.Sprintf("The document %s has no content type: browsers guess one.", r.URL))
+		}
+		for _, hinted := range slices.Concat(r.Preload, r.Push) {
+			if _, ok := s.Lookup("GET", hinted); !ok {
+				problems = append(problems, fmt.Sprintf("%s hints at %s, which the archive lacks.", r.URL, hinted))
+			}
+		}
+		for _, pushed := range r.Push {
+			if host(pushed) != host(r.URL) {
+				problems = append(problems, fmt.Sprintf("%s pushes %s, which is another host's: it is not sent.", r.URL, pushed))
+			}
+		}
+	}
+	return append(problems, s.hostProblems()...)
+}
+
+func (s *Site) hostProblems() []string {
+	if len(s.Hosts) == 0 {
+		return nil
+	}
+	var problems []string
+	for _, name := range s.Origins() {
+		i := slices.IndexFunc(s.Hosts, func(h Host) bool { return h.Name == name })
+		switch {
+		case i < 0:
+			problems = append(problems, fmt.Sprintf("Nothing is known of the server of %s: it is not among the hosts.", name))
+		case s.Hosts[i].RTT == 0:
+			problems = append(problems, fmt.Sprintf("The RTT of the server of %s is not known.", name))
+		}
+	}
+	return problems
+}
+
+// redirectProblems follows each redirect once.
+func (s *Site) redirectProblems() []string {
+	var problems []string
+	followed := map[*Resource]bool{}
+	for i := range s.Resources {
+		var chain []*Resource // that began here
+		for r := &s.Resources[i]; r != nil; {
+			if at := slices.Index(chain, r); at >= 0 {
+				var circle strings.Builder
+				for _, c := range chain[at:] {
+					circle.WriteString(c.URL + " -> ")
+				}
+				problems = append(problems, fmt.Sprintf("Redirects go round in a circle: %s%s.", circle.String(), r.URL))
+				break
+			}
+			if followed[r] || !r.isRedirect() {
+				break
+			}
+			followed[r] = true
+			chain = append(chain, r)
+			next, problem := s.redirect(r)
+			if problem != "" {
+				problems = append(problems, problem)
+			}
+			r = next
+		}
+	}
+	return problems
+}
+
+// isRedirect says whether browsers follow it (Fetch, section 2.2.6).
+func (r *Resource) isRedirect() bool {
+	return slices.Contains([]int{301, 302, 303, 307, 308}, r.Status)
+}
+
+// redirect finds where a redirect leads, or says that it cannot.
+func (s *Site) redirect(r *Resource) (next *Resource, problem string) {
+	location, ok := r.field("location")
+	if !ok {
+		return nil, fmt.Sprintf("The redirect %s has no location.", r.URL)
+	}
+	base, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, err.Error()
+	}
+	target, err := base.Parse(strings.TrimSpace(location))
+	if err != nil {
+		return nil, fmt.Sprintf("The redirect %s leads to %q, which is no URL.", r.URL, location)
+	}
+	method := "GET"
+	if r.Status >= 307 {
+		method = r.Method
+	}
+	if next, _ = s.Match(method, target.String()); next == nil {
+		return nil, fmt.Sprintf("The redirect %s leads to %s, which the archive lacks.", r.URL, target)
+	}
+	return next, ""
+}

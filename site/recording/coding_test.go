@@ -1,0 +1,126 @@
+package recording
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/zlib"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestCodings(t *testing.T) {
+	text := []byte(strings.Repeat("as it was said before ", 1000))
+	coded := map[string][]byte{"": text, "identity": text}
+	for _, coding := range []string{"gzip", "br", "zstd"} {
+		b, err := new(coder).encode(text, coding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := new(coder).encode(text, coding); !bytes.Equal(b, again) {
+			t.Errorf("%s: the same text gives other octets the second time", coding)
+		}
+		coded[coding] = b
+	}
+	coded["X-GZIP"] = coded["gzip"]
+	var z, raw bytes.Buffer
+	zw := zlib.NewWriter(&z)
+	fw, _ := flate.NewWriter(&raw, 6)
+	for _, err := range []error{write(zw, text), write(fw, text)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	coded["deflate"], coded[" Deflate "] = z.Bytes(), raw.Bytes()
+	twice, err := new(coder).encode(coded["gzip"], "br")
+	if err != nil {
+		t.Fatal(err)
+	}
+	coded["gzip, br"] = twice
+	for codings, b := range coded {
+		got, err := decode(b, codings, 1<<20)
+		if err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%q: %d octets, %v", codings, len(got), err)
+		}
+		if _, err := decode(b, codings, 100); strings.TrimSpace(codings) != "" && codings != "identity" && !errors.Is(err, errTooLong) {
+			t.Errorf("%q, at most 100 octets: %v", codings, err)
+		}
+		if codings != "" && codings != "identity" && strings.TrimSpace(codings) == codings {
+			if _, err := decode(b[:len(b)/2], codings, 1<<20); err == nil {
+				t.Errorf("%q: half of it is taken for all", codings)
+			}
+		}
+	}
+	if _, err := decode(text, "sdch", 1<<20); err == nil || !strings.Contains(err.Error(), `"sdch"`) {
+		t.Errorf("an unknown coding: %v", err)
+	}
+}
+
+func write(w interface {
+	Write([]byte) (int, error)
+	Close() error
+}, b []byte) error {
+	_, err := w.Write(b)
+	return errors.Join(err, w.Close())
+}
+
+func TestRecode(t *testing.T) {
+	for codings, want := range map[string]string{"": "", "identity": "", "gzip": "gzip", "x-gzip": "gzip", "deflate": "gzip", "BR": "br", "zstd": "zstd", "gzip, br": "br", "dcb": "gzip"} {
+		if got := recode(codings); got != want {
+			t.Errorf("%q is kept as %q, want %q", codings, got, want)
+		}
+	}
+}
+
+// TestTune makes bodies of every size and compressibility.
+func TestTune(t *testing.T) {
+	stub := &skeleton{pieces: []string{"!function(d){}(document);", ""}, open: "/*", close: "*/", pad: "\n"}
+	parts := &skeleton{pieces: []string{"<html>", `<img src="a">`, `<img src="b">`, "</html>"}, open: "<!--", close: "-->", pad: "\n"}
+	for _, s := range []*skeleton{stub, parts} {
+		for _, coding := range []string{"gzip", "br", "zstd"} {
+			for _, c := range []struct{ size, wire int64 }{
+				{200_000, 50_000}, {200_000, 5_000}, {200_000, 150_000}, {200_000, 190_000}, {20_000, 20_000}, {3_000, 900}, {500, 350}, {100, 100}, {1_000, 4_000}, {100_000, 300},
+			} {
+				content, sent, err := s.tune(c.size, c.wire, coding, 1, new(coder))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if away(sent, c.wire) > 40+c.wire/50 && int64(len(sent)) < c.wire {
+					t.Errorf("%d octets that are %d by %s: %d on the wire", c.size, c.wire, coding, len(sent))
+				}
+				if c.wire <= c.size*9/10 && int64(len(content)) != c.size && c.size > 400 {
+					t.Errorf("%d octets that are %d by %s: %d octets", c.size, c.wire, coding, len(content))
+				}
+				if back, err := decode(sent, coding, 1<<20); err != nil || !bytes.Equal(back, content) {
+					t.Errorf("%d octets by %s: what is sent is not the content, %v", c.size, coding, err)
+				}
+			}
+		}
+	}
+}
+
+// TestRender makes bodies of exactly the size, with their pieces in order, and nothing in
+// between that means anything.
+func TestRender(t *testing.T) {
+	s := &skeleton{pieces: []string{"<html>", "<img>", "</html>"}, open: "<!--", close: "-->", pad: "\n"}
+	for _, level := range []float64{0, .5, 1, 1.5, 2} {
+		for size := range int64(1000) {
+			body := string(s.render(size, level, 7))
+			if want := max(size, int64(len("<html><img></html>"))); int64(len(body)) != want {
+				t.Fatalf("level %v: %d octets, want %d", level, len(body), want)
+			}
+			for _, piece := range s.pieces {
+				_, rest, ok := strings.Cut(body, piece)
+				if !ok {
+					t.Fatalf("level %v, %d octets: %s is not there", level, size, piece)
+				}
+				body = rest
+			}
+		}
+	}
+	for _, c := range []string{"-", ">", "<", "*", "/", `"`, "'", `\`, "&"} {
+		if strings.Contains(octets, c) || strings.Contains(letters, c) {
+			t.Errorf("filler may hold %s, which can end it", c)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package recording
+
+import (
+	"fmt"
+	"html"
+	"strings"
+)
+
+// htmlStub is a document that asks for its children: what a parser sees in the recorded
+// order, with what fills the body between, and then, from a script at the end, the rest.
+func (m *maker) htmlStub(n *node) *skeleton {
+	var visible, hidden, fonts []*node
+	for _, c := range n.children {
+		switch {
+		case !c.visible:
+			hidden = append(hidden, c)
+		case c.kind == font:
+			fonts = append(fonts, c)
+		default:
+			visible = append(visible, c)
+		}
+	}
+	if len(n.children)+len(n.sheets) == 0 && n != m.root {
+		return &skeleton{pieces: []string{"", ""}, open: "<!--", close: "-->", pad: "\n"}
+	}
+	head := 0 // what stands in it: all before the first that is shown
+	for head < len(visible) && (visible[head].kind == stylesheet || visible[head].kind == script) && inHead(visible[head]) {
+		head++
+	}
+	var b strings.Builder
+	b.WriteString(`<!DOCTYPE html><html><head><meta charset="utf-8">`)
+	if n == m.root {
+		// Otherwise browsers would ask for an icon that may not be there.
+		b.WriteString("<title>" + html.EscapeString(m.Title) + `</title><link rel="icon" href="data:,">`)
+	}
+	for _, c := range visible[:head] {
+		b.WriteString(markup(c))
+	}
+	if len(fonts) > 0 {
+		n.class = m.className()
+		b.WriteString("<style>" + fontRules(n.class, fonts) + "." + n.class + "{font-family:" + n.class + "}</style>")
+	}
+	b.WriteString("</head><body>")
+	if len(fonts) > 0 {
+		b.WriteString(lettered(n.class, len(fonts)))
+	}
+	for _, sheet := range n.sheets {
+		b.WriteString(lettered(sheet.class, len(sheet.of(font))))
+	}
+	pieces := []string{b.String()}
+	for _, c := range visible[head:] {
+		pieces = append(pieces, markup(c))
+	}
+	end := "</body></html>"
+	if len(hidden) > 0 {
+		end = "<script>" + strings.ReplaceAll(scriptText(hidden), "</", `<\/`) + "</script>" + end
+	}
+	return &skeleton{pieces: append(pieces, end), open: "<!--", close: "-->", pad: "\n"}
+}
+
+// inHead says whether what asks for a style sheet or a script stands in the head: it blocks
+// rendering, or does not block anything.
+func inHead(n *node) bool {
+	switch strings.ToLower(n.Priority) {
+	case "medium": // Chromium's priority of what blocks the parser within the body
+		return false
+	}
+	return true
+}
+
+// of are the children of a kind.
+func (n *node) of(kind string) []*node {
+	var out []*node
+	for _, c := range n.children {
+		if c.kind == kind {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// className gives each style sheet a name of its own.
+func (m *maker) className() string {
+	m.classes++
+	return fmt.Sprintf("w%d", m.classes)
+}
+
+// markup is the element that asks for a node.
+func markup(n *node) string {
+	switch n.kind {
+	case stylesheet:
+		return `<link rel="stylesheet" href="` + attribute(n.url) + `">`
+	case script:
+		// Chromium fetches with low priority what does not hold the parser up.
+		how := ""
+		switch strings.ToLower(n.Priority) {
+		case "low", "verylow", "lowest", "idle":
+			how = " async"
+		}
+		return `<script` + how + ` src="` + attribute(n.url) + `"></script>`
+	case document:
+		return `<iframe style="` + frameStyle + `" src="` + attribute(n.url) + `"></iframe>`
+	}
+	return `<img src="` + attribute(n.url) + `">`
+}
+
+// frameStyle keeps frames in the window: browsers do not draw those of other sites that are
+// outside of it, and so ask for none of their fonts.
+const frameStyle = "position:fixed;top:0;left:0;border:0"
+
+// lettered is an element of a class with letters for its fonts.
+func lettered(class string, fonts int) string {
+	var b strings.Builder
+	b.WriteString(`<i class=` + class + `>`)
+	for i := range fonts {
+		fmt.Fprintf(&b, "&#%d;", firstLetter+i)
+	}
+	b.WriteString("</i>")
+	return b.String()
+}
+
+// firstLetter is the letter that the first font of a sheet is for; each has one of its own,
+// so that all of them are needed.
+const firstLetter = 0x100
+
+// Ways to write a URL of the site. A URL within it must stay as it is when the site is
+// rewritten to be served in the clear, so its slashes are written otherwise.
+
+// attribute writes a URL into a double-quoted attribute.
+func attribute(url string) string {
+	return protect(strings.NewReplacer("&", "&amp;", `"`, "&#34;").Replace(url), ":&#47;/")
+}
+
+func protect(url, slashes string) string {
+	head, rest := url[:len("https://")], url[len("https://"):]
+	return head + strings.ReplaceAll(rest, "://", slashes)
+}
+
+// quoteCSS writes a URL as a string of CSS.
+func quoteCSS(url string) string {
+	return `"` + protect(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(url), `:\2f /`) + `"`
+}
+
+// quoteJS writes a URL as a string of JavaScript.
+func quoteJS(url string) string {
+	return `"` + protect(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(url), `:\x2f/`) + `"`
+}

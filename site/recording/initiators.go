@@ -1,0 +1,255 @@
+package recording
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"net/http"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// findRoot finds the page's document. If the recording has none, one is invented that asks
+// for everything.
+func (m *maker) findRoot(page string) *node {
+	start := m.navigated(page)
+	if start == nil {
+		start = m.invent()
+	}
+	for n := start; ; n = n.to {
+		n.kind = document
+		if !n.redirects {
+			m.root = n
+			return start
+		}
+	}
+}
+
+// navigated is the request that the page began with; nil: there is none.
+func (m *maker) navigated(page string) *node {
+	shown := func(n *node) bool {
+		end := n.end()
+		t := end.recordedType()
+		return n.method == http.MethodGet && (isHTML(t) || end.made && t == "")
+	}
+	if a, err := parseAddress(page); err == nil {
+		if u, ok := m.hosts.url(a); ok {
+			if n := m.get(u); n != nil && shown(n) {
+				return n
+			}
+		}
+		if page != "" {
+			m.repairs.note("", "page", "%s that was navigated to is not among the exchanges, or no document: the first document is taken instead")
+		}
+	}
+	for _, n := range m.nodes {
+		if n.kind == document && shown(n) {
+			return n
+		}
+	}
+	return nil
+}
+
+// invent makes a page for a recording that has none.
+func (m *maker) invent() *node {
+	n := &node{
+		Exchange: &Exchange{Where: "the made page", Method: http.MethodGet, MIME: "text/html", Status: http.StatusOK, Size: 0, Transfer: -1, Connect: -1, Wait: -1},
+		from:     address{scheme: "https", host: "page" + invented, rest: "/"}, method: http.MethodGet, status: http.StatusOK, kind: document, made: true,
+	}
+	n.url = "https://" + m.hosts.add(n.from) + n.from.rest
+	m.repairs.note("", "page", "%s made, since the recording has no document: it asks for everything")
+	m.nodes = append([]*node{n}, m.nodes...)
+	m.byURL[key(n.method, n.url)] = n
+	return n
+}
+
+// findParents finds out who asks for what.
+func (m *maker) findParents(start *node) {
+	m.source = map[*node]*node{}
+	for _, n := range m.nodes {
+		if n.redirects && m.source[n.to] == nil {
+			m.source[n.to] = n
+		}
+	}
+	static := m.staticReferences()
+	m.findRunners()
+	for _, n := range m.nodes {
+		if n == start || m.source[n] != nil {
+			continue
+		}
+		n.parent, n.visible = m.parentOf(n, static)
+	}
+	m.breakCircles()
+	for _, n := range m.nodes {
+		if n.parent == nil {
+			continue
+		}
+		n.parent.children = append(n.parent.children, n)
+		n.late = m.Loaded > 0 && n.Started > m.Loaded || !n.holdsLoad()
+		if !n.visible {
+			n.delay = max(0, math.Round((n.Started-n.parent.ended())*1000)/1000)
+		}
+	}
+}
+
+// holdsLoad says whether the load event waits for requests of a kind once they have been made
+// (https://html.spec.whatwg.org/#delay-the-load-event).
+func (n *node) holdsLoad() bool {
+	return slices.Contains([]string{document, stylesheet, script, image, font}, n.kind)
+}
+
+// ended is when a response had come.
+func (e *Exchange) ended() float64 { return e.Started + max(0, e.Took) }
+
+// parentOf finds out who asks for a node, and whether a parser sees that it does.
+func (m *maker) parentOf(n *node, static map[string]bool) (parent *node, visible bool) {
+	if n.Initiator != "" {
+		if by := m.initiator(n); by != nil {
+			switch {
+			case !by.made:
+				visible = n.method == http.MethodGet && static[key(n.method, n.url)]
+			case by.kind == stylesheet:
+				visible = true
+			case by.kind == document:
+				visible = n.markup() && n.InitiatorType != script
+			}
+			return by, visible
+		}
+	}
+	switch {
+	case m.root.made:
+		return m.root, n.markup()
+	case n.method == http.MethodGet && static[key(n.method, n.url)]:
+		return m.root, true
+	}
+	return m.guess(n), false
+}
+
+// markup says whether HTML can ask for a node.
+func (n *node) markup() bool {
+	return n.method == http.MethodGet && slices.Contains([]string{document, stylesheet, script, image, font}, n.kind)
+}
+
+// initiator is the node that asked for another, as recorded; nil: there is none that could
+// have.
+func (m *maker) initiator(n *node) *node {
+	a, err := parseAddress(n.Initiator)
+	if err != nil || a.host == "" {
+		return nil
+	}
+	u, ok := m.hosts.url(a)
+	if !ok {
+		return nil
+	}
+	by := m.get(u)
+	if by == nil {
+		return nil
+	}
+	by = by.end()
+	if by == n || by == n.end() {
+		return nil
+	}
+	switch {
+	case by.isDocument():
+	case by.status/100 != 2:
+		return nil
+	case by.kind == script:
+	case by.kind == stylesheet && n.method == http.MethodGet && slices.Contains([]string{stylesheet, image, font}, n.kind):
+	default:
+		return nil
+	}
+	return by
+}
+
+// breakCircles gives what does not come from the page to the page.
+func (m *maker) breakCircles() {
+	rooted := map[*node]bool{m.root: true}
+	for _, n := range m.nodes {
+		path := map[*node]bool{}
+		for at := n; at != nil && !rooted[at]; at = m.above(at) {
+			if path[at] {
+				n.parent, n.visible = m.root, m.root.made && n.markup()
+				m.repairs.note(n.Where, "request", "%s whose initiators ask for each other in a circle: asked for by the page instead")
+				break
+			}
+			path[at] = true
+		}
+		for at := range path {
+			rooted[at] = true
+		}
+	}
+}
+
+// above is what a node comes from: who asks for it, or what is redirected to it.
+func (m *maker) above(n *node) *node {
+	if n.parent != nil {
+		return n.parent
+	}
+	return m.source[n]
+}
+
+// maxSearched bounds the work of guessing, in octets of texts.
+const maxSearched = 1 << 30
+
+// guess finds out who may have asked for what no body asks for openly: the latest text that
+// had come and holds the URL, else the last segment of its path, else its host; else the
+// latest script that had come, else the page.
+func (m *maker) guess(n *node) *node {
+	p, _, _ := strings.Cut(n.from.rest, "?")
+	for _, hint := range []string{"//" + n.from.authority() + n.from.rest, path.Base(p), n.from.host} {
+		for _, by := range came(m.texts, n.Started) {
+			if by == n || len(hint) < 2 || m.searched > maxSearched {
+				continue
+			}
+			m.searched += len(hint) + len(by.body)
+			if bytes.Contains(by.body, []byte(hint)) {
+				return by
+			}
+		}
+	}
+	for _, by := range came(m.scripts, n.Started) {
+		if by != n {
+			return by
+		}
+	}
+	return m.root
+}
+
+// came are those of nodes, the latest first, that had come by a time.
+func came(nodes []*node, by float64) []*node {
+	return nodes[sort.Search(len(nodes), func(i int) bool { return nodes[i].ended() <= by }):]
+}
+
+// findRunners finds the scripts that may have asked for something, and the texts in which
+// what was asked for may stand, the latest first.
+func (m *maker) findRunners() {
+	for _, n := range m.nodes {
+		running := n.kind == script && n.status/100 == 2 && !n.redirects
+		if running {
+			m.scripts = append(m.scripts, n)
+		}
+		if (running || n.isDocument() && !n.redirects) && !n.made {
+			m.texts = append(m.texts, n)
+		}
+	}
+	for _, nodes := range [][]*node{m.scripts, m.texts} {
+		slices.SortStableFunc(nodes, func(a, b *node) int { return cmp.Compare(b.ended(), a.ended()) })
+	}
+}
+
+// documentOf is the document in which a node is used.
+func (m *maker) documentOf(n *node) *node {
+	for range len(m.nodes) + 1 {
+		above := m.above(n)
+		if above == nil {
+			return m.root
+		}
+		if above.isDocument() && !above.redirects {
+			return above
+		}
+		n = above
+	}
+	return m.root
+}

@@ -1,0 +1,117 @@
+package recording
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// jsStub is a script that asks for its children.
+func (m *maker) jsStub(n *node) *skeleton {
+	return &skeleton{pieces: []string{scriptText(n.children), ""}, open: "/*", close: "*/", pad: "\n"}
+}
+
+// helpers are the functions of stubs. Those for requests take what stands in call, in that
+// order.
+var helpers = map[string]string{
+	"i": `function i(u){new Image().src=u}`,
+	"s": `function s(u){var e=d.createElement("script");e.src=u;d.head.appendChild(e)}`,
+	"c": `function c(u){var e=d.createElement("link");e.rel="stylesheet";e.href=u;d.head.appendChild(e)}`,
+	"f": `function f(u){var e=d.createElement("iframe");e.style.cssText="` + frameStyle + `";e.src=u;d.documentElement.appendChild(e)}`,
+	"t": `function t(u){new FontFace("w","url("+u+")").load().catch(z)}`,
+	"b": `function b(u,n){navigator.sendBeacon(u,"x".repeat(n))}`,
+	"x": `function x(u,m,n){var r=new XMLHttpRequest;r.open(m,u);r.send(n?"x".repeat(n):null)}`,
+	"q": `function q(u,m,n,o){fetch(u,{method:m,mode:o,body:n?"x".repeat(n):void 0}).then(function(r){return r.blob()}).catch(z)}`, // browsers wait for readers
+	"z": `function z(){}`,
+	// After a time, while the load event waits: a document that is being written delays that
+	// of the one around it (https://html.spec.whatwg.org/#delay-the-load-event).
+	"h": `function h(t,g){var e=d.createElement("iframe"),p;e.style.display="none";d.documentElement.appendChild(e);p=e.contentDocument;p.open();setTimeout(function(){try{g()}finally{p.close();e.remove()}},t)}`,
+	// After a time, or once the load event has fired.
+	"l": `function l(t,g){var o;function k(){o||g();o=1}d.readyState=="complete"?k():(addEventListener("load",k),setTimeout(k,t))}`,
+}
+
+// scriptText is JavaScript that asks for nodes.
+func scriptText(nodes []*node) string {
+	if len(nodes) == 0 {
+		return ""
+	}
+	used := map[string]bool{}
+	var calls strings.Builder
+	for _, n := range nodes {
+		name, call := n.call()
+		used[name] = true
+		switch {
+		case n.delay < 1:
+			calls.WriteString(call + ";")
+			continue
+		case n.late:
+			name = "l"
+		default:
+			name = "h"
+		}
+		used[name] = true
+		fmt.Fprintf(&calls, "%s(%.0f,function(){%s});", name, n.delay, call)
+	}
+	used["z"] = used["t"] || used["q"]
+	var b strings.Builder
+	b.WriteString("!function(d){")
+	for _, name := range []string{"i", "s", "c", "f", "t", "b", "x", "q", "z", "h", "l"} {
+		if used[name] {
+			b.WriteString(helpers[name])
+		}
+	}
+	return b.String() + calls.String() + "}(document);"
+}
+
+// call is the call of a helper that asks for a node.
+func (n *node) call() (helper, call string) {
+	url := quoteJS(n.url)
+	if n.method == http.MethodGet {
+		switch n.kind {
+		case image:
+			return "i", "i(" + url + ")"
+		case script:
+			return "s", "s(" + url + ")"
+		case stylesheet:
+			return "c", "c(" + url + ")"
+		case document:
+			return "f", "f(" + url + ")"
+		case font:
+			return "t", "t(" + quoteJS(quoteCSS(n.url)) + ")"
+		}
+	}
+	sent := max(0, n.Sent)
+	if slices.Contains([]string{http.MethodGet, http.MethodHead}, n.method) {
+		sent = 0 // https://fetch.spec.whatwg.org/#dom-request
+	}
+	switch {
+	case n.beacon():
+		return "b", fmt.Sprintf("b(%s,%d)", url, sent)
+	case n.kind == xhr && n.open():
+		return "x", fmt.Sprintf("x(%s,%q,%d)", url, n.method, sent)
+	}
+	mode := "cors"
+	if !n.open() {
+		mode = "no-cors"
+	}
+	return "q", fmt.Sprintf("q(%s,%q,%d,%q)", url, n.method, sent, mode)
+}
+
+// open says whether all responses to a request let other origins read them: made ones do, of
+// others nobody knows.
+func (n *node) open() bool {
+	for n.redirects && n.made {
+		n = n.to
+	}
+	return n.made
+}
+
+// beacon says whether a request is one that outlives its page.
+func (n *node) beacon() bool {
+	return n.kind == ping && n.method == http.MethodPost && n.Sent <= maxBeacon
+}
+
+// maxBeacon is how much such a request may send, in octets, so that four of them may be under
+// way; those that would have a page send more than 64 KiB fail (https://fetch.spec.whatwg.org/#http-network-or-cache-fetch).
+const maxBeacon = 16_000

@@ -1,0 +1,124 @@
+package recording
+
+import (
+	"bytes"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// staticReferences are the keys of all that the recorded HTML and CSS ask for openly, so
+// that a parser sees it.
+func (m *maker) staticReferences() map[string]bool {
+	found := map[string]bool{}
+	for _, n := range m.nodes {
+		if n.made || n.redirects {
+			continue
+		}
+		base := n.from
+		note := func(reference string) {
+			if u, ok := m.hosts.locate(base, reference); ok {
+				found[key(http.MethodGet, u)] = true
+			}
+		}
+		switch {
+		case n.isDocument():
+			htmlReferences(n.body, func(href string) {
+				if a, ok := resolve(n.from, href); ok {
+					base = a
+				}
+			}, note)
+		case mediaOf(n.recordedType()) == "text/css":
+			cssReferences(n.body, note)
+		}
+	}
+	return found
+}
+
+// sources are the attributes by which elements ask for things as soon as they are parsed.
+var sources = map[string][]string{
+	"img": {"src", "srcset"}, "source": {"src", "srcset"}, "script": {"src"}, "link": {"href", "imagesrcset"}, "iframe": {"src"}, "frame": {"src"},
+	"embed": {"src"}, "object": {"data"}, "video": {"src", "poster"}, "audio": {"src"}, "track": {"src"}, "input": {"src"},
+	"image": {"href", "xlink:href"}, "use": {"href", "xlink:href"}, "body": {"background"}, "table": {"background"}, "td": {"background"},
+}
+
+// fetched are the relations of links that all browsers fetch.
+var fetched = regexp.MustCompile(`(?i)stylesheet|preload|prefetch`)
+
+// htmlReferences finds what HTML asks for. What is for browsers without scripts, or for
+// scripts alone, it leaves out.
+func htmlReferences(text []byte, rebase, note func(string)) {
+	z := html.NewTokenizer(bytes.NewReader(text))
+	inert, style := 0, false
+	for {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			return
+		}
+		t := z.Token()
+		switch {
+		case t.Data == "noscript" || t.Data == "template":
+			switch kind {
+			case html.StartTagToken:
+				inert++
+			case html.EndTagToken:
+				inert = max(0, inert-1)
+			}
+		case inert > 0:
+		case kind == html.TextToken && style:
+			cssReferences([]byte(t.Data), note)
+		case kind == html.EndTagToken:
+			style = false
+		case kind == html.StartTagToken || kind == html.SelfClosingTagToken:
+			style = t.Data == "style"
+			tagReferences(t, rebase, note)
+		}
+	}
+}
+
+// tagReferences finds what a tag asks for.
+func tagReferences(t html.Token, rebase, note func(string)) {
+	attributes := map[string]string{}
+	for _, a := range t.Attr {
+		attributes[a.Key] = a.Val
+	}
+	if href, ok := attributes["href"]; ok && t.Data == "base" {
+		rebase(href)
+	}
+	if style := attributes["style"]; style != "" {
+		cssReferences([]byte(style), note)
+	}
+	if t.Data == "link" && !fetched.MatchString(attributes["rel"]) {
+		return
+	}
+	for _, name := range sources[t.Data] {
+		value := attributes[name]
+		if !strings.HasSuffix(name, "srcset") {
+			if value != "" {
+				note(value)
+			}
+			continue
+		}
+		for candidate := range strings.SplitSeq(value, ",") {
+			if fields := strings.Fields(candidate); len(fields) > 0 {
+				note(fields[0])
+			}
+		}
+	}
+}
+
+// cssURL finds url() and the strings of @import (CSS Syntax 3, section 4.3.6).
+var cssURL = regexp.MustCompile(`(?i)url\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^"'()\s]+))\s*\)|@import\s+(?:"([^"\n]*)"|'([^'\n]*)')`)
+
+// cssReferences finds what CSS refers to.
+func cssReferences(text []byte, note func(string)) {
+	for _, match := range cssURL.FindAllSubmatch(text, -1) {
+		for _, group := range match[1:] {
+			if len(group) > 0 {
+				note(strings.ReplaceAll(string(group), `\`, ""))
+			}
+		}
+	}
+}

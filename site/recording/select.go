@@ -1,0 +1,250 @@
+package recording
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// node is an exchange on its way to becoming a resource.
+type node struct {
+	*Exchange
+	from   address // as recorded
+	url    string  // in the site
+	method string
+	status int
+	kind   string
+
+	made   bool
+	body   []byte // content, without coding
+	sent   []byte // with coding
+	coding string // gzip, br, zstd or none
+
+	to        *node   // where a redirect leads
+	redirects bool    // it is one
+	parent    *node   // what asks for it; nil: the page, or what a redirect leads to
+	children  []*node // in the recorded order
+	visible   bool    // a parser sees that it is asked for
+	late      bool    // the load event does not wait until it has been asked for
+	delay     float64
+
+	class  string  // of a made style sheet, or a document's own: its element's
+	in     *node   // the document that a made style sheet is used in
+	sheets []*node // of a document: the made sheets that are used in it
+}
+
+// Limits of what is taken from a recording.
+const (
+	maxExchanges = 100_000
+	maxBody      = 256 << 20
+	maxBodies    = 1 << 30
+)
+
+// limits can be lowered by tests.
+type limits struct {
+	exchanges    int
+	body, bodies int64
+}
+
+// maker makes a site of a recording.
+type maker struct {
+	*Recording
+	limits  limits
+	repairs repairs
+	coder   coder
+	hosts   addresses
+	nodes   []*node
+	byKey   map[string]*node
+	byURL   map[string]*node // of GET
+	root    *node            // the page's document, at the end of its redirects
+	left    int64            // octets that bodies may still have
+
+	source   map[*node]*node // what is redirected to a node, the first
+	scripts  []*node         // that may have asked for something, the latest first
+	texts    []*node         // recorded documents and scripts, likewise
+	rtt      map[string]float64
+	classes  int // names given
+	searched int // octets in which guesses were looked for
+}
+
+// exotic are the schemes of URLs that no server answers, in words.
+var exotic = map[string]string{
+	"data": "are data", "blob": "are made by scripts", "about": "are the browser's own", "ws": "are WebSockets", "wss": "are WebSockets",
+	"file": "are files", "filesystem": "are files", "javascript": "are scripts",
+}
+
+// selectServable keeps what a site can hold.
+func (m *maker) selectServable() {
+	for i := range m.Exchanges {
+		e := &m.Exchanges[i]
+		if i >= m.limits.exchanges {
+			m.repairs.leave(e.Where, "exchange", "%s beyond the first hundred thousand are left out")
+			continue
+		}
+		if n := m.servable(e); n != nil {
+			m.nodes = append(m.nodes, n)
+		}
+	}
+	m.unite()
+}
+
+// servable is an exchange as a node, or nil if it is left out.
+func (m *maker) servable(e *Exchange) *node {
+	e = finite(e)
+	n := &node{Exchange: e, method: strings.ToUpper(strings.TrimSpace(e.Method)), status: e.Status}
+	if n.method == "" {
+		n.method = http.MethodGet
+	}
+	var err error
+	n.from, err = parseAddress(e.URL)
+	switch {
+	case err != nil:
+		m.repairs.leave(e.Where, "request", "%s left out, whose URL cannot be read")
+		return nil
+	case n.from.host == "":
+		what := exotic[n.from.scheme]
+		if what == "" {
+			what = "no web server answers"
+		}
+		m.repairs.leave(e.Where, "URL", "%s with "+scheme(n.from.scheme)+": left out, since they "+what)
+		return nil
+	case !httpguts.ValidHeaderFieldName(n.method) || slices.Contains([]string{"CONNECT", "TRACE", "TRACK"}, n.method):
+		m.repairs.leave(e.Where, "request", "%s with a method that no page can use: left out")
+		return nil
+	case n.method == http.MethodOptions:
+		m.repairs.leave(e.Where, "preflight", "%s left out: browsers make them themselves (OPTIONS), and they are answered without being in the site")
+		return nil
+	case e.Status == 0:
+		m.repairs.leave(e.Where, "request", "%s without a response: left out")
+		return nil
+	case e.Status == http.StatusSwitchingProtocols:
+		m.repairs.leave(e.Where, "WebSocket", "%s left out (status 101)")
+		return nil
+	case e.Status < 200 || e.Status > 599:
+		m.repairs.leave(e.Where, "response", "%s with a status that is none of a final response (200 to 599): left out")
+		return nil
+	case int64(len(e.Body)) > m.limits.body || !e.HasBody && max(e.Size, e.Transfer) > m.limits.body:
+		m.repairs.leave(e.Where, "response", "%s left out, whose bodies have more than 256 MiB")
+		return nil
+	}
+	known := len(m.hosts.names)
+	n.url = "https://" + m.hosts.add(n.from) + n.from.rest
+	if len(m.hosts.names) > known {
+		m.noteHost(n)
+	}
+	m.normalize(n)
+	return n
+}
+
+// finite is a copy of an exchange in which what is no number is not known.
+func finite(e *Exchange) *Exchange {
+	e = clone(e)
+	for _, v := range []*float64{&e.Started, &e.Took, &e.DNS, &e.Connect, &e.Wait, &e.CPU} {
+		if math.IsNaN(*v) || math.Abs(*v) > maxTime {
+			*v = -1
+		}
+	}
+	return e
+}
+
+// maxTime is what no load takes, in ms: a year.
+const maxTime = 365 * 24 * 3600 * 1000
+
+// scheme names a scheme in messages, which may be anything.
+func scheme(s string) string {
+	if len(s) > 30 || strings.ContainsAny(s, "%\n") {
+		return "a scheme of its own"
+	}
+	return s + ":"
+}
+
+// noteHost says that a host has another name in the site.
+func (m *maker) noteHost(n *node) {
+	name := m.hosts.add(n.from)
+	if n.from.port != "" {
+		k := m.repairs.kind("host", "%s with a port, which belongs to the protocol: left out of their URLs")
+		k.add(n.Where)
+		k.mention(n.from.authority())
+	}
+	if name != n.from.host {
+		k := m.repairs.kind("host", "%s with a name that no site can have: called otherwise")
+		k.add(n.Where)
+		k.mention(n.from.host + " is " + name)
+	}
+}
+
+// normalize makes statuses such as a whole response to a first visit has.
+func (m *maker) normalize(n *node) {
+	switch n.status {
+	case http.StatusPartialContent:
+		n.status = http.StatusOK
+		m.repairs.note(n.Where, "part of a resource", "%s stored as if it were the whole (status 206 is 200)")
+	case http.StatusNotModified:
+		n.status, n.made = http.StatusOK, true
+		m.repairs.note(n.Where, "response", "%s that said that the browser's cache was right (status 304): stored as 200 with a made body")
+	case http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly:
+		// RFC 9110 sections 15.5.9 and 15.5.20, RFC 8470 section 5.2.
+		m.repairs.note(n.Where, "response", "%s upon which browsers ask again (status 408, 421, 425): stored as 400")
+		n.status = http.StatusBadRequest
+	}
+	n.made = n.made || !n.HasBody
+}
+
+// unite keeps one exchange of those with the same method and URL: the first with a body
+// and status 200, else the first with status 200, else the first. One that leads to its own
+// URL, from http to https, comes last.
+func (m *maker) unite() {
+	m.byKey, m.byURL = map[string]*node{}, map[string]*node{}
+	for _, n := range m.nodes {
+		k := key(n.method, n.url)
+		if best := m.byKey[k]; best == nil || m.rank(n, k) > m.rank(best, k) {
+			m.byKey[k] = n
+		}
+	}
+	var kept []*node
+	for _, n := range m.nodes {
+		k := key(n.method, n.url)
+		best := m.byKey[k]
+		switch {
+		case best == n:
+			kept = append(kept, n)
+			if n.method == http.MethodGet {
+				m.byURL[k] = n
+			}
+		case m.rank(n, k) == selfRedirect:
+			m.repairs.leave(n.Where, "redirect", "%s between http and https of the same URL: left out, the target stays")
+		default:
+			m.repairs.leave(n.Where, "request", "%s for a URL that was asked for before: one response of each stays")
+		}
+	}
+	m.nodes = kept
+}
+
+// How good an exchange is among those with the same method and URL.
+const (
+	selfRedirect = iota
+	anyResponse
+	okResponse
+	okWithBody
+)
+
+func (m *maker) rank(n *node, k string) int {
+	switch {
+	case n.status == http.StatusOK && !n.made:
+		return okWithBody
+	case n.status == http.StatusOK:
+		return okResponse
+	}
+	if location := n.location(); location != "" {
+		if to, ok := m.hosts.locate(n.from, location); ok && key(n.method, to) == k {
+			return selfRedirect
+		}
+	}
+	return anyResponse
+}
+
+// get finds the node that answers GET of a URL of the site.
+func (m *maker) get(siteURL string) *node { return m.byURL[key(http.MethodGet, siteURL)] }

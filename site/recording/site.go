@@ -1,0 +1,129 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"wiretime/site"
+)
+
+// Options say how a recording becomes a site.
+type Options struct {
+	// Page is the URL to navigate to; empty: the recording's.
+	Page string
+}
+
+// Site makes a site of the recording, and says what is not as it was recorded. Of what
+// cannot be served it leaves out as little as it can; it is an error if nothing is left.
+//
+// The repairs account for each exchange: as many as they leave out are not among the site's
+// resources, and all others are.
+func (r *Recording) Site(name string, o Options) (*site.Site, []Repair, error) {
+	return r.site(name, o, limits{maxExchanges, maxBody, maxBodies})
+}
+
+func (r *Recording) site(name string, o Options, l limits) (*site.Site, []Repair, error) {
+	m := &maker{Recording: r, limits: l, left: l.bodies, hosts: addresses{map[string]string{}, map[string]string{}}}
+	m.selectServable()
+	m.takeBodies()
+	m.linkRedirects()
+	m.tellKinds()
+	if len(m.nodes) == 0 {
+		return nil, nil, fmt.Errorf("make the site %s: none of the %d exchanges of %s can be served%s", name, len(r.Exchanges), r.Source, m.firstReason())
+	}
+	start := m.findRoot(cmp.Or(o.Page, r.Page))
+	m.findParents(start)
+	m.assignSheets()
+	if err := m.makeBodies(); err != nil {
+		return nil, nil, fmt.Errorf("make the site %s: %w", name, err)
+	}
+	s := site.Site{Name: name, Title: r.Title, Source: r.Source, Recorded: r.Began, Page: start.url, Hosts: m.siteHosts()}
+	m.measureHosts(s.Hosts)
+	bodies := map[string][]byte{}
+	for _, n := range m.nodes {
+		resource, err := m.resource(n)
+		if err != nil {
+			return nil, nil, fmt.Errorf("make the site %s: %w", name, err)
+		}
+		bodies[resource.Body] = n.sent
+		s.Resources = append(s.Resources, resource)
+	}
+	made, err := site.New(s, bodies)
+	return made, append(slices.Clip(r.Repairs), m.repairs.list()...), err
+}
+
+// firstReason is why exchanges were left out, if there were any.
+func (m *maker) firstReason() string {
+	if list := m.repairs.list(); len(list) > 0 {
+		return ": " + list[0].What
+	}
+	return ""
+}
+
+// resource is what the site has of a node.
+func (m *maker) resource(n *node) (site.Resource, error) {
+	if err := n.send(&m.coder); err != nil {
+		return site.Resource{}, err
+	}
+	header := m.fields(n)
+	m.noteSecrets(n)
+	r := site.Resource{
+		Method: n.method, URL: n.url, Status: n.status, Header: header, Body: site.Hash(n.sent), Made: n.made && len(n.sent) > 0, CPU: max(0, n.CPU),
+		Wait: m.wait(n),
+	}
+	if n.parent != nil && !n.visible {
+		r.Initiator, r.Kind, r.Delay = n.parent.url, n.kind, n.delay
+	}
+	return r, nil
+}
+
+// siteHosts is what the recording knows of servers, in the order of their first use.
+func (m *maker) siteHosts() []site.Host {
+	var hosts []site.Host
+	index := map[string]int{}
+	for _, n := range m.nodes {
+		name := m.hosts.add(n.from)
+		i, ok := index[name]
+		if !ok {
+			i = len(hosts)
+			index[name] = i
+			hosts = append(hosts, site.Host{Name: name})
+		}
+		h := &hosts[i]
+		h.Address = cmp.Or(h.Address, n.Address)
+		if n.Connect > 0 && (h.RTT == 0 || n.Connect < h.RTT) {
+			h.RTT = round(n.Connect)
+		}
+	}
+	return hosts
+}
+
+// wait is how long the server took, as recorded, without the way there and back: that to the
+// host, or to another with its address.
+func (m *maker) wait(n *node) float64 {
+	rtt := m.rtt[m.hosts.add(n.from)]
+	if rtt == 0 && n.Address != "" {
+		rtt = m.rtt[n.Address]
+	}
+	if rtt == 0 {
+		return 0
+	}
+	return max(0, round(n.Wait-rtt))
+}
+
+// measureHosts makes the times to hosts known, by their names and by their addresses.
+func (m *maker) measureHosts(hosts []site.Host) {
+	m.rtt = map[string]float64{}
+	for _, h := range hosts {
+		for _, name := range []string{h.Name, h.Address} {
+			if h.RTT > 0 && (m.rtt[name] == 0 || h.RTT < m.rtt[name]) {
+				m.rtt[name] = h.RTT
+			}
+		}
+	}
+}
+
+// round leaves microseconds of ms.
+func round(ms float64) float64 { return math.Round(ms*1000) / 1000 }

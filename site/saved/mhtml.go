@@ -1,0 +1,333 @@
+package saved
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/quotedprintable"
+	"net/mail"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/http/httpguts"
+
+	"wiretime/site"
+	"wiretime/site/message"
+)
+
+// part is a part of an MHTML file.
+type part struct {
+	number      int    // from 1
+	contentType string // empty if it is not valid
+	location    string // Content-Location
+	id          string // Content-ID, without its angle brackets
+	body        []byte
+	url         string // under which it is served; empty: it is left out
+}
+
+func (p *part) where() string { return fmt.Sprintf("part %d", p.number) }
+
+func (p *part) mediaType() string {
+	t, _, _ := mime.ParseMediaType(p.contentType)
+	return t
+}
+
+// maxNesting is how deep multiparts may stand in each other.
+const maxNesting = 4
+
+// mhtml is what has been read of an MHTML file so far.
+type mhtml struct {
+	*page
+	parts []*part
+	count int    // of parts, those that are left out among them
+	start string // Content-ID of the document, if the multipart names it
+}
+
+// readMHTML reads an MHTML file.
+func (p *page) readMHTML() error {
+	info, err := p.root.Stat(p.file)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxTotal {
+		return fmt.Errorf("it is not a file of up to %d octets", maxTotal)
+	}
+	octets, err := p.root.ReadFile(p.file)
+	if err != nil {
+		return err
+	}
+	return p.parseMHTML(octets)
+}
+
+func (p *page) parseMHTML(octets []byte) error {
+	m := &mhtml{page: p}
+	header, body := message.Fields(octets) // written as those of an HTTP message
+	if err := m.readParts(header, body, 0); err != nil {
+		return err
+	}
+	return m.finish(header)
+}
+
+// readParts reads the parts of a multipart.
+func (m *mhtml) readParts(header []site.Header, body []byte, depth int) error {
+	contentType := message.Field(header, "Content-Type")
+	mediaType, parameters, err := mime.ParseMediaType(contentType)
+	if err != nil || !strings.HasPrefix(mediaType, "multipart/") || parameters["boundary"] == "" {
+		return fmt.Errorf("its Content-Type %.100q is not that of an MHTML file, which begins with the field Content-Type: multipart/related and a boundary", contentType)
+	}
+	if m.start == "" {
+		m.start = withoutBrackets(parameters["start"])
+	}
+	parts, whole := splitParts(body, parameters["boundary"])
+	for _, octets := range parts {
+		header, body := message.Fields(octets)
+		if depth < maxNesting && strings.HasPrefix(strings.ToLower(message.Field(header, "Content-Type")), "multipart/") {
+			err = m.readParts(header, body, depth+1)
+		} else {
+			err = m.add(header, body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !whole {
+		m.repair(fmt.Sprintf("part %d", m.count+1), "The file is cut off in this part, which was left out.")
+	}
+	return nil
+}
+
+// splitParts takes a multipart's body apart (RFC 2046 section 5.1.1). whole is false if the
+// last delimiter is missing; what comes after the last one that is there is no part then.
+func splitParts(body []byte, boundary string) (parts [][]byte, whole bool) {
+	delimiter := []byte("--" + boundary)
+	begin := -1 // of the part, behind the delimiter before it
+	for at := 0; ; {
+		found := bytes.Index(body[at:], delimiter)
+		if found < 0 {
+			return parts, false
+		}
+		found += at
+		at = found + len(delimiter)
+		line, _, ended := bytes.Cut(body[at:], []byte("\n"))
+		last := bytes.HasPrefix(line, []byte("--"))
+		if found > 0 && body[found-1] != '\n' || !last && (!ended || len(bytes.TrimSpace(line)) > 0) {
+			continue // another boundary that begins as this one does, or text
+		}
+		if begin >= 0 {
+			// The line end before a delimiter is part of it.
+			part := bytes.TrimSuffix(body[begin:max(begin, found)], []byte("\n"))
+			parts = append(parts, bytes.TrimSuffix(part, []byte("\r")))
+		}
+		if last {
+			return parts, true
+		}
+		at += len(line) + 1
+		begin = at
+	}
+}
+
+// add takes a part as it stands in the file.
+func (m *mhtml) add(header []site.Header, octets []byte) error {
+	m.count++
+	p := &part{
+		number: m.count, contentType: message.Field(header, "Content-Type"), location: message.Field(header, "Content-Location"),
+		id: withoutBrackets(message.Field(header, "Content-ID")),
+	}
+	switch {
+	case m.count > maxFiles:
+		return fmt.Errorf("it has more than %d parts", maxFiles)
+	case len(octets) > maxBody:
+		m.repair(p.where(), "It has more than %d octets: it was left out.", maxBody)
+		return nil
+	case !utf8.ValidString(p.location + p.id):
+		m.repair(p.where(), "Its location is not UTF-8: it was left out.")
+		return nil
+	}
+	if !httpguts.ValidHeaderFieldValue(p.contentType) || !utf8.ValidString(p.contentType) {
+		m.repair(p.where(), "Its type %.60q is not valid: it was served without one.", p.contentType)
+		p.contentType = ""
+	}
+	var err error
+	if p.body, err = decode(message.Field(header, "Content-Transfer-Encoding"), octets); err != nil {
+		m.repair(p.where(), "It is damaged (%v): what comes before that was kept (octets: %d).", err, len(p.body))
+	}
+	m.parts = append(m.parts, p)
+	return nil
+}
+
+// decode undoes a content transfer encoding (RFC 2045 section 6). With an error it returns
+// what comes before it.
+func decode(encoding string, octets []byte) ([]byte, error) {
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "base64":
+		return io.ReadAll(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(octets)))
+	case "quoted-printable":
+		return io.ReadAll(quotedprintable.NewReader(bytes.NewReader(octets)))
+	case "", "7bit", "8bit", "binary":
+		return octets, nil
+	}
+	return octets, fmt.Errorf("its encoding %.40q is not known", encoding)
+}
+
+func withoutBrackets(s string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(s), "<"), ">")
+}
+
+// finish gives each part its URL and makes exchanges of them, the document's first.
+func (m *mhtml) finish(header []site.Header) error {
+	location := message.Field(header, "Content-Location")
+	if snapshot := message.Field(header, "Snapshot-Content-Location"); snapshot != "" {
+		location = snapshot
+		m.repair("", "Chromium saves no scripts in MHTML files: the page is what they had made of it.")
+	}
+	document := m.document(location)
+	if document == nil {
+		return errors.New("it has no HTML document")
+	}
+	m.place(document, location)
+	rewrite := m.references()
+	left := maxTotal
+	for _, p := range m.parts {
+		if p.url == "" {
+			continue
+		}
+		body, err := rewritten(rewrite, p)
+		if err != nil || len(body) > left {
+			return fmt.Errorf("its parts have more than %d octets", maxTotal)
+		}
+		left -= len(body)
+		m.page.add(p.where(), p.url, p.contentType, body)
+	}
+	m.recording.Page = document.url
+	if date, err := mail.ParseDate(message.Field(header, "Date")); err == nil {
+		m.recording.Began = date.UTC()
+	}
+	if title, err := new(mime.WordDecoder).DecodeHeader(message.Field(header, "Subject")); err == nil {
+		m.recording.Title = strings.ToValidUTF8(title, "?")
+	}
+	return nil
+}
+
+// document is the part that is the page: the one at the location that the file names, the
+// one that the multipart names, or the first HTML.
+func (m *mhtml) document(location string) *part {
+	for _, is := range []func(*part) bool{
+		func(p *part) bool { return location != "" && p.location == location },
+		func(p *part) bool { return m.start != "" && p.id == m.start },
+		func(*part) bool { return true },
+	} {
+		for _, p := range m.parts {
+			if t := p.mediaType(); (t == "text/html" || t == "application/xhtml+xml") && is(p) {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// place gives the parts their URLs: their own, if it is on the web and they are the first
+// with it, else one that is made on the document's host. What nothing can refer to is left
+// out.
+func (m *mhtml) place(document *part, location string) {
+	slices.SortStableFunc(m.parts, func(a, b *part) int { return first(a, document) - first(b, document) })
+	base := webURL(nil, location)
+	taken := map[string]bool{}
+	host := "https://" + m.host
+	for _, p := range m.parts {
+		u := webURL(base, p.location)
+		switch {
+		case u != nil && !taken[u.String()]:
+			p.url = u.String()
+		case p == document:
+			p.url = host + "/"
+		case p.id != "" || strings.Contains(p.location, ":") && u == nil:
+			for p.url = fmt.Sprintf("%s/mhtml/%d", host, p.number); taken[p.url]; {
+				p.url += "x"
+			}
+		default:
+			m.repair(p.where(), "Nothing can refer to it, since its location %.200q is none or that of another part: it was left out.", p.location)
+			continue
+		}
+		taken[p.url] = true
+		if p == document {
+			base = webURL(nil, p.url)
+			host = base.Scheme + "://" + base.Host
+		}
+	}
+}
+
+func first(p, document *part) int {
+	if p == document {
+		return 0
+	}
+	return 1
+}
+
+// webURL is the http or https URL that a location is; nil if it is none.
+func webURL(base *url.URL, location string) *url.URL {
+	if base == nil {
+		base = &url.URL{}
+	}
+	u, err := base.Parse(location)
+	if err != nil || location == "" || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil
+	}
+	u.Fragment, u.RawFragment, u.User = "", "", nil
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return u
+}
+
+// references replaces references to parts that are not on the web by their URLs: those to
+// a part's identifier (RFC 2392), and those to a location within the browser or its
+// machine.
+func (m *mhtml) references() *strings.Replacer {
+	var pairs [][2]string
+	for _, p := range m.parts {
+		if p.url == "" {
+			continue
+		}
+		if p.id != "" {
+			pairs = append(pairs, [2]string{"cid:" + p.id, p.url})
+		}
+		if scheme, rest, _ := strings.Cut(p.location, ":"); rest != "" && slices.Contains([]string{"cid", "file", "blob"}, scheme) {
+			pairs = append(pairs, [2]string{p.location, p.url})
+		}
+	}
+	// One may begin as another does: the longer one is meant where it fits.
+	slices.SortStableFunc(pairs, func(a, b [2]string) int { return len(b[0]) - len(a[0]) })
+	var flat []string
+	for _, pair := range pairs {
+		flat = append(flat, pair[0], pair[1])
+	}
+	return strings.NewReplacer(flat...)
+}
+
+// rewritten is the part's body with its references replaced, if it is of a type that has
+// some.
+func rewritten(r *strings.Replacer, p *part) ([]byte, error) {
+	switch p.mediaType() {
+	case "text/html", "application/xhtml+xml", "text/css", "image/svg+xml":
+	default:
+		return p.body, nil
+	}
+	var b limitedBuffer
+	_, err := r.WriteString(&b, string(p.body))
+	return b.octets.Bytes(), err
+}
+
+// limitedBuffer takes as much as a body may have.
+type limitedBuffer struct{ octets bytes.Buffer }
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.octets.Len()+len(p) > maxBody {
+		return 0, errors.New("more than a body may have")
+	}
+	return b.octets.Write(p)
+}

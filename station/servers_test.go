@@ -1,0 +1,181 @@
+package station
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wiretime/lab"
+	"wiretime/metric"
+	"wiretime/protocol"
+	"wiretime/server"
+	"wiretime/site"
+)
+
+// eachServer runs a test for every row of every server that is installed.
+func eachServer(t *testing.T, test func(t *testing.T, k server.Kind, p protocol.Protocol)) {
+	for _, k := range server.Kinds() {
+		for _, row := range k.Protocols {
+			t.Run(k.Name+" "+strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
+				if _, err := k.Find(); err != nil {
+					if os.Getenv("WIRETIME_NEED_PEERS") != "" {
+						t.Fatal(err)
+					}
+					t.Skip(err)
+				}
+				p, err := protocol.Lookup(row)
+				if err != nil {
+					t.Fatal(err)
+				}
+				test(t, k, p)
+			})
+		}
+	}
+}
+
+// served is the order with somebody else's server.
+func (o Order) served(k server.Kind) Order {
+	o.Server = k.Name
+	return o
+}
+
+// violations are what the load's captures say against it.
+func (l loaded) violations(o Order) []metric.Violation {
+	return metric.Check(&metric.Load{
+		Protocol: o.Protocol, HAR: l.HAR, Server: l.Server, Packets: l.packets, Timing: l.Timing, ServerLost: l.ServerLost, Visit: o.Visit,
+	})
+}
+
+// TestOtherPeoplesServers loads a page of three hosts from every server over every row,
+// by the built-in loader and by Chromium: each server is asked for the same, the captures
+// agree, and cold and open connections are as they are to be.
+func TestOtherPeoplesServers(t *testing.T) {
+	page, err := site.Magazine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, page)
+	eachServer(t, func(t *testing.T, k server.Kind, p protocol.Protocol) {
+		for _, loader := range []string{Builtin, Chromium} {
+			if loader == Chromium && (p.NoBrowser != "" || k.NoBrowser(p.Name) != "") {
+				continue
+			}
+			for _, visit := range []string{"cold", "connected"} {
+				t.Run(loader+" "+visit, func(t *testing.T) {
+					o := order(p.Name, visit)
+					o.Loader = loader
+					own := load(t, s, o, page)
+					o = o.served(k)
+					l := load(t, s, o, page)
+					if v := l.violations(o); len(v) > 0 {
+						t.Error(v)
+					}
+					if len(l.Server) != len(own.Server) || len(l.HAR.Log.Entries) != len(own.HAR.Log.Entries) {
+						t.Errorf("%d requests in its log and %d in the HAR; Wiretime's own server has %d and %d", len(l.Server), len(l.HAR.Log.Entries), len(own.Server), len(own.HAR.Log.Entries))
+					}
+					t.Logf("onLoad %.1f ms, with Wiretime's own server %.1f ms", l.Timing.OnLoad, own.Timing.OnLoad)
+				})
+			}
+		}
+	})
+}
+
+// TestCaptureHoldsTheClientsKeys has tshark decrypt loads from a server that tells nobody
+// its keys.
+func TestCaptureHoldsTheClientsKeys(t *testing.T) {
+	tshark, err := exec.LookPath("tshark")
+	if err != nil {
+		t.Skip(err)
+	}
+	k, err := server.Lookup("caddy")
+	if err == nil {
+		_, err = k.Find()
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	page, err := site.Objects(3, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openWith(t, "", page)
+	for row, field := range map[string]string{"https/1.1": "http.request.uri", "h2": "http2.headers.path", "h3": "quic.stream.stream_id"} {
+		for _, loader := range []string{Builtin, Fetch} {
+			t.Run(loader+" "+strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
+				o := order(row, "cold").served(k)
+				o.Loader = loader
+				dir := t.TempDir()
+				r, err := s.Load(t.Context(), o, page, dir)
+				if err == nil {
+					err = r.LoadError
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := exec.Command(tshark, "-r", filepath.Join(dir, lab.CaptureFile), "-Y", field, "-T", "fields", "-e", field).Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := len(strings.Fields(strings.ReplaceAll(string(out), ",", " "))); n < len(page.Resources) {
+					t.Errorf("tshark reads %d times %s of %d requests:\n%s", n, field, len(page.Resources), out)
+				}
+			})
+		}
+	}
+}
+
+// TestAServerThatCannotStartCostsItsLoadAlone has a load say what the server said, and the
+// next one in the same lab go on.
+func TestAServerThatCannotStartCostsItsLoadAlone(t *testing.T) {
+	page, err := site.Objects(1, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openWith(t, "", page)
+	o := order("h2", "cold")
+	o.Loader, o.Server = Builtin, "mine"
+	o.Template = server.Template{Name: "mine", Protocols: []string{"h2"}, Command: []string{"sh", "-c", "echo it will not; exit 4"}}
+	_, err = s.Load(t.Context(), o, page, t.TempDir())
+	var refused *lab.ServerError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "exit status 4; its last words: it will not") {
+		t.Error(err)
+	}
+	o.Server = server.Own
+	load(t, s, o, page)
+}
+
+// TestAServerThatDiesFailsItsLoad names the server's end as the reason, not what the loader
+// saw of it.
+func TestAServerThatDiesFailsItsLoad(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip(err)
+	}
+	page, err := site.Objects(1, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openWith(t, "", page)
+	o := order("http/1.1", "cold")
+	o.Loader, o.Server = Builtin, "mine"
+	o.Template = server.Template{Name: "mine", Protocols: []string{"http/1.1"}, Command: []string{"python3", "-c", mortal, "{address}", "{port}"}}
+	r, err := s.Load(t.Context(), o, page, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.LoadError == nil || !strings.Contains(r.LoadError.Error(), "the server mine ended by itself: exit status 5; its last words: that was too much") {
+		t.Error(r.LoadError)
+	}
+}
+
+// mortal is a server that ends with its first request.
+const mortal = `import os, socket, sys
+listener = socket.create_server((sys.argv[1], int(sys.argv[2])))
+while True:
+    connection = listener.accept()[0]
+    if connection.recv(100):
+        print("that was too much", flush=True)
+        os._exit(5)
+`
