@@ -45,6 +45,8 @@ type Config struct {
 	// it at once.
 	ForceQUIC []string
 	Authority *protocol.Authority `json:"-"`
+	// Stacks is chromium.Options's.
+	Stacks bool
 }
 
 // Order is one load.

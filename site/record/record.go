@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/debugger"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -196,6 +197,11 @@ func (r *recorder) open(ctx context.Context, b *chromium.Browser) (err error) {
 		func() error { return ask(ctx, r.tab, network.Enable, listening()) },
 		func() error { return ask(ctx, r.tab, page.Enable, page.EnableParams{}) },
 		func() error { return ask(ctx, r.tab, inspector.Enable, cdp.Empty{}) },
+		// Which script a request comes from is said only where scripts are watched.
+		func() error { return ask(ctx, r.tab, debugger.Enable, debugger.EnableParams{}) },
+		func() error {
+			return ask(ctx, r.tab, debugger.SetSkipAllPauses, debugger.SetSkipAllPausesParams{Skip: true})
+		},
 		func() error { return ask(ctx, r.tab, target.SetAutoAttach, family()) },
 	} {
 		if err := enable(); err != nil {
@@ -219,6 +225,8 @@ func (r *recorder) observe(t *chromium.Tab, from target.SessionID, event any) {
 		t.Listen(e.SessionID)
 		chromium.Post(t, e.SessionID, network.Enable, listening())
 		chromium.Post(t, e.SessionID, inspector.Enable, cdp.Empty{})
+		chromium.Post(t, e.SessionID, debugger.Enable, debugger.EnableParams{})
+		chromium.Post(t, e.SessionID, debugger.SetSkipAllPauses, debugger.SetSkipAllPausesParams{Skip: true})
 		chromium.Post(t, e.SessionID, target.SetAutoAttach, family())
 		chromium.Post(t, e.SessionID, cdpruntime.RunIfWaitingForDebugger, cdp.Empty{})
 	case *page.EventJavascriptDialogOpening: // as alert(), which nobody is there to answer
