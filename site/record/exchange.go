@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/chromedp/cdproto/network"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
-	"golang.org/x/net/html/charset"
 
 	"wiretime/site"
 	"wiretime/site/recording"
@@ -36,6 +34,9 @@ func (l *log) recording(page, browser string) *recording.Recording {
 		if r.response != nil {
 			made.Exchanges = append(made.Exchanges, r.exchange(origin))
 		}
+	}
+	for _, socket := range l.sockets {
+		repairs.name(socket, "for WebSockets, whose messages no site can hold: left out")
 	}
 	if l.loaded > 0 {
 		made.Loaded = milliseconds(l.loaded - origin)
@@ -79,7 +80,7 @@ func (r *request) exchange(origin float64) recording.Exchange {
 	}
 	x.Initiator, x.InitiatorType = initiator(r.sent.Initiator)
 	if r.ended > 0 {
-		x.Took = milliseconds(r.ended - at)
+		x.Took = max(0, milliseconds(r.ended-at)) // preflights are timed by another process
 		x.Transfer = max(0, int64(r.received-response.EncodedDataLength))
 	}
 	if t := response.Timing; t != nil {
@@ -88,8 +89,7 @@ func (r *request) exchange(origin float64) recording.Exchange {
 	}
 	switch {
 	case r.hasBody:
-		x.Body, x.HasBody = r.asSent(), true
-		x.Size = int64(len(x.Body))
+		x.Body, x.HasBody, x.Size = r.body, true, int64(len(r.body))
 	case r.octets > 0:
 		x.Size = r.octets
 	}
@@ -174,34 +174,4 @@ func caller(s *cdpruntime.StackTrace) string {
 		}
 	}
 	return ""
-}
-
-var byteOrderMark = []byte("\xef\xbb\xbf")
-
-// asSent is the body as it was sent, content coding undone. The browser gives texts in UTF-8
-// and without a byte order mark, whatever they were in.
-func (r *request) asSent() []byte {
-	if !r.text || int64(len(r.body)) == r.octets && r.utf8() {
-		return r.body
-	}
-	if r.utf8() {
-		if r.octets == int64(len(r.body)+len(byteOrderMark)) && !bytes.HasPrefix(r.body, byteOrderMark) {
-			return append(slices.Clone(byteOrderMark), r.body...)
-		}
-		return r.body
-	}
-	encoding, _ := charset.Lookup(r.response.Charset)
-	if encoding == nil {
-		return r.body
-	}
-	if sent, err := encoding.NewEncoder().Bytes(r.body); err == nil {
-		return sent
-	}
-	return r.body
-}
-
-// utf8 says whether the body was in UTF-8, or in what is the same in it.
-func (r *request) utf8() bool {
-	_, name := charset.Lookup(r.response.Charset)
-	return name == "" || name == "utf-8"
 }

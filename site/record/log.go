@@ -31,7 +31,7 @@ type request struct {
 
 	body    []byte
 	hasBody bool
-	text    bool // the body was a text to the browser, which has made UTF-8 of it
+	text    bool // the browser gives the body as text
 }
 
 // onWire is a response's head as it came over the wire.
@@ -56,8 +56,9 @@ type log struct {
 	latest   float64                        // when it was last told of something
 	loaded   float64                        // when the page's load event fired; 0: not yet
 	crashed  error
-	reading  int  // bodies
-	over     bool // nothing is taken in any more
+	sockets  []string // URLs of WebSockets
+	reading  int      // bodies
+	over     bool     // nothing is taken in any more
 }
 
 func newLog() *log {
@@ -102,6 +103,8 @@ func (l *log) notePage(event any) {
 
 func (l *log) noteRequest(from target.SessionID, event any) {
 	switch e := event.(type) {
+	case *network.EventWebSocketCreated:
+		l.sockets = append(l.sockets, e.URL)
 	case *target.EventDetachedFromTarget:
 		l.gone(e.SessionID)
 	case *network.EventRequestWillBeSent:

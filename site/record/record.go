@@ -2,9 +2,9 @@
 // network: every response of the page, of its frames and of its workers, with what asked for
 // it and how long connecting and waiting took. [Diff] compares what became of two recordings.
 //
-// The browser knows nothing of the page before: it has a profile of its own. It decodes
-// bodies before anybody can have them; that of a redirect is not to be had at all. What is
-// not as it came over the wire is in the repairs of the recording.
+// The browser knows nothing of the page before: it has a profile of its own. It undoes
+// content codings before anybody can have a body; that of a redirect is not to be had at all.
+// What is not as it came over the wire is in the repairs of the recording.
 package record
 
 import (
@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/debugger"
-	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
@@ -169,52 +167,17 @@ func (r *recorder) explain(err error) error {
 	return err
 }
 
-// Buffers of a target for the bodies of responses, in octets: of all, and of one.
-const (
-	bodiesBuffer = 512 << 20
-	bodyBuffer   = 256 << 20
-)
-
-// listening is what each target is asked for: to tell of its requests, and to keep bodies.
-func listening() network.EnableParams {
-	all, one := int64(bodiesBuffer), int64(bodyBuffer)
-	return network.EnableParams{MaxTotalBufferSize: &all, MaxResourceBufferSize: &one}
-}
-
-// family is what a target is asked for, so that its frames and workers are attached to
-// before they have done anything.
-func family() target.SetAutoAttachParams {
-	flat := true
-	return target.SetAutoAttachParams{AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &flat}
-}
-
 // open makes a tab ready.
 func (r *recorder) open(ctx context.Context, b *chromium.Browser) (err error) {
 	if r.tab, err = b.OpenTab(ctx, r.observe); err != nil {
 		return err
 	}
-	for _, enable := range []func() error{
-		func() error { return ask(ctx, r.tab, network.Enable, listening()) },
-		func() error { return ask(ctx, r.tab, page.Enable, page.EnableParams{}) },
-		func() error { return ask(ctx, r.tab, inspector.Enable, cdp.Empty{}) },
-		// Which script a request comes from is said only where scripts are watched.
-		func() error { return ask(ctx, r.tab, debugger.Enable, debugger.EnableParams{}) },
-		func() error {
-			return ask(ctx, r.tab, debugger.SetSkipAllPauses, debugger.SetSkipAllPausesParams{Skip: true})
-		},
-		func() error { return ask(ctx, r.tab, target.SetAutoAttach, family()) },
-	} {
-		if err := enable(); err != nil {
-			return fmt.Errorf("open a tab: %w", err)
-		}
+	enable(r.tab, r.tab.Page())
+	// Once this has been answered, so has all before it.
+	if _, err = chromium.Call(ctx, r.tab, r.tab.Page(), page.Enable, page.EnableParams{}); err != nil {
+		return fmt.Errorf("open a tab: %w", err)
 	}
 	return nil
-}
-
-// ask sends a command to the page and waits until it has been carried out.
-func ask[P, R any](ctx context.Context, t *chromium.Tab, command cdp.Command[P, R], params P) error {
-	_, err := chromium.Call(ctx, t, t.Page(), command, params)
-	return err
 }
 
 // observe runs in the loop that reads the browser's messages: it only notes, and lets
@@ -223,11 +186,7 @@ func (r *recorder) observe(t *chromium.Tab, from target.SessionID, event any) {
 	switch e := event.(type) {
 	case *target.EventAttachedToTarget:
 		t.Listen(e.SessionID)
-		chromium.Post(t, e.SessionID, network.Enable, listening())
-		chromium.Post(t, e.SessionID, inspector.Enable, cdp.Empty{})
-		chromium.Post(t, e.SessionID, debugger.Enable, debugger.EnableParams{})
-		chromium.Post(t, e.SessionID, debugger.SetSkipAllPauses, debugger.SetSkipAllPausesParams{Skip: true})
-		chromium.Post(t, e.SessionID, target.SetAutoAttach, family())
+		enable(t, e.SessionID)
 		chromium.Post(t, e.SessionID, cdpruntime.RunIfWaitingForDebugger, cdp.Empty{})
 	case *page.EventJavascriptDialogOpening: // as alert(), which nobody is there to answer
 		chromium.Post(t, from, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})

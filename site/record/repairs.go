@@ -17,14 +17,16 @@ type repairs struct {
 // maxNamed is how many requests a repair names.
 const maxNamed = 5
 
-func (r *repairs) note(of *request, what string) {
+func (r *repairs) note(of *request, what string) { r.name(of.where(), what) }
+
+func (r *repairs) name(where, what string) {
 	if r.where == nil {
 		r.where = map[string][]string{}
 	}
 	if r.where[what] == nil {
 		r.kinds = append(r.kinds, what)
 	}
-	r.where[what] = append(r.where[what], of.where())
+	r.where[what] = append(r.where[what], where)
 }
 
 // judge notes what is wrong with a request.
@@ -44,8 +46,8 @@ func (r *repairs) judge(of *request) {
 		r.note(of, "whose body cannot be had, since it is a redirect: stored without one")
 	case !of.hasBody:
 		r.note(of, "whose body the browser did not keep: its body is not known")
-	case of.text && of.octets > 0 && int64(len(of.asSent())) != of.octets:
-		r.note(of, "whose body has octets that are no text in its character encoding: replaced there, as the browser does")
+	case of.text && of.octets > 0 && int64(len(of.body)) != of.octets:
+		r.note(of, "whose body this Chromium gives as UTF-8, which it was not: stored so")
 	}
 }
 
