@@ -131,13 +131,6 @@ func coded(coding, body string) []byte {
 	return out.Bytes()
 }
 
-// times is how often something was asked for.
-func (s *shop) times(key string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.asked[key]
-}
-
 // options are what recording a URL of the shop takes.
 func (s *shop) options(t *testing.T, url string) record.Options {
 	t.Helper()
