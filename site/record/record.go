@@ -12,7 +12,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,8 +91,12 @@ func Record(ctx context.Context, o Options) (r *recording.Recording, err error) 
 	return r, nil
 }
 
-// enter gives the browser its further switches.
+// enter gives the browser its further switches. Pages that are recorded are of strangers, so
+// the browser locks them in, unless root runs it: for root it does not.
 func (o Options) enter(c *exec.Cmd) {
+	if os.Geteuid() != 0 {
+		c.Args = slices.DeleteFunc(c.Args, func(argument string) bool { return argument == "--no-sandbox" })
+	}
 	if o.HostRules != "" {
 		c.Args = append(c.Args, "--host-resolver-rules="+o.HostRules)
 	}

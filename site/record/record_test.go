@@ -50,7 +50,13 @@ var shopPage = map[string]object{
 	"GET https://static.shop.test/font.woff2": {header: "Content-Type: font/woff2", body: octets(3000)},
 	"GET https://static.shop.test/app.js": {header: js + "\nContent-Encoding: gzip", body: `fetch("https://api.shop.test/items.json").then(r => r.json()).then(() =>
 	fetch("https://api.shop.test/seen", {method: "POST", headers: {"content-type": "application/json"}, body: "[1,2]"}));
-new Worker("/worker.js");`},
+new Worker("/worker.js");
+new SharedWorker("/shared.js");
+navigator.serviceWorker.register("/service.js");`},
+	"GET https://www.shop.test/shared.js":      {header: js, body: `fetch("https://api.shop.test/shared.json")`},
+	"GET https://api.shop.test/shared.json":    {header: json, body: `{"in": "a shared worker"}`},
+	"GET https://www.shop.test/service.js":     {header: js, body: `oninstall = e => e.waitUntil(fetch("https://api.shop.test/service.json"))`},
+	"GET https://api.shop.test/service.json":   {header: json, body: `{"in": "a service worker"}`},
 	"GET https://api.shop.test/items.json":     {header: json + "\nContent-Encoding: br", body: `{"items": ["https://www.shop.test/1", "ü"]}`},
 	"POST https://api.shop.test/seen":          {status: 201, header: json, body: `{"ok": true}`},
 	"OPTIONS https://api.shop.test/seen":       {status: 204},
@@ -143,6 +149,21 @@ func same(t *testing.T, s *site.Site, key string, o object) {
 	}
 }
 
+// TestDoesWhatIsAsked: what waits to be scrolled to or clicked on is not loaded without.
+func TestDoesWhatIsAsked(t *testing.T) {
+	s := startShop(t, shopPage)
+	_, err := record.Record(t.Context(), s.options(t, "https://www.shop.test/"))
+	must(t, err)
+	for key, want := range map[string]bool{
+		"GET https://www.shop.test/start?from=home": true, "GET https://img.shop.test/back.png": true,
+		"GET https://img.shop.test/below.png": false, "GET https://ads.other.test/late.js": false,
+	} {
+		if got := s.times(key) > 0; got != want {
+			t.Errorf("%s was asked for: %t", key, got)
+		}
+	}
+}
+
 // TestKeepsThePageThatWasLeft: what a page had loaded is there although a script has gone on to
 // another one, in another process.
 func TestKeepsThePageThatWasLeft(t *testing.T) {
@@ -177,7 +198,9 @@ func checkExchanges(t *testing.T, r *recording.Recording) {
 		if i > 0 && x.Started < r.Exchanges[i-1].Started {
 			t.Errorf("%s began before the exchange before it", x.URL)
 		}
-		if worker := strings.HasSuffix(x.URL, "/worker.js"); x.Wait < 0 && !worker && x.Method != "OPTIONS" || x.Took < 0 || x.Transfer < 0 {
+		// Of the scripts of workers it is not told.
+		worker := strings.HasPrefix(x.URL, "https://www.shop.test/s") && strings.HasSuffix(x.URL, ".js") || strings.HasSuffix(x.URL, "/worker.js")
+		if x.Wait < 0 && !worker && x.Method != "OPTIONS" || x.Took < 0 || x.Transfer < 0 {
 			t.Errorf("%s: wait %g, took %g, transfer %d", x.URL, x.Wait, x.Took, x.Transfer)
 		}
 	}
