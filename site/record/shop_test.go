@@ -154,3 +154,10 @@ func script(t *testing.T, text string) *record.Script {
 	must(t, err)
 	return s
 }
+
+// times is how often something was asked for.
+func (s *shop) times(key string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[key]
+}
