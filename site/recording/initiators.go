@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -128,7 +129,7 @@ func (m *maker) parentOf(n *node, static map[string]bool) (parent *node, visible
 
 // markup says whether HTML can ask for a node.
 func (n *node) markup() bool {
-	return n.method == http.MethodGet && slices.Contains([]string{document, stylesheet, script, image, font}, n.kind)
+	return n.method == http.MethodGet && n.holdsLoad()
 }
 
 // initiator is the node that asked for another, as recorded; nil: there is none that could
@@ -190,7 +191,7 @@ func (m *maker) above(n *node) *node {
 }
 
 // maxSearched bounds the work of guessing, in octets of texts.
-const maxSearched = 4 << 30
+const maxSearched = 1 << 30
 
 // guess finds out who may have asked for what no body asks for openly: the latest text that
 // had come and holds the URL, else the last segment of its path, else its host; else the
@@ -198,32 +199,49 @@ const maxSearched = 4 << 30
 func (m *maker) guess(n *node) *node {
 	p, _, _ := strings.Cut(n.from.rest, "?")
 	for _, hint := range []string{"//" + n.from.authority() + n.from.rest, path.Base(p), n.from.host} {
-		for _, by := range m.runners {
-			if by == n || by.made || by.ended() > n.Started || len(hint) < 2 || m.searched > maxSearched {
-				continue
-			}
-			m.searched += len(by.body)
-			if bytes.Contains(by.body, []byte(hint)) {
-				return by
-			}
-		}
-	}
-	for _, by := range m.runners {
-		if by != n && by.kind == script && by.ended() <= n.Started {
+		by := m.latest(m.texts, n, func(by *node) bool {
+			m.searched += len(hint) + len(by.body)
+			return len(hint) > 1 && bytes.Contains(by.body, []byte(hint))
+		})
+		if by != nil {
 			return by
 		}
 	}
-	return m.root
+	return cmp.Or(m.latest(m.scripts, n, func(*node) bool { return true }), m.root)
 }
 
-// findRunners finds the documents and scripts that may ask for something, the latest first.
-func (m *maker) findRunners() {
-	for _, n := range m.nodes {
-		if !n.redirects && (n.isDocument() || n.kind == script && n.status/100 == 2) {
-			m.runners = append(m.runners, n)
+// latest is the first of nodes, the latest first, that had come before another was asked for
+// and fits; nil: there is none.
+func (m *maker) latest(nodes []*node, before *node, fits func(*node) bool) *node {
+	come := sort.Search(len(nodes), func(i int) bool { return nodes[i].ended() <= before.Started })
+	for _, by := range nodes[come:] {
+		if m.searched++; m.searched > maxSearched {
+			break
+		}
+		if by.order < before.order && fits(by) {
+			return by
 		}
 	}
-	slices.SortStableFunc(m.runners, func(a, b *node) int { return cmp.Compare(b.ended(), a.ended()) })
+	return nil
+}
+
+// findRunners finds the scripts that may have asked for something, and the texts in which
+// what was asked for may stand, the latest first.
+func (m *maker) findRunners() {
+	for _, n := range m.nodes {
+		running := n.kind == script && n.status/100 == 2 && !n.redirects
+		if running {
+			m.scripts = append(m.scripts, n)
+		}
+		if (running || n.isDocument() && !n.redirects) && !n.made {
+			m.texts = append(m.texts, n)
+		}
+	}
+	for _, nodes := range [][]*node{m.scripts, m.texts} {
+		slices.SortFunc(nodes, func(a, b *node) int {
+			return cmp.Or(cmp.Compare(b.ended(), a.ended()), cmp.Compare(b.order, a.order))
+		})
+	}
 }
 
 // documentOf is the document in which a node is used.

@@ -12,6 +12,7 @@ import (
 // node is an exchange on its way to becoming a resource.
 type node struct {
 	*Exchange
+	order  int     // among the exchanges
 	from   address // as recorded
 	url    string  // in the site
 	method string
@@ -63,7 +64,8 @@ type maker struct {
 	left    int64            // octets that bodies may still have
 
 	source   map[*node]*node // what is redirected to a node, the first
-	runners  []*node         // what may ask for something, the latest first
+	scripts  []*node         // that may have asked for something, the latest first
+	texts    []*node         // recorded documents and scripts, likewise
 	rtt      map[string]float64
 	classes  int // names given
 	searched int // octets in which guesses were looked for
@@ -84,6 +86,7 @@ func (m *maker) selectServable() {
 			continue
 		}
 		if n := m.servable(e); n != nil {
+			n.order = i
 			m.nodes = append(m.nodes, n)
 		}
 	}
