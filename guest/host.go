@@ -189,7 +189,13 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 		_ = g.Wait() // how it ended is known by now, or does not matter
 	}()
 
-	c := collector{dir: filepath.Join(dir, sharedName, outDir), loads: b.Loads, done: done}
+	c := collector{dir: filepath.Join(dir, sharedName, outDir), loads: b.Loads}
+	c.done = func(r Result) error {
+		if err := done(r); err != nil || c.next == len(c.loads)-1 {
+			return err
+		}
+		return context.Cause(ctx) // a guest may have done more than what is still wanted
+	}
 	for c.next < len(c.loads) {
 		if err := arrivals.SetReadDeadline(time.Now().Add(m.Limit)); err != nil {
 			return err

@@ -66,7 +66,7 @@ func TestMakeASite(t *testing.T) {
 	u := self(t)
 	flags := []string{"--objects", "20", "--domains", "4", "--size", "127.3kB", "--depth", "2", "--seed", "7"}
 	u.ok(t, append([]string{"site", "make", "one"}, flags...)...)
-	says(t, u.ok(t, "site", "show", "one"), "20, 127.30 kB, on 4 hosts", "depth        2")
+	says(t, u.ok(t, "site", "show", "one"), "20, 127.30 kB, on 4 hosts", "depth      2: ")
 	u.ok(t, append([]string{"site", "make", "two"}, flags...)...)
 	manifest := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(u.home, ".local/share/wiretime/sites", name, "bodies"))
@@ -78,7 +78,7 @@ func TestMakeASite(t *testing.T) {
 	if len(manifest("one")) != len(manifest("two")) {
 		t.Error("the same flags made pages of different lengths")
 	}
-	says(t, u.ok(t, "site", "list", "--long"), "kim-google-play", "1592.43", "page@", "one")
+	says(t, u.ok(t, "site", "list", "--long"), "kim-google-play", "1592.43", "one")
 }
 
 // TestCheckASite loads pages over every protocol that the browser speaks.
