@@ -101,9 +101,9 @@ func TestCaptureHoldsTheClientsKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := openWith(t, "", page)
+	s := open(t, page)
 	for row, field := range map[string]string{"https/1.1": "http.request.uri", "h2": "http2.headers.path", "h3": "quic.stream.stream_id"} {
-		for _, loader := range []string{Builtin, Fetch} {
+		for _, loader := range []string{Builtin, Fetch, Chromium} {
 			t.Run(loader+" "+strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
 				o := order(row, "cold").served(k)
 				o.Loader = loader

@@ -98,7 +98,7 @@ func (r *reader) command(n ast.Node, v Vocabulary) []string {
 func inside(n ast.Node, before string) (line, column int) {
 	line, column = position(n)
 	t := n.GetToken()
-	if strings.ContainsAny(t.Origin, "\n\\") {
+	if _, block := n.(*ast.LiteralNode); block || strings.ContainsAny(strings.TrimSpace(t.Origin), "\n\\") {
 		return line, column
 	}
 	if t.Type == token.DoubleQuoteType || t.Type == token.SingleQuoteType {

@@ -266,6 +266,8 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"a server that serves nothing", own(`{name: a, command: prog}`), "3:11", "a server has no protocols; say what it serves, as in protocols: [h2]"},
 		{"a server of an unknown protocol", own(`{name: a, command: prog, protocols: [h4]}`), "3:48", `unknown protocol "h4"`},
 		{"a misspelt placeholder", own(`{name: a, command: "prog {foldr} {port}", protocols: [h2]}`), "3:36", `unknown placeholder {foldr}; did you mean "folder"?`},
+		{"a misspelt placeholder in plain text", [2]string{"matrix:", "servers:\n  - name: a\n    command: prog {folder} {prt}\n    protocols: [h2]\nmatrix:"}, "5:28", `unknown placeholder {prt}; did you mean "port"?`},
+		{"a misspelt placeholder in a block", [2]string{"matrix:", "servers:\n  - name: a\n    command: >\n      prog\n      {prt}\n    protocols: [h2]\nmatrix:"}, "5:14", `unknown placeholder {prt}`},
 		{"a placeholder like none", own(`{name: a, command: [prog, "é{x}"], protocols: [h2]}`), "3:39", `unknown placeholder {x}; write one of folder, address, port`},
 
 		{"a strategy that is a list", [2]string{"chromium]", "chromium]\n  strategies: [[browser]]"}, "8:16", "a strategy is a list; write a word"},
