@@ -2,9 +2,11 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 
 	"wiretime/guest"
 	"wiretime/server"
+	"wiretime/site"
 	"wiretime/station"
 	"wiretime/study"
 )
@@ -51,6 +53,8 @@ func (r *run) unsupportedServer(j *job) string {
 	switch {
 	case r.fallback() != "" && j.protocol.Transport == "udp":
 		return fmt.Sprintf("fallback %s over %s: the server %s serves one protocol at a time", r.fallback(), j.protocol.Name, k.Name)
+	case r.Options.ServerWait && slices.ContainsFunc(j.site.Resources, func(r site.Resource) bool { return r.Wait > 0 }):
+		return fmt.Sprintf("the site's servers took their time, and the server %s answers at once; use %s, or server_wait: none", k.Name, server.Own)
 	case cell.Visit == study.VisitConnected && !k.Logs:
 		return fmt.Sprintf("the server %s keeps no log, by which open connections could be told", k.Name)
 	case cell.Visit != study.VisitCold && cell.Visit != study.VisitConnected:
