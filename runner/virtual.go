@@ -40,11 +40,12 @@ const (
 const wallLimit = 3 * time.Minute
 
 // class is what the loads of one guest have in common: a browser is started once,
-// and HTTP/3 is a switch of the whole browser; other people's servers need programs of
-// the host.
+// and HTTP/3 is a switch of the whole browser. Other people's servers need programs of
+// the host, and not all of them do the same again: they are kept to themselves.
 type class struct {
-	loader        string
-	quic, foreign bool
+	loader string
+	quic   bool
+	server string // empty if it is Wiretime's own
 }
 
 // batch is the loads of one boot.
@@ -64,7 +65,7 @@ func batches(queue []*job) []*batch {
 	var all []*batch
 	open := map[class]*batch{}
 	for _, j := range queue {
-		c, size := class{loader: j.planned.Cell.Loader, foreign: j.foreign()}, fetchBatch
+		c, size := class{loader: j.planned.Cell.Loader, server: j.server.Name}, fetchBatch
 		if station.IsBrowser(c.loader) {
 			c.quic, size = j.protocol.Transport == "udp", browserBatch
 		}

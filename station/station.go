@@ -255,11 +255,15 @@ func (s *Station) launch(ctx context.Context, loader, folder string, forceQUIC [
 
 type chromiumBrowser struct{ *chromium.Browser }
 
-func (b chromiumBrowser) Open(ctx context.Context) (lab.Visit, error) { return b.Browser.Open(ctx) }
+func (b chromiumBrowser) Open(ctx context.Context) (lab.Visit, error) {
+	return b.Browser.Open(ctx, nil)
+}
 
 type firefoxBrowser struct{ *firefox.Browser }
 
-func (b firefoxBrowser) Open(ctx context.Context) (lab.Visit, error) { return b.Browser.Open(ctx) }
+func (b firefoxBrowser) Open(ctx context.Context) (lab.Visit, error) {
+	return b.Browser.Open(ctx, nil)
+}
 
 // closeBrowsers ends the station's browsers; the next load starts one anew.
 func (s *Station) closeBrowsers() error {

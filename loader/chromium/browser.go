@@ -68,6 +68,10 @@ type Options struct {
 	// ForceQUIC are the hosts that are to be reached over HTTP/3 at once,
 	// without first learning of it from an Alt-Svc field or an HTTPS record.
 	ForceQUIC []string
+	// KeyLog is a file to which the secrets of the browser's TLS connections are appended,
+	// over TCP and QUIC, in NSS key log format; usually empty. The lab's servers tell them
+	// anyway, those of others do not.
+	KeyLog string
 }
 
 // Browser is a running Chromium.
@@ -193,6 +197,9 @@ func (o Options) arguments() []string {
 	all["user-data-dir"] = o.Folder
 	if o.SPKIHash != "" {
 		all["ignore-certificate-errors-spki-list"] = o.SPKIHash
+	}
+	if o.KeyLog != "" {
+		all["ssl-key-log-file"] = o.KeyLog
 	}
 	if len(o.ForceQUIC) > 0 {
 		origins := make([]string, len(o.ForceQUIC))

@@ -87,7 +87,7 @@ func newBench(t *testing.T, o Options, switches ...string) *bench {
 
 func (b *bench) open(t *testing.T) *Visit {
 	t.Helper()
-	v, err := b.browser.Open(t.Context())
+	v, err := b.browser.Open(t.Context(), nil)
 	must(t, err)
 	return v
 }
@@ -171,17 +171,29 @@ func archive(t *testing.T, responses map[string]string) *site.Site {
 const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00\x3a\x7e\x9b\x55" +
 	"\x00\x00\x00\nIDATx\x9cc\x60\x00\x00\x00\x02\x00\x01H\xaf\xa4q\x00\x00\x00\x00IEND\xaeB\x60\x82"
 
+// patient is a script that the load event waits for, as it does for a document in a frame
+// that is being written. It runs as an asynchronous function.
+func patient(script string) string {
+	return `<body><script>
+		const written = document.body.appendChild(document.createElement('iframe')).contentDocument;
+		written.open();
+		(async () => {` + script + `
+			written.close();
+		})();
+	</script>`
+}
+
 // company is a page that asks in every way a page may ask: by frames of other sites
 // within each other, by workers of all kinds, by beacons, preflights and prefetches. Its
-// last script keeps the load event waiting until everybody has what they asked for. No
-// frame is within the service worker's scope: a second after that, the browser would ask
-// for the worker's script again, and tell nobody.
+// load event waits until everybody has what they asked for. No frame is within the service
+// worker's scope: a second after that, the browser would ask for the worker's script
+// again, and tell nobody.
 func company(t *testing.T) *site.Site {
 	page := archive(t, map[string]string{
 		"GET https://www.page.test/": "",
 		"GET https://www.page.test/app/": `<!DOCTYPE html><title>Company</title><link rel=prefetch href=/next.html>
 			<img src=/dot.png><iframe src=https://frame.other.test/one.html></iframe><iframe src=/moved></iframe>
-			<script type=module>
+			<iframe src=https://frame.other.test/away.html></iframe>` + patient(`
 				const heard = (w) => new Promise((done) => { w.onmessage = done; });
 				const asked = [fetch('https://api.other.test/put.json', {method: 'PUT', headers: {'x-extra': '1'}, body: 'x'}), fetch('/none?read').then((r) => r.text()), fetch('/none'),
 					fetch('/keep.json', {keepalive: true, method: 'POST', body: 'x'}), fetch('/dot.png')];
@@ -194,8 +206,10 @@ func company(t *testing.T) *site.Site {
 				await navigator.serviceWorker.register('/app/service.js');
 				await controlled;
 				await Promise.all(asked);
-				await Promise.all([fetch('/app/through.json'), fetch('/app/made.json'), fetch('/app/past.json')]);
-			</script>`,
+				await Promise.all([fetch('/app/through.json'), fetch('/app/made.json'), fetch('/app/past.json')]);`),
+		"GET https://frame.other.test/away.html":        "<script>location = 'https://www.page.test/home.html'</script>",
+		"GET https://www.page.test/home.html":           "<img src=/dot.png?home>",
+		"GET https://www.page.test/dot.png?home":        png,
 		"GET https://www.page.test/moved":               "302 https://deep.third.test/two.html?moved",
 		"GET https://www.page.test/dot.png":             png,
 		"GET https://www.page.test/next.html":           "<p>Next",
@@ -249,22 +263,6 @@ func company(t *testing.T) *site.Site {
 	return page
 }
 
-// watched notes of which types the targets were that a page had.
-type watched struct {
-	*Visit
-	kinds map[string]int
-}
-
-func (w watched) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
-	har, timing, err := w.Visit.Load(ctx, url)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, kind := range w.targets {
-		w.kinds[kind]++
-	}
-	return har, timing, err
-}
-
 // TestEveryRequestIsSeen loads a page with company: what the browser tells, the server's
 // log and the packets agree, whether frames of other sites have processes of their own
 // or not, and each of the page's resources was asked for once.
@@ -292,8 +290,14 @@ func TestEveryRequestIsSeen(t *testing.T) {
 			}
 			b := newBench(t, o, switches...)
 			for range 2 { // the second visit to the same browser knows nothing of the first
-				v := watched{b.open(t), map[string]int{}}
-				l := b.load(t, row(t, test.row), page, v, patience)
+				v, kinds := b.open(t), map[string]int{}
+				l := b.load(t, row(t, test.row), page, afterwards{v, func(context.Context) {
+					v.mu.Lock()
+					defer v.mu.Unlock()
+					for _, target := range v.targets {
+						kinds[target.Type]++
+					}
+				}}, patience)
 				for _, violation := range metric.Check(l) {
 					t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
 				}
@@ -310,8 +314,8 @@ func TestEveryRequestIsSeen(t *testing.T) {
 				if difference := gocmp.Diff(want, got); difference != "" {
 					t.Errorf("the resources and what was fetched differ:\n%s", difference)
 				}
-				if v.kinds["iframe"] != test.frames || v.kinds["service_worker"] == 0 || v.kinds["shared_worker"] != 1 {
-					t.Errorf("the page has the targets %v, want %d frames, a service worker and a shared one", v.kinds, test.frames)
+				if kinds["iframe"] != test.frames || kinds["service_worker"] == 0 || kinds["shared_worker"] != 1 {
+					t.Errorf("the page has the targets %v, want %d frames, a service worker and a shared one", kinds, test.frames)
 				}
 			}
 		})
@@ -322,9 +326,8 @@ func TestEveryRequestIsSeen(t *testing.T) {
 // server of the lab says no. Where it speaks HTTP/2 alone it is not even asked.
 func TestWebSocketsShakeHandsBeforeTheServersEyes(t *testing.T) {
 	page := archive(t, map[string]string{
-		"GET https://www.page.test/": `<!DOCTYPE html><title>Socket</title><script type=module>
-			await new Promise((done) => { new WebSocket('/socket').onclose = done; });
-		</script>`,
+		"GET https://www.page.test/": `<!DOCTYPE html><title>Socket</title>` + patient(`
+			await new Promise((done) => { new WebSocket('/socket').onclose = done; });`),
 		"GET https://www.page.test/socket": "404",
 	})
 	b := newBench(t, Options{})
@@ -465,5 +468,34 @@ func TestBrowserThatCannotStart(t *testing.T) {
 	}
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Errorf("the profile is left behind: %v", err)
+	}
+}
+
+// TestKeyLogHasTheSecretsOfEachConnection loads a page over TLS by TCP and by QUIC: the
+// browser tells the secrets that the server tells.
+func TestKeyLogHasTheSecretsOfEachConnection(t *testing.T) {
+	page := archive(t, map[string]string{"GET https://www.page.test/": "<img src=/dot.png>", "GET https://www.page.test/dot.png": png})
+	for _, test := range []struct {
+		row   string
+		hosts []string
+	}{{"https/1.1", nil}, {"h2", nil}, {"h3", page.Origins()}} {
+		name := filepath.Join(t.TempDir(), "keys")
+		b := newBench(t, Options{ForceQUIC: test.hosts, KeyLog: name})
+		l := b.load(t, row(t, test.row), page, b.open(t), patience)
+		secrets := 0
+		must(t, b.browser.Close())
+		keys, err := os.ReadFile(name)
+		must(t, err)
+		for line := range strings.Lines(string(l.Packets.Secrets)) {
+			if strings.HasPrefix(line, "CLIENT_TRAFFIC_SECRET_0 ") {
+				secrets++
+				if !strings.Contains(string(keys), line) {
+					t.Errorf("%s: the browser does not tell %s", test.row, line)
+				}
+			}
+		}
+		if secrets == 0 {
+			t.Errorf("%s: the server tells no secret", test.row)
+		}
 	}
 }

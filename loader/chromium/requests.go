@@ -172,18 +172,46 @@ func (l *requestLog) end(r *request, at cdp.MonotonicTime, received float64) {
 	}
 }
 
-// gone ends the requests that a target has left under way. Its own document or script is
-// there if it ever ran.
-func (l *requestLog) gone(id target.SessionID) {
+// gone ends the requests that a target has left under way. Where a frame goes from one
+// process to another, its next document goes with it.
+func (l *requestLog) gone(id target.SessionID, what target.ID) {
+	l.abandon(func(r *request) bool {
+		told := r.answered == id || r.response == nil && r.asked == id
+		return told && !(r.isDocument() && string(r.sent.FrameID) == string(what))
+	})
+}
+
+// frameGone ends the requests of a frame that was taken out of its page.
+func (l *requestLog) frameGone(id cdp.FrameID) {
+	l.abandon(func(r *request) bool { return r.sent.FrameID == id })
+}
+
+// frameNavigated ends the requests of the documents that a frame had before this one. It
+// may be on its way to the next already.
+func (l *requestLog) frameNavigated(id cdp.FrameID, document cdp.LoaderID) {
+	began := l.latest
+	if r := l.current[network.RequestID(document)]; r != nil { // not of about:blank
+		began = r.sent.Timestamp.Float64()
+	}
+	l.abandon(func(r *request) bool {
+		return r.sent.FrameID == id && r.sent.LoaderID != "" && r.sent.LoaderID != document && r.sent.Timestamp.Float64() < began
+	})
+}
+
+func (l *requestLog) abandon(which func(*request) bool) {
 	for _, r := range l.current {
-		if r.ended == 0 && (r.answered == id || r.response == nil && r.asked == id) {
-			r.ended = l.latest
-			if r.asked == id {
-				r.failure = "its frame or worker ended"
-			}
+		if r.ended != 0 || !which(r) {
+			continue
+		}
+		r.ended = l.latest
+		// A document, or a worker's own script, is there if a target has begun with it.
+		if own := r.response != nil && (r.isDocument() || r.asked != r.answered); !own {
+			r.failure = "its frame or worker ended"
 		}
 	}
 }
+
+func (r *request) isDocument() bool { return r.sent.Type == network.ResourceTypeDocument }
 
 // empty says whether a response has no content by definition (RFC 9110, sections 6.4.1
 // and 15.3.6). Where a page does not read one of these, Chromium calls it canceled.
@@ -226,7 +254,7 @@ func (l *requestLog) upgraded() string {
 // one earlier.
 func (l *requestLog) document() *request {
 	for _, r := range l.requests {
-		if r.sent.Type == network.ResourceTypeDocument {
+		if r.isDocument() {
 			return r
 		}
 	}

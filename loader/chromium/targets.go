@@ -27,10 +27,11 @@ var sharedWorkers = target.SetAutoAttachParams{
 	Filter: target.Filter{{Type: sharedWorker}, {Exclude: true}},
 }
 
-// Types of targets that outlive the page they were first needed for.
+// Types of targets.
 const (
-	sharedWorker  = "shared_worker"
-	serviceWorker = "service_worker"
+	frame         = "iframe"
+	sharedWorker  = "shared_worker"  // outlives the page that it was first needed for,
+	serviceWorker = "service_worker" // and so does this
 )
 
 // observe is told of what concerns the browser as a whole.
@@ -80,6 +81,11 @@ func (v *Visit) openTab(ctx context.Context) error {
 	if _, err := call(ctx, v.page, inspector.Enable, cdp.Empty{}); err != nil {
 		return err
 	}
+	if v.frozen != "" {
+		if _, err := call(ctx, v.page, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: v.frozen}); err != nil {
+			return err
+		}
+	}
 	_, err = call(ctx, v.page, target.SetAutoAttach, family)
 	return err
 }
@@ -87,11 +93,20 @@ func (v *Visit) openTab(ctx context.Context) error {
 // adopt listens to a target that has become one of the page's, and lets it go on.
 func (v *Visit) adopt(e *target.EventAttachedToTarget) {
 	child := session{v.page.connection, e.SessionID}
-	v.targets[child.id] = e.TargetInfo.Type
+	v.targets[child.id] = e.TargetInfo
 	v.browser.pipe.hear(child.id, v.observe)
 	post(child, network.Enable, network.EnableParams{})
+	post(child, page.Enable, page.EnableParams{})
 	post(child, inspector.Enable, cdp.Empty{})
 	post(child, target.SetAutoAttach, family)
+	if v.frozen != "" {
+		// The first is for a frame's documents, the other for a worker's script. One that is
+		// heard in two sessions may have begun.
+		post(child, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: v.frozen})
+		if e.TargetInfo.Type != frame && e.WaitingForDebugger {
+			post(child, cdpruntime.Evaluate, cdpruntime.EvaluateParams{Expression: v.frozen})
+		}
+	}
 	post(child, cdpruntime.RunIfWaitingForDebugger, cdp.Empty{})
 }
 

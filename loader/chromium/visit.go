@@ -30,18 +30,23 @@ type Visit struct {
 	browser *Browser
 	context cdp.BrowserContextID
 	page    session
+	frozen  string // the script that freezes the page; empty: it has the real clock
 
 	mu      sync.Mutex
-	targets map[target.SessionID]string // the page's, beside itself, with their types
-	log     requestLog                  // of the page that was last asked for
+	targets map[target.SessionID]*target.Info // the page's, beside itself
+	log     requestLog                        // of the page that was last asked for
 	loaded  bool
 	crashed error
 	changed chan struct{} // holds one value after the state above has changed
 }
 
-// Open makes a cold visit ready, so that none of its set-up falls into the load.
-func (b *Browser) Open(ctx context.Context) (*Visit, error) {
-	v := &Visit{browser: b, targets: map[target.SessionID]string{}, log: newRequestLog(), changed: make(chan struct{}, 1)}
+// Open makes a cold visit ready, so that none of its set-up falls into the load. Its pages
+// are frozen, with all their frames and workers, unless freeze is nil.
+func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, error) {
+	v := &Visit{browser: b, targets: map[target.SessionID]*target.Info{}, log: newRequestLog(), changed: make(chan struct{}, 1)}
+	if freeze != nil {
+		v.frozen = freeze.Script()
+	}
 	if err := v.openTab(ctx); err != nil {
 		_ = v.Close()
 		return nil, fmt.Errorf("open a tab: %w%s", err, b.output.Hint())
@@ -59,6 +64,7 @@ func (v *Visit) observe(s session, event any) {
 		if s.id == v.page.id && e.Frame.ParentID == "" {
 			v.loaded = false // what was said until now was said of the page before
 		}
+		v.log.frameNavigated(e.Frame.ID, e.Frame.LoaderID)
 	case *page.EventLoadEventFired:
 		if s.id == v.page.id {
 			v.loaded = true
@@ -68,8 +74,14 @@ func (v *Visit) observe(s session, event any) {
 	case *target.EventAttachedToTarget:
 		v.adopt(e)
 	case *target.EventDetachedFromTarget:
-		v.disown(e.SessionID)
-		v.log.gone(e.SessionID)
+		if t := v.targets[e.SessionID]; t != nil {
+			v.disown(e.SessionID)
+			v.log.gone(e.SessionID, t.TargetID)
+		}
+	case *page.EventFrameDetached:
+		if e.Reason == page.FrameDetachedReasonRemove {
+			v.log.frameGone(e.FrameID)
+		}
 	default:
 		v.log.note(s.id, event)
 	}
@@ -117,8 +129,8 @@ func (v *Visit) turnPage() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.log, v.loaded = v.log.next(), false
-	for id, kind := range v.targets {
-		if kind != sharedWorker && kind != serviceWorker {
+	for id, t := range v.targets {
+		if t.Type != sharedWorker && t.Type != serviceWorker {
 			v.disown(id)
 		}
 	}

@@ -103,7 +103,7 @@ func TestVisitsShareNothing(t *testing.T) {
 				must(t, err)
 				return m.taken()
 			}
-			visit, err := b.browser.Open(t.Context())
+			visit, err := b.browser.Open(t.Context(), nil)
 			must(t, err)
 			if got := load(visit); len(got) != 2 || got[0].resumed || got[0].known || got[1].path != "/style.css" {
 				t.Errorf("the first load asked for %+v", got)
@@ -112,7 +112,7 @@ func TestVisitsShareNothing(t *testing.T) {
 				t.Errorf("the second load of the visit asked for %+v, want the document alone, over a resumed session and with a cookie", got)
 			}
 			must(t, visit.Close())
-			visit, err = b.browser.Open(t.Context())
+			visit, err = b.browser.Open(t.Context(), nil)
 			must(t, err)
 			if got := load(visit); len(got) != 2 || got[0].resumed || got[0].known || got[1].path != "/style.css" {
 				t.Errorf("the second visit asked for %+v", got)
@@ -124,7 +124,7 @@ func TestVisitsShareNothing(t *testing.T) {
 			defer stop()
 			used := map[string]bool{}
 			for range 2 {
-				visit, err := b.browser.Open(t.Context())
+				visit, err := b.browser.Open(t.Context(), nil)
 				must(t, err)
 				_, _, err = visit.Load(t.Context(), "https://localhost/")
 				must(t, err)

@@ -17,6 +17,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/lab"
+	"wiretime/loader/browser"
 	"wiretime/metric"
 	"wiretime/network"
 	"wiretime/protocol"
@@ -111,8 +112,13 @@ func processes(t *testing.T, folder string) []string {
 // load loads a page over a path.
 func (b *bench) load(t *testing.T, p protocol.Protocol, s *site.Site, link network.Link, timeout time.Duration) (*lab.Record, *capture.Packets) {
 	t.Helper()
-	visit, err := b.browser.Open(t.Context())
+	visit, err := b.browser.Open(t.Context(), nil)
 	must(t, err)
+	return b.loadIn(t, visit, p, s, link, timeout)
+}
+
+func (b *bench) loadIn(t *testing.T, visit *Visit, p protocol.Protocol, s *site.Site, link network.Link, timeout time.Duration) (*lab.Record, *capture.Packets) {
+	t.Helper()
 	dir := t.TempDir()
 	record, err := b.lab.Run(t.Context(), lab.Load{
 		Path: network.Path{Name: "test", Access: []network.Access{{Name: "access", Up: link, Down: link}}}, Seed: 1,
@@ -317,7 +323,7 @@ func TestPageThatSpins(t *testing.T) {
 // TestPageThatIsNotThere asks for a host without an address.
 func TestPageThatIsNotThere(t *testing.T) {
 	b := newBench(t, false)
-	visit, err := b.browser.Open(t.Context())
+	visit, err := b.browser.Open(t.Context(), nil)
 	must(t, err)
 	_, timing, err := visit.Load(t.Context(), "https://nowhere.test/")
 	if err == nil || !strings.Contains(err.Error(), "NS_ERROR_") || timing.OnLoad != -1 {
@@ -329,7 +335,7 @@ func TestPageThatIsNotThere(t *testing.T) {
 // TestBrowserDies kills the browser in the middle of a load.
 func TestBrowserDies(t *testing.T) {
 	b := newBench(t, false)
-	visit, err := b.browser.Open(t.Context())
+	visit, err := b.browser.Open(t.Context(), nil)
 	must(t, err)
 	must(t, b.browser.process.Process.Kill())
 	_, _, err = visit.Load(t.Context(), "http://"+pageHost+"/")
@@ -347,4 +353,40 @@ func row(t *testing.T, name string) protocol.Protocol {
 	p, err := protocol.Lookup(name)
 	must(t, err)
 	return p
+}
+
+// TestFrozenPageAsksForTheSameAgain loads a page whose frames make URLs of the time of day
+// and chance: frozen it asks for the same again, with another seed or left alone for others.
+func TestFrozenPageAsksForTheSameAgain(t *testing.T) {
+	document := func(who, more string) []byte {
+		return fmt.Appendf(nil, `<!DOCTYPE html><title>Page</title><script>fetch('https://%s/pixel?' + [%q, Date.now(), new Date().getTime(), Date(), Math.random(),
+			Math.random(), crypto.getRandomValues(new Uint16Array(3)), crypto.randomUUID()].map(encodeURIComponent).join('&'), {mode: 'no-cors'})</script>%s`, pageHost, who, more)
+	}
+	page := archive(t, map[string][]byte{
+		"https://" + pageHost + "/":           document("page", "<iframe src=/frame.html></iframe><iframe src=https://"+imageHost+"/></iframe>"),
+		"https://" + pageHost + "/frame.html": document("frame", ""),
+		"https://" + imageHost + "/":          document("other", ""),
+	})
+	b := newBench(t, false)
+	asked := func(freeze *browser.Freeze) map[string]string {
+		visit, err := b.browser.Open(t.Context(), freeze)
+		must(t, err)
+		record, _ := b.loadIn(t, visit, row(t, "h2"), page, fast, patience)
+		must(t, record.LoadError)
+		urls := map[string]string{}
+		for _, e := range record.HAR.Log.Entries {
+			if _, query, is := strings.Cut(e.Request.URL, "pixel?"); is {
+				who, rest, _ := strings.Cut(query, "&")
+				urls[who] = rest
+			}
+		}
+		return urls
+	}
+	freeze := &browser.Freeze{At: time.Date(2020, 2, 29, 12, 0, 0, 5e6, time.UTC), Seed: 1}
+	first, again, alone, seeded := asked(freeze), asked(freeze), asked(nil), asked(&browser.Freeze{At: freeze.At, Seed: 2})
+	for _, who := range []string{"page", "frame", "other"} {
+		if first[who] == "" || first[who] != again[who] || first[who] == alone[who] || first[who] == seeded[who] || !strings.HasPrefix(first[who], "1582977600005&1582977600005&Sat%20Feb%2029%202020") {
+			t.Errorf("%s asked for %s and %s when frozen, %s with another seed, %s when left alone", who, first[who], again[who], seeded[who], alone[who])
+		}
+	}
 }

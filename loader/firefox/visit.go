@@ -27,6 +27,7 @@ type Visit struct {
 	browser     *Browser
 	userContext string
 	tab         string
+	freezer     string // the preload script that freezes the pages; empty: there is none
 
 	mu      sync.Mutex
 	log     requestLog
@@ -35,11 +36,13 @@ type Visit struct {
 	changed chan struct{}     // holds one value after the state above has changed
 }
 
-// Open makes a cold visit ready, so that none of its set-up falls into the load.
-func (b *Browser) Open(ctx context.Context) (*Visit, error) {
+// Open makes a cold visit ready, so that none of its set-up falls into the load. Its pages
+// are frozen, with all their frames, unless freeze is nil. Workers are not: WebDriver BiDi
+// has no way to.
+func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, error) {
 	v := &Visit{browser: b, changed: make(chan struct{}, 1)}
 	v.reset()
-	if err := v.prepare(ctx); err != nil {
+	if err := v.prepare(ctx, freeze); err != nil {
 		_ = v.Close()
 		return nil, fmt.Errorf("open a tab: %w%s", err, b.output.Hint())
 	}
@@ -56,7 +59,7 @@ func (v *Visit) reset() {
 	v.log, v.loaded, v.failed = newRequestLog(), map[string]bool{}, map[string]string{}
 }
 
-func (v *Visit) prepare(ctx context.Context) error {
+func (v *Visit) prepare(ctx context.Context, freeze *browser.Freeze) error {
 	s := v.browser.session
 	var made struct {
 		UserContext string `json:"userContext"`
@@ -65,6 +68,17 @@ func (v *Visit) prepare(ctx context.Context) error {
 		return err
 	}
 	v.userContext = made.UserContext
+	if freeze != nil {
+		var added struct {
+			Script string `json:"script"`
+		}
+		if err := s.call(ctx, "script.addPreloadScript", object{
+			"functionDeclaration": "() => {" + freeze.Script() + "}", "userContexts": []string{v.userContext},
+		}, &added); err != nil {
+			return fmt.Errorf("freeze its pages: %w", err)
+		}
+		v.freezer = added.Script
+	}
 	var tab struct {
 		Context string `json:"context"`
 	}
@@ -199,7 +213,11 @@ func (v *Visit) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
-	if b.session.call(ctx, "browser.removeUserContext", object{"userContext": v.userContext}, nil) != nil {
+	err := b.session.call(ctx, "browser.removeUserContext", object{"userContext": v.userContext}, nil)
+	if err == nil && v.freezer != "" {
+		err = b.session.call(ctx, "script.removePreloadScript", object{"script": v.freezer}, nil)
+	}
+	if err != nil {
 		b.kill()
 	}
 	return nil

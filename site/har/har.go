@@ -30,7 +30,7 @@ type Options struct {
 }
 
 // maxFile is the longest file that is read, in octets.
-const maxFile = 2 << 30
+const maxFile = 1 << 30
 
 // Read reads a HAR file. source names it in messages and in the recording. An error of
 // syntax names the octet, counted from 0, and the line, counted from 1, where it is.
@@ -48,7 +48,7 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 		return nil, err
 	}
 	if len(data) > maxFile {
-		return nil, errors.New("it has more than 2 GiB: export it without bodies, or page by page")
+		return nil, errors.New("it has more than 1 GiB: export it without bodies, or page by page")
 	}
 	text, repairs := clean(data)
 	var f file

@@ -30,7 +30,7 @@ type address struct {
 // parseAddress reads a URL. One that is not fetched by HTTP has its scheme alone.
 func parseAddress(raw string) (address, error) {
 	raw = strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
-	raw = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(raw)
+	raw = unbroken.Replace(raw)
 	scheme, rest, ok := strings.Cut(raw, ":")
 	if !ok {
 		return address{}, fmt.Errorf("%.100q has no scheme", raw)
@@ -62,6 +62,9 @@ func parseAddress(raw string) (address, error) {
 	a.rest = b.String()
 	return a, nil
 }
+
+// unbroken takes out what the URL Standard does.
+var unbroken = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
 func (a *address) setHost(authority string) error {
 	host, port := authority, ""

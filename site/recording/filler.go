@@ -151,7 +151,11 @@ func (s *skeleton) tune(size, wire int64, coding string, seed uint64, by *coder)
 	if least < wire {
 		most = try(high)
 	}
-	for range maxGuesses {
+	guesses := maxGuesses
+	if size > longBody {
+		guesses = 1
+	}
+	for range guesses {
 		switch {
 		case err != nil || near(int64(len(sent)), wire) || least >= wire:
 			return content, sent, err
@@ -177,6 +181,7 @@ func (s *skeleton) tune(size, wire int64, coding string, seed uint64, by *coder)
 const (
 	hardest    = 2.0
 	maxGuesses = 8
+	longBody   = 8 << 20 // octets, which take time to code
 )
 
 func away(body []byte, wire int64) int64 {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -190,7 +191,7 @@ func (m *maker) above(n *node) *node {
 }
 
 // maxSearched bounds the work of guessing, in octets of texts.
-const maxSearched = 4 << 30
+const maxSearched = 1 << 30
 
 // guess finds out who may have asked for what no body asks for openly: the latest text that
 // had come and holds the URL, else the last segment of its path, else its host; else the
@@ -198,32 +199,44 @@ const maxSearched = 4 << 30
 func (m *maker) guess(n *node) *node {
 	p, _, _ := strings.Cut(n.from.rest, "?")
 	for _, hint := range []string{"//" + n.from.authority() + n.from.rest, path.Base(p), n.from.host} {
-		for _, by := range m.runners {
-			if by == n || by.made || by.ended() > n.Started || len(hint) < 2 || m.searched > maxSearched {
+		for _, by := range came(m.texts, n.Started) {
+			if by == n || len(hint) < 2 || m.searched > maxSearched {
 				continue
 			}
-			m.searched += len(by.body)
+			m.searched += len(hint) + len(by.body)
 			if bytes.Contains(by.body, []byte(hint)) {
 				return by
 			}
 		}
 	}
-	for _, by := range m.runners {
-		if by != n && by.kind == script && by.ended() <= n.Started {
+	for _, by := range came(m.scripts, n.Started) {
+		if by != n {
 			return by
 		}
 	}
 	return m.root
 }
 
-// findRunners finds the documents and scripts that may ask for something, the latest first.
+// came are those of nodes, the latest first, that had come by a time.
+func came(nodes []*node, by float64) []*node {
+	return nodes[sort.Search(len(nodes), func(i int) bool { return nodes[i].ended() <= by }):]
+}
+
+// findRunners finds the scripts that may have asked for something, and the texts in which
+// what was asked for may stand, the latest first.
 func (m *maker) findRunners() {
 	for _, n := range m.nodes {
-		if !n.redirects && (n.isDocument() || n.kind == script && n.status/100 == 2) {
-			m.runners = append(m.runners, n)
+		running := n.kind == script && n.status/100 == 2 && !n.redirects
+		if running {
+			m.scripts = append(m.scripts, n)
+		}
+		if (running || n.isDocument() && !n.redirects) && !n.made {
+			m.texts = append(m.texts, n)
 		}
 	}
-	slices.SortStableFunc(m.runners, func(a, b *node) int { return cmp.Compare(b.ended(), a.ended()) })
+	for _, nodes := range [][]*node{m.scripts, m.texts} {
+		slices.SortStableFunc(nodes, func(a, b *node) int { return cmp.Compare(b.ended(), a.ended()) })
+	}
 }
 
 // documentOf is the document in which a node is used.

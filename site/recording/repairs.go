@@ -2,20 +2,21 @@ package recording
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // repairs gathers repairs of a kind into one.
 type repairs struct {
-	kinds []*repairKind
+	kinds []*repairKind // in the order in which they were met
+	index map[[2]string]*repairKind
 }
 
 type repairKind struct {
 	what    string // with a %s for what is counted
 	thing   string // that is counted, in the singular
 	where   []string
-	names   []string
+	names   []string // examples of it
+	named   map[string]bool
 	leftOut int
 }
 
@@ -34,13 +35,16 @@ func (r *repairs) leave(where, thing, what string) {
 }
 
 func (r *repairs) kind(thing, what string) *repairKind {
-	for _, k := range r.kinds {
-		if k.what == what && k.thing == thing {
-			return k
-		}
+	id := [2]string{thing, what}
+	if r.index == nil {
+		r.index = map[[2]string]*repairKind{}
 	}
-	k := &repairKind{what: what, thing: thing}
-	r.kinds = append(r.kinds, k)
+	k := r.index[id]
+	if k == nil {
+		k = &repairKind{what: what, thing: thing, named: map[string]bool{}}
+		r.index[id] = k
+		r.kinds = append(r.kinds, k)
+	}
 	return k
 }
 
@@ -48,7 +52,8 @@ func (k *repairKind) add(where string) { k.where = append(k.where, where) }
 
 // mention has a kind of repair give names as examples: of hosts, fields, parameters.
 func (k *repairKind) mention(name string) {
-	if !slices.Contains(k.names, name) {
+	if !k.named[name] {
+		k.named[name] = true
 		k.names = append(k.names, name)
 	}
 }

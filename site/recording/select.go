@@ -63,7 +63,8 @@ type maker struct {
 	left    int64            // octets that bodies may still have
 
 	source   map[*node]*node // what is redirected to a node, the first
-	runners  []*node         // what may ask for something, the latest first
+	scripts  []*node         // that may have asked for something, the latest first
+	texts    []*node         // recorded documents and scripts, likewise
 	rtt      map[string]float64
 	classes  int // names given
 	searched int // octets in which guesses were looked for
