@@ -173,7 +173,7 @@ func (r *run) order(j *job, id string) station.Order {
 		CPU:     page.CPU{ParsePerKB: r.Options.CPU.Parse, StylePerKB: r.Options.CPU.Style, ScriptPerKB: r.Options.CPU.Script, Scale: r.Options.CPU.Scale},
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
 		Visit:   cell.Visit, Strategy: cell.Strategy, ThinkTime: r.Options.ThinkTime, Fallback: r.fallback(),
-		ServerWait: r.Options.ServerWait,
+		ServerWait: r.Options.ServerWait, Freeze: r.Options.Freeze,
 	}
 }
 

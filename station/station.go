@@ -7,16 +7,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"os"
+	"net/http"
 	"time"
 
 	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/loader/builtin"
-	"wiretime/loader/chromium"
 	"wiretime/loader/fetch"
-	"wiretime/loader/firefox"
 	"wiretime/loader/page"
 	"wiretime/loader/session"
 	"wiretime/network"
@@ -71,6 +68,9 @@ type Order struct {
 	Fallback  string        // "h2": what an origin is fetched over that cannot be reached over h3
 	// ServerWait has each answer begin as long after its request as when the site was recorded.
 	ServerWait bool
+	// Freeze has scripts find the time at which the site was recorded, and the same random
+	// numbers in every load. The own loaders run none.
+	Freeze bool
 }
 
 // Station serves one load at a time.
@@ -79,21 +79,7 @@ type Station struct {
 	lab      *lab.Lab
 	builtin  *builtin.Loader
 	fetch    *fetch.Loader
-	browsers map[engine]browser
-}
-
-// engine tells a station's browsers apart. To use HTTP/3 at once is a switch of a
-// whole browser, so a station may have two of each.
-type engine struct {
-	loader string
-	quic   bool
-}
-
-// browser is a running Chromium or Firefox.
-type browser interface {
-	Open(context.Context) (lab.Visit, error)
-	Alive() bool
-	Close() error
+	browsers map[engine]running
 }
 
 // Open builds a station. The program must have been through lab.Enter, or be
@@ -103,7 +89,7 @@ func Open(ctx context.Context, c Config) (*Station, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Station{config: c, lab: l, browsers: map[engine]browser{}}
+	s := &Station{config: c, lab: l, browsers: map[engine]running{}}
 	resolve := session.Resolver(l.Dial, lab.Resolver)
 	s.builtin = builtin.New(builtin.Options{
 		Verify: c.Authority.Verify, Dial: l.Dial, ListenPacket: l.ListenPacket, Resolve: resolve,
@@ -132,7 +118,7 @@ func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string
 			return nil, err
 		}
 	}
-	visit, err := s.visit(ctx, o, p, page)
+	visit, err := s.visit(ctx, o, p, kind, page)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +146,7 @@ func (o *Order) kind() (server.Kind, error) {
 }
 
 // visit makes the order's loader ready for one load.
-func (s *Station) visit(ctx context.Context, o Order, p protocol.Protocol, page *site.Site) (lab.Visit, error) {
+func (s *Station) visit(ctx context.Context, o Order, p protocol.Protocol, kind server.Kind, page *site.Site) (lab.Visit, error) {
 	switch o.Loader {
 	case Builtin:
 		return s.openBuiltin(o, p, page)
@@ -171,11 +157,11 @@ func (s *Station) visit(ctx context.Context, o Order, p protocol.Protocol, page 
 		}
 		return s.fetch.Open(p, urls), nil
 	}
-	b, err := s.browser(ctx, engine{o.Loader, p.Transport == "udp"})
+	b, err := s.browser(ctx, engine{loader: o.Loader, quic: p.Transport == "udp", keys: kind.Name != ""})
 	if err != nil {
 		return nil, err
 	}
-	return b.Open(ctx)
+	return b.open(ctx, o.freeze(page))
 }
 
 func (s *Station) openBuiltin(o Order, p protocol.Protocol, from *site.Site) (lab.Visit, error) {
@@ -199,80 +185,18 @@ func (s *Station) openBuiltin(o Order, p protocol.Protocol, from *site.Site) (la
 			cpu.Scripts[address] = time.Duration(r.CPU * float64(time.Millisecond))
 		}
 		if r.Initiator != "" {
+			method := r.Method
+			if method == http.MethodGet {
+				method = ""
+			}
 			recorded = append(recorded, page.Recorded{
-				URL: r.URL, Initiator: r.Initiator, Kind: page.KindOf(r.Kind), Delay: time.Duration(r.Delay * float64(time.Millisecond)),
+				URL: r.URL, Method: method, Initiator: r.Initiator, Kind: page.KindOf(r.Kind), Delay: time.Duration(r.Delay * float64(time.Millisecond)),
 			})
 		}
 	}
 	return s.builtin.Open(builtin.Config{
 		Protocol: p, Strategy: strategy, EarlyData: warm.EarlyData, Fallback: o.Fallback, Recorded: recorded, CPU: cpu,
 	})
-}
-
-// browser returns the station's browser of a kind; it starts one if there is none
-// or the last one died.
-func (s *Station) browser(ctx context.Context, e engine) (browser, error) {
-	if b := s.browsers[e]; b != nil {
-		if b.Alive() {
-			return b, nil
-		}
-		delete(s.browsers, e)
-		if err := b.Close(); err != nil {
-			return nil, err
-		}
-	}
-	folder, err := os.MkdirTemp(lab.Scratch, "browser-")
-	if err != nil {
-		return nil, fmt.Errorf("make a folder for the browser's profile: %w", err)
-	}
-	var forceQUIC []string
-	if e.quic {
-		forceQUIC = s.config.ForceQUIC
-	}
-	b, err := s.launch(ctx, e.loader, folder, forceQUIC)
-	if err != nil {
-		return nil, err
-	}
-	s.browsers[e] = b
-	return b, nil
-}
-
-func (s *Station) launch(ctx context.Context, loader, folder string, forceQUIC []string) (browser, error) {
-	enter := s.lab.Client().Command
-	if loader == Firefox {
-		b, err := firefox.Launch(ctx, firefox.Options{
-			Binary: s.config.Firefox, Folder: folder, Enter: enter, Dial: s.lab.Dial,
-			Issuer: s.config.Authority.Issuer(), ForceQUIC: forceQUIC,
-		})
-		return firefoxBrowser{b}, err
-	}
-	b, err := chromium.Launch(ctx, chromium.Options{
-		Binary: s.config.Chromium, Folder: folder, Enter: enter,
-		SPKIHash: s.config.Authority.SPKIHash(), ForceQUIC: forceQUIC,
-	})
-	return chromiumBrowser{b}, err
-}
-
-type chromiumBrowser struct{ *chromium.Browser }
-
-func (b chromiumBrowser) Open(ctx context.Context) (lab.Visit, error) {
-	return b.Browser.Open(ctx, nil)
-}
-
-type firefoxBrowser struct{ *firefox.Browser }
-
-func (b firefoxBrowser) Open(ctx context.Context) (lab.Visit, error) {
-	return b.Browser.Open(ctx, nil)
-}
-
-// closeBrowsers ends the station's browsers; the next load starts one anew.
-func (s *Station) closeBrowsers() error {
-	var errs []error
-	for e, b := range s.browsers {
-		errs = append(errs, b.Close())
-		delete(s.browsers, e)
-	}
-	return errors.Join(errs...)
 }
 
 // Close takes the station apart.

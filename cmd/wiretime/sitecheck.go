@@ -158,7 +158,7 @@ func loadOverAll(ctx context.Context, s *site.Site, rows []protocol.Protocol, o 
 			return nil, err
 		}
 		record, err := st.Load(ctx, station.Order{
-			Loader: o.loader, Protocol: p.Name, Seed: 1, Timeout: o.timeout,
+			Loader: o.loader, Protocol: p.Name, Seed: 1, Timeout: o.timeout, Freeze: o.freeze,
 			Path: network.Path{Name: "check", Access: []network.Access{{Name: "access", Up: link, Down: link}}},
 			TCP:  lab.TCPOptions{Congestion: "cubic", InitCwnd: 10},
 		}, s, dir)

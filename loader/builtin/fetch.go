@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -72,7 +73,7 @@ var priorities = map[page.Priority]session.Priority{
 func (f *fetch) send() {
 	t := f.tab
 	spoken := t.visit.config.Protocol.Spoken
-	r := &http.Request{Method: http.MethodGet, URL: f.url, Host: f.url.Host, Header: f.fields(spoken == "h2" || spoken == "h3"),
+	r := &http.Request{Method: cmp.Or(f.request.Method, http.MethodGet), URL: f.url, Host: f.url.Host, Header: f.fields(spoken == "h2" || spoken == "h3"),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	if !f.anonymous() {
 		for _, c := range t.visit.jar.Cookies(f.url) {
@@ -85,7 +86,11 @@ func (f *fetch) send() {
 	}
 	f.exchange = x
 	t.exchanges = append(t.exchanges, x)
-	kept, fresh := t.visit.cache.find(f.url.String(), r.Header, time.Now())
+	var kept *answer
+	fresh := false
+	if r.Method == http.MethodGet {
+		kept, fresh = t.visit.cache.find(f.url.String(), r.Header, time.Now())
+	}
 	if f.kept = kept; fresh {
 		x.cache = "disk"
 		t.local = append(t.local, f)
@@ -266,6 +271,9 @@ func (h handler) follow() {
 		f.finish(fmt.Errorf("follow the redirect to %s: there were %d before it", h.x.location, redirectLimit))
 		return
 	}
+	if status := h.x.response.StatusCode; status < http.StatusTemporaryRedirect {
+		f.request.Method = "" // as browsers do after a POST (Fetch standard, "HTTP-redirect fetch")
+	}
 	to, err := f.url.Parse(h.x.location)
 	if err == nil {
 		err = f.aim(to.String())
@@ -280,6 +288,9 @@ func (h handler) follow() {
 // keep puts the answer into the cache, if it may be there.
 func (h handler) keep() {
 	f := h.fetch
+	if h.x.request.Method != http.MethodGet {
+		return
+	}
 	f.tab.visit.cache.keep(&answer{
 		url: f.url.String(), request: h.x.request.Header, status: h.x.response.StatusCode, header: h.x.response.Header, body: f.body, at: time.Now(),
 	})

@@ -54,7 +54,7 @@ func (f *fetch) fields(multiplexed bool) http.Header {
 	if navigation || f.request.Kind == page.Frame {
 		h.Set("Upgrade-Insecure-Requests", "1")
 	}
-	if d.mode == "cors" && f.url.Host != f.tab.url.Host {
+	if d.mode == "cors" && f.url.Host != f.tab.url.Host || f.request.Method != "" {
 		h.Set("Origin", f.tab.url.Scheme+"://"+f.tab.url.Host)
 	}
 	if f.url.Scheme == "http" {

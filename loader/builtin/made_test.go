@@ -14,7 +14,7 @@ import (
 // TestMadePages: pages of every shape are loaded whole, with each of their objects asked for
 // once, whoever asks: the page, style sheets, scripts.
 func TestMadePages(t *testing.T) {
-	for _, ref := range []string{"page", "page@1x1x870kB", "page@2x2x1kB", "page@300x300x900kB", "nam-page", "lulic-amazon"} {
+	for _, ref := range []string{"page@71x14x2652kB", "page@1x1x870kB", "page@2x2x1kB", "page@300x300x900kB", "nam-page", "lulic-amazon"} {
 		t.Run(ref, func(t *testing.T) { loadsMade(t, row(t, "h2"), ref) })
 	}
 }

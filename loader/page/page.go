@@ -45,6 +45,8 @@ type Config struct {
 // counts and the record does not.
 type Recorded struct {
 	URL string
+	// Method is the request's; empty: GET.
+	Method string
 	// Initiator is the URL of a script, a stylesheet or a document of the page.
 	// One that the page never asks for stands for the page's own document.
 	Initiator string
@@ -70,6 +72,7 @@ type CPU struct {
 type Request struct {
 	ID        int // counted from 0 in order of asking; the document has 0
 	URL       string
+	Method    string // empty: GET
 	Kind      Kind
 	Priority  Priority
 	Initiator Initiator

@@ -110,14 +110,14 @@ func (d *document) askRecorded(rec Recorded, initiator Initiator) {
 		kind = Frame
 	}
 	before := p.byURL[rec.URL]
-	if kind == Frame {
+	if kind == Frame && rec.Method == "" {
 		if before == nil {
 			d.openFrame(rec.URL, initiator, !d.load.fired)
 		}
 		return
 	}
 	r := d.ask(want{
-		url: rec.URL, kind: kind, initiator: initiator,
+		url: rec.URL, method: rec.Method, kind: kind, initiator: initiator,
 		priority: d.priority(kind, urgency{lazy: kind == Script}),
 	})
 	switch {

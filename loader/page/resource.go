@@ -22,6 +22,7 @@ type resource struct {
 // want is a wish for a resource.
 type want struct {
 	url       string // absolute
+	method    string // empty: GET
 	kind      Kind
 	initiator Initiator
 	link      bool // a preload, which holds up nothing until something uses it
@@ -54,14 +55,18 @@ func (k Kind) incremental() bool {
 // fetched.
 func (d *document) ask(w want) *resource {
 	p := d.page
-	r := p.byURL[w.url]
+	key := w.url
+	if w.method != "" {
+		key = w.method + " " + w.url // no markup asks for it
+	}
+	r := p.byURL[key]
 	if r == nil {
 		r = &resource{owner: d, Request: Request{
-			ID: len(p.resources), URL: w.url, Kind: w.kind, Priority: w.priority, Initiator: w.initiator,
+			ID: len(p.resources), URL: w.url, Method: w.method, Kind: w.kind, Priority: w.priority, Initiator: w.initiator,
 			Incremental: w.kind.incremental(),
 		}}
 		p.resources = append(p.resources, r)
-		p.byURL[w.url] = r
+		p.byURL[key] = r
 		p.out = append(p.out, r.Request)
 	} else if w.priority > r.Priority {
 		p.change(r, w.priority, true)

@@ -1,0 +1,153 @@
+package station
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"wiretime/lab"
+	"wiretime/loader/browser"
+	"wiretime/loader/chromium"
+	"wiretime/loader/firefox"
+	"wiretime/site"
+)
+
+// engine tells a station's browsers apart. To use HTTP/3 at once is a switch of a
+// whole browser, and so is to write down TLS secrets, so a station may have several of
+// each.
+type engine struct {
+	loader string
+	quic   bool
+	keys   bool // for servers that do not tell theirs
+}
+
+// running is a Chromium or Firefox that runs.
+type running interface {
+	open(context.Context, *browser.Freeze) (lab.Visit, error)
+	Alive() bool
+	Close() error
+}
+
+// frozenUnrecorded is the time in pages of made sites whose clock is frozen.
+var frozenUnrecorded = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// freeze is what a page's clock and random numbers are frozen to; nil if they are not.
+// They are the same in every load, whatever its own seed.
+func (o *Order) freeze(page *site.Site) *browser.Freeze {
+	if !o.Freeze {
+		return nil
+	}
+	return &browser.Freeze{At: cmp.Or(page.Recorded, frozenUnrecorded), Seed: 1}
+}
+
+// browser returns the station's browser of a kind; it starts one if there is none
+// or the last one died.
+func (s *Station) browser(ctx context.Context, e engine) (running, error) {
+	if b := s.browsers[e]; b != nil {
+		if b.Alive() {
+			return b, nil
+		}
+		delete(s.browsers, e)
+		if err := b.Close(); err != nil {
+			return nil, err
+		}
+	}
+	folder, err := os.MkdirTemp(lab.Scratch, "browser-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the browser's profile: %w", err)
+	}
+	b, err := s.launch(ctx, e, folder)
+	if err != nil {
+		return nil, err
+	}
+	s.browsers[e] = b
+	return b, nil
+}
+
+func (s *Station) launch(ctx context.Context, e engine, folder string) (running, error) {
+	enter := s.lab.Client().Command
+	var forceQUIC []string
+	if e.quic {
+		forceQUIC = s.config.ForceQUIC
+	}
+	if e.loader == Firefox {
+		b, err := firefox.Launch(ctx, firefox.Options{
+			Binary: s.config.Firefox, Folder: folder, Enter: enter, Dial: s.lab.Dial,
+			Issuer: s.config.Authority.Issuer(), ForceQUIC: forceQUIC,
+		})
+		return firefoxBrowser{b}, err
+	}
+	keys := ""
+	if e.keys {
+		keys = filepath.Join(folder, "keys.log")
+	}
+	b, err := chromium.Launch(ctx, chromium.Options{
+		Binary: s.config.Chromium, Folder: folder, Enter: enter,
+		SPKIHash: s.config.Authority.SPKIHash(), ForceQUIC: forceQUIC, KeyLog: keys,
+	})
+	return chromiumBrowser{b, keys}, err
+}
+
+// chromiumBrowser writes its TLS secrets into a file, or none if the file has no name.
+type chromiumBrowser struct {
+	*chromium.Browser
+	keys string
+}
+
+func (b chromiumBrowser) open(ctx context.Context, freeze *browser.Freeze) (lab.Visit, error) {
+	v, err := b.Open(ctx, freeze)
+	if err != nil || b.keys == "" {
+		return v, err
+	}
+	before, err := readFrom(b.keys, 0)
+	return keyedVisit{v, b.keys, int64(len(before))}, err
+}
+
+// keyedVisit is a visit whose TLS secrets are in a file, from an offset on.
+type keyedVisit struct {
+	*chromium.Visit
+	file string
+	from int64
+}
+
+// KeyLog is lab.Keyed's.
+func (v keyedVisit) KeyLog() ([]byte, error) { return readFrom(v.file, v.from) }
+
+// readFrom reads a file from an offset on. One that is not there yet is empty.
+func readFrom(name string, from int64) ([]byte, error) {
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the browser's TLS keys: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.NewSectionReader(file, from, 1<<30))
+	if err != nil {
+		return nil, fmt.Errorf("read the browser's TLS keys: %w", err)
+	}
+	return text, nil
+}
+
+type firefoxBrowser struct{ *firefox.Browser }
+
+func (b firefoxBrowser) open(ctx context.Context, freeze *browser.Freeze) (lab.Visit, error) {
+	return b.Open(ctx, freeze)
+}
+
+// closeBrowsers ends the station's browsers; the next load starts one anew.
+func (s *Station) closeBrowsers() error {
+	var errs []error
+	for e, b := range s.browsers {
+		errs = append(errs, b.Close())
+		delete(s.browsers, e)
+	}
+	return errors.Join(errs...)
+}
