@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"wiretime/capture"
 	"wiretime/site"
@@ -126,9 +127,13 @@ func Learn(s *site.Site, har *capture.HAR) (learned *site.Site, changed int, err
 			entries[r.URL] = e
 		}
 	}
+	var loaded time.Time
+	if pages := har.Log.Pages; len(pages) > 0 {
+		loaded = pages[0].Started.Add(Duration(max(0, pages[0].Timings.OnLoad)))
+	}
 	learned, err = s.Edit(func(c *site.Site) error {
 		for i := range c.Resources {
-			if r := &c.Resources[i]; learn(s, r, entries) {
+			if r := &c.Resources[i]; learn(s, r, entries, loaded) {
 				changed++
 			}
 		}
@@ -138,7 +143,7 @@ func Learn(s *site.Site, har *capture.HAR) (learned *site.Site, changed int, err
 }
 
 // learn says whether the initiator of a resource, or its kind, is another than was known.
-func learn(s *site.Site, r *site.Resource, entries map[string]*capture.Entry) bool {
+func learn(s *site.Site, r *site.Resource, entries map[string]*capture.Entry, loaded time.Time) bool {
 	e := entries[r.URL]
 	if e == nil {
 		return false
@@ -156,5 +161,6 @@ func learn(s *site.Site, r *site.Resource, entries map[string]*capture.Entry) bo
 	}
 	changed := r.Initiator != initiator || r.Kind != kind
 	r.Initiator, r.Kind, r.Delay = initiator, kind, delay
+	r.Late = initiator != "" && e.Started.After(loaded)
 	return changed
 }

@@ -68,7 +68,7 @@ func TestLearnWhatAsksForWhat(t *testing.T) {
 		}
 	}
 	script := capture.Initiator{Type: "script", URL: "http://cdn.shop.test/a.js"}
-	har := &capture.HAR{Log: capture.Log{Entries: []capture.Entry{
+	har := &capture.HAR{Log: capture.Log{Pages: []capture.Page{{Started: began, Timings: capture.PageTimings{OnLoad: 40}}}, Entries: []capture.Entry{
 		entry("http://www.shop.test/", "document", 0, 10, capture.Initiator{Type: "other"}),
 		entry("http://cdn.shop.test/a.js", "script", 10, 20, capture.Initiator{Type: "parser", URL: "http://www.shop.test/"}),
 		entry("http://cdn.shop.test/b.png", "image", 45, 5, script),
@@ -79,8 +79,8 @@ func TestLearnWhatAsksForWhat(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := learned.Resources[2]
-	if image.Initiator != "https://cdn.shop.test/a.js" || image.Kind != "image" || image.Delay != 15 {
-		t.Errorf("the image is asked for by %q as %q after %v ms, want the script, image and 15 ms", image.Initiator, image.Kind, image.Delay)
+	if image.Initiator != "https://cdn.shop.test/a.js" || image.Kind != "image" || image.Delay != 15 || !image.Late {
+		t.Errorf("the image is asked for by %q as %q after %v ms, late %v, want the script, image, 15 ms, after the load event", image.Initiator, image.Kind, image.Delay, image.Late)
 	}
 	if changed != 1 {
 		t.Errorf("%d resources changed, want the image alone: the initiator of the POST is not in the archive", changed)

@@ -54,7 +54,7 @@ func (r *run) unsupportedServer(j *job) string {
 	case r.fallback() != "" && j.protocol.Transport == "udp":
 		return fmt.Sprintf("fallback %s over %s: the server %s serves one protocol at a time", r.fallback(), j.protocol.Name, k.Name)
 	case r.Options.ServerWait && slices.ContainsFunc(j.site.Resources, func(r site.Resource) bool { return r.Wait > 0 }):
-		return fmt.Sprintf("the site's servers took their time, and the server %s answers at once; use %s, or server_wait: none", k.Name, server.Own)
+		return fmt.Sprintf("server_wait: the server %s takes no longer than it needs for an answer; use server_wait: none", k.Name)
 	case cell.Visit == study.VisitConnected && !k.Logs:
 		return fmt.Sprintf("the server %s keeps no log, by which open connections could be told", k.Name)
 	case cell.Visit != study.VisitCold && cell.Visit != study.VisitConnected:

@@ -30,13 +30,13 @@ func TestUnsupportedServers(t *testing.T) {
 	}
 	posted := *plain
 	posted.Resources = append([]site.Resource{{Method: "POST", URL: "https://www.objects.test/p", Status: 200}}, posted.Resources...)
-	slow := *plain
-	slow.Resources = slices.Clone(plain.Resources)
-	slow.Resources[1].Wait = 0.5
+	waits := *plain
+	waits.Resources = slices.Clone(plain.Resources)
+	waits.Resources[1].Wait = 5
 	for _, c := range []struct {
 		server, protocol, loader, visit, clock, fallback string
-		waits                                            bool
 		page                                             *site.Site // nil: one that all can serve
+		wait                                             bool       // server_wait: recorded
 		why                                              string     // a part of it; empty: it can run
 	}{
 		{server: "wiretime", protocol: "h3", visit: study.VisitZeroRTT},
@@ -45,10 +45,9 @@ func TestUnsupportedServers(t *testing.T) {
 		{server: "usr", protocol: "h2", clock: study.ClockVirtual},
 		{server: "usr", protocol: "https/1.1", why: "usr does not serve https/1.1; it has h2, h3"},
 		{server: "usr", protocol: "h2", page: &posted, why: "usr answers GET alone from files, and the site has POST"},
-		{server: "usr", protocol: "h2", waits: true},
-		{server: "usr", protocol: "h2", page: &slow},
-		{server: "wiretime", protocol: "h2", page: &slow, waits: true},
-		{server: "usr", protocol: "h2", page: &slow, waits: true, why: "the server usr answers at once; use wiretime, or server_wait: none"},
+		{server: "usr", protocol: "h2", wait: true},
+		{server: "usr", protocol: "h2", page: &waits},
+		{server: "usr", protocol: "h2", page: &waits, wait: true, why: "server_wait: the server usr takes no longer than it needs for an answer"},
 		{server: "usr", protocol: "h3", fallback: study.FallbackH2, why: "fallback h2 over h3: the server usr serves one protocol at a time"},
 		{server: "usr", protocol: "h2", visit: study.VisitConnected, why: "the server usr keeps no log, by which open connections could be told"},
 		{server: "usr", protocol: "h2", visit: study.VisitCached, why: "the server usr gives out no TLS sessions: of visits that come back there is connected"},
@@ -59,7 +58,7 @@ func TestUnsupportedServers(t *testing.T) {
 		{server: "apache2", protocol: "h3", why: "apache2 does not serve h3; it has http/1.1, https/1.1, h2"},
 		{server: "nginx", protocol: "h2", visit: study.VisitResumed, why: "the server nginx gives out no TLS sessions"},
 	} {
-		r := &run{Config: Config{Servers: []server.Template{missing, there, usr}, Options: study.Options{Fallback: cmp.Or(c.fallback, study.FallbackNone), ServerWait: c.waits}},
+		r := &run{Config: Config{Servers: []server.Template{missing, there, usr}, Options: study.Options{Fallback: cmp.Or(c.fallback, study.FallbackNone), ServerWait: c.wait}},
 			congestion: map[string][]string{study.ClockReal: {"cubic"}, study.ClockVirtual: {"cubic"}}}
 		j := &job{protocol: row(t, c.protocol), site: plain, planned: store.Planned{Cell: store.Cell{
 			Loader: cmp.Or(c.loader, station.Builtin), Clock: cmp.Or(c.clock, study.ClockReal), Congestion: "cubic",

@@ -56,7 +56,7 @@ func Kinds() []Kind {
 	return []Kind{
 		{Name: "caddy", Starts: 200 * time.Millisecond, Title: "Caddy", Protocols: append(slices.Clone(secure), "h3"), Program: "caddy", Remedy: "install Debian's package caddy",
 			Logs: true, methods: true, version: []string{"version"}, configure: configureCaddy, fields: utf8.ValidString, entry: caddyEntry},
-		{Name: "nginx", Starts: 50 * time.Millisecond, Title: "nginx", Protocols: secure, Program: "nginx", Remedy: "install Debian's package nginx-light",
+		{Name: "nginx", Starts: 50 * time.Millisecond, Title: "nginx", Protocols: secure, Program: "nginx", Remedy: "install Debian's package nginx",
 			Logs: true, methods: true, version: []string{"-v"}, configure: configureNginx, entry: nginxEntry},
 		{Name: "h2o", Starts: 100 * time.Millisecond, Title: "H2O", Protocols: secure, Program: "h2o", Remedy: "install Debian's package h2o",
 			Logs: true, methods: true, version: []string{"-v"}, configure: configureH2O, fields: utf8.ValidString, entry: h2oEntry,

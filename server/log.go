@@ -74,8 +74,7 @@ func (s *setup) entry(l logged) capture.ServerEntry {
 	if e.Server == "" {
 		e.Server = net.JoinHostPort(s.Hosts[host].String(), fmt.Sprint(s.Protocol.Port))
 	}
-	_, found := s.Site.Lookup(l.Method, s.Protocol.Scheme+"://"+host+l.Target)
-	e.Miss = !found
+	e.Miss = !s.known[key(l.Method, host, l.Target)]
 	return e
 }
 

@@ -29,7 +29,8 @@ func oneFile(t testing.TB, kind, row string) *setup {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &setup{Config: Config{Kind: k, Protocol: p, Site: s, Hosts: map[string]netip.Addr{"www.page.test": netip.MustParseAddr("198.19.1.1")}}}
+	return &setup{Config: Config{Kind: k, Protocol: p, Site: s, Hosts: map[string]netip.Addr{"www.page.test": netip.MustParseAddr("198.19.1.1")}},
+		known: map[string]bool{"GET www.page.test/": true}}
 }
 
 // lines are what the servers write, one request each.

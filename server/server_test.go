@@ -63,6 +63,13 @@ func TestEveryServerGivesTheArchive(t *testing.T) {
 			}
 			asked = append(asked, request(r, "GET", url, 404, len(got), true))
 		}
+		if preflighted := "https://" + imageHost + "/a%2Fb%20c?q=1&r="; answersPosts(k) {
+			response, got := r.get(t, client, "OPTIONS", preflighted)
+			if response.StatusCode != 204 || len(got) > 0 || response.Header.Get("Access-Control-Allow-Origin") != "*" {
+				t.Errorf("a CORS preflight is answered with %d, %q", response.StatusCode, response.Header)
+			}
+			asked = append(asked, request(r, "OPTIONS", preflighted, 204, 0, false))
+		}
 		must(t, r.Stop())
 		log, err := r.Log()
 		must(t, err)

@@ -14,14 +14,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"wiretime/site"
 )
 
 // setup is what a kind's configuration is written from: the site as files.
 type setup struct {
 	Config
-	program string   // the kind's binary
-	log     string   // the file of the access log
-	origins []origin // in the order of the site
+	program string          // the kind's binary
+	log     string          // the file of the access log
+	origins []origin        // in the order of the site
+	known   map[string]bool // what there is an answer to: method, host and target
 }
 
 // origin is one host of the site.
@@ -46,6 +49,9 @@ type answer struct {
 // serversOwn are fields of responses that each server writes itself.
 var serversOwn = []string{"date", "server"}
 
+// bodiesName is the folder of bodies, by their hashes.
+const bodiesName = "bodies"
+
 // launch is a program to be started.
 type launch struct {
 	args []string // the program first
@@ -61,12 +67,12 @@ type launch struct {
 // prepare writes the site and its certificates to the server's folder.
 func prepare(c Config, program string) (*setup, error) {
 	s := &setup{Config: c, program: program, log: filepath.Join(c.Folder, "access.log")}
-	bodies := filepath.Join(c.Folder, "bodies")
-	for _, folder := range []string{bodies, s.scratch()} {
+	for _, folder := range []string{filepath.Join(c.Folder, bodiesName), s.scratch()} {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			return nil, err
 		}
 	}
+	s.known = map[string]bool{}
 	index := map[string]int{}
 	for _, host := range c.Site.Origins() {
 		o := origin{host: host, address: c.Hosts[host]}
@@ -90,23 +96,47 @@ func prepare(c Config, program string) (*setup, error) {
 		if r.Method == http.MethodHead {
 			continue
 		}
+		o := &s.origins[index[u.Host]]
 		archived := c.Site.Respond(r.Method, u.Host, u.RequestURI())
 		if archived.Resource == nil || !archived.Exact {
 			return nil, fmt.Errorf("site %s does not answer %s %s, which it holds", c.Site.Name, r.Method, r.URL)
 		}
-		a := answer{number: i + 1, method: r.Method, target: u.RequestURI(), status: archived.Status, body: filepath.Join(bodies, r.Body), size: int64(len(archived.Body))}
-		for _, field := range archived.Header {
-			if name := strings.ToLower(field[0]); !slices.Contains(serversOwn, name) {
-				a.header = append(a.header, [2]string{name, field[1]})
-			}
-		}
-		o := &s.origins[index[u.Host]]
-		o.answers = append(o.answers, a)
-		if err := writeOnce(a.body, archived.Body); err != nil {
+		if err := s.add(o, r.Method, u.RequestURI(), archived); err != nil {
 			return nil, err
+		}
+		if _, crossOrigin := o.answers[len(o.answers)-1].field("access-control-allow-origin"); !crossOrigin || !c.Kind.methods {
+			continue
+		}
+		preflight := c.Site.Respond(http.MethodOptions, u.Host, u.RequestURI())
+		if preflight.Resource == nil && !s.known[key(http.MethodOptions, u.Host, u.RequestURI())] {
+			if err := s.add(o, http.MethodOptions, u.RequestURI(), preflight); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return s, nil
+}
+
+// add adds an answer to an origin, and writes its body.
+func (s *setup) add(o *origin, method, target string, archived site.Answer) error {
+	body := filepath.Join(s.Folder, bodiesName, site.Hash(archived.Body))
+	a := answer{number: len(s.known) + 1, method: method, target: target, status: archived.Status, body: body, size: int64(len(archived.Body))}
+	for _, field := range archived.Header {
+		if name := strings.ToLower(field[0]); !slices.Contains(serversOwn, name) {
+			a.header = append(a.header, [2]string{name, field[1]})
+		}
+	}
+	s.known[key(method, o.host, target)] = true
+	o.answers = append(o.answers, a)
+	return writeOnce(body, archived.Body)
+}
+
+// key is what makes two requests the same one to a server. HEAD is GET.
+func key(method, host, target string) string {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	return method + " " + host + target
 }
 
 // writeOnce writes a file that may be there already.

@@ -102,6 +102,7 @@ func (w *indexWriter) site(s *Site) error {
 const (
 	flagMade = 1 << iota
 	flagEarly
+	flagLate
 )
 
 func (w *indexWriter) resource(r *Resource) {
@@ -125,6 +126,9 @@ func (w *indexWriter) resource(r *Resource) {
 	}
 	if r.Early {
 		flags |= flagEarly
+	}
+	if r.Late {
+		flags |= flagLate
 	}
 	w.number(flags)
 	w.texts(r.Preload)
@@ -261,7 +265,7 @@ func (r *indexReader) resource(to *Resource, spans []span, fields []Header) []He
 	to.Initiator, to.Kind = r.text(), r.text()
 	to.CPU, to.Delay, to.Wait = r.fraction(), r.fraction(), r.fraction()
 	flags := r.number()
-	to.Made, to.Early = flags&flagMade != 0, flags&flagEarly != 0
+	to.Made, to.Early, to.Late = flags&flagMade != 0, flags&flagEarly != 0, flags&flagLate != 0
 	to.Preload, to.Push = r.texts(), r.texts()
 	return fields
 }

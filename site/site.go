@@ -107,6 +107,9 @@ type Resource struct {
 	// Delay is how many milliseconds after its initiator had run, or was parsed, it was
 	// asked for.
 	Delay float64 `json:"delay,omitempty"`
+	// Late says that the load event of the page does not wait until it has been asked for: it
+	// was asked for after that event, or is of a kind that load events do not wait for.
+	Late bool `json:"late,omitempty"`
 	// Wait is how many milliseconds its server took to begin the answer when it was
 	// recorded, the way there and back left out; 0 if that is not known.
 	Wait float64 `json:"wait,omitempty"`

@@ -89,7 +89,7 @@ func (s *Station) launch(ctx context.Context, e engine, folder string) (running,
 	}
 	b, err := chromium.Launch(ctx, chromium.Options{
 		Binary: s.config.Chromium, Folder: folder, Enter: enter,
-		SPKIHash: s.config.Authority.SPKIHash(), ForceQUIC: forceQUIC, KeyLog: keys,
+		SPKIHash: s.config.Authority.SPKIHash(), ForceQUIC: forceQUIC, KeyLog: keys, Stacks: s.config.Stacks,
 	})
 	return chromiumBrowser{b, keys}, err
 }

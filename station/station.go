@@ -45,6 +45,8 @@ type Config struct {
 	// it at once.
 	ForceQUIC []string
 	Authority *protocol.Authority `json:"-"`
+	// Stacks is chromium.Options's.
+	Stacks bool
 }
 
 // Order is one load.
@@ -191,6 +193,7 @@ func (s *Station) openBuiltin(o Order, p protocol.Protocol, from *site.Site) (la
 			}
 			recorded = append(recorded, page.Recorded{
 				URL: r.URL, Method: method, Initiator: r.Initiator, Kind: page.KindOf(r.Kind), Delay: time.Duration(r.Delay * float64(time.Millisecond)),
+				BeforeLoad: !r.Late,
 			})
 		}
 	}

@@ -16,7 +16,7 @@ protocol. Sites are built in, or kept in a library: $XDG_DATA_HOME/wiretime/site
 by default ~/.local/share/wiretime/sites. docs/sites.md tells more.`,
 	}
 	c.AddCommand(siteListCommand(), siteShowCommand(), siteAddCommand(), siteImportCommand(),
-		siteMakeCommand(), siteEditCommand(), siteCheckCommand(), siteServeCommand())
+		siteRecordCommand(), siteMakeCommand(), siteEditCommand(), siteCheckCommand(), siteServeCommand())
 	return c
 }
 

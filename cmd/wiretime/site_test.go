@@ -1,11 +1,14 @@
 package main
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"wiretime/protocol"
 )
 
 // realHARs is a folder of HARs that others have recorded.
@@ -87,7 +90,7 @@ func TestCheckASite(t *testing.T) {
 	u.write(t, "shop/seen.png", "not really one")
 	u.ok(t, "site", "add", filepath.Join(u.home, "shop"))
 	whole := u.ok(t, "site", "check", "shop", "--learn")
-	says(t, whole, "100.0 %", "Inexact", "https://www.shop.test/seen.png?at=1 by https://www.shop.test/seen.png", "over all 4 protocols", "Learned of 1 resource")
+	says(t, whole, "75.0 %", "Inexact", "https://www.shop.test/seen.png?at=1 by https://www.shop.test/seen.png", "over all 4 protocols", "Learned of 1 resource")
 	says(t, u.ok(t, "site", "show", "shop", "--resources"), "https://www.shop.test/a.js\n")
 	// The loader that runs no scripts has learned what they ask for.
 	says(t, u.ok(t, "site", "check", "shop", "--loader", "builtin"), "spdy/3.1", "over all 7 protocols")
@@ -113,6 +116,40 @@ func TestServeASite(t *testing.T) {
 	if code := s.end(t); code != 0 {
 		t.Errorf("it ended with %d", code)
 	}
+}
+
+// TestRecordASiteThatIsServed records a made site from where it is served: what comes out is
+// what went in, and is replayed whole.
+func TestRecordASiteThatIsServed(t *testing.T) {
+	needChromium(t)
+	u := self(t)
+	u.ok(t, "site", "make", "first", "--objects", "12", "--domains", "3", "--size", "60kB", "--depth", "2")
+	authority := filepath.Join(u.home, "ca")
+	s := u.startServing(t, "site", "serve", "first", "--ca", authority)
+	at, err := url.Parse(s.urls["h2"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := protocol.OpenAuthority(authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.write(t, "steps.txt", "scroll bottom\nwait 10ms\n")
+	record := []string{"site", "record", "https://www.first.test/", "--name", "second", "--script", "steps.txt", "--limit", "1m",
+		"--host-rules", "MAP * 127.0.0.1:" + at.Port(), "--spki", ca.SPKIHash()}
+	says(t, u.ok(t, record...), "scroll bottom", "Added site second")
+	if again := u.run(t, record...); again.code != exitInput || !strings.Contains(again.errors, "already there") {
+		t.Errorf("the second time it ended with %d: %s", again.code, again.errors)
+	}
+	says(t, u.ok(t, append(record, "--replace")...), "Added site second")
+	if code := s.end(t); code != 0 {
+		t.Errorf("the server ended with %d", code)
+	}
+	if d := u.run(t, "site", "record", "--diff", "first", "second"); d.code != 0 || d.out != "The two are the same.\n" {
+		t.Errorf("the recording differs from what was served: %s%s", d.out, d.errors)
+	}
+	says(t, u.ok(t, "site", "show", "second"), "127.0.0.1", "RTT")
+	says(t, u.ok(t, "site", "check", "second", "--protocol", "h2,http/1.1"), "100.0 %")
 }
 
 func TestSiteBadInput(t *testing.T) {

@@ -142,7 +142,7 @@ func loadOverAll(ctx context.Context, s *site.Site, rows []protocol.Protocol, o 
 	if err != nil {
 		return nil, err
 	}
-	config := station.Config{Chromium: o.chromium, Authority: ca, ForceQUIC: s.Origins(), Lab: lab.Config{
+	config := station.Config{Chromium: o.chromium, Stacks: o.learn, Authority: ca, ForceQUIC: s.Origins(), Lab: lab.Config{
 		AccessLinks: 1, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
 	}}
 	st, err := station.Open(ctx, config)

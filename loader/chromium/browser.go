@@ -72,6 +72,9 @@ type Options struct {
 	// over TCP and QUIC, in NSS key log format; usually empty. The lab's servers tell them
 	// anyway, those of others do not.
 	KeyLog string
+	// Stacks has the browser say which script a request comes from. It watches all scripts
+	// for that, which makes them slower: it is not for loads that are measured.
+	Stacks bool
 }
 
 // Browser is a running Chromium.

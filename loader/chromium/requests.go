@@ -354,7 +354,7 @@ func (r *request) entry(offset int64) capture.Entry {
 		FromCache:       r.cache,
 	}
 	if i := sent.Initiator; i != nil {
-		e.Initiator = capture.Initiator{Type: string(i.Type), URL: i.URL, Line: int(i.LineNumber)}
+		e.Initiator = initiator(i)
 	}
 	if r.ended > 0 {
 		e.Time = max(0, (r.ended-sent.Timestamp.Float64())*1000)
@@ -435,4 +435,19 @@ func field(headers network.Headers, name string) string {
 		}
 	}
 	return ""
+}
+
+// initiator says why a request was made. Of a script it is the innermost one with a URL of
+// those that called each other, or had waited for each other.
+func initiator(i *network.Initiator) capture.Initiator {
+	from := capture.Initiator{Type: string(i.Type), URL: i.URL, Line: int(i.LineNumber)}
+	for stack := i.Stack; stack != nil && from.URL == ""; stack = stack.Parent {
+		for _, frame := range stack.CallFrames {
+			if frame.URL != "" {
+				from.URL, from.Line = frame.URL, int(frame.LineNumber)+1 // which CDP counts from 0
+				break
+			}
+		}
+	}
+	return from
 }

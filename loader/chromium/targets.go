@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/debugger"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -81,6 +82,9 @@ func (v *Visit) openTab(ctx context.Context) error {
 	if _, err := call(ctx, v.page, inspector.Enable, cdp.Empty{}); err != nil {
 		return err
 	}
+	if b.options.Stacks {
+		watchScripts(v.page)
+	}
 	if v.frozen != "" {
 		if _, err := call(ctx, v.page, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: v.frozen}); err != nil {
 			return err
@@ -88,6 +92,18 @@ func (v *Visit) openTab(ctx context.Context) error {
 	}
 	_, err = call(ctx, v.page, target.SetAutoAttach, family)
 	return err
+}
+
+// asyncDepth is how many times a script may have been waited for before what it began is
+// no longer seen as its own. The source of an image that a script sets is asked for later.
+const asyncDepth = 32
+
+// watchScripts has a target say which script a request comes from. Scripts that ask for a
+// debugger go on without.
+func watchScripts(s session) {
+	post(s, debugger.Enable, debugger.EnableParams{})
+	post(s, debugger.SetAsyncCallStackDepth, debugger.SetAsyncCallStackDepthParams{MaxDepth: asyncDepth})
+	post(s, debugger.SetSkipAllPauses, debugger.SetSkipAllPausesParams{Skip: true})
 }
 
 // adopt listens to a target that has become one of the page's, and lets it go on.
@@ -99,6 +115,9 @@ func (v *Visit) adopt(e *target.EventAttachedToTarget) {
 	post(child, page.Enable, page.EnableParams{})
 	post(child, inspector.Enable, cdp.Empty{})
 	post(child, target.SetAutoAttach, family)
+	if v.browser.options.Stacks {
+		watchScripts(child)
+	}
 	if v.frozen != "" {
 		// The first is for a frame's documents, the other for a worker's script. One that is
 		// heard in two sessions may have begun.

@@ -129,7 +129,7 @@ func (m *maker) parentOf(n *node, static map[string]bool) (parent *node, visible
 
 // markup says whether HTML can ask for a node.
 func (n *node) markup() bool {
-	return n.method == http.MethodGet && slices.Contains([]string{document, stylesheet, script, image, font}, n.kind)
+	return n.method == http.MethodGet && n.holdsLoad()
 }
 
 // initiator is the node that asked for another, as recorded; nil: there is none that could
@@ -199,27 +199,30 @@ const maxSearched = 1 << 30
 func (m *maker) guess(n *node) *node {
 	p, _, _ := strings.Cut(n.from.rest, "?")
 	for _, hint := range []string{"//" + n.from.authority() + n.from.rest, path.Base(p), n.from.host} {
-		for _, by := range came(m.texts, n.Started) {
-			if by == n || len(hint) < 2 || m.searched > maxSearched {
-				continue
-			}
+		by := m.latest(m.texts, n, func(by *node) bool {
 			m.searched += len(hint) + len(by.body)
-			if bytes.Contains(by.body, []byte(hint)) {
-				return by
-			}
-		}
-	}
-	for _, by := range came(m.scripts, n.Started) {
-		if by != n {
+			return len(hint) > 1 && bytes.Contains(by.body, []byte(hint))
+		})
+		if by != nil {
 			return by
 		}
 	}
-	return m.root
+	return cmp.Or(m.latest(m.scripts, n, func(*node) bool { return true }), m.root)
 }
 
-// came are those of nodes, the latest first, that had come by a time.
-func came(nodes []*node, by float64) []*node {
-	return nodes[sort.Search(len(nodes), func(i int) bool { return nodes[i].ended() <= by }):]
+// latest is the first of nodes, the latest first, that had come before another was asked for
+// and fits; nil: there is none.
+func (m *maker) latest(nodes []*node, before *node, fits func(*node) bool) *node {
+	come := sort.Search(len(nodes), func(i int) bool { return nodes[i].ended() <= before.Started })
+	for _, by := range nodes[come:] {
+		if m.searched++; m.searched > maxSearched {
+			break
+		}
+		if by.order < before.order && fits(by) {
+			return by
+		}
+	}
+	return nil
 }
 
 // findRunners finds the scripts that may have asked for something, and the texts in which
@@ -235,7 +238,9 @@ func (m *maker) findRunners() {
 		}
 	}
 	for _, nodes := range [][]*node{m.scripts, m.texts} {
-		slices.SortStableFunc(nodes, func(a, b *node) int { return cmp.Compare(b.ended(), a.ended()) })
+		slices.SortFunc(nodes, func(a, b *node) int {
+			return cmp.Or(cmp.Compare(b.ended(), a.ended()), cmp.Compare(b.order, a.order))
+		})
 	}
 }
 

@@ -12,23 +12,23 @@ func (m *maker) jsStub(n *node) *skeleton {
 	return &skeleton{pieces: []string{scriptText(n.children), ""}, open: "/*", close: "*/", pad: "\n"}
 }
 
-// helpers are the functions of stubs. Those for requests take what stands in call, in that
-// order.
-var helpers = map[string]string{
-	"i": `function i(u){new Image().src=u}`,
-	"s": `function s(u){var e=d.createElement("script");e.src=u;d.head.appendChild(e)}`,
-	"c": `function c(u){var e=d.createElement("link");e.rel="stylesheet";e.href=u;d.head.appendChild(e)}`,
-	"f": `function f(u){var e=d.createElement("iframe");e.style.cssText="` + frameStyle + `";e.src=u;d.documentElement.appendChild(e)}`,
-	"t": `function t(u){new FontFace("w","url("+u+")").load().catch(z)}`,
-	"b": `function b(u,n){navigator.sendBeacon(u,"x".repeat(n))}`,
-	"x": `function x(u,m,n){var r=new XMLHttpRequest;r.open(m,u);r.send(n?"x".repeat(n):null)}`,
-	"q": `function q(u,m,n,o){fetch(u,{method:m,mode:o,body:n?"x".repeat(n):void 0}).then(function(r){return r.blob()}).catch(z)}`, // browsers wait for readers
-	"z": `function z(){}`,
+// helpers are the functions of stubs, by their names: first those that ask for a URL. What
+// fetch gets is read, since browsers wait with a body's end until somebody does.
+var helpers = []struct{ name, text string }{
+	{"i", `function i(u){new Image().src=u}`},
+	{"s", `function s(u){var e=d.createElement("script");e.src=u;d.head.appendChild(e)}`},
+	{"c", `function c(u){var e=d.createElement("link");e.rel="stylesheet";e.href=u;d.head.appendChild(e)}`},
+	{"f", `function f(u){var e=d.createElement("iframe");e.style.cssText="` + frameStyle + `";e.src=u;d.documentElement.appendChild(e)}`},
+	{"t", `function t(u){new FontFace("w","url("+u+")").load().catch(z)}`},
+	{"q", `function q(u,m,n,o){fetch(u,{method:m,mode:o,body:n?"x".repeat(n):void 0}).then(function(r){return r.blob()}).catch(z)}`},
+	{"x", `function x(u,m,n){var r=new XMLHttpRequest;r.open(m,u);r.send(n?"x".repeat(n):null)}`},
+	{"b", `function b(u,n){navigator.sendBeacon(u,"x".repeat(n))}`},
+	{"z", `function z(){}`},
 	// After a time, while the load event waits: a document that is being written delays that
 	// of the one around it (https://html.spec.whatwg.org/#delay-the-load-event).
-	"h": `function h(t,g){var e=d.createElement("iframe"),p;e.style.display="none";d.documentElement.appendChild(e);p=e.contentDocument;p.open();setTimeout(function(){try{g()}finally{p.close();e.remove()}},t)}`,
+	{"h", `function h(t,g){var e=d.createElement("iframe"),p;e.style.display="none";d.documentElement.appendChild(e);p=e.contentDocument;p.open();setTimeout(function(){try{g()}finally{p.close();e.remove()}},t)}`},
 	// After a time, or once the load event has fired.
-	"l": `function l(t,g){var o;function k(){o||g();o=1}d.readyState=="complete"?k():(addEventListener("load",k),setTimeout(k,t))}`,
+	{"l", `function l(t,g){var o;function k(){o||g();o=1}d.readyState=="complete"?k():(addEventListener("load",k),setTimeout(k,t))}`},
 }
 
 // scriptText is JavaScript that asks for nodes.
@@ -56,9 +56,9 @@ func scriptText(nodes []*node) string {
 	used["z"] = used["t"] || used["q"]
 	var b strings.Builder
 	b.WriteString("!function(d){")
-	for _, name := range []string{"i", "s", "c", "f", "t", "b", "x", "q", "z", "h", "l"} {
-		if used[name] {
-			b.WriteString(helpers[name])
+	for _, h := range helpers {
+		if used[h.name] {
+			b.WriteString(h.text)
 		}
 	}
 	return b.String() + calls.String() + "}(document);"

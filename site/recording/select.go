@@ -12,6 +12,7 @@ import (
 // node is an exchange on its way to becoming a resource.
 type node struct {
 	*Exchange
+	order  int     // among the exchanges
 	from   address // as recorded
 	url    string  // in the site
 	method string
@@ -85,6 +86,7 @@ func (m *maker) selectServable() {
 			continue
 		}
 		if n := m.servable(e); n != nil {
+			n.order = i
 			m.nodes = append(m.nodes, n)
 		}
 	}

@@ -74,7 +74,7 @@ func (m *maker) resource(n *node) (site.Resource, error) {
 		Wait: m.wait(n),
 	}
 	if n.parent != nil && !n.visible {
-		r.Initiator, r.Kind, r.Delay = n.parent.url, n.kind, n.delay
+		r.Initiator, r.Kind, r.Delay, r.Late = n.parent.url, n.kind, n.delay, n.late
 	}
 	return r, nil
 }

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wiretime/loader/chromium"
+	"wiretime/site"
+	"wiretime/site/record"
+	"wiretime/site/recording"
+)
+
+type recordOptions struct {
+	name, script, chromium string
+	hostRules, spki        string
+	limit, quiet           time.Duration
+	replace, all, diff     bool
+}
+
+func siteRecordCommand() *cobra.Command {
+	var o recordOptions
+	c := &cobra.Command{
+		Use: "record URL | record --diff SITE SITE", Short: "Record a page with Chromium, over the network as it is",
+		Long: `Record loads a page in Chromium, over this machine's own network, and keeps all it
+needs as a site: responses, redirects, what asked for what, addresses, and how long
+connecting and waiting took. Values of cookies are blanked.
+
+A script says what to do once the page has loaded, a step on a line:
+
+    wait 2s              let time pass
+    scroll 2000          scroll down by so many CSS pixels; or: scroll bottom
+    click SELECTOR       click on what the CSS selector finds; click? if it is there
+    eval JAVASCRIPT      run it, and wait for its promise
+    # a comment
+
+--diff says how two recordings differ.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if want := map[bool]int{true: 2, false: 1}[o.diff]; len(args) != want {
+				return input(fmt.Errorf("name one URL to record, or with --diff two sites; there are %d words", len(args)))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.diff {
+				return diffSites(c.Context(), args[0], args[1])
+			}
+			return recordSite(c.Context(), args[0], o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.name, "name", "", "the site's name (default: made of the host's)")
+	f.StringVar(&o.script, "script", "", "file with steps for after the page has loaded")
+	f.StringVar(&o.chromium, "chromium", "", "Chromium's binary (default: the first that is found)")
+	f.StringVar(&o.hostRules, "host-rules", "", "where hosts are, as Chromium's --host-resolver-rules; 'wiretime site serve' prints them")
+	f.StringVar(&o.spki, "spki", "", "hash of the key to trust, as Chromium's --ignore-certificate-errors-spki-list; likewise")
+	f.DurationVar(&o.limit, "limit", 2*time.Minute, "the longest that recording may take")
+	f.DurationVar(&o.quiet, "quiet", time.Second, "how long nothing may be under way before the recording ends")
+	f.BoolVar(&o.replace, "replace", false, "put it in the place of a site of the same name")
+	f.BoolVar(&o.all, "all-repairs", false, "list each repair, not the first of them")
+	f.BoolVar(&o.diff, "diff", false, "compare two sites instead")
+	return c
+}
+
+func recordSite(ctx context.Context, address string, o recordOptions) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return input(fmt.Errorf("record %q: want a URL such as https://www.example.org/", address))
+	}
+	if o.name == "" {
+		o.name = dashed(u.Hostname())
+	}
+	options := record.Options{URL: address, Limit: o.limit, Quiet: o.quiet, HostRules: o.hostRules, SPKIHash: o.spki,
+		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) }}
+	if o.script != "" {
+		text, err := os.ReadFile(o.script)
+		if err != nil {
+			return input(err)
+		}
+		if options.Script, err = record.ParseScript(o.script, text); err != nil {
+			return input(err)
+		}
+	}
+	if options.Chromium, err = chromium.Find(o.chromium); err != nil {
+		return err
+	}
+	if options.Folder, err = os.MkdirTemp("", "wiretime-record-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(options.Folder)
+	r, err := record.Record(ctx, options)
+	if err != nil {
+		return err
+	}
+	s, repairs, err := r.Site(o.name, recording.Options{})
+	if err != nil {
+		return fmt.Errorf("make a site of the recording: %w", err)
+	}
+	printRepairs(os.Stderr, repairs, o.all)
+	return keepSite(s, o.replace)
+}
+
+func diffSites(ctx context.Context, first, second string) (err error) {
+	var both [2]*site.Site
+	for i, reference := range []string{first, second} {
+		if both[i], err = openSite(ctx, reference); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, both[i].Close()) }()
+	}
+	_, err = fmt.Print(record.Diff(both[0], both[1]))
+	return err
+}

@@ -1,0 +1,68 @@
+package guest
+
+import (
+	"os"
+	"testing"
+
+	"wiretime/server"
+	"wiretime/station"
+)
+
+// byServer is a batch of loads from somebody else's server over each of its rows.
+func byServer(k server.Kind) Batch {
+	b := Batch{Station: stationConfig(1), Programs: true}
+	b.Station.Lab.Unblocked = false
+	for i, row := range k.Protocols {
+		o := order(row, distant, uint64(i))
+		o.Loader, o.Server = station.Builtin, k.Name
+		b.Loads = append(b.Loads, Load{ID: "by-" + name(row), Site: many, Order: o})
+	}
+	return b
+}
+
+// TestOtherPeoplesServers loads a page of three hosts from each server over all its rows,
+// twice in guests of their own. All but Caddy do the same things at the same nanoseconds;
+// Caddy, whose Go runtime looks at the processor's own clock, is microseconds off.
+func TestOtherPeoplesServers(t *testing.T) {
+	for _, k := range server.Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			h := host(t)
+			program, err := k.Find()
+			if err == nil {
+				err = Sees(program)
+			}
+			if err != nil && os.Getenv("WIRETIME_NEED_PEERS") != "" {
+				t.Fatal(err)
+			}
+			if err != nil {
+				t.Skip(err)
+			}
+			m := machine(1)
+			m.Memory = 1 << 30
+			loads := run(t, h, m, byServer(k))
+			again := run(t, h, m, byServer(k))
+			for id, l := range loads {
+				if err := l.record.LoadError; err != nil {
+					t.Errorf("load %s: %v", id, err)
+				}
+				if requests := len(l.record.HAR.Log.Entries); len(l.record.Server) != requests || requests < 30 {
+					t.Errorf("load %s: %d requests by the loader, %d by the server", id, requests, len(l.record.Server))
+				}
+				where := difference(t, l, again[id])
+				if where != "" && k.Name != "caddy" {
+					t.Errorf("load %s differs: %s", id, where)
+				}
+				t.Logf("load %s: onLoad %.6f ms, then %.6f ms", id, l.record.Timing.OnLoad, again[id].record.Timing.OnLoad)
+			}
+		})
+	}
+}
+
+func TestSeesProgramsOfOneFolder(t *testing.T) {
+	if err := Sees("/usr/bin/env"); err != nil {
+		t.Error(err)
+	}
+	if err := Sees("/proc/self/exe"); err == nil {
+		t.Error("a guest is said to see this test")
+	}
+}
