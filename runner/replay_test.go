@@ -24,6 +24,9 @@ const (
 	slow     = 30 * time.Millisecond // of the script's server
 )
 
+// pixel is a GIF of 1 by 1.
+const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
+
 // replay is a site as an importer leaves it: from two hosts, of which one was farther away;
 // with a server that took its time, hints, pushes, a query that differs in each load and
 // an image that was not recorded.
@@ -45,7 +48,7 @@ func replay(t *testing.T) *site.Site {
 			resource(host+"/unused.css", "text/css", "body{margin:1px}"),
 			resource(host+"/app.js", "text/javascript", "var app"),
 			resource(host+"/kept.js", "text/javascript", "var kept"),
-			resource(far+"/1.gif?t=1&size=1", "image/gif", "GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"),
+			resource(far+"/1.gif?t=1&size=1", "image/gif", pixel),
 		}}
 	s.Resources[0].Push = []string{host + "/style.css", host + "/unused.css"}
 	s.Resources[0].Preload, s.Resources[0].Early = []string{host + "/app.js", host + "/kept.js"}, true
@@ -210,5 +213,49 @@ func checkDistances(t *testing.T, packets *capture.Packets) {
 	}
 	if seen[true] == 0 || seen[false] == 0 {
 		t.Error(fmt.Sprint("packets by whether they were far: ", seen))
+	}
+}
+
+// TestFreeze has Chromium load a page whose script asks for a URL with the time of day and
+// chance in it: another one in each load, or, frozen, the same over every row.
+func TestFreeze(t *testing.T) {
+	browser, err := chromium.Find("")
+	if err != nil {
+		t.Skip(err)
+	}
+	const page = `<!DOCTYPE html><title>page</title><link rel=icon href=data:,><script>document.write("<img src=/1.gif?" + Date.now() + "&" + Math.random() + ">")</script>`
+	bodies := map[string][]byte{site.Hash([]byte(page)): []byte(page), site.Hash([]byte(pixel)): []byte(pixel)}
+	s, err := site.New(site.Site{Name: "volatile", Page: "https://www.volatile.test/", Recorded: time.UnixMilli(1_600_000_000_123), Resources: []site.Resource{
+		{Method: "GET", URL: "https://www.volatile.test/", Status: 200, Header: []site.Header{{Name: "content-type", Value: "text/html"}}, Body: site.Hash([]byte(page))},
+		{Method: "GET", URL: "https://www.volatile.test/1.gif", Status: 200, Header: []site.Header{{Name: "content-type", Value: "image/gif"}}, Body: site.Hash([]byte(pixel))},
+	}}, bodies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := replayStation(t, s, browser)
+	for _, freeze := range []bool{false, true} {
+		asked := map[string]bool{}
+		for _, name := range []string{"https/1.1", "h2", "h2"} {
+			r := &run{Config: Config{Options: study.Options{Timeout: 30 * time.Second, Fallback: study.FallbackNone, Freeze: freeze}}}
+			j := &job{protocol: row(t, name), site: s, path: path(0, 10*time.Millisecond), planned: store.Planned{Seed: uint64(len(asked)), Cell: store.Cell{
+				Loader: station.Chromium, Protocol: name, Visit: study.VisitCold, Strategy: study.StrategyBrowser, Congestion: "cubic", InitCwnd: 10}}}
+			record, err := at.Load(t.Context(), r.order(j, "load"), s, t.TempDir())
+			if err != nil || record.LoadError != nil {
+				t.Fatal(err, record.LoadError)
+			}
+			for _, e := range record.Server {
+				if e.Near != "" {
+					asked[e.URL] = true
+				}
+			}
+		}
+		if want := map[bool]int{false: 3, true: 1}[freeze]; len(asked) != want {
+			t.Errorf("frozen: %v, three loads asked for %v", freeze, asked)
+		}
+		for url := range asked {
+			if recorded := strings.Contains(url, "?1600000000123&"); recorded != freeze {
+				t.Errorf("frozen: %v, a load asked for %s", freeze, url)
+			}
+		}
 	}
 }

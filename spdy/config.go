@@ -38,9 +38,11 @@ type Config struct {
 	// stream is reset when it returns, unless both sides have ended it. Without
 	// Accept, streams of the peer are refused.
 	Accept func(*Stream)
-	// register is called before that, in the order of arrival, with the session's
-	// lock held.
-	register func(*Stream)
+	// Arrived is told of the same streams before that, in the order of arrival, and
+	// before what comes behind them is read. It is for who has to know what was pushed
+	// by the time that something asks for it. The session's lock is held: it must not
+	// wait, nor use the session or the stream, but for its Fields.
+	Arrived func(*Stream)
 	// Settings are sent at the beginning, beside those that the fields above say.
 	Settings []Setting
 	// Persisted are what the server of a former session asked to be kept

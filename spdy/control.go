@@ -49,15 +49,15 @@ func (s *Session) synStream(f *SynStream, wrong *StreamError) {
 	s.running++
 	s.lastGood = id
 	if f.Unidirectional {
-		st.answered, st.unclaimed = true, s.config.register != nil
+		st.answered = true
 		st.reply = slices.Clone(f.Fields)
 		st.checkReply()
 	}
 	if st.remoteDone && st.localDone {
 		s.remove(st)
 	}
-	if s.config.register != nil {
-		s.config.register(st)
+	if s.config.Arrived != nil {
+		s.config.Arrived(st)
 	}
 	s.handlers.Go(func() {
 		defer func() {

@@ -273,6 +273,7 @@ const (
 // behind it is read: that may be what makes a request for it. The session's lock
 // is held.
 func (s *clientSession) register(st *Stream) {
+	st.unclaimed = true
 	target, err := s.pushedURL(st)
 	switch {
 	case err != nil:

@@ -307,9 +307,9 @@ func (t *Transport) begin(conn net.Conn, v Version, key string) *clientSession {
 	}
 	begun := make(chan struct{})
 	defer close(begun)
-	config.Accept, config.Persisted = nil, nil
+	config.Accept, config.Arrived, config.Persisted = nil, nil, nil
 	if t.Push {
-		config.register = s.register
+		config.Arrived = s.register
 		config.Accept = func(st *Stream) {
 			<-begun
 			s.pushed(st)

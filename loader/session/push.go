@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -13,14 +12,17 @@ import (
 
 // pushes are the answers that a SPDY server has sent before they were asked for.
 type pushes struct {
-	mu  sync.Mutex
-	all []*pushed // in the order in which they came
+	mu    sync.Mutex
+	all   []*pushed                // that no request has taken, in the order in which they came
+	noted map[*spdy.Stream]*pushed // that nobody has accepted yet
 }
 
 type pushed struct {
 	url    string
 	stream *spdy.Stream
 	done   chan struct{} // closed once a request has taken it and is through with it
+	status spdy.Status   // why it is refused; 0: it is not
+	why    error
 }
 
 // take finds what was pushed for a request, and takes it; nil if there is nothing.
@@ -39,28 +41,38 @@ func (p *pushes) take(r *http.Request) *pushed {
 	return found
 }
 
-// catchUp lets streams be noted that were pushed before what is about to be read,
-// since that may be what has them asked for.
-func (p *pushes) catchUp() { runtime.Gosched() }
-
-// accept keeps a stream that the server has opened until a request has taken it or
-// the connection ends. What has no URL of this origin, or is there already, is
-// refused.
-func (s *spdyConn) accept(stream *spdy.Stream) {
+// arrived notes a stream that the server has opened, before what comes behind it is read:
+// that may be what has it asked for. What has no URL of this origin, or is there already,
+// is to be refused.
+func (s *spdyConn) arrived(stream *spdy.Stream) {
 	p := &pushed{stream: stream, done: make(chan struct{})}
-	var ok bool
-	if p.url, ok = s.pushedURL(stream.Fields()); !ok {
-		stream.Reset(spdy.ProtocolError, errors.New("what is pushed has no URL of this origin"))
-		return
-	}
+	url, ok := s.pushedURL(stream.Fields())
+	p.url = url
 	s.pushes.mu.Lock()
-	twice := slices.ContainsFunc(s.pushes.all, func(q *pushed) bool { return q.url == p.url })
-	if !twice {
+	defer s.pushes.mu.Unlock()
+	switch {
+	case !ok:
+		p.status, p.why = spdy.ProtocolError, errors.New("what is pushed has no URL of this origin")
+	case slices.ContainsFunc(s.pushes.all, func(q *pushed) bool { return q.url == url }):
+		p.status, p.why = spdy.RefusedStream, errors.New("it is pushed already")
+	default:
 		s.pushes.all = append(s.pushes.all, p)
 	}
+	if s.pushes.noted == nil {
+		s.pushes.noted = map[*spdy.Stream]*pushed{}
+	}
+	s.pushes.noted[stream] = p
+}
+
+// accept keeps a stream that has arrived until a request has taken it or the connection
+// ends, or refuses it.
+func (s *spdyConn) accept(stream *spdy.Stream) {
+	s.pushes.mu.Lock()
+	p := s.pushes.noted[stream]
+	delete(s.pushes.noted, stream)
 	s.pushes.mu.Unlock()
-	if twice {
-		stream.Reset(spdy.RefusedStream, errors.New("it is pushed already"))
+	if p.why != nil {
+		stream.Reset(p.status, p.why)
 		return
 	}
 	select {

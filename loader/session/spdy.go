@@ -38,7 +38,7 @@ func (c *conn) establishSPDY(v spdy.Version) error {
 		Window: spdy.ChromiumWindow, ReadTimeout: -1, WriteTimeout: -1, IdleTimeout: -1, Log: c.origin.session.frames.log,
 	}
 	if c.shared && c.origin.session.options.Push {
-		config.Accept = s.accept
+		config.Accept, config.Arrived = s.accept, s.arrived
 	}
 	s.session = spdy.NewClient(secured, v, config)
 	c.carrier = s
@@ -94,7 +94,6 @@ func (s *spdyConn) receive(x *exchange, stream *spdy.Stream) error {
 	if err != nil {
 		return err
 	}
-	s.pushes.catchUp()
 	response.Body = stream
 	return x.read(response)
 }
