@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"wiretime/server"
 	"wiretime/site"
@@ -41,6 +42,8 @@ func TestRecordedPages(t *testing.T) {
 					response, got := r.get(t, client, resource.Method, resource.URL)
 					compare(t, resource, response, body, got)
 				}
+				client.CloseIdleConnections() // Apache writes some requests down only then
+				awaitLogged(t, r.Server, len(s.Resources))
 				must(t, r.Stop())
 				log, err := r.Log()
 				must(t, err)
@@ -67,4 +70,25 @@ func recorded(t *testing.T, name string) *site.Site {
 	s, _, err := r.Site("recorded", recording.Options{})
 	must(t, err)
 	return s
+}
+
+// awaitLogged returns when a server has written down so many requests: some do after they
+// have answered. It gives up after a while.
+func awaitLogged(t *testing.T, s *server.Server, n int) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		log, err := s.Log()
+		must(t, err)
+		if len(log) >= n {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-limit:
+			return
+		}
+	}
 }

@@ -110,7 +110,7 @@ func (b *bench) run(t *testing.T, p protocol.Protocol, s *site.Site, v lab.Visit
 	record, err := b.lab.Run(t.Context(), lab.Load{
 		Path: network.Path{Name: "test", Access: []network.Access{{Name: "access", Up: link, Down: link}}}, Seed: 1,
 		TCP: lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}, Protocol: p, Site: s, Authority: b.authority, Visit: v,
-		Dir: dir, Timeout: timeout, Comment: t.Name(),
+		Dir: dir, Timeout: timeout, ThinkTime: time.Second, Comment: t.Name(),
 	})
 	must(t, err)
 	file, err := os.Open(filepath.Join(dir, lab.CaptureFile))
@@ -404,7 +404,7 @@ func TestNextPageLeavesFramesAndWorkersBehind(t *testing.T) {
 		"GET https://www.page.test/": `<!DOCTYPE html><title>First</title><script>addEventListener('load', () => setTimeout(() => {
 				document.body.append(Object.assign(document.createElement('iframe'), {src: 'https://frame.other.test/'}));
 				new Worker('/worker.js');
-			}, 60))</script><body>`, // after the load event and what follows it
+			}, 500))</script><body>`, // when the page counts as loaded, and before the next one
 		"GET https://www.page.test/worker.js":     restless,
 		"GET https://www.page.test/again.json":    "{}",
 		"GET https://frame.other.test/":           "<script>" + restless + "</script>",
