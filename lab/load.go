@@ -162,10 +162,11 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("serve site %s over %s: %w", load.Site.Name, load.Protocol.Name, err), load.Visit.Close())
 	}
+	leave := sync.OnceValue(load.Visit.Close)
 	defer func() {
 		// Both ends let go over a path without delay, so that nothing of this
 		// load is left when the next one begins.
-		err = errors.Join(err, load.Visit.Close(), load.origins.Close(), l.drain(context.WithoutCancel(ctx)), l.useAccess(0, load.TCP))
+		err = errors.Join(err, leave(), load.origins.Close(), l.drain(context.WithoutCancel(ctx)), l.useAccess(0, load.TCP))
 	}()
 
 	// The emulator writes to memory: a disk that is busy keeping the load before
@@ -186,6 +187,12 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if own == nil {
+		if err := leave(); err != nil {
+			return nil, err
+		}
+		awaitLog(ctx, load.origins, record.HAR)
 	}
 	if record.Server, err = load.origins.Log(); err != nil {
 		return nil, err

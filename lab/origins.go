@@ -118,3 +118,37 @@ func whileServed(ctx context.Context, o origins) (watched context.Context, done 
 		return outcome
 	}
 }
+
+// logLimit is how long a server may take to write down what it has answered.
+const logLimit = 2 * time.Second
+
+// awaitLog returns when a server has written down as many requests as the client has made,
+// or has had enough time to. Some servers do so long after they have answered, Apache over
+// HTTP/2 only when the client has gone.
+func awaitLog(ctx context.Context, o origins, har *capture.HAR) {
+	if har == nil {
+		return
+	}
+	made := 0
+	for i := range har.Log.Entries {
+		if e := &har.Log.Entries[i]; e.FromCache == "" && e.Response.Status > 0 {
+			made++
+		}
+	}
+	limit := time.After(logLimit)
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		log, err := o.Log()
+		if err != nil || log == nil || len(log) >= made {
+			return // an error is found again by whoever reads the log
+		}
+		select {
+		case <-look.C:
+		case <-limit:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
