@@ -93,7 +93,9 @@ func TestComingBackSavesWholeRoundTrips(t *testing.T) {
 			t.Logf("the first byte came after %d round trips and %d readings of the clock; %d octets", test.roundTrips, over/reading, got.Octets)
 		})
 	}
-	const certificates = 700 // octets, without the ticket that comes in their place
+	// Octets, without the ticket that comes in their place and the acknowledgements that
+	// either handshake may have more of.
+	const certificates = 600
 	for _, row := range []string{"https/1.1", "h3"} {
 		if saved := octets[comeback{row, "cold"}] - octets[comeback{row, "resumed"}]; saved < certificates {
 			t.Errorf("%s: a resumed session saved %d octets, want the certificates', %d and more", row, saved, certificates)
