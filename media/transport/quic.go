@@ -1,0 +1,332 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/qlogwriter"
+	"golang.org/x/sys/unix"
+
+	_ "github.com/quic-go/quic-go/qlog" // says in traces what its events mean
+)
+
+// The error codes of our protocol over QUIC (RFC 9000 section 20.2).
+const (
+	codeDone   = 0 // nobody wants it any more
+	codeFailed = 1 // the server failed to read it
+)
+
+// quicConfig is what both sides have in common. All else is as quic-go has it.
+func quicConfig(c quic.Config, qlog func(string) io.WriteCloser) *quic.Config {
+	if qlog != nil {
+		c.Tracer = func(_ context.Context, client bool, id quic.ConnectionID) qlogwriter.Trace {
+			out := qlog(id.String())
+			if out == nil {
+				return nil
+			}
+			trace := qlogwriter.NewConnectionFileSeq(&buffered{bufio.NewWriter(out), out}, client, id)
+			go trace.Run() // until the connection is done with it
+			return trace
+		}
+	}
+	return &c
+}
+
+// buffered spares a file many small writes.
+type buffered struct {
+	*bufio.Writer
+	file io.Closer
+}
+
+func (b *buffered) Close() error { return errors.Join(b.Flush(), b.file.Close()) }
+
+// patientSocket is a UDP socket on which nobody minds that there is no way to a
+// peer: the packet is lost, and another one may find a way. Otherwise a session
+// would end in the moment between the loss of an address and the migration to
+// another.
+type patientSocket struct{ *net.UDPConn }
+
+func (s patientSocket) Write(b []byte) (int, error) {
+	n, err := s.UDPConn.Write(b)
+	return s.lost(n, len(b), err)
+}
+
+func (s patientSocket) WriteTo(b []byte, to net.Addr) (int, error) {
+	n, err := s.UDPConn.WriteTo(b, to)
+	return s.lost(n, len(b), err)
+}
+
+func (s patientSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
+	n, oobn, err = s.UDPConn.WriteMsgUDP(b, oob, to)
+	n, err = s.lost(n, len(b), err)
+	return n, oobn, err
+}
+
+func (patientSocket) lost(n, all int, err error) (int, error) {
+	for _, noWay := range []syscall.Errno{
+		unix.ENETUNREACH, unix.EHOSTUNREACH, unix.ENETDOWN, unix.EHOSTDOWN, unix.EADDRNOTAVAIL,
+		unix.EINVAL, // the socket's own address is the host's no more
+	} {
+		if errors.Is(err, noWay) {
+			return all, nil
+		}
+	}
+	return n, err
+}
+
+// quicLink is a session over QUIC.
+type quicLink struct {
+	client *Client
+	conn   *quic.Conn
+	tidy   sync.WaitGroup // streams whose end nobody waits for
+
+	mu    sync.Mutex
+	ways  []quicWay // the ways that the session has been opened on and taken along to, the last one in use
+	ended bool
+}
+
+// quicWay is a local address of a session.
+type quicWay struct {
+	transport *quic.Transport
+	socket    *net.UDPConn
+	path      *quic.Path // nil for the first
+}
+
+func (w quicWay) close() error { return errors.Join(w.transport.Close(), w.socket.Close()) }
+
+func (c *Client) openWay(locals []netip.Addr) (quicWay, error) {
+	socket, err := c.config.Host.listenUDP(netip.AddrPortFrom(anyAddress(c.config.Server.Addr(), locals), 0))
+	if err != nil {
+		return quicWay{}, err
+	}
+	return quicWay{transport: &quic.Transport{Conn: patientSocket{socket}}, socket: socket}, nil
+}
+
+func connectQUIC(ctx context.Context, c *Client, locals []netip.Addr) (link, error) {
+	way, err := c.openWay(locals)
+	if err != nil {
+		return nil, err
+	}
+	config := quicConfig(quic.Config{
+		HandshakeIdleTimeout: c.config.Patience, MaxIdleTimeout: c.config.Patience, TokenStore: c.tokens,
+	}, c.config.QLog)
+	dial := way.transport.Dial
+	if c.config.EarlyData {
+		dial = way.transport.DialEarly
+	}
+	conn, err := dial(ctx, net.UDPAddrFromAddrPort(c.config.Server), c.tls(), config)
+	if err != nil {
+		return nil, errors.Join(err, way.close())
+	}
+	return &quicLink{client: c, conn: conn, ways: []quicWay{way}}, nil
+}
+
+func (l *quicLink) open(ctx context.Context, _ Request) (exchange, error) {
+	stream, err := l.conn.OpenStreamSync(ctx)
+	if err != nil {
+		if l.conn.Context().Err() != nil {
+			err = fmt.Errorf("%w: %w", ErrClosed, context.Cause(l.conn.Context()))
+		}
+		return nil, err
+	}
+	return &quicExchange{link: l, stream: stream}, nil
+}
+
+// again repeats requests that went out as 0-RTT data that the server refused:
+// nothing of them has reached it (RFC 9001 section 4.6.2).
+func (l *quicLink) again(ctx context.Context, failed error) bool {
+	if !errors.Is(failed, quic.Err0RTTRejected) {
+		return false
+	}
+	_, err := l.conn.NextConnection(ctx)
+	return err == nil
+}
+
+// migrate probes the new way (RFC 9000 section 8.2) before it goes over to it.
+func (l *quicLink) migrate(ctx context.Context, local netip.Addr) error {
+	way, err := l.client.openWay([]netip.Addr{local})
+	if err != nil {
+		return err
+	}
+	way.path, err = l.conn.AddPath(way.transport)
+	if err == nil {
+		if err = l.probe(ctx, way.path); err == nil {
+			err = way.path.Switch()
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil && l.ended {
+		err = ErrClosed
+	}
+	if err != nil {
+		return errors.Join(err, way.close())
+	}
+	if before := l.ways[len(l.ways)-1].path; before != nil {
+		_ = before.Close() // gives its connection IDs back
+	}
+	l.ways = append(l.ways, way)
+	return nil
+}
+
+// probe is Path.Probe for no longer than there is a connection and patience.
+func (l *quicLink) probe(ctx context.Context, p *quic.Path) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.client.config.Patience, fmt.Errorf("%w for %v", ErrSilent, l.client.config.Patience))
+	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer context.AfterFunc(l.conn.Context(), func() { end(fmt.Errorf("%w: %w", ErrClosed, context.Cause(l.conn.Context()))) })()
+	return p.Probe(ctx)
+}
+
+func (l *quicLink) state() State {
+	now := l.conn.ConnectionState()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	way := l.ways[len(l.ways)-1]
+	return State{Local: addressOf(way.socket.LocalAddr()), Resumed: now.TLS.DidResume, EarlyData: now.Used0RTT}
+}
+
+func (l *quicLink) close() error {
+	errs := []error{l.conn.CloseWithError(codeDone, "")}
+	l.tidy.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return nil
+	}
+	l.ended = true
+	for _, way := range l.ways {
+		errs = append(errs, way.close())
+	}
+	return errors.Join(errs...)
+}
+
+// quicExchange has a stream for itself.
+type quicExchange struct {
+	link   *quicLink
+	stream *quic.Stream
+}
+
+func (x *quicExchange) Write(p []byte) (int, error) {
+	n, err := x.stream.Write(p)
+	if err == nil {
+		err = x.stream.Close()
+	}
+	return n, explainQUIC(err)
+}
+
+func (x *quicExchange) Read(p []byte) (int, error) {
+	n, err := x.stream.Read(p)
+	return n, explainQUIC(err)
+}
+
+// explainQUIC says in our words what a stream's error means.
+func explainQUIC(err error) error {
+	if stream, is := errors.AsType[*quic.StreamError](err); is && stream.Remote && stream.ErrorCode == codeFailed {
+		return ErrFailed
+	}
+	if _, is := errors.AsType[*quic.IdleTimeoutError](err); is {
+		return fmt.Errorf("%w: %w: %w", ErrClosed, ErrSilent, err)
+	}
+	if gone, is := errors.AsType[*quic.ApplicationError](err); is && gone.Remote {
+		return fmt.Errorf("%w: the server has closed it: %w", ErrClosed, io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+func (x *quicExchange) abort() {
+	x.stream.CancelRead(codeDone)
+	x.stream.CancelWrite(codeDone)
+}
+
+func (x *quicExchange) finish(left int64) {
+	if left != 0 {
+		x.abort()
+		return
+	}
+	// A stream is over for quic-go when its end has been read.
+	x.link.tidy.Go(func() { _, _ = io.Copy(io.Discard, x.stream) })
+}
+
+// serveQUIC serves over QUIC, each request on the stream that it comes on.
+func serveQUIC(_ context.Context, s *Server) error {
+	socket, err := s.config.Host.listenUDP(s.config.Address)
+	if err != nil {
+		return err
+	}
+	transport := &quic.Transport{Conn: patientSocket{socket}}
+	listener, err := transport.ListenEarly(s.tls, quicConfig(quic.Config{
+		HandshakeIdleTimeout: s.config.Patience, MaxIdleTimeout: s.config.Patience, Allow0RTT: true,
+		MaxIncomingStreams: int64(concurrentStreams), MaxIncomingUniStreams: -1,
+	}, s.config.QLog))
+	if err != nil {
+		return errors.Join(err, socket.Close())
+	}
+	s.listens(addressOf(socket.LocalAddr()), closer(func() error { return errors.Join(transport.Close(), socket.Close()) }))
+	s.serving.Go(func() {
+		for {
+			conn, err := listener.Accept(s.ctx)
+			if err != nil {
+				return // closing is the only way to one
+			}
+			s.serving.Go(func() { s.serveQUICConn(conn) })
+		}
+	})
+	return nil
+}
+
+// closer is a function that closes something.
+type closer func() error
+
+func (c closer) Close() error { return c() }
+
+func (s *Server) serveQUICConn(conn *quic.Conn) {
+	number, leave := s.joins(&connCloser{conn})
+	defer leave()
+	for {
+		stream, err := conn.AcceptStream(s.ctx)
+		if err != nil {
+			return
+		}
+		s.serving.Go(func() { s.serveQUICStream(conn, number, stream) })
+	}
+}
+
+type connCloser struct{ conn *quic.Conn }
+
+func (c *connCloser) Close() error { return c.conn.CloseWithError(codeDone, "") }
+
+func (s *Server) serveQUICStream(conn *quic.Conn, number int64, stream *quic.Stream) {
+	broken := closer(func() error { stream.CancelWrite(codeFailed); return nil })
+	stop := context.AfterFunc(conn.Context(), func() { stream.CancelRead(codeDone) })
+	defer stop()
+	r, err := readRequest(stream)
+	if err != nil {
+		if errors.Is(err, errMalformed) {
+			_, _ = stream.Write(refusal)
+		}
+		_ = stream.Close()
+		stream.CancelRead(codeDone)
+		return
+	}
+	state := conn.ConnectionState()
+	p := peer{number: number, client: addressOf(conn.RemoteAddr()), tls: &state.TLS}
+	select {
+	case <-conn.HandshakeComplete():
+	default:
+		p.early = true
+	}
+	if s.answer(s.ctx, p, r, stream, broken) != nil {
+		_ = broken.Close()
+		return
+	}
+	_ = stream.Close()
+}
