@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/quic-go/quic-go"
@@ -133,7 +134,7 @@ func (l *quicLink) open(ctx context.Context, _ Request) (exchange, error) {
 	stream, err := l.conn.OpenStreamSync(ctx)
 	if err != nil {
 		if l.conn.Context().Err() != nil {
-			err = fmt.Errorf("%w: %w", ErrClosed, context.Cause(l.conn.Context()))
+			err = closedBy(context.Cause(l.conn.Context()))
 		}
 		return nil, err
 	}
@@ -182,7 +183,7 @@ func (l *quicLink) probe(ctx context.Context, p *quic.Path) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.client.config.Patience, fmt.Errorf("%w for %v", ErrSilent, l.client.config.Patience))
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
-	defer context.AfterFunc(l.conn.Context(), func() { end(fmt.Errorf("%w: %w", ErrClosed, context.Cause(l.conn.Context()))) })()
+	defer context.AfterFunc(l.conn.Context(), func() { end(closedBy(context.Cause(l.conn.Context()))) })()
 	return p.Probe(ctx)
 }
 
@@ -211,8 +212,9 @@ func (l *quicLink) close() error {
 
 // quicExchange has a stream for itself.
 type quicExchange struct {
-	link   *quicLink
-	stream *quic.Stream
+	link    *quicLink
+	stream  *quic.Stream
+	refused atomic.Bool // with all 0-RTT data; its number is another stream's by now
 }
 
 func (x *quicExchange) Write(p []byte) (int, error) {
@@ -220,29 +222,46 @@ func (x *quicExchange) Write(p []byte) (int, error) {
 	if err == nil {
 		err = x.stream.Close()
 	}
-	return n, explainQUIC(err)
+	return n, x.explain(err)
 }
 
 func (x *quicExchange) Read(p []byte) (int, error) {
 	n, err := x.stream.Read(p)
-	return n, explainQUIC(err)
+	return n, x.explain(err)
 }
 
-// explainQUIC says in our words what a stream's error means.
-func explainQUIC(err error) error {
-	if stream, is := errors.AsType[*quic.StreamError](err); is && stream.Remote && stream.ErrorCode == codeFailed {
+// explain says in our words what a stream's error means.
+func (x *quicExchange) explain(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	if errors.Is(err, quic.Err0RTTRejected) {
+		x.refused.Store(true)
+		return err
+	}
+	if s, is := errors.AsType[*quic.StreamError](err); is && s.Remote && s.ErrorCode == codeFailed {
 		return ErrFailed
 	}
-	if _, is := errors.AsType[*quic.IdleTimeoutError](err); is {
-		return fmt.Errorf("%w: %w: %w", ErrClosed, ErrSilent, err)
-	}
-	if gone, is := errors.AsType[*quic.ApplicationError](err); is && gone.Remote {
-		return fmt.Errorf("%w: the server has closed it: %w", ErrClosed, io.ErrUnexpectedEOF)
+	if x.link.conn.Context().Err() != nil {
+		return closedBy(err)
 	}
 	return err
 }
 
+// closedBy says in our words why a connection has ended.
+func closedBy(err error) error {
+	if _, is := errors.AsType[*quic.IdleTimeoutError](err); is {
+		err = fmt.Errorf("%w: %w", ErrSilent, err)
+	} else if a, is := errors.AsType[*quic.ApplicationError](err); is && a.Remote {
+		err = fmt.Errorf("the server has closed it: %w", io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("%w: %w", ErrClosed, err)
+}
+
 func (x *quicExchange) abort() {
+	if x.refused.Load() {
+		return
+	}
 	x.stream.CancelRead(codeDone)
 	x.stream.CancelWrite(codeDone)
 }
@@ -319,10 +338,15 @@ func (s *Server) serveQUICStream(conn *quic.Conn, number int64, stream *quic.Str
 	}
 	state := conn.ConnectionState()
 	p := peer{number: number, client: addressOf(conn.RemoteAddr()), tls: &state.TLS}
-	select {
-	case <-conn.HandshakeComplete():
-	default:
-		p.early = true
+	if state.Used0RTT {
+		select {
+		case <-conn.HandshakeComplete():
+			// Viewers connect when they have a request, so that the first comes in 0-RTT
+			// packets, even if this goroutine hears of it when the handshake is over.
+			p.early = stream.StreamID() == 0
+		default:
+			p.early = true
+		}
 	}
 	if s.answer(s.ctx, p, r, stream, broken) != nil {
 		_ = broken.Close()

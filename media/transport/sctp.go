@@ -61,13 +61,11 @@ type sctpLink struct {
 	association association
 	free        [storage.QHD + 1]chan uint16 // streams, by resolution
 	tidy        sync.WaitGroup
-
-	mu   sync.Mutex
-	gone error // why the association is no more
+	end
 }
 
 func newSCTPLink(a association) *sctpLink {
-	l := &sctpLink{association: a}
+	l := &sctpLink{association: a, end: newEnd()}
 	for r := range l.free {
 		l.free[r] = make(chan uint16, StreamsPerResolution)
 		for i := range StreamsPerResolution {
@@ -81,10 +79,12 @@ func (l *sctpLink) open(ctx context.Context, r Request) (exchange, error) {
 	if int(r.Resolution) >= len(l.free) {
 		return nil, fmt.Errorf("%v: %w", r.Resolution, storage.ErrNotFound)
 	}
-	if err := l.lost(); err != nil {
+	if err := l.cause(); err != nil {
 		return nil, err
 	}
 	select {
+	case <-l.came:
+		return nil, l.cause()
 	case number := <-l.free[r.Resolution]:
 		m, err := l.association.stream(number)
 		if err != nil {
@@ -97,20 +97,10 @@ func (l *sctpLink) open(ctx context.Context, r Request) (exchange, error) {
 	}
 }
 
-// breaks notes that the association has failed.
-func (l *sctpLink) breaks(err error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.gone == nil {
-		l.gone = fmt.Errorf("%w: %w", ErrClosed, noEOF(err))
-	}
-	return l.gone
-}
-
-func (l *sctpLink) lost() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.gone
+// breaks ends the session for a reason, which it returns.
+func (l *sctpLink) breaks(why error) error {
+	_, err := l.comes(why)
+	return err
 }
 
 func (*sctpLink) again(context.Context, error) bool         { return false }
@@ -204,7 +194,7 @@ func (x *sctpExchange) finish(left int64) {
 	if x.failing {
 		x.messages.resume()
 	}
-	if left == 0 || x.failed || x.link.lost() != nil {
+	if left == 0 || x.failed || x.link.cause() != nil {
 		x.release()
 		return
 	}
@@ -215,7 +205,7 @@ func (x *sctpExchange) finish(left int64) {
 		if x.buffer == nil {
 			x.buffer = make([]byte, messageSize)
 		}
-		for x.link.lost() == nil {
+		for x.link.cause() == nil {
 			_, ppid, err := x.messages.receive(x.buffer)
 			if err != nil {
 				_ = x.link.breaks(err)

@@ -16,11 +16,11 @@ import (
 const serverName = "media.test"
 
 // testItems are what the tests' storages hold: a video with small segments, and a
-// file that is too large to come unless it is read.
+// file that no window has room for.
 func testItems() []storage.Item {
 	return []storage.Item{
 		{Name: "clip", Segments: 8, Sizes: map[storage.Resolution]int64{storage.HD: 100_000, storage.FHD: 200_000, storage.QHD: 400_000}},
-		storage.File("file", 64_000_000), storage.File("empty", 0),
+		storage.File("file", 20_000_000), storage.File("empty", 0),
 	}
 }
 
@@ -47,8 +47,7 @@ func rows(t *testing.T, test func(t *testing.T, row Transport)) {
 // word on its configuration.
 func serve(t testing.TB, row Transport, change func(*ServerConfig)) *bench {
 	t.Helper()
-	content, err := storage.Make(1, testItems()...)
-	must(t, err)
+	content := content(t)
 	ca, err := protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
 	must(t, err)
 	config := ServerConfig{Transport: row, Address: netip.MustParseAddrPort("127.0.0.1:0"), Storage: content, CA: ca}

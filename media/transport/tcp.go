@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -23,8 +22,34 @@ type tcpLink struct {
 	turn   chan struct{} // holds an element while no exchange is under way
 	stale  int64         // octets to come of a response that nobody wants any more; for who has the turn
 
+	end
+}
+
+// end is that of a session's connection.
+type end struct {
+	came chan struct{} // closed when it has
 	mu   sync.Mutex
-	gone error // why there is no connection any more
+	why  error
+}
+
+func newEnd() end { return end{came: make(chan struct{})} }
+
+// comes notes why the connection has ended, for the first time, and returns it.
+func (e *end) comes(why error) (first bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if first = e.why == nil; first {
+		e.why = fmt.Errorf("%w: %w", ErrClosed, noEOF(why))
+		close(e.came)
+	}
+	return first, e.why
+}
+
+// cause is why the connection has ended; nil if it has not.
+func (e *end) cause() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.why
 }
 
 func connectTCP(ctx context.Context, c *Client, locals []netip.Addr) (link, error) {
@@ -42,7 +67,7 @@ func connectTCP(ctx context.Context, c *Client, locals []netip.Addr) (link, erro
 	if err = errors.Join(err, socket.Close()); err != nil {
 		return nil, err
 	}
-	l := &tcpLink{conn: conn, turn: make(chan struct{}, 1)}
+	l := &tcpLink{conn: conn, turn: make(chan struct{}, 1), end: newEnd()}
 	l.turn <- struct{}{}
 	if multipath {
 		err = checkMultipath(conn)
@@ -73,33 +98,36 @@ func checkMultipath(conn net.Conn) error {
 }
 
 func (l *tcpLink) open(ctx context.Context, _ Request) (exchange, error) {
+	if err := l.cause(); err != nil {
+		return nil, err
+	}
 	select {
 	case <-l.turn:
+		return &tcpExchange{link: l}, nil
+	case <-l.came:
+		return nil, l.cause()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.gone != nil {
-		l.turn <- struct{}{}
-		return nil, fmt.Errorf("%w: %w", ErrClosed, l.gone)
-	}
-	return &tcpExchange{link: l}, nil
 }
 
 func (*tcpLink) again(context.Context, error) bool         { return false }
 func (*tcpLink) migrate(context.Context, netip.Addr) error { return ErrUnsupported }
-func (l *tcpLink) close() error                            { return l.end(net.ErrClosed) }
 
-// end closes the connection for a reason.
-func (l *tcpLink) end(why error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.gone != nil {
+func (l *tcpLink) close() error {
+	if first, _ := l.comes(net.ErrClosed); !first {
 		return nil
 	}
-	l.gone = why
 	return ignoreGone(l.conn.Close())
+}
+
+// breaks ends the session for a reason, which it returns.
+func (l *tcpLink) breaks(why error) error {
+	first, err := l.comes(why)
+	if first {
+		_ = l.conn.Close()
+	}
+	return err
 }
 
 // ignoreGone passes over the error of telling somebody good-bye who has left.
@@ -130,7 +158,7 @@ type tcpExchange struct {
 func (x *tcpExchange) Write(p []byte) (int, error) {
 	n, err := x.link.conn.Write(p)
 	if err != nil {
-		_ = x.link.end(err)
+		err = x.link.breaks(err)
 	}
 	return n, err
 }
@@ -155,13 +183,10 @@ func (x *tcpExchange) Read(p []byte) (int, error) {
 func (x *tcpExchange) broken(err error) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.failing {
-		if errors.Is(err, io.EOF) {
-			err = fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
-		}
-		_ = x.link.end(err)
+	if x.failing {
+		return err
 	}
-	return err
+	return x.link.breaks(err)
 }
 
 // abort has reads fail by a deadline, after which the connection is still good.
@@ -179,7 +204,7 @@ func (x *tcpExchange) finish(left int64) {
 	x.done = true
 	x.mu.Unlock()
 	if left < 0 || left+x.link.stale > drained {
-		_ = x.link.end(errors.New("a response was not read to its end"))
+		_ = x.link.breaks(errors.New("a response was not read to its end"))
 	} else {
 		x.link.stale += left
 		_ = x.link.conn.SetReadDeadline(time.Time{})
