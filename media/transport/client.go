@@ -181,7 +181,7 @@ func (s *Session) Migrate(ctx context.Context, local netip.Addr) error {
 func (s *Session) Close() error { return s.link.close() }
 
 // Response is the answer to a request, of which the content is read. Whoever has
-// it closes it.
+// it closes it, or reads it to its end.
 type Response struct {
 	Request  Request
 	Size     int64  // of the whole piece, in octets
@@ -243,11 +243,11 @@ func (s *Session) request(ctx context.Context, r Request) (*Response, error) {
 	}
 	response.watch.moved()
 	response.Size, response.Segments, response.Length, response.left = h.size, h.segments, h.length, h.length
-	if err := statusError(h.status); err != nil {
+	if h.length == 0 {
+		response.failed = io.EOF
 		response.end(0)
-		return response, err
 	}
-	return response, nil
+	return response, statusError(h.status)
 }
 
 // statusError is what a status that is not OK means.
@@ -272,20 +272,17 @@ func (r *Response) Read(p []byte) (int, error) {
 	if r.failed != nil {
 		return 0, r.failed
 	}
-	if r.left == 0 {
-		return 0, io.EOF
-	}
 	r.watch.wait()
 	n, err := r.exchange.Read(p[:min(int64(len(p)), r.left)])
 	r.watch.moved()
 	r.left -= int64(n)
 	if r.left == 0 {
-		err = io.EOF
+		r.failed = io.EOF
+		r.end(0) // what comes next need not wait for Close
 	} else if err != nil {
-		err = fmt.Errorf("receive %v: after %d of %d octets: %w", r.Request.ID, r.Length-r.left, r.Length, r.because(noEOF(err)))
+		r.failed = fmt.Errorf("receive %v: after %d of %d octets: %w", r.Request.ID, r.Length-r.left, r.Length, r.because(noEOF(err)))
 	}
-	r.failed = err
-	return n, err
+	return n, r.failed
 }
 
 // abort makes reading fail for a reason.

@@ -90,7 +90,8 @@ type quicLink struct {
 	tidy   sync.WaitGroup // streams whose end nobody waits for
 
 	mu    sync.Mutex
-	ways  []quicWay // the ways that the session has been opened on and taken along to, the last one in use
+	way   quicWay   // the one in use
+	spent []quicWay // those that were, or never came to be: closing them would end the connection, too
 	ended bool
 }
 
@@ -127,7 +128,7 @@ func connectQUIC(ctx context.Context, c *Client, locals []netip.Addr) (link, err
 	if err != nil {
 		return nil, errors.Join(err, way.close())
 	}
-	return &quicLink{client: c, conn: conn, ways: []quicWay{way}}, nil
+	return &quicLink{client: c, conn: conn, way: way}, nil
 }
 
 func (l *quicLink) open(ctx context.Context, _ Request) (exchange, error) {
@@ -165,17 +166,17 @@ func (l *quicLink) migrate(ctx context.Context, local netip.Addr) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err == nil && l.ended {
-		err = ErrClosed
+	if l.ended {
+		return errors.Join(ErrClosed, way.close())
 	}
-	if err != nil {
-		return errors.Join(err, way.close())
+	if err == nil {
+		way, l.way = l.way, way
 	}
-	if before := l.ways[len(l.ways)-1].path; before != nil {
-		_ = before.Close() // gives its connection IDs back
+	l.spent = append(l.spent, way)
+	if way.path != nil {
+		_ = way.path.Close() // gives its connection IDs back
 	}
-	l.ways = append(l.ways, way)
-	return nil
+	return err
 }
 
 // probe is Path.Probe for no longer than there is a connection and patience.
@@ -191,8 +192,7 @@ func (l *quicLink) state() State {
 	now := l.conn.ConnectionState()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	way := l.ways[len(l.ways)-1]
-	return State{Local: addressOf(way.socket.LocalAddr()), Resumed: now.TLS.DidResume, EarlyData: now.Used0RTT}
+	return State{Local: addressOf(l.way.socket.LocalAddr()), Resumed: now.TLS.DidResume, EarlyData: now.Used0RTT}
 }
 
 func (l *quicLink) close() error {
@@ -204,7 +204,7 @@ func (l *quicLink) close() error {
 		return nil
 	}
 	l.ended = true
-	for _, way := range l.ways {
+	for _, way := range append(l.spent, l.way) {
 		errs = append(errs, way.close())
 	}
 	return errors.Join(errs...)

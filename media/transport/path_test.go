@@ -1,0 +1,152 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"wiretime/media/storage"
+)
+
+func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0) }
+
+// across serves at the server of a field and makes a viewer at its client.
+func across(t *testing.T, f *field, row Transport) *bench {
+	t.Helper()
+	b := serve(t, row, func(c *ServerConfig) {
+		c.Host, c.Address = f.server.Do, netip.AddrPortFrom(serverAddress, 4433)
+	})
+	b.viewer.Host = f.client.Do
+	return b
+}
+
+// begin requests the file and returns when its first octets are there. The rest is
+// more than there is room for on the way.
+func begin(t *testing.T, s *Session) *Response {
+	t.Helper()
+	response, err := s.Request(t.Context(), wholeFile)
+	must(t, err)
+	t.Cleanup(func() { _ = response.Close() })
+	_, err = io.CopyN(io.Discard, response, 100_000)
+	must(t, err)
+	return response
+}
+
+// TestAnOutageThatEnds cuts the path off for half a second while a file comes.
+func TestAnOutageThatEnds(t *testing.T) {
+	rows(t, func(t *testing.T, row Transport) {
+		f := newField(t)
+		s := across(t, f, row).session(t)
+		response := begin(t, s)
+		f.cut(t, 0)
+		mended := make(chan error)
+		time.AfterFunc(500*time.Millisecond, func() {
+			f.mend(t, 0)
+			close(mended)
+		})
+		n, err := io.Copy(io.Discard, response)
+		if n != 19_900_000 || err != nil {
+			t.Errorf("%d octets came, %v", n, err)
+		}
+		<-mended
+	})
+}
+
+// TestAnOutageLongerThanPatience cuts the path off for good, while a file comes and
+// before a session is opened; then there is another way.
+func TestAnOutageLongerThanPatience(t *testing.T) {
+	rows(t, func(t *testing.T, row Transport) {
+		f := newField(t)
+		b := across(t, f, row)
+		b.viewer.Patience = 500 * time.Millisecond
+		s := b.session(t)
+		response := begin(t, s)
+		f.cut(t, 0)
+		if n, err := io.Copy(io.Discard, response); !errors.Is(err, ErrSilent) {
+			t.Errorf("after %d octets: %v, want %v", n, err, ErrSilent)
+		}
+		if _, err := b.client(t).Connect(t.Context()); !errors.Is(err, ErrSilent) {
+			t.Errorf("a session that is opened: %v, want %v", err, ErrSilent)
+		}
+		another := connect(t, b.client(t), clientAddresses[1])
+		rest := wholeFile
+		rest.Offset = 19_000_000
+		_, err := b.fetch(t.Context(), another, rest)
+		must(t, err)
+	})
+}
+
+// TestAHandover takes the client's address away in the middle of a segment. Every
+// transport reconnects; QUIC then also migrates.
+func TestAHandover(t *testing.T) {
+	rows(t, func(t *testing.T, row Transport) {
+		f := newField(t)
+		b := across(t, f, row)
+		c := b.client(t)
+		s := connect(t, c, clientAddresses[0])
+		response := begin(t, s)
+		f.leave(t)
+		if row.Supports(Migrate) == nil {
+			must(t, s.Migrate(t.Context(), clientAddresses[1]))
+			if n, err := io.Copy(io.Discard, response); n != 19_900_000 || err != nil {
+				t.Errorf("after the migration %d octets came, %v", n, err)
+			}
+		}
+		must(t, s.Close())
+		s = connect(t, c)
+		rest := wholeFile
+		rest.Offset = 19_000_000
+		_, err := b.fetch(t.Context(), s, rest)
+		must(t, err)
+		if at := s.State().Local.Addr(); at != clientAddresses[1] && !at.IsUnspecified() {
+			t.Errorf("the new session is at %v", at)
+		}
+	})
+}
+
+// TestAMigrationThatFails has nobody at the other end of the new way.
+func TestAMigrationThatFails(t *testing.T) {
+	f := newField(t)
+	b := across(t, f, mustLookup(t, "quic"))
+	s := b.session(t)
+	response := begin(t, s)
+	f.cut(t, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := s.Migrate(ctx, clientAddresses[1]); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	if err := s.Migrate(t.Context(), netip.MustParseAddr("10.3.0.1")); err == nil {
+		t.Error("the session is at an address that the client does not have")
+	}
+	if n, err := io.Copy(io.Discard, response); n != 19_900_000 || err != nil {
+		t.Errorf("on the old way %d octets came, %v", n, err)
+	}
+}
+
+// TestMultihoming cuts the way off that a session has begun on.
+func TestMultihoming(t *testing.T) {
+	rows(t, func(t *testing.T, row Transport) {
+		if err := row.Supports(Multihome); err != nil {
+			t.Skip(err)
+		}
+		f := newField(t)
+		b := across(t, f, row)
+		s := connect(t, b.client(t), clientAddresses...)
+		response := begin(t, s)
+		f.cut(t, 0)
+		if n, err := io.Copy(io.Discard, response); n != 19_900_000 || err != nil {
+			t.Errorf("%d octets came, %v", n, err)
+		}
+		_, err := b.fetch(t.Context(), s, segment(storage.HD, 1))
+		must(t, err)
+		must(t, b.server.Close())
+		if log := b.server.Log(); len(log) != 2 || log[1].Connection != 1 {
+			t.Errorf("the log is %+v", log)
+		}
+	})
+}
