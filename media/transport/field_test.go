@@ -3,7 +3,10 @@ package transport
 import (
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -35,7 +38,7 @@ func newField(t *testing.T) *field {
 		t.Cleanup(func() { _ = n.Close() })
 		*host = n
 	}
-	must(t, f.router.Do(func() error { return setForwarding() }))
+	must(t, f.router.Do(setForwarding))
 	must(t, f.join(f.client, "first", "10.1.0.1/24", "10.1.0.254/24"))
 	must(t, f.join(f.client, "second", "10.2.0.1/24", "10.2.0.254/24"))
 	must(t, f.join(f.server, "server", "10.9.0.1/24", "10.9.0.254/24"))
@@ -57,7 +60,7 @@ func newField(t *testing.T) *field {
 	return f
 }
 
-func setForwarding() error { return writeFile("/proc/sys/net/ipv4/ip_forward", "1") }
+func setForwarding() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0) }
 
 // join makes a link between a host and the router. It is called as on the host in
 // both namespaces.
@@ -140,4 +143,18 @@ func (f *field) leave(t *testing.T) {
 		}
 		return netlink.AddrDel(link, address)
 	}))
+}
+
+// awaitSubflows waits until the server has so many connections of TCP. MPTCP makes
+// further ones some round trips after the first.
+func (f *field) awaitSubflows(t *testing.T, want int) {
+	t.Helper()
+	const established = " 01 "
+	for have := 0; have < want; time.Sleep(time.Millisecond) {
+		must(t, f.server.Do(func() error {
+			table, err := os.ReadFile("/proc/thread-self/net/tcp")
+			have = strings.Count(string(table), established)
+			return err
+		}))
+	}
 }

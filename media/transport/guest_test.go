@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"debug/elf"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,6 +25,9 @@ func TestOverTheGuestsKernel(t *testing.T) {
 		t.Skip("this is the guest")
 	}
 	k, err := kernel.Find()
+	if err == nil {
+		err = checkStatic("/proc/self/exe")
+	}
 	if err != nil {
 		if os.Getenv("WIRETIME_NEED_KERNEL") != "" {
 			t.Fatal(err)
@@ -52,6 +57,21 @@ func TestOverTheGuestsKernel(t *testing.T) {
 		}
 	}
 	t.Logf("%s", said)
+}
+
+// checkStatic sees to it that a program needs no other files: a guest has none.
+func checkStatic(path string) error {
+	program, err := elf.Open(path)
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	for _, p := range program.Progs {
+		if p.Type == elf.PT_INTERP {
+			return errors.New("this program is linked dynamically: build it with CGO_ENABLED=0")
+		}
+	}
+	return nil
 }
 
 func copyProgram(to string) error {

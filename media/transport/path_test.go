@@ -5,14 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/netip"
-	"os"
 	"testing"
 	"time"
 
 	"wiretime/media/storage"
 )
-
-func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0) }
 
 // across serves at the server of a field and makes a viewer at its client.
 func across(t *testing.T, f *field, row Transport) *bench {
@@ -128,25 +125,40 @@ func TestAMigrationThatFails(t *testing.T) {
 	}
 }
 
-// TestMultihoming cuts the way off that a session has begun on.
+// TestMultihoming takes the way from a session that it has begun on. Where the
+// path is cut off beyond the client's sight, only MPTCP finds the other one: SCTP's
+// client has but one address of the server's, and sends there as its routes say.
 func TestMultihoming(t *testing.T) {
-	rows(t, func(t *testing.T, row Transport) {
-		if err := row.Supports(Multihome); err != nil {
-			t.Skip(err)
-		}
-		f := newField(t)
-		b := across(t, f, row)
-		s := connect(t, b.client(t), clientAddresses...)
-		response := begin(t, s)
-		f.cut(t, 0)
-		if n, err := io.Copy(io.Discard, response); n != 19_900_000 || err != nil {
-			t.Errorf("%d octets came, %v", n, err)
-		}
-		_, err := b.fetch(t.Context(), s, segment(storage.HD, 1))
-		must(t, err)
-		must(t, b.server.Close())
-		if log := b.server.Log(); len(log) != 2 || log[1].Connection != 1 {
-			t.Errorf("the log is %+v", log)
-		}
-	})
+	for name, handover := range map[string]func(*field, *testing.T){
+		"the link is lost":    (*field).leave,
+		"the path is cut off": func(f *field, t *testing.T) { f.cut(t, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows(t, func(t *testing.T, row Transport) {
+				if err := row.Supports(Multihome); err != nil {
+					t.Skip(err)
+				}
+				if row.Name == "sctp" && name == "the path is cut off" {
+					t.Skip("see above")
+				}
+				f := newField(t)
+				b := across(t, f, row)
+				s := connect(t, b.client(t), clientAddresses...)
+				response := begin(t, s)
+				if row.Protocol == "tcp" {
+					f.awaitSubflows(t, 2)
+				}
+				handover(f, t)
+				if n, err := io.Copy(io.Discard, response); n != 19_900_000 || err != nil {
+					t.Fatalf("%d octets came, %v", n, err)
+				}
+				_, err := b.fetch(t.Context(), s, segment(storage.HD, 1))
+				must(t, err)
+				must(t, b.server.Close())
+				if log := b.server.Log(); len(log) != 2 || log[1].Connection != 1 {
+					t.Errorf("the log is %+v", log)
+				}
+			})
+		})
+	}
 }

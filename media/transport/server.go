@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -252,7 +253,7 @@ func (s *Server) Close() error {
 	s.mu.Unlock()
 	var errs []error
 	for _, c := range append(open, s.listeners...) { // connections first: some say good-bye over the listener's socket
-		if err := c.Close(); !errors.Is(err, net.ErrClosed) {
+		if err := c.Close(); !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}
