@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -107,6 +108,33 @@ type link interface {
 	migrate(ctx context.Context, local netip.Addr) error
 	state() State
 	close() error
+}
+
+// end is that of a session's connection.
+type end struct {
+	came chan struct{} // closed when it has
+	mu   sync.Mutex
+	why  error
+}
+
+func newEnd() end { return end{came: make(chan struct{})} }
+
+// comes notes why the connection has ended, for the first time, and returns it.
+func (e *end) comes(why error) (first bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if first = e.why == nil; first {
+		e.why = fmt.Errorf("%w: %w", ErrClosed, noEOF(why))
+		close(e.came)
+	}
+	return first, e.why
+}
+
+// cause is why the connection has ended; nil if it has not.
+func (e *end) cause() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.why
 }
 
 // exchange is one request and its response.
@@ -220,7 +248,7 @@ func (s *Session) Request(ctx context.Context, r Request) (*Response, error) {
 }
 
 func (s *Session) request(ctx context.Context, r Request) (*Response, error) {
-	question, err := r.append(nil)
+	question, err := r.octets()
 	if err != nil {
 		return nil, err
 	}

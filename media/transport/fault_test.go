@@ -59,38 +59,37 @@ func TestASilentServer(t *testing.T) {
 // TestPatienceIsForWaitingOnly lets time pass while nobody waits.
 func TestPatienceIsForWaitingOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var late error
-		w := newWatch(time.Second, func(err error) { late = err })
-		step := func(d time.Duration) {
-			time.Sleep(d)
+		late := make(chan error, 2)
+		w := newWatch(time.Second, func(err error) { late <- err })
+		isLate := func(after time.Duration) bool {
+			time.Sleep(after)
 			synctest.Wait()
+			return len(late) > 0
 		}
 		for range 5 {
-			step(900 * time.Millisecond)
+			if isLate(900 * time.Millisecond) {
+				t.Fatal("patience ended while the other side moved")
+			}
 			w.wait()
 		}
 		w.moved()
-		step(10 * time.Second)
-		if late != nil {
-			t.Errorf("patience ended while nobody waited: %v", late)
+		if isLate(10 * time.Second) {
+			t.Fatal("patience ended while nobody waited")
 		}
 		w.wait()
-		step(999 * time.Millisecond)
-		if late != nil {
-			t.Errorf("patience ended too early: %v", late)
+		if isLate(999 * time.Millisecond) {
+			t.Fatal("patience ended too early")
 		}
-		step(time.Second) // it is looked at once in that time
-		if !errors.Is(late, ErrSilent) {
-			t.Errorf("after two seconds: %v", late)
+		if !isLate(time.Second) { // it is looked at once in that time
+			t.Fatal("patience has not ended after two seconds")
 		}
-		late = nil
+		if err := <-late; !errors.Is(err, ErrSilent) {
+			t.Errorf("%v, want %v", err, ErrSilent)
+		}
 		w.wait()
-		step(10 * time.Second)
-		ended := newWatch(time.Second, func(err error) { late = err })
-		ended.stop()
-		step(10 * time.Second)
-		if late != nil {
-			t.Errorf("patience ended twice, or after the end: %v", late)
+		newWatch(time.Second, func(err error) { late <- err }).stop()
+		if isLate(10 * time.Second) {
+			t.Error("patience ended twice, or after the watch did")
 		}
 	})
 }
@@ -98,7 +97,7 @@ func TestPatienceIsForWaitingOnly(t *testing.T) {
 // TestAClientThatDoesNotRead is given up by the server.
 func TestAClientThatDoesNotRead(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
-		b := serve(t, row, func(c *ServerConfig) { c.Patience = 300 * time.Millisecond })
+		b := serve(t, row, func(c *ServerConfig) { c.Patience = time.Second })
 		s := b.session(t)
 		response, err := s.Request(t.Context(), wholeFile)
 		must(t, err)

@@ -40,7 +40,7 @@ func TestAnOutageThatEnds(t *testing.T) {
 		s := across(t, f, row).session(t)
 		response := begin(t, s)
 		f.cut(t, 0)
-		mended := make(chan error)
+		mended := make(chan struct{})
 		time.AfterFunc(500*time.Millisecond, func() {
 			f.mend(t, 0)
 			close(mended)

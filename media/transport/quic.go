@@ -90,8 +90,9 @@ type quicLink struct {
 	tidy   sync.WaitGroup // streams whose end nobody waits for
 
 	mu    sync.Mutex
-	way   quicWay   // the one in use
-	spent []quicWay // those that were, or never came to be: closing them would end the connection, too
+	shook *quic.ConnectionState // what the handshake came to; nil until somebody has asked
+	way   quicWay               // the one in use
+	spent []quicWay             // those that were, or never came to be: closing them would end the connection, too
 	ended bool
 }
 
@@ -118,7 +119,8 @@ func connectQUIC(ctx context.Context, c *Client, locals []netip.Addr) (link, err
 		return nil, err
 	}
 	config := quicConfig(quic.Config{
-		HandshakeIdleTimeout: c.config.Patience, MaxIdleTimeout: c.config.Patience, TokenStore: c.tokens,
+		HandshakeIdleTimeout: 2 * c.config.Patience, // Connect's own comes first
+		MaxIdleTimeout:       c.config.Patience, TokenStore: c.tokens,
 	}, c.config.QLog)
 	dial := way.transport.Dial
 	if c.config.EarlyData {
@@ -134,8 +136,11 @@ func connectQUIC(ctx context.Context, c *Client, locals []netip.Addr) (link, err
 func (l *quicLink) open(ctx context.Context, _ Request) (exchange, error) {
 	stream, err := l.conn.OpenStreamSync(ctx)
 	if err != nil {
-		if l.conn.Context().Err() != nil {
-			err = closedBy(context.Cause(l.conn.Context()))
+		if errors.Is(err, net.ErrClosed) {
+			return nil, closedBy(err)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 		return nil, err
 	}
@@ -154,6 +159,14 @@ func (l *quicLink) again(ctx context.Context, failed error) bool {
 
 // migrate probes the new way (RFC 9000 section 8.2) before it goes over to it.
 func (l *quicLink) migrate(ctx context.Context, local netip.Addr) error {
+	select {
+	case <-l.conn.HandshakeComplete(): // no sooner, by section 9
+	case <-l.conn.Context().Done():
+		return closedBy(context.Cause(l.conn.Context()))
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	_ = l.state() // quic-go cannot say it while a connection moves
 	way, err := l.client.openWay([]netip.Addr{local})
 	if err != nil {
 		return err
@@ -189,10 +202,19 @@ func (l *quicLink) probe(ctx context.Context, p *quic.Path) error {
 }
 
 func (l *quicLink) state() State {
-	now := l.conn.ConnectionState()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return State{Local: addressOf(l.way.socket.LocalAddr()), Resumed: now.TLS.DidResume, EarlyData: now.Used0RTT}
+	local := addressOf(l.way.socket.LocalAddr())
+	if l.shook == nil {
+		select {
+		case <-l.conn.HandshakeComplete():
+			now := l.conn.ConnectionState()
+			l.shook = &now
+		default:
+			return State{Local: local}
+		}
+	}
+	return State{Local: local, Resumed: l.shook.TLS.DidResume, EarlyData: l.shook.Used0RTT}
 }
 
 func (l *quicLink) close() error {
@@ -242,7 +264,7 @@ func (x *quicExchange) explain(err error) error {
 	if s, is := errors.AsType[*quic.StreamError](err); is && s.Remote && s.ErrorCode == codeFailed {
 		return ErrFailed
 	}
-	if x.link.conn.Context().Err() != nil {
+	if errors.Is(err, net.ErrClosed) { // as quic-go's errors of connections are
 		return closedBy(err)
 	}
 	return err
@@ -250,7 +272,9 @@ func (x *quicExchange) explain(err error) error {
 
 // closedBy says in our words why a connection has ended.
 func closedBy(err error) error {
-	if _, is := errors.AsType[*quic.IdleTimeoutError](err); is {
+	_, idle := errors.AsType[*quic.IdleTimeoutError](err)
+	_, shaking := errors.AsType[*quic.HandshakeTimeoutError](err)
+	if idle || shaking {
 		err = fmt.Errorf("%w: %w", ErrSilent, err)
 	} else if a, is := errors.AsType[*quic.ApplicationError](err); is && a.Remote {
 		err = fmt.Errorf("the server has closed it: %w", io.ErrUnexpectedEOF)

@@ -139,7 +139,7 @@ type peer struct {
 }
 
 // refusal answers what is no request.
-var refusal = header{status: http.StatusBadRequest}.append(nil)
+var refusal = header{status: http.StatusBadRequest}.octets()
 
 // answer answers a request, and logs it. If the client takes no octet for as long
 // as the server has patience, the connection is closed. An error says that the
@@ -151,7 +151,7 @@ func (s *Server) answer(ctx context.Context, p peer, r Request, to io.Writer, co
 	w := newWatch(s.config.Patience, func(error) { _ = connection.Close() })
 	defer w.stop()
 	sent := int64(0)
-	_, err := to.Write(h.append(nil))
+	_, err := to.Write(h.octets())
 	if err == nil && h.length > 0 {
 		sent, err = send(ctx, to, io.NewSectionReader(piece, r.Offset, h.length), w)
 	}

@@ -25,33 +25,6 @@ type tcpLink struct {
 	end
 }
 
-// end is that of a session's connection.
-type end struct {
-	came chan struct{} // closed when it has
-	mu   sync.Mutex
-	why  error
-}
-
-func newEnd() end { return end{came: make(chan struct{})} }
-
-// comes notes why the connection has ended, for the first time, and returns it.
-func (e *end) comes(why error) (first bool, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if first = e.why == nil; first {
-		e.why = fmt.Errorf("%w: %w", ErrClosed, noEOF(why))
-		close(e.came)
-	}
-	return first, e.why
-}
-
-// cause is why the connection has ended; nil if it has not.
-func (e *end) cause() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.why
-}
-
 func connectTCP(ctx context.Context, c *Client, locals []netip.Addr) (link, error) {
 	multipath := c.config.Transport.lacking != nil
 	if multipath && len(locals) > 1 {
@@ -237,7 +210,10 @@ func (s *Server) serveConn(conn net.Conn) {
 	p := peer{number: number, client: addressOf(conn.RemoteAddr())}
 	if s.config.Transport.Encrypted {
 		secure := tls.Server(conn, s.tls)
-		if err := secure.HandshakeContext(s.ctx); err != nil {
+		ctx, cancel := context.WithTimeout(s.ctx, s.config.Patience)
+		err := secure.HandshakeContext(ctx)
+		cancel()
+		if err != nil {
 			return
 		}
 		state := secure.ConnectionState()

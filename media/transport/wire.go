@@ -32,15 +32,15 @@ type Request struct {
 // errMalformed is wrapped by errors about octets that are no request or response.
 var errMalformed = errors.New("not as this version of Wiretime has it")
 
-// append writes the request down.
-func (r Request) append(b []byte) ([]byte, error) {
+// octets are the request written down.
+func (r Request) octets() ([]byte, error) {
 	switch {
 	case r.Item == "" || len(r.Item) > longestName:
 		return nil, fmt.Errorf("an item's name of %d octets: want 1 to %d", len(r.Item), longestName)
 	case r.Offset < 0 || r.Length < 0:
 		return nil, fmt.Errorf("%d octets from octet %d on: want no negative numbers", r.Length, r.Offset)
 	}
-	b = append(b, wireVersion, byte(r.Resolution))
+	b := append(make([]byte, 0, requestHead+len(r.Item)), wireVersion, byte(r.Resolution))
 	b = binary.BigEndian.AppendUint32(b, r.Segment)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Offset))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Length))
@@ -81,8 +81,9 @@ type header struct {
 	length   int64 // of the content that follows
 }
 
-func (h header) append(b []byte) []byte {
-	b = append(b, wireVersion)
+// octets are the header written down.
+func (h header) octets() []byte {
+	b := append(make([]byte, 0, responseHead), wireVersion)
 	b = binary.BigEndian.AppendUint16(b, uint16(h.status))
 	b = binary.BigEndian.AppendUint32(b, h.segments)
 	b = binary.BigEndian.AppendUint64(b, uint64(h.size))

@@ -13,7 +13,7 @@ import (
 // TestRequestIsAsDocumented holds the format to the package's documentation.
 func TestRequestIsAsDocumented(t *testing.T) {
 	r := Request{ID: storage.ID{Item: "clip", Resolution: storage.QHD, Segment: 258}, Offset: 3, Length: 4}
-	got, err := r.append(nil)
+	got, err := r.octets()
 	must(t, err)
 	want := "\x01" + "\x03" + "\x00\x00\x01\x02" + "\x00\x00\x00\x00\x00\x00\x00\x03" + "\x00\x00\x00\x00\x00\x00\x00\x04" + "\x04clip"
 	if string(got) != want {
@@ -22,7 +22,7 @@ func TestRequestIsAsDocumented(t *testing.T) {
 }
 
 func TestResponseIsAsDocumented(t *testing.T) {
-	got := header{status: 404, segments: 5, size: 6, length: 7}.append(nil)
+	got := header{status: 404, segments: 5, size: 6, length: 7}.octets()
 	want := "\x01" + "\x01\x94" + "\x00\x00\x00\x05" + "\x00\x00\x00\x00\x00\x00\x00\x06" + "\x00\x00\x00\x00\x00\x00\x00\x07"
 	if string(got) != want {
 		t.Errorf("%q, want %q", got, want)
@@ -36,7 +36,7 @@ func TestRequestsThatCannotBe(t *testing.T) {
 		"octet -1 on":        {ID: storage.ID{Item: "x"}, Offset: -1},
 		"-1 octets":          {ID: storage.ID{Item: "x"}, Length: -1},
 	} {
-		if _, err := r.append(nil); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := r.octets(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
@@ -57,7 +57,7 @@ func TestURLsOfRequests(t *testing.T) {
 
 func FuzzRequest(f *testing.F) {
 	for _, r := range []Request{wholeFile, segment(storage.QHD, 258), {ID: storage.ID{Item: "x"}, Offset: 1 << 62, Length: 1}} {
-		b, err := r.append(nil)
+		b, err := r.octets()
 		must(f, err)
 		f.Add(b)
 		f.Add(b[:len(b)-1])
@@ -74,7 +74,7 @@ func FuzzRequest(f *testing.F) {
 			}
 			return
 		}
-		again, err := r.append(nil)
+		again, err := r.octets()
 		if err != nil {
 			t.Fatalf("%q is read as %+v, which cannot be written: %v", b, r, err)
 		}
@@ -91,11 +91,11 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzResponse(f *testing.F) {
 	for _, h := range []header{{200, 1, 10, 10}, {404, 0, 0, 0}, {416, 8, 0, 0}, {200, 1 << 31, 1 << 62, 1}} {
-		f.Add(h.append(nil))
+		f.Add(h.octets())
 	}
 	f.Add([]byte{1, 0, 200})
-	f.Add(header{200, 1, 1, 2}.append(nil))
-	f.Add(header{500, 1, 1, 1}.append(nil))
+	f.Add(header{200, 1, 1, 2}.octets())
+	f.Add(header{500, 1, 1, 1}.octets())
 	f.Add(bytes.Repeat([]byte{0xff}, responseHead))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := readHeader(bytes.NewReader(b))
@@ -108,7 +108,7 @@ func FuzzResponse(f *testing.F) {
 		if h.length < 0 || h.length > h.size || (h.status != 200 && h.length != 0) {
 			t.Errorf("%q is read as %+v", b, h)
 		}
-		if again := h.append(nil); !bytes.Equal(again, b[:responseHead]) {
+		if again := h.octets(); !bytes.Equal(again, b[:responseHead]) {
 			t.Errorf("%q is read as %+v, which is written as %q", b, h, again)
 		}
 	})
