@@ -24,6 +24,7 @@ import (
 // each transport and by what it is to be compared with: iperf3, and bare copies by
 // quic-go and pion with the settings that we give them.
 func BenchmarkTransfer(b *testing.B) {
+	b.Setenv("QUIC_GO_DISABLE_GSO", "false") // which labs switch off
 	for _, row := range All() {
 		b.Run(row.Name, func(b *testing.B) {
 			if err := row.Available(nil); err != nil {
