@@ -16,6 +16,7 @@ import (
 	"github.com/pion/sctp"
 	"github.com/pion/transport/v5/udp"
 	"github.com/quic-go/quic-go"
+	"golang.org/x/sys/unix"
 
 	"wiretime/media/storage"
 )
@@ -45,13 +46,27 @@ func benchmarkRow(b *testing.B, row Transport) {
 		c.Storage = content
 	})
 	s := bench.session(b)
-	b.SetBytes(storage.FileSize)
+	defer costs(b)()
 	for b.Loop() {
 		response, err := s.Request(b.Context(), wholeFile)
 		must(b, err)
 		must(b, readAll(response))
 		must(b, response.Close())
 	}
+}
+
+// costs reports how much processor time both ends together take for 1 GB, in
+// seconds: it depends less than the time it takes on what else the machine does.
+func costs(b *testing.B) (report func()) {
+	b.SetBytes(storage.FileSize)
+	before := processorTime(b)
+	return func() { b.ReportMetric((processorTime(b)-before)/float64(b.N), "cpu-s/GB") }
+}
+
+func processorTime(b *testing.B) float64 {
+	var usage unix.Rusage
+	must(b, unix.Getrusage(unix.RUSAGE_SELF, &usage))
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
 }
 
 // readAll reads 1 GB.
@@ -112,12 +127,18 @@ func benchmarkIperf(b *testing.B) {
 		var report struct {
 			End struct {
 				Received struct {
-					Rate float64 `json:"bits_per_second"`
+					Rate    float64 `json:"bits_per_second"`
+					Seconds float64
 				} `json:"sum_received"`
+				Percent struct {
+					Host   float64 `json:"host_total"`
+					Remote float64 `json:"remote_total"`
+				} `json:"cpu_utilization_percent"`
 			}
 		}
 		must(b, json.Unmarshal(out, &report))
 		b.ReportMetric(report.End.Received.Rate/8e6, "iperf-MB/s") // without the start of the program
+		b.ReportMetric(report.End.Received.Seconds*(report.End.Percent.Host+report.End.Percent.Remote)/100, "cpu-s/GB")
 	}
 }
 
@@ -143,7 +164,7 @@ func benchmarkQUIC(b *testing.B) {
 	}, nil)
 	must(b, err)
 	defer func() { _ = conn.CloseWithError(0, "") }()
-	b.SetBytes(storage.FileSize)
+	defer costs(b)()
 	for b.Loop() {
 		stream, err := conn.AcceptUniStream(b.Context())
 		must(b, err)
@@ -186,7 +207,7 @@ func benchmarkPion(b *testing.B) {
 	must(b, err)
 	stream, err := a.OpenStream(0, 0)
 	must(b, err)
-	b.SetBytes(storage.FileSize)
+	defer costs(b)()
 	for b.Loop() {
 		again <- true
 		must(b, readAll(stream))

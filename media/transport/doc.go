@@ -26,7 +26,7 @@
 //   - QUIC has a stream for each request. The viewer ends its side with the
 //     request, the server its side with the response, or resets it with code 1.
 //   - SCTP has 16 streams, four for each resolution. A request is a message on one
-//     of them; the response are messages of no more than 16,384 octets on the same
+//     of them; the response are messages of no more than 65,536 octets on the same
 //     one, and the next request may follow when it has come. Payload protocol
 //     identifiers tell what is no media: 0x57544d32 asks the server to send no more,
 //     which it confirms with the same; by 0x57544d33 it breaks off.

@@ -144,6 +144,39 @@ func TestNoRequests(t *testing.T) {
 	}
 }
 
+// TestNoRequestsOnStreams does likewise where there are streams. Over QUIC only the
+// stream is lost, over SCTP the association.
+func TestNoRequestsOnStreams(t *testing.T) {
+	request, err := segment(storage.HD, 0).octets()
+	must(t, err)
+	rows(t, func(t *testing.T, row Transport) {
+		if !row.Streams {
+			t.Skip("it has none")
+		}
+		b := serve(t, row, nil)
+		for _, octets := range [][]byte{[]byte("GET / HTTP/1.1"), append(bytes.Clone(request), 1), bytes.Repeat([]byte{0xff}, messageSize-1)} {
+			s := b.session(t)
+			x, err := s.link.open(t.Context(), segment(storage.HD, 0))
+			must(t, err)
+			if _, err := x.Write(octets); row.Name != "quic" { // whose server may not want it all
+				must(t, err)
+			}
+			h, err := readHeader(x)
+			if more := bytes.HasPrefix(octets, request); row.Name == "quic" && more {
+				if err != nil || h.status != 200 { // a stream's end is not looked at
+					t.Errorf("%+v, %v", h, err)
+				}
+			} else if err == nil && h.status != 400 || err != nil && !errors.Is(err, ErrClosed) {
+				t.Errorf("%.20q: %+v, %v, want status 400, or the end", octets, h, err)
+			}
+			x.finish(-1)
+		}
+		if _, err := b.fetch(t.Context(), b.session(t), segment(storage.HD, 0)); err != nil {
+			t.Errorf("another client: %v", err)
+		}
+	})
+}
+
 // TestAnotherServersCertificate has a viewer trust another authority, or ask for
 // another name.
 func TestAnotherServersCertificate(t *testing.T) {

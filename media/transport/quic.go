@@ -353,7 +353,7 @@ func (s *Server) serveQUICStream(conn *quic.Conn, number int64, stream *quic.Str
 	defer stop()
 	r, err := readRequest(stream)
 	if err != nil {
-		if errors.Is(err, errMalformed) {
+		if errors.Is(err, errMalformed) || errors.Is(err, io.ErrUnexpectedEOF) {
 			_, _ = stream.Write(refusal)
 		}
 		_ = stream.Close()

@@ -20,9 +20,8 @@ const (
 	ppidFailed uint32 = 0x57544d33 // from the server: what was sent is all, as the rest cannot be read
 )
 
-// messageSize is how many octets of a response are in one message. Streams take
-// turns by messages, where chunks of different messages do not mix (RFC 8260).
-const messageSize = 1 << 14
+// messageSize is how many octets a message has at most.
+const messageSize = 1 << 16
 
 // StreamsPerResolution is how many requests for one resolution may be under way at
 // once in a session of a transport with streams.
@@ -50,6 +49,8 @@ type messages interface {
 	// octets, into p, which has room for it.
 	receive(p []byte) (n int, ppid uint32, err error)
 	send(p []byte, ppid uint32) error
+	// portion is how many octets to send in a message, at most messageSize.
+	portion() int
 	// interrupt makes receive fail from now on; resume makes it work again.
 	interrupt()
 	resume()
@@ -288,7 +289,7 @@ type messageWriter struct{ to messages }
 
 func (w messageWriter) Write(p []byte) (n int, err error) {
 	for n < len(p) {
-		part := p[n:min(n+messageSize, len(p))]
+		part := p[n:min(n+w.to.portion(), len(p))]
 		if err := w.to.send(part, ppidMedia); err != nil {
 			return n, err
 		}

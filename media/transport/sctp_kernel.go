@@ -367,6 +367,9 @@ func (s *kernelStream) send(p []byte, ppid uint32) (err error) {
 	return err
 }
 
+// portion: streams take turns by whole messages.
+func (*kernelStream) portion() int { return 1 << 14 }
+
 func (s *kernelStream) interrupt() { s.stop(true) }
 func (s *kernelStream) resume()    { s.stop(false) }
 

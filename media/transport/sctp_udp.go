@@ -274,5 +274,8 @@ func (s pionStream) send(p []byte, ppid uint32) error {
 	return s.association.ends(err)
 }
 
+// portion: chunks of all streams mix (RFC 8260).
+func (pionStream) portion() int { return messageSize }
+
 func (s pionStream) interrupt() { _ = s.SetReadDeadline(time.Unix(1, 0)) }
 func (s pionStream) resume()    { _ = s.SetReadDeadline(time.Time{}) }
