@@ -3,6 +3,13 @@
 // viewer is a Client; it opens a Session, and requests pieces of the server's
 // storage in it. To add a transport, add a row to All.
 //
+//	row, err := transport.Lookup("quic")
+//	server, err := transport.Serve(ctx, transport.ServerConfig{Transport: row, Address: at, Storage: videos, CA: ca})
+//	client, err := transport.NewClient(transport.ClientConfig{Transport: row, Server: at, Name: "media.test", Verify: ca.Verify})
+//	session, err := client.Connect(ctx)
+//	response, err := session.Request(ctx, transport.Request{ID: storage.ID{Item: "clip", Resolution: storage.HD, Segment: 7}})
+//	_, err = io.Copy(player, response)
+//
 // # What is sent
 //
 // The protocol between viewer and server, which TLS calls wiretime-media/1, is the

@@ -187,9 +187,13 @@ func TestAnotherServersCertificate(t *testing.T) {
 			t.Skip("it has none")
 		}
 		b := serve(t, row, nil)
-		b.viewer.Verify = other.Verify
+		var events record
+		b.viewer.Verify, b.viewer.QLog = other.Verify, func(string) io.WriteCloser { return &events }
 		if _, err := b.client(t).Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "not this authority's") {
 			t.Errorf("%v", err)
+		}
+		if events.closed != (row.Name == "quic") {
+			t.Error("the qlog of a session that failed is not closed")
 		}
 		b.viewer.Verify = nil
 		if _, err := b.client(t).Connect(t.Context()); err == nil {

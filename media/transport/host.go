@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -123,6 +124,40 @@ func (h Host) dialUDP(to netip.AddrPort, locals []netip.Addr) (socket *net.UDPCo
 		return err
 	})
 	return socket, err
+}
+
+// patientSocket is a UDP socket on which nobody minds that there is no way to a
+// peer: the packet is lost, and another one may find a way. Otherwise a session
+// would end in the moment between the loss of an address and the migration to
+// another.
+type patientSocket struct{ *net.UDPConn }
+
+func (s patientSocket) Write(b []byte) (int, error) {
+	n, err := s.UDPConn.Write(b)
+	return s.lost(n, len(b), err)
+}
+
+func (s patientSocket) WriteTo(b []byte, to net.Addr) (int, error) {
+	n, err := s.UDPConn.WriteTo(b, to)
+	return s.lost(n, len(b), err)
+}
+
+func (s patientSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
+	n, oobn, err = s.UDPConn.WriteMsgUDP(b, oob, to)
+	n, err = s.lost(n, len(b), err)
+	return n, oobn, err
+}
+
+func (patientSocket) lost(n, all int, err error) (int, error) {
+	for _, noWay := range []syscall.Errno{
+		unix.ENETUNREACH, unix.EHOSTUNREACH, unix.ENETDOWN, unix.EHOSTDOWN, unix.EADDRNOTAVAIL,
+		unix.EINVAL, // the socket's own address is the host's no more
+	} {
+		if errors.Is(err, noWay) {
+			return all, nil
+		}
+	}
+	return n, err
 }
 
 // anyAddress is the local address of a socket that is to reach an address, if the

@@ -10,11 +10,9 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/qlogwriter"
-	"golang.org/x/sys/unix"
 
 	_ "github.com/quic-go/quic-go/qlog" // says in traces what its events mean
 )
@@ -25,8 +23,9 @@ const (
 	codeFailed = 1 // the server failed to read it
 )
 
-// quicConfig is what both sides have in common. All else is as quic-go has it.
-func quicConfig(c quic.Config, qlog func(string) io.WriteCloser) *quic.Config {
+// quicConfig adds to a side's configuration that its connections write qlogs, in
+// goroutines that run starts. All else is as quic-go has it.
+func quicConfig(c quic.Config, qlog func(string) io.WriteCloser, run func(func())) *quic.Config {
 	if qlog != nil {
 		c.Tracer = func(_ context.Context, client bool, id quic.ConnectionID) qlogwriter.Trace {
 			out := qlog(id.String())
@@ -34,7 +33,7 @@ func quicConfig(c quic.Config, qlog func(string) io.WriteCloser) *quic.Config {
 				return nil
 			}
 			trace := qlogwriter.NewConnectionFileSeq(&buffered{bufio.NewWriter(out), out}, client, id)
-			go trace.Run() // until the connection is done with it
+			run(trace.Run) // until the connection is done with it
 			return trace
 		}
 	}
@@ -49,45 +48,11 @@ type buffered struct {
 
 func (b *buffered) Close() error { return errors.Join(b.Flush(), b.file.Close()) }
 
-// patientSocket is a UDP socket on which nobody minds that there is no way to a
-// peer: the packet is lost, and another one may find a way. Otherwise a session
-// would end in the moment between the loss of an address and the migration to
-// another.
-type patientSocket struct{ *net.UDPConn }
-
-func (s patientSocket) Write(b []byte) (int, error) {
-	n, err := s.UDPConn.Write(b)
-	return s.lost(n, len(b), err)
-}
-
-func (s patientSocket) WriteTo(b []byte, to net.Addr) (int, error) {
-	n, err := s.UDPConn.WriteTo(b, to)
-	return s.lost(n, len(b), err)
-}
-
-func (s patientSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
-	n, oobn, err = s.UDPConn.WriteMsgUDP(b, oob, to)
-	n, err = s.lost(n, len(b), err)
-	return n, oobn, err
-}
-
-func (patientSocket) lost(n, all int, err error) (int, error) {
-	for _, noWay := range []syscall.Errno{
-		unix.ENETUNREACH, unix.EHOSTUNREACH, unix.ENETDOWN, unix.EHOSTDOWN, unix.EADDRNOTAVAIL,
-		unix.EINVAL, // the socket's own address is the host's no more
-	} {
-		if errors.Is(err, noWay) {
-			return all, nil
-		}
-	}
-	return n, err
-}
-
 // quicLink is a session over QUIC.
 type quicLink struct {
 	client *Client
 	conn   *quic.Conn
-	tidy   sync.WaitGroup // streams whose end nobody waits for
+	tidy   sync.WaitGroup // streams whose end nobody waits for, and qlogs
 
 	mu    sync.Mutex
 	shook *quic.ConnectionState // what the handshake came to; nil until somebody has asked
@@ -118,19 +83,21 @@ func connectQUIC(ctx context.Context, c *Client, locals []netip.Addr) (link, err
 	if err != nil {
 		return nil, err
 	}
+	l := &quicLink{client: c, way: way}
 	config := quicConfig(quic.Config{
 		HandshakeIdleTimeout: 2 * c.config.Patience, // Connect's own comes first
 		MaxIdleTimeout:       c.config.Patience, TokenStore: c.tokens,
-	}, c.config.QLog)
+	}, c.config.QLog, l.tidy.Go)
 	dial := way.transport.Dial
 	if c.config.EarlyData {
 		dial = way.transport.DialEarly
 	}
-	conn, err := dial(ctx, net.UDPAddrFromAddrPort(c.config.Server), c.tls(), config)
+	l.conn, err = dial(ctx, net.UDPAddrFromAddrPort(c.config.Server), c.tls(), config)
 	if err != nil {
+		l.tidy.Wait()
 		return nil, errors.Join(err, way.close())
 	}
-	return &quicLink{client: c, conn: conn, way: way}, nil
+	return l, nil
 }
 
 func (l *quicLink) open(ctx context.Context, _ Request) (exchange, error) {
@@ -309,7 +276,7 @@ func serveQUIC(_ context.Context, s *Server) error {
 	listener, err := transport.ListenEarly(s.tls, quicConfig(quic.Config{
 		HandshakeIdleTimeout: s.config.Patience, MaxIdleTimeout: s.config.Patience, Allow0RTT: true,
 		MaxIncomingStreams: int64(concurrentStreams), MaxIncomingUniStreams: -1,
-	}, s.config.QLog))
+	}, s.config.QLog, s.serving.Go))
 	if err != nil {
 		return errors.Join(err, socket.Close())
 	}

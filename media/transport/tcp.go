@@ -26,8 +26,7 @@ type tcpLink struct {
 }
 
 func connectTCP(ctx context.Context, c *Client, locals []netip.Addr) (link, error) {
-	multipath := c.config.Transport.lacking != nil
-	if multipath && len(locals) > 1 {
+	if c.config.Transport.multipath() && len(locals) > 1 {
 		if err := c.config.Host.do(func() error { return addEndpoints(locals) }); err != nil {
 			return nil, err
 		}
@@ -42,7 +41,7 @@ func connectTCP(ctx context.Context, c *Client, locals []netip.Addr) (link, erro
 	}
 	l := &tcpLink{conn: conn, turn: make(chan struct{}, 1), end: newEnd()}
 	l.turn <- struct{}{}
-	if multipath {
+	if c.config.Transport.multipath() {
 		err = checkMultipath(conn)
 	}
 	if err == nil && c.config.Transport.Encrypted {
@@ -187,7 +186,7 @@ func (x *tcpExchange) finish(left int64) {
 
 // serveTCP serves over TCP or MPTCP, one request after the other.
 func serveTCP(ctx context.Context, s *Server) error {
-	listener, err := s.config.Host.listen(ctx, s.config.Address, s.config.Transport.lacking != nil)
+	listener, err := s.config.Host.listen(ctx, s.config.Address, s.config.Transport.multipath())
 	if err != nil {
 		return err
 	}

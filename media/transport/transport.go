@@ -25,7 +25,10 @@ const (
 	Migrate Strategy = "migrate"
 	// Multihome is to have a session on several addresses from the beginning, and
 	// have the transport fail over from one to the other (RFC 9260 section 6.4, RFC
-	// 8684).
+	// 8684). An address is an alternative for what the server sends; what the client
+	// sends over SCTP leaves as its host's routes say. MPTCP knows of alternatives
+	// some round trips after the session has been opened, and gives their use to the
+	// host for good.
 	Multihome Strategy = "multihome"
 )
 
@@ -44,8 +47,8 @@ type Transport struct {
 	Streams bool
 
 	strategies []Strategy
-	number     int // of the protocol, for the socket call; 0 if programs bring their own
-	lacking    error
+	number     int   // of the protocol, for the socket call; 0 if programs bring their own
+	lacking    error // what a host says that does not have it
 	connect    func(ctx context.Context, c *Client, locals []netip.Addr) (link, error)
 	serve      func(ctx context.Context, s *Server) error
 }
@@ -100,6 +103,9 @@ func (t Transport) clear() Transport {
 	t.Name, t.Encrypted = t.Name+"-clear", false
 	return t
 }
+
+// multipath says whether the row is one of MPTCP.
+func (t Transport) multipath() bool { return t.number == unix.IPPROTO_MPTCP }
 
 // Names returns the names of all rows.
 func Names() []string {
