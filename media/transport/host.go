@@ -126,6 +126,19 @@ func (h Host) dialUDP(to netip.AddrPort, locals []netip.Addr) (socket *net.UDPCo
 	return socket, err
 }
 
+// source is the given local addresses or, without any, the one that the host's
+// routes choose.
+func (h Host) source(to netip.AddrPort, locals []netip.Addr) ([]netip.Addr, error) {
+	if len(locals) > 0 {
+		return locals, nil
+	}
+	socket, err := h.dialUDP(to, nil) // which sends nothing
+	if err != nil {
+		return nil, err
+	}
+	return []netip.Addr{addressOf(socket.LocalAddr()).Addr()}, socket.Close()
+}
+
 // patientSocket is a UDP socket on which nobody minds that there is no way to a
 // peer: the packet is lost, and another one may find a way. Otherwise a session
 // would end in the moment between the loss of an address and the migration to
@@ -158,19 +171,6 @@ func (patientSocket) lost(n, all int, err error) (int, error) {
 		}
 	}
 	return n, err
-}
-
-// anyAddress is the local address of a socket that is to reach an address, if the
-// caller has no other wish.
-func anyAddress(to netip.Addr, locals []netip.Addr) netip.Addr {
-	switch {
-	case len(locals) > 0:
-		return locals[0]
-	case to.Is4():
-		return netip.IPv4Unspecified()
-	default:
-		return netip.IPv6Unspecified()
-	}
 }
 
 func family(a netip.Addr) int {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,7 +101,7 @@ func TestAHandover(t *testing.T) {
 		rest.Offset = 19_000_000
 		_, err := b.fetch(t.Context(), s, rest)
 		must(t, err)
-		if at := s.State().Local.Addr(); at != clientAddresses[1] && !at.IsUnspecified() {
+		if at := s.State().Local.Addr(); at != clientAddresses[1] {
 			t.Errorf("the new session is at %v", at)
 		}
 	})
@@ -160,5 +162,29 @@ func TestMultihoming(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAnAssociationHasTheAddressesItIsGiven asks the server's kernel for those of
+// its peer.
+func TestAnAssociationHasTheAddressesItIsGiven(t *testing.T) {
+	row := mustLookup(t, "sctp")
+	if err := row.Available(nil); err != nil {
+		t.Skip(err)
+	}
+	for _, locals := range [][]netip.Addr{nil, clientAddresses[:1], clientAddresses} {
+		f := newField(t)
+		b := across(t, f, row)
+		s := connect(t, b.client(t), locals...)
+		_, err := b.fetch(t.Context(), s, segment(storage.HD, 1))
+		must(t, err)
+		must(t, f.server.Do(func() error {
+			table, err := os.ReadFile("/proc/thread-self/net/sctp/assocs")
+			first, second := strings.Contains(string(table), "10.1.0.1"), strings.Contains(string(table), "10.2.0.1")
+			if !first || second != (len(locals) == 2) {
+				t.Errorf("given %v, the peer is\n%s", locals, table)
+			}
+			return err
+		}))
 	}
 }

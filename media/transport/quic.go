@@ -70,8 +70,14 @@ type quicWay struct {
 
 func (w quicWay) close() error { return errors.Join(w.transport.Close(), w.socket.Close()) }
 
+// openWay opens a socket on one address, as a browser's are: one on all of them
+// would follow the host's routes to another address by itself.
 func (c *Client) openWay(locals []netip.Addr) (quicWay, error) {
-	socket, err := c.config.Host.listenUDP(netip.AddrPortFrom(anyAddress(c.config.Server.Addr(), locals), 0))
+	locals, err := c.config.Host.source(c.config.Server, locals)
+	if err != nil {
+		return quicWay{}, err
+	}
+	socket, err := c.config.Host.listenUDP(netip.AddrPortFrom(locals[0], 0))
 	if err != nil {
 		return quicWay{}, err
 	}

@@ -95,8 +95,13 @@ func rawAddress(a netip.Addr) []byte {
 }
 
 func connectSCTP(ctx context.Context, c *Client, locals []netip.Addr) (link, error) {
+	// A socket that is bound to no address is on all that the host has.
+	locals, err := c.config.Host.source(c.config.Server, locals)
+	if err != nil {
+		return nil, err
+	}
 	socket, err := c.config.Host.connect(ctx, unix.IPPROTO_SCTP, c.config.Server, locals, func(fd int) error {
-		return prepareSCTP(fd, locals[min(1, len(locals)):])
+		return prepareSCTP(fd, locals[1:])
 	})
 	if err != nil {
 		return nil, err
