@@ -23,7 +23,7 @@ import (
 
 // BenchmarkTransfer carries the paper's file of 1 GB over the loopback device, by
 // each transport and by what it is to be compared with: iperf3, and bare copies by
-// quic-go and pion with the settings that we give them.
+// quic-go and pion with the settings that we give them, but in sockets as they come.
 func BenchmarkTransfer(b *testing.B) {
 	b.Setenv("QUIC_GO_DISABLE_GSO", "false") // which labs switch off
 	for _, row := range All() {

@@ -113,6 +113,19 @@ func (h Host) listenUDP(at netip.AddrPort) (socket *net.UDPConn, err error) {
 	return socket, err
 }
 
+// takeBuffer asks for room for so many octets in a socket, by SO_RCVBUF or
+// SO_SNDBUF. Who has no right to more than the machine's limit gets that.
+func takeBuffer(fd, option, octets int) error {
+	force := map[int]int{unix.SO_RCVBUF: unix.SO_RCVBUFFORCE, unix.SO_SNDBUF: unix.SO_SNDBUFFORCE}[option]
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, octets) == nil {
+		return nil
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, octets); err != nil {
+		return fmt.Errorf("ask for a buffer of %d octets: %w", octets, err)
+	}
+	return nil
+}
+
 // dialUDP opens a UDP socket with one peer.
 func (h Host) dialUDP(to netip.AddrPort, locals []netip.Addr) (socket *net.UDPConn, err error) {
 	var local *net.UDPAddr

@@ -66,15 +66,7 @@ func prepareSCTP(fd int, further []netip.Addr) error {
 			return fmt.Errorf("%s (socket option %s): %w", o.does, o.name, err)
 		}
 	}
-	// Who may not go past the machine's limit stays below it.
-	for force, plain := range map[int]int{unix.SO_RCVBUFFORCE: unix.SO_RCVBUF, unix.SO_SNDBUFFORCE: unix.SO_SNDBUF} {
-		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, receiveWindow) != nil {
-			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, receiveWindow); err != nil {
-				return fmt.Errorf("ask for buffers of %d octets: %w", receiveWindow, err)
-			}
-		}
-	}
-	return nil
+	return errors.Join(takeBuffer(fd, unix.SO_RCVBUF, receiveWindow), takeBuffer(fd, unix.SO_SNDBUF, receiveWindow))
 }
 
 // one is an int that is 1.

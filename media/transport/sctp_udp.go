@@ -19,6 +19,7 @@ import (
 	"github.com/pion/logging"
 	"github.com/pion/sctp"
 	"github.com/pion/transport/v5/udp"
+	"golang.org/x/sys/unix"
 )
 
 // What pion's SCTP is told; all else is as pion has it.
@@ -59,6 +60,9 @@ func connectSCTPOverUDP(ctx context.Context, c *Client, locals []netip.Addr) (li
 	if err != nil {
 		return nil, err
 	}
+	if err := takeWindow(socket); err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
 	var conn net.Conn = patientSocket{socket}
 	if c.config.Transport.Encrypted {
 		if conn, err = c.secureDatagrams(ctx, conn); err != nil {
@@ -75,6 +79,17 @@ func connectSCTPOverUDP(ctx context.Context, c *Client, locals []netip.Addr) (li
 		return nil, err
 	}
 	return newSCTPLink(&pionAssociation{Association: a, conn: conn}), nil
+}
+
+// takeWindow makes room for what may come at once: Linux gives a UDP socket a
+// thirtieth of the window.
+func takeWindow(socket *net.UDPConn) error {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var taken error
+	return errors.Join(raw.Control(func(fd uintptr) { taken = takeBuffer(int(fd), unix.SO_RCVBUF, receiveWindow) }), taken)
 }
 
 // secureDatagrams puts DTLS between UDP and SCTP.
