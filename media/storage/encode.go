@@ -1,0 +1,89 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ErrNoFFmpeg says that the program which encodes clips is not installed.
+var ErrNoFFmpeg = errors.New("the program ffmpeg is not installed (Debian's package ffmpeg); storages that are made to size need none")
+
+// rungs are how Encode encodes each resolution: the picture's height, and the
+// bitrates that YouTube recommends for uploads.
+var rungs = []struct {
+	resolution Resolution
+	height     int
+	bitrate    string
+}{{HD, 720, "5M"}, {FHD, 1080, "8M"}, {QHD, 1440, "16M"}}
+
+// Encode encodes a clip, a file or whatever else ffmpeg takes as an input, into
+// the item called name of the storage in folder dir: segments of a second in HD,
+// FHD and QHD (H.264 in MPEG-TS), each of which begins with a key frame. The item
+// is there whole or not at all; it must not be there before. The error wraps
+// ErrNoFFmpeg if there is no ffmpeg.
+func Encode(ctx context.Context, dir, name, clip string) error {
+	return encode(ctx, dir, name, "-i", clip)
+}
+
+func encode(ctx context.Context, dir, name string, input ...string) (err error) {
+	program, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, ErrNoFFmpeg)
+	}
+	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
+		return fmt.Errorf("encode a clip as item %q: want a plain name", name)
+	}
+	temporary, err := os.MkdirTemp(dir, ".encode-")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(temporary)
+		}
+	}()
+	seconds := fmt.Sprint(SegmentLength.Seconds())
+	args := append([]string{"-nostdin", "-v", "error"}, input...)
+	for _, r := range rungs {
+		folder := filepath.Join(temporary, r.resolution.String())
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return fmt.Errorf("encode %s: %w", name, err)
+		}
+		args = append(args, "-map", "0:v:0", "-map", "0:a:0?", "-vf", fmt.Sprintf("scale=-2:%d", r.height),
+			"-c:v", "libx264", "-b:v", r.bitrate, "-maxrate", r.bitrate, "-bufsize", r.bitrate,
+			"-force_key_frames", "expr:gte(t,n_forced*"+seconds+")", "-c:a", "aac",
+			"-f", "segment", "-segment_time", seconds, filepath.Join(folder, "%06d.ts"))
+	}
+	if said, err := exec.CommandContext(ctx, program, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("encode %s: ffmpeg: %w: %s", name, err, strings.TrimSpace(string(said)))
+	}
+	if err := os.Chmod(temporary, 0o755); err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	if err := syncAll(temporary); err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	if err := os.Rename(temporary, filepath.Join(dir, name)); err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	return nil
+}
+
+// syncAll makes a folder and all in it survive a power cut.
+func syncAll(dir string) error {
+	return filepath.WalkDir(dir, func(name string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		return errors.Join(file.Sync(), file.Close())
+	})
+}

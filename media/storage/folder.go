@@ -1,0 +1,108 @@
+package storage
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Folder is a storage of real files. A file in it is an item in resolution Plain.
+// A folder in it is a video; in it are folders called hd, fhd and qhd, or some of
+// them, and their files are the segments. They are in the order of their names,
+// shorter names first, so that "10.ts" comes after "9.ts". Hidden ones are not seen.
+type Folder struct {
+	root   *os.Root
+	pieces map[ID][]string // with Segment 0: the files of an item in a resolution
+}
+
+// OpenFolder opens the storage in dir. It learns now what files there are, and
+// opens each when it is asked for; files that are links to elsewhere cannot be.
+func OpenFolder(dir string) (*Folder, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open a storage: %w", err)
+	}
+	f := &Folder{root: root, pieces: map[ID][]string{}}
+	if err := f.scan(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the storage in %s: %w", dir, err), root.Close())
+	}
+	if len(f.pieces) == 0 {
+		return nil, errors.Join(fmt.Errorf("open the storage in %s: it has neither files nor folders with segments in hd, fhd or qhd", dir), root.Close())
+	}
+	return f, nil
+}
+
+func (f *Folder) scan() error {
+	entries, err := fs.ReadDir(f.root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") { // hidden, or not whole yet
+			continue
+		}
+		if e.Type().IsRegular() {
+			f.pieces[ID{Item: e.Name()}] = []string{e.Name()}
+		}
+		if !e.IsDir() {
+			continue
+		}
+		for _, r := range Resolutions() {
+			if err := f.scanSegments(ID{Item: e.Name(), Resolution: r}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *Folder) scanSegments(id ID) error {
+	dir := id.Item + "/" + id.Resolution.String()
+	entries, err := fs.ReadDir(f.root.FS(), dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, dir+"/"+e.Name())
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	f.pieces[id] = names
+	return nil
+}
+
+// Open opens a piece: see Storage.
+func (f *Folder) Open(id ID) (Piece, error) {
+	names, ok := f.pieces[ID{Item: id.Item, Resolution: id.Resolution}]
+	if !ok {
+		return Piece{}, notFound(id)
+	}
+	segments := uint32(len(names))
+	if id.Segment >= segments {
+		return Piece{Segments: segments}, pastEnd(id, segments)
+	}
+	file, err := f.root.Open(names[id.Segment])
+	if err != nil {
+		return Piece{Segments: segments}, fmt.Errorf("open %v: %w", id, err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return Piece{Segments: segments}, errors.Join(fmt.Errorf("open %v: %w", id, err), file.Close())
+	}
+	return Piece{ReaderAt: file, Size: info.Size(), Segments: segments, close: file.Close}, nil
+}
+
+// Close closes the folder. Pieces that are open stay so.
+func (f *Folder) Close() error { return f.root.Close() }

@@ -1,0 +1,187 @@
+package storage
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+)
+
+// The sizes of a video's segments in octets.
+//
+// The paper gives 4 to 5 MB for a piece of about a second (Nam et al., 2021,
+// section 4.2) and does not say how it differs between resolutions. That these
+// are in the proportion of the bitrates which YouTube recommends for uploads (5,
+// 8 and 16 Mbit/s) with a mean of 4.5 MB is our choice.
+const (
+	HDSize  = 2_300_000
+	FHDSize = 3_700_000
+	QHDSize = 7_500_000
+)
+
+// FileSize is that of the file whose transmission the paper measures, in octets.
+const FileSize = 1_000_000_000
+
+// Item is one thing in a storage that is made.
+type Item struct {
+	Name     string
+	Segments uint32
+	// Sizes gives the size of every segment in each resolution there is, in octets.
+	Sizes map[Resolution]int64
+}
+
+// Video is an item of so many segments in the three resolutions of the paper.
+func Video(name string, segments uint32) Item {
+	return Item{Name: name, Segments: segments, Sizes: map[Resolution]int64{HD: HDSize, FHD: FHDSize, QHD: QHDSize}}
+}
+
+// File is an item of one piece, a file of so many octets.
+func File(name string, size int64) Item {
+	return Item{Name: name, Segments: 1, Sizes: map[Resolution]int64{Plain: size}}
+}
+
+// Made is a storage whose content comes from a seed: equal seeds, names and
+// sizes make equal octets.
+//
+// Content is a sequence of blocks. Each is one and the same random block, turned
+// by a number of octets that comes from the piece and the block's place in it, so
+// content costs no more than a copy to make and a comparison to check. Two blocks
+// are equal by chance only, one time in 65,536.
+type Made struct {
+	items  map[string]Item
+	seed   uint64
+	random []byte // the block, twice, so that no turn of it has a seam
+}
+
+const blockSize = 1 << 16
+
+// Make makes a storage of the given items.
+func Make(seed uint64, items ...Item) (*Made, error) {
+	m := &Made{items: map[string]Item{}, seed: seed, random: make([]byte, 2*blockSize)}
+	for _, item := range items {
+		if err := m.add(item); err != nil {
+			return nil, fmt.Errorf("make a storage: %w", err)
+		}
+	}
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], seed)
+	_, _ = rand.NewChaCha8(key).Read(m.random[:blockSize]) // which never fails
+	copy(m.random[blockSize:], m.random)
+	return m, nil
+}
+
+func (m *Made) add(item Item) error {
+	if item.Name == "" {
+		return errors.New("an item has no name")
+	}
+	if _, twice := m.items[item.Name]; twice {
+		return fmt.Errorf("there are two items called %q", item.Name)
+	}
+	for r, size := range item.Sizes {
+		if size < 0 {
+			return fmt.Errorf("item %q: a size of %d octets in %v", item.Name, size, r)
+		}
+	}
+	m.items[item.Name] = item
+	return nil
+}
+
+// Items are the storage's, by name.
+func (m *Made) Items() []Item {
+	var all []Item
+	for _, item := range m.items {
+		all = append(all, item)
+	}
+	slices.SortFunc(all, func(a, b Item) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Open opens a piece: see Storage.
+func (m *Made) Open(id ID) (Piece, error) {
+	item, ok := m.items[id.Item]
+	size, has := item.Sizes[id.Resolution]
+	if !ok || !has {
+		return Piece{}, notFound(id)
+	}
+	if id.Segment >= item.Segments {
+		return Piece{Segments: item.Segments}, pastEnd(id, item.Segments)
+	}
+	return Piece{ReaderAt: content{m.random, m.key(id), size}, Size: size, Segments: item.Segments}, nil
+}
+
+// Check compares octets that were received with what piece id has from an offset
+// on. The error names the first one that differs.
+func (m *Made) Check(id ID, offset int64, octets []byte) error {
+	p, err := m.Open(id)
+	if err != nil {
+		return fmt.Errorf("check what was received: %w", err)
+	}
+	if end := offset + int64(len(octets)); offset < 0 || end > p.Size {
+		return fmt.Errorf("check %v: octets %d to %d were received of %d", id, offset, end, p.Size)
+	}
+	c := content{m.random, m.key(id), p.Size}
+	for len(octets) > 0 {
+		want := c.run(offset)
+		want = want[:min(len(want), len(octets))]
+		if got := octets[:len(want)]; !bytes.Equal(got, want) {
+			at := 0
+			for got[at] == want[at] {
+				at++
+			}
+			return fmt.Errorf("check %v: octet %d is %#02x, not %#02x", id, offset+int64(at), got[at], want[at])
+		}
+		octets, offset = octets[len(want):], offset+int64(len(want))
+	}
+	return nil
+}
+
+// key tells pieces apart.
+func (m *Made) key(id ID) uint64 {
+	key := m.seed
+	for _, b := range []byte(id.Item) {
+		key = mix(key + uint64(b))
+	}
+	return mix(key + uint64(id.Resolution)<<32 + uint64(id.Segment))
+}
+
+// content is that of one piece.
+type content struct {
+	random []byte
+	key    uint64
+	size   int64
+}
+
+// run is the content from an offset on, as far as it lies in one place.
+func (c content) run(offset int64) []byte {
+	block, in := offset/blockSize, offset%blockSize
+	turn := int64(mix(c.key+uint64(block)) % blockSize)
+	return c.random[turn:][in:blockSize]
+}
+
+func (c content) ReadAt(p []byte, offset int64) (int, error) {
+	if offset < 0 {
+		return 0, fmt.Errorf("read at offset %d", offset)
+	}
+	n := 0
+	for n < len(p) && offset < c.size {
+		copied := copy(p[n:], c.run(offset)[:min(blockSize-offset%blockSize, c.size-offset)])
+		n, offset = n+copied, offset+int64(copied)
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// mix spreads a number's bits over all 64 (SplitMix64: Steele, Lea and Flood,
+// 2014, "Fast Splittable Pseudorandom Number Generators").
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

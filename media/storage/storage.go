@@ -1,0 +1,108 @@
+// Package storage holds what a media server serves: videos in pieces of about a
+// second, each in several resolutions, and plain files.
+//
+// A Made storage is made to size from a seed, octet by octet as it is read, so
+// that a file of 1 GB takes no memory, and whoever receives it can tell at any
+// offset whether it is the right one. A Folder holds real files, for example
+// those that Encode made of a clip.
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// SegmentLength is how long a segment plays: "all media files have a running time
+// of about 1 s" (Nam et al., 2021, section 4.1).
+const SegmentLength = time.Second
+
+// Resolution is that of a video's segment, or Plain.
+type Resolution uint8
+
+// The resolutions, in the order of their sizes. The paper's three are those of
+// 16:9.
+const (
+	Plain Resolution = iota // no video: a file
+	HD                      // 1280 x 720
+	FHD                     // 1920 x 1080
+	QHD                     // 2560 x 1440
+)
+
+// Resolutions are those of a video, lowest first.
+func Resolutions() []Resolution { return []Resolution{HD, FHD, QHD} }
+
+var resolutionNames = [...]string{"plain", "hd", "fhd", "qhd"}
+
+// String is what studies and folders call the resolution.
+func (r Resolution) String() string {
+	if int(r) < len(resolutionNames) {
+		return resolutionNames[r]
+	}
+	return fmt.Sprintf("resolution %d", uint8(r))
+}
+
+// ParseResolution is the reverse of String.
+func ParseResolution(name string) (Resolution, error) {
+	for r, n := range resolutionNames {
+		if n == name {
+			return Resolution(r), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown resolution %q: there are plain, hd, fhd and qhd", name)
+}
+
+// ID names a piece of a storage.
+type ID struct {
+	Item       string // the video or the file
+	Resolution Resolution
+	Segment    uint32 // from 0; of a file 0
+}
+
+func (id ID) String() string {
+	if id.Resolution == Plain {
+		return id.Item
+	}
+	return fmt.Sprintf("%s, %s, segment %d", id.Item, id.Resolution, id.Segment)
+}
+
+var (
+	// ErrNotFound says that a storage has no such item, or not in that resolution.
+	ErrNotFound = errors.New("not in the storage")
+	// ErrPastEnd says that a piece was asked for past the end of its item.
+	ErrPastEnd = errors.New("past the end")
+)
+
+// Storage is what a server serves. It may be read by many at once.
+type Storage interface {
+	// Open opens a piece for reading. The error wraps ErrNotFound or ErrPastEnd
+	// where these are the reason; past the end of an item, the Piece still says
+	// how many segments there are.
+	Open(id ID) (Piece, error)
+}
+
+// Piece is one segment of a video, or one file. Whoever has opened it closes it.
+type Piece struct {
+	io.ReaderAt
+	Size     int64  // in octets
+	Segments uint32 // how many its item has in its resolution
+
+	close func() error
+}
+
+// Close gives up what reading took.
+func (p Piece) Close() error {
+	if p.close == nil {
+		return nil
+	}
+	return p.close()
+}
+
+func notFound(id ID) error {
+	return fmt.Errorf("open %v: %w", id, ErrNotFound)
+}
+
+func pastEnd(id ID, segments uint32) error {
+	return fmt.Errorf("open %v: %w: there are segments 0 to %d", id, ErrPastEnd, int64(segments)-1)
+}

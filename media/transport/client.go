@@ -1,0 +1,351 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"wiretime/media/storage"
+)
+
+// alpn is the name of our protocol in TLS handshakes (RFC 7301).
+const alpn = "wiretime-media/1"
+
+var (
+	// ErrClosed says that a session has no connection any more: open another one.
+	ErrClosed = errors.New("the session's connection is gone")
+	// ErrFailed says that the server has the piece that was asked for, but could
+	// not read it.
+	ErrFailed = errors.New("the server failed to read it")
+)
+
+// ClientConfig says how a viewer reaches its server.
+type ClientConfig struct {
+	Transport Transport
+	Server    netip.AddrPort
+	// Name is the server's in its certificate, and Verify decides on that:
+	// protocol.Authority.Verify in a lab; nil asks what the machine trusts. Rows
+	// without encryption need neither.
+	Name   string
+	Verify func(tls.ConnectionState) error
+	Host   Host
+	// EarlyData has sessions after the first begin with 0-RTT data, for rows that
+	// support ZeroRTT. Otherwise they only resume the TLS session.
+	EarlyData bool
+	// Patience is how long a request waits for octets before it fails with
+	// ErrSilent; 0 is DefaultPatience.
+	Patience time.Duration
+	// KeyLog receives the secrets in NSS key log format; nil for none.
+	KeyLog io.Writer
+	// QLog opens what a QUIC connection, by its original destination connection ID,
+	// writes its qlog to (draft-ietf-quic-qlog-main-schema); nil for none.
+	QLog func(connection string) io.WriteCloser
+}
+
+// Client is one viewer. It keeps what servers gave it for its next session: TLS
+// tickets and QUIC tokens.
+type Client struct {
+	config  ClientConfig
+	tickets tls.ClientSessionCache
+	tokens  quic.TokenStore
+}
+
+// NewClient makes a viewer, which has no session yet. The error wraps
+// ErrUnsupported if the transport cannot do what the configuration asks for,
+// ErrNoSCTP or ErrNoMPTCP if the host cannot.
+func NewClient(c ClientConfig) (*Client, error) {
+	if c.EarlyData {
+		if err := c.Transport.Supports(ZeroRTT); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.Transport.Available(c.Host); err != nil {
+		return nil, err
+	}
+	if c.Patience == 0 {
+		c.Patience = DefaultPatience
+	}
+	return &Client{config: c, tickets: tls.NewLRUClientSessionCache(1), tokens: quic.NewLRUTokenStore(1, 4)}, nil
+}
+
+// tls is the client's side of a handshake: TLS 1.3 alone, and sessions taken up
+// again where there is one.
+func (c *Client) tls() *tls.Config {
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS13, ServerName: c.config.Name, NextProtos: []string{alpn},
+		ClientSessionCache: c.tickets, KeyLogWriter: c.config.KeyLog,
+	}
+	if c.config.Verify != nil {
+		config.InsecureSkipVerify = true // what follows does it
+		config.VerifyConnection = c.config.Verify
+	}
+	return config
+}
+
+// Session is a connection, or an association, to the server. Requests may be made
+// by several goroutines at once.
+type Session struct {
+	client *Client
+	link   link
+	setUp  time.Duration
+}
+
+// link is what a row makes of a session.
+type link interface {
+	// open begins an exchange for a request, in which nothing has been written yet.
+	open(ctx context.Context, r Request) (exchange, error)
+	// again says whether a request is to be repeated that failed so.
+	again(ctx context.Context, failed error) bool
+	migrate(ctx context.Context, local netip.Addr) error
+	state() State
+	close() error
+}
+
+// end is that of a session's connection.
+type end struct {
+	came chan struct{} // closed when it has
+	mu   sync.Mutex
+	why  error
+}
+
+func newEnd() end { return end{came: make(chan struct{})} }
+
+// comes notes why the connection has ended, for the first time, and returns it.
+func (e *end) comes(why error) (first bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if first = e.why == nil; first {
+		e.why = fmt.Errorf("%w: %w", ErrClosed, noEOF(why))
+		close(e.came)
+	}
+	return first, e.why
+}
+
+// cause is why the connection has ended; nil if it has not.
+func (e *end) cause() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.why
+}
+
+// exchange is one request and its response.
+type exchange interface {
+	io.Reader
+	// Write writes the whole request, once.
+	io.Writer
+	// abort makes a Read under way, and all others, fail. It may come at any time.
+	abort()
+	// finish ends the exchange when nobody will call Read any more. left is how much
+	// of the response has not been read; less than 0 if that is not known.
+	finish(left int64)
+}
+
+// State is what is known of a session.
+type State struct {
+	// SetUp is how long it took to open the session: until it could take the first
+	// request.
+	SetUp time.Duration
+	// Local is the address that packets leave from.
+	Local netip.AddrPort
+	// Resumed says that a TLS session was taken up again, EarlyData that the server
+	// took the 0-RTT data. Both are known once the first response has come.
+	Resumed, EarlyData bool
+}
+
+// Connect opens a session from the first of the local addresses given, with the
+// others as alternatives (see Multihome), or from the one that the host's routes
+// choose. ctx ends the attempt, not the session. The error wraps ErrSilent if the
+// server does not answer for as long as the client has patience.
+func (c *Client) Connect(ctx context.Context, locals ...netip.Addr) (*Session, error) {
+	if len(locals) > 1 {
+		if err := c.config.Transport.Supports(Multihome); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Patience, fmt.Errorf("%w for %v", ErrSilent, c.config.Patience))
+	defer cancel()
+	began := time.Now()
+	l, err := c.config.Transport.connect(ctx, c, locals)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("open a session over %s with %v: %w", c.config.Transport.Name, c.config.Server, err)
+	}
+	return &Session{client: c, link: l, setUp: time.Since(began)}, nil
+}
+
+// State returns what is known now.
+func (s *Session) State() State {
+	state := s.link.state()
+	state.SetUp = s.setUp
+	return state
+}
+
+// Migrate takes the session along to another local address, and returns when it
+// is there: the server has been reached from it. Requests under way go on. The
+// error wraps ErrUnsupported if the transport cannot do it.
+func (s *Session) Migrate(ctx context.Context, local netip.Addr) error {
+	if err := s.client.config.Transport.Supports(Migrate); err != nil {
+		return err
+	}
+	if err := s.link.migrate(ctx, local); err != nil {
+		return fmt.Errorf("migrate to %v: %w", local, err)
+	}
+	return nil
+}
+
+// Close ends the session. Responses under way fail. The server is told if it can
+// be reached; Close does not wait for that.
+func (s *Session) Close() error { return s.link.close() }
+
+// Response is the answer to a request, of which the content is read. Whoever has
+// it closes it, or reads it to its end.
+type Response struct {
+	Request  Request
+	Size     int64  // of the whole piece, in octets
+	Segments uint32 // how many the item has in the request's resolution
+	Length   int64  // of the content that Read gives, in octets
+
+	exchange exchange
+	watch    *watch
+	left     int64 // of the content
+	forget   func() bool
+	cause    atomic.Pointer[error] // why the exchange was aborted
+	closed   atomic.Bool
+	failed   error // what Read has returned last
+}
+
+// Request asks for a piece and returns when the response begins. ctx holds until
+// the response has been read: when it ends, reading fails with its cause.
+//
+// Over a transport with streams, up to StreamsPerResolution requests for each
+// resolution are under way at once, and further ones wait; over one without, one.
+//
+// The error wraps storage.ErrNotFound, storage.ErrPastEnd or ErrFailed if the
+// server says so; past the end, the Response still has Size and Segments, and
+// need not be closed. It wraps ErrClosed if the session has no connection any
+// more, ErrSilent if nothing came for too long.
+func (s *Session) Request(ctx context.Context, r Request) (*Response, error) {
+	for {
+		response, err := s.request(ctx, r)
+		if err == nil || !s.link.again(ctx, err) {
+			if err != nil {
+				err = fmt.Errorf("request %v: %w", r.ID, err)
+			}
+			return response, err
+		}
+	}
+}
+
+func (s *Session) request(ctx context.Context, r Request) (*Response, error) {
+	question, err := r.octets()
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.link.open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	response := &Response{Request: r, exchange: x}
+	response.watch = newWatch(s.client.config.Patience, response.abort)
+	response.forget = context.AfterFunc(ctx, func() { response.abort(context.Cause(ctx)) })
+	_, err = x.Write(question)
+	var h header
+	if err == nil {
+		h, err = readHeader(x)
+	}
+	if err != nil {
+		err = response.because(err)
+		response.end(-1)
+		return nil, err
+	}
+	response.watch.moved()
+	response.Size, response.Segments, response.Length, response.left = h.size, h.segments, h.length, h.length
+	if h.length == 0 {
+		response.failed = io.EOF
+		response.end(0)
+	}
+	return response, statusError(h.status)
+}
+
+// statusError is what a status that is not OK means.
+func statusError(status int) error {
+	switch status {
+	case http.StatusOK:
+		return nil
+	case http.StatusNotFound:
+		return storage.ErrNotFound
+	case http.StatusRequestedRangeNotSatisfiable:
+		return storage.ErrPastEnd
+	case http.StatusInternalServerError:
+		return ErrFailed
+	default:
+		return fmt.Errorf("the server refuses with status %d", status)
+	}
+}
+
+// Read reads content: see io.Reader. Errors that are not io.EOF say how much had
+// come; those of a connection that ended wrap io.ErrUnexpectedEOF.
+func (r *Response) Read(p []byte) (int, error) {
+	if r.failed != nil {
+		return 0, r.failed
+	}
+	r.watch.wait()
+	n, err := r.exchange.Read(p[:min(int64(len(p)), r.left)])
+	r.watch.moved()
+	r.left -= int64(n)
+	if r.left == 0 {
+		r.failed = io.EOF
+		r.end(0) // what comes next need not wait for Close
+	} else if err != nil {
+		r.failed = fmt.Errorf("receive %v: after %d of %d octets: %w", r.Request.ID, r.Length-r.left, r.Length, r.because(noEOF(err)))
+	}
+	return n, r.failed
+}
+
+// abort makes reading fail for a reason.
+func (r *Response) abort(cause error) {
+	r.cause.CompareAndSwap(nil, &cause)
+	r.exchange.abort()
+}
+
+// because is the reason for an error.
+func (r *Response) because(err error) error {
+	if cause := r.cause.Load(); cause != nil {
+		return *cause
+	}
+	return err
+}
+
+// Close ends the exchange. If the content has not been read to its end, the
+// server is told not to send the rest: over QUIC by STOP_SENDING (RFC 9000 section
+// 3.5), over SCTP by a message; what is under way still comes. TCP can only close
+// the connection, which takes the session with it, unless no more than 16,384
+// octets are left: what browsers do for HTTP/1.1 (Chromium's
+// HttpResponseBodyDrainer). Close must not be called while Read is under way.
+func (r *Response) Close() error {
+	r.end(r.left)
+	return nil
+}
+
+func (r *Response) end(left int64) {
+	if r.closed.Swap(true) {
+		return
+	}
+	r.watch.stop()
+	r.forget()
+	if r.failed == nil {
+		r.failed = http.ErrBodyReadAfterClose
+	}
+	r.exchange.finish(left)
+}

@@ -1,0 +1,207 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Host is where sockets are opened: it runs a function on a thread that is in the
+// host's network namespace (lab's Namespace.Do) and returns its error. Sockets
+// keep the namespace that they were opened in. No function waits for the network.
+// Nil is the host that this program runs on.
+type Host func(f func() error) error
+
+func (h Host) do(f func() error) error {
+	if h == nil {
+		return f()
+	}
+	return h(f)
+}
+
+// connect opens a stream socket of a protocol and connects it, from the first of
+// the local addresses if there is one.
+func (h Host) connect(ctx context.Context, protocol int, to netip.AddrPort, locals []netip.Addr, prepare func(fd int) error) (*os.File, error) {
+	var socket *os.File
+	err := h.do(func() (err error) {
+		socket, err = beginConnect(protocol, to, locals, prepare)
+		return err
+	})
+	if err == nil {
+		if err = awaitConnected(ctx, socket); err != nil {
+			_ = socket.Close()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connect to %v: %w", to, err)
+	}
+	return socket, nil
+}
+
+func beginConnect(protocol int, to netip.AddrPort, locals []netip.Addr, prepare func(fd int) error) (*os.File, error) {
+	fd, err := unix.Socket(family(to.Addr()), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, protocol)
+	if err != nil {
+		return nil, err
+	}
+	if len(locals) > 0 {
+		if err = unix.Bind(fd, socketAddress(netip.AddrPortFrom(locals[0], 0))); err != nil {
+			err = fmt.Errorf("from %v: %w", locals[0], err)
+		}
+	}
+	if err == nil && prepare != nil {
+		err = prepare(fd)
+	}
+	if err == nil {
+		err = unix.Connect(fd, socketAddress(to))
+	}
+	if err != nil && !errors.Is(err, unix.EINPROGRESS) {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), "socket"), nil
+}
+
+// awaitConnected returns when the handshake is done, one way or the other.
+func awaitConnected(ctx context.Context, socket *os.File) error {
+	stop := context.AfterFunc(ctx, func() { _ = socket.Close() })
+	defer stop()
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var outcome error
+	err = raw.Write(func(fd uintptr) (done bool) {
+		code, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
+		if err == nil && code != 0 {
+			err = unix.Errno(code)
+		}
+		if err != nil {
+			outcome = err
+			return true
+		}
+		_, err = unix.Getpeername(int(fd))
+		return err == nil // not there yet otherwise
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.Join(err, outcome)
+}
+
+// listen opens a TCP listener, which multipath makes one of MPTCP.
+func (h Host) listen(ctx context.Context, at netip.AddrPort, multipath bool) (listener net.Listener, err error) {
+	var config net.ListenConfig
+	config.SetMultipathTCP(multipath)
+	err = h.do(func() (err error) {
+		listener, err = config.Listen(ctx, "tcp", at.String())
+		return err
+	})
+	return listener, err
+}
+
+// listenUDP opens a UDP socket.
+func (h Host) listenUDP(at netip.AddrPort) (socket *net.UDPConn, err error) {
+	err = h.do(func() (err error) {
+		socket, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+		return err
+	})
+	return socket, err
+}
+
+// takeBuffer asks for room for so many octets in a socket, by SO_RCVBUF or
+// SO_SNDBUF. Who has no right to more than the machine's limit gets that.
+func takeBuffer(fd, option, octets int) error {
+	force := map[int]int{unix.SO_RCVBUF: unix.SO_RCVBUFFORCE, unix.SO_SNDBUF: unix.SO_SNDBUFFORCE}[option]
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, octets) == nil {
+		return nil
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, octets); err != nil {
+		return fmt.Errorf("ask for a buffer of %d octets: %w", octets, err)
+	}
+	return nil
+}
+
+// dialUDP opens a UDP socket with one peer.
+func (h Host) dialUDP(to netip.AddrPort, locals []netip.Addr) (socket *net.UDPConn, err error) {
+	var local *net.UDPAddr
+	if len(locals) > 0 {
+		local = net.UDPAddrFromAddrPort(netip.AddrPortFrom(locals[0], 0))
+	}
+	err = h.do(func() (err error) {
+		socket, err = net.DialUDP("udp", local, net.UDPAddrFromAddrPort(to))
+		return err
+	})
+	return socket, err
+}
+
+// source is the given local addresses or, without any, the one that the host's
+// routes choose.
+func (h Host) source(to netip.AddrPort, locals []netip.Addr) ([]netip.Addr, error) {
+	if len(locals) > 0 {
+		return locals, nil
+	}
+	socket, err := h.dialUDP(to, nil) // which sends nothing
+	if err != nil {
+		return nil, err
+	}
+	return []netip.Addr{addressOf(socket.LocalAddr()).Addr()}, socket.Close()
+}
+
+// patientSocket is a UDP socket on which nobody minds that there is no way to a
+// peer: the packet is lost, and another one may find a way. Otherwise a session
+// would end in the moment between the loss of an address and the migration to
+// another.
+type patientSocket struct{ *net.UDPConn }
+
+func (s patientSocket) Write(b []byte) (int, error) {
+	n, err := s.UDPConn.Write(b)
+	return s.lost(n, len(b), err)
+}
+
+func (s patientSocket) WriteTo(b []byte, to net.Addr) (int, error) {
+	n, err := s.UDPConn.WriteTo(b, to)
+	return s.lost(n, len(b), err)
+}
+
+func (s patientSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
+	n, oobn, err = s.UDPConn.WriteMsgUDP(b, oob, to)
+	n, err = s.lost(n, len(b), err)
+	return n, oobn, err
+}
+
+func (patientSocket) lost(n, all int, err error) (int, error) {
+	for _, noWay := range []syscall.Errno{
+		unix.ENETUNREACH, unix.EHOSTUNREACH, unix.ENETDOWN, unix.EHOSTDOWN, unix.EADDRNOTAVAIL,
+		unix.EINVAL, // the socket's own address is the host's no more
+	} {
+		if errors.Is(err, noWay) {
+			return all, nil
+		}
+	}
+	return n, err
+}
+
+func family(a netip.Addr) int {
+	if a.Is4() {
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
+}
+
+func socketAddress(a netip.AddrPort) unix.Sockaddr {
+	if a.Addr().Is4() {
+		return &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
+	}
+	return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
+}
+
+// addressOf is the address of one of net's, zero if it is of another kind.
+func addressOf(a net.Addr) netip.AddrPort {
+	out, _ := netip.ParseAddrPort(a.String())
+	return netip.AddrPortFrom(out.Addr().Unmap(), out.Port())
+}

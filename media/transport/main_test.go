@@ -1,0 +1,43 @@
+package transport
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"wiretime/lab"
+)
+
+// What this test program does when it is started as something else.
+const (
+	guestWord    = "transport-test"     // among the arguments of a guest's first program: guest_test.go
+	transferMark = "TEST_TRANSFER_OVER" // in the environment, with a row's name: memory_test.go
+)
+
+func TestMain(m *testing.M) {
+	if os.Getpid() == 1 && slices.Contains(os.Args, guestWord) {
+		fmt.Println("guest:", runInGuest(m))
+		_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	}
+	if row := os.Getenv(transferMark); row != "" {
+		if err := transferAndTell(row); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	lab.Helper()
+	// A fuzzer's workers are handed files by the numbers that Enter uses, and need
+	// no lab.
+	if !slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "-test.fuzz") }) {
+		if _, err := lab.Enter(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}

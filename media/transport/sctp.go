@@ -1,0 +1,299 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"sync"
+
+	"wiretime/media/storage"
+)
+
+// What an SCTP message is, by its payload protocol identifier (RFC 9260 section
+// 3.3.1). The numbers are ours: "WTM" and a digit.
+const (
+	ppidMedia  uint32 = 0x57544d31 // a request, or a part of a response
+	ppidCancel uint32 = 0x57544d32 // from the client: send no more of the response; from the server: what was sent is all
+	ppidFailed uint32 = 0x57544d33 // from the server: what was sent is all, as the rest cannot be read
+)
+
+// messageSize is how many octets a message has at most.
+const messageSize = 1 << 16
+
+// StreamsPerResolution is how many requests for one resolution may be under way at
+// once in a session of a transport with streams.
+const StreamsPerResolution = 4
+
+// concurrentStreams is how many streams a session has in all.
+const concurrentStreams = int(storage.QHD+1) * StreamsPerResolution
+
+// association is what we need of SCTP, of the kernel's or of our own process's.
+type association interface {
+	// stream is one of both sides' streams, by number.
+	stream(number uint16) (messages, error)
+	// accept waits for the next stream on which the peer is the first to say
+	// something.
+	accept() (messages, error)
+	local() netip.AddrPort
+	// Close ends the association at once, and tells the peer.
+	io.Closer
+}
+
+// messages are those of one stream, in both directions. One goroutine receives,
+// any may send.
+type messages interface {
+	// receive takes the next message, or part of one, of at most messageSize
+	// octets, into p, which has room for it.
+	receive(p []byte) (n int, ppid uint32, err error)
+	send(p []byte, ppid uint32) error
+	// portion is how many octets to send in a message, at most messageSize.
+	portion() int
+	// interrupt makes receive fail from now on; resume makes it work again.
+	interrupt()
+	resume()
+}
+
+// sctpLink is a session over SCTP. Each resolution has streams of its own, as in
+// Nam et al., 2021, section 4.2.
+type sctpLink struct {
+	association association
+	free        [storage.QHD + 1]chan uint16 // streams, by resolution
+	tidy        sync.WaitGroup
+	end
+}
+
+func newSCTPLink(a association) *sctpLink {
+	l := &sctpLink{association: a, end: newEnd()}
+	for r := range l.free {
+		l.free[r] = make(chan uint16, StreamsPerResolution)
+		for i := range StreamsPerResolution {
+			l.free[r] <- uint16(r*StreamsPerResolution + i)
+		}
+	}
+	return l
+}
+
+func (l *sctpLink) open(ctx context.Context, r Request) (exchange, error) {
+	if int(r.Resolution) >= len(l.free) {
+		return nil, fmt.Errorf("%v: %w", r.Resolution, storage.ErrNotFound)
+	}
+	if err := l.cause(); err != nil {
+		return nil, err
+	}
+	select {
+	case <-l.came:
+		return nil, l.cause()
+	case number := <-l.free[r.Resolution]:
+		m, err := l.association.stream(number)
+		if err != nil {
+			l.free[r.Resolution] <- number
+			return nil, l.breaks(err)
+		}
+		return &sctpExchange{link: l, messages: m, release: func() { l.free[r.Resolution] <- number }}, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// breaks ends the session for a reason, which it returns.
+func (l *sctpLink) breaks(why error) error {
+	_, err := l.comes(why)
+	return err
+}
+
+func (*sctpLink) again(context.Context, error) bool         { return false }
+func (*sctpLink) migrate(context.Context, netip.Addr) error { return ErrUnsupported }
+func (l *sctpLink) state() State                            { return State{Local: l.association.local()} }
+
+func (l *sctpLink) close() error {
+	_ = l.breaks(errors.New("this side has closed it"))
+	err := l.association.Close()
+	l.tidy.Wait()
+	return err
+}
+
+// sctpExchange has a stream for itself until the server has said all that it has
+// to say.
+type sctpExchange struct {
+	link     *sctpLink
+	messages messages
+	release  func() // gives the stream back
+	buffer   []byte // for messages that are longer than what Read is given
+	rest     []byte // of the message in buffer
+	failed   bool   // the server has said so: there is nothing more to come
+
+	mu      sync.Mutex
+	done    bool
+	failing bool
+}
+
+func (x *sctpExchange) Write(p []byte) (int, error) {
+	if err := x.messages.send(p, ppidMedia); err != nil {
+		return 0, x.link.breaks(err)
+	}
+	return len(p), nil
+}
+
+func (x *sctpExchange) Read(p []byte) (int, error) {
+	if len(x.rest) > 0 {
+		n := copy(p, x.rest)
+		x.rest = x.rest[n:]
+		return n, nil
+	}
+	into := p
+	if len(p) < messageSize {
+		if x.buffer == nil {
+			x.buffer = make([]byte, messageSize)
+		}
+		into = x.buffer
+	}
+	n, ppid, err := x.messages.receive(into)
+	if err != nil {
+		return 0, x.broken(err)
+	}
+	if ppid != ppidMedia {
+		x.failed = true
+		return 0, ErrFailed
+	}
+	if len(p) < messageSize {
+		x.rest = into[:n]
+		n = copy(p, x.rest)
+		x.rest = x.rest[n:]
+	}
+	return n, nil
+}
+
+// broken ends the session with an error of its association, unless it is our own
+// haste.
+func (x *sctpExchange) broken(err error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.failing {
+		return err
+	}
+	return x.link.breaks(err)
+}
+
+func (x *sctpExchange) abort() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.done {
+		x.failing = true
+		x.messages.interrupt()
+	}
+}
+
+// finish gives the stream back; if the server still has something to say, once it
+// has agreed not to.
+func (x *sctpExchange) finish(left int64) {
+	x.mu.Lock()
+	x.done = true
+	x.mu.Unlock()
+	if x.failing {
+		x.messages.resume()
+	}
+	if left == 0 || x.failed || x.link.cause() != nil {
+		x.release()
+		return
+	}
+	x.link.tidy.Go(func() {
+		if err := x.messages.send(nothing, ppidCancel); err != nil {
+			_ = x.link.breaks(err)
+		}
+		if x.buffer == nil {
+			x.buffer = make([]byte, messageSize)
+		}
+		for x.link.cause() == nil {
+			_, ppid, err := x.messages.receive(x.buffer)
+			if err != nil {
+				_ = x.link.breaks(err)
+			}
+			if ppid == ppidCancel {
+				break
+			}
+		}
+		x.release()
+	})
+}
+
+// nothing is in a message that says all by what it is: one must not be empty (RFC
+// 9260 section 3.3.1).
+var nothing = []byte{0}
+
+// serveAssociation serves one client over SCTP, each request on the stream that it
+// comes on.
+func (s *Server) serveAssociation(a association, p peer) {
+	var streams sync.WaitGroup
+	defer streams.Wait()
+	for {
+		m, err := a.accept()
+		if err != nil {
+			return
+		}
+		streams.Go(func() { s.serveStream(a, m, p) })
+	}
+}
+
+// serveStream answers the requests of one stream, one after the other. A message
+// that is none ends the association.
+func (s *Server) serveStream(a association, m messages, p peer) {
+	var answering sync.WaitGroup
+	stop := func() {}
+	defer func() {
+		stop()
+		_ = a.Close()
+		answering.Wait()
+	}()
+	buffer := make([]byte, messageSize)
+	for {
+		n, ppid, err := m.receive(buffer)
+		if err != nil {
+			return
+		}
+		if ppid == ppidCancel {
+			stop()
+			answering.Wait()
+			if m.send(nothing, ppidCancel) != nil {
+				return
+			}
+			continue
+		}
+		answering.Wait()
+		message := bytes.NewReader(buffer[:n])
+		r, err := readRequest(message)
+		if err != nil || message.Len() > 0 || ppid != ppidMedia {
+			_ = m.send(refusal, ppidMedia)
+			return
+		}
+		ctx, cancel := context.WithCancel(s.ctx)
+		stop = cancel
+		answering.Go(func() {
+			defer cancel()
+			s.answerStream(ctx, a, m, p, r)
+		})
+	}
+}
+
+func (s *Server) answerStream(ctx context.Context, a association, m messages, p peer, r Request) {
+	err := s.answer(ctx, p, r, messageWriter{m}, a)
+	if err != nil && ctx.Err() == nil {
+		_ = m.send(nothing, ppidFailed)
+	}
+}
+
+// messageWriter cuts a response into messages.
+type messageWriter struct{ to messages }
+
+func (w messageWriter) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		part := p[n:min(n+w.to.portion(), len(p))]
+		if err := w.to.send(part, ppidMedia); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	return n, nil
+}

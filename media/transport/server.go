@@ -1,0 +1,262 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/media/storage"
+	"wiretime/protocol"
+)
+
+// writeSize is how many octets of content the server hands to a connection at
+// once.
+const writeSize = 1 << 16
+
+// ServerConfig says what to serve, how and where.
+type ServerConfig struct {
+	Transport Transport
+	// Address is where to serve. Port 0 is any that is free: see Server.Address.
+	// With SCTP it is the only address of the association's side.
+	Address netip.AddrPort
+	Host    Host
+	Storage storage.Storage
+	// CA issues the server's certificates, for any name that clients ask for. Rows
+	// without encryption need none.
+	CA *protocol.Authority
+	// Patience is how long the server waits for a client to take octets before it
+	// gives the client up; 0 is DefaultPatience.
+	Patience time.Duration
+	// KeyLog receives the secrets in NSS key log format; nil for none.
+	KeyLog io.Writer
+	// QLog is as in ClientConfig.
+	QLog func(connection string) io.WriteCloser
+}
+
+// Server serves one storage over one transport. It takes up TLS sessions again,
+// and takes 0-RTT data: requests only read, so that it does no harm to repeat them
+// (RFC 8446 appendix E.5).
+type Server struct {
+	config  ServerConfig
+	tls     *tls.Config
+	address netip.AddrPort
+	ctx     context.Context // ends when the server is closed
+	cancel  context.CancelFunc
+	serving sync.WaitGroup
+
+	mu          sync.Mutex
+	closed      bool
+	listeners   []io.Closer
+	connections map[io.Closer]bool
+	count       int64 // of connections so far
+	log         []capture.ServerEntry
+}
+
+// Serve starts a server. It is ready when Serve returns, and serves until Close;
+// ctx holds for the beginning only. The error wraps ErrNoSCTP or ErrNoMPTCP if the
+// host lacks it.
+func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
+	if c.Patience == 0 {
+		c.Patience = DefaultPatience
+	}
+	s := &Server{config: c, connections: map[io.Closer]bool{}}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	err := c.Transport.Available(c.Host)
+	if err == nil && c.Transport.Encrypted {
+		err = s.secure()
+	}
+	if err == nil {
+		err = c.Transport.serve(ctx, s)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("serve media over %s at %v: %w", c.Transport.Name, c.Address, err), s.Close())
+	}
+	return s, nil
+}
+
+// secure makes the server's side of handshakes: TLS 1.3 and our protocol alone.
+func (s *Server) secure() error {
+	if s.config.CA == nil {
+		return errors.New("no certificate authority")
+	}
+	s.tls = &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{alpn}, KeyLogWriter: s.config.KeyLog,
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			// crypto/tls lets clients pass that offer nothing.
+			if !slices.Contains(hello.SupportedProtos, alpn) {
+				return nil, fmt.Errorf("the client offers %q, not %s", hello.SupportedProtos, alpn)
+			}
+			return s.config.CA.Certificate(hello.ServerName)
+		},
+	}
+	return nil
+}
+
+// Address is where the server listens.
+func (s *Server) Address() netip.AddrPort { return s.address }
+
+// listens says where the server listens, and what to close to end that.
+func (s *Server) listens(at netip.AddrPort, listener io.Closer) {
+	s.address = at
+	s.listeners = append(s.listeners, listener)
+}
+
+// joins numbers a new connection and has the server close it when it ends, or at
+// once if it has. The caller calls leave when the connection is over.
+func (s *Server) joins(c io.Closer) (number int64, leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count++
+	s.connections[c] = true
+	if s.closed {
+		_ = c.Close()
+	}
+	return s.count, func() {
+		_ = c.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.connections, c)
+	}
+}
+
+// peer is what the server knows of who asks.
+type peer struct {
+	number int64 // of the connection
+	client netip.AddrPort
+	tls    *tls.ConnectionState // nil in the clear
+	early  bool                 // the request came in 0-RTT packets
+}
+
+// refusal answers what is no request.
+var refusal = header{status: http.StatusBadRequest}.octets()
+
+// answer answers a request, and logs it. If the client takes no octet for as long
+// as the server has patience, the connection is closed. An error says that the
+// response is not whole.
+func (s *Server) answer(ctx context.Context, p peer, r Request, to io.Writer, connection io.Closer) error {
+	began := time.Now()
+	h, piece := s.find(r)
+	defer piece.Close()
+	w := newWatch(s.config.Patience, func(error) { _ = connection.Close() })
+	defer w.stop()
+	sent := int64(0)
+	_, err := to.Write(h.octets())
+	if err == nil && h.length > 0 {
+		sent, err = send(ctx, to, io.NewSectionReader(piece, r.Offset, h.length), w)
+	}
+	e := capture.ServerEntry{
+		Start: began.UnixNano(), End: time.Now().UnixNano(), Protocol: s.config.Transport.Name, EarlyData: p.early,
+		Method: http.MethodGet, URL: r.URL(), Status: h.status, BodyBytes: sent, Client: p.client.String(), Server: s.address.String(),
+		Connection: p.number, Miss: h.status == http.StatusNotFound,
+	}
+	if p.tls != nil {
+		e.TLS, e.Cipher, e.Resumed = tls.VersionName(p.tls.Version), tls.CipherSuiteName(p.tls.CipherSuite), p.tls.DidResume
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, e)
+	return err
+}
+
+// find looks for what a request is for. Without status OK there is no piece.
+func (s *Server) find(r Request) (header, storage.Piece) {
+	piece, err := s.config.Storage.Open(r.ID)
+	h := header{status: http.StatusOK, segments: piece.Segments, size: piece.Size}
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		h.status = http.StatusNotFound
+	case errors.Is(err, storage.ErrPastEnd):
+		h.status = http.StatusRequestedRangeNotSatisfiable
+	case err != nil:
+		h.status = http.StatusInternalServerError
+	}
+	if err != nil {
+		return h, storage.Piece{}
+	}
+	var ok bool
+	if h.length, ok = r.cut(piece.Size); !ok {
+		h.status = http.StatusRequestedRangeNotSatisfiable
+	}
+	return h, piece
+}
+
+// send copies content and says how much of it the connection has taken.
+func send(ctx context.Context, to io.Writer, content io.Reader, w *watch) (sent int64, err error) {
+	buffer := make([]byte, writeSize)
+	for {
+		n, err := content.Read(buffer)
+		if n > 0 {
+			if ctx.Err() != nil {
+				return sent, context.Cause(ctx)
+			}
+			w.wait()
+			taken, err := to.Write(buffer[:n])
+			w.moved()
+			sent += int64(taken)
+			if err != nil {
+				return sent, err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return sent, nil
+		}
+		if err != nil {
+			return sent, err
+		}
+	}
+}
+
+// URL is how logs name what a request is for.
+func (r Request) URL() string {
+	url := "media:" + r.Item
+	if r.Resolution != storage.Plain {
+		url += fmt.Sprintf("/%v/%d", r.Resolution, r.Segment)
+	}
+	if r.Offset > 0 || r.Length > 0 {
+		url += fmt.Sprintf("?offset=%d&length=%d", r.Offset, r.Length)
+	}
+	return url
+}
+
+// Log returns what has been served so far, in the order of the requests. A request
+// is in it once all of the response has been handed to its connection, or that
+// has failed. Status is HTTP's, Protocol the transport's name.
+func (s *Server) Log() []capture.ServerEntry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entries := slices.Clone(s.log)
+	slices.SortStableFunc(entries, func(a, b capture.ServerEntry) int { return cmp.Compare(a.Start, b.Start) })
+	return entries
+}
+
+// Close closes all listeners and connections, without waiting for responses under
+// way, and waits for their goroutines.
+func (s *Server) Close() error {
+	s.cancel()
+	s.mu.Lock()
+	s.closed = true
+	var open []io.Closer
+	for c := range s.connections {
+		open = append(open, c)
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, c := range append(open, s.listeners...) { // connections first: some say good-bye over the listener's socket
+		if err := c.Close(); !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	s.serving.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,233 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// drained is how many octets of a response that nobody wants any more are read
+// all the same, to keep the connection.
+const drained = 16384
+
+// tcpLink is a session over TCP or MPTCP.
+type tcpLink struct {
+	conn   net.Conn
+	secure *tls.Conn     // conn, if it is secured
+	turn   chan struct{} // holds an element while no exchange is under way
+	stale  int64         // octets to come of a response that nobody wants any more; for who has the turn
+
+	end
+}
+
+func connectTCP(ctx context.Context, c *Client, locals []netip.Addr) (link, error) {
+	if c.config.Transport.multipath() && len(locals) > 1 {
+		if err := c.config.Host.do(func() error { return addEndpoints(locals) }); err != nil {
+			return nil, err
+		}
+	}
+	socket, err := c.config.Host.connect(ctx, c.config.Transport.number, c.config.Server, locals, nil)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := net.FileConn(socket)
+	if err = errors.Join(err, socket.Close()); err != nil {
+		return nil, err
+	}
+	l := &tcpLink{conn: conn, turn: make(chan struct{}, 1), end: newEnd()}
+	l.turn <- struct{}{}
+	if c.config.Transport.multipath() {
+		err = checkMultipath(conn)
+	}
+	if err == nil && c.config.Transport.Encrypted {
+		l.secure = tls.Client(conn, c.tls())
+		l.conn = l.secure
+		err = l.secure.HandshakeContext(ctx)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// checkMultipath sees to it that a connection that was asked to be one of MPTCP
+// is one: Linux quietly goes on with TCP if the other side does not speak it.
+func checkMultipath(conn net.Conn) error {
+	is, err := conn.(*net.TCPConn).MultipathTCP()
+	if err != nil {
+		return fmt.Errorf("ask whether the connection is one of MPTCP: %w", err)
+	}
+	if !is {
+		return errors.New("the connection is one of TCP: the server, or something before it, does not speak MPTCP")
+	}
+	return nil
+}
+
+func (l *tcpLink) open(ctx context.Context, _ Request) (exchange, error) {
+	if err := l.cause(); err != nil {
+		return nil, err
+	}
+	select {
+	case <-l.turn:
+		return &tcpExchange{link: l}, nil
+	case <-l.came:
+		return nil, l.cause()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (*tcpLink) again(context.Context, error) bool         { return false }
+func (*tcpLink) migrate(context.Context, netip.Addr) error { return ErrUnsupported }
+
+func (l *tcpLink) close() error {
+	if first, _ := l.comes(net.ErrClosed); !first {
+		return nil
+	}
+	return ignoreGone(l.conn.Close())
+}
+
+// breaks ends the session for a reason, which it returns.
+func (l *tcpLink) breaks(why error) error {
+	first, err := l.comes(why)
+	if first {
+		_ = l.conn.Close()
+	}
+	return err
+}
+
+// ignoreGone passes over the error of telling somebody good-bye who has left.
+func ignoreGone(err error) error {
+	if _, is := errors.AsType[*net.OpError](err); is {
+		return nil
+	}
+	return err
+}
+
+func (l *tcpLink) state() State {
+	s := State{Local: addressOf(l.conn.LocalAddr())}
+	if l.secure != nil {
+		s.Resumed = l.secure.ConnectionState().DidResume
+	}
+	return s
+}
+
+// tcpExchange has the connection for itself while it lasts.
+type tcpExchange struct {
+	link *tcpLink
+
+	mu      sync.Mutex
+	done    bool
+	failing bool
+}
+
+func (x *tcpExchange) Write(p []byte) (int, error) {
+	n, err := x.link.conn.Write(p)
+	if err != nil {
+		err = x.link.breaks(err)
+	}
+	return n, err
+}
+
+func (x *tcpExchange) Read(p []byte) (int, error) {
+	for x.link.stale > 0 {
+		n, err := x.link.conn.Read(p[:min(int64(len(p)), x.link.stale)])
+		x.link.stale -= int64(n)
+		if err != nil {
+			return 0, x.broken(err)
+		}
+	}
+	n, err := x.link.conn.Read(p)
+	if err != nil {
+		err = x.broken(err)
+	}
+	return n, err
+}
+
+// broken ends the session with an error of its connection, unless it is our own
+// haste.
+func (x *tcpExchange) broken(err error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.failing {
+		return err
+	}
+	return x.link.breaks(err)
+}
+
+// abort has reads fail by a deadline, after which the connection is still good.
+func (x *tcpExchange) abort() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.done {
+		x.failing = true
+		_ = x.link.conn.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+func (x *tcpExchange) finish(left int64) {
+	x.mu.Lock()
+	x.done = true
+	x.mu.Unlock()
+	if left < 0 || left+x.link.stale > drained {
+		_ = x.link.breaks(errors.New("a response was not read to its end"))
+	} else {
+		x.link.stale += left
+		_ = x.link.conn.SetReadDeadline(time.Time{})
+	}
+	x.link.turn <- struct{}{}
+}
+
+// serveTCP serves over TCP or MPTCP, one request after the other.
+func serveTCP(ctx context.Context, s *Server) error {
+	listener, err := s.config.Host.listen(ctx, s.config.Address, s.config.Transport.multipath())
+	if err != nil {
+		return err
+	}
+	s.listens(addressOf(listener.Addr()), listener)
+	s.serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // closing is the only way to an error that stays
+			}
+			s.serving.Go(func() { s.serveConn(conn) })
+		}
+	})
+	return nil
+}
+
+func (s *Server) serveConn(conn net.Conn) {
+	number, leave := s.joins(conn)
+	defer leave()
+	p := peer{number: number, client: addressOf(conn.RemoteAddr())}
+	if s.config.Transport.Encrypted {
+		secure := tls.Server(conn, s.tls)
+		ctx, cancel := context.WithTimeout(s.ctx, s.config.Patience)
+		err := secure.HandshakeContext(ctx)
+		cancel()
+		if err != nil {
+			return
+		}
+		state := secure.ConnectionState()
+		conn, p.tls = secure, &state
+	}
+	for {
+		r, err := readRequest(conn)
+		if err != nil {
+			if errors.Is(err, errMalformed) {
+				_, _ = conn.Write(refusal)
+			}
+			return
+		}
+		if err := s.answer(s.ctx, p, r, conn, conn); err != nil {
+			return
+		}
+	}
+}
