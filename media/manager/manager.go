@@ -135,7 +135,7 @@ func (c Config) changes() int {
 	if c.Window > 0 {
 		window = min(c.Window, c.Duration)
 	}
-	if c.Period == 0 || window == 0 {
+	if c.Period == 0 {
 		return 0
 	}
 	return int((window - 1) / c.Period)
