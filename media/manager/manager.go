@@ -1,0 +1,170 @@
+// Package manager is the network's manager of a streaming experiment (Nam et al.,
+// 2021, section 4.1): from time to time it draws how long the link's delay is, and
+// has the client move between two access points. It decides everything ahead, from a
+// seed: a path with these changes as its timeline, which an emulator carries out to
+// the nanosecond, and a log of what to tell the client, and when.
+//
+// What the paper does not print is chosen here: the deviation of the delay
+// ([Deviation]), the rate of the links ([DefaultRate]), and that both directions of
+// both access links have the same delay, rate and loss. The link delay is read as that
+// of each direction, since both ends set it with tc; a round trip takes twice as long.
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"wiretime/network"
+)
+
+// Deviation is the standard deviation of the link delay, as a share of the average.
+// With a quarter of it, an average of 150 ms has the delay within the 100 to 200 ms
+// for which the paper's clients choose FHD four times out of five, and drawn values
+// below zero, which become zero, are too rare to move the average (3 in 100,000).
+const Deviation = 0.25
+
+// DefaultRate is that of the links where a study names none: it carries segments in
+// the highest resolution, of 60 Mbit/s, as they play.
+const DefaultRate network.BitRate = 100_000_000
+
+// maxChanges bounds a plan; more are a slip of the unit.
+const maxChanges = 100_000
+
+// AccessPoints returns the names of the paper's access points.
+func AccessPoints() []string { return []string{"AP1", "AP2"} }
+
+// Config is what the manager is to do.
+type Config struct {
+	Name   string   // of the path
+	Access []string // names of the access links, one or two; the client begins with the first
+
+	Rate  network.BitRate // in each direction of each access link; 0 = unlimited
+	Delay time.Duration   // average link delay: one-way, in each direction
+	Loss  float64         // packet error rate: the probability of each packet in each direction
+
+	// Period is how often the manager changes the network: at 0, Period, 2 Period and so
+	// on before Duration. With 0 it leaves the delay at its average.
+	Period   time.Duration
+	Duration time.Duration
+
+	// Reconnections is how often the client moves to the other access link. The moments
+	// are drawn from those of the changes, 0 left out, that lie before Window; 0 is
+	// Duration. What takes longer over one transport than over another, such as a file,
+	// meets all reconnections over each of them only if the window is over before the
+	// fastest is through: the file's size over the rate is.
+	Reconnections int
+	Window        time.Duration
+
+	Seed uint64
+}
+
+// Event is what the client is told at a moment, counted from the path's first
+// packet.
+type Event struct {
+	At     time.Duration `json:"at"`
+	Delay  time.Duration `json:"delay"`           // of the link from now on, one-way
+	Access string        `json:"access,omitzero"` // link to associate with now; "" = the one it has
+}
+
+// Plan draws what happens. The path has the changes as its events; the log has the
+// same, the first entry being the state at the beginning. Equal configurations give
+// equal plans. With the same seed, other averages deviate by the same share at the
+// same moments, and more reconnections are those of fewer and some more. The error
+// says what of the configuration cannot be.
+func Plan(c Config) (network.Path, []Event, error) {
+	if err := c.validate(); err != nil {
+		return network.Path{}, nil, fmt.Errorf("plan network %q: %w", c.Name, err)
+	}
+	log := c.events()
+	path := c.path(log)
+	if err := path.Validate(); err != nil {
+		return network.Path{}, nil, fmt.Errorf("plan a network with a link delay of %v: %w", c.Delay, err)
+	}
+	return path, log, nil
+}
+
+// events draws the log.
+func (c Config) events() []Event {
+	delays, moments := rand.New(rand.NewPCG(c.Seed, 0)), rand.New(rand.NewPCG(c.Seed, 1))
+	if c.Period == 0 {
+		return []Event{{Delay: c.Delay}}
+	}
+	var log []Event
+	for i := range int((c.Duration-1)/c.Period) + 1 {
+		deviation := Deviation * float64(c.Delay) * delays.NormFloat64()
+		log = append(log, Event{At: time.Duration(i) * c.Period, Delay: max(0, c.Delay+time.Duration(math.Round(deviation)))})
+	}
+	chosen := moments.Perm(c.changes())[:c.Reconnections]
+	slices.Sort(chosen)
+	for i, change := range chosen {
+		log[change+1].Access = c.Access[(i+1)%len(c.Access)]
+	}
+	return log
+}
+
+// path makes a log the timeline of a path.
+func (c Config) path(log []Event) network.Path {
+	link := network.Link{Rate: c.Rate, Delay: log[0].Delay, Loss: network.Loss{Rate: c.Loss}, Queue: network.DefaultQueue(c.Rate)}
+	path := network.Path{
+		Name:   c.Name,
+		Source: "Nam, Jung, Choi, Koh: Performance Analysis of QUIC Protocol for Web and Streaming Services, KIPS Transactions on Computer and Communication Systems 10(5), 2021, section 4.1",
+		Note: fmt.Sprintf("Average link delay: %v up, %v down. Every %v it is drawn anew, from a normal distribution with a standard deviation of %v %% of the average; "+
+			"the deviation, the rate of %v each way, and a queue of %d bytes (250 ms at the rate but at least 64 kB; 0 = no limit) are Wiretime's choice, since the paper names none. "+
+			"%d changes of the access link. Packet error rate: %v in each direction independently.",
+			c.Delay, c.Delay, c.Period, 100*Deviation, c.Rate, link.Queue.Bytes, c.Reconnections, c.Loss),
+	}
+	for _, name := range c.Access {
+		path.Access = append(path.Access, network.Access{Name: name, Up: link, Down: link})
+	}
+	for _, e := range log[1:] {
+		path.Events = append(path.Events, network.Event{At: e.At, Delay: new(e.Delay)})
+		if e.Access != "" {
+			path.Events = append(path.Events, network.Event{At: e.At, Handover: e.Access})
+		}
+	}
+	return path
+}
+
+// changes is how many moments reconnections can be at.
+func (c Config) changes() int {
+	window := c.Duration
+	if c.Window > 0 {
+		window = min(c.Window, c.Duration)
+	}
+	if c.Period == 0 {
+		return 0
+	}
+	return int((window - 1) / c.Period)
+}
+
+func (c Config) validate() error {
+	switch {
+	case len(c.Access) < 1 || len(c.Access) > 2:
+		return fmt.Errorf("it has %d access links; name one or two, such as AP1 and AP2", len(c.Access))
+	case c.Delay < 0:
+		return fmt.Errorf("an average link delay of %v is negative; write it like 50ms", c.Delay)
+	case c.Period < 0:
+		return fmt.Errorf("a period of %v is negative; write it like 1s, or 0 for a delay that does not change", c.Period)
+	case c.Duration < 0:
+		return fmt.Errorf("a duration of %v is negative; write it like 60s", c.Duration)
+	case c.Period > 0 && c.Duration == 0:
+		return errors.New("it has a period but no duration; write how long the network goes on changing, such as 60s")
+	case c.Period > 0 && c.Duration/c.Period > maxChanges:
+		return fmt.Errorf("%v every %v are more than %d changes; make the period longer", c.Duration, c.Period, maxChanges)
+	case c.Window < 0:
+		return fmt.Errorf("a window of %v is negative; write it like 60s, or 0 for the whole duration", c.Window)
+	case c.Reconnections < 0:
+		return fmt.Errorf("%d reconnections are negative; write 0 or more", c.Reconnections)
+	case c.Reconnections > 0 && len(c.Access) < 2:
+		return fmt.Errorf("%d reconnections need two access links, and it has only %q; name another one", c.Reconnections, c.Access[0])
+	case c.Reconnections > 0 && c.Period == 0:
+		return fmt.Errorf("%d reconnections need a period, at whose ends they happen; write it like 1s", c.Reconnections)
+	case c.Reconnections > c.changes():
+		return fmt.Errorf("there is no room for %d reconnections: with a period of %v there are %d moments for them; make the period shorter or the duration longer", c.Reconnections, c.Period, c.changes())
+	}
+	return nil
+}

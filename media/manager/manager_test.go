@@ -1,0 +1,278 @@
+package manager
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wiretime/network"
+)
+
+const ms = time.Millisecond
+
+// usual is a minute of changes every second around 150 ms, with three reconnections.
+func usual() Config {
+	return Config{
+		Name: "test", Access: AccessPoints(), Rate: DefaultRate, Delay: 150 * ms,
+		Period: time.Second, Duration: time.Minute, Reconnections: 3, Seed: 1,
+	}
+}
+
+func plan(t *testing.T, c Config) (network.Path, []Event) {
+	t.Helper()
+	path, log, err := Plan(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, log
+}
+
+// The path says the same as the log, and an emulation of it does so to the
+// nanosecond.
+func TestThePathDoesWhatTheClientIsTold(t *testing.T) {
+	c := usual()
+	c.Rate = 0 // a packet leaves when it arrives
+	path, log := plan(t, c)
+	for i := range path.Access { // nor does it wait for the one before
+		path.Access[i].Up.Reorder, path.Access[i].Down.Reorder = true, true
+	}
+	e, err := path.Start(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	active, moves := 0, 0
+	var delay time.Duration
+	for i, event := range log {
+		if want := time.Duration(i) * time.Second; event.At != want {
+			t.Errorf("change %d is at %v, want %v", i, event.At, want)
+		}
+		if i > 0 {
+			// The nanosecond before, everything is as it was.
+			wantDelay(t, e, active, event.At-1, delay)
+		}
+		if event.Access != "" {
+			moves++
+			active = 1 - active
+			if event.Access != c.Access[active] || i == 0 {
+				t.Errorf("at %v the client moves to %s", event.At, event.Access)
+			}
+		}
+		delay = event.Delay
+		wantDelay(t, e, active, event.At, delay)
+	}
+	if len(log) != 60 || moves != 3 || len(path.Handovers()) != 3 {
+		t.Errorf("%d changes, %d moves, %d handovers", len(log), moves, len(path.Handovers()))
+	}
+}
+
+// wantDelay sends a packet over each access link in each direction.
+func wantDelay(t *testing.T, e *network.Emulation, active int, at, want time.Duration) {
+	t.Helper()
+	for access := range 2 {
+		for _, d := range []network.Direction{network.Up, network.Down} {
+			due, fate := e.Arrive(access, d, int64(at), 1500)
+			if access != active {
+				if fate != network.DroppedHandover {
+					t.Errorf("a packet at %v on the access link that is not in use: %v", at, fate)
+				}
+			} else if due != int64(at+want) || fate != network.Delivered {
+				t.Errorf("a packet %v at %v is due at %v, %v; want a delay of %v", d, at, time.Duration(due), fate, want)
+			}
+		}
+	}
+}
+
+func TestLinks(t *testing.T) {
+	c := usual()
+	c.Loss = 0.05
+	path, log := plan(t, c)
+	want := network.Link{Rate: 100_000_000, Delay: log[0].Delay, Loss: network.Loss{Rate: 0.05}, Queue: network.Queue{Bytes: 3_125_000}}
+	for i, a := range path.Access {
+		if a.Up != want || a.Down != want || a.Name != c.Access[i] {
+			t.Errorf("access link %+v, want %+v each way", a, want)
+		}
+	}
+	if path.Name != "test" || !strings.Contains(path.Note, "150ms up, 150ms down") || !strings.Contains(path.Note, "Packet error rate: 0.05 in each direction") {
+		t.Errorf("%+v", path)
+	}
+}
+
+// Without a period nothing changes.
+func TestAConstantNetwork(t *testing.T) {
+	path, log := plan(t, Config{Name: "test", Access: []string{"wlan"}, Rate: DefaultRate, Delay: 50 * ms, Seed: 1})
+	if want := []Event{{Delay: 50 * ms}}; !reflect.DeepEqual(log, want) || len(path.Events) != 0 || path.Access[0].Up.Delay != 50*ms {
+		t.Errorf("log %+v, path %+v", log, path)
+	}
+}
+
+// 100,000 draws: mean and standard deviation are within four standard errors of what
+// they should be, and none is below zero.
+func TestDelaysAreNormallyDistributedAroundTheAverage(t *testing.T) {
+	c := usual()
+	c.Period, c.Duration, c.Reconnections = ms, 100*time.Second, 0
+	_, log := plan(t, c)
+	var sum, squares, zeros float64
+	for _, e := range log {
+		x := float64(e.Delay)
+		sum += x
+		squares += x * x
+		if e.Delay < 0 {
+			t.Fatalf("a delay of %v", e.Delay)
+		}
+		if e.Delay == 0 {
+			zeros++
+		}
+	}
+	n := float64(len(log))
+	mean := sum / n
+	deviation := math.Sqrt(squares/n - mean*mean)
+	want := Deviation * float64(c.Delay)
+	if n != 100_000 || math.Abs(mean-float64(c.Delay)) > 4*want/math.Sqrt(n) || math.Abs(deviation-want) > 4*want/math.Sqrt(2*n) {
+		t.Errorf("%v draws with a mean of %v and a deviation of %v", n, time.Duration(mean), time.Duration(deviation))
+	}
+	if zeros > 20 {
+		t.Errorf("%v draws were cut off at zero; 3 are to be expected", zeros)
+	}
+}
+
+func TestADelayIsCutOffAtZero(t *testing.T) {
+	c := usual()
+	c.Period, c.Duration, c.Reconnections = ms, 1000*time.Second, 0
+	log := c.events()
+	if !slices.ContainsFunc(log, func(e Event) bool { return e.Delay == 0 }) {
+		t.Error("none of a million draws was cut off at zero")
+	}
+}
+
+// One seed, one plan; and what one axis of a study changes leaves the others alone.
+func TestTheSeedDecides(t *testing.T) {
+	path, log := plan(t, usual())
+	again, logAgain := plan(t, usual())
+	if !reflect.DeepEqual(path, again) || !reflect.DeepEqual(log, logAgain) {
+		t.Error("the same plan twice is not the same")
+	}
+	other := usual()
+	other.Seed = 2
+	if _, otherLog := plan(t, other); reflect.DeepEqual(log, otherLog) {
+		t.Error("two seeds give the same plan")
+	}
+	var before []time.Duration
+	for reconnections := range 60 {
+		c := usual()
+		c.Reconnections, c.Delay, c.Loss = reconnections, 2*c.Delay, 0.1
+		_, moreLog := plan(t, c)
+		var moments []time.Duration
+		for i, e := range moreLog {
+			if e.Access != "" {
+				moments = append(moments, e.At)
+			}
+			if diff := e.Delay - 2*log[i].Delay; diff < -1 || diff > 1 { // rounded
+				t.Fatalf("at %v the delay is %v around %v and %v around %v", e.At, e.Delay, c.Delay, log[i].Delay, usual().Delay)
+			}
+		}
+		if len(moments) != reconnections {
+			t.Fatalf("%d reconnections, want %d", len(moments), reconnections)
+		}
+		for _, at := range before {
+			if !slices.Contains(moments, at) {
+				t.Fatalf("one of %d reconnections is at %v, and not with one more", len(before), at)
+			}
+		}
+		before = moments
+	}
+}
+
+// All reconnections lie in the window, after the beginning; the delay goes on changing.
+func TestWindow(t *testing.T) {
+	c := usual()
+	for seed := range uint64(100) {
+		c.Seed, c.Window, c.Reconnections = seed, 10*time.Second, 9
+		path, log := plan(t, c)
+		for i, h := range path.Handovers() {
+			if want := time.Duration(i+1) * time.Second; h.At != want {
+				t.Fatalf("handover %d of 9 is at %v, want %v", i, h.At, want)
+			}
+		}
+		if len(log) != 60 {
+			t.Errorf("%d changes", len(log))
+		}
+	}
+	// Reconnections go everywhere in it.
+	var at [9]int
+	c.Reconnections = 1
+	for c.Seed = range uint64(9000) {
+		log := c.events()
+		at[slices.IndexFunc(log, func(e Event) bool { return e.Access != "" })-1]++
+	}
+	for i, n := range at {
+		if math.Abs(float64(n)-1000) > 4*math.Sqrt(1000) {
+			t.Errorf("%d of 9000 reconnections are at %d s", n, i+1)
+		}
+	}
+}
+
+func TestPlansThatCannotBe(t *testing.T) {
+	for _, test := range []struct {
+		change func(*Config)
+		want   string // "" = fine
+	}{
+		{func(*Config) {}, ""},
+		{func(c *Config) { c.Reconnections = 59 }, ""},
+		{func(c *Config) { c.Access, c.Reconnections = c.Access[:1], 0 }, ""},
+		{func(c *Config) { c.Delay, c.Rate, c.Loss = 0, 0, 1 }, ""},
+		{func(c *Config) { c.Window = time.Hour }, ""},
+		{func(c *Config) { c.Reconnections, c.Duration = 60, time.Minute+1 }, ""},
+		{func(c *Config) { c.Reconnections = 60 }, `plan network "test": there is no room for 60 reconnections: with a period of 1s there are 59 moments for them; make the period shorter or the duration longer`},
+		{func(c *Config) { c.Window = 3 * time.Second }, "there are 2 moments for them"},
+		{func(c *Config) { c.Window = 1 }, "there are 0 moments for them"},
+		{func(c *Config) { c.Access = c.Access[:1] }, `3 reconnections need two access links, and it has only "AP1"; name another one`},
+		{func(c *Config) { c.Access = nil }, "it has 0 access links; name one or two"},
+		{func(c *Config) { c.Access = []string{"a", "b", "c"} }, "it has 3 access links"},
+		{func(c *Config) { c.Access = []string{"AP1", "AP1"} }, `two access links are named "AP1"`},
+		{func(c *Config) { c.Period = 0 }, "3 reconnections need a period"},
+		{func(c *Config) { c.Delay = -1 }, "an average link delay of -1ns is negative"},
+		{func(c *Config) { c.Delay = 2 * time.Hour }, "is outside 0 to 1h0m0s"},
+		{func(c *Config) { c.Period = -1 }, "a period of -1ns is negative"},
+		{func(c *Config) { c.Duration = -1 }, "a duration of -1ns is negative"},
+		{func(c *Config) { c.Duration = 0 }, "it has a period but no duration"},
+		{func(c *Config) { c.Window = -1 }, "a window of -1ns is negative"},
+		{func(c *Config) { c.Reconnections = -1 }, "-1 reconnections are negative"},
+		{func(c *Config) { c.Period = 1 }, "are more than 100000 changes; make the period longer"},
+		{func(c *Config) { c.Period, c.Duration, c.Reconnections = math.MaxInt64, math.MaxInt64, 0 }, ""},
+		{func(c *Config) { c.Loss = 2 }, "a loss of 2 is not a probability"},
+		{func(c *Config) { c.Loss = math.NaN() }, "a loss of NaN is not a probability"},
+		{func(c *Config) { c.Rate = 100 }, "below 1kbit"},
+	} {
+		c := usual()
+		test.change(&c)
+		path, log, err := Plan(c)
+		switch {
+		case (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want):
+			t.Errorf("%+v: %v, want %q", c, err, test.want)
+		case err != nil && (path.Name != "" || log != nil):
+			t.Errorf("%+v: a plan beside an error", c)
+		}
+	}
+}
+
+func TestPlansSurviveJSON(t *testing.T) {
+	path, log := plan(t, usual())
+	var pathAgain network.Path
+	var logAgain []Event
+	for value, again := range map[any]any{&path: &pathAgain, &log: &logAgain} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, again); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(value, again) {
+			t.Errorf("it comes back from JSON as\n%+v, want\n%+v", again, value)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package player
+
+import (
+	"fmt"
+	"time"
+)
+
+// connection is what the last session is doing.
+type connection uint8
+
+const (
+	closed connection = iota
+	opening
+	open
+)
+
+// Session is one connection, or association, to the server. Moments that have not
+// come are 0.
+type Session struct {
+	Asked  time.Duration `json:"asked"`           // when it was to be opened
+	Open   time.Duration `json:"open,omitzero"`   // when requests could be made
+	Closed time.Duration `json:"closed,omitzero"` // when it was lost or given up
+}
+
+// Handover is a change of the access link. Moments that have not come are 0.
+type Handover struct {
+	At     time.Duration `json:"at"`
+	Access string        `json:"access"` // link that is in use from then on
+	// Ready is when there was a session at the new address; not known with Multihome.
+	Ready time.Duration `json:"ready,omitzero"`
+	// Recovered is when octets came again: the first ones after Ready, or Ready if none
+	// were waited for. With Multihome, where nothing tells the viewer what the
+	// transport is doing, it is the end of the longest silence between this handover and
+	// the next, while octets were waited for.
+	Recovered time.Duration `json:"recovered,omitzero"`
+}
+
+// Connected says that a session can take requests.
+func (p *Player) Connected(now time.Duration, session int) {
+	if !p.at(now) || session != len(p.sessions) || p.connection != opening {
+		return
+	}
+	p.connection, p.fresh = open, true
+	p.sessions[session-1].Open = p.now
+	p.note(Entry{Event: Connected, Session: session})
+	p.ready()
+	p.ask()
+}
+
+// Moved says that a session has been taken along to the host's new address.
+func (p *Player) Moved(now time.Duration, session int) {
+	if !p.at(now) || session != len(p.sessions) || p.connection != open {
+		return
+	}
+	p.note(Entry{Event: Moved, Session: session})
+	p.ready()
+}
+
+// ready notes that there is a session at the host's address.
+func (p *Player) ready() {
+	if h := p.handover(); h != nil && p.config.OnHandover != Multihome && h.Ready == 0 {
+		h.Ready = p.now
+		if !p.loading {
+			h.Recovered = p.now
+		}
+	}
+}
+
+// handover is the last one; nil if there was none.
+func (p *Player) handover() *Handover {
+	if len(p.handovers) == 0 {
+		return nil
+	}
+	return &p.handovers[len(p.handovers)-1]
+}
+
+// Lost says that a session is gone, with everything under way in it: it could not
+// be opened, could not be moved, or ended. err is nil if that is no failure but how
+// the transport cancels a request, as TCP does.
+func (p *Player) Lost(now time.Duration, session int, err error) {
+	if !p.at(now) || session != len(p.sessions) || p.connection == closed {
+		return
+	}
+	p.close(Entry{Event: Lost, Session: session, Reason: reason(err)})
+	if err != nil {
+		p.setback(err)
+	}
+	if p.retryAt == 0 {
+		p.connect()
+	}
+}
+
+// close gives the session up.
+func (p *Player) close(why Entry) {
+	p.keep()
+	p.connection = closed
+	p.sessions[len(p.sessions)-1].Closed = p.now
+	p.note(why)
+}
+
+// connect orders a new session.
+func (p *Player) connect() {
+	p.sessions = append(p.sessions, Session{Asked: p.now})
+	p.connection, p.retryAt = opening, 0
+	p.order(Order{Kind: Connect, Session: len(p.sessions)})
+	p.note(Entry{Event: Connecting, Session: len(p.sessions)})
+}
+
+// setback takes note of a failure, and decides whether the next attempt has to
+// wait.
+func (p *Player) setback(err error) {
+	p.failure = err
+	if p.failures++; p.failures > 1 {
+		p.retryAt = p.now + RetryPause
+	}
+}
+
+// retry ends the wait after a setback.
+func (p *Player) retry() {
+	p.retryAt = 0
+	if p.connection == closed {
+		p.connect()
+	}
+	p.ask()
+}
+
+// LinkDelay is what the network's manager says of the link: its one-way delay from
+// now on.
+func (p *Player) LinkDelay(now, delay time.Duration) {
+	if p.at(now) {
+		p.told, p.delay = true, delay
+		p.note(Entry{Event: Delayed, Delay: delay})
+	}
+}
+
+// Associate is what the network's manager says when the host leaves its access link
+// for another one, so that its address changes.
+func (p *Player) Associate(now time.Duration, access string) {
+	if !p.at(now) {
+		return
+	}
+	p.handovers = append(p.handovers, Handover{At: p.now, Access: access})
+	p.longest = 0
+	p.note(Entry{Event: Associated, Access: access})
+	switch {
+	case p.config.OnHandover == Multihome:
+	case p.config.OnHandover == Migrate && p.connection == open:
+		p.order(Order{Kind: Move, Session: len(p.sessions)})
+		p.note(Entry{Event: Moving, Session: len(p.sessions)})
+	default:
+		if p.connection != closed {
+			p.close(Entry{Event: Left, Session: len(p.sessions)})
+		}
+		p.connect()
+	}
+}
+
+// giveUp ends a viewing for which nothing comes.
+func (p *Player) giveUp() {
+	err := fmt.Errorf("nothing came for %v", p.config.GiveUp)
+	if p.failure != nil && p.failures > 0 {
+		err = fmt.Errorf("%w; the last failure: %w", err, p.failure)
+	}
+	p.end(err)
+}
+
+// end ends the viewing.
+func (p *Player) end(why error) {
+	p.account()
+	p.over = true
+	p.connection = closed
+	if last := &p.sessions[len(p.sessions)-1]; last.Closed == 0 {
+		last.Closed = p.now
+	}
+	p.figures.Failure = reason(why)
+	p.note(Entry{Event: Over, Reason: p.figures.Failure})
+}
+
+func (p *Player) order(o Order) { p.orders = append(p.orders, o) }
+
+// reason is an error for the record.
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
