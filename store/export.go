@@ -13,44 +13,56 @@ import (
 // statistics programs read without further ado. A load without values (a
 // failed one) is one row without metric.
 type row struct {
-	Run        int64    `json:"run"`
-	Study      string   `json:"study"`
-	Load       string   `json:"load"`
-	Index      int      `json:"index"`
-	Repeat     int      `json:"repeat"`
-	Attempt    int      `json:"attempt"`
-	Seed       uint64   `json:"seed,string"` // 64 bits do not fit in JavaScript's numbers
-	Site       string   `json:"site"`
-	Protocol   string   `json:"protocol"`
-	Network    string   `json:"network"`
-	Loader     string   `json:"loader"`
-	Congestion string   `json:"congestion"`
-	InitCwnd   int      `json:"initcwnd"`
-	Clock      string   `json:"clock"`
-	Visit      string   `json:"visit"`
-	Strategy   string   `json:"strategy"`
-	Server     string   `json:"server"`
-	Started    string   `json:"started"`
-	WallMS     float64  `json:"wall_ms"`
-	Validity   Validity `json:"validity"`
-	Reason     string   `json:"reason"`
-	Metric     string   `json:"metric"`
-	Unit       string   `json:"unit"`
-	Value      *float64 `json:"value"`
+	Run           int64    `json:"run"`
+	Study         string   `json:"study"`
+	Load          string   `json:"load"`
+	Index         int      `json:"index"`
+	Repeat        int      `json:"repeat"`
+	Attempt       int      `json:"attempt"`
+	Seed          uint64   `json:"seed,string"` // 64 bits do not fit in JavaScript's numbers
+	Site          string   `json:"site"`
+	Protocol      string   `json:"protocol"`
+	Network       string   `json:"network"`
+	Loader        string   `json:"loader"`
+	Congestion    string   `json:"congestion"`
+	InitCwnd      int      `json:"initcwnd"`
+	Clock         string   `json:"clock"`
+	Visit         string   `json:"visit"`
+	Strategy      string   `json:"strategy"`
+	Server        string   `json:"server"`
+	LinkDelayMS   *float64 `json:"link_delay_ms"` // this and the next two: of streams; null, in CSV empty, for pages
+	Loss          *float64 `json:"loss"`
+	Reconnections *int     `json:"reconnections"`
+	Started       string   `json:"started"`
+	WallMS        float64  `json:"wall_ms"`
+	Validity      Validity `json:"validity"`
+	Reason        string   `json:"reason"`
+	Metric        string   `json:"metric"`
+	Unit          string   `json:"unit"`
+	Value         *float64 `json:"value"`
 }
 
 var header = []string{"run", "study", "load", "index", "repeat", "attempt", "seed", "site", "protocol", "network",
-	"loader", "congestion", "initcwnd", "clock", "visit", "strategy", "server", "started", "wall_ms", "validity", "reason", "metric", "unit", "value"}
+	"loader", "congestion", "initcwnd", "clock", "visit", "strategy", "server", "link_delay_ms", "loss", "reconnections", "started", "wall_ms", "validity", "reason", "metric", "unit", "value"}
 
 func (r row) record() []string {
-	value := ""
-	if r.Value != nil {
-		value = decimal(*r.Value)
+	reconnections := ""
+	if r.Reconnections != nil {
+		reconnections = strconv.Itoa(*r.Reconnections)
 	}
 	return []string{strconv.FormatInt(r.Run, 10), r.Study, r.Load, strconv.Itoa(r.Index), strconv.Itoa(r.Repeat),
 		strconv.Itoa(r.Attempt), strconv.FormatUint(r.Seed, 10), r.Site, r.Protocol, r.Network,
-		r.Loader, r.Congestion, strconv.Itoa(r.InitCwnd), r.Clock, r.Visit, r.Strategy, r.Server, r.Started, decimal(r.WallMS), string(r.Validity), r.Reason,
-		r.Metric, r.Unit, value}
+		r.Loader, r.Congestion, strconv.Itoa(r.InitCwnd), r.Clock, r.Visit, r.Strategy, r.Server,
+		optional(r.LinkDelayMS), optional(r.Loss), reconnections, r.Started, decimal(r.WallMS), string(r.Validity), r.Reason,
+		r.Metric, r.Unit, optional(r.Value)}
+}
+
+// optional is a number that may not be there.
+func optional(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return decimal(*v)
 }
 
 // decimal is the shortest text that reads back as the same number.
@@ -63,6 +75,10 @@ func rowsOf(run Run, metrics []Metric, loads []Load) []row {
 			Site: l.Cell.Site, Protocol: l.Cell.Protocol, Network: l.Cell.Network,
 			Loader: l.Cell.Loader, Congestion: l.Cell.Congestion, InitCwnd: l.Cell.InitCwnd, Clock: l.Cell.Clock, Visit: l.Cell.Visit, Strategy: l.Cell.Strategy, Server: l.Cell.Server,
 			Started: l.Started.UTC().Format(time.RFC3339Nano), WallMS: float64(l.Wall) / 1e6, Validity: l.Validity, Reason: l.Reason}
+		if link := l.Cell.Link; link != nil {
+			delay := float64(link.Delay) / 1e6
+			r.LinkDelayMS, r.Loss, r.Reconnections = &delay, &link.Loss, &link.Reconnections
+		}
 		if len(l.Values) == 0 {
 			rows = append(rows, r)
 		}

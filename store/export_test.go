@@ -5,7 +5,9 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -24,10 +26,10 @@ func exportStore(t *testing.T) *Store {
 	return s
 }
 
-const wantCSV = "run,study,load,index,repeat,attempt,seed,site,protocol,network,loader,congestion,initcwnd,clock,visit,strategy,server,started,wall_ms,validity,reason,metric,unit,value\r\n" +
-	"1,first,r1-0000-a1,0,0,1,9223372036854775808,flags,h3,cable,chromium,cubic,10,real,cold,browser,wiretime,2024-05-06T07:08:09.123456789Z,1500,valid,,plt,ms,1000.25\r\n" +
-	"1,first,r1-0000-a1,0,0,1,9223372036854775808,flags,h3,cable,chromium,cubic,10,real,cold,browser,wiretime,2024-05-06T07:08:09.123456789Z,1500,valid,,drops,packets,3\r\n" +
-	"1,first,r1-0001-a1,1,0,1,9223372036854775809,flags,h2,cable,chromium,cubic,10,real,cold,browser,wiretime,2024-05-06T07:08:09.123456789Z,1500,failed,\"the browser said \"\"Oops\"\", then ended\",,,\r\n"
+const wantCSV = "run,study,load,index,repeat,attempt,seed,site,protocol,network,loader,congestion,initcwnd,clock,visit,strategy,server,link_delay_ms,loss,reconnections,started,wall_ms,validity,reason,metric,unit,value\r\n" +
+	"1,first,r1-0000-a1,0,0,1,9223372036854775808,flags,h3,cable,chromium,cubic,10,real,cold,browser,wiretime,,,,2024-05-06T07:08:09.123456789Z,1500,valid,,plt,ms,1000.25\r\n" +
+	"1,first,r1-0000-a1,0,0,1,9223372036854775808,flags,h3,cable,chromium,cubic,10,real,cold,browser,wiretime,,,,2024-05-06T07:08:09.123456789Z,1500,valid,,drops,packets,3\r\n" +
+	"1,first,r1-0001-a1,1,0,1,9223372036854775809,flags,h2,cable,chromium,cubic,10,real,cold,browser,wiretime,,,,2024-05-06T07:08:09.123456789Z,1500,failed,\"the browser said \"\"Oops\"\", then ended\",,,\r\n"
 
 func TestExportCSV(t *testing.T) {
 	var out bytes.Buffer
@@ -36,6 +38,45 @@ func TestExportCSV(t *testing.T) {
 	}
 	if d := cmp.Diff(wantCSV, out.String()); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestAStreamIsExportedWithItsLink(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+	defer mustClose(t, s)
+	spec := spec(1)
+	for i := range spec.Cells {
+		spec.Cells[i].Link = &Link{Delay: 12500 * time.Microsecond, Loss: 0.015}
+	}
+	run, err := s.BeginRun(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending, err := s.Pending(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(spec.Cells[0].Link, pending[0].Cell.Link); d != "" {
+		t.Error(d)
+	}
+	if err := s.Commit(measured(pending[0])); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := s.ExportCSV(&out, run); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), ",wiretime,12.5,0.015,0,2024-") {
+		t.Error(out.String())
+	}
+	out.Reset()
+	if err := s.ExportJSON(&out, run); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"link_delay_ms": 12.5,`, `"loss": 0.015,`, `"reconnections": 0,`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the JSON lacks %s", want)
+		}
 	}
 }
 

@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// Cell is one combination of a study's axes.
+// Cell is one combination of a study's axes. Of a cell of streams, the site is
+// the media, the protocol the transport and the loader the player.
 type Cell struct {
 	Key         string          // unique within its run
 	Site        string          // as the study refers to it
-	Protocol    string          // a row of package protocol, e.g. "h3"
+	Protocol    string          // a row of package protocol, e.g. "h3", or of media/transport, e.g. "sctp"
 	Network     string          // the path's name
-	NetworkJSON json.RawMessage // the whole path, so that a store explains itself
+	NetworkJSON json.RawMessage // the whole path, so that a store explains itself; of a stream, which draws its own, what does not change
 	Loader      string
 	Congestion  string // of TCP on both hosts, e.g. "cubic"
 	InitCwnd    int    // segments
@@ -24,6 +25,7 @@ type Cell struct {
 	Visit       string // "cold", "resumed", "0rtt", "connected" or "cached"
 	Strategy    string // "browser", or another of the client's ways with connections
 	Server      string // "wiretime", or another server
+	Link        *Link  // of a cell of streams; nil for pages
 }
 
 // Metric is how a store remembers what the figures of a run mean.
@@ -119,8 +121,8 @@ func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
 	}
 	cells := make(map[string]int64, len(spec.Cells))
 	for _, c := range spec.Cells {
-		row, err := tx.Exec(`INSERT INTO cell (run, key, site, protocol, network, network_json, loader, congestion, initcwnd, clock, visit, strategy, server) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			run, c.Key, c.Site, c.Protocol, c.Network, string(c.NetworkJSON), c.Loader, c.Congestion, c.InitCwnd, c.Clock, c.Visit, c.Strategy, c.Server)
+		row, err := tx.Exec(`INSERT INTO cell (run, key, site, protocol, network, network_json, loader, congestion, initcwnd, clock, visit, strategy, server, link_delay_ms, loss, reconnections) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			append([]any{run, c.Key, c.Site, c.Protocol, c.Network, string(c.NetworkJSON), c.Loader, c.Congestion, c.InitCwnd, c.Clock, c.Visit, c.Strategy, c.Server}, c.Link.values()...)...)
 		if err != nil {
 			return 0, fmt.Errorf("cell %s: %w", c.Key, err)
 		}
@@ -180,7 +182,8 @@ func (s *Store) Pending(run int64) ([]Planned, error) {
 
 // fields are the destinations of Store.cellColumns.
 func (c *Cell) fields() []any {
-	return []any{&c.Key, &c.Site, &c.Protocol, &c.Network, (*jsonText)(&c.NetworkJSON), &c.Loader, &c.Congestion, &c.InitCwnd, &c.Clock, &c.Visit, &c.Strategy, &c.Server}
+	return append([]any{&c.Key, &c.Site, &c.Protocol, &c.Network, (*jsonText)(&c.NetworkJSON), &c.Loader, &c.Congestion, &c.InitCwnd, &c.Clock, &c.Visit, &c.Strategy, &c.Server},
+		linkFields(&c.Link)...)
 }
 
 func scanPlanned(rows *sql.Rows) (p Planned, err error) {

@@ -4,7 +4,7 @@ package store
 // kept in the database as `PRAGMA user_version`. A store of a higher version
 // is refused with ErrNewer; one of a lower version is brought up to it when it is
 // opened for writing, and read as it is.
-const SchemaVersion = 4
+const SchemaVersion = 5
 
 // applicationID marks the database file as Wiretime's ("WIRE" in ASCII), kept
 // as `PRAGMA application_id`, where file(1) and other tools look for it.
@@ -36,20 +36,23 @@ CREATE TABLE metric (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE cell (
-  id           INTEGER PRIMARY KEY,
-  run          INTEGER NOT NULL REFERENCES run(id),
-  key          TEXT NOT NULL,
-  site         TEXT NOT NULL,
-  protocol     TEXT NOT NULL,
-  network      TEXT NOT NULL,
-  network_json TEXT NOT NULL CHECK (json_valid(network_json)),
-  loader       TEXT NOT NULL,
-  congestion   TEXT NOT NULL,
-  initcwnd     INTEGER NOT NULL,
-  clock        TEXT NOT NULL CHECK (clock IN ('real', 'virtual')),
-  visit        TEXT NOT NULL CHECK (visit IN ('cold', 'resumed', '0rtt', 'connected', 'cached')),
-  strategy     TEXT NOT NULL,
-  server       TEXT NOT NULL,
+  id            INTEGER PRIMARY KEY,
+  run           INTEGER NOT NULL REFERENCES run(id),
+  key           TEXT NOT NULL,
+  site          TEXT NOT NULL,
+  protocol      TEXT NOT NULL,
+  network       TEXT NOT NULL,
+  network_json  TEXT NOT NULL CHECK (json_valid(network_json)),
+  loader        TEXT NOT NULL,
+  congestion    TEXT NOT NULL,
+  initcwnd      INTEGER NOT NULL,
+  clock         TEXT NOT NULL CHECK (clock IN ('real', 'virtual')),
+  visit         TEXT NOT NULL CHECK (visit IN ('cold', 'resumed', '0rtt', 'connected', 'cached')),
+  strategy      TEXT NOT NULL,
+  server        TEXT NOT NULL,
+  link_delay_ms REAL CHECK (link_delay_ms >= 0),
+  loss          REAL CHECK (loss BETWEEN 0 AND 1),
+  reconnections INTEGER CHECK (reconnections >= 0),
   UNIQUE (run, key)
 ) STRICT;
 
@@ -158,4 +161,8 @@ var upgrades = []string{
 	ALTER TABLE cell ADD COLUMN strategy TEXT NOT NULL DEFAULT 'browser';` + pageTable + paperTables,
 	// Before there were other servers, every load was served by Wiretime's own.
 	"ALTER TABLE cell ADD COLUMN server TEXT NOT NULL DEFAULT 'wiretime'",
+	// Before there were streams, every cell was one of pages.
+	`ALTER TABLE cell ADD COLUMN link_delay_ms REAL CHECK (link_delay_ms >= 0);
+	ALTER TABLE cell ADD COLUMN loss REAL CHECK (loss BETWEEN 0 AND 1);
+	ALTER TABLE cell ADD COLUMN reconnections INTEGER CHECK (reconnections >= 0);`,
 }

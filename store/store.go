@@ -253,16 +253,23 @@ func (s *Store) checkDatabase(mode Mode) error {
 // cellColumns are what Cell.fields reads, of a table named c. What a database of
 // an earlier version lacks is what was true of all its cells.
 func (s *Store) cellColumns() string {
-	columns := "c.key, c.site, c.protocol, c.network, c.network_json, c.loader, c.congestion, c.initcwnd, "
-	switch s.version {
-	case 1:
-		return columns + "'real', 'cold', 'browser', 'wiretime'"
-	case 2:
-		return columns + "c.clock, 'cold', 'browser', 'wiretime'"
-	case 3:
-		return columns + "c.clock, c.visit, c.strategy, 'wiretime'"
+	columns := []string{"c.key, c.site, c.protocol, c.network, c.network_json, c.loader, c.congestion, c.initcwnd"}
+	for _, later := range []struct {
+		since           int
+		columns, before string
+	}{
+		{2, "c.clock", "'real'"},
+		{3, "c.visit, c.strategy", "'cold', 'browser'"},
+		{4, "c.server", "'wiretime'"},
+		{5, "c.link_delay_ms, c.loss, c.reconnections", "NULL, NULL, NULL"},
+	} {
+		if s.version >= later.since {
+			columns = append(columns, later.columns)
+		} else {
+			columns = append(columns, later.before)
+		}
 	}
-	return columns + "c.clock, c.visit, c.strategy, c.server"
+	return strings.Join(columns, ", ")
 }
 
 // upgrade brings the schema up to SchemaVersion, whole or not at all.

@@ -376,8 +376,8 @@ func TestOpenRefuses(t *testing.T) {
 		}, []Mode{Write, Create}, ErrDamaged, "restore it from a copy"},
 		{"a newer store", func(t *testing.T, dir string) {
 			made(t, dir)
-			database(t, dir, "PRAGMA user_version = 5")
-		}, []Mode{Read, Write, Create}, ErrNewer, "its schema is version 5, this program knows 4; upgrade wiretime"},
+			database(t, dir, "PRAGMA user_version = 6")
+		}, []Mode{Read, Write, Create}, ErrNewer, "its schema is version 6, this program knows 5; upgrade wiretime"},
 	}
 	for _, tt := range tests {
 		for _, mode := range tt.modes {

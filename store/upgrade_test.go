@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -42,7 +43,8 @@ func earlier(t *testing.T, version int) string {
 
 // axesSince are the values of the axes that a version has beyond those of the
 // first.
-var axesSince = map[int]string{1: "", 2: ", 'virtual'", 3: ", 'virtual', 'cached', 'parallel-6'"}
+var axesSince = map[int]string{1: "", 2: ", 'virtual'", 3: ", 'virtual', 'cached', 'parallel-6'",
+	4: ", 'virtual', 'cached', 'parallel-6', 'nginx'"}
 
 // oldCell is the first cell of earlier's run, as today's program sees it.
 func oldCell(version int) Cell {
@@ -53,6 +55,9 @@ func oldCell(version int) Cell {
 	}
 	if version >= 3 {
 		c.Visit, c.Strategy = "cached", "parallel-6"
+	}
+	if version >= 4 {
+		c.Server = "nginx"
 	}
 	return c
 }
@@ -124,6 +129,7 @@ func TestAStoreOfAnEarlierVersionIsUpgradedByItsWriter(t *testing.T) {
 		}
 		today := withPaper()
 		today.Cells[0].Clock, today.Cells[0].Visit, today.Cells[0].Strategy, today.Cells[0].Server = "virtual", "0rtt", "parallel-2", "nginx"
+		today.Cells[0].Link = &Link{Delay: 50 * time.Millisecond, Loss: 0.01, Reconnections: 2}
 		if run, err := s.BeginRun(today); err != nil {
 			t.Error(err)
 		} else if results, err := s.Results(run); err != nil || !cmp.Equal(results[0].Cell, today.Cells[0]) {
@@ -164,7 +170,7 @@ func TestAnUpgradeThatFailsLeavesTheStoreAsItWas(t *testing.T) {
 	eachEarlierVersion(t, func(t *testing.T, dir string, was int) {
 		db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, databaseName), ""))
 		if err == nil {
-			_, err = db.Exec("ALTER TABLE cell ADD COLUMN server TEXT") // somebody's own, in the way of the last step
+			_, err = db.Exec("ALTER TABLE cell ADD COLUMN reconnections INTEGER") // somebody's own, in the way of the last step
 		}
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)

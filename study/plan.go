@@ -19,6 +19,7 @@ type Cell struct {
 	Clock              string // ClockReal or ClockVirtual; ClockAuto until one of them was chosen
 	Visit, Strategy    string
 	Server             string
+	Link               *Link // of a study of streams; nil for pages
 }
 
 // Key names the cell by all its axes; it is unique within the study. The

@@ -1,0 +1,51 @@
+package store
+
+import (
+	"database/sql"
+	"math"
+	"time"
+)
+
+// Link is the network of a stream, as its study says it.
+type Link struct {
+	Delay         time.Duration // average of the access links: one-way, in each direction
+	Loss          float64       // packet error rate: the probability of each packet in each direction
+	Reconnections int           // how often the client moves to the other access link
+}
+
+// values are what the columns link_delay_ms, loss and reconnections hold.
+func (l *Link) values() []any {
+	if l == nil {
+		return []any{nil, nil, nil}
+	}
+	return []any{float64(l.Delay) / 1e6, l.Loss, l.Reconnections}
+}
+
+// linkFields are the destinations of the same columns. The link is made if they
+// are not null.
+func linkFields(l **Link) []any {
+	return []any{
+		linkField{l, func(l *Link, ms float64) { l.Delay = time.Duration(math.Round(ms * 1e6)) }},
+		linkField{l, func(l *Link, loss float64) { l.Loss = loss }},
+		linkField{l, func(l *Link, n float64) { l.Reconnections = int(n) }},
+	}
+}
+
+// linkField is one field of a link that may not be there.
+type linkField struct {
+	link **Link
+	set  func(*Link, float64)
+}
+
+// Scan takes a column's value.
+func (f linkField) Scan(src any) error {
+	var column sql.NullFloat64
+	if err := column.Scan(src); err != nil || !column.Valid {
+		return err
+	}
+	if *f.link == nil {
+		*f.link = &Link{}
+	}
+	f.set(*f.link, column.Float64)
+	return nil
+}
