@@ -51,7 +51,7 @@ func (c Claim) Pairs(cells []Cell) [][2]Cell {
 }
 
 func (c Claim) match(a, b Cell) bool {
-	return !slices.ContainsFunc(axisNames, func(axis string) bool { return !c.names(axis) && a.on(axis) != b.on(axis) })
+	return !slices.ContainsFunc(axes(a.Link != nil), func(axis string) bool { return !c.names(axis) && a.on(axis) != b.on(axis) })
 }
 
 // names reports whether one of the sides names the axis.
@@ -107,7 +107,7 @@ func (r *reader) side(m mapping, key, metric string, s *Study, v Vocabulary) Sid
 	if !ok {
 		return Side{}
 	}
-	side, ok := r.mapping(n, key, append([]string{"metric"}, axisNames...)...)
+	side, ok := r.mapping(n, key, append([]string{"metric"}, axes(s.Streams())...)...)
 	if !ok {
 		return Side{}
 	}
@@ -121,7 +121,7 @@ func (r *reader) side(m mapping, key, metric string, s *Study, v Vocabulary) Sid
 
 // narrowing reads what a claim is narrowed to: axes that its sides do not name.
 func (r *reader) narrowing(n ast.Node, c Claim, s *Study, v Vocabulary) Selection {
-	m, ok := r.mapping(n, "for", axisNames...)
+	m, ok := r.mapping(n, "for", axes(s.Streams())...)
 	if !ok {
 		return nil
 	}

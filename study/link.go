@@ -179,6 +179,9 @@ func (r *reader) rate(n ast.Node) network.BitRate {
 	if !ok {
 		return 0
 	}
+	if bits, slash := strings.CutSuffix(text, "/s"); slash && strings.HasSuffix(strings.ToLower(bits), "bit") {
+		text = bits
+	}
 	rate, err := network.ParseBitRate(text)
 	if err != nil {
 		r.fail(n, "%v", err)
@@ -219,9 +222,12 @@ func readTrace(name, path string) (*network.Trace, error) {
 	return network.ParseTrace(name, io.LimitReader(f, maxTrace))
 }
 
-// probability reads 1% or 0.01. A bare 1 may mean either of two things a
-// hundredfold apart, so it is refused.
-func (r *reader) probability(n ast.Node, what string) float64 {
+// probability reads a share of packets.
+func (r *reader) probability(n ast.Node, what string) float64 { return r.share(n, what, "packets") }
+
+// share reads 1% or 0.01 of something in the plural. A bare 1 may mean either of two
+// things a hundredfold apart, so it is refused.
+func (r *reader) share(n ast.Node, what, of string) float64 {
 	text, ok := r.text(n, what)
 	if !ok {
 		return 0
@@ -233,10 +239,10 @@ func (r *reader) probability(n ast.Node, what string) float64 {
 	}
 	switch {
 	case err != nil || !(p >= 0 && p <= 1):
-		r.fail(n, "%s is %.40q; write a share of packets from 0%% to 100%%, as in 1%% or 0.01", what, text)
+		r.fail(n, "%s is %.40q; write a share of %s from 0%% to 100%%, as in 1%% or 0.01", what, text, of)
 		return 0
 	case !percent && p == 1:
-		r.fail(n, "%s is %.40q, which may mean all packets or one in a hundred; write 100%% or 1%%", what, text)
+		r.fail(n, "%s is %.40q, which may mean all %s or one in a hundred; write 100%% or 1%%", what, text, of)
 		return 0
 	}
 	return p

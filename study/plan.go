@@ -12,11 +12,11 @@ import (
 
 // Cell is one combination of a study's axes.
 type Cell struct {
-	Site, Protocol     string
-	Network            network.Path
-	Loader, Congestion string
-	InitCwnd           int    // segments
-	Clock              string // ClockReal or ClockVirtual; ClockAuto until one of them was chosen
+	Site, Protocol     string       // a medium and a transport in a study of streams
+	Network            network.Path // of streams: as it is on average
+	Loader, Congestion string       // the loader is a player in a study of streams
+	InitCwnd           int          // segments
+	Clock              string       // ClockReal or ClockVirtual; ClockAuto until one of them was chosen
 	Visit, Strategy    string
 	Server             string
 	Link               *Link // of a study of streams; nil for pages
@@ -25,6 +25,7 @@ type Cell struct {
 // Key names the cell by all its axes; it is unique within the study. The
 // network counts by its name. The real clock, the cold visit, the loader's
 // own strategy and Wiretime's own server are not named: a key without one means those.
+// The key of a stream's cell names all its axes but the real clock.
 func (c Cell) Key() string {
 	if c.Clock == ClockReal {
 		return c.place()
@@ -34,6 +35,10 @@ func (c Cell) Key() string {
 
 // place names the cell by all its axes but the clock.
 func (c Cell) place() string {
+	if c.Link != nil {
+		return fmt.Sprintf("media=%s transport=%s player=%s link_delay=%s loss=%s reconnections=%d strategy=%s congestion=%s initcwnd=%d",
+			c.Site, c.Protocol, c.Loader, delayWord(c.Link.Delay), lossWord(c.Link.Loss), c.Link.Reconnections, c.Strategy, c.Congestion, c.InitCwnd)
+	}
 	place := fmt.Sprintf("site=%s protocol=%s network=%s loader=%s congestion=%s initcwnd=%d",
 		c.Site, c.Protocol, c.Network.Name, c.Loader, c.Congestion, c.InitCwnd)
 	if c.Visit != VisitCold {
@@ -66,13 +71,13 @@ type PlannedLoad struct {
 func (s *Study) Cells(choose func(Cell) string) []Cell {
 	var cells []Cell
 	for _, site := range s.Sites {
-		for _, path := range s.Networks {
+		for i, path := range s.Networks {
 			for _, loader := range s.Loaders {
 				for _, congestion := range s.Congestion {
 					for _, segments := range s.InitCwnd {
 						for _, clock := range s.Clocks {
 							cells = append(cells, s.visits(Cell{
-								Site: site, Network: path, Loader: loader, Congestion: congestion, InitCwnd: segments, Clock: clock,
+								Site: site, Network: path, Link: s.link(i), Loader: loader, Congestion: congestion, InitCwnd: segments, Clock: clock,
 							}, choose)...)
 						}
 					}
@@ -81,6 +86,14 @@ func (s *Study) Cells(choose func(Cell) string) []Cell {
 		}
 	}
 	return cells
+}
+
+// link is that of a network, by its place in Networks; nil in a study of pages.
+func (s *Study) link(network int) *Link {
+	if !s.Streams() {
+		return nil
+	}
+	return &s.Links[network]
 }
 
 // visits returns every combination of visit, server, strategy and protocol for a cell

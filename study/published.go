@@ -95,7 +95,7 @@ func (r *reader) columns(m mapping, s *Study, v Vocabulary) ([]Selection, bool) 
 	errs := len(r.errs)
 	var columns []Selection
 	for _, item := range items {
-		if m, ok := r.mapping(item, "a column", axisNames...); ok {
+		if m, ok := r.mapping(item, "a column", axes(s.Streams())...); ok {
 			columns = append(columns, r.selection(m, s, v))
 		}
 	}
@@ -104,7 +104,7 @@ func (r *reader) columns(m mapping, s *Study, v Vocabulary) ([]Selection, bool) 
 
 // figures reads a row, whose number counts from 1.
 func (r *reader) figures(n ast.Node, row int, columns []Selection, scale float64, s *Study, v Vocabulary, cells []Cell) []Figure {
-	m, ok := r.mapping(n, "a row", append([]string{"values"}, axisNames...)...)
+	m, ok := r.mapping(n, "a row", append([]string{"values"}, axes(s.Streams())...)...)
 	if !ok {
 		return nil
 	}

@@ -10,9 +10,25 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// axisNames are the words by which a Selection names the axes, in the order in
-// which a label has them.
-var axisNames = []string{"site", "network", "loader", "congestion", "initcwnd", "clock", "visit", "protocol", "strategy", "server"}
+// axisNames are the words by which a Selection names the axes, of pages and of
+// streams, in the order in which a label has them.
+var axisNames = []string{"site", "media", "network", "link_delay", "loss", "reconnections", "loader", "player", "congestion", "initcwnd",
+	"clock", "visit", "protocol", "transport", "strategy", "server"}
+
+// What studies of one kind only have of them.
+var (
+	axesOfPages   = []string{"site", "network", "loader", "visit", "protocol", "server"}
+	axesOfStreams = []string{"media", "link_delay", "loss", "reconnections", "player", "transport"}
+)
+
+// axes are the words for the axes of a study of streams, or of pages.
+func axes(streams bool) []string {
+	others := axesOfStreams
+	if streams {
+		others = axesOfPages
+	}
+	return slices.DeleteFunc(slices.Clone(axisNames), func(axis string) bool { return slices.Contains(others, axis) })
+}
 
 // Selection picks cells by some of their axes: by the axis's name ("site",
 // "protocol" and so on, in the singular), the values that a cell may have there.
@@ -32,11 +48,17 @@ func (s Selection) Picks(c Cell) bool {
 // on is the cell's value on an axis.
 func (c Cell) on(axis string) string {
 	switch axis {
-	case "site":
+	case "site", "media":
 		return c.Site
 	case "network":
 		return c.Network.Name
-	case "loader":
+	case "link_delay":
+		return delayWord(c.Link.Delay)
+	case "loss":
+		return lossWord(c.Link.Loss)
+	case "reconnections":
+		return strconv.Itoa(c.Link.Reconnections)
+	case "loader", "player":
 		return c.Loader
 	case "congestion":
 		return c.Congestion
@@ -46,7 +68,7 @@ func (c Cell) on(axis string) string {
 		return c.Clock
 	case "visit":
 		return c.Visit
-	case "protocol":
+	case "protocol", "transport":
 		return c.Protocol
 	case "strategy":
 		return c.Strategy
@@ -61,11 +83,14 @@ func (s Selection) label() string {
 	var words []string
 	for _, axis := range axisNames {
 		if values := s[axis]; len(values) > 0 {
-			words = append(words, strings.Join(values, " or "))
+			words = append(words, strings.Join(values, " or ")+unitOf[axis])
 		}
 	}
 	return strings.Join(words, " ")
 }
+
+// unitOf is what a label adds to values that do not speak for themselves.
+var unitOf = map[string]string{"loss": " loss", "reconnections": " reconnections"}
 
 // with is both selections as one. No axis may be in both.
 func (s Selection) with(other Selection) Selection {
@@ -78,7 +103,7 @@ func (s Selection) with(other Selection) Selection {
 // stands for any of its values.
 func (r *reader) selection(m mapping, s *Study, v Vocabulary) Selection {
 	selection := Selection{}
-	for _, axis := range axisNames {
+	for _, axis := range axes(s.Streams()) {
 		n, ok := m.get(axis)
 		if !ok {
 			continue
@@ -100,14 +125,9 @@ func (r *reader) selection(m mapping, s *Study, v Vocabulary) Selection {
 
 // onAxis reads a value that the matrix has on the axis.
 func (r *reader) onAxis(n ast.Node, axis string, s *Study, v Vocabulary) (string, bool) {
-	word, ok := r.text(n, "a "+axis)
+	word, ok := r.axisWord(n, axis, v)
 	if !ok {
 		return "", false
-	}
-	if axis == "strategy" && v.Strategy != nil {
-		if name, err := v.Strategy(word); err == nil {
-			word = name
-		}
 	}
 	if known := s.valuesOn(axis); !slices.Contains(known, word) {
 		r.fail(n, "the study has no %s %.40q; %s", axis, word, nearest(word, known))
@@ -116,10 +136,38 @@ func (r *reader) onAxis(n ast.Node, axis string, s *Study, v Vocabulary) (string
 	return word, true
 }
 
+// axisWord reads a value on an axis as Cell.on has it, since several words may mean the
+// same.
+func (r *reader) axisWord(n ast.Node, axis string, v Vocabulary) (string, bool) {
+	switch axis {
+	case "link_delay":
+		d, ok := r.duration(n, axis)
+		return delayWord(d), ok
+	case "loss":
+		errs := len(r.errs)
+		return lossWord(r.probability(n, axis)), len(r.errs) == errs
+	}
+	word, ok := r.text(n, "a "+axis)
+	if ok && axis == "strategy" && v.Strategy != nil {
+		if name, err := v.Strategy(word); err == nil {
+			word = name
+		}
+	}
+	return word, ok
+}
+
 // valuesOn are the values of an axis.
 func (s *Study) valuesOn(axis string) []string {
 	switch axis {
-	case "site":
+	case "link_delay", "loss", "reconnections":
+		var words []string
+		for i := range s.Links {
+			if word := (Cell{Link: &s.Links[i]}).on(axis); !slices.Contains(words, word) {
+				words = append(words, word)
+			}
+		}
+		return words
+	case "site", "media":
 		return s.Sites
 	case "network":
 		var names []string
@@ -127,7 +175,7 @@ func (s *Study) valuesOn(axis string) []string {
 			names = append(names, path.Name)
 		}
 		return names
-	case "loader":
+	case "loader", "player":
 		return s.Loaders
 	case "congestion":
 		return s.Congestion
@@ -141,7 +189,7 @@ func (s *Study) valuesOn(axis string) []string {
 		return s.Clocks
 	case "visit":
 		return s.Visits
-	case "protocol":
+	case "protocol", "transport":
 		return s.Protocols
 	case "strategy":
 		return s.Strategies
@@ -158,7 +206,7 @@ func (r *reader) except(n ast.Node, s *Study, v Vocabulary) {
 		return
 	}
 	for _, item := range items {
-		m, ok := r.mapping(item, "a selection of cells", axisNames...)
+		m, ok := r.mapping(item, "a selection of cells", axes(s.Streams())...)
 		if !ok {
 			continue
 		}

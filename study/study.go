@@ -8,9 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -26,16 +24,17 @@ type Study struct {
 
 	// The axes; their product, but for what Except picks, is the study's cells. No
 	// axis is empty and none holds a value twice.
-	Sites      []string
-	Protocols  []string
+	Sites      []string       // media in a study of streams
+	Protocols  []string       // transports in a study of streams
 	Networks   []network.Path // valid, told apart by name
-	Loaders    []string
-	Congestion []string // TCP congestion control of both hosts, by its name in Linux
-	InitCwnd   []int    // initial congestion window of TCP on both hosts, in segments
-	Clocks     []string // ClockReal, ClockVirtual or both, or ClockAuto alone
-	Visits     []string // what a client remembers of the site when a load begins: VisitCold and so on
-	Strategies []string // how a client divides its requests among connections, such as StrategyBrowser
-	Servers    []string // what serves the sites: ServerOwn, somebody else's, or one of OwnServers
+	Links      []Link         // of a study of streams: those that Networks are made of
+	Loaders    []string       // players in a study of streams
+	Congestion []string       // TCP congestion control of both hosts, by its name in Linux
+	InitCwnd   []int          // initial congestion window of TCP on both hosts, in segments
+	Clocks     []string       // ClockReal, ClockVirtual or both, or ClockAuto alone
+	Visits     []string       // what a client remembers of the site when a load begins: VisitCold and so on
+	Strategies []string       // how a client divides its requests among connections, such as StrategyBrowser; what one of streams does at handovers, such as StrategyReconnect
+	Servers    []string       // what serves the sites: ServerOwn, somebody else's, or one of OwnServers
 
 	OwnServers []Server // that the study brings along
 
@@ -48,43 +47,6 @@ type Study struct {
 	Options Options
 	Source  []byte // the file, byte for byte
 }
-
-// Options are what holds for every load of a study.
-type Options struct {
-	DNS       string        // DNSEmulated or DNSInstant
-	LateLimit time.Duration // the most a load's 99th percentile of packet lateness may be
-	Retries   int           // further attempts at an invalid or failed load
-	Timeout   time.Duration // of one load
-	ThinkTime time.Duration // between the pages of a journey: from the end of one until navigation to the next
-	Fallback  string        // FallbackNone or FallbackH2
-
-	// ServerWait has servers take as long for each answer as they did when the site was
-	// recorded, OriginRTT has them be as much farther away than the nearest as they were.
-	ServerWait, OriginRTT bool
-	// Freeze has scripts find the time at which the site was recorded, and the same random
-	// numbers in each load.
-	Freeze bool
-
-	// TCPRmem and TCPWmem are net.ipv4.tcp_rmem and tcp_wmem of both hosts, in
-	// bytes: minimum, default, maximum.
-	TCPRmem, TCPWmem [3]int
-	// CPU is the main thread of the built-in loader.
-	CPU CPU
-}
-
-// CPU is what work on a page costs the built-in loader, which runs no scripts: so long for
-// each 1000 octets of HTML, style sheet and script, or for a script that was recorded as
-// long as it took then, all of it times Scale. The zero value is no cost at all.
-type CPU struct {
-	Parse, Style, Script time.Duration
-	Scale                float64
-}
-
-// The two kinds of name look-up.
-const (
-	DNSEmulated = "emulated" // a resolver behind the emulated path
-	DNSInstant  = "instant"  // names are known beforehand
-)
 
 // The states of a client before a load. In all but the first it has visited the
 // site before.
@@ -101,35 +63,12 @@ const (
 // for all requests.
 const StrategyBrowser = "browser"
 
-// What an origin is fetched over that cannot be reached over UDP, in a load over
-// HTTP/3.
-const (
-	FallbackNone = "none" // over nothing: its resources fail
-	FallbackH2   = "h2"
-)
-
-// recorded is what an option says that is to be as it was when the site was recorded.
-const recorded = "recorded"
-
 // The clocks that a study may name.
 const (
 	ClockReal    = "real"    // of this machine's kernel
 	ClockVirtual = "virtual" // of a kernel that does not wait: it jumps when all is idle, and processor time counts as zero
 	ClockAuto    = "auto"    // one of the two, chosen for each cell before the run begins
 )
-
-// defaults are the options of a study that gives none. The TCP buffers are
-// those Linux gives a machine with enough memory (Documentation/networking/
-// ip-sysctl.rst), so that a small machine measures the same.
-var defaults = Options{
-	DNS:       DNSEmulated,
-	LateLimit: time.Millisecond,
-	Retries:   2,
-	Timeout:   120 * time.Second,
-	Fallback:  FallbackNone,
-	TCPRmem:   [3]int{4096, 131072, 6291456},
-	TCPWmem:   [3]int{4096, 16384, 4194304},
-}
 
 // Vocabulary is the words a study may use, which other packages own.
 type Vocabulary struct {
@@ -145,6 +84,12 @@ type Vocabulary struct {
 	// same, or says why the word means none. Without it (nil) there is
 	// StrategyBrowser alone.
 	Strategy func(word string) (name string, err error)
+
+	// The words of studies of streams.
+	Transports, Players []string
+	StreamMetrics       map[string]string
+	// Media says how many octets a file has, 0 of a video, or why there is no such thing.
+	Media func(reference string) (octets int64, err error)
 }
 
 func (v Vocabulary) metrics() []string { return slices.Sorted(maps.Keys(v.Metrics)) }
@@ -159,8 +104,6 @@ const (
 	maxSource   = 64 << 10 // bytes
 	maxLoads    = 1_000_000
 	maxInitCwnd = 1000 // segments
-	maxRetries  = 100
-	maxScale    = 1000
 )
 
 // Parse reads a study. The name of the file appears in errors, and traces that
@@ -196,7 +139,7 @@ func (s *Study) UseClock(clock string) error {
 func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	s := &Study{Seed: 1, Congestion: []string{"cubic"}, InitCwnd: []int{10}, Clocks: []string{ClockAuto},
 		Visits: []string{VisitCold}, Strategies: []string{StrategyBrowser}, Servers: []string{ServerOwn}, Options: defaults}
-	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "clock", "servers", "matrix", "options", "published", "claims")
+	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "clock", "servers", "stream", "matrix", "options", "published", "claims")
 	if !ok {
 		return s
 	}
@@ -219,14 +162,19 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	if n, ok := m.get("clock"); ok {
 		s.Clocks = r.clocks(m, n)
 	}
-	if n, ok := m.get("servers"); ok {
+	if n, ok := m.get("stream"); ok {
+		m.refuse()
+		s.Strategies, s.Options.Timeout, s.Options.Stream = []string{StrategyReconnect}, streamTimeout, defaultStream()
+		v.Strategy, v.Metrics = nil, v.StreamMetrics
+		r.stream(n, s.Options.Stream)
+	} else if n, ok := m.get("servers"); ok {
 		s.OwnServers = r.servers(n, v)
-	}
-	if n, ok := m.need("matrix", "say what to combine: sites, protocols, networks, loaders"); ok {
-		r.matrix(n, s, v)
 	}
 	if n, ok := m.get("options"); ok {
 		r.options(n, &s.Options)
+	}
+	if n, ok := m.need("matrix", "say what to combine: "+strings.Join(s.required(), ", ")); ok {
+		r.matrix(n, s, v)
 	}
 	// What these say is about cells, of which there are none after an error.
 	if n, ok := m.get("published"); ok && len(r.errs) == 0 {
@@ -241,8 +189,23 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	return s
 }
 
+// required are the axes that every study of its kind has.
+func (s *Study) required() []string {
+	if s.Streams() {
+		return streamKeys[:4]
+	}
+	return pageKeys[:4]
+}
+
 func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
-	m, ok := r.mapping(n, "the matrix", "sites", "protocols", "networks", "loaders", "congestion", "initcwnd", "visits", "strategies", "servers", "except")
+	if s.Streams() {
+		r.streamMatrix(n, s, v)
+		return
+	}
+	if r.misplaced(n) {
+		return
+	}
+	m, ok := r.mapping(n, "the matrix", slices.Concat(pageKeys, bothKeys)...)
 	if !ok {
 		return
 	}
@@ -256,18 +219,7 @@ func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
 		return p, p.Name
 	})
 	s.Loaders = axis(m, "loaders", r.wordOf("loader", v.Loaders))
-	if m.has("congestion") {
-		s.Congestion = axis(m, "congestion", r.wordOf("congestion control", congestionControls))
-	}
-	if m.has("initcwnd") {
-		s.InitCwnd = axis(m, "initcwnd", func(n ast.Node) (int, string) {
-			segments, ok := r.integer(n, "initcwnd", 1, maxInitCwnd)
-			if !ok {
-				return 0, ""
-			}
-			return segments, fmt.Sprint(segments)
-		})
-	}
+	r.tcp(m, s)
 	if m.has("visits") {
 		s.Visits = axis(m, "visits", r.wordOf("visit", visitWords))
 	}
@@ -285,6 +237,22 @@ func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
 	}
 	if n, ok := m.get("except"); ok && len(r.errs) == 0 {
 		r.except(n, s, v)
+	}
+}
+
+// tcp reads the axes of TCP.
+func (r *reader) tcp(m mapping, s *Study) {
+	if m.has("congestion") {
+		s.Congestion = axis(m, "congestion", r.wordOf("congestion control", congestionControls))
+	}
+	if m.has("initcwnd") {
+		s.InitCwnd = axis(m, "initcwnd", func(n ast.Node) (int, string) {
+			segments, ok := r.integer(n, "initcwnd", 1, maxInitCwnd)
+			if !ok {
+				return 0, ""
+			}
+			return segments, fmt.Sprint(segments)
+		})
 	}
 }
 
@@ -363,104 +331,6 @@ func (r *reader) site(n ast.Node, v Vocabulary) string {
 		return ""
 	}
 	return ref
-}
-
-func (r *reader) options(n ast.Node, o *Options) {
-	m, ok := r.mapping(n, "options", "dns", "late_limit", "retries", "timeout", "think_time", "fallback",
-		"server_wait", "origin_rtt", "freeze", "cpu", "tcp_rmem", "tcp_wmem")
-	if !ok {
-		return
-	}
-	if n, ok := m.get("dns"); ok {
-		o.DNS = r.word(n, "kind of dns", []string{DNSEmulated, DNSInstant})
-	}
-	m.limit("late_limit", &o.LateLimit)
-	m.limit("timeout", &o.Timeout)
-	if n, ok := m.get("retries"); ok {
-		o.Retries, _ = r.integer(n, "retries", 0, maxRetries)
-	}
-	if n, ok := m.get("think_time"); ok {
-		o.ThinkTime, _ = r.duration(n, "think_time")
-	}
-	if n, ok := m.get("fallback"); ok {
-		o.Fallback = r.word(n, "fallback", []string{FallbackNone, FallbackH2})
-	}
-	if n, ok := m.get("server_wait"); ok {
-		o.ServerWait = r.word(n, "server_wait", []string{"none", recorded}) == recorded
-	}
-	if n, ok := m.get("origin_rtt"); ok {
-		o.OriginRTT = r.word(n, "origin_rtt", []string{"same", recorded}) == recorded
-	}
-	if n, ok := m.get("freeze"); ok {
-		o.Freeze = r.boolean(n, "freeze")
-	}
-	if n, ok := m.get("cpu"); ok {
-		o.CPU = r.cpu(n)
-	}
-	if n, ok := m.get("tcp_rmem"); ok {
-		r.tcpBuffer(n, "tcp_rmem", &o.TCPRmem)
-	}
-	if n, ok := m.get("tcp_wmem"); ok {
-		r.tcpBuffer(n, "tcp_wmem", &o.TCPWmem)
-	}
-}
-
-// cpu reads the model of the main thread.
-func (r *reader) cpu(n ast.Node) CPU {
-	c := CPU{Scale: 1}
-	m, ok := r.mapping(n, "cpu", "parse", "style", "script", "scale")
-	if !ok {
-		return c
-	}
-	for _, rate := range []struct {
-		key string
-		to  *time.Duration
-	}{{"parse", &c.Parse}, {"style", &c.Style}, {"script", &c.Script}} {
-		if n, ok := m.get(rate.key); ok {
-			*rate.to, _ = r.duration(n, rate.key)
-		}
-	}
-	if n, ok := m.get("scale"); ok {
-		text, _ := r.text(n, "scale")
-		scale, err := strconv.ParseFloat(text, 64)
-		if err != nil || scale <= 0 || scale > maxScale {
-			r.fail(n, "scale is %.40q; write a number above 0, at most %d", text, maxScale)
-		}
-		c.Scale = scale
-	}
-	return c
-}
-
-// limit reads a time above zero.
-func (m mapping) limit(key string, limit *time.Duration) {
-	n, ok := m.get(key)
-	if !ok {
-		return
-	}
-	d, ok := m.r.duration(n, key)
-	if ok && d == 0 {
-		m.r.fail(n, "%s is zero, which no load keeps; write it like %v", key, *limit)
-	}
-	*limit = d
-}
-
-func (r *reader) tcpBuffer(n ast.Node, key string, buffer *[3]int) {
-	items, ok := r.list(n, key)
-	if !ok {
-		return
-	}
-	if len(items) != 3 {
-		r.fail(n, "%s holds %d numbers; write minimum, default and maximum in bytes, as in [4096, 131072, 6291456]", key, len(items))
-		return
-	}
-	for i, item := range items {
-		if buffer[i], ok = r.integer(item, key, 1, 1<<30); !ok {
-			return
-		}
-	}
-	if !slices.IsSorted(buffer[:]) {
-		r.fail(n, "%s decreases; write minimum, default and maximum in this order", key)
-	}
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)

@@ -36,6 +36,17 @@ var words = Vocabulary{
 	Metrics:      map[string]string{"dcl": "ms", "plt": "ms", "bytes_down": "B"},
 	Servers:      []string{"nginx", "caddy"},
 	Placeholders: []string{"folder", "address", "port"},
+
+	Transports:    []string{"tcp", "sctp", "quic"},
+	Players:       []string{"download", "paper", "bola"},
+	StreamMetrics: map[string]string{"ttd": "ms", "recovery": "ms", "goodput": "Mbit/s"},
+	Media: func(ref string) (int64, error) {
+		size, ok := map[string]int64{"clip": 0, "file@1GB": 1e9, "file@1MB": 1e6}[ref]
+		if !ok {
+			return 0, fmt.Errorf("unknown media %q", ref)
+		}
+		return size, nil
+	},
 }
 
 // builtinWords are those of the built-in studies.
@@ -435,7 +446,7 @@ func TestBuiltinStudies(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	first, _ := Builtin("first-look")
-	for _, src := range []string{whole, small, compared, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "servers: [{name: a, command: '{x}\n{', protocols: [[]]}]\nmatrix:\n  servers: [a, b]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
+	for _, src := range []string{whole, small, compared, streams, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "servers: [{name: a, command: '{x}\n{', protocols: [[]]}]\nmatrix:\n  servers: [a, b]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
 		f.Add([]byte(src))
 	}
 	dir := f.TempDir()
@@ -471,8 +482,8 @@ func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := strings.Split(string(page), "```yaml\n")[1:]
-	if len(examples) != 3 {
-		t.Errorf("the reference shows %d studies, want 3", len(examples))
+	if len(examples) != 4 {
+		t.Errorf("the reference shows %d studies, want 4", len(examples))
 	}
 	for _, example := range examples {
 		src, _, _ := strings.Cut(example, "```")
