@@ -53,6 +53,7 @@ func File(name string, size int64) Item {
 // are equal by chance only, one time in 65,536.
 type Made struct {
 	items  map[string]Item
+	named  bool // it also has what ParseMedia makes of an item's name
 	seed   uint64
 	random []byte // the block, twice, so that no turn of it has a seam
 }
@@ -74,6 +75,14 @@ func Make(seed uint64, items ...Item) (*Made, error) {
 	return m, nil
 }
 
+// MakeAll makes a storage of all that ParseMedia knows, by the names that it has
+// there.
+func MakeAll(seed uint64) *Made {
+	m, _ := Make(seed) // which fails because of items only
+	m.named = true
+	return m
+}
+
 func (m *Made) add(item Item) error {
 	if item.Name == "" {
 		return errors.New("an item has no name")
@@ -90,7 +99,16 @@ func (m *Made) add(item Item) error {
 	return nil
 }
 
-// Items are the storage's, by name.
+// find is the item of a name, one without segments if there is none.
+func (m *Made) find(name string) Item {
+	item, has := m.items[name]
+	if !has && m.named {
+		item, _ = ParseMedia(name)
+	}
+	return item
+}
+
+// Items are those that the storage was made of, by name.
 func (m *Made) Items() []Item {
 	var all []Item
 	for _, item := range m.items {
@@ -102,9 +120,9 @@ func (m *Made) Items() []Item {
 
 // Open opens a piece: see Storage.
 func (m *Made) Open(id ID) (Piece, error) {
-	item, ok := m.items[id.Item]
+	item := m.find(id.Item)
 	size, has := item.Sizes[id.Resolution]
-	if !ok || !has {
+	if !has {
 		return Piece{}, notFound(id)
 	}
 	if id.Segment >= item.Segments {

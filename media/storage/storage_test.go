@@ -163,6 +163,29 @@ func TestWhatAStorageLacks(t *testing.T) {
 	}
 }
 
+func TestAStorageOfAllThatHasAName(t *testing.T) {
+	m := MakeAll(1)
+	file := ID{Item: "file@3MB"}
+	if p, err := m.Open(file); err != nil || p.Size != 3_000_000 || p.Segments != 1 {
+		t.Errorf("%v: %d octets in %d segments, %v", file, p.Size, p.Segments, err)
+	}
+	if err := m.Check(file, 2_000_000, read(t, m, file, 2_000_000, 1000)); err != nil {
+		t.Error(err)
+	}
+	if err := m.Check(ID{Item: "file@30MB"}, 2_000_000, read(t, m, file, 2_000_000, 1000)); err == nil {
+		t.Error("files of different sizes are the same")
+	}
+	if p, err := m.Open(ID{"clip", QHD, ClipSegments - 1}); err != nil || p.Size != QHDSize || p.Segments != ClipSegments {
+		t.Errorf("the clip's end: %d octets, %d segments, %v", p.Size, p.Segments, err)
+	}
+	if _, err := m.Open(ID{"clip", QHD, ClipSegments}); !errors.Is(err, ErrPastEnd) {
+		t.Errorf("past the clip's end: %v", err)
+	}
+	if _, err := m.Open(ID{Item: "file@3XB"}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("what has no name: %v", err)
+	}
+}
+
 func TestStoragesThatCannotBeMade(t *testing.T) {
 	for says, items := range map[string][]Item{
 		"no name":            {File("", 1)},
