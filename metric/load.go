@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/media/record"
 )
 
-// Load is what was captured of one load. A part that is nil was not captured;
-// the metrics that need it have no value then.
+// Load is what was captured of one load, of a page or of a stream. A part that is nil
+// was not captured; the metrics that need it have no value then.
 type Load struct {
-	Protocol   string // the row the cell asked for: "http/1.1", "https/1.1", "spdy/3.1", "h2", "h3"
+	Protocol   string // the row the cell asked for: "http/1.1", "https/1.1", "spdy/3.1", "h2", "h3"; of a stream, its transport
 	HAR        *capture.HAR
 	Server     []capture.ServerEntry
 	Packets    *capture.Packets
@@ -29,6 +30,13 @@ type Load struct {
 	// Fallback is the row that requests may have used where HTTP/3 was asked for
 	// but could not be had; empty if none.
 	Fallback string
+
+	// Stream is the record of a media stream; nil for a page. A stream has no HAR, no
+	// Timing and no Visit.
+	Stream *record.Stream
+	// CaptureCut says that the capture lacks packets, because no more were to be kept.
+	// Metrics that count packets have no value then.
+	CaptureCut bool
 }
 
 // Metric is one figure of a load.
@@ -40,7 +48,7 @@ type Metric struct {
 	Of         func(*Load) (value float64, ok bool)
 }
 
-// All lists the metrics in the order a reader wants them: how long it took for
+// All lists the metrics of pages in the order a reader wants them: how long it took for
 // the user, what it took on the wire, and how far to trust it.
 func All() []Metric {
 	return []Metric{

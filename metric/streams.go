@@ -1,0 +1,51 @@
+package metric
+
+import (
+	"slices"
+	"time"
+)
+
+// OfStreams lists the metrics of media streams in the order a reader wants them: how
+// long it took for the viewer, what playback was like, what came of it all, what it
+// took on the wire, and how far to trust it. What does not apply, such as the stalls
+// of a download, has no value.
+func OfStreams() []Metric {
+	return []Metric{
+		ttd, loadingDelay, loadingDelayMax, setUp, startUp, recovery, recoveryMax,
+		stalls, stalled, rebuffer, switches, seeks,
+		goodput, mediaDown, wasted, handovers, sessions, earlySessions,
+		bytesUp, bytesDown, packetsUp, packetsDown,
+		drops, retransmissions,
+		lateP50, lateP99, lateMax,
+	}
+}
+
+// playerDownload is the player that fetches a file; all others are of viewings.
+const playerDownload = "download"
+
+func (l *Load) isDownload() bool { return l.Stream != nil && l.Stream.Player == playerDownload }
+
+func (l *Load) isViewing() bool { return l.Stream != nil && l.Stream.Player != playerDownload }
+
+// hasPlayed tells whether the load is a viewing in which something was shown.
+func (l *Load) hasPlayed() bool { return l.isViewing() && l.Stream.Figures.Started }
+
+// mean gives the mean in ms, of which an empty list has none.
+func mean(list []time.Duration) (float64, bool) {
+	if len(list) == 0 {
+		return 0, false
+	}
+	var sum time.Duration
+	for _, d := range list {
+		sum += d
+	}
+	return milliseconds(int64(sum)) / float64(len(list)), true
+}
+
+// longest gives the longest in ms, of which an empty list has none.
+func longest(list []time.Duration) (float64, bool) {
+	if len(list) == 0 {
+		return 0, false
+	}
+	return milliseconds(int64(slices.Max(list))), true
+}
