@@ -8,13 +8,14 @@ import (
 
 // Transport protocol numbers (IANA), as they stand in the IPv4 header.
 const (
-	TCP = 6
-	UDP = 17
+	TCP  = 6
+	UDP  = 17
+	SCTP = 132
 )
 
 // Flow is one direction of the traffic between two endpoints.
 type Flow struct {
-	Protocol            uint8 // TCP, UDP, or another protocol without ports
+	Protocol            uint8 // TCP, UDP, SCTP, or another protocol without ports
 	Source, Destination netip.AddrPort
 }
 
@@ -31,6 +32,8 @@ func (f Flow) String() string {
 		name = "tcp"
 	case UDP:
 		name = "udp"
+	case SCTP:
+		name = "sctp"
 	}
 	return fmt.Sprintf("%s %s > %s", name, f.Source, f.Destination)
 }
@@ -53,6 +56,9 @@ func (f TCPFlags) Has(bits TCPFlags) bool { return f&bits == bits }
 type Headers struct {
 	Flow    Flow
 	Payload []byte // what the transport header stands before; shares the packet's memory
+	// PayloadLength is how many octets the payload had. Payload has fewer if the packet
+	// was cut.
+	PayloadLength int
 
 	Sequence       uint32 // TCP only, as the rest: number of the first octet of the payload, or of SYN
 	Acknowledgment uint32 // valid where Flags has ACK
@@ -60,10 +66,11 @@ type Headers struct {
 }
 
 // Dissect reads the headers of an IPv4 packet (RFC 791) that carries TCP (RFC
-// 9293) or UDP (RFC 768). Other protocols, and fragments but the first, have a
-// flow without ports and no payload. IPv6 is an error: the lab gives its hosts
-// IPv4 addresses only. Checksums are not looked at, since a kernel may leave
-// them to a network card that a TUN device does not have.
+// 9293), UDP (RFC 768) or SCTP (RFC 9260, whose chunks are the payload). Other
+// protocols, and fragments but the first, have a flow without ports and no payload.
+// The packet may have been cut behind its headers. IPv6 is an error: the lab gives
+// its hosts IPv4 addresses only. Checksums are not looked at, since a kernel may
+// leave them to a network card that a TUN device does not have.
 func Dissect(packet []byte) (Headers, error) {
 	if len(packet) < 20 {
 		return Headers{}, fmt.Errorf("IP packet of %d octets, want 20 or more", len(packet))
@@ -73,7 +80,7 @@ func Dissect(packet []byte) (Headers, error) {
 	}
 	be := binary.BigEndian
 	head, total := int(packet[0]&15)*4, int(be.Uint16(packet[2:]))
-	if head < 20 || total < head || total > len(packet) {
+	if head < 20 || total < head || head > len(packet) {
 		return Headers{}, fmt.Errorf("IPv4 packet of %d octets with a header of %d and a total length of %d", len(packet), head, total)
 	}
 	source, destination := netip.AddrFrom4([4]byte(packet[12:])), netip.AddrFrom4([4]byte(packet[16:]))
@@ -85,27 +92,32 @@ func Dissect(packet []byte) (Headers, error) {
 	if later := be.Uint16(packet[6:])&0x1fff != 0; later {
 		return h, nil
 	}
-	body := packet[head:total]
+	body, offset := packet[head:min(total, len(packet))], 0
 	switch h.Flow.Protocol {
 	case TCP:
 		if len(body) < 20 {
 			return Headers{}, fmt.Errorf("TCP segment of %d octets, want 20 or more", len(body))
 		}
-		offset := int(body[12]>>4) * 4
+		offset = int(body[12]>>4) * 4
 		if offset < 20 || offset > len(body) {
 			return Headers{}, fmt.Errorf("TCP segment of %d octets with a header of %d", len(body), offset)
 		}
 		h.Sequence, h.Acknowledgment = be.Uint32(body[4:]), be.Uint32(body[8:])
 		h.Flags = TCPFlags(body[13])
-		h.Payload = body[offset:]
 	case UDP:
 		if len(body) < 8 {
 			return Headers{}, fmt.Errorf("UDP datagram of %d octets, want 8 or more", len(body))
 		}
-		h.Payload = body[8:]
+		offset = 8
+	case SCTP:
+		if len(body) < 12 {
+			return Headers{}, fmt.Errorf("SCTP packet of %d octets, want 12 or more", len(body))
+		}
+		offset = 12
 	default:
 		return h, nil
 	}
+	h.Payload, h.PayloadLength = body[offset:], total-head-offset
 	h.Flow.Source = netip.AddrPortFrom(source, be.Uint16(body))
 	h.Flow.Destination = netip.AddrPortFrom(destination, be.Uint16(body[2:]))
 	return h, nil

@@ -49,17 +49,23 @@ func TestDissect(t *testing.T) {
 		want   Headers
 	}{
 		{"a TCP segment with options", ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 7, 9, ACK, 12, "GET /")), Headers{
-			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Payload: []byte("GET /"), Sequence: 7, Acknowledgment: 9, Flags: ACK}},
+			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Payload: []byte("GET /"), PayloadLength: 5, Sequence: 7, Acknowledgment: 9, Flags: ACK}},
 		{"a TCP SYN", ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 7, 0, SYN, 20, "")), Headers{
 			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Sequence: 7, Flags: SYN, Payload: []byte{}}},
 		{"a UDP datagram", ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(443, 5000, "xyz")), Headers{
-			Flow: flow(UDP, "10.0.1.2:443", "10.0.0.2:5000"), Payload: []byte("xyz")}},
+			Flow: flow(UDP, "10.0.1.2:443", "10.0.0.2:5000"), Payload: []byte("xyz"), PayloadLength: 3}},
+		{"a packet of SCTP", ipv4(SCTP, "10.0.0.2", "10.0.1.2", []byte("\x0f\xa0\x00\x50tag.sum.chunks")), Headers{
+			Flow: flow(SCTP, "10.0.0.2:4000", "10.0.1.2:80"), Payload: []byte("chunks"), PayloadLength: 6}},
+		{"a TCP segment cut in its payload", ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 7, 9, ACK, 12, "GET /"))[:54], Headers{
+			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Payload: []byte("GE"), PayloadLength: 5, Sequence: 7, Acknowledgment: 9, Flags: ACK}},
+		{"a UDP datagram cut behind its header", ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(4433, 5001, "four"))[:28], Headers{
+			Flow: flow(UDP, "10.0.1.2:4433", "10.0.0.2:5001"), Payload: []byte{}, PayloadLength: 4}},
 		{"an ICMP message has no ports", ipv4(1, "10.0.1.2", "10.0.0.2", make([]byte, 8)), Headers{
 			Flow: flow(1, "10.0.1.2:0", "10.0.0.2:0")}},
 		{"a later fragment has no ports", fragment, Headers{
 			Flow: flow(UDP, "10.0.0.2:0", "10.0.1.2:0")}},
 		{"octets after the IP packet do not count", append(ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(443, 5000, "xyz")), 0, 0, 0), Headers{
-			Flow: flow(UDP, "10.0.1.2:443", "10.0.0.2:5000"), Payload: []byte("xyz")}},
+			Flow: flow(UDP, "10.0.1.2:443", "10.0.0.2:5000"), Payload: []byte("xyz"), PayloadLength: 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Dissect(c.packet)
@@ -73,8 +79,8 @@ func TestDissect(t *testing.T) {
 func TestDissectRefuses(t *testing.T) {
 	short := ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(1, 2, 0, 0, ACK, 0, ""))
 	short[20+12] = 0xf0
-	long := ipv4(UDP, "10.0.0.2", "10.0.1.2", udp(1, 2, ""))
-	long[3] = 200
+	options := ipv4(UDP, "10.0.0.2", "10.0.1.2", nil)
+	options[0], options[3] = 0x4f, 60
 	for _, c := range []struct {
 		name   string
 		packet []byte
@@ -82,9 +88,11 @@ func TestDissectRefuses(t *testing.T) {
 	}{
 		{"nothing", nil, "IP packet of 0 octets"},
 		{"IPv6", append([]byte{0x60}, make([]byte, 39)...), "IP version 6"},
-		{"a total length past the end", long, "a total length of 200"},
+		{"an IP header past the end", options, "packet of 20 octets with a header of 60"},
 		{"a TCP header past the end", short, "with a header of 60"},
 		{"a TCP segment without its header", ipv4(TCP, "10.0.0.2", "10.0.1.2", make([]byte, 19)), "TCP segment of 19 octets"},
+		{"a TCP segment cut in its options", ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(1, 2, 0, 0, ACK, 12, ""))[:50], "TCP segment of 30 octets with a header of 32"},
+		{"a packet of SCTP without its header", ipv4(SCTP, "10.0.0.2", "10.0.1.2", make([]byte, 11)), "SCTP packet of 11 octets"},
 		{"a UDP datagram without its header", ipv4(UDP, "10.0.0.2", "10.0.1.2", make([]byte, 7)), "UDP datagram of 7 octets"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -108,11 +116,12 @@ func TestFlow(t *testing.T) {
 func FuzzDissect(f *testing.F) {
 	f.Add(ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 7, 9, ACK, 12, "GET /")))
 	f.Add(ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(443, 5000, "xyz")))
+	f.Add(ipv4(SCTP, "10.0.1.2", "10.0.0.2", make([]byte, 16))[:34])
 	f.Add([]byte{0x4f, 0, 0, 60})
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		h, err := Dissect(packet)
-		if err == nil && len(h.Payload) > len(packet)-20 {
-			t.Errorf("a payload of %d octets in a packet of %d", len(h.Payload), len(packet))
+		if err == nil && (len(h.Payload) > len(packet)-20 || len(h.Payload) > h.PayloadLength) {
+			t.Errorf("%d octets of a payload of %d in a packet of %d", len(h.Payload), h.PayloadLength, len(packet))
 		}
 	})
 }

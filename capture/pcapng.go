@@ -34,7 +34,10 @@ type PacketRecord struct {
 	Comment     string
 	Lateness    int64 // ns between when the packet was due to leave the emulator and when it left
 	HasLateness bool  // only the receiver's record of a packet has a lateness
-	Data        []byte
+	// Length is how many octets the packet had (original packet length, section 4.3),
+	// Data those that were kept: all, or the first of them.
+	Length int
+	Data   []byte
 }
 
 // DroppedPrefix starts the comment of a packet the emulator did not deliver;
@@ -120,15 +123,16 @@ func AppendHeader(b []byte, h Header) []byte {
 	return b
 }
 
-// AppendPacket appends one packet and returns the extended buffer. It does not
-// allocate when b has room: PacketSpace says how much is enough.
+// AppendPacket appends one packet and returns the extended buffer. A Length below
+// what there is of Data counts as that. It does not allocate when b has room:
+// PacketSpace says how much is enough.
 func AppendPacket(b []byte, p *PacketRecord) []byte {
 	b, start := beginBlock(b, blockPacket)
 	b = le.AppendUint32(b, uint32(p.Interface))
 	b = le.AppendUint32(b, uint32(uint64(p.Time)>>32))
 	b = le.AppendUint32(b, uint32(p.Time))
 	b = le.AppendUint32(b, uint32(len(p.Data)))
-	b = le.AppendUint32(b, uint32(len(p.Data)))
+	b = le.AppendUint32(b, uint32(max(p.Length, len(p.Data))))
 	b = append(b, p.Data...)
 	b = appendPadding(b, len(p.Data))
 	if p.Comment != "" {
@@ -152,7 +156,7 @@ func AppendPacket(b []byte, p *PacketRecord) []byte {
 }
 
 // PacketSpace returns how many octets AppendPacket needs at most for a packet
-// of the given size with a comment of the given length.
+// of which size octets are kept, with a comment of the given length.
 func PacketSpace(size, comment int) int {
 	const fixed = 12 + 20 + 4 + 8 + 12 + 16 + 4
 	return fixed + size + 3 + comment + 3

@@ -166,14 +166,14 @@ func (r *pcapngReader) packet(body []byte) error {
 	if int64(captured) > int64(len(body)-20) {
 		return fmt.Errorf("packet of %d octets in a block with room for %d", captured, len(body)-20)
 	}
-	if captured != original {
-		return fmt.Errorf("packet cut to %d of its %d octets: sizes could not be counted", captured, original)
+	if captured > original {
+		return fmt.Errorf("%d octets of a packet that had %d: the file is damaged", captured, original)
 	}
 	at, err := nanoseconds(uint64(r.order.Uint32(body[4:]))<<32|uint64(r.order.Uint32(body[8:])), r.ticks[index])
 	if err != nil {
 		return err
 	}
-	p := PacketRecord{Interface: int(index), Time: at, Data: body[20 : 20+captured : 20+captured]}
+	p := PacketRecord{Interface: int(index), Time: at, Length: int(original), Data: body[20 : 20+captured : 20+captured]}
 	err = r.options(body[20+padded(int(captured)):], func(code uint16, value []byte) {
 		switch {
 		case code == optionComment:

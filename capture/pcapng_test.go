@@ -20,14 +20,15 @@ var exampleHeader = Header{
 	Interfaces:  []Interface{{"client.lte"}, {"server.lte"}},
 }
 
-// exampleRecords are a request that arrives and an answer that is dropped.
+// exampleRecords are a request that arrives and an answer that is dropped, of which
+// the beginning is kept.
 func exampleRecords() []PacketRecord {
 	request := ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 1, 1, ACK, 0, "GET / HTTP/1.1\r\n\r\n"))
 	answer := ipv4(TCP, "10.0.1.2", "10.0.0.2", tcp(80, 4000, 1, 19, ACK, 0, "HTTP/1.1 200 OK\r\n\r\n"))
 	return []PacketRecord{
-		{Interface: 0, Time: 1_700_000_000_123_456_789, ID: 1, Data: request},
-		{Interface: 1, Time: 1_700_000_000_223_456_790, Inbound: true, ID: 1, Lateness: 850, HasLateness: true, Data: request},
-		{Interface: 1, Time: 1_700_000_000_223_500_001, ID: 2, Comment: DroppedPrefix + "queue", Data: answer},
+		{Interface: 0, Time: 1_700_000_000_123_456_789, ID: 1, Length: len(request), Data: request},
+		{Interface: 1, Time: 1_700_000_000_223_456_790, Inbound: true, ID: 1, Lateness: 850, HasLateness: true, Length: len(request), Data: request},
+		{Interface: 1, Time: 1_700_000_000_223_500_001, ID: 2, Comment: DroppedPrefix + "queue", Length: len(answer), Data: answer[:30]},
 	}
 }
 
@@ -145,7 +146,7 @@ func TestReadRefuses(t *testing.T) {
 		{"two lengths that differ", with([]byte{1, 0, 0, 0, 12, 0, 0, 0, 16, 0, 0, 0}), "its length is 12 at its start and 16 at its end"},
 		{"a packet before its interface", with(AppendPacket(nil, &PacketRecord{})), "packet at interface 0, but the section describes only 0"},
 		{"a packet past its block", packet(func(b []byte) { b[21] = 1 }), "packet of 257 octets in a block with room for"},
-		{"a packet cut short", packet(func(b []byte) { b[24] = 9 }), "packet cut to 1 of its 9 octets"},
+		{"more than there was", packet(func(b []byte) { b[24] = 0 }), "1 octets of a packet that had 0"},
 		{"an option past its block", packet(func(b []byte) { b[34] = 200 }), "option 2 of 200 octets"},
 		{"a time past every clock", packet(func(b []byte) { b[15] = 0xff }), "no clock shows that"},
 	} {

@@ -227,13 +227,13 @@ func (o *octets) add(p *packet) {
 		return
 	}
 	from := o.next + int64(int32(h.Sequence-o.start-uint32(o.next)))
-	to := from + int64(len(h.Payload))
+	to := from + int64(h.PayloadLength)
 	if from < 1 {
 		return
 	}
 	o.lane.add(p, from, to)
 	o.next = max(o.next, to)
-	if have := int64(len(o.data)) + 1; from <= have && have < to {
+	if have := int64(len(o.data)) + 1; from <= have && have < from+int64(len(h.Payload)) {
 		o.data = append(o.data, h.Payload[have-from:]...)
 	}
 }

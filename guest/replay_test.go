@@ -169,7 +169,7 @@ func replay(t *testing.T, p network.Path, seed uint64, packets *capture.Packets)
 		}
 		seen.at[packets.Interfaces[r.Interface].Name]++
 		direction := network.Direction(r.Interface % 2) // the client's end of each access link comes first
-		due, fate := emulation.Arrive(r.Interface/2, direction, r.Time-epoch, len(r.Data))
+		due, fate := emulation.Arrive(r.Interface/2, direction, r.Time-epoch, r.Length)
 		due += emulation.Far(serverOf(t, direction, r.Data))
 		seen.fates[fate]++
 		got, arrived := received[r.ID]

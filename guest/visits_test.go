@@ -161,7 +161,7 @@ func arrived(name string) (octets int, err error) {
 	}
 	for _, p := range packets.Records {
 		if p.Inbound && packets.Interfaces[p.Interface].Name == "client.0" {
-			octets += len(p.Data)
+			octets += p.Length
 		}
 	}
 	return octets, nil

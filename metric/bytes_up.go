@@ -11,7 +11,7 @@ func (l *Load) octets(inbound bool) (float64, bool) {
 	n := 0
 	for p := range l.atClient() {
 		if p.Inbound == inbound {
-			n += len(p.Data)
+			n += p.Length
 		}
 	}
 	return float64(n), l.Packets != nil

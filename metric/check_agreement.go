@@ -184,7 +184,7 @@ func compareSizes(l *Load) []Violation {
 	}
 	for p, h := range l.atClient() {
 		if p.Inbound && h.Flow.Source.Port() != portDNS {
-			arrived += int64(len(h.Payload))
+			arrived += int64(h.PayloadLength)
 		}
 	}
 	if arrived < served {

@@ -225,7 +225,8 @@ func TestCheckEarlyData(t *testing.T) {
 	later := func(s *scene) { s.fetch(412, 413, "https://www.example.test/a.png", "h3") }
 	lost := func(answered bool) func(s *scene) {
 		return func(s *scene) {
-			packet := capture.PacketRecord{Interface: 0, Time: s.records[0].Time + 1, ID: 1000, Comment: capture.DroppedPrefix + "loss", Data: datagram(client, server, long, 100)}
+			data := datagram(client, server, long, 100)
+			packet := capture.PacketRecord{Interface: 0, Time: s.records[0].Time + 1, ID: 1000, Comment: capture.DroppedPrefix + "loss", Length: len(data), Data: data}
 			at := 1
 			if answered {
 				at = len(s.records)

@@ -79,7 +79,7 @@ func TestTimeOnWire(t *testing.T) {
 			s.replaceUp(411, 451)
 		}, h2Scene, 451},
 		{"a lost look-up is the start", func(s *scene) {
-			s.records[1] = capture.PacketRecord{Interface: 0, Time: ns(0), Comment: capture.DroppedPrefix + "random", Data: s.records[0].Data}
+			s.records[1] = capture.PacketRecord{Interface: 0, Time: ns(0), Comment: capture.DroppedPrefix + "random", Length: s.records[0].Length, Data: s.records[0].Data}
 		}, h2Scene, 411},
 		{"what an earlier load left behind is not the start", func(s *scene) {
 			before := &scene{}

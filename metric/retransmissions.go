@@ -39,14 +39,14 @@ func countRetransmissions(packets *capture.Packets) (float64, bool) {
 			s = newStream(h.Sequence - 1)
 			streams[h.Flow] = s
 		}
-		if len(h.Payload) == 0 {
+		if h.PayloadLength == 0 {
 			continue
 		}
 		first := s.number(h.Sequence)
 		if first < s.next {
 			n++
 		}
-		s.next = max(s.next, first+int64(len(h.Payload)))
+		s.next = max(s.next, first+int64(h.PayloadLength))
 	}
 	return float64(n), true
 }

@@ -39,13 +39,13 @@ func (s *scene) down(at float64, packet []byte) { s.pass(at-delay, 1, at, 0, pac
 func (s *scene) pass(sent float64, from int, arrived float64, to int, packet []byte) {
 	id := uint64(len(s.records))
 	s.records = append(s.records,
-		capture.PacketRecord{Interface: from, Time: ns(sent), ID: id, Data: packet},
-		capture.PacketRecord{Interface: to, Time: ns(arrived), ID: id, Inbound: true, HasLateness: true, Lateness: int64(id+1) * 10_000, Data: packet})
+		capture.PacketRecord{Interface: from, Time: ns(sent), ID: id, Length: len(packet), Data: packet},
+		capture.PacketRecord{Interface: to, Time: ns(arrived), ID: id, Inbound: true, HasLateness: true, Lateness: int64(id+1) * 10_000, Length: len(packet), Data: packet})
 }
 
 // lose drops a packet that the server sent at the given ms.
 func (s *scene) lose(at float64, packet []byte) {
-	s.records = append(s.records, capture.PacketRecord{Interface: 1, Time: ns(at), Comment: capture.DroppedPrefix + "queue", Data: packet})
+	s.records = append(s.records, capture.PacketRecord{Interface: 1, Time: ns(at), Comment: capture.DroppedPrefix + "queue", Length: len(packet), Data: packet})
 }
 
 // fetch records one request from the given ms to the given ms, as the browser

@@ -33,7 +33,7 @@ func timeOnWire(l *Load) (float64, bool) {
 	streams := map[capture.Flow]*stream{}
 	connected := l.Visit == visitConnected
 	for p, h := range l.atClient() {
-		isQuestion := connected && p.Time >= l.Timing.NavigationStart && len(h.Payload) > 0
+		isQuestion := connected && p.Time >= l.Timing.NavigationStart && h.PayloadLength > 0
 		if first == 0 && !p.Inbound && (starts(h) || isQuestion) {
 			first = p.Time
 		}
@@ -78,10 +78,10 @@ func follow(streams map[capture.Flow]*stream, h capture.Headers, isData bool) bo
 		return false
 	}
 	s := streams[h.Flow]
-	if s == nil || !isData || len(h.Payload) == 0 {
+	if s == nil || !isData || h.PayloadLength == 0 {
 		return false
 	}
-	s.next = max(s.next, s.number(h.Sequence)+int64(len(h.Payload)))
+	s.next = max(s.next, s.number(h.Sequence)+int64(h.PayloadLength))
 	return true
 }
 
