@@ -64,7 +64,8 @@ func Watch(ctx context.Context, c Config) (*record.Stream, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	v := &viewing{Config: c, ctx: ctx, player: p, began: began, epoch: -1, news: make(chan func(time.Duration)), over: make(chan struct{})}
+	v := &viewing{Config: c, ctx: ctx, player: p, began: began, epoch: -1, lost: map[int]time.Duration{},
+		news: make(chan func(time.Duration)), over: make(chan struct{})}
 	v.run()
 	s := &record.Stream{
 		Started: began, Epoch: v.epoch, Manager: c.Events, Figures: p.Figures(),

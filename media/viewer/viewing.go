@@ -24,8 +24,9 @@ type viewing struct {
 	work   sync.WaitGroup
 
 	sessions []*session
-	cancel   context.CancelFunc // of the last request
-	active   int                // link in use
+	cancel   context.CancelFunc    // of the last request
+	active   int                   // link in use
+	lost     map[int]time.Duration // links that do not carry, and until when
 }
 
 // run does what the player orders until it has had enough, and then ends
@@ -126,6 +127,9 @@ func (v *viewing) obey() {
 // handOver takes note of the host's new address.
 func (v *viewing) handOver(h network.Handover) {
 	v.active = h.To
+	if h.Back > 0 {
+		v.lost[h.From] = v.epoch + h.Back
+	}
 	v.player.Associate(v.now(), v.Links[h.To].Name)
 }
 
@@ -136,7 +140,7 @@ func (v *viewing) addresses() []netip.Addr {
 	}
 	all := []netip.Addr{v.Links[v.active].Address}
 	for i, l := range v.Links {
-		if v.Player.OnHandover == player.Multihome && i != v.active {
+		if v.Player.OnHandover == player.Multihome && i != v.active && v.lost[i] <= v.now() {
 			all = append(all, l.Address)
 		}
 	}
