@@ -18,6 +18,7 @@ import (
 	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/lab/emulator"
+	mediarecord "wiretime/media/record"
 	"wiretime/station"
 )
 
@@ -37,7 +38,7 @@ type settings struct {
 // Load is one load of a batch.
 type Load struct {
 	ID    string // a file name, told apart from the others
-	Site  string // one of those that the host was made for
+	Site  string // one of those that the host was made for; empty for a stream
 	Order station.Order
 }
 
@@ -112,6 +113,11 @@ func readRecord(dir string) (*lab.Record, error) {
 	}
 	if log := filepath.Join(dir, lab.ServerFile); exists(log) {
 		if r.Server, err = capture.ReadServerLog(log); err != nil {
+			return nil, err
+		}
+	}
+	if stream := filepath.Join(dir, lab.StreamFile); exists(stream) {
+		if r.Stream, err = mediarecord.Read(stream); err != nil {
 			return nil, err
 		}
 	}

@@ -253,11 +253,13 @@ func (h *Host) share(b Batch) (string, error) {
 		return "", err
 	}
 	for i, l := range b.Loads {
-		name, ok := h.sites[l.Site]
-		if !ok {
-			return "", fmt.Errorf("site %s of load %s is not among those of this host", l.Site, l.ID)
+		if l.Order.Stream == nil {
+			name, ok := h.sites[l.Site]
+			if !ok {
+				return "", fmt.Errorf("site %s of load %s is not among those of this host", l.Site, l.ID)
+			}
+			l.Site = name
 		}
-		l.Site = name
 		if err := writeJSON(filepath.Join(dir, sharedName, orderFile(i)), l); err != nil {
 			return "", err
 		}

@@ -158,7 +158,7 @@ func (w *worker) load(ctx context.Context, l Load) error {
 
 func (w *worker) run(ctx context.Context, l Load, dir string) (r *lab.Record, err error) {
 	page := w.sites[l.Site]
-	if page == nil {
+	if page == nil && l.Order.Stream == nil {
 		if page, err = site.Open(filepath.Join(sites, l.Site)); err != nil {
 			return nil, err
 		}

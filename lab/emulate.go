@@ -22,7 +22,9 @@ func (l *Lab) begin(path network.Path, tcp TCPOptions) error {
 	if err := l.setRoutes(tcp); err != nil {
 		return err
 	}
-	l.tcp = tcp
+	if err := l.associate(path); err != nil {
+		return err
+	}
 	if !l.config.Virtual { // there its own rights do
 		askForUrgency(l.emulator.PID())
 	}
@@ -94,8 +96,8 @@ func captureFailure(text string) error {
 	return errors.New(text)
 }
 
-// follow moves the client to another access link whenever the path does, counted from
-// the path's first packet.
+// follow has the client's access links do what the path's do, counted from the path's
+// first packet.
 func (l *Lab) follow(ctx context.Context, c *course) error {
 	select {
 	case <-l.emulator.Epoch():
@@ -104,18 +106,20 @@ func (l *Lab) follow(ctx context.Context, c *course) error {
 		return nil
 	}
 	epoch := time.Now()
-	for _, h := range c.path.Handovers() {
-		timer := time.NewTimer(time.Until(epoch.Add(h.At)))
+	for _, m := range moves(c.path) {
+		timer := time.NewTimer(time.Until(epoch.Add(m.at)))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
 			return nil
 		}
-		if err := l.useAccess(h.To, l.tcp); err != nil {
-			return fmt.Errorf("hand the client over at %v: %w", h.At, err)
+		if err := l.move(m); err != nil {
+			return fmt.Errorf("hand the client over at %v: %w", m.at, err)
 		}
-		c.handovers <- h
+		if m.handover != nil {
+			c.handovers <- *m.handover
+		}
 	}
 	return nil
 }

@@ -159,7 +159,7 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	defer func() {
 		// Both ends let go over a path without delay, so that nothing of this
 		// load is left when the next one begins.
-		err = errors.Join(err, leave(), load.origins.Close(), l.drain(context.WithoutCancel(ctx)), l.useAccess(0, load.TCP))
+		err = errors.Join(err, leave(), load.origins.Close(), l.drain(context.WithoutCancel(ctx)), l.useAccess(0))
 	}()
 
 	raw, err := makeCapture()

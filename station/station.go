@@ -73,6 +73,10 @@ type Order struct {
 	// Freeze has scripts find the time at which the site was recorded, and the same random
 	// numbers in every load. The own loaders run none.
 	Freeze bool
+
+	// Stream asks for a stream instead of a page. Of what is above, Protocol, the name of
+	// a transport, Seed, TCP, Timeout, of the whole stream, and Comment hold for one.
+	Stream *Stream
 }
 
 // Station serves one load at a time.
@@ -102,10 +106,14 @@ func Open(ctx context.Context, c Config) (*Station, error) {
 	return s, nil
 }
 
-// Load runs one load. Its artefacts are put into the folder dir. An error means
-// that the station failed, and is of no more use; that the page did not load is
-// in the record.
+// Load runs one load, of a page or, by Order.Stream, of a stream, for which page is
+// nil. Its artefacts are put into the folder dir. An error means that the station
+// failed, and is of no more use; that the page, or the stream, did not come is in the
+// record.
 func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string) (*lab.Record, error) {
+	if o.Stream != nil {
+		return s.play(ctx, o, dir)
+	}
 	p, err := protocol.Lookup(o.Protocol)
 	if err != nil {
 		return nil, err

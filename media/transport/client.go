@@ -26,6 +26,9 @@ var (
 	// ErrFailed says that the server has the piece that was asked for, but could
 	// not read it.
 	ErrFailed = errors.New("the server failed to read it")
+	// ErrUnread says why a session has no connection any more: a response was closed
+	// before its end, for which TCP has no other way (see Response.Close).
+	ErrUnread = errors.New("a response was not read to its end")
 )
 
 // ClientConfig says how a viewer reaches its server.

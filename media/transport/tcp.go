@@ -176,7 +176,7 @@ func (x *tcpExchange) finish(left int64) {
 	x.done = true
 	x.mu.Unlock()
 	if left < 0 || left+x.link.stale > drained {
-		_ = x.link.breaks(errors.New("a response was not read to its end"))
+		_ = x.link.breaks(ErrUnread)
 	} else {
 		x.link.stale += left
 		_ = x.link.conn.SetReadDeadline(time.Time{})

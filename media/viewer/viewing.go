@@ -1,0 +1,167 @@
+package viewer
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"wiretime/media/player"
+	"wiretime/network"
+)
+
+// viewing is one that goes on. What it holds is for one goroutine, that of run; all
+// others send it their news.
+type viewing struct {
+	Config
+	ctx    context.Context
+	player *player.Player
+	began  time.Time
+	epoch  time.Duration // less than 0: it has not come
+	told   int           // events that the player has been told of
+	news   chan func(now time.Duration)
+	over   chan struct{} // closed when nobody takes news any more
+	work   sync.WaitGroup
+
+	sessions []*session
+	cancel   context.CancelFunc    // of the last request
+	active   int                   // link in use
+	lost     map[int]time.Duration // links that do not carry, and until when
+}
+
+// run does what the player orders until it has had enough, and then ends
+// everything.
+func (v *viewing) run() {
+	timer := newAlarm()
+	defer timer.Stop()
+	epoch, handovers := v.Epoch, v.Handovers
+	for v.obey(); !v.player.Over(); v.obey() {
+		if at, ok := v.next(); ok {
+			timer.set(at, v.now)
+		}
+		select {
+		case <-timer.C:
+			timer.armed = false
+			v.advance(v.now())
+		case news := <-v.news:
+			news(v.now())
+		case <-epoch:
+			v.epoch, epoch = v.now(), nil
+		case h, more := <-handovers:
+			if !more {
+				handovers = nil
+				continue
+			}
+			v.handOver(h)
+		case <-v.ctx.Done():
+			v.player.End(v.now(), context.Cause(v.ctx))
+		}
+	}
+	close(v.over)
+	if n := len(v.sessions); n > 0 {
+		v.leave(v.sessions[n-1])
+	}
+	v.work.Wait()
+}
+
+// now is the moment, for the player.
+func (v *viewing) now() time.Duration { return time.Since(v.began) }
+
+// next is when something is to be done although nobody has any news.
+func (v *viewing) next() (at time.Duration, ok bool) {
+	at, ok = v.player.Next()
+	if due, pending := v.due(); pending && (!ok || due < at) {
+		return due, true
+	}
+	return at, ok
+}
+
+// due is when the manager says something more.
+func (v *viewing) due() (at time.Duration, pending bool) {
+	if v.epoch < 0 || v.told == len(v.Events) {
+		return 0, false
+	}
+	return v.epoch + v.Events[v.told].At, true
+}
+
+// advance tells the player what time it is, and what the manager says by then.
+func (v *viewing) advance(now time.Duration) {
+	for at, pending := v.due(); pending && at <= now; at, pending = v.due() {
+		v.player.LinkDelay(now, v.Events[v.told].Delay)
+		v.told++
+	}
+	v.player.Advance(now)
+}
+
+// tell hands news over to run, which carries them out.
+func (v *viewing) tell(news func(now time.Duration)) (taken bool) {
+	select {
+	case v.news <- news:
+		return true
+	case <-v.over:
+		return false
+	}
+}
+
+func (v *viewing) obey() {
+	for !v.player.Over() {
+		orders := v.player.Orders()
+		if len(orders) == 0 {
+			return
+		}
+		for _, o := range orders {
+			switch o.Kind {
+			case player.Connect:
+				v.connect()
+			case player.Move:
+				v.move(v.sessions[o.Session-1])
+			case player.Ask:
+				v.ask(v.sessions[o.Session-1], o)
+			case player.Cancel:
+				v.cancel()
+			}
+		}
+	}
+}
+
+// handOver takes note of the host's new address.
+func (v *viewing) handOver(h network.Handover) {
+	v.active = h.To
+	if h.Back > 0 {
+		v.lost[h.From] = v.epoch + h.Back
+	}
+	v.player.Associate(v.now(), v.Links[h.To].Name)
+}
+
+// addresses are those from which a session is opened now.
+func (v *viewing) addresses() []netip.Addr {
+	if len(v.Links) == 0 {
+		return nil
+	}
+	all := []netip.Addr{v.Links[v.active].Address}
+	for i, l := range v.Links {
+		if v.Player.OnHandover == player.Multihome && i != v.active && v.lost[i] <= v.now() {
+			all = append(all, l.Address)
+		}
+	}
+	return all
+}
+
+// alarm is a timer that goes off at the moment it is set to or, if it has been put
+// off since, at one before: most octets that come put the end of the player's
+// patience off, and to set a timer takes longer than to let it go off in vain.
+type alarm struct {
+	*time.Timer
+	armed bool
+	at    time.Duration
+}
+
+func newAlarm() *alarm { return &alarm{Timer: time.NewTimer(time.Hour)} }
+
+func (a *alarm) set(at time.Duration, now func() time.Duration) {
+	if a.armed && a.at <= at {
+		return
+	}
+	a.armed, a.at = true, at
+	a.Reset(at - now())
+}
