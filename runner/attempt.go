@@ -35,6 +35,22 @@ func (r *run) keepUnsupported(j *job, record store.LoadRecord, why string) error
 // unsupported says why the cell cannot run here; "" if it can.
 func (r *run) unsupported(j *job) string {
 	cell := j.planned.Cell
+	why := r.unsupportedPage
+	if j.stream != nil {
+		why = r.unsupportedStream
+	}
+	if why := why(j); why != "" {
+		return why
+	}
+	if has := r.congestion[cell.Clock]; !slices.Contains(has, cell.Congestion) {
+		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock, cell.Congestion, strings.Join(has, ", "))
+	}
+	return ""
+}
+
+// unsupportedPage says why a page's cell cannot run here; "" if it can.
+func (r *run) unsupportedPage(j *job) string {
+	cell := j.planned.Cell
 	if why := j.protocol.NoBrowser; why != "" && station.IsBrowser(cell.Loader) {
 		return why
 	}
@@ -56,9 +72,6 @@ func (r *run) unsupported(j *job) string {
 	}
 	if n := len(j.site.Tabs); n > 0 && cell.Loader != station.Builtin {
 		return fmt.Sprintf("the site has %d pages to be opened at once: the loader %s has one tab; use the loader %s", n+1, cell.Loader, station.Builtin)
-	}
-	if has := r.congestion[cell.Clock]; !slices.Contains(has, cell.Congestion) {
-		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock, cell.Congestion, strings.Join(has, ", "))
 	}
 	return ""
 }
@@ -115,6 +128,7 @@ func congestionControls() []string {
 type measured struct {
 	record *lab.Record
 	load   *metric.Load
+	stream bool // not a page
 }
 
 // measure reads the capture in dir back.
@@ -123,6 +137,12 @@ func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error)
 	if err != nil {
 		return nil, err
 	}
+	if j.stream != nil {
+		return &measured{record, &metric.Load{
+			Protocol: j.planned.Cell.Protocol, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
+			Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0,
+		}, true}, nil
+	}
 	if err := explain(record.HAR, packets, filepath.Join(dir, lab.HARFile)); err != nil {
 		return nil, err
 	}
@@ -130,7 +150,7 @@ func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error)
 		Protocol: j.planned.Cell.Protocol, HAR: record.HAR, Server: record.Server, Packets: packets,
 		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.Visit, Fallback: r.fallback(),
 		NoServerLog: j.foreign() && !j.server.Logs,
-	}}, nil
+	}, false}, nil
 }
 
 // explain writes into the HAR what decided onLoad.
@@ -166,9 +186,13 @@ const lateRule = 3
 func (r *run) judge(record *store.LoadRecord, m *measured) {
 	record.Values = map[string]float64{
 		emulatorWait.Name: float64(m.record.Emulator.RunQueueWait) / 1e6,
-		dnsQueries.Name:   float64(m.record.DNSQueries),
 	}
-	for _, metric := range metric.All() {
+	metrics := metric.OfStreams()
+	if !m.stream {
+		metrics = metric.All()
+		record.Values[dnsQueries.Name] = float64(m.record.DNSQueries)
+	}
+	for _, metric := range metrics {
 		if v, ok := metric.Of(m.load); ok {
 			record.Values[metric.Name] = v
 		}
@@ -199,15 +223,33 @@ func (r *run) keep(j *job, record store.LoadRecord) error {
 		return err
 	}
 	final := record.Final || record.Validity == store.Valid
-	a := Attempt{ID: record.ID(), Cell: j.planned.Cell, Validity: record.Validity, Reason: record.Reason, OnLoad: -1}
-	if v, ok := record.Values["onload"]; ok {
-		a.OnLoad = v
-	}
+	a := Attempt{ID: record.ID(), Cell: j.planned.Cell, Validity: record.Validity, Reason: record.Reason}
+	a.Headline, a.Value, a.Lasted = r.headline(j, record)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a.Done, a.Planned, a.Remaining = r.pace.note(j, record.Wall, final)
 	r.Report(a)
 	return nil
+}
+
+// headline is the foremost figure of an attempt, -1 if it has none, and how long the page
+// or stream took.
+func (r *run) headline(j *job, record store.LoadRecord) (name string, ms float64, lasted time.Duration) {
+	name = "onload"
+	if j.stream != nil {
+		name = "loading_delay"
+		if j.stream.file() > 0 {
+			name = "ttd"
+		}
+	}
+	ms, ok := record.Values[name]
+	switch {
+	case !ok:
+		return name, -1, 0
+	case name == "loading_delay":
+		return name, ms, r.Options.Stream.Duration
+	}
+	return name, ms, time.Duration(ms * float64(time.Millisecond))
 }
 
 // Two figures of the lab itself stand beside those of package metric.
@@ -218,12 +260,22 @@ var (
 		Definition: "queries that the lab's DNS server answered during the load"}
 )
 
-// Metrics are the figures that a run keeps of each load, in the order to show
+// Metrics are the figures that a run keeps of each load of a page, in the order to show
 // them.
 func Metrics() []store.Metric {
+	return append(described(metric.All()), emulatorWait, dnsQueries)
+}
+
+// StreamMetrics are the figures that a run keeps of each stream, in the order to show
+// them.
+func StreamMetrics() []store.Metric {
+	return append(described(metric.OfStreams()), emulatorWait)
+}
+
+func described(metrics []metric.Metric) []store.Metric {
 	var all []store.Metric
-	for _, m := range metric.All() {
+	for _, m := range metrics {
 		all = append(all, store.Metric{Name: m.Name, Unit: m.Unit, Title: m.Title, Definition: m.Definition})
 	}
-	return append(all, emulatorWait, dnsQueries)
+	return all
 }

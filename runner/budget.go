@@ -200,10 +200,13 @@ func (p *pace) expected(j *job) time.Duration {
 // virtual one pays for the processor's work, the real one also for waiting, of
 // which only as much happens at a time as loads do not disturb each other.
 // Protocols are not told apart, for cells on different clocks are not compared.
-// Firefox has no choice: see unsupported.
-func FasterClock(c study.Cell, s *site.Site, virtual bool) string {
+// Firefox has no choice: see unsupported. A stream has no site.
+func FasterClock(c study.Cell, s *site.Site, o study.Options, virtual bool) string {
 	if !virtual || c.Loader == station.Firefox {
 		return study.ClockReal
+	}
+	if c.Link != nil {
+		return fasterStreamClock(c, o.Stream)
 	}
 	var onReal, onVirtual time.Duration
 	for _, p := range protocol.All() {

@@ -179,7 +179,7 @@ func TestFasterClock(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := study.Cell{Site: test.page.Name, Loader: test.loader, Network: slow, Visit: study.VisitCold}
-			if clock := FasterClock(c, test.page, test.virtual); clock != test.want {
+			if clock := FasterClock(c, test.page, study.Options{}, test.virtual); clock != test.want {
 				t.Errorf("the clock is %s, want %s", clock, test.want)
 			}
 		})

@@ -41,6 +41,7 @@ func Environment(ctx context.Context, privilege string, b Browsers, servers []st
 		"privilege":   privilege,
 		"go":          runtime.Version(),
 		"quic-go":     moduleVersion("github.com/quic-go/quic-go"),
+		"pion-sctp":   moduleVersion("github.com/pion/sctp"),
 		"quic-go_gso": os.Getenv("QUIC_GO_DISABLE_GSO") == "",
 		"wiretime":    Version(),
 		studyFileKey:  studyFile,

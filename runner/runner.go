@@ -45,8 +45,10 @@ type Attempt struct {
 	Cell      store.Cell
 	Validity  store.Validity
 	Reason    string
-	OnLoad    float64 // ms; -1: none
-	Done      int     // planned loads that need no further attempt
+	Headline  string        // the name of its foremost figure: onload, of streams ttd or loading_delay
+	Value     float64       // of that, in ms; -1: none
+	Lasted    time.Duration // the page, or the stream, on its clock; 0 if that is not known
+	Done      int           // planned loads that need no further attempt
 	Planned   int
 	Remaining time.Duration // until the run is done, at the pace so far
 }
@@ -134,38 +136,54 @@ type job struct {
 	server   server.Kind     // the zero value is Wiretime's own
 	template server.Template // if the server is the study's own
 	site     *site.Site
-	attempt  int // the next one, from 1
-	ran      int // on the virtual clock: the last attempt that a guest has done, 0 for none
+	stream   *stream // nil for a page, which has the four before it
+	attempt  int     // the next one, from 1
+	ran      int     // on the virtual clock: the last attempt that a guest has done, 0 for none
 	estimate estimate
 }
 
 func (r *run) job(p store.Planned) (*job, error) {
-	j := &job{planned: p, site: r.Sites[p.Cell.Site], attempt: p.Attempts + 1}
-	if j.site == nil {
-		return nil, fmt.Errorf("plan load %d: site %s was not opened", p.Index, p.Cell.Site)
-	}
+	j := &job{planned: p, attempt: p.Attempts + 1}
 	if err := json.Unmarshal(p.Cell.NetworkJSON, &j.path); err != nil {
 		return nil, fmt.Errorf("plan load %d: read network %s: %w", p.Index, p.Cell.Network, err)
 	}
-	var err error
-	if j.protocol, err = protocol.Lookup(p.Cell.Protocol); err != nil {
+	bind := r.bindPage
+	if p.Cell.Link != nil {
+		bind = r.bindStream
+	}
+	if err := bind(j); err != nil {
 		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
 	}
-	if j.server, j.template, err = r.serves(p.Cell.Server); err != nil {
-		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
+	return j, nil
+}
+
+// bindPage completes a job whose load is a page.
+func (r *run) bindPage(j *job) (err error) {
+	cell := j.planned.Cell
+	if j.site = r.Sites[cell.Site]; j.site == nil {
+		return fmt.Errorf("site %s was not opened", cell.Site)
 	}
-	if p.Cell.Clock == study.ClockVirtual {
-		j.estimate = estimateVirtual(p.Cell.Loader, p.Cell.Visit, j.site, j.protocol)
+	if j.protocol, err = protocol.Lookup(cell.Protocol); err != nil {
+		return err
+	}
+	if j.server, j.template, err = r.serves(cell.Server); err != nil {
+		return err
+	}
+	if cell.Clock == study.ClockVirtual {
+		j.estimate = estimateVirtual(cell.Loader, cell.Visit, j.site, j.protocol)
 	} else {
-		j.estimate = estimateLoad(p.Cell.Loader, p.Cell.Visit, j.path, j.site, j.protocol, r.Options.ThinkTime)
+		j.estimate = estimateLoad(cell.Loader, cell.Visit, j.path, j.site, j.protocol, r.Options.ThinkTime)
 	}
 	j.estimate = j.estimate.starting(j.server)
-	return j, nil
+	return nil
 }
 
 // order is the job as a station takes it.
 func (r *run) order(j *job, id string) station.Order {
 	cell := j.planned.Cell
+	if j.stream != nil {
+		return r.streamOrder(j, id)
+	}
 	return station.Order{
 		Loader: cell.Loader, Protocol: cell.Protocol, Server: cell.Server, Template: j.template, Path: j.path, Seed: j.planned.Seed,
 		TCP:     lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},

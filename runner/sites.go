@@ -43,8 +43,14 @@ func Network(c study.Cell, s *site.Site, o study.Options) network.Path {
 	return p
 }
 
-// served names the site of the job as its protocol's scheme has it.
-func (j *job) served() string { return j.protocol.Scheme + " " + j.planned.Cell.Site }
+// served names the site of the job as its protocol's scheme has it; empty of a stream,
+// which has none.
+func (j *job) served() string {
+	if j.stream != nil {
+		return ""
+	}
+	return j.protocol.Scheme + " " + j.planned.Cell.Site
+}
 
 // prepare checks the sites of all loads that can run, once, which brings them into memory,
 // and makes them as they are served: neither is to happen beside a load.
@@ -52,6 +58,9 @@ func (r *run) prepare(ctx context.Context, queue []*job) error {
 	r.served = map[string]*site.Site{}
 	checked := map[string]bool{}
 	for _, j := range r.supported(queue) {
+		if j.stream != nil {
+			continue
+		}
 		if reference := j.planned.Cell.Site; !checked[reference] {
 			checked[reference] = true
 			if err := j.site.Verify(ctx); err != nil {

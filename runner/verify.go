@@ -20,9 +20,10 @@ import (
 type Repetition struct {
 	ID   string
 	Cell store.Cell
-	// SameCapture says that both captures are equal byte for byte.
+	// SameCapture says that both captures are equal byte for byte and, of a stream, both
+	// records.
 	SameCapture bool
-	// Differences are the metrics that differ, in the order of Metrics.
+	// Differences are the metrics that differ, in the order to show them.
 	Differences []Difference
 }
 
@@ -118,16 +119,27 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 		}
 		again := r.begin(j)
 		r.judge(&again, m)
-		repetition.Differences = compareValues(s.kept.Values, again.Values)
-		repetition.SameCapture, err = sameFile(filepath.Join(s.kept.Artefacts, lab.CaptureFile), filepath.Join(result.Dir, lab.CaptureFile))
-		return err
+		metrics, files := Metrics(), []string{lab.CaptureFile}
+		if j.stream != nil {
+			metrics, files = StreamMetrics(), append(files, lab.StreamFile)
+		}
+		repetition.Differences = compareValues(metrics, s.kept.Values, again.Values)
+		repetition.SameCapture = true
+		for _, file := range files {
+			same, err := sameFile(filepath.Join(s.kept.Artefacts, file), filepath.Join(result.Dir, file))
+			if err != nil {
+				return err
+			}
+			repetition.SameCapture = repetition.SameCapture && same
+		}
+		return nil
 	})
 	return repetition, err
 }
 
-func compareValues(first, second map[string]float64) []Difference {
+func compareValues(metrics []store.Metric, first, second map[string]float64) []Difference {
 	var all []Difference
-	for _, m := range Metrics() {
+	for _, m := range metrics {
 		a, inFirst := first[m.Name]
 		b, inSecond := second[m.Name]
 		if inFirst != inSecond || a != b {

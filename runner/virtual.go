@@ -35,9 +35,13 @@ const (
 )
 
 // wallLimit is how long a guest may take for one load, in real time, before it
-// counts as stuck. The slowest loads known take a few seconds, and a hundred times
-// that where other programs compute on the guest's core.
-const wallLimit = 3 * time.Minute
+// counts as stuck. The slowest loads of pages take a few seconds, and a hundred times
+// that where other programs compute on the guest's core. Streams get more, by what they
+// carry: a slower guest than one in twenty of what is expected counts as stuck.
+const (
+	wallLimit   = 3 * time.Minute
+	streamSlack = 20
+)
 
 // class is what the loads of one guest have in common: a browser is started once,
 // and HTTP/3 is a switch of the whole browser. Other people's servers need programs of
@@ -52,6 +56,12 @@ type class struct {
 type batch struct {
 	number int // in the order of the plan, from 0; part of the guest's seed
 	jobs   []*job
+	work   time.Duration // that is expected of them
+}
+
+// full says whether a guest is given no more than these, of size at most.
+func (b *batch) full(size int) bool {
+	return len(b.jobs) == size || b.jobs[0].stream != nil && b.work >= streamWork
 }
 
 // supported are the jobs that a guest can do. What a guest cannot do shares no
@@ -70,12 +80,13 @@ func batches(queue []*job) []*batch {
 			c.quic, size = j.protocol.Transport == "udp", browserBatch
 		}
 		b := open[c]
-		if b == nil || len(b.jobs) == size {
+		if b == nil || b.full(size) {
 			b = &batch{number: len(all)}
 			all = append(all, b)
 			open[c] = b
 		}
 		b.jobs = append(b.jobs, j)
+		b.work += j.estimate.duration
 	}
 	return all
 }
@@ -288,10 +299,17 @@ func (r *run) orders(jobs []*job, attempt int) guest.Batch {
 // machine is what the guest is given that attempts loads of batch b, beginning with
 // first.
 func (r *run) machine(b *batch, first *job, attempt, core int) guest.Machine {
-	return guest.Machine{
+	m := guest.Machine{
 		Seed:   bootSeed(r.Seed, b.number, first.planned.Index, attempt),
 		Memory: guestMemory(b.jobs), CPU: core, Limit: wallLimit,
 	}
+	for _, j := range b.jobs {
+		if j.stream != nil {
+			m.Memory = max(m.Memory, fetchMemory+streamMemory(j.stream.octets, r.Options.Stream.Capture))
+			m.Limit = max(m.Limit, wallLimit+streamSlack*carrying(j.stream.octets))
+		}
+	}
+	return m
 }
 
 func loadID(j *job, attempt int) string {
@@ -315,6 +333,9 @@ func guestMemory(jobs []*job) int64 {
 	for _, j := range jobs {
 		if station.IsBrowser(j.planned.Cell.Loader) || j.foreign() {
 			memory = browserMemory
+		}
+		if j.stream != nil {
+			continue
 		}
 		var size int64
 		for _, r := range j.site.Resources {

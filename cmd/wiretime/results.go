@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -53,8 +54,32 @@ func withRun(dir string, run int64, f func(*store.Store, int64) error) error {
 	return f(st, run)
 }
 
-// shownMetrics are the columns of the results' tables, in ms.
-var shownMetrics = []string{"dcl", "onload", "plt", "tow"}
+// shownMetrics are the columns of the results' tables: of runs of pages, and of those of
+// streams, where a column is left out that no stream has a value for.
+var (
+	shownMetrics       = []string{"dcl", "onload", "plt", "tow"}
+	shownStreamMetrics = []string{"ttd", "loading_delay", "start_up", "recovery", "rebuffer", "goodput"}
+)
+
+// columnsOf are the metrics that the results' tables of a run show.
+func columnsOf(metrics []store.Metric, results []store.Result) []store.Metric {
+	shown := shownMetrics
+	if isOfStreams(results) {
+		shown = slices.DeleteFunc(slices.Clone(shownStreamMetrics), func(name string) bool {
+			return !slices.ContainsFunc(results, func(r store.Result) bool { return len(r.Values[name]) > 0 })
+		})
+	}
+	var columns []store.Metric
+	for _, name := range shown {
+		if i := slices.IndexFunc(metrics, func(m store.Metric) bool { return m.Name == name }); i >= 0 {
+			columns = append(columns, metrics[i])
+		}
+	}
+	return columns
+}
+
+// isOfStreams says whether a run is one of streams; a run has one kind of loads.
+func isOfStreams(results []store.Result) bool { return len(results) > 0 && results[0].Cell.Link != nil }
 
 // printResults prints one table per site, network, clock, visit, strategy and server, and
 // compares the clocks of a run that used both. Where a run has one protocol and
@@ -72,10 +97,7 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err != nil {
 		return err
 	}
-	titles := map[string]string{}
-	for _, m := range metrics {
-		titles[m.Name] = m.Title + ", " + m.Unit
-	}
+	shown := columnsOf(metrics, results)
 	fmt.Fprintf(w, "Run %d of study %s, seed %d: %d of %d loads done.\n", run.ID, run.StudyName, run.Seed, run.Done, run.Planned)
 	fmt.Fprintln(w, "Medians, with their 95 % interval; in parentheses the range, where there are too few loads for one.")
 	axes := report.AxesOf(results)
@@ -89,23 +111,25 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	for _, r := range results {
 		if h := place(r.Cell, axes) + clock(r.Cell); h != heading {
 			heading = h
-			columns := []string{axes.Compared()}
-			for _, m := range shownMetrics {
-				columns = append(columns, titles[m])
+			columns := []string{comparedBy(axes, results)}
+			for _, m := range shown {
+				columns = append(columns, m.Title+", "+m.Unit)
 			}
 			fmt.Fprintf(table, "\n%s\n%s\tn\tinvalid\tfailed\tunsupported\n", h, strings.Join(columns, "\t"))
 		}
 		row := []string{axes.Contender(r.Cell)}
-		for _, m := range shownMetrics {
-			row = append(row, interval(r.Values[m]))
+		for _, m := range shown {
+			row = append(row, interval(r.Values[m.Name], m.Unit))
 		}
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", strings.Join(row, "\t"), r.Valid, r.Invalid, r.Failed, r.Unsupported)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if err := printClocks(w, results, run.Seed); err != nil {
-		return err
+	if !isOfStreams(results) {
+		if err := printClocks(w, results, run.Seed); err != nil {
+			return err
+		}
 	}
 	if err := printPaper(w, st, run, results, metrics); err != nil {
 		return err
@@ -152,6 +176,14 @@ func printFaults(w io.Writer, loads []store.Load) error {
 	}
 	_, err := fmt.Fprintf(w, "\n%d of %d loads used a protocol other than the one asked for.\n", wrong, measured)
 	return err
+}
+
+// comparedBy heads the column of what is compared.
+func comparedBy(axes report.Axes, results []store.Result) string {
+	if axes.Compared() == "protocol" && isOfStreams(results) {
+		return "transport"
+	}
+	return axes.Compared()
 }
 
 // place names what the cells of a table share, their clock left out.
@@ -209,13 +241,18 @@ func ratio(p report.ClockPair) string {
 	return fmt.Sprintf("%.3f", p.Ratio)
 }
 
-func interval(values []float64) string {
+func interval(values []float64, unit string) string {
 	if len(values) == 0 {
 		return "-"
 	}
-	m := stats.Median(values)
-	if m.Reached {
-		return fmt.Sprintf("%.0f [%.0f..%.0f]", m.Median, m.Low, m.High)
+	decimals := 2
+	if unit == "ms" {
+		decimals = 0
 	}
-	return fmt.Sprintf("%.0f (%.0f..%.0f)", m.Median, m.Low, m.High)
+	m := stats.Median(values)
+	brackets := "()"
+	if m.Reached {
+		brackets = "[]"
+	}
+	return fmt.Sprintf("%.*f %c%.*f..%.*f%c", decimals, m.Median, brackets[0], decimals, m.Low, decimals, m.High, brackets[1])
 }

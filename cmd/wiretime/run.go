@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"wiretime/loader/session"
+	"wiretime/media/storage"
+	"wiretime/media/transport"
 	"wiretime/protocol"
 	"wiretime/runner"
 	"wiretime/server"
@@ -92,9 +94,11 @@ func run(o runOptions) (err error) {
 		return err
 	}
 	// Sites may have to be fetched, which only works outside.
-	sites, err := runner.Sites(ctx, library, s.Sites)
-	if err != nil {
-		return err
+	var sites map[string]*site.Site
+	if !s.Streams() {
+		if sites, err = runner.Sites(ctx, library, s.Sites); err != nil {
+			return err
+		}
 	}
 	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
 	privilege, err := w.enter()
@@ -116,7 +120,8 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	}
 	s, err := study.Parse(name, source, study.Vocabulary{
 		Protocols: protocol.Names(), Loaders: station.Loaders(), Sites: known, SiteKnown: library.KnownRef,
-		Strategy: strategyName, Metrics: metricUnits(), Servers: server.Names(), Placeholders: server.Placeholders(),
+		Strategy: strategyName, Metrics: units(runner.Metrics()), Servers: server.Names(), Placeholders: server.Placeholders(),
+		Transports: transport.Names(), Players: station.Players(), Media: mediaSize, StreamMetrics: units(runner.StreamMetrics()),
 	})
 	if err == nil && o.clock != "" {
 		err = input(s.UseClock(o.clock))
@@ -124,13 +129,19 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	return s, err
 }
 
-// metricUnits are the names and units of the figures that a run keeps.
-func metricUnits() map[string]string {
+// units are those of metrics, by their names.
+func units(metrics []store.Metric) map[string]string {
 	units := map[string]string{}
-	for _, m := range runner.Metrics() {
+	for _, m := range metrics {
 		units[m.Name] = m.Unit
 	}
 	return units
+}
+
+// mediaSize is how many octets a medium has if it is a file, 0 of a video.
+func mediaSize(reference string) (int64, error) {
+	item, err := storage.ParseMedia(reference)
+	return item.Sizes[storage.Plain], err
 }
 
 // strategyName is the one name of a strategy, since several words may mean the same.
@@ -221,7 +232,8 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 // tally is how much a run has measured.
 type tally struct {
 	loads   int
-	virtual time.Duration // of the pages that were loaded on the virtual clock
+	virtual time.Duration // of the pages, or streams, on the virtual clock
+	streams bool
 }
 
 func (t *tally) add(a runner.Attempt) {
@@ -229,15 +241,20 @@ func (t *tally) add(a runner.Attempt) {
 		return
 	}
 	t.loads++
-	if a.Cell.Clock == study.ClockVirtual && a.OnLoad > 0 {
-		t.virtual += time.Duration(a.OnLoad * float64(time.Millisecond))
+	t.streams = a.Cell.Link != nil
+	if a.Cell.Clock == study.ClockVirtual {
+		t.virtual += a.Lasted
 	}
 }
 
 func (t *tally) describe(took time.Duration) string {
 	text := fmt.Sprintf("\n%d loads were measured in %v.", t.loads, took.Round(100*time.Millisecond))
 	if t.virtual > 0 {
-		text += fmt.Sprintf(" Their pages took %v on the virtual clock.", t.virtual.Round(time.Second))
+		what := "pages"
+		if t.streams {
+			what = "streams"
+		}
+		text += fmt.Sprintf(" Their %s took %v on the virtual clock.", what, t.virtual.Round(time.Second))
 	}
 	return text
 }
@@ -302,7 +319,9 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 			return 0, fmt.Errorf("find the study's folder: %w", err)
 		}
 	}
-	cells := s.Cells(func(c study.Cell) string { return runner.FasterClock(c, sites[c.Site], w.virtual && !s.Foreign()) })
+	cells := s.Cells(func(c study.Cell) string {
+		return runner.FasterClock(c, sites[c.Site], s.Options, w.virtual && !s.Foreign())
+	})
 	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Servers, w.kernel, file)
 	if err != nil {
 		return 0, err
@@ -311,13 +330,16 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		StudyName: s.Name, StudyText: string(s.Source), Seed: s.Seed, Version: runner.Version(),
 		Environment: environment, Started: time.Now(), Metrics: runner.Metrics(),
 	}
+	if s.Streams() {
+		spec.Metrics = runner.StreamMetrics()
+	}
 	for _, c := range cells {
 		path, err := json.Marshal(runner.Network(c, sites[c.Site], s.Options))
 		if err != nil {
 			return 0, fmt.Errorf("describe network %s: %w", c.Network.Name, err)
 		}
 		spec.Cells = append(spec.Cells, store.Cell{Key: c.Key(), Site: c.Site, Protocol: c.Protocol,
-			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd, Clock: c.Clock, Visit: c.Visit, Strategy: c.Strategy, Server: c.Server})
+			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd, Clock: c.Clock, Visit: c.Visit, Strategy: c.Strategy, Server: c.Server, Link: (*store.Link)(c.Link)})
 	}
 	for _, p := range s.Plan(cells) {
 		spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: p.Cell.Key(), Repeat: p.Repeat, Seed: p.Seed})
@@ -362,7 +384,7 @@ func way(c store.Cell) string {
 	if c.Visit != study.VisitCold {
 		words = append(words, c.Visit)
 	}
-	if c.Strategy != study.StrategyBrowser {
+	if c.Strategy != usualStrategy(c) {
 		words = append(words, c.Strategy)
 	}
 	if c.Server != study.ServerOwn {
@@ -371,11 +393,22 @@ func way(c store.Cell) string {
 	return strings.Join(words, " ")
 }
 
+// usualStrategy is that of a study which names none.
+func usualStrategy(c store.Cell) string {
+	if c.Link != nil {
+		return study.StrategyReconnect
+	}
+	return study.StrategyBrowser
+}
+
+// headlines are what the progress calls the foremost figures.
+var headlines = map[string]string{"onload": "onLoad", "ttd": "TTD", "loading_delay": "loading delay"}
+
 // printAttempt is the progress: one line per load.
 func printAttempt(a runner.Attempt) {
-	what := "no onLoad"
-	if a.OnLoad >= 0 {
-		what = fmt.Sprintf("onLoad %8.3f s", a.OnLoad/1000)
+	what := "no " + headlines[a.Headline]
+	if a.Value >= 0 {
+		what = fmt.Sprintf("%s %8.3f s", headlines[a.Headline], a.Value/1000)
 	}
 	line := fmt.Sprintf("[%*d/%d] %-10s %-12s %-9s %s", len(fmt.Sprint(a.Planned)), a.Done, a.Planned, a.Cell.Network, a.Cell.Site, way(a.Cell), what)
 	if a.Validity != store.Valid {

@@ -45,7 +45,11 @@ func show(dir, id string) error {
 	fmt.Fprintf(w, "load\t%s\n", l.ID)
 	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key)
 	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock)
-	fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.Visit, l.Cell.Strategy)
+	if link := l.Cell.Link; link != nil {
+		fmt.Fprintf(w, "link\tdelay %v on average, one-way, loss %g %%, each way; %d reconnections (%s)\n", link.Delay, 100*link.Loss, link.Reconnections, l.Cell.Strategy)
+	} else {
+		fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.Visit, l.Cell.Strategy)
+	}
 	fmt.Fprintf(w, "server\t%s%s\n", l.Cell.Server, unlogged(l))
 	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)
 	fmt.Fprintf(w, "started\t%s, took %v\n", l.Started.Format("2006-01-02 15:04:05.000"), l.Wall)

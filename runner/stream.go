@@ -1,0 +1,184 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"wiretime/lab"
+	"wiretime/lab/emulator"
+	"wiretime/media/storage"
+	"wiretime/media/transport"
+	"wiretime/network"
+	"wiretime/station"
+	"wiretime/study"
+)
+
+// stream is what a job has in place of a site, a server and a web protocol if its
+// load is a stream.
+type stream struct {
+	media     storage.Item
+	transport transport.Transport
+	octets    int64 // that are expected to be received
+}
+
+// file is how many octets the medium has if it is a file; 0 of a video.
+func (s *stream) file() int64 { return s.media.Sizes[storage.Plain] }
+
+// bindStream completes a job whose load is a stream.
+func (r *run) bindStream(j *job) error {
+	cell := j.planned.Cell
+	if r.Options.Stream == nil {
+		return fmt.Errorf("it is a stream, and the study says nothing of streams")
+	}
+	media, err := storage.ParseMedia(cell.Site)
+	if err != nil {
+		return err
+	}
+	row, err := transport.Lookup(cell.Protocol)
+	if err != nil {
+		return err
+	}
+	j.stream = &stream{media, row, expectedOctets(media, r.Options.Stream)}
+	j.estimate = estimateStream(cell.Clock, media, j.path, r.Options.Stream)
+	return nil
+}
+
+// streamOrder is a job whose load is a stream as a station takes it.
+func (r *run) streamOrder(j *job, id string) station.Order {
+	cell, s := j.planned.Cell, r.Options.Stream
+	o := station.Stream{
+		Media: cell.Site, Player: cell.Loader, Strategy: transport.Strategy(cell.Strategy),
+		Manager: r.Options.Manager(study.Link(*cell.Link), j.stream.file(), j.planned.Seed),
+		Seeks:   s.Seeks, StartAt: s.StartAt, ResumeAt: s.ResumeAt, Ahead: s.Ahead,
+		Patience: s.Patience, GiveUp: s.GiveUp,
+		Keep: emulator.Keep(s.Capture),
+	}
+	if cell.Loader != station.Download {
+		o.For = s.Duration
+	}
+	return station.Order{
+		Protocol: cell.Protocol, Seed: j.planned.Seed,
+		TCP:     lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},
+		Timeout: r.Options.Timeout,
+		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
+		Stream:  &o,
+	}
+}
+
+// unsupportedStream says why a stream's cell cannot run here; "" if it can.
+func (r *run) unsupportedStream(j *job) string {
+	cell, s := j.planned.Cell, j.stream
+	switch {
+	case cell.Loader == station.Download && s.file() == 0:
+		return fmt.Sprintf("a download of %s: it is a video, which is played segment by segment; use %s, or one of the players %s",
+			cell.Site, "file@1GB", strings.Join(viewers(), ", "))
+	case cell.Loader != station.Download && s.file() > 0:
+		return fmt.Sprintf("the player %s plays videos, and %s is a file; use the player %s, or clip", cell.Loader, cell.Site, station.Download)
+	}
+	err := s.transport.Supports(transport.Strategy(cell.Strategy))
+	if err == nil && cell.Clock == study.ClockReal {
+		err = s.transport.Available(nil)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// viewers are the players of videos.
+func viewers() []string {
+	return slices.DeleteFunc(station.Players(), func(name string) bool { return name == station.Download })
+}
+
+// What a stream costs, from downloads over all transports on one core of 2024: to set
+// all up, and how many octets in a second go through both programs, both kernels and
+// the emulator between them.
+const (
+	streamCost = 300 * time.Millisecond
+	streamPace = 20_000_000
+)
+
+// carrying is how long a core takes to carry octets.
+func carrying(octets int64) time.Duration { return at(octets, 8*streamPace) }
+
+// at is how long octets take at a rate.
+func at(octets int64, rate network.BitRate) time.Duration {
+	return time.Duration(float64(octets) * 8 / float64(rate) * float64(time.Second))
+}
+
+// videoRate is that of a video in the highest resolution as it plays.
+const videoRate network.BitRate = storage.QHDSize * 8
+
+// expectedOctets are those of a file or, of a video, what plays in the highest
+// resolution or as much as the links carry: with seeks, after which other segments are
+// fetched, they always do.
+func expectedOctets(media storage.Item, s *study.Stream) int64 {
+	if file := media.Sizes[storage.Plain]; file > 0 {
+		return file
+	}
+	rate := videoRate
+	if s.Rate > 0 && (s.Rate < rate || s.Seeks > 0) {
+		rate = s.Rate
+	}
+	return int64(float64(rate) / 8 * s.Duration.Seconds())
+}
+
+// estimateStream expects a stream to have the link to itself, without loss. How fast a
+// transport is does not count, for streams on different clocks are not compared.
+func estimateStream(clock string, media storage.Item, path network.Path, s *study.Stream) estimate {
+	octets := expectedOctets(media, s)
+	e := estimate{processor: streamCost + carrying(octets), cores: float64(cores())}
+	if clock == study.ClockVirtual {
+		e.duration = e.processor
+		return e
+	}
+	e.cores = realCores()
+	lasts := s.Duration
+	if media.Sizes[storage.Plain] > 0 {
+		lasts = 6 * (path.Access[0].Up.Delay + path.Access[0].Down.Delay)
+		if s.Rate > 0 {
+			lasts += at(octets, s.Rate)
+		}
+	}
+	e.duration = max(fixedTime+lasts, e.processor)
+	return e
+}
+
+// fasterStreamClock is FasterClock for streams.
+func fasterStreamClock(c study.Cell, s *study.Stream) string {
+	media, err := storage.ParseMedia(c.Site)
+	if err != nil {
+		return study.ClockReal // which will say so
+	}
+	work := func(clock string) time.Duration {
+		e := estimateStream(clock, media, c.Network, s)
+		return e.work(e.duration)
+	}
+	if work(study.ClockVirtual) < work(study.ClockReal) {
+		return study.ClockVirtual
+	}
+	return study.ClockReal
+}
+
+// streamWork is how much work is given to one guest if it is of streams: what an
+// interruption throws away.
+const streamWork = 10 * time.Second
+
+// streamMemory is what a guest needs for a stream's packets, which are in the emulator,
+// in the capture's file and in the file with the keys.
+func streamMemory(octets int64, k study.Capture) int64 {
+	const (
+		packet   = 1500 // octets
+		overhead = 100  // of a record
+	)
+	records, each := 4*(octets/packet+1), int64(packet) // sent and delivered, data and acknowledgements
+	if k.Packets > 0 {
+		records = min(records, int64(k.Packets))
+	}
+	if k.Octets > 0 {
+		each = min(each, int64(k.Octets))
+	}
+	return 3 * records * (each + overhead)
+}

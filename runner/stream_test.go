@@ -1,0 +1,274 @@
+package runner
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wiretime/lab"
+	"wiretime/lab/emulator"
+	"wiretime/media/manager"
+	"wiretime/media/storage"
+	"wiretime/media/transport"
+	"wiretime/metric"
+	"wiretime/station"
+	"wiretime/store"
+	"wiretime/study"
+)
+
+// streaming is a run of streams as most studies have them.
+func streaming() *run {
+	has := []string{"cubic"}
+	return &run{
+		Config: Config{Options: study.Options{
+			Timeout: time.Hour, LateLimit: time.Millisecond,
+			Stream: &study.Stream{
+				Access: []string{"AP1", "AP2"}, Rate: 100_000_000, Period: time.Second, Duration: time.Minute, Seeks: 0.3,
+				StartAt: 1, ResumeAt: 2, Ahead: 10, Patience: 30 * time.Second, GiveUp: time.Minute, Capture: study.Capture{Octets: 128, Packets: 100_000},
+			},
+		}},
+		congestion: map[string][]string{study.ClockReal: has, study.ClockVirtual: has},
+	}
+}
+
+// streamCell is a cell of streams; its path does not matter but for its delay.
+func streamCell(t *testing.T, media, transport, player string) store.Cell {
+	t.Helper()
+	p, err := json.Marshal(path(100_000_000, 100*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.Cell{
+		Key: media + transport + player, Site: media, Protocol: transport, Loader: player, NetworkJSON: p, Clock: study.ClockVirtual, Congestion: "cubic", InitCwnd: 10,
+		Visit: study.VisitCold, Server: study.ServerOwn, Strategy: study.StrategyReconnect, Link: &store.Link{Delay: 50 * time.Millisecond, Loss: 0.01, Reconnections: 2},
+	}
+}
+
+func streamJob(t *testing.T, r *run, index int, cell store.Cell) *job {
+	t.Helper()
+	j, err := r.job(store.Planned{Index: index, Cell: cell, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func TestAStreamsCellBecomesAnOrder(t *testing.T) {
+	r := streaming()
+	m := manager.Config{Name: "50ms-1%-2x", Access: []string{"AP1", "AP2"}, Rate: 100_000_000, Delay: 50 * time.Millisecond, Loss: 0.01,
+		Period: time.Second, Duration: time.Minute, Reconnections: 2, Seed: 7}
+	viewing := station.Stream{Media: "clip", Player: "paper", Strategy: transport.Reconnect, Manager: m, For: time.Minute, Seeks: 0.3, StartAt: 1, ResumeAt: 2, Ahead: 10,
+		Patience: 30 * time.Second, GiveUp: time.Minute, Keep: emulator.Keep{Octets: 128, Packets: 100_000}}
+	download := viewing
+	download.Media, download.Player, download.For = "file@1GB", station.Download, 0
+	download.Manager.Duration, download.Manager.Window = time.Hour, 80*time.Second
+	for _, want := range []station.Stream{viewing, download} {
+		j := streamJob(t, r, 3, streamCell(t, want.Media, "sctp", want.Player))
+		o := r.order(j, "id")
+		if got := fmt.Sprintf("%+v", *o.Stream); got != fmt.Sprintf("%+v", want) {
+			t.Errorf("the order is\n%s, want\n%+v", got, want)
+		}
+		if o.Protocol != "sctp" || o.Seed != 7 || o.Timeout != time.Hour || o.TCP != (lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}) || !strings.HasPrefix(o.Comment, "load id, "+want.Media) {
+			t.Errorf("the order is %+v", o)
+		}
+		if why := r.unsupported(j); why != "" || j.served() != "" {
+			t.Errorf("unsupported: %q; served: %q", why, j.served())
+		}
+	}
+}
+
+// TestUnsupportedStreams asks of streams whether they can run.
+func TestUnsupportedStreams(t *testing.T) {
+	r := streaming()
+	for _, c := range []struct {
+		media, transport, player, strategy string
+		why                                string // a part of it; empty: it can run
+	}{
+		{"clip", "tcp", station.Download, study.StrategyReconnect, "a download of clip: it is a video"},
+		{"clip", "tcp", "paper", study.StrategyReconnect, ""},
+		{"file@1MB", "tcp", "bola", study.StrategyReconnect, "the player bola plays videos, and file@1MB is a file; use the player download, or clip"},
+		{"file@1MB", "quic", station.Download, study.StrategyMigrate, ""},
+		{"file@1MB", "quic", station.Download, study.StrategyZeroRTT, ""},
+		{"file@1MB", "tcp", station.Download, study.StrategyZeroRTT, "strategy 0-rtt over tcp is unsupported: only QUIC carries requests in its first packets here"},
+		{"file@1MB", "sctp", station.Download, study.StrategyMultihome, ""},
+		{"file@1MB", "quic", station.Download, study.StrategyMultihome, "a session of it has one address at a time"},
+	} {
+		cell := streamCell(t, c.media, c.transport, c.player)
+		cell.Strategy = c.strategy
+		j := streamJob(t, r, 0, cell)
+		if why := r.unsupported(j); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%+v: %q", c, why)
+		}
+	}
+	cell := streamCell(t, "clip", "tcp", "paper")
+	cell.Congestion = "vegas"
+	if why := r.unsupported(streamJob(t, r, 0, cell)); !strings.Contains(why, `no congestion control "vegas"`) {
+		t.Error(why)
+	}
+}
+
+// TestWhatThisMachinesKernelLacksIsLeftToTheVirtualClock asks on both clocks for the
+// transports of kernels.
+func TestWhatThisMachinesKernelLacksIsLeftToTheVirtualClock(t *testing.T) {
+	r := streaming()
+	for _, row := range transport.All() {
+		cell := streamCell(t, "clip", row.Name, "paper")
+		if why := r.unsupported(streamJob(t, r, 0, cell)); why != "" {
+			t.Errorf("%s on the virtual clock: %s", row.Name, why)
+		}
+		cell.Clock = study.ClockReal
+		want := ""
+		if err := row.Available(nil); err != nil {
+			want = err.Error()
+		}
+		if why := r.unsupported(streamJob(t, r, 0, cell)); why != want {
+			t.Errorf("%s on the real clock: %q, want %q", row.Name, why, want)
+		}
+	}
+}
+
+func TestAStreamThatTheProgramDoesNotKnowIsAnError(t *testing.T) {
+	for _, c := range []struct {
+		cell store.Cell
+		says string
+	}{
+		{streamCell(t, "film", "tcp", "paper"), `plan load 4: unknown media "film"`},
+		{streamCell(t, "clip", "ftp", "paper"), `plan load 4: unknown transport "ftp"`},
+	} {
+		if _, err := streaming().job(store.Planned{Index: 4, Cell: c.cell}); err == nil || !strings.HasPrefix(err.Error(), c.says) {
+			t.Errorf("got %v, want %s", err, c.says)
+		}
+	}
+	if _, err := (&run{}).job(store.Planned{Cell: streamCell(t, "clip", "tcp", "paper")}); err == nil {
+		t.Error("a stream in a study of pages")
+	}
+}
+
+// TestGuestsGetWhatStreamsNeed checks that boots, memory and patience follow what is
+// carried.
+func TestGuestsGetWhatStreamsNeed(t *testing.T) {
+	r := streaming()
+	queue := func(n int, media, player string) []*job {
+		var all []*job
+		for i := range n {
+			all = append(all, streamJob(t, r, i, streamCell(t, media, "tcp", player)))
+		}
+		return all
+	}
+	small := batches(queue(2*fetchBatch, "file@1kB", station.Download))
+	if len(small) != 3 || len(small[0].jobs) != 34 { // 0.3 s each
+		t.Errorf("%d guests for small files, %d in the first", len(small), len(small[0].jobs))
+	}
+	large := batches(queue(3, "file@1GB", station.Download))
+	if len(large) != 3 {
+		t.Errorf("%d guests for three large files", len(large))
+	}
+	m := r.machine(large[0], large[0].jobs[0], 1, 0)
+	if m.Limit != wallLimit+20*50*time.Second || m.Memory < fetchMemory+60_000_000 || m.Memory > fetchMemory+100_000_000 {
+		t.Errorf("a file of 1 GB gets %+v", m)
+	}
+	if m := r.machine(small[0], small[0].jobs[0], 1, 0); m.Limit > wallLimit+time.Second || m.Memory > fetchMemory+10_000 {
+		t.Errorf("a file of 1 kB gets %+v", m)
+	}
+	r.Options.Stream.Capture = study.Capture{}
+	if m := r.machine(large[0], large[0].jobs[0], 1, 0); m.Memory < 4_000_000_000 {
+		t.Errorf("a file of 1 GB whose packets are all kept gets %+v", m)
+	}
+}
+
+func TestEstimateStream(t *testing.T) {
+	s := streaming().Options.Stream
+	slow := path(1_000_000, 100*time.Millisecond)
+	for _, c := range []struct {
+		name, clock, media string
+		change             func(*study.Stream)
+		duration, work     time.Duration // of a core
+	}{
+		{"a download waits for its link", study.ClockReal, "file@100MB", nil, fixedTime + 600*time.Millisecond + 8*time.Second, streamCost + 5*time.Second},
+		{"a download without a limit", study.ClockReal, "file@100MB", func(s *study.Stream) { s.Rate = 0 }, streamCost + 5*time.Second, streamCost + 5*time.Second},
+		{"nobody waits in a guest", study.ClockVirtual, "file@100MB", nil, streamCost + 5*time.Second, streamCost + 5*time.Second},
+		{"a viewing with seeks fills the link", study.ClockReal, "clip", nil, fixedTime + time.Minute, streamCost + 37500*time.Millisecond},
+		{"a viewing plays", study.ClockReal, "clip", func(s *study.Stream) { s.Seeks = 0 }, fixedTime + time.Minute, streamCost + 22500*time.Millisecond},
+		{"a viewing over a slow link", study.ClockVirtual, "clip", func(s *study.Stream) { s.Rate = 1_000_000 }, streamCost + 375*time.Millisecond, streamCost + 375*time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			settings := *s
+			if c.change != nil {
+				c.change(&settings)
+			}
+			media, err := storage.ParseMedia(c.media)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := estimateStream(c.clock, media, slow, &settings)
+			if e.duration != c.duration || e.processor != c.work {
+				t.Errorf("%v of %v, want %v of %v", e.processor, e.duration, c.work, c.duration)
+			}
+		})
+	}
+	c := study.Cell{Site: "file@1GB", Network: slow, Link: &study.Link{}}
+	if clock := FasterClock(c, nil, study.Options{Stream: s}, true); clock != study.ClockVirtual && cores() > 1 {
+		t.Errorf("a download is expected to be faster on the %s clock", clock)
+	}
+	if clock := FasterClock(c, nil, study.Options{Stream: s}, false); clock != study.ClockReal {
+		t.Errorf("without a kernel a download is on the %s clock", clock)
+	}
+}
+
+func TestFiguresOfStreams(t *testing.T) {
+	names := func(metrics []store.Metric) (all []string) {
+		for _, m := range metrics {
+			all = append(all, m.Name)
+		}
+		return all
+	}
+	got := names(StreamMetrics())
+	for _, name := range []string{"ttd", "loading_delay", "recovery", "goodput", "late_p99", "emulator_wait"} {
+		if !slices.Contains(got, name) {
+			t.Errorf("streams have no %s", name)
+		}
+	}
+	if slices.Contains(got, "onload") || slices.Contains(got, "dns_queries") || slices.Contains(names(Metrics()), "ttd") {
+		t.Error("pages and streams share figures that are of one kind")
+	}
+	// What was kept of a stream that could not begin is no figure of a page.
+	r := streaming()
+	record := store.LoadRecord{}
+	r.judge(&record, &measured{&lab.Record{LoadError: fmt.Errorf("no server")}, &metric.Load{Protocol: "tcp"}, true})
+	if record.Validity != store.Failed || record.Reason != "no server" {
+		t.Errorf("%+v", record)
+	}
+	for name := range record.Values {
+		if !slices.Contains(got, name) {
+			t.Errorf("a stream has a figure %s", name)
+		}
+	}
+}
+
+func TestTheHeadlineOfAnAttempt(t *testing.T) {
+	r := streaming()
+	page := &job{}
+	file, clip := streamJob(t, r, 0, streamCell(t, "file@1GB", "tcp", station.Download)), streamJob(t, r, 0, streamCell(t, "clip", "tcp", "paper"))
+	values := map[string]float64{"onload": 1500, "ttd": 2500, "loading_delay": 300}
+	for _, c := range []struct {
+		job    *job
+		values map[string]float64
+		name   string
+		ms     float64
+		lasted time.Duration
+	}{
+		{page, values, "onload", 1500, 1500 * time.Millisecond},
+		{file, values, "ttd", 2500, 2500 * time.Millisecond},
+		{clip, values, "loading_delay", 300, time.Minute},
+		{file, nil, "ttd", -1, 0},
+		{page, nil, "onload", -1, 0},
+	} {
+		name, ms, lasted := r.headline(c.job, store.LoadRecord{Values: c.values})
+		if name != c.name || ms != c.ms || lasted != c.lasted {
+			t.Errorf("%s %v ms after %v, want %s %v ms after %v", name, ms, lasted, c.name, c.ms, c.lasted)
+		}
+	}
+}
