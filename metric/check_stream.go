@@ -166,7 +166,7 @@ func newSessions(l *Load) []Violation {
 	if l.keepsSession() || len(f.Sessions) > len(f.Handovers) {
 		return nil
 	}
-	return []Violation{{2, fmt.Sprintf("with strategy %s there is a new session after each handover, but after %s there were %s in all",
+	return []Violation{{2, fmt.Sprintf("with strategy %s there is a new session after each handover, but the viewer had %s and %s in all",
 		l.Stream.Strategy, count(len(f.Handovers), "handover"), count(len(f.Sessions), "session"))}}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"wiretime/capture"
-	"wiretime/media/manager"
 	"wiretime/media/player"
 	"wiretime/media/record"
 )
@@ -50,9 +49,10 @@ func download(t *testing.T, transport string, strategy player.Strategy) *streamS
 	}
 	s := &streamScene{record: record.Stream{
 		Media: "file@3kB", Transport: transport, Player: "download", Strategy: string(strategy), Started: time.Unix(0, epoch),
-		Manager:  []manager.Event{{Delay: 50 * ms}, {At: time.Second, Delay: 50 * ms, Access: "AP2"}},
 		Sessions: []record.Session{{SetUp: 100 * ms, Local: netip.MustParseAddrPort(client)}},
 	}}
+	s.plan(0, "")
+	s.plan(time.Second, "AP2")
 	s.up(0, row.wire.opening(client))
 	p.Connected(100*ms, 1)
 	s.up(100, row.wire.carrying(client, server, 30))
@@ -90,6 +90,15 @@ func download(t *testing.T, transport string, strategy player.Strategy) *streamS
 	}
 	s.record.Figures = p.Figures()
 	return s
+}
+
+// plan adds to what the network's manager does; access is empty if the client stays
+// where it is.
+func (s *streamScene) plan(at time.Duration, access string) {
+	n := len(s.record.Manager)
+	s.record.Manager = slices.Grow(s.record.Manager, 1)[:n+1]
+	e := &s.record.Manager[n]
+	e.At, e.Delay, e.Access = at, 50*ms, access
 }
 
 // serve logs a request for the file, or a part of it.
@@ -168,7 +177,7 @@ func viewing() record.Stream {
 	const second = time.Second
 	return record.Stream{
 		Media: "clip", Transport: "tcp", Player: "paper", Strategy: "reconnect", Started: time.Unix(0, epoch),
-		Sessions: []record.Session{{SetUp: 90 * ms}, {}, {SetUp: 80 * ms}},
+		Sessions: []record.Session{{SetUp: 90 * ms}, {}, {SetUp: 80 * ms}, {}},
 		Figures: player.Figures{
 			Duration: 20 * second, Started: true, StartUp: 600 * ms,
 			Times:  player.Times{Starting: 600 * ms, Playing: 15 * second, Stalled: 3 * second, Seeking: 1400 * ms},
@@ -181,7 +190,7 @@ func viewing() record.Stream {
 				{Segment: 2, Wanted: 1500 * ms, Asked: 1500 * ms, Ended: 9 * second, Requests: 1}, // was cancelled
 				{Segment: 70, Wanted: 9 * second, Asked: 9 * second, Requests: 1},                 // is under way
 			},
-			Sessions: []player.Session{{Open: 90 * ms, Closed: 2 * second}, {Asked: 2 * second, Closed: 3 * second}, {Asked: 3 * second, Open: 3080 * ms, Closed: 20 * second}},
+			Sessions: []player.Session{{Open: 90 * ms, Closed: 2 * second}, {Asked: 2 * second, Closed: 3 * second}, {Asked: 3 * second, Open: 3080 * ms, Closed: 19 * second}, {Asked: 19 * second, Closed: 20 * second}},
 			Handovers: []player.Handover{
 				{At: 2 * second, Access: "AP2", Ready: 2100 * ms, Recovered: 2200 * ms},
 				{At: 3 * second, Access: "AP1", Ready: 3080 * ms, Recovered: 3500 * ms},
@@ -193,7 +202,7 @@ func viewing() record.Stream {
 
 var errSilent = errors.New("nothing came for 30s")
 
-// has tells whether a list of metrics has one of a name.
+// ofStream gives the value of a metric of streams.
 func ofStream(t *testing.T, l *Load, name string) (float64, bool) {
 	t.Helper()
 	all := OfStreams()
