@@ -58,8 +58,8 @@ func TestDissect(t *testing.T) {
 			Flow: flow(SCTP, "10.0.0.2:4000", "10.0.1.2:80"), Payload: []byte("chunks"), PayloadLength: 6}},
 		{"a TCP segment cut in its payload", ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 7, 9, ACK, 12, "GET /"))[:54], Headers{
 			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Payload: []byte("GE"), PayloadLength: 5, Sequence: 7, Acknowledgment: 9, Flags: ACK}},
-		{"a UDP datagram cut behind its header", ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(443, 5000, "xyz"))[:28], Headers{
-			Flow: flow(UDP, "10.0.1.2:443", "10.0.0.2:5000"), Payload: []byte{}, PayloadLength: 3}},
+		{"a UDP datagram cut behind its header", ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(4433, 5001, "four"))[:28], Headers{
+			Flow: flow(UDP, "10.0.1.2:4433", "10.0.0.2:5001"), Payload: []byte{}, PayloadLength: 4}},
 		{"an ICMP message has no ports", ipv4(1, "10.0.1.2", "10.0.0.2", make([]byte, 8)), Headers{
 			Flow: flow(1, "10.0.1.2:0", "10.0.0.2:0")}},
 		{"a later fragment has no ports", fragment, Headers{

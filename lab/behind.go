@@ -105,13 +105,13 @@ func Behind(ctx context.Context, path network.Path, seed uint64, pcapng string, 
 // armBehind arms the emulator; finish completes the capture.
 func armBehind(ctx context.Context, e *emulator.Process, path network.Path, seed uint64, pcapng string) (finish func() error, err error) {
 	if pcapng == "" {
-		return func() error { return nil }, e.Arm(ctx, path, seed, "", nil)
+		return func() error { return nil }, e.Arm(ctx, path, seed, emulator.Recording{})
 	}
 	file, err := os.CreateTemp(filepath.Dir(pcapng), ".wiretime-*.pcapng")
 	if err != nil {
 		return nil, fmt.Errorf("make the capture %s: %w", pcapng, err)
 	}
-	if err := errors.Join(e.Arm(ctx, path, seed, "wiretime link", file), file.Chmod(0o644)); err != nil {
+	if err := errors.Join(e.Arm(ctx, path, seed, emulator.Recording{File: file, Comment: "wiretime link"}), file.Chmod(0o644)); err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
 	}
 	return func() error {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wiretime/lab/emulator"
 	"wiretime/network"
 )
 
@@ -19,7 +20,7 @@ func BenchmarkRTT(b *testing.B) {
 		rtt := time.Duration(ms) * time.Millisecond
 		b.Run(rtt.String(), func(b *testing.B) {
 			l := newLab(b)
-			if err := l.emulator.Arm(b.Context(), oneLink("rtt", 0, rtt/2), 1, "", nil); err != nil {
+			if err := l.emulator.Arm(b.Context(), oneLink("rtt", 0, rtt/2), 1, emulator.Recording{}); err != nil {
 				b.Fatal(err)
 			}
 			var errors []float64
@@ -84,7 +85,7 @@ func BenchmarkGoodput(b *testing.B) {
 			path.Access[0].Down.Queue = network.Queue{Bytes: 4 << 20}
 			var ratio float64
 			for b.Loop() {
-				if err := l.emulator.Arm(b.Context(), path, 1, "", nil); err != nil {
+				if err := l.emulator.Arm(b.Context(), path, 1, emulator.Recording{}); err != nil {
 					b.Fatal(err)
 				}
 				ideal := float64(mbit) * 1e6 / 8 * 1448 / 1500

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -49,6 +50,8 @@ type Lab struct {
 	emulator *emulator.Process
 	names    *resolver
 	upLinks  []bool // which of the client's access links are up
+	active   int    // the one that it uses
+	together int    // how many of them it has routes for by source address
 	tcp      TCPOptions
 	served   map[servedSite]*site.Site
 }
@@ -123,14 +126,15 @@ func (l *Lab) setKernelParameters() error {
 		{"net/ipv4/tcp_no_metrics_save", "1"},
 		// Servers that will not run as root are no user who may listen on low ports.
 		{"net/ipv4/ip_unprivileged_port_start", "0"},
+		{"net/mptcp/blackhole_timeout", "0"}, // as the above
 		{"net/ipv6/conf/all/disable_ipv6", "1"},
 		{"net/ipv6/conf/default/disable_ipv6", "1"},
 		{"net/ipv4/conf/all/rp_filter", "0"},
 		{"net/ipv4/conf/default/rp_filter", "0"},
 	} {
 		err := sysctl(p[0], p[1])
-		if errors.Is(err, os.ErrNotExist) && p[0][:8] == "net/ipv6" {
-			continue // a kernel without IPv6 has nothing to switch off
+		if errors.Is(err, os.ErrNotExist) && !strings.HasPrefix(p[0], "net/ipv4/") {
+			continue // a kernel without it has nothing to switch off
 		}
 		if err != nil {
 			return err
@@ -140,7 +144,7 @@ func (l *Lab) setKernelParameters() error {
 }
 
 func (l *Lab) addAccessLink(i int) error {
-	own := &net.IPNet{IP: clientAddress(i), Mask: net.CIDRMask(32, 32)}
+	own := ownPrefix(i)
 	l.upLinks[i] = true
 	if l.wire != nil {
 		if err := l.client.Do(func() error { return addPort(l.wire, tunName(i), own) }); err != nil {
@@ -192,65 +196,6 @@ func own(prefix *net.IPNet) error {
 	})
 	if err != nil {
 		return fmt.Errorf("own %v: %w", prefix, err)
-	}
-	return nil
-}
-
-// useAccess makes access link i the client's only one, as after a handover to
-// it: the others lose their address and go down, and the kernel tells programs
-// that watch for that.
-func (l *Lab) useAccess(i int, tcp TCPOptions) error {
-	return l.client.Do(func() error {
-		for k, up := range l.upLinks {
-			want := k == i
-			if up == want {
-				continue
-			}
-			if err := switchAccess(k, want); err != nil {
-				return err
-			}
-			l.upLinks[k] = want
-		}
-		return route(i, anywhere, clientAddress(i), tcp)
-	})
-}
-
-// switchAccess gives the client access link k with its address, or takes both
-// away.
-func switchAccess(k int, up bool) error {
-	link, err := netlink.LinkByName(tunName(k))
-	address := &netlink.Addr{IPNet: &net.IPNet{IP: clientAddress(k), Mask: net.CIDRMask(32, 32)}}
-	if err == nil && up {
-		if err = netlink.LinkSetUp(link); err == nil {
-			err = netlink.AddrReplace(link, address)
-		}
-	} else if err == nil {
-		if err = netlink.AddrDel(link, address); err == nil {
-			err = netlink.LinkSetDown(link)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("switch access link %s: %w", tunName(k), err)
-	}
-	return nil
-}
-
-// setRoutes applies a cell's TCP settings to both hosts and puts the client on
-// its first access link.
-func (l *Lab) setRoutes(tcp TCPOptions) error {
-	if err := l.useAccess(0, tcp); err != nil {
-		return fmt.Errorf("client: %w", err)
-	}
-	err := l.server.Do(func() error {
-		for i := range l.config.AccessLinks {
-			if err := route(i, clientPrefix(i), nil, tcp); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("server: %w", err)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func arm(t testing.TB, l *Lab, p network.Path) string {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if err := l.emulator.Arm(t.Context(), p, 1, t.Name(), file); err != nil {
+	if err := l.emulator.Arm(t.Context(), p, 1, emulator.Recording{File: file, Comment: t.Name()}); err != nil {
 		t.Fatal(err)
 	}
 	return name

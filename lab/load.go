@@ -8,14 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"wiretime/capture"
 	"wiretime/lab/emulator"
+	"wiretime/media/record"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/replay"
@@ -117,22 +115,17 @@ type Record struct {
 	ServerLost int                   // QUIC packets that the server declared lost; -1: not known
 	DNSQueries int
 	Emulator   emulator.Report
-	// LoadError is why the loader did not get the whole page; nil if it did.
+	Stream     *record.Stream // nil of a page
+	// LoadError is why the loader did not get the whole page, or the play was not performed
+	// as it should be; nil if all went well.
 	LoadError error
 }
 
 // Run runs one load. An error means that the lab itself failed and no record
 // could be made; that the page did not load is Record.LoadError.
 func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
-	if n := len(load.Path.Access); n > l.config.AccessLinks {
-		return nil, fmt.Errorf("path %s has %d access links, this lab was built with %d", load.Path.Name, n, l.config.AccessLinks)
-	}
-	if err := l.setRoutes(load.TCP); err != nil {
+	if err := l.begin(load.Path, load.TCP); err != nil {
 		return nil, err
-	}
-	l.tcp = load.TCP
-	if !l.config.Virtual { // there its own rights do
-		askForUrgency(l.emulator.PID())
 	}
 	served, err := l.over(load.Site, load.Protocol.Scheme)
 	if err != nil {
@@ -166,14 +159,12 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	defer func() {
 		// Both ends let go over a path without delay, so that nothing of this
 		// load is left when the next one begins.
-		err = errors.Join(err, leave(), load.origins.Close(), l.drain(context.WithoutCancel(ctx)), l.useAccess(0, load.TCP))
+		err = errors.Join(err, leave(), load.origins.Close(), l.drain(context.WithoutCancel(ctx)), l.useAccess(0))
 	}()
 
-	// The emulator writes to memory: a disk that is busy keeping the load before
-	// this one would make packets late.
-	raw, err := os.CreateTemp(Scratch, "capture-*.pcapng")
+	raw, err := makeCapture()
 	if err != nil {
-		return nil, fmt.Errorf("make the capture file: %w", err)
+		return nil, err
 	}
 	defer func() {
 		err = errors.Join(err, raw.Close(), os.Remove(raw.Name()))
@@ -215,74 +206,19 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	return record, keepFrames(load.Dir, load.Visit)
 }
 
-// measure arms the path, has the page loaded and closes the capture.
+// measure has the page loaded over the path.
 func (l *Lab) measure(ctx context.Context, load Load, raw *os.File) (*Record, error) {
-	err := l.emulator.Arm(ctx, load.Path, load.Seed, load.Comment, raw)
+	record := &Record{}
+	c := newCourse(load.Path, load.Seed, emulator.Recording{File: raw, Comment: load.Comment})
+	err := l.emulate(ctx, c, record, func() (err error) {
+		watched, done := whileServed(ctx, load.origins)
+		record.HAR, record.Timing, err = browse(watched, load)
+		return done(err)
+	})
 	if err != nil {
 		return nil, err
 	}
-	follow, stop := context.WithCancel(ctx)
-	handovers := make(chan error, 1)
-	go func() { handovers <- l.followHandovers(follow, load.Path.Handovers()) }()
-
-	record := &Record{}
-	watched, done := whileServed(ctx, load.origins)
-	record.HAR, record.Timing, err = browse(watched, load)
-	record.LoadError = done(err)
-	stop()
-	if err := <-handovers; err != nil {
-		return nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if record.LoadError == nil {
-		if err := l.emulator.Settle(ctx, settleQuiet, settleLimit); err != nil {
-			return nil, err
-		}
-	}
-	if record.Emulator, err = l.emulator.Stop(ctx); err != nil {
-		return nil, err
-	}
-	if why := record.Emulator.CaptureError; why != "" {
-		return nil, fmt.Errorf("write the capture to memory, %s: %w", Scratch, captureFailure(why))
-	}
 	return record, nil
-}
-
-// captureFailure gives an error that came from another process its meaning back.
-func captureFailure(text string) error {
-	if strings.Contains(text, unix.ENOSPC.Error()) {
-		return unix.ENOSPC
-	}
-	return errors.New(text)
-}
-
-// followHandovers moves the client to another access link whenever the path
-// does, counted from the path's first packet.
-func (l *Lab) followHandovers(ctx context.Context, handovers []network.Handover) error {
-	if len(handovers) == 0 {
-		return nil
-	}
-	select {
-	case <-l.emulator.Epoch():
-	case <-ctx.Done():
-		return nil
-	}
-	epoch := time.Now()
-	for _, h := range handovers {
-		timer := time.NewTimer(time.Until(epoch.Add(h.At)))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		}
-		if err := l.useAccess(h.To, l.tcp); err != nil {
-			return fmt.Errorf("hand the client over at %v: %w", h.At, err)
-		}
-	}
-	return nil
 }
 
 // keepArtefacts writes the load's files: the capture with its keys put before

@@ -10,6 +10,7 @@ import (
 	"github.com/miekg/dns"
 
 	"wiretime/capture"
+	"wiretime/lab/emulator"
 	"wiretime/network"
 )
 
@@ -28,7 +29,7 @@ func TestHandoverMovesTheClient(t *testing.T) {
 	echo(t, l)
 	name := arm(t, l, path)
 	followed := make(chan error, 1)
-	go func() { followed <- l.followHandovers(t.Context(), path.Handovers()) }()
+	go func() { followed <- l.follow(t.Context(), newCourse(path, 1, emulator.Recording{})) }()
 	// The client asks until an answer has come by the second link.
 	deadline := time.Now().Add(10 * time.Second)
 	for from := ""; !strings.HasPrefix(from, "198.18.1.2:"); {

@@ -116,8 +116,8 @@ func configure(name string, address *net.IPNet) error {
 	return nil
 }
 
-// route replaces the route to dst through an access link's device.
-func route(access int, dst *net.IPNet, src net.IP, tcp TCPOptions) error {
+// replaceRoute replaces a table's route to dst through an access link's device.
+func replaceRoute(access int, dst *net.IPNet, src net.IP, table int, tcp TCPOptions) error {
 	link, err := netlink.LinkByName(tunName(access))
 	if err != nil {
 		return fmt.Errorf("find TUN device %s: %w", tunName(access), err)
@@ -126,6 +126,7 @@ func route(access int, dst *net.IPNet, src net.IP, tcp TCPOptions) error {
 		LinkIndex: link.Attrs().Index,
 		Dst:       dst,
 		Src:       src,
+		Table:     table,
 		Scope:     netlink.SCOPE_LINK,
 		InitCwnd:  tcp.InitCwnd,
 		Congctl:   tcp.Congestion,

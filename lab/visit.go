@@ -32,7 +32,7 @@ func (l *Lab) visitEarlier(ctx context.Context, load Load, raw *os.File) (*Recor
 		return record, nil
 	}
 	// The path is without delay now: the client hears at once of what is closed.
-	if err := l.useAccess(0, load.TCP); err != nil {
+	if err := l.associate(load.Path); err != nil {
 		return nil, err
 	}
 	if !load.Warm.Connections {

@@ -14,8 +14,9 @@
 //
 // # The way of a packet
 //
-//  1. Handover: a packet on an access link that is not the active one is dropped.
-//     What that link took in before the handover is still delivered.
+//  1. Handover: a packet on an access link that is not the active one is dropped,
+//     unless all of them carry together ([Path.Together]). What that link took in
+//     before the handover is still delivered.
 //  2. Loss: independent, or by the state of a Gilbert-Elliott chain.
 //  3. Queue: drop-tail. What counts is every byte and packet not yet completely
 //     serialised at the arrival, the packet in service included; an arrival that

@@ -43,6 +43,7 @@ func (f Fate) String() string {
 type Emulation struct {
 	lines     []line // access links by index, up before down
 	handovers []Handover
+	together  bool
 	far       map[netip.Addr]time.Duration
 }
 
@@ -52,7 +53,7 @@ func (p Path) Start(seed uint64) (*Emulation, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("start emulation: %w", err)
 	}
-	e := &Emulation{handovers: p.Handovers(), far: p.Far}
+	e := &Emulation{handovers: p.Handovers(), together: p.Together, far: p.Far}
 	for i := range p.Access {
 		for _, d := range []Direction{Up, Down} {
 			e.lines = append(e.lines, p.line(i, d, seed))
@@ -68,7 +69,7 @@ func (p Path) Start(seed uint64) (*Emulation, error) {
 // from call to call. Arrive does not allocate, but for the queue's bookkeeping
 // when more packets wait than ever before.
 func (e *Emulation) Arrive(access int, d Direction, now int64, size int) (due int64, fate Fate) {
-	return e.lines[2*access+int(d)].arrive(now, size, e.Active(now) == access)
+	return e.lines[2*access+int(d)].arrive(now, size, e.together || e.Active(now) == access)
 }
 
 // Far returns how many ns a packet from or to that server is under way beyond the

@@ -230,7 +230,7 @@ func TestEventsConcernOneLink(t *testing.T) {
 			t.Errorf("Active(%v) = %d, want %d", now, got, want)
 		}
 	}
-	want := []Handover{{5 * ms, 0, 1}, {10 * ms, 1, 0}}
+	want := []Handover{{At: 5 * ms, From: 0, To: 1}, {At: 10 * ms, From: 1, To: 0}}
 	if got := p.Handovers(); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("Handovers() = %v, want %v", got, want)
 	}

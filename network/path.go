@@ -14,7 +14,11 @@ type Path struct {
 	Source string   `json:"source,omitzero"` // where the figures come from
 	Note   string   `json:"note,omitzero"`   // how the source was read, with the delay of each direction
 	Access []Access `json:"access"`
-	Events []Event  `json:"events,omitzero"`
+	// Together says that all access links carry at the same time, as those of a host with
+	// several radios; otherwise only the active one does. Handovers then only say which
+	// one the client uses from then on.
+	Together bool    `json:"together,omitzero"`
+	Events   []Event `json:"events,omitzero"`
 	// Far are servers that are farther away than the others, by their addresses: the
 	// delay beyond the access links, one-way, the same in each direction.
 	Far map[netip.Addr]time.Duration `json:"far,omitempty"`
@@ -112,6 +116,10 @@ func (d Direction) String() string {
 type Handover struct {
 	At       time.Duration
 	From, To int
+	// Back is when From carries again, where all access links carry together: the end of
+	// the outage of it that drops and begins at the handover, of both directions. 0: From
+	// was not lost, or there is no together.
+	Back time.Duration
 }
 
 // Handovers returns the path's handovers in order of time. The path must be
@@ -124,10 +132,29 @@ func (p Path) Handovers() []Handover {
 			continue
 		}
 		to := p.accessIndex(e.Handover)
-		handovers = append(handovers, Handover{At: e.At, From: active, To: to})
+		handovers = append(handovers, Handover{At: e.At, From: active, To: to, Back: p.back(active, e.At)})
 		active = to
 	}
 	return handovers
+}
+
+// back is when an access link that is left at a moment carries again.
+func (p Path) back(access int, left time.Duration) time.Duration {
+	if !p.Together {
+		return 0
+	}
+	var ends [2]time.Duration
+	for _, e := range p.Events {
+		for _, d := range []Direction{Up, Down} {
+			if e.At == left && e.Outage > 0 && e.OutageDrops && e.concerns(p.Access[access].Name, d) {
+				ends[d] = e.At + e.Outage
+			}
+		}
+	}
+	if ends[Up] == 0 || ends[Down] == 0 {
+		return 0 // a link of which one direction is left is no lost one
+	}
+	return max(ends[Up], ends[Down])
 }
 
 // accessIndex returns the index of the access link with that name, or -1.

@@ -13,7 +13,7 @@ import (
 // A path goes to the emulator's process as JSON.
 func TestPathSurvivesJSON(t *testing.T) {
 	everything := Path{
-		Name: "everything", Source: "here", Note: "50 ms up",
+		Name: "everything", Source: "here", Note: "50 ms up", Together: true,
 		Access: []Access{
 			{Name: "wlan", Up: Link{Rate: 1_638_401, Delay: 1, Jitter: 2, Reorder: true, Loss: Loss{Rate: 0.1}, Queue: Queue{Bytes: 64_000, Packets: 50}}},
 			{Name: "lte", Down: Link{Trace: trace(0, 3, 3), Loss: Loss{GilbertElliott: &GilbertElliott{P: 1.0 / 3, R: 0.2, GoodLoss: 1e-9, BadLoss: 1}}}},
@@ -50,6 +50,14 @@ func TestValidateSaysWhatIsWrongAndWhatToWrite(t *testing.T) {
 		p := two
 		p.Events = events
 		return p
+	}
+	together := func(events ...Event) Path {
+		p := with(events...)
+		p.Together = true
+		return p
+	}
+	lost := func(access string, at, outage time.Duration) Event {
+		return Event{At: at, Access: access, Outage: outage, OutageDrops: true}
 	}
 	link := func(l Link) Path {
 		return Path{Name: "one", Access: []Access{{Name: "wlan", Down: l}}}
@@ -109,6 +117,9 @@ func TestValidateSaysWhatIsWrongAndWhatToWrite(t *testing.T) {
 		{with(Event{Handover: "lte", Outage: 1}), "a handover stands alone"},
 		{with(Event{Handover: "wlan"}), "which is the active access link already"},
 		{with(Event{At: 2, Handover: "lte"}, Event{At: 1, Handover: "lte"}), "handover at 2ns"},
+		{together(Event{Handover: "lte"}, lost("wlan", 0, 5*ms), Event{At: 5 * ms, Handover: "wlan"}), ""},
+		{together(Event{Handover: "lte"}, lost("wlan", 0, 5*ms), Event{At: 5*ms - 1, Handover: "wlan"}), `handover at 4.999999ms to "wlan", which is lost until 5ms; move it behind that`},
+		{with(Event{Handover: "lte"}, lost("wlan", 0, 5*ms), Event{At: 5*ms - 1, Handover: "wlan"}), ""},
 		{with(Event{At: 4 * ms, Outage: ms}, Event{Outage: 5 * ms, Access: "lte"}), `access link "lte", up: the outage at 4ms begins before the one at 0s ends`},
 		{distant(map[netip.Addr]time.Duration{far: time.Hour, near: 0}), ""},
 		{distant(map[netip.Addr]time.Duration{far: -1}), `network "test": server 198.51.100.2: a delay of -1ns is outside 0 to 1h0m0s; write it like 50ms`},

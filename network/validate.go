@@ -217,7 +217,12 @@ func (p Path) validateAccess(name string) error {
 }
 
 func (p Path) validateHandovers() error {
+	back := make([]time.Duration, len(p.Access)) // of links that were lost
 	for _, h := range p.Handovers() {
+		if back[h.To] > h.At {
+			return fmt.Errorf("handover at %v to %q, which is lost until %v; move it behind that", h.At, p.Access[h.To].Name, back[h.To])
+		}
+		back[h.From] = h.Back
 		if h.From == h.To {
 			return fmt.Errorf("handover at %v to %q, which is the active access link already; leave it out", h.At, p.Access[h.To].Name)
 		}

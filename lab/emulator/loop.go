@@ -286,6 +286,9 @@ func (l *loop) stop() (Report, error) {
 			l.deliver(p, at)
 		}
 	}
+	if l.record != nil {
+		l.report.Uncaptured = l.record.missed
+	}
 	if err := l.record.close(); err != nil {
 		l.report.CaptureError = err.Error()
 	}

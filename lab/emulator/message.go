@@ -51,6 +51,16 @@ type config struct {
 	Path    network.Path
 	Seed    uint64
 	Comment string
+	Keep    Keep
+}
+
+// Keep says how much goes into a capture. Zero is all of it.
+type Keep struct {
+	// Octets is how many octets of each packet are kept, from its beginning.
+	Octets int
+	// Packets is how many packet records are kept, the first ones: a packet that is
+	// delivered has two.
+	Packets int
 }
 
 // reply is one message from the emulator: the answer to a request or, with
@@ -85,6 +95,8 @@ type Report struct {
 	RunQueueWait int64
 	// Scheduling is the scheduling class that the machine granted.
 	Scheduling string
+	// Uncaptured counts packet records that the capture lacks because of Keep.Packets.
+	Uncaptured int64
 	// CaptureError is why the capture is incomplete; empty when it is whole.
 	CaptureError string
 }

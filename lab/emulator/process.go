@@ -180,15 +180,24 @@ func (p *Process) ask(ctx context.Context, r request, files ...*os.File) (reply,
 	}
 }
 
+// Recording is where the emulator writes packets and their fates, as pcapng.
+type Recording struct {
+	File    *os.File // nil: nothing is written
+	Comment string   // goes into the capture's header
+	Keep    Keep
+}
+
 // Arm begins to emulate path with the given seed. The path's time starts with
-// the first packet. If capture is not nil the emulator writes every packet and
-// its fate to it as pcapng; comment goes into the capture's header.
-func (p *Process) Arm(ctx context.Context, path network.Path, seed uint64, comment string, capture *os.File) error {
+// the first packet.
+func (p *Process) Arm(ctx context.Context, path network.Path, seed uint64, r Recording) error {
+	if r.Keep.Octets < 0 || r.Keep.Packets < 0 {
+		return fmt.Errorf("arm the emulator with path %s: keep %d packets, %d octets of each: neither is less than 0", path.Name, r.Keep.Packets, r.Keep.Octets)
+	}
 	select { // a leftover of the load before
 	case <-p.epoch:
 	default:
 	}
-	body, err := json.Marshal(config{Path: path, Seed: seed, Comment: comment})
+	body, err := json.Marshal(config{Path: path, Seed: seed, Comment: r.Comment, Keep: r.Keep})
 	if err != nil {
 		return fmt.Errorf("describe path %s to the emulator: %w", path.Name, err)
 	}
@@ -202,10 +211,10 @@ func (p *Process) Arm(ctx context.Context, path network.Path, seed uint64, comme
 		return fmt.Errorf("write path %s to a memory file: %w", path.Name, err)
 	}
 	files := []*os.File{file}
-	if capture != nil {
-		files = append(files, capture)
+	if r.File != nil {
+		files = append(files, r.File)
 	}
-	if _, err := p.ask(ctx, request{Op: opArm, Capture: capture != nil}, files...); err != nil {
+	if _, err := p.ask(ctx, request{Op: opArm, Capture: r.File != nil}, files...); err != nil {
 		return fmt.Errorf("arm the emulator with path %s: %w", path.Name, err)
 	}
 	return nil

@@ -13,6 +13,9 @@ import (
 type recorder struct {
 	file   *os.File
 	buffer []byte
+	keep   Keep
+	kept   int   // records
+	missed int64 // records past keep.Packets
 	err    error
 }
 
@@ -20,33 +23,44 @@ type recorder struct {
 // twice that, so that writing can wait for a calm moment.
 const flushAt = 256 << 10
 
-func newRecorder(file *os.File, accesses int, comment string) *recorder {
+func newRecorder(file *os.File, accesses int, comment string, keep Keep) *recorder {
 	header := capture.Header{Application: "wiretime", Comment: comment}
 	for i := range accesses {
 		header.Interfaces = append(header.Interfaces,
 			capture.Interface{Name: fmt.Sprintf("client.%d", i)}, capture.Interface{Name: fmt.Sprintf("server.%d", i)})
 	}
-	return &recorder{file: file, buffer: capture.AppendHeader(make([]byte, 0, 2*flushAt+2*maxPacket), header)}
+	return &recorder{file: file, keep: keep, buffer: capture.AppendHeader(make([]byte, 0, 2*flushAt+2*maxPacket), header)}
 }
 
 func (r *recorder) sent(k *link, at int64, number uint64, fate network.Fate, data []byte) {
 	if r == nil {
 		return
 	}
-	p := capture.PacketRecord{Interface: k.sender, Time: at, ID: number, Data: data}
+	p := capture.PacketRecord{Interface: k.sender, Time: at, ID: number, Length: len(data), Data: data}
 	if fate != network.Delivered {
 		p.Comment = dropComment[fate]
 	}
-	r.buffer = capture.AppendPacket(r.buffer, &p)
-	r.flush(2 * flushAt)
+	r.add(&p)
 }
 
 func (r *recorder) received(k *link, at int64, number uint64, late int64, data []byte) {
 	if r == nil {
 		return
 	}
-	p := capture.PacketRecord{Interface: k.receiver, Time: at, Inbound: true, ID: number, Lateness: late, HasLateness: true, Data: data}
-	r.buffer = capture.AppendPacket(r.buffer, &p)
+	p := capture.PacketRecord{Interface: k.receiver, Time: at, Inbound: true, ID: number, Lateness: late, HasLateness: true, Length: len(data), Data: data}
+	r.add(&p)
+}
+
+func (r *recorder) add(p *capture.PacketRecord) {
+	if r.keep.Packets > 0 && r.kept == r.keep.Packets {
+		r.missed++
+		return
+	}
+	r.kept++
+	if r.keep.Octets > 0 && len(p.Data) > r.keep.Octets {
+		p.Data = p.Data[:r.keep.Octets]
+	}
+	r.buffer = capture.AppendPacket(r.buffer, p)
 	r.flush(2 * flushAt)
 }
 

@@ -58,6 +58,10 @@ type Config struct {
 	// fastest is through: the file's size over the rate is.
 	Reconnections int
 	Window        time.Duration
+	// Together says that the client has both access links at the same time, as a host with
+	// two radios ([network.Path.Together]): the one it leaves is lost for one Period, and
+	// then there again.
+	Together bool
 
 	Seed uint64
 }
@@ -116,7 +120,12 @@ func (c Config) path(log []Event) network.Path {
 			"the deviation, the rate of %v each way, and a queue of %d bytes (250 ms at the rate but at least 64 kB; 0 = no limit) are Wiretime's choice, since the paper names none. "+
 			"%d changes of the access link. Packet error rate: %v in each direction independently.",
 			c.Delay, c.Delay, c.Period, 100*Deviation, c.Rate, link.Queue.Bytes, c.Reconnections, c.Loss),
+		Together: c.Together,
 	}
+	if c.Together && c.Reconnections > 0 {
+		path.Note += " All access links carry at the same time; the one that is left is lost for a period."
+	}
+	active := c.Access[0]
 	for _, name := range c.Access {
 		path.Access = append(path.Access, network.Access{Name: name, Up: link, Down: link})
 	}
@@ -124,6 +133,10 @@ func (c Config) path(log []Event) network.Path {
 		path.Events = append(path.Events, network.Event{At: e.At, Delay: new(e.Delay)})
 		if e.Access != "" {
 			path.Events = append(path.Events, network.Event{At: e.At, Handover: e.Access})
+			if c.Together {
+				path.Events = append(path.Events, network.Event{At: e.At, Access: active, Outage: c.Period, OutageDrops: true})
+			}
+			active = e.Access
 		}
 	}
 	return path

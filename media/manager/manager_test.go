@@ -69,6 +69,64 @@ func TestThePathDoesWhatTheClientIsTold(t *testing.T) {
 	}
 }
 
+// With two radios both links carry, and the one that is left is gone for a period: the
+// log is that of a client with one.
+func TestTogether(t *testing.T) {
+	c := usual()
+	c.Rate, c.Reconnections = 0, 20 // some at two moments that follow each other
+	_, alone := plan(t, c)
+	c.Together = true
+	path, log := plan(t, c)
+	if !reflect.DeepEqual(log, alone) {
+		t.Errorf("the log is %+v, want %+v", log, alone)
+	}
+	for i := range path.Access {
+		path.Access[i].Up.Reorder, path.Access[i].Down.Reorder = true, true
+	}
+	handovers := path.Handovers()
+	follow := 0
+	for i, h := range handovers {
+		if h.From != i%2 || h.To != 1-h.From || h.Back != h.At+c.Period {
+			t.Errorf("handover %d is %+v", i, h)
+		}
+		if i > 0 && h.At == handovers[i-1].Back {
+			follow++
+		}
+	}
+	if len(handovers) != 20 || follow == 0 {
+		t.Errorf("%d handovers, of which %d follow on another; choose a seed with some", len(handovers), follow)
+	}
+	e, err := path.Start(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := -1
+	check := func(at, delay time.Duration) {
+		for access := range 2 {
+			for _, d := range []network.Direction{network.Up, network.Down} {
+				due, fate := e.Arrive(access, d, int64(at), 1500)
+				if access == gone && fate != network.DroppedOutage || access != gone && (due != int64(at+delay) || fate != network.Delivered) {
+					t.Errorf("a packet %v at %v on link %d, while %d is lost, is due at %v, %v; want a delay of %v", d, at, access, gone, time.Duration(due), fate, delay)
+				}
+			}
+		}
+	}
+	active := 0
+	for i, event := range log {
+		if i > 0 {
+			check(event.At-1, log[i-1].Delay)
+		}
+		gone = -1
+		if event.Access != "" {
+			gone, active = active, 1-active
+		}
+		check(event.At, event.Delay)
+	}
+	if !strings.Contains(path.Note, "All access links carry at the same time; the one that is left is lost for a period.") {
+		t.Errorf("the path's note is %q", path.Note)
+	}
+}
+
 // wantDelay sends a packet over each access link in each direction.
 func wantDelay(t *testing.T, e *network.Emulation, active int, at, want time.Duration) {
 	t.Helper()
@@ -260,7 +318,9 @@ func TestPlansThatCannotBe(t *testing.T) {
 }
 
 func TestPlansSurviveJSON(t *testing.T) {
-	path, log := plan(t, usual())
+	c := usual()
+	c.Together = true
+	path, log := plan(t, c)
 	var pathAgain network.Path
 	var logAgain []Event
 	for value, again := range map[any]any{&path: &pathAgain, &log: &logAgain} {

@@ -1,0 +1,228 @@
+package lab
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"wiretime/network"
+)
+
+// setRoutes applies a cell's TCP settings to both hosts and puts the client on
+// its first access link.
+func (l *Lab) setRoutes(tcp TCPOptions) error {
+	l.tcp = tcp
+	if err := l.useAccess(0); err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	err := l.server.Do(func() error {
+		for i := range l.config.AccessLinks {
+			if err := replaceRoute(i, clientPrefix(i), nil, unix.RT_TABLE_MAIN, tcp); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	return nil
+}
+
+// useAccess makes access link i the client's only one, as after a handover to
+// it: the others lose their address and go down, and the kernel tells programs
+// that watch for that.
+func (l *Lab) useAccess(i int) error {
+	up := make([]bool, len(l.upLinks))
+	up[i] = true
+	return l.client.Do(func() error {
+		if err := l.endTogether(); err != nil {
+			return err
+		}
+		return l.use(i, up)
+	})
+}
+
+// associate puts the client on the first access link of a path or, where all of them
+// carry together, on all.
+func (l *Lab) associate(path network.Path) error {
+	err := l.useAccess(0)
+	if err == nil && path.Together {
+		err = l.useTogether(len(path.Access))
+	}
+	if err != nil {
+		return fmt.Errorf("put the client on path %s: %w", path.Name, err)
+	}
+	return nil
+}
+
+// useTogether gives the client the first n access links at once. It uses the first,
+// but what leaves from the address of another takes that one.
+func (l *Lab) useTogether(n int) error {
+	up := make([]bool, len(l.upLinks))
+	return l.client.Do(func() error {
+		for i := range n {
+			up[i] = true
+			if err := netlink.RuleAdd(ruleFrom(i)); err != nil {
+				return fmt.Errorf("route by source address: %w", err)
+			}
+			l.together = i + 1
+		}
+		return l.use(0, up)
+	})
+}
+
+// use gives the client the access links that are to be up, and no others, and has it
+// use the active one. It runs at the client, as what it calls does.
+func (l *Lab) use(active int, up []bool) error {
+	for k, is := range l.upLinks {
+		if is != up[k] {
+			if err := switchAccess(k, up[k]); err != nil {
+				return err
+			}
+			l.upLinks[k] = up[k]
+		}
+	}
+	for k := range l.together {
+		if up[k] { // the routes of a link go when it goes
+			if err := replaceRoute(k, anywhere, nil, tableFrom(k), l.tcp); err != nil {
+				return err
+			}
+		}
+	}
+	l.active = active
+	return replaceRoute(active, anywhere, clientAddress(active), unix.RT_TABLE_MAIN, l.tcp)
+}
+
+// endTogether takes back what useTogether has told the kernel.
+func (l *Lab) endTogether() error {
+	for ; l.together > 0; l.together-- {
+		k := l.together - 1
+		if err := netlink.RuleDel(ruleFrom(k)); err != nil {
+			return fmt.Errorf("route no more by source address: %w", err)
+		}
+		if !l.upLinks[k] {
+			continue
+		}
+		link, err := netlink.LinkByName(tunName(k))
+		if err == nil {
+			err = netlink.RouteDel(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: anywhere, Table: tableFrom(k), Scope: netlink.SCOPE_LINK})
+		}
+		if err != nil {
+			return fmt.Errorf("remove the route of access link %s: %w", tunName(k), err)
+		}
+	}
+	return nil
+}
+
+// tableFrom is the routing table of what leaves from the address of access link k: any
+// that Linux does not use itself.
+func tableFrom(k int) int { return 100 + k }
+
+func ruleFrom(k int) *netlink.Rule {
+	rule := netlink.NewRule()
+	rule.Family, rule.Priority, rule.Table = unix.AF_INET, 100+k, tableFrom(k)
+	rule.Src = ownPrefix(k)
+	return rule
+}
+
+// ownPrefix is the client's address on an access link, as a prefix.
+func ownPrefix(k int) *net.IPNet {
+	return &net.IPNet{IP: clientAddress(k), Mask: net.CIDRMask(32, 32)}
+}
+
+// switchAccess gives the client access link k with its address, or takes both
+// away.
+func switchAccess(k int, up bool) error {
+	link, err := netlink.LinkByName(tunName(k))
+	address := &netlink.Addr{IPNet: ownPrefix(k)}
+	if err == nil && up {
+		if err = netlink.LinkSetUp(link); err == nil {
+			err = netlink.AddrReplace(link, address)
+		}
+	} else if err == nil {
+		if err = netlink.AddrDel(link, address); err == nil {
+			err = netlink.LinkSetDown(link)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("switch access link %s: %w", tunName(k), err)
+	}
+	return nil
+}
+
+// move is a moment at which the client's access links change.
+type move struct {
+	at       time.Duration
+	handover *network.Handover // nil: a link that was lost is there again
+	back     int               // that link
+}
+
+// moves are those of a path in order of time. At the same moment links come back
+// before others are lost, since the client may be about to use them.
+func moves(path network.Path) []move {
+	var list []move
+	for _, h := range path.Handovers() {
+		list = append(list, move{at: h.At, handover: &h})
+		if h.Back > 0 {
+			list = append(list, move{at: h.Back, back: h.From})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b move) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order(), b.order()))
+	})
+	return list
+}
+
+func (m move) order() int {
+	if m.handover == nil {
+		return 0
+	}
+	return 1
+}
+
+// move has the client do what its access links do.
+func (l *Lab) move(m move) error {
+	up, active := slices.Clone(l.upLinks), l.active
+	switch {
+	case m.handover == nil:
+		up[m.back] = true
+	case l.together == 0:
+		return l.useAccess(m.handover.To)
+	default:
+		active = m.handover.To
+		up[m.handover.From] = m.handover.Back == 0
+	}
+	return l.client.Do(func() error { return l.use(active, up) })
+}
+
+// Linux' numbers for its MPTCP path manager (include/uapi/linux/mptcp_pm.h).
+const (
+	mptcpFamily         = "mptcp_pm"
+	mptcpVersion        = 1
+	mptcpFlushAddresses = 4 // MPTCP_PM_CMD_FLUSH_ADDRS
+)
+
+// forgetEndpoints has the kernel forget which addresses MPTCP is to use.
+func forgetEndpoints() error {
+	family, err := netlink.GenlFamilyGet(mptcpFamily)
+	if errors.Is(err, unix.ENOENT) {
+		return nil // there is no MPTCP
+	}
+	if err == nil {
+		request := nl.NewNetlinkRequest(int(family.ID), unix.NLM_F_ACK)
+		request.AddData(&nl.Genlmsg{Command: mptcpFlushAddresses, Version: mptcpVersion})
+		_, err = request.Execute(unix.NETLINK_GENERIC, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("forget the addresses for MPTCP: %w", err)
+	}
+	return nil
+}
