@@ -40,17 +40,14 @@ func checkTransport(l *Load) []Violation {
 		served[was] = append(served[was], e.URL)
 	}
 	list = append(list, strangers(wanted, served, "the server log shows")...)
-	others := map[string][]string{}
+	others := map[wire][]string{}
 	for _, f := range l.mediaFlows() {
-		switch {
-		case f.flow.Protocol != row.wire.protocol():
-			others["packets"] = append(others["packets"], f.flow.String())
-		case f.opens != "" && f.opens != row.wire:
-			others["sessions of "+string(f.opens)] = append(others["sessions of "+string(f.opens)], f.flow.String())
+		if f.opens != "" && f.opens != row.wire { // what a load before has left behind opens nothing
+			others[f.opens] = append(others[f.opens], f.flow.String())
 		}
 	}
-	for _, what := range slices.Sorted(maps.Keys(others)) {
-		list = append(list, Violation{1, fmt.Sprintf("the capture has %s beside those of %s: %s", what, row.wire, some(others[what]))})
+	for _, other := range slices.Sorted(maps.Keys(others)) {
+		list = append(list, Violation{1, fmt.Sprintf("the capture has sessions of %s, not of %s alone: %s", other, row.wire, some(others[other]))})
 	}
 	return list
 }
