@@ -16,7 +16,7 @@ import (
 // the same story, and so do the network's manager and the viewer.
 func checkStreamAgreement(l *Load) []Violation {
 	var list []Violation
-	if l.Server == nil {
+	if l.Server == nil && len(answeredSessions(&l.Stream.Figures)) > 0 {
 		list = append(list, Violation{4, "the stream has no server log to compare the rest with"})
 	}
 	if l.Packets == nil {
@@ -147,11 +147,15 @@ func compareServed(l *Load) []Violation {
 	return list
 }
 
-// compareSessions holds the viewer's sessions against the packets: each that was opened
-// left from where the record says, as long as packets were kept.
+// compareSessions holds the viewer's sessions against the packets: something of what the
+// viewer tried was sent, and each session that was opened left from where the record
+// says, as long as packets were kept.
 func compareSessions(l *Load) []Violation {
 	row, _ := transportOf(l.Protocol)
 	shown, end := l.shownUntil()
+	if tried := len(l.Stream.Figures.Sessions); len(shown) == 0 && tried > 0 {
+		return []Violation{{4, fmt.Sprintf("the viewer tried to open %s, but nothing of that passed the client's interfaces", count(tried, "session"))}}
+	}
 	type source struct {
 		protocol uint8
 		address  string

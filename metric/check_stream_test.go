@@ -130,6 +130,14 @@ func TestCheckStreamFinds(t *testing.T) {
 		{"a session that the wire does not show", "quic", player.Migrate, func(s *streamScene) {
 			s.record.Sessions[0].Local = netip.MustParseAddrPort("10.0.9.2:4002")
 		}, []Violation{{4, "the viewer had 1 session that the packets do not show: session 1 from 10.0.9.2:4002"}}},
+		{"nothing at all on the wire", "sctp", player.Multihome, func(s *streamScene) {
+			f := &s.record.Figures
+			f.Received, f.Timeline, f.Sessions[0].Open, s.log, s.records = 0, nil, 0, nil, nil
+		}, []Violation{{4, "the viewer tried to open 1 session, but nothing of that passed the client's interfaces"}}},
+		{"packets of which none arrives", "sctp", player.Multihome, func(s *streamScene) {
+			f := &s.record.Figures
+			f.Received, f.Timeline, f.Sessions[0].Open, s.log, s.records = 0, nil, 0, nil, s.records[:1]
+		}, nil},
 		{"a session that was never opened needs no packets", "quic", player.Reconnect, func(s *streamScene) {
 			s.record.Figures.Sessions = append(s.record.Figures.Sessions, player.Session{Asked: 1300 * ms})
 			s.record.Sessions = append(s.record.Sessions, record.Session{})
@@ -260,6 +268,7 @@ func TestCheckACutCapture(t *testing.T) {
 
 func TestCheckStreamNeedsAllParts(t *testing.T) {
 	s := viewing()
+	s.Figures.Timeline = []player.Entry{{Event: player.Answered}}
 	got := Check(&Load{Protocol: "carrier pigeon", Stream: &s})
 	want := []Violation{
 		{1, `what packets of the transport "carrier pigeon" look like is not known`},
@@ -268,6 +277,21 @@ func TestCheckStreamNeedsAllParts(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A session of QUIC that has come along from another address is none of SCTP, whatever
+// its octets are like.
+func TestCheckAllWaysThatQUICMayLook(t *testing.T) {
+	s := download(t, "quic", player.Migrate)
+	for i := range s.records {
+		p := &s.records[i]
+		if h, err := capture.Dissect(p.Data); err == nil && h.Flow.Source == netip.MustParseAddrPort(moved) {
+			copy(h.Payload, []byte{0x41, 1, 1, 1, 9, 1, 1, 1, 1, 1, 1, 1, 1, 1})
+		}
+	}
+	if got := Check(s.load(t)); len(got) > 0 {
+		t.Error(got)
 	}
 }
 

@@ -96,6 +96,7 @@ func openedBy(p *capture.PacketRecord, h capture.Headers) wire {
 	const (
 		initiation  = 1    // the chunk INIT of SCTP (RFC 9260, section 3.3.2)
 		commonSCTP  = 12   // octets before the first chunk (section 3.1)
+		tagOfINIT   = 0    // in the second four of them (section 8.5.1)
 		handshake   = 22   // a record of DTLS (RFC 6347, section 4.1)
 		versionDTLS = 0xfe // its first octet, of all versions that announce themselves so
 		longHeader  = 0xc0 // of QUIC, and its fixed bit (RFC 9000, section 17.2)
@@ -115,7 +116,7 @@ func openedBy(p *capture.PacketRecord, h capture.Headers) wire {
 		return wireQUIC
 	case len(b) > 1 && b[0] == handshake && b[1] == versionDTLS:
 		return wireDTLS
-	case len(b) > commonSCTP && b[commonSCTP] == initiation:
+	case len(b) > commonSCTP && b[commonSCTP] == initiation && binary.BigEndian.Uint32(b[4:]) == tagOfINIT:
 		return wireSCTPOverUDP
 	}
 	return ""
