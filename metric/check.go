@@ -20,13 +20,19 @@ type Violation struct {
 // can show:
 //
 //	1  every request was answered over the protocol the cell asked for, by the
-//	   browser's report and by the server's
-//	2  connections and caches were cold, or what else the cell's visit says
-//	4  HAR, server log and packets agree on what was fetched
+//	   browser's report and by the server's; of a stream, over the transport, by its
+//	   record, the server's report and the packets
+//	2  connections and caches were cold, or what else the cell's visit says; of a stream,
+//	   the first session was, and at handovers the client did what its strategy says
+//	4  HAR, server log and packets agree on what was fetched; of a stream, its record does
+//	   with the other two
 //
 // A valid load has none. Rule 3 (lateness) is a limit of the study's, not of
 // the load's: see the metrics late_p50, late_p99 and late_max.
 func Check(l *Load) []Violation {
+	if l.Stream != nil {
+		return slices.Concat(checkTransport(l), checkSessions(l), checkStreamAgreement(l))
+	}
 	return slices.Concat(checkProtocol(l), checkCold(l), checkAgreement(l))
 }
 

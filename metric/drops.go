@@ -1,11 +1,5 @@
 package metric
 
-import (
-	"strings"
-
-	"wiretime/capture"
-)
-
 var drops = Metric{
 	Name: "drops", Unit: "packets", Title: "Drops",
 	Definition: "Packets of both directions that the emulator dropped, for whatever reason: random loss, full queue, outage, handover.",
@@ -15,7 +9,7 @@ var drops = Metric{
 		}
 		n := 0
 		for i := range l.Packets.Records {
-			if strings.HasPrefix(l.Packets.Records[i].Comment, capture.DroppedPrefix) {
+			if isDropped(&l.Packets.Records[i]) {
 				n++
 			}
 		}

@@ -14,10 +14,29 @@ func OfStreams() []Metric {
 		ttd, loadingDelay, loadingDelayMax, setUp, startUp, recovery, recoveryMax,
 		stalls, stalled, rebuffer, switches, seeks,
 		goodput, mediaDown, wasted, handovers, sessions, earlySessions,
-		bytesUp, bytesDown, packetsUp, packetsDown,
-		drops, retransmissions,
-		lateP50, lateP99, lateMax,
+		counting(bytesUp), counting(bytesDown), counting(packetsUp), counting(packetsDown),
+		counting(drops), counting(streamRetransmissions),
+		ofCaptured(lateP50), ofCaptured(lateP99), ofCaptured(lateMax),
 	}
+}
+
+// counting is a metric that needs all packets.
+func counting(m Metric) Metric {
+	of := m.Of
+	m.Definition += " A capture that lacks packets has no value."
+	m.Of = func(l *Load) (float64, bool) {
+		if l.CaptureCut {
+			return 0, false
+		}
+		return of(l)
+	}
+	return m
+}
+
+// ofCaptured is a metric for which the packets that there are will do.
+func ofCaptured(m Metric) Metric {
+	m.Definition += " Of a capture that lacks packets: of those that it has, which are the first."
+	return m
 }
 
 // playerDownload is the player that fetches a file; all others are of viewings.

@@ -75,7 +75,7 @@ func (l *Load) connections() []*connection {
 		if isSYN {
 			c.syn = h.Sequence
 		}
-		if !p.Inbound && !c.answered && strings.HasPrefix(p.Comment, capture.DroppedPrefix) {
+		if !p.Inbound && !c.answered && isDropped(p) {
 			c.flightLost = true
 		}
 		switch {

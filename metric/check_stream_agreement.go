@@ -1,0 +1,231 @@
+package metric
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/media/player"
+)
+
+// checkStreamAgreement is rule 4 for streams: the record, the server and the wire tell
+// the same story, and so do the network's manager and the viewer.
+func checkStreamAgreement(l *Load) []Violation {
+	var list []Violation
+	if l.Server == nil && len(answeredSessions(&l.Stream.Figures)) > 0 {
+		list = append(list, Violation{4, "the stream has no server log to compare the rest with"})
+	}
+	if l.Packets == nil {
+		list = append(list, Violation{4, "the stream has no packets to compare the rest with"})
+	}
+	if of, in := len(l.Stream.Figures.Sessions), len(l.Stream.Sessions); of != in {
+		list = append(list, Violation{4, fmt.Sprintf("the viewer had %s, but the record tells of %d of them how they went", count(of, "session"), in)})
+	}
+	if len(list) > 0 {
+		return list
+	}
+	return slices.Concat(compareMediaRequests(l), compareMediaSizes(l), compareServed(l), compareSessions(l), compareHandovers(l))
+}
+
+// compareMediaRequests holds the viewer's requests against the server log. What the
+// viewer asked for need not have reached the server, and an answer need not have
+// reached the viewer.
+func compareMediaRequests(l *Load) []Violation {
+	unanswered, unasked := map[string]int{}, map[string]int{}
+	for i := range l.Server {
+		what := pieceOf(l.Server[i].URL)
+		unanswered[what]--
+		unasked[what]++
+	}
+	for _, e := range l.Stream.Figures.Timeline {
+		what := nameOfPiece(e.Resolution, e.Segment)
+		switch e.Event {
+		case player.Asked:
+			unasked[what]--
+		case player.Answered:
+			unanswered[what]++
+		}
+	}
+	connections := map[int64]bool{}
+	for i := range l.Server {
+		connections[l.Server[i].Connection] = true
+	}
+	var list []Violation
+	if pieces := surplusOf(unanswered); len(pieces) > 0 {
+		list = append(list, Violation{4, fmt.Sprintf("the viewer had %s that the server log does not show: %s", count(len(pieces), "answer"), some(pieces))})
+	}
+	if pieces := surplusOf(unasked); len(pieces) > 0 {
+		list = append(list, Violation{4, fmt.Sprintf("the server answered %s that the viewer did not make: %s", count(len(pieces), "request"), some(pieces))})
+	}
+	if had := len(l.Stream.Figures.Sessions); len(connections) > had {
+		list = append(list, Violation{4, fmt.Sprintf("the server answered on %s, but the viewer had %s", count(len(connections), "connection"), count(had, "session"))})
+	}
+	return list
+}
+
+// surplusOf lists what is there more than 0 times, as often.
+func surplusOf(times map[string]int) (list []string) {
+	for _, what := range slices.Sorted(maps.Keys(times)) {
+		for range times[what] {
+			list = append(list, what)
+		}
+	}
+	return list
+}
+
+// nameOfPiece names a segment as the server log's URLs end: "hd/7". A file is one
+// piece.
+func nameOfPiece(r player.Resolution, segment int) string {
+	if r == player.Plain {
+		return "the file"
+	}
+	return fmt.Sprintf("%v/%d", r, segment)
+}
+
+// pieceOf names what a URL of the server log is for: "media:clip/hd/7?offset=100&length=0",
+// "media:file".
+func pieceOf(url string) string {
+	path, _, _ := strings.Cut(url, "?")
+	if parts := strings.Split(path, "/"); len(parts) > 2 {
+		var r player.Resolution
+		segment, err := strconv.Atoi(parts[len(parts)-1])
+		if err == nil && r.UnmarshalText([]byte(parts[len(parts)-2])) == nil {
+			return nameOfPiece(r, segment)
+		}
+	}
+	return nameOfPiece(player.Plain, 0)
+}
+
+// compareMediaSizes holds the octets that the viewer received against those that the
+// server handed to its connections, and those that reached the client.
+func compareMediaSizes(l *Load) []Violation {
+	var served, arrived int64
+	for i := range l.Server {
+		served += l.Server[i].BodyBytes
+	}
+	for p, h := range l.atClient() {
+		if p.Inbound {
+			arrived += int64(h.PayloadLength)
+		}
+	}
+	var list []Violation
+	received := l.Stream.Figures.Received
+	if received > served {
+		list = append(list, Violation{4, fmt.Sprintf("the viewer received %d octets, but the server log adds up to %d", received, served)})
+	}
+	if received > arrived && !l.CaptureCut {
+		list = append(list, Violation{4, fmt.Sprintf("the viewer received %d octets, but only %d octets reached the client", received, arrived)})
+	}
+	return list
+}
+
+// compareServed holds the server log against the packets: each flow on which the server
+// answered passed the client's interfaces, as long as packets were kept.
+func compareServed(l *Load) []Violation {
+	shown, end := l.shownUntil()
+	absent, unclear := map[string]bool{}, map[string]bool{}
+	for i := range l.Server {
+		flow, err := l.mediaEndpoints(&l.Server[i])
+		if err != nil {
+			unclear[err.Error()] = true
+		} else if !shown[flow] && !time.Unix(0, l.Server[i].Start).After(end) {
+			absent[flow.String()] = true
+		}
+	}
+	var list []Violation
+	for _, sentence := range slices.Sorted(maps.Keys(unclear)) {
+		list = append(list, Violation{4, sentence})
+	}
+	if len(absent) > 0 {
+		flows := slices.Sorted(maps.Keys(absent))
+		list = append(list, Violation{4, fmt.Sprintf("the server answered on %s that the packets do not show: %s", count(len(flows), "flow"), some(flows))})
+	}
+	return list
+}
+
+// compareSessions holds the viewer's sessions against the packets: something of what the
+// viewer tried was sent, and each session that was opened left from where the record
+// says, as long as packets were kept.
+func compareSessions(l *Load) []Violation {
+	row, _ := transportOf(l.Protocol)
+	shown, end := l.shownUntil()
+	if tried := len(l.Stream.Figures.Sessions); len(shown) == 0 && tried > 0 {
+		return []Violation{{4, fmt.Sprintf("the viewer tried to open %s, but nothing of that passed the client's interfaces", count(tried, "session"))}}
+	}
+	type source struct {
+		protocol uint8
+		address  string
+	}
+	sources := map[source]bool{}
+	for flow := range shown {
+		sources[source{flow.Protocol, flow.Source.String()}] = true
+	}
+	var absent []string
+	for i, s := range l.Stream.Figures.Sessions {
+		local := l.Stream.Sessions[i].Local
+		over := l.Stream.Started.Add(s.Closed).After(end) // what came of it may be missing
+		if isOpen(s) && local.IsValid() && !over && !sources[source{row.wire.protocol(), local.String()}] {
+			absent = append(absent, fmt.Sprintf("session %d from %s", i+1, local))
+		}
+	}
+	if len(absent) == 0 {
+		return nil
+	}
+	return []Violation{{4, fmt.Sprintf("the viewer had %s that the packets do not show: %s", count(len(absent), "session"), some(absent))}}
+}
+
+// shownUntil are the flows that the packets show, and the moment until which they show
+// all.
+func (l *Load) shownUntil() (shown map[capture.Flow]bool, end time.Time) {
+	shown = map[capture.Flow]bool{}
+	for _, f := range l.mediaFlows() {
+		shown[f.flow] = true
+	}
+	if l.CaptureCut {
+		return shown, l.lastCaptured()
+	}
+	return shown, time.Unix(1<<40, 0) // for good
+}
+
+// mediaEndpoints is endpoints for a stream: the transport says what IP carries.
+func (l *Load) mediaEndpoints(e *capture.ServerEntry) (capture.Flow, error) {
+	flow, err := endpoints(e)
+	row, _ := transportOf(l.Protocol)
+	flow.Protocol = row.wire.protocol()
+	return flow, err
+}
+
+// handoverSlack is how long before the end of a stream a handover may have been due of
+// which the viewer did not hear any more.
+const handoverSlack = time.Second
+
+// compareHandovers holds what the network's manager planned against what the viewer was
+// told: the same access links in the same order, until the stream was over.
+func compareHandovers(l *Load) []Violation {
+	var planned []string
+	due := 0
+	for _, e := range l.Stream.Manager {
+		if e.Access == "" {
+			continue
+		}
+		planned = append(planned, e.Access)
+		if l.Stream.Epoch >= 0 && l.Stream.Epoch+e.At+handoverSlack < l.Stream.Figures.Duration {
+			due++
+		}
+	}
+	var told []string
+	for _, h := range l.Stream.Figures.Handovers {
+		told = append(told, h.Access)
+	}
+	if len(told) > len(planned) || !slices.Equal(told, planned[:len(told)]) {
+		return []Violation{{4, fmt.Sprintf("the network's manager planned handovers to %s, but the viewer was told of %s", some(planned), some(told))}}
+	}
+	if len(told) < due {
+		return []Violation{{4, fmt.Sprintf("%s of the network's manager came while the stream lasted, but the viewer was told of %d", count(due, "handover"), len(told))}}
+	}
+	return nil
+}
