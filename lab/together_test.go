@@ -83,14 +83,39 @@ func TestAccessLinksTogether(t *testing.T) {
 			}
 		}
 	}
-	if up := addresses(t, l); !reflect.DeepEqual(up, []string{"198.18.0.2"}) {
-		t.Errorf("after the play the client has %v", up)
-	}
-	if n := rules(t, l); n != 0 {
-		t.Errorf("after the play %d rules and routes of it are left", n)
-	}
-	if got := askFrom(t, l, netip.Addr{}); got != first {
-		t.Errorf("after the play it is %v that asks, want %v", got, first)
+}
+
+// TestTogetherEnds puts the client on a path whose links carry together, and then on one
+// of which they do not: nothing is left of the first, be one of its links lost or not.
+func TestTogetherEnds(t *testing.T) {
+	l := newLab(t)
+	two := network.Path{Name: "two", Together: true, Access: []network.Access{{Name: "a"}, {Name: "b"}}}
+	alone := two
+	alone.Together = false
+	lost := network.Handover{To: 1, Back: time.Second}
+	for _, happens := range [][]move{
+		{}, {{handover: &lost}}, {{handover: &lost}, {back: 0}}, {{handover: &network.Handover{To: 1}}},
+	} {
+		if err := l.associate(two); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range happens {
+			if err := l.move(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := rules(t, l); n < 3 {
+			t.Errorf("%d rules and routes by source address, want two rules and a route at least", n)
+		}
+		if err := l.associate(alone); err != nil {
+			t.Fatal(err)
+		}
+		if up := addresses(t, l); !reflect.DeepEqual(up, []string{"198.18.0.2"}) {
+			t.Errorf("after %v the client has %v", happens, up)
+		}
+		if n := rules(t, l); n != 0 {
+			t.Errorf("after %v there are still %d rules and routes by source address", happens, n)
+		}
 	}
 }
 
