@@ -83,7 +83,23 @@ func mountAll() error {
 	if err := os.WriteFile("/proc/sys/vm/panic_on_oom", []byte("1"), 0o644); err != nil {
 		return fmt.Errorf("ask for an end when memory runs out: %w", err)
 	}
+	if err := widenSocketMemory(); err != nil {
+		return err
+	}
 	return lab.Prepare()
+}
+
+// widenSocketMemory keeps transports from the limits on what all sockets hold together,
+// which Linux derives from a machine's memory and a guest has little of: near them it
+// shrinks windows, as no host with the memory of today does.
+func widenSocketMemory() error {
+	const gigabyte = "262144 262144 262144" // in pages
+	for _, name := range []string{"ipv4/tcp_mem", "ipv4/udp_mem", "sctp/sctp_mem"} {
+		if err := os.WriteFile("/proc/sys/net/"+name, []byte(gigabyte), 0o644); err != nil {
+			return fmt.Errorf("widen the memory of sockets: %w", err)
+		}
+	}
+	return nil
 }
 
 // mountPrograms adds what programs need. Without it a guest sees nothing of the

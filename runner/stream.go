@@ -166,8 +166,12 @@ func fasterStreamClock(c study.Cell, s *study.Stream) string {
 // interruption throws away.
 const streamWork = 10 * time.Second
 
-// streamMemory is what a guest needs for a stream's packets, which are in the emulator,
-// in the capture's file and in the file with the keys.
+// socketMemory is what both ends of streams hold, those that have been given up but are
+// not over included.
+const socketMemory = 512 << 20
+
+// streamMemory is what a guest needs, beside that, for a stream's packets, which are in
+// the emulator, in the capture's file and in the file with the keys.
 func streamMemory(octets int64, k study.Capture) int64 {
 	const (
 		packet   = 1500 // octets
@@ -180,5 +184,5 @@ func streamMemory(octets int64, k study.Capture) int64 {
 	if k.Octets > 0 {
 		each = min(each, int64(k.Octets))
 	}
-	return 3 * records * (each + overhead)
+	return fetchMemory + socketMemory + 3*records*(each+overhead)
 }

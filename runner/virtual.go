@@ -305,7 +305,7 @@ func (r *run) machine(b *batch, first *job, attempt, core int) guest.Machine {
 	}
 	for _, j := range b.jobs {
 		if j.stream != nil {
-			m.Memory = max(m.Memory, fetchMemory+streamMemory(j.stream.octets, r.Options.Stream.Capture))
+			m.Memory = max(m.Memory, streamMemory(j.stream.octets, r.Options.Stream.Capture))
 			m.Limit = max(m.Limit, wallLimit+streamSlack*carrying(j.stream.octets))
 		}
 	}

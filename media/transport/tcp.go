@@ -17,8 +17,9 @@ const drained = 16384
 
 // tcpLink is a session over TCP or MPTCP.
 type tcpLink struct {
-	conn   net.Conn
-	secure *tls.Conn     // conn, if it is secured
+	raw    *net.TCPConn
+	conn   net.Conn      // raw or secure
+	secure *tls.Conn     // nil in the clear
 	turn   chan struct{} // holds an element while no exchange is under way
 	stale  int64         // octets to come of a response that nobody wants any more; for who has the turn
 
@@ -39,7 +40,7 @@ func connectTCP(ctx context.Context, c *Client, locals []netip.Addr) (link, erro
 	if err = errors.Join(err, socket.Close()); err != nil {
 		return nil, err
 	}
-	l := &tcpLink{conn: conn, turn: make(chan struct{}, 1), end: newEnd()}
+	l := &tcpLink{raw: conn.(*net.TCPConn), conn: conn, turn: make(chan struct{}, 1), end: newEnd()}
 	l.turn <- struct{}{}
 	if c.config.Transport.multipath() {
 		err = checkMultipath(conn)
@@ -176,6 +177,9 @@ func (x *tcpExchange) finish(left int64) {
 	x.done = true
 	x.mu.Unlock()
 	if left < 0 || left+x.link.stale > drained {
+		// TCP resets a connection that is closed before all is read. So that MPTCP does the
+		// same, instead of taking the rest in on a connection that nobody has:
+		_ = x.link.raw.SetLinger(0)
 		_ = x.link.breaks(ErrUnread)
 	} else {
 		x.link.stale += left
