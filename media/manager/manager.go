@@ -59,8 +59,8 @@ type Config struct {
 	Reconnections int
 	Window        time.Duration
 	// Together says that the client has both access links at the same time, as a host with
-	// two radios ([network.Path.Together]): the one it leaves is lost for one Period, and
-	// then there again.
+	// two radios ([network.Path.Together]). The one it leaves is lost, and there again one
+	// Period before the client comes back to it, but lost for one Period at least.
 	Together bool
 
 	Seed uint64
@@ -123,23 +123,34 @@ func (c Config) path(log []Event) network.Path {
 		Together: c.Together,
 	}
 	if c.Together && c.Reconnections > 0 {
-		path.Note += " All access links carry at the same time; the one that is left is lost for a period."
+		path.Note += " All access links carry at the same time; the one that is left is lost until a period before the client comes back to it."
 	}
 	active := c.Access[0]
 	for _, name := range c.Access {
 		path.Access = append(path.Access, network.Access{Name: name, Up: link, Down: link})
 	}
-	for _, e := range log[1:] {
+	for i, e := range log[1:] {
 		path.Events = append(path.Events, network.Event{At: e.At, Delay: new(e.Delay)})
 		if e.Access != "" {
 			path.Events = append(path.Events, network.Event{At: e.At, Handover: e.Access})
 			if c.Together {
-				path.Events = append(path.Events, network.Event{At: e.At, Access: active, Outage: c.Period, OutageDrops: true})
+				path.Events = append(path.Events, network.Event{At: e.At, Access: active, Outage: c.away(log[i+1:]), OutageDrops: true})
 			}
 			active = e.Access
 		}
 	}
 	return path
+}
+
+// away is how long an access link is lost that is left at the first of the events.
+func (c Config) away(log []Event) time.Duration {
+	left := log[0].At
+	for _, e := range log[1:] {
+		if e.Access != "" {
+			return max(c.Period, e.At-c.Period-left)
+		}
+	}
+	return c.Duration - left
 }
 
 // changes is how many moments reconnections can be at.

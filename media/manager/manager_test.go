@@ -69,8 +69,8 @@ func TestThePathDoesWhatTheClientIsTold(t *testing.T) {
 	}
 }
 
-// With two radios both links carry, and the one that is left is gone for a period: the
-// log is that of a client with one.
+// With two radios both links carry, and the one that is left is gone until a period before
+// the client comes back to it: the log is that of a client with one.
 func TestTogether(t *testing.T) {
 	c := usual()
 	c.Rate, c.Reconnections = 0, 20 // some at two moments that follow each other
@@ -86,8 +86,12 @@ func TestTogether(t *testing.T) {
 	handovers := path.Handovers()
 	follow := 0
 	for i, h := range handovers {
-		if h.From != i%2 || h.To != 1-h.From || h.Back != h.At+c.Period {
-			t.Errorf("handover %d is %+v", i, h)
+		back := c.Duration
+		if i+1 < len(handovers) {
+			back = max(h.At+c.Period, handovers[i+1].At-c.Period)
+		}
+		if h.From != i%2 || h.To != 1-h.From || h.Back != back {
+			t.Errorf("handover %d is %+v, want it back at %v", i, h, back)
 		}
 		if i > 0 && h.At == handovers[i-1].Back {
 			follow++
@@ -111,18 +115,23 @@ func TestTogether(t *testing.T) {
 			}
 		}
 	}
-	active := 0
 	for i, event := range log {
 		if i > 0 {
 			check(event.At-1, log[i-1].Delay)
 		}
-		gone = -1
-		if event.Access != "" {
-			gone, active = active, 1-active
+		for _, h := range handovers {
+			if event.At == h.Back {
+				gone = -1
+			}
+		}
+		for _, h := range handovers {
+			if event.At == h.At {
+				gone = h.From
+			}
 		}
 		check(event.At, event.Delay)
 	}
-	if !strings.Contains(path.Note, "All access links carry at the same time; the one that is left is lost for a period.") {
+	if !strings.Contains(path.Note, "All access links carry at the same time; the one that is left is lost until a period before the client comes back to it.") {
 		t.Errorf("the path's note is %q", path.Note)
 	}
 }
