@@ -34,12 +34,13 @@ const (
 	// These are the first argument once it has been restarted for that.
 	pingsProgram     = "pings"     // pings_test.go
 	comebacksProgram = "comebacks" // visits_test.go
+	playsProgram     = "plays"     // plays_test.go
 	// browserSwitch is among the arguments when it is started as a browser.
 	browserSwitch = "--remote-debugging-pipe"
 )
 
 // programs are what a guest can do beside batches.
-var programs = map[string]func() error{pingsProgram: servePings, comebacksProgram: serveComebacks}
+var programs = map[string]func() error{pingsProgram: servePings, comebacksProgram: serveComebacks, playsProgram: servePlays}
 
 func TestMain(m *testing.M) {
 	if program := os.Getenv(programMark); os.Getpid() == 1 && program != "" {

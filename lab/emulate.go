@@ -98,7 +98,7 @@ func captureFailure(text string) error {
 
 // follow has the client's access links do what the path's do, counted from the path's
 // first packet.
-func (l *Lab) follow(ctx context.Context, c *course) error {
+func (l *Lab) follow(ctx context.Context, c *course) (err error) {
 	select {
 	case <-l.emulator.Epoch():
 		close(c.epoch)
@@ -106,13 +106,18 @@ func (l *Lab) follow(ctx context.Context, c *course) error {
 		return nil
 	}
 	epoch := time.Now()
-	for _, m := range moves(c.path) {
-		timer := time.NewTimer(time.Until(epoch.Add(m.at)))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
+	list := moves(c.path)
+	if len(list) == 0 {
+		return nil
+	}
+	clock, err := newAlarm()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, clock.close()) }()
+	for _, m := range list {
+		if err := clock.wait(ctx, epoch.Add(m.at)); err != nil || ctx.Err() != nil {
+			return err
 		}
 		if err := l.move(m); err != nil {
 			return fmt.Errorf("hand the client over at %v: %w", m.at, err)

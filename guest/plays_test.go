@@ -1,0 +1,385 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"testing"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/lab"
+	"wiretime/lab/emulator"
+	"wiretime/media/storage"
+	"wiretime/media/transport"
+	"wiretime/network"
+	"wiretime/protocol"
+)
+
+// performance is a file that a client takes from a server through a lab, over a path on
+// which the client moves from one access link to the other.
+type performance struct {
+	Transport string // "" is no transport: the client looks which addresses it has
+	Strategy  transport.Strategy
+	Path      network.Path
+	Octets    int64           // of the file
+	Looks     []time.Duration // since the path's first packet: when to look
+}
+
+// performed is what came of it.
+type performed struct {
+	Failure   string
+	Took      time.Duration   // from the first packet to the last octet
+	Handovers []time.Duration // since the first packet
+	Addresses []string        // at each look: all of the client's, then the one it uses
+	Log       []capture.ServerEntry
+	Emulator  emulator.Report
+}
+
+// These are where a guest finds the performances and leaves what came of them; captures
+// are in folders named by number.
+const (
+	playsFile     = "plays.json"
+	performedFile = "performed.json"
+)
+
+// servePlays performs in a guest, one after the other in one lab.
+func servePlays() (err error) {
+	var list []performance
+	if err := readJSON(playsFile, &list); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	ca, err := protocol.OpenAuthority("/tmp/ca")
+	if err != nil {
+		return err
+	}
+	l, err := lab.New(ctx, labConfig(2))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	var outcomes []performed
+	for i, p := range list {
+		dir := filepath.Join(shared, outDir, strconv.Itoa(i))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		var outcome performed
+		r, err := l.Play(ctx, lab.Play{
+			Path: p.Path, Seed: 1, TCP: cubic, Keep: emulator.Keep{Octets: 64}, Dir: dir,
+			Perform: func(ctx context.Context, s *lab.Stage) error {
+				if p.Transport == "" {
+					return p.look(ctx, s, &outcome)
+				}
+				return p.take(ctx, s, ca, &outcome)
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("performance %d: %w", i, err)
+		}
+		outcome.Log, outcome.Emulator = r.Server, r.Emulator
+		if r.LoadError != nil {
+			outcome.Failure = r.LoadError.Error()
+		}
+		outcomes = append(outcomes, outcome)
+	}
+	text, err := json.Marshal(outcomes)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(shared, outDir, performedFile), text, 0o644)
+}
+
+// look begins the path's time with a datagram that nobody expects, and looks at what the
+// client has.
+func (p performance) look(ctx context.Context, s *lab.Stage, outcome *performed) error {
+	uses := func() (local net.Addr, err error) {
+		conn, err := new(net.Dialer).DialContext(ctx, "udp4", netip.AddrPortFrom(s.Address, 9).String())
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Close()
+		if len(outcome.Addresses) == 0 {
+			_, err = conn.Write([]byte("!"))
+		}
+		return conn.LocalAddr(), err
+	}
+	if err := s.Client.Do(func() error { _, err := uses(); return err }); err != nil {
+		return err
+	}
+	<-s.Epoch
+	epoch := time.Now()
+	for _, at := range p.Looks {
+		time.Sleep(time.Until(epoch.Add(at)))
+		err := s.Client.Do(func() error {
+			text := ""
+			for i := range s.Locals {
+				link, err := net.InterfaceByName("wt" + strconv.Itoa(i))
+				if err != nil {
+					return err
+				}
+				addresses, err := link.Addrs()
+				if err != nil {
+					return err
+				}
+				for _, a := range addresses {
+					text += a.String() + " "
+				}
+			}
+			outcome.Addresses = append(outcome.Addresses, text)
+			local, err := uses()
+			if err != nil {
+				return err
+			}
+			outcome.Addresses[len(outcome.Addresses)-1] += "> " + local.(*net.UDPAddr).IP.String()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take serves the file and takes it.
+func (p performance) take(ctx context.Context, s *lab.Stage, ca *protocol.Authority, outcome *performed) error {
+	row, err := transport.Lookup(p.Transport)
+	if err != nil {
+		return err
+	}
+	made, err := storage.Make(1, storage.File("file", p.Octets))
+	if err != nil {
+		return err
+	}
+	server, err := transport.Serve(ctx, transport.ServerConfig{
+		Transport: row, Address: netip.AddrPortFrom(s.Address, 4433), Host: s.Server.Do, Storage: made, CA: ca, KeyLog: s.KeyLog,
+	})
+	if err != nil {
+		return err
+	}
+	s.After(func() error {
+		err := server.Close()
+		s.Record.Server = server.Log()
+		return err
+	})
+	client, err := transport.NewClient(transport.ClientConfig{
+		Transport: row, Server: server.Address(), Name: "media.test", Verify: ca.Verify, Host: s.Client.Do,
+	})
+	if err != nil {
+		return err
+	}
+	locals := s.Locals[:1]
+	if p.Strategy == transport.Multihome {
+		locals = s.Locals
+	}
+	begins := make(chan time.Time, 1)
+	go func() { <-s.Epoch; begins <- time.Now() }()
+	session, err := client.Connect(ctx, locals...)
+	if err != nil {
+		return err
+	}
+	epoch := <-begins
+	follow, stop := context.WithCancel(ctx)
+	moved := make(chan error, 1)
+	go func() { moved <- p.follow(follow, s, epoch, session, outcome) }()
+	err = receive(ctx, session, made)
+	outcome.Took = time.Since(epoch)
+	stop()
+	return errors.Join(err, <-moved, session.Close())
+}
+
+// receive takes the file and looks at every octet.
+func receive(ctx context.Context, session *transport.Session, made *storage.Made) error {
+	id := storage.ID{Item: "file"}
+	response, err := session.Request(ctx, transport.Request{ID: id})
+	if err != nil {
+		return err
+	}
+	defer response.Close()
+	buffer := make([]byte, 1<<16)
+	for at := int64(0); ; {
+		n, err := response.Read(buffer)
+		if wrong := made.Check(id, at, buffer[:n]); wrong != nil {
+			return wrong
+		}
+		at += int64(n)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// follow notes the handovers and does what the strategy says, but for opening another
+// session.
+func (p performance) follow(ctx context.Context, s *lab.Stage, epoch time.Time, session *transport.Session, outcome *performed) error {
+	for {
+		select {
+		case h := <-s.Handovers:
+			outcome.Handovers = append(outcome.Handovers, time.Since(epoch))
+			var err error
+			switch p.Strategy {
+			case transport.Migrate:
+				err = session.Migrate(ctx, s.Locals[h.To])
+			case transport.Reconnect:
+				err = session.Close() // and that was that
+			}
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// perform has a guest perform. It returns the folder with the captures.
+func perform(t *testing.T, list []performance) ([]performed, string) {
+	t.Helper()
+	var outcomes []performed
+	out := inGuest(t, playsProgram, playsFile, list, performedFile, &outcomes)
+	if len(outcomes) != len(list) {
+		t.Fatalf("%d performances came back, want %d", len(outcomes), len(list))
+	}
+	return outcomes, out
+}
+
+// twoLinks is a path of two access links of 20 Mbit/s and 20 ms, on which the client
+// moves to the other and back. With together, the link it leaves is lost for a second.
+func twoLinks(together bool) network.Path {
+	link := network.Link{Rate: 20_000_000, Delay: 20 * time.Millisecond, Queue: network.DefaultQueue(20_000_000)}
+	p := network.Path{
+		Name: "two", Together: together,
+		Access: []network.Access{{Name: "a", Up: link, Down: link}, {Name: "b", Up: link, Down: link}},
+		Events: []network.Event{{At: time.Second, Handover: "b"}, {At: 4 * time.Second, Handover: "a"}},
+	}
+	if together {
+		p.Events = append(p.Events,
+			network.Event{At: time.Second, Access: "a", Outage: time.Second, OutageDrops: true},
+			network.Event{At: 4 * time.Second, Access: "b", Outage: time.Second, OutageDrops: true})
+	}
+	return p
+}
+
+// TestTheClientMovesWhenThePathDoes looks at the client's addresses shortly before and
+// after each moment at which they change. Its own timers may be a millisecond late.
+func TestTheClientMovesWhenThePathDoes(t *testing.T) {
+	const first, second, both = "198.18.0.2/32 ", "198.18.1.2/32 ", "198.18.0.2/32 198.18.1.2/32 "
+	const usesFirst, usesSecond = "> 198.18.0.2", "> 198.18.1.2"
+	at := func(s int, more time.Duration) time.Duration { return time.Duration(s)*time.Second + more }
+	const before, after = -2 * time.Millisecond, time.Millisecond
+	list := []performance{
+		{Path: twoLinks(true), Looks: []time.Duration{0, at(1, before), at(1, after), at(2, before), at(2, after), at(4, before), at(4, after), at(5, before), at(5, after)}},
+		{Path: twoLinks(false), Looks: []time.Duration{0, at(1, before), at(1, after), at(4, before), at(4, after), at(5, after)}},
+	}
+	want := [][]string{
+		{both + usesFirst, both + usesFirst, second + usesSecond, second + usesSecond, both + usesSecond, both + usesSecond, first + usesFirst, first + usesFirst, both + usesFirst},
+		{first + usesFirst, first + usesFirst, second + usesSecond, second + usesSecond, first + usesFirst, first + usesFirst},
+	}
+	outcomes, _ := perform(t, list)
+	for i, o := range outcomes {
+		if o.Failure != "" || !reflect.DeepEqual(o.Addresses, want[i]) {
+			t.Errorf("together: %v: %s, the client has\n%q, want\n%q", list[i].Path.Together, o.Failure, o.Addresses, want[i])
+		}
+	}
+}
+
+// TestStreamsSurviveHandovers takes a file while the client moves to the other access
+// link and back, with everything that need not open a new session for that.
+func TestStreamsSurviveHandovers(t *testing.T) {
+	const octets = 20_000_000 // 8 s at the rate
+	list := []performance{
+		{Transport: "sctp", Strategy: transport.Multihome, Path: twoLinks(true), Octets: octets},
+		{Transport: "mptcp", Strategy: transport.Multihome, Path: twoLinks(true), Octets: octets},
+		{Transport: "mptcp-clear", Strategy: transport.Multihome, Path: twoLinks(true), Octets: octets},
+		{Transport: "quic", Strategy: transport.Migrate, Path: twoLinks(false), Octets: octets},
+	}
+	outcomes, out := perform(t, list)
+	for i, o := range outcomes {
+		p := list[i]
+		t.Run(p.Transport, func(t *testing.T) {
+			t.Logf("took %v; %+v", o.Took, o.Emulator)
+			if o.Failure != "" || len(o.Log) != 1 || o.Log[0].BodyBytes != octets {
+				t.Fatalf("%s; the server's log is %+v", o.Failure, o.Log)
+			}
+			if len(o.Handovers) != 2 {
+				t.Fatalf("%d handovers", len(o.Handovers))
+			}
+			for k, want := range []time.Duration{time.Second, 4 * time.Second} {
+				if late := o.Handovers[k] - want; late < 0 || late > mostReadings*reading {
+					t.Errorf("handover %d came %v after its time", k, late)
+				}
+			}
+			packets := readCaptureFile(t, filepath.Join(out, strconv.Itoa(i), lab.CaptureFile))
+			octets := map[string]int{}
+			for _, r := range packets.Records {
+				if r.Inbound {
+					octets[packets.Interfaces[r.Interface].Name] += r.Length
+				}
+			}
+			for _, at := range []string{"client.0", "client.1"} {
+				if octets[at] < 500_000 {
+					t.Errorf("%d octets came by %s", octets[at], at)
+				}
+			}
+		})
+	}
+}
+
+// TestAPlayLeavesTheLabQuiet has the client go in the middle of a file, from an address
+// that is no more; what the server's kernel would still have to say to it must not be
+// heard in the next play of the lab.
+func TestAPlayLeavesTheLabQuiet(t *testing.T) {
+	quiet := performance{Path: oneLink(network.Link{Delay: time.Millisecond}), Looks: []time.Duration{5 * time.Second}}
+	var list []performance
+	for _, row := range transport.Names() {
+		list = append(list, performance{Transport: row, Strategy: transport.Reconnect, Path: twoLinks(false), Octets: 20_000_000}, quiet)
+	}
+	outcomes, out := perform(t, list)
+	for i, o := range outcomes {
+		if list[i].Transport != "" {
+			if o.Failure == "" {
+				t.Errorf("%s: nothing was left to say", list[i].Transport)
+			}
+			continue
+		}
+		packets := readCaptureFile(t, filepath.Join(out, strconv.Itoa(i), lab.CaptureFile))
+		for _, r := range packets.Records {
+			h, err := capture.Dissect(r.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const icmp = 1 // which says that there is nobody
+			if h.Flow.Protocol != icmp && h.Flow.Destination.Port() != 9 {
+				t.Errorf("after %s, %v after the first packet: %v", list[i-1].Transport, time.Duration(r.Time-o.Emulator.Epoch), h.Flow)
+			}
+		}
+	}
+}
+
+// TestHandoversAreReproduced performs twice.
+func TestHandoversAreReproduced(t *testing.T) {
+	list := []performance{
+		{Transport: "sctp", Strategy: transport.Multihome, Path: twoLinks(true), Octets: 10_000_000},
+		{Transport: "mptcp-clear", Strategy: transport.Multihome, Path: twoLinks(true), Octets: 10_000_000},
+		{Transport: "quic", Strategy: transport.Migrate, Path: twoLinks(false), Octets: 10_000_000},
+	}
+	first, _ := perform(t, list)
+	second, _ := perform(t, list)
+	for i := range list {
+		if !reflect.DeepEqual(first[i], second[i]) {
+			t.Errorf("%s: %+v, and again %+v", list[i].Transport, first[i], second[i])
+		}
+	}
+}
