@@ -221,16 +221,21 @@ func receive(ctx context.Context, session *transport.Session, made *storage.Made
 	}
 }
 
-// follow notes the handovers and has the session migrate where that is the strategy.
+// follow notes the handovers and does what the strategy says, but for opening another
+// session.
 func (p performance) follow(ctx context.Context, s *lab.Stage, epoch time.Time, session *transport.Session, outcome *performed) error {
 	for {
 		select {
 		case h := <-s.Handovers:
 			outcome.Handovers = append(outcome.Handovers, time.Since(epoch))
-			if p.Strategy != transport.Migrate {
-				continue
+			var err error
+			switch p.Strategy {
+			case transport.Migrate:
+				err = session.Migrate(ctx, s.Locals[h.To])
+			case transport.Reconnect:
+				err = session.Close() // and that was that
 			}
-			if err := session.Migrate(ctx, s.Locals[h.To]); err != nil {
+			if err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -329,5 +334,52 @@ func TestStreamsSurviveHandovers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAPlayLeavesTheLabQuiet has the client go in the middle of a file, from an address
+// that is no more; what the server's kernel would still have to say to it must not be
+// heard in the next play of the lab.
+func TestAPlayLeavesTheLabQuiet(t *testing.T) {
+	quiet := performance{Path: oneLink(network.Link{Delay: time.Millisecond}), Looks: []time.Duration{5 * time.Second}}
+	var list []performance
+	for _, row := range transport.Names() {
+		list = append(list, performance{Transport: row, Strategy: transport.Reconnect, Path: twoLinks(false), Octets: 20_000_000}, quiet)
+	}
+	outcomes, out := perform(t, list)
+	for i, o := range outcomes {
+		if list[i].Transport != "" {
+			if o.Failure == "" {
+				t.Errorf("%s: nothing was left to say", list[i].Transport)
+			}
+			continue
+		}
+		packets := readCaptureFile(t, filepath.Join(out, strconv.Itoa(i), lab.CaptureFile))
+		for _, r := range packets.Records {
+			h, err := capture.Dissect(r.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const icmp = 1 // which says that there is nobody
+			if h.Flow.Protocol != icmp && h.Flow.Destination.Port() != 9 {
+				t.Errorf("after %s, %v after the first packet: %v", list[i-1].Transport, time.Duration(r.Time-o.Emulator.Epoch), h.Flow)
+			}
+		}
+	}
+}
+
+// TestHandoversAreReproduced performs twice.
+func TestHandoversAreReproduced(t *testing.T) {
+	list := []performance{
+		{Transport: "sctp", Strategy: transport.Multihome, Path: twoLinks(true), Octets: 10_000_000},
+		{Transport: "mptcp-clear", Strategy: transport.Multihome, Path: twoLinks(true), Octets: 10_000_000},
+		{Transport: "quic", Strategy: transport.Migrate, Path: twoLinks(false), Octets: 10_000_000},
+	}
+	first, _ := perform(t, list)
+	second, _ := perform(t, list)
+	for i := range list {
+		if !reflect.DeepEqual(first[i], second[i]) {
+			t.Errorf("%s: %+v, and again %+v", list[i].Transport, first[i], second[i])
+		}
 	}
 }

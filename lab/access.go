@@ -2,14 +2,12 @@ package lab
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"wiretime/network"
@@ -201,28 +199,4 @@ func (l *Lab) move(m move) error {
 		up[m.handover.From] = m.handover.Back == 0
 	}
 	return l.client.Do(func() error { return l.use(active, up) })
-}
-
-// Linux' numbers for its MPTCP path manager (include/uapi/linux/mptcp_pm.h).
-const (
-	mptcpFamily         = "mptcp_pm"
-	mptcpVersion        = 1
-	mptcpFlushAddresses = 4 // MPTCP_PM_CMD_FLUSH_ADDRS
-)
-
-// forgetEndpoints has the kernel forget which addresses MPTCP is to use.
-func forgetEndpoints() error {
-	family, err := netlink.GenlFamilyGet(mptcpFamily)
-	if errors.Is(err, unix.ENOENT) {
-		return nil // there is no MPTCP
-	}
-	if err == nil {
-		request := nl.NewNetlinkRequest(int(family.ID), unix.NLM_F_ACK)
-		request.AddData(&nl.Genlmsg{Command: mptcpFlushAddresses, Version: mptcpVersion})
-		_, err = request.Execute(unix.NETLINK_GENERIC, 0)
-	}
-	if err != nil {
-		return fmt.Errorf("forget the addresses for MPTCP: %w", err)
-	}
-	return nil
 }

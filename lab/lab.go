@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -126,15 +125,14 @@ func (l *Lab) setKernelParameters() error {
 		{"net/ipv4/tcp_no_metrics_save", "1"},
 		// Servers that will not run as root are no user who may listen on low ports.
 		{"net/ipv4/ip_unprivileged_port_start", "0"},
-		{"net/mptcp/blackhole_timeout", "0"}, // as the above
 		{"net/ipv6/conf/all/disable_ipv6", "1"},
 		{"net/ipv6/conf/default/disable_ipv6", "1"},
 		{"net/ipv4/conf/all/rp_filter", "0"},
 		{"net/ipv4/conf/default/rp_filter", "0"},
 	} {
 		err := sysctl(p[0], p[1])
-		if errors.Is(err, os.ErrNotExist) && !strings.HasPrefix(p[0], "net/ipv4/") {
-			continue // a kernel without it has nothing to switch off
+		if errors.Is(err, os.ErrNotExist) && p[0][:8] == "net/ipv6" {
+			continue // a kernel without IPv6 has nothing to switch off
 		}
 		if err != nil {
 			return err
@@ -252,6 +250,22 @@ func (l *Lab) Client() *Namespace { return l.client }
 // drain waits until the hosts have nothing more to say to each other.
 func (l *Lab) drain(ctx context.Context) error {
 	return l.emulator.Drain(ctx, 10*time.Millisecond, time.Second)
+}
+
+// renew takes the lab apart and builds it anew. After an error it can only be closed.
+func (l *Lab) renew(ctx context.Context) error {
+	config, served := l.config, l.served
+	err := l.Close()
+	*l = Lab{config: config}
+	if err != nil {
+		return fmt.Errorf("take the lab apart: %w", err)
+	}
+	fresh, err := New(ctx, config)
+	if err != nil {
+		return err
+	}
+	*l, l.served = *fresh, served
+	return nil
 }
 
 // Close takes the lab apart. Loaders in it must have been closed before.

@@ -68,8 +68,11 @@ func (s *Stage) end() error {
 // could be made; that the performance did not go well is Record.LoadError.
 //
 // The capture, with the keys, and what Record.Stream and Record.Server were set to are
-// left in the play's folder. What the performance tells the client's MPTCP path manager
-// is forgotten at the end; SCTP's kernel parameters (net.sctp) are the kernel's own.
+// left in the play's folder. SCTP's kernel parameters (net.sctp) are the kernel's own.
+//
+// Then both hosts are made anew. After a handover a kernel may have octets for an address
+// that is no more, and goes on sending them for a while; what MPTCP has been told of
+// addresses it keeps. The namespaces of the stage are closed when Play returns.
 func (l *Lab) Play(ctx context.Context, p Play) (_ *Record, err error) {
 	if err := l.begin(p.Path, p.TCP); err != nil {
 		return nil, err
@@ -93,8 +96,7 @@ func (l *Lab) Play(ctx context.Context, p Play) (_ *Record, err error) {
 		stage.Locals = append(stage.Locals, local)
 	}
 	err = l.emulate(ctx, c, stage.Record, func() error { return p.Perform(ctx, stage) })
-	err = errors.Join(err, stage.end(), l.drain(context.WithoutCancel(ctx)), l.useAccess(0), l.client.Do(forgetEndpoints))
-	if err != nil {
+	if err = errors.Join(err, stage.end()); err != nil {
 		return nil, err
 	}
 	stage.Record.DNSQueries = l.names.asked()
@@ -106,5 +108,5 @@ func (l *Lab) Play(ctx context.Context, p Play) (_ *Record, err error) {
 			return nil, err
 		}
 	}
-	return stage.Record, nil
+	return stage.Record, l.renew(context.WithoutCancel(ctx))
 }
