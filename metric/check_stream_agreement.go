@@ -3,6 +3,7 @@ package metric
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,19 +157,17 @@ func compareSessions(l *Load) []Violation {
 	if tried := len(l.Stream.Figures.Sessions); len(shown) == 0 && tried > 0 {
 		return []Violation{{4, fmt.Sprintf("the viewer tried to open %s, but nothing of that passed the client's interfaces", count(tried, "session"))}}
 	}
-	type source struct {
-		protocol uint8
-		address  string
-	}
-	sources := map[source]bool{}
+	sources := map[netip.AddrPort]bool{}
 	for flow := range shown {
-		sources[source{flow.Protocol, flow.Source.String()}] = true
+		if flow.Protocol == row.wire.protocol() {
+			sources[l.source(flow.Source)] = true
+		}
 	}
 	var absent []string
 	for i, s := range l.Stream.Figures.Sessions {
 		local := l.Stream.Sessions[i].Local
 		over := l.Stream.Started.Add(s.Closed).After(end) // what came of it may be missing
-		if isOpen(s) && local.IsValid() && !over && !sources[source{row.wire.protocol(), local.String()}] {
+		if isOpen(s) && local.IsValid() && !over && !sources[l.source(local)] {
 			absent = append(absent, fmt.Sprintf("session %d from %s", i+1, local))
 		}
 	}
@@ -176,6 +175,15 @@ func compareSessions(l *Load) []Violation {
 		return nil
 	}
 	return []Violation{{4, fmt.Sprintf("the viewer had %s that the packets do not show: %s", count(len(absent), "session"), some(absent))}}
+}
+
+// source is by what a session is known at the client's end: where its packets leave from
+// or, if it has several addresses, of which the record has one, its port alone.
+func (l *Load) source(local netip.AddrPort) netip.AddrPort {
+	if l.Stream.Strategy == strategyMultihome {
+		return netip.AddrPortFrom(netip.Addr{}, local.Port())
+	}
+	return netip.AddrPortFrom(local.Addr().Unmap(), local.Port())
 }
 
 // shownUntil are the flows that the packets show, and the moment until which they show

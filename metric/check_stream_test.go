@@ -138,6 +138,12 @@ func TestCheckStreamFinds(t *testing.T) {
 			f := &s.record.Figures
 			f.Received, f.Timeline, f.Sessions[0].Open, s.log, s.records = 0, nil, 0, nil, s.records[:1]
 		}, nil},
+		{"an address of several that nothing left from", "sctp", player.Multihome, func(s *streamScene) {
+			s.record.Sessions[0].Local = netip.MustParseAddrPort("10.0.8.2:4000")
+		}, nil},
+		{"a port that nothing left from", "sctp", player.Multihome, func(s *streamScene) {
+			s.record.Sessions[0].Local = netip.MustParseAddrPort("10.0.0.2:4009")
+		}, []Violation{{4, "the viewer had 1 session that the packets do not show: session 1 from 10.0.0.2:4009"}}},
 		{"a session that was never opened needs no packets", "quic", player.Reconnect, func(s *streamScene) {
 			s.record.Figures.Sessions = append(s.record.Figures.Sessions, player.Session{Asked: 1300 * ms})
 			s.record.Sessions = append(s.record.Sessions, record.Session{})

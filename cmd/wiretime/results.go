@@ -55,13 +55,13 @@ func withRun(dir string, run int64, f func(*store.Store, int64) error) error {
 }
 
 // shownMetrics are the columns of the results' tables: of runs of pages, and of those of
-// streams, where a column is left out that no stream has a value for.
+// streams, where a table leaves out what none of its streams has a value for.
 var (
 	shownMetrics       = []string{"dcl", "onload", "plt", "tow"}
 	shownStreamMetrics = []string{"ttd", "loading_delay", "start_up", "recovery", "rebuffer", "goodput"}
 )
 
-// columnsOf are the metrics that the results' tables of a run show.
+// columnsOf are the metrics that a table of these results shows.
 func columnsOf(metrics []store.Metric, results []store.Result) []store.Metric {
 	shown := shownMetrics
 	if isOfStreams(results) {
@@ -97,33 +97,12 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err != nil {
 		return err
 	}
-	shown := columnsOf(metrics, results)
 	fmt.Fprintf(w, "Run %d of study %s, seed %d: %d of %d loads done.\n", run.ID, run.StudyName, run.Seed, run.Done, run.Planned)
 	fmt.Fprintln(w, "Medians, with their 95 % interval; in parentheses the range, where there are too few loads for one.")
-	axes := report.AxesOf(results)
-	clock := func(store.Cell) string { return "" }
 	if report.OnVirtualClock(results) {
-		clock = func(c store.Cell) string { return ", " + c.Clock + " clock" }
 		fmt.Fprintln(w, report.VirtualClock)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	heading := ""
-	for _, r := range results {
-		if h := place(r.Cell, axes) + clock(r.Cell); h != heading {
-			heading = h
-			columns := []string{comparedBy(axes, results)}
-			for _, m := range shown {
-				columns = append(columns, m.Title+", "+m.Unit)
-			}
-			fmt.Fprintf(table, "\n%s\n%s\tn\tinvalid\tfailed\tunsupported\n", h, strings.Join(columns, "\t"))
-		}
-		row := []string{axes.Contender(r.Cell)}
-		for _, m := range shown {
-			row = append(row, interval(r.Values[m.Name], m.Unit))
-		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", strings.Join(row, "\t"), r.Valid, r.Invalid, r.Failed, r.Unsupported)
-	}
-	if err := table.Flush(); err != nil {
+	if err := printTables(w, results, metrics); err != nil {
 		return err
 	}
 	if !isOfStreams(results) {
@@ -145,6 +124,41 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 		fmt.Fprintf(w, "\nWhat the archive lacked of %s.\n", gap)
 	}
 	return printFaults(w, loads)
+}
+
+// printTables prints the medians of cells that are next to each other and differ only in
+// what they are compared by.
+func printTables(w io.Writer, results []store.Result, metrics []store.Metric) error {
+	axes, onVirtual := report.AxesOf(results), report.OnVirtualClock(results)
+	heading := func(r store.Result) string {
+		h := place(r.Cell, axes)
+		if onVirtual {
+			h += ", " + r.Cell.Clock + " clock"
+		}
+		return h
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for rest := results; len(rest) > 0; {
+		rows := rest
+		if end := slices.IndexFunc(rest, func(r store.Result) bool { return heading(r) != heading(rest[0]) }); end > 0 {
+			rows = rest[:end]
+		}
+		rest = rest[len(rows):]
+		shown := columnsOf(metrics, rows)
+		columns := []string{comparedBy(axes, results)}
+		for _, m := range shown {
+			columns = append(columns, m.Title+", "+m.Unit)
+		}
+		fmt.Fprintf(table, "\n%s\n%s\tn\tinvalid\tfailed\tunsupported\n", heading(rows[0]), strings.Join(columns, "\t"))
+		for _, r := range rows {
+			row := []string{axes.Contender(r.Cell)}
+			for _, m := range shown {
+				row = append(row, interval(r.Values[m.Name], m.Unit))
+			}
+			fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", strings.Join(row, "\t"), r.Valid, r.Invalid, r.Failed, r.Unsupported)
+		}
+	}
+	return table.Flush()
 }
 
 // printFaults says which loads could not be run, and why, and how many of the

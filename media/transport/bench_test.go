@@ -7,11 +7,12 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/netip"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pion/sctp"
 	"github.com/pion/transport/v5/udp"
@@ -21,86 +22,156 @@ import (
 	"wiretime/media/storage"
 )
 
-// BenchmarkTransfer carries the paper's file of 1 GB over the loopback device, by
-// each transport and by what it is to be compared with: iperf3, and bare copies by
-// quic-go and pion with the settings that we give them, but in sockets as they come.
+// BenchmarkTransfer carries a part of a file over the loopback device, by each
+// transport and by what it is to be compared with: iperf3, which knows no TLS, and
+// bare copies by crypto/tls, quic-go and pion with the settings that we give them,
+// but in sockets as they come. Both take turns, so that they meet the same machine,
+// and the medians of their rounds are compared: "ratio" is our goodput by theirs,
+// and "cpu-ratio" their processor time by ours, which depends less on what else the
+// machine does.
 func BenchmarkTransfer(b *testing.B) {
 	b.Setenv("QUIC_GO_DISABLE_GSO", "false") // which labs switch off
+	references := map[string]func(*testing.B) round{"tcp": bareTLS, "tcp-clear": iperf, "sctp-udp": barePion, "quic": bareQUIC}
 	for _, row := range All() {
 		b.Run(row.Name, func(b *testing.B) {
 			if err := row.Available(nil); err != nil {
 				b.Skip(err)
 			}
-			benchmarkRow(b, row)
+			size := int64(storage.FileSize)
+			if row.Protocol == "udp" {
+				size /= 10
+			}
+			compare(b, size, ours(b, row), references[row.Name])
 		})
 	}
-	b.Run("reference=iperf3", benchmarkIperf)
-	b.Run("reference=quic-go", benchmarkQUIC)
-	b.Run("reference=pion", benchmarkPion)
 }
 
-func benchmarkRow(b *testing.B, row Transport) {
+// round carries so many octets and says how long that took, and how much processor
+// time both ends together took for it.
+type round func(size int64) (took, processor time.Duration)
+
+// compare has both carry as much, b.N times. theirs makes what is compared with; it
+// may be nil.
+func compare(b *testing.B, size int64, our round, theirs func(*testing.B) round) {
+	sides := []round{our}
+	if theirs != nil {
+		sides = append(sides, theirs(b))
+	}
+	for _, side := range sides {
+		side(size) // windows grow
+	}
+	took, processor := make([][]time.Duration, len(sides)), make([][]time.Duration, len(sides))
+	for b.Loop() {
+		for i, side := range sides {
+			t, p := side(size)
+			took[i], processor[i] = append(took[i], t), append(processor[i], p)
+		}
+	}
+	rate := func(i int) float64 { return float64(size) / 1e6 / median(took[i]).Seconds() }
+	cost := func(i int) float64 { return median(processor[i]).Seconds() * 1e9 / float64(size) }
+	b.ReportMetric(0, "ns/op") // of both together: says nothing
+	b.ReportMetric(rate(0), "MB/s")
+	b.ReportMetric(cost(0), "cpu-s/GB")
+	if theirs != nil {
+		b.ReportMetric(rate(1), "their-MB/s")
+		b.ReportMetric(cost(1), "their-cpu-s/GB")
+		b.ReportMetric(rate(0)/rate(1), "ratio")
+		b.ReportMetric(cost(1)/cost(0), "cpu-ratio")
+	}
+}
+
+func median(of []time.Duration) time.Duration {
+	slices.Sort(of)
+	return (of[(len(of)-1)/2] + of[len(of)/2]) / 2
+}
+
+// timed makes a round of a function that has both ends in this process.
+func timed(b *testing.B, carry func(size int64) error) round {
+	return func(size int64) (time.Duration, time.Duration) {
+		began, before := time.Now(), processorTime(b)
+		must(b, carry(size))
+		return time.Since(began), processorTime(b) - before
+	}
+}
+
+func processorTime(b *testing.B) time.Duration {
+	var usage unix.Rusage
+	must(b, unix.Getrusage(unix.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// ours is a row of the table.
+func ours(b *testing.B, row Transport) round {
 	bench := serve(b, row, func(c *ServerConfig) {
 		content, err := storage.Make(1, storage.File("file", storage.FileSize))
 		must(b, err)
 		c.Storage = content
 	})
 	s := bench.session(b)
-	defer costs(b)()
-	for b.Loop() {
-		response, err := s.Request(b.Context(), wholeFile)
-		must(b, err)
-		must(b, readAll(response))
-		must(b, response.Close())
-	}
-}
-
-// costs reports how much processor time both ends together take for 1 GB, in
-// seconds: it depends less than the time it takes on what else the machine does.
-func costs(b *testing.B) (report func()) {
-	b.SetBytes(storage.FileSize)
-	before := processorTime(b)
-	return func() { b.ReportMetric((processorTime(b)-before)/float64(b.N), "cpu-s/GB") }
-}
-
-func processorTime(b *testing.B) float64 {
-	var usage unix.Rusage
-	must(b, unix.Getrusage(unix.RUSAGE_SELF, &usage))
-	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
-}
-
-// readAll reads 1 GB.
-func readAll(from io.Reader) error {
 	buffer := make([]byte, writeSize)
-	n := int64(0)
-	for {
-		k, err := from.Read(buffer)
-		if n += int64(k); n == storage.FileSize {
-			return nil
-		}
+	return timed(b, func(size int64) error {
+		request := wholeFile
+		request.Length = size
+		response, err := s.Request(b.Context(), request)
 		if err != nil {
-			return noEOF(err)
+			return err
 		}
-	}
+		return errors.Join(readAll(response, buffer, size), response.Close())
+	})
 }
 
-// writeAll writes 1 GB.
-func writeAll(to io.Writer, size int) error {
-	buffer := make([]byte, size)
-	for n := int64(0); n < storage.FileSize; n += int64(size) {
-		if _, err := to.Write(buffer[:min(int64(size), storage.FileSize-n)]); err != nil {
-			return err
+// readAll reads so many octets.
+func readAll(from io.Reader, buffer []byte, size int64) error {
+	for n := int64(0); n < size; {
+		k, err := from.Read(buffer)
+		if n += int64(k); err != nil && n < size {
+			return noEOF(err)
 		}
 	}
 	return nil
 }
 
-// benchmarkIperf reports what iperf3 measures with one connection over which its
-// server sends.
-func benchmarkIperf(b *testing.B) {
+// writeAll writes so many octets, from a buffer at a time.
+func writeAll(to io.Writer, buffer []byte, size int64) error {
+	for size > 0 {
+		n, err := to.Write(buffer[:min(int64(len(buffer)), size)])
+		if err != nil {
+			return err
+		}
+		size -= int64(n)
+	}
+	return nil
+}
+
+// bare makes a round of a connection that carries something. The writer writes when
+// it is told how much; what it is told over is made by this and closed with b.
+func bare(b *testing.B, from io.Reader, write func(sizes <-chan int64)) round {
+	sizes := make(chan int64)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		write(sizes)
+	}()
+	b.Cleanup(func() {
+		close(sizes)
+		<-done
+	})
+	buffer := make([]byte, writeSize)
+	return timed(b, func(size int64) error {
+		select {
+		case sizes <- size:
+		case <-done: // reading says why
+		}
+		return readAll(from, buffer, size)
+	})
+}
+
+// iperf is what iperf3 measures itself with one connection over which its server
+// sends, without the start of the program.
+func iperf(b *testing.B) round {
 	program, err := exec.LookPath("iperf3")
 	if err != nil {
-		b.Skip("iperf3 is not installed")
+		b.Skip("iperf3, which it is compared with, is not installed (Debian's package iperf3)")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(b, err)
@@ -111,7 +182,7 @@ func benchmarkIperf(b *testing.B) {
 	said, err := server.StdoutPipe()
 	must(b, err)
 	must(b, server.Start())
-	defer func() { stop(); _ = server.Wait() }()
+	b.Cleanup(func() { stop(); _ = server.Wait() })
 	for line := make([]byte, 4096); ; { // until it listens
 		n, err := said.Read(line)
 		must(b, err)
@@ -120,9 +191,8 @@ func benchmarkIperf(b *testing.B) {
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, said) }()
-	b.SetBytes(storage.FileSize)
-	for b.Loop() {
-		out, err := exec.CommandContext(ctx, program, "-c", "127.0.0.1", "-p", port, "-R", "-J", "-n", strconv.Itoa(storage.FileSize)).Output()
+	return func(size int64) (time.Duration, time.Duration) {
+		out, err := exec.CommandContext(ctx, program, "-c", "127.0.0.1", "-p", port, "-R", "-J", "-n", strconv.FormatInt(size, 10)).Output()
 		must(b, err)
 		var report struct {
 			End struct {
@@ -137,48 +207,101 @@ func benchmarkIperf(b *testing.B) {
 			}
 		}
 		must(b, json.Unmarshal(out, &report))
-		b.ReportMetric(report.End.Received.Rate/8e6, "iperf-MB/s") // without the start of the program
-		b.ReportMetric(report.End.Received.Seconds*(report.End.Percent.Host+report.End.Percent.Remote)/100, "cpu-s/GB")
+		end := report.End
+		took := float64(size) * 8 / end.Received.Rate
+		return time.Duration(took * 1e9), time.Duration(end.Received.Seconds * (end.Percent.Host + end.Percent.Remote) / 100 * 1e9)
 	}
 }
 
-func benchmarkQUIC(b *testing.B) {
-	bench := serve(b, mustLookup(b, "quic"), nil)
-	config := &tls.Config{GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		return bench.server.config.CA.Certificate(h.ServerName)
+// bareConfigs are for TLS without anything of ours but the certificate.
+func bareConfigs(b *testing.B) (client, server *tls.Config) {
+	authority := serve(b, mustLookup(b, "tcp"), nil).server.config.CA
+	server = &tls.Config{GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return authority.Certificate(h.ServerName)
 	}, NextProtos: []string{"bare"}}
-	listener, err := quic.ListenAddr("127.0.0.1:0", config, nil)
+	return &tls.Config{ServerName: serverName, InsecureSkipVerify: true, NextProtos: server.NextProtos}, server
+}
+
+func bareTLS(b *testing.B) round {
+	client, server := bareConfigs(b)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", server)
 	must(b, err)
-	defer listener.Close()
+	b.Cleanup(func() { _ = listener.Close() })
+	accepted := make(chan net.Conn, 1)
 	go func() {
-		conn, err := listener.Accept(b.Context())
-		for err == nil {
-			var stream *quic.SendStream
-			if stream, err = conn.OpenUniStreamSync(b.Context()); err == nil {
-				err = errors.Join(writeAll(stream, writeSize), stream.Close())
-			}
+		defer close(accepted)
+		if conn, err := listener.Accept(); err == nil {
+			accepted <- conn
+			_ = conn.(*tls.Conn).Handshake()
 		}
 	}()
-	conn, err := quic.DialAddr(b.Context(), listener.Addr().String(), &tls.Config{
-		ServerName: serverName, InsecureSkipVerify: true, NextProtos: []string{"bare"},
-	}, nil)
+	conn, err := tls.Dial("tcp", listener.Addr().String(), client)
 	must(b, err)
-	defer func() { _ = conn.CloseWithError(0, "") }()
-	defer costs(b)()
-	for b.Loop() {
-		stream, err := conn.AcceptUniStream(b.Context())
-		must(b, err)
-		must(b, readAll(stream))
-	}
+	b.Cleanup(func() { _ = conn.Close() })
+	return bare(b, conn, func(sizes <-chan int64) {
+		to, buffer := <-accepted, make([]byte, writeSize)
+		for size := range sizes {
+			if writeAll(to, buffer, size) != nil {
+				break
+			}
+		}
+		_ = to.Close()
+	})
 }
 
-func benchmarkPion(b *testing.B) {
-	config := udp.ListenConfig{ReadBufferSize: receiveWindow}
-	listener, err := config.Listen("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+// bareQUIC has a stream for each round, as we do.
+func bareQUIC(b *testing.B) round {
+	client, server := bareConfigs(b)
+	listener, err := quic.ListenAddr("127.0.0.1:0", server, nil)
 	must(b, err)
-	defer listener.Close()
-	again := make(chan bool)
+	b.Cleanup(func() { _ = listener.Close() })
+	conn, err := quic.DialAddr(b.Context(), listener.Addr().String(), client, nil)
+	must(b, err)
+	b.Cleanup(func() { _ = conn.CloseWithError(0, "") })
+	to, err := listener.Accept(b.Context())
+	must(b, err)
+	return bare(b, &inTurn{b.Context(), conn, nil}, func(sizes <-chan int64) {
+		buffer := make([]byte, writeSize)
+		for size := range sizes {
+			stream, err := to.OpenUniStreamSync(b.Context())
+			if err == nil {
+				err = errors.Join(writeAll(stream, buffer, size), stream.Close())
+			}
+			if err != nil {
+				_ = to.CloseWithError(1, err.Error())
+				break
+			}
+		}
+	})
+}
+
+// inTurn reads the streams of a connection one after the other.
+type inTurn struct {
+	ctx    context.Context
+	conn   *quic.Conn
+	stream *quic.ReceiveStream
+}
+
+func (t *inTurn) Read(p []byte) (n int, err error) {
+	if t.stream == nil {
+		if t.stream, err = t.conn.AcceptUniStream(t.ctx); err != nil {
+			return 0, err
+		}
+	}
+	if n, err = t.stream.Read(p); errors.Is(err, io.EOF) {
+		t.stream, err = nil, nil
+	}
+	return n, err
+}
+
+func barePion(b *testing.B) round {
+	config := udp.ListenConfig{ReadBufferSize: receiveWindow}
+	listener, err := config.Listen("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	must(b, err)
+	b.Cleanup(func() { _ = listener.Close() })
+	accepted := make(chan *sctp.Association, 1)
 	go func() {
+		defer close(accepted)
 		conn, err := listener.Accept()
 		if err != nil {
 			return
@@ -187,15 +310,9 @@ func benchmarkPion(b *testing.B) {
 		for _, o := range sctpOptions(conn, false) {
 			options = append(options, o)
 		}
-		a, err := sctp.ServerWithOptions(options...)
-		if err != nil {
-			return
+		if a, err := sctp.ServerWithOptions(options...); err == nil {
+			accepted <- a
 		}
-		stream, err := a.OpenStream(0, 0)
-		for err == nil && <-again {
-			err = writeAll(stream, messageSize)
-		}
-		_ = a.Close()
 	}()
 	conn, err := net.Dial("udp", listener.Addr().String())
 	must(b, err)
@@ -205,15 +322,23 @@ func benchmarkPion(b *testing.B) {
 	}
 	a, err := sctp.ClientWithOptions(options...)
 	must(b, err)
+	b.Cleanup(func() { _ = a.Close() })
 	stream, err := a.OpenStream(0, 0)
 	must(b, err)
-	defer costs(b)()
-	for b.Loop() {
-		again <- true
-		must(b, readAll(stream))
-	}
-	close(again)
-	must(b, a.Close())
+	return bare(b, stream, func(sizes <-chan int64) {
+		to := <-accepted
+		out, err := to.OpenStream(0, 0)
+		buffer := make([]byte, messageSize)
+		for size := range sizes {
+			if err == nil {
+				err = writeAll(out, buffer, size)
+			}
+			if err != nil {
+				break
+			}
+		}
+		_ = to.Close()
+	})
 }
 
 func mustLookup(t testing.TB, name string) Transport {

@@ -62,6 +62,11 @@ func newField(t *testing.T) *field {
 
 func setForwarding() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0) }
 
+// giveUpSoon has MPTCP take a subflow for lost after one timeout without an answer.
+func giveUpSoon() error {
+	return os.WriteFile("/proc/sys/net/mptcp/stale_loss_cnt", []byte("1"), 0)
+}
+
 // join makes a link between a host and the router. It is called as on the host in
 // both namespaces.
 func (f *field) join(host *lab.Namespace, name, own, routers string) error {

@@ -150,6 +150,9 @@ func (l *quicLink) migrate(ctx context.Context, local netip.Addr) error {
 			err = way.path.Switch()
 		}
 	}
+	if err == nil {
+		l.nudge()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
@@ -163,6 +166,16 @@ func (l *quicLink) migrate(ctx context.Context, local netip.Addr) error {
 		_ = way.path.Close() // gives its connection IDs back
 	}
 	return err
+}
+
+// nudge sends the server something from the new way, as it stays with the old one
+// until a packet comes that does more than probe (RFC 9000 section 9.3), and a viewer
+// that only receives has none to send: a stream that is given up.
+func (l *quicLink) nudge() {
+	if stream, err := l.conn.OpenStream(); err == nil {
+		stream.CancelRead(codeDone)
+		stream.CancelWrite(codeDone)
+	}
 }
 
 // probe is Path.Probe for no longer than there is a connection and patience.

@@ -212,6 +212,13 @@ func newKernelAssociation(socket *os.File) (*kernelAssociation, error) {
 	if err != nil {
 		return nil, err
 	}
+	var set error
+	err = raw.Control(func(fd uintptr) {
+		set = unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	})
+	if err = errors.Join(err, set); err != nil {
+		return nil, fmt.Errorf("end abortively (socket option SO_LINGER): %w", err)
+	}
 	a := &kernelAssociation{socket: socket, raw: raw, ended: make(chan struct{}), streams: map[uint16]*kernelStream{}}
 	a.changed = sync.NewCond(&a.mu)
 	go a.run()
@@ -311,8 +318,8 @@ func (a *kernelAssociation) accept() (messages, error) {
 
 func (a *kernelAssociation) local() netip.AddrPort { return localAddress(a.raw) }
 
-// Close has the kernel shut the association down, after what it still has to send;
-// if there is something that nobody has read, by an ABORT.
+// Close tells the peer by one ABORT, after which the kernel knows nothing of the
+// association, as pionAssociation's does.
 func (a *kernelAssociation) Close() error {
 	err := a.socket.Close()
 	a.mu.Lock()

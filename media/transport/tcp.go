@@ -17,9 +17,8 @@ const drained = 16384
 
 // tcpLink is a session over TCP or MPTCP.
 type tcpLink struct {
-	raw    *net.TCPConn
-	conn   net.Conn      // raw or secure
-	secure *tls.Conn     // nil in the clear
+	conn   net.Conn
+	secure *tls.Conn     // conn, if it is secured
 	turn   chan struct{} // holds an element while no exchange is under way
 	stale  int64         // octets to come of a response that nobody wants any more; for who has the turn
 
@@ -40,7 +39,8 @@ func connectTCP(ctx context.Context, c *Client, locals []netip.Addr) (link, erro
 	if err = errors.Join(err, socket.Close()); err != nil {
 		return nil, err
 	}
-	l := &tcpLink{raw: conn.(*net.TCPConn), conn: conn, turn: make(chan struct{}, 1), end: newEnd()}
+	conn = abortive{conn.(*net.TCPConn)}
+	l := &tcpLink{conn: conn, turn: make(chan struct{}, 1), end: newEnd()}
 	l.turn <- struct{}{}
 	if c.config.Transport.multipath() {
 		err = checkMultipath(conn)
@@ -57,10 +57,20 @@ func connectTCP(ctx context.Context, c *Client, locals []netip.Addr) (link, erro
 	return l, nil
 }
 
+// abortive is a connection that ends by one RST, after which the kernel knows nothing
+// of it. Otherwise it would go on for minutes to send what the peer has not taken, and
+// the news of the end, which reach nobody if the peer's address has changed.
+type abortive struct{ *net.TCPConn }
+
+func (a abortive) Close() error {
+	_ = a.SetLinger(0)
+	return a.TCPConn.Close()
+}
+
 // checkMultipath sees to it that a connection that was asked to be one of MPTCP
 // is one: Linux quietly goes on with TCP if the other side does not speak it.
 func checkMultipath(conn net.Conn) error {
-	is, err := conn.(*net.TCPConn).MultipathTCP()
+	is, err := conn.(abortive).MultipathTCP()
 	if err != nil {
 		return fmt.Errorf("ask whether the connection is one of MPTCP: %w", err)
 	}
@@ -177,9 +187,6 @@ func (x *tcpExchange) finish(left int64) {
 	x.done = true
 	x.mu.Unlock()
 	if left < 0 || left+x.link.stale > drained {
-		// TCP resets a connection that is closed before all is read. So that MPTCP does the
-		// same, instead of taking the rest in on a connection that nobody has:
-		_ = x.link.raw.SetLinger(0)
 		_ = x.link.breaks(ErrUnread)
 	} else {
 		x.link.stale += left
@@ -201,15 +208,21 @@ func serveTCP(ctx context.Context, s *Server) error {
 			if err != nil {
 				return // closing is the only way to an error that stays
 			}
-			s.serving.Go(func() { s.serveConn(conn) })
+			s.serving.Go(func() { s.serveConn(conn.(*net.TCPConn)) })
 		}
 	})
 	return nil
 }
 
-func (s *Server) serveConn(conn net.Conn) {
-	number, leave := s.joins(conn)
+func (s *Server) serveConn(socket *net.TCPConn) {
+	conn, connection := net.Conn(socket), abortive{socket}
+	number, leave := s.joins(connection)
 	defer leave()
+	defer func() {
+		if s.ctx.Err() == nil { // what the client has not taken yet still comes
+			_ = socket.Close()
+		}
+	}()
 	p := peer{number: number, client: addressOf(conn.RemoteAddr())}
 	if s.config.Transport.Encrypted {
 		secure := tls.Server(conn, s.tls)
@@ -230,7 +243,7 @@ func (s *Server) serveConn(conn net.Conn) {
 			}
 			return
 		}
-		if err := s.answer(s.ctx, p, r, conn, conn); err != nil {
+		if err := s.answer(s.ctx, p, r, conn, connection); err != nil {
 			return
 		}
 	}
