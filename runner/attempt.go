@@ -133,7 +133,7 @@ type measured struct {
 
 // measure reads the capture in dir back.
 func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error) {
-	packets, err := readPackets(filepath.Join(dir, lab.CaptureFile))
+	packets, err := ReadPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,8 @@ func explain(h *capture.HAR, packets *capture.Packets, name string) error {
 	return capture.WriteHAR(name, h)
 }
 
-func readPackets(name string) (*capture.Packets, error) {
+// ReadPackets reads the packets of a load's capture.
+func ReadPackets(name string) (*capture.Packets, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("read the capture back: %w", err)

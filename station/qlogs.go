@@ -2,6 +2,7 @@ package station
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,8 @@ import (
 	"sync"
 )
 
-// QLogFile names the qlog of the client's n-th QUIC connection of a stream, from 1.
+// QLogFile names the qlog of the client's n-th QUIC connection of a stream, from 1: its
+// first 8 MB at most.
 func QLogFile(n int) string { return fmt.Sprintf("client-%d.sqlog", n) }
 
 // qlogBuffer spares files, in a guest those of the host, many small writes.
@@ -35,7 +37,7 @@ func (q *qlogs) begin(string) io.WriteCloser {
 		q.fails(err)
 		return nil
 	}
-	return &qlog{bufio.NewWriterSize(file, qlogBuffer), file, q}
+	return &qlog{bufio.NewWriterSize(file, qlogBuffer), file, q, qlogLimit}
 }
 
 // fails notes an error; the caller has the lock.
@@ -53,10 +55,30 @@ func (q *qlogs) err() error {
 	return q.failed
 }
 
+// qlogLimit is how many octets of a connection's qlog are kept: of a file of 1 GB it
+// would be some 300 MB.
+const qlogLimit = 8 << 20
+
 type qlog struct {
 	*bufio.Writer
 	file *os.File
 	of   *qlogs
+	left int // of qlogLimit
+}
+
+// Write keeps what there is room for, and records whole.
+func (l *qlog) Write(p []byte) (int, error) {
+	kept := p
+	if len(kept) > l.left {
+		kept = kept[:bytes.LastIndexByte(kept[:l.left], '\n')+1]
+		l.left = 0
+	} else {
+		l.left -= len(kept)
+	}
+	if _, err := l.Writer.Write(kept); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // Close ends the file. The connection that writes to it passes over errors: they are

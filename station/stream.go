@@ -32,9 +32,11 @@ func Players() []string {
 // Stream is what to play, and how. The order's Protocol is the transport, and its Seed
 // that of the path, of what the network's manager does and of the viewer's seeks.
 type Stream struct {
-	Media    string // storage.ParseMedia's
+	Media    string // storage.ParseMedia's or, Elsewhere, what a server outside calls it
 	Player   string // one of Players
 	Strategy transport.Strategy
+	// Elsewhere says that a server outside has the media, for StreamFrom.
+	Elsewhere bool
 	// Manager is the network's, but for Seed, and for Together, which the strategy
 	// Multihome asks for.
 	Manager manager.Config
@@ -45,11 +47,28 @@ type Stream struct {
 	GiveUp                   time.Duration
 	Patience                 time.Duration // of both ends with each other; 0 is transport.DefaultPatience
 	Keep                     emulator.Keep
+	// Show is viewer.Config's. Nobody sees into a guest.
+	Show func(at time.Duration, status player.Status, figures player.Figures) `json:"-"`
+}
+
+// Check says what of the stream cannot be; nil if nothing is wrong with it.
+func (s *Stream) Check() error {
+	if _, err := s.player(0); err != nil {
+		return err
+	}
+	_, _, err := manager.Plan(s.Manager)
+	return err
 }
 
 // player is the player's configuration. The error says what cannot be.
 func (s *Stream) player(seed uint64) (player.Config, error) {
 	item, err := storage.ParseMedia(s.Media)
+	if s.Elsewhere {
+		item, err = storage.Video(s.Media, 1), nil // the server knows how many segments there are
+		if s.Player == Download {
+			item = storage.File(s.Media, 0)
+		}
+	}
 	if err != nil {
 		return player.Config{}, err
 	}
@@ -142,23 +161,46 @@ func (s *Station) perform(ctx context.Context, p *performance, stage *lab.Stage)
 }
 
 func (p *performance) watch(ctx context.Context, client *transport.Client, stage *lab.Stage) (*record.Stream, error) {
-	if limit := p.order.Timeout; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not over after %v", limit))
-		defer cancel()
-	}
 	var links []viewer.Link
 	for i, local := range stage.Locals {
 		links = append(links, viewer.Link{Name: p.path.Access[i].Name, Address: local})
 	}
-	out, err := viewer.Watch(ctx, viewer.Config{
-		Client: client, Media: p.order.Stream.Media, Player: p.player, Links: links,
-		Handovers: stage.Handovers, Epoch: stage.Epoch, Events: p.events,
+	return watch(ctx, p.order, viewer.Config{
+		Client: client, Player: p.player, Links: links, Handovers: stage.Handovers, Epoch: stage.Epoch, Events: p.events,
 	})
+}
+
+// watch watches what the order says, for as long as it may take.
+func watch(ctx context.Context, o Order, c viewer.Config) (*record.Stream, error) {
+	if limit := o.Timeout; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not over after %v", limit))
+		defer cancel()
+	}
+	c.Media, c.Show = o.Stream.Media, o.Stream.Show
+	out, err := viewer.Watch(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	out.Media, out.Player = p.order.Stream.Media, p.order.Stream.Player
-	out.Transport, out.Strategy = p.transport.Name, string(p.order.Stream.Strategy)
+	out.Media, out.Player = o.Stream.Media, o.Stream.Player
+	out.Transport, out.Strategy = o.Protocol, string(o.Stream.Strategy)
 	return out, nil
+}
+
+// StreamFrom plays a stream from a server outside of any lab. The qlogs are put into the
+// folder dir. An error means that the viewing could not begin; that it did not go well is
+// in the record's figures.
+func StreamFrom(ctx context.Context, c transport.ClientConfig, o Order, dir string) (*record.Stream, error) {
+	config, err := o.Stream.player(o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	logs := qlogs{dir: dir}
+	c.QLog = logs.begin
+	client, err := transport.NewClient(c)
+	if err != nil {
+		return nil, err
+	}
+	out, err := watch(ctx, o, viewer.Config{Client: client, Player: config})
+	return out, errors.Join(err, logs.err())
 }

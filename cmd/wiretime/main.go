@@ -65,7 +65,7 @@ func main() {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
 	root.AddCommand(runCommand(), resultsCommand(), showCommand(), explainCommand(), exportCommand(), reportCommand(),
-		networksCommand(), siteCommand(), getCommand(), serveCommand(), linkCommand(), kernelCommand(), doctorCommand())
+		networksCommand(), siteCommand(), getCommand(), streamCommand(), serveCommand(), linkCommand(), kernelCommand(), doctorCommand())
 	if err := root.Execute(); err != nil {
 		os.Exit(explain(err))
 	}

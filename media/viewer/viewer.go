@@ -43,7 +43,13 @@ type Config struct {
 	// offset on; it must not keep them. Its error ends the viewing. It is called by one
 	// goroutine after the other but for requests that have been cancelled.
 	Check func(piece storage.ID, offset int64, octets []byte) error
+	// Show, if there is one, is told what the viewing looks like, every ShowEvery and at its
+	// end. It must not keep what the figures hold.
+	Show func(at time.Duration, status player.Status, figures player.Figures)
 }
+
+// ShowEvery is how often a viewing is shown.
+const ShowEvery = 250 * time.Millisecond
 
 // Link is one access link of a host.
 type Link struct {

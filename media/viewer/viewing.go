@@ -35,6 +35,13 @@ func (v *viewing) run() {
 	timer := newAlarm()
 	defer timer.Stop()
 	epoch, handovers := v.Epoch, v.Handovers
+	var show <-chan time.Time
+	if v.Show != nil {
+		ticker := time.NewTicker(ShowEvery)
+		defer ticker.Stop()
+		show = ticker.C
+		defer v.show()
+	}
 	for v.obey(); !v.player.Over(); v.obey() {
 		if at, ok := v.next(); ok {
 			timer.set(at, v.now)
@@ -45,6 +52,9 @@ func (v *viewing) run() {
 			v.advance(v.now())
 		case news := <-v.news:
 			news(v.now())
+		case <-show:
+			v.advance(v.now())
+			v.show()
 		case <-epoch:
 			v.epoch, epoch = v.now(), nil
 		case h, more := <-handovers:
@@ -62,6 +72,12 @@ func (v *viewing) run() {
 		v.leave(v.sessions[n-1])
 	}
 	v.work.Wait()
+}
+
+// show tells of what the viewing looks like.
+func (v *viewing) show() {
+	figures := v.player.Figures()
+	v.Show(figures.Duration, v.player.Status(), figures)
 }
 
 // now is the moment, for the player.
