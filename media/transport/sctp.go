@@ -278,22 +278,33 @@ func (s *Server) serveStream(a association, m messages, p peer) {
 }
 
 func (s *Server) answerStream(ctx context.Context, a association, m messages, p peer, r Request) {
-	err := s.answer(ctx, p, r, messageWriter{m}, a)
+	err := s.answer(ctx, p, r, &messageWriter{m, firstMessage}, a)
 	if err != nil && ctx.Err() == nil {
 		_ = m.send(nothing, ppidFailed)
 	}
 }
 
-// messageWriter cuts a response into messages.
-type messageWriter struct{ to messages }
+// firstMessage is how long the first message of a response may be, in octets; each
+// further one may be twice as long as the one before.
+const firstMessage = 512
 
-func (w messageWriter) Write(p []byte) (n int, err error) {
+// messageWriter cuts a response into messages. These come whole or not at all, so the
+// first are short: otherwise the first octets over a new association, whose congestion
+// window begins with 4,380 octets, would be seen some round trips later than over a
+// transport of octets.
+type messageWriter struct {
+	to   messages
+	next int // how long the next message may be
+}
+
+func (w *messageWriter) Write(p []byte) (n int, err error) {
 	for n < len(p) {
-		part := p[n:min(n+w.to.portion(), len(p))]
+		part := p[n:min(n+w.next, len(p))]
 		if err := w.to.send(part, ppidMedia); err != nil {
 			return n, err
 		}
 		n += len(part)
+		w.next = min(2*w.next, w.to.portion())
 	}
 	return n, nil
 }
