@@ -67,6 +67,7 @@ func order(row, visit string) Order {
 type loaded struct {
 	*lab.Record
 	packets *capture.Packets
+	dir     string
 }
 
 func load(t *testing.T, s *Station, o Order, page *site.Site) loaded {
@@ -88,7 +89,7 @@ func load(t *testing.T, s *Station, o Order, page *site.Site) loaded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return loaded{r, packets}
+	return loaded{r, packets, dir}
 }
 
 // opening counts the connections of a capture by whether their first packet opens

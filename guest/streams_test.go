@@ -1,0 +1,281 @@
+package guest
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/lab"
+	"wiretime/lab/emulator"
+	"wiretime/media/manager"
+	"wiretime/media/player"
+	"wiretime/media/transport"
+	"wiretime/station"
+)
+
+// download is the order of a file over a link whose delay is what it is on average.
+func download(row, media string, delay time.Duration) station.Order {
+	return station.Order{Protocol: row, Seed: 1, TCP: cubic, Timeout: 10 * time.Minute, Stream: &station.Stream{
+		Media: media, Player: station.Download, Strategy: transport.Reconnect,
+		Manager: manager.Config{Name: "link", Access: manager.AccessPoints(), Delay: delay},
+		Keep:    emulator.Keep{Octets: 128, Packets: 100_000},
+	}}
+}
+
+// moving is the order of a file during which the client changes its access link once,
+// after a second.
+func moving(row string, strategy transport.Strategy, loss float64, seed uint64) station.Order {
+	o := download(row, "file@10MB", 50*time.Millisecond)
+	o.Seed, o.Stream.Strategy = seed, strategy
+	m := &o.Stream.Manager
+	m.Rate, m.Loss = manager.DefaultRate, loss
+	m.Period, m.Duration, m.Window, m.Reconnections = time.Second, time.Minute, 2*time.Second, 1
+	return o
+}
+
+// viewing is the order of a video that somebody watches for four seconds.
+func viewing(row, rule string, loss float64, seed uint64) station.Order {
+	o := moving(row, transport.Reconnect, loss, seed)
+	s := o.Stream
+	s.Media, s.Player, s.For, s.Seeks = "clip", rule, 4*time.Second, 0.3
+	return o
+}
+
+// oneAddress is all the strategies that a transport has but multihome.
+func oneAddress(t *testing.T, row string) []transport.Strategy {
+	t.Helper()
+	found, err := transport.Lookup(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []transport.Strategy{transport.Reconnect, transport.ZeroRTT, transport.Migrate}
+	return slices.DeleteFunc(all, func(s transport.Strategy) bool { return found.Supports(s) != nil })
+}
+
+// streams has a guest play orders, by ID.
+func streams(t *testing.T, h *Host, orders map[string]station.Order) map[string]done {
+	t.Helper()
+	b := Batch{Station: stationConfig(2)}
+	for id, o := range orders {
+		b.Loads = append(b.Loads, Load{ID: id, Order: o})
+	}
+	slices.SortFunc(b.Loads, func(a, b Load) int { return strings.Compare(a.ID, b.ID) })
+	return run(t, h, machine(1), b)
+}
+
+// TestStreamsTakeWholeRoundTrips fetches a file that fits the first packets, over a
+// path with 200 ms of round trip and no rate: it takes what opening the session takes,
+// and the request's own round trip.
+func TestStreamsTakeWholeRoundTrips(t *testing.T) {
+	const rtt = 200 * time.Millisecond
+	const mostReadings = 500 // DTLS computes more than TLS does
+	setUp := map[string]int{
+		"tcp": 2, "tcp-clear": 1, "mptcp": 2, "mptcp-clear": 1, // TCP's handshake, TLS's
+		"sctp": 2, "sctp-udp": 2, // INIT, COOKIE ECHO
+		"sctp-udp-dtls": 5, // DTLS 1.2's with its cookie: three more
+		"quic":          1,
+	}
+	orders := map[string]station.Order{}
+	for row := range setUp {
+		orders[row] = download(row, "file@1kB", rtt/2)
+	}
+	for row, d := range streams(t, host(t), orders) {
+		if d.record.LoadError != nil {
+			t.Errorf("%s: %v", row, d.record.LoadError)
+			continue
+		}
+		s := d.record.Stream
+		ttd, _ := s.Figures.TTD()
+		for _, phase := range []struct {
+			what string
+			took time.Duration
+			want int
+		}{{"opening the session", s.Sessions[0].SetUp, setUp[row]}, {"all", ttd, setUp[row] + 1}} {
+			over := phase.took - time.Duration(phase.want)*rtt
+			if over < 0 || over > mostReadings*reading {
+				t.Errorf("%s: %s took %v, want %d round trips and no more than %d readings of the clock", row, phase.what, phase.took, phase.want, mostReadings)
+			}
+			t.Logf("%s: %s took %d round trips and %v", row, phase.what, phase.want, over)
+		}
+	}
+}
+
+// TestStreamsComeWhole plays a file and a video over each transport, the kernel's SCTP
+// too, and holds the record to what the server and the packets say.
+func TestStreamsComeWhole(t *testing.T) {
+	const icmp = 1 // says that nobody listens any more where a packet comes late
+	protocols := map[string]uint8{"tcp": capture.TCP, "udp": capture.UDP, "sctp": capture.SCTP}
+	orders := map[string]station.Order{}
+	for _, row := range transport.Names() {
+		orders["file-over-"+row] = moving(row, transport.Reconnect, 0, 1)
+		orders["clip-over-"+row] = viewing(row, station.Players()[1], 0, 1)
+	}
+	loads := streams(t, host(t), orders)
+	for _, row := range transport.All() {
+		for _, media := range []string{"file", "clip"} {
+			t.Run(media+" over "+row.Name, func(t *testing.T) {
+				id := media + "-over-" + row.Name
+				d := loads[id]
+				s := d.record.Stream
+				if d.record.LoadError != nil || s == nil {
+					t.Fatalf("%v; %+v", d.record.LoadError, s)
+				}
+				if o := orders[id].Stream; s.Transport != row.Name || s.Media != o.Media || s.Player != o.Player || s.Strategy != string(o.Strategy) || s.Epoch < 0 || len(s.Manager) == 0 {
+					t.Errorf("the record is of %+v", s)
+				}
+				var served int64
+				for _, e := range d.record.Server {
+					served += e.BodyBytes
+					if e.Protocol != row.Name {
+						t.Errorf("the server says of %s that it was over %s", e.URL, e.Protocol)
+					}
+				}
+				f := s.Figures
+				if f.Received > served || f.Received != f.Played+f.Wasted+f.Held || len(s.Sessions) < 2 || len(f.Handovers) != 1 {
+					t.Errorf("%d octets served, %d received: %d played, %d wasted, %d held; %d sessions, %d handovers",
+						served, f.Received, f.Played, f.Wasted, f.Held, len(s.Sessions), len(f.Handovers))
+				}
+				if _, whole := f.TTD(); media == "file" && (!whole || f.Held != 10_000_000) {
+					t.Errorf("%d octets are held; %+v", f.Held, f.Loads)
+				}
+				if media == "clip" && (f.Duration != 4*time.Second || f.Received == 0) {
+					t.Errorf("it lasted %v, and %d octets came", f.Duration, f.Received)
+				}
+				for _, p := range d.packets(t).Records {
+					if h, err := capture.Dissect(p.Data); err != nil || h.Flow.Protocol != protocols[row.Protocol] && h.Flow.Protocol != icmp {
+						t.Fatalf("packet %d: %+v, %v", p.ID, h.Flow, err)
+					}
+				}
+				qlogs := 0
+				for name, text := range d.files {
+					if strings.HasPrefix(name, "client-") && bytes.Contains(text, []byte("packet_received")) {
+						qlogs++
+					}
+				}
+				if want := len(s.Sessions); row.Name == "quic" && qlogs != want || row.Name != "quic" && qlogs != 0 {
+					t.Errorf("%d qlogs of %d sessions", qlogs, want)
+				}
+			})
+		}
+	}
+}
+
+// TestRecoveryTakesWholeRoundTrips changes the access link in the middle of a file. It
+// comes again after what opening another session takes, or moving the one there is, and
+// half a round trip for the request to get there and half for the first octets back.
+func TestRecoveryTakesWholeRoundTrips(t *testing.T) {
+	roundTrips := map[transport.Strategy]map[string]int{
+		transport.Reconnect: {"tcp": 3, "tcp-clear": 2, "mptcp": 3, "mptcp-clear": 2, "sctp": 3, "sctp-udp": 3, "sctp-udp-dtls": 6, "quic": 2},
+		transport.ZeroRTT:   {"quic": 1},
+		transport.Migrate:   {"quic": 2}, // one to see that the new way leads there, one until the server hears that it is taken
+	}
+	orders := map[string]station.Order{}
+	for _, row := range transport.Names() {
+		for _, strategy := range oneAddress(t, row) {
+			orders[row+"-"+string(strategy)] = moving(row, strategy, 0, 1)
+		}
+	}
+	for id, d := range streams(t, host(t), orders) {
+		t.Run(id, func(t *testing.T) {
+			if d.record.LoadError != nil {
+				t.Fatal(d.record.LoadError)
+			}
+			s := d.record.Stream
+			if len(s.Figures.Handovers) != 1 {
+				t.Fatalf("the handovers are %+v", s.Figures.Handovers)
+			}
+			h := s.Figures.Handovers[0]
+			moved := slices.IndexFunc(s.Manager, func(e manager.Event) bool { return e.Access == h.Access })
+			if late := h.At - s.Epoch - s.Manager[moved].At; late < 0 || late > time.Millisecond {
+				t.Errorf("the player was told %v after the link had changed", late)
+			}
+			rtt := 2 * s.Manager[moved].Delay
+			want := time.Duration(roundTrips[transport.Strategy(s.Strategy)][s.Transport]) * rtt
+			if took := h.Recovered - h.At; took < want || took > want+3*time.Millisecond {
+				t.Errorf("octets came again after %v, want %v (round trips of %v) and little more", took, want, rtt)
+			}
+			sessions := 2
+			if s.Strategy == string(transport.Migrate) {
+				sessions = 1
+			}
+			last := s.Sessions[len(s.Sessions)-1]
+			if len(s.Sessions) != sessions || last.EarlyData != (s.Strategy == string(transport.ZeroRTT)) || last.Local.Addr().String() != "198.18.1.2" {
+				t.Errorf("the sessions are %+v", s.Sessions)
+			}
+			t.Logf("a round trip of %v; ready after %v, octets after %v", rtt, h.Ready-h.At, h.Recovered-h.At)
+		})
+	}
+}
+
+// TestMultihoming leaves the session as it is, while the link that is left is lost for
+// a second.
+func TestMultihoming(t *testing.T) {
+	orders := map[string]station.Order{}
+	for _, row := range []string{"mptcp", "mptcp-clear", "sctp"} {
+		orders[row] = moving(row, transport.Multihome, 0, 1)
+	}
+	for row, d := range streams(t, host(t), orders) {
+		s := d.record.Stream
+		if d.record.LoadError != nil || len(s.Sessions) != 1 || len(s.Figures.Handovers) != 1 || len(d.record.Server) != 1 {
+			t.Errorf("%s: %v; %d sessions, handovers %+v, log %+v", row, d.record.LoadError, len(s.Sessions), s.Figures.Handovers, d.record.Server)
+			continue
+		}
+		h := s.Figures.Handovers[0]
+		if h.Recovered <= h.At {
+			t.Errorf("%s: it never recovered: %+v", row, h)
+		}
+		ttd, _ := s.Figures.TTD()
+		t.Logf("%s: octets came again after %v; the file took %v", row, h.Recovered-h.At, ttd)
+	}
+}
+
+// TestStreamsThatDoNotCome has a stream take longer than it may, and one that its path
+// cuts off for longer than the viewer waits.
+func TestStreamsThatDoNotCome(t *testing.T) {
+	slow := download("tcp", "file@100MB", 50*time.Millisecond)
+	slow.Timeout, slow.Stream.Manager.Rate = time.Second, manager.DefaultRate
+	lossy := download("quic", "file@100MB", 50*time.Millisecond)
+	lossy.Stream.Manager.Loss, lossy.Stream.Patience, lossy.Stream.GiveUp = 1, 2*time.Second, 5*time.Second
+	for id, d := range streams(t, host(t), map[string]station.Order{"slow": slow, "lossy": lossy}) {
+		want := map[string]string{"slow": "it was not over after 1s", "lossy": "nothing came for 5s; the last failure: "}[id]
+		if err := d.record.LoadError; err == nil || !strings.Contains(err.Error(), want) || d.record.Stream == nil || d.record.Stream.Figures.Failure != err.Error() {
+			t.Errorf("%s: %v, want %q", id, err, want)
+		}
+	}
+}
+
+// TestStreamsSameSeedSameNanoseconds is TestSameSeedSameNanoseconds for streams: over
+// links that lose packets, with handovers and seeks.
+func TestStreamsSameSeedSameNanoseconds(t *testing.T) {
+	every := func(seed uint64) map[string]station.Order {
+		orders := map[string]station.Order{"mptcp-multihome": moving("mptcp", transport.Multihome, 0.001, seed), "sctp-multihome": moving("sctp", transport.Multihome, 0.001, seed)}
+		for _, row := range transport.Names() {
+			for _, strategy := range oneAddress(t, row) {
+				orders[row+"-"+string(strategy)] = moving(row, strategy, 0.001, seed)
+			}
+			orders[row+"-clip"] = viewing(row, string(player.BOLA), 0.001, seed)
+		}
+		return orders
+	}
+	first := streams(t, host(t), every(1))
+	other, err := newHost(built(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for id, again := range streams(t, other, every(1)) {
+		if where := difference(t, first[id], again); where != "" {
+			t.Errorf("%s differs: %s", id, where)
+		}
+		if err := again.record.LoadError; err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	another := streams(t, host(t), map[string]station.Order{"tcp-reconnect": moving("tcp", transport.Reconnect, 0.001, 2)})
+	if id := "tcp-reconnect"; bytes.Equal(first[id].files[lab.StreamFile], another[id].files[lab.StreamFile]) {
+		t.Errorf("%s is the same with another seed", id)
+	}
+}
