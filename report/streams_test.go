@@ -34,10 +34,10 @@ func watched(t *testing.T, s syntheticStreams) Data {
 
 func TestAFileByTheLinksDelay(t *testing.T) {
 	d := watched(t, fileStudy)
-	if d.Compared != "transport" || d.Strategies != nil || len(d.Sections) != 10 || d.Sections[0].Shared != "" {
+	if d.Compared != "transport" || d.Strategies != nil || len(d.Sections) != 8 || d.Sections[0].Shared != "" {
 		t.Errorf("compared by %s, strategies %v, %d sections, the first %q", d.Compared, d.Strategies, len(d.Sections), d.Sections[0].Shared)
 	}
-	if got := d.Streams.Series; len(got) != 2 || got[0].Axis != "delay" || len(got[0].Panels) != 2 || got[1].Axis != "loss" || len(got[1].Panels) != 5 {
+	if got := d.Streams.Series; len(got) != 2 || got[0].Axis != "delay" || len(got[0].Panels) != 2 || got[1].Axis != "loss" || len(got[1].Panels) != 4 {
 		t.Fatalf("the series are %+v", got)
 	}
 	p := d.Streams.Series[0].Panels[1]
@@ -80,7 +80,7 @@ func zeroed(counts, checks []Check) []Check {
 
 func TestViewingsByTheNumberOfReconnections(t *testing.T) {
 	d := watched(t, viewStudy)
-	if d.Compared != "transport and strategy" || len(d.Strategies) != 4 || len(d.Sections) != 4 || len(d.Sections[0].Cells) != 7 {
+	if d.Compared != "transport and strategy" || len(d.Strategies) != 4 || len(d.Sections) != 3 || len(d.Sections[0].Cells) != 7 {
 		t.Errorf("compared by %s, strategies %v, %d sections", d.Compared, d.Strategies, len(d.Sections))
 	}
 	if got := d.Streams.Series; len(got) != 1 || got[0].Axis != "reconnections" || len(got[0].Panels) != 1 || got[0].Panels[0].Name != "" {
@@ -93,7 +93,7 @@ func TestViewingsByTheNumberOfReconnections(t *testing.T) {
 	if want := []string{"tcp · reconnect", "sctp · reconnect", "sctp · multihome", "quic · reconnect", "quic · 0-rtt", "quic · migrate", "tcp · migrate"}; !slices.Equal(labels, want) {
 		t.Errorf("the lines are %q, want %q", labels, want)
 	}
-	if n := d.Networks[3]; n.Name != "80ms-8x" || n.Title != "8 reconnections" {
+	if n := d.Networks[2]; n.Name != "80ms-8x" || n.Title != "8 reconnections" {
 		t.Errorf("the network is called %q, %q", n.Name, n.Title)
 	}
 	for _, facts := range [][]Fact{d.Streams.Media, d.Streams.Transports, d.Streams.Players, d.Strategies} {
@@ -115,6 +115,7 @@ func TestViewingsByTheNumberOfReconnections(t *testing.T) {
 
 func TestSectionsOfOneTransportCompareStrategies(t *testing.T) {
 	s := viewStudy
+	s.study = "streams-strategies"
 	s.contenders, s.moves, s.repeats = []contender{{"quic", "reconnect"}, {"quic", "migrate"}}, []int{3}, 1
 	d := watched(t, s)
 	if d.Compared != "strategy" || d.Cells[1].Label != "migrate" || d.Streams.Series != nil || d.Networks[0].Title != "link delay 80 ms" {
@@ -124,6 +125,7 @@ func TestSectionsOfOneTransportCompareStrategies(t *testing.T) {
 
 func TestClocksAreComparedByTheTimesOfStreams(t *testing.T) {
 	s := fileStudy
+	s.study = "streams-clocks"
 	s.clocks, s.delays, s.losses, s.repeats, s.claims = []string{"real", virtual}, s.delays[:2], s.losses[:1], 2, nil
 	d := watched(t, s)
 	if d.Clocks == nil || d.Clocks.Metric != "ttd" || len(d.Clocks.Pairs) != 6 || d.Clocks.Pairs[0].Ratio != 1 {

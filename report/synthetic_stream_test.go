@@ -39,8 +39,8 @@ type contender struct{ transport, strategy string }
 var fileStudy = syntheticStreams{
 	study: "streams-file", media: "file@40MB", player: download,
 	contenders: []contender{{"tcp", "reconnect"}, {"sctp", "reconnect"}, {"quic", "reconnect"}},
-	delays:     []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond, 200 * time.Millisecond},
-	losses:     []float64{0, 0.001}, moves: []int{0}, repeats: 7,
+	delays:     []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
+	losses:     []float64{0, 0.001}, moves: []int{0}, repeats: 6,
 	claims: []store.Claim{
 		{Text: "QUIC is faster than TCP.", Ratio: "below 1", High: 1, Open: true},
 		{Text: "QUIC is twice as fast as TCP.", Ratio: "below 0.5", High: 0.5, Open: true},
@@ -53,7 +53,7 @@ var viewStudy = syntheticStreams{
 	contenders: []contender{
 		{"tcp", "reconnect"}, {"sctp", "reconnect"}, {"sctp", "multihome"}, {"quic", "reconnect"}, {"quic", "0-rtt"}, {"quic", "migrate"}, {"tcp", "migrate"},
 	},
-	delays: []time.Duration{80 * time.Millisecond}, losses: []float64{0}, moves: []int{0, 2, 4, 8}, seeks: 0.05, repeats: 5,
+	delays: []time.Duration{80 * time.Millisecond}, losses: []float64{0}, moves: []int{0, 2, 8}, seeks: 0.05, repeats: 3,
 }
 
 var streamMetrics = []store.Metric{

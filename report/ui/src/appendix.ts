@@ -1,7 +1,7 @@
 import { at, type Data, type Fact } from "./data";
 import { el, scrolling } from "./dom";
 import { fixed } from "./format";
-import { clockName } from "./tables";
+import { clockName, networkName } from "./tables";
 
 /** appendix defines what the figures mean and how to measure them again. */
 export function appendix(data: Data): HTMLElement {
@@ -13,15 +13,18 @@ export function appendix(data: Data): HTMLElement {
     el("h3", {}, "Networks"),
     el("p", {}, "Delay is one-way and given per direction; a round trip takes both. Rates count bits at the IP layer, 1 kbit = 1000 bit."),
     ...data.networks.map((n) => el("div", { class: "network" },
-      el("h4", {}, n.name),
+      el("h4", {}, n.name, n.title === undefined ? null : el("small", {}, n.title)),
       pairs(n.facts),
       n.note ? el("p", {}, n.note) : null,
       n.source ? el("p", { class: "source" }, `Source: ${n.source}`) : null)),
     el("h3", {}, "How to read the intervals"),
-    el("p", {}, "The 95 % interval of a median lies between two of the measured values, chosen by the binomial distribution; it assumes nothing about how page times are distributed, but needs at least six values. With fewer, the smallest and largest value are shown and called a range."),
+    el("p", {}, `The 95 % interval of a median lies between two of the measured values, chosen by the binomial distribution; it assumes nothing about how ${data.streams === undefined ? "page times" : "these times"} are distributed, but needs at least six values. With fewer, the smallest and largest value are shown and called a range.`),
     el("p", {}, "The difference of two medians has a 95 % interval from a seeded bootstrap. A difference is called clear if its interval leaves out zero. Each pair is judged by itself: where many are compared, about one in twenty of those that do not differ will look clear, and the lowest of several medians tends to be a lucky one."),
     el("h3", { id: "clock" }, "What the clock means"),
     ...clockMeans(data).map((text) => el("p", {}, text)),
+    ...meanings("What was streamed", data.streams?.media),
+    ...meanings("What the transports are", data.streams?.transports),
+    ...meanings("What the players do", data.streams?.players),
     ...meanings("What a visit is", data.visits),
     ...meanings("What a strategy is", data.strategies),
     ...meanings("Which servers these are", data.servers),
@@ -71,6 +74,6 @@ function leftOut(data: Data, loads: Data["loads"]): HTMLElement {
       el("thead", {}, el("tr", {}, ...["Load", "Cell", "Verdict", "Why"].map((h) => el("th", { scope: "col" }, h)))),
       el("tbody", {}, ...loads.map((l) => {
         const cell = at(data.cells, l.cell);
-        return el("tr", {}, el("th", { scope: "row" }, l.id), el("td", {}, `${[cell.site, cell.network, cell.shared, clockName(data, cell), cell.label].filter(Boolean).join(", ")}`), el("td", {}, l.validity), el("td", {}, l.reason ?? ""));
+        return el("tr", {}, el("th", { scope: "row" }, l.id), el("td", {}, `${[cell.site, networkName(data, cell.network), cell.shared, clockName(data, cell), cell.label].filter(Boolean).join(", ")}`), el("td", {}, l.validity), el("td", {}, l.reason ?? ""));
       }))));
 }
