@@ -1,6 +1,6 @@
 import { at, type Data, type Fact } from "./data";
 import { el, scrolling } from "./dom";
-import { fixed } from "./format";
+import { counted, fixed } from "./format";
 import { clockName, networkName } from "./tables";
 
 /** appendix defines what the figures mean and how to measure them again. */
@@ -12,11 +12,7 @@ export function appendix(data: Data): HTMLElement {
     el("dl", { class: "terms" }, ...data.metrics.flatMap((m) => [el("dt", {}, m.title === m.unit ? m.title : `${m.title} (${m.unit})`), el("dd", {}, m.definition)])),
     el("h3", {}, "Networks"),
     el("p", {}, "Delay is one-way and given per direction; a round trip takes both. Rates count bits at the IP layer, 1 kbit = 1000 bit."),
-    ...data.networks.map((n) => el("div", { class: "network" },
-      el("h4", {}, n.name, n.title === undefined ? null : el("small", {}, n.title)),
-      pairs(n.facts),
-      n.note ? el("p", {}, n.note) : null,
-      n.source ? el("p", { class: "source" }, `Source: ${n.source}`) : null)),
+    ...networks(data),
     el("h3", {}, "How to read the intervals"),
     el("p", {}, `The 95 % interval of a median lies between two of the measured values, chosen by the binomial distribution; it assumes nothing about how ${data.streams === undefined ? "page times" : "these times"} are distributed, but needs at least six values. With fewer, the smallest and largest value are shown and called a range.`),
     el("p", {}, "The difference of two medians has a 95 % interval from a seeded bootstrap. A difference is called clear if its interval leaves out zero. Each pair is judged by itself: where many are compared, about one in twenty of those that do not differ will look clear, and the lowest of several medians tends to be a lucky one."),
@@ -38,6 +34,16 @@ export function appendix(data: Data): HTMLElement {
     pairs(data.environment),
     el("h3", {}, "Study file"),
     scrolling("Study file", el("pre", {}, data.studyText)));
+}
+
+/** networks describes each network; those of streams, of which a study may have hundreds that differ in a number, are folded. */
+function networks(data: Data): HTMLElement[] {
+  const all = data.networks.map((n) => el("div", { class: "network" },
+    el("h4", {}, n.name, n.title === undefined ? null : el("small", {}, n.title)),
+    pairs(n.facts),
+    n.note ? el("p", {}, n.note) : null,
+    n.source ? el("p", { class: "source" }, `Source: ${n.source}`) : null));
+  return data.streams === undefined ? all : [el("details", { class: "folded" }, el("summary", {}, counted(all.length, "network")), ...all)];
 }
 
 /** meanings explains the values of an axis that the study uses; nothing of one it does not. */

@@ -45,8 +45,15 @@ function report(data: Data): void {
     appendix(data),
     el("footer", {}, el("p", {}, "Written by Wiretime. This file holds all its data and fetches nothing. Charts by Observable Plot.")));
   addEventListener("beforeprint", () => {
+    for (const folded of main.querySelectorAll<HTMLDetailsElement>(".folded")) folded.open = true;
     drawAll();
   });
+  const unfold = (): void => {
+    const folded = document.getElementById(location.hash.slice(1))?.querySelector<HTMLDetailsElement>(".folded");
+    if (folded) folded.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
 }
 
 function chooser(metrics: Metric[], first: Metric, show: (metric: Metric) => void): HTMLElement {

@@ -1,9 +1,10 @@
 import * as Plot from "@observablehq/plot";
-import { logTicks, needsLog, spaced } from "./axis";
+import { logTicks, spaced } from "./axis";
 import { colour, font } from "./charts";
-import { at, type Cell, type Data, type Link, type Metric, type Panel, type Series } from "./data";
+import { at, type Data, type Link, type Metric, type Panel, type Series } from "./data";
 import { el, whenNear } from "./dom";
 import { decimalsFor, fixed } from "./format";
+import { looksOf, pointsOf, rangeOf, type Look, type Point, type Range } from "./lines";
 
 /** followed are the metrics that are followed along the link, in this order. */
 const followed = ["ttd", "loading_delay", "recovery", "goodput"];
@@ -13,16 +14,6 @@ const axes: Record<keyof Link, { name: string; label: string; value: (link: Link
   loss: { name: "loss", label: "Packet error rate, each direction (%)", value: (l) => 100 * l.loss },
   reconnections: { name: "number of reconnections", label: "Reconnections", value: (l) => l.reconnections },
 };
-
-/** Look is how a line is drawn; lines of one colour differ in their dashes, all lines in their symbols. */
-interface Look {
-  colour: string;
-  dash: string;
-  symbol: "circle" | "square" | "triangle" | "diamond" | "star" | "cross" | "wye";
-}
-
-const dashes = ["", "6 3", "1.5 3", "9 3 1.5 3"];
-const symbols: Look["symbol"][] = ["circle", "square", "triangle", "diamond", "star", "cross", "wye"];
 
 /** seriesView draws how figures change along the link, a picture per metric and panel; nothing of a study whose links are all alike. */
 export function seriesView(data: Data): HTMLElement | null {
@@ -45,15 +36,16 @@ export function seriesView(data: Data): HTMLElement | null {
 
 /** pictures are the figures of a series: of each metric that some of its cells have. */
 function pictures(data: Data, series: Series): HTMLElement[] {
-  const looks = looksOf(data, series);
+  const value = (link: Link): number => axes[series.axis].value(link);
+  const looks = looksOf(series.panels.flatMap((p) => p.lines).map((l) => ({ label: l.label, colour: colour(data, at(data.cells, l.cells[0] ?? 0)) })));
   const used = new Set<string>();
   const single = series.panels.length === 1;
   const figures = followed.flatMap((name) => {
     const metric = data.metrics.find((m) => m.name === name);
-    const panels = metric === undefined ? [] : series.panels.filter((p) => pointsOf(data, series, p, metric).length > 0);
+    const panels = metric === undefined ? [] : series.panels.filter((p) => pointsOf(data.cells, p, metric, value).length > 0);
     if (metric === undefined || panels.length === 0) return [];
-    const range = rangeOf(panels.flatMap((p) => pointsOf(data, series, p, metric)), metric);
-    panels.flatMap((p) => pointsOf(data, series, p, metric)).forEach((p) => used.add(p.label));
+    const range = rangeOf(panels.flatMap((p) => pointsOf(data.cells, p, metric, value)), metric);
+    panels.flatMap((p) => pointsOf(data.cells, p, metric, value)).forEach((p) => used.add(p.label));
     return [el("div", { class: "series" },
       el("h3", {}, `${metric.title} by ${axes[series.axis].name}`),
       el("p", { class: "caption" }, `${metric.title}: ${metric.definition}${range.log ? " The axis is logarithmic." : ""}`),
@@ -65,7 +57,7 @@ function pictures(data: Data, series: Series): HTMLElement[] {
         return el("figure", {}, p.name === "" ? null : el("figcaption", {}, el("b", {}, p.name)), box);
       })))];
   });
-  const few = figures.length > 0 && data.cells.some((c) => Object.values(c.summaries).some((s) => !s.interval && s.n > 1));
+  const few = figures.length > 0 && data.cells.some((c) => followed.some((name) => c.summaries[name]?.interval === false));
   return [
     el("p", {}, "Each point is the median of a cell's valid loads; the bar through it is the 95 % interval of the median"
       + (few ? ", or, dashed, the range of its loads where fewer than six do not give one" : "")
@@ -73,18 +65,6 @@ function pictures(data: Data, series: Series): HTMLElement[] {
     el("ul", { class: "legend lines", "aria-label": "Lines" }, ...[...looks].filter(([label]) => used.has(label)).map(([label, look]) => el("li", {}, swatch(look), label))),
     el("div", { class: single ? "panels" : "" }, ...figures),
   ];
-}
-
-/** looksOf gives each label its look. */
-function looksOf(data: Data, series: Series): Map<string, Look> {
-  const looks = new Map<string, Look>();
-  for (const { label, cells } of series.panels.flatMap((p) => p.lines)) {
-    if (looks.has(label)) continue;
-    const c = colour(data, at(data.cells, cells[0] ?? 0));
-    const alike = [...looks.values()].filter((l) => l.colour === c).length;
-    looks.set(label, { colour: c, dash: dashes[alike % dashes.length] ?? "", symbol: symbols[looks.size % symbols.length] ?? "circle" });
-  }
-  return looks;
 }
 
 function swatch(look: Look): Element {
@@ -97,45 +77,9 @@ function swatch(look: Look): Element {
   });
 }
 
-interface Point {
-  label: string;
-  x: number;
-  y: number;
-  low: number;
-  high: number;
-  interval: boolean;
-  cell: Cell;
-}
-
-function pointsOf(data: Data, series: Series, panel: Panel, metric: Metric): Point[] {
-  return panel.lines.flatMap(({ label, cells }) => cells.flatMap((index): Point[] => {
-    const cell = at(data.cells, index);
-    const s = cell.summaries[metric.name];
-    return s === undefined || cell.link === undefined ? [] : [{ label, x: axes[series.axis].value(cell.link), y: s.median, low: s.low, high: s.high, interval: s.interval, cell }];
-  }));
-}
-
-/** Range is an axis that all panels of a metric share, so that they can be compared. */
-interface Range {
-  unit: string;
-  factor: number;
-  log: boolean;
-  low: number;
-  high: number;
-}
-
-function rangeOf(points: Point[], metric: Metric): Range {
-  const ends = points.flatMap((p) => [p.low, p.high]);
-  const most = Math.max(...ends);
-  const seconds = metric.unit === "ms" && most >= 10_000;
-  const factor = seconds ? 1000 : 1;
-  const log = needsLog(ends);
-  return { unit: seconds ? "s" : metric.unit, factor, log, low: log ? Math.min(...ends) / factor / 1.2 : 0, high: (most / factor) * (log ? 1.2 : 1.04) || 1 };
-}
-
 function drawing(data: Data, series: Series, panel: Panel, metric: Metric, range: Range, looks: Map<string, Look>, width: number): Element {
   const axis = axes[series.axis];
-  const points = pointsOf(data, series, panel, metric);
+  const points = pointsOf(data.cells, panel, metric, axis.value);
   const xs = [...new Set(panel.lines.flatMap((l) => l.cells).flatMap((c) => at(data.cells, c).link ?? []).map(axis.value))].sort((a, b) => a - b);
   const [from = 0, to = 1] = [xs[0], xs.at(-1)];
   const lines = panel.lines.filter((l) => points.some((p) => p.label === l.label));
@@ -144,7 +88,7 @@ function drawing(data: Data, series: Series, panel: Panel, metric: Metric, range
   const write = (p: Point): string => {
     const size = decimalsFor(p.y / range.factor);
     const of = (v: number): string => fixed(v / range.factor, size);
-    return `${p.label}, ${axis.name} ${Number(p.x.toFixed(4))}\n${metric.title} ${of(p.y)} ${range.unit}\n${p.interval ? "95 % interval" : "range"} ${of(p.low)} to ${of(p.high)}, n ${p.cell.summaries[metric.name]?.n ?? 0}`;
+    return `${p.label}, ${axis.name} ${Number(p.x.toFixed(4))}\n${metric.title} ${of(p.y)} ${range.unit}\n${p.interval ? "95 % interval" : "range"} ${of(p.low)} to ${of(p.high)}, n ${p.n}`;
   };
   const plot = Plot.plot({
     width,

@@ -21,6 +21,7 @@ export function timelines(data: Data, section: Section): HTMLElement {
   if (all.length === 0) return el("p", { class: "facts" }, "No valid load of this section left a record of its stream.");
   const video = all.some((s) => s.timeline.buffer !== undefined);
   const scale = scaleOf(all.map((s) => s.timeline));
+  const by = data.metrics.find((m) => m.ranked && all[0]?.cell.summaries[m.name] !== undefined)?.title ?? "";
   const box = el("div", { class: "timelines" });
   whenNear(box, () => {
     const width = box.clientWidth || 700;
@@ -32,7 +33,7 @@ export function timelines(data: Data, section: Section): HTMLElement {
   });
   return el("div", { class: "waterfalls" },
     el("h4", {}, video ? "What the viewer saw" : "How the file came"),
-    el("p", { class: "caption" }, `One load of each cell, the median one, on the same axes. ${video ? "The buffer's colour is the resolution that is played, and so is the height of the bar below it. " : ""}Goodput is of content, per ${scale.step === 1000 ? "second" : `${fixed(scale.step / 1000, 0)} s`}; the link's delay is one-way. A handover is a dashed line, and the band after it the time until octets came again.`),
+    el("p", { class: "caption" }, `One load of each cell, the valid one whose ${by} is nearest to the median, on the same axes. ${video ? "The buffer's colour is the resolution that is played, and so is the height of the bar below it. " : ""}Goodput is of content, per ${scale.step === 1000 ? "second" : `${fixed(scale.step / 1000, 0)} s`}; the link's delay is one-way. A handover is a dashed line, and the band after it the time until octets came again.`),
     legend(all, video),
     box,
     handovers(all));
@@ -139,9 +140,9 @@ function drawing({ cell, load, timeline: t }: Shown, scale: Scale, width: number
     svg("path", { class: "goodput", d: stretches(t).map((s) => `M${n(x(s.from))} ${goodput.y}V${n(y(goodput, s.rate))}H${n(Math.max(x(s.from) + 0.6, x(s.to) - 0.7))}V${goodput.y}Z`).join("") }),
     delay === null ? null : svg("path", { class: "delay", d: (t.delay ?? []).map(([ms, v], i) => `${i === 0 ? "M" : "H"}${n(x(ms))}${i === 0 ? " " : "V"}${n(y(delay, v))}`).join("") + `H${n(x(t.duration))}` }),
     ...moves,
-    ...seeks,
     svg("line", { class: "end", x1: n(x(t.duration)), x2: n(x(t.duration)), y1: top, y2: bottom }),
     ...lanes.map((lane) => svg("text", { class: "title", x: left, y: lane.y - lane.height - 5 }, lane.title)),
+    ...seeks,
     rest);
   picture.addEventListener("pointermove", (event) => {
     const area = picture.getBoundingClientRect();
