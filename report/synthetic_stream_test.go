@@ -307,13 +307,13 @@ func (w *wire) carry() {
 }
 
 func (w *wire) obey(o player.Order) {
-	trips := map[string]time.Duration{"tcp": 3, "sctp": 2, "quic": 1}[w.transport]
+	trips := map[string]int{"tcp": 3, "sctp": 2, "quic": 1}[w.transport]
 	if o.Kind == player.Connect && o.Session > 1 && w.strategy == player.ZeroRTT {
 		trips = 0
 	}
 	switch o.Kind {
 	case player.Connect:
-		w.session, w.openAt, w.movedAt, w.request = o.Session, w.now+trips*2*w.delay+wireStep, 0, nil
+		w.session, w.openAt, w.movedAt, w.request = o.Session, w.now+time.Duration(2*trips)*w.delay+wireStep, 0, nil
 	case player.Move:
 		w.movedAt = w.now + 2*w.delay
 	case player.Ask:

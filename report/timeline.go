@@ -85,7 +85,7 @@ func (d *Data) Watch(st *store.Store, read func(store.Load) (*record.Stream, err
 // timeline reads a stream's record.
 func timeline(s *record.Stream) *Timeline {
 	f := s.Figures
-	step := time.Second * max(1, (f.Duration+maxSteps*time.Second-1)/(maxSteps*time.Second))
+	step := time.Duration(max(1, math.Ceil(f.Duration.Seconds()/maxSteps))) * time.Second
 	t := &Timeline{
 		Duration: milliseconds(f.Duration), Failure: f.Failure,
 		Goodput: goodput(f, step), Step: milliseconds(step), Delay: delays(s, step),

@@ -44,21 +44,29 @@ export function pointsOf(cells: Cell[], panel: Panel, metric: Metric, value: (li
   }));
 }
 
-/** Range is an axis that all panels of a metric share, so that they can be compared. */
+/** Range is the axis of a panel's metric. */
 export interface Range {
   unit: string;
-  factor: number;
+  factor: number; // value / factor is shown
   log: boolean;
   low: number;
   high: number;
 }
 
-/** rangeOf is a range for all the points: from zero, or logarithmic where their intervals lie far apart. */
-export function rangeOf(points: Point[], metric: Metric): Range {
-  const ends = points.flatMap((p) => [p.low, p.high]);
-  const most = Math.max(...ends);
-  const seconds = metric.unit === "ms" && most >= 10_000;
-  const factor = seconds ? 1000 : 1;
+/**
+ * rangesOf gives each panel its range. They share one, so that they can be compared, unless that presses
+ * what is in some of them together.
+ */
+export function rangesOf(panels: Point[][], metric: Metric): Range[] {
+  const seconds = metric.unit === "ms" && panels.flat().some((p) => p.high >= 10_000);
+  const scale = seconds ? { unit: "s", factor: 1000 } : { unit: metric.unit, factor: 1 };
+  const all = { ...scale, ...reach(panels.flat(), scale.factor) };
+  return panels.map((points) => (all.log ? { ...scale, ...reach(points, scale.factor) } : all));
+}
+
+/** reach is how far an axis for all the points goes: from zero, or logarithmic where their intervals lie far apart. */
+function reach(points: Point[], factor: number): Pick<Range, "log" | "low" | "high"> {
+  const ends = points.flatMap((p) => [p.low / factor, p.high / factor]);
   const log = needsLog(ends);
-  return { unit: seconds ? "s" : metric.unit, factor, log, low: log ? Math.min(...ends) / factor / 1.2 : 0, high: (most / factor) * (log ? 1.2 : 1.04) || 1 };
+  return { log, low: log ? Math.min(...ends) / 1.2 : 0, high: Math.max(...ends) * (log ? 1.2 : 1.04) || 1 };
 }

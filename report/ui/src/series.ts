@@ -4,7 +4,7 @@ import { colour, font } from "./charts";
 import { at, type Data, type Link, type Metric, type Panel, type Series } from "./data";
 import { el, whenNear } from "./dom";
 import { decimalsFor, fixed } from "./format";
-import { looksOf, pointsOf, rangeOf, type Look, type Point, type Range } from "./lines";
+import { looksOf, pointsOf, rangesOf, type Look, type Point, type Range } from "./lines";
 
 /** followed are the metrics that are followed along the link, in this order. */
 const followed = ["ttd", "loading_delay", "recovery", "goodput"];
@@ -44,15 +44,20 @@ function pictures(data: Data, series: Series): HTMLElement[] {
     const metric = data.metrics.find((m) => m.name === name);
     const panels = metric === undefined ? [] : series.panels.filter((p) => pointsOf(data.cells, p, metric, value).length > 0);
     if (metric === undefined || panels.length === 0) return [];
-    const range = rangeOf(panels.flatMap((p) => pointsOf(data.cells, p, metric, value)), metric);
-    panels.flatMap((p) => pointsOf(data.cells, p, metric, value)).forEach((p) => used.add(p.label));
+    const points = panels.map((p) => pointsOf(data.cells, p, metric, value));
+    points.flat().forEach((p) => used.add(p.label));
+    const ranges = rangesOf(points, metric);
+    const note = [
+      new Set(ranges).size > 1 ? "The panels have axes of their own." : "",
+      ranges.some((r) => r.log) ? (ranges.every((r) => r.log) ? "The axis is logarithmic." : "Some axes are logarithmic.") : "",
+    ].filter(Boolean).join(" ");
     return [el("div", { class: "series" },
       el("h3", {}, `${metric.title} by ${axes[series.axis].name}`),
-      el("p", { class: "caption" }, `${metric.title}: ${metric.definition}${range.log ? " The axis is logarithmic." : ""}`),
-      el("div", { class: "panels" }, ...panels.map((p) => {
+      el("p", { class: "caption" }, `${metric.title}: ${metric.definition} ${note}`),
+      el("div", { class: "panels" }, ...panels.map((p, i) => {
         const box = el("div", { class: "chart" });
         whenNear(box, () => {
-          box.replaceChildren(drawing(data, series, p, metric, range, looks, Math.max(280, Math.min(640, box.clientWidth || 480))));
+          box.replaceChildren(drawing(data, series, p, metric, at(ranges, i), looks, Math.max(280, Math.min(640, box.clientWidth || 480))));
         });
         return el("figure", {}, p.name === "" ? null : el("figcaption", {}, el("b", {}, p.name)), box);
       })))];
