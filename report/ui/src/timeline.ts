@@ -123,7 +123,7 @@ function drawing({ cell, load, timeline: t }: Shown, scale: Scale, width: number
   const moves = outages(t).flatMap((o) => {
     const label = `${o.access}${o.recovered ? ` ${duration(o.to - o.from)}` : ", not recovered"}`;
     const long = label.length * 5.6;
-    const from = Math.min(x(o.from) + 3, width - long);
+    const from = x(o.from) + 3 + long > width ? x(o.from) - 3 - long : x(o.from) + 3;
     const named = from >= free;
     if (named) free = from + long + 6;
     return [
