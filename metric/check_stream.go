@@ -58,10 +58,11 @@ func checkTransport(l *Load) []Violation {
 //	reconnect  a new session, without early data
 //	0-rtt      a new session, which begins with early data once there was an answer in
 //	           one before it
-//	migrate    the same session
-//	multihome  the same session
+//
+// With migrate and multihome there may be a new session after a handover, or none: that
+// one is lost is what is measured then.
 func checkSessions(l *Load) []Violation {
-	return slices.Concat(warmSession(l), openedOutside(l), earlyData(l), newSessions(l), lostSessions(l))
+	return slices.Concat(warmSession(l), openedOutside(l), earlyData(l), newSessions(l))
 }
 
 // warmSession finds that the first session knew of one before the stream.
@@ -165,40 +166,4 @@ func newSessions(l *Load) []Violation {
 	}
 	return []Violation{{2, fmt.Sprintf("with strategy %s there is a new session after each handover, but the viewer had %s and %s in all",
 		l.Stream.Strategy, count(len(f.Handovers), "handover"), count(len(f.Sessions), "session"))}}
-}
-
-// lostSessions finds handovers that a session was to outlive and did not: it was lost
-// before the handover had recovered. One that was still being opened is none; it begins
-// anew at the new address.
-func lostSessions(l *Load) []Violation {
-	if !l.keepsSession() {
-		return nil
-	}
-	var list []Violation
-	f := &l.Stream.Figures
-	for i, h := range f.Handovers {
-		end := f.Duration
-		if h.Recovered > 0 {
-			end = h.Recovered
-		} else if i+1 < len(f.Handovers) {
-			end = f.Handovers[i+1].At
-		}
-		for _, e := range f.Timeline {
-			if isLoss := e.Event == player.Lost && e.Reason != ""; isLoss && e.At >= h.At && e.At <= end && wasOpen(f, e.Session, h) {
-				list = append(list, Violation{2, fmt.Sprintf("with strategy %s a session goes on after a handover, but session %d was lost after the one to %s: %s",
-					l.Stream.Strategy, e.Session, h.Access, e.Reason)})
-				break
-			}
-		}
-	}
-	return list
-}
-
-// wasOpen tells whether a session, counted from 1, was open when a handover came.
-func wasOpen(f *player.Figures, session int, h player.Handover) bool {
-	if session < 1 || session > len(f.Sessions) {
-		return false
-	}
-	s := f.Sessions[session-1]
-	return isOpen(s) && s.Open <= h.At
 }

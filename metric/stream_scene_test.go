@@ -2,7 +2,6 @@ package metric
 
 import (
 	"encoding/binary"
-	"errors"
 	"net/netip"
 	"slices"
 	"testing"
@@ -199,8 +198,6 @@ func viewing() record.Stream {
 		},
 	}
 }
-
-var errSilent = errors.New("nothing came for 30s")
 
 // ofStream gives the value of a metric of streams.
 func ofStream(t *testing.T, l *Load, name string) (float64, bool) {

@@ -57,6 +57,17 @@ var builtinWords = Vocabulary{
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy"},
 	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
+
+	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "quic"},
+	Players:       []string{"download", "paper"},
+	StreamMetrics: map[string]string{"ttd": "ms", "loading_delay": "ms", "recovery": "ms"},
+	Media: func(ref string) (int64, error) {
+		size, ok := map[string]int64{"clip": 0, "file@10MB": 1e7, "file@100MB": 1e8, "file@200MB": 2e8, "file@1GB": 1e9}[ref]
+		if !ok {
+			return 0, fmt.Errorf("unknown media %q", ref)
+		}
+		return size, nil
+	},
 }
 
 // whole uses every key.
@@ -418,7 +429,11 @@ func TestWithoutAVocabularyOfStrategiesThereIsTheBrowsersAlone(t *testing.T) {
 }
 
 func TestBuiltinStudies(t *testing.T) {
-	if names := Builtins(); !cmp.Equal(names, []string{"first-look", "kim-first-visit", "kolmogortsev", "loaders", "lulic-1", "lulic-grid", "nam-plt", "two-clocks", "two-clocks-loss"}) {
+	if names := Builtins(); !cmp.Equal(names, []string{
+		"first-look", "first-stream", "kim-first-visit", "kolmogortsev", "loaders", "lulic-1", "lulic-grid",
+		"nam-handover", "nam-loading-delay", "nam-loading-loss", "nam-loading-reconnections", "nam-plt", "nam-ttd-1gb",
+		"nam-ttd-delay", "nam-ttd-loss", "nam-ttd-reconnections", "two-clocks", "two-clocks-loss", "two-clocks-streams",
+	}) {
 		t.Fatal(names)
 	}
 	for _, name := range Builtins() {

@@ -11,6 +11,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/lab"
+	"wiretime/media/record"
 	"wiretime/report"
 	"wiretime/store"
 )
@@ -27,6 +28,9 @@ func reportCommand() *cobra.Command {
 					return err
 				}
 				if err := data.Explain(st, criticalPaths); err != nil {
+					return err
+				}
+				if err := data.Watch(st, readStream); err != nil {
 					return err
 				}
 				if err := report.Write(output, data); err != nil {
@@ -53,4 +57,17 @@ func readHAR(l store.Load) (*capture.HAR, error) {
 		return nil, nil
 	}
 	return h, err
+}
+
+// readStream reads what a load's viewer kept of its stream. It is nil if the load left
+// none, as one that cannot run here.
+func readStream(l store.Load) (*record.Stream, error) {
+	if l.Artefacts == "" {
+		return nil, nil
+	}
+	s, err := record.Read(filepath.Join(l.Artefacts, lab.StreamFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return s, err
 }

@@ -203,7 +203,7 @@ func comparedBy(axes report.Axes, results []store.Result) string {
 // place names what the cells of a table share, their clock left out.
 func place(c store.Cell, axes report.Axes) string {
 	network := c.Network
-	if axes.Compared() != "protocol" {
+	if by := axes.Compared(); by == "server" || by == "strategy" {
 		network += " and " + c.Protocol
 	}
 	about := fmt.Sprintf("%s over %s (%s, %s, initcwnd %d)", c.Site, network, c.Loader, c.Congestion, c.InitCwnd)
@@ -219,7 +219,7 @@ func printClocks(w io.Writer, results []store.Result, seed uint64) error {
 	}
 	axes := report.AxesOf(results)
 	fmt.Fprintf(w, "\nTwo clocks. %s\n", clocks.Verdict)
-	fmt.Fprintln(w, "Median PLT on both; the ratio, virtual to real, with its 95 % interval where there are loads enough.")
+	fmt.Fprintf(w, "Median %s on both; the ratio, virtual to real, with its 95 %% interval where there are loads enough.\n", clocks.Metric)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	heading := ""
 	for _, p := range clocks.Pairs {
@@ -233,7 +233,7 @@ func printClocks(w io.Writer, results []store.Result, seed uint64) error {
 			fmt.Fprintf(table, "\n%s\n%s\treal, ms\tvirtual, ms\tratio\tn\n", h, axes.Compared())
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d, %d\n", axes.Contender(real.Cell),
-			median(real.Values["plt"]), median(virtual.Values["plt"]), ratio(p), real.Valid, virtual.Valid)
+			median(real.Values[clocks.Metric]), median(virtual.Values[clocks.Metric]), ratio(p), real.Valid, virtual.Valid)
 	}
 	return table.Flush()
 }
