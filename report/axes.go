@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wiretime/media/player"
 	"wiretime/store"
 )
 
@@ -18,26 +19,46 @@ const (
 	ownServer       = "wiretime"
 )
 
+// The values of Axes.Compared where it is more than one axis' name.
+const (
+	byTransport            = "transport"
+	byTransportAndStrategy = "transport and strategy"
+)
+
 // Axes says how a run's cells are told apart where it uses axes that few studies
 // use. The zero value is that of a run whose loads are all cold, by the browser's
 // strategy and from Wiretime's own server.
 type Axes struct {
+	Streams    bool // the cells are of streams: their protocols are transports
 	Visits     bool // some cell has a visit that is not cold
-	Strategies bool // some cell has another strategy than the browser's
+	Strategies bool // some cell has another strategy than the browser's; of streams, some cell has handovers
 	Servers    bool // some cell has another server than Wiretime's own
 
 	// compared is empty for the protocol.
 	compared string
+	// links are the properties of streams' links that vary.
+	links []linkAxis
 }
 
 // AxesOf looks at the cells of a run. They are compared by their protocols; where there is
 // one protocol, by their servers, or where there is one server too, by their strategies.
+// Streams are compared by their transports and, where these vary, by their strategies.
 func AxesOf(results []store.Result) Axes {
 	some := func(is func(store.Cell) bool) bool {
 		return slices.ContainsFunc(results, func(r store.Result) bool { return is(r.Cell) })
 	}
 	varies := func(on func(store.Cell) string) bool {
 		return some(func(c store.Cell) bool { return on(c) != on(results[0].Cell) })
+	}
+	if some(func(c store.Cell) bool { return c.Link != nil }) {
+		return Axes{
+			links: slices.DeleteFunc(slices.Clone(linkAxes), func(l linkAxis) bool {
+				return !varies(func(c store.Cell) string { return l.words(c.Link) })
+			}),
+			Streams:    true,
+			Strategies: some(func(c store.Cell) bool { return c.Link.Reconnections > 0 || c.Strategy != string(player.Reconnect) }),
+			compared:   comparedOfStreams(varies(func(c store.Cell) string { return c.Protocol }), varies(func(c store.Cell) string { return c.Strategy })),
+		}
 	}
 	a := Axes{
 		Visits:     some(func(c store.Cell) bool { return c.Visit != coldVisit }),
@@ -54,7 +75,18 @@ func AxesOf(results []store.Result) Axes {
 	return a
 }
 
-// Compared names the axis by which cells are compared: "protocol", "strategy" or "server".
+func comparedOfStreams(transports, strategies bool) string {
+	switch {
+	case transports && strategies:
+		return byTransportAndStrategy
+	case strategies:
+		return "strategy"
+	}
+	return byTransport
+}
+
+// Compared names the axis by which cells are compared: "protocol", "strategy" or "server";
+// of streams "transport", "strategy" or "transport and strategy".
 func (a Axes) Compared() string { return cmp.Or(a.compared, "protocol") }
 
 // Contender is the cell's value on that axis.
@@ -64,6 +96,8 @@ func (a Axes) Contender(c store.Cell) string {
 		return c.Server
 	case "strategy":
 		return c.Strategy
+	case byTransportAndStrategy:
+		return c.Protocol + " · " + c.Strategy
 	}
 	return c.Protocol
 }
@@ -75,7 +109,7 @@ func (a Axes) Shared(c store.Cell) []string {
 	if a.Visits {
 		words = append(words, c.Visit+" visit")
 	}
-	if a.Strategies && a.compared != "strategy" {
+	if a.Strategies && !a.Streams && a.compared != "strategy" {
 		words = append(words, "strategy "+c.Strategy)
 	}
 	if a.Servers && a.compared != "server" {
@@ -135,19 +169,16 @@ func (a Axes) describeVisits(results []store.Result) []Fact {
 }
 
 // describeStrategies explains the strategies that the cells have, in their order;
-// none if all are the browser's.
+// none if all are the browser's, or no stream has a handover.
 func (a Axes) describeStrategies(results []store.Result) []Fact {
 	if !a.Strategies {
 		return nil
 	}
-	var facts []Fact
-	for _, r := range results {
-		name := r.Cell.Strategy
-		if !slices.ContainsFunc(facts, func(f Fact) bool { return f.Name == name }) {
-			facts = append(facts, Fact{name, describeStrategy(name)})
-		}
+	describe := describeStrategy
+	if a.Streams {
+		describe = func(name string) string { return handoverMeanings[name] }
 	}
-	return facts
+	return meanings(results, func(c store.Cell) string { return c.Strategy }, describe)
 }
 
 // describeServers says of the servers that the cells have what they are, in their order, by

@@ -26,8 +26,9 @@ func OnVirtualClock(results []store.Result) bool {
 // agree.
 const agreement = 0.01
 
-// Clocks compares the two clocks of a run by their median PLT.
+// Clocks compares the two clocks of a run by their median PLT, or TTD or loading delay.
 type Clocks struct {
+	Metric  string      `json:"metric"`  // by its name
 	Pairs   []ClockPair `json:"pairs"`   // in the order of the study
 	Verdict string      `json:"verdict"` // how many pairs agree, and the range of all ratios
 }
@@ -37,7 +38,7 @@ type ClockPair struct {
 	Real     int     `json:"real"`     // cell
 	Virtual  int     `json:"virtual"`  // cell
 	Lossy    bool    `json:"lossy"`    // the path loses packets at random or in outages
-	Ratio    float64 `json:"ratio"`    // of the median PLT, virtual to real; 0 where a side has none
+	Ratio    float64 `json:"ratio"`    // of the medians, virtual to real; 0 where a side has none
 	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Ratio; false with fewer than 6 loads on a side
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
@@ -63,7 +64,7 @@ func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
 			onVirtual[of(r.Cell)] = i
 		}
 	}
-	clocks := &Clocks{}
+	clocks := &Clocks{Metric: comparedTime(results)}
 	for i, real := range results {
 		j, both := onVirtual[of(real.Cell)]
 		if !both || i == j {
@@ -73,7 +74,7 @@ func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
 		if err := json.Unmarshal(real.Cell.NetworkJSON, &p); err != nil {
 			return nil, fmt.Errorf("compare clocks: read network %s: %w", real.Cell.Network, err)
 		}
-		r := stats.CompareRatio(results[j].Values["plt"], real.Values["plt"], seed)
+		r := stats.CompareRatio(results[j].Values[clocks.Metric], real.Values[clocks.Metric], seed)
 		clocks.Pairs = append(clocks.Pairs, ClockPair{
 			Real: i, Virtual: j, Lossy: p.lossy(), Ratio: r.Value, Interval: r.Enough, Low: r.Low, High: r.High,
 			Agrees: math.Abs(r.Value-1) <= agreement,
@@ -84,6 +85,18 @@ func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
 	}
 	clocks.Verdict = judge(clocks.Pairs)
 	return clocks, nil
+}
+
+// comparedTime is the time by which clocks are compared: PLT, of streams the TTD or,
+// where nothing was fetched as a file, the loading delay.
+func comparedTime(results []store.Result) string {
+	switch {
+	case len(results) == 0 || results[0].Cell.Link == nil:
+		return "plt"
+	case slices.ContainsFunc(results, func(r store.Result) bool { return len(r.Values["ttd"]) > 0 }):
+		return "ttd"
+	}
+	return "loading_delay"
 }
 
 // judge puts all pairs into a sentence or two.

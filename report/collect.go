@@ -23,6 +23,9 @@ var checks = []Check{
 
 // checksOf are the checks in a run of these axes.
 func checksOf(axes Axes) []Check {
+	if axes.Streams {
+		return slices.Clone(streamChecks)
+	}
 	all := slices.Clone(checks)
 	if axes.Visits {
 		all[1].Title, all[1].Short = "The client knew of the site what the cell's visit says, and no more", "not as their visit says"
@@ -79,6 +82,7 @@ func (c *collector) collect(st *store.Store, id int64) error {
 		Checks:      checksOf(axes),
 		Gaps:        Gaps(results),
 		Environment: environment,
+		Streams:     axes.describeStreams(results),
 		Compared:    axes.Compared(), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results), Servers: servers,
 		Metrics: []Metric{}, Networks: []Network{}, Cells: []Cell{}, Sections: []Section{}, Loads: []Load{},
 	}
@@ -120,9 +124,12 @@ func (c *collector) addCells(results []store.Result, axes Axes) error {
 	for i, r := range results {
 		if !described[r.Cell.Network] {
 			described[r.Cell.Network] = true
-			n, err := describeNetwork(r.Cell.Network, r.Cell.NetworkJSON)
+			n, err := describeNetwork(r.Cell)
 			if err != nil {
 				return err
+			}
+			if axes.Streams {
+				n.Title = axes.linkTitle(r.Cell.Link)
 			}
 			c.data.Networks = append(c.data.Networks, n)
 		}
@@ -133,7 +140,7 @@ func (c *collector) addCells(results []store.Result, axes Axes) error {
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
 			Site: r.Cell.Site, Network: r.Cell.Network, Protocol: r.Cell.Protocol, Loader: r.Cell.Loader, Clock: r.Cell.Clock,
-			Visit: r.Cell.Visit, Strategy: r.Cell.Strategy, Server: r.Cell.Server, Shared: axes.shared(r.Cell), Label: labels[i],
+			Visit: r.Cell.Visit, Strategy: r.Cell.Strategy, Server: r.Cell.Server, Link: linkOf(r.Cell), Shared: axes.shared(r.Cell), Label: labels[i],
 			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
 			Summaries: summaries, MedianLoad: -1, Loads: []int{},
 		})

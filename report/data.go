@@ -32,7 +32,8 @@ type Data struct {
 	ClockNote   string    `json:"clockNote,omitempty"`  // what to know of the virtual clock, where a cell is on it
 	Printed     []Printed `json:"printed,omitempty"`    // tables that papers printed, beside what was measured
 	Claims      []Claim   `json:"claims,omitempty"`     // what is said of the cells, and what became of it
-	Compared    string    `json:"compared"`             // by what the cells of a section are compared: protocol, strategy or server
+	Streams     *Streams  `json:"streams,omitempty"`    // for a run of streams
+	Compared    string    `json:"compared"`             // by what the cells of a section are compared, as Axes.Compared has it
 	Visits      []Fact    `json:"visits,omitempty"`     // visits and what they mean, where some are not cold
 	Strategies  []Fact    `json:"strategies,omitempty"` // strategies and what they mean, where some are not the browser's
 	Servers     []Fact    `json:"servers,omitempty"`    // servers and what they are, where some are not Wiretime's own
@@ -75,12 +76,13 @@ type Metric struct {
 	Title      string `json:"title"`
 	Unit       string `json:"unit"` // "ms", "B", or what is counted
 	Definition string `json:"definition"`
-	Ranked     bool   `json:"ranked"` // a time of the page, by which cells are ranked: less is faster
+	Ranked     bool   `json:"ranked"` // a time of the page or the stream, by which cells are ranked: less is faster
 }
 
 // Network is a path as a reader needs it: its properties are already words.
 type Network struct {
 	Name   string `json:"name"`
+	Title  string `json:"title,omitempty"` // of a stream's: what of the link the study varies, in words
 	Source string `json:"source"`
 	Note   string `json:"note"`
 	Facts  []Fact `json:"facts"` // such as down: "5 Mbit/s, 50 ms one-way, no random loss, queue 64 kB"
@@ -96,6 +98,7 @@ type Cell struct {
 	Visit       string             `json:"visit"`
 	Strategy    string             `json:"strategy"`
 	Server      string             `json:"server"`
+	Link        *Link              `json:"link,omitempty"`   // of a stream
 	Shared      string             `json:"shared,omitempty"` // as its section's
 	Label       string             `json:"label"`            // what it is compared by, and whatever else tells the cells of a section apart
 	Valid       int                `json:"valid"`
@@ -159,4 +162,5 @@ type Load struct {
 	Reason    string     `json:"reason,omitempty"`
 	Values    []*float64 `json:"values"` // in the order of Data.Metrics; nil where the load has none
 	Waterfall *Waterfall `json:"waterfall,omitempty"`
+	Timeline  *Timeline  `json:"timeline,omitempty"` // of Watch
 }

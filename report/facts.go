@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"wiretime/store"
 )
 
 // path mirrors network.Path as the store keeps it, so that a report can be
@@ -59,13 +61,17 @@ type event struct {
 	Handover    string         `json:"handover"`
 }
 
-// describeNetwork puts a stored path into words.
-func describeNetwork(name string, stored json.RawMessage) (Network, error) {
+// describeNetwork puts the stored path of a cell into words.
+func describeNetwork(c store.Cell) (Network, error) {
 	var p path
-	if err := json.Unmarshal(stored, &p); err != nil {
-		return Network{}, fmt.Errorf("describe network %s: %w", name, err)
+	if err := json.Unmarshal(c.NetworkJSON, &p); err != nil {
+		return Network{}, fmt.Errorf("describe network %s: %w", c.Network, err)
 	}
-	n := Network{Name: name, Source: p.Source, Note: p.Note, Facts: []Fact{}}
+	p.Name = c.Network
+	if c.Link != nil {
+		return describeLink(c.Link, p), nil
+	}
+	n := Network{Name: p.Name, Source: p.Source, Note: p.Note, Facts: []Fact{}}
 	for _, a := range p.Access {
 		prefix := ""
 		if len(p.Access) > 1 {
@@ -115,17 +121,20 @@ func (l link) describe() string {
 	default:
 		words = append(words, "no random loss")
 	}
+	words = append(words, "queue "+l.describeQueue())
+	return strings.Join(words, ", ")
+}
+
+func (l link) describeQueue() string {
 	switch q := l.Queue; {
 	case q.Bytes > 0 && q.Packets > 0:
-		words = append(words, fmt.Sprintf("queue %s or %d packets", kilobytes(q.Bytes), q.Packets))
+		return fmt.Sprintf("%s or %d packets", kilobytes(q.Bytes), q.Packets)
 	case q.Bytes > 0:
-		words = append(words, "queue "+kilobytes(q.Bytes))
+		return kilobytes(q.Bytes)
 	case q.Packets > 0:
-		words = append(words, fmt.Sprintf("queue %d packets", q.Packets))
-	default:
-		words = append(words, "queue without limit")
+		return fmt.Sprintf("%d packets", q.Packets)
 	}
-	return strings.Join(words, ", ")
+	return "without limit"
 }
 
 func (e event) describe() string {

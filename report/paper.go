@@ -156,11 +156,14 @@ func describeTest(c store.Claim, metrics []store.Metric) string {
 	return fmt.Sprintf("ratio of %s to %s %s", title(p.Metric), title(p.ToMetric), c.Ratio)
 }
 
-// axes of cells and what several of their values are called.
-var axes = []struct {
+// axis is one by which pairs of cells are told apart, and what several of its values
+// are called.
+type axis struct {
 	plural string
 	of     func(store.Cell) string
-}{
+}
+
+var pageAxes = []axis{
 	{"sites", func(c store.Cell) string { return c.Site }},
 	{"networks", func(c store.Cell) string { return c.Network }},
 	{"loaders", func(c store.Cell) string { return c.Loader }},
@@ -173,6 +176,19 @@ var axes = []struct {
 	{"servers", func(c store.Cell) string { return c.Server }},
 }
 
+var streamAxes = []axis{
+	{"media", func(c store.Cell) string { return c.Site }},
+	{"link delays", func(c store.Cell) string { return duration(c.Link.Delay) }},
+	{"losses", func(c store.Cell) string { return "loss " + percent(c.Link.Loss) }},
+	{"numbers of reconnections", func(c store.Cell) string { return counted(c.Link.Reconnections, "reconnection") }},
+	{"players", func(c store.Cell) string { return c.Loader }},
+	{"congestion controls", func(c store.Cell) string { return c.Congestion }},
+	{"initial windows", func(c store.Cell) string { return "initcwnd " + strconv.Itoa(c.InitCwnd) }},
+	{"clocks", func(c store.Cell) string { return c.Clock }},
+	{"transports", func(c store.Cell) string { return c.Protocol }},
+	{"strategies", func(c store.Cell) string { return c.Strategy }},
+}
+
 // pairNames names each pair by the axes that tell the pairs apart, and says what these
 // names are: "sites" if pairs differ in nothing else.
 func pairNames(results []store.Result, cells map[string]int, pairs []store.ClaimPair) (names []string, noun string) {
@@ -183,6 +199,10 @@ func pairNames(results []store.Result, cells map[string]int, pairs []store.Claim
 	}
 	words := make([][]string, len(pairs))
 	var nouns []string
+	axes := pageAxes
+	if len(pairs) > 0 && first(pairs[0]).Link != nil {
+		axes = streamAxes
+	}
 	for _, axis := range axes {
 		switch {
 		case varies(first, axis.of):

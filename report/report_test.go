@@ -179,7 +179,7 @@ func TestDescribeNetworkInWords(t *testing.T) {
 		{`{"access":[],"events":[{"at":3000000000,"direction":"down","rate":64000,"outage":500000000,"outage_drops":true}]}`,
 			"at 3000 ms: down: 64 kbit/s, outage of 500 ms (packets are lost)"},
 	} {
-		n, err := describeNetwork("n", json.RawMessage(c.stored))
+		n, err := describeNetwork(store.Cell{Network: "n", NetworkJSON: json.RawMessage(c.stored)})
 		if err != nil {
 			t.Fatal(err)
 		}

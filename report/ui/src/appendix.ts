@@ -1,7 +1,7 @@
 import { at, type Data, type Fact } from "./data";
 import { el, scrolling } from "./dom";
-import { fixed } from "./format";
-import { clockName } from "./tables";
+import { counted, fixed } from "./format";
+import { clockName, networkName } from "./tables";
 
 /** appendix defines what the figures mean and how to measure them again. */
 export function appendix(data: Data): HTMLElement {
@@ -12,16 +12,15 @@ export function appendix(data: Data): HTMLElement {
     el("dl", { class: "terms" }, ...data.metrics.flatMap((m) => [el("dt", {}, m.title === m.unit ? m.title : `${m.title} (${m.unit})`), el("dd", {}, m.definition)])),
     el("h3", {}, "Networks"),
     el("p", {}, "Delay is one-way and given per direction; a round trip takes both. Rates count bits at the IP layer, 1 kbit = 1000 bit."),
-    ...data.networks.map((n) => el("div", { class: "network" },
-      el("h4", {}, n.name),
-      pairs(n.facts),
-      n.note ? el("p", {}, n.note) : null,
-      n.source ? el("p", { class: "source" }, `Source: ${n.source}`) : null)),
+    ...networks(data),
     el("h3", {}, "How to read the intervals"),
-    el("p", {}, "The 95 % interval of a median lies between two of the measured values, chosen by the binomial distribution; it assumes nothing about how page times are distributed, but needs at least six values. With fewer, the smallest and largest value are shown and called a range."),
+    el("p", {}, `The 95 % interval of a median lies between two of the measured values, chosen by the binomial distribution; it assumes nothing about how ${data.streams === undefined ? "page times" : "these times"} are distributed, but needs at least six values. With fewer, the smallest and largest value are shown and called a range.`),
     el("p", {}, "The difference of two medians has a 95 % interval from a seeded bootstrap. A difference is called clear if its interval leaves out zero. Each pair is judged by itself: where many are compared, about one in twenty of those that do not differ will look clear, and the lowest of several medians tends to be a lucky one."),
     el("h3", { id: "clock" }, "What the clock means"),
     ...clockMeans(data).map((text) => el("p", {}, text)),
+    ...meanings("What was streamed", data.streams?.media),
+    ...meanings("What the transports are", data.streams?.transports),
+    ...meanings("What the players do", data.streams?.players),
     ...meanings("What a visit is", data.visits),
     ...meanings("What a strategy is", data.strategies),
     ...meanings("Which servers these are", data.servers),
@@ -35,6 +34,16 @@ export function appendix(data: Data): HTMLElement {
     pairs(data.environment),
     el("h3", {}, "Study file"),
     scrolling("Study file", el("pre", {}, data.studyText)));
+}
+
+/** networks describes each network; those of streams, of which a study may have hundreds that differ in a number, are folded. */
+function networks(data: Data): HTMLElement[] {
+  const all = data.networks.map((n) => el("div", { class: "network" },
+    el("h4", {}, n.name, n.title === undefined ? null : el("small", {}, n.title)),
+    pairs(n.facts),
+    n.note ? el("p", {}, n.note) : null,
+    n.source ? el("p", { class: "source" }, `Source: ${n.source}`) : null));
+  return data.streams === undefined ? all : [el("details", { class: "folded" }, el("summary", {}, counted(all.length, "network")), ...all)];
 }
 
 /** meanings explains the values of an axis that the study uses; nothing of one it does not. */
@@ -71,6 +80,6 @@ function leftOut(data: Data, loads: Data["loads"]): HTMLElement {
       el("thead", {}, el("tr", {}, ...["Load", "Cell", "Verdict", "Why"].map((h) => el("th", { scope: "col" }, h)))),
       el("tbody", {}, ...loads.map((l) => {
         const cell = at(data.cells, l.cell);
-        return el("tr", {}, el("th", { scope: "row" }, l.id), el("td", {}, `${[cell.site, cell.network, cell.shared, clockName(data, cell), cell.label].filter(Boolean).join(", ")}`), el("td", {}, l.validity), el("td", {}, l.reason ?? ""));
+        return el("tr", {}, el("th", { scope: "row" }, l.id), el("td", {}, `${[cell.site, networkName(data, cell.network), cell.shared, clockName(data, cell), cell.label].filter(Boolean).join(", ")}`), el("td", {}, l.validity), el("td", {}, l.reason ?? ""));
       }))));
 }

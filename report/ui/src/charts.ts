@@ -1,14 +1,27 @@
 import * as Plot from "@observablehq/plot";
 import { at, type Answer, type Cell, type ClockPair, type Data, type Metric, type Section } from "./data";
 import { fixed, percent, scaled, scaleFor } from "./format";
+import { shown } from "./tables";
 
-const font = { fontFamily: "inherit", fontSize: "12px" };
+export const font = { fontFamily: "inherit", fontSize: "12px" };
 const labelWidth = (labels: string[], most = 190): number => Math.min(most, 20 + 7 * Math.max(...labels.map((l) => l.length)));
 
 /** colour is the protocol's, or the strategy's or server's where these are compared; the palette is Okabe and Ito's, whose colours the colour-blind tell apart. */
 export function colour(data: Data, cell: Cell): string {
-  const order = [...new Set(data.cells.map((c) => c[data.compared]))];
-  return `var(--p${order.indexOf(cell[data.compared]) % 8})`;
+  const of = coloured(data);
+  return `var(--p${[...new Set(data.cells.map(of))].indexOf(of(cell)) % 8})`;
+}
+
+/** coloured says by what cells are coloured; of streams the strategies of one transport share its colour. */
+function coloured(data: Data): (cell: Cell) => string {
+  switch (data.compared) {
+    case "transport and strategy": return (c) => c.protocol;
+    case "transport": return data.cells.every((c) => c.protocol === data.cells[0]?.protocol) ? (c) => c.label : (c) => c.protocol;
+    default: {
+      const axis = data.compared;
+      return (c) => c[axis];
+    }
+  }
 }
 
 interface Dot {
@@ -26,7 +39,7 @@ interface Dot {
  */
 export function distribution(data: Data, section: Section, metric: Metric, width: number, choose: (load: number) => void): Element {
   const column = data.metrics.indexOf(metric);
-  const cells = section.cells.map((c) => at(data.cells, c));
+  const cells = section.cells.map((c) => at(data.cells, c)).filter((c) => shown(data, c));
   const all = cells.flatMap((c) => c.loads.map((l) => at(data.loads, l).values[column] ?? 0));
   const scale = scaleFor(metric.unit, all);
   const dots: Dot[] = cells.flatMap((cell) =>
@@ -80,9 +93,11 @@ export function distribution(data: Data, section: Section, metric: Metric, width
 
 /** distances draws, section by section, how far each cell lies behind the fastest, with the interval of the difference. */
 export function distances(data: Data, sections: { section: Section; answer: Answer; name: string }[], metric: Metric, width: number): Element {
-  const rows = sections.flatMap(({ answer, name }) => {
+  const lowest = (answer: Answer): number => at(data.cells, answer.fastest).summaries[metric.name]?.median ?? 0;
+  const some = sections.filter(({ answer }) => lowest(answer) > 0);
+  const rows = some.flatMap(({ answer, name }) => {
     const fastest = at(data.cells, answer.fastest);
-    const best = fastest.summaries[metric.name]?.median ?? 1;
+    const best = lowest(answer);
     return [
       { name, label: fastest.label, colour: colour(data, fastest), diff: 0, low: 0, high: 0, interval: false },
       ...answer.behind.map((b) => {
@@ -91,17 +106,17 @@ export function distances(data: Data, sections: { section: Section; answer: Answ
       }),
     ];
   });
-  return differences(rows, sections.map((s) => s.name), [...new Set(data.cells.map((c) => c.label))], `${metric.title} behind the lowest median (%)`, width);
+  return differences(rows, some.map((s) => s.name), [...new Set(data.cells.filter((c) => shown(data, c)).map((c) => c.label))], `${metric.title} behind the lowest median (%)`, width);
 }
 
-/** clockDistances draws how far the virtual clock's median PLT lies from the real one's, pair by pair, over a band in which the clocks agree. */
-export function clockDistances(data: Data, pairs: { pair: ClockPair; name: string }[], width: number): Element {
+/** clockDistances draws how far the virtual clock's median of a time lies from the real one's, pair by pair, over a band in which the clocks agree. */
+export function clockDistances(data: Data, pairs: { pair: ClockPair; name: string }[], title: string, width: number): Element {
   const percentFrom1 = (ratio: number): number => 100 * (ratio - 1);
   const rows = pairs.filter(({ pair }) => pair.ratio > 0).map(({ pair, name }) => {
     const cell = at(data.cells, pair.real);
     return { name, label: cell.label, colour: colour(data, cell), diff: percentFrom1(pair.ratio), low: percentFrom1(pair.low), high: percentFrom1(pair.high), interval: pair.interval };
   });
-  return differences(rows, [...new Set(rows.map((r) => r.name))], [...new Set(rows.map((r) => r.label))], "Median PLT, virtual from real (%)", width, [-1, 1]);
+  return differences(rows, [...new Set(rows.map((r) => r.name))], [...new Set(rows.map((r) => r.label))], `Median ${title}, virtual from real (%)`, width, [-1, 1]);
 }
 
 interface Difference {

@@ -11,41 +11,44 @@ const manyPairs = 96;
 /** clocksView compares the two clocks of a study that used both. */
 export function clocksView(data: Data, clocks: Clocks): HTMLElement {
   const pairs = clocks.pairs.map((pair) => ({ pair, name: pairName(data, at(data.cells, pair.real)) }));
+  const title = titleOf(data, clocks);
   const chart = el("div", { class: "chart" });
   const few = pairs.length <= manyPairs;
-  if (few) whenNear(chart, () => chart.replaceChildren(clockDistances(data, pairs, Math.max(300, Math.min(900, chart.clientWidth || 700)))));
+  if (few) whenNear(chart, () => chart.replaceChildren(clockDistances(data, pairs, title, Math.max(300, Math.min(900, chart.clientWidth || 700)))));
   return el("section", { id: "clocks" },
     el("h2", {}, "Two clocks"),
     el("p", { class: "answer" }, clocks.verdict),
     el("p", {}, "These cells were loaded on both clocks, over the same path and with the same seeds of loss and jitter. Where the virtual clock's median is the lower, the rest is what computing added on the machine that measured. A packet lost here and not there can change a whole load: with loss, look at the intervals rather than at the medians."),
-    table(data, pairs),
+    table(data, clocks, pairs),
     few ? el("figure", {},
-      el("figcaption", {}, "How far the median PLT on the virtual clock lies from that on the real one; the line is the 95 % interval of the ratio, the band is agreement within 1 %."),
+      el("figcaption", {}, "How far the median " + title + " on the virtual clock lies from that on the real one; the line is the 95 % interval of the ratio, the band is agreement within 1 %."),
       chart) : null);
 }
 
 /** pairName names what a pair shares: all but the clock and the label. */
 const pairName = (data: Data, cell: Cell): string => [placeName(data, cell), cell.shared].filter(Boolean).join(", ");
 
-function table(data: Data, pairs: { pair: ClockPair; name: string }[]): HTMLElement {
+const titleOf = (data: Data, clocks: Clocks): string => data.metrics.find((m) => m.name === clocks.metric)?.title ?? clocks.metric;
+
+function table(data: Data, clocks: Clocks, pairs: { pair: ClockPair; name: string }[]): HTMLElement {
   const places = [...new Set(pairs.map((p) => p.name))];
   return scrolling("Real and virtual clock",
     el("table", { class: "clocks" },
-      el("caption", {}, el("span", {}, "Median PLT and n, the number of valid loads, on both clocks; the ratio of the medians, virtual to real, and its 95 % interval; median drops, real and virtual")),
+      el("caption", {}, el("span", {}, `Median ${titleOf(data, clocks)} and n, the number of valid loads, on both clocks; the ratio of the medians, virtual to real, and its 95 % interval; median drops, real and virtual`)),
       el("thead", {}, el("tr", {},
         el("th", { scope: "col" }, "Network"), el("th", { scope: "col" }, "Cell"),
         ...["Real (ms)", "Virtual (ms)", "Ratio", "Drops"].map((h) => el("th", { scope: "col", class: "number" }, h)),
         el("th", { scope: "col" }, "Virtual clock"))),
       ...places.map((place) => {
         const of = pairs.filter((p) => p.name === place).map((p) => p.pair);
-        return el("tbody", {}, ...of.map((pair, i) => row(data, pair, i > 0 ? null : el("th", { scope: "rowgroup", rowspan: of.length }, place, pair.lossy ? el("small", {}, "with loss") : null))));
+        return el("tbody", {}, ...of.map((pair, i) => row(data, clocks.metric, pair, i > 0 ? null : el("th", { scope: "rowgroup", rowspan: of.length }, place, pair.lossy ? el("small", {}, "with loss") : null))));
       })));
 }
 
-function row(data: Data, pair: ClockPair, place: HTMLElement | null): HTMLElement {
+function row(data: Data, metric: string, pair: ClockPair, place: HTMLElement | null): HTMLElement {
   const real = at(data.cells, pair.real);
   const virtual = at(data.cells, pair.virtual);
-  const medians = [real, virtual].map((c) => c.summaries["plt"]);
+  const medians = [real, virtual].map((c) => c.summaries[metric]);
   const scale = scaleFor("ms", medians.flatMap((s) => s?.median ?? []));
   const drops = [real, virtual].map((c) => c.summaries["drops"]?.median).map((d) => (d === undefined ? "–" : fixed(d, Number.isInteger(d) ? 0 : 1)));
   const says = clockStanding(pair);

@@ -29,7 +29,8 @@ export interface Data {
   clockNote?: string;
   printed?: Printed[];
   claims?: Claim[];
-  compared: "protocol" | "strategy" | "server";
+  streams?: Streams;
+  compared: "protocol" | "strategy" | "server" | "transport" | "transport and strategy";
   visits?: Fact[];
   strategies?: Fact[];
   servers?: Fact[];
@@ -51,8 +52,34 @@ export interface Metric {
   ranked: boolean;
 }
 
+/** What a report of streams has beyond that of pages. */
+export interface Streams {
+  media: Fact[];
+  transports: Fact[];
+  players: Fact[];
+  series?: Series[];
+}
+
+/** How cells differ along one property of the link: indices are cells, in the order of the property's values. */
+export interface Series {
+  axis: keyof Link;
+  panels: Panel[];
+}
+
+export interface Panel {
+  name: string;
+  lines: { label: string; cells: number[] }[];
+}
+
+export interface Link {
+  delay: number; // ms, average, one-way
+  loss: number; // 0 to 1
+  reconnections: number;
+}
+
 export interface Network {
   name: string;
+  title?: string;
   source: string;
   note: string;
   facts: Fact[];
@@ -67,6 +94,7 @@ export interface Cell {
   visit: string;
   strategy: string;
   server: string;
+  link?: Link;
   shared?: string;
   label: string;
   valid: number;
@@ -125,6 +153,7 @@ export interface Behind {
 export type Clock = "real" | "virtual";
 
 export interface Clocks {
+  metric: string;
   pairs: ClockPair[];
   verdict: string;
 }
@@ -178,6 +207,37 @@ export interface Load {
   reason?: string;
   values: (number | null)[];
   waterfall?: Waterfall;
+  timeline?: Timeline;
+}
+
+/** One stream. Moments are ms since the viewing began. */
+export interface Timeline {
+  duration: number;
+  failure?: string;
+  buffer?: Point[]; // corners: ms, s
+  spans?: Span[];
+  seeks?: { at: number; segment: number }[];
+  goodput: number[]; // Mbit/s, in stretches of step; the last one ends with the stream
+  step: number; // ms
+  delay?: Point[]; // ms, ms: from then on
+  handovers?: Handover[];
+}
+
+export type Point = [at: number, value: number];
+
+/** A time in which the viewer saw the same. */
+export interface Span {
+  from: number;
+  to: number;
+  state: "starting" | "playing" | "stalled" | "seeking" | "ended";
+  shown?: "hd" | "fhd" | "qhd";
+}
+
+export interface Handover {
+  at: number;
+  access: string;
+  ready?: number;
+  recovered?: number;
 }
 
 export interface Waterfall {

@@ -6,6 +6,7 @@ import { drawAll, el, whenNear } from "./dom";
 import { header } from "./header";
 import { papersView } from "./papers";
 import { sectionView } from "./section";
+import { seriesView } from "./series";
 import { answerFor, answers, sameness, sectionName } from "./tables";
 import "./style.css";
 
@@ -28,21 +29,31 @@ function report(data: Data): void {
     overview.show(metric);
     for (const v of views) v.show(metric);
   };
+  const series = seriesView(data);
+  const papers = papersView(data);
   main.append(
+    ...(series === null ? [] : [series, ...papers]),
     el("section", {},
       el("h2", {}, `Which ${data.compared} is faster, and by how much`),
       data.clockNote === undefined ? null : el("p", {}, data.clockNote + " ", el("a", { href: "#clock" }, "What the clock means")),
       chooser(ranked, first, show),
       overview.element),
     ...(data.clocks === undefined ? [] : [clocksView(data, data.clocks)]),
-    ...papersView(data),
+    ...(series === null ? papers : []),
     el("h2", {}, "Network by network"),
     ...views.map((v) => v.element),
     appendix(data),
     el("footer", {}, el("p", {}, "Written by Wiretime. This file holds all its data and fetches nothing. Charts by Observable Plot.")));
   addEventListener("beforeprint", () => {
+    for (const folded of main.querySelectorAll<HTMLDetailsElement>(".folded")) folded.open = true;
     drawAll();
   });
+  const unfold = (): void => {
+    const folded = document.getElementById(location.hash.slice(1))?.querySelector<HTMLDetailsElement>(".folded");
+    if (folded) folded.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
 }
 
 function chooser(metrics: Metric[], first: Metric, show: (metric: Metric) => void): HTMLElement {

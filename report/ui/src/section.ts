@@ -7,6 +7,7 @@ import { glance, type Pointing } from "./glance";
 import { endOfAll } from "./layout";
 import { requestList, showRequest } from "./requests";
 import { anchor, answerFor, figures, sectionName } from "./tables";
+import { timelines } from "./timeline";
 import * as tooltip from "./tooltip";
 import { verdict } from "./verdict";
 
@@ -16,6 +17,9 @@ export interface SectionView {
   show: (metric: Metric) => void;
 }
 
+/** manyStreams is from how many sections of streams on all but the first are folded: the series say what most readers want. */
+const manyStreams = 4;
+
 /** sectionView makes one site on one network: answer, table, distribution, waterfalls. */
 export function sectionView(data: Data, index: number, first: Metric): SectionView {
   const section = at(data.sections, index);
@@ -23,7 +27,7 @@ export function sectionView(data: Data, index: number, first: Metric): SectionVi
   const answer = el("p", { class: "answer" });
   const chart = el("div", { class: "chart" });
   const chartCaption = el("figcaption");
-  const falls = waterfalls(data, section);
+  const falls = data.streams === undefined ? waterfalls(data, section) : { element: timelines(data, section), choose: () => {} };
   const network = data.networks.find((n) => n.name === section.network);
 
   const drawChart = (): void => {
@@ -34,8 +38,7 @@ export function sectionView(data: Data, index: number, first: Metric): SectionVi
     answer.textContent = found ? verdict(found, data.cells, metric.title).text : `No valid load has a ${metric.title}.`;
     chartCaption.textContent = `${metric.title} of every load: a dot is a valid load, a cross one that is not and does not count; the line is the median, the band its 95 % interval where there are six values. CV: standard deviation as a share of the mean.`;
   };
-  const element = el("section", { id: anchor(index), class: "measured" },
-    el("h3", {}, sectionName(data, section)),
+  const body = [
     el("p", { class: "facts" }, (network?.facts ?? []).map((f) => `${f.name}: ${f.value}`).join("; ")),
     section.clock === "virtual" ? el("p", { class: "facts" }, data.clockNote ?? "") : null,
     answer,
@@ -43,7 +46,11 @@ export function sectionView(data: Data, index: number, first: Metric): SectionVi
     el("figure", { class: "distribution" }, chartCaption, chart),
     criticalPaths(data, section),
     falls.element,
-  );
+  ];
+  const folded = data.streams !== undefined && data.sections.length > manyStreams;
+  const element = el("section", { id: anchor(index), class: "measured" }, ...(folded
+    ? [el("details", { class: "folded", open: index === 0 }, el("summary", {}, el("h3", {}, sectionName(data, section))), ...body)]
+    : [el("h3", {}, sectionName(data, section)), ...body]));
   say();
   whenNear(chart, drawChart);
   return {

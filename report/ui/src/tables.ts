@@ -7,8 +7,12 @@ export const anchor = (index: number): string => `section-${index + 1}`;
 
 /** placeName names site and network as short as the run allows: a study of one site need not repeat it. */
 export function placeName(data: Data, { site, network }: { site: string; network: string }): string {
-  return data.sections.every((s) => s.site === site) ? network : `${site}, ${network}`;
+  const name = networkName(data, network);
+  return data.sections.every((s) => s.site === site) ? name : `${site}, ${name}`;
 }
+
+/** networkName is what a network is called; of a stream's, what of the link the study varies. */
+export const networkName = (data: Data, network: string): string => data.networks.find((n) => n.name === network)?.title ?? network;
 
 /** clockName is "real clock" or "virtual clock", or nothing in a run that knows only the real one. */
 export function clockName(data: Data, { clock }: { clock: Clock }): string {
@@ -32,7 +36,7 @@ export function sameness(data: Data): string {
   return list([
     "network",
     ...(data.visits === undefined ? [] : ["visit"]),
-    ...(data.strategies === undefined || data.compared === "strategy" ? [] : ["strategy"]),
+    ...(data.strategies === undefined || data.compared === "strategy" || data.streams !== undefined ? [] : ["strategy"]),
     ...(data.servers === undefined || data.compared === "server" ? [] : ["server"]),
     ...(data.clockNote === undefined ? [] : ["clock"]),
   ]);
@@ -40,7 +44,7 @@ export function sameness(data: Data): string {
 
 /** answers is the first thing a reader wants: which cell is fastest on which network. */
 export function answers(data: Data, metric: Metric): HTMLElement {
-  const labels = [...new Set(data.cells.map((c) => c.label))];
+  const labels = [...new Set(data.cells.filter((c) => shown(data, c)).map((c) => c.label))];
   const medians = data.cells.flatMap((c) => c.summaries[metric.name]?.median ?? []);
   const scale = scaleFor(metric.unit, medians);
   const oneSite = data.sections.every((s) => s.site === data.sections[0]?.site);
@@ -48,7 +52,7 @@ export function answers(data: Data, metric: Metric): HTMLElement {
     const answer = answerFor(section, metric);
     const says = answer ? verdict(answer, data.cells, metric.title) : null;
     return el("tr", {},
-      el("th", { scope: "row" }, el("a", { href: "#" + anchor(i) }, section.network), oneSite ? null : el("small", {}, section.site), section.shared === undefined ? null : el("small", {}, section.shared), el("small", {}, clockName(data, section))),
+      el("th", { scope: "row" }, el("a", { href: "#" + anchor(i) }, networkName(data, section.network)), oneSite ? null : el("small", {}, section.site), section.shared === undefined ? null : el("small", {}, section.shared), el("small", {}, clockName(data, section))),
       ...labels.map((label) => {
         const index = section.cells.find((c) => at(data.cells, c).label === label);
         return index === undefined ? el("td", { class: "none" }, "–") : answerCell(data, index, metric, answer, scale);
@@ -63,6 +67,9 @@ export function answers(data: Data, metric: Metric): HTMLElement {
       el("tbody", {}, ...rows)));
 }
 
+/** shown says whether a cell has a column: of streams those that a transport does not support at all have none. */
+export const shown = (data: Data, cell: Cell): boolean => data.streams === undefined || cell.unsupported === 0 || cell.valid + cell.invalid + cell.failed + cell.pending > 0;
+
 function answerCell(data: Data, index: number, metric: Metric, answer: Answer | undefined, scale: Scale): HTMLElement {
   const s = at(data.cells, index).summaries[metric.name];
   if (s === undefined) return el("td", { class: "number none" }, "–", el("small", {}, "no valid load"));
@@ -75,7 +82,8 @@ function answerCell(data: Data, index: number, metric: Metric, answer: Answer | 
 
 /** figures is a section's table: every metric of every cell. */
 export function figures(data: Data, section: Section): HTMLElement {
-  const cells = section.cells.map((c) => at(data.cells, c));
+  const numbers = section.cells.filter((c) => shown(data, at(data.cells, c)));
+  const cells = numbers.map((c) => at(data.cells, c));
   const rows = data.metrics.flatMap((metric) => {
     const present = cells.flatMap((c) => c.summaries[metric.name] ?? []);
     if (present.length === 0) return [];
@@ -84,7 +92,7 @@ export function figures(data: Data, section: Section): HTMLElement {
     const fastest = answerFor(section, metric)?.fastest;
     return [el("tr", {},
       el("th", { scope: "row", title: metric.definition }, metric.title, el("span", { class: "unit" }, unit)),
-      ...cells.map((cell, i) => figure(cell, metric, scale, section.cells[i] === fastest)))];
+      ...cells.map((cell, i) => figure(cell, metric, scale, numbers[i] === fastest)))];
   });
   return scrolling(`All metrics on ${sectionName(data, section)}`,
     el("table", { class: "figures" },
@@ -95,7 +103,7 @@ export function figures(data: Data, section: Section): HTMLElement {
 
 function caption(data: Data, section: Section): string {
   const few = section.cells.some((c) => Object.values(at(data.cells, c).summaries).some((s) => !s.interval));
-  return `${section.site} on ${[section.network, clockName(data, section)].filter(Boolean).join(", ")}: median and 95 % interval of the valid loads; n is in the heading, or in the field where it differs. The lowest median of a time is bold.`
+  return `${section.site} on ${[networkName(data, section.network), clockName(data, section)].filter(Boolean).join(", ")}: median and 95 % interval of the valid loads; n is in the heading, or in the field where it differs. The lowest median of a time is bold.`
     + (few ? " Fewer than six values give no 95 % interval: there the range is shown, marked so." : "");
 }
 

@@ -27,6 +27,14 @@ test("an interval with zero in it is no clear difference, and names who is slowe
   expect(plain(v.text)).toContain("not clearly faster than h2 (10 % or 100 ms behind, 95 % interval \u221220.0 ms to 140 ms). http/1.1 is slower, by 50 %.");
 });
 
+test("behind a median of zero there are no shares", () => {
+  const still = [cell("quic", 0), cell("tcp", 800)];
+  const v = verdict(answer(gap(1, 800, 500, 900)), still, "Stalled");
+  expect(plain(v.short)).toBe("quic, 800 ms before tcp");
+  expect(plain(v.text)).toBe("quic is fastest: median Stalled 0.00 ms (n = 10), 800 ms before tcp (95 % interval of the difference 500 ms to 900 ms).");
+  expect(plain(standing(answer(gap(1, 800, 500, 900)), 1, still)?.text ?? "")).toBe("+800 ms");
+});
+
 test("a noisy third keeps the first from being called fastest", () => {
   expect(verdict(answer(gap(1, 100, 60, 140), gap(2, 500, -10, 900)), cells, "PLT").short).toBe("h3 and http/1.1: no clear difference");
 });

@@ -38,13 +38,13 @@ export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Ver
   const ties = answer.behind.filter((b) => sureness(b) === "unclear");
   if (sureness(next) === "clear" && ties.length === 0) {
     return {
-      short: `${fastest.label}, ${percent(next.diff / best.median)} before ${name(next)}`,
+      short: `${fastest.label}, ${by(next, best.median)} before ${name(next)}`,
       text: `${fastest.label} is fastest: median ${metricTitle} ${duration(best.median)} (n = ${best.n}), ${amount(next, best.median)} before ${name(next)} (95 % interval of the difference ${range(next)}).${untold}`,
       sure: "clear",
     };
   }
   const slower = answer.behind.filter((b) => sureness(b) === "clear");
-  const after = slower[0] === undefined ? "" : ` ${list(slower.map(name))} ${slower.length === 1 ? "is" : "are"} slower, by ${percent(slower[0].diff / best.median)}${slower.length === 1 ? "" : " or more"}.`;
+  const after = slower[0] === undefined ? "" : ` ${list(slower.map(name))} ${slower.length === 1 ? "is" : "are"} slower, by ${by(slower[0], best.median)}${slower.length === 1 ? "" : " or more"}.`;
   return {
     short: `${list([fastest.label, ...ties.map(name)])}: no clear difference`,
     text: `${lead}, but it is not clearly faster than ${list(ties.map((b) => `${name(b)} (${amount(b, best.median)} behind, 95 % interval ${range(b)})`))}.${after}${untold}`,
@@ -52,7 +52,10 @@ export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Ver
   };
 }
 
-const amount = (b: Behind, median: number): string => `${percent(b.diff / median)} or ${duration(b.diff)}`;
+const amount = (b: Behind, median: number): string => (median > 0 ? `${percent(b.diff / median)} or ${duration(b.diff)}` : duration(b.diff));
+
+/** by is a difference as a share of the lowest median, where that is not zero: nothing may have stalled. */
+const by = (b: Behind, median: number): string => (median > 0 ? percent(b.diff / median) : duration(b.diff));
 
 const range = (b: Behind): string => `${duration(b.low)} to ${duration(b.high)}`;
 
@@ -61,7 +64,8 @@ export function standing(answer: Answer, cell: number, cells: Cell[]): { text: s
   if (answer.fastest === cell) return { text: "lowest", sure: "fastest" };
   const b = answer.behind.find((b) => b.cell === cell);
   if (b === undefined) return null;
-  return { text: behind(b.diff / summary(at(cells, answer.fastest), answer.metric).median), sure: sureness(b) };
+  const best = summary(at(cells, answer.fastest), answer.metric).median;
+  return { text: best > 0 ? behind(b.diff / best) : "+" + duration(b.diff), sure: sureness(b) };
 }
 
 /** clockStanding is what a pair says: agreement, or how far the virtual clock lies from the real one and how sure that is. */

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wiretime/media/player"
+	"wiretime/store"
+)
+
+// download is the player that nobody watches.
+const download = "download"
+
+// Streams is what a report of streams has beyond that of pages.
+type Streams struct {
+	Media      []Fact   `json:"media"` // what was streamed, and what it is
+	Transports []Fact   `json:"transports"`
+	Players    []Fact   `json:"players"`
+	Series     []Series `json:"series,omitempty"` // one for each property of the link that varies
+}
+
+// Link is the network of a stream, as its study says it.
+type Link struct {
+	Delay         float64 `json:"delay"` // ms: the average, one-way, in each direction
+	Loss          float64 `json:"loss"`  // packet error rate in each direction, 0 to 1
+	Reconnections int     `json:"reconnections"`
+}
+
+// linkOf is the link of a cell of streams; nil for pages.
+func linkOf(c store.Cell) *Link {
+	if c.Link == nil {
+		return nil
+	}
+	return &Link{Delay: float64(c.Link.Delay) / 1e6, Loss: c.Link.Loss, Reconnections: c.Link.Reconnections}
+}
+
+// describeStreams says what the cells streamed, and how; nil if they are of pages.
+func (a Axes) describeStreams(results []store.Result) *Streams {
+	if !a.Streams {
+		return nil
+	}
+	return &Streams{
+		Media:      meanings(results, func(c store.Cell) string { return c.Site }, describeMedia),
+		Transports: meanings(results, func(c store.Cell) string { return c.Protocol }, func(name string) string { return transportMeanings[name] }),
+		Players:    meanings(results, func(c store.Cell) string { return c.Loader }, func(name string) string { return playerMeanings[name] }),
+		Series:     a.series(results, labels(results)),
+	}
+}
+
+// meanings explains the values that the cells have on an axis, in their order.
+func meanings(results []store.Result, of func(store.Cell) string, describe func(string) string) []Fact {
+	var facts []Fact
+	for _, r := range results {
+		name := of(r.Cell)
+		if !slices.ContainsFunc(facts, func(f Fact) bool { return f.Name == name }) {
+			facts = append(facts, Fact{name, describe(name)})
+		}
+	}
+	return facts
+}
+
+func describeMedia(name string) string {
+	if size, ok := strings.CutPrefix(name, "file@"); ok {
+		return "One file of " + size + ", k = 1000, in one piece."
+	}
+	if name == "clip" {
+		return "A video of 600 segments of 1 s, each to be had in HD, FHD and QHD."
+	}
+	return ""
+}
+
+var transportMeanings = map[string]string{
+	"tcp":           "TCP with TLS 1.3: a connection carries one request after the other.",
+	"tcp-clear":     "TCP without TLS: a connection carries one request after the other.",
+	"mptcp":         "Multipath TCP (RFC 8684) with TLS 1.3: a connection carries one request after the other, over several addresses if need be.",
+	"mptcp-clear":   "Multipath TCP (RFC 8684) without TLS: a connection carries one request after the other, over several addresses if need be.",
+	"sctp":          "The kernel's SCTP (RFC 9260), in the clear: an association of 16 streams.",
+	"sctp-udp":      "SCTP over UDP (RFC 6951), in the clear, by a library in the program: an association of 16 streams.",
+	"sctp-udp-dtls": "SCTP over UDP with DTLS 1.2, by libraries in the program: an association of 16 streams.",
+	"quic":          "QUIC (RFC 9000), with its TLS 1.3: each request has a stream of its own.",
+}
+
+var playerMeanings = map[string]string{
+	download:                  "Fetches one file as fast as it comes; nothing is played.",
+	string(player.Paper):      "Plays, and chooses the resolution by the link delay that the network's manager tells: QHD below 100 ms, FHD from 100 to 200 ms, HD above; HD first after connecting and after a seek (Nam et al., 2021, section 4.1).",
+	string(player.Throughput): "Plays, and takes the highest resolution whose rate is no more than 0.85 of the harmonic mean of the rates at which the last 20 segments came (as FESTIVE: Jiang, Sekar, Zhang, CoNEXT 2012).",
+	string(player.BOLA):       "Plays, and chooses the resolution by how full its buffer is (BOLA-BASIC: Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016).",
+}
+
+var handoverMeanings = map[string]string{
+	string(player.Reconnect): "When its address changes the client opens a new session from the new one; with TLS it takes its old TLS session up again.",
+	string(player.ZeroRTT):   "When its address changes the client opens a new session from the new one, with the first requests in its first packets.",
+	string(player.Migrate):   "When its address changes the client takes its session along to the new one (RFC 9000, section 9).",
+	string(player.Multihome): "The session has several addresses from the beginning; when one is lost the transport goes on with another.",
+}
+
+// linkTitle is what tells the link from the study's others.
+func (a Axes) linkTitle(l *store.Link) string {
+	axes := a.links
+	if len(axes) == 0 {
+		axes = linkAxes[:1]
+	}
+	var words []string
+	for _, axis := range axes {
+		words = append(words, axis.words(l))
+	}
+	return strings.Join(words, ", ")
+}
+
+// streamChecks are the validity rules as they apply to streams.
+var streamChecks = []Check{
+	{Rule: 1, Title: "Every session used the transport that the cell asked for, by its packets and by the server's account"},
+	{Rule: 2, Title: "The first session was cold, and at handovers the client did what its strategy says", Short: "not cold or not by their strategy"},
+	{Rule: 3, Title: "The emulator sent its packets on time, within the study's limit", Short: "with late packets"},
+	{Rule: 4, Title: "The viewer's record, the server's log and the packets agree on what was received", Short: "with records that disagree"},
+}
+
+// describeLink is describeNetwork of a stream's network: both ways of both access
+// links are the same.
+func describeLink(l *store.Link, p path) Network {
+	n := Network{Name: p.Name, Source: p.Source, Note: p.Note, Facts: []Fact{
+		{"link delay", duration(l.Delay) + " one-way on average, in each direction"},
+		{"loss", percent(l.Loss) + " of packets at random, in each direction"},
+	}}
+	moves := "none: the client stays with its access link"
+	if l.Reconnections > 0 {
+		moves = fmt.Sprintf("%d: the client moves to its other access link, at moments that each load draws", l.Reconnections)
+	}
+	n.Facts = append(n.Facts, Fact{"reconnections", moves})
+	if len(p.Access) > 0 {
+		n.Facts = append(n.Facts, Fact{"rate", rate(p.Access[0].Down.Rate) + " of each access link, in each direction"}, Fact{"queue", p.Access[0].Down.describeQueue()})
+	}
+	return n
+}
+
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}

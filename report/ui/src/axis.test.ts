@@ -1,0 +1,24 @@
+import { describe, expect, test } from "vitest";
+import { logTicks, needsLog, spaced } from "./axis";
+
+describe("an axis is logarithmic", () => {
+  test.each([
+    [[1, 30], false],
+    [[1, 31], true],
+    [[0, 1, 1000], false], // zero has no logarithm
+    [[], false],
+  ])("for %j: %s", (values, want) => expect(needsLog(values)).toBe(want));
+});
+
+test.each([
+  [3, 40, [5, 10, 20]],
+  [1, 100, [1, 2, 5, 10, 20, 50, 100]],
+  [0.8, 2000, [1, 10, 100, 1000]],
+])("round values from %d to %d", (low, high, want) => expect(logTicks(low, high)).toEqual(want));
+
+test.each([
+  [[0, 1, 5, 10, 20], 4, [0, 5, 10, 20]],
+  [[0, 19, 20], 4, [0, 20]],
+  [[7], 4, [7]],
+  [[], 4, []],
+])("of %j those %d apart", (values, gap, want) => expect(spaced(values, gap)).toEqual(want));

@@ -1,0 +1,35 @@
+// Axes of charts whose values are far apart, or close together.
+
+/** wide is how many times the lowest value the highest must be for a logarithmic axis to show both. */
+const wide = 30;
+
+/** needsLog says whether a linear axis from zero would press the low values together. */
+export function needsLog(values: number[]): boolean {
+  const above = values.filter((v) => v > 0);
+  return above.length === values.length && above.length > 0 && Math.max(...above) > wide * Math.min(...above);
+}
+
+/** logTicks are round values between two others: 1, 2 and 5 of each decade, or 1 alone where these would be many. */
+export function logTicks(low: number, high: number): number[] {
+  const decades = Math.log10(high / low);
+  const result: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+    for (const digit of decades > 2.5 ? [1] : [1, 2, 5]) {
+      const value = Number(`${digit}e${power}`);
+      if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9)) result.push(value);
+    }
+  }
+  return result;
+}
+
+/** spaced are those of the rising values that lie apart by a gap at least, the first and the last among them if they can be. */
+export function spaced(values: number[], gap: number): number[] {
+  const last = values.at(-1);
+  if (last === undefined) return [];
+  const result: number[] = [];
+  for (const v of values.slice(0, -1)) {
+    const before = result.at(-1);
+    if ((before === undefined || v - before >= gap) && last - v >= gap) result.push(v);
+  }
+  return [...result, last];
+}

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import type { Cell, Metric, Summary } from "./data";
+import { looksOf, pointsOf, rangesOf, type Range } from "./lines";
+
+const metric: Metric = { name: "ttd", title: "TTD", unit: "ms", definition: "", ranked: true };
+const summary = (median: number, low = median, high = median): Summary => ({ n: 6, median, interval: true, low, high, min: low, max: high, cv: 0 });
+const cell = (delay: number, ttd?: Summary): Cell => ({
+  site: "file@1GB", network: "n", protocol: "tcp", loader: "download", clock: "virtual", visit: "cold", strategy: "reconnect", server: "wiretime", label: "tcp", link: { delay, loss: 0, reconnections: 0 },
+  valid: 6, invalid: 0, failed: 0, unsupported: 0, pending: 0, summaries: ttd === undefined ? {} : { ttd }, medianLoad: -1, loads: [],
+});
+const points = (...cells: Cell[]): ReturnType<typeof pointsOf> => pointsOf(cells, { name: "", lines: [{ label: "tcp", cells: cells.map((_, i) => i) }] }, metric, (l) => l.delay);
+const rangeOf = (points: ReturnType<typeof pointsOf>): Range | undefined => rangesOf([points], metric)[0];
+
+test("a line has a point for each cell with the metric", () => {
+  expect(points(cell(20, summary(80, 70, 95)), cell(50), cell(100, summary(90)))).toEqual([
+    { label: "tcp", x: 20, y: 80, low: 70, high: 95, n: 6, interval: true },
+    { label: "tcp", x: 100, y: 90, low: 90, high: 90, n: 6, interval: true },
+  ]);
+});
+
+test("an axis begins at zero and holds the intervals", () => {
+  const range = rangeOf(points(cell(20, summary(80, 70, 100))));
+  expect([range?.low, range?.high, range?.unit, range?.log]).toEqual([0, 104, "ms", false]);
+});
+
+test("times from ten seconds on are in seconds", () => {
+  const range = rangeOf(points(cell(20, summary(8000)), cell(50, summary(20_000))));
+  expect([range?.high, range?.unit, range?.factor]).toEqual([20.8, "s", 1000]);
+});
+
+test("an axis is logarithmic where values are far apart", () => {
+  const range = rangeOf(points(cell(20, summary(1000)), cell(50, summary(120_000))));
+  expect(range?.log).toBe(true);
+  expect(range?.low).toBeCloseTo(1 / 1.2);
+  expect(range?.high).toBeCloseTo(144);
+});
+
+test("panels share an axis, unless one would be pressed together", () => {
+  const [low, high, far] = [points(cell(20, summary(80))), points(cell(20, summary(800))), points(cell(20, summary(20_000)))];
+  const together = rangesOf([low, high], metric);
+  expect(together[0]).toEqual(together[1]);
+  expect(rangesOf([low, far], metric).map((r) => [r.high.toFixed(4), r.unit, r.log])).toEqual([["0.0832", "s", false], ["20.8000", "s", false]]);
+});
+
+test("an axis of zeros is an axis", () => expect(rangeOf(points(cell(20, summary(0))))?.high).toBe(1));
+
+test("no two lines look alike, and those of one colour are dashed differently", () => {
+  const looks = looksOf([
+    { label: "tcp", colour: "grey" }, { label: "quic", colour: "blue" }, { label: "quic 0-rtt", colour: "blue" }, { label: "tcp", colour: "grey" },
+  ]);
+  expect([...looks.keys()]).toEqual(["tcp", "quic", "quic 0-rtt"]);
+  expect(looks.get("tcp")).toEqual({ colour: "grey", dash: "", symbol: "circle" });
+  expect(looks.get("quic")?.dash).not.toBe(looks.get("quic 0-rtt")?.dash);
+  expect(new Set([...looks.values()].map((l) => l.symbol)).size).toBe(3);
+});

@@ -1,0 +1,72 @@
+// What series of figures are drawn from.
+
+import { needsLog } from "./axis";
+import { at, type Cell, type Link, type Metric, type Panel } from "./data";
+
+/** Look is how a line is drawn; lines of one colour differ in their dashes, all lines in their symbols. */
+export interface Look {
+  colour: string;
+  dash: string;
+  symbol: "circle" | "square" | "triangle" | "diamond" | "star" | "cross" | "wye";
+}
+
+const dashes = ["", "6 3", "1.5 3", "9 3 1.5 3"];
+const symbols: Look["symbol"][] = ["circle", "square", "triangle", "diamond", "star", "cross", "wye"];
+
+/** looksOf gives each label its look. */
+export function looksOf(lines: { label: string; colour: string }[]): Map<string, Look> {
+  const looks = new Map<string, Look>();
+  for (const { label, colour } of lines) {
+    if (looks.has(label)) continue;
+    const alike = [...looks.values()].filter((l) => l.colour === colour).length;
+    looks.set(label, { colour, dash: dashes[alike % dashes.length] ?? "", symbol: symbols[looks.size % symbols.length] ?? "circle" });
+  }
+  return looks;
+}
+
+/** Point is a cell's median in a picture, with its interval or range. */
+export interface Point {
+  label: string;
+  x: number;
+  y: number;
+  low: number;
+  high: number;
+  n: number;
+  interval: boolean;
+}
+
+/** pointsOf are those of a panel's cells that have the metric; value is where on the axis a link lies. */
+export function pointsOf(cells: Cell[], panel: Panel, metric: Metric, value: (link: Link) => number): Point[] {
+  return panel.lines.flatMap(({ label, cells: indices }) => indices.flatMap((index): Point[] => {
+    const cell = at(cells, index);
+    const s = cell.summaries[metric.name];
+    return s === undefined || cell.link === undefined ? [] : [{ label, x: value(cell.link), y: s.median, low: s.low, high: s.high, n: s.n, interval: s.interval }];
+  }));
+}
+
+/** Range is the axis of a panel's metric. */
+export interface Range {
+  unit: string;
+  factor: number; // value / factor is shown
+  log: boolean;
+  low: number;
+  high: number;
+}
+
+/**
+ * rangesOf gives each panel its range. They share one, so that they can be compared, unless that presses
+ * what is in some of them together.
+ */
+export function rangesOf(panels: Point[][], metric: Metric): Range[] {
+  const seconds = metric.unit === "ms" && panels.flat().some((p) => p.high >= 10_000);
+  const scale = seconds ? { unit: "s", factor: 1000 } : { unit: metric.unit, factor: 1 };
+  const all = { ...scale, ...reach(panels.flat(), scale.factor) };
+  return panels.map((points) => (all.log ? { ...scale, ...reach(points, scale.factor) } : all));
+}
+
+/** reach is how far an axis for all the points goes: from zero, or logarithmic where their intervals lie far apart. */
+function reach(points: Point[], factor: number): Pick<Range, "log" | "low" | "high"> {
+  const ends = points.flatMap((p) => [p.low / factor, p.high / factor]);
+  const log = needsLog(ends);
+  return { log, low: log ? Math.min(...ends) / 1.2 : 0, high: Math.max(...ends) * (log ? 1.2 : 1.04) || 1 };
+}
