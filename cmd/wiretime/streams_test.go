@@ -233,8 +233,8 @@ func TestResultsOfStreams(t *testing.T) {
 	r := self(t).run(t, "results", "--store", dir)
 	squeezed := strings.Join(strings.FieldsFunc(r.out, func(r rune) bool { return r == ' ' }), " ")
 	for _, text := range []string{
-		"file@1MB over 50ms-1% (download, cubic, initcwnd 10), strategy reconnect, virtual clock\ntransport TTD, ms Goodput, Mbit/s n invalid failed unsupported\ntcp 5000 (5000..5000) 8.00 (8.00..8.00) 1 0 0 0\nquic 5001",
-		"clip over 50ms-1% (paper, cubic, initcwnd 10), strategy reconnect, virtual clock\ntransport Loading delay, ms Goodput, Mbit/s n ",
+		"file@1MB over 50ms-1% (download, cubic, initcwnd 10), virtual clock\ntransport TTD, ms Goodput, Mbit/s n invalid failed unsupported\ntcp 5000 (5000..5000) 8.00 (8.00..8.00) 1 0 0 0\nquic 5001",
+		"clip over 50ms-1% (paper, cubic, initcwnd 10), virtual clock\ntransport Loading delay, ms Goodput, Mbit/s n ",
 		"12.25 (12.25..12.25)",
 	} {
 		if !strings.Contains(squeezed, text) {
