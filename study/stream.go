@@ -35,7 +35,7 @@ type Stream struct {
 // Capture is how much of a stream's packets is kept.
 type Capture struct {
 	Octets  int // of each packet, from its beginning; 0 = all
-	Packets int // the first so many at both ends; 0 = all
+	Packets int // how many records, the first ones; a packet that is delivered has two; 0 = all
 }
 
 // Link is the network of a stream: that of each access link, each way.

@@ -62,9 +62,9 @@ var (
 )
 
 // columnsOf are the metrics that a table of these results shows.
-func columnsOf(metrics []store.Metric, results []store.Result) []store.Metric {
+func columnsOf(metrics []store.Metric, results []store.Result, streams bool) []store.Metric {
 	shown := shownMetrics
-	if isOfStreams(results) {
+	if streams {
 		shown = slices.DeleteFunc(slices.Clone(shownStreamMetrics), func(name string) bool {
 			return !slices.ContainsFunc(results, func(r store.Result) bool { return len(r.Values[name]) > 0 })
 		})
@@ -77,9 +77,6 @@ func columnsOf(metrics []store.Metric, results []store.Result) []store.Metric {
 	}
 	return columns
 }
-
-// isOfStreams says whether a run is one of streams; a run has one kind of loads.
-func isOfStreams(results []store.Result) bool { return len(results) > 0 && results[0].Cell.Link != nil }
 
 // printResults prints one table per site, network, clock, visit, strategy and server, and
 // compares the clocks of a run that used both. Where a run has one protocol and
@@ -105,7 +102,7 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err := printTables(w, results, metrics); err != nil {
 		return err
 	}
-	if !isOfStreams(results) {
+	if !report.AxesOf(results).Streams {
 		if err := printClocks(w, results, run.Seed); err != nil {
 			return err
 		}
@@ -144,8 +141,8 @@ func printTables(w io.Writer, results []store.Result, metrics []store.Metric) er
 			rows = rest[:end]
 		}
 		rest = rest[len(rows):]
-		shown := columnsOf(metrics, rows)
-		columns := []string{comparedBy(axes, results)}
+		shown := columnsOf(metrics, rows, axes.Streams)
+		columns := []string{axes.Compared()}
 		for _, m := range shown {
 			columns = append(columns, m.Title+", "+m.Unit)
 		}
@@ -192,14 +189,6 @@ func printFaults(w io.Writer, loads []store.Load) error {
 	return err
 }
 
-// comparedBy heads the column of what is compared.
-func comparedBy(axes report.Axes, results []store.Result) string {
-	if axes.Compared() == "protocol" && isOfStreams(results) {
-		return "transport"
-	}
-	return axes.Compared()
-}
-
 // place names what the cells of a table share, their clock left out.
 func place(c store.Cell, axes report.Axes) string {
 	network := c.Network
@@ -207,6 +196,9 @@ func place(c store.Cell, axes report.Axes) string {
 		network += " and " + c.Protocol
 	}
 	about := fmt.Sprintf("%s over %s (%s, %s, initcwnd %d)", c.Site, network, c.Loader, c.Congestion, c.InitCwnd)
+	if axes.Compared() == "transport" && c.Strategy != usualStrategy(c) {
+		about += ", strategy " + c.Strategy
+	}
 	return strings.Join(append([]string{about}, axes.Shared(c)...), ", ")
 }
 

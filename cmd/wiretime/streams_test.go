@@ -19,7 +19,7 @@ import (
 // streamStudy is a study of streams on some clocks: downloads and viewings over several
 // transports, with and without a reconnection.
 const streamStudy = `name: streams
-repeats: 2
+repeats: 1
 clock: %s
 stream: {rate: 20 Mbit/s, duration: 4s, seeks: 30%%, window: 2s}
 matrix:
@@ -76,14 +76,14 @@ func TestStreamsOnTheVirtualClock(t *testing.T) {
 	}
 	for _, text := range []string{
 		"file@2MB over 10ms (download, cubic, initcwnd 10)", "clip over 10ms-1x (throughput, cubic, initcwnd 10)", "\ntransport  TTD, ms ", "\ntransport  Loading delay, ms ",
-		"24 loads were measured in ", " Their streams took ", "QUIC is there first.", "\n0 of 24 loads used a protocol other",
+		"12 loads were measured in ", " Their streams took ", "QUIC is there first.", "\n0 of 12 loads used a protocol other",
 	} {
 		if !strings.Contains(r.out, text) {
 			t.Errorf("%q is not in\n%s", text, r.out)
 		}
 	}
-	if v := verdicts(t, filepath.Join(u.home, "whole")); v[store.Valid] != 24 {
-		t.Errorf("verdicts %v, want 24 valid loads", v)
+	if v := verdicts(t, filepath.Join(u.home, "whole")); v[store.Valid] != 12 {
+		t.Errorf("verdicts %v, want 12 valid loads", v)
 	}
 
 	c := u.command(t.Context(), "run", file, "--store", "interrupted")
@@ -111,14 +111,14 @@ func TestStreamsOnTheVirtualClock(t *testing.T) {
 	if r := u.run(t, "run", "--resume", "--store", "interrupted"); r.code != 0 {
 		t.Fatalf("resume: exit code %d: %s", r.code, r.errors)
 	}
-	sameStreams(t, filepath.Join(u.home, "whole"), filepath.Join(u.home, "interrupted"), 24)
+	sameStreams(t, filepath.Join(u.home, "whole"), filepath.Join(u.home, "interrupted"), 12)
 }
 
 // TestStreamsOnTheRealClock runs a study of streams where there is no kernel for guests,
 // and everything one does with its results.
 func TestStreamsOnTheRealClock(t *testing.T) {
 	u := self(t)
-	few := strings.NewReplacer("repeats: 2", "repeats: 1", "sctp-udp, quic]", "quic]", "sctp-udp", "tcp").Replace(streamStudy)
+	few := strings.NewReplacer("sctp-udp, quic]", "quic]", "sctp-udp", "tcp").Replace(streamStudy)
 	r := u.run(t, "run", u.write(t, "study.yaml", fmt.Sprintf(few, "real", "1s")), "--store", "kept")
 	if r.code != 0 {
 		t.Fatalf("exit code %d: %s", r.code, r.errors)
@@ -137,6 +137,9 @@ func TestStreamsOnTheRealClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range loads {
+		if l.Validity != store.Valid {
+			continue
+		}
 		s, err := record.Read(filepath.Join(l.Artefacts, "stream.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -230,8 +233,8 @@ func TestResultsOfStreams(t *testing.T) {
 	r := self(t).run(t, "results", "--store", dir)
 	squeezed := strings.Join(strings.FieldsFunc(r.out, func(r rune) bool { return r == ' ' }), " ")
 	for _, text := range []string{
-		"file@1MB over 50ms-1% (download, cubic, initcwnd 10), strategy reconnect, virtual clock\ntransport TTD, ms Goodput, Mbit/s n invalid failed unsupported\ntcp 5000 (5000..5000) 8.00 (8.00..8.00) 1 0 0 0\nquic 5001",
-		"clip over 50ms-1% (paper, cubic, initcwnd 10), strategy reconnect, virtual clock\ntransport Loading delay, ms Goodput, Mbit/s n ",
+		"file@1MB over 50ms-1% (download, cubic, initcwnd 10), virtual clock\ntransport TTD, ms Goodput, Mbit/s n invalid failed unsupported\ntcp 5000 (5000..5000) 8.00 (8.00..8.00) 1 0 0 0\nquic 5001",
+		"clip over 50ms-1% (paper, cubic, initcwnd 10), virtual clock\ntransport Loading delay, ms Goodput, Mbit/s n ",
 		"12.25 (12.25..12.25)",
 	} {
 		if !strings.Contains(squeezed, text) {
