@@ -100,7 +100,20 @@ func start(ctx context.Context, wire *os.File, open request, devices ...*os.File
 	p.command.Stderr = &p.stderr
 	p.command.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	if err := p.command.Start(); err != nil {
+	started := make(chan error)
+	go func() {
+		// The kernel ties Pdeathsig to the thread that started the child. Any other
+		// thread may end before the child does, for goroutines take theirs along that
+		// are locked to it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.command.Start()
+		started <- err
+		if err == nil {
+			<-p.exited
+		}
+	}()
+	if err := <-started; err != nil {
 		_ = p.control.Close()
 		return nil, fmt.Errorf("start the emulator process: %w", err)
 	}
