@@ -68,7 +68,8 @@ func (s *Stage) end() error {
 // could be made; that the performance did not go well is Record.LoadError.
 //
 // The capture, with the keys, and what Record.Stream and Record.Server were set to are
-// left in the play's folder. SCTP's kernel parameters (net.sctp) are the kernel's own.
+// left in the play's folder. SCTP's kernel parameters (net.sctp), and how many further
+// ways MPTCP may take (two), are the kernel's own.
 //
 // Then both hosts are made anew. After a handover a kernel may have octets for an address
 // that is no more, and goes on sending them for a while; what MPTCP has been told of
