@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -81,6 +82,14 @@ func (f *Folder) scanSegments(id ID) error {
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	f.pieces[id] = names
 	return nil
+}
+
+// Items are those of the storage in each resolution that they are there in: their
+// segments 0, by name.
+func (f *Folder) Items() []ID {
+	return slices.SortedFunc(maps.Keys(f.pieces), func(a, b ID) int {
+		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Resolution, b.Resolution))
+	})
 }
 
 // Open opens a piece: see Storage.

@@ -173,11 +173,12 @@ type content struct {
 	size   int64
 }
 
-// run is the content from an offset on, as far as it lies in one place.
+// run is the content from an offset before the end on, as far as it lies in one
+// place.
 func (c content) run(offset int64) []byte {
 	block, in := offset/blockSize, offset%blockSize
 	turn := int64(mix(c.key+uint64(block)) % blockSize)
-	return c.random[turn:][in:blockSize]
+	return c.random[turn:][in:min(blockSize, in+c.size-offset)]
 }
 
 func (c content) ReadAt(p []byte, offset int64) (int, error) {
@@ -186,7 +187,7 @@ func (c content) ReadAt(p []byte, offset int64) (int, error) {
 	}
 	n := 0
 	for n < len(p) && offset < c.size {
-		copied := copy(p[n:], c.run(offset)[:min(blockSize-offset%blockSize, c.size-offset)])
+		copied := copy(p[n:], c.run(offset))
 		n, offset = n+copied, offset+int64(copied)
 	}
 	if n < len(p) {

@@ -7,16 +7,15 @@ import (
 )
 
 const (
-	// ClipSegments is how many segments the video "clip" has: ten minutes.
+	// ClipName is what viewers call the video that they ask for if they ask for no file.
+	ClipName = "clip"
+	// ClipSegments is how many segments it has when it is made to size: ten minutes.
 	ClipSegments = 600
 	// MaxFileSize is that of the largest file that can be asked for, in octets.
 	MaxFileSize = 1_000_000_000_000
 )
 
-const (
-	clipName   = "clip"
-	filePrefix = "file@"
-)
+const filePrefix = "file@"
 
 // ParseMedia reads the name by which studies and viewers ask for something that is
 // made to size, which is also the item's: "clip", a Video of ClipSegments segments,
@@ -24,12 +23,12 @@ const (
 // MaxFileSize octets. k is 1000. Errors name the column within the reference, from
 // 1.
 func ParseMedia(reference string) (Item, error) {
-	if reference == clipName {
-		return Video(clipName, ClipSegments), nil
+	if reference == ClipName {
+		return Video(ClipName, ClipSegments), nil
 	}
 	size, isFile := strings.CutPrefix(reference, filePrefix)
 	if !isFile {
-		return Item{}, fmt.Errorf("unknown media %q: there are %q and files such as %q", reference, clipName, filePrefix+"1GB")
+		return Item{}, fmt.Errorf("unknown media %q: there are %q and files such as %q", reference, ClipName, filePrefix+"1GB")
 	}
 	digits := len(size) - len(strings.TrimLeft(size, "0123456789"))
 	n, err := strconv.ParseInt(size[:digits], 10, 64)

@@ -91,6 +91,17 @@ type Piece struct {
 	close func() error
 }
 
+// View is what the piece has from an offset on, as far as it lies in memory in one
+// place, without a copy; it must not be changed. It is empty where there is nothing,
+// and where the piece has to be read.
+func (p Piece) View(offset int64) []byte {
+	c, inMemory := p.ReaderAt.(content)
+	if !inMemory || offset < 0 || offset >= c.size {
+		return nil
+	}
+	return c.run(offset)
+}
+
 // Close gives up what reading took.
 func (p Piece) Close() error {
 	if p.close == nil {

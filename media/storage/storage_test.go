@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -80,6 +81,43 @@ func TestMadeContentIsTheSameHoweverItIsRead(t *testing.T) {
 	far := ID{Item: "file"}
 	if err := m.Check(far, 1<<39, read(t, m, far, 1<<39, 1000)); err != nil {
 		t.Errorf("in the middle of a terabyte: %v", err)
+	}
+}
+
+func TestViewsAreWhatIsRead(t *testing.T) {
+	m := made(t, 1)
+	id := ID{"clip", FHD, 2}
+	whole := read(t, m, id, 0, 300_000)
+	p, err := m.Open(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []int{0, 1, blockSize, 123_456} {
+		for offset := from; offset < len(whole); {
+			view := p.View(int64(offset))
+			if len(view) == 0 || !bytes.HasPrefix(whole[offset:], view) {
+				t.Fatalf("%d octets are in view at %d, which are not those of the whole", len(view), offset)
+			}
+			offset += len(view)
+		}
+	}
+	for _, offset := range []int64{-1, 300_000, 1 << 40} {
+		if view := p.View(offset); len(view) != 0 {
+			t.Errorf("%d octets are in view at %d", len(view), offset)
+		}
+	}
+	f, err := OpenFolder(someFiles(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	file, err := f.Open(ID{Item: "file"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if view := file.View(0); len(view) != 0 {
+		t.Errorf("%d octets of a file are in view", len(view))
 	}
 }
 
@@ -221,6 +259,9 @@ func TestFolderHoldsItsFilesInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	if all, want := f.Items(), []ID{{"clip", HD, 0}, {"clip", FHD, 0}, {"file", Plain, 0}}; !slices.Equal(all, want) {
+		t.Errorf("there are %v, want %v", all, want)
+	}
 	for id, want := range map[ID]string{
 		{"file", Plain, 0}: "plain", {"clip", HD, 0}: "nine", {"clip", HD, 1}: "ten", {"clip", HD, 2}: "eleven", {"clip", FHD, 0}: "one",
 	} {

@@ -42,6 +42,9 @@ type ServerConfig struct {
 	KeyLog io.Writer
 	// QLog is as in ClientConfig.
 	QLog func(connection string) io.WriteCloser
+	// Answered is told of each request when it would come into Log, one at a time, and
+	// Log then has none; nil for a Log.
+	Answered func(capture.ServerEntry)
 }
 
 // Server serves one storage over one transport. It takes up TLS sessions again,
@@ -153,7 +156,7 @@ func (s *Server) answer(ctx context.Context, p peer, r Request, to io.Writer, co
 	sent := int64(0)
 	_, err := to.Write(h.octets())
 	if err == nil && h.length > 0 {
-		sent, err = send(ctx, to, io.NewSectionReader(piece, r.Offset, h.length), w)
+		sent, err = send(ctx, to, piece, r.Offset, h.length, w)
 	}
 	e := capture.ServerEntry{
 		Start: began.UnixNano(), End: time.Now().UnixNano(), Protocol: s.config.Transport.Name, EarlyData: p.early,
@@ -165,7 +168,11 @@ func (s *Server) answer(ctx context.Context, p peer, r Request, to io.Writer, co
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log = append(s.log, e)
+	if s.config.Answered != nil {
+		s.config.Answered(e)
+	} else {
+		s.log = append(s.log, e)
+	}
 	return err
 }
 
@@ -191,30 +198,33 @@ func (s *Server) find(r Request) (header, storage.Piece) {
 	return h, piece
 }
 
-// send copies content and says how much of it the connection has taken.
-func send(ctx context.Context, to io.Writer, content io.Reader, w *watch) (sent int64, err error) {
-	buffer := make([]byte, writeSize)
-	for {
-		n, err := content.Read(buffer)
-		if n > 0 {
-			if ctx.Err() != nil {
-				return sent, context.Cause(ctx)
+// send sends a part of a piece and says how much of it the connection has taken.
+func send(ctx context.Context, to io.Writer, piece storage.Piece, offset, length int64, w *watch) (sent int64, err error) {
+	var buffer []byte // for pieces that are not in memory
+	for sent < length {
+		part := piece.View(offset + sent)
+		if len(part) == 0 {
+			if buffer == nil {
+				buffer = make([]byte, writeSize)
 			}
-			w.wait()
-			taken, err := to.Write(buffer[:n])
-			w.moved()
-			sent += int64(taken)
-			if err != nil {
-				return sent, err
+			n, err := piece.ReadAt(buffer[:min(writeSize, length-sent)], offset+sent)
+			if n == 0 {
+				return sent, noEOF(err)
 			}
+			part = buffer[:n]
 		}
-		if errors.Is(err, io.EOF) {
-			return sent, nil
+		if ctx.Err() != nil {
+			return sent, context.Cause(ctx)
 		}
+		w.wait()
+		n, err := to.Write(part[:min(int64(len(part)), length-sent)])
+		w.moved()
+		sent += int64(n)
 		if err != nil {
 			return sent, err
 		}
 	}
+	return sent, nil
 }
 
 // URL is how logs name what a request is for.
