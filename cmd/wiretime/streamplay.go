@@ -35,7 +35,7 @@ func streamReally(ctx context.Context, o streamOptions, order station.Order) (er
 		return err
 	}
 	if err := row.Available(nil); err != nil {
-		return fmt.Errorf("%w: give --clock virtual", err)
+		return fmt.Errorf("%w (--clock virtual)", err)
 	}
 	if err := lab.CheckTUN(); err != nil {
 		return err
@@ -121,6 +121,9 @@ func streamFrom(ctx context.Context, o streamOptions, order station.Order) (err 
 	if err != nil {
 		return input(err)
 	}
+	if err := answers(ctx, client); err != nil {
+		return err
+	}
 	dir, done, err := o.folder()
 	if err != nil {
 		return err
@@ -136,7 +139,21 @@ func streamFrom(ctx context.Context, o streamOptions, order station.Order) (err 
 	if err := record.Write(filepath.Join(dir, lab.StreamFile), r); err != nil {
 		return err
 	}
-	return o.tellOf(&metric.Load{Protocol: order.Protocol, Stream: r}, nil)
+	return o.tellOf(&metric.Load{Protocol: order.Protocol, Stream: r, ServerLost: -1}, nil)
+}
+
+// answers tries whether sessions can be opened. A viewing would try for as long as the
+// viewer does not give up.
+func answers(ctx context.Context, c transport.ClientConfig) error {
+	client, err := transport.NewClient(c)
+	if err != nil {
+		return err
+	}
+	session, err := client.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	return session.Close()
 }
 
 // client is the viewer of a server outside.
