@@ -40,7 +40,7 @@ bench: setup build
 	go test -run '^$$' -bench . ./network ./capture ./site
 	scripts/setup tests
 	@echo "== Media: goodput of each transport against iperf3 and bare copies, in turns, and both ends' processor time"
-	go test -run '^$$' -bench Transfer -benchtime 21x ./media/transport
+	go test -v -run '^$$' -bench Transfer -benchtime 21x ./media/transport
 	go test -run '^$$' -bench . ./media/storage
 	@echo "== SPDY against others: requests and bytes per second over one connection"
 	WIRETIME_NEED_PEERS=1 go test -run '^$$' -bench Load ./spdy
