@@ -1,5 +1,5 @@
-// Command wiretime measures how long web pages take over every web protocol on
-// any network, and says why.
+// Command wiretime measures how long web pages and media streams take over every web
+// protocol on any network, and says why.
 package main
 
 import (
@@ -31,9 +31,9 @@ const (
 	exitInterrupted = 130 // 128 + SIGINT, as a shell reports it
 )
 
-const about = `Wiretime measures how long web pages take over every web protocol on any
-network, and says why. It loads real pages in real Chromium over emulated
-networks, keeps every packet, and compares with honest statistics.
+const about = `Wiretime measures how long web pages and media streams take over every web
+protocol on any network, and says why. It loads real pages in real Chromium over
+emulated networks, keeps every packet, and compares with honest statistics.
 
 Exit codes:
     0  all went well
@@ -60,7 +60,7 @@ func main() {
 	guest.Init()
 	lab.Helper()
 	root := &cobra.Command{
-		Use: "wiretime", Short: "Measure how long web pages take over every web protocol", Long: about,
+		Use: "wiretime", Short: "Measure how long web pages and streams take over every web protocol", Long: about,
 		SilenceUsage: true, SilenceErrors: true, Version: runner.Version(),
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
