@@ -22,6 +22,7 @@ import (
 	"wiretime/protocol"
 	"wiretime/serve"
 	"wiretime/site"
+	"wiretime/station"
 )
 
 type serveOptions struct {
@@ -370,6 +371,21 @@ func printMedia(out io.Writer, servers []mediaServer, content *mediaContent, roo
 	if content.more != "" {
 		fmt.Fprintln(w, content.more)
 	}
-	fmt.Fprintf(w, "\nThe certificates' authority: %s\n", root)
+	fmt.Fprintf(w, "\nThe certificates' authority: %s\n\n", root)
+	for _, s := range servers {
+		if s.lacking != nil {
+			continue
+		}
+		words := []string{"wiretime stream --server", s.Address().String(), "--transport", s.row.Name}
+		if s.row.Encrypted {
+			words = append(words, "--cacert", quote(root))
+		}
+		if first := content.items[0]; first.Resolution == storage.Plain {
+			words = append(words, "--player", station.Download, quote(first.Item))
+		} else {
+			words = append(words, quote(first.Item))
+		}
+		fmt.Fprintln(w, strings.Join(words, " "))
+	}
 	return w.Flush()
 }
