@@ -89,13 +89,25 @@ func mountAll() error {
 	return lab.Prepare()
 }
 
+// needed is how much memory a guest needs beside what its sockets hold, in octets.
+const needed = 256 << 20
+
 // widenSocketMemory keeps transports from the limits on what all sockets hold together,
 // which Linux derives from a machine's memory and a guest has little of: near them it
-// shrinks windows, as no host with the memory of today does.
+// shrinks windows, as no host with the memory of today does. A small guest, which has
+// small loads, keeps its limits.
 func widenSocketMemory() error {
-	const gigabyte = "262144 262144 262144" // in pages
+	var memory unix.Sysinfo_t
+	if err := unix.Sysinfo(&memory); err != nil {
+		return fmt.Errorf("ask for the guest's memory: %w", err)
+	}
+	left := int64(memory.Totalram)*int64(memory.Unit) - needed
+	if left < needed {
+		return nil
+	}
+	pages := left / int64(os.Getpagesize())
 	for _, name := range []string{"ipv4/tcp_mem", "ipv4/udp_mem", "sctp/sctp_mem"} {
-		if err := os.WriteFile("/proc/sys/net/"+name, []byte(gigabyte), 0o644); err != nil {
+		if err := os.WriteFile("/proc/sys/net/"+name, fmt.Appendf(nil, "%d %d %d", pages, pages, pages), 0o644); err != nil {
 			return fmt.Errorf("widen the memory of sockets: %w", err)
 		}
 	}

@@ -162,15 +162,16 @@ func TestGuestsGetWhatStreamsNeed(t *testing.T) {
 	if len(small) != 3 || len(small[0].jobs) != 34 { // 0.3 s each
 		t.Errorf("%d guests for small files, %d in the first", len(small), len(small[0].jobs))
 	}
+	const alone = fetchMemory + socketMemory
 	large := batches(queue(3, "file@1GB", station.Download))
 	if len(large) != 3 {
 		t.Errorf("%d guests for three large files", len(large))
 	}
 	m := r.machine(large[0], large[0].jobs[0], 1, 0)
-	if m.Limit != wallLimit+20*50*time.Second || m.Memory < fetchMemory+60_000_000 || m.Memory > fetchMemory+100_000_000 {
+	if m.Limit != wallLimit+20*50*time.Second || m.Memory < alone+60_000_000 || m.Memory > alone+100_000_000 {
 		t.Errorf("a file of 1 GB gets %+v", m)
 	}
-	if m := r.machine(small[0], small[0].jobs[0], 1, 0); m.Limit > wallLimit+time.Second || m.Memory > fetchMemory+10_000 {
+	if m := r.machine(small[0], small[0].jobs[0], 1, 0); m.Limit > wallLimit+time.Second || m.Memory > alone+10_000 {
 		t.Errorf("a file of 1 kB gets %+v", m)
 	}
 	r.Options.Stream.Capture = study.Capture{}
