@@ -35,9 +35,15 @@ type Load struct {
 	// Timing and no Visit.
 	Stream *record.Stream
 	// CaptureCut says that the capture lacks packets, because no more were to be kept.
-	// Metrics that count packets have no value then.
+	// Metrics that need all of them have no value then.
 	CaptureCut bool
+	// Counted is what the emulator counted; nil if that is not known.
+	Counted *Counts
 }
+
+// Counts is how many IP packets there were: that the client sent, that reached it, and
+// that were dropped in either direction.
+type Counts struct{ Up, Down, Drops int64 }
 
 // Metric is one figure of a load.
 type Metric struct {

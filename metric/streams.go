@@ -14,8 +14,9 @@ func OfStreams() []Metric {
 		ttd, loadingDelay, loadingDelayMax, setUp, startUp, recovery, recoveryMax,
 		stalls, stalled, rebuffer, switches, seeks,
 		goodput, mediaDown, wasted, handovers, sessions, earlySessions,
-		counting(bytesUp), counting(bytesDown), counting(packetsUp), counting(packetsDown),
-		counting(drops), counting(streamRetransmissions),
+		counting(bytesUp), counting(bytesDown),
+		counted(packetsUp, func(c Counts) int64 { return c.Up }), counted(packetsDown, func(c Counts) int64 { return c.Down }),
+		counted(drops, func(c Counts) int64 { return c.Drops }), counting(streamRetransmissions),
 		ofCaptured(lateP50), ofCaptured(lateP99), ofCaptured(lateMax),
 	}
 }
@@ -29,6 +30,22 @@ func counting(m Metric) Metric {
 			return 0, false
 		}
 		return of(l)
+	}
+	return m
+}
+
+// counted is a metric of packets that the emulator counts as well.
+func counted(m Metric, count func(Counts) int64) Metric {
+	of := m.Of
+	m.Definition += " Of a capture that lacks packets: as the emulator counted them."
+	m.Of = func(l *Load) (float64, bool) {
+		switch {
+		case !l.CaptureCut:
+			return of(l)
+		case l.Counted == nil:
+			return 0, false
+		}
+		return float64(count(*l.Counted)), true
 	}
 	return m
 }

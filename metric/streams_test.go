@@ -94,7 +94,8 @@ func TestMetricsOfAViewingThatNeverPlayed(t *testing.T) {
 	}
 }
 
-// A capture that lacks packets has no sums, but the punctuality of those it has.
+// A capture that lacks packets has no sums, but the punctuality of those it has, and what the
+// emulator counted.
 func TestMetricsOfACutCapture(t *testing.T) {
 	l := download(t, "tcp", player.Reconnect).load(t)
 	l.CaptureCut = true
@@ -102,6 +103,8 @@ func TestMetricsOfACutCapture(t *testing.T) {
 		"bytes_up": none, "bytes_down": none, "packets_up": none, "packets_down": none, "drops": none, "retransmissions": none,
 		"late_max": 0.11, "ttd": 1300, "media_down": 3000,
 	})
+	l.Counted = &Counts{Up: 300, Down: 500, Drops: 7}
+	expectOfStream(t, l, map[string]float64{"bytes_up": none, "packets_up": 300, "packets_down": 500, "drops": 7, "retransmissions": none})
 }
 
 // Octets count whether they were kept or not.

@@ -12,8 +12,10 @@ import (
 	"wiretime/capture"
 	"wiretime/critical"
 	"wiretime/lab"
+	"wiretime/lab/emulator"
 	"wiretime/loader/session"
 	"wiretime/metric"
+	"wiretime/network"
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
@@ -140,7 +142,7 @@ func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error)
 	if j.stream != nil {
 		return &measured{record, &metric.Load{
 			Protocol: j.planned.Cell.Protocol, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
-			Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0,
+			Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0, Counted: Counted(record.Emulator),
 		}, true}, nil
 	}
 	if err := explain(record.HAR, packets, filepath.Join(dir, lab.HARFile)); err != nil {
@@ -151,6 +153,15 @@ func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error)
 		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.Visit, Fallback: r.fallback(),
 		NoServerLog: j.foreign() && !j.server.Logs,
 	}, false}, nil
+}
+
+// Counted is what an emulator counted of a load.
+func Counted(r emulator.Report) *metric.Counts {
+	c := &metric.Counts{Up: r.Arrived[network.Up], Down: r.Delivered[network.Down]}
+	for _, n := range r.Dropped {
+		c.Drops += n
+	}
+	return c
 }
 
 // explain writes into the HAR what decided onLoad.

@@ -218,7 +218,7 @@ func (o streamOptions) tell(dir string, r *lab.Record) error {
 	}
 	return o.tellOf(&metric.Load{
 		Protocol: r.Stream.Transport, Server: r.Server, Packets: packets, ServerLost: r.ServerLost, Stream: r.Stream,
-		CaptureCut: r.Emulator.Uncaptured > 0,
+		CaptureCut: r.Emulator.Uncaptured > 0, Counted: runner.Counted(r.Emulator),
 	}, r.LoadError)
 }
 
