@@ -210,6 +210,12 @@ func pairNames(results []store.Result, cells map[string]int, pairs []store.Claim
 			for i, p := range pairs {
 				words[i] = append(words[i], axis.of(first(p)))
 			}
+			if differ := func(p store.ClaimPair) bool { return axis.of(first(p)) != axis.of(second(p)) }; varies(second, axis.of) && slices.ContainsFunc(pairs, differ) {
+				nouns = append(nouns, "those that they are compared with")
+				for i, p := range pairs {
+					words[i] = append(words[i], "to "+axis.of(second(p)))
+				}
+			}
 		case varies(second, axis.of):
 			nouns = append(nouns, axis.plural)
 			for i, p := range pairs {
