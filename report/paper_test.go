@@ -79,6 +79,10 @@ func TestAVerdictCountsPairsByWhatTellsThemApart(t *testing.T) {
 	if got := JudgeClaims(results, nil, []store.Claim{below([2]string{"a", "b"}, [2]string{"a", "c"})}, 1)[0].Pairs[1].Name; got != "to c" {
 		t.Errorf("the second pair is called %q", got)
 	}
+	both := JudgeClaims(results, nil, []store.Claim{below([2]string{"a", "b"}, [2]string{"c", "b"}, [2]string{"c", "a"})}, 1)[0]
+	if got := both.Pairs[2].Name; got != "c to a" {
+		t.Errorf("of pairs that differ on both sides the third is called %q", got)
+	}
 }
 
 // paperStudy is strategyStudy with what a paper might have said of it.
