@@ -360,7 +360,7 @@ func TestStreamsSurviveHandovers(t *testing.T) {
 				}
 			}
 			for _, at := range []string{"client.0", "client.1"} {
-				if octets[at] < 100_000 {
+				if octets[at] < 10_000 { // SCTP stays with the first link as long as it can
 					t.Errorf("%d octets came by %s", octets[at], at)
 				}
 			}

@@ -119,8 +119,9 @@ func whileServed(ctx context.Context, o origins) (watched context.Context, done 
 	}
 }
 
-// logLimit is how long a server may take to write down what it has answered.
-const logLimit = 2 * time.Second
+// logLimit is how long a server may take to write down what it has answered. Apache lingers
+// on a connection for two seconds before it does.
+const logLimit = 10 * time.Second
 
 // awaitLog returns when a server has written down as many requests as the client has made,
 // or has had enough time to. Some servers do so long after they have answered, Apache over
