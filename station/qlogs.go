@@ -37,7 +37,7 @@ func (q *qlogs) begin(string) io.WriteCloser {
 		q.fails(err)
 		return nil
 	}
-	return &qlog{bufio.NewWriterSize(file, qlogBuffer), file, q, qlogLimit}
+	return &qlog{buffer: bufio.NewWriterSize(file, qlogBuffer), file: file, of: q}
 }
 
 // fails notes an error; the caller has the lock.
@@ -59,32 +59,36 @@ func (q *qlogs) err() error {
 // would be some 300 MB.
 const qlogLimit = 8 << 20
 
+// qlog keeps the first records of a connection, whole ones.
 type qlog struct {
-	*bufio.Writer
-	file *os.File
-	of   *qlogs
-	left int // of qlogLimit
+	buffer  *bufio.Writer
+	file    *os.File
+	of      *qlogs
+	written int64
+	whole   int64 // of what is written, up to the end of a record
+	full    bool
 }
 
-// Write keeps what there is room for, and records whole.
+// Write keeps what there is room for. The connection passes over errors: they come again
+// with Close.
 func (l *qlog) Write(p []byte) (int, error) {
-	kept := p
-	if len(kept) > l.left {
-		kept = kept[:bytes.LastIndexByte(kept[:l.left], '\n')+1]
-		l.left = 0
-	} else {
-		l.left -= len(kept)
+	if l.full = l.full || l.written+int64(len(p)) > qlogLimit; l.full {
+		return len(p), nil
 	}
-	if _, err := l.Writer.Write(kept); err != nil {
-		return 0, err
+	if end := bytes.LastIndexByte(p, '\n'); end >= 0 {
+		l.whole = l.written + int64(end) + 1
 	}
-	return len(p), nil
+	l.written += int64(len(p))
+	return l.buffer.Write(p)
 }
 
-// Close ends the file. The connection that writes to it passes over errors: they are
-// noted here, as those of writing come with it again.
+// Close ends the file, and notes what went wrong.
 func (l *qlog) Close() error {
-	err := errors.Join(l.Flush(), l.file.Close())
+	err := l.buffer.Flush()
+	if err == nil && l.full {
+		err = l.file.Truncate(l.whole)
+	}
+	err = errors.Join(err, l.file.Close())
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()
 	l.of.fails(err)

@@ -102,10 +102,8 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err := printTables(w, results, metrics); err != nil {
 		return err
 	}
-	if !report.AxesOf(results).Streams {
-		if err := printClocks(w, results, run.Seed); err != nil {
-			return err
-		}
+	if err := printClocks(w, results, metrics, run.Seed); err != nil {
+		return err
 	}
 	if err := printPaper(w, st, run, results, metrics); err != nil {
 		return err
@@ -204,14 +202,17 @@ func place(c store.Cell, axes report.Axes) string {
 
 // printClocks compares the medians on both clocks, pair by pair; it prints
 // nothing if no cell is on both.
-func printClocks(w io.Writer, results []store.Result, seed uint64) error {
+func printClocks(w io.Writer, results []store.Result, metrics []store.Metric, seed uint64) error {
 	clocks, err := report.CompareClocks(results, seed)
 	if err != nil || clocks == nil {
 		return err
 	}
-	axes := report.AxesOf(results)
+	axes, title := report.AxesOf(results), clocks.Metric
+	if i := slices.IndexFunc(metrics, func(m store.Metric) bool { return m.Name == clocks.Metric }); i >= 0 {
+		title = metrics[i].Title
+	}
 	fmt.Fprintf(w, "\nTwo clocks. %s\n", clocks.Verdict)
-	fmt.Fprintf(w, "Median %s on both; the ratio, virtual to real, with its 95 %% interval where there are loads enough.\n", clocks.Metric)
+	fmt.Fprintf(w, "Median %s on both; the ratio, virtual to real, with its 95 %% interval where there are loads enough.\n", title)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	heading := ""
 	for _, p := range clocks.Pairs {

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -32,21 +31,13 @@ func quicConfig(c quic.Config, qlog func(string) io.WriteCloser, run func(func()
 			if out == nil {
 				return nil
 			}
-			trace := qlogwriter.NewConnectionFileSeq(&buffered{bufio.NewWriter(out), out}, client, id)
+			trace := qlogwriter.NewConnectionFileSeq(out, client, id)
 			run(trace.Run) // until the connection is done with it
 			return trace
 		}
 	}
 	return &c
 }
-
-// buffered spares a file many small writes.
-type buffered struct {
-	*bufio.Writer
-	file io.Closer
-}
-
-func (b *buffered) Close() error { return errors.Join(b.Flush(), b.file.Close()) }
 
 // quicLink is a session over QUIC.
 type quicLink struct {
