@@ -285,13 +285,13 @@ func twoLinksBy(second time.Duration, together bool) network.Path {
 	return p
 }
 
-// managed is a path of two radios with losses and five handovers in eight seconds, of
-// which some follow each other.
+// managed is a path of two radios with losses and three handovers in eight seconds, each
+// of which takes away the other's link.
 func managed(t *testing.T) network.Path {
 	t.Helper()
 	path, _, err := manager.Plan(manager.Config{
 		Name: "managed", Access: manager.AccessPoints(), Rate: 20_000_000, Delay: 20 * time.Millisecond, Loss: 0.001,
-		Period: time.Second, Duration: 8 * time.Second, Reconnections: 5, Together: true, Seed: 1,
+		Period: time.Second, Duration: 8 * time.Second, Reconnections: 3, Together: true, Seed: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -360,7 +360,7 @@ func TestStreamsSurviveHandovers(t *testing.T) {
 				}
 			}
 			for _, at := range []string{"client.0", "client.1"} {
-				if octets[at] < 10_000 { // SCTP stays with the first link as long as it can
+				if octets[at] < 100_000 {
 					t.Errorf("%d octets came by %s", octets[at], at)
 				}
 			}
