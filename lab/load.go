@@ -179,11 +179,11 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if own == nil {
+	if foreign, is := load.origins.(foreignServer); is {
 		if err := leave(); err != nil {
 			return nil, err
 		}
-		awaitLog(ctx, load.origins, record.HAR)
+		foreign.awaitLog(ctx, record.HAR)
 	}
 	if record.Server, err = load.origins.Log(); err != nil {
 		return nil, err

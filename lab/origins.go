@@ -123,10 +123,10 @@ func whileServed(ctx context.Context, o origins) (watched context.Context, done 
 // on a connection for two seconds before it does.
 const logLimit = 10 * time.Second
 
-// awaitLog returns when a server has written down as many requests as the client has made,
-// or has had enough time to. Some servers do so long after they have answered, Apache over
-// HTTP/2 only when the client has gone.
-func awaitLog(ctx context.Context, o origins, har *capture.HAR) {
+// awaitLog returns when the server, still running, has written down as many requests as the
+// client has made, or has had enough time to. Some servers do so long after they have
+// answered, Apache over HTTP/2 only when the client has gone.
+func (s foreignServer) awaitLog(ctx context.Context, har *capture.HAR) {
 	if har == nil {
 		return
 	}
@@ -140,7 +140,7 @@ func awaitLog(ctx context.Context, o origins, har *capture.HAR) {
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for {
-		log, err := o.Log()
+		log, err := s.Server.Log()
 		if err != nil || log == nil || len(log) >= made {
 			return // an error is found again by whoever reads the log
 		}

@@ -57,7 +57,8 @@ type Server struct {
 	mu      sync.Mutex
 	err     error
 	stopped bool
-	skip    int64 // octets of the log that are not part of it
+	skip    int64     // octets of the log that are not part of it
+	since   time.Time // nor are requests from before this, though written down after it
 	log     []byte
 }
 
@@ -129,11 +130,13 @@ func (s *Server) Err() error {
 	return s.err
 }
 
-// StartLog begins the log anew: requests that were answered before are no part of it.
+// StartLog begins the log anew: requests from before are no part of it, even if the server
+// writes them down later.
 func (s *Server) StartLog() error {
 	if !s.config.Kind.Logs {
 		return nil
 	}
+	s.since = time.Now()
 	info, err := os.Stat(s.setup.log)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("begin the log of %s anew: %w", s.config.Kind.Name, err)
@@ -162,8 +165,13 @@ func (s *Server) Log() ([]capture.ServerEntry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the log of %s: %w", s.config.Kind.Name, err)
 	}
-	return entries, nil
+	earliest := s.since.Add(-logResolution).UnixNano()
+	return slices.DeleteFunc(entries, func(e capture.ServerEntry) bool { return e.Start < earliest }), nil
 }
+
+// logResolution is how much too early a log may have a request begin: nginx writes down
+// when it ended and how long it took, both in whole milliseconds.
+const logResolution = 2 * time.Millisecond
 
 func (s *Server) readLog() ([]byte, error) {
 	text, err := os.ReadFile(s.setup.log)

@@ -2,13 +2,17 @@ package server_test
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"wiretime/capture"
 	"wiretime/protocol"
@@ -172,6 +176,40 @@ func compareLog(t *testing.T, r *running, log, asked []capture.ServerEntry) {
 			t.Fatalf("the log has\n%+v\nwant\n%+v", log[i], asked[i])
 		}
 	}
+}
+
+// TestTheLogBeginsAnew has what was written down before that written once more afterwards,
+// as by a server that is late: Apache over HTTP/2 writes some requests down when the next
+// one has come, or the client has gone.
+func TestTheLogBeginsAnew(t *testing.T) {
+	eachRow(t, func(t *testing.T, k server.Kind, row string) {
+		if !k.Logs {
+			t.Skip("it keeps no log")
+		}
+		s := plainSite(t)
+		r := start(t, k, row, s)
+		client := r.client(t)
+		r.get(t, client, "GET", s.Page)
+		time.Sleep(5 * time.Millisecond) // logs are in milliseconds
+		must(t, r.StartLog())
+		name := filepath.Join(r.Folder, "access.log")
+		written, err := os.ReadFile(name)
+		must(t, err)
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+		must(t, err)
+		_, err = file.Write(written)
+		must(t, errors.Join(err, file.Close()))
+		r.get(t, client, "GET", s.Page+"?after")
+		client.CloseIdleConnections()
+		must(t, r.Stop())
+		log, err := r.Log()
+		must(t, err)
+		for _, e := range log {
+			if !strings.HasSuffix(e.URL, "?after") {
+				t.Errorf("%s was asked for before", e.URL)
+			}
+		}
+	})
 }
 
 // TestOneProtocolAlone offers each server of TLS what it is not to speak.
