@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,7 +166,8 @@ func page(t *testing.T, n, size int) *site.Site {
 
 var types = map[string]string{".png": "image/png", ".css": "text/css", "": "text/html; charset=utf-8"}
 
-// archive makes a site of files, by URL; the page is pageHost's root.
+// archive makes a site of files, by URL; the page is pageHost's root. Files that are nil
+// are answered with 204.
 func archive(t *testing.T, files map[string][]byte) *site.Site {
 	t.Helper()
 	dir := t.TempDir()
@@ -179,7 +181,11 @@ func archive(t *testing.T, files map[string][]byte) *site.Site {
 		if url != s.Page && kind == types[""] {
 			kind = types[filepath.Ext(url)]
 		}
-		s.Resources = append(s.Resources, site.Resource{Method: "GET", URL: url, Status: 200, Body: name, Size: int64(len(body)),
+		status := http.StatusOK
+		if body == nil {
+			status = http.StatusNoContent
+		}
+		s.Resources = append(s.Resources, site.Resource{Method: "GET", URL: url, Status: status, Body: name, Size: int64(len(body)),
 			Header: []site.Header{{Name: "content-type", Value: kind}}})
 	}
 	text, err := json.Marshal(struct {
@@ -307,6 +313,32 @@ func TestPageThatNeverEnds(t *testing.T) {
 	}
 	record, _ = b.load(t, row(t, "h2"), page(t, 2, 1000), fast, patience)
 	must(t, record.LoadError)
+}
+
+// TestAnswersWithoutContent loads a page that counts its visitors by images, among others,
+// that have no content: nothing of it has failed.
+func TestAnswersWithoutContent(t *testing.T) {
+	const root = "https://" + pageHost
+	pages := map[string][]byte{
+		root + "/": []byte("<!DOCTYPE html><title>Page</title><img src=/none.png><img src=/empty.png><img src=//" + imageHost + "/none.png><img src=//" + imageHost + "/empty.png>" +
+			"<link rel=stylesheet href=/none.css><script src=/none.js></script><script>fetch('/none').then(r => r.text())</script>"),
+		root + "/none.png": nil, root + "/empty.png": {}, "https://" + imageHost + "/none.png": nil, "https://" + imageHost + "/empty.png": {}, root + "/none.css": nil, root + "/none.js": nil, root + "/none": nil,
+	}
+	b := newBench(t, false)
+	for _, name := range []string{"http/1.1", "https/1.1", "h2"} {
+		p := row(t, name)
+		s, err := archive(t, pages).Over(p.Scheme)
+		must(t, err)
+		record, packets := b.load(t, p, s, fast, patience)
+		must(t, record.LoadError)
+		load := &metric.Load{Protocol: p.Name, HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost}
+		for _, v := range metric.Check(load) {
+			t.Errorf("%s: rule %d is broken: %s", name, v.Rule, v.Detail)
+		}
+		if n := len(record.HAR.Log.Entries); n != len(pages) {
+			t.Errorf("%s: %d requests, want %d", name, n, len(pages))
+		}
+	}
 }
 
 // TestPageThatSpins loads a page whose script never ends, so that its tab cannot be
