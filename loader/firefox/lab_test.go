@@ -341,6 +341,27 @@ func TestAnswersWithoutContent(t *testing.T) {
 	}
 }
 
+// TestTheStudyDecidesOnTheScheme loads a page in the clear from hosts that Firefox comes with
+// the knowledge of that they are to be reached over TLS alone.
+func TestTheStudyDecidesOnTheScheme(t *testing.T) {
+	s, err := archive(t, map[string][]byte{
+		"https://" + pageHost + "/":              []byte("<!DOCTYPE html><title>Page</title><iframe src=https://www.paypal.com/></iframe>"),
+		"https://www.paypal.com/":                []byte("<!DOCTYPE html><title>Frame</title><img src=https://www.google-analytics.com/a.png>"),
+		"https://www.google-analytics.com/a.png": []byte(pngHead),
+	}).Over("http")
+	must(t, err)
+	record, _ := newBench(t, false).load(t, row(t, "http/1.1"), s, fast, patience)
+	must(t, record.LoadError)
+	for _, e := range record.HAR.Log.Entries {
+		if !strings.HasPrefix(e.Request.URL, "http://") || e.Response.Status != 200 {
+			t.Errorf("%s has status %d, %s", e.Request.URL, e.Response.Status, e.Response.Error)
+		}
+	}
+	if n := len(record.HAR.Log.Entries); n != 3 {
+		t.Errorf("%d requests, want 3", n)
+	}
+}
+
 // TestPageThatSpins loads a page whose script never ends, so that its tab cannot be
 // closed in peace.
 func TestPageThatSpins(t *testing.T) {

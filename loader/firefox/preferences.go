@@ -62,6 +62,7 @@ var preferences = map[string]any{
 	"dom.security.https_first":                       false,
 	"dom.security.https_first_schemeless":            false,
 	"dom.security.https_only_mode":                   false,
+	"network.stricttransportsecurity.preloadlist":    false, // hosts that it would reach over TLS alone
 	"security.mixed_content.upgrade_display_content": false,
 
 	// Without it Firefox closes HTTP/3 connections whose certificate no authority
