@@ -71,10 +71,10 @@ type Visit struct {
 	jar     http.CookieJar
 	keys    session.Keys
 
-	mu      sync.Mutex // the main thread
-	session *session.Session
-	cache   cache
-	obeys   map[string]bool // hosts known to obey priorities
+	mu       sync.Mutex // the main thread
+	session  *session.Session
+	cache    cache
+	answered map[string]bool // hosts that have answered
 }
 
 // Open begins a session in which nothing is known yet.
@@ -83,7 +83,7 @@ func (l *Loader) Open(c Config) (*Visit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a cookie jar: %w", err)
 	}
-	v := &Visit{config: c, jar: jar, obeys: map[string]bool{}, options: session.Options{
+	v := &Visit{config: c, jar: jar, answered: map[string]bool{}, options: session.Options{
 		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Push: true,
 		Verify: l.options.Verify, Dial: l.options.Dial, ListenPacket: l.options.ListenPacket, Resolve: l.options.Resolve,
 	}}
@@ -149,7 +149,7 @@ func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
 	before := v.session
 	if !keep.Sessions && !keep.Connections {
 		v.session = session.New(v.options)
-		clear(v.obeys)
+		clear(v.answered)
 	}
 	after := v.session
 	v.mu.Unlock()
@@ -163,6 +163,16 @@ func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
 	}
 	after.StartFrameLog()
 	return err
+}
+
+// obeys says whether a host is known to obey priorities: over SPDY and HTTP/2 as soon as a
+// connection is there, over HTTP/3 when the host has said, with an answer, that it speaks it
+// (net/http/http_server_properties.cc, SupportsRequestPriority).
+func (v *Visit) obeys(host string) bool {
+	if v.config.Protocol.Spoken == "h3" {
+		return v.answered[host]
+	}
+	return v.session.Multiplexes(host)
 }
 
 // FrameLog is every frame of the session's SPDY connections since the last Forget; nil

@@ -25,6 +25,8 @@ type fetch struct {
 	asked   time.Duration
 	failure error // before it began
 
+	delayable bool // when it went to the network, or later got another priority
+
 	url       *url.URL // in the end, after redirects
 	host      string
 	exchange  *exchange // the one under way, or the last
@@ -174,8 +176,7 @@ func (h handler) Head(response *http.Response) {
 	if !h.anonymous() {
 		t.visit.jar.SetCookies(h.url, response.Cookies())
 	}
-	spoken := t.visit.config.Protocol.Spoken
-	t.scheduler.obeys[h.host] = spoken != "http/1.1"
+	t.visit.answered[h.host] = true
 	switch {
 	case redirects(response):
 		h.x.location = response.Header.Get("Location")

@@ -26,15 +26,17 @@ const (
 //
 // In the network's: what is less urgent than a blocking script (images below the fold,
 // async scripts, media) is delayable, as long as its host is not known to obey
-// priorities, as those of SPDY, HTTP/2 and HTTP/3 are once they have answered.
+// priorities. What had to wait is looked at again only when something has ended, or has
+// become more urgent, and not when it becomes known of a host.
 type scheduler struct {
 	inBody bool
-	obeys  map[string]bool // hosts known to obey priorities
+	obeys  func(host string) bool // whether a host is known to obey priorities
 
 	running []*fetch // past the page's process, but for the document
 	pending []*fetch // not yet; the most urgent first, then in order of their coming
 	flying  []*fetch // past the network's
 	waiting []*fetch // not yet; likewise
+	search  bool     // those that wait are to be looked at again
 }
 
 // add takes a request in. It begins when begin returns it.
@@ -42,6 +44,7 @@ func (s *scheduler) add(f *fetch) { s.pending = insert(s.pending, f) }
 
 // done notes that a request has ended, wherever it was.
 func (s *scheduler) done(f *fetch) {
+	s.search = s.search || slices.Contains(s.flying, f)
 	for _, list := range []*[]*fetch{&s.running, &s.pending, &s.flying, &s.waiting} {
 		*list = slices.DeleteFunc(*list, func(other *fetch) bool { return other == f })
 	}
@@ -49,19 +52,34 @@ func (s *scheduler) done(f *fetch) {
 
 // begin takes the requests that may begin now, in the order to send them.
 func (s *scheduler) begin() []*fetch {
+	begun := s.beginWaiting()
 	for len(s.pending) > 0 && s.mayRun(s.pending[0]) {
 		f := s.pending[0]
 		s.pending = s.pending[1:]
 		if f.request.Kind != page.Document {
 			s.running = append(s.running, f)
 		}
-		s.waiting = insert(s.waiting, f)
+		if may, _ := s.mayFly(f); may {
+			s.fly(f)
+			begun = append(begun, f)
+		} else {
+			s.waiting = insert(s.waiting, f)
+		}
 	}
-	var begun, left []*fetch
+	return begun
+}
+
+// beginWaiting takes those that may begin of what had to wait, if it is to be looked at.
+func (s *scheduler) beginWaiting() (begun []*fetch) {
+	if !s.search {
+		return nil
+	}
+	s.search = false
+	var left []*fetch
 	for i, f := range s.waiting {
 		may, others := s.mayFly(f)
 		if may {
-			s.flying = append(s.flying, f)
+			s.fly(f)
 			begun = append(begun, f)
 			continue
 		}
@@ -73,6 +91,11 @@ func (s *scheduler) begin() []*fetch {
 	}
 	s.waiting = left
 	return begun
+}
+
+func (s *scheduler) fly(f *fetch) {
+	f.delayable = s.delayable(f)
+	s.flying = append(s.flying, f)
 }
 
 // insert keeps a queue in the order of priority, and of coming within one.
@@ -110,7 +133,7 @@ func (s *scheduler) mayFly(f *fetch) (may, others bool) {
 	}
 	delayable, toHost := 0, 0
 	for _, other := range s.flying {
-		if s.delayable(other) {
+		if other.delayable {
 			delayable++
 		}
 		if other.host == f.host {
@@ -124,12 +147,14 @@ func (s *scheduler) mayFly(f *fetch) (may, others bool) {
 }
 
 func (s *scheduler) delayable(f *fetch) bool {
-	return f.request.Priority < page.High && !s.obeys[f.host]
+	return f.request.Priority < page.High && !s.obeys(f.host)
 }
 
 // change gives a request another priority, wherever it waits.
 func (s *scheduler) change(f *fetch, p page.Priority) {
+	rises := p > f.request.Priority
 	f.request.Priority = p
+	f.delayable = s.delayable(f)
 	if f.sent != nil {
 		f.tab.visit.session.Reprioritize(f.sent, priorities[p])
 	}
@@ -138,4 +163,5 @@ func (s *scheduler) change(f *fetch, p page.Priority) {
 			*queue = insert(slices.Delete(*queue, i, i+1), f)
 		}
 	}
+	s.search = s.search || rises && slices.Contains(s.waiting, f)
 }

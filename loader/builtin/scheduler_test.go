@@ -26,9 +26,13 @@ func TestScheduler(t *testing.T) {
 		{"and six to a host", "body +L1 +L2 +L3 +L4 +L5 +L6 +L7 +L8/b -L1", "- L1 L2 L3 L4 L5 L6 - L8 L7"},
 		{"which urgent ones take up too", "body +H1 +H2 +H3 +H4 +H5 +H6 +L1 +H7 -H1 -H2", "- H1 H2 H3 H4 H5 H6 - H7 - L1"},
 		{"a host that obeys priorities gets all", "body obeys/a +L1 +L2 +L3 +L4 +L5 +L6 +L7", "- - L1 L2 L3 L4 L5 L6 L7"},
+		{"what waits does so until something ends", "body +L1 +L2 +L3 +L4 +L5 +L6 +L7 +L8 +L9 obeys/a +L10 -L2", "- L1 L2 L3 L4 L5 L6 - - - - L10 L7,L8,L9"},
+		{"and not until something that waits ends", "body +L1 +L2 +L3 +L4 +L5 +L6 +L7 +L8 obeys/a -L8", "- L1 L2 L3 L4 L5 L6 - - - -"},
+		{"what could wait when it began counts as before", "body +L1/a +L2/a +L3/a +L4/a +L5/a +L6/b +L7/b +L8/b +L9/b +L10/b obeys/a +L11/c", "- L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 - -"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := scheduler{obeys: map[string]bool{}}
+			known := map[string]bool{}
+			s := scheduler{obeys: func(host string) bool { return known[host] }}
 			fetches := map[string]*fetch{}
 			var begins []string
 			for step := range strings.FieldsSeq(tt.steps) {
@@ -37,7 +41,7 @@ func TestScheduler(t *testing.T) {
 				case step == "body":
 					s.inBody = true
 				case name == "obeys":
-					s.obeys[host] = true
+					known[host] = true
 				case step[0] == '+':
 					if host == "" {
 						host = "a"
@@ -76,7 +80,7 @@ func TestScheduler(t *testing.T) {
 
 // TestSchedulerFollowsChanges: what becomes urgent need not wait any more.
 func TestSchedulerFollowsChanges(t *testing.T) {
-	s := scheduler{inBody: true, obeys: map[string]bool{}}
+	s := scheduler{inBody: true, obeys: func(string) bool { return false }}
 	var all []*fetch
 	for range hostLimit + 2 {
 		f := &fetch{host: "a", request: page.Request{Kind: page.Image, Priority: page.Low}}

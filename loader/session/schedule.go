@@ -66,6 +66,14 @@ func (s *Session) originOf(u *url.URL, anonymous bool) *origin {
 	return o
 }
 
+// Multiplexes says whether a host, with its port if it is not the protocol's own, is known
+// to carry many requests over one connection: there is one, or has been.
+func (s *Session) Multiplexes(host string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.origins, func(o *origin) bool { return o.authority == host && (o.multiplexes || o.conn != nil) })
+}
+
 // Reprioritize gives a request another priority if it waits for a connection. One that
 // was sent has the priority that it was sent with.
 func (s *Session) Reprioritize(r *Request, p Priority) {
