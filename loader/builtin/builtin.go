@@ -84,7 +84,7 @@ func (l *Loader) Open(c Config) (*Visit, error) {
 		return nil, fmt.Errorf("make a cookie jar: %w", err)
 	}
 	v := &Visit{config: c, jar: jar, answered: map[string]bool{}, options: session.Options{
-		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Push: true,
+		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Push: true, LongHello: true,
 		Verify: l.options.Verify, Dial: l.options.Dial, ListenPacket: l.options.ListenPacket, Resolve: l.options.Resolve,
 	}}
 	v.options.KeyLog = &v.keys

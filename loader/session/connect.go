@@ -106,7 +106,9 @@ func (c *conn) secure(transport net.Conn) (net.Conn, error) {
 	}
 	from := time.Now()
 	config := c.origin.tls(c.row, c.origin.session.tickets)
-	config.NextProtos = append(config.NextProtos, padding(c.row.ALPN)...)
+	if c.origin.session.options.LongHello {
+		config.NextProtos = append(config.NextProtos, padding(c.row.ALPN)...)
+	}
 	secured := tls.Client(transport, config)
 	if err := secured.HandshakeContext(c.ctx); err != nil {
 		return nil, fmt.Errorf("make the TLS handshake with %s: %w", host, err)
@@ -147,11 +149,11 @@ func (o *origin) tls(row protocol.Protocol, t *tickets) *tls.Config {
 	}
 }
 
-// padding is protocols that no server knows, for a ClientHello of the length of Chromium's,
-// with which what dozens of connections at once say first overflows a thin link's queue or
-// does not. Chromium says more than crypto/tls: values for nothing but to be passed over
-// (RFC 8701) and what looks like an encrypted ClientHello (RFC 9849), which has one of four
-// lengths by chance. Protocols are the one thing by which crypto/tls can be made to say more.
+// padding is protocols that no server knows, for a ClientHello of the length of Chromium's:
+// what dozens of connections say first at once overflows a thin link's queue or does not.
+// Chromium says more than crypto/tls: values that are there to be passed over (RFC 8701),
+// and what looks like an encrypted ClientHello, which has one of four lengths by chance.
+// Protocols are the one thing by which crypto/tls can be made to say more.
 func padding(alpn string) []string {
 	const least, step = 237, 32 // octets: Chromium 156 against crypto/tls of Go 1.26, without alpn
 	var chance [1]byte

@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -197,6 +199,32 @@ func TestNoAnswer(t *testing.T) {
 		}
 		must(t, s.Close()) // it does not wait for what will not come
 	})
+}
+
+// TestLongHello reads ClientHellos off the wire: with the option they have one of the four
+// lengths that Chromium's have, for each length of the host's name.
+func TestLongHello(t *testing.T) {
+	const chromium = 1709 // octets of Chromium 156's shortest, without the host's name
+	lengths := map[int]bool{}
+	for _, name := range []string{"h2", "https/1.1", "spdy/3.1"} {
+		b := newBench(t, row(t, name))
+		b.options.LongHello = true
+		heads := make(chan [9]byte, 1) // of the record, and of the message in it
+		b.handle(t, func(conn net.Conn) {
+			var head [9]byte
+			_, _ = io.ReadFull(conn, head[:])
+			heads <- head
+		})
+		for range 40 {
+			get(t, b.session(t), b.url(pageHost, "/"), Highest).wait(t)
+			head := <-heads
+			lengths[int(head[6])<<16|int(head[7])<<8|int(head[8])-len(pageHost)] = true
+		}
+	}
+	want := map[int]bool{chromium: true, chromium + 32: true, chromium + 64: true, chromium + 96: true}
+	if !maps.Equal(lengths, want) {
+		t.Errorf("ClientHellos have %v octets beside the name, want %v", lengths, want)
+	}
 }
 
 func TestHandshakeOfAnotherProtocol(t *testing.T) {
