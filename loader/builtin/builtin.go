@@ -17,13 +17,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"net/http"
-	"net/http/cookiejar"
 	"net/netip"
 	"sync"
 	"time"
-
-	"golang.org/x/net/publicsuffix"
 
 	"wiretime/capture"
 	"wiretime/loader/page"
@@ -68,7 +64,7 @@ type Config struct {
 type Visit struct {
 	options session.Options
 	config  Config
-	jar     http.CookieJar
+	cookies cookies
 	keys    session.Keys
 
 	mu       sync.Mutex // the main thread
@@ -79,12 +75,12 @@ type Visit struct {
 
 // Open begins a session in which nothing is known yet.
 func (l *Loader) Open(c Config) (*Visit, error) {
-	jar, err := cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List})
+	cookies, err := newCookies()
 	if err != nil {
-		return nil, fmt.Errorf("make a cookie jar: %w", err)
+		return nil, err
 	}
-	v := &Visit{config: c, jar: jar, answered: map[string]bool{}, options: session.Options{
-		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Push: true, LongHello: true,
+	v := &Visit{config: c, cookies: cookies, answered: map[string]bool{}, options: session.Options{
+		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Push: true, ChromiumSizes: true,
 		Verify: l.options.Verify, Dial: l.options.Dial, ListenPacket: l.options.ListenPacket, Resolve: l.options.Resolve,
 	}}
 	v.options.KeyLog = &v.keys
@@ -121,7 +117,7 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 	for _, t := range tabs {
 		err := t.wait(ctx)
 		if err != nil && failed == nil {
-			failed = fmt.Errorf("load %s over %s: %w", t.url, v.config.Protocol.Name, err)
+			failed = fmt.Errorf("load %s over %s: %w", t.address, v.config.Protocol.Name, err)
 		}
 	}
 	v.mu.Lock()

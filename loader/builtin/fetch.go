@@ -78,8 +78,8 @@ func (f *fetch) send() {
 	r := &http.Request{Method: cmp.Or(f.request.Method, http.MethodGet), URL: f.url, Host: f.url.Host, Header: f.fields(spoken == "h2" || spoken == "h3"),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	if !f.anonymous() {
-		for _, c := range t.visit.jar.Cookies(f.url) {
-			r.AddCookie(c)
+		if field := t.visit.cookies.field(f.url, f.crossSite()); field != "" {
+			r.Header.Set("Cookie", field)
 		}
 	}
 	x := &exchange{fetch: f, asked: f.asked, request: r.WithContext(t.ctx), ended: -1}
@@ -174,7 +174,7 @@ func (h handler) Head(response *http.Response) {
 		return
 	}
 	if !h.anonymous() {
-		t.visit.jar.SetCookies(h.url, response.Cookies())
+		t.visit.cookies.take(h.url, response.Header["Set-Cookie"], h.crossSite())
 	}
 	t.visit.answered[h.host] = true
 	switch {
@@ -282,6 +282,9 @@ func (h handler) follow() {
 	if err != nil {
 		f.finish(fmt.Errorf("follow the redirect to %q: %w", h.x.location, err))
 		return
+	}
+	if f.request.Kind == page.Document {
+		f.tab.url = f.url // what it asks for names this as its referrer
 	}
 	f.send()
 }

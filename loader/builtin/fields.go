@@ -99,6 +99,12 @@ func (f *fetch) anonymous() bool {
 	return destinationOf(f.request.Kind).mode == "cors" && f.url.Host != f.tab.url.Host
 }
 
+// crossSite says whether the request is for another site than the page's. Frames are looked
+// at by their own address alone.
+func (f *fetch) crossSite() bool {
+	return f.request.Kind != page.Document && relation(f.tab.url, f.url) == "cross-site"
+}
+
 // priorityField is the field of RFC 9218: urgencies are 0 for the document to 4 for
 // what may never be needed, as Chromium has them, and 3 need not be said.
 func priorityField(p page.Priority, incremental bool) string {

@@ -93,7 +93,7 @@ func newHAR(tabs []*tab) *capture.HAR {
 	for i, t := range tabs {
 		id := "page_" + strconv.Itoa(i+1)
 		har.Log.Pages = append(har.Log.Pages, capture.Page{
-			Started: t.began.UTC(), ID: id, Title: t.url.String(),
+			Started: t.began.UTC(), ID: id, Title: t.address,
 			Timings: capture.PageTimings{OnContentLoad: t.dcl(), OnLoad: t.onLoad(), FirstContentfulPaint: unknown, LargestContentfulPaint: unknown},
 		})
 		for _, x := range t.asked() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -56,6 +57,44 @@ func TestRedirectedPage(t *testing.T) {
 		}
 		if cookie != "seen=1" {
 			t.Errorf("%s was asked for with the cookie %q", e.Request.URL, cookie)
+		}
+	}
+}
+
+// TestPageElsewhere: what a page asks for names the host where it was found in the end, and
+// goes without what other sites have asked to be reminded of.
+func TestPageElsewhere(t *testing.T) {
+	const there, stranger = "www.there.test", "www.stranger.test"
+	stamp := text("image/png", "a")
+	stamp.header.Set("Set-Cookie", "stamp=1; Path=/")
+	b := newBench(t, row(t, "h2"), files(map[string]file{
+		"/":      {header: http.Header{"Location": {"https://" + there + "/page"}}},
+		"/page":  html(`<img src=/a.png><img src=https://` + stranger + `/a.png>`),
+		"/a.png": stamp,
+	}), pageHost, there, stranger)
+	visit := b.open(t)
+	for _, cookie := range []string{"", "stamp=1"} {
+		har, _, err := visit.Load(t.Context(), "https://"+pageHost+"/")
+		must(t, err)
+		if title := har.Log.Pages[0].Title; title != "https://"+pageHost+"/" {
+			t.Errorf("the page is called %s", title)
+		}
+		want := map[string][2]string{
+			"https://" + pageHost + "/":      {"", ""},
+			"https://" + there + "/page":     {"", cookie},
+			"https://" + there + "/a.png":    {"https://" + there + "/page", cookie},
+			"https://" + stranger + "/a.png": {"https://" + there + "/", ""},
+		}
+		got := map[string][2]string{}
+		for _, e := range har.Log.Entries {
+			fields := map[string]string{}
+			for _, h := range e.Request.Headers {
+				fields[h.Name] = h.Value
+			}
+			got[e.Request.URL] = [2]string{fields["Referer"], fields["Cookie"]}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("referrers and cookies are\n%v, want\n%v", got, want)
 		}
 	}
 }

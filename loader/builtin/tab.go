@@ -13,7 +13,8 @@ import (
 // is touched under Visit.mu alone.
 type tab struct {
 	visit     *Visit
-	url       *url.URL
+	address   string          // asked for
+	url       *url.URL        // of the document, after redirects
 	ctx       context.Context // ends with the load
 	cancel    context.CancelCauseFunc
 	began     time.Time // navigationStart
@@ -49,7 +50,7 @@ func (v *Visit) newTab(ctx context.Context, address string, began time.Time) (*t
 		}
 		recorded[i] = r
 	}
-	t := &tab{visit: v, url: u, began: began, done: make(chan struct{}), scheduler: scheduler{obeys: v.obeys}}
+	t := &tab{visit: v, address: address, url: u, began: began, done: make(chan struct{}), scheduler: scheduler{obeys: v.obeys}}
 	// Requests end with the load, not before it: otherwise a page would seem to have
 	// loaded, without what was given up.
 	t.ctx, t.cancel = context.WithCancelCause(context.WithoutCancel(ctx))

@@ -106,7 +106,7 @@ func (c *conn) secure(transport net.Conn) (net.Conn, error) {
 	}
 	from := time.Now()
 	config := c.origin.tls(c.row, c.origin.session.tickets)
-	if c.origin.session.options.LongHello {
+	if c.origin.session.options.ChromiumSizes {
 		config.NextProtos = append(config.NextProtos, padding(c.row.ALPN)...)
 	}
 	secured := tls.Client(transport, config)

@@ -208,7 +208,7 @@ func TestLongHello(t *testing.T) {
 	lengths := map[int]bool{}
 	for _, name := range []string{"h2", "https/1.1", "spdy/3.1"} {
 		b := newBench(t, row(t, name))
-		b.options.LongHello = true
+		b.options.ChromiumSizes = true
 		heads := make(chan [9]byte, 1) // of the record, and of the message in it
 		b.handle(t, func(conn net.Conn) {
 			var head [9]byte

@@ -43,6 +43,10 @@ type earlyRequest struct {
 	err    error // of sending it again
 }
 
+// chromiumPacket is the size of Chromium's QUIC packets, in octets of UDP payload
+// (net/quic/quic_context.h).
+const chromiumPacket = 1250
+
 func (c *conn) establishHTTP3() error {
 	o, s := c.origin, c.origin.session
 	socket, err := s.options.ListenPacket(c.ctx, "udp4", ":0")
@@ -56,12 +60,16 @@ func (c *conn) establishHTTP3() error {
 		dial = transport.DialEarly
 	}
 	from := time.Now()
-	connection, err := dial(c.ctx, net.UDPAddrFromAddrPort(c.remote), o.tls(c.row, s.quic), &quic.Config{
+	config := &quic.Config{
 		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
 		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,
 		MaxIncomingStreams: -1, // HTTP/3 has none from the server
 		TokenStore:         s.tokens,
-	})
+	}
+	if s.options.ChromiumSizes {
+		config.InitialPacketSize, config.DisablePathMTUDiscovery = chromiumPacket, true
+	}
+	connection, err := dial(c.ctx, net.UDPAddrFromAddrPort(c.remote), o.tls(c.row, s.quic), config)
 	if err != nil {
 		return errors.Join(fmt.Errorf("make the QUIC handshake with %s: %w", o.host, err), shut())
 	}

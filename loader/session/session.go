@@ -72,8 +72,9 @@ type Options struct {
 	// Push accepts what SPDY servers push to the one connection of an origin. It
 	// answers a later request for the same URL.
 	Push bool
-	// LongHello has ClientHellos over TCP be as long as Chromium's, over protocols with TLS.
-	LongHello bool
+	// ChromiumSizes has ClientHellos over TCP be as long as Chromium's, and QUIC's packets:
+	// 1250 octets at most, and no search for what the path can carry.
+	ChromiumSizes bool
 	// Fallback is "", or "h2": an origin of HTTP/3 whose QUIC handshake fails is
 	// fetched from over that row instead, for the rest of the session. When the
 	// handshake takes longer than 300 ms a TCP connection is tried beside it, and

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/socket"
 )
 
 // Host is where sockets are opened: it runs a function on a thread that is in the
@@ -28,69 +30,21 @@ func (h Host) do(f func() error) error {
 // connect opens a stream socket of a protocol and connects it, from the first of
 // the local addresses if there is one.
 func (h Host) connect(ctx context.Context, protocol int, to netip.AddrPort, locals []netip.Addr, prepare func(fd int) error) (*os.File, error) {
-	var socket *os.File
-	err := h.do(func() (err error) {
-		socket, err = beginConnect(protocol, to, locals, prepare)
-		return err
-	})
-	if err == nil {
-		if err = awaitConnected(ctx, socket); err != nil {
-			_ = socket.Close()
+	opened, err := socket.Connect(ctx, h.do, protocol, to, func(fd int) error {
+		if len(locals) > 0 {
+			if err := unix.Bind(fd, socket.Address(netip.AddrPortFrom(locals[0], 0))); err != nil {
+				return fmt.Errorf("from %v: %w", locals[0], err)
+			}
 		}
-	}
+		if prepare == nil {
+			return nil
+		}
+		return prepare(fd)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to %v: %w", to, err)
 	}
-	return socket, nil
-}
-
-func beginConnect(protocol int, to netip.AddrPort, locals []netip.Addr, prepare func(fd int) error) (*os.File, error) {
-	fd, err := unix.Socket(family(to.Addr()), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, protocol)
-	if err != nil {
-		return nil, err
-	}
-	if len(locals) > 0 {
-		if err = unix.Bind(fd, socketAddress(netip.AddrPortFrom(locals[0], 0))); err != nil {
-			err = fmt.Errorf("from %v: %w", locals[0], err)
-		}
-	}
-	if err == nil && prepare != nil {
-		err = prepare(fd)
-	}
-	if err == nil {
-		err = unix.Connect(fd, socketAddress(to))
-	}
-	if err != nil && !errors.Is(err, unix.EINPROGRESS) {
-		return nil, errors.Join(err, unix.Close(fd))
-	}
-	return os.NewFile(uintptr(fd), "socket"), nil
-}
-
-// awaitConnected returns when the handshake is done, one way or the other.
-func awaitConnected(ctx context.Context, socket *os.File) error {
-	stop := context.AfterFunc(ctx, func() { _ = socket.Close() })
-	defer stop()
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var outcome error
-	err = raw.Write(func(fd uintptr) (done bool) {
-		code, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
-		if err == nil && code != 0 {
-			err = unix.Errno(code)
-		}
-		if err != nil {
-			outcome = err
-			return true
-		}
-		_, err = unix.Getpeername(int(fd))
-		return err == nil // not there yet otherwise
-	})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return errors.Join(err, outcome)
+	return opened, nil
 }
 
 // listen opens a TCP listener, which multipath makes one of MPTCP.
@@ -184,20 +138,6 @@ func (patientSocket) lost(n, all int, err error) (int, error) {
 		}
 	}
 	return n, err
-}
-
-func family(a netip.Addr) int {
-	if a.Is4() {
-		return unix.AF_INET
-	}
-	return unix.AF_INET6
-}
-
-func socketAddress(a netip.AddrPort) unix.Sockaddr {
-	if a.Addr().Is4() {
-		return &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
-	}
-	return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
 }
 
 // addressOf is the address of one of net's, zero if it is of another kind.

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/socket"
 )
 
 // Linux' numbers for SCTP sockets (include/uapi/linux/sctp.h; RFC 6458 has the
@@ -132,7 +134,7 @@ func serveSCTP(_ context.Context, s *Server) error {
 }
 
 func listenSCTP(at netip.AddrPort) (*os.File, error) {
-	fd, err := unix.Socket(family(at.Addr()), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_SCTP)
+	fd, err := unix.Socket(socket.Family(at.Addr()), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_SCTP)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +142,7 @@ func listenSCTP(at netip.AddrPort) (*os.File, error) {
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	}
 	if err == nil {
-		err = unix.Bind(fd, socketAddress(at))
+		err = unix.Bind(fd, socket.Address(at))
 	}
 	if err == nil {
 		err = unix.Listen(fd, unix.SOMAXCONN)

@@ -1,0 +1,53 @@
+package builtin
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestCookies has answers set cookies, and says what is asked for with.
+func TestCookies(t *testing.T) {
+	const page, part, stranger = "https://www.page.test/a/b", "https://static.page.test/", "https://www.other.test/"
+	for _, test := range []struct {
+		name      string
+		from      string
+		lines     []string
+		crossSite bool
+		asked     string
+		across    bool // asked from another site
+		want      string
+	}{
+		{"none", page, nil, false, page, false, ""},
+		{"the same host", page, []string{"a=b", "c=d; Secure"}, false, page, false, "a=b; c=d"},
+		{"another host of the site", page, []string{"a=b", "c=d; Domain=page.test; Path=/"}, false, part, false, "c=d"},
+		{"without a name", page, []string{"xxxx", "=yy", " z = z ; Path=/"}, false, page, false, "yy; z=z"}, // the second takes the place of the first
+		{"odd values", page, []string{`a="b, c" d`, "e=f=g", "h=ü"}, false, page, false, `a="b, c" d; e=f=g; h=ü`},
+		{"ignored", page, []string{"", "=", "a=\x01", "b=" + strings.Repeat("x", 4096)}, false, page, false, ""},
+		{"as long as may be", page, []string{"b=" + strings.Repeat("x", 4095)}, false, page, false, "b=" + strings.Repeat("x", 4095)},
+		{"the longest path first", page, []string{"a=1; Path=/", "b=2; Path=/a"}, false, page, false, "b=2; a=1"},
+		{"another path", page, []string{"a=1; Path=/c"}, false, page, false, ""},
+		{"changed, and taken back", page, []string{"a=1", "b=1", "a=2", "b=; Max-Age=0"}, false, page, false, "a=2"},
+		{"over", page, []string{"a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT"}, false, page, false, ""},
+		{"of a public suffix", page, []string{"a=1; Domain=test"}, false, page, false, ""},
+		{"another site's", stranger, []string{"a=1", "b=2; SameSite=Lax", "c=3; SameSite=None", "d=4; SameSite=None; Secure"}, true, stranger, true, "d=4"},
+		{"to another site", stranger, []string{"a=1", "d=4; SameSite=None; Secure"}, false, stranger, true, "d=4"},
+		{"to the own site", stranger, []string{"a=1", "d=4; SameSite=None; Secure"}, false, stranger, false, "a=1; d=4"},
+		{"for others no more", page, []string{"a=1; SameSite=None; Secure", "a=2"}, false, page, true, ""},
+		{"for others, too", page, []string{"a=1", "a=2; SameSite=None; Secure"}, false, page, false, "a=2"},
+		{"in the clear", "http://www.page.test/", []string{"a=1", "b=2; Secure"}, false, "http://www.page.test/", false, "a=1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := newCookies()
+			must(t, err)
+			from, err := url.Parse(test.from)
+			must(t, err)
+			to, err := url.Parse(test.asked)
+			must(t, err)
+			c.take(from, test.lines, test.crossSite)
+			if got := c.field(to, test.across); got != test.want {
+				t.Errorf("asked with %q, want %q", got, test.want)
+			}
+		})
+	}
+}
