@@ -51,3 +51,28 @@ func TestCookies(t *testing.T) {
 		})
 	}
 }
+
+// FuzzParseCookie has servers set whatever they like: a cookie that is taken can be given
+// back, in one line, and is read alike again.
+func FuzzParseCookie(f *testing.F) {
+	for _, line := range []string{"a=b", "a=b; Secure; SameSite=None; Max-Age=5", "xxxx", "=; Path=/", " a = b=c ;;", "a\x00=b", ";", "a=\"b, c\"; Expires=x; Domain=.page.test"} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		cookie := parseCookie(line)
+		if cookie == nil || cookie.Name == "" && strings.Contains(cookie.Value, "=") {
+			return // the latter are given back as if they had a name
+		}
+		c, err := newCookies()
+		must(t, err)
+		at := &url.URL{Scheme: "https", Host: "www.page.test", Path: "/"}
+		c.take(at, []string{line}, false)
+		field := c.field(at, false)
+		if strings.ContainsAny(field, "\r\n\x00;") {
+			t.Errorf("%q is given back as %q", line, field)
+		}
+		if again := parseCookie(field); field != "" && (again == nil || again.Name != cookie.Name || again.Value != cookie.Value) {
+			t.Errorf("%q is given back as %q, which is read as %+v", line, field, again)
+		}
+	})
+}

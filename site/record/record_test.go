@@ -2,8 +2,10 @@ package record_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +33,18 @@ func octets(n int) string {
 		b[i] = byte(i*i>>3 + i)
 	}
 	return string(b)
+}
+
+// picture is a PNG image of one pixel and n octets that say nothing: browsers give up what is
+// no image as soon as they see it, and a large one with it, of which then a part is known.
+func picture(n int) string {
+	chunk := func(kind, data string) string {
+		b := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
+		b = append(append(b, kind...), data...)
+		return string(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:])))
+	}
+	return "\x89PNG\r\n\x1a\n" + chunk("IHDR", "\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00") + chunk("noIs", octets(n)) +
+		chunk("IDAT", "\x78\x9c\x63\x60\x00\x00\x00\x02\x00\x01") + chunk("IEND", "")
 }
 
 // shopPage is a page with all that a recorder must find its way through.
@@ -62,7 +76,7 @@ navigator.serviceWorker.register("/service.js");`},
 	"OPTIONS https://api.shop.test/seen":       {status: 204},
 	"GET https://www.shop.test/worker.js":      {header: js, body: `fetch("https://api.shop.test/worker.json")`},
 	"GET https://api.shop.test/worker.json":    {header: json, body: `{"in": "a worker"}`},
-	"GET https://img.shop.test/back.png":       {header: png, body: octets(100_000)},
+	"GET https://img.shop.test/back.png":       {header: png, body: picture(100_000)},
 	"GET https://img.shop.test/below.png":      {header: png, body: octets(700)},
 	"GET https://frame.other.test/widget":      {header: "Content-Type: text/html; charset=iso-8859-1", body: "<!DOCTYPE html><p>Gr\xfc\xdfe</p><link rel=stylesheet href=widget.css><link rel=stylesheet href=torn.css><script>fetch('/empty')</script>"},
 	"GET https://frame.other.test/widget.css":  {header: css, body: "\xef\xbb\xbfp { color: red }"},
