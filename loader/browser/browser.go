@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -74,6 +75,16 @@ func Reap(group int) {
 			return
 		}
 	}
+}
+
+// Empty says whether a response has no content by definition (RFC 9110, sections 6.4.1 and
+// 15.3.6), given the request's method and the response's status.
+func Empty(method string, status int64) bool {
+	switch status {
+	case http.StatusNoContent, http.StatusResetContent, http.StatusNotModified:
+		return true
+	}
+	return method == http.MethodHead
 }
 
 // Query are the parameters of a URL's query, sorted by their names.

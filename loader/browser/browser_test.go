@@ -70,3 +70,17 @@ func TestReadClock(t *testing.T) {
 		t.Errorf("of no clock: %v", err)
 	}
 }
+
+func TestEmpty(t *testing.T) {
+	for _, test := range []struct {
+		method string
+		status int64
+		want   bool
+	}{
+		{"GET", 200, false}, {"GET", 204, true}, {"POST", 205, true}, {"GET", 304, true}, {"HEAD", 200, true}, {"GET", 404, false}, {"GET", 0, false},
+	} {
+		if got := Empty(test.method, test.status); got != test.want {
+			t.Errorf("%s answered with %d: %t, want %t", test.method, test.status, got, test.want)
+		}
+	}
+}

@@ -213,17 +213,10 @@ func (l *requestLog) abandon(which func(*request) bool) {
 
 func (r *request) isDocument() bool { return r.sent.Type == network.ResourceTypeDocument }
 
-// empty says whether a response has no content by definition (RFC 9110, sections 6.4.1
-// and 15.3.6). Where a page does not read one of these, Chromium calls it canceled.
+// empty says whether a response has no content by definition. Where a page does not read
+// one of these, Chromium calls it canceled.
 func (r *request) empty() bool {
-	if r.response == nil {
-		return false
-	}
-	switch r.response.Status {
-	case http.StatusNoContent, http.StatusResetContent, http.StatusNotModified:
-		return true
-	}
-	return r.sent.Request.Method == http.MethodHead
+	return r.response != nil && browser.Empty(r.sent.Request.Method, r.response.Status)
 }
 
 // underWay counts requests that have neither finished nor failed.

@@ -3,7 +3,6 @@ package firefox
 import (
 	"cmp"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -134,18 +133,13 @@ func (l *requestLog) note(method string, params json.RawMessage) {
 // aborted is what Firefox calls a response that it keeps from a page.
 const aborted = "NS_BINDING_ABORTED"
 
-// empty says whether a response has no content, by definition (RFC 9110, sections 6.4.1 and
-// 15.3.6) or by what it says. Firefox calls it aborted where it comes from another origin,
-// since it is no image, script or whatever else the page had asked for.
+// empty says whether a response has no content, by definition or by what it says. Firefox
+// calls it aborted where it comes from another origin, since it is no image, script or whatever else the page had asked for.
 func (r *request) empty() bool {
 	if r.response == nil {
 		return false
 	}
-	switch r.response.Status {
-	case http.StatusNoContent, http.StatusResetContent, http.StatusNotModified:
-		return true
-	}
-	return r.told.Method == http.MethodHead || slices.ContainsFunc(r.response.Headers, func(h header) bool {
+	return browser.Empty(r.told.Method, int64(r.response.Status)) || slices.ContainsFunc(r.response.Headers, func(h header) bool {
 		return strings.EqualFold(h.Name, "content-length") && h.Value.Value == "0"
 	})
 }

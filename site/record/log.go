@@ -3,7 +3,6 @@ package record
 import (
 	"errors"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
+
+	"wiretime/loader/browser"
 )
 
 // request is one request, gathered from the browser's events. Times are seconds of the
@@ -226,17 +227,10 @@ func (l *log) gone(id target.SessionID) {
 	}
 }
 
-// empty says whether a response has no content by definition (RFC 9110, sections 6.4.1 and
-// 15.3.6). Where a page does not read one of these, Chromium calls it canceled.
+// empty says whether a response has no content by definition. Where a page does not read
+// one of these, Chromium calls it canceled.
 func (r *request) empty() bool {
-	if r.response == nil {
-		return false
-	}
-	switch r.response.Status {
-	case http.StatusNoContent, http.StatusResetContent, http.StatusNotModified:
-		return true
-	}
-	return r.sent.Request.Method == http.MethodHead
+	return r.response != nil && browser.Empty(r.sent.Request.Method, r.response.Status)
 }
 
 // pageLoaded says whether the page's load event has fired.
