@@ -83,6 +83,8 @@ type Path struct {
 	Page   string `json:"page"`   // the HAR's name of it
 	OnLoad int64  `json:"onLoad"` // ns since navigationStart
 	Steps  []Step `json:"steps"`
+	// Late is how far packets that left the emulator late can have moved OnLoad, at most.
+	Late int64 `json:"late"`
 }
 
 // Sums adds up the steps by their kind, in ns; their total is OnLoad.
@@ -127,7 +129,9 @@ func Find(h *capture.HAR, packets *capture.Packets) []*Path {
 		p := &Path{Page: page.ID, OnLoad: onLoad}
 		ledger := ledger{traffic: traffic, epoch: page.Started.UnixNano(), exchanges: traffic.match(c.resources, page.Started.UnixNano())}
 		for _, link := range c.walk(onLoad) {
-			p.Steps = append(p.Steps, ledger.explain(link)...)
+			steps := ledger.explain(link)
+			p.Steps = append(p.Steps, steps...)
+			p.Late += ledger.late(link, steps)
 		}
 		p.Steps = merged(p.Steps)
 		paths = append(paths, p)

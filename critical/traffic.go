@@ -29,6 +29,7 @@ type packet struct {
 	sent      int64
 	lost      bool
 	arrived   int64 // never if it did not
+	late      int64 // ns that it arrived later than it was due
 	// When the link began and ended to serialise it: see line.serve. Both never
 	// for a packet that did not arrive.
 	begins, served int64
@@ -124,7 +125,7 @@ func (t *traffic) readPackets(packets *capture.Packets) []*line {
 		if r.Inbound {
 			if p := under[r.ID]; p != nil {
 				delete(under, r.ID)
-				p.arrived = r.Time
+				p.arrived, p.late = r.Time, r.Lateness
 				p.line.packets = append(p.line.packets, p)
 			}
 			continue

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/lab/emulator"
+	"wiretime/machine"
 	"wiretime/network"
 )
 
@@ -46,13 +47,14 @@ type course struct {
 	path      network.Path
 	seed      uint64
 	recording emulator.Recording
+	programs  []int // processes that take part, beside this one and the emulator
 
 	epoch     chan struct{}         // closed when the path's first packet has been sent
 	handovers chan network.Handover // each one once the client is there; has room for all
 }
 
 func newCourse(path network.Path, seed uint64, r emulator.Recording) *course {
-	return &course{path, seed, r, make(chan struct{}), make(chan network.Handover, len(path.Handovers()))}
+	return &course{path: path, seed: seed, recording: r, epoch: make(chan struct{}), handovers: make(chan network.Handover, len(path.Handovers()))}
 }
 
 // emulate has the path there while perform does its part, whose error becomes the
@@ -65,7 +67,9 @@ func (l *Lab) emulate(ctx context.Context, c *course, record *Record, perform fu
 	followed := make(chan error, 1)
 	go func() { followed <- l.follow(follow, c) }()
 
+	metered := l.meter(c.programs)
 	record.LoadError = perform()
+	record.Taken = metered()
 	stop()
 	if err := <-followed; err != nil {
 		return err
@@ -86,6 +90,20 @@ func (l *Lab) emulate(ctx context.Context, c *course, record *Record, perform fu
 		return fmt.Errorf("write the capture to memory, %s: %w", Scratch, captureFailure(why))
 	}
 	return nil
+}
+
+// meter begins to watch what others take of the processors. What it returns says what
+// that was; in virtual time, where nobody else is, nil.
+func (l *Lab) meter(programs []int) func() *machine.Taken {
+	if l.config.Virtual {
+		return func() *machine.Taken { return nil }
+	}
+	m := machine.Meter{Programs: append(programs, l.emulator.PID()), Awake: l.config.Awake}
+	before := m.Read()
+	return func() *machine.Taken {
+		taken := m.Read().Since(before)
+		return &taken
+	}
 }
 
 // captureFailure gives an error that came from another process its meaning back.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/lab/emulator"
+	"wiretime/machine"
 )
 
 // insideMark tells a program that Enter started it; it says how.
@@ -54,6 +55,8 @@ func Helper() {
 		exit(leash(os.Args[2:]))
 	case probeCommand:
 		exit(probe())
+	case machine.AwakeCommand:
+		exit(machine.AwakeMain())
 	}
 }
 

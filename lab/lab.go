@@ -29,6 +29,9 @@ type Config struct {
 	// and maximum buffer in bytes) of both hosts. Linux derives its defaults
 	// from the machine's memory, so they are always set.
 	TCPRmem, TCPWmem [3]int
+	// Awake is the process that keeps the machine's processors awake, 0 if none does
+	// (machine.KeepAwake).
+	Awake int
 	// Virtual says that this is Wiretime's own kernel, whose time jumps, and
 	// that packets take the way which that kernel has for them.
 	Virtual bool

@@ -13,6 +13,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/lab/emulator"
+	"wiretime/machine"
 	"wiretime/media/record"
 	"wiretime/network"
 	"wiretime/protocol"
@@ -79,6 +80,12 @@ type Keyed interface {
 	KeyLog() ([]byte, error)
 }
 
+// Apart is a Visit whose loader is a process of its own.
+type Apart interface {
+	// Process is its number. The process's descendants take part in the load.
+	Process() int
+}
+
 // Load says what to load, how and over which path.
 type Load struct {
 	Path      network.Path
@@ -115,6 +122,7 @@ type Record struct {
 	ServerLost int                   // QUIC packets that the server declared lost; -1: not known
 	DNSQueries int
 	Emulator   emulator.Report
+	Taken      *machine.Taken // what others took of the processors meanwhile; nil in virtual time
 	Stream     *record.Stream // nil of a page
 	// LoadError is why the loader did not get the whole page, or the play was not performed
 	// as it should be; nil if all went well.
@@ -210,6 +218,10 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 func (l *Lab) measure(ctx context.Context, load Load, raw *os.File) (*Record, error) {
 	record := &Record{}
 	c := newCourse(load.Path, load.Seed, emulator.Recording{File: raw, Comment: load.Comment})
+	c.programs = load.origins.Processes()
+	if visit, ok := load.Visit.(Apart); ok {
+		c.programs = append(c.programs, visit.Process())
+	}
 	err := l.emulate(ctx, c, record, func() (err error) {
 		watched, done := whileServed(ctx, load.origins)
 		record.HAR, record.Timing, err = browse(watched, load)

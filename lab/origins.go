@@ -28,6 +28,8 @@ type origins interface {
 	// Died is closed when the server has ended by itself, and Err says why.
 	Died() <-chan struct{}
 	Err() error
+	// Processes are those that serve, beside this program.
+	Processes() []int
 	Close() error
 }
 
@@ -39,6 +41,7 @@ func (s ownServer) StartLog() error                     { s.Server.StartLog(); r
 func (s ownServer) Disconnect() error                   { s.Server.Disconnect(); return nil }
 func (s ownServer) Died() <-chan struct{}               { return nil }
 func (s ownServer) Err() error                          { return nil }
+func (s ownServer) Processes() []int                    { return nil }
 
 // foreignServer is somebody else's.
 type foreignServer struct{ *server.Server }

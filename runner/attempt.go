@@ -130,7 +130,8 @@ func congestionControls() []string {
 type measured struct {
 	record *lab.Record
 	load   *metric.Load
-	stream bool // not a page
+	paths  []*critical.Path // of its pages
+	stream bool             // not a page
 }
 
 // measure reads the capture in dir back.
@@ -143,16 +144,17 @@ func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error)
 		return &measured{record, &metric.Load{
 			Protocol: j.planned.Cell.Protocol, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
 			Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0, Counted: Counted(record.Emulator),
-		}, true}, nil
+		}, nil, true}, nil
 	}
-	if err := explain(record.HAR, packets, filepath.Join(dir, lab.HARFile)); err != nil {
+	paths, err := explain(record.HAR, packets, filepath.Join(dir, lab.HARFile))
+	if err != nil {
 		return nil, err
 	}
 	return &measured{record, &metric.Load{
 		Protocol: j.planned.Cell.Protocol, HAR: record.HAR, Server: record.Server, Packets: packets,
 		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.Visit, Fallback: r.fallback(),
 		NoServerLog: j.foreign() && !j.server.Logs,
-	}, false}, nil
+	}, paths, false}, nil
 }
 
 // Counted is what an emulator counted of a load.
@@ -164,17 +166,18 @@ func Counted(r emulator.Report) *metric.Counts {
 	return c
 }
 
-// explain writes into the HAR what decided onLoad.
-func explain(h *capture.HAR, packets *capture.Packets, name string) error {
+// explain finds out what decided onLoad and writes it into the HAR.
+func explain(h *capture.HAR, packets *capture.Packets, name string) ([]*critical.Path, error) {
 	if h == nil {
-		return nil
+		return nil, nil
 	}
-	paths, err := json.Marshal(critical.Find(h, packets))
+	paths := critical.Find(h, packets)
+	text, err := json.Marshal(paths)
 	if err != nil {
-		return fmt.Errorf("write the critical path down: %w", err)
+		return nil, fmt.Errorf("write the critical path down: %w", err)
 	}
-	h.Log.CriticalPath = paths
-	return capture.WriteHAR(name, h)
+	h.Log.CriticalPath = text
+	return paths, capture.WriteHAR(name, h)
 }
 
 // ReadPackets reads the packets of a load's capture.
@@ -191,14 +194,10 @@ func ReadPackets(name string) (*capture.Packets, error) {
 	return packets, nil
 }
 
-// lateRule is the number of the validity rule on punctuality.
-const lateRule = 3
-
 // judge takes the load's figures and decides on its validity.
 func (r *run) judge(record *store.LoadRecord, m *measured) {
-	record.Values = map[string]float64{
-		emulatorWait.Name: float64(m.record.Emulator.RunQueueWait) / 1e6,
-	}
+	record.Values = disturbances(m.paths, m.record.Taken)
+	record.Values[emulatorWait.Name] = float64(m.record.Emulator.RunQueueWait) / 1e6
 	metrics := metric.OfStreams()
 	if !m.stream {
 		metrics = metric.All()
@@ -219,10 +218,7 @@ func (r *run) judge(record *store.LoadRecord, m *measured) {
 	for _, v := range metric.Check(m.load) {
 		record.Violations = append(record.Violations, store.Violation{Rule: v.Rule, Detail: v.Detail})
 	}
-	if late, limit := record.Values["late_p99"], float64(r.Options.LateLimit)/1e6; late > limit {
-		record.Violations = append(record.Violations, store.Violation{Rule: lateRule,
-			Detail: fmt.Sprintf("one packet in a hundred left more than %.3f ms late; the study's limit is %.3f ms", late, limit)})
-	}
+	record.Violations = slices.Concat(record.Violations, r.checkLateness(m.paths, record.Values["late_p99"]), r.checkTaken(m.record.Taken))
 	record.Validity = store.Valid
 	if len(record.Violations) > 0 {
 		record.Validity, record.Reason = store.Invalid, record.Violations[0].Detail
@@ -275,13 +271,13 @@ var (
 // Metrics are the figures that a run keeps of each load of a page, in the order to show
 // them.
 func Metrics() []store.Metric {
-	return append(described(metric.All()), emulatorWait, dnsQueries)
+	return append(described(metric.All()), lateShift, emulatorWait, takenShift, processorTaken, processorWaited, steal, dnsQueries)
 }
 
 // StreamMetrics are the figures that a run keeps of each stream, in the order to show
 // them.
 func StreamMetrics() []store.Metric {
-	return append(described(metric.OfStreams()), emulatorWait)
+	return append(described(metric.OfStreams()), emulatorWait, takenShift, processorTaken, processorWaited, steal)
 }
 
 func described(metrics []metric.Metric) []store.Metric {

@@ -58,7 +58,7 @@ func TestFallbackIsJudgedByTheStudy(t *testing.T) {
 		{study.FallbackNone, study.VisitCold, store.Failed, "make the QUIC handshake with"},
 	} {
 		t.Run(c.fallback+" "+c.visit, func(t *testing.T) {
-			r := &run{Config: Config{Options: study.Options{Fallback: c.fallback, Timeout: 30 * time.Second, LateLimit: 10 * time.Second}}}
+			r := &run{Config: Config{Options: study.Options{Fallback: c.fallback, Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1}}}
 			j := &job{protocol: row(t, "h3"), site: page, path: path(0, 20*time.Millisecond), planned: store.Planned{Seed: 1, Cell: store.Cell{
 				Loader: station.Builtin, Protocol: "h3", Visit: c.visit, Strategy: study.StrategyBrowser, Server: study.ServerOwn, Congestion: "cubic", InitCwnd: 10}}}
 			dir := t.TempDir()

@@ -107,7 +107,7 @@ func TestReplay(t *testing.T) {
 }
 
 func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Protocol, s *site.Site) {
-	options := study.Options{Timeout: 30 * time.Second, LateLimit: 10 * time.Second, Fallback: study.FallbackNone, ServerWait: true, OriginRTT: true}
+	options := study.Options{Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1, Fallback: study.FallbackNone, ServerWait: true, OriginRTT: true}
 	r := &run{Config: Config{Options: options}}
 	j := &job{protocol: p, site: s, planned: store.Planned{Seed: 1, Cell: store.Cell{
 		Loader: loader, Protocol: p.Name, Visit: study.VisitCold, Strategy: study.StrategyBrowser, Congestion: "cubic", InitCwnd: 10}}}

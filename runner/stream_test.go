@@ -24,7 +24,7 @@ func streaming() *run {
 	has := []string{"cubic"}
 	return &run{
 		Config: Config{Options: study.Options{
-			Timeout: time.Hour, LateLimit: time.Millisecond,
+			Timeout: time.Hour, LateLimit: study.Late{P99: time.Millisecond}, TakenLimit: 1,
 			Stream: &study.Stream{
 				Access: []string{"AP1", "AP2"}, Rate: 100_000_000, Period: time.Second, Duration: time.Minute, Seeks: 0.3,
 				StartAt: 1, ResumeAt: 2, Ahead: 10, Patience: 30 * time.Second, GiveUp: time.Minute, Capture: study.Capture{Octets: 128, Packets: 100_000},
@@ -238,7 +238,7 @@ func TestFiguresOfStreams(t *testing.T) {
 	// What was kept of a stream that could not begin is no figure of a page.
 	r := streaming()
 	record := store.LoadRecord{}
-	r.judge(&record, &measured{&lab.Record{LoadError: fmt.Errorf("no server")}, &metric.Load{Protocol: "tcp"}, true})
+	r.judge(&record, &measured{&lab.Record{LoadError: fmt.Errorf("no server")}, &metric.Load{Protocol: "tcp"}, nil, true})
 	if record.Validity != store.Failed || record.Reason != "no server" {
 		t.Errorf("%+v", record)
 	}

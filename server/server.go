@@ -62,6 +62,16 @@ type Server struct {
 	log     []byte
 }
 
+// Processes are the numbers of the processes that were started; descendants of theirs
+// serve, too.
+func (s *Server) Processes() []int {
+	pids := make([]int, len(s.processes))
+	for i, p := range s.processes {
+		pids[i] = p.command.Process.Pid
+	}
+	return pids
+}
+
 // Start starts a server. When it returns, the server answers on all its addresses. An
 // error holds the last that the server printed.
 func Start(ctx context.Context, c Config) (*Server, error) {

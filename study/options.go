@@ -3,6 +3,7 @@ package study
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -11,7 +12,10 @@ import (
 // Options are what holds for every load of a study.
 type Options struct {
 	DNS       string        // DNSEmulated or DNSInstant
-	LateLimit time.Duration // the most a load's 99th percentile of packet lateness may be
+	LateLimit Late
+	// TakenLimit is the share of its time, 0 to 1, by which a load on the real clock may have
+	// become longer by what others took of the processors.
+	TakenLimit float64
 	Retries   int           // further attempts at an invalid or failed load
 	Timeout   time.Duration // of one load
 	ThinkTime time.Duration // between the pages of a journey: from the end of one until navigation to the next
@@ -31,6 +35,16 @@ type Options struct {
 	CPU CPU
 
 	Stream *Stream // of a study of streams; nil for pages
+}
+
+// Late is how late packets may have left the emulator.
+type Late struct {
+	// Share limits how far lateness can have moved onLoad: a share of onLoad, 0 to 1. 0: P99
+	// alone is the limit.
+	Share float64
+	// P99 limits the 99th percentile of packet lateness, of loads without an onLoad or
+	// where Share is 0.
+	P99 time.Duration
 }
 
 // CPU is what work on a page costs the built-in loader, which runs no scripts: so long for
@@ -62,12 +76,13 @@ const recorded = "recorded"
 // ip-sysctl.rst), so that a small machine measures the same.
 var defaults = Options{
 	DNS:       DNSEmulated,
-	LateLimit: time.Millisecond,
-	Retries:   2,
-	Timeout:   120 * time.Second,
-	Fallback:  FallbackNone,
-	TCPRmem:   [3]int{4096, 131072, 6291456},
-	TCPWmem:   [3]int{4096, 16384, 4194304},
+	LateLimit:  Late{Share: 0.01, P99: time.Millisecond},
+	TakenLimit: 0.01,
+	Retries:    2,
+	Timeout:    120 * time.Second,
+	Fallback:   FallbackNone,
+	TCPRmem:    [3]int{4096, 131072, 6291456},
+	TCPWmem:    [3]int{4096, 16384, 4194304},
 }
 
 const (
@@ -76,7 +91,7 @@ const (
 )
 
 func (r *reader) options(n ast.Node, o *Options) {
-	m, ok := r.mapping(n, "options", "dns", "late_limit", "retries", "timeout", "think_time", "fallback",
+	m, ok := r.mapping(n, "options", "dns", "late_limit", "taken_limit", "retries", "timeout", "think_time", "fallback",
 		"server_wait", "origin_rtt", "freeze", "cpu", "tcp_rmem", "tcp_wmem")
 	if !ok {
 		return
@@ -87,7 +102,12 @@ func (r *reader) options(n ast.Node, o *Options) {
 	if n, ok := m.get("dns"); ok {
 		o.DNS = r.word(n, "kind of dns", []string{DNSEmulated, DNSInstant})
 	}
-	m.limit("late_limit", &o.LateLimit)
+	if n, ok := m.get("late_limit"); ok {
+		r.late(n, o)
+	}
+	if n, ok := m.get("taken_limit"); ok {
+		o.TakenLimit = r.limitShare(n, "taken_limit")
+	}
 	m.limit("timeout", &o.Timeout)
 	if n, ok := m.get("retries"); ok {
 		o.Retries, _ = r.integer(n, "retries", 0, maxRetries)
@@ -116,6 +136,37 @@ func (r *reader) options(n ast.Node, o *Options) {
 	if n, ok := m.get("tcp_wmem"); ok {
 		r.tcpBuffer(n, "tcp_wmem", &o.TCPWmem)
 	}
+}
+
+// late reads a share of onLoad, or a time that the 99th percentile of lateness may reach.
+func (r *reader) late(n ast.Node, o *Options) {
+	text, ok := r.text(n, "late_limit")
+	if !ok {
+		return
+	}
+	if _, err := time.ParseDuration(text); err == nil {
+		o.LateLimit = Late{}
+		r.aboveZero(n, "late_limit", time.Millisecond, &o.LateLimit.P99)
+		return
+	}
+	if o.Stream != nil {
+		r.fail(n, "late_limit is %.40q; a stream has no onLoad to take a share of: write a time, as in 1ms", text)
+		return
+	}
+	if !strings.HasSuffix(text, "%") {
+		r.fail(n, "late_limit is %.40q; write a share of onLoad, as in 1%%, or a time, as in 1ms", text)
+		return
+	}
+	o.LateLimit.Share = r.limitShare(n, "late_limit")
+}
+
+// limitShare reads a share above zero of a load's time.
+func (r *reader) limitShare(n ast.Node, what string) float64 {
+	share := r.share(n, what, "the load's time")
+	if share == 0 {
+		r.fail(n, "%s must be above zero, as in 1%%", what)
+	}
+	return share
 }
 
 // cpu reads the model of the main thread.
@@ -150,11 +201,15 @@ func (m mapping) limit(key string, limit *time.Duration) {
 	if !ok {
 		return
 	}
-	d, ok := m.r.duration(n, key)
+	m.r.aboveZero(n, key, *limit, limit)
+}
+
+func (r *reader) aboveZero(n ast.Node, what string, example time.Duration, to *time.Duration) {
+	d, ok := r.duration(n, what)
 	if ok && d == 0 {
-		m.r.fail(n, "%s is zero, which no load keeps; write it like %v", key, *limit)
+		r.fail(n, "%s is zero, which no load keeps; write it like %v", what, example)
 	}
-	*limit = d
+	*to = d
 }
 
 func (r *reader) tcpBuffer(n ast.Node, key string, buffer *[3]int) {

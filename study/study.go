@@ -165,6 +165,7 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	if n, ok := m.get("stream"); ok {
 		m.refuse()
 		s.Strategies, s.Options.Timeout, s.Options.Stream = []string{StrategyReconnect}, streamTimeout, defaultStream()
+		s.Options.LateLimit.Share = 0
 		v.Strategy, v.Metrics = nil, v.StreamMetrics
 		r.stream(n, s.Options.Stream)
 	} else if n, ok := m.get("servers"); ok {

@@ -121,6 +121,7 @@ matrix:
 options:
   dns: instant
   late_limit: 500us
+  taken_limit: 5%
   retries: 0
   timeout: 10s
   think_time: 1500ms
@@ -176,7 +177,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 			{Name: "mine", Command: []string{"prog", "--root", "{folder}", "--listen", "{address}:{port}"}, Protocols: []string{"h2", "https/1.1"}},
 			{Name: "other", Command: []string{"other", "with blanks", "{folder}"}, Protocols: []string{"http/1.1"}},
 		},
-		Options: Options{DNS: DNSInstant, LateLimit: 500 * time.Microsecond, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: FallbackH2,
+		Options: Options{DNS: DNSInstant, LateLimit: Late{P99: 500 * time.Microsecond}, TakenLimit: 0.05, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: FallbackH2,
 			ServerWait: true, OriginRTT: true, Freeze: true,
 			CPU:     CPU{20 * time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond, 4.5},
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
@@ -206,7 +207,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Options{DNS: DNSEmulated, LateLimit: time.Millisecond, Retries: 2, Timeout: 2 * time.Minute, Fallback: FallbackNone,
+	want := Options{DNS: DNSEmulated, LateLimit: Late{Share: 0.01, P99: time.Millisecond}, TakenLimit: 0.01, Retries: 2, Timeout: 2 * time.Minute, Fallback: FallbackNone,
 		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}}
 	if s.Seed != 1 || !cmp.Equal(s.Congestion, []string{"cubic"}) || !cmp.Equal(s.InitCwnd, []int{10}) || !cmp.Equal(s.Clocks, []string{ClockAuto}) || s.Options != want ||
 		!cmp.Equal(s.Visits, []string{VisitCold}) || !cmp.Equal(s.Strategies, []string{StrategyBrowser}) || !cmp.Equal(s.Servers, []string{ServerOwn}) {
@@ -341,6 +342,8 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"a processor that is no slower", [2]string{"matrix:", "options: {cpu: {script: 50us, scale: 0}}\nmatrix:"}, "3:38", "write a number above 0, at most 1000"},
 		{"a processor that is unknown", [2]string{"matrix:", "options: {cpu: {scripts: 50us}}\nmatrix:"}, "3:17", `did you mean "script"?`},
 		{"no time to think", [2]string{"matrix:", "options: {think_time: -1s}\nmatrix:"}, "3:23", "think_time is -1s, which is negative"},
+		{"a share without its sign", [2]string{"matrix:", "options: {late_limit: 0.01}\nmatrix:"}, "3:23", `late_limit is "0.01"; write a share of onLoad, as in 1%, or a time, as in 1ms`},
+		{"a share of nothing", [2]string{"matrix:", "options: {taken_limit: 0%}\nmatrix:"}, "3:24", "taken_limit must be above zero, as in 1%"},
 		{"a limit of zero", [2]string{"matrix:", "options: {late_limit: 0}\nmatrix:"}, "3:23", "late_limit is zero, which no load keeps; write it like 1ms"},
 		{"a buffer of two numbers", [2]string{"matrix:", "options: {tcp_rmem: [1, 2]}\nmatrix:"}, "3:21", "tcp_rmem holds 2 numbers; write minimum, default and maximum"},
 		{"a buffer that decreases", [2]string{"matrix:", "options: {tcp_wmem: [3, 2, 1]}\nmatrix:"}, "3:21", "tcp_wmem decreases"},

@@ -259,3 +259,6 @@ func (v *Visit) Close() error {
 	v.closeTab()
 	return nil
 }
+
+// Process is the number of the browser's first process. Its others descend from it.
+func (v *Visit) Process() int { return v.browser.process.Pid }

@@ -222,3 +222,6 @@ func (v *Visit) Close() error {
 	}
 	return nil
 }
+
+// Process is the number of the browser's first process. Its others descend from it.
+func (v *Visit) Process() int { return v.browser.process.Process.Pid }

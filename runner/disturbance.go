@@ -1,0 +1,91 @@
+package runner
+
+import (
+	"fmt"
+	"time"
+
+	"wiretime/critical"
+	"wiretime/machine"
+	"wiretime/store"
+)
+
+// The numbers of the validity rules on what disturbs a load.
+const (
+	lateRule  = 3
+	takenRule = 7
+)
+
+// Figures of how far a load was disturbed. They stand beside those of package metric.
+var (
+	lateShift = store.Metric{Name: "late_shift", Unit: "ms", Title: "Late shift",
+		Definition: "how far packets that left the emulator late can have moved onLoad, at most: their lateness along the critical path"}
+	takenShift = store.Metric{Name: "taken_shift", Unit: "ms", Title: "Taken shift",
+		Definition: "how far what others took of the processors can have moved the load, at most (real clock): " +
+			"the time that they took, or the time that the load's threads waited for a processor plus steal, whichever is less"}
+	processorTaken = store.Metric{Name: "processor_taken", Unit: "ms", Title: "Processor taken",
+		Definition: "processor time, of all processors, that others took from navigation until the loader was done: other programs, other loads, the kernel's threads, the hypervisor (real clock)"}
+	processorWaited = store.Metric{Name: "processor_waited", Unit: "ms", Title: "Processor waited for",
+		Definition: "how long threads of browser, servers and emulator were ready to run but had no processor, added up over threads (real clock, Linux schedstat)"}
+	steal = store.Metric{Name: "steal", Unit: "ms", Title: "Steal",
+		Definition: "processor time, of all processors, that the hypervisor gave to others from navigation until the loader was done, in steps of 10 ms (real clock)"}
+)
+
+// disturbances are the figures above that a load has.
+func disturbances(paths []*critical.Path, t *machine.Taken) map[string]float64 {
+	values := map[string]float64{}
+	if len(paths) > 0 {
+		var sum int64
+		for _, p := range paths {
+			sum += p.Late
+		}
+		values[lateShift.Name] = float64(sum) / 1e6
+	}
+	if t != nil {
+		values[processorTaken.Name] = inMS(t.Others)
+		values[steal.Name] = inMS(t.Steal)
+		if t.Waited >= 0 {
+			values[processorWaited.Name] = inMS(t.Waited)
+		}
+		values[takenShift.Name] = inMS(t.Shift())
+	}
+	return values
+}
+
+func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// checkLateness holds a load to the study's limit on late packets: rule 3.
+func (r *run) checkLateness(paths []*critical.Path, p99 float64) []store.Violation {
+	limit := r.Options.LateLimit
+	if limit.Share == 0 || len(paths) == 0 {
+		if p99 <= inMS(limit.P99) {
+			return nil
+		}
+		return []store.Violation{{Rule: lateRule,
+			Detail: fmt.Sprintf("one packet in a hundred left more than %.3f ms late; the study's limit is %.3f ms", p99, inMS(limit.P99))}}
+	}
+	var violations []store.Violation
+	for _, p := range paths {
+		if share := float64(p.Late) / float64(p.OnLoad); share > limit.Share {
+			violations = append(violations, store.Violation{Rule: lateRule,
+				Detail: fmt.Sprintf("late packets can have moved onLoad by %.3f ms, %.1f %% of it; the study's limit is %g %%",
+					float64(p.Late)/1e6, 100*share, 100*limit.Share)})
+		}
+	}
+	return violations
+}
+
+// checkTaken holds a load to the study's limit on what others took of the processors:
+// rule 7.
+func (r *run) checkTaken(t *machine.Taken) []store.Violation {
+	if t == nil || t.Elapsed <= 0 {
+		return nil
+	}
+	shift := t.Shift()
+	share := float64(shift) / float64(t.Elapsed)
+	if share <= r.Options.TakenLimit {
+		return nil
+	}
+	return []store.Violation{{Rule: takenRule,
+		Detail: fmt.Sprintf("others took %.1f ms of the processors, %.1f ms of it steal, and can have made the load %.1f ms longer, %.1f %% of %.0f ms; the study's limit is %g %%",
+			inMS(t.Others), inMS(t.Steal), inMS(shift), 100*share, inMS(t.Elapsed), 100*r.Options.TakenLimit)}}
+}
