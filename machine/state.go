@@ -14,6 +14,8 @@ import (
 type State struct {
 	AsIs  Punctuality  // with its processors left alone
 	Awake *Punctuality // with them kept awake; nil if that was not possible
+	// Virtual says that a hypervisor stands below the kernel.
+	Virtual bool
 	// Others is the share of all processors' time, 0 to 1, that other programs and the
 	// hypervisor took meanwhile; -1 if that could not be told.
 	Others float64
@@ -33,7 +35,7 @@ const (
 // awake, whichever is better, and which of the two it is. On a machine of its own, where
 // waking takes no hypervisor, they are only kept awake if it would be unfit otherwise.
 func (s *State) Better() (p Punctuality, awake bool) {
-	if s.Awake == nil || s.Awake.P99 >= s.AsIs.P99 && s.AsIs.P99 > worthAwake || !virtual() && s.AsIs.P99 <= fitP99 {
+	if s.Awake == nil || s.Awake.P99 >= s.AsIs.P99 && s.AsIs.P99 > worthAwake || !s.Virtual && s.AsIs.P99 <= fitP99 {
 		return s.AsIs, false
 	}
 	return *s.Awake, true
@@ -58,7 +60,7 @@ func (s *State) Unfit() string {
 // Examine measures a machine: half of the time as it is, half with its processors kept
 // awake.
 func Examine(ctx context.Context, during time.Duration) (*State, error) {
-	s := &State{Others: -1, Unchecked: unchecked()}
+	s := &State{Virtual: virtual(), Others: -1, Unchecked: unchecked()}
 	var err error
 	if s.AsIs, err = Measure(ctx, during/2); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/kernel"
+	"wiretime/machine"
 	"wiretime/server"
 )
 
@@ -21,8 +22,9 @@ import (
 // cpu_load is the machine's load average over the last minute as the run began.
 // studyFile is where the study was read from; relative paths in it count from
 // there. servers are those of the study; of other people's that are installed it says the
-// versions. k is the kernel of the virtual clock, empty where no load needs it.
-func Environment(ctx context.Context, privilege string, b Browsers, servers []string, k kernel.Kernel, studyFile string) (json.RawMessage, error) {
+// versions. k is the kernel of the virtual clock, empty where no load needs it; m is what
+// was found of the machine, nil where no load needs the real clock.
+func Environment(ctx context.Context, privilege string, b Browsers, servers []string, k kernel.Kernel, m *machine.State, studyFile string) (json.RawMessage, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return nil, fmt.Errorf("ask for the kernel's name: %w", err)
@@ -55,6 +57,11 @@ func Environment(ctx context.Context, privilege string, b Browsers, servers []st
 		} else if !errors.Is(err, server.ErrMissing) {
 			return nil, err
 		}
+	}
+	if m != nil {
+		best, awake := m.Better()
+		e["punctuality"], e["processors_kept_awake"], e["processors_others"] = best, awake, m.Others
+		e["pressure"], e["unchecked"] = machine.Pressure(), m.Unchecked
 	}
 	if k.Path != "" {
 		e["virtual_kernel"], e["virtual_kernel_hash"] = k.Version, k.Hash

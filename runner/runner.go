@@ -34,6 +34,7 @@ type Config struct {
 	Browsers Browsers
 	Servers  []server.Template // the study's own
 	Kernel   kernel.Kernel     // for loads on the virtual clock
+	Awake    int               // the process that keeps the machine's processors awake; 0: none does
 	// Report is told of each attempt that has been kept. It is never called
 	// twice at the same time.
 	Report func(Attempt)
@@ -103,7 +104,7 @@ func (r *run) queue() ([]*job, error) {
 		return nil, err
 	}
 	r.station = station.Config{
-		Lab:      lab.Config{AccessLinks: 1, InstantDNS: r.Options.DNS == study.DNSInstant, TCPRmem: r.Options.TCPRmem, TCPWmem: r.Options.TCPWmem},
+		Lab:      lab.Config{AccessLinks: 1, InstantDNS: r.Options.DNS == study.DNSInstant, TCPRmem: r.Options.TCPRmem, TCPWmem: r.Options.TCPWmem, Awake: r.Awake},
 		Chromium: r.Browsers.Chromium, Firefox: r.Browsers.Firefox,
 	}
 	for _, s := range r.Sites {

@@ -101,7 +101,7 @@ func run(o runOptions) (err error) {
 		}
 	}
 	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
-	privilege, err := w.enter()
+	privilege, err := w.enter(ctx)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	}
 	var sum tally
 	config := runner.Config{
-		Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
+		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
 		Report: func(a runner.Attempt) { sum.add(a); printAttempt(a) },
 	}
 	began := time.Now()
@@ -320,9 +320,12 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		}
 	}
 	cells := s.Cells(func(c study.Cell) string {
+		if w.virtual && !s.Foreign() && !w.mayBeReal() && c.Loader != station.Firefox {
+			return study.ClockVirtual
+		}
 		return runner.FasterClock(c, sites[c.Site], s.Options, w.virtual && !s.Foreign())
 	})
-	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Servers, w.kernel, file)
+	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Servers, w.kernel, w.state(), file)
 	if err != nil {
 		return 0, err
 	}

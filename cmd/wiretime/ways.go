@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"wiretime/lab"
 	"wiretime/loader/chromium"
 	"wiretime/loader/firefox"
+	"wiretime/machine"
 	"wiretime/runner"
 	"wiretime/station"
 	"wiretime/study"
@@ -21,6 +23,27 @@ type ways struct {
 	kernel   kernel.Kernel   // of the virtual clock; empty if the study does not use it
 	virtual  bool            // kernel is there
 	real     bool            // the study may need the real clock
+	fitness  *fitness        // of the machine for that; nil if it does not
+}
+
+// mayBeReal says whether cells that leave the clock open may be measured on the real one
+// although the virtual one is there.
+func (w *ways) mayBeReal() bool { return w.fitness == nil || w.fitness.State.Unfit() == "" }
+
+// awake is the process that keeps the processors awake, 0 if none does.
+func (w *ways) awake() int {
+	if w.fitness == nil {
+		return 0
+	}
+	return w.fitness.Awake
+}
+
+// state is what was found of the machine; nil if it was not examined.
+func (w *ways) state() *machine.State {
+	if w.fitness == nil {
+		return nil
+	}
+	return w.fitness.State
 }
 
 // findWays looks for what the study needs. Where the study leaves the clock open
@@ -55,10 +78,14 @@ func findWays(o runOptions, s *study.Study) (*ways, error) {
 
 const saidMark = "WIRETIME_CLOCK_SAID"
 
-// enter makes sure that labs can be made, where the real clock may need them.
-func (w *ways) enter() (privilege string, err error) {
+// enter makes sure that labs can be made, and finds out how fit the machine is for them,
+// where the real clock may be needed.
+func (w *ways) enter(ctx context.Context) (privilege string, err error) {
 	if w.real {
 		if err := lab.CheckTUN(); err != nil {
+			return "", err
+		}
+		if w.fitness, err = findFitness(ctx, w.virtual); err != nil {
 			return "", err
 		}
 	}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"wiretime/machine"
+)
+
+const (
+	examineTime = 2 * time.Second
+	// quietLimit is how long a run waits for a machine that is unfit for the real clock.
+	quietLimit = 30 * time.Second
+)
+
+// fitness is what the program outside the lab's namespaces has found of the machine, and
+// what it does for loads on the real clock.
+type fitness struct {
+	State *machine.State
+	Awake int // the process that keeps the processors awake; 0: none does
+}
+
+// fitnessMark hands the fitness to the program inside.
+const fitnessMark = "WIRETIME_FITNESS"
+
+// findFitness measures the machine and keeps its processors awake until this program
+// ends, if that helps. Unless there is another clock to fall back on, it gives an unfit
+// machine some time to become quiet. Inside, it returns what was found outside.
+func findFitness(ctx context.Context, fallback bool) (*fitness, error) {
+	f := &fitness{}
+	if found := os.Getenv(fitnessMark); found != "" {
+		_ = os.Unsetenv(fitnessMark)
+		if err := json.Unmarshal([]byte(found), f); err != nil {
+			return nil, fmt.Errorf("read what was found of the machine: %w", err)
+		}
+		return f, nil
+	}
+	var err error
+	if f.State, err = awaitQuiet(ctx, fallback); err != nil {
+		return nil, fmt.Errorf("examine the machine: %w", err)
+	}
+	best, awake := f.State.Better()
+	fmt.Fprintf(os.Stderr, "This machine: %s.\n", best)
+	if awake {
+		keeper, err := machine.KeepAwake() // ends with this program
+		if err != nil {
+			return nil, err
+		}
+		f.Awake = keeper.PID()
+		fmt.Fprintf(os.Stderr, "Its processors are kept awake; left alone, %s.\n", f.State.AsIs)
+	}
+	for _, lack := range f.State.Unchecked {
+		fmt.Fprintln(os.Stderr, "Not checked:", lack)
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return nil, err
+	}
+	return f, os.Setenv(fitnessMark, string(text))
+}
+
+// awaitQuiet measures the machine until it is fit, or for as long as a run waits.
+func awaitQuiet(ctx context.Context, fallback bool) (*machine.State, error) {
+	for began := time.Now(); ; {
+		s, err := machine.Examine(ctx, examineTime)
+		if err != nil {
+			return nil, err
+		}
+		why := s.Unfit()
+		waited := time.Since(began)
+		switch {
+		case why == "":
+			return s, nil
+		case fallback:
+			fmt.Fprintf(os.Stderr, "Where the study leaves the clock open it is the virtual one: %s.\n", why)
+			return s, nil
+		case waited >= quietLimit:
+			fmt.Fprintf(os.Stderr, "%s; use the virtual clock (make kernel, then --clock virtual). Loads that this disturbs are invalid and repeated.\n", why)
+			return s, nil
+		}
+		fmt.Fprintf(os.Stderr, "Waiting for a quiet machine, %v at most: %s.\n", (quietLimit - waited).Round(time.Second), why)
+	}
+}

@@ -1,0 +1,251 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain lets this program be the process that keeps processors awake.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == AwakeCommand {
+		if err := AwakeMain(); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestTicks(t *testing.T) {
+	const stat = "cpu  30 3 300 3000 30 0 0 9 0 0\n" +
+		"cpu0 10 1 100 1000 10 0 0 3 0 0\n" +
+		"cpu1 20 2 200 2000 20 0 0 6 0 0\n" +
+		"intr 1 2 3\n"
+	later := strings.Replace(stat, "cpu1 20 2 200 2000 20 0 0 6", "cpu1 20 2 200 2100 25 0 0 13", 1)
+	both := func(int) bool { return true }
+	for _, c := range []struct {
+		name   string
+		wanted func(int) bool
+		unused time.Duration
+		steal  time.Duration
+	}{
+		{"all processors", both, 1050 * time.Millisecond, 70 * time.Millisecond},
+		{"one that nothing happened on", func(cpu int) bool { return cpu == 0 }, 0, 0},
+		{"one that is not there", func(cpu int) bool { return cpu == 7 }, 0, -1},
+	} {
+		before, after := parseTicks(stat, c.wanted), parseTicks(later, c.wanted)
+		if got := after.unusedSince(before); got != c.unused {
+			t.Errorf("%s: %v unused, want %v", c.name, got, c.unused)
+		}
+		if got := after.stealSince(before); got != c.steal && !(c.steal < 0 && got < 0) {
+			t.Errorf("%s: %v of steal, want %v", c.name, got, c.steal)
+		}
+	}
+	for name, text := range map[string]string{
+		"nothing":        "",
+		"an old kernel":  "cpu0 1 2 3 4\n",
+		"no number":      "cpu0 1 2 3 4 5 6 x 8\n",
+		"only the total": "cpu 1 2 3 4 5 6 7 8\n",
+	} {
+		if got := parseTicks(text, both); got != nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func FuzzTicks(f *testing.F) {
+	f.Add("cpu0 10 1 100 1000 10 0 0 3 0 0\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := parseTicks(text, func(int) bool { return true }); got != nil && len(got) != tickKinds {
+			t.Errorf("%d kinds of time", len(got))
+		}
+	})
+}
+
+func TestStat(t *testing.T) {
+	for _, c := range []struct {
+		text        string
+		pid, parent int
+	}{
+		{"12 (sh) S 3 12 12 0", 12, 3},
+		{"12 (a) b (c)) R 4 1", 12, 4},
+	} {
+		pid, parent, err := parseStat(c.text)
+		if err != nil || pid != c.pid || parent != c.parent {
+			t.Errorf("%q: %d, %d, %v; want %d and %d", c.text, pid, parent, err, c.pid, c.parent)
+		}
+	}
+	for _, text := range []string{"", "x (sh) S 3", "12 (sh) S", "12 sh"} {
+		if _, _, err := parseStat(text); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+}
+
+func FuzzStat(f *testing.F) {
+	f.Add("12 (a) b (c)) R 4 1")
+	f.Fuzz(func(_ *testing.T, text string) {
+		_, _, _ = parseStat(text)
+		_, _ = parseSchedstat(text)
+	})
+}
+
+func TestSchedstat(t *testing.T) {
+	if waited, err := parseSchedstat("5134110 83402 12\n"); err != nil || waited != 83402 {
+		t.Errorf("%d, %v", waited, err)
+	}
+	if _, err := parseSchedstat("0"); err == nil {
+		t.Error("a schedstat of one figure was read")
+	}
+}
+
+// TestShift asks how much longer a load can have become.
+func TestShift(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name  string
+		taken Taken
+		want  time.Duration
+	}{
+		{"its threads waited for each other", Taken{Elapsed: 1000 * ms, Others: 2 * ms, Waited: 80 * ms}, 2 * ms},
+		{"others were at work where nobody waited", Taken{Elapsed: 1000 * ms, Others: 500 * ms, Waited: 3 * ms}, 3 * ms},
+		{"the hypervisor stopped threads that ran", Taken{Elapsed: 1000 * ms, Others: 45 * ms, Steal: 40 * ms, Waited: 3 * ms}, 43 * ms},
+		{"the kernel has no schedstat", Taken{Elapsed: 1000 * ms, Others: 45 * ms, Waited: -1}, 45 * ms},
+		{"more than the load took", Taken{Elapsed: 100 * ms, Others: 150 * ms, Waited: 900 * ms}, 100 * ms},
+	} {
+		if got := c.taken.Shift(); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestMeter has a program spin once as the load's own and once as another's.
+func TestMeter(t *testing.T) {
+	const work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
+	for _, c := range []struct {
+		name string
+		own  bool
+	}{{"the load's own", true}, {"another", false}} {
+		awake, err := KeepAwake()
+		if err != nil {
+			t.Skip(err)
+		}
+		// The program works in a child of its own, which the meter has to find.
+		command := exec.Command("sh", "-c", "("+work+"; echo done; read x; true)")
+		out, err := command.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := command.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := Meter{Awake: awake.PID()}
+		before := m.Read()
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if c.own {
+			m.Programs = []int{command.Process.Pid}
+		}
+		if _, err := io.ReadFull(out, make([]byte, len("done"))); err != nil {
+			t.Fatal(err)
+		}
+		used, err := processorTime(child(t, command.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken := m.Read().Since(before)
+		if err := errors.Join(in.Close(), command.Wait(), awake.Close()); err != nil {
+			t.Fatal(err)
+		}
+		// Whatever else the machine does, the program's own time is in one sum and not in the other.
+		if c.own && taken.Own < time.Duration(used) {
+			t.Errorf("%s: it used %v, and the load's programs %v", c.name, time.Duration(used), taken.Own)
+		}
+		if !c.own && taken.Others < time.Duration(used) {
+			t.Errorf("%s: it used %v, and others took %v", c.name, time.Duration(used), taken.Others)
+		}
+	}
+}
+
+// child is the only one of a process.
+func child(t *testing.T, pid int) int {
+	t.Helper()
+	children := childrenByParent()[pid]
+	if len(children) != 1 {
+		t.Fatalf("process %d has the children %v, want one", pid, children)
+	}
+	return children[0]
+}
+
+// TestAwakeEnds closes the standard input, as the kernel does when the owner dies.
+func TestAwakeEnds(t *testing.T) {
+	awake, err := KeepAwake()
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := awake.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := processorTime(awake.PID()); err == nil {
+		t.Error("the process is still there")
+	}
+}
+
+func TestMeasureStops(t *testing.T) {
+	gone := errors.New("gone")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(gone)
+	if _, err := Measure(ctx, time.Hour); !errors.Is(err, gone) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBetter(t *testing.T) {
+	const ms = time.Millisecond
+	late := func(p99 time.Duration) Punctuality { return Punctuality{P99: p99, Worst: 10 * ms} }
+	awake := func(p99 time.Duration) *Punctuality { p := late(p99); return &p }
+	for _, c := range []struct {
+		name    string
+		state   State
+		virtual bool
+		awake   bool
+		unfit   string
+	}{
+		{"a virtual machine that is slow to wake", State{AsIs: late(2 * ms), Awake: awake(ms / 10)}, true, true, ""},
+		{"a virtual machine that stays slow", State{AsIs: late(4 * ms), Awake: awake(2 * ms)}, true, true, "this machine wakes programs up to 10.00 ms late"},
+		{"staying awake makes it worse", State{AsIs: late(ms / 2), Awake: awake(2 * ms)}, true, false, ""},
+		{"both are punctual", State{AsIs: late(ms / 10), Awake: awake(ms / 9)}, true, true, ""},
+		{"a machine of its own", State{AsIs: late(ms / 2), Awake: awake(ms / 10)}, false, false, ""},
+		{"a machine of its own that is slow to wake", State{AsIs: late(2 * ms), Awake: awake(ms / 10)}, false, true, ""},
+		{"a kernel without SCHED_IDLE", State{AsIs: late(ms / 2)}, true, false, ""},
+		{"busy neighbours", State{AsIs: late(ms / 10), Awake: awake(ms / 10), Others: 0.3}, true, true, "others take 30 % of this machine's processors"},
+	} {
+		c.state.Virtual = c.virtual
+		if _, got := c.state.Better(); got != c.awake {
+			t.Errorf("%s: kept awake: %v", c.name, got)
+		}
+		if got := c.state.Unfit(); got != c.unfit {
+			t.Errorf("%s: %q, want %q", c.name, got, c.unfit)
+		}
+	}
+}
+
+func TestHypervisor(t *testing.T) {
+	for text, want := range map[string]bool{
+		"flags\t\t: fpu vme hypervisor lahf_lm\n": true,
+		"flags\t\t: fpu vme lahf_lm\n":            false,
+		"Features\t: fp asimd\n":                  false,
+	} {
+		if got := hasHypervisor(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
