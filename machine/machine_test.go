@@ -113,12 +113,15 @@ func TestShift(t *testing.T) {
 		taken Taken
 		want  time.Duration
 	}{
-		{"its threads waited for each other", Taken{Elapsed: 1000 * ms, Others: 2 * ms, Waited: 80 * ms}, 2 * ms},
+		{"others took one of two processors", Taken{Elapsed: 1000 * ms, Others: 900 * ms, Waited: 800 * ms}, 450 * ms},
+		{"its threads waited for each other", Taken{Elapsed: 1000 * ms, Others: 4 * ms, Waited: 80 * ms}, 2 * ms},
 		{"others were at work where nobody waited", Taken{Elapsed: 1000 * ms, Others: 500 * ms, Waited: 3 * ms}, 3 * ms},
-		{"the hypervisor stopped threads that ran", Taken{Elapsed: 1000 * ms, Others: 45 * ms, Steal: 40 * ms, Waited: 3 * ms}, 43 * ms},
-		{"the kernel has no schedstat", Taken{Elapsed: 1000 * ms, Others: 45 * ms, Waited: -1}, 45 * ms},
-		{"more than the load took", Taken{Elapsed: 100 * ms, Others: 150 * ms, Waited: 900 * ms}, 100 * ms},
+		{"the hypervisor stopped threads that ran", Taken{Elapsed: 1000 * ms, Others: 48 * ms, Steal: 40 * ms, Waited: 80 * ms}, 44 * ms},
+		{"steal that mostly came before the load", Taken{Elapsed: 1000 * ms, Others: 3 * ms, Steal: 10 * ms, Waited: 80 * ms}, 3 * ms},
+		{"the kernel has no schedstat", Taken{Elapsed: 1000 * ms, Others: 44 * ms, Waited: -1}, 22 * ms},
+		{"longer than it lasted", Taken{Elapsed: 100 * ms, Others: 150 * ms, Steal: 150 * ms, Waited: 900 * ms}, 100 * ms},
 	} {
+		c.taken.Processors = 2
 		if got := c.taken.Shift(); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}

@@ -36,8 +36,9 @@ type Reading struct {
 
 // Taken is what happened to the processors between two readings.
 type Taken struct {
-	Elapsed time.Duration // between the readings
-	Own     time.Duration // processor time of the load's programs
+	Elapsed    time.Duration // between the readings
+	Processors int           // that there were
+	Own        time.Duration // processor time of the load's programs
 	// Others is the processor time, of all processors together, that neither the
 	// load's programs used nor anybody left unused: other programs, the kernel's own
 	// threads, the hypervisor (steal).
@@ -73,7 +74,7 @@ func (m Meter) Read() Reading {
 
 // Since says what happened between an earlier reading and this one.
 func (r Reading) Since(before Reading) Taken {
-	t := Taken{Elapsed: time.Duration(r.at - before.at), Waited: -1}
+	t := Taken{Elapsed: time.Duration(r.at - before.at), Processors: runtime.NumCPU(), Waited: -1}
 	for pid, used := range r.own {
 		t.Own += time.Duration(used - before.own[pid])
 	}
@@ -88,7 +89,7 @@ func (r Reading) Since(before Reading) Taken {
 	if r.awake >= 0 && before.awake >= 0 {
 		unused += time.Duration(r.awake - before.awake)
 	}
-	t.Others = max(0, time.Duration(runtime.NumCPU())*t.Elapsed-t.Own-unused)
+	t.Others = max(0, time.Duration(t.Processors)*t.Elapsed-t.Own-unused)
 	return t
 }
 
@@ -177,12 +178,15 @@ func parseSchedstat(text string) (int64, error) {
 	return waited, nil
 }
 
-// Shift is how much longer the load can have become by what others took, at most: no
-// longer than they had processors, nor than the load's threads waited for one or the
-// hypervisor kept them from going on.
+// Shift is how much longer the load can have become by what others took, at most. Programs
+// take turns on all processors, so a load loses the part of their time that is one
+// processor's; it cannot lose more than its threads waited. What the hypervisor takes
+// stops a thread in its course, and counts whole.
 func (t Taken) Shift() time.Duration {
-	if t.Waited < 0 {
-		return min(t.Others, t.Elapsed)
+	steal := min(t.Steal, t.Others)
+	shift := (t.Others-steal)/time.Duration(t.Processors) + steal
+	if t.Waited >= 0 {
+		shift = min(shift, t.Waited+steal)
 	}
-	return min(t.Others, t.Waited+t.Steal, t.Elapsed)
+	return min(shift, t.Elapsed)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -83,7 +82,7 @@ func Examine(ctx context.Context, during time.Duration) (*State, error) {
 
 // share is what others took of all processors.
 func (t Taken) share() float64 {
-	return float64(t.Others) / float64(t.Elapsed) / float64(runtime.NumCPU())
+	return float64(t.Others) / float64(t.Elapsed) / float64(t.Processors)
 }
 
 // unchecked finds out what this kernel does not tell.

@@ -196,8 +196,7 @@ func ReadPackets(name string) (*capture.Packets, error) {
 
 // judge takes the load's figures and decides on its validity.
 func (r *run) judge(record *store.LoadRecord, m *measured) {
-	record.Values = disturbances(m.paths, m.record.Taken)
-	record.Values[emulatorWait.Name] = float64(m.record.Emulator.RunQueueWait) / 1e6
+	record.Values = disturbances(m)
 	metrics := metric.OfStreams()
 	if !m.stream {
 		metrics = metric.All()
@@ -218,7 +217,7 @@ func (r *run) judge(record *store.LoadRecord, m *measured) {
 	for _, v := range metric.Check(m.load) {
 		record.Violations = append(record.Violations, store.Violation{Rule: v.Rule, Detail: v.Detail})
 	}
-	record.Violations = slices.Concat(record.Violations, r.checkLateness(m.paths, record.Values["late_p99"]), r.checkTaken(m.record.Taken))
+	record.Violations = slices.Concat(record.Violations, r.checkLateness(m, record.Values["late_p99"]), r.checkTaken(m.record.Taken))
 	record.Validity = store.Valid
 	if len(record.Violations) > 0 {
 		record.Validity, record.Reason = store.Invalid, record.Violations[0].Detail
@@ -260,24 +259,20 @@ func (r *run) headline(j *job, record store.LoadRecord) (name string, ms float64
 	return name, ms, time.Duration(ms * float64(time.Millisecond))
 }
 
-// Two figures of the lab itself stand beside those of package metric.
-var (
-	emulatorWait = store.Metric{Name: "emulator_wait", Unit: "ms", Title: "emulator waited",
-		Definition: "how long the emulator's thread was ready to run but had no processor, over the whole load (Linux schedstat)"}
-	dnsQueries = store.Metric{Name: "dns_queries", Unit: "queries", Title: "DNS queries",
-		Definition: "queries that the lab's DNS server answered during the load"}
-)
+// dnsQueries is a figure of the lab itself, beside those of package metric.
+var dnsQueries = store.Metric{Name: "dns_queries", Unit: "queries", Title: "DNS queries",
+	Definition: "queries that the lab's DNS server answered during the load"}
 
 // Metrics are the figures that a run keeps of each load of a page, in the order to show
 // them.
 func Metrics() []store.Metric {
-	return append(described(metric.All()), lateShift, emulatorWait, takenShift, processorTaken, processorWaited, steal, dnsQueries)
+	return append(described(metric.All()), lateShift, emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal, dnsQueries)
 }
 
 // StreamMetrics are the figures that a run keeps of each stream, in the order to show
 // them.
 func StreamMetrics() []store.Metric {
-	return append(described(metric.OfStreams()), emulatorWait, takenShift, processorTaken, processorWaited, steal)
+	return append(described(metric.OfStreams()), emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal)
 }
 
 func described(metrics []metric.Metric) []store.Metric {

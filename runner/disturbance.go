@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"wiretime/critical"
 	"wiretime/machine"
 	"wiretime/store"
 )
@@ -18,10 +17,15 @@ const (
 // Figures of how far a load was disturbed. They stand beside those of package metric.
 var (
 	lateShift = store.Metric{Name: "late_shift", Unit: "ms", Title: "Late shift",
-		Definition: "how far packets that left the emulator late can have moved onLoad, at most: their lateness along the critical path"}
+		Definition: "how far a late emulator can have moved onLoad, at most: the lateness of packets along the critical path, " +
+			"and how long the emulator was ready but had no processor, for so late it may have seen packets come"}
+	emulatorWait = store.Metric{Name: "emulator_wait", Unit: "ms", Title: "emulator waited",
+		Definition: "how long the emulator's thread was ready to run but had no processor, over the whole load (Linux schedstat)"}
 	takenShift = store.Metric{Name: "taken_shift", Unit: "ms", Title: "Taken shift",
 		Definition: "how far what others took of the processors can have moved the load, at most (real clock): " +
-			"the time that they took, or the time that the load's threads waited for a processor plus steal, whichever is less"}
+			"what they took, divided by the number of processors, but steal whole; or what the load's threads waited for a processor, plus steal, if that is less"}
+	processorUsed = store.Metric{Name: "processor_used", Unit: "ms", Title: "Processor used",
+		Definition: "processor time of browser, servers and emulator, from navigation until the loader was done (real clock)"}
 	processorTaken = store.Metric{Name: "processor_taken", Unit: "ms", Title: "Processor taken",
 		Definition: "processor time, of all processors, that others took from navigation until the loader was done: other programs, other loads, the kernel's threads, the hypervisor (real clock)"}
 	processorWaited = store.Metric{Name: "processor_waited", Unit: "ms", Title: "Processor waited for",
@@ -31,16 +35,17 @@ var (
 )
 
 // disturbances are the figures above that a load has.
-func disturbances(paths []*critical.Path, t *machine.Taken) map[string]float64 {
-	values := map[string]float64{}
-	if len(paths) > 0 {
-		var sum int64
-		for _, p := range paths {
-			sum += p.Late
+func disturbances(m *measured) map[string]float64 {
+	values := map[string]float64{emulatorWait.Name: float64(m.record.Emulator.RunQueueWait) / 1e6}
+	if len(m.paths) > 0 {
+		shift := m.record.Emulator.RunQueueWait
+		for _, p := range m.paths {
+			shift += p.Late
 		}
-		values[lateShift.Name] = float64(sum) / 1e6
+		values[lateShift.Name] = float64(shift) / 1e6
 	}
-	if t != nil {
+	if t := m.record.Taken; t != nil {
+		values[processorUsed.Name] = inMS(t.Own)
 		values[processorTaken.Name] = inMS(t.Others)
 		values[steal.Name] = inMS(t.Steal)
 		if t.Waited >= 0 {
@@ -54,9 +59,9 @@ func disturbances(paths []*critical.Path, t *machine.Taken) map[string]float64 {
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // checkLateness holds a load to the study's limit on late packets: rule 3.
-func (r *run) checkLateness(paths []*critical.Path, p99 float64) []store.Violation {
+func (r *run) checkLateness(m *measured, p99 float64) []store.Violation {
 	limit := r.Options.LateLimit
-	if limit.Share == 0 || len(paths) == 0 {
+	if limit.Share == 0 || len(m.paths) == 0 {
 		if p99 <= inMS(limit.P99) {
 			return nil
 		}
@@ -64,11 +69,12 @@ func (r *run) checkLateness(paths []*critical.Path, p99 float64) []store.Violati
 			Detail: fmt.Sprintf("one packet in a hundred left more than %.3f ms late; the study's limit is %.3f ms", p99, inMS(limit.P99))}}
 	}
 	var violations []store.Violation
-	for _, p := range paths {
-		if share := float64(p.Late) / float64(p.OnLoad); share > limit.Share {
+	for _, p := range m.paths {
+		shift := p.Late + m.record.Emulator.RunQueueWait
+		if share := float64(shift) / float64(p.OnLoad); share > limit.Share {
 			violations = append(violations, store.Violation{Rule: lateRule,
-				Detail: fmt.Sprintf("late packets can have moved onLoad by %.3f ms, %.1f %% of it; the study's limit is %g %%",
-					float64(p.Late)/1e6, 100*share, 100*limit.Share)})
+				Detail: fmt.Sprintf("a late emulator can have moved onLoad by %.3f ms, %.1f %% of it; the study's limit is %g %%",
+					float64(shift)/1e6, 100*share, 100*limit.Share)})
 		}
 	}
 	return violations
