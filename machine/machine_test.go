@@ -3,12 +3,17 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMain lets this program be the process that keeps processors awake.
@@ -18,6 +23,9 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if len(os.Args) > 1 && os.Args[1] == forbiddenCommand {
+		withoutSchedIdle()
 	}
 	os.Exit(m.Run())
 }
@@ -186,6 +194,51 @@ func child(t *testing.T, pid int) int {
 		t.Fatalf("process %d has the children %v, want one", pid, children)
 	}
 	return children[0]
+}
+
+// forbiddenCommand is the first argument of this program when it is to keep processors
+// awake where it may not change how it is scheduled.
+const forbiddenCommand = "without-sched-idle"
+
+// withoutSchedIdle examines the machine as a sandbox does that filters sched_setattr(2),
+// and prints what was not checked.
+func withoutSchedIdle() {
+	runtime.LockOSThread()
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the system call's number
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_SCHED_SETATTR, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))); e != 0 {
+		fmt.Println("filter system calls:", e)
+		os.Exit(1)
+	}
+	s, err := Examine(context.Background(), 20*time.Millisecond)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	_, awake := s.Better()
+	fmt.Println(awake, s.Others, strings.Join(s.Unchecked, "; "))
+	os.Exit(0)
+}
+
+// TestWithoutSchedIdle finds the machine as it is, and says what is missing.
+func TestWithoutSchedIdle(t *testing.T) {
+	said, err := exec.Command("/proc/self/exe", forbiddenCommand).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	const want = "false -1 "
+	if text := string(said); !strings.HasPrefix(text, want) || !strings.Contains(text, "keep the processors awake: this kernel grants no SCHED_IDLE: operation not permitted") {
+		t.Errorf("%q", text)
+	}
 }
 
 // TestAwakeEnds closes the standard input, as the kernel does when the owner dies.

@@ -10,11 +10,7 @@ import (
 	"wiretime/machine"
 )
 
-const (
-	examineTime = 2 * time.Second
-	// quietLimit is how long a run waits for a machine that is unfit for the real clock.
-	quietLimit = 30 * time.Second
-)
+const examineTime = 2 * time.Second
 
 // fitness is what the program outside the lab's namespaces has found of the machine, and
 // what it does for loads on the real clock.
@@ -29,7 +25,7 @@ const fitnessMark = "WIRETIME_FITNESS"
 // findFitness measures the machine and keeps its processors awake until this program
 // ends, if that helps. Unless there is another clock to fall back on, it gives an unfit
 // machine some time to become quiet. Inside, it returns what was found outside.
-func findFitness(ctx context.Context, fallback bool) (*fitness, error) {
+func findFitness(ctx context.Context, wait time.Duration, fallback bool) (*fitness, error) {
 	f := &fitness{}
 	if found := os.Getenv(fitnessMark); found != "" {
 		_ = os.Unsetenv(fitnessMark)
@@ -39,7 +35,7 @@ func findFitness(ctx context.Context, fallback bool) (*fitness, error) {
 		return f, nil
 	}
 	var err error
-	if f.State, err = awaitQuiet(ctx, fallback); err != nil {
+	if f.State, err = awaitQuiet(ctx, wait, fallback); err != nil {
 		return nil, fmt.Errorf("examine the machine: %w", err)
 	}
 	best, awake := f.State.Better()
@@ -62,8 +58,8 @@ func findFitness(ctx context.Context, fallback bool) (*fitness, error) {
 	return f, os.Setenv(fitnessMark, string(text))
 }
 
-// awaitQuiet measures the machine until it is fit, or for as long as a run waits.
-func awaitQuiet(ctx context.Context, fallback bool) (*machine.State, error) {
+// awaitQuiet measures the machine until it is fit, or for so long.
+func awaitQuiet(ctx context.Context, wait time.Duration, fallback bool) (*machine.State, error) {
 	for began := time.Now(); ; {
 		s, err := machine.Examine(ctx, examineTime)
 		if err != nil {
@@ -77,10 +73,10 @@ func awaitQuiet(ctx context.Context, fallback bool) (*machine.State, error) {
 		case fallback:
 			fmt.Fprintf(os.Stderr, "Where the study leaves the clock open it is the virtual one: %s.\n", why)
 			return s, nil
-		case waited >= quietLimit:
+		case waited >= wait:
 			fmt.Fprintf(os.Stderr, "%s; use the virtual clock (make kernel, then --clock virtual). Loads that this disturbs are invalid and repeated.\n", why)
 			return s, nil
 		}
-		fmt.Fprintf(os.Stderr, "Waiting for a quiet machine, %v at most: %s.\n", (quietLimit - waited).Round(time.Second), why)
+		fmt.Fprintf(os.Stderr, "Waiting for a quiet machine, %v at most: %s.\n", (wait - waited).Round(time.Second), why)
 	}
 }

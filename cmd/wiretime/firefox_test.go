@@ -30,7 +30,7 @@ matrix:
   protocols: [http/1.1, https/1.1, spdy/3.1, h2, h3]
   networks: [{name: quick, rate: 20mbit, rtt: 20ms, queue: 64kB}]
   loaders: [firefox]
-options: {late_limit: 50ms}
+options: {late_limit: 50ms, taken_limit: 100%}
 `)
 			if r := u.run(t, "run", file, "--store", "none", "--firefox", "/nonexistent/firefox"); r.code != exitMachine || !strings.Contains(r.errors, "/nonexistent/firefox") {
 				t.Errorf("without a browser: exit code %d, want %d and where it looked: %s", r.code, exitMachine, r.errors)

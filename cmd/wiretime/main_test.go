@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,6 +89,9 @@ func home(t *testing.T, id int) string {
 
 // command is the program with arguments, run by the user in its home.
 func (u user) command(ctx context.Context, args ...string) *exec.Cmd {
+	if args[0] == "run" {
+		args = append(slices.Clone(args), "--wait", "0") // tests hold on any machine
+	}
 	return u.program(ctx, binary, args...)
 }
 
@@ -185,7 +189,7 @@ matrix:
   protocols: [http/1.1, https/1.1, h2, h3]
   networks: [{name: quick, rate: 20mbit, rtt: 20ms, queue: 64kB}]
   loaders: [chromium]
-options: {late_limit: %s}
+options: {late_limit: %s, taken_limit: 100%%}
 `
 
 // needChromium ends the test where no browser can be had.

@@ -37,6 +37,7 @@ type runOptions struct {
 	browsers            runner.Browsers // as chosen; empty: the first that is found
 	resume              bool
 	verify              int
+	wait                time.Duration // for a quiet machine
 }
 
 func runCommand() *cobra.Command {
@@ -66,6 +67,8 @@ and none is measured twice.`,
 	browserFlags(c, &o.browsers)
 	c.Flags().StringVar(&o.clock, "clock", "", "real, virtual or auto (default: what the study says)")
 	c.Flags().IntVar(&o.verify, "verify-determinism", 0, "afterwards run `N` of the loads on the virtual clock again and compare them")
+	c.Flags().DurationVar(&o.wait, "wait", 30*time.Second,
+		"how long to wait for a quiet machine before loads on the real clock; 0: take the machine as it is, without a look at it")
 	c.Flags().BoolVar(&o.resume, "resume", false, "go on with the store's unfinished run")
 	return c
 }
@@ -101,7 +104,7 @@ func run(o runOptions) (err error) {
 		}
 	}
 	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
-	privilege, err := w.enter(ctx)
+	privilege, err := w.enter(ctx, o.wait)
 	if err != nil {
 		return err
 	}

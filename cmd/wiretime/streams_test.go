@@ -29,7 +29,7 @@ matrix:
   link_delays: [10ms]
   reconnections: [0, 1]
   except: [{media: clip, player: download}, {media: file@2MB, player: throughput}]
-options: {late_limit: %s}
+options: {late_limit: %s, taken_limit: 100%%}
 claims:
   - {text: QUIC is there first., metric: ttd, compare: {transport: quic}, to: {transport: [tcp, sctp-udp]}, for: {media: file@2MB}, ratio: below 1}
 `

@@ -277,7 +277,7 @@ func TestRunOutlivesAGuest(t *testing.T) {
 // TestClockWithoutAKernel asks for the virtual clock where there is none.
 func TestClockWithoutAKernel(t *testing.T) {
 	u := self(t)
-	few := strings.Replace(virtualStudy, "repeats: 9", "repeats: 1", 1) + "options: {late_limit: 50ms}\n"
+	few := strings.Replace(virtualStudy, "repeats: 9", "repeats: 1", 1) + "options: {late_limit: 50ms, taken_limit: 100%%}\n"
 	open := u.write(t, "open.yaml", fmt.Sprintf(few, "auto"))
 	r := u.run(t, "run", open, "--store", "kept")
 	if r.code != 0 {
