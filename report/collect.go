@@ -19,6 +19,7 @@ var checks = []Check{
 	{Rule: 2, Title: "Connections and caches were cold", Short: "not cold"},
 	{Rule: 3, Title: "The emulator sent its packets on time, within the study's limit", Short: "with late packets"},
 	{Rule: 4, Title: "HAR, server log and packets agree on what was fetched", Short: "with captures that disagree"},
+	{Rule: 7, Title: "What others took of the processors cannot have moved the load by more than the study's limit", Short: "disturbed by others"},
 }
 
 // checksOf are the checks in a run of these axes.
@@ -311,5 +312,7 @@ func (c *collector) rank(seed uint64) {
 // aboutTheLab tells the times that say how punctual the lab was from those of
 // the page.
 func aboutTheLab(metric string) bool {
-	return strings.HasPrefix(metric, "late_") || strings.HasPrefix(metric, "emulator_")
+	return metric == "steal" || slices.ContainsFunc([]string{"late_", "emulator_", "taken_", "processor_"}, func(prefix string) bool {
+		return strings.HasPrefix(metric, prefix)
+	})
 }
