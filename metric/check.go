@@ -27,8 +27,8 @@ type Violation struct {
 //	4  HAR, server log and packets agree on what was fetched; of a stream, its record does
 //	   with the other two
 //
-// A valid load has none. Rules 3 (lateness) and 7 (processors) are limits of the study's, not of
-// the load's: see the metrics late_p50, late_p99 and late_max.
+// A valid load has none. Rules 3 (lateness) and 7 (processor time) are limits of the study's, not of
+// the load's; package runner checks them.
 func Check(l *Load) []Violation {
 	if l.Stream != nil {
 		return slices.Concat(checkTransport(l), checkSessions(l), checkStreamAgreement(l))
