@@ -10,7 +10,7 @@ import (
 
 // buildSpace is what a build takes on disk at most, in bytes, with some to
 // spare: the unpacked source, the precompiled headers and the objects.
-const buildSpace = 1000 << 20
+const buildSpace = 700_000_000
 
 // checkSpace checks, before a build takes minutes, that the file system of a
 // folder has room for it.

@@ -27,14 +27,13 @@ type tree struct {
 var leftOut = []string{
 	"*.dts", "*.dtsi", "*.rs", "*.rst", "*/Documentation/*.yaml", "*/tools/perf/*", "*/tools/testing/*",
 	"*/arch/[a-tvw]*/*.[chS]", "*/arch/xtensa/*.[chS]", "*/arch/x86/kvm/*.[ch]", "*/sound/*.[ch]",
-	"*/drivers/accel/*.[ch]", "*/drivers/crypto/*.[ch]", "*/drivers/gpu/*.[ch]", "*/drivers/infiniband/*.[ch]",
-	"*/drivers/media/*.[ch]", "*/drivers/net/ethernet/*.[ch]", "*/drivers/net/wireless/*.[ch]", "*/drivers/scsi/*.[ch]",
-	"*/drivers/staging/*.[ch]", "*/drivers/usb/*.[ch]",
+	"*/drivers/[ad-hj-mo-su-z]*/*.[ch]", "*/drivers/b[b-z]*/*.[ch]", "*/drivers/c[a-gi-z]*/*.[ch]",
+	"*/drivers/i[a-n]*/*.[ch]", "*/drivers/net/[a-z]*/*.[ch]", "*/fs/[bcgijlmoquvwxz]*/*.[ch]",
 }
 
 // expectedFiles is about how many files of C and assembler are compiled, those
 // that only the build itself needs among them.
-const expectedFiles = 650
+const expectedFiles = 680
 
 // makeKernel unpacks, patches, configures and compiles in work, and publishes
 // what comes out of that.
@@ -232,10 +231,11 @@ func unmetLines(fragment, configuration string) (unmet []string) {
 
 // compile makes the file linux in the tree. Warnings are off: nobody reads those
 // of a build that succeeds, and macros that files define anew after the
-// precompiled headers (see the patch) would give hundreds.
+// precompiled headers (see the patch) would give hundreds. -O1 compiles a fifth
+// faster than the -Os of the configuration.
 func (t *tree) compile(ctx context.Context, o BuildOptions) error {
 	c := newCommand(ctx, t.dir, t.environment, "make", "ARCH=um", fmt.Sprintf("-j%d", runtime.NumCPU()),
-		"KCFLAGS=-w -ffile-prefix-map="+t.dir+"=.", "linux")
+		"KCFLAGS=-w -O1 -ffile-prefix-map="+t.dir+"=.", "linux")
 	var said bytes.Buffer
 	c.Stderr = &said
 	out, err := c.StdoutPipe()
