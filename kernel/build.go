@@ -48,8 +48,8 @@ func (o BuildOptions) note(format string, args ...any) {
 // returned, without fetching anything. It takes some minutes otherwise. Two
 // builds by the same user run one after the other.
 //
-// Errors wrap ErrUnsupported, ErrNoCompiler, ErrNoSource, ErrChecksum, ErrTooOld
-// or ErrPatch where these are the reason.
+// Errors wrap ErrUnsupported, ErrNoCompiler, ErrNoSource, ErrChecksum, ErrTooOld,
+// ErrPatch or ErrSpace where these are the reason.
 func Build(ctx context.Context, o BuildOptions) (Kernel, error) {
 	if err := supported(runtime.GOOS, runtime.GOARCH); err != nil {
 		return Kernel{}, err
@@ -100,7 +100,10 @@ func build(ctx context.Context, o BuildOptions, root, compiler string, from sour
 	if err != nil {
 		return k, fmt.Errorf("make a folder to build in: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	defer func() { err = errors.Join(outOfSpace(err, root), os.RemoveAll(work)) }()
+	if err := checkSpace(root); err != nil {
+		return k, err
+	}
 
 	if from.path == "" {
 		o.step("asking the Debian mirror for kernel sources")

@@ -37,6 +37,8 @@ var (
 	ErrTooOld = errors.New("the virtual clock needs Linux 7.2 or newer: an older one faults at the first instruction of its first process")
 	// ErrPatch says that one of our patches does not fit a Linux source.
 	ErrPatch = errors.New("patch does not apply")
+	// ErrSpace says that there is too little space on disk to build a kernel.
+	ErrSpace = errors.New("too little space on disk to build the kernel")
 	// ErrMemory says that a guest's memory is too small, or does not fit this
 	// machine.
 	ErrMemory = errors.New("memory for the guest")

@@ -75,6 +75,9 @@ type apt struct {
 	options []string
 }
 
+// aptFolder is where in the folder of a build apt's lists and the source are.
+const aptFolder = "apt"
+
 // Debian's own keyring, where the machine's configuration names none.
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
@@ -221,7 +224,7 @@ func findDebianSource(ctx context.Context, dir string) (*apt, debianSource, erro
 	}
 	var reasons []error
 	for _, suite := range suites {
-		a, err := newAPT(ctx, filepath.Join(dir, "apt", suite), mirror, keyring, suite)
+		a, err := newAPT(ctx, filepath.Join(dir, aptFolder, suite), mirror, keyring, suite)
 		if ctx.Err() != nil {
 			return nil, debianSource{}, context.Cause(ctx)
 		}

@@ -102,7 +102,7 @@ func checkKernel(ctx context.Context) error {
 // kernelUnfit says whether the machine is to blame.
 func kernelUnfit(err error) bool {
 	return slices.ContainsFunc([]error{
-		errUnfitKernel, kernel.ErrNotBuilt, kernel.ErrUnsupported, kernel.ErrNoCompiler, kernel.ErrNoSource, kernel.ErrMemory, kernel.ErrForbidden,
+		errUnfitKernel, kernel.ErrNotBuilt, kernel.ErrUnsupported, kernel.ErrNoCompiler, kernel.ErrNoSource, kernel.ErrSpace, kernel.ErrMemory, kernel.ErrForbidden,
 	}, func(reason error) bool { return errors.Is(err, reason) })
 }
 

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"wiretime/kernel"
 )
@@ -37,6 +39,38 @@ func TestKernelWithoutOne(t *testing.T) {
 				if !strings.Contains(r.errors, word) {
 					t.Errorf("the error does not say %q:\n%s", word, r.errors)
 				}
+			}
+		})
+	}
+}
+
+// TestKernelOnAFullDisk has the kernel's cache on a small disk, and on one that
+// something else fills while the source is unpacked.
+func TestKernelOnAFullDisk(t *testing.T) {
+	u := self(t)
+	source := filepath.Join(u.home, "linux-7.3.tar")
+	for _, test := range []struct{ name, disk string }{
+		{"small from the beginning", "size=20m"},
+		// Sparse: it seems to have room for a build, and has no inode for a second file.
+		{"full while the source is unpacked", "size=4g,nr_inodes=12"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			r := finish(t, u.program(ctx, "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", `
+				mkdir -p disk linux-7.3 && for n in $(seq 30); do echo "$n" >linux-7.3/$n; done && tar -cf "$2" linux-7.3 &&
+				mount -t tmpfs -o "$1" none disk && export XDG_CACHE_HOME="$PWD/disk" || exit 99
+				"$0" kernel build --source "$2"; code=$?; find disk -path '*build-*' >&2; exit $code`, binary, test.disk, source))
+			if r.code != exitMachine {
+				t.Errorf("exit code %d, want %d: %s", r.code, exitMachine, r.errors)
+			}
+			for _, word := range []string{"too little space on disk", "disk/wiretime/kernel", "XDG_CACHE_HOME"} {
+				if !strings.Contains(r.errors, word) {
+					t.Errorf("the error does not say %q:\n%s", word, r.errors)
+				}
+			}
+			if strings.Contains(r.errors, "\ndisk/wiretime/kernel/build-") {
+				t.Errorf("the build has left something:\n%s", r.errors)
 			}
 		})
 	}

@@ -1,0 +1,42 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// buildSpace is what a build takes on disk at most, in bytes, with some to
+// spare: the unpacked source, the precompiled headers and the objects.
+const buildSpace = 700_000_000
+
+// checkSpace checks, before a build takes minutes, that the file system of a
+// folder has room for it.
+func checkSpace(dir string) error {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return fmt.Errorf("ask for the free space in %s: %w", dir, err)
+	}
+	if free := int64(s.Bavail) * s.Bsize; free < buildSpace {
+		return fmt.Errorf("%w: %s has %s free and a build takes up to %s; %s",
+			ErrSpace, dir, megabytes(free), megabytes(buildSpace), moreSpace)
+	}
+	return nil
+}
+
+const moreSpace = "free some, or set XDG_CACHE_HOME to a folder on another disk"
+
+// outOfSpace names the folder and the remedy if a build failed because its disk
+// was full. The programs that a build runs only say so in words, which are
+// English (see newCommand).
+func outOfSpace(failed error, dir string) error {
+	full := failed != nil && !errors.Is(failed, ErrSpace) &&
+		(errors.Is(failed, unix.ENOSPC) || errors.Is(failed, unix.EDQUOT) ||
+			strings.Contains(failed.Error(), "No space left on device") || strings.Contains(failed.Error(), "Disk quota exceeded"))
+	if !full {
+		return failed
+	}
+	return fmt.Errorf("%w: %s is full, and a build takes up to %s; %s: %w", ErrSpace, dir, megabytes(buildSpace), moreSpace, failed)
+}
