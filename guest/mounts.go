@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ const (
 	sharedName = "shared"
 	sitesName  = "sites"
 	usrName    = "usr"
+	optName    = "opt"
 	etcName    = "etc"
 	cacheName  = "fontcache"
 	peersName  = "peers"
@@ -26,24 +28,29 @@ const (
 // peers is where a guest finds the libraries of servers that are not in /usr.
 const peers = "/peers"
 
-// Sees says whether a guest sees a program of the host: those are all in one folder.
+// ErrUnseen says that a guest does not see a program of the host.
+var ErrUnseen = errors.New("a guest of the virtual clock sees programs in /usr and /opt only")
+
+// Sees returns an error that wraps ErrUnseen if guests do not see a program of the host.
 func Sees(program string) error {
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {
 		return fmt.Errorf("look for a program: %w", err)
 	}
-	if folder := hostFolders[usrName]; !strings.HasPrefix(real, folder+"/") {
-		return fmt.Errorf("a guest of the virtual clock sees programs in %s only, and this is %s; use clock: real", folder, real)
+	for _, name := range []string{usrName, optName} {
+		if strings.HasPrefix(real, hostFolders[name]+"/") {
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("%w, and this is %s: copy its folder to /opt, or use the real clock", ErrUnseen, real)
 }
 
 // hostFolders are what programs, such as a browser, need of the host: programs, their configuration,
 // and the list of fonts, which would take seconds to make anew.
-var hostFolders = map[string]string{usrName: "/usr", etcName: "/etc", cacheName: "/var/cache/fontconfig"}
+var hostFolders = map[string]string{usrName: "/usr", optName: "/opt", etcName: "/etc", cacheName: "/var/cache/fontconfig"}
 
 // folders are those of a guest's root, which is read-only.
-var folders = []string{"dev", "etc", "proc", "run", "sys", "tmp", "usr", "var", "shared", "sites", "peers"}
+var folders = []string{"dev", "etc", "opt", "proc", "run", "sys", "tmp", "usr", "var", "shared", "sites", "peers"}
 
 // links of a guest's root lead into the host's programs and libraries.
 var links = map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
@@ -124,6 +131,7 @@ func mountPrograms() error {
 	}{
 		{"tmpfs", "/var", "", 0},
 		{"hostfs", "/usr", usrName, unix.MS_RDONLY},
+		{"hostfs", "/opt", optName, unix.MS_RDONLY},
 		{"hostfs", hostEtc, etcName, unix.MS_RDONLY},
 		{"hostfs", "/var/cache/fontconfig", cacheName, unix.MS_RDONLY},
 		{"hostfs", peers, peersName, unix.MS_RDONLY},
@@ -132,8 +140,8 @@ func mountPrograms() error {
 			return err
 		}
 		err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.options)
-		if err == unix.ENOENT && (m.options == cacheName || m.options == peersName) {
-			continue // then fonts are looked for, and no load needs the peers
+		if err == unix.ENOENT && (m.options == optName || m.options == cacheName || m.options == peersName) {
+			continue // then no program is there, fonts are looked for, and no load needs the peers
 		}
 		if err != nil {
 			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
