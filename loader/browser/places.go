@@ -24,6 +24,14 @@ var chromiumFiles = []string{
 	"/opt/google/chrome/chrome",                                                  // Google's packages
 }
 
+// FirefoxFiles are where Firefox itself is, not the script around it, best first.
+var FirefoxFiles = []string{
+	"/usr/lib/firefox-esr/firefox-esr",
+	"/usr/lib/firefox/firefox",
+	"/usr/lib64/firefox/firefox",
+	"/opt/firefox/firefox",
+}
+
 // chromiumNames are what the browser is called in PATH.
 var chromiumNames = []string{"chrome-headless-shell", "chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "chrome", "google-chrome", "google-chrome-stable"}
 
