@@ -43,15 +43,20 @@ func FindChromium(chosen string) (binary, looked string) {
 	if chosen != "" {
 		return Find(chosen, nil)
 	}
-	for _, pattern := range chromiumFiles {
+	return find(chromiumFiles, chromiumNames)
+}
+
+// find looks for the first of the files, which are patterns, and then for the names in PATH.
+func find(patterns, names []string) (binary, looked string) {
+	for _, pattern := range patterns {
 		files, _ := filepath.Glob(pattern) // its only error is a bad pattern
-		slices.Reverse(files)              // of several versions the newest
+		slices.Reverse(files)              // of several versions a later one
 		if binary, _ := Find("", files); binary != "" {
 			return binary, ""
 		}
 	}
 	var snaps string
-	for _, name := range chromiumNames {
+	for _, name := range names {
 		file, err := exec.LookPath(name)
 		if err != nil {
 			continue
@@ -65,7 +70,7 @@ func FindChromium(chosen string) (binary, looked string) {
 			return real, ""
 		}
 	}
-	return "", strings.Join(chromiumFiles, ", ") + ", and in PATH for " + strings.Join(chromiumNames, ", ") + snaps
+	return "", strings.Join(patterns, ", ") + ", and in PATH for " + strings.Join(names, ", ") + snaps
 }
 
 // isSnap says whether a program, or a script around it, belongs to snapd: real is what file's
