@@ -38,12 +38,15 @@ type Options struct {
 // wraps it has the commands to run.
 var ErrLacking = errors.New("this machine lacks something")
 
+// ErrGoal means that a goal is none of Goals.
+var ErrGoal = errors.New("unknown goal")
+
 // Plan finds out what is missing and returns the steps that see to it. notes are about what
-// is missing and can be done without. The error wraps ErrLacking, or kernel.ErrUnsupported,
-// where the steps would be in vain.
+// is missing and can be done without. The error wraps ErrGoal, or ErrLacking or
+// kernel.ErrUnsupported where the steps would be in vain.
 func Plan(d Distribution, o Options) (steps []Step, notes []string, err error) {
 	if !slices.Contains(Goals, o.Goal) {
-		return nil, nil, fmt.Errorf("set up for %q: there are %q", o.Goal, Goals)
+		return nil, nil, fmt.Errorf("%w %q: there are %q", ErrGoal, o.Goal, Goals)
 	}
 	needKernel := false
 	if o.Goal != Real {

@@ -43,6 +43,9 @@ func run(o setup.Options) int {
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "setup: interrupted; the same command goes on where it was")
 		return 130
+	case errors.Is(err, setup.ErrGoal):
+		fmt.Fprintln(os.Stderr, "setup:", err)
+		return 2
 	case errors.Is(err, setup.ErrLacking), errors.Is(err, kernel.ErrUnsupported):
 		fmt.Fprintln(os.Stderr, "setup:", err)
 		return 3
