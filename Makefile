@@ -1,4 +1,5 @@
-# make run    sets up what is missing, measures the built-in study, writes its report
+# make run    sets up what is missing, measures the built-in study first-look on the virtual clock, writes its
+#             report; CLOCK=real measures on this machine's own, KERNEL_SOURCE=linux-N.M.tar.xz builds from a tarball
 # make test   sets up what is missing, builds, lints, runs all tests
 # make kernel builds the kernel of the virtual clock, once, and checks it
 
@@ -8,37 +9,44 @@ CACHE := $(CURDIR)/.cache
 LINT_VERSION := v2.15.0
 LINT := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
 UI := report/ui/dist/index.html
-STORE := results
+# The clock of make run, and where its results go: each has a store of its own.
+CLOCK := virtual
+STORE := $(if $(filter real,$(CLOCK)),results-real,results)
+SETUP := $(CACHE)/bin/setup
+KERNEL_SOURCE :=
+SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
 
-.PHONY: run test test-long bench kernel lint build setup setup-kernel setup-test clean
+.PHONY: run test test-long bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table $(SETUP)
 
-run: setup build
-	@echo "== Measuring: one page of many small images, four protocols, three networks"
-	bin/wiretime run first-look --store $(STORE)
-	bin/wiretime report --store $(STORE) -o $(STORE)/report.html
+run: $(SETUP)
+	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
+	@scripts/first-look $(STORE) $(CLOCK)
 
-test: setup-test build lint
-	@echo "== Building the kernel of the virtual clock, if it is not there (some minutes)"
-	bin/wiretime kernel build
+test: $(SETUP)
+	@echo "== Setting up: packages, the kernel of the virtual clock (some minutes, once), the report's page, linter and peers"
+	@$(SETUP) $(SETUP_FLAGS) tests
+	$(MAKE) lint
 	@echo "== Testing the report's page"
 	cd report/ui && npm test
 	@echo "== Testing everything else, as root where this is root, and as an unprivileged user"
 	WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 go test ./...
 
-test-long: setup-test build
+test-long: $(SETUP)
+	@$(SETUP) $(SETUP_FLAGS) tests
 	@echo "== Long tests: fuzzing every parser of foreign bytes for a while"
 	scripts/fuzz 60s
 	@echo "== Long tests: a thousand boots of one batch, all bytes compared"
-	bin/wiretime kernel build
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestThousandBoots' -timeout 60m -v ./guest
+	@echo "== Long tests: the README's first table, whole, beside a program that takes the processors now and then"
+	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestFirstTable' -timeout 60m -v ./cmd/wiretime
 
-bench: setup build
+bench: $(SETUP)
+	@$(SETUP) $(SETUP_FLAGS) tests
 	@echo "== The lab: RTT error, goodput against the link's rate, cost of a packet"
 	go test -run '^$$' -bench . -benchtime 200x ./lab -skip Goodput
 	go test -run '^$$' -bench Goodput -benchtime 1x ./lab
 	go test -run '^$$' -bench . ./network ./capture ./site
-	scripts/setup tests
 	@echo "== Media: goodput of each transport against iperf3 and bare copies, in turns, and both ends' processor time"
 	go test -v -run '^$$' -bench Transfer -benchtime 21x ./media/transport
 	go test -run '^$$' -bench . ./media/storage
@@ -49,14 +57,24 @@ bench: setup build
 	@echo "== Both clocks: the same pages on each, and how many the virtual one does per second"
 	scripts/bench-clocks
 
-kernel: setup-kernel build
-	@echo "== The kernel of the virtual clock: building takes some minutes, once"
-	bin/wiretime kernel build
+kernel: $(SETUP)
+	@$(SETUP) $(SETUP_FLAGS) virtual
 	bin/wiretime kernel check
 
-lint: $(LINT)
+readme-table: $(SETUP)
+	@$(SETUP) $(SETUP_FLAGS) virtual
+	scripts/readme-table
+
+lint: $(LINT) $(UI)
 	@echo "== Linting"
 	$(LINT) run
+
+page: $(UI)
+
+linter: $(LINT)
+
+peers:
+	spdy/testdata/peers/install $(CACHE)/spdy-peers
 
 build: $(UI)
 	@echo "== Building bin/wiretime"
@@ -64,22 +82,32 @@ build: $(UI)
 
 $(UI): $(shell find report/ui/src -type f) report/ui/index.html report/ui/package-lock.json
 	@echo "== Building the report's page (npm packages go to report/ui/node_modules)"
-	cd report/ui && npm ci --no-audit --no-fund && npm run build
-	@touch $(UI)
+	cd report/ui && npm ci --no-audit --no-fund && npm run build -- --outDir dist.new
+	mv report/ui/dist.new/index.html $(UI)
+	rm -r report/ui/dist.new
 
 $(LINT):
 	@echo "== Installing golangci-lint $(LINT_VERSION) into $(CACHE)/bin (once, a few minutes)"
 	GOBIN=$(CACHE)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	mv $(CACHE)/bin/golangci-lint $(LINT)
 
-setup:
-	@scripts/setup
+setup: $(SETUP)
+	@$(SETUP) -packages-only real
 
-setup-kernel:
-	@scripts/setup kernel
+setup-kernel: $(SETUP)
+	@$(SETUP) -packages-only virtual
 
-setup-test:
-	@scripts/setup tests
+setup-test: $(SETUP)
+	@$(SETUP) -packages-only tests
+
+$(SETUP): prerequisites
+	@go build -o $(SETUP) ./cmd/setup
+
+prerequisites:
+	@command -v go >/dev/null || { echo "make: Go is not installed: install Go 1.26 or newer" >&2; exit 3; }
+	@command -v npm >/dev/null || { echo "make: npm is not installed: install Node.js 20.19 or newer, with npm" >&2; exit 3; }
+	@node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || a == 20 && b >= 19 ? 0 : 1)' || \
+		{ echo "make: this is Node.js $$(node --version): install 20.19 or newer" >&2; exit 3; }
 
 clean:
 	rm -rf bin report/ui/dist/index.html

@@ -249,6 +249,14 @@ func (h *Host) share(b Batch) (string, error) {
 			return "", err
 		}
 	}
+	for _, name := range []string{optName, peersName} { // a host may lack these, and guests are to see no difference
+		if !exists(filepath.Join(dir, name)) {
+			_ = os.Remove(filepath.Join(dir, name)) // a link that leads nowhere
+			if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+				return "", err
+			}
+		}
+	}
 	if err := writeJSON(filepath.Join(dir, sharedName, stationFile), settings{b.Station, b.Programs}); err != nil {
 		return "", err
 	}

@@ -1,11 +1,13 @@
 package guest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/sys/unix"
 
 	"wiretime/lab"
@@ -18,32 +20,46 @@ const (
 	sharedName = "shared"
 	sitesName  = "sites"
 	usrName    = "usr"
+	optName    = "opt"
 	etcName    = "etc"
-	cacheName  = "fontcache"
 	peersName  = "peers"
 )
 
 // peers is where a guest finds the libraries of servers that are not in /usr.
 const peers = "/peers"
 
-// Sees says whether a guest sees a program of the host: those are all in one folder.
+// ErrUnseen says that a guest does not see a program of the host.
+var ErrUnseen = errors.New("a guest of the virtual clock sees programs in /usr and /opt only")
+
+// Sees returns an error that wraps ErrUnseen if guests do not see a program of the host.
 func Sees(program string) error {
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {
 		return fmt.Errorf("look for a program: %w", err)
 	}
-	if folder := hostFolders[usrName]; !strings.HasPrefix(real, folder+"/") {
-		return fmt.Errorf("a guest of the virtual clock sees programs in %s only, and this is %s; use clock: real", folder, real)
+	for _, name := range []string{usrName, optName} {
+		if strings.HasPrefix(real, hostFolders[name]+"/") {
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("%w, and this is %s: copy its folder to /opt, or use the real clock", ErrUnseen, real)
 }
 
-// hostFolders are what programs, such as a browser, need of the host: programs, their configuration,
-// and the list of fonts, which would take seconds to make anew.
-var hostFolders = map[string]string{usrName: "/usr", etcName: "/etc", cacheName: "/var/cache/fontconfig"}
+// hostFolders are what programs, such as a browser, need of the host: programs and their
+// configuration.
+var hostFolders = map[string]string{usrName: "/usr", optName: "/opt", etcName: "/etc"}
+
+// configuration is what a guest takes over of the host's /etc. It is the same list on every
+// host, whether a name is there or not: what a guest does before its first load decides its
+// random numbers and the time of day, and so must not depend on what else is installed.
+var configuration = []string{
+	"alternatives", "group", "ld.so.cache", "mime.types", "passwd", "pki", "protocols", "services", "ssl", // of many programs
+	"apache2", "caddy", "h2o", "httpd", "nginx", // servers
+	"java", "java-17-openjdk", "java-21-openjdk", "java-25-openjdk",
+}
 
 // folders are those of a guest's root, which is read-only.
-var folders = []string{"dev", "etc", "proc", "run", "sys", "tmp", "usr", "var", "shared", "sites", "peers"}
+var folders = []string{"dev", "etc", "opt", "proc", "run", "sys", "tmp", "usr", "var", "shared", "sites", "peers"}
 
 // links of a guest's root lead into the host's programs and libraries.
 var links = map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
@@ -124,31 +140,41 @@ func mountPrograms() error {
 	}{
 		{"tmpfs", "/var", "", 0},
 		{"hostfs", "/usr", usrName, unix.MS_RDONLY},
+		{"hostfs", "/opt", optName, unix.MS_RDONLY},
 		{"hostfs", hostEtc, etcName, unix.MS_RDONLY},
-		{"hostfs", "/var/cache/fontconfig", cacheName, unix.MS_RDONLY},
 		{"hostfs", peers, peersName, unix.MS_RDONLY},
 	} {
 		if err := os.MkdirAll(m.target, 0o755); err != nil {
 			return err
 		}
 		err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.options)
-		if err == unix.ENOENT && (m.options == cacheName || m.options == peersName) {
-			continue // then fonts are looked for, and no load needs the peers
-		}
 		if err != nil {
 			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
 		}
 	}
-	entries, err := os.ReadDir(hostEtc)
-	if err != nil {
-		return fmt.Errorf("look at the host's configuration: %w", err)
-	}
-	for _, e := range entries {
-		// What the guest has already, how to look names up, is its own.
-		err := os.Symlink(filepath.Join(hostEtc, e.Name()), filepath.Join("/etc", e.Name()))
-		if err != nil && !os.IsExist(err) {
+	for _, name := range configuration {
+		if err := os.Symlink(filepath.Join(hostEtc, name), filepath.Join("/etc", name)); err != nil {
 			return fmt.Errorf("take over the host's configuration: %w", err)
 		}
+	}
+	return writeFonts()
+}
+
+// fontsConfiguration is fontconfig's of a guest, which has one font: its own. Which fonts a
+// host has, and whether it keeps a list of them, would decide what a browser does as it starts.
+const fontsConfiguration = `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>/etc/fonts</dir><cachedir>/tmp/fontconfig</cachedir></fontconfig>
+`
+
+func writeFonts() error {
+	if err := os.Mkdir("/etc/fonts", 0o755); err != nil {
+		return fmt.Errorf("give the guest a font: %w", err)
+	}
+	if err := os.WriteFile("/etc/fonts/fonts.conf", []byte(fontsConfiguration), 0o644); err != nil {
+		return fmt.Errorf("give the guest a font: %w", err)
+	}
+	if err := os.WriteFile("/etc/fonts/Go-Regular.ttf", goregular.TTF, 0o644); err != nil {
+		return fmt.Errorf("give the guest a font: %w", err)
 	}
 	return nil
 }

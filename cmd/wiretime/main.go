@@ -87,7 +87,7 @@ func explain(err error) int {
 		return exitInterrupted
 	case errors.As(err, &wrong), errors.As(err, &slips), errors.Is(err, kernel.ErrChecksum):
 		return exitInput
-	case errors.Is(err, lab.ErrForbidden), errors.Is(err, lab.ErrNoTUN), errors.Is(err, chromium.ErrMissing), errors.Is(err, firefox.ErrMissing), kernelUnfit(err):
+	case errors.Is(err, lab.ErrForbidden), errors.Is(err, lab.ErrNoTUN), errors.Is(err, chromium.ErrMissing), errors.Is(err, firefox.ErrMissing), errors.Is(err, guest.ErrUnseen), kernelUnfit(err):
 		return exitMachine
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotStore),
 		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDiskFull):

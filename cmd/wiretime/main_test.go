@@ -23,6 +23,9 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(disturberMark) != "" {
+		disturb()
+	}
 	os.Exit(buildAndRun(m))
 }
 

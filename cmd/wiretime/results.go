@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -98,6 +99,9 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	fmt.Fprintln(w, "Medians, with their 95 % interval; in parentheses the range, where there are too few loads for one.")
 	if report.OnVirtualClock(results) {
 		fmt.Fprintln(w, report.VirtualClock)
+		if err := printVersions(w, run); err != nil {
+			return err
+		}
 	}
 	if err := printTables(w, results, metrics); err != nil {
 		return err
@@ -119,6 +123,24 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 		fmt.Fprintf(w, "\nWhat the archive lacked of %s.\n", gap)
 	}
 	return printFaults(w, loads)
+}
+
+// printVersions names the programs that figures of the virtual clock follow from, beside
+// the study and this program.
+func printVersions(w io.Writer, run store.Run) error {
+	var with struct {
+		Browser string
+		Kernel  string `json:"virtual_kernel"`
+	}
+	if err := json.Unmarshal(run.Environment, &with); err != nil {
+		return fmt.Errorf("read the environment of run %d: %w", run.ID, err)
+	}
+	names := []string{"Linux " + with.Kernel}
+	if with.Browser != "" {
+		names = append(names, with.Browser)
+	}
+	_, err := fmt.Fprintf(w, "Measured with %s: the same versions give the same figures on any machine.\n", strings.Join(names, " and "))
+	return err
 }
 
 // printTables prints the medians of cells that are next to each other and differ only in

@@ -51,7 +51,8 @@ STUDY is a file (docs/study.md is its reference) or the name of a built-in
 study: ` + strings.Join(study.Builtins(), ", ") + `.
 
 A run that was interrupted, or killed, goes on with --resume: no load is lost
-and none is measured twice.`,
+and none is measured twice. With a STUDY beside it, --resume begins a run of it
+where the store has none that is unfinished.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -69,7 +70,7 @@ and none is measured twice.`,
 	c.Flags().IntVar(&o.verify, "verify-determinism", 0, "afterwards run `N` of the loads on the virtual clock again and compare them")
 	c.Flags().DurationVar(&o.wait, "wait", 30*time.Second,
 		"how long to wait for a quiet machine before loads on the real clock; 0: take the machine as it is, without a look at it")
-	c.Flags().BoolVar(&o.resume, "resume", false, "go on with the store's unfinished run")
+	c.Flags().BoolVar(&o.resume, "resume", false, "go on with the store's unfinished run, if there is one")
 	return c
 }
 
@@ -169,13 +170,14 @@ func studySource(o runOptions) (name string, source []byte, err error) {
 	return o.study, source, input(err)
 }
 
+// resumedSource is the study of the store's unfinished run or, where there is none, the
+// study that is named.
 func resumedSource(o runOptions) (name string, source []byte, err error) {
-	st, err := store.Open(o.store, store.Read)
-	if err != nil {
-		return "", nil, err
+	unfinished, ok, err := unfinishedRun(o.store)
+	if o.study != "" && (errors.Is(err, store.ErrNotStore) || err == nil && !ok) {
+		o.resume = false
+		return studySource(o)
 	}
-	defer st.Close()
-	unfinished, ok, err := st.UnfinishedRun()
 	if err != nil {
 		return "", nil, err
 	}
@@ -188,9 +190,19 @@ func resumedSource(o runOptions) (name string, source []byte, err error) {
 	o.resume = false
 	name, source, err = studySource(o)
 	if err == nil && string(source) != unfinished.StudyText {
-		err = input(fmt.Errorf("resume run %d of store %s: study %s has changed since the run began; leave the study out to go on with the old one, or name another --store", unfinished.ID, o.store, o.study))
+		err = input(fmt.Errorf("resume run %d of store %s: it is of study %s, and %s is another one or has changed since the run began; leave the study out to go on with the old one, or name another --store",
+			unfinished.ID, o.store, unfinished.StudyName, o.study))
 	}
 	return name, source, err
+}
+
+func unfinishedRun(dir string) (store.Run, bool, error) {
+	st, err := store.Open(dir, store.Read)
+	if err != nil {
+		return store.Run{}, false, err
+	}
+	defer st.Close()
+	return st.UnfinishedRun()
 }
 
 // errInterrupted marks what Ctrl-C ended. The error that wraps it says it all.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"wiretime/guest"
 	"wiretime/kernel"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
@@ -66,7 +67,12 @@ func findWays(o runOptions, s *study.Study) (*ways, error) {
 		return w, nil
 	}
 	w.kernel, err = kernel.Find()
-	w.virtual = err == nil
+	if err == nil && w.browsers.Chromium != "" {
+		err = guest.Sees(w.browsers.Chromium)
+	}
+	if w.virtual = err == nil; !w.virtual {
+		w.kernel = kernel.Kernel{}
+	}
 	if err != nil && slices.Contains(s.Clocks, study.ClockVirtual) {
 		return nil, fmt.Errorf("use the virtual clock: %w", err)
 	}

@@ -28,27 +28,15 @@ import (
 	"wiretime/loader/browser"
 )
 
-// Binaries are where Find looks for the browser, best first. The headless shell
-// is Chromium without the parts around the page (windows, extensions, settings)
-// and leaves more of a small machine to the load. Distributions' wrapper
-// scripts are passed over: they add flags of their own.
-var Binaries = []string{
-	"/usr/lib/chromium/chromium-headless-shell",
-	"/usr/lib/chromium/chromium",
-	"/usr/lib/chromium-browser/chromium-browser",
-	"/opt/google/chrome/chrome",
-}
-
 // ErrMissing means that no Chromium was found on this machine.
 var ErrMissing = errors.New("no Chromium on this machine")
 
-// Find returns the browser's binary: chosen if it is not empty, otherwise the
-// first of Binaries that is there. It returns an error that wraps ErrMissing
-// if there is none.
+// Find returns the browser's binary: chosen if it is not empty, otherwise the first that
+// browser.FindChromium finds. It returns an error that wraps ErrMissing if there is none.
 func Find(chosen string) (string, error) {
-	binary, looked := browser.Find(chosen, Binaries)
+	binary, looked := browser.FindChromium(chosen)
 	if binary == "" {
-		return "", fmt.Errorf("%w: looked for %s; install Debian's package chromium-headless-shell or chromium ('make setup' does), or name the binary with --chromium",
+		return "", fmt.Errorf("%w: looked for %s; 'make setup' installs one or says how, or name the binary with --chromium",
 			ErrMissing, looked)
 	}
 	return binary, nil
@@ -131,6 +119,12 @@ var flags = map[string]string{
 	"enable-features": "HstsTopLevelNavigationsOnly",
 }
 
+// noRDRAND keeps the browser's BoringSSL from the processor's own random numbers, which it
+// uses on Intel's: they decide how long a ClientHello is, and a guest of the virtual clock
+// has no say in them. Bit 62 is CPUID's bit for RDRAND, as BoringSSL's crypto/cpu_intel.cc
+// reads the variable.
+const noRDRAND = "OPENSSL_ia32cap=~0x4000000000000000"
+
 // Launch starts a browser. It serves loads until Close, or until it crashes,
 // which Alive tells.
 func Launch(ctx context.Context, o Options) (*Browser, error) {
@@ -156,7 +150,7 @@ func (b *Browser) start(ctx context.Context) error {
 	folder := b.options.Folder
 	command := exec.Command(b.options.Binary, b.options.arguments()...)
 	command.ExtraFiles = []*os.File{commands, events} // its descriptors 3 and 4
-	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder)
+	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder, noRDRAND)
 	command.Stdout, command.Stderr = b.output, b.output
 	command.WaitDelay = time.Second // for what of its processes may hold on to its output
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}

@@ -25,24 +25,16 @@ import (
 	"wiretime/loader/browser"
 )
 
-// Binaries are where Find looks for the browser, best first. They are programs,
-// not the scripts around them.
-var Binaries = []string{
-	"/usr/lib/firefox-esr/firefox-esr",
-	"/usr/lib/firefox/firefox",
-	"/opt/firefox/firefox",
-}
-
 // ErrMissing means that no Firefox was found on this machine.
 var ErrMissing = errors.New("no Firefox on this machine")
 
 // Find returns the browser's binary: chosen if it is not empty, otherwise the
-// first of Binaries that is there. It returns an error that wraps ErrMissing
+// first of browser.FirefoxFiles that is there. It returns an error that wraps ErrMissing
 // if there is none.
 func Find(chosen string) (string, error) {
-	binary, looked := browser.Find(chosen, Binaries)
+	binary, looked := browser.Find(chosen, browser.FirefoxFiles)
 	if binary == "" {
-		return "", fmt.Errorf("%w: looked for %s; install Debian's package firefox-esr ('scripts/setup tests' does), or name the binary with --firefox",
+		return "", fmt.Errorf("%w: looked for %s; install Debian's package firefox-esr ('make setup-test' does), or name the binary with --firefox",
 			ErrMissing, looked)
 	}
 	return binary, nil

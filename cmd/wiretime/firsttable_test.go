@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain of this package starts the test's own program again as this disturber.
+const disturberMark = "WIRETIME_TEST_DISTURBER"
+
+// disturb takes all processors now and then: 300 ms of every half second, on each.
+func disturb() {
+	for range runtime.NumCPU() {
+		go func() {
+			for {
+				for until := time.Now().Add(300 * time.Millisecond); time.Now().Before(until); {
+				}
+				time.Sleep(200 * time.Millisecond)
+			}
+		}()
+	}
+	select {}
+}
+
+// besideADisturber runs that program until the test is over.
+func besideADisturber(t *testing.T) {
+	t.Helper()
+	c := exec.Command("/proc/self/exe")
+	c.Env = append(os.Environ(), disturberMark+"=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // its parent is the thread that starts it
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		runtime.UnlockOSThread()
+	})
+}
+
+// firstTable is the README's: what 'wiretime results' printed.
+func firstTable(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, begins := strings.Cut(string(text), "<!-- make readme-table -->\n\n")
+	table, _, ends := strings.Cut(rest, "\n<!-- end of the table -->")
+	if !begins || !ends {
+		t.Fatal("README.md has no table between the marks that scripts/readme-table looks for")
+	}
+	return strings.ReplaceAll("\n"+table, "\n    ", "\n")[1:]
+}
+
+var (
+	versionsLine = regexp.MustCompile(`(?m)^Measured with .*$`)
+	h3Row        = regexp.MustCompile(`(?m)^h3 .*$`)
+)
+
+// TestFirstTable measures the study first-look while another program takes all processors now
+// and then, and holds what 'wiretime results' prints to the README's table, octet by octet.
+//
+// Loads over HTTP/3 have guests of their own, nine loads in one boot. Usually the run is ended
+// when these are done, and their rows compared. With WIRETIME_LONG it is then resumed to its end, and
+// the whole table compared, of root's run and of an unprivileged user's.
+func TestFirstTable(t *testing.T) {
+	needChromium(t)
+	want := firstTable(t)
+	long := os.Getenv("WIRETIME_LONG") != ""
+	everyone := users(t)
+	if !long {
+		everyone = everyone[:1]
+	}
+	besideADisturber(t)
+	for _, u := range everyone {
+		t.Run(u.name, func(t *testing.T) {
+			u.addKernel(t)
+			u.interruptAfterHTTP3(t)
+			if long {
+				if r := finish(t, u.command(t.Context(), "run", "first-look", "--resume", "--store", "kept")); r.code != 0 {
+					t.Fatalf("resume: exit code %d: %s", r.code, r.errors)
+				}
+			}
+			got := u.run(t, "results", "--store", "kept").out
+			here, there := versionsLine.FindString(got), versionsLine.FindString(want)
+			if here == "" || there == "" {
+				t.Fatalf("the versions are %q here and %q in README.md", here, there)
+			}
+			if here != there {
+				t.Skipf("the README's table is of other versions (make readme-table measures it anew).\nREADME: %s\nhere:   %s", there, here)
+			}
+			if long {
+				if got != want {
+					t.Errorf("the table is\n%s\nand the README's\n%s", got, want)
+				}
+				return
+			}
+			rows, wanted := fields(h3Row.FindAllString(got, -1)), fields(h3Row.FindAllString(want, -1))
+			if len(rows) != 3 || strings.Join(rows, "\n") != strings.Join(wanted, "\n") {
+				t.Errorf("the rows of h3 are\n%s\nand the README's\n%s", strings.Join(rows, "\n"), strings.Join(wanted, "\n"))
+			}
+		})
+	}
+}
+
+// fields are lines with their columns one space apart: how far apart they are printed depends on
+// the other rows.
+func fields(lines []string) []string {
+	var all []string
+	for _, l := range lines {
+		all = append(all, strings.Join(strings.Fields(l), " "))
+	}
+	return all
+}
+
+// interruptAfterHTTP3 measures first-look into the store "kept" until all its loads over h3 are done, and
+// interrupts it then.
+func (u user) interruptAfterHTTP3(t *testing.T) {
+	t.Helper()
+	c := u.command(t.Context(), "run", "first-look", "--resume", "--store", "kept")
+	progress, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	left := 9
+	for lines := bufio.NewScanner(progress); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if !strings.Contains(lines.Text(), " h3 ") {
+			continue
+		}
+		if left--; left == 0 {
+			if err := c.Process.Signal(syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); left > 0 || code != exitInterrupted && code != 0 {
+		t.Fatalf("exit code %d with %d loads over h3 not done:\n%s", code, left, said.String())
+	}
+}

@@ -1,0 +1,96 @@
+package browser
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// chromiumFiles are where distributions and Chrome's own packages keep the browser itself,
+// best first, as patterns of filepath.Glob. The headless shell is Chromium without the parts
+// around the page (windows, extensions, settings) and leaves more of a small machine to the
+// load.
+var chromiumFiles = []string{
+	"/usr/lib/chromium/chromium-headless-shell",                                  // Debian's chromium-headless-shell
+	"/usr/lib/chromium/chromium",                                                 // chromium of Debian, Arch and Alpine
+	"/usr/lib64/chromium-browser/headless_shell",                                 // Fedora's chromium-headless
+	"/usr/lib64/chromium-browser/chromium-browser",                               // Fedora's chromium
+	"/usr/lib/chromium-browser/chromium-browser",                                 // Ubuntu's, before it was a snap
+	"/opt/chrome-headless-shell/*/chrome-headless-shell-*/chrome-headless-shell", // Chrome for Testing, as npm's @puppeteer/browsers lays it out
+	"/opt/chrome/*/chrome-linux64/chrome",                                        // likewise
+	"/opt/google/chrome/chrome",                                                  // Google's packages
+}
+
+// FirefoxFiles are where Firefox itself is, not the script around it, best first.
+var FirefoxFiles = []string{
+	"/usr/lib/firefox-esr/firefox-esr",
+	"/usr/lib/firefox/firefox",
+	"/usr/lib64/firefox/firefox",
+	"/opt/firefox/firefox",
+}
+
+// chromiumNames are what the browser is called in PATH.
+var chromiumNames = []string{"chrome-headless-shell", "chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "chrome", "google-chrome", "google-chrome-stable"}
+
+// FindChromium returns chosen if it is not empty and a program, otherwise the first Chromium,
+// Chrome or chrome-headless-shell on this machine. Scripts around the browser are passed over,
+// because they add flags of their own, and so are snaps: snapd starts them in a confinement that
+// no other program can enter. If there is none, looked says where it was looked for.
+func FindChromium(chosen string) (binary, looked string) {
+	if chosen != "" {
+		return Find(chosen, nil)
+	}
+	return find(chromiumFiles, chromiumNames)
+}
+
+// find looks for the first of the files, which are patterns, and then for the names in PATH.
+func find(patterns, names []string) (binary, looked string) {
+	for _, pattern := range patterns {
+		files, _ := filepath.Glob(pattern) // its only error is a bad pattern
+		slices.Reverse(files)              // of several versions a later one
+		if binary, _ := Find("", files); binary != "" {
+			return binary, ""
+		}
+	}
+	var snaps string
+	for _, name := range names {
+		file, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(file)
+		switch {
+		case err != nil:
+		case isSnap(file, real):
+			snaps += "; " + file + " is a snap, which cannot be used: snapd alone can start it"
+		case isELF(real):
+			return real, ""
+		}
+	}
+	return "", strings.Join(patterns, ", ") + ", and in PATH for " + strings.Join(names, ", ") + snaps
+}
+
+// isSnap says whether a program, or a script around it, belongs to snapd: real is what file's
+// links lead to.
+func isSnap(file, real string) bool {
+	if strings.HasPrefix(file, "/snap/") || filepath.Base(real) == "snap" {
+		return true
+	}
+	text, err := os.ReadFile(real) // Ubuntu's chromium-browser is a script that calls the snap
+	return err == nil && bytes.HasPrefix(text, []byte("#!")) && bytes.Contains(text, []byte("/snap/bin/"))
+}
+
+// isELF says whether a file is a program itself, not a script.
+func isELF(name string) bool {
+	file, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	var magic [4]byte
+	_, err = file.Read(magic[:])
+	return err == nil && string(magic[:]) == "\x7fELF"
+}

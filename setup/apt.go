@@ -1,0 +1,205 @@
+package setup
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// lockPatience has apt wait for another apt, also one that an interrupted set-up has left to
+// finish, in seconds.
+const lockPatience = "DPkg::Lock::Timeout=900"
+
+// updateLists fetches the lists of packages, after having dpkg finish what was cut off.
+func updateLists(ctx context.Context, p Progress) error {
+	if err := repair(ctx, p); err != nil {
+		return err
+	}
+	p.Say("fetching")
+	return command(ctx, "apt-get", "-o", lockPatience, "-qq", "-o", "APT::Update::Error-Mode=any", "update")
+}
+
+// repair completes what a dpkg that was killed has left half-done. Where nothing is, it does
+// nothing.
+func repair(ctx context.Context, p Progress) error {
+	audit, err := exec.CommandContext(ctx, "dpkg", "--audit").Output()
+	if err != nil {
+		return fmt.Errorf("ask dpkg whether it was interrupted: %w", err)
+	}
+	pending, err := filepath.Glob("/var/lib/dpkg/updates/*")
+	if err != nil || len(audit) == 0 && len(pending) == 0 {
+		return err
+	}
+	p.Note("an earlier installation was interrupted: completing it first")
+	p.Say("completing what was interrupted")
+	if err := undisturbed(ctx, p, "dpkg", "--configure", "-a", "--force-confold"); err != nil {
+		p.Note(err.Error()) // a package that is half-unpacked; apt unpacks it anew
+	}
+	return undisturbed(ctx, p, "apt-get", "-o", lockPatience, "-qq", "-y", "--fix-broken", "install")
+}
+
+// install downloads packages and has dpkg install them. The services among them are not
+// started.
+func install(ctx context.Context, p Progress, packages []string) error {
+	arguments := slices.Concat([]string{"-o", lockPatience, "-qq", "-y", "--no-install-recommends"}, []string{"install"}, packages)
+	p.Say("downloading")
+	if err := command(ctx, "apt-get", append([]string{"--download-only"}, arguments...)...); err != nil {
+		return err
+	}
+	p.Say("installing")
+	keep, err := keepServicesStopped(policyFile)
+	if err != nil {
+		return err
+	}
+	err = undisturbed(ctx, p, "apt-get", append([]string{"--no-download"}, arguments...)...)
+	return errors.Join(err, keep(), disable(packages), context.Cause(ctx))
+}
+
+// undisturbed runs a program that must not be interrupted, since it would leave packages
+// half-installed: dpkg. When ctx is done it goes on to its end, which takes seconds; and in
+// a process group of its own it does so even if this program is killed.
+func undisturbed(ctx context.Context, p Progress, program string, args ...string) error {
+	c := exec.Command(program, args...)
+	c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", serviceMark+"=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
+	c.WaitDelay = patience // for what holds on to its output
+	finish, err := watchStatus(c, p)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	interrupted := ctx.Done()
+	for {
+		select {
+		case err = <-ended:
+			finish()
+			if err != nil {
+				return fmt.Errorf("%s: %w: %s", program, err, lastLines(said.String(), 15))
+			}
+			return nil
+		case <-interrupted:
+			interrupted = nil
+			p.Note("interrupted; dpkg is left to finish, since it must not be stopped midway")
+		}
+	}
+}
+
+// watchStatus starts apt or dpkg, and tells p of each step that it reports until finish is
+// called.
+func watchStatus(c *exec.Cmd, p Progress) (finish func(), err error) {
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Path, err)
+	}
+	if filepath.Base(c.Path) == "apt-get" {
+		c.ExtraFiles = []*os.File{to} // its descriptor 3
+		c.Args = append(c.Args, "-o", "APT::Status-Fd=3")
+	}
+	err = c.Start()
+	_ = to.Close()
+	if err != nil {
+		_ = from.Close()
+		return nil, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(from); lines.Scan(); {
+			if what := statusLine(lines.Text()); what != "" {
+				p.Say(what)
+			}
+		}
+	}()
+	return func() {
+		_ = from.Close() // something that it has started may hold the other end
+		<-ended
+	}, nil
+}
+
+// statusLine reads a line of APT::Status-Fd, as in pmstatus:gcc:40.0:Unpacking gcc (amd64);
+// "" if it tells nothing of interest.
+func statusLine(line string) string {
+	fields := strings.SplitN(line, ":", 4)
+	if len(fields) < 4 || fields[0] != "pmstatus" {
+		return ""
+	}
+	percent, _, _ := strings.Cut(fields[2], ".")
+	return percent + " %, " + fields[3]
+}
+
+// policyFile is what Debian's packages ask whether a service may be started (invoke-rc.d(8),
+// deb-systemd-invoke(1p)).
+const policyFile = "/usr/sbin/policy-rc.d"
+
+// serviceMark in the environment says that a package is being installed by this program.
+const serviceMark = "WIRETIME_SETUP"
+
+// policy forbids services of packages that this program installs, and no others: if the file
+// should outlast a program that is killed, it harms nobody, and the next set-up removes it.
+const policy = "#!/bin/sh\n# Of Wiretime's setup: Debian's web servers serve as soon as they are installed, and are here for tests alone.\n[ -z \"$" + serviceMark + "\" ] || exit 101\n"
+
+// keepServicesStopped puts the policy in place until done is called. A policy of the
+// machine's own is left alone.
+func keepServicesStopped(file string) (remove func() error, err error) {
+	remove = func() error { return removePolicy(file) }
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return remove, err
+	}
+	fresh, err := os.CreateTemp(filepath.Dir(file), ".policy-rc.d.*")
+	if err != nil {
+		return nil, fmt.Errorf("keep services from being started: %w", err)
+	}
+	_, err = fresh.WriteString(policy)
+	err = errors.Join(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close())
+	if err == nil {
+		err = os.Rename(fresh.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(fresh.Name())
+		return nil, fmt.Errorf("keep services from being started: %w", err)
+	}
+	return remove, nil
+}
+
+// removePolicy removes the policy if it is this program's.
+func removePolicy(file string) error {
+	text, err := os.ReadFile(file)
+	if err == nil && string(text) == policy {
+		err = os.Remove(file)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("allow services to be started again: %w", err)
+	}
+	return nil
+}
+
+// servers are the packages whose services would be started at each boot.
+var servers = []string{"caddy", "nginx", "h2o"}
+
+// disable keeps servers that were just installed from being started at each boot.
+func disable(packages []string) error {
+	if _, err := exec.LookPath("systemctl"); err != nil {
+		return nil // then nothing starts them
+	}
+	for _, name := range servers {
+		if !slices.Contains(packages, name) {
+			continue
+		}
+		if err := command(context.Background(), "systemctl", "disable", "--now", "--quiet", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

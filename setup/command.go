@@ -1,0 +1,49 @@
+package setup
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// patience is how long programs have to end after they were asked to.
+const patience = 5 * time.Second
+
+// command runs a program to its end, in a process group of its own. When ctx is done the
+// whole group is asked to end, and then killed. An error holds the last of what was said.
+func command(ctx context.Context, program string, args ...string) error {
+	c := exec.CommandContext(ctx, program, args...)
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
+	c.Env = append(os.Environ(), "MAKEFLAGS=", "DEBIAN_FRONTEND=noninteractive")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
+	c.WaitDelay = patience
+	err := c.Run()
+	if ctx.Err() != nil {
+		if c.Process != nil {
+			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // those that did not end
+		}
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(append([]string{program}, args...), " "), err, lastLines(said.String(), 15))
+	}
+	return nil
+}
+
+// lastLines is the end of a text, without empty lines.
+func lastLines(text string, n int) string {
+	var all []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, " \r\n"); line != "" {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all[max(0, len(all)-n):], "\n")
+}

@@ -1,0 +1,213 @@
+package setup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// order notes which steps were carried out, in the order in which they ended.
+type order struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (o *order) step(name string, after ...string) Step {
+	return Step{Name: name, After: after, Do: func(context.Context, Progress) error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.names = append(o.names, name)
+		return nil
+	}}
+}
+
+func TestStepsComeAfterOthers(t *testing.T) {
+	var o order
+	steps := []Step{o.step("program", "page"), o.step("kernel", "compiler"), o.step("compiler", "lists"), o.step("page", "not among them"), o.step("lists")}
+	if err := Run(t.Context(), &Display{out: t.Output()}, steps); err != nil {
+		t.Fatal(err)
+	}
+	if len(o.names) != len(steps) {
+		t.Fatalf("carried out: %q", o.names)
+	}
+	for _, s := range steps {
+		for _, before := range s.After {
+			if at := slices.Index(o.names, before); at > slices.Index(o.names, s.Name) {
+				t.Errorf("%s was done before %s: %q", s.Name, before, o.names)
+			}
+		}
+	}
+}
+
+// TestStepsRunSideBySide: each of two steps ends only when the other has begun.
+func TestStepsRunSideBySide(t *testing.T) {
+	meet := make(chan struct{})
+	err := Run(t.Context(), &Display{out: t.Output()}, []Step{
+		{Name: "one", Do: func(context.Context, Progress) error { meet <- struct{}{}; return nil }},
+		{Name: "other", Do: func(context.Context, Progress) error { <-meet; return nil }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAFailureStopsWhatComesAfterIt, and nothing else.
+func TestAFailureStopsWhatComesAfterIt(t *testing.T) {
+	var o order
+	var shown bytes.Buffer
+	no := errors.New("no network")
+	err := Run(t.Context(), &Display{out: &shown}, []Step{
+		{Name: "lists", Do: func(context.Context, Progress) error { return no }},
+		o.step("compiler", "lists"), o.step("kernel", "compiler"), o.step("page"), o.step("program", "page"),
+	})
+	if !errors.Is(err, no) || !strings.Contains(err.Error(), "lists: ") {
+		t.Errorf("error %v, want the step's, with its name", err)
+	}
+	if slices.Sort(o.names); !slices.Equal(o.names, []string{"page", "program"}) {
+		t.Errorf("carried out: %q, want what does not come after lists", o.names)
+	}
+	if !strings.Contains(shown.String(), "-- lists: failed") {
+		t.Errorf("shown:\n%s", shown.String())
+	}
+}
+
+// TestInterruptedStepsEnd: programs that steps have started end with their children, what has
+// not begun does not begin, and Run waits for all of it.
+func TestInterruptedStepsEnd(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	begun := filepath.Join(t.TempDir(), "begun")
+	if err := unix.Mkfifo(begun, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var o order
+	steps := []Step{
+		{Name: "program", Do: func(ctx context.Context, _ Progress) error {
+			// The child holds the pipe open as long as it lives.
+			return command(ctx, "sh", "-c", "trap '' TERM; (trap '' TERM; echo begun; while :; do sleep 1; done) >'"+begun+"'")
+		}},
+		o.step("next", "program"),
+	}
+	pipe := make(chan *os.File)
+	go func() {
+		file, err := os.Open(begun)
+		if err != nil {
+			t.Error(err)
+		}
+		var line [5]byte
+		_, _ = file.Read(line[:])
+		interrupt()
+		pipe <- file
+	}()
+	err := Run(ctx, &Display{out: t.Output()}, steps)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that it was interrupted", err)
+	}
+	if len(o.names) > 0 {
+		t.Errorf("%q was begun after the interruption", o.names)
+	}
+	file := <-pipe
+	defer file.Close()
+	for { // until no process has the other end any more
+		var rest [64]byte
+		if _, err := file.Read(rest[:]); err != nil {
+			break
+		}
+	}
+}
+
+func TestCommandSaysWhyItFailed(t *testing.T) {
+	err := command(t.Context(), "sh", "-c", "echo first; echo 'gcc: not found' >&2; exit 7")
+	if err == nil || !strings.Contains(err.Error(), "exit status 7") || !strings.Contains(err.Error(), "gcc: not found") {
+		t.Errorf("error %v, want the exit status and the last words", err)
+	}
+}
+
+// TestDisplayOnATerminal: each drawing replaces the one before, and no line wraps.
+func TestDisplayOnATerminal(t *testing.T) {
+	var out bytes.Buffer
+	d := &Display{out: &out, width: func() int { return 60 }}
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	states := []state{
+		{name: "packages", phase: done, took: 12 * time.Second},
+		{name: "kernel", phase: underWay, began: began, detail: "compiling Linux 7.3.4: 312 of about 750 files"},
+		{name: "page", phase: failed},
+		{name: "program", phase: waiting, waiting: "page"},
+	}
+	d.show(states, began.Add(83*time.Second))
+	first := `✓ packages  done in 12s
+… kernel    compiling Linux 7.3.4: 312 of about 750 files, 
+✗ page      failed
+  program   waits for: page
+1 of 4 done, left: kernel, program
+`
+	if out.String() != first {
+		t.Errorf("drawn:\n%s\nwant:\n%s", out.String(), first)
+	}
+	out.Reset()
+	d.note("apt was interrupted")
+	d.show(states, began)
+	if want := fmt.Sprintf("\x1b[%dA\r\x1b[Jnote: apt was interrupted\n", 5); !strings.HasPrefix(out.String(), want) {
+		t.Errorf("the second drawing begins %q, want %q", out.String(), want)
+	}
+}
+
+// TestPolicyIsForThisProgramAlone: while packages are being installed the policy forbids their
+// services, and nobody else's; a policy of the machine's own stays, and one that was left
+// behind is removed.
+func TestPolicyIsForThisProgramAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy-rc.d")
+	remove, err := keepServicesStopped(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		environment string
+		forbidden   bool
+	}{{serviceMark + "=1", true}, {serviceMark + "=", false}} {
+		err := command(t.Context(), "env", tt.environment, file, "nginx", "start")
+		if (err != nil) != tt.forbidden || err != nil && !strings.Contains(err.Error(), "exit status 101") {
+			t.Errorf("with %s: %v, forbidden: want %v", tt.environment, err, tt.forbidden)
+		}
+	}
+	if err := remove(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the policy is still there (error %v)", err)
+	}
+	if err := os.WriteFile(file, []byte("#!/bin/sh\nexit 0\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if remove, err = keepServicesStopped(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := remove(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "#!/bin/sh\nexit 0\n" {
+		t.Errorf("the machine's own policy is now %q (error %v)", text, err)
+	}
+}
+
+func TestStatusLine(t *testing.T) {
+	for line, want := range map[string]string{
+		"pmstatus:gcc-12:41.1765:Unpacking gcc-12 (amd64)":  "41 %, Unpacking gcc-12 (amd64)",
+		"pmstatus:libc6:80:Configuring libc6:amd64 (amd64)": "80 %, Configuring libc6:amd64 (amd64)",
+		"dlstatus:1:20.0:Retrieving file 1 of 9":            "",
+		"":                                                  "",
+	} {
+		if got := statusLine(line); got != want {
+			t.Errorf("%q says %q, want %q", line, got, want)
+		}
+	}
+}
