@@ -42,7 +42,8 @@ func siteCheckCommand() *cobra.Command {
 and holds what was asked for against what the archive has: requests that it has no
 answer to (misses), those that were answered with the nearest of what it has
 (inexact), failures, and resources that nothing asked for. It ends with code 1 if
-there are misses or failures, or if the protocols differ in what is asked for.
+there are misses or failures, if the page did not load over a protocol, or if the
+protocols differ in the resources of the archive that are asked for.
 
 --learn writes into the site which scripts asked for which resources, and when, as
 Chromium says. The loader builtin, which runs no scripts, goes by that.`,
@@ -182,12 +183,16 @@ func printChecks(out io.Writer, checks []check) (sound bool) {
 			v.Requested, v.Recorded, 100*v.Share(), len(v.Inexact), len(v.Misses), len(v.Failed), c.record.Timing.OnLoad)
 		sound = sound && len(v.Misses)+len(v.Failed) == 0 && c.record.LoadError == nil
 	}
-	_ = w.Flush() // to where the lines below would fail as well
+	_ = w.Flush()      // to where the lines below would fail as well
+	var loaded []check // what did not load says nothing of the archive
 	for _, c := range checks {
 		if c.record.LoadError != nil {
 			fmt.Fprintf(out, "\nOver %s the page did not load: %v\n", c.protocol, c.record.LoadError)
+		} else {
+			loaded = append(loaded, c)
 		}
 	}
+	checks = loaded
 	list := func(title string, of func(check) []string) {
 		seen := map[string][]string{}
 		var order []string
@@ -219,6 +224,12 @@ func printChecks(out io.Writer, checks []check) (sound bool) {
 		}
 		return lines
 	})
+	list("Not waited for:", func(c check) (lines []string) {
+		for _, f := range c.verdict.Unawaited {
+			lines = append(lines, f.URL+": "+f.Reason)
+		}
+		return lines
+	})
 	list("Inexact: answered with the nearest of the archive:", func(c check) (lines []string) {
 		for _, i := range c.verdict.Inexact {
 			lines = append(lines, i.Asked+" by "+i.Answered)
@@ -233,7 +244,7 @@ func printChecks(out io.Writer, checks []check) (sound bool) {
 			fmt.Fprintf(out, "  %s\n", line)
 		}
 	} else if len(checks) > 1 {
-		fmt.Fprintf(out, "\nThe same %d URLs were asked for over all %d protocols.\n", len(replay.Requests(checks[0].record.Server)), len(checks))
+		fmt.Fprintf(out, "\nThe same %d resources were asked for over all %d protocols that loaded the page.\n", len(replay.Requests(checks[0].record.Server)), len(checks))
 	}
 	return sound
 }
