@@ -24,6 +24,8 @@ type Log struct {
 	Pages   []Page  `json:"pages"`
 	Entries []Entry `json:"entries"`
 	Comment string  `json:"comment,omitempty"`
+	// RenamedDomains are the names under which domains of the site were served, by their own.
+	RenamedDomains map[string]string `json:"_renamedDomains,omitempty"`
 	// CriticalPath is what decided each page's onLoad, as package critical writes it.
 	CriticalPath json.RawMessage `json:"_criticalPath,omitempty"`
 }

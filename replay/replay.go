@@ -102,6 +102,26 @@ func method(name string) string {
 	return name
 }
 
+// RestoreNames gives domains that were renamed for a load their own names again, in all URLs
+// of the load.
+func RestoreNames(har *capture.HAR, server []capture.ServerEntry) {
+	if har == nil {
+		return
+	}
+	for name, served := range har.Log.RenamedDomains {
+		restore := func(address *string) { *address = site.ReplaceDomain(*address, served, name) }
+		for i := range server {
+			restore(&server[i].URL)
+			restore(&server[i].Near)
+		}
+		for i := range har.Log.Entries {
+			e := &har.Log.Entries[i]
+			restore(&e.Request.URL)
+			restore(&e.Initiator.URL)
+		}
+	}
+}
+
 // Canonical is a URL as archives have it: https, without port and fragment, the host in
 // lower case.
 func Canonical(address string) string {

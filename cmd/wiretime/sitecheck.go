@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
 	"wiretime/network"
@@ -129,6 +131,7 @@ func (o checkOptions) rows() ([]protocol.Protocol, error) {
 // check is what a load over one protocol has shown.
 type check struct {
 	protocol string
+	renamed  []string // domains, and the names under which they were served
 	record   *lab.Record
 	verdict  replay.Verdict
 }
@@ -166,7 +169,9 @@ func loadOverAll(ctx context.Context, s *site.Site, rows []protocol.Protocol, o 
 		if err != nil {
 			return nil, err
 		}
-		checks = append(checks, check{p.Name, record, replay.Compare(s, record.HAR, record.Server)})
+		renamed := renames(record.HAR)
+		replay.RestoreNames(record.HAR, record.Server)
+		checks = append(checks, check{p.Name, renamed, record, replay.Compare(s, record.HAR, record.Server)})
 	}
 	return checks, nil
 }
@@ -217,6 +222,7 @@ func printChecks(out io.Writer, checks []check) (sound bool) {
 			fmt.Fprintf(out, "  %s\n", line)
 		}
 	}
+	list("Renamed, since Chromium reaches hosts of these domains over TLS alone:", func(c check) []string { return c.renamed })
 	list("Misses: asked for, and not in the archive:", func(c check) []string { return c.verdict.Misses })
 	list("Failed:", func(c check) (lines []string) {
 		for _, f := range c.verdict.Failed {
@@ -247,6 +253,17 @@ func printChecks(out io.Writer, checks []check) (sound bool) {
 		fmt.Fprintf(out, "\nThe same %d resources were asked for over all %d protocols that loaded the page.\n", len(replay.Requests(checks[0].record.Server)), len(checks))
 	}
 	return sound
+}
+
+// renames are the domains that had other names in a load, a line each.
+func renames(har *capture.HAR) (lines []string) {
+	if har == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(har.Log.RenamedDomains)) {
+		lines = append(lines, name+" to "+har.Log.RenamedDomains[name])
+	}
+	return lines
 }
 
 // differences are the requests that were not made over every protocol.
