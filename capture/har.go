@@ -24,6 +24,8 @@ type Log struct {
 	Pages   []Page  `json:"pages"`
 	Entries []Entry `json:"entries"`
 	Comment string  `json:"comment,omitempty"`
+	// RenamedDomains are the names under which domains of the site were served, by their own.
+	RenamedDomains map[string]string `json:"_renamedDomains,omitempty"`
 	// CriticalPath is what decided each page's onLoad, as package critical writes it.
 	CriticalPath json.RawMessage `json:"_criticalPath,omitempty"`
 }
@@ -40,6 +42,9 @@ type Page struct {
 	ID      string      `json:"id"`
 	Title   string      `json:"title"`
 	Timings PageTimings `json:"pageTimings"`
+	// Comment is what kept the page from ending by itself and what was done about it, a
+	// sentence each; usually empty.
+	Comment string `json:"comment,omitempty"`
 }
 
 // PageTimings are ms since the page started, -1 where unknown. The underscore
@@ -77,6 +82,10 @@ type Entry struct {
 	ResourceType    string    `json:"_resourceType,omitempty"` // "document", "image", ...
 	Protocol        string    `json:"_protocol,omitempty"`     // as CDP names it: "http/1.1", "spdy/3.1", "h2", "h3"
 	FromCache       string    `json:"_fromCache,omitempty"`    // "memory" or "disk"; empty: from the network
+	// Unawaited is why the load ended without waiting for the response; usually empty. Such
+	// an entry may have no end or no response, which is no failure, and when it ended does
+	// not count.
+	Unawaited string `json:"_unawaited,omitempty"`
 }
 
 // End is when the last byte of the response had arrived.

@@ -221,7 +221,7 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 		default:
 		}
 		if err := awaitArrival(arrivals); errors.Is(err, os.ErrDeadlineExceeded) && len(ended) == 0 {
-			return &Lost{Load: c.loads[c.next].ID, Cause: fmt.Errorf("it had not done it after %v", m.Limit), Console: tail(console)}
+			return &Lost{Load: c.loads[c.next].ID, Cause: fmt.Errorf("it had not done it after %v of real time; a script of the page that never ends does that, since no time passes on the virtual clock while something computes", m.Limit), Console: tail(console)}
 		} else if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}

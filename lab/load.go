@@ -196,6 +196,9 @@ func (l *Lab) Run(ctx context.Context, load Load) (record *Record, err error) {
 	if record.Server, err = load.origins.Log(); err != nil {
 		return nil, err
 	}
+	if record.HAR != nil {
+		record.HAR.Log.RenamedDomains = load.Site.Renamed()
+	}
 	record.ServerLost = load.origins.LostPackets()
 	record.DNSQueries = l.names.asked()
 	if load.Warm.EarlyData {

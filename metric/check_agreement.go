@@ -19,6 +19,9 @@ import (
 // the browser asked for by itself on Early Hints and then did not use: browsers report what
 // their pages ask for. It is counted (metric unused).
 //
+// A request that the load did not wait for need not have been answered, what its answer came
+// to does not count, and the page may have gone on asking for the like.
+//
 // Of a server that keeps no log, the story has two tellers, and only a fetch that failed
 // breaks the rule.
 //
@@ -49,10 +52,14 @@ func checkAgreement(l *Load) []Violation {
 // same number of times. What was pushed answers one.
 func compareRequests(l *Load) []Violation {
 	var failures []string
-	surplus, forgiven := l.surplus(), map[string]int{}
+	surplus, forgiven, goesOn := l.surplus(), map[string]int{}, map[string]bool{}
 	for _, e := range l.fetched() {
+		request := nameOf(e.Request.Method, e.Request.URL)
+		if e.Unawaited != "" {
+			forgiven[request]++
+			goesOn[withoutQuery(request)] = true
+		}
 		if failed(e) {
-			request := nameOf(e.Request.Method, e.Request.URL)
 			forgiven[request]++
 			failures = append(failures, fmt.Sprintf("%s (%s)", request, reason(e)))
 		}
@@ -64,7 +71,7 @@ func compareRequests(l *Load) []Violation {
 		for range n - forgiven[request] {
 			browserOnly = append(browserOnly, request)
 		}
-		if ownRequest := strings.HasPrefix(request, "GET ") && strings.HasSuffix(request, "/favicon.ico"); ownRequest {
+		if ownRequest := strings.HasPrefix(request, "GET ") && strings.HasSuffix(request, "/favicon.ico"); ownRequest || goesOn[withoutQuery(request)] {
 			continue
 		}
 		for range -n - unused[request] {
@@ -86,6 +93,11 @@ func compareRequests(l *Load) []Violation {
 
 // nameOf is what makes two requests the same one.
 func nameOf(method, address string) string { return method + " " + normalURL(address) }
+
+func withoutQuery(request string) string {
+	request, _, _ = strings.Cut(request, "?")
+	return request
+}
 
 // surplus is how many more of each request the browser saw than the server.
 func (l *Load) surplus() map[string]int {
@@ -174,12 +186,18 @@ func compareFlows(l *Load) []Violation {
 
 // compareSizes holds the server log against the packets: what the server says
 // it served cannot be more than what reached the client. What was pushed is left out: a
-// client that does not want it has it stopped on its way.
+// client that does not want it has it stopped on its way. So is what the load did not wait for.
 func compareSizes(l *Load) []Violation {
 	var served, arrived int64
+	unawaited := map[string]bool{}
+	for _, e := range l.fetched() {
+		if e.Unawaited != "" {
+			unawaited[nameOf(e.Request.Method, e.Request.URL)] = true
+		}
+	}
 	for i := range l.Server {
-		if !l.Server[i].Pushed {
-			served += l.Server[i].BodyBytes
+		if e := &l.Server[i]; !e.Pushed && !unawaited[nameOf(e.Method, e.URL)] {
+			served += e.BodyBytes
 		}
 	}
 	for p, h := range l.atClient() {

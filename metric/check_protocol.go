@@ -19,7 +19,7 @@ func checkProtocol(l *Load) []Violation {
 	}
 	browser, server := map[spoken][]string{}, map[spoken][]string{}
 	for _, e := range l.fetched() {
-		if failed(e) {
+		if failed(e) || e.Response.Status == 0 {
 			continue
 		}
 		protocol := e.Protocol

@@ -108,14 +108,18 @@ func isInline(address string) bool {
 	return err == nil && (u.Scheme == "data" || u.Scheme == "blob" || u.Scheme == "about")
 }
 
-// failed tells whether the browser got no whole response.
-func failed(e *capture.Entry) bool { return e.Response.Error != "" || e.Response.Status == 0 }
+// failed tells whether the browser got no whole response to a request that the load waited
+// for.
+func failed(e *capture.Entry) bool {
+	return e.Unawaited == "" && (e.Response.Error != "" || e.Response.Status == 0)
+}
 
-// lastEnd is when the last of the entries ended; the zero time without any.
+// lastEnd is when the last of the entries that the load waited for ended; the zero time
+// without any.
 func lastEnd(entries []*capture.Entry) time.Time {
 	var last time.Time
 	for _, e := range entries {
-		if end := e.End(); end.After(last) {
+		if end := e.End(); e.Unawaited == "" && end.After(last) {
 			last = end
 		}
 	}

@@ -22,12 +22,13 @@ type Verdict struct {
 	Inexact   []Inexact // requests that were answered with something near
 	Misses    []string  // requests that the archive has no answer to
 	Failed    []Failure // requests that got no answer
+	Unawaited []Failure // requests that the load did not wait for, those to one resource once
 }
 
 // Inexact is a request that was answered with what the archive has nearest to it.
 type Inexact struct{ Asked, Answered string }
 
-// Failure is a request that got no answer, and why.
+// Failure is a request that was not answered, or not waited for, and why.
 type Failure struct{ URL, Reason string }
 
 // Share is the part of the archive's resources that was asked for, 0 to 1; 1 for an
@@ -69,6 +70,13 @@ func Compare(s *site.Site, har *capture.HAR, server []capture.ServerEntry) Verdi
 	if har != nil {
 		for i := range har.Log.Entries {
 			e := &har.Log.Entries[i]
+			if e.Unawaited != "" {
+				f := Failure{archived(s, e), e.Unawaited}
+				if !slices.Contains(v.Unawaited, f) {
+					v.Unawaited = append(v.Unawaited, f)
+				}
+				continue
+			}
 			if e.Response.Status <= 0 || e.Response.Error != "" {
 				v.Failed = append(v.Failed, Failure{Canonical(e.Request.URL), cmp.Or(e.Response.Error, "no response")})
 			}
@@ -77,12 +85,41 @@ func Compare(s *site.Site, har *capture.HAR, server []capture.ServerEntry) Verdi
 	return v
 }
 
+// archived is the URL of the resource that answers an entry's request; that of the request
+// if there is none.
+func archived(s *site.Site, e *capture.Entry) string {
+	if r, _ := s.Match(e.Request.Method, Canonical(e.Request.URL)); r != nil {
+		return r.URL
+	}
+	return Canonical(e.Request.URL)
+}
+
 // method makes one of the methods that are answered alike.
 func method(name string) string {
 	if name == "HEAD" {
 		return "GET"
 	}
 	return name
+}
+
+// RestoreNames gives domains that were renamed for a load their own names again, in all URLs
+// of the load.
+func RestoreNames(har *capture.HAR, server []capture.ServerEntry) {
+	if har == nil {
+		return
+	}
+	for name, served := range har.Log.RenamedDomains {
+		restore := func(address *string) { *address = site.ReplaceDomain(*address, served, name) }
+		for i := range server {
+			restore(&server[i].URL)
+			restore(&server[i].Near)
+		}
+		for i := range har.Log.Entries {
+			e := &har.Log.Entries[i]
+			restore(&e.Request.URL)
+			restore(&e.Initiator.URL)
+		}
+	}
 }
 
 // Canonical is a URL as archives have it: https, without port and fragment, the host in
@@ -103,11 +140,14 @@ func Canonical(address string) string {
 	return u.String()
 }
 
-// Requests are the URLs of a load, each once, sorted.
+// Requests are what a load asked for, each once, sorted: the archive's resources that
+// answered, since pages put the time and the like into queries, and the URLs to which it has
+// no answer.
 func Requests(server []capture.ServerEntry) []string {
 	var all []string
 	for i := range server {
-		if name := Canonical(server[i].URL); !server[i].Miss || !strings.HasSuffix(name, "/favicon.ico") {
+		name := Canonical(cmp.Or(server[i].Near, server[i].URL))
+		if !server[i].Miss || !strings.HasSuffix(name, "/favicon.ico") {
 			all = append(all, server[i].Method+" "+name)
 		}
 	}

@@ -37,6 +37,8 @@ func TestCompare(t *testing.T) {
 	har := &capture.HAR{Log: capture.Log{Entries: []capture.Entry{
 		{Request: capture.Request{URL: "http://www.shop.test/"}, Response: capture.Response{Status: 200}},
 		{Request: capture.Request{URL: "http://cdn.shop.test/c"}, Response: capture.Response{Error: "net::ERR_FAILED"}},
+		{Request: capture.Request{Method: "POST", URL: "http://www.shop.test/hit?n=8"}, Unawaited: "again"},
+		{Request: capture.Request{Method: "POST", URL: "http://www.shop.test/hit?n=9"}, Unawaited: "again"},
 	}}}
 	v := Compare(shop(t), har, server)
 	if v.Recorded != 4 || v.Requested != 3 || v.Share() != 0.75 {
@@ -54,7 +56,10 @@ func TestCompare(t *testing.T) {
 	if want := []Failure{{"https://cdn.shop.test/c", "net::ERR_FAILED"}}; !slices.Equal(v.Failed, want) {
 		t.Errorf("failed: %q, want %q", v.Failed, want)
 	}
-	if want := []string{"GET https://www.shop.test/", "GET https://www.shop.test/gone", "HEAD https://cdn.shop.test/a.js", "POST https://www.shop.test/hit?n=7"}; !slices.Equal(Requests(server), want) {
+	if want := []Failure{{"https://www.shop.test/hit?n=1", "again"}}; !slices.Equal(v.Unawaited, want) {
+		t.Errorf("not waited for: %q, want %q", v.Unawaited, want)
+	}
+	if want := []string{"GET https://www.shop.test/", "GET https://www.shop.test/gone", "HEAD https://cdn.shop.test/a.js", "POST https://www.shop.test/hit?n=1"}; !slices.Equal(Requests(server), want) {
 		t.Errorf("requests: %q, want %q", Requests(server), want)
 	}
 }

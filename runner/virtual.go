@@ -160,7 +160,8 @@ type guests struct {
 	run      *run
 	host     *guest.Host
 	core     int
-	failures int // in a row
+	failures int  // of loads in a row: one at which guests are lost again and again counts once
+	lost     *job // the last of them
 }
 
 // carryOut runs a batch, then the further attempts that its loads need, each in a
@@ -198,7 +199,7 @@ func (g *guests) boot(ctx context.Context, b *batch, jobs []*job, attempt int) (
 	err = g.host.Run(ctx, r.machine(b, jobs[0], attempt, g.core), r.orders(jobs, attempt), func(result guest.Result) error {
 		j := jobs[done]
 		done++
-		g.failures = 0
+		g.failures, g.lost = 0, nil
 		if j.planned.Done || j.ran >= attempt {
 			return nil // kept before
 		}
@@ -215,10 +216,13 @@ func (g *guests) boot(ctx context.Context, b *batch, jobs []*job, attempt int) (
 		}
 		return nil, err
 	}
-	if g.failures++; g.failures >= maxStationFailures {
-		return nil, fmt.Errorf("%d guests in a row were lost, %w; the last: %w", g.failures, errGivenUp, lost)
-	}
 	at = jobs[done]
+	if at != g.lost {
+		g.failures++
+	}
+	if g.lost = at; g.failures >= maxStationFailures {
+		return nil, fmt.Errorf("guests were lost at %d loads in a row, %w; the last: %w", g.failures, errGivenUp, lost)
+	}
 	if at.planned.Done {
 		return at, nil
 	}

@@ -55,9 +55,14 @@ func (s *Site) RenameHost(from, to string) (*Site, error) {
 	if err := checkHost(to); err != nil {
 		return nil, fmt.Errorf("rename the host %s of site %s: %w", from, s.Name, err)
 	}
+	return s.rename(func(text []byte) []byte { return replaceName(text, from, to, false) })
+}
+
+// rename makes a copy of the site in which names of hosts are changed wherever they stand.
+func (s *Site) rename(change func(text []byte) []byte) (*Site, error) {
 	return s.Edit(func(c *Site) error {
 		c.bodies = maps.Clone(s.bodies)
-		text := func(text string) string { return string(replaceName([]byte(text), from, to)) }
+		text := func(text string) string { return string(change([]byte(text))) }
 		c.Page = text(c.Page)
 		c.Journey, c.Tabs = each(c.Journey, text), each(c.Tabs, text)
 		c.Hosts = slices.Clone(c.Hosts)
@@ -73,8 +78,7 @@ func (s *Site) RenameHost(from, to string) (*Site, error) {
 			for k := range r.Header {
 				r.Header[k].Value = text(r.Header[k].Value)
 			}
-			err := c.rewrite(r, func(body []byte) []byte { return replaceName(body, from, to) }, changed)
-			if err != nil {
+			if err := c.rewrite(r, change, changed); err != nil {
 				return err
 			}
 		}
@@ -97,8 +101,8 @@ func each(list []string, change func(string) string) []string {
 }
 
 // replaceName replaces a host's name, in lower case, but for where it is a part of a longer
-// one.
-func replaceName(text []byte, from, to string) []byte {
+// one. As a domain's, it is replaced in the names of its subdomains too.
+func replaceName(text []byte, from, to string, domain bool) []byte {
 	var b bytes.Buffer
 	for {
 		at := bytes.Index(text, []byte(from))
@@ -106,7 +110,7 @@ func replaceName(text []byte, from, to string) []byte {
 			break
 		}
 		end := at + len(from)
-		longer := at > 0 && isHostOctet(text[at-1]) || end < len(text) && isHostOctet(text[end]) && text[end] != '.' ||
+		longer := at > 0 && isHostOctet(text[at-1]) && !(domain && text[at-1] == '.') || end < len(text) && isHostOctet(text[end]) && text[end] != '.' ||
 			end+1 < len(text) && text[end] == '.' && isHostOctet(text[end+1])
 		b.Write(text[:at])
 		if longer {

@@ -79,6 +79,8 @@ type Site struct {
 	pack   []byte            // what is mapped for them; nil if they are not of a file
 	slow   error             // why the archive's index was of no use; nil if it was
 	clear  bool              // it is served over http
+
+	renamed map[string]string // domains' names, by those they had: see RenameDomain
 }
 
 // Resource is one response of a site.

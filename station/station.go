@@ -8,11 +8,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/loader/builtin"
+	"wiretime/loader/chromium"
 	"wiretime/loader/fetch"
 	"wiretime/loader/page"
 	"wiretime/loader/session"
@@ -86,6 +88,7 @@ type Station struct {
 	builtin  *builtin.Loader
 	fetch    *fetch.Loader
 	browsers map[engine]running
+	renamed  map[*site.Site]*site.Site // sites as Chromium loads them in the clear
 }
 
 // Open builds a station. The program must have been through lab.Enter, or be
@@ -95,7 +98,7 @@ func Open(ctx context.Context, c Config) (*Station, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Station{config: c, lab: l, browsers: map[engine]running{}}
+	s := &Station{config: c, lab: l, browsers: map[engine]running{}, renamed: map[*site.Site]*site.Site{}}
 	resolve := session.Resolver(l.Dial, lab.Resolver)
 	s.builtin = builtin.New(builtin.Options{
 		Verify: c.Authority.Verify, Dial: l.Dial, ListenPacket: l.ListenPacket, Resolve: resolve,
@@ -110,6 +113,9 @@ func Open(ctx context.Context, c Config) (*Station, error) {
 // nil. Its artefacts are put into the folder dir. An error means that the station
 // failed, and is of no more use; that the page, or the stream, did not come is in the
 // record.
+//
+// A page in the clear of a host that Chromium reaches over TLS alone is loaded again with
+// another name, which the station remembers, and the HAR has.
 func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string) (*lab.Record, error) {
 	if o.Stream != nil {
 		return s.play(ctx, o, dir)
@@ -128,20 +134,41 @@ func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string
 			return nil, err
 		}
 	}
-	visit, err := s.visit(ctx, o, p, kind, page)
-	if err != nil {
-		return nil, err
-	}
-	record, err := s.lab.Run(ctx, lab.Load{
-		Path: o.Path, Seed: o.Seed, TCP: o.TCP, Protocol: p, Server: kind, Site: page, Authority: s.config.Authority, Visit: visit,
+	load := lab.Load{
+		Path: o.Path, Seed: o.Seed, TCP: o.TCP, Protocol: p, Server: kind, Site: page, Authority: s.config.Authority,
 		Warm: warm, Fallback: o.Fallback, ServerWait: o.ServerWait, ThinkTime: o.ThinkTime, Dir: dir, Timeout: o.Timeout, Comment: o.Comment,
-	})
+	}
+	record, err := s.loadRenamed(ctx, o, load)
 	if len(o.Path.Handovers()) > 0 {
 		// The browser has seen its network change and change back. It acts on
 		// that within a second or two, which must not fall into the next load.
 		err = errors.Join(err, s.closeBrowsers())
 	}
 	return record, err
+}
+
+// loadRenamed runs a load, and runs it again for each host of its pages that turns out to have
+// a name under which Chromium does not load pages in the clear.
+func (s *Station) loadRenamed(ctx context.Context, o Order, load lab.Load) (record *lab.Record, err error) {
+	page := load.Site
+	for range 1 + len(page.Origins()) {
+		if renamed := s.renamed[page]; renamed != nil && o.Loader == Chromium && load.Protocol.Scheme == "http" {
+			load.Site = renamed
+		}
+		if load.Visit, err = s.visit(ctx, o, load.Protocol, load.Server, load.Site); err != nil {
+			return nil, err
+		}
+		record, err = s.lab.Run(ctx, load)
+		only := new(chromium.TLSOnlyError)
+		if err != nil || !errors.As(record.LoadError, &only) || !slices.Contains(load.Site.Origins(), only.Host) {
+			return record, err
+		}
+		if s.renamed[page], err = load.Site.RenameDomain(only.Host); err != nil {
+			record.LoadError = errors.Join(record.LoadError, err)
+			return record, nil //nolint:nilerr // the error is the load's
+		}
+	}
+	return record, nil
 }
 
 // kind is the order's server; the zero value is Wiretime's own.

@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/store"
 )
@@ -57,6 +59,9 @@ func show(dir, id string) error {
 	for _, v := range l.Violations {
 		fmt.Fprintf(w, "breaks rule %d\t%s\n", v.Rule, v.Detail)
 	}
+	if err := showNotes(w, l); err != nil {
+		return err
+	}
 	fmt.Fprintln(w)
 	for _, m := range metrics {
 		if v, ok := l.Values[m.Name]; ok {
@@ -82,6 +87,29 @@ func show(dir, id string) error {
 		}
 	}
 	return w.Flush()
+}
+
+// showNotes prints what the load's HAR says of how the page was loaded.
+func showNotes(w io.Writer, l store.Load) error {
+	if l.Artefacts == "" {
+		return nil
+	}
+	har, err := capture.ReadHAR(filepath.Join(l.Artefacts, lab.HARFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, line := range renames(har) {
+		fmt.Fprintf(w, "renamed\t%s\n", line)
+	}
+	for _, p := range har.Log.Pages {
+		if p.Comment != "" {
+			fmt.Fprintf(w, "note\t%s\n", p.Comment)
+		}
+	}
+	return nil
 }
 
 // unlogged says so if the load's server kept no log.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
 	"wiretime/network"
@@ -42,7 +44,8 @@ func siteCheckCommand() *cobra.Command {
 and holds what was asked for against what the archive has: requests that it has no
 answer to (misses), those that were answered with the nearest of what it has
 (inexact), failures, and resources that nothing asked for. It ends with code 1 if
-there are misses or failures, or if the protocols differ in what is asked for.
+there are misses or failures, if the page did not load over a protocol, or if the
+protocols differ in the resources of the archive that are asked for.
 
 --learn writes into the site which scripts asked for which resources, and when, as
 Chromium says. The loader builtin, which runs no scripts, goes by that.`,
@@ -128,6 +131,7 @@ func (o checkOptions) rows() ([]protocol.Protocol, error) {
 // check is what a load over one protocol has shown.
 type check struct {
 	protocol string
+	renamed  []string // domains, and the names under which they were served
 	record   *lab.Record
 	verdict  replay.Verdict
 }
@@ -165,7 +169,9 @@ func loadOverAll(ctx context.Context, s *site.Site, rows []protocol.Protocol, o 
 		if err != nil {
 			return nil, err
 		}
-		checks = append(checks, check{p.Name, record, replay.Compare(s, record.HAR, record.Server)})
+		renamed := renames(record.HAR)
+		replay.RestoreNames(record.HAR, record.Server)
+		checks = append(checks, check{p.Name, renamed, record, replay.Compare(s, record.HAR, record.Server)})
 	}
 	return checks, nil
 }
@@ -182,12 +188,16 @@ func printChecks(out io.Writer, checks []check) (sound bool) {
 			v.Requested, v.Recorded, 100*v.Share(), len(v.Inexact), len(v.Misses), len(v.Failed), c.record.Timing.OnLoad)
 		sound = sound && len(v.Misses)+len(v.Failed) == 0 && c.record.LoadError == nil
 	}
-	_ = w.Flush() // to where the lines below would fail as well
+	_ = w.Flush()      // to where the lines below would fail as well
+	var loaded []check // what did not load says nothing of the archive
 	for _, c := range checks {
 		if c.record.LoadError != nil {
 			fmt.Fprintf(out, "\nOver %s the page did not load: %v\n", c.protocol, c.record.LoadError)
+		} else {
+			loaded = append(loaded, c)
 		}
 	}
+	checks = loaded
 	list := func(title string, of func(check) []string) {
 		seen := map[string][]string{}
 		var order []string
@@ -212,9 +222,16 @@ func printChecks(out io.Writer, checks []check) (sound bool) {
 			fmt.Fprintf(out, "  %s\n", line)
 		}
 	}
+	list("Renamed, since Chromium reaches hosts of these domains over TLS alone:", func(c check) []string { return c.renamed })
 	list("Misses: asked for, and not in the archive:", func(c check) []string { return c.verdict.Misses })
 	list("Failed:", func(c check) (lines []string) {
 		for _, f := range c.verdict.Failed {
+			lines = append(lines, f.URL+": "+f.Reason)
+		}
+		return lines
+	})
+	list("Not waited for:", func(c check) (lines []string) {
+		for _, f := range c.verdict.Unawaited {
 			lines = append(lines, f.URL+": "+f.Reason)
 		}
 		return lines
@@ -233,9 +250,20 @@ func printChecks(out io.Writer, checks []check) (sound bool) {
 			fmt.Fprintf(out, "  %s\n", line)
 		}
 	} else if len(checks) > 1 {
-		fmt.Fprintf(out, "\nThe same %d URLs were asked for over all %d protocols.\n", len(replay.Requests(checks[0].record.Server)), len(checks))
+		fmt.Fprintf(out, "\nThe same %d resources were asked for over all %d protocols that loaded the page.\n", len(replay.Requests(checks[0].record.Server)), len(checks))
 	}
 	return sound
+}
+
+// renames are the domains that had other names in a load, a line each.
+func renames(har *capture.HAR) (lines []string) {
+	if har == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(har.Log.RenamedDomains)) {
+		lines = append(lines, name+" to "+har.Log.RenamedDomains[name])
+	}
+	return lines
 }
 
 // differences are the requests that were not made over every protocol.

@@ -89,6 +89,7 @@ const launchLimit = 60 * time.Second
 var flags = map[string]string{
 	"headless":                               "",
 	"no-sandbox":                             "", // the pages are ours, and a sandbox needs rights a user namespace may not give
+	"block-new-web-contents":                 "", // as browsers do where no user has clicked: a window that nobody watches would hold up its opener
 	"no-first-run":                           "",
 	"no-default-browser-check":               "",
 	"no-pings":                               "",
@@ -104,7 +105,6 @@ var flags = map[string]string{
 	"disable-default-apps":                   "",
 	"disable-domain-reliability":             "",
 	"disable-extensions":                     "",
-	"disable-popup-blocking":                 "",
 	"disable-renderer-backgrounding":         "",
 	"disable-sync":                           "",
 	"metrics-recording-only":                 "",

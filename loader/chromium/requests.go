@@ -35,6 +35,12 @@ type request struct {
 	failure  string
 	cache    string
 	internal string // why the browser took another URL without asking anybody; usually empty
+
+	encoded   float64 // octets of the body as they came
+	last      float64 // when something of the answer came last
+	again     bool    // the page has asked for the like before
+	familiar  bool    // the page has had the like of the answer before
+	unawaited string  // why the load ended without it; usually empty
 }
 
 // onWire is what of a request and its response went over the wire. The
@@ -55,6 +61,10 @@ type requestLog struct {
 	sockets  map[network.RequestID]*request // WebSockets, before and after they shook hands
 	earlier  map[cdp.LoaderID]bool          // documents of the pages before
 	latest   float64                        // when it was last told of something
+	news     browser.News
+	newest   float64 // when there was news of an answer last
+	loaded   int     // how many requests there were when the page counted as loaded
+	notes    browser.Notes
 }
 
 func newRequestLog() requestLog {
@@ -91,10 +101,13 @@ func (l *requestLog) note(from target.SessionID, event any) {
 		if r := l.current[e.RequestID]; r != nil && r.response == nil {
 			r.answer(e.Response)
 			r.answered = from
+			l.hear(r, e.Timestamp)
 		}
 	case *network.EventDataReceived:
 		if r := l.current[e.RequestID]; r != nil && r.answered == from {
 			r.body += float64(e.DataLength)
+			r.encoded += float64(e.EncodedDataLength)
+			l.arrive(r, e.Timestamp)
 		}
 	case *network.EventResourceChangedPriority:
 		if r := l.current[e.RequestID]; r != nil {
@@ -139,11 +152,13 @@ func (l *requestLog) begin(from target.SessionID, e *network.EventRequestWillBeS
 		}
 		if e.RedirectResponse != nil {
 			before.answer(e.RedirectResponse)
+			l.hear(before, e.Timestamp)
 			before.internal = field(e.RedirectResponse.Headers, "non-authoritative-reason")
 			l.end(before, e.Timestamp, e.RedirectResponse.EncodedDataLength)
 		}
 	}
 	r := &request{id: e.RequestID, sent: e, asked: from, priority: e.Request.InitialPriority}
+	r.again = !l.news.Ask(e.Request.Method, e.Request.URL)
 	l.latest = max(l.latest, e.Timestamp.Float64())
 	l.current[e.RequestID] = r
 	l.requests = append(l.requests, r)
@@ -166,6 +181,7 @@ func (r *request) answer(response *network.Response) {
 // needs what is on its way for another waits for that, and gets it from the cache.
 func (l *requestLog) end(r *request, at cdp.MonotonicTime, received float64) {
 	r.ended, r.received = at.Float64(), received
+	l.arrive(r, at)
 	l.latest = max(l.latest, r.ended)
 	if answer := r.response; answer != nil && answer.ConnectionID == 0 && answer.Timing != nil && received == 0 && !answer.FromEarlyHints {
 		r.cache = cmp.Or(r.cache, httpCache)
@@ -219,28 +235,18 @@ func (r *request) empty() bool {
 	return r.response != nil && browser.Empty(r.sent.Request.Method, r.response.Status)
 }
 
-// underWay counts requests that have neither finished nor failed.
-func (l *requestLog) underWay() int {
-	n := 0
-	for _, r := range l.current {
-		if r.ended == 0 {
-			n++
+// upgraded is the host that a page was asked from in the clear, if the browser goes to it
+// over TLS alone.
+func (l *requestLog) upgraded() string {
+	for _, r := range l.requests {
+		if !r.isDocument() || r.internal != "HSTS" {
+			continue
+		}
+		if u, err := url.Parse(r.sent.Request.URL); err == nil {
+			return u.Hostname()
 		}
 	}
-	return n
-}
-
-// upgraded is the host that the page was asked from in the clear, if the browser goes to
-// it over TLS alone.
-func (l *requestLog) upgraded() string {
-	if len(l.requests) == 0 || l.document().internal != "HSTS" {
-		return ""
-	}
-	u, err := url.Parse(l.document().sent.Request.URL)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
+	return ""
 }
 
 // document is the page's own request. A service worker of the page before may have made
@@ -285,6 +291,7 @@ func (l *requestLog) har(version string, timing capture.Timing, offset int64) *c
 		Started: time.Unix(0, timing.NavigationStart).UTC(),
 		ID:      pageID,
 		Title:   l.document().sent.Request.URL,
+		Comment: l.notes.String(),
 		Timings: capture.PageTimings{
 			OnContentLoad: timing.DCL, OnLoad: timing.OnLoad,
 			FirstContentfulPaint: timing.FCP, LargestContentfulPaint: timing.LCP,
@@ -345,15 +352,18 @@ func (r *request) entry(offset int64) capture.Entry {
 		Priority:        string(r.priority),
 		ResourceType:    strings.ToLower(string(sent.Type)),
 		FromCache:       r.cache,
+		Unawaited:       r.unawaited,
 	}
 	if i := sent.Initiator; i != nil {
 		e.Initiator = initiator(i)
 	}
 	if r.ended > 0 {
 		e.Time = max(0, (r.ended-sent.Timestamp.Float64())*1000)
+	} else if r.unawaited != "" && r.last > 0 {
+		e.Time = max(0, (r.last-sent.Timestamp.Float64())*1000)
 	}
 	if r.response == nil {
-		if r.ended == 0 && r.failure == "" {
+		if r.ended == 0 && r.failure == "" && r.unawaited == "" {
 			e.Response.Error = "no response when the load ended"
 		}
 		e.Timings.Blocked = e.Time

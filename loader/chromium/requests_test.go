@@ -128,7 +128,7 @@ func TestRedirectsAreRequestsOfTheirOwn(t *testing.T) {
 	again := sent("1", "https://www.page.test/new", 10.1)
 	again.RedirectResponse = &network.Response{Status: 301, Headers: network.Headers{"Location": "/new"}, EncodedDataLength: 300}
 	l := logOf(sent("1", "https://www.page.test/old", 10), again)
-	if n := l.underWay(); n != 1 {
+	if n, _ := l.underWay(); n != 1 {
 		t.Errorf("%d requests under way, want the second hop alone", n)
 	}
 	l.note("", responded("1", nil))
@@ -137,7 +137,7 @@ func TestRedirectsAreRequestsOfTheirOwn(t *testing.T) {
 	if len(entries) != 2 || entries[0].Response.Status != 301 || entries[0].Response.RedirectURL != "/new" || entries[1].Response.Status != 200 {
 		t.Errorf("entries %+v", entries)
 	}
-	if n := l.underWay(); n != 0 {
+	if n, _ := l.underWay(); n != 0 {
 		t.Errorf("%d requests under way after the last has finished", n)
 	}
 }
@@ -160,7 +160,7 @@ func TestNextPageHasItsOwnLog(t *testing.T) {
 	} {
 		second.note("", e)
 	}
-	if n := second.underWay(); n != 1 {
+	if n, _ := second.underWay(); n != 1 {
 		t.Errorf("%d requests under way, want the second page's document alone", n)
 	}
 	second.note("", finished("B", 10.6, 700))

@@ -19,9 +19,9 @@ import (
 	"wiretime/loader/browser"
 )
 
-// idle is how long a page that has fired its load event must have had no
-// request under way before it counts as loaded.
-const idle = 50 * time.Millisecond
+// maxDocuments is how many documents a page may be replaced by, one after the other. More
+// are without end.
+const maxDocuments = 20
 
 // Visit is a fresh BrowserContext with one empty tab. It is cold until its first
 // page; what that leaves in caches, and of connections, names and TLS sessions, is
@@ -37,6 +37,8 @@ type Visit struct {
 	log     requestLog                        // of the page that was last asked for
 	loaded  bool
 	crashed error
+	turns   int           // how many documents the page has been
+	address string        // of the last one
 	changed chan struct{} // holds one value after the state above has changed
 }
 
@@ -63,12 +65,20 @@ func (v *Visit) observe(s session, event any) {
 	case *page.EventFrameNavigated:
 		if s.id == v.page.id && e.Frame.ParentID == "" {
 			v.loaded = false // what was said until now was said of the page before
+			v.turns++
+			v.address = e.Frame.URL
 		}
 		v.log.frameNavigated(e.Frame.ID, e.Frame.LoaderID)
 	case *page.EventLoadEventFired:
 		if s.id == v.page.id {
 			v.loaded = true
 		}
+	case *page.EventJavascriptDialogOpening:
+		accept := browser.AcceptDialog(string(e.Type))
+		post(s, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: accept})
+		v.log.notes.Dialog(string(e.Type), e.Message, accept)
+	case *page.EventWindowOpen:
+		v.log.notes.Add("the page was refused another window, for %s", e.URL)
 	case *inspector.EventTargetCrashed:
 		v.crashed = errors.New("the page's process crashed")
 	case *target.EventAttachedToTarget:
@@ -91,9 +101,9 @@ func (v *Visit) observe(s session, event any) {
 	}
 }
 
-// Load navigates to url and returns when the load event has fired and no
-// request has been under way for a while. The HAR holds what has been seen,
-// also when there is an error.
+// Load navigates to url and returns when the page counts as loaded, by [browser.Await]. What
+// it was not waited for is in the HAR, which holds what has been seen also when there is an
+// error. Dialogs are answered at once, and no other window is opened; the HAR says so too.
 //
 // Each call is a page of its own, in the same tab. What the page before it has
 // under way is cut off and no part of the HAR.
@@ -101,8 +111,9 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 	v.turnPage()
 	offset := capture.UnixOffset()
 	err := v.navigate(ctx, url)
+	gaveUp := false
 	if err == nil {
-		err = v.await(ctx)
+		gaveUp, err = v.await(ctx)
 	}
 	timing := capture.Timing{DCL: -1, OnLoad: -1, TTFB: -1, FCP: -1, LCP: -1, LastResource: -1}
 	fetchStart := 0.0
@@ -111,11 +122,13 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if err == nil {
+		v.log.close(gaveUp)
+	}
 	timing.NavigationStart = v.log.navigationStart(fetchStart, offset)
 	har := v.log.har(v.browser.version, timing, offset)
 	if host := v.log.upgraded(); host != "" {
-		return har, timing, fmt.Errorf("load %s: Chromium goes to %s over TLS alone, since it is on its list of such hosts (HSTS): rename it in the site, as 'wiretime site edit NAME --rename-host %s=www.page.test' does, or measure the site over protocols with TLS",
-			url, host, host)
+		return har, timing, fmt.Errorf("load %s: %w", url, &TLSOnlyError{host})
 	}
 	if err != nil {
 		err = fmt.Errorf("load %s: %w", url, v.explain(ctx, err))
@@ -123,12 +136,20 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 	return har, timing, err
 }
 
+// TLSOnlyError says that a page in the clear is of a host that Chromium reaches over TLS
+// alone, since its list of such hosts (HSTS, RFC 6797) has it.
+type TLSOnlyError struct{ Host string }
+
+func (e *TLSOnlyError) Error() string {
+	return fmt.Sprintf("Chromium goes to %s over TLS alone, since it is on its list of such hosts (HSTS)", e.Host)
+}
+
 // turnPage begins a log for the next page. What frames and workers of this one still ask
 // for is no part of it.
 func (v *Visit) turnPage() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.log, v.loaded = v.log.next(), false
+	v.log, v.loaded, v.turns = v.log.next(), false, 0
 	for id, t := range v.targets {
 		if t.Type != sharedWorker && t.Type != serviceWorker {
 			v.disown(id)
@@ -142,6 +163,8 @@ func (v *Visit) turnPage() {
 // always kept, and connections as long as their server keeps them.
 func (v *Visit) Forget(ctx context.Context, keep capture.Warm) error {
 	if err := v.forget(ctx, keep); err != nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
 		return fmt.Errorf("leave the page: %w", v.explain(ctx, err))
 	}
 	return nil
@@ -166,9 +189,11 @@ func (v *Visit) forget(ctx context.Context, keep capture.Warm) error {
 }
 
 // explain prefers the cause over its symptoms, which may be no more than a
-// closed pipe.
+// closed pipe. It holds the lock.
 func (v *Visit) explain(ctx context.Context, err error) error {
 	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return browser.Timeout(context.Cause(ctx), v.loaded, v.log.unfinished())
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case v.crashed != nil:
@@ -190,29 +215,32 @@ func (v *Visit) navigate(ctx context.Context, url string) error {
 	return ctx.Err()
 }
 
-// await returns when the page is loaded and idle.
-func (v *Visit) await(ctx context.Context) error {
-	for {
-		v.mu.Lock()
-		complete, crashed := v.loaded && v.log.underWay() == 0, v.crashed
-		v.mu.Unlock()
-		if crashed != nil {
-			return crashed
-		}
-		var quiet <-chan time.Time
-		if complete {
-			quiet = time.After(idle)
-		}
-		select {
-		case <-v.changed:
-		case <-quiet:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-v.page.done:
-			return v.page.ended()
-		}
+// await returns when the page counts as loaded, and says whether it gave up waiting for what
+// is still under way.
+func (v *Visit) await(ctx context.Context) (gaveUp bool, err error) {
+	gaveUp, err = browser.Await(ctx, v.changed, v.page.done, v.look)
+	if errors.Is(err, browser.ErrGone) {
+		err = v.page.ended()
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.log.loaded = len(v.log.requests)
+	return gaveUp, err
+}
+
+// look says how far the page is.
+func (v *Visit) look() (browser.State, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.crashed != nil {
+		return browser.State{}, v.crashed
+	}
+	if v.turns > maxDocuments {
+		return browser.State{}, fmt.Errorf("the page goes from one document to the next without end: %d so far, the last of them %s", v.turns, v.address)
+	}
+	s := browser.State{Loaded: v.loaded, News: v.log.news.Count()}
+	s.UnderWay, s.Whole = v.log.underWay()
+	return s, nil
 }
 
 func (v *Visit) timing(ctx context.Context) (t capture.Timing, fetchStart float64, err error) {

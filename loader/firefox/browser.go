@@ -129,8 +129,11 @@ func (b *Browser) start(ctx context.Context) error {
 // events are those that a visit is made of.
 var events = []string{
 	"network.beforeRequestSent", "network.responseStarted", "network.responseCompleted", "network.fetchError",
-	"browsingContext.load", "browsingContext.navigationFailed",
+	"browsingContext.navigationStarted", "browsingContext.load", "browsingContext.navigationFailed", "browsingContext.userPromptOpened",
 }
+
+// prompts is how dialogs are answered, without being asked, as [browser.AcceptDialog] has it.
+var prompts = object{"alert": "accept", "beforeUnload": "accept", "confirm": "dismiss", "prompt": "dismiss"}
 
 func (b *Browser) prepare(ctx context.Context) error {
 	var opened struct {
@@ -138,7 +141,7 @@ func (b *Browser) prepare(ctx context.Context) error {
 			Version string `json:"browserVersion"`
 		} `json:"capabilities"`
 	}
-	if err := b.session.call(ctx, "session.new", object{"capabilities": object{}}, &opened); err != nil {
+	if err := b.session.call(ctx, "session.new", object{"capabilities": object{"alwaysMatch": object{"unhandledPromptBehavior": prompts}}}, &opened); err != nil {
 		return err
 	}
 	b.version = opened.Capabilities.Version

@@ -69,6 +69,10 @@ var preferences = map[string]any{
 	// of its own has issued.
 	"network.http.http3.disable_when_third_party_roots_found": false,
 
+	// A window that nobody watches would take part in the load, and what is printed too.
+	"dom.disable_open_during_load": true,
+	"print.enabled":                false,
+
 	// A page's moments to the microsecond, not to the millisecond.
 	"privacy.reduceTimerPrecision":               false,
 	"privacy.reduceTimerPrecision.unconditional": false,

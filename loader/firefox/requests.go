@@ -3,7 +3,6 @@ package firefox
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,12 +83,20 @@ type request struct {
 	ended     float64 // 0: under way
 	response  *response
 	failure   string
+
+	again     bool   // the page has asked for the like before
+	familiar  bool   // the page has had the like of the answer before
+	unawaited string // why the load ended without it; usually empty
 }
 
 // requestLog gathers the requests of one page in the order they were made.
 type requestLog struct {
 	requests []*request
 	byHop    map[hop]*request
+	news     browser.News
+	newest   int // how many requests there were when there was news of an answer last
+	loaded   int // how many requests there were when the page counted as loaded
+	notes    browser.Notes
 }
 
 func newRequestLog() requestLog { return requestLog{byHop: map[hop]*request{}} }
@@ -109,6 +116,7 @@ func (l *requestLog) note(method string, params json.RawMessage) {
 	r := l.byHop[key]
 	if method == "network.beforeRequestSent" {
 		r = &request{told: e.Request, initiator: e.Initiator.Type, started: e.Request.Timings.Request}
+		r.again = !l.news.Ask(e.Request.Method, e.Request.URL)
 		l.byHop[key] = r
 		l.requests = append(l.requests, r)
 		return
@@ -120,6 +128,7 @@ func (l *requestLog) note(method string, params json.RawMessage) {
 	switch method {
 	case "network.responseStarted":
 		r.response = e.Response
+		r.familiar = !l.news.Answer(e.Request.Method, e.Request.URL, int64(e.Response.Status), e.Response.length())
 	case "network.responseCompleted":
 		r.response, r.ended = e.Response, cmp.Or(e.Request.Timings.ResponseEnd, e.Timestamp)
 	case "network.fetchError":
@@ -128,6 +137,20 @@ func (l *requestLog) note(method string, params json.RawMessage) {
 			r.failure = cmp.Or(e.ErrorText, "failed")
 		}
 	}
+	if !r.familiar {
+		l.news.Came()
+		l.newest = len(l.requests)
+	}
+}
+
+// length is the length that the head of an answer says it has; -1 if it does not.
+func (r *response) length() int64 {
+	for _, h := range r.Headers {
+		if strings.EqualFold(h.Name, "content-length") {
+			return browser.Length(h.Value.Value)
+		}
+	}
+	return -1
 }
 
 // aborted is what Firefox calls a response that it keeps from a page.
@@ -139,9 +162,7 @@ func (r *request) empty() bool {
 	if r.response == nil {
 		return false
 	}
-	return browser.Empty(r.told.Method, int64(r.response.Status)) || slices.ContainsFunc(r.response.Headers, func(h header) bool {
-		return strings.EqualFold(h.Name, "content-length") && h.Value.Value == "0"
-	})
+	return browser.Empty(r.told.Method, int64(r.response.Status)) || r.response.length() == 0
 }
 
 // underWay counts requests that have neither finished nor failed.
@@ -153,6 +174,38 @@ func (l *requestLog) underWay() int {
 		}
 	}
 	return n
+}
+
+// close ends the log of a page that counts as loaded: what has not ended began too late to
+// count, or is what the load gave up waiting for.
+func (l *requestLog) close(gaveUp bool) {
+	var left browser.Left
+	for i, r := range l.requests {
+		open := r.ended == 0
+		switch {
+		case gaveUp && (r.familiar && i >= l.newest || open && r.response == nil && r.again):
+			r.unawaited = browser.Repeated
+		case open && i >= l.loaded:
+			r.unawaited = browser.TooLate
+		case open && gaveUp && r.response != nil:
+			r.unawaited = browser.NeverEnded
+		default:
+			continue
+		}
+		left.Add(r.told.Method, r.told.URL, r.unawaited)
+	}
+	left.Note(&l.notes)
+}
+
+// unfinished are the requests that are under way.
+func (l *requestLog) unfinished() []browser.Unfinished {
+	var list []browser.Unfinished
+	for _, r := range l.requests {
+		if r.ended == 0 {
+			list = append(list, browser.Unfinished{Method: r.told.Method, URL: r.told.URL, Answered: r.response != nil})
+		}
+	}
+	return list
 }
 
 // navigationStart is the page's time origin in ns since the Unix epoch: the
@@ -181,6 +234,7 @@ func (l *requestLog) har(version string, timing capture.Timing) *capture.HAR {
 		Started: time.Unix(0, timing.NavigationStart).UTC(),
 		ID:      pageID,
 		Title:   l.requests[0].told.URL,
+		Comment: l.notes.String(),
 		Timings: capture.PageTimings{
 			OnContentLoad: timing.DCL, OnLoad: timing.OnLoad,
 			FirstContentfulPaint: timing.FCP, LargestContentfulPaint: timing.LCP,
@@ -207,12 +261,15 @@ func (r *request) entry() capture.Entry {
 		Initiator:    capture.Initiator{Type: r.initiator},
 		ResourceType: resourceType(told.Destination, told.InitiatorType),
 		Time:         max(0, r.ended-r.started),
+		Unawaited:    r.unawaited,
 	}
 	e.Timings = told.Timings.phases(r.started, r.ended)
 	if r.ended == 0 {
 		e.Time = 0
 		e.Timings = capture.Timings{DNS: -1, Connect: -1, SSL: -1}
-		e.Response.Error = "no whole response when the load ended"
+		if r.unawaited == "" {
+			e.Response.Error = "no whole response when the load ended"
+		}
 	}
 	if r.response != nil {
 		r.response.describe(&e)

@@ -12,9 +12,9 @@ import (
 	"wiretime/loader/browser"
 )
 
-// idle is how long a page that has fired its load event must have had no
-// request under way before it counts as loaded.
-const idle = 50 * time.Millisecond
+// maxDocuments is how many documents a page may be replaced by, one after the other. More
+// are without end.
+const maxDocuments = 20
 
 // The viewport, in CSS pixels.
 const (
@@ -29,12 +29,16 @@ type Visit struct {
 	tab         string
 	freezer     string // the preload script that freezes the pages; empty: there is none
 
-	mu      sync.Mutex
-	log     requestLog
-	loaded  map[string]bool   // by navigation
-	failed  map[string]string // likewise, with the browser's word for why
-	changed chan struct{}     // holds one value after the state above has changed
+	mu          sync.Mutex
+	log         requestLog
+	loaded      map[string]bool   // by navigation
+	failed      map[string]string // likewise, with the browser's word for why
+	navigations []navigation      // of the tab, as they began
+	changed     chan struct{}     // holds one value after the state above has changed
 }
+
+// navigation is from one document to the next.
+type navigation struct{ id, url string }
 
 // Open makes a cold visit ready, so that none of its set-up falls into the load. Its pages
 // are frozen, with all their frames, unless freeze is nil. Workers are not: WebDriver BiDi
@@ -56,7 +60,7 @@ func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, err
 func (v *Visit) reset() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.log, v.loaded, v.failed = newRequestLog(), map[string]bool{}, map[string]string{}
+	v.log, v.loaded, v.failed, v.navigations = newRequestLog(), map[string]bool{}, map[string]string{}, nil
 }
 
 func (v *Visit) prepare(ctx context.Context, freeze *browser.Freeze) error {
@@ -96,20 +100,37 @@ func (v *Visit) observe(method string, params json.RawMessage) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch method {
-	case "browsingContext.load", "browsingContext.navigationFailed":
+	case "browsingContext.navigationStarted", "browsingContext.load", "browsingContext.navigationFailed":
 		var e struct {
 			Context    string `json:"context"`
 			Navigation string `json:"navigation"`
 			Message    string `json:"message"`
+			URL        string `json:"url"`
 		}
 		if json.Unmarshal(params, &e) != nil || e.Context != v.tab {
 			return
 		}
-		if method == "browsingContext.load" {
+		switch method {
+		case "browsingContext.navigationStarted":
+			v.navigations = append(v.navigations, navigation{e.Navigation, e.URL})
+		case "browsingContext.load":
 			v.loaded[e.Navigation] = true
-		} else {
+		default:
 			v.failed[e.Navigation] = e.Message
+			// A page that could not go elsewhere, or got a download, is still there.
+			if n := len(v.navigations); n > 1 && v.navigations[n-1].id == e.Navigation {
+				v.navigations = v.navigations[:n-1]
+			}
 		}
+	case "browsingContext.userPromptOpened":
+		var e struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+		}
+		if json.Unmarshal(params, &e) != nil {
+			return
+		}
+		v.log.notes.Dialog(e.Type, e.Message, browser.AcceptDialog(e.Type))
 	default:
 		v.log.note(method, params)
 	}
@@ -119,12 +140,12 @@ func (v *Visit) observe(method string, params json.RawMessage) {
 	}
 }
 
-// Load navigates to url and returns when the load event has fired and no
-// request has been under way for a while. The HAR holds what has been seen,
-// also when there is an error.
+// Load navigates to url and returns when the page counts as loaded, by [browser.Await]. What
+// it was not waited for is in the HAR, which holds what has been seen also when there is an
+// error. Dialogs are answered at once, which the HAR says too, and windows are not opened.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
 	v.reset()
-	err := v.navigate(ctx, url)
+	gaveUp, err := v.navigate(ctx, url)
 	timing := capture.Timing{DCL: -1, OnLoad: -1, TTFB: -1, FCP: -1, LCP: -1, LastResource: -1}
 	fetchStart := 0.0
 	if err == nil {
@@ -132,6 +153,9 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if err == nil {
+		v.log.close(gaveUp)
+	}
 	timing.NavigationStart = v.log.navigationStart(fetchStart)
 	har := v.log.har(v.browser.version, timing)
 	if err != nil {
@@ -141,9 +165,11 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 }
 
 // explain prefers the cause over its symptoms, which may be no more than a
-// closed connection.
+// closed connection. It holds the lock.
 func (v *Visit) explain(ctx context.Context, err error) error {
 	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return browser.Timeout(context.Cause(ctx), v.loaded[v.navigation("").id], v.log.unfinished())
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case !v.browser.Alive():
@@ -152,37 +178,47 @@ func (v *Visit) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// navigate returns when the page is loaded and idle.
-func (v *Visit) navigate(ctx context.Context, url string) error {
+// navigate returns when the page counts as loaded, and says whether it gave up waiting for what
+// is still under way.
+func (v *Visit) navigate(ctx context.Context, url string) (gaveUp bool, err error) {
 	var answer struct {
 		Navigation string `json:"navigation"`
 	}
-	err := v.browser.session.call(ctx, "browsingContext.navigate", object{"context": v.tab, "url": url, "wait": "none"}, &answer)
-	if err != nil {
-		return err
+	session := v.browser.session
+	if err := session.call(ctx, "browsingContext.navigate", object{"context": v.tab, "url": url, "wait": "none"}, &answer); err != nil {
+		return false, err
 	}
-	for {
-		v.mu.Lock()
-		why, failed := v.failed[answer.Navigation]
-		complete := v.loaded[answer.Navigation] && v.log.underWay() == 0
-		v.mu.Unlock()
-		if failed {
-			return errors.New(why)
-		}
-		var quiet <-chan time.Time
-		if complete {
-			quiet = time.After(idle)
-		}
-		select {
-		case <-v.changed:
-		case <-quiet:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-v.browser.session.done:
-			return v.browser.session.ended()
-		}
+	gaveUp, err = browser.Await(ctx, v.changed, session.done, func() (browser.State, error) { return v.look(answer.Navigation) })
+	if errors.Is(err, browser.ErrGone) {
+		err = session.ended()
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.log.loaded = len(v.log.requests)
+	return gaveUp, err
+}
+
+// look says how far the page is whose first navigation is given.
+func (v *Visit) look(first string) (browser.State, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := v.navigation(first)
+	if why, failed := v.failed[now.id]; failed {
+		return browser.State{}, errors.New(why)
+	}
+	if n := len(v.navigations); n > maxDocuments {
+		return browser.State{}, fmt.Errorf("the page goes from one document to the next without end: %d so far, the last of them %s", n, now.url)
+	}
+	return browser.State{Loaded: v.loaded[now.id], UnderWay: v.log.underWay(), News: v.log.news.Count()}, nil
+}
+
+// navigation is the tab's latest one, which is first if no other has begun. It is called with
+// the lock held.
+func (v *Visit) navigation(first string) navigation {
+	if n := len(v.navigations); n > 0 {
+		return v.navigations[n-1]
+	}
+	return navigation{id: first}
 }
 
 func (v *Visit) timing(ctx context.Context) (t capture.Timing, fetchStart float64, err error) {

@@ -1,0 +1,91 @@
+package chromium
+
+import (
+	"github.com/chromedp/cdproto/cdp"
+
+	"wiretime/loader/browser"
+)
+
+// What follows tells how requests end, those too of whose end Chromium does not tell: it
+// says nothing of some answers that the page did not read, as of those to requests that
+// outlive it (fetch with keepalive).
+
+// hear takes in that the head of an answer has come.
+func (l *requestLog) hear(r *request, at cdp.MonotonicTime) {
+	length := browser.Length(field(r.response.Headers, "content-length"))
+	r.familiar = !l.news.Answer(r.sent.Request.Method, r.sent.Request.URL, r.response.Status, length)
+	l.arrive(r, at)
+}
+
+// arrive takes in that something of an answer has come.
+func (l *requestLog) arrive(r *request, at cdp.MonotonicTime) {
+	r.last = max(r.last, at.Float64())
+	if !r.familiar {
+		l.news.Came()
+		l.newest = max(l.newest, r.last)
+	}
+}
+
+// whole says whether all octets of an answer have come, as far as its head says how many
+// there are. Of one with a content coding the browser does not tell exactly.
+func (r *request) whole() bool {
+	if r.response == nil || r.empty() {
+		return r.response != nil
+	}
+	length := browser.Length(field(r.response.Headers, "content-length"))
+	return length >= 0 && field(r.response.Headers, "content-encoding") == "" && int64(r.body) >= length
+}
+
+// underWay counts requests that have neither finished nor failed, and those of them whose
+// answers are whole.
+func (l *requestLog) underWay() (n, whole int) {
+	for _, r := range l.current {
+		if r.ended == 0 {
+			n++
+			if r.whole() {
+				whole++
+			}
+		}
+	}
+	return n, whole
+}
+
+// close ends the log of a page that counts as loaded. Answers that are whole have ended with
+// their last octets. What else has not ended began too late to count, or is what the load
+// gave up waiting for.
+func (l *requestLog) close(gaveUp bool) {
+	var left browser.Left
+	for i, r := range l.requests {
+		if l.sockets[r.id] == r {
+			continue
+		}
+		open := r.ended == 0 && l.current[r.id] == r
+		if open && r.whole() {
+			r.ended, r.received, open = r.last, r.response.EncodedDataLength+r.encoded, false
+			l.notes.Add("the browser did not say that %s %s had ended, all of which had come", r.sent.Request.Method, r.sent.Request.URL)
+		}
+		switch {
+		case gaveUp && (r.familiar && r.sent.Timestamp.Float64() >= l.newest || open && r.response == nil && r.again):
+			r.unawaited = browser.Repeated
+		case open && i >= l.loaded:
+			r.unawaited = browser.TooLate
+		case open && gaveUp && r.response != nil:
+			r.unawaited = browser.NeverEnded
+		default:
+			continue
+		}
+		left.Add(r.sent.Request.Method, r.sent.Request.URL, r.unawaited)
+	}
+	left.Note(&l.notes)
+}
+
+// unfinished are the requests that are under way.
+func (l *requestLog) unfinished() []browser.Unfinished {
+	var list []browser.Unfinished
+	for _, r := range l.requests {
+		if r.ended == 0 && l.current[r.id] == r {
+			list = append(list, browser.Unfinished{Method: r.sent.Request.Method, URL: r.sent.Request.URL, Answered: r.response != nil})
+		}
+	}
+	return list
+}

@@ -1,0 +1,103 @@
+package firefox
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wiretime/metric"
+	"wiretime/site"
+)
+
+// endless is a site with a page and what pages may do that keeps others from ending.
+func endless(t *testing.T, page string) *site.Site {
+	t.Helper()
+	text := site.Hash([]byte(page))
+	s := site.Site{Name: "page", Page: "https://www.page.test/"}
+	bodies := map[string][]byte{text: []byte(page)}
+	for _, r := range []struct{ method, path, kind, body string }{
+		{"GET", "/", "text/html; charset=utf-8", page}, {"GET", "/dot.png", "image/png", pngHead}, {"GET", "/other.html", "text/html", "<p>Other"},
+		{"GET", "/again.json", "application/json", "{}"}, {"POST", "/hit.png", "image/png", pngHead},
+		{"GET", "/file.zip", "application/zip", "PK"}, {"GET", "/events", "text/event-stream", "data: x\n\n"}, {"GET", "/slow.html", "text/html", "<p>Slow"},
+	} {
+		made := site.Resource{Method: r.method, URL: "https://www.page.test" + r.path, Status: 200, Body: site.Hash([]byte(r.body)),
+			Header: []site.Header{{Name: "content-type", Value: r.kind}}}
+		if path.Base(r.path) == "slow.html" {
+			made.Wait = float64(time.Hour.Milliseconds())
+		}
+		bodies[made.Body] = []byte(r.body)
+		s.Resources = append(s.Resources, made)
+	}
+	made, err := site.New(s, bodies)
+	must(t, err)
+	return made
+}
+
+// late is a page that does something when its load event is over.
+func late(script string) string {
+	return `<!DOCTYPE html><title>Late</title><p>Hello<img src=/dot.png><script>addEventListener('load', () => setTimeout(() => { ` + script + ` }));</script>`
+}
+
+// TestPagesThatDoNotEndByThemselves loads pages which go on, or wait for a visitor: each is
+// there all the same, and says what was not waited for.
+func TestPagesThatDoNotEndByThemselves(t *testing.T) {
+	b := newBench(t, false)
+	for _, c := range []struct {
+		name, page string
+		note       string // in the HAR's words; empty: there is none
+		unawaited  string // the path that the load did not wait for
+	}{
+		{"keepalive", late("fetch('/hit.png', {method: 'POST', keepalive: true, body: 'x'})"), "", ""},
+		{"no-cors", late("fetch('/hit.png', {method: 'POST', mode: 'no-cors', body: 'x'}).then((r) => { window.kept = r })"), "", ""},
+		{"beacon", late("navigator.sendBeacon('/hit.png', 'x')"), "", ""},
+		{"alert while parsing", "<!DOCTYPE html><script>alert('Hi')</script><p>Hello", `alert dialog "Hi" was answered with yes`, ""},
+		{"alert", late("alert('Hi')"), `alert dialog "Hi" was answered with yes`, ""},
+		{"confirm", late("if (!confirm('Sure?')) fetch('/again.json')"), `confirm dialog "Sure?" was answered with no`, ""},
+		{"prompt", late("prompt('Name?')"), `prompt dialog "Name?" was answered with no`, ""},
+		{"beforeunload", late("onbeforeunload = (e) => e.preventDefault(); location = '/other.html'"), "", ""},
+		{"goes elsewhere while parsing", "<!DOCTYPE html><script>location = '/other.html'</script>", "", ""},
+		{"print", late("print()"), "", ""},
+		{"another window", late("open('/other.html')"), "", ""},
+		{"event source", late("new EventSource('/events')"), "", ""},
+		{"written over", late("document.write('<p>Written')"), "", ""},
+		{"asks one after the other", late("const ask = () => fetch('/again.json?' + performance.now()).then((r) => r.text()).then(ask); ask()"), "again.json: the page asks for it again and again", "/again.json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := row(t, "https/1.1")
+			r, packets := b.load(t, p, endless(t, c.page), fast, 8*time.Second)
+			must(t, r.LoadError)
+			l := &metric.Load{Protocol: p.Name, HAR: r.HAR, Server: r.Server, Packets: packets, Timing: r.Timing}
+			for _, violation := range metric.Check(l) {
+				t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
+			}
+			if comment := l.HAR.Log.Pages[0].Comment; !strings.Contains(comment, c.note) || (c.note == "") != (comment == "") {
+				t.Errorf("the page's comment is %q, want %q", comment, c.note)
+			}
+			var unawaited []string
+			for _, e := range l.HAR.Log.Entries {
+				if e.Unawaited != "" {
+					name, _, _ := strings.Cut(strings.TrimPrefix(e.Request.URL, "https://www.page.test"), "?")
+					unawaited = append(unawaited, name)
+				}
+			}
+			if got := slices.Compact(unawaited); strings.Join(got, " ") != c.unawaited {
+				t.Errorf("not waited for were %q, want %q", got, c.unawaited)
+			}
+			if l.Timing.OnLoad <= 0 {
+				t.Errorf("onLoad is %v", l.Timing.OnLoad)
+			}
+		})
+	}
+}
+
+// TestPageThatLoadsItselfAgain is given up after some documents.
+func TestPageThatLoadsItselfAgain(t *testing.T) {
+	b := newBench(t, false)
+	again := endless(t, "<!DOCTYPE html><script>addEventListener('load', () => location.reload())</script>")
+	r, _ := b.load(t, row(t, "https/1.1"), again, fast, patience)
+	if r.LoadError == nil || !strings.Contains(r.LoadError.Error(), "without end: 21 so far, the last of them https://www.page.test/") {
+		t.Errorf("the error is %v", r.LoadError)
+	}
+}
