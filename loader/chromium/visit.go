@@ -32,10 +32,12 @@ type Visit struct {
 	page    session
 	frozen  string // the script that freezes the page; empty: it has the real clock
 
+	awaited []browser.Awaited
+
 	mu      sync.Mutex
 	targets map[target.SessionID]*target.Info // the page's, beside itself
 	log     requestLog                        // of the page that was last asked for
-	loaded  bool
+	loaded  float64                           // when its load event fired, in seconds of CLOCK_MONOTONIC; 0: not yet
 	crashed error
 	changed chan struct{} // holds one value after the state above has changed
 }
@@ -62,12 +64,12 @@ func (v *Visit) observe(s session, event any) {
 	switch e := event.(type) {
 	case *page.EventFrameNavigated:
 		if s.id == v.page.id && e.Frame.ParentID == "" {
-			v.loaded = false // what was said until now was said of the page before
+			v.loaded = 0 // what was said until now was said of the page before
 		}
 		v.log.frameNavigated(e.Frame.ID, e.Frame.LoaderID)
 	case *page.EventLoadEventFired:
 		if s.id == v.page.id {
-			v.loaded = true
+			v.loaded = e.Timestamp.Float64()
 		}
 	case *inspector.EventTargetCrashed:
 		v.crashed = errors.New("the page's process crashed")
@@ -128,7 +130,7 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 func (v *Visit) turnPage() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.log, v.loaded = v.log.next(), false
+	v.log, v.loaded = v.log.next(), 0
 	for id, t := range v.targets {
 		if t.Type != sharedWorker && t.Type != serviceWorker {
 			v.disown(id)
@@ -190,18 +192,28 @@ func (v *Visit) navigate(ctx context.Context, url string) error {
 	return ctx.Err()
 }
 
+// Await says what the pages are known to ask for after their load events: a page counts as
+// loaded when that was to come, too.
+func (v *Visit) Await(requests []browser.Awaited) { v.awaited = requests }
+
 // await returns when the page is loaded and idle.
 func (v *Visit) await(ctx context.Context) error {
+	offset := capture.UnixOffset()
 	for {
 		v.mu.Lock()
-		complete, crashed := v.loaded && v.log.underWay() == 0, v.crashed
+		complete, crashed := v.loaded > 0 && v.log.underWay() == 0, v.crashed
+		pause := idle
+		if complete {
+			now := time.Duration(time.Now().UnixNano() - offset)
+			pause += max(0, v.log.due(v.awaited, v.loaded)-now)
+		}
 		v.mu.Unlock()
 		if crashed != nil {
 			return crashed
 		}
 		var quiet <-chan time.Time
 		if complete {
-			quiet = time.After(idle)
+			quiet = time.After(pause)
 		}
 		select {
 		case <-v.changed:

@@ -27,13 +27,14 @@ type Visit struct {
 	browser     *Browser
 	userContext string
 	tab         string
+	awaited     []browser.Awaited
 	freezer     string // the preload script that freezes the pages; empty: there is none
 
 	mu      sync.Mutex
 	log     requestLog
-	loaded  map[string]bool   // by navigation
-	failed  map[string]string // likewise, with the browser's word for why
-	changed chan struct{}     // holds one value after the state above has changed
+	loaded  map[string]time.Time // by navigation
+	failed  map[string]string    // likewise, with the browser's word for why
+	changed chan struct{}        // holds one value after the state above has changed
 }
 
 // Open makes a cold visit ready, so that none of its set-up falls into the load. Its pages
@@ -56,7 +57,7 @@ func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, err
 func (v *Visit) reset() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.log, v.loaded, v.failed = newRequestLog(), map[string]bool{}, map[string]string{}
+	v.log, v.loaded, v.failed = newRequestLog(), map[string]time.Time{}, map[string]string{}
 }
 
 func (v *Visit) prepare(ctx context.Context, freeze *browser.Freeze) error {
@@ -106,7 +107,7 @@ func (v *Visit) observe(method string, params json.RawMessage) {
 			return
 		}
 		if method == "browsingContext.load" {
-			v.loaded[e.Navigation] = true
+			v.loaded[e.Navigation] = time.Now()
 		} else {
 			v.failed[e.Navigation] = e.Message
 		}
@@ -152,6 +153,10 @@ func (v *Visit) explain(ctx context.Context, err error) error {
 	return err
 }
 
+// Await says what the pages are known to ask for after their load events: a page counts as
+// loaded when that was to come, too.
+func (v *Visit) Await(requests []browser.Awaited) { v.awaited = requests }
+
 // navigate returns when the page is loaded and idle.
 func (v *Visit) navigate(ctx context.Context, url string) error {
 	var answer struct {
@@ -164,14 +169,19 @@ func (v *Visit) navigate(ctx context.Context, url string) error {
 	for {
 		v.mu.Lock()
 		why, failed := v.failed[answer.Navigation]
-		complete := v.loaded[answer.Navigation] && v.log.underWay() == 0
+		loaded := v.loaded[answer.Navigation]
+		complete := !loaded.IsZero() && v.log.underWay() == 0
+		pause := idle
+		if complete {
+			pause += max(0, v.log.due(v.awaited, loaded)-time.Duration(time.Now().UnixNano()))
+		}
 		v.mu.Unlock()
 		if failed {
 			return errors.New(why)
 		}
 		var quiet <-chan time.Time
 		if complete {
-			quiet = time.After(idle)
+			quiet = time.After(pause)
 		}
 		select {
 		case <-v.changed:

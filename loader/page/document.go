@@ -54,7 +54,7 @@ type document struct {
 	delays int // what the load event waits for
 	dcl    moment
 	load   moment
-	loaded func() // for the parent
+	loaded []func() // what is to be done when load has fired
 }
 
 func (p *Page) newDocument(parent *document, url string) *document {
@@ -268,9 +268,19 @@ func (d *document) settle() {
 		return
 	}
 	d.load = moment{d.page.now, true}
-	if d.loaded != nil {
-		d.loaded()
+	for _, f := range d.loaded {
+		f()
 	}
+	d.loaded = nil
+}
+
+// whenLoaded does f once load has fired.
+func (d *document) whenLoaded(f func()) {
+	if d.load.fired {
+		f()
+		return
+	}
+	d.loaded = append(d.loaded, f)
 }
 
 // delay holds the load event up until the function that it returns is called.

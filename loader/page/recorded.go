@@ -88,17 +88,35 @@ func (d *document) recordedWhere(follow func(Recorded) bool) {
 }
 
 func (d *document) schedule(rec Recorded, initiator Initiator) {
-	if rec.Delay <= 0 {
+	switch {
+	case rec.AfterLoad:
+		d.whenLoaded(func() {
+			d.page.alarm(d.page.now+rec.Delay, func() { d.askRecorded(rec, initiator) })
+		})
+		return
+	case rec.Delay <= 0:
 		d.askRecorded(rec, initiator)
 		return
 	}
-	release := func() {}
 	if rec.BeforeLoad {
-		release = d.delay()
+		release := d.delay()
+		d.page.alarm(d.page.now+rec.Delay, func() {
+			d.askRecorded(rec, initiator)
+			release()
+		})
+		return
 	}
-	d.page.alarm(d.page.now+rec.Delay, func() {
+	asked := false
+	ask := func() {
+		asked = true
 		d.askRecorded(rec, initiator)
-		release()
+	}
+	cancel := d.page.alarm(d.page.now+rec.Delay, ask)
+	d.whenLoaded(func() {
+		if !asked {
+			cancel()
+			ask()
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package page
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -235,10 +236,17 @@ type timer struct {
 	f      func()
 }
 
-// alarm does f at a moment, whether or not the main thread is busy.
-func (p *Page) alarm(at time.Duration, f func()) {
+// alarm does f at a moment, whether or not the main thread is busy, unless it is canceled
+// before.
+func (p *Page) alarm(at time.Duration, f func()) (cancel func()) {
 	p.serial++
-	heap.Push(&p.timers, timer{at, p.serial, f})
+	serial := p.serial
+	heap.Push(&p.timers, timer{at, serial, f})
+	return func() {
+		if i := slices.IndexFunc(p.timers, func(t timer) bool { return t.serial == serial }); i >= 0 {
+			heap.Remove(&p.timers, i)
+		}
+	}
 }
 
 type timers []timer

@@ -79,6 +79,7 @@ type Exchange struct {
 
 	Initiator     string // URL of what asked for it; empty if that is not known
 	InitiatorType string // "parser", "script", "preload", "other"; empty if that is not known
+	InitiatorLine int    // of the initiator, counted from 1, if a script asked for it; 0 if that is not known
 	Kind          string // "document", "stylesheet", "script", "image", "font", "fetch", "xhr" and so on, in lower case; empty: to be told from the media type
 	Priority      string // as the browser called it
 }

@@ -29,7 +29,9 @@ type node struct {
 	parent    *node   // what asks for it; nil: the page, or what a redirect leads to
 	children  []*node // in the recorded order
 	visible   bool    // a parser sees that it is asked for
+	async     bool    // a script that holds no parser up
 	late      bool    // the load event does not wait until it has been asked for
+	afterLoad bool    // it was asked for after that event, from which delay counts
 	delay     float64
 
 	class  string  // of a made style sheet, or a document's own: its element's
