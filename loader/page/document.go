@@ -267,6 +267,11 @@ func (d *document) settle() {
 	if !d.dcl.fired || d.load.fired || d.delays > 0 {
 		return
 	}
+	if d.parent == nil {
+		if d.page.adopt(false); d.delays > 0 {
+			return
+		}
+	}
 	d.load = moment{d.page.now, true}
 	for _, f := range d.loaded {
 		f()

@@ -22,14 +22,16 @@ type Page struct {
 	timers timers
 	serial int
 
-	main      *document
-	documents []*document
-	resources []*resource
-	byURL     map[string]*resource
-	out       []Request
-	changes   []Change
-	recorded  recordings
-	imports   int // stylesheets that others import
+	main       *document
+	documents  []*document
+	resources  []*resource
+	byURL      map[string]*resource
+	out        []Request
+	changes    []Change
+	recorded   recordings
+	adopted    bool // what was recorded after the load event and has no initiator
+	unfinished int  // resources
+	imports    int  // stylesheets that others import
 
 	matching, matchingFar int // how much selectors have been matched
 }
@@ -182,6 +184,11 @@ func (p *Page) at(now time.Duration, id int) *resource {
 func (p *Page) until(now time.Duration) {
 	for {
 		at, ok := p.Next()
+		if !ok && p.main.load.fired && p.unfinished == 0 && !p.adopted {
+			p.adopted = true
+			p.adopt(true)
+			at, ok = p.Next()
+		}
 		if !ok || at > now {
 			break
 		}

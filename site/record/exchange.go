@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -21,13 +22,12 @@ func (l *log) recording(page, browser string) *recording.Recording {
 	l.placeHeads()
 	slices.SortStableFunc(l.requests, func(a, b *request) int { return cmp.Compare(a.sent.Timestamp, b.sent.Timestamp) })
 	var repairs repairs
-	origin := -1.0
+	origin := l.origin()
 	for _, r := range l.requests {
 		if r.cached {
 			continue
 		}
-		if origin < 0 {
-			origin = r.sent.Timestamp.Float64()
+		if made.Began.IsZero() {
 			made.Began = time.UnixMicro(int64(r.sent.WallTime.Float64() * 1e6)).UTC()
 		}
 		repairs.judge(r)
@@ -43,6 +43,18 @@ func (l *log) recording(page, browser string) *recording.Recording {
 	}
 	made.Repairs = repairs.list()
 	return made
+}
+
+// origin is when the first request that is recorded was made, in seconds of the browser's
+// clock.
+func (l *log) origin() float64 {
+	origin := math.Inf(1)
+	for _, r := range l.requests {
+		if !r.cached {
+			origin = min(origin, r.sent.Timestamp.Float64())
+		}
+	}
+	return origin
 }
 
 // placeHeads gives responses their heads as they came over the wire, where the browser has

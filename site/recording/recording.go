@@ -44,6 +44,9 @@ type Recording struct {
 	// Loaded is when the page's load event fired, in ms since the first exchange; 0 if that
 	// is not known.
 	Loaded float64
+	// Busy is when the pages' processes were at work, as [Unite] returns it; empty if
+	// that is not known.
+	Busy []Span
 	// Exchanges in the order in which they began.
 	Exchanges []Exchange
 	// Repairs are what the importer did to read it.

@@ -25,9 +25,9 @@ func (m *maker) findWaits() {
 		}
 		since := n.parent.ended()
 		if cause := f.cause(n); cause != nil {
-			since = cause.ended()
-			if !f.blocks(cause, n.parent) {
-				parents[n] = cause
+			since = cause.at
+			if cause.node != n.parent && !f.blocks(cause.node, n.parent) {
+				parents[n] = cause.node
 			}
 		}
 		n.afterLoad = m.Loaded > 0 && n.Started > m.Loaded
@@ -35,7 +35,11 @@ func (m *maker) findWaits() {
 		if n.afterLoad && f.documentAt(n.parent) == m.root {
 			since = max(since, m.Loaded)
 		}
-		n.delay = math.Round(max(0, n.Started-since)*1000) / 1000
+		wait := max(0, n.Started-since)
+		if !n.parent.made {
+			wait -= within(m.Busy, since, n.Started) // whoever runs it takes time of its own
+		}
+		n.delay = math.Round(max(0, wait)*1000) / 1000
 		if n.parent.made {
 			n.delay = math.Round(n.delay) // as timers of browsers count
 		}
@@ -48,9 +52,15 @@ func (m *maker) findWaits() {
 // waits are what scripts may have waited for.
 type waits struct {
 	*maker
-	causes   []*node         // the latest to have come first
+	causes   []coming        // the latest first
 	document map[*node]*node // in which a node is used
 	top      map[*node]*node // the node itself or above it, right below its document
+}
+
+// coming is that something had come.
+type coming struct {
+	node *node
+	at   float64 // ms since the first exchange
 }
 
 func (m *maker) newWaits() *waits {
@@ -70,25 +80,28 @@ func (m *maker) newWaits() *waits {
 		}
 		switch n.kind {
 		case script, stylesheet, xhr, fetch:
-			f.causes = append(f.causes, n)
+			for _, at := range n.ends {
+				f.causes = append(f.causes, coming{n, at})
+			}
 		}
 	}
-	slices.SortStableFunc(f.causes, func(a, b *node) int {
-		return cmp.Or(cmp.Compare(b.ended(), a.ended()), cmp.Compare(b.order, a.order))
+	slices.SortStableFunc(f.causes, func(a, b coming) int {
+		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.node.order, a.node.order))
 	})
 	return f
 }
 
 // cause is the last thing that had come between who asked for a node and the node, and that
 // this can have waited for; nil: there is none.
-func (f *waits) cause(n *node) *node {
-	come := sort.Search(len(f.causes), func(i int) bool { return f.causes[i].ended() <= n.Started })
-	for _, c := range f.causes[come:] {
-		if f.searched++; f.searched > maxSearched || c.ended() <= n.parent.ended() {
+func (f *waits) cause(n *node) *coming {
+	come := sort.Search(len(f.causes), func(i int) bool { return f.causes[i].at <= n.Started })
+	for i := range f.causes[come:] {
+		at, c := f.causes[come+i].at, f.causes[come+i].node
+		if f.searched++; f.searched > maxSearched || at <= n.parent.ended() {
 			return nil
 		}
-		if c != n && c.order < n.order && (f.blocks(c, n.parent) || f.follows(c, n.parent) || f.related(c, n)) {
-			return c
+		if c != n && c.order < n.order && (c == n.parent || f.blocks(c, n.parent) || f.follows(c, n.parent) || f.related(c, n)) {
+			return &f.causes[come+i]
 		}
 	}
 	return nil
