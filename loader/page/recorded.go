@@ -50,8 +50,9 @@ func (d *document) recordedInline(s *script) {
 // asked for.
 func (d *document) recordedDocument() { d.recordedWhere(func(Recorded) bool { return true }) }
 
-// adopt follows the page's own document with what nothing else has asked for: its
-// initiators have not come although all is there, or will not come before the load event.
+// adopt follows the page's own document with what nothing else has asked for, before the
+// load event or after it: its initiators have not come, and nothing is under way any more
+// that could bring them.
 func (p *Page) adopt(afterLoad bool) {
 	for _, rec := range p.config.Recorded { // in their order
 		initiator, _, _ := strings.Cut(rec.Initiator, "#")

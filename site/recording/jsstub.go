@@ -20,7 +20,7 @@ var helpers = []struct{ name, text string }{
 	{"s", `function s(u){var e=d.createElement("script");e.src=u;d.head.appendChild(e)}`},
 	{"c", `function c(u,g){var e=d.createElement("link");e.rel="stylesheet";e.href=u;e.onload=g;d.head.appendChild(e)}`},
 	{"f", `function f(u){var e=d.createElement("iframe");e.style.cssText="` + frameStyle + `";e.src=u;d.documentElement.appendChild(e)}`},
-	{"t", `function t(u){new FontFace("w","url("+u+")").load().catch(z)}`},
+	{"t", `function t(u,g){new FontFace("w","url("+u+")").load().then(g,g).catch(z)}`},
 	{"q", `function q(u,m,n,o,g){fetch(u,{method:m,mode:o,body:n?"x".repeat(n):void 0}).then(function(r){return r.blob()}).then(g).catch(z)}`},
 	{"x", `function x(u,m,n,g){var r=new XMLHttpRequest;r.open(m,u);r.onload=g;r.send(n?"x".repeat(n):null)}`},
 	{"b", `function b(u,n){navigator.sendBeacon(u,"x".repeat(n))}`},
@@ -104,7 +104,7 @@ func (n *node) call(used map[string]bool) (helper, call string) {
 		case document:
 			return "f", "f(" + url + ")"
 		case font:
-			return "t", "t(" + quoteJS(quoteCSS(n.url)) + ")"
+			return "t", "t(" + quoteJS(quoteCSS(n.url)) + n.then(used) + ")"
 		}
 	}
 	sent := max(0, n.Sent)

@@ -16,11 +16,12 @@
 //
 //   - what has no known initiator stands in the page's document, as markup;
 //   - what a document's parser asked for is markup, in the recorded order;
-//   - what a script asked for is asked for by the stub of that script, as long after it has
-//     run as it was recorded after the script had come. The load event waits for what came
-//     before it in the recording, if it is of a kind for which load events wait. All else does
-//     not hold the load event up, and is asked for as that fires if its time has not come by
-//     then, since loaders end a load soon after that event;
+//   - what a script asked for is asked for by the stub of that script, or by that of the last
+//     thing that it had waited for, as long after this has come as it was recorded (waits.go).
+//     The load event waits for what came before it in the recording, if it is of a kind for
+//     which load events wait. What is of another kind and came before is asked for as that
+//     event fires if its time has not come by then. What came after the event is asked for
+//     as long after it;
 //   - images and fonts of a style sheet are used by an element that is in the document for
 //     this purpose.
 //

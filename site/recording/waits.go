@@ -27,7 +27,7 @@ func (m *maker) findWaits() {
 		if cause := f.cause(n); cause != nil {
 			since = cause.at
 			if cause.node != n.parent && !f.blocks(cause.node, n.parent) {
-				parents[n] = cause.node
+				parents[n] = f.lastOf(cause.node, n)
 			}
 		}
 		n.afterLoad = m.Loaded > 0 && n.Started > m.Loaded
@@ -79,7 +79,7 @@ func (m *maker) newWaits() *waits {
 			continue
 		}
 		switch n.kind {
-		case script, stylesheet, xhr, fetch:
+		case script, stylesheet, xhr, fetch, font:
 			for _, at := range n.ends {
 				f.causes = append(f.causes, coming{n, at})
 			}
@@ -105,6 +105,24 @@ func (f *waits) cause(n *node) *coming {
 		}
 	}
 	return nil
+}
+
+// lastOf is the last to have been asked for of what a script asked for together with a cause
+// and that had come, too, before a node was asked for: it is the last to come on most networks,
+// whichever it was when it was recorded.
+func (f *waits) lastOf(cause, n *node) *node {
+	last := cause
+	come := sort.Search(len(f.causes), func(i int) bool { return f.causes[i].at <= n.Started })
+	for _, c := range f.causes[come:] {
+		if f.searched++; f.searched > maxSearched || c.at <= cause.Started {
+			break
+		}
+		together := !c.node.visible && !cause.visible && c.node.parent == cause.parent && c.node.Started < cause.ended()
+		if together && c.node.order > last.order && c.node.order < n.order {
+			last = c.node
+		}
+	}
+	return last
 }
 
 // blocks says whether the parser has to get past a script or style sheet before it comes to
