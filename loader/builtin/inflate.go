@@ -119,7 +119,7 @@ func (d *inflater) Read(p []byte) (int, error) {
 			d.slide()
 			return n, nil
 		}
-		if d.err != errMore {
+		if !errors.Is(d.err, errMore) {
 			return 0, d.err
 		}
 		d.err = d.fetch()
@@ -185,7 +185,7 @@ func (d *inflater) header() error {
 	}
 	in, bits, count := d.in, d.bits, d.count
 	err := d.readHeader()
-	if err == errMore {
+	if errors.Is(err, errMore) {
 		d.in, d.bits, d.count = in, bits, count // to be read again from its beginning
 		d.last = false
 	}
