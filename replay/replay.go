@@ -188,7 +188,8 @@ func learn(s *site.Site, r *site.Resource, entries map[string]*capture.Entry, lo
 	if e == nil {
 		return false
 	}
-	initiator, kind, delay := "", "", 0.0
+	initiator, kind, line, delay := "", "", 0, 0.0
+	after := e.Started.After(loaded)
 	if e.Initiator.Type == "script" && e.Initiator.URL != "" {
 		by, _ := s.Match("GET", Canonical(e.Initiator.URL))
 		if by == nil {
@@ -196,11 +197,19 @@ func learn(s *site.Site, r *site.Resource, entries map[string]*capture.Entry, lo
 		}
 		initiator, kind = by.URL, strings.ToLower(e.ResourceType)
 		if cause := entries[by.URL]; cause != nil {
-			delay = max(0, float64(e.Started.Sub(cause.End()))/1e6)
+			since := cause.End()
+			if after && loaded.After(since) {
+				since = loaded
+			}
+			delay = max(0, float64(e.Started.Sub(since))/1e6)
+			if cause.ResourceType == "document" {
+				line = e.Initiator.Line
+			}
 		}
 	}
 	changed := r.Initiator != initiator || r.Kind != kind
-	r.Initiator, r.Kind, r.Delay = initiator, kind, delay
-	r.Late = initiator != "" && e.Started.After(loaded)
+	r.Initiator, r.Line, r.Kind, r.Delay = initiator, line, kind, delay
+	r.AfterLoad = initiator != "" && after
+	r.Late = initiator != "" && !after && !slices.Contains([]string{"document", "stylesheet", "script", "image", "font"}, kind)
 	return changed
 }

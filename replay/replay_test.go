@@ -84,8 +84,8 @@ func TestLearnWhatAsksForWhat(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := learned.Resources[2]
-	if image.Initiator != "https://cdn.shop.test/a.js" || image.Kind != "image" || image.Delay != 15 || !image.Late {
-		t.Errorf("the image is asked for by %q as %q after %v ms, late %v, want the script, image, 15 ms, after the load event", image.Initiator, image.Kind, image.Delay, image.Late)
+	if image.Initiator != "https://cdn.shop.test/a.js" || image.Kind != "image" || image.Delay != 5 || !image.AfterLoad {
+		t.Errorf("the image is asked for by %q as %q after %v ms, after the load event: %v, want the script, image, 5 ms, true", image.Initiator, image.Kind, image.Delay, image.AfterLoad)
 	}
 	if changed != 1 {
 		t.Errorf("%d resources changed, want the image alone: the initiator of the POST is not in the archive", changed)

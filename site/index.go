@@ -15,7 +15,7 @@ import (
 // It is derived: an archive without one opens too, later. What is read from it is checked
 // like what is read from site.json.
 const (
-	indexMagic = "wiretime site index 2\n"
+	indexMagic = "wiretime site index 3\n"
 	indexHead  = len(indexMagic) + 2*sha256.Size
 )
 
@@ -103,6 +103,7 @@ const (
 	flagMade = 1 << iota
 	flagEarly
 	flagLate
+	flagAfterLoad
 )
 
 func (w *indexWriter) resource(r *Resource) {
@@ -117,6 +118,7 @@ func (w *indexWriter) resource(r *Resource) {
 	w.number(uint64(w.numbers[r.Body]))
 	w.text(r.Initiator)
 	w.text(r.Kind)
+	w.number(uint64(r.Line))
 	for _, ms := range []float64{r.CPU, r.Delay, r.Wait} {
 		w.fraction(ms)
 	}
@@ -129,6 +131,9 @@ func (w *indexWriter) resource(r *Resource) {
 	}
 	if r.Late {
 		flags |= flagLate
+	}
+	if r.AfterLoad {
+		flags |= flagAfterLoad
 	}
 	w.number(flags)
 	w.texts(r.Preload)
@@ -263,9 +268,11 @@ func (r *indexReader) resource(to *Resource, spans []span, fields []Header) []He
 		r.failed = true
 	}
 	to.Initiator, to.Kind = r.text(), r.text()
+	to.Line = int(min(r.number(), math.MaxInt32))
 	to.CPU, to.Delay, to.Wait = r.fraction(), r.fraction(), r.fraction()
 	flags := r.number()
-	to.Made, to.Early, to.Late = flags&flagMade != 0, flags&flagEarly != 0, flags&flagLate != 0
+	to.Made, to.Early = flags&flagMade != 0, flags&flagEarly != 0
+	to.Late, to.AfterLoad = flags&flagLate != 0, flags&flagAfterLoad != 0
 	to.Preload, to.Push = r.texts(), r.texts()
 	return fields
 }

@@ -152,6 +152,9 @@ func (r *Resource) check() error {
 	if !isHash(r.Body) {
 		return fmt.Errorf("%s: body %q is not a SHA-256 in lower-case hex", r.URL, r.Body)
 	}
+	if r.Line < 0 {
+		return fmt.Errorf("%s: line is %d, want 0 or more", r.URL, r.Line)
+	}
 	if r.Size < 0 {
 		return fmt.Errorf("%s: size is %d octets, want 0 or more", r.URL, r.Size)
 	}

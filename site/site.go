@@ -99,8 +99,11 @@ type Resource struct {
 	// Size is the length of the content in octets.
 	Size int64 `json:"size"`
 	// Initiator is the URL of the resource that asks for this one, where no parser can
-	// see that it will: a script, usually. Empty otherwise.
+	// see that it will: a script, usually, or what a script had been waiting for. Empty otherwise.
 	Initiator string `json:"initiator,omitempty"`
+	// Line is where in its initiator's HTML the script stands that asks for it, counted from 1;
+	// 0 if it is none or that is not known.
+	Line int `json:"line,omitempty"`
 	// Kind is what it was then asked for as: "script", "image", "fetch" and so on, as the
 	// Chrome DevTools Protocol names resource types, in lower case.
 	Kind string `json:"kind,omitempty"`
@@ -110,8 +113,12 @@ type Resource struct {
 	// asked for.
 	Delay float64 `json:"delay,omitempty"`
 	// Late says that the load event of the page does not wait until it has been asked for: it
-	// was asked for after that event, or is of a kind that load events do not wait for.
+	// is of a kind that load events do not wait for. It is asked for as that event fires, if
+	// Delay is not over by then.
 	Late bool `json:"late,omitempty"`
+	// AfterLoad says that it was asked for after the load event. Delay then counts from that
+	// event of its initiator's document, or from when the initiator had run if that was later.
+	AfterLoad bool `json:"after_load,omitempty"`
 	// Wait is how many milliseconds its server took to begin the answer when it was
 	// recorded, the way there and back left out; 0 if that is not known.
 	Wait float64 `json:"wait,omitempty"`

@@ -15,6 +15,7 @@ import (
 	"wiretime/loader/browser"
 	"wiretime/loader/chromium"
 	"wiretime/loader/firefox"
+	"wiretime/protocol"
 	"wiretime/site"
 )
 
@@ -29,7 +30,7 @@ type engine struct {
 
 // running is a Chromium or Firefox that runs.
 type running interface {
-	open(context.Context, *browser.Freeze) (lab.Visit, error)
+	open(context.Context, *browser.Freeze, []browser.Awaited) (lab.Visit, error)
 	Alive() bool
 	Close() error
 }
@@ -45,6 +46,30 @@ func (o *Order) freeze(page *site.Site) *browser.Freeze {
 	}
 	return &browser.Freeze{At: cmp.Or(page.Recorded, frozenUnrecorded), Seed: 1}
 }
+
+// awaited are the requests that pages of a site make some time after their load events, with
+// URLs as over a protocol.
+func awaited(page *site.Site, p protocol.Protocol) ([]browser.Awaited, error) {
+	var list []browser.Awaited
+	for _, r := range page.Resources {
+		if !r.AfterLoad {
+			continue
+		}
+		url, err := p.URL(r.URL)
+		if err != nil {
+			return nil, err
+		}
+		initiator, err := p.URL(r.Initiator)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, browser.Awaited{URL: url, Initiator: initiator, Delay: milliseconds(r.Delay)})
+	}
+	return list, nil
+}
+
+// milliseconds are those of an archive.
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 // browser returns the station's browser of a kind; it starts one if there is none
 // or the last one died.
@@ -100,10 +125,14 @@ type chromiumBrowser struct {
 	keys string
 }
 
-func (b chromiumBrowser) open(ctx context.Context, freeze *browser.Freeze) (lab.Visit, error) {
+func (b chromiumBrowser) open(ctx context.Context, freeze *browser.Freeze, awaited []browser.Awaited) (lab.Visit, error) {
 	v, err := b.Open(ctx, freeze)
-	if err != nil || b.keys == "" {
-		return v, err
+	if err != nil {
+		return nil, err
+	}
+	v.Await(awaited)
+	if b.keys == "" {
+		return v, nil
 	}
 	before, err := readFrom(b.keys, 0)
 	return keyedVisit{v, b.keys, int64(len(before))}, err
@@ -138,8 +167,13 @@ func readFrom(name string, from int64) ([]byte, error) {
 
 type firefoxBrowser struct{ *firefox.Browser }
 
-func (b firefoxBrowser) open(ctx context.Context, freeze *browser.Freeze) (lab.Visit, error) {
-	return b.Open(ctx, freeze)
+func (b firefoxBrowser) open(ctx context.Context, freeze *browser.Freeze, awaited []browser.Awaited) (lab.Visit, error) {
+	v, err := b.Open(ctx, freeze)
+	if err != nil {
+		return nil, err
+	}
+	v.Await(awaited)
+	return v, nil
 }
 
 // closeBrowsers ends the station's browsers; the next load starts one anew.

@@ -198,7 +198,11 @@ func (s *Station) visit(ctx context.Context, o Order, p protocol.Protocol, kind 
 	if err != nil {
 		return nil, err
 	}
-	return b.open(ctx, o.freeze(page))
+	requests, err := awaited(page, p)
+	if err != nil {
+		return nil, err
+	}
+	return b.open(ctx, o.freeze(page), requests)
 }
 
 func (s *Station) openBuiltin(o Order, p protocol.Protocol, from *site.Site) (lab.Visit, error) {
@@ -219,7 +223,7 @@ func (s *Station) openBuiltin(o Order, p protocol.Protocol, from *site.Site) (la
 			if err != nil {
 				return nil, err
 			}
-			cpu.Scripts[address] = time.Duration(r.CPU * float64(time.Millisecond))
+			cpu.Scripts[address] = milliseconds(r.CPU)
 		}
 		if r.Initiator != "" {
 			method := r.Method
@@ -227,8 +231,8 @@ func (s *Station) openBuiltin(o Order, p protocol.Protocol, from *site.Site) (la
 				method = ""
 			}
 			recorded = append(recorded, page.Recorded{
-				URL: r.URL, Method: method, Initiator: r.Initiator, Kind: page.KindOf(r.Kind), Delay: time.Duration(r.Delay * float64(time.Millisecond)),
-				BeforeLoad: !r.Late,
+				URL: r.URL, Method: method, Initiator: r.Initiator, Line: r.Line, Kind: page.KindOf(r.Kind), Delay: milliseconds(r.Delay),
+				BeforeLoad: !r.Late && !r.AfterLoad, AfterLoad: r.AfterLoad,
 			})
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // A page counts as loaded when its load event has fired and
 //
-//   - nothing has been under way for [idle]; or
+//   - nothing has been under way for [idle], and all that the page is known to ask for was due; or
 //   - all that is under way has come in full, though the browser does not say that it has
 //     ended, and nothing has happened for [settle]; or
 //   - nothing new has come for a quarter of the time that the load has. What is still under
@@ -33,6 +33,9 @@ type State struct {
 	UnderWay int  // requests that have neither ended nor failed
 	Whole    int  // of them, those whose answers have come in full
 	News     int  // how often something new has come: see [News]
+	// Next is how long it takes until the last of the requests is due that the page is known
+	// to make ([Due]); negative or zero: none is to come.
+	Next time.Duration
 }
 
 // ErrGone is what [Await] returns when the browser has hung up.
@@ -60,16 +63,18 @@ func Await(ctx context.Context, changed, gone <-chan struct{}, look func() (Stat
 		last = s
 		var quiet <-chan time.Time
 		if s.Loaded && s.UnderWay == 0 {
-			quiet = time.After(idle)
+			quiet = time.After(idle + max(0, s.Next))
 		} else if s.Loaded && s.UnderWay == s.Whole {
-			quiet = time.After(settle)
+			quiet = time.After(settle + max(0, s.Next))
 		}
 		select {
 		case <-changed:
 		case <-quiet:
 			return false, nil
 		case <-stale.C:
-			if s.Loaded {
+			if s.Next > 0 {
+				stale.Reset(s.Next + settle)
+			} else if s.Loaded {
 				return true, nil
 			}
 		case <-ctx.Done():

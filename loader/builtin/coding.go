@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"compress/gzip"
-	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
@@ -104,9 +102,9 @@ func (d *decoder) run(codings []string, yield func([]byte) bool) {
 func undo(coding string, r io.Reader) (io.Reader, error) {
 	switch coding {
 	case "gzip", "x-gzip":
-		return gzip.NewReader(r)
+		return newGunzip(r)
 	case "deflate":
-		return zlib.NewReader(r)
+		return newUnzlib(r)
 	case "br":
 		return brotli.NewReader(r), nil
 	case "zstd":

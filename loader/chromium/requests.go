@@ -260,6 +260,18 @@ func (l *requestLog) document() *request {
 	return l.requests[0]
 }
 
+// due is when the last of the awaited requests is to be made, of CLOCK_MONOTONIC.
+func (l *requestLog) due(awaited []browser.Awaited, loaded float64) time.Duration {
+	if len(awaited) == 0 {
+		return 0
+	}
+	ended := map[string]time.Duration{}
+	for _, r := range l.requests {
+		ended[r.sent.Request.URL] = time.Duration(nanoseconds(r.ended))
+	}
+	return browser.Due(awaited, ended, time.Duration(nanoseconds(loaded)))
+}
+
 // navigationStart is the page's time origin in ns since the Unix epoch: the
 // document's fetch began fetchStart ms after it.
 func (l *requestLog) navigationStart(fetchStart float64, offset int64) int64 {

@@ -32,10 +32,12 @@ type Visit struct {
 	page    session
 	frozen  string // the script that freezes the page; empty: it has the real clock
 
+	awaited []browser.Awaited
+
 	mu      sync.Mutex
 	targets map[target.SessionID]*target.Info // the page's, beside itself
 	log     requestLog                        // of the page that was last asked for
-	loaded  bool
+	loaded  float64                           // when its load event fired, in seconds of CLOCK_MONOTONIC; 0: not yet
 	crashed error
 	turns   int           // how many documents the page has been
 	address string        // of the last one
@@ -64,14 +66,14 @@ func (v *Visit) observe(s session, event any) {
 	switch e := event.(type) {
 	case *page.EventFrameNavigated:
 		if s.id == v.page.id && e.Frame.ParentID == "" {
-			v.loaded = false // what was said until now was said of the page before
+			v.loaded = 0 // what was said until now was said of the page before
 			v.turns++
 			v.address = e.Frame.URL
 		}
 		v.log.frameNavigated(e.Frame.ID, e.Frame.LoaderID)
 	case *page.EventLoadEventFired:
 		if s.id == v.page.id {
-			v.loaded = true
+			v.loaded = e.Timestamp.Float64()
 		}
 	case *page.EventJavascriptDialogOpening:
 		accept := browser.AcceptDialog(string(e.Type))
@@ -149,7 +151,7 @@ func (e *TLSOnlyError) Error() string {
 func (v *Visit) turnPage() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.log, v.loaded, v.turns = v.log.next(), false, 0
+	v.log, v.loaded, v.turns = v.log.next(), 0, 0
 	for id, t := range v.targets {
 		if t.Type != sharedWorker && t.Type != serviceWorker {
 			v.disown(id)
@@ -193,7 +195,7 @@ func (v *Visit) forget(ctx context.Context, keep capture.Warm) error {
 func (v *Visit) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return browser.Timeout(context.Cause(ctx), v.loaded, v.log.unfinished())
+		return browser.Timeout(context.Cause(ctx), v.loaded > 0, v.log.unfinished())
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case v.crashed != nil:
@@ -214,6 +216,10 @@ func (v *Visit) navigate(ctx context.Context, url string) error {
 	}
 	return ctx.Err()
 }
+
+// Await says what the pages are known to ask for after their load events: a page counts as
+// loaded when that was to come, too.
+func (v *Visit) Await(requests []browser.Awaited) { v.awaited = requests }
 
 // await returns when the page counts as loaded, and says whether it gave up waiting for what
 // is still under way.
@@ -238,8 +244,12 @@ func (v *Visit) look() (browser.State, error) {
 	if v.turns > maxDocuments {
 		return browser.State{}, fmt.Errorf("the page goes from one document to the next without end: %d so far, the last of them %s", v.turns, v.address)
 	}
-	s := browser.State{Loaded: v.loaded, News: v.log.news.Count()}
+	s := browser.State{Loaded: v.loaded > 0, News: v.log.news.Count()}
 	s.UnderWay, s.Whole = v.log.underWay()
+	if s.Loaded {
+		now := time.Duration(time.Now().UnixNano() - capture.UnixOffset())
+		s.Next = v.log.due(v.awaited, v.loaded) - now
+	}
 	return s, nil
 }
 

@@ -153,6 +153,18 @@ func (r *response) length() int64 {
 	return -1
 }
 
+// due is when the last of the awaited requests is to be made, since the Unix epoch.
+func (l *requestLog) due(awaited []browser.Awaited, loaded time.Time) time.Duration {
+	if len(awaited) == 0 {
+		return 0
+	}
+	ended := map[string]time.Duration{}
+	for _, r := range l.requests {
+		ended[r.told.URL] = time.Duration(r.ended * float64(time.Millisecond))
+	}
+	return browser.Due(awaited, ended, time.Duration(loaded.UnixNano()))
+}
+
 // aborted is what Firefox calls a response that it keeps from a page.
 const aborted = "NS_BINDING_ABORTED"
 

@@ -27,14 +27,15 @@ type Visit struct {
 	browser     *Browser
 	userContext string
 	tab         string
+	awaited     []browser.Awaited
 	freezer     string // the preload script that freezes the pages; empty: there is none
 
 	mu          sync.Mutex
 	log         requestLog
-	loaded      map[string]bool   // by navigation
-	failed      map[string]string // likewise, with the browser's word for why
-	navigations []navigation      // of the tab, as they began
-	changed     chan struct{}     // holds one value after the state above has changed
+	loaded      map[string]time.Time // by navigation
+	failed      map[string]string    // likewise, with the browser's word for why
+	navigations []navigation         // of the tab, as they began
+	changed     chan struct{}        // holds one value after the state above has changed
 }
 
 // navigation is from one document to the next.
@@ -60,7 +61,7 @@ func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, err
 func (v *Visit) reset() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.log, v.loaded, v.failed, v.navigations = newRequestLog(), map[string]bool{}, map[string]string{}, nil
+	v.log, v.loaded, v.failed, v.navigations = newRequestLog(), map[string]time.Time{}, map[string]string{}, nil
 }
 
 func (v *Visit) prepare(ctx context.Context, freeze *browser.Freeze) error {
@@ -114,7 +115,7 @@ func (v *Visit) observe(method string, params json.RawMessage) {
 		case "browsingContext.navigationStarted":
 			v.navigations = append(v.navigations, navigation{e.Navigation, e.URL})
 		case "browsingContext.load":
-			v.loaded[e.Navigation] = true
+			v.loaded[e.Navigation] = time.Now()
 		default:
 			v.failed[e.Navigation] = e.Message
 			// A page that could not go elsewhere, or got a download, is still there.
@@ -169,7 +170,7 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 func (v *Visit) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return browser.Timeout(context.Cause(ctx), v.loaded[v.navigation("").id], v.log.unfinished())
+		return browser.Timeout(context.Cause(ctx), !v.loaded[v.navigation("").id].IsZero(), v.log.unfinished())
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case !v.browser.Alive():
@@ -177,6 +178,10 @@ func (v *Visit) explain(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// Await says what the pages are known to ask for after their load events: a page counts as
+// loaded when that was to come, too.
+func (v *Visit) Await(requests []browser.Awaited) { v.awaited = requests }
 
 // navigate returns when the page counts as loaded, and says whether it gave up waiting for what
 // is still under way.
@@ -209,7 +214,12 @@ func (v *Visit) look(first string) (browser.State, error) {
 	if n := len(v.navigations); n > maxDocuments {
 		return browser.State{}, fmt.Errorf("the page goes from one document to the next without end: %d so far, the last of them %s", n, now.url)
 	}
-	return browser.State{Loaded: v.loaded[now.id], UnderWay: v.log.underWay(), News: v.log.news.Count()}, nil
+	loaded := v.loaded[now.id]
+	s := browser.State{Loaded: !loaded.IsZero(), UnderWay: v.log.underWay(), News: v.log.news.Count()}
+	if s.Loaded {
+		s.Next = v.log.due(v.awaited, loaded) - time.Duration(time.Now().UnixNano())
+	}
+	return s, nil
 }
 
 // navigation is the tab's latest one, which is first if no other has begun. It is called with

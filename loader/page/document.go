@@ -54,7 +54,7 @@ type document struct {
 	delays int // what the load event waits for
 	dcl    moment
 	load   moment
-	loaded func() // for the parent
+	loaded []func() // what is to be done when load has fired
 }
 
 func (p *Page) newDocument(parent *document, url string) *document {
@@ -267,10 +267,25 @@ func (d *document) settle() {
 	if !d.dcl.fired || d.load.fired || d.delays > 0 {
 		return
 	}
-	d.load = moment{d.page.now, true}
-	if d.loaded != nil {
-		d.loaded()
+	if d.parent == nil {
+		if d.page.adopt(false); d.delays > 0 {
+			return
+		}
 	}
+	d.load = moment{d.page.now, true}
+	for _, f := range d.loaded {
+		f()
+	}
+	d.loaded = nil
+}
+
+// whenLoaded does f once load has fired.
+func (d *document) whenLoaded(f func()) {
+	if d.load.fired {
+		f()
+		return
+	}
+	d.loaded = append(d.loaded, f)
 }
 
 // delay holds the load event up until the function that it returns is called.

@@ -156,7 +156,7 @@ func (d *document) openFrame(url string, initiator Initiator, delays bool) {
 func (d *document) newFrame(url string, delays bool) *document {
 	child := d.page.newDocument(d, url)
 	if delays {
-		child.loaded = d.delay()
+		child.loaded = append(child.loaded, d.delay())
 	}
 	return child
 }

@@ -162,6 +162,7 @@ var events = []struct {
 			{URL: origin + "/b.js", Initiator: origin + "/a.js", Kind: Script},
 			{URL: origin + "/c.json", Initiator: origin + "/b.js", Kind: XHR, Delay: ms(5)},
 			{URL: origin + "/late.png", Initiator: origin + "/b.js", Kind: Image, Delay: ms(50)},
+			{URL: origin + "/after.png", Initiator: origin + "/a.js", Kind: Image, Delay: ms(40), AfterLoad: true},
 			{URL: origin + "/d", Initiator: "https://elsewhere.example/x.js", Kind: Ping, Delay: ms(3)},
 			{URL: "data:,x", Initiator: origin + "/a.js", Kind: Image},
 		}},
@@ -169,9 +170,10 @@ var events = []struct {
 			11ms /f fetch High
 			20ms /b.js script Low
 			22ms /i.png image Low
-			23ms /d ping VeryLow
-			35ms /c.json xhr High
-			80ms /late.png image Low`,
+			32ms /c.json xhr High
+			32ms /late.png image Low
+			32ms /d ping VeryLow
+			72ms /after.png image Low`,
 		moments: "DCL 20ms load 32ms",
 	},
 	{

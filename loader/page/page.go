@@ -56,8 +56,12 @@ type Recorded struct {
 	Kind Kind // Document stands for Frame
 	// Delay is from when the initiator has run, or has been parsed.
 	Delay time.Duration
-	// BeforeLoad says that the load event waits until it has been asked for.
+	// BeforeLoad says that the load event waits until it has been asked for. Without
+	// BeforeLoad and AfterLoad it is asked for as that event fires, at the latest.
 	BeforeLoad bool
+	// AfterLoad says that Delay counts from the load event of the initiator's document,
+	// if that comes later.
+	AfterLoad bool
 }
 
 // CPU is a model of the main thread: how long its tasks keep it busy. The zero

@@ -47,24 +47,30 @@ func (d *document) recordedInline(s *script) {
 }
 
 // recordedDocument follows the document's parser: all that no inline script has
-// asked for. With the page's own document comes what has no initiator.
-func (d *document) recordedDocument() {
-	d.recordedWhere(func(Recorded) bool { return true })
-	if d.parent != nil {
-		return
-	}
-	for _, rec := range d.page.config.Recorded { // in their order
+// asked for.
+func (d *document) recordedDocument() { d.recordedWhere(func(Recorded) bool { return true }) }
+
+// adopt follows the page's own document with what nothing else has asked for, before the
+// load event or after it: its initiators have not come, and nothing is under way any more
+// that could bring them.
+func (p *Page) adopt(afterLoad bool) {
+	for _, rec := range p.config.Recorded { // in their order
 		initiator, _, _ := strings.Cut(rec.Initiator, "#")
 		if url, ok := resolve(initiator, initiator); ok {
 			initiator = url
 		}
-		if d.page.byURL[initiator] != nil || d.page.recorded.known[initiator] {
+		if rec.AfterLoad != afterLoad || p.byURL[initiator] != nil || p.recorded.known[initiator] {
 			continue
 		}
-		for _, rec := range d.page.recorded.by[initiator] {
-			d.schedule(rec, Initiator{Type: "script", URL: d.url})
+		var left []Recorded
+		for _, rec := range p.recorded.by[initiator] {
+			if rec.AfterLoad == afterLoad {
+				p.main.schedule(rec, Initiator{Type: "script", URL: p.main.url})
+			} else {
+				left = append(left, rec)
+			}
 		}
-		delete(d.page.recorded.by, initiator)
+		p.recorded.by[initiator] = left
 	}
 }
 
@@ -88,17 +94,35 @@ func (d *document) recordedWhere(follow func(Recorded) bool) {
 }
 
 func (d *document) schedule(rec Recorded, initiator Initiator) {
-	if rec.Delay <= 0 {
+	switch {
+	case rec.AfterLoad:
+		d.whenLoaded(func() {
+			d.page.alarm(d.page.now+rec.Delay, func() { d.askRecorded(rec, initiator) })
+		})
+		return
+	case rec.Delay <= 0:
 		d.askRecorded(rec, initiator)
 		return
 	}
-	release := func() {}
 	if rec.BeforeLoad {
-		release = d.delay()
+		release := d.delay()
+		d.page.alarm(d.page.now+rec.Delay, func() {
+			d.askRecorded(rec, initiator)
+			release()
+		})
+		return
 	}
-	d.page.alarm(d.page.now+rec.Delay, func() {
+	asked := false
+	ask := func() {
+		asked = true
 		d.askRecorded(rec, initiator)
-		release()
+	}
+	cancel := d.page.alarm(d.page.now+rec.Delay, ask)
+	d.whenLoaded(func() {
+		if !asked {
+			cancel()
+			ask()
+		}
 	})
 }
 

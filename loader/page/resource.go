@@ -66,6 +66,7 @@ func (d *document) ask(w want) *resource {
 			Incremental: w.kind.incremental(),
 		}}
 		p.resources = append(p.resources, r)
+		p.unfinished++
 		p.byURL[key] = r
 		p.out = append(p.out, r.Request)
 	} else if w.priority > r.Priority {
@@ -125,6 +126,7 @@ func (p *Page) finish(r *resource, failed bool) {
 		return
 	}
 	r.finished, r.failed = true, failed
+	p.unfinished--
 	for _, f := range r.began {
 		p.post(f)
 	}

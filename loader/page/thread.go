@@ -2,6 +2,7 @@ package page
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -21,14 +22,16 @@ type Page struct {
 	timers timers
 	serial int
 
-	main      *document
-	documents []*document
-	resources []*resource
-	byURL     map[string]*resource
-	out       []Request
-	changes   []Change
-	recorded  recordings
-	imports   int // stylesheets that others import
+	main       *document
+	documents  []*document
+	resources  []*resource
+	byURL      map[string]*resource
+	out        []Request
+	changes    []Change
+	recorded   recordings
+	adopted    bool // what was recorded after the load event and has no initiator
+	unfinished int  // resources
+	imports    int  // stylesheets that others import
 
 	matching, matchingFar int // how much selectors have been matched
 }
@@ -181,6 +184,11 @@ func (p *Page) at(now time.Duration, id int) *resource {
 func (p *Page) until(now time.Duration) {
 	for {
 		at, ok := p.Next()
+		if !ok && p.main.load.fired && p.unfinished == 0 && !p.adopted {
+			p.adopted = true
+			p.adopt(true)
+			at, ok = p.Next()
+		}
 		if !ok || at > now {
 			break
 		}
@@ -235,10 +243,17 @@ type timer struct {
 	f      func()
 }
 
-// alarm does f at a moment, whether or not the main thread is busy.
-func (p *Page) alarm(at time.Duration, f func()) {
+// alarm does f at a moment, whether or not the main thread is busy, unless it is canceled
+// before.
+func (p *Page) alarm(at time.Duration, f func()) (cancel func()) {
 	p.serial++
-	heap.Push(&p.timers, timer{at, p.serial, f})
+	serial := p.serial
+	heap.Push(&p.timers, timer{at, serial, f})
+	return func() {
+		if i := slices.IndexFunc(p.timers, func(t timer) bool { return t.serial == serial }); i >= 0 {
+			heap.Remove(&p.timers, i)
+		}
+	}
 }
 
 type timers []timer

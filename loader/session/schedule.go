@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -15,7 +16,11 @@ func (s *Session) dispatch() {
 		var begin []func()
 		if s.ctx.Err() == nil {
 			s.assign()
-			for _, o := range s.origins {
+			// Chromium asks for addresses before it sends anything: the answers to what it
+			// sends would be in the way of the addresses.
+			origins := slices.Clone(s.origins)
+			slices.SortStableFunc(origins, func(a, b *origin) int { return cmp.Compare(a.lookedUp(), b.lookedUp()) })
+			for _, o := range origins {
 				begin = append(begin, o.begin()...)
 			}
 		}
@@ -28,6 +33,14 @@ func (s *Session) dispatch() {
 			s.start(f)
 		}
 	}
+}
+
+// lookedUp is 1 if the host's address is known, and 0 if not. The session's lock is held.
+func (o *origin) lookedUp() int {
+	if o.address.IsValid() {
+		return 1
+	}
+	return 0
 }
 
 // advance is dispatch after something has changed.

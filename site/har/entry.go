@@ -75,7 +75,7 @@ func (r *reader) exchange(e *entry) recording.Exchange {
 	if x.MIME == "x-unknown" { // Chromium's word for nothing
 		x.MIME = ""
 	}
-	x.Initiator, x.InitiatorType = e.initiator()
+	x.Initiator, x.InitiatorType, x.InitiatorLine = e.initiator()
 	for _, h := range e.Response.Headers {
 		x.Header = append(x.Header, site.Header{Name: string(h.Name), Value: string(h.Value)})
 	}
@@ -216,8 +216,8 @@ func decodeBase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 }
 
-// initiator is who asked for it, and how.
-func (e *entry) initiator() (url, kind string) {
+// initiator is who asked for it, how, and in which line, counted from 1.
+func (e *entry) initiator() (url, kind string, line int) {
 	i := e.Initiator
 	if i.url == "" && e.InitiatorDetail != "" {
 		i.readObject([]byte(e.InitiatorDetail))
@@ -228,7 +228,7 @@ func (e *entry) initiator() (url, kind string) {
 	if !slices.Contains([]string{"parser", "script", "preload", "other"}, i.kind) {
 		i.kind = ""
 	}
-	return i.url, i.kind
+	return i.url, i.kind, i.line
 }
 
 // destinations are kinds by the field Sec-Fetch-Dest

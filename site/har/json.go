@@ -126,6 +126,14 @@ func (n number) octets() int64 {
 	return -1
 }
 
+// line is a line counted from 1, of one counted from 0; 0 if it is not known.
+func (n number) line() int {
+	if v, ok := n.value(); ok && v < math.MaxInt32 {
+		return int(v) + 1
+	}
+	return 0
+}
+
 // time is a duration in ms; -1 if it is not known.
 func (n number) time() float64 {
 	if v, ok := n.value(); ok {
@@ -181,6 +189,7 @@ func (m *moment) UnmarshalJSON(b []byte) error {
 // has it.
 type initiator struct {
 	url, kind string
+	line      int // counted from 1; 0: not known
 }
 
 // UnmarshalJSON never fails.
@@ -197,13 +206,14 @@ func (i *initiator) UnmarshalJSON(b []byte) error {
 
 type stack struct {
 	Frames []struct {
-		URL text `json:"url"`
+		URL  text   `json:"url"`
+		Line number `json:"lineNumber"` // counted from 0
 	} `json:"callFrames"`
 	Parent *stack `json:"parent"`
 }
 
 // readObject takes the URL of an initiator, else that of the innermost function of its stack
-// that has one.
+// that has one, and then its line as well.
 func (i *initiator) readObject(b []byte) {
 	var object struct {
 		Type  text   `json:"type"`
@@ -215,6 +225,7 @@ func (i *initiator) readObject(b []byte) {
 	for s := object.Stack; s != nil && i.url == ""; s = s.Parent {
 		for _, f := range s.Frames {
 			if i.url = string(f.URL); i.url != "" {
+				i.line = f.Line.line()
 				break
 			}
 		}

@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -21,13 +22,12 @@ func (l *log) recording(page, browser string) *recording.Recording {
 	l.placeHeads()
 	slices.SortStableFunc(l.requests, func(a, b *request) int { return cmp.Compare(a.sent.Timestamp, b.sent.Timestamp) })
 	var repairs repairs
-	origin := -1.0
+	origin := l.origin()
 	for _, r := range l.requests {
 		if r.cached {
 			continue
 		}
-		if origin < 0 {
-			origin = r.sent.Timestamp.Float64()
+		if made.Began.IsZero() {
 			made.Began = time.UnixMicro(int64(r.sent.WallTime.Float64() * 1e6)).UTC()
 		}
 		repairs.judge(r)
@@ -43,6 +43,18 @@ func (l *log) recording(page, browser string) *recording.Recording {
 	}
 	made.Repairs = repairs.list()
 	return made
+}
+
+// origin is when the first request that is recorded was made, in seconds of the browser's
+// clock.
+func (l *log) origin() float64 {
+	origin := math.Inf(1)
+	for _, r := range l.requests {
+		if !r.cached {
+			origin = min(origin, r.sent.Timestamp.Float64())
+		}
+	}
+	return origin
 }
 
 // placeHeads gives responses their heads as they came over the wire, where the browser has
@@ -78,7 +90,7 @@ func (r *request) exchange(origin float64) recording.Exchange {
 		Address: strings.Trim(response.RemoteIPAddress, "[]"),
 		Kind:    strings.ToLower(string(r.sent.Type)), Priority: string(r.sent.Request.InitialPriority),
 	}
-	x.Initiator, x.InitiatorType = initiator(r.sent.Initiator)
+	x.Initiator, x.InitiatorType, x.InitiatorLine = initiator(r.sent.Initiator)
 	if r.ended > 0 {
 		x.Took = max(0, milliseconds(r.ended-at)) // preflights are timed by another process
 		x.Transfer = max(0, int64(r.received-response.EncodedDataLength))
@@ -150,10 +162,11 @@ func connecting(protocol string, t *network.ResourceTiming) float64 {
 	return span(t.ConnectStart, t.ConnectEnd)
 }
 
-// initiator is what asked for a request, and how.
-func initiator(i *network.Initiator) (url, kind string) {
+// initiator is what asked for a request, how, and in which line, counted from 1; 0 if that
+// is not known.
+func initiator(i *network.Initiator) (url, kind string, line int) {
 	if i == nil {
-		return "", ""
+		return "", "", 0
 	}
 	switch i.Type {
 	case network.InitiatorTypeParser, network.InitiatorTypeScript, network.InitiatorTypePreload:
@@ -161,17 +174,20 @@ func initiator(i *network.Initiator) (url, kind string) {
 	default:
 		kind = string(network.InitiatorTypeOther)
 	}
-	return cmp.Or(caller(i.Stack), i.URL), kind
+	if url, line = caller(i.Stack); url == "" {
+		return i.URL, kind, 0
+	}
+	return url, kind, line
 }
 
-// caller is the URL of the innermost function that is part of a file.
-func caller(s *cdpruntime.StackTrace) string {
+// caller is the URL and the line of the innermost function that is part of a file.
+func caller(s *cdpruntime.StackTrace) (url string, line int) {
 	for ; s != nil; s = s.Parent {
 		for _, frame := range s.CallFrames {
 			if strings.HasPrefix(frame.URL, "http://") || strings.HasPrefix(frame.URL, "https://") {
-				return frame.URL
+				return frame.URL, int(frame.LineNumber) + 1 // which CDP counts from 0
 			}
 		}
 	}
-	return ""
+	return "", 0
 }

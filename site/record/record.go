@@ -23,6 +23,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/cdproto/tracing"
 
 	"wiretime/loader/chromium"
 	"wiretime/site/recording"
@@ -70,8 +71,9 @@ var errLimit = errors.New("the time is over")
 // recorder records a page.
 type recorder struct {
 	Options
-	tab *chromium.Tab
-	log *log
+	tab  *chromium.Tab
+	log  *log
+	busy *busy
 }
 
 // Record loads a page, does the script, and waits until nothing has been under way for a
@@ -110,7 +112,7 @@ func (r *recorder) progress(format string, values ...any) {
 
 func (r *recorder) record(ctx context.Context, b *chromium.Browser) (*recording.Recording, error) {
 	reading, stop := context.WithCancel(ctx)
-	r.log = newLog()
+	r.log, r.busy = newLog(), newBusy()
 	r.log.fetch = func(of *request, from target.SessionID) { r.readBody(reading, of, from) }
 	defer r.log.close()
 	defer stop()
@@ -123,6 +125,7 @@ func (r *recorder) record(ctx context.Context, b *chromium.Browser) (*recording.
 	if err != nil && (!errors.Is(err, errLimit) || ctx.Err() != nil || !r.log.answered()) {
 		return nil, r.explain(err)
 	}
+	r.busy.stop(ctx, r.tab)
 	// Bodies that the browser has by now may still be on their way.
 	late := time.AfterFunc(bodiesLimit, stop)
 	r.log.close()
@@ -132,6 +135,7 @@ func (r *recorder) record(ctx context.Context, b *chromium.Browser) (*recording.
 	}
 	r.progress("Recorded %d requests", len(r.log.requests))
 	made := r.log.recording(r.URL, b.Version())
+	made.Busy = r.busy.since(milliseconds(r.log.origin()))
 	if err != nil {
 		made.Repairs = append([]recording.Repair{{What: fmt.Sprintf("the recording was ended after %v %s: what was there by then is kept", r.Limit, stage)}}, made.Repairs...)
 	}
@@ -183,7 +187,7 @@ func (r *recorder) open(ctx context.Context, b *chromium.Browser) (err error) {
 	if _, err = chromium.Call(ctx, r.tab, r.tab.Page(), page.Enable, page.EnableParams{}); err != nil {
 		return fmt.Errorf("open a tab: %w", err)
 	}
-	return nil
+	return r.busy.start(ctx, r.tab)
 }
 
 // observe runs in the loop that reads the browser's messages: it only notes, and lets
@@ -196,6 +200,8 @@ func (r *recorder) observe(t *chromium.Tab, from target.SessionID, event any) {
 		chromium.Post(t, e.SessionID, cdpruntime.RunIfWaitingForDebugger, cdp.Empty{})
 	case *page.EventJavascriptDialogOpening: // as alert(), which nobody is there to answer
 		chromium.Post(t, from, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+	case *tracing.EventDataCollected, *tracing.EventTracingComplete:
+		r.busy.note(event)
 	default:
 		r.log.note(from, from == t.Page(), event)
 	}

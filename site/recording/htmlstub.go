@@ -68,11 +68,11 @@ func inHead(n *node) bool {
 	return true
 }
 
-// of are the children of a kind.
+// of are the children of a kind that a parser sees.
 func (n *node) of(kind string) []*node {
 	var out []*node
 	for _, c := range n.children {
-		if c.kind == kind {
+		if c.visible && c.kind == kind {
 			out = append(out, c)
 		}
 	}
@@ -91,10 +91,8 @@ func markup(n *node) string {
 	case stylesheet:
 		return `<link rel="stylesheet" href="` + attribute(n.url) + `">`
 	case script:
-		// Chromium fetches with low priority what does not hold the parser up.
 		how := ""
-		switch strings.ToLower(n.Priority) {
-		case "low", "verylow", "lowest", "idle":
+		if n.async {
 			how = " async"
 		}
 		return `<script` + how + ` src="` + attribute(n.url) + `"></script>`

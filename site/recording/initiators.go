@@ -3,7 +3,6 @@ package recording
 import (
 	"bytes"
 	"cmp"
-	"math"
 	"net/http"
 	"path"
 	"slices"
@@ -80,16 +79,16 @@ func (m *maker) findParents(start *node) {
 			continue
 		}
 		n.parent, n.visible = m.parentOf(n, static)
+		if n.visible && n.parent.made {
+			n.async = n.kind == script && slices.Contains([]string{"low", "verylow", "lowest", "idle"}, strings.ToLower(n.Priority)) // as Chromium fetches what holds no parser up
+		}
 	}
 	m.breakCircles()
+	m.findWaits()
+	m.breakCircles()
 	for _, n := range m.nodes {
-		if n.parent == nil {
-			continue
-		}
-		n.parent.children = append(n.parent.children, n)
-		n.late = m.Loaded > 0 && n.Started > m.Loaded || !n.holdsLoad()
-		if !n.visible {
-			n.delay = max(0, math.Round((n.Started-n.parent.ended())*1000)/1000)
+		if n.parent != nil {
+			n.parent.children = append(n.parent.children, n)
 		}
 	}
 }

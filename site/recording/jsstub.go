@@ -13,15 +13,16 @@ func (m *maker) jsStub(n *node) *skeleton {
 }
 
 // helpers are the functions of stubs, by their names: first those that ask for a URL. What
-// fetch gets is read, since browsers wait with a body's end until somebody does.
+// fetch gets is read, since browsers wait with a body's end until somebody does. A last argument
+// is what to do once the answer is there.
 var helpers = []struct{ name, text string }{
 	{"i", `function i(u){new Image().src=u}`},
 	{"s", `function s(u){var e=d.createElement("script");e.src=u;d.head.appendChild(e)}`},
-	{"c", `function c(u){var e=d.createElement("link");e.rel="stylesheet";e.href=u;d.head.appendChild(e)}`},
+	{"c", `function c(u,g){var e=d.createElement("link");e.rel="stylesheet";e.href=u;e.onload=g;d.head.appendChild(e)}`},
 	{"f", `function f(u){var e=d.createElement("iframe");e.style.cssText="` + frameStyle + `";e.src=u;d.documentElement.appendChild(e)}`},
-	{"t", `function t(u){new FontFace("w","url("+u+")").load().catch(z)}`},
-	{"q", `function q(u,m,n,o){fetch(u,{method:m,mode:o,body:n?"x".repeat(n):void 0}).then(function(r){return r.blob()}).catch(z)}`},
-	{"x", `function x(u,m,n){var r=new XMLHttpRequest;r.open(m,u);r.send(n?"x".repeat(n):null)}`},
+	{"t", `function t(u,g){new FontFace("w","url("+u+")").load().then(g,g).catch(z)}`},
+	{"q", `function q(u,m,n,o,g){fetch(u,{method:m,mode:o,body:n?"x".repeat(n):void 0}).then(function(r){return r.blob()}).then(g).catch(z)}`},
+	{"x", `function x(u,m,n,g){var r=new XMLHttpRequest;r.open(m,u);r.onload=g;r.send(n?"x".repeat(n):null)}`},
 	{"b", `function b(u,n){navigator.sendBeacon(u,"x".repeat(n))}`},
 	{"z", `function z(){}`},
 	// After a time, while the load event waits: a document that is being written delays that
@@ -29,6 +30,8 @@ var helpers = []struct{ name, text string }{
 	{"h", `function h(t,g){var e=d.createElement("iframe"),p;e.style.display="none";d.documentElement.appendChild(e);p=e.contentDocument;p.open();setTimeout(function(){try{g()}finally{p.close();e.remove()}},t)}`},
 	// After a time, or once the load event has fired.
 	{"l", `function l(t,g){var o;function k(){o||g();o=1}d.readyState=="complete"?k():(addEventListener("load",k),setTimeout(k,t))}`},
+	// After a time that counts from the load event, if this has not fired yet.
+	{"a", `function a(t,g){function k(){setTimeout(g,t)}d.readyState=="complete"?k():addEventListener("load",k)}`},
 }
 
 // scriptText is JavaScript that asks for nodes.
@@ -37,11 +40,27 @@ func scriptText(nodes []*node) string {
 		return ""
 	}
 	used := map[string]bool{}
+	calls := callsFor(nodes, used)
+	used["z"] = used["t"] || used["q"]
+	var b strings.Builder
+	b.WriteString("!function(d){")
+	for _, h := range helpers {
+		if used[h.name] {
+			b.WriteString(h.text)
+		}
+	}
+	return b.String() + calls + "}(document);"
+}
+
+// callsFor are the calls of helpers that ask for nodes. The helpers are noted.
+func callsFor(nodes []*node, used map[string]bool) string {
 	var calls strings.Builder
 	for _, n := range nodes {
-		name, call := n.call()
+		name, call := n.call(used)
 		used[name] = true
 		switch {
+		case n.afterLoad:
+			name = "a"
 		case n.delay < 1:
 			calls.WriteString(call + ";")
 			continue
@@ -53,19 +72,26 @@ func scriptText(nodes []*node) string {
 		used[name] = true
 		fmt.Fprintf(&calls, "%s(%.0f,function(){%s});", name, n.delay, call)
 	}
-	used["z"] = used["t"] || used["q"]
-	var b strings.Builder
-	b.WriteString("!function(d){")
-	for _, h := range helpers {
-		if used[h.name] {
-			b.WriteString(h.text)
+	return calls.String()
+}
+
+// then is what is to be done once a node has come that runs no script itself, as the last
+// argument of a call.
+func (n *node) then(used map[string]bool) string {
+	var next []*node
+	for _, c := range n.children {
+		if !c.visible {
+			next = append(next, c)
 		}
 	}
-	return b.String() + calls.String() + "}(document);"
+	if len(next) == 0 {
+		return ""
+	}
+	return ",function(){" + callsFor(next, used) + "}"
 }
 
 // call is the call of a helper that asks for a node.
-func (n *node) call() (helper, call string) {
+func (n *node) call(used map[string]bool) (helper, call string) {
 	url := quoteJS(n.url)
 	if n.method == http.MethodGet {
 		switch n.kind {
@@ -74,11 +100,11 @@ func (n *node) call() (helper, call string) {
 		case script:
 			return "s", "s(" + url + ")"
 		case stylesheet:
-			return "c", "c(" + url + ")"
+			return "c", "c(" + url + n.then(used) + ")"
 		case document:
 			return "f", "f(" + url + ")"
 		case font:
-			return "t", "t(" + quoteJS(quoteCSS(n.url)) + ")"
+			return "t", "t(" + quoteJS(quoteCSS(n.url)) + n.then(used) + ")"
 		}
 	}
 	sent := max(0, n.Sent)
@@ -89,13 +115,13 @@ func (n *node) call() (helper, call string) {
 	case n.beacon():
 		return "b", fmt.Sprintf("b(%s,%d)", url, sent)
 	case n.kind == xhr && n.open():
-		return "x", fmt.Sprintf("x(%s,%q,%d)", url, n.method, sent)
+		return "x", fmt.Sprintf("x(%s,%q,%d%s)", url, n.method, sent, n.then(used))
 	}
 	mode := "cors"
 	if !n.open() {
 		mode = "no-cors"
 	}
-	return "q", fmt.Sprintf("q(%s,%q,%d,%q)", url, n.method, sent, mode)
+	return "q", fmt.Sprintf("q(%s,%q,%d,%q%s)", url, n.method, sent, mode, n.then(used))
 }
 
 // open says whether all responses to a request let other origins read them: made ones do, of

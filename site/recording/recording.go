@@ -16,11 +16,12 @@
 //
 //   - what has no known initiator stands in the page's document, as markup;
 //   - what a document's parser asked for is markup, in the recorded order;
-//   - what a script asked for is asked for by the stub of that script, as long after it has
-//     run as it was recorded after the script had come. The load event waits for what came
-//     before it in the recording, if it is of a kind for which load events wait. All else does
-//     not hold the load event up, and is asked for as that fires if its time has not come by
-//     then, since loaders end a load soon after that event;
+//   - what a script asked for is asked for by the stub of that script, or by that of the last
+//     thing that it had waited for, as long after this has come as it was recorded (waits.go).
+//     The load event waits for what came before it in the recording, if it is of a kind for
+//     which load events wait. What is of another kind and came before is asked for as that
+//     event fires if its time has not come by then. What came after the event is asked for
+//     as long after it;
 //   - images and fonts of a style sheet are used by an element that is in the document for
 //     this purpose.
 //
@@ -44,6 +45,9 @@ type Recording struct {
 	// Loaded is when the page's load event fired, in ms since the first exchange; 0 if that
 	// is not known.
 	Loaded float64
+	// Busy is when the pages' processes were at work, as [Unite] returns it; empty if
+	// that is not known.
+	Busy []Span
 	// Exchanges in the order in which they began.
 	Exchanges []Exchange
 	// Repairs are what the importer did to read it.
@@ -79,6 +83,7 @@ type Exchange struct {
 
 	Initiator     string // URL of what asked for it; empty if that is not known
 	InitiatorType string // "parser", "script", "preload", "other"; empty if that is not known
+	InitiatorLine int    // of the initiator, counted from 1, if a script asked for it; 0 if that is not known
 	Kind          string // "document", "stylesheet", "script", "image", "font", "fetch", "xhr" and so on, in lower case; empty: to be told from the media type
 	Priority      string // as the browser called it
 }

@@ -23,13 +23,20 @@ func (m *maker) staticReferences() map[string]bool {
 				found[key(http.MethodGet, u)] = true
 			}
 		}
+		async := func(reference string) {
+			if u, ok := m.hosts.locate(base, reference); ok {
+				if script := m.get(u); script != nil {
+					script.end().async = true
+				}
+			}
+		}
 		switch {
 		case n.isDocument():
 			htmlReferences(n.body, func(href string) {
 				if a, ok := resolve(n.from, href); ok {
 					base = a
 				}
-			}, note)
+			}, note, async)
 		case mediaOf(n.recordedType()) == "text/css":
 			cssReferences(n.body, note)
 		}
@@ -47,9 +54,9 @@ var sources = map[string][]string{
 // fetched are the relations of links that all browsers fetch.
 var fetched = regexp.MustCompile(`(?i)stylesheet|preload|prefetch`)
 
-// htmlReferences finds what HTML asks for. What is for browsers without scripts, or for
-// scripts alone, it leaves out.
-func htmlReferences(text []byte, rebase, note func(string)) {
+// htmlReferences finds what HTML asks for, and which of it are scripts that hold no parser
+// up. What is for browsers without scripts, or for scripts alone, it leaves out.
+func htmlReferences(text []byte, rebase, note, async func(string)) {
 	z := html.NewTokenizer(bytes.NewReader(text))
 	inert, style := 0, false
 	for {
@@ -73,13 +80,13 @@ func htmlReferences(text []byte, rebase, note func(string)) {
 			style = false
 		case kind == html.StartTagToken || kind == html.SelfClosingTagToken:
 			style = t.Data == "style"
-			tagReferences(t, rebase, note)
+			tagReferences(t, rebase, note, async)
 		}
 	}
 }
 
 // tagReferences finds what a tag asks for.
-func tagReferences(t html.Token, rebase, note func(string)) {
+func tagReferences(t html.Token, rebase, note, async func(string)) {
 	attributes := map[string]string{}
 	for _, a := range t.Attr {
 		attributes[a.Key] = a.Val
@@ -89,6 +96,9 @@ func tagReferences(t html.Token, rebase, note func(string)) {
 	}
 	if style := attributes["style"]; style != "" {
 		cssReferences([]byte(style), note)
+	}
+	if _, ok := attributes["async"]; ok && t.Data == "script" {
+		async(attributes["src"])
 	}
 	if t.Data == "link" && !fetched.MatchString(attributes["rel"]) {
 		return

@@ -29,8 +29,11 @@ type node struct {
 	parent    *node   // what asks for it; nil: the page, or what a redirect leads to
 	children  []*node // in the recorded order
 	visible   bool    // a parser sees that it is asked for
+	async     bool    // a script that holds no parser up
 	late      bool    // the load event does not wait until it has been asked for
+	afterLoad bool    // it was asked for after that event, from which delay counts
 	delay     float64
+	ends      []float64 // when it had come, each time it was asked for
 
 	class  string  // of a made style sheet, or a document's own: its element's
 	in     *node   // the document that a made style sheet is used in
@@ -210,6 +213,7 @@ func (m *maker) unite() {
 	for _, n := range m.nodes {
 		k := key(n.method, n.url)
 		best := m.byKey[k]
+		best.ends = append(best.ends, n.ended())
 		switch {
 		case best == n:
 			kept = append(kept, n)

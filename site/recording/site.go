@@ -74,7 +74,10 @@ func (m *maker) resource(n *node) (site.Resource, error) {
 		Wait: m.wait(n),
 	}
 	if n.parent != nil && !n.visible {
-		r.Initiator, r.Kind, r.Delay, r.Late = n.parent.url, n.kind, n.delay, n.late
+		r.Initiator, r.Kind, r.Delay, r.Late, r.AfterLoad = n.parent.url, n.kind, n.delay, n.late, n.afterLoad
+		if n.parent.isDocument() && !n.parent.made {
+			r.Line = n.InitiatorLine
+		}
 	}
 	return r, nil
 }

@@ -1,0 +1,115 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/tracing"
+
+	"wiretime/loader/chromium"
+	"wiretime/site/recording"
+)
+
+// busy gathers from the browser's trace when the pages' processes were at work: on their main
+// threads, or on those that parse scripts for them. What a script asked for late because
+// the processor was slow is no wait of the script's.
+type busy struct {
+	mu       sync.Mutex
+	renders  map[int]bool             // processes that have pages
+	tasks    map[int][]recording.Span // of processes, in ms of the browser's clock
+	complete chan struct{}            // closed when all of the trace has come
+}
+
+func newBusy() *busy {
+	return &busy{renders: map[int]bool{}, tasks: map[int][]recording.Span{}, complete: make(chan struct{})}
+}
+
+// taskCategory has the browser say when a thread works on a task.
+const taskCategory = "toplevel"
+
+// start has the browser begin its trace. The browser itself is the session without an ID.
+func (b *busy) start(ctx context.Context, t *chromium.Tab) error {
+	if _, err := chromium.Call(ctx, t, "", tracing.Start, tracing.StartParams{
+		TraceConfig: &tracing.TraceConfig{IncludedCategories: []string{taskCategory}, ExcludedCategories: []string{"*"}},
+	}); err != nil {
+		return fmt.Errorf("have the browser say when it is busy: %w", err)
+	}
+	return nil
+}
+
+// traceLimit is how long the browser may take to hand over its trace.
+const traceLimit = 30 * time.Second
+
+// stop ends the trace, and returns when all of it has come, or when it takes too long: then
+// less is known.
+func (b *busy) stop(ctx context.Context, t *chromium.Tab) {
+	ctx, cancel := context.WithTimeout(ctx, traceLimit)
+	defer cancel()
+	if _, err := chromium.Call(ctx, t, "", tracing.End, cdp.Empty{}); err != nil {
+		return
+	}
+	select {
+	case <-b.complete:
+	case <-ctx.Done():
+	case <-t.Ended():
+	}
+}
+
+// note takes in what the browser tells of its trace.
+func (b *busy) note(event any) {
+	switch e := event.(type) {
+	case *tracing.EventDataCollected:
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, value := range e.Value {
+			b.take(value)
+		}
+	case *tracing.EventTracingComplete:
+		close(b.complete)
+	}
+}
+
+// take takes in an event of the trace (Trace Event Format). Others than those of tasks and
+// of names of threads are passed over.
+func (b *busy) take(value []byte) {
+	var e struct {
+		Name    string  `json:"name"`
+		Process int     `json:"pid"`
+		At      float64 `json:"ts"`  // µs
+		Took    float64 `json:"dur"` // µs
+		Args    struct {
+			Name string `json:"name"`
+		} `json:"args"`
+	}
+	if json.Unmarshal(value, &e) != nil {
+		return
+	}
+	switch e.Name {
+	case "ThreadControllerImpl::RunTask", "ThreadPool_RunTask":
+		b.tasks[e.Process] = append(b.tasks[e.Process], recording.Span{From: e.At / 1000, To: (e.At + e.Took) / 1000})
+	case "thread_name":
+		b.renders[e.Process] = b.renders[e.Process] || e.Args.Name == "CrRendererMain"
+	}
+}
+
+// since are the times of work of all pages' processes, since a moment of the browser's clock,
+// in ms.
+func (b *busy) since(origin float64) []recording.Span {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []recording.Span
+	for process, spans := range b.tasks {
+		if b.renders[process] {
+			all = append(all, spans...)
+		}
+	}
+	for i := range all {
+		all[i].From, all[i].To = all[i].From-origin, all[i].To-origin
+	}
+	return recording.Unite(slices.DeleteFunc(all, func(s recording.Span) bool { return s.To <= 0 }))
+}
