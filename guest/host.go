@@ -69,6 +69,9 @@ func (h *Host) fill(sites map[string]*site.Site) error {
 		}
 	}
 	for name, target := range links {
+		if real, err := filepath.EvalSymlinks(target); err == nil {
+			target = real // hostfs follows the one link alone, and /opt may be another
+		}
 		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
 			return err
 		}
@@ -245,6 +248,9 @@ func (h *Host) share(b Batch) (string, error) {
 	}
 	links[rootName], links[sitesName] = filepath.Join(h.dir, rootName), filepath.Join(h.dir, sitesName)
 	for name, target := range links {
+		if real, err := filepath.EvalSymlinks(target); err == nil {
+			target = real // hostfs follows the one link alone, and /opt may be another
+		}
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			return "", err
 		}

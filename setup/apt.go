@@ -190,7 +190,7 @@ var servers = []string{"caddy", "nginx", "h2o"}
 
 // disable keeps servers that were just installed from being started at each boot.
 func disable(packages []string) error {
-	if _, err := exec.LookPath("systemctl"); err != nil {
+	if path, _ := exec.LookPath("systemctl"); path == "" {
 		return nil // then nothing starts them
 	}
 	for _, name := range servers {

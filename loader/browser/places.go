@@ -55,7 +55,7 @@ func find(patterns, names []string) (binary, looked string) {
 			return binary, ""
 		}
 	}
-	var snaps string
+	var snaps []string
 	for _, name := range names {
 		file, err := exec.LookPath(name)
 		if err != nil {
@@ -65,12 +65,13 @@ func find(patterns, names []string) (binary, looked string) {
 		switch {
 		case err != nil:
 		case isSnap(file, real):
-			snaps += "; " + file + " is a snap, which cannot be used: snapd alone can start it"
+			snaps = append(snaps, file+" is a snap, which cannot be used: snapd alone can start it")
 		case isELF(real):
 			return real, ""
 		}
 	}
-	return "", strings.Join(patterns, ", ") + ", and in PATH for " + strings.Join(names, ", ") + snaps
+	looked = strings.Join(patterns, ", ") + ", and in PATH for " + strings.Join(names, ", ")
+	return "", strings.Join(append([]string{looked}, snaps...), "; ")
 }
 
 // isSnap says whether a program, or a script around it, belongs to snapd: real is what file's
