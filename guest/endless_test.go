@@ -6,18 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"wiretime/loader/chromium"
 	"wiretime/network"
 	"wiretime/site"
 	"wiretime/station"
 )
 
 // TestPagesThatDoNotEndByThemselves has Chromium load pages on the virtual clock that ask
-// without end, wait for a visitor, or are of a host that Chromium reaches over TLS alone. All
-// of them are there, and the same again in every octet.
+// without end, wait for a visitor, or are of a host that Chromium reaches over TLS alone: all
+// of them are there, and say what was done about it.
 func TestPagesThatDoNotEndByThemselves(t *testing.T) {
-	binary, err := chromium.Find("")
-	if err != nil && os.Getenv("WIRETIME_NEED_PEERS") != "1" {
+	const binary = "/usr/lib/chromium/chromium-headless-shell" // Debian's
+	if _, err := os.Stat(binary); err != nil && os.Getenv("WIRETIME_NEED_PEERS") != "1" {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -49,8 +48,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	}
 	m := machine(1)
 	m.Memory = 1 << 30
-	h := recordedHost(t, restless, dialogs, preloaded)
-	loads := run(t, h, m, b)
+	loads := run(t, recordedHost(t, restless, dialogs, preloaded), m, b)
 	for id, want := range map[string]string{
 		"restless-h2":        "requests GET https://www.page.test/again.json: the page asks for it again and again",
 		"dialogs-https-1.1":  `the page's prompt dialog "3" was answered with no; the page was refused another window`,
@@ -70,11 +68,5 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	}
 	if over := loads["preloaded-h2"].record; len(over.HAR.Log.RenamedDomains) > 0 || over.Server[0].URL != "https://accounts.google.com/" {
 		t.Errorf("over TLS renamed were %v, the server's log is %+v", over.HAR.Log.RenamedDomains, over.Server)
-	}
-	again := run(t, h, m, b)
-	for id := range loads {
-		if unlike := difference(t, loads[id], again[id]); unlike != "" {
-			t.Errorf("%s is not the same again: %s", id, unlike)
-		}
 	}
 }

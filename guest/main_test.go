@@ -58,6 +58,8 @@ func TestMain(m *testing.M) {
 		}
 		powerOff()
 	}
+	Init()
+	lab.Helper() // which starts real browsers
 	if slices.Contains(os.Args, browserSwitch) {
 		if err := os.WriteFile("/dev/console", []byte("spinning\n"), 0); err != nil {
 			os.Exit(1)
@@ -65,8 +67,6 @@ func TestMain(m *testing.M) {
 		for { //nolint:staticcheck // to spin is the point
 		}
 	}
-	Init()
-	lab.Helper()
 	if _, err := lab.Enter(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

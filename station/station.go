@@ -165,7 +165,7 @@ func (s *Station) loadRenamed(ctx context.Context, o Order, load lab.Load) (reco
 		}
 		if s.renamed[page], err = load.Site.RenameDomain(only.Host); err != nil {
 			record.LoadError = errors.Join(record.LoadError, err)
-			return record, nil //nolint:nilerr // the error is the load's
+			return record, nil
 		}
 	}
 	return record, nil
