@@ -42,9 +42,9 @@ func endless(t *testing.T, page string) *site.Site {
 	return s
 }
 
-// late is a page that does something when its load event is over.
+// late is a page that does something in its load event, before the browser tells of that.
 func late(script string) string {
-	return `<!DOCTYPE html><title>Late</title><p>Hello<img src=/dot.png><script>addEventListener('load', () => setTimeout(() => { ` + script + ` }));</script>`
+	return `<!DOCTYPE html><title>Late</title><p>Hello<img src=/dot.png><script>addEventListener('load', () => { ` + script + ` });</script>`
 }
 
 // TestPagesThatDoNotEndByThemselves loads pages which go on, or wait for a visitor: each is
@@ -76,7 +76,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 		{"an answer that is not read", late("fetch('/again.json').then((r) => { window.kept = r })"), "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := b.load(t, row(t, "https/1.1"), endless(t, c.page), b.open(t), 4*time.Second)
+			l := b.load(t, row(t, "https/1.1"), endless(t, c.page), b.open(t), 20*time.Second)
 			for _, violation := range metric.Check(l) {
 				t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
 			}
@@ -104,7 +104,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 // new resource is, however long it was watched.
 func TestWhatIsNotWaitedForHasNoPartInPLT(t *testing.T) {
 	b := newBench(t, Options{})
-	l := b.load(t, row(t, "https/1.1"), endless(t, late("setInterval(() => fetch('/again.json?' + performance.now()), 5)")), b.open(t), 4*time.Second)
+	l := b.load(t, row(t, "https/1.1"), endless(t, late("setInterval(() => fetch('/again.json?' + performance.now()), 5)")), b.open(t), 20*time.Second)
 	last, want := time.Time{}, time.Time{}
 	for _, e := range l.HAR.Log.Entries {
 		if end := e.End(); end.After(last) {
@@ -119,8 +119,8 @@ func TestWhatIsNotWaitedForHasNoPartInPLT(t *testing.T) {
 			t.Errorf("PLT is %v ms, the last resource that counts came at %v", got, want)
 		}
 	}
-	if last.Sub(want) < 900*time.Millisecond { // a quarter of what the load had, but for what it had used
-		t.Errorf("the page was watched for %v after its last resource, it should have been for about a second", last.Sub(want))
+	if last.Sub(want) < time.Second { // a quarter of what the load had, but for what it had used
+		t.Errorf("the page was watched for %v after its last resource, it should have been for some seconds", last.Sub(want))
 	}
 }
 
@@ -128,7 +128,7 @@ func TestWhatIsNotWaitedForHasNoPartInPLT(t *testing.T) {
 // invalid for its sake.
 func TestRequestThatIsNotAnswered(t *testing.T) {
 	b := newBench(t, Options{})
-	record, packets := b.runWaiting(t, row(t, "https/1.1"), endless(t, late("fetch('/slow.html')")), b.open(t), 2*time.Second)
+	record, packets := b.runWaiting(t, row(t, "https/1.1"), endless(t, late("fetch('/slow.html')")), b.open(t), 20*time.Second)
 	must(t, record.LoadError)
 	got := metric.Check(&metric.Load{Protocol: "https/1.1", HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing})
 	want := metric.Violation{Rule: 4, Detail: "the browser did not get 1 resource: GET https://www.page.test/slow.html (no response when the load ended)"}
@@ -142,9 +142,9 @@ func TestPagesThatCannotBeLoaded(t *testing.T) {
 	b := newBench(t, Options{})
 	for _, c := range []struct{ name, page, want string }{
 		{"a frame that is not answered", "<!DOCTYPE html><p>Hello<iframe src=/slow.html></iframe>",
-			"not there after 2s, the study's timeout: its load event had not fired; under way: GET https://www.page.test/slow.html (not answered)"},
+			"not there after 20s, the study's timeout: its load event had not fired; under way: GET https://www.page.test/slow.html (not answered)"},
 		{"a script without end", late("for (;;);"), "no request was under way: a script of the page may run without end"},
-		{"a page that loads itself again", "<!DOCTYPE html><script>addEventListener('load', () => location.reload())</script>",
+		{"a page that loads itself again", "<!DOCTYPE html><script>fetch('/slow.html'); addEventListener('load', () => location.reload())</script>",
 			"from one document to the next without end: 21 so far, the last of them https://www.page.test/"},
 		{"a page that is a download", "", "net::ERR_ABORTED"},
 	} {
@@ -153,7 +153,7 @@ func TestPagesThatCannotBeLoaded(t *testing.T) {
 			if c.page == "" {
 				page.Page = "https://www.page.test/file.zip"
 			}
-			record, _ := b.runWaiting(t, row(t, "https/1.1"), page, b.open(t), 2*time.Second)
+			record, _ := b.runWaiting(t, row(t, "https/1.1"), page, b.open(t), 20*time.Second)
 			if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), c.want) {
 				t.Errorf("the error is %v, want %q", record.LoadError, c.want)
 			}

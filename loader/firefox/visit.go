@@ -117,7 +117,9 @@ func (v *Visit) observe(method string, params json.RawMessage) {
 		case "browsingContext.load":
 			v.loaded[e.Navigation] = time.Now()
 		default:
-			v.failed[e.Navigation] = e.Message
+			if e.Message != "" { // else another navigation took its place, which may not be announced yet
+				v.failed[e.Navigation] = e.Message
+			}
 			// A page that could not go elsewhere, or got a download, is still there.
 			if n := len(v.navigations); n > 1 && v.navigations[n-1].id == e.Navigation {
 				v.navigations = v.navigations[:n-1]
