@@ -11,15 +11,15 @@ import (
 
 // Options are what holds for every load of a study.
 type Options struct {
-	DNS       string        // DNSEmulated or DNSInstant
+	DNS       string // DNSEmulated or DNSInstant
 	LateLimit Late
 	// TakenLimit is the share of its time, 0 to 1, by which a load on the real clock may have
 	// become longer by what others took of the processors.
 	TakenLimit float64
-	Retries   int           // further attempts at an invalid or failed load
-	Timeout   time.Duration // of one load
-	ThinkTime time.Duration // between the pages of a journey: from the end of one until navigation to the next
-	Fallback  string        // FallbackNone or FallbackH2
+	Retries    int           // further attempts at an invalid or failed load
+	Timeout    time.Duration // of one load
+	ThinkTime  time.Duration // between the pages of a journey: from the end of one until navigation to the next
+	Fallback   string        // FallbackNone or FallbackH2
 
 	// ServerWait has servers take as long for each answer as they did when the site was
 	// recorded, OriginRTT has them be as much farther away than the nearest as they were.
@@ -75,7 +75,7 @@ const recorded = "recorded"
 // those Linux gives a machine with enough memory (Documentation/networking/
 // ip-sysctl.rst), so that a small machine measures the same.
 var defaults = Options{
-	DNS:       DNSEmulated,
+	DNS:        DNSEmulated,
 	LateLimit:  Late{Share: 0.01, P99: time.Millisecond},
 	TakenLimit: 0.01,
 	Retries:    2,
