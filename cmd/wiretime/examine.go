@@ -35,7 +35,11 @@ func findFitness(ctx context.Context, wait time.Duration, fallback bool) (*fitne
 		return f, nil
 	}
 	var err error
-	if f.State, err = awaitQuiet(ctx, wait, fallback); err != nil {
+	f.State, err = awaitQuiet(ctx, wait, fallback)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("the run was interrupted before its first load%w", errInterrupted)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("examine the machine: %w", err)
 	}
 	best, awake := f.State.Better()
