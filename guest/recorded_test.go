@@ -62,7 +62,7 @@ func recordedHost(t *testing.T, sites ...*site.Site) *Host {
 
 // mostReadings is how many readings of the clock, at most, loads take beyond what the path
 // and the servers take.
-const mostReadings = 300
+const mostReadings = 400
 
 // TestServersWait loads pages whose servers took 0, 50.25 and 200 ms to answer, over every
 // row: but for some readings of the clock the first byte comes after the path's round trips
