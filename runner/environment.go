@@ -93,15 +93,15 @@ func StudyFile(environment json.RawMessage) string {
 	return name
 }
 
-// revision is the commit that the program was built from. The Makefile has the
-// linker set it.
+// revision is the commit that the program was built from, padded with spaces, with a plus
+// if there were changes beside it. The Makefile has the linker set it.
 var revision string
 
 // Version is this program's own: the commit it was built from, as the Makefile
 // or the Go command put it into the binary.
 func Version() string {
-	if revision != "" {
-		return revision
+	if r := strings.TrimSpace(revision); r != "" {
+		return r
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -55,8 +55,10 @@ func TestImportARealHAR(t *testing.T) {
 
 	u.ok(t, "site", "edit", "ferguson", "--as", "quick", "--drop", "*.kampyle.com", "--wait", "www.pipes.test/*=150ms", "--early", "stylesheet,script:5")
 	shown := u.ok(t, "site", "show", "quick", "--resources")
-	if strings.Contains(shown, "nebula-cdn.kampyle.com") {
-		t.Errorf("a host that was dropped is still there:\n%s", shown)
+	for line := range strings.Lines(shown) { // others may name it as what asked for them
+		if f := strings.Fields(line); len(f) > 5 && strings.HasPrefix(f[5], "https://nebula-cdn.kampyle.com") {
+			t.Errorf("a host that was dropped is still there: %s", line)
+		}
 	}
 	says(t, shown, "150")
 	says(t, u.ok(t, "site", "record", "--diff", "ferguson", "quick"), "nebula-cdn.kampyle.com")

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -75,8 +76,9 @@ func TestSPDYInABrowserIsUnsupported(t *testing.T) {
 	if err := os.WriteFile(kernels[0], make([]byte, info.Size()), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	browser := u.write(t, "browser", "#!/bin/sh\n[ \"$*\" = --version ] && echo None 0.0\n")
-	if err := os.Chmod(browser, 0o755); err != nil {
+	// Nothing is started for loads that are unsupported, so any program in a guest's sight will do.
+	browser, err := exec.LookPath("true")
+	if err != nil {
 		t.Fatal(err)
 	}
 	file := u.write(t, "study.yaml", `name: browser

@@ -271,13 +271,14 @@ func checkRecord(t *testing.T, p protocol.Protocol, r *lab.Record, packets *capt
 		}
 		connections[e.Server][e.Connection] = true
 	}
-	want := 1
+	// Six connections at most: a busy machine answers some requests before the sixth is opened.
+	least, most := 1, 1
 	if p.Spoken == "http/1.1" {
-		want = 6
+		least, most = 2, 6
 	}
 	for server, used := range connections {
-		if len(used) != want {
-			t.Errorf("%d connections to %s were used, want %d", len(used), server, want)
+		if len(used) < least || len(used) > most {
+			t.Errorf("%d connections to %s were used, want %d to %d", len(used), server, least, most)
 		}
 	}
 	t.Logf("%+v, %d DNS queries", timing, r.DNSQueries)
