@@ -2,15 +2,22 @@ package main
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"wiretime/kernel"
 )
 
 // TestMain of this package starts the test's own program again as this disturber.
@@ -55,11 +62,46 @@ func firstTable(t *testing.T) string {
 		t.Fatal(err)
 	}
 	_, rest, begins := strings.Cut(string(text), "<!-- make readme-table -->\n\n")
-	table, _, ends := strings.Cut(rest, "\n<!-- end of the table -->")
+	table, _, ends := strings.Cut(rest, "\n<!-- program ")
 	if !begins || !ends {
 		t.Fatal("README.md has no table between the marks that scripts/readme-table looks for")
 	}
 	return strings.ReplaceAll("\n"+table, "\n    ", "\n")[1:]
+}
+
+// measuredWith says whether the README's table is of this very program and kernel.
+func measuredWith(t *testing.T) bool {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := kernel.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(program)
+	return strings.Contains(string(text), fmt.Sprintf("<!-- program %x kernel %s -->", sum[:16], k.Hash))
+}
+
+// near says whether the medians in a row's columns of ms are within 1 % of another's, or 2 ms.
+func near(row, other string) bool {
+	a, b := strings.Fields(row), strings.Fields(other)
+	if len(a) != len(b) || a[0] != b[0] {
+		return false
+	}
+	for i := 1; i < 9; i += 2 {
+		x, errX := strconv.ParseFloat(a[i], 64)
+		y, errY := strconv.ParseFloat(b[i], 64)
+		if errX != nil || errY != nil || math.Abs(x-y) > max(2, y/100) && i < 7 { // ToW ends with whichever acknowledgement is the last
+			return false
+		}
+	}
+	return true
 }
 
 var (
@@ -68,7 +110,8 @@ var (
 )
 
 // TestFirstTable measures the study first-look while another program takes all processors now
-// and then, and holds what 'wiretime results' prints to the README's table, octet by octet.
+// and then, and holds what 'wiretime results' prints to the README's table: octet by octet if
+// the program and the kernel are those that the table was measured with, else within 1 %.
 //
 // Loads over HTTP/3 have guests of their own, nine loads in one boot. Usually the run is ended
 // when these are done, and their rows compared. With WIRETIME_LONG it is then resumed to its end, and
@@ -99,14 +142,22 @@ func TestFirstTable(t *testing.T) {
 			if here != there {
 				t.Skipf("the README's table is of other versions (make readme-table measures it anew).\nREADME: %s\nhere:   %s", there, here)
 			}
-			if long {
+			if !measuredWith(t) {
+				// Figures move by a millisecond or so with every change of the program.
+				t.Log("the README's table is of another program or kernel: 'make readme-table' measures it anew")
+			}
+			if long && measuredWith(t) {
 				if got != want {
 					t.Errorf("the table is\n%s\nand the README's\n%s", got, want)
 				}
 				return
 			}
 			rows, wanted := fields(h3Row.FindAllString(got, -1)), fields(h3Row.FindAllString(want, -1))
-			if len(rows) != 3 || strings.Join(rows, "\n") != strings.Join(wanted, "\n") {
+			same := slices.Equal(rows, wanted)
+			if !measuredWith(t) {
+				same = slices.EqualFunc(rows, wanted, near)
+			}
+			if len(rows) != 3 || !same {
 				t.Errorf("the rows of h3 are\n%s\nand the README's\n%s", strings.Join(rows, "\n"), strings.Join(wanted, "\n"))
 			}
 		})
