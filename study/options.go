@@ -77,7 +77,7 @@ const recorded = "recorded"
 var defaults = Options{
 	DNS:        DNSEmulated,
 	LateLimit:  Late{Share: 0.01, P99: time.Millisecond},
-	TakenLimit: 0.01,
+	TakenLimit: 0.05,
 	Retries:    2,
 	Timeout:    120 * time.Second,
 	Fallback:   FallbackNone,

@@ -80,7 +80,7 @@ func parseStreams(t *testing.T, src string) *Study {
 
 func TestEveryKeyOfAStudyOfStreamsIsRead(t *testing.T) {
 	s := parseStreams(t, streams)
-	want := Options{DNS: DNSEmulated, Fallback: FallbackNone, LateLimit: Late{P99: 2 * time.Millisecond}, TakenLimit: 0.01, Retries: 1, Timeout: 10 * time.Minute,
+	want := Options{DNS: DNSEmulated, Fallback: FallbackNone, LateLimit: Late{P99: 2 * time.Millisecond}, TakenLimit: 0.05, Retries: 1, Timeout: 10 * time.Minute,
 		TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 5, 6},
 		Stream: &Stream{
 			Access: []string{"wlan", "lte"}, Rate: 50_000_000, Period: 500 * time.Millisecond, Duration: 30 * time.Second, Window: 20 * time.Second,
@@ -111,7 +111,7 @@ func TestEveryKeyOfAStudyOfStreamsIsRead(t *testing.T) {
 
 func TestDefaultsOfStreams(t *testing.T) {
 	s := parseStreams(t, fewStreams)
-	want := Options{DNS: DNSEmulated, LateLimit: Late{P99: time.Millisecond}, TakenLimit: 0.01, Retries: 2, Timeout: time.Hour, Fallback: FallbackNone,
+	want := Options{DNS: DNSEmulated, LateLimit: Late{P99: time.Millisecond}, TakenLimit: 0.05, Retries: 2, Timeout: time.Hour, Fallback: FallbackNone,
 		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
 		Stream: &Stream{
 			Access: []string{"AP1", "AP2"}, Rate: 100_000_000, Period: time.Second, Duration: time.Minute,

@@ -121,7 +121,7 @@ matrix:
 options:
   dns: instant
   late_limit: 500us
-  taken_limit: 5%
+  taken_limit: 3%
   retries: 0
   timeout: 10s
   think_time: 1500ms
@@ -177,7 +177,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 			{Name: "mine", Command: []string{"prog", "--root", "{folder}", "--listen", "{address}:{port}"}, Protocols: []string{"h2", "https/1.1"}},
 			{Name: "other", Command: []string{"other", "with blanks", "{folder}"}, Protocols: []string{"http/1.1"}},
 		},
-		Options: Options{DNS: DNSInstant, LateLimit: Late{P99: 500 * time.Microsecond}, TakenLimit: 0.05, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: FallbackH2,
+		Options: Options{DNS: DNSInstant, LateLimit: Late{P99: 500 * time.Microsecond}, TakenLimit: 0.03, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: FallbackH2,
 			ServerWait: true, OriginRTT: true, Freeze: true,
 			CPU:     CPU{20 * time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond, 4.5},
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
@@ -207,7 +207,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Options{DNS: DNSEmulated, LateLimit: Late{Share: 0.01, P99: time.Millisecond}, TakenLimit: 0.01, Retries: 2, Timeout: 2 * time.Minute, Fallback: FallbackNone,
+	want := Options{DNS: DNSEmulated, LateLimit: Late{Share: 0.01, P99: time.Millisecond}, TakenLimit: 0.05, Retries: 2, Timeout: 2 * time.Minute, Fallback: FallbackNone,
 		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}}
 	if s.Seed != 1 || !cmp.Equal(s.Congestion, []string{"cubic"}) || !cmp.Equal(s.InitCwnd, []int{10}) || !cmp.Equal(s.Clocks, []string{ClockAuto}) || s.Options != want ||
 		!cmp.Equal(s.Visits, []string{VisitCold}) || !cmp.Equal(s.Strategies, []string{StrategyBrowser}) || !cmp.Equal(s.Servers, []string{ServerOwn}) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/loader/browser"
 	"wiretime/metric"
 	"wiretime/site"
 )
@@ -70,6 +71,9 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 			l := &metric.Load{Protocol: p.Name, HAR: r.HAR, Server: r.Server, Packets: packets, Timing: r.Timing}
 			for _, violation := range metric.Check(l) {
 				t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
+			}
+			if strings.Contains(l.HAR.Log.Pages[0].Comment, browser.TooLate) {
+				return // a busy machine took so long to get to the script that the page counted as loaded
 			}
 			if comment := l.HAR.Log.Pages[0].Comment; !strings.Contains(comment, c.note) || (c.note == "") != (comment == "") {
 				t.Errorf("the page's comment is %q, want %q", comment, c.note)
