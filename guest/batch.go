@@ -38,6 +38,7 @@ type settings struct {
 // Load is one load of a batch.
 type Load struct {
 	ID    string // a file name, told apart from the others
+	Seed  uint64 // of the kernel's random numbers during the load
 	Site  string // one of those that the host was made for; empty for a stream
 	Order station.Order
 }

@@ -65,6 +65,19 @@ func restart() error {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("ask for exact timers: %w", err)
 	}
+	if err := mountDevices(); err != nil {
+		return err
+	}
+	device, err := openDevice()
+	if err != nil {
+		return err
+	}
+	if err := begin(device, 0); err != nil { // before the program that runs the loads draws its first random number
+		return err
+	}
+	if err := device.Close(); err != nil {
+		return err
+	}
 	environment := []string{initMark + "=" + phaseTimed, "GOMAXPROCS=1", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp",
 		"QUIC_GO_DISABLE_GSO=1", "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=1", server.PeersVariable + "=" + peers}
 	return fmt.Errorf("start again: %w", syscall.Exec("/init", []string{"wiretime"}, environment))
@@ -98,11 +111,18 @@ func serve() error {
 	}
 	// The authority is made anew, from the guest's own random numbers: one that
 	// lasts would make results depend on the store they are kept in.
-	var err error
+	device, err := openDevice()
+	if err != nil {
+		return err
+	}
+	defer device.Close()
+	if err := begin(device, 0); err != nil {
+		return err
+	}
 	if c.Authority, err = protocol.OpenAuthority("/tmp/ca"); err != nil {
 		return err
 	}
-	w := worker{config: c, sites: map[string]*site.Site{}}
+	w := worker{config: c, device: device, sites: map[string]*site.Site{}}
 	for place := 0; ; place++ {
 		var l Load
 		err := readJSON(orderFile(place), &l)
@@ -132,6 +152,7 @@ func readJSON(name string, into any) error {
 // worker runs loads one after the other.
 type worker struct {
 	config  station.Config
+	device  *os.File
 	station *station.Station
 	sites   map[string]*site.Site
 }
@@ -168,6 +189,9 @@ func (w *worker) run(ctx context.Context, l Load, dir string) (r *lab.Record, er
 		if w.station, err = station.Open(ctx, w.config); err != nil {
 			return nil, err
 		}
+	}
+	if err := begin(w.device, l.Seed); err != nil {
+		return nil, err
 	}
 	return w.station.Load(ctx, l.Order, page, dir)
 }

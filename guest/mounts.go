@@ -64,6 +64,14 @@ var folders = []string{"dev", "etc", "opt", "proc", "run", "sys", "tmp", "usr", 
 // links of a guest's root lead into the host's programs and libraries.
 var links = map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 
+// mountDevices makes the kernel's devices visible, if it has not done so itself.
+func mountDevices() error {
+	if err := unix.Mount("devtmpfs", "/dev", "devtmpfs", 0, ""); err != nil && err != unix.EBUSY {
+		return fmt.Errorf("mount devtmpfs on /dev: %w", err)
+	}
+	return nil
+}
+
 // mountAll makes a read-only root fit for programs. What is written goes to
 // memory, but for the folder shared with the host.
 func mountAll() error {
@@ -73,18 +81,13 @@ func mountAll() error {
 	}{
 		{"proc", "/proc", "", 0},
 		{"sysfs", "/sys", "", 0},
-		{"devtmpfs", "/dev", "", 0},
 		{"tmpfs", "/tmp", "mode=1777", 0},
 		{"tmpfs", "/run", "", 0},
 		{"tmpfs", "/etc", "", 0},
 		{"hostfs", shared, sharedName, 0},
 		{"hostfs", sites, sitesName, unix.MS_RDONLY},
 	} {
-		err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.options)
-		if err == unix.EBUSY && m.kind == "devtmpfs" {
-			continue // the kernel has done it
-		}
-		if err != nil {
+		if err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.options); err != nil {
 			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
 		}
 	}
