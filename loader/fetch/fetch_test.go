@@ -383,7 +383,7 @@ func TestStranger(t *testing.T) {
 			must(t, err)
 			b.options.Verify = stranger.Verify
 			_, _, err = b.open(t, nil).Load(b.context(t), b.url(pageHost, "/"))
-			if err == nil || !strings.Contains(err.Error(), "not this authority's") {
+			if err == nil || !strings.Contains(err.Error(), "not issued by this authority") {
 				t.Errorf("error is %v, want the authority's", err)
 			}
 		})
