@@ -321,7 +321,7 @@ func TestHandshakeOfAnotherProtocol(t *testing.T) {
 			b.protocol, err = protocol.Lookup(c.client)
 			must(t, err)
 			_, _, err = b.open(t, nil).Load(b.context(t), b.url(pageHost, "/"))
-			if err == nil || !strings.Contains(err.Error(), "make the TLS handshake with www.page.test") {
+			if err == nil || !strings.Contains(err.Error(), "TLS handshake with www.page.test") {
 				t.Errorf("error is %v", err)
 			}
 		})
@@ -348,7 +348,7 @@ func TestAnswersOverHTTP1(t *testing.T) {
 		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n3\r\nody\r\n0\r\n\r\n", ""},
 		{"up to the end", "HTTP/1.1 200 OK\r\n\r\nbody", ""},
 		{"after an interim one", "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", ""},
-		{"of the version before", "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nbody", "the answer is HTTP/1.0, not HTTP/1.1"},
+		{"of the version before", "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nbody", "the response is HTTP/1.0 instead of HTTP/1.1"},
 		{"that is none", "SSH-2.0-OpenSSH_9.2\r\n", "read the response's head"},
 		{"that does not come", "", "wait for the response: EOF"},
 		{"cut short", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbo", "read the body after 2 octets"},
