@@ -20,7 +20,7 @@ type Punctuality struct {
 	// Steal is the share of all processors' time, 0 to 1, that the hypervisor
 	// gave to others; negative if the kernel does not report it.
 	Steal float64
-	// RealTime says whether the thread had real-time priority, as the emulator
+	// RealTime reports whether the thread had real-time priority, as the emulator
 	// has when root starts it.
 	RealTime bool
 }

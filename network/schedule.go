@@ -57,7 +57,7 @@ type service struct {
 	outage outage
 }
 
-// outage says whether the link is stopped, and what then happens to packets.
+// outage reports whether the link is stopped, and what then happens to packets.
 type outage uint8
 
 const (
