@@ -97,8 +97,8 @@ type chain struct {
 	at        int64       // the walk has explained the time after this
 }
 
-// newChain takes a page's entries. Entries that name no page belong to the first
-// page.
+// newChain builds the chain of a page from its entries. Entries that name no
+// page belong to the first page.
 func newChain(h *capture.HAR, page *capture.Page, isFirst bool) *chain {
 	c := &chain{}
 	for i := range h.Log.Entries {

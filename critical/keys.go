@@ -59,7 +59,8 @@ var suites = map[uint16]*suite{
 	0x1303: {hash: sha256.New, size: 32, chacha: true},
 }
 
-// expand is HKDF-Expand-Label with an empty context (RFC 8446 section 7.1).
+// expand returns HKDF-Expand-Label with an empty context (RFC 8446 section
+// 7.1).
 func (s *suite) expand(secret []byte, label string, length int) []byte {
 	const prefix = "tls13 "
 	info := binary.BigEndian.AppendUint16(nil, uint16(length))

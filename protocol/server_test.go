@@ -270,7 +270,7 @@ type lossy struct {
 	sent atomic.Int64
 }
 
-// WriteMsgUDP is how quic-go sends.
+// WriteMsgUDP is the method with which quic-go sends.
 func (l *lossy) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
 	if l.sent.Add(1)%20 == 0 {
 		return len(b), len(oob), nil

@@ -33,7 +33,7 @@ var benchBody = body(1 << 20)
 // HTTP/2.
 var wide = Window{Stream: 4 << 20, Session: 1 << 30}
 
-// load has 100 workers fetch over one connection.
+// load fetches with 100 workers over one connection.
 func load(b *testing.B, c *http.Client, url string, size int) {
 	b.Helper()
 	path := fmt.Sprint(url, "/", size)

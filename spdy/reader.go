@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// read is the receive loop.
+// read runs the receive loop.
 func (s *Session) read() {
 	err := s.readFrames()
 	s.mu.Lock()

@@ -85,8 +85,8 @@ func (s *Session) idle() bool {
 	return true
 }
 
-// write is the send loop. Header blocks are compressed here, in the order in
-// which they are sent.
+// write runs the send loop. It compresses header blocks in the order in which
+// they are sent.
 func (s *Session) write() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

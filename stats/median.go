@@ -49,8 +49,9 @@ func Median(values []float64) MedianInterval {
 	}
 }
 
-// coverage is the probability that the true median lies between the k-th
-// smallest and the k-th largest value, given how many values fall below it.
+// coverage returns the probability that the true median lies between the k-th
+// smallest and the k-th largest value, given the distribution of the number of
+// values below it.
 func coverage(below distuv.Binomial, k int) float64 {
 	return 1 - 2*below.CDF(float64(k-1))
 }

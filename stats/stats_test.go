@@ -8,7 +8,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a)) }
 
-// upTo is the sample n, n-1, ..., 1.
+// upTo returns the sample n, n-1, ..., 1.
 func upTo(n int) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -70,8 +70,9 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// The ranks and coverages are those of published tables of the sign test's
-// interval; the coverages are sums of binomial coefficients over 2^n.
+// TestMedian compares with the ranks and coverages in published tables of the
+// sign test's interval; the coverages are sums of binomial coefficients over
+// 2^n.
 func TestMedian(t *testing.T) {
 	for _, c := range []struct {
 		n         int

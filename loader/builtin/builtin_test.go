@@ -72,7 +72,7 @@ func TestMagazine(t *testing.T) {
 			}
 		}
 		if !slices.Equal(sorted(got), want) {
-			t.Errorf("asked for\n%s\nwant\n%s", strings.Join(sorted(got), "\n"), strings.Join(want, "\n"))
+			t.Errorf("requested\n%s\nwant\n%s", strings.Join(sorted(got), "\n"), strings.Join(want, "\n"))
 		}
 		if timing.TTFB <= 0 || timing.DCL < timing.TTFB || timing.OnLoad < timing.DCL || timing.LastResource < timing.DCL {
 			t.Errorf("timing is %+v", timing)

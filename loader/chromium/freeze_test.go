@@ -79,13 +79,13 @@ func TestFrozenPageAsksForTheSameAgain(t *testing.T) {
 			t.Fatalf("with %v %s asked", switches, who)
 		}
 		if difference := gocmp.Diff(first, b.asked(t, page, freeze)); difference != "" {
-			t.Errorf("with %v the frozen page asked for other URLs the second time:\n%s", switches, difference)
+			t.Errorf("with %v the frozen page requested other URLs the second time:\n%s", switches, difference)
 		}
 		left, alone := b.asked(t, page, nil), b.asked(t, page, nil)
 		seeded := b.asked(t, page, &browser.Freeze{At: freeze.At, Seed: 2})
 		for who, url := range first {
 			if alone[who] == left[who] || alone[who] == url || seeded[who] == url || !strings.HasPrefix(url, "1582977600005&1582977600005&Sat%20Feb%2029%202020") {
-				t.Errorf("with %v %s asked for %s when frozen, %s with another seed, %s and %s when left alone", switches, who, url, seeded[who], left[who], alone[who])
+				t.Errorf("with %v %s requested %s when frozen, %s with another seed, %s and %s when left alone", switches, who, url, seeded[who], left[who], alone[who])
 			}
 			for other, same := range first {
 				if other != who && same == url {

@@ -437,7 +437,7 @@ func TestNextPageLeavesFramesAndWorkersBehind(t *testing.T) {
 	}
 	want := map[string]int{"www.page.test/second.html": 1, "www.page.test/dot.png": 1, "frame.other.test/calm.html": 1, "frame.other.test/calm.png": 1}
 	if !maps.Equal(got, want) {
-		t.Errorf("the second page asked for %v, want %v", got, want)
+		t.Errorf("the second page requested %v, want %v", got, want)
 	}
 }
 

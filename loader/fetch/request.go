@@ -37,7 +37,7 @@ func (r *request) End(e *session.Exchange, err error) {
 	r.visit.pending.Done()
 }
 
-// failure is the error of a request that failed, for people.
+// failure returns the error of a failed request, for people.
 func (r *request) failure() error { return fmt.Errorf("fetch %s: %w", r.http.URL, r.err) }
 
 // timing returns the load's times, as far as it got.

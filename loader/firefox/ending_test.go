@@ -96,7 +96,8 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	}
 }
 
-// TestPageThatLoadsItselfAgain gives up after some documents.
+// TestPageThatLoadsItselfAgain expects a page that reloads itself to be given
+// up after some documents.
 func TestPageThatLoadsItselfAgain(t *testing.T) {
 	b := newBench(t, false)
 	again := endless(t, "<!DOCTYPE html><script>fetch('/slow.html'); addEventListener('load', () => location.reload())</script>")

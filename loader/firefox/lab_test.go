@@ -441,7 +441,7 @@ func TestFrozenPageAsksForTheSameAgain(t *testing.T) {
 	first, again, alone, seeded := asked(freeze), asked(freeze), asked(nil), asked(&browser.Freeze{At: freeze.At, Seed: 2})
 	for _, who := range []string{"page", "frame", "other"} {
 		if first[who] == "" || first[who] != again[who] || first[who] == alone[who] || first[who] == seeded[who] || !strings.HasPrefix(first[who], "1582977600005&1582977600005&Sat%20Feb%2029%202020") {
-			t.Errorf("%s asked for %s and %s when frozen, %s with another seed, %s when left alone", who, first[who], again[who], seeded[who], alone[who])
+			t.Errorf("%s requested %s and %s when frozen, %s with another seed, %s when left alone", who, first[who], again[who], seeded[who], alone[who])
 		}
 	}
 }

@@ -206,7 +206,7 @@ func (v *Visit) navigate(ctx context.Context, url string) (gaveUp bool, err erro
 	return gaveUp, err
 }
 
-// look says how far the page is whose first navigation is given.
+// look returns how far the page has loaded; first is its first navigation.
 func (v *Visit) look(first string) (browser.State, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -225,8 +225,8 @@ func (v *Visit) look(first string) (browser.State, error) {
 	return s, nil
 }
 
-// navigation is the tab's latest one, which is first if no other has begun. It is called with
-// the lock held.
+// navigation returns the tab's latest navigation, or first if no other has begun. The
+// caller holds the lock.
 func (v *Visit) navigation(first string) navigation {
 	if n := len(v.navigations); n > 0 {
 		return v.navigations[n-1]
@@ -245,11 +245,11 @@ func (v *Visit) timing(ctx context.Context) (t capture.Timing, fetchStart float6
 	return t, fetchStart, ctx.Err()
 }
 
-// closeLimit bounds how long closing a tab may take.
+// closeLimit is how long closing a tab may take.
 const closeLimit = 5 * time.Second
 
-// Close closes the tab and forgets its caches, names and connections. A tab that
-// cannot be closed, because its page never lets go, takes its browser with it.
+// Close closes the tab and forgets its caches, names and connections. If the tab
+// cannot be closed because its page never yields, Close kills the browser.
 func (v *Visit) Close() error {
 	b := v.browser
 	b.mu.Lock()
@@ -272,5 +272,6 @@ func (v *Visit) Close() error {
 	return nil
 }
 
-// Process is the number of the browser's first process. Its others descend from it.
+// Process returns the PID of the browser's first process. Its others descend from
+// it.
 func (v *Visit) Process() int { return v.browser.process.Process.Pid }

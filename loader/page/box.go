@@ -110,7 +110,7 @@ func (b *box) apply(st *style, c *cascade) {
 	}
 }
 
-// applyFont takes font size and line height from the shorthand.
+// applyFont sets font size and line height from the shorthand.
 func (b *box) applyFont(value []cssToken) {
 	for i, t := range value {
 		size, unit, ok := t.number()

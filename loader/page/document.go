@@ -244,7 +244,7 @@ func (d *document) buildText(t *token) {
 	}
 }
 
-// finishParsing is "the end" of the standard, up to the deferred scripts
+// finishParsing performs "the end" of the standard, up to the deferred scripts
 // (https://html.spec.whatwg.org/#the-end).
 func (d *document) finishParsing() {
 	if current := d.tree.current(); current != nil && current.node.Data == "style" {

@@ -16,7 +16,7 @@ const (
 
 var priorityNames = [...]string{VeryLow: "VeryLow", Low: "Low", Medium: "Medium", High: "High", VeryHigh: "VeryHigh"}
 
-// String is CDP's Network.ResourcePriority.
+// String returns CDP's Network.ResourcePriority.
 func (p Priority) String() string { return priorityNames[p] }
 
 // ofKind implements TypeToPriority of

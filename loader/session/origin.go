@@ -164,7 +164,8 @@ func (s *Session) twin(o *origin) *origin {
 	return s.origins[i]
 }
 
-// beginShared is begin for origins with one connection for all requests.
+// beginShared does what begin does, for origins with one connection for all
+// requests.
 func (o *origin) beginShared() []func() {
 	s := o.session
 	if o.busy {
