@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 )
 
-// writeWhole makes path hold what write writes, or leaves it as it was.
+// writeWhole replaces the content of path with what write writes, or leaves the
+// file unchanged.
 func writeWhole(path string, write func(io.Writer) error) (err error) {
 	folder := filepath.Dir(path)
 	file, err := os.CreateTemp(folder, "."+filepath.Base(path)+".*.tmp")
@@ -42,7 +43,7 @@ func writeWhole(path string, write func(io.Writer) error) (err error) {
 	return syncFolder(folder)
 }
 
-// syncFolder makes a rename in the folder last through a power cut.
+// syncFolder makes a rename in the folder survive a power cut.
 func syncFolder(folder string) error {
 	directory, err := os.Open(folder)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package stats says how much a handful of repeated measurements tell: what is
-// typical, how far they spread, and how sure one can be of a difference. It
-// assumes no distribution: page load times have long tails and several modes.
+// Package stats describes a handful of repeated measurements: what is typical,
+// how far they spread, and how certain a difference is. It assumes no
+// distribution, because page load times have long tails and several modes.
 package stats
 
 import (
@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Summary describes a sample. All but N and CV are in the sample's own unit;
-// with N = 0 everything is zero.
+// Summary describes a sample. All fields but N and CV are in the sample's own
+// unit; with N = 0 all are zero.
 type Summary struct {
 	N      int
 	Min    float64
@@ -52,9 +52,9 @@ func Summarize(values []float64) Summary {
 	return s
 }
 
-// Quantile gives the q-quantile (0 <= q <= 1) of the values, which must be
-// finite; 0 without any. It interpolates as Hyndman and Fan's type 7 (1996)
-// does, which is what R, NumPy and spreadsheets do unless told otherwise.
+// Quantile returns the q-quantile (0 <= q <= 1) of the values, which must be
+// finite, or 0 if there are none. It interpolates like Hyndman and Fan's type 7
+// (1996), the default of R, NumPy and spreadsheets.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0

@@ -12,27 +12,27 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// acceptEncoding are the codings that a decoder undoes.
+// acceptEncoding lists the codings that a decoder supports.
 const acceptEncoding = "gzip, deflate, br, zstd"
 
-// zstdWindow is the largest window that a response may ask for (RFC 9659).
+// zstdWindow is the largest window that a response may require (RFC 9659).
 const zstdWindow = 8 << 20
 
-// decoder undoes the content codings of a response (RFC 9110 section 8.4) as its
-// octets arrive. Libraries for it read where a browser is given, so it runs them in
-// a coroutine that stands still whenever they have read all there is.
+// decoder decodes the content codings of a response (RFC 9110 section 8.4) as its
+// octets arrive. The decoding libraries read from a blocking source, so they run in
+// a coroutine that pauses whenever it has read everything there is.
 type decoder struct {
 	next func() ([]byte, bool)
 	stop func()
 
-	input    []byte // what has arrived and was not read yet
+	input    []byte // arrived and not yet read
 	began    bool   // something has arrived
 	complete bool   // nothing more will arrive
 	err      error
 }
 
-// newDecoder makes a decoder for the value of Content-Encoding, nil if there is
-// nothing to undo.
+// newDecoder returns a decoder for the value of Content-Encoding, or nil if
+// there is nothing to decode.
 func newDecoder(contentEncoding string) *decoder {
 	var codings []string
 	for coding := range strings.SplitSeq(strings.ToLower(contentEncoding), ",") {
@@ -48,11 +48,11 @@ func newDecoder(contentEncoding string) *decoder {
 	return d
 }
 
-// errStopped ends a coroutine that is not needed any more.
+// errStopped ends a coroutine that is no longer needed.
 var errStopped = errors.New("the decoder was closed")
 
-// waiting is a decoder's coroutine as its libraries see it: a source of octets. An
-// empty piece given to yield asks for more of them.
+// waiting is the source of octets that the decoding libraries read. Yielding an
+// empty piece asks for more octets.
 type waiting struct {
 	d     *decoder
 	yield func([]byte) bool
@@ -72,7 +72,7 @@ func (w waiting) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// run undoes the codings, the last one first, for as long as there is a body.
+// run removes the codings, the last one first, until the body ends.
 func (d *decoder) run(codings []string, yield func([]byte) bool) {
 	var r io.Reader = waiting{d, yield}
 	for _, coding := range slices.Backward(codings) {
@@ -114,17 +114,17 @@ func undo(coding string, r io.Reader) (io.Reader, error) {
 		}
 		return z.IOReadCloser(), nil
 	}
-	return nil, errors.New("it is not a coding that was asked for")
+	return nil, errors.New("not a requested coding")
 }
 
 func explainCoding(coding string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the body ends too early")
 	}
-	return fmt.Errorf("undo the content coding %s: %w", coding, err)
+	return fmt.Errorf("decode content coding %s: %w", coding, err)
 }
 
-// feed takes octets in and hands out what they decode to, in pieces that are valid
+// feed adds octets and passes on what they decode to, in pieces that are valid
 // during the call.
 func (d *decoder) feed(b []byte, to func([]byte)) error {
 	d.input, d.began = b, d.began || len(b) > 0
@@ -140,8 +140,8 @@ func (d *decoder) feed(b []byte, to func([]byte)) error {
 	}
 }
 
-// finish hands out what is left once all octets were fed. It is an error if the
-// body is not whole. One without an octet is: servers name a coding for it all the same.
+// finish passes on the rest once all octets were fed. It fails if the body is
+// incomplete, except for an empty body, for which servers may name a coding too.
 func (d *decoder) finish(to func([]byte)) error {
 	if !d.began {
 		return nil

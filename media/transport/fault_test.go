@@ -189,7 +189,7 @@ func TestAnotherServersCertificate(t *testing.T) {
 		b := serve(t, row, nil)
 		var events record
 		b.viewer.Verify, b.viewer.QLog = other.Verify, func(string) io.WriteCloser { return &events }
-		if _, err := b.client(t).Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "not this authority's") {
+		if _, err := b.client(t).Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "not issued by this authority") {
 			t.Errorf("%v", err)
 		}
 		if events.closed != (row.Name == "quic") {
