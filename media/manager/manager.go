@@ -170,17 +170,17 @@ func (c Config) validate() error {
 	case len(c.Access) < 1 || len(c.Access) > 2:
 		return fmt.Errorf("%d access links: want one or two, such as AP1 and AP2", len(c.Access))
 	case c.Delay < 0:
-		return fmt.Errorf("invalid average link delay %v: must not be negative, such as 50ms", c.Delay)
+		return fmt.Errorf("invalid average link delay %v: must not be negative; write it like 50ms", c.Delay)
 	case c.Period < 0:
-		return fmt.Errorf("invalid period %v: must not be negative, such as 1s, or 0 for a constant delay", c.Period)
+		return fmt.Errorf("invalid period %v: must not be negative; write it like 1s, or 0 for a constant delay", c.Period)
 	case c.Duration < 0:
-		return fmt.Errorf("invalid duration %v: must not be negative, such as 60s", c.Duration)
+		return fmt.Errorf("invalid duration %v: must not be negative; write it like 60s", c.Duration)
 	case c.Period > 0 && c.Duration == 0:
 		return errors.New("a period needs a duration: write how long the network changes, such as 60s")
 	case c.Period > 0 && c.Duration/c.Period > maxChanges:
 		return fmt.Errorf("%v every %v are more than %d changes; make the period longer", c.Duration, c.Period, maxChanges)
 	case c.Window < 0:
-		return fmt.Errorf("invalid window %v: must not be negative, such as 60s, or 0 for the whole duration", c.Window)
+		return fmt.Errorf("invalid window %v: must not be negative; write it like 60s, or 0 for the whole duration", c.Window)
 	case c.Reconnections < 0:
 		return fmt.Errorf("invalid number of reconnections %d: must not be negative", c.Reconnections)
 	case c.Reconnections > 0 && len(c.Access) < 2:

@@ -124,9 +124,9 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	switch {
 	case c.For < 0:
-		return fmt.Errorf("invalid duration %v: must not be negative, such as 60s, or 0 for the whole video or file", c.For)
+		return fmt.Errorf("invalid duration %v: must not be negative; write it like 60s, or 0 for the whole video or file", c.For)
 	case c.GiveUp < 0:
-		return fmt.Errorf("invalid timeout %v: must be positive, such as 60s", c.GiveUp)
+		return fmt.Errorf("invalid timeout %v: must be positive; write it like 60s", c.GiveUp)
 	case !slices.Contains(strategies, c.OnHandover):
 		return fmt.Errorf("unknown strategy %q for handovers: there are %s, %s, %s and %s", c.OnHandover, Reconnect, ZeroRTT, Migrate, Multihome)
 	case c.Mode == File:
@@ -138,7 +138,7 @@ func (c Config) validate() error {
 	case !(c.SeekProbability >= 0 && c.SeekProbability <= 1): // rejects NaN too
 		return fmt.Errorf("invalid seek probability %v: want a number from 0 to 1, such as 0.3 for 30 %%", c.SeekProbability)
 	case c.SeekProbability > 0 && c.For == 0:
-		return errors.New("a viewing with seeks needs a duration, such as 60s")
+		return errors.New("a viewing with seeks needs a duration; write it like 60s")
 	}
 	if err := c.validateBuffer(); err != nil {
 		return err
