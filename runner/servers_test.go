@@ -53,7 +53,7 @@ func TestUnsupportedServers(t *testing.T) {
 		{server: "usr", protocol: "h2", visit: study.VisitCached, why: "the server usr gives out no TLS sessions: of visits that come back there is connected"},
 		{server: "mine", protocol: "h2", why: "mine: no-such-program is not installed: check its command in the study"},
 		{server: "there", protocol: "h2"},
-		{server: "there", protocol: "h2", clock: study.ClockVirtual, why: "a guest of the virtual clock sees programs in /usr and /opt only"},
+		{server: "there", protocol: "h2", clock: study.ClockVirtual, why: "guests of the virtual clock can only run programs in /usr and /opt"},
 		{server: "h2o", protocol: "https/1.1", loader: station.Chromium, why: "H2O offers HTTP/2 whenever it serves TLS"},
 		{server: "apache2", protocol: "h3", why: "apache2 does not support h3, only http/1.1, https/1.1, h2"},
 		{server: "nginx", protocol: "h2", visit: study.VisitResumed, why: "the server nginx gives out no TLS sessions"},

@@ -14,18 +14,18 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxDecoded is how long a body may be without its content coding, in octets.
+// maxDecoded limits the size of a decoded body, in octets.
 const maxDecoded = 256 << 20
 
 // coding is a content coding (RFC 9110 section 8.4.1).
 type coding struct {
 	decode func(io.Reader) (io.ReadCloser, error)
-	// encode compresses at a level between these two.
+	// encode compresses at a level from least to most.
 	encode           func(w io.Writer, level int) (io.WriteCloser, error)
 	fastest, hardest int
 }
 
-// codings are those that browsers accept, by their names.
+// codings lists the content codings that browsers accept, by name.
 var codings = map[string]coding{
 	"gzip": {
 		decode:  func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) },
@@ -58,8 +58,8 @@ var codings = map[string]coding{
 	},
 }
 
-// codings are the resource's content codings in the order in which they were applied; not ok
-// if one is not known.
+// codings returns the resource's content codings in the order in which they were applied.
+// ok is false if one is unknown.
 func (r *Resource) codings() (names []string, ok bool) {
 	for _, h := range r.Header {
 		if !strings.EqualFold(h.Name, "content-encoding") {
@@ -91,15 +91,15 @@ func decode(body []byte, names []string) ([]byte, error) {
 			return nil, err
 		}
 		if len(body) > maxDecoded {
-			return nil, fmt.Errorf("it is longer than %d octets without its content coding", maxDecoded)
+			return nil, fmt.Errorf("it exceeds %d octets when decoded", maxDecoded)
 		}
 	}
 	return body, nil
 }
 
-// encodeLike applies content codings to text, each at the level that comes nearest to the
-// size that body has, of which plain was decoded: what is served in the clear should not
-// differ from what is not by how hard it was compressed.
+// encodeLike applies content codings to text. It picks each level so that the size comes
+// nearest to that of body, the encoded form of plain: what is served over http should
+// compress as well as what is served over https.
 func encodeLike(text, plain, body []byte, names []string) ([]byte, error) {
 	for i, name := range names {
 		size := len(body)
@@ -120,8 +120,8 @@ func encodeLike(text, plain, body []byte, names []string) ([]byte, error) {
 	return text, nil
 }
 
-// level finds the level at which plain comes nearest to size octets, of those up to the
-// first that makes no more of it.
+// level returns the level at which plain comes nearest to size octets. It stops at the
+// first level that brings plain down to size.
 func (c coding) level(plain []byte, size int) (int, error) {
 	best, distance := c.fastest, -1
 	for level := c.fastest; level <= c.hardest; level++ {

@@ -6,28 +6,27 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// confidence is the level of the intervals.
+// confidence is the confidence level of intervals.
 const confidence = 0.95
 
 // MedianInterval is a sample's median with its confidence interval.
 type MedianInterval struct {
 	N         int
 	Median    float64
-	Low, High float64 // two values of the sample; the sample's whole range where Reached is false
+	Low, High float64 // two values of the sample; its range where Reached is false
 	Coverage  float64 // probability that the interval holds the true median: 0 to 1
 	Reached   bool    // Coverage is 0.95 or more, which takes six values
 }
 
-// Median returns the median of the values, which must be finite, with its
-// distribution-free 95 % confidence interval: from the k-th smallest value to
-// the k-th largest, for the largest k at which a binomial count with
-// probability 1/2 leaves no more than 5 % outside (David and Nagaraja, Order
-// Statistics, 2003, section 7.1). The values must be independent; the method
-// assumes nothing else about them.
+// Median returns the median of the values, which must be finite, with its distribution-free
+// 95 % confidence interval: from the k-th smallest value to the k-th largest, for the
+// largest k at which a binomial count with probability 1/2 leaves no more than 5 % outside
+// (David and Nagaraja, Order Statistics, 2003, section 7.1). The values must be
+// independent; nothing else is assumed of them.
 //
-// Below six values not even the whole range covers the true median with 95 %.
-// Low and High are then that range, Reached is false, and Coverage is what the
-// range covers.
+// With fewer than six values not even the whole range covers the true median with 95 %. Low
+// and High are then the range, Reached is false, and Coverage is the probability for the
+// range.
 func Median(values []float64) MedianInterval {
 	n := len(values)
 	if n == 0 {
@@ -49,9 +48,8 @@ func Median(values []float64) MedianInterval {
 	}
 }
 
-// coverage returns the probability that the true median lies between the k-th
-// smallest and the k-th largest value, given the distribution of the number of
-// values below it.
+// coverage returns the probability that the true median lies between the k-th smallest and
+// the k-th largest value; below is the distribution of the number of values below it.
 func coverage(below distuv.Binomial, k int) float64 {
 	return 1 - 2*below.CDF(float64(k-1))
 }

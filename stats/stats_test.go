@@ -70,9 +70,8 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// TestMedian compares with the ranks and coverages in published tables of the
-// sign test's interval; the coverages are sums of binomial coefficients over
-// 2^n.
+// TestMedian uses ranks and coverages from published tables of the sign test's interval;
+// the coverages are sums of binomial coefficients over 2^n.
 func TestMedian(t *testing.T) {
 	for _, c := range []struct {
 		n         int
@@ -103,8 +102,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestMedianCovers checks that the interval holds the true median as often as
-// it claims to, for a long-tailed distribution.
+// TestMedianCovers checks that the interval holds the true median as often as stated, for a
+// distribution with a long tail.
 func TestMedianCovers(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 0))
 	const samples, n = 4000, 10
@@ -119,7 +118,7 @@ func TestMedianCovers(t *testing.T) {
 		}
 	}
 	if share := float64(held) / samples; math.Abs(share-0.9785) > 0.01 {
-		t.Errorf("the interval covered the median in %.4f of the samples, want 0.9785", share)
+		t.Errorf("the interval held the median in %.4f of the samples, want 0.9785", share)
 	}
 }
 
@@ -169,9 +168,8 @@ func TestCompareRatio(t *testing.T) {
 	}
 }
 
-// TestBootstrapMedian resamples 1, 2, 3, for which the bootstrap's distribution
-// is known: of the 27 draws 7 have the median 1, 13 the median 2 and 7 the
-// median 3.
+// TestBootstrapMedian uses the sample 1, 2, 3, whose bootstrap distribution is known: of
+// the 27 draws 7 have the median 1, 13 the median 2 and 7 the median 3.
 func TestBootstrapMedian(t *testing.T) {
 	draw := newBootstrap([]float64{1, 2, 3}, rand.New(rand.NewPCG(3, 0)))
 	seen := map[float64]int{}
@@ -197,9 +195,9 @@ func TestCompareIsSeeded(t *testing.T) {
 		t.Errorf("the same seed gave %+v and %+v", first, again)
 	}
 	if first == other || math.Abs(first.Low-other.Low) > 1 || math.Abs(first.High-other.High) > 1 {
-		t.Errorf("another seed gave %+v after %+v: want a small difference", other, first)
+		t.Errorf("another seed gave %+v after %+v: it should differ, and only a little", other, first)
 	}
 	if !first.Clear() || first.Low < -30 || first.High > -10 {
-		t.Errorf("%+v; want an interval around -20 that excludes zero", first)
+		t.Errorf("%+v; want an interval around -20 that leaves zero out", first)
 	}
 }

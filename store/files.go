@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 )
 
-// StageDir makes an empty folder inside the store for the artefacts of one
-// load and returns its absolute path. Commit moves it into place; a folder
-// staged before under the same id is discarded.
+// StageDir makes an empty folder inside the store for the artefacts of one load and returns
+// its absolute path. Commit moves it into place. A folder that was staged earlier under the
+// same ID is discarded.
 func (s *Store) StageDir(loadID string) (string, error) {
 	if s.lock == nil {
 		return "", fmt.Errorf("stage load %s: %w", loadID, ErrReadOnly)
 	}
 	if !loadFolder.MatchString(loadID + stagedSuffix) {
-		return "", fmt.Errorf("stage load %q: not a load's id (as LoadRecord.ID gives)", loadID)
+		return "", fmt.Errorf("stage load %q: invalid load id: want one from LoadRecord.ID", loadID)
 	}
 	dir := s.path(loadsName, loadID+stagedSuffix)
 	if err := os.RemoveAll(dir); err != nil {
@@ -49,7 +49,7 @@ func (s *Store) publish(loadID string) (published bool, err error) {
 	return true, nil
 }
 
-// syncTree syncs every regular file and folder below root, root included.
+// syncTree syncs every regular file and folder in root, and root itself.
 func syncTree(root string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
@@ -59,7 +59,7 @@ func syncTree(root string) error {
 	})
 }
 
-// syncDir syncs a folder or a file by its name.
+// syncDir syncs a folder or a file by name.
 func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

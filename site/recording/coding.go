@@ -15,11 +15,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// errTooLong is why a body that is short on the wire is not decoded.
-var errTooLong = errors.New("decoded it has more octets than a site's bodies may have")
+// errTooLong says that a short body is not decoded because of its decoded size.
+var errTooLong = errors.New("the decoded body exceeds the limit of a site")
 
-// decode undoes the content codings of a body (RFC 9110 section 8.4), the last first. The
-// content must not have more octets than limit.
+// decode undoes the content codings of a body (RFC 9110 section 8.4), the last first. It
+// fails if the content exceeds limit octets.
 func decode(body []byte, codings string, limit int64) ([]byte, error) {
 	names := strings.Split(codings, ",")
 	for _, name := range slices.Backward(names) {
@@ -32,7 +32,8 @@ func decode(body []byte, codings string, limit int64) ([]byte, error) {
 		case "gzip", "x-gzip":
 			r, err = gzip.NewReader(bytes.NewReader(body))
 		case "deflate":
-			// A zlib stream, but many servers send what is in one (RFC 9110 section 8.4.1.2).
+			// deflate means a zlib stream, but many servers send raw deflate (RFC 9110 section
+			// 8.4.1.2).
 			if r, err = zlib.NewReader(bytes.NewReader(body)); err != nil {
 				r, err = flate.NewReader(bytes.NewReader(body)), nil
 			}
@@ -45,7 +46,7 @@ func decode(body []byte, codings string, limit int64) ([]byte, error) {
 				r = z
 			}
 		default:
-			err = errors.New("this coding is not known")
+			err = errors.New("unknown coding")
 		}
 		if err == nil {
 			body, err = io.ReadAll(io.LimitReader(r, limit+1))
@@ -60,8 +61,9 @@ func decode(body []byte, codings string, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// recode is the coding in which a site keeps what was recorded with some codings; empty:
-// none. deflate is ambiguous, and others than these are not for everyone.
+// recode returns the coding in which a site stores a body that was recorded with some
+// codings; empty means none. It replaces deflate, which is ambiguous, and codings that some
+// browsers lack.
 func recode(codings string) string {
 	names := strings.Split(strings.ToLower(codings), ",")
 	switch last := strings.TrimSpace(names[len(names)-1]); last {
@@ -73,14 +75,15 @@ func recode(codings string) string {
 	return "gzip"
 }
 
-// coder codes content. It keeps its writers, which are large. The zero value is ready.
+// coder encodes content. It reuses its writers, which are large. The zero value is ready to
+// use.
 type coder struct {
 	gzip   *gzip.Writer
 	brotli *brotli.Writer
 	zstd   *zstd.Encoder
 }
 
-// encode codes content. The same content gives the same octets.
+// encode applies a coding. The same content always gives the same octets.
 func (c *coder) encode(content []byte, coding string) ([]byte, error) {
 	var b bytes.Buffer
 	var w io.WriteCloser
@@ -103,22 +106,22 @@ func (c *coder) encode(content []byte, coding string) ([]byte, error) {
 	case "zstd":
 		if c.zstd == nil {
 			if c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
-				return nil, fmt.Errorf("code a body: %w", err)
+				return nil, fmt.Errorf("encode a body: %w", err)
 			}
 		}
 		c.zstd.Reset(&b)
 		w = c.zstd
 	default:
-		return nil, fmt.Errorf("code a body: the coding %q is not known", coding)
+		return nil, fmt.Errorf("encode a body: unknown coding %q", coding)
 	}
 	if _, err = w.Write(content); err == nil {
 		err = w.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("code a body as %q: %w", coding, err)
+		return nil, fmt.Errorf("encode a body as %q: %w", coding, err)
 	}
 	return b.Bytes(), nil
 }
 
-// brotliLevel is what servers use that compress as they answer.
+// brotliLevel is the level of servers that compress on the fly.
 const brotliLevel = 5
