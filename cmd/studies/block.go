@@ -29,14 +29,14 @@ type shows struct {
 	Rows   []axis     `yaml:"rows"`   // tables: an axis for each of the columns at the row's head
 	Across *axis      `yaml:"across"` // tables: a column for each of its values, in which all Columns stand together
 	// Columns of tables. With Across they are joined by slashes.
-	Columns []column `yaml:"columns"`
-	Form    string   `yaml:"form"` // tables: median (the default), interval or paper (median, and in parentheses what the paper printed)
-	Digits  *int     `yaml:"digits"`
-	Lines   string   `yaml:"lines"`   // quotes: a regular expression for lines of 'wiretime results'; its first group, if it has one, is shown
-	File    string   `yaml:"file"`    // pictures: beside the page
-	Alt     string   `yaml:"alt"`     // pictures: what the picture shows, in words
-	Element string   `yaml:"element"` // pictures: of the report, a CSS selector; the first that it finds is shown
-	Width   int      `yaml:"width"`   // pictures: of the window that shows the report, in pixels
+	Columns  []column `yaml:"columns"`
+	Form     string   `yaml:"form"` // tables: median (the default), interval or paper (median, and in parentheses what the paper printed)
+	Digits   *int     `yaml:"digits"`
+	Lines    string   `yaml:"lines"`    // quotes: a regular expression for lines of 'wiretime results'; its first group, if it has one, is shown
+	File     string   `yaml:"file"`     // pictures: beside the page
+	Alt      string   `yaml:"alt"`      // pictures: what the picture shows, in words
+	Elements string   `yaml:"elements"` // pictures: of the report, a CSS selector; all that it finds is shown
+	Width    int      `yaml:"width"`    // pictures: of the window that shows the report, in pixels
 }
 
 // studyNames are one name or a list.

@@ -15,24 +15,36 @@ import (
 	"wiretime/loader/chromium"
 )
 
-// tall is the height of the window in which reports are shown, in pixels: the element that is wanted is moved to
-// its top, and all of it has to be in the window.
+// tall is the height of the window in which reports are shown, in pixels: the elements that are wanted are
+// moved to its top, and all of them have to be in the window.
 const tall = 4000
 
-// alone is added to a report: it hides all but the wanted element and what that stands in, and notes where it is.
+// overhang is how far letters of a chart's last line hang below the chart, in pixels.
+const overhang = 4
+
+// alone is added to a report: it hides all but the wanted elements and what they stand in, and notes the box
+// around them.
 const alone = `
 <script type="module">
 dispatchEvent(new Event("beforeprint"));
-const wanted = document.querySelector(%q);
-for (let e = wanted; e && e !== document.body; e = e.parentElement) {
-  for (const beside of e.parentElement.children) if (beside !== e) beside.style.display = "none";
-}
-const box = wanted.getBoundingClientRect();
-document.documentElement.dataset.box = [box.left, box.top, box.right, box.bottom].map(Math.round).join(" ");
+const wanted = [...document.querySelectorAll(%q)];
+const holds = (e) => wanted.some((w) => e.contains(w));
+const hide = (e) => {
+  for (const child of e.children) {
+    if (wanted.includes(child)) continue;
+    if (holds(child)) hide(child);
+    else child.style.display = "none";
+  }
+};
+hide(document.body);
+const boxes = wanted.map((w) => w.getBoundingClientRect());
+if (boxes.length > 0) document.documentElement.dataset.box = [
+  Math.floor(Math.min(...boxes.map((b) => b.left))), Math.floor(Math.min(...boxes.map((b) => b.top))),
+  Math.ceil(Math.max(...boxes.map((b) => b.right))), Math.ceil(Math.max(...boxes.map((b) => b.bottom)))].join(" ");
 </script>
 `
 
-// draw writes a picture of the block's element in each study's report. Pictures of several studies stand in two
+// draw writes a picture of the block's elements in each study's report. Pictures of several studies stand in two
 // columns.
 func (b *block) draw(ctx context.Context, runs []*measuredRun, path string) error {
 	browser, err := chromium.Find("")
@@ -59,7 +71,7 @@ func (b *block) draw(ctx context.Context, runs []*measuredRun, path string) erro
 	return replaceFile(path, picture.Bytes())
 }
 
-// reported is the block's element as the report of a run shows it.
+// reported is the block's elements as the report of a run shows it.
 func (b *block) reported(ctx context.Context, browser, folder string, r *measuredRun) (image.Image, error) {
 	report, shot := filepath.Join(folder, r.name+".html"), filepath.Join(folder, r.name+".png")
 	if _, err := output(ctx, wiretime, "report", "--store", r.store, "-o", report); err != nil {
@@ -69,7 +81,7 @@ func (b *block) reported(ctx context.Context, browser, folder string, r *measure
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(report, append(text, fmt.Sprintf(alone, b.Element)...), 0o600); err != nil {
+	if err := os.WriteFile(report, append(text, fmt.Sprintf(alone, b.Elements)...), 0o600); err != nil {
 		return nil, err
 	}
 	flags := []string{"--no-sandbox", "--hide-scrollbars", fmt.Sprintf("--window-size=%d,%d", b.Width, tall), "file://" + report}
@@ -81,7 +93,7 @@ func (b *block) reported(ctx context.Context, browser, folder string, r *measure
 	where, _, _ := strings.Cut(rest, `"`)
 	var box image.Rectangle
 	if _, err := fmt.Sscan(where, &box.Min.X, &box.Min.Y, &box.Max.X, &box.Max.Y); err != nil {
-		return nil, fmt.Errorf("draw %s of %s: the report has no such element", b.Element, r.name)
+		return nil, fmt.Errorf("draw %s of %s: the report has no such elements", b.Elements, r.name)
 	}
 	if _, err := output(ctx, browser, append([]string{"--screenshot=" + shot}, flags...)...); err != nil {
 		return nil, err
@@ -95,6 +107,7 @@ func (b *block) reported(ctx context.Context, browser, folder string, r *measure
 	if err != nil {
 		return nil, err
 	}
+	box.Max.Y += overhang
 	part := image.NewRGBA(image.Rect(0, 0, box.Dx(), min(box.Dy(), tall-box.Min.Y)))
 	draw.Draw(part, part.Bounds(), whole, box.Min, draw.Src)
 	return part, nil
