@@ -128,13 +128,21 @@ columns: [{}, {ratio: [{protocol: h2}, {protocol: h2}]}]
 	}
 }
 
-func TestAxisThatAStudyDoesNotHave(t *testing.T) {
-	p, err := parsePage("page.md", []byte(strings.Replace(onePage, "axis: network", "axis: site", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.blocks[0].table([]*measuredRun{small()}); err == nil || !strings.Contains(err.Error(), `no axis "site"`) {
-		t.Errorf("got %v", err)
+func TestTablesOfWhatAStudyDoesNotHave(t *testing.T) {
+	for name, c := range map[string]struct{ old, now, want string }{
+		"axis of rows":        {"axis: network", "axis: site", `small has no axis "site": it has [clock network protocol]`},
+		"axis of a selection": {"{protocol: h3}", "{transport: h3}", `small has no axis "transport"`},
+		"metric":              {"metric: onload", "metric: plt", `small has no metric "plt": it has [onload]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := parsePage("page.md", []byte(strings.Replace(onePage, c.old, c.now, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.blocks[0].table([]*measuredRun{small()}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
 	}
 }
 

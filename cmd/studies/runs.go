@@ -91,13 +91,22 @@ func (r *runs) measure(ctx context.Context, name string) error {
 	if filepath.Dir(path) == filepath.Join("study", "builtin") {
 		path = name
 	}
-	whole, err := r.load(ctx, []string{name})
+	begun, err := r.open(ctx, name)
 	if err != nil {
 		return err
 	}
-	if whole != nil {
-		fmt.Printf("   %s is whole, by Wiretime %s; delete it to measure anew\n", whole[0].store, strings.TrimSpace(whole[0].Run.Version))
+	if begun != nil && begun.Run.Finished != nil {
+		fmt.Printf("   %s is whole, by Wiretime %s; delete it to measure anew\n", begun.store, strings.TrimSpace(begun.Run.Version))
 		return nil
+	}
+	if begun != nil {
+		version, err := output(ctx, wiretime, "--version")
+		if err != nil {
+			return err
+		}
+		if had := strings.TrimSpace(begun.Run.Version); !strings.HasSuffix(strings.TrimSpace(string(version)), " "+had) {
+			return fmt.Errorf("resume %s: Wiretime %s began it, and this is %s; delete it to measure anew", begun.store, had, strings.TrimSpace(string(version)))
+		}
 	}
 	if err := os.MkdirAll(r.folder, 0o755); err != nil {
 		return err
@@ -121,27 +130,20 @@ func (r *runs) measure(ctx context.Context, name string) error {
 	return nil
 }
 
-// load reads the whole runs of studies, nil if one of them is not whole or not there.
+// load gives the whole runs of studies, nil if one of them is not whole or not there.
 func (r *runs) load(ctx context.Context, names []string) ([]*measuredRun, error) {
 	var all []*measuredRun
 	for _, name := range names {
 		if r.read[name] == nil {
-			store := filepath.Join(r.folder, name)
-			if _, err := os.Stat(filepath.Join(store, "wiretime.db")); err != nil {
-				return nil, nil //nolint:nilerr // nothing has been measured yet
-			}
-			run := &measuredRun{name: name, store: store}
-			text, err := output(ctx, wiretime, "export", "json", "--store", store)
+			run, err := r.open(ctx, name)
 			if err != nil {
 				return nil, err
 			}
-			if err := json.Unmarshal(text, &run.export); err != nil {
-				return nil, fmt.Errorf("read the export of %s: %w", store, err)
-			}
-			if run.Run.Finished == nil {
+			if run == nil || run.Run.Finished == nil {
 				return nil, nil
 			}
-			if text, err = output(ctx, wiretime, "results", "--store", store); err != nil {
+			text, err := output(ctx, wiretime, "results", "--store", run.store)
+			if err != nil {
 				return nil, err
 			}
 			run.results = string(text)
@@ -151,6 +153,25 @@ func (r *runs) load(ctx context.Context, names []string) ([]*measuredRun, error)
 		all = append(all, r.read[name])
 	}
 	return all, nil
+}
+
+// open reads a study's run as far as it has come, nil if there is none.
+func (r *runs) open(ctx context.Context, name string) (*measuredRun, error) {
+	run := &measuredRun{name: name, store: filepath.Join(r.folder, name)}
+	if _, err := os.Stat(filepath.Join(run.store, "wiretime.db")); err != nil {
+		return nil, nil //nolint:nilerr // nothing has been measured yet
+	}
+	text, err := output(ctx, wiretime, "export", "json", "--store", run.store)
+	if err != nil && strings.Contains(err.Error(), "it holds no run yet") {
+		return nil, nil // it was interrupted before its run began
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &run.export); err != nil {
+		return nil, fmt.Errorf("read the export of %s: %w", run.store, err)
+	}
+	return run, nil
 }
 
 // gather makes valid loads of the export's rows, which have one metric each.

@@ -18,12 +18,10 @@ func (b *block) table(runs []*measuredRun) (string, error) {
 		return "", fmt.Errorf("a table takes one study, rows and columns")
 	}
 	t := tabulation{block: b, run: runs[0]}
+	if err := t.known(); err != nil {
+		return "", err
+	}
 	for _, l := range t.run.loads {
-		for _, a := range b.Rows {
-			if _, ok := l.axes[a.Axis]; !ok {
-				return "", fmt.Errorf("%s has no axis %q: it has %v", t.run.name, a.Axis, slices.Sorted(maps.Keys(l.axes)))
-			}
-		}
 		if b.For.picks(l) {
 			t.loads = append(t.loads, l)
 		}
@@ -81,6 +79,41 @@ type tabulation struct {
 	*block
 	run   *measuredRun
 	loads []load
+}
+
+// known refuses axes and metrics that no valid load of the study has: the table would be empty where they are
+// meant.
+func (t *tabulation) known() error {
+	axes, metrics := map[string]bool{}, map[string]bool{}
+	for _, l := range t.run.loads {
+		for name := range l.axes {
+			axes[name] = true
+		}
+		for name := range l.values {
+			metrics[name] = true
+		}
+	}
+	asked := slices.Collect(maps.Keys(t.For))
+	for _, a := range t.Rows {
+		asked = append(asked, a.Axis)
+	}
+	if t.Across != nil {
+		asked = append(asked, t.Across.Axis)
+	}
+	for _, c := range t.Columns {
+		for _, s := range append([]selection{c.Of}, c.Ratio...) {
+			asked = slices.AppendSeq(asked, maps.Keys(s))
+		}
+		if metric := cmp.Or(c.Metric, t.Metric); !metrics[metric] {
+			return fmt.Errorf("%s has no metric %q: it has %v", t.run.name, metric, slices.Sorted(maps.Keys(metrics)))
+		}
+	}
+	for _, name := range asked {
+		if !axes[name] {
+			return fmt.Errorf("%s has no axis %q: it has %v", t.run.name, name, slices.Sorted(maps.Keys(axes)))
+		}
+	}
+	return nil
 }
 
 // rows calls do for each combination of the row axes' labels that some load has.
@@ -189,16 +222,7 @@ func valuesOf(s selection, metric string, loads []load) []float64 {
 
 // figure is what a column shows of a row's loads.
 func (t *tabulation) figure(c column, loads []load) (string, error) {
-	metric, form, digits := c.Metric, c.Form, c.Digits
-	if metric == "" {
-		metric = t.Metric
-	}
-	if form == "" {
-		form = t.Form
-	}
-	if digits == nil {
-		digits = t.Digits
-	}
+	metric, form, digits := cmp.Or(c.Metric, t.Metric), cmp.Or(c.Form, t.Form), cmp.Or(c.Digits, t.Digits)
 	if len(c.Ratio) == 2 {
 		a, b := valuesOf(c.Ratio[0], metric, loads), valuesOf(c.Ratio[1], metric, loads)
 		if len(a) == 0 || len(b) == 0 {
