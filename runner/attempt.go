@@ -44,8 +44,8 @@ func (r *run) unsupported(j *job) string {
 	if why := why(j); why != "" {
 		return why
 	}
-	if has := r.congestion[cell.Clock]; !slices.Contains(has, cell.Congestion) {
-		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock, cell.Congestion, strings.Join(has, ", "))
+	if has := r.congestion[cell.Clock()]; !slices.Contains(has, cell.On(study.AxisCongestion)) {
+		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock(), cell.On(study.AxisCongestion), strings.Join(has, ", "))
 	}
 	return ""
 }
@@ -53,10 +53,10 @@ func (r *run) unsupported(j *job) string {
 // unsupportedPage says why a page's cell cannot run here; "" if it can.
 func (r *run) unsupportedPage(j *job) string {
 	cell := j.planned.Cell
-	if why := j.protocol.NoBrowser; why != "" && station.IsBrowser(cell.Loader) {
+	if why := j.protocol.NoBrowser; why != "" && station.IsBrowser(cell.By()) {
 		return why
 	}
-	if cell.Loader == station.Firefox && cell.Clock == study.ClockVirtual {
+	if cell.By() == station.Firefox && cell.Clock() == study.ClockVirtual {
 		return "Firefox is no guest of the virtual clock: its processes crash or hang there more often than not; use clock: real"
 	}
 	if why := unsupportedVisit(j); why != "" {
@@ -68,12 +68,12 @@ func (r *run) unsupportedPage(j *job) string {
 	if why := r.unsupportedServer(j); why != "" {
 		return why
 	}
-	if r.fallback() != "" && j.protocol.Transport == "udp" && cell.Loader != station.Builtin {
+	if r.fallback() != "" && j.protocol.Transport == "udp" && cell.By() != station.Builtin {
 		return fmt.Sprintf("fallback %s over %s: the loader %s is told to use HTTP/3 and does not fall back from it; use %s, or fallback: %s",
-			r.fallback(), j.protocol.Name, cell.Loader, station.Builtin, study.FallbackNone)
+			r.fallback(), j.protocol.Name, cell.By(), station.Builtin, study.FallbackNone)
 	}
-	if n := len(j.site.Tabs); n > 0 && cell.Loader != station.Builtin {
-		return fmt.Sprintf("the site has %d pages to be opened at once: the loader %s has one tab; use the loader %s", n+1, cell.Loader, station.Builtin)
+	if n := len(j.site.Tabs); n > 0 && cell.By() != station.Builtin {
+		return fmt.Sprintf("the site has %d pages to be opened at once: the loader %s has one tab; use the loader %s", n+1, cell.By(), station.Builtin)
 	}
 	return ""
 }
@@ -82,12 +82,12 @@ func (r *run) unsupportedPage(j *job) string {
 func unsupportedVisit(j *job) string {
 	cell := j.planned.Cell
 	switch {
-	case cell.Visit == study.VisitCold:
+	case cell.On(study.AxisVisit) == study.VisitCold:
 		return ""
-	case cell.Visit == study.VisitZeroRTT && j.protocol.Transport != "udp":
+	case cell.On(study.AxisVisit) == study.VisitZeroRTT && j.protocol.Transport != "udp":
 		return fmt.Sprintf("0-RTT over %s: only HTTP/3 has it here", j.protocol.Name)
-	case cell.Loader != station.Chromium && cell.Loader != station.Builtin:
-		return fmt.Sprintf("the loader %s makes cold visits only; use %s or %s", cell.Loader, station.Chromium, station.Builtin)
+	case cell.By() != station.Chromium && cell.By() != station.Builtin:
+		return fmt.Sprintf("the loader %s makes cold visits only; use %s or %s", cell.By(), station.Chromium, station.Builtin)
 	}
 	return ""
 }
@@ -97,14 +97,14 @@ func unsupportedVisit(j *job) string {
 func unsupportedStrategy(j *job) string {
 	cell := j.planned.Cell
 	switch {
-	case cell.Strategy == study.StrategyBrowser:
+	case cell.On(study.AxisStrategy) == study.StrategyBrowser:
 		return ""
-	case cell.Loader != station.Builtin:
-		return fmt.Sprintf("the loader %s has one way with connections; use %s", cell.Loader, station.Builtin)
-	case cell.Visit == study.VisitConnected && cell.Strategy == oneEach:
-		return fmt.Sprintf("strategy %s after a visit whose connections are open: each request has a connection of its own", cell.Strategy)
+	case cell.By() != station.Builtin:
+		return fmt.Sprintf("the loader %s has one way with connections; use %s", cell.By(), station.Builtin)
+	case cell.On(study.AxisVisit) == study.VisitConnected && cell.On(study.AxisStrategy) == oneEach:
+		return fmt.Sprintf("strategy %s after a visit whose connections are open: each request has a connection of its own", cell.On(study.AxisStrategy))
 	}
-	strategy, err := session.ParseStrategy(cell.Strategy)
+	strategy, err := session.ParseStrategy(cell.On(study.AxisStrategy))
 	if err == nil {
 		err = strategy.Supports(j.protocol)
 	}
@@ -142,7 +142,7 @@ func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error)
 	}
 	if j.stream != nil {
 		return &measured{record, &metric.Load{
-			Protocol: j.planned.Cell.Protocol, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
+			Protocol: j.planned.Cell.Over(), Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
 			Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0, Counted: Counted(record.Emulator),
 		}, nil, true}, nil
 	}
@@ -151,8 +151,8 @@ func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error)
 		return nil, err
 	}
 	return &measured{record, &metric.Load{
-		Protocol: j.planned.Cell.Protocol, HAR: record.HAR, Server: record.Server, Packets: packets,
-		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.Visit, Fallback: r.fallback(),
+		Protocol: j.planned.Cell.Over(), HAR: record.HAR, Server: record.Server, Packets: packets,
+		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.On(study.AxisVisit), Fallback: r.fallback(),
 		NoServerLog: j.foreign() && !j.server.Logs,
 	}, paths, false}, nil
 }
@@ -208,14 +208,14 @@ func (r *run) judge(record *store.LoadRecord, m *measured) {
 		}
 	}
 	for _, p := range m.load.Pages() {
-		record.Pages = append(record.Pages, store.Page(p))
+		record.Pages = append(record.Pages, study.Page(p))
 	}
 	if m.record.LoadError != nil {
 		record.Validity, record.Reason = store.Failed, m.record.LoadError.Error()
 		return
 	}
 	for _, v := range metric.Check(m.load) {
-		record.Violations = append(record.Violations, store.Violation{Rule: v.Rule, Detail: v.Detail})
+		record.Violations = append(record.Violations, study.Violation{Rule: v.Rule, Detail: v.Detail})
 	}
 	record.Violations = slices.Concat(record.Violations, r.checkLateness(m, record.Values["late_p99"]), r.checkTaken(m.record.Taken))
 	record.Validity = store.Valid
@@ -260,25 +260,25 @@ func (r *run) headline(j *job, record store.LoadRecord) (name string, ms float64
 }
 
 // dnsQueries is a figure of the lab itself, beside those of package metric.
-var dnsQueries = store.Metric{Name: "dns_queries", Unit: "queries", Title: "DNS queries",
+var dnsQueries = study.Metric{Name: "dns_queries", Unit: "queries", Title: "DNS queries",
 	Definition: "queries that the lab's DNS server answered during the load"}
 
 // Metrics are the figures that a run keeps of each load of a page, in the order to show
 // them.
-func Metrics() []store.Metric {
+func Metrics() []study.Metric {
 	return append(described(metric.All()), lateShift, emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal, dnsQueries)
 }
 
 // StreamMetrics are the figures that a run keeps of each stream, in the order to show
 // them.
-func StreamMetrics() []store.Metric {
+func StreamMetrics() []study.Metric {
 	return append(described(metric.OfStreams()), emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal)
 }
 
-func described(metrics []metric.Metric) []store.Metric {
-	var all []store.Metric
+func described(metrics []metric.Metric) []study.Metric {
+	var all []study.Metric
 	for _, m := range metrics {
-		all = append(all, store.Metric{Name: m.Name, Unit: m.Unit, Title: m.Title, Definition: m.Definition})
+		all = append(all, study.Metric{Name: m.Name, Unit: m.Unit, Title: m.Title, Definition: m.Definition})
 	}
 	return all
 }

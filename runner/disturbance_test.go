@@ -62,7 +62,7 @@ func TestRule7(t *testing.T) {
 	}
 }
 
-func wantViolation(t *testing.T, name string, got []store.Violation, rule int, want string) {
+func wantViolation(t *testing.T, name string, got []study.Violation, rule int, want string) {
 	t.Helper()
 	switch {
 	case want == "" && len(got) > 0:
