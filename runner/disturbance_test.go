@@ -9,7 +9,6 @@ import (
 	"wiretime/lab"
 	"wiretime/lab/emulator"
 	"wiretime/machine"
-	"wiretime/store"
 	"wiretime/study"
 )
 
