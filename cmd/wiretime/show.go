@@ -12,6 +12,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/lab"
+	"wiretime/replay"
 	"wiretime/store"
 )
 
@@ -101,7 +102,7 @@ func showNotes(w io.Writer, l store.Load) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range renames(har) {
+	for _, line := range replay.Renamed(har) {
 		fmt.Fprintf(w, "renamed\t%s\n", line)
 	}
 	for _, p := range har.Log.Pages {
