@@ -133,7 +133,7 @@ func TestGetPageThatNeverFinishes(t *testing.T) {
 		code int
 		says string
 	}{
-		{"its limit", []string{"--max-time", "2s"}, exitFailure, "it took longer than --max-time 2s"},
+		{"its limit", []string{"--max-time", "2s"}, exitFailure, "timed out after --max-time 2s"},
 		{"Ctrl-C", nil, exitInterrupted, "interrupt"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
