@@ -51,7 +51,7 @@ func (u user) startServing(t *testing.T, args ...string) *serving {
 		line := lines.Text()
 		if command, ok := strings.CutPrefix(line, "wiretime "); ok {
 			s.gets = append(s.gets, strings.Fields(command))
-		} else if ca, ok := strings.CutPrefix(line, "The certificates' authority: "); ok {
+		} else if ca, ok := strings.CutPrefix(line, "Certificate authority: "); ok {
 			s.ca = ca
 		} else if fields := strings.Fields(line); strings.Contains(line, "://") {
 			s.urls[strings.Join(fields[:len(fields)-1], " ")] = fields[len(fields)-1]

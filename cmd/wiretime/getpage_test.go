@@ -84,7 +84,7 @@ func TestGetPages(t *testing.T) {
 				args []string
 				says string
 			}{
-				{[]string{s.urls["h2"]}, "--insecure trusts every certificate"},
+				{[]string{s.urls["h2"]}, "or every certificate with --insecure"},
 				{[]string{"--protocol", "spdy/3", "--cacert", s.ca, s.urls["h2"]}, "TLS handshake"},
 				{[]string{"--cacert", s.ca, "https://localhost:1/"}, "connect to localhost"},
 			}
