@@ -23,7 +23,7 @@ func showCommand() *cobra.Command {
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return show(dir, args[0]) },
 	}
-	c.Flags().StringVar(&dir, "store", defaultStore, "folder that keeps the results")
+	c.Flags().StringVar(&dir, "store", defaultStore, "folder of the results")
 	return c
 }
 
@@ -49,7 +49,7 @@ func show(dir, id string) error {
 	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key)
 	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock)
 	if link := l.Cell.Link; link != nil {
-		fmt.Fprintf(w, "link\tdelay %v on average, one-way, loss %g %%, each way; %d reconnections (%s)\n", link.Delay, 100*link.Loss, link.Reconnections, l.Cell.Strategy)
+		fmt.Fprintf(w, "link\taverage one-way delay %v, loss %g %% in each direction; %d reconnections (%s)\n", link.Delay, 100*link.Loss, link.Reconnections, l.Cell.Strategy)
 	} else {
 		fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.Visit, l.Cell.Strategy)
 	}
@@ -90,7 +90,7 @@ func show(dir, id string) error {
 	return w.Flush()
 }
 
-// showNotes prints what the load's HAR says of how the page was loaded.
+// showNotes prints the renamed domains and the comments in the load's HAR.
 func showNotes(w io.Writer, l store.Load) error {
 	if l.Artefacts == "" {
 		return nil
@@ -113,7 +113,7 @@ func showNotes(w io.Writer, l store.Load) error {
 	return nil
 }
 
-// unlogged says so if the load's server kept no log.
+// unlogged returns a remark if the load's server kept no log.
 func unlogged(l store.Load) string {
 	if l.Artefacts == "" {
 		return ""
@@ -124,7 +124,7 @@ func unlogged(l store.Load) string {
 	return ""
 }
 
-// ms writes a time of a page, which may be unknown.
+// ms writes a page's time, or "unknown".
 func ms(v float64) string {
 	if v < 0 {
 		return "unknown"

@@ -41,9 +41,9 @@ func TestImportARealHAR(t *testing.T) {
 	}
 	u := self(t)
 	name := u.write(t, "ferguson.har", string(har))
-	says(t, u.ok(t, "site", "import", name), "Repaired or left out", "Added site ferguson: 171 resources of 41 origins", "https://www.ferguson.com/")
+	says(t, u.ok(t, "site", "import", name), "Repaired or left out", "Added site ferguson: 171 resources on 41 origins", "https://www.ferguson.com/")
 	says(t, u.ok(t, "site", "list"), "ferguson", "world-flags")
-	says(t, u.ok(t, "site", "show", "ferguson"), "bodies made", "script", "www.ferguson.com", "RTT")
+	says(t, u.ok(t, "site", "show", "ferguson"), "generated bodies", "script", "www.ferguson.com", "RTT")
 	says(t, u.ok(t, "site", "show", "ferguson", "--resources"), "https://connect.facebook.net/en_US/fbevents.js", "wait, ms")
 
 	again := u.run(t, "site", "import", name)
