@@ -131,25 +131,30 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 		}
 		defer out.discard()
 	}
-	var transport closingTransport
-	if o.page || o.strategy != "" {
-		options, err := o.sessionOptions(config, args)
-		if err != nil {
-			return input(err)
-		}
-		if o.page {
-			return getPages(ctx, o, options, args, out)
-		}
-		transport = session.New(options)
-	} else if transport, err = get.New(config); err != nil {
+	if o.page {
+		return o.getPages(ctx, config, args, out)
+	}
+	transport, err := o.transport(config, args)
+	if err != nil {
 		return input(err)
 	}
-	client := &http.Client{Transport: transport, CheckRedirect: o.redirect}
-	err = errors.Join(get.All(ctx, client, requests, o.fail, out), transport.Close())
-	if err != nil {
+	batch := get.Batch{Client: &http.Client{Transport: transport, CheckRedirect: o.redirect}, Requests: requests, Fail: o.fail}
+	if err := errors.Join(batch.Fetch(ctx, out), transport.Close()); err != nil {
 		return err
 	}
 	return out.keep()
+}
+
+// transport returns what fetches the URLs: a client with a strategy if there is one.
+func (o getOptions) transport(config get.Config, urls []string) (closingTransport, error) {
+	if o.strategy == "" {
+		return get.New(config)
+	}
+	options, err := o.sessionOptions(config, urls)
+	if err != nil {
+		return nil, err
+	}
+	return session.New(options), nil
 }
 
 // closingTransport is a transport whose connections Close closes.

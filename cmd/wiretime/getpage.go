@@ -62,7 +62,11 @@ func (o getOptions) sessionOptions(config get.Config, urls []string) (session.Op
 
 // getPages loads all pages with their resources at once, and prints the requests even after
 // an error.
-func getPages(ctx context.Context, o getOptions, options session.Options, urls []string, out *output) error {
+func (o getOptions) getPages(ctx context.Context, config get.Config, urls []string, out *output) error {
+	options, err := o.sessionOptions(config, urls)
+	if err != nil {
+		return input(err)
+	}
 	if o.har != "" {
 		// It is better to learn before the load that the file cannot be written.
 		place, err := newOutput(o.har)

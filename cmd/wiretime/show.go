@@ -45,21 +45,7 @@ func show(dir, id string) error {
 		return err
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "load\t%s\n", l.ID)
-	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key)
-	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock)
-	if link := l.Cell.Link; link != nil {
-		fmt.Fprintf(w, "link\taverage one-way delay %v, loss %g %% in each direction; %d reconnections (%s)\n", link.Delay, 100*link.Loss, link.Reconnections, l.Cell.Strategy)
-	} else {
-		fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.Visit, l.Cell.Strategy)
-	}
-	fmt.Fprintf(w, "server\t%s%s\n", l.Cell.Server, unlogged(l))
-	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)
-	fmt.Fprintf(w, "started\t%s, took %v\n", l.Started.Format("2006-01-02 15:04:05.000"), l.Wall)
-	fmt.Fprintf(w, "validity\t%s\t%s\n", l.Validity, l.Reason)
-	for _, v := range l.Violations {
-		fmt.Fprintf(w, "breaks rule %d\t%s\n", v.Rule, v.Detail)
-	}
+	showCell(w, l)
 	if err := showNotes(w, l); err != nil {
 		return err
 	}
@@ -88,6 +74,25 @@ func show(dir, id string) error {
 		}
 	}
 	return w.Flush()
+}
+
+// showCell prints which cell a load is of, and its validity.
+func showCell(w io.Writer, l store.Load) {
+	fmt.Fprintf(w, "load\t%s\n", l.ID)
+	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key)
+	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock)
+	if link := l.Cell.Link; link != nil {
+		fmt.Fprintf(w, "link\taverage one-way delay %v, loss %g %% in each direction; %d reconnections (%s)\n", link.Delay, 100*link.Loss, link.Reconnections, l.Cell.Strategy)
+	} else {
+		fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.Visit, l.Cell.Strategy)
+	}
+	fmt.Fprintf(w, "server\t%s%s\n", l.Cell.Server, unlogged(l))
+	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)
+	fmt.Fprintf(w, "started\t%s, took %v\n", l.Started.Format("2006-01-02 15:04:05.000"), l.Wall)
+	fmt.Fprintf(w, "validity\t%s\t%s\n", l.Validity, l.Reason)
+	for _, v := range l.Violations {
+		fmt.Fprintf(w, "breaks rule %d\t%s\n", v.Rule, v.Detail)
+	}
 }
 
 // showNotes prints the renamed domains and the comments in the load's HAR.

@@ -123,6 +123,21 @@ func showSite(out io.Writer, s *site.Site, all bool) error {
 	}
 	about("depth", "%d: %s", o.Depth, strings.Join(o.Deepest, " > "))
 
+	showSums(w, o)
+	if all {
+		showResources(w, s)
+	}
+	if problems := s.Problems(); len(problems) > 0 {
+		fmt.Fprintf(w, "\nProblems:\n")
+		for _, p := range problems {
+			fmt.Fprintf(w, "  %s\n", p)
+		}
+	}
+	return w.Flush()
+}
+
+// showSums prints the sums for each type and host.
+func showSums(w io.Writer, o outline.Outline) {
 	fmt.Fprintf(w, "\ntype\tresources\tkB\n")
 	for _, t := range o.Types {
 		fmt.Fprintf(w, "%s\t%d\t%.2f\n", t.Name, t.Resources, float64(t.Octets)/1000)
@@ -135,16 +150,6 @@ func showSite(out io.Writer, s *site.Site, all bool) error {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%.2f\t%s\t%s\n", h.Name, h.Resources, float64(h.Octets)/1000, orDash(h.Address), rtt)
 	}
-	if all {
-		showResources(w, s)
-	}
-	if problems := s.Problems(); len(problems) > 0 {
-		fmt.Fprintf(w, "\nProblems:\n")
-		for _, p := range problems {
-			fmt.Fprintf(w, "  %s\n", p)
-		}
-	}
-	return w.Flush()
 }
 
 func showResources(w io.Writer, s *site.Site) {
