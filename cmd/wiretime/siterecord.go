@@ -60,7 +60,7 @@ A script has the steps to take after the page has loaded, one per line:
 	f.StringVar(&o.script, "script", "", "file with the steps to take after the page has loaded")
 	f.StringVar(&o.chromium, "chromium", "", "Chromium's binary (default: the first one found)")
 	f.StringVar(&o.hostRules, "host-rules", "", "addresses of hosts, as Chromium's --host-resolver-rules; 'wiretime site serve' prints them")
-	f.StringVar(&o.spki, "spki", "", "hash of the key to trust, as Chromium's --ignore-certificate-errors-spki-list; printed likewise")
+	f.StringVar(&o.spki, "spki", "", "hash of the key to trust, as Chromium's --ignore-certificate-errors-spki-list; 'wiretime site serve' prints it")
 	f.DurationVar(&o.limit, "limit", 2*time.Minute, "limit of the whole recording")
 	f.DurationVar(&o.quiet, "quiet", time.Second, "the recording ends after this time without requests")
 	f.BoolVar(&o.replace, "replace", false, "replace an existing site of the same name")
