@@ -12,19 +12,25 @@ import (
 	"sync"
 )
 
-// All fetches requests and writes the response bodies to out in the given order. Requests
-// to one origin are sent in that order, each as soon as the protocol allows. A failed
-// request does not stop the others; the errors are joined.
-//
-// If fail is set, a status of 400 or more is an error, and its body is left out.
-func All(ctx context.Context, client *http.Client, requests []*http.Request, fail bool, out io.Writer) error {
+// Batch is several requests that are fetched together.
+type Batch struct {
+	Client   *http.Client
+	Requests []*http.Request
+	// Fail says that a status of 400 or more is an error; its body is then left out.
+	Fail bool
+}
+
+// Fetch fetches the requests and writes the response bodies to out in the order of the
+// requests. Requests to one origin are sent in that order, each as soon as the protocol
+// allows. A failed request does not stop the others; the errors are joined.
+func (b Batch) Fetch(ctx context.Context, out io.Writer) error {
 	var running sync.WaitGroup
 	defer running.Wait()
-	fetches := make([]*fetch, len(requests))
+	fetches := make([]*fetch, len(b.Requests))
 	origins := make(map[string][]*fetch)
 	var order []string
-	for i, r := range requests {
-		f := &fetch{request: r, fail: fail, sent: make(chan struct{}), done: make(chan struct{})}
+	for i, r := range b.Requests {
+		f := &fetch{request: r, fail: b.Fail, sent: make(chan struct{}), done: make(chan struct{})}
 		if i == 0 {
 			f.out = out
 		}
@@ -38,7 +44,7 @@ func All(ctx context.Context, client *http.Client, requests []*http.Request, fai
 	for _, key := range order {
 		running.Go(func() {
 			for _, f := range origins[key] {
-				running.Go(func() { f.run(ctx, client) })
+				running.Go(func() { f.run(ctx, b.Client) })
 				select {
 				case <-f.sent:
 				case <-f.done:

@@ -126,7 +126,7 @@ func all(t *testing.T, c get.Config, requests ...*http.Request) (string, error) 
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err = get.All(t.Context(), &http.Client{Transport: client}, requests, true, &out)
+	err = get.Batch{Client: &http.Client{Transport: client}, Requests: requests, Fail: true}.Fetch(t.Context(), &out)
 	return out.String(), errors.Join(err, client.Close())
 }
 
@@ -323,7 +323,7 @@ func TestCancel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = get.All(ctx, &http.Client{Transport: client}, []*http.Request{request(t, "GET", origin, "")}, false, io.Discard)
+			err = get.Batch{Client: &http.Client{Transport: client}, Requests: []*http.Request{request(t, "GET", origin, "")}}.Fetch(ctx, io.Discard)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("the error is %v", err)
 			}

@@ -27,7 +27,7 @@ func (l *Lab) begin(path network.Path, tcp TCPOptions) error {
 		return err
 	}
 	if !l.config.Virtual { // there its own rights do
-		askForUrgency(l.emulator.PID())
+		AskForUrgency(l.emulator.PID())
 	}
 	return nil
 }

@@ -51,8 +51,6 @@ func Helper() {
 		exit(emulator.Main())
 	case enterCommand:
 		exit(enterAndExec(os.Args[2:]))
-	case leashCommand:
-		exit(leash(os.Args[2:]))
 	case probeCommand:
 		exit(probe())
 	case machine.AwakeCommand:
@@ -78,17 +76,18 @@ func exit(err error) {
 //
 // It returns an error that wraps ErrForbidden if the machine allows neither way.
 func Enter() (Privilege, error) {
-	p, err := enter(nil)
+	p, err := EnterBeside(nil)
 	if err != nil {
 		return p, err
 	}
 	return p, useLabResolver()
 }
 
-// enter is Enter. If beside is not nil it is called outside with the number of
-// the process inside, before that one goes on; the file that it returns is
-// closed when that one has ended.
-func enter(beside func(pid int) *os.File) (Privilege, error) {
+// EnterBeside is Enter without the lab's DNS server: names are resolved as
+// outside. If beside is not nil, it is called outside with the id of the process
+// inside, which waits until beside returns. The file that beside returns, if any,
+// is closed when the process inside has ended.
+func EnterBeside(beside func(pid int) *os.File) (Privilege, error) {
 	if p := os.Getenv(insideMark); p != "" {
 		_ = os.Unsetenv(insideMark)
 		// Reading ends when the program outside is done with its part.
@@ -196,7 +195,7 @@ func identities(file string, own int) ([]syscall.SysProcIDMap, error) {
 
 // waitInside waits for the program inside and returns its exit status.
 func waitInside(command *exec.Cmd) int {
-	err := waitRelaying(command)
+	err := WaitRelaying(command)
 	if command.ProcessState == nil {
 		fmt.Fprintln(os.Stderr, "wiretime: wait for the program inside:", err)
 		return 1
@@ -208,9 +207,9 @@ func waitInside(command *exec.Cmd) int {
 	return status.ExitStatus()
 }
 
-// waitRelaying waits for a command that has been started and passes on to it
-// the signals that would end this program. Ctrl-C reaches both by the terminal.
-func waitRelaying(command *exec.Cmd) error {
+// WaitRelaying waits for a command that has been started and passes on to it
+// the signals that would end this program. The terminal sends Ctrl-C to both.
+func WaitRelaying(command *exec.Cmd) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)

@@ -105,7 +105,7 @@ func (l *Lab) build(ctx context.Context) (err error) {
 		return err
 	}
 	if !l.config.Virtual { // there its own rights do
-		askForUrgency(l.emulator.PID())
+		AskForUrgency(l.emulator.PID())
 	}
 	resolverHost := l.server
 	if l.config.InstantDNS {
@@ -155,14 +155,14 @@ func (l *Lab) addAccessLink(i int) error {
 	}
 	var pair [2]*os.File
 	err := l.client.Do(func() (err error) {
-		pair[0], err = addTUN(tunName(i), own)
+		pair[0], err = AddTUN(tunName(i), own)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	err = l.server.Do(func() (err error) {
-		pair[1], err = addTUN(tunName(i), nil)
+		pair[1], err = AddTUN(tunName(i), nil)
 		return err
 	})
 	if err != nil {
@@ -173,7 +173,7 @@ func (l *Lab) addAccessLink(i int) error {
 	return nil
 }
 
-// addPort does for the wire what addTUN does without one.
+// addPort does for the wire what AddTUN does without one.
 func addPort(wire *os.File, name string, address *net.IPNet) error {
 	if err := emulator.AddPort(wire, name); err != nil {
 		return err

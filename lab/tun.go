@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mtu is the largest IP packet on an access link, in bytes: Ethernet's.
-const mtu = 1500
+// MTU is the largest IP packet on a device of AddTUN, in bytes: Ethernet's.
+const MTU = 1500
 
 // tunQueue is the length, in packets, of the queue between the kernel and the
 // emulator. It only has to be longer than what the emulator can be late for;
@@ -73,9 +73,9 @@ func openTUN(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// addTUN makes a TUN device with an address (nil: none) in the current
+// AddTUN makes a TUN device with an address (nil: none) in the current
 // namespace, brings it up and returns its file.
-func addTUN(name string, address *net.IPNet) (*os.File, error) {
+func AddTUN(name string, address *net.IPNet) (*os.File, error) {
 	tun, err := openTUN(name)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func addTUN(name string, address *net.IPNet) (*os.File, error) {
 func configure(name string, address *net.IPNet) error {
 	link, err := netlink.LinkByName(name)
 	if err == nil {
-		err = netlink.LinkSetMTU(link, mtu)
+		err = netlink.LinkSetMTU(link, MTU)
 	}
 	if err == nil {
 		err = netlink.LinkSetTxQLen(link, tunQueue)

@@ -21,10 +21,11 @@ const urgentPriority = 10
 // real-time scheduling; root outside has it.
 const urgencyFD = 4
 
-// askForUrgency asks the program outside to give process pid real-time
-// scheduling, which an emulator without rest gives up. If there is nobody to ask or the answer is no, the process stays
-// as it is, and says so in its report.
-func askForUrgency(pid int) {
+// AskForUrgency asks the program outside to give process pid, an emulator,
+// real-time scheduling. If the answer is no, the process keeps the scheduling it
+// has and says so in its report. Only a program that Enter or EnterBeside has put
+// inside may call it.
+func AskForUrgency(pid int) {
 	_, _ = unix.Write(urgencyFD, []byte(strconv.Itoa(pid)+"\n"))
 }
 

@@ -4,6 +4,7 @@ package replay
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -101,6 +102,18 @@ func method(name string) string {
 		return "GET"
 	}
 	return name
+}
+
+// Renamed describes the domains that were served under other names in a load, sorted, as in
+// "a.example to b.example". It accepts nil.
+func Renamed(har *capture.HAR) (lines []string) {
+	if har == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(har.Log.RenamedDomains)) {
+		lines = append(lines, name+" to "+har.Log.RenamedDomains[name])
+	}
+	return lines
 }
 
 // RestoreNames restores the original names of domains that were renamed for a load, in all

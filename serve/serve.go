@@ -121,12 +121,12 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		if c.Port != 0 {
 			port = c.Port + i
 		}
-		place := net.JoinHostPort(loopback, strconv.Itoa(port))
+		service := service{r, net.JoinHostPort(loopback, strconv.Itoa(port)), handler, names}
 		var at net.Addr
 		if r.quic {
-			at, err = s.overQUIC(ctx, r, place, handler, names)
+			at, err = s.overQUIC(ctx, service)
 		} else {
-			at, err = s.overTCP(ctx, r, place, handler, names)
+			at, err = s.overTCP(ctx, service)
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("serve %s: %w", r.name, err), s.close())
@@ -192,24 +192,32 @@ func (r row) security(names certificates) *tls.Config {
 	}
 }
 
-func (s *Server) overTCP(ctx context.Context, r row, place string, h http.Handler, names certificates) (net.Addr, error) {
+// service is a row that is served at an address.
+type service struct {
+	row
+	address string
+	handler http.Handler
+	names   certificates
+}
+
+func (s *Server) overTCP(ctx context.Context, v service) (net.Addr, error) {
 	protocols := new(http.Protocols)
-	protocols.SetHTTP1(len(r.alpn) == 0 || slices.Contains(r.alpn, "http/1.1"))
-	protocols.SetHTTP2(slices.Contains(r.alpn, "h2"))
-	server := &http.Server{Handler: h, Protocols: protocols, ErrorLog: log.New(io.Discard, "", 0)}
-	if err := s.addSPDY(server, r); err != nil {
+	protocols.SetHTTP1(len(v.alpn) == 0 || slices.Contains(v.alpn, "http/1.1"))
+	protocols.SetHTTP2(slices.Contains(v.alpn, "h2"))
+	server := &http.Server{Handler: v.handler, Protocols: protocols, ErrorLog: log.New(io.Discard, "", 0)}
+	if err := s.addSPDY(server, v.row); err != nil {
 		return nil, err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", place)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", v.address)
 	if err != nil {
 		return nil, err
 	}
 	s.servers = append(s.servers, server)
-	if len(r.alpn) > 0 {
+	if len(v.alpn) > 0 {
 		// net/http and package spdy append to the list of protocols in their
 		// configuration.
-		server.TLSConfig = r.security(names)
-		listener = tls.NewListener(listener, r.security(names))
+		server.TLSConfig = v.security(v.names)
+		listener = tls.NewListener(listener, v.security(v.names))
 	}
 	// Serve always returns an error, and only after closing.
 	s.serving.Go(func() { _ = server.Serve(listener) })
@@ -235,14 +243,14 @@ func (s *Server) addSPDY(server *http.Server, r row) error {
 	return nil
 }
 
-func (s *Server) overQUIC(ctx context.Context, r row, place string, h http.Handler, names certificates) (net.Addr, error) {
-	socket, err := new(net.ListenConfig).ListenPacket(ctx, "udp4", place)
+func (s *Server) overQUIC(ctx context.Context, v service) (net.Addr, error) {
+	socket, err := new(net.ListenConfig).ListenPacket(ctx, "udp4", v.address)
 	if err != nil {
 		return nil, err
 	}
 	s.socket = socket
 	s.quic = &http3.Server{
-		Handler: h, TLSConfig: http3.ConfigureTLSConfig(r.security(names)), Logger: slog.New(slog.DiscardHandler),
+		Handler: v.handler, TLSConfig: http3.ConfigureTLSConfig(v.security(v.names)), Logger: slog.New(slog.DiscardHandler),
 	}
 	s.serving.Go(func() { _ = s.quic.Serve(socket) })
 	return socket.LocalAddr(), nil

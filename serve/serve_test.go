@@ -117,7 +117,7 @@ func fetch(t *testing.T, c get.Config, urls ...string) (string, error) {
 		requests = append(requests, r)
 	}
 	var out bytes.Buffer
-	err = get.All(t.Context(), &http.Client{Transport: client}, requests, true, &out)
+	err = get.Batch{Client: &http.Client{Transport: client}, Requests: requests, Fail: true}.Fetch(t.Context(), &out)
 	return out.String(), errors.Join(err, client.Close())
 }
 

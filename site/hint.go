@@ -2,9 +2,11 @@ package site
 
 import (
 	"fmt"
+	"maps"
 	"mime"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,6 +29,29 @@ const (
 	doEarly   = "early"
 	doPush    = "push"
 )
+
+// ParseRule parses KINDS or KINDS:N, where KINDS are kinds separated by commas, or "all", and
+// N is the limit per document.
+func ParseRule(do, text string) (Rule, error) {
+	kinds, first, limited := strings.Cut(text, ":")
+	rule := Rule{Do: do}
+	if kinds != "all" {
+		rule.Kinds = strings.Split(kinds, ",")
+	}
+	if limited {
+		n, err := strconv.Atoi(first)
+		if err != nil || n < 1 {
+			return rule, fmt.Errorf("invalid rule %q: want a limit of 1 or more after the colon", text)
+		}
+		rule.First = n
+	}
+	for _, kind := range rule.Kinds {
+		if destinations[kind] == "" {
+			return rule, fmt.Errorf("invalid rule %q: unknown kind %q: want all, or some of %s", text, kind, strings.Join(slices.Sorted(maps.Keys(destinations)), ", "))
+		}
+	}
+	return rule, nil
+}
 
 // Hint makes a copy of the site in which a rule sets Preload and Early, or Push, of every
 // document in place of the old values. The copy shares the site's bodies. A resource

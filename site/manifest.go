@@ -209,6 +209,14 @@ func checkName(name string) error {
 	return nil
 }
 
+// NameFrom makes a site's name from a text, such as a host's name. It is empty if the text
+// has no letter or digit that names may have.
+func NameFrom(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	name := strings.Join(words, "-")
+	return strings.Trim(name[:min(len(name), 63)], "-")
+}
+
 func checkHost(host string) error {
 	labels := strings.Split(host, ".")
 	last := labels[len(labels)-1]

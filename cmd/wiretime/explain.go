@@ -21,11 +21,11 @@ func explainCommand() *cobra.Command {
 	var dir string
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "explain LOAD", Short: "Say what decided a load's onLoad: its critical path",
+		Use: "explain LOAD", Short: "Show what decided a load's onLoad: its critical path",
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return explainLoad(dir, args[0], asJSON) },
 	}
-	c.Flags().StringVar(&dir, "store", defaultStore, "folder that keeps the results")
+	c.Flags().StringVar(&dir, "store", defaultStore, "folder of the results")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON; times are ns since navigationStart")
 	return c
 }
@@ -48,7 +48,7 @@ func explainLoad(dir, id string, asJSON bool) error {
 		return err
 	}
 	if len(paths) == 0 {
-		return input(fmt.Errorf("explain load %s, which is %s: it has no onLoad ('wiretime show %s' says more)", l.ID, l.Validity, l.ID))
+		return input(fmt.Errorf("explain load %s: the load is %s and has no onLoad ('wiretime show %s' has the reason)", l.ID, l.Validity, l.ID))
 	}
 	if asJSON {
 		encoder := json.NewEncoder(os.Stdout)
@@ -69,7 +69,7 @@ func explainLoad(dir, id string, asJSON bool) error {
 	return nil
 }
 
-// criticalPaths are those of the pages of a load, as its files tell them.
+// criticalPaths returns the critical path of each page of a load, from the load's files.
 func criticalPaths(l store.Load) ([]*critical.Path, error) {
 	har, err := readHAR(l)
 	if har == nil || err != nil {
@@ -114,17 +114,17 @@ func printPath(p *critical.Path) error {
 	return err
 }
 
-// row is what a phase of a resource spent on one kind, from the first time on.
+// row is the time that a phase of a resource spent on one kind, starting at its first step.
 type row struct {
 	critical.Step
 	took int64 // ns
 }
 
-// inShort joins the steps of each phase that are of one kind: a phase may change
+// inShort joins the steps of the same kind within each phase: a phase may alternate
 // between two kinds with every packet.
 func inShort(steps []critical.Step) []row {
 	var rows []row
-	phase := 0 // where the rows of the present one begin
+	phase := 0 // the first row of the current one
 	for i, s := range steps {
 		if i > 0 && (s.Phase != steps[i-1].Phase || s.URL != steps[i-1].URL) {
 			phase = len(rows)
@@ -139,8 +139,8 @@ func inShort(steps []critical.Step) []row {
 	return rows
 }
 
-// resourceOf names what a step is spent on. Between resources that is what it led
-// to.
+// resourceOf names the resource of a step. A step between two resources is named after the
+// second.
 func resourceOf(s critical.Step) string {
 	switch {
 	case s.Phase != critical.ClientPhase:
@@ -151,5 +151,5 @@ func resourceOf(s critical.Step) string {
 	return "before " + s.URL
 }
 
-// milliseconds writes ns exactly.
+// milliseconds writes a time in ns without rounding.
 func milliseconds(ns int64) string { return fmt.Sprintf("%d.%06d", ns/1e6, ns%1e6) }

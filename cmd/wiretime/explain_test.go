@@ -129,7 +129,7 @@ func lost(t *testing.T, name string) int {
 func TestExplainSaysWhyItCannot(t *testing.T) {
 	u := self(t)
 	kept(t, filepath.Join(u.home, "kept"), "real")
-	for load, want := range map[string]string{"r9-0000-a1": "export csv", "r1-0000-a1": "it has no onLoad"} {
+	for load, want := range map[string]string{"r9-0000-a1": "export csv", "r1-0000-a1": "has no onLoad"} {
 		if r := u.run(t, "explain", load, "--store", "kept"); r.code == 0 || !strings.Contains(r.errors, want) {
 			t.Errorf("explain %s: exit code %d, %q; want it to say %q", load, r.code, r.errors, want)
 		}

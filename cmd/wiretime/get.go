@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"os/signal"
 	"strconv"
@@ -40,19 +38,20 @@ func getCommand() *cobra.Command {
 		Use:   "get URL...",
 		Short: "Fetch URLs over any protocol, and show how",
 		Long: `Get fetches URLs over any protocol and writes the bodies to standard output, or
-to a file: that is written whole or not at all. Several URLs of one origin share
-a connection, and over SPDY, HTTP/2 and HTTP/3 they are fetched at once.
+to a file, whole or not at all. URLs of one origin share a connection. Over SPDY,
+HTTP/2 and HTTP/3 they are fetched concurrently.
 
-Protocols: ` + strings.Join(get.Names(), ", ") + `. Without --protocol
-http URLs are fetched over http/1.1, https URLs over h2 or https/1.1, as the
-server chooses. With it, an answer over another one is an error that says what
-the server offers. With an http URL, SPDY and h2 are spoken in the clear.
+Protocols: ` + strings.Join(get.Names(), ", ") + `. Without --protocol,
+http URLs are fetched over http/1.1, and https URLs over h2 or https/1.1, as the
+server chooses. With --protocol, it is an error if the server chooses another one;
+the message says what the server offers. For http URLs, SPDY and h2 are used
+without TLS.
 
-A status of 400 or more is an answer like any other, unless --fail is given.
+A status of 400 or more is not an error unless --fail is given.
 
-With --page each URL is a page that is loaded with all it needs, as a browser
-would, and what is written is a table of the requests. --strategy says how
-connections are used, there and elsewhere: ` + strings.Join(session.Strategies(), ", ") + `.
+With --page each URL is a page, which is loaded with all its resources, as in a
+browser, and the output is a table of the requests. --strategy sets how connections
+are used, with or without --page: ` + strings.Join(session.Strategies(), ", ") + `.
 
     wiretime get -v --protocol spdy/3.1 https://localhost:8004/
     wiretime get --protocol h3 -o page.html https://example.org/
@@ -66,22 +65,22 @@ connections are used, there and elsewhere: ` + strings.Join(session.Strategies()
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.protocol, "protocol", "", "the protocol to fetch over, and no other")
+	f.StringVar(&o.protocol, "protocol", "", "the only protocol to use")
 	f.StringVarP(&o.output, "output", "o", "", "file that receives the bodies")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell of connections, phases, heads and frames on standard error")
-	f.StringArrayVarP(&o.headers, "header", "H", nil, "field of the requests, as 'Name: value'; 'Name:' leaves one out")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "report connections, phases, heads and frames on standard error")
+	f.StringArrayVarP(&o.headers, "header", "H", nil, "field of the requests, as 'Name: value'; 'Name:' removes one")
 	f.StringVarP(&o.method, "request", "X", "", "method (default: GET, or POST with --data)")
 	f.StringVarP(&data, "data", "d", "", "body of the requests; @FILE for a file's content, @- for standard input")
 	f.BoolVar(&o.insecure, "insecure", false, "trust every certificate")
 	f.StringVar(&o.cacert, "cacert", "", "file with the only certificate authorities to trust, as PEM")
-	f.StringArrayVar(&o.resolve, "resolve", nil, "HOST:PORT:ADDRESS: where to find a host's port")
-	f.DurationVar(&o.maxTime, "max-time", 0, "longest that everything together may take, such as 10s")
+	f.StringArrayVar(&o.resolve, "resolve", nil, "HOST:PORT:ADDRESS: connect to ADDRESS for HOST:PORT")
+	f.DurationVar(&o.maxTime, "max-time", 0, "limit for everything together, such as 10s")
 	f.BoolVarP(&o.follow, "location", "L", false, "follow redirects, 10 at most")
-	f.BoolVar(&o.fail, "fail", false, "take a status of 400 or more for a failure, and leave its body out")
-	f.StringVar(&o.window, "window", "", "receive window of SPDY, of each stream and of the session, such as 64KiB")
-	f.StringVar(&o.update, "update", "", "when SPDY's window is given back: once a half or an eighth of it is read, for each frame, or never")
-	f.StringVar(&o.frames, "frames", "", "file that receives the frames of SPDY, as JSON-SEQ")
-	f.BoolVar(&o.page, "page", false, "load pages with all that they need, and write a table of the requests")
+	f.BoolVar(&o.fail, "fail", false, "treat a status of 400 or more as a failure, and omit its body")
+	f.StringVar(&o.window, "window", "", "SPDY receive window of each stream and of the session, such as 64KiB")
+	f.StringVar(&o.update, "update", "", "when to update the SPDY window: after a half or an eighth of it has been read, after each frame, or never")
+	f.StringVar(&o.frames, "frames", "", "file that receives the SPDY frames, as JSON-SEQ")
+	f.BoolVar(&o.page, "page", false, "load pages with all their resources, and write a table of the requests")
 	f.StringVar(&o.strategy, "strategy", "", "how connections are used, such as sequential or parallel-6 (default: browser)")
 	f.StringVar(&o.har, "har", "", "with --page: file that receives the HAR")
 	f.StringVar(&o.qlog, "qlog", "", "file that receives the qlog of the first QUIC connection")
@@ -107,7 +106,7 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 	defer stop()
 	if o.maxTime > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.maxTime, fmt.Errorf("it took longer than --max-time %s", o.maxTime))
+		ctx, cancel = context.WithTimeoutCause(ctx, o.maxTime, fmt.Errorf("timed out after --max-time %s", o.maxTime))
 		defer cancel()
 	}
 	for _, log := range []struct {
@@ -122,7 +121,7 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 			return input(err)
 		}
 		*log.to = file
-		// What a fetch that failed did is worth reading.
+		// The log of a failed fetch is kept as well.
 		defer func() { err = errors.Join(err, file.keep()) }()
 	}
 	out := &output{Writer: os.Stdout}
@@ -132,28 +131,39 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 		}
 		defer out.discard()
 	}
-	switch {
-	case o.page:
-		return getPages(ctx, o, config, args, out)
-	case o.strategy != "":
-		if err := getByStrategy(ctx, o, config, requests, args, out); err != nil {
-			return err
-		}
-		return out.keep()
+	if o.page {
+		return o.getPages(ctx, config, args, out)
 	}
-	transport, err := get.New(config)
+	transport, err := o.transport(config, args)
 	if err != nil {
 		return input(err)
 	}
-	client := &http.Client{Transport: transport, CheckRedirect: o.redirect}
-	err = errors.Join(get.All(ctx, client, requests, o.fail, out), transport.Close())
-	if err != nil {
+	batch := get.Batch{Client: &http.Client{Transport: transport, CheckRedirect: o.redirect}, Requests: requests, Fail: o.fail}
+	if err := errors.Join(batch.Fetch(ctx, out), transport.Close()); err != nil {
 		return err
 	}
 	return out.keep()
 }
 
-// redirect says whether to follow a redirect.
+// transport returns what fetches the URLs: a client with a strategy if there is one.
+func (o getOptions) transport(config get.Config, urls []string) (closingTransport, error) {
+	if o.strategy == "" {
+		return get.New(config)
+	}
+	options, err := o.sessionOptions(config, urls)
+	if err != nil {
+		return nil, err
+	}
+	return session.New(options), nil
+}
+
+// closingTransport is a transport whose connections Close closes.
+type closingTransport interface {
+	http.RoundTripper
+	io.Closer
+}
+
+// redirect decides whether to follow a redirect.
 func (o getOptions) redirect(_ *http.Request, via []*http.Request) error {
 	switch {
 	case !o.follow:
@@ -164,7 +174,7 @@ func (o getOptions) redirect(_ *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// config is what the flags say of how to fetch.
+// config returns the configuration that the flags describe.
 func (o getOptions) config() (get.Config, error) {
 	c := get.Config{Protocol: o.protocol, Insecure: o.insecure, Addresses: map[string]netip.Addr{}}
 	if o.verbose {
@@ -176,26 +186,21 @@ func (o getOptions) config() (get.Config, error) {
 	version, isSPDY := spdy.ParseVersion(o.protocol)
 	switch {
 	case o.maxTime < 0:
-		return c, fmt.Errorf("--max-time: %s is no time", o.maxTime)
+		return c, fmt.Errorf("--max-time: %s is negative", o.maxTime)
 	case o.frames != "" && !isSPDY:
-		return c, errors.New("--frames: that is the frames of SPDY: give a --protocol, such as spdy/3.1")
+		return c, errors.New("--frames logs SPDY frames: give an SPDY --protocol, such as spdy/3.1")
 	case o.qlog != "" && o.protocol != "h3":
-		return c, errors.New("--qlog: that is of QUIC: give --protocol h3")
+		return c, errors.New("--qlog logs QUIC: give --protocol h3")
 	case (o.window != "" || o.update != "") && (!isSPDY || version == spdy.V2):
-		return c, errors.New("--window and --update: those are of SPDY's flow control: give --protocol spdy/3 or spdy/3.1")
+		return c, errors.New("--window and --update set SPDY flow control: give --protocol spdy/3 or spdy/3.1")
 	}
 	var err error
 	if c.Window, err = o.receiveWindow(); err != nil {
 		return c, err
 	}
 	if o.cacert != "" {
-		pem, err := os.ReadFile(o.cacert)
-		if err != nil {
+		if c.Roots, err = readRoots(o.cacert); err != nil {
 			return c, fmt.Errorf("--cacert: %w", err)
-		}
-		c.Roots = x509.NewCertPool()
-		if !c.Roots.AppendCertsFromPEM(pem) {
-			return c, fmt.Errorf("--cacert: %s holds no certificate in PEM", o.cacert)
 		}
 	}
 	for _, r := range o.resolve {
@@ -208,13 +213,27 @@ func (o getOptions) config() (get.Config, error) {
 	return c, nil
 }
 
+// readRoots reads certificate authorities from a PEM file.
+func readRoots(name string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s contains no certificate in PEM", name)
+	}
+	return roots, nil
+}
+
+// parseResolve parses a value of --resolve.
 func parseResolve(s string) (place string, _ netip.Addr, _ error) {
 	host, rest, _ := strings.Cut(s, ":")
 	port, address, ok := strings.Cut(rest, ":")
 	n, err := strconv.ParseUint(port, 10, 16)
 	a, addressErr := netip.ParseAddr(strings.Trim(address, "[]"))
 	if !ok || host == "" || err != nil || n == 0 || addressErr != nil {
-		return "", netip.Addr{}, fmt.Errorf("%q says not where a host is: write it as HOST:PORT:ADDRESS, such as example.org:443:127.0.0.1", s)
+		return "", netip.Addr{}, fmt.Errorf("invalid value %q: want HOST:PORT:ADDRESS, such as example.org:443:127.0.0.1", s)
 	}
 	return host + ":" + port, a, nil
 }
@@ -228,7 +247,7 @@ func (o getOptions) receiveWindow() (spdy.Window, error) {
 	var w spdy.Window
 	rule, ok := updateRules[o.update]
 	if !ok {
-		return w, fmt.Errorf("--update: there is no %q: it is half, eighth, frame or never", o.update)
+		return w, fmt.Errorf("--update: invalid value %q: want half, eighth, frame or never", o.update)
 	}
 	w.Update, w.SessionUpdate = rule, rule
 	if o.window != "" {
@@ -241,7 +260,7 @@ func (o getOptions) receiveWindow() (spdy.Window, error) {
 	return w, nil
 }
 
-// parseOctets reads a number of octets, at most what a window can hold.
+// parseOctets parses a number of octets, up to the largest window.
 func parseOctets(s string) (int, error) {
 	const largest = 1<<31 - 1
 	number, unit := s, 1
@@ -255,138 +274,26 @@ func parseOctets(s string) (int, error) {
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(number))
 	if err != nil || n < 1 || n > largest/unit {
-		return 0, fmt.Errorf("%q is no number of octets from 1 to %d: write it as 65536, 64KiB or 10MB", s, largest)
+		return 0, fmt.Errorf("invalid size %q: want 1 to %d octets, such as 65536, 64KiB or 10MB", s, largest)
 	}
 	return n * unit, nil
 }
 
-// requests are what is to be sent for the URLs.
-func (o getOptions) requests(urls []string) ([]*http.Request, error) {
-	header, host, err := o.header()
-	if err != nil {
-		return nil, err
+// requests returns the requests for the URLs.
+func (o getOptions) requests(urls []string) (_ []*http.Request, err error) {
+	t := get.Template{Protocol: o.protocol, Method: o.method}
+	if o.method != "" && !httpguts.ValidHeaderFieldName(o.method) { // methods and names are tokens alike
+		return nil, fmt.Errorf("--request: invalid method %q", o.method)
 	}
-	body, err := o.body()
-	if err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
-	}
-	method := o.method
-	if method == "" {
-		method = http.MethodGet
-		if o.data != nil {
-			method = http.MethodPost
-		}
-	}
-	var all []*http.Request
-	for _, address := range urls {
-		u, err := url.Parse(address)
-		if err != nil {
-			return nil, fmt.Errorf("%q is no URL: %w", address, err)
-		}
-		if err := get.CheckURL(o.protocol, u); err != nil {
-			return nil, err
-		}
-		r, err := http.NewRequest(method, address, nil)
-		if err != nil {
-			return nil, fmt.Errorf("--request: %w", err)
-		}
-		r.Header = header.Clone()
-		if host != "" {
-			r.Host = host
-		}
-		if body != nil {
-			if err := body(r); err != nil {
-				return nil, fmt.Errorf("--data: %w", err)
-			}
-		}
-		all = append(all, r)
-	}
-	return all, nil
-}
-
-// header is the head of the requests, and their Host if that is not the URL's.
-func (o getOptions) header() (h http.Header, host string, err error) {
-	h = http.Header{"User-Agent": {"wiretime"}, "Accept": {"*/*"}}
+	fields := http.Header{"User-Agent": {"wiretime"}, "Accept": {"*/*"}}
 	if o.data != nil {
-		h.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	given := map[string]bool{}
-	for _, line := range o.headers {
-		name, value, ok := strings.Cut(line, ":")
-		value = strings.TrimSpace(value)
-		if !ok || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-			return nil, "", fmt.Errorf("--header: %q is no field: write it as 'Name: value'", line)
-		}
-		name = http.CanonicalHeaderKey(name)
-		switch {
-		case name == "Host":
-			host = value
-		case value == "":
-			// An empty User-Agent is what keeps one from being made up.
-			h.Del(name)
-			if name == "User-Agent" {
-				h.Set(name, "")
-			}
-		case given[name]:
-			h.Add(name, value)
-		default:
-			h.Set(name, value)
-			given[name] = true
+		fields.Set("Content-Type", "application/x-www-form-urlencoded")
+		if t.Body, err = get.ParseBody(*o.data, os.Stdin); err != nil {
+			return nil, fmt.Errorf("--data: %w", err)
 		}
 	}
-	return h, host, nil
-}
-
-// body is what gives a request its body; nil for none.
-func (o getOptions) body() (func(*http.Request) error, error) {
-	if o.data == nil {
-		return nil, nil
+	if t.Header, t.Host, err = get.ParseHeader(fields, o.headers); err != nil {
+		return nil, fmt.Errorf("--header: %w", err)
 	}
-	name, isFile := strings.CutPrefix(*o.data, "@")
-	content := []byte(*o.data)
-	if isFile && name != "-" {
-		if _, err := os.Stat(name); err != nil {
-			return nil, err
-		}
-		return func(r *http.Request) error { return fileBody(r, name) }, nil
-	}
-	if isFile {
-		var err error
-		if content, err = io.ReadAll(os.Stdin); err != nil {
-			return nil, fmt.Errorf("read standard input: %w", err)
-		}
-	}
-	return func(r *http.Request) error {
-		r.ContentLength = int64(len(content))
-		r.GetBody = func() (io.ReadCloser, error) {
-			if len(content) == 0 {
-				return http.NoBody, nil
-			}
-			return io.NopCloser(bytes.NewReader(content)), nil
-		}
-		var err error
-		r.Body, err = r.GetBody()
-		return err
-	}, nil
-}
-
-func fileBody(r *http.Request, name string) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a file", name)
-	}
-	r.Body, r.ContentLength = file, info.Size()
-	if info.Size() == 0 {
-		r.Body = http.NoBody
-		_ = file.Close()
-	}
-	r.GetBody = func() (io.ReadCloser, error) { return os.Open(name) }
-	return nil
+	return t.Requests(urls)
 }

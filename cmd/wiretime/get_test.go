@@ -51,7 +51,7 @@ func (u user) startServing(t *testing.T, args ...string) *serving {
 		line := lines.Text()
 		if command, ok := strings.CutPrefix(line, "wiretime "); ok {
 			s.gets = append(s.gets, strings.Fields(command))
-		} else if ca, ok := strings.CutPrefix(line, "The certificates' authority: "); ok {
+		} else if ca, ok := strings.CutPrefix(line, "Certificate authority: "); ok {
 			s.ca = ca
 		} else if fields := strings.Fields(line); strings.Contains(line, "://") {
 			s.urls[strings.Join(fields[:len(fields)-1], " ")] = fields[len(fields)-1]
@@ -253,16 +253,16 @@ func TestGetBadInput(t *testing.T) {
 		{[]string{"get", "--qlog", "f", secure}, "h3"},
 		{[]string{"get", "-o", "nosuch/file", clear}, "nosuch/file"},
 		{[]string{"get", "-o", ".", clear}, "folder"},
-		{[]string{"get", "--har", "f", clear}, "--har goes with --page"},
-		{[]string{"get", "--page", "-v", clear}, "--verbose goes with neither --page nor --strategy"},
-		{[]string{"get", "--page", "--protocol", "spdy/3", "--frames", "f", secure}, "--frames goes with neither"},
-		{[]string{"get", "--strategy", "sequential", "--protocol", "h3", "--qlog", "f", secure}, "--qlog goes with neither"},
-		{[]string{"get", "--page", "--protocol", "spdy/3", "--window", "64KiB", secure}, "--window goes with neither"},
-		{[]string{"get", "--page", "-H", "A: b", clear}, "leave --header out"},
-		{[]string{"get", "--page", "-X", "HEAD", clear}, "leave --request out"},
-		{[]string{"get", "--page", "-d", "data", clear}, "leave --data out"},
-		{[]string{"get", "--page", "-L", clear}, "leave --location out"},
-		{[]string{"get", "--page", "--fail", clear}, "leave --fail out"},
+		{[]string{"get", "--har", "f", clear}, "--har needs --page"},
+		{[]string{"get", "--page", "-v", clear}, "--verbose cannot be combined with --page or --strategy"},
+		{[]string{"get", "--page", "--protocol", "spdy/3", "--frames", "f", secure}, "--frames cannot be combined with --page"},
+		{[]string{"get", "--strategy", "sequential", "--protocol", "h3", "--qlog", "f", secure}, "--qlog cannot be combined with --page"},
+		{[]string{"get", "--page", "--protocol", "spdy/3", "--window", "64KiB", secure}, "--window cannot be combined with --page"},
+		{[]string{"get", "--page", "-H", "A: b", clear}, "--header cannot be combined with --page"},
+		{[]string{"get", "--page", "-X", "HEAD", clear}, "--request cannot be combined with --page"},
+		{[]string{"get", "--page", "-d", "data", clear}, "--data cannot be combined with --page"},
+		{[]string{"get", "--page", "-L", clear}, "--location cannot be combined with --page"},
+		{[]string{"get", "--page", "--fail", clear}, "--fail cannot be combined with --page"},
 		{[]string{"get", "--page", clear, secure}, "https/1.1"},
 		{[]string{"get", "--page", "--har", "nosuch/file", clear}, "nosuch/file"},
 		{[]string{"get", "--strategy", "parallel-0", clear}, "parallel"},

@@ -1,36 +1,27 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"net/netip"
-	"net/url"
 	"os"
-	"strings"
 
 	"wiretime/capture"
 	"wiretime/get"
-	"wiretime/loader/builtin"
+	"wiretime/loader/live"
 	"wiretime/loader/page"
 	"wiretime/loader/session"
-	"wiretime/protocol"
 )
 
-// checkPage tells whether the flags make sense together with --page and --strategy.
+// checkPage returns an error for flags that cannot be combined with --page or --strategy.
 func (o getOptions) checkPage() error {
 	type flag struct {
 		name  string
 		given bool
 	}
 	if o.har != "" && !o.page {
-		return errors.New("--har goes with --page: a HAR is of pages")
+		return errors.New("--har needs --page")
 	}
 	if !o.page && o.strategy == "" {
 		return nil
@@ -39,132 +30,52 @@ func (o getOptions) checkPage() error {
 		{"--verbose", o.verbose}, {"--window", o.window != ""}, {"--update", o.update != ""}, {"--frames", o.frames != ""}, {"--qlog", o.qlog != ""},
 	} {
 		if f.given {
-			return fmt.Errorf("%s goes with neither --page nor --strategy: leave it out, or them", f.name)
+			return fmt.Errorf("%s cannot be combined with --page or --strategy", f.name)
 		}
 	}
 	for _, f := range []flag{
 		{"--header", len(o.headers) > 0}, {"--request", o.method != ""}, {"--data", o.data != nil}, {"--location", o.follow}, {"--fail", o.fail},
 	} {
 		if o.page && f.given {
-			return fmt.Errorf("--page asks as a browser does, follows redirects, and takes pages for what they are: leave %s out", f.name)
+			return fmt.Errorf("%s cannot be combined with --page, which requests as a browser does", f.name)
 		}
 	}
 	return nil
 }
 
-// row is the row of the table of protocols that URLs are fetched over when it is not a
-// get.Client that does it. Without --protocol it is HTTP/1.1 in the clear, or HTTP/2.
-func (o getOptions) row(urls []string) (protocol.Protocol, error) {
-	name := o.protocol
-	for _, address := range urls {
-		u, err := url.Parse(address)
-		if err != nil {
-			return protocol.Protocol{}, err
-		}
-		name = cmp.Or(name, map[string]string{"http": "http/1.1"}[u.Scheme], "h2")
-		p, err := protocol.Lookup(name)
-		if err != nil {
-			return p, err
-		}
-		if err := get.CheckURL(name, u); err != nil {
-			return p, err
-		}
-		if u.Scheme != p.Scheme {
-			return p, fmt.Errorf("%s is fetched over %s, whose URLs begin with %s: name URLs of one kind, or another --protocol", address, name, p.Scheme)
-		}
-	}
-	return protocol.Lookup(name)
-}
-
-// network is this machine's, as the loaders take it.
-func (o getOptions) network(config get.Config, p protocol.Protocol, strategy session.Strategy) session.Options {
-	return session.Options{
-		Protocol: p, Strategy: strategy,
-		Verify:       verifier(config.Roots, config.Insecure),
-		Dial:         new(net.Dialer).DialContext,
-		ListenPacket: new(net.ListenConfig).ListenPacket,
-		Resolve: func(ctx context.Context, host string) (netip.Addr, error) {
-			for from, to := range config.Addresses {
-				if name, _, err := net.SplitHostPort(from); err == nil && strings.EqualFold(name, host) {
-					return to, nil
-				}
-			}
-			all, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
-			if err != nil {
-				return netip.Addr{}, err
-			}
-			return all[0].Unmap(), nil
-		},
-	}
-}
-
-// verifier decides on certificates by what the flags say of trust.
-func verifier(roots *x509.CertPool, insecure bool) func(tls.ConnectionState) error {
-	return func(c tls.ConnectionState) error {
-		if insecure {
-			return nil
-		}
-		between := x509.NewCertPool()
-		for _, certificate := range c.PeerCertificates[1:] {
-			between.AddCert(certificate)
-		}
-		if _, err := c.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, DNSName: c.ServerName}); err != nil {
-			return fmt.Errorf("%w (--cacert names other authorities to trust, --insecure trusts every certificate)", err)
-		}
-		return nil
-	}
-}
-
-// getByStrategy fetches URLs as one client does that has a strategy.
-func getByStrategy(ctx context.Context, o getOptions, config get.Config, requests []*http.Request, args []string, out io.Writer) error {
-	options, err := o.sessionOptions(config, args)
-	if err != nil {
-		return input(err)
-	}
-	s := session.New(options)
-	client := &http.Client{Transport: s, CheckRedirect: o.redirect}
-	return errors.Join(get.All(ctx, client, requests, o.fail, out), s.Close())
-}
-
-func (o getOptions) sessionOptions(config get.Config, args []string) (session.Options, error) {
+// sessionOptions returns the options of a client with the strategy of the flags.
+func (o getOptions) sessionOptions(config get.Config, urls []string) (session.Options, error) {
 	strategy, err := session.ParseStrategy(o.strategy)
 	if err != nil {
 		return session.Options{}, fmt.Errorf("--strategy: %w", err)
 	}
-	p, err := o.row(args)
+	p, err := live.Protocol(o.protocol, urls)
 	if err != nil {
 		return session.Options{}, err
 	}
 	if err := strategy.Supports(p); err != nil {
 		return session.Options{}, fmt.Errorf("--strategy: %w", err)
 	}
-	return o.network(config, p, strategy), nil
+	network := live.Config{Roots: config.Roots, Insecure: config.Insecure, Addresses: config.Addresses}
+	return network.Session(p, strategy), nil
 }
 
-// getPages loads pages with all that they need, at the same moment, and tells how that
-// went, whether it went well or not.
-func getPages(ctx context.Context, o getOptions, config get.Config, args []string, out *output) (err error) {
-	options, err := o.sessionOptions(config, args)
+// getPages loads all pages with their resources at once, and prints the requests even after
+// an error.
+func (o getOptions) getPages(ctx context.Context, config get.Config, urls []string, out *output) error {
+	options, err := o.sessionOptions(config, urls)
 	if err != nil {
 		return input(err)
 	}
 	if o.har != "" {
-		// That it cannot be written is better known before.
+		// It is better to learn before the load that the file cannot be written.
 		place, err := newOutput(o.har)
 		if err != nil {
 			return input(err)
 		}
 		place.discard()
 	}
-	loader := builtin.New(builtin.Options{
-		Verify: options.Verify, Dial: options.Dial, ListenPacket: options.ListenPacket, Resolve: options.Resolve,
-	})
-	visit, err := loader.Open(builtin.Config{Protocol: options.Protocol, Strategy: options.Strategy})
-	if err != nil {
-		return err
-	}
-	har, timing, err := visit.LoadTogether(ctx, args)
-	err = errors.Join(err, visit.Close())
+	har, timing, err := live.LoadPages(ctx, options, urls)
 	if har == nil {
 		return err
 	}
@@ -175,8 +86,8 @@ func getPages(ctx context.Context, o getOptions, config get.Config, args []strin
 	return errors.Join(err, out.keep())
 }
 
-// printPages prints a line for each request, and one for all of them. What is wrong with
-// a resource goes to standard error; what is wrong with a page is the caller's to tell.
+// printPages prints a line for each request and a summary. Errors of resources go to
+// standard error; the caller reports those of pages.
 func printPages(out io.Writer, har *capture.HAR, timing capture.Timing) {
 	began := har.Log.Pages[0].Started
 	fmt.Fprintf(out, "%9s %9s  %-9s %-4s %6s %9s  %s\n", "at, ms", "took, ms", "protocol", "conn", "status", "octets", "resource")
@@ -201,7 +112,7 @@ func printPages(out io.Writer, har *capture.HAR, timing capture.Timing) {
 		several(len(har.Log.Entries), "request"), several(len(connections), "connection"), several(int(octets), "octet"))
 }
 
-// several is a number of things, as people say it.
+// several writes a number with its noun.
 func several(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -209,7 +120,7 @@ func several(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// inMilliseconds is a moment that a page may not have come to.
+// inMilliseconds writes a time that the page may not have reached.
 func inMilliseconds(ms float64) string {
 	if ms < 0 {
 		return "never"

@@ -84,7 +84,7 @@ func TestGetPages(t *testing.T) {
 				args []string
 				says string
 			}{
-				{[]string{s.urls["h2"]}, "--insecure trusts every certificate"},
+				{[]string{s.urls["h2"]}, "or every certificate with --insecure"},
 				{[]string{"--protocol", "spdy/3", "--cacert", s.ca, s.urls["h2"]}, "TLS handshake"},
 				{[]string{"--cacert", s.ca, "https://localhost:1/"}, "connect to localhost"},
 			}
@@ -133,7 +133,7 @@ func TestGetPageThatNeverFinishes(t *testing.T) {
 		code int
 		says string
 	}{
-		{"its limit", []string{"--max-time", "2s"}, exitFailure, "it took longer than --max-time 2s"},
+		{"its limit", []string{"--max-time", "2s"}, exitFailure, "timed out after --max-time 2s"},
 		{"Ctrl-C", nil, exitInterrupted, "interrupt"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

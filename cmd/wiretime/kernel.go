@@ -19,10 +19,10 @@ import (
 
 func kernelCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "kernel", Short: "Make, check and find the kernel of the virtual clock", Args: arguments(cobra.NoArgs),
-		Long: `The virtual clock runs a lab inside a Linux kernel of its own: User-Mode Linux,
-an ordinary process that needs no root, whose clock jumps whenever everything in
-it waits. 'wiretime kernel build' makes it once, in some minutes.`,
+		Use: "kernel", Short: "Build, check and find the kernel of the virtual clock", Args: arguments(cobra.NoArgs),
+		Long: `The virtual clock runs a lab inside a Linux kernel of its own: User-Mode Linux, an
+ordinary process that needs no root. Its clock jumps to the next timer whenever
+everything in it waits. 'wiretime kernel build' builds it once, in some minutes.`,
 	}
 	c.AddCommand(kernelBuildCommand(), kernelCheckCommand(), kernelPathCommand())
 	return c
@@ -31,25 +31,25 @@ it waits. 'wiretime kernel build' makes it once, in some minutes.`,
 func kernelBuildCommand() *cobra.Command {
 	var o kernel.BuildOptions
 	c := &cobra.Command{
-		Use: "build", Short: "Build the kernel, unless it is there already", Args: arguments(cobra.NoArgs),
-		Long: `Build takes a Linux source from the Debian mirror that apt is configured for, with
-lists of its own, or from the tarball given with --source, and keeps the
-finished kernel in the user's cache folder.`,
+		Use: "build", Short: "Build the kernel, unless it has been built already", Args: arguments(cobra.NoArgs),
+		Long: `Build takes the Linux source from the Debian mirror that apt is configured for, with
+package lists of its own, or from the tarball of --source. It keeps the kernel in the
+user's cache folder.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.SHA256 != "" && o.Source == "" {
-				return input(fmt.Errorf("--sha256 goes with --source"))
+				return input(errors.New("--sha256 needs --source"))
 			}
 			return buildKernel(c.Context(), o)
 		},
 	}
-	c.Flags().StringVar(&o.Source, "source", "", "tarball of Linux 7.2 or newer, from kernel.org or out of Debian's linux-source (default: Debian's, through apt)")
-	c.Flags().StringVar(&o.SHA256, "sha256", "", "checksum that the tarball must have")
+	c.Flags().StringVar(&o.Source, "source", "", "tarball of Linux 7.2 or newer, from kernel.org or from Debian's linux-source (default: Debian's, through apt)")
+	c.Flags().StringVar(&o.SHA256, "sha256", "", "expected checksum of the tarball")
 	return c
 }
 
 func kernelPathCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "path", Short: "Print where the kernel is", Args: arguments(cobra.NoArgs),
+		Use: "path", Short: "Print the path of the kernel", Args: arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			k, err := kernel.Find()
 			if err != nil {
@@ -63,7 +63,7 @@ func kernelPathCommand() *cobra.Command {
 
 func kernelCheckCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "check", Short: "Boot the kernel and say whether it does what the virtual clock needs", Args: arguments(cobra.NoArgs),
+		Use: "check", Short: "Boot the kernel and check that it does what the virtual clock needs", Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -99,7 +99,7 @@ func checkKernel(ctx context.Context) error {
 	return nil
 }
 
-// kernelUnfit says whether the machine is to blame.
+// kernelUnfit reports whether an error means that this machine cannot build or boot the kernel.
 func kernelUnfit(err error) bool {
 	return slices.ContainsFunc([]error{
 		errUnfitKernel, kernel.ErrNotBuilt, kernel.ErrUnsupported, kernel.ErrNoCompiler, kernel.ErrNoSource, kernel.ErrSpace, kernel.ErrMemory, kernel.ErrForbidden,
@@ -125,8 +125,8 @@ func buildKernel(ctx context.Context, o kernel.BuildOptions) error {
 	return nil
 }
 
-// progress shows a build's steps: on a terminal as one line that changes,
-// elsewhere as a line now and then.
+// progress shows the steps of a build: on a terminal in one line that changes,
+// elsewhere in a line every 15 seconds.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -144,7 +144,7 @@ func newProgress(file *os.File) *progress {
 
 func (p *progress) show(s kernel.Step) { p.steps <- s }
 
-// end waits until everything is on the screen.
+// end waits until everything has been printed.
 func (p *progress) end() {
 	close(p.steps)
 	<-p.ended

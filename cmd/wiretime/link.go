@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wiretime/lab"
+	"wiretime/link"
 	"wiretime/network"
 )
 
@@ -30,13 +31,14 @@ func linkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "link [flags] [--] [COMMAND [ARGUMENT...]]",
 		Short: "Run a command behind an emulated link",
-		Long: `Link runs a command (default: a shell) in a network of its own, whose only way
-out is an emulated link. It needs no root. Links compose: a link started behind
-a link is emulated on top of it.
+		Long: `Link runs a command (default: a shell) in a network namespace of its own. The
+only way out is an emulated link. It needs no root. Links can be nested: a packet
+then passes through all of them.
 
-The far end of the link has the address 100.64.N.1, where N is 1, or one more
-for each link that lies outside. Programs that listen outside are reached there,
-the outside world through it, if pasta (Debian's package passt) is installed.
+The far end of the link has the address 100.64.N.1, where N is 1 for the outermost
+link and one more for each nested link. Programs that listen outside are reachable
+there. The outside world is reachable through it if pasta (Debian's package passt)
+is installed.
 
     wiretime link --rate 5mbit --rtt 100ms --loss 1% -- curl -O https://example.org/
     wiretime link --profile lte -- wiretime link --loss 2% -- ping 100.64.1.1`,
@@ -50,23 +52,23 @@ the outside world through it, if pasta (Debian's package passt) is installed.
 	}
 	f := c.Flags()
 	f.SetInterspersed(false)
-	f.StringVar(&o.profile, "profile", "", "a named network ('wiretime networks' lists them); other flags change it")
+	f.StringVar(&o.profile, "profile", "", "named network to start from ('wiretime networks' lists them); other flags override its values")
 	f.StringVar(&o.rate, "rate", "", "rate of both directions in bit/s at the IP layer, such as 5mbit")
-	f.StringVar(&o.up, "up", "", "rate towards the outside")
-	f.StringVar(&o.down, "down", "", "rate towards the command")
+	f.StringVar(&o.up, "up", "", "rate of the direction towards the outside")
+	f.StringVar(&o.down, "down", "", "rate of the direction towards the command")
 	f.DurationVar(&o.rtt, "rtt", 0, "round-trip time; half of it is the one-way delay of each direction")
 	f.DurationVar(&o.delay, "delay", 0, "one-way delay of each direction, in place of --rtt")
 	f.DurationVar(&o.jitter, "jitter", 0, "standard deviation of the one-way delay; packets keep their order")
-	f.StringVar(&o.loss, "loss", "", "share of packets lost in each direction, such as 1%")
+	f.StringVar(&o.loss, "loss", "", "packet loss in each direction, such as 1%")
 	f.StringVar(&o.queue, "queue", "", "drop-tail queue of each direction, such as 64kB or 50packets")
-	f.StringVar(&o.trace, "trace", "", "file with the delivery trace towards the command, in Mahimahi's format")
-	f.StringVar(&o.traceUp, "trace-up", "", "the same towards the outside (default: that of --trace)")
-	f.StringVar(&o.pcap, "pcap", "", "file that receives every packet and its fate, as pcapng")
-	f.Uint64Var(&o.seed, "seed", 1, "of loss and jitter")
+	f.StringVar(&o.trace, "trace", "", "file with the delivery trace of the direction towards the command, in Mahimahi's format")
+	f.StringVar(&o.traceUp, "trace-up", "", "the same for the direction towards the outside (default: the file of --trace)")
+	f.StringVar(&o.pcap, "pcap", "", "pcapng file that receives every packet and its fate")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the random loss and jitter")
 	return c
 }
 
-// path is what the flags describe.
+// path returns the path that the flags describe.
 func (o linkOptions) path() (network.Path, error) {
 	p := network.Path{Name: "link", Access: []network.Access{{Name: "link"}}}
 	if o.profile != "" {
@@ -100,7 +102,7 @@ func (o linkOptions) shape(l *network.Link, own, ownFlag, trace string) error {
 		l.Rate, l.Queue = r, network.DefaultQueue(r)
 	}
 	if o.rtt != 0 && o.delay != 0 {
-		return errors.New("--rtt and --delay: give one of the two")
+		return errors.New("--rtt and --delay cannot be combined")
 	}
 	if o.rtt != 0 {
 		l.Delay = o.rtt / 2
@@ -139,7 +141,7 @@ func percentage(s string) (float64, error) {
 	number, ok := strings.CutSuffix(s, "%")
 	v, err := strconv.ParseFloat(number, 64)
 	if !ok || err != nil || v < 0 || v > 100 {
-		return 0, fmt.Errorf("%q is not a share of packets: write it as a percentage, such as 1%%", s)
+		return 0, fmt.Errorf("invalid percentage %q: want 0%% to 100%%, such as 1%%", s)
 	}
 	return v / 100, nil
 }
@@ -155,7 +157,7 @@ func parseQueue(s string) (network.Queue, error) {
 			return network.Queue{Bytes: n * 1000}, nil
 		}
 	}
-	return network.Queue{}, fmt.Errorf("%q is not a queue: write it as 64kB or 50packets", s)
+	return network.Queue{}, fmt.Errorf("invalid queue %q: want a size such as 64kB or 50packets", s)
 }
 
 func readTrace(name string) (*network.Trace, error) {
@@ -167,7 +169,7 @@ func readTrace(name string) (*network.Trace, error) {
 	return network.ParseTrace(filepath.Base(name), file)
 }
 
-// runLink puts the command behind the path.
+// runLink runs the command behind the path.
 func runLink(ctx context.Context, path network.Path, o linkOptions, args []string) error {
 	if len(args) == 0 {
 		shell := os.Getenv("SHELL")
@@ -178,7 +180,7 @@ func runLink(ctx context.Context, path network.Path, o linkOptions, args []strin
 	}
 	program, err := exec.LookPath(args[0])
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return input(fmt.Errorf("run %s behind a link: there is no such program", args[0]))
+		return input(fmt.Errorf("run %s behind a link: program not found", args[0]))
 	}
 	if err != nil {
 		return input(fmt.Errorf("run %s behind a link: %w", args[0], err))
@@ -186,8 +188,8 @@ func runLink(ctx context.Context, path network.Path, o linkOptions, args []strin
 	if err := lab.CheckTUN(); err != nil {
 		return err
 	}
-	if lab.Depth() == 0 {
-		_, disconnected, err := lab.EnterConnected()
+	if link.Depth() == 0 {
+		disconnected, err := link.Enter()
 		if err != nil {
 			return err
 		}
@@ -198,5 +200,5 @@ func runLink(ctx context.Context, path network.Path, o linkOptions, args []strin
 	command := exec.Command(program, args[1:]...)
 	command.Args[0] = args[0]
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
-	return lab.Behind(ctx, path, o.seed, o.pcap, command)
+	return link.Run(ctx, link.Config{Path: path, Seed: o.seed, Capture: o.pcap}, command)
 }

@@ -15,6 +15,7 @@ import (
 	"wiretime/guest"
 	"wiretime/kernel"
 	"wiretime/lab"
+	"wiretime/link"
 	"wiretime/loader/chromium"
 	"wiretime/loader/firefox"
 	"wiretime/runner"
@@ -59,6 +60,7 @@ func main() {
 	kernel.Helper()
 	guest.Init()
 	lab.Helper()
+	link.Helper()
 	root := &cobra.Command{
 		Use: "wiretime", Short: "Measure how long web pages and streams take over every web protocol", Long: about,
 		SilenceUsage: true, SilenceErrors: true, Version: runner.Version(),

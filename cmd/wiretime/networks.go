@@ -41,7 +41,7 @@ func listNetworks(out io.Writer) error {
 	return w.Flush()
 }
 
-// describe puts a link into words; delays are one-way.
+// describe describes a link; delays are one-way.
 func describe(l network.Link) string {
 	rate := l.Rate.String()
 	if l.Trace != nil {

@@ -9,23 +9,23 @@ import (
 	"path/filepath"
 )
 
-// output is what a file will hold: it is written beside its place, and put there
-// when it is whole.
+// output is a file that is written beside its final place and moved there once it is
+// complete.
 type output struct {
 	io.Writer
 	file  *os.File // nil for standard output
 	place string   // empty: what is written is there at once
 }
 
-// newOutput begins a file. What exists and is not a regular file, such as
-// /dev/null or a pipe, is written to as it is.
+// newOutput begins a file. If the name exists and is not a regular file, such as
+// /dev/null or a pipe, the output goes there directly.
 func newOutput(name string) (*output, error) {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}
 	info, err := os.Stat(name)
 	if err == nil && info.IsDir() {
-		return nil, fmt.Errorf("write %s: it is a folder", name)
+		return nil, fmt.Errorf("write %s: is a folder", name)
 	}
 	if err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(name, os.O_WRONLY, 0)

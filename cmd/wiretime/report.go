@@ -20,7 +20,7 @@ func reportCommand() *cobra.Command {
 	var dir, output string
 	var run int64
 	c := &cobra.Command{
-		Use: "report", Short: "Write a run's report: one HTML file that needs no network", Args: arguments(cobra.NoArgs),
+		Use: "report", Short: "Write a run's report: one HTML file that works offline", Args: arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			return withRun(dir, run, func(st *store.Store, id int64) error {
 				data, err := report.Collect(st, id, readHAR)
@@ -46,8 +46,8 @@ func reportCommand() *cobra.Command {
 	return c
 }
 
-// readHAR reads what a load's loader saw. It is nil if the load left none, as one
-// that cannot run here.
+// readHAR reads a load's HAR. It returns nil if there is none, as for a load that cannot
+// run here.
 func readHAR(l store.Load) (*capture.HAR, error) {
 	if l.Artefacts == "" {
 		return nil, nil
@@ -59,8 +59,8 @@ func readHAR(l store.Load) (*capture.HAR, error) {
 	return h, err
 }
 
-// readStream reads what a load's viewer kept of its stream. It is nil if the load left
-// none, as one that cannot run here.
+// readStream reads a load's record of its stream. It returns nil if there is none, as for a
+// load that cannot run here.
 func readStream(l store.Load) (*record.Stream, error) {
 	if l.Artefacts == "" {
 		return nil, nil

@@ -15,6 +15,7 @@ import (
 	"wiretime/media/storage"
 	"wiretime/media/transport"
 	"wiretime/protocol"
+	"wiretime/serve"
 )
 
 // servingMedia is a 'wiretime serve --media' that runs.
@@ -46,7 +47,7 @@ func (u user) serveMedia(t *testing.T, args ...string) *servingMedia {
 	for s.ca == "" && lines.Scan() {
 		line := lines.Text()
 		name, rest, _ := strings.Cut(line, " ")
-		if ca, ok := strings.CutPrefix(line, "The certificates' authority: "); ok {
+		if ca, ok := strings.CutPrefix(line, "Certificate authority: "); ok {
 			s.ca = ca
 		} else if _, err := transport.Lookup(name); err != nil {
 			s.media = append(s.media, strings.Join(strings.Fields(line), " "))
@@ -95,7 +96,7 @@ func (s *servingMedia) fetch(t *testing.T, row transport.Transport, r transport.
 
 // TestServeMediaThatAreMade asks over each transport for parts of what is served.
 func TestServeMediaThatAreMade(t *testing.T) {
-	made := storage.MakeAll(mediaSeed)
+	made := storage.MakeAll(serve.MediaSeed)
 	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {
 			s := u.serveMedia(t)
@@ -200,13 +201,13 @@ func TestServeMediaSaysWhatIsWrong(t *testing.T) {
 	}{
 		{[]string{"a", "b"}, exitInput, "accepts at most 1 arg"},
 		{[]string{"nosuch"}, exitInput, "nosuch"},
-		{[]string{"--host", "media.test"}, exitInput, "--host goes with pages"},
-		{[]string{"--port", "65530"}, exitInput, "8 ports are needed, so the first is 1 to 65528"},
-		{[]string{"--address", "nowhere"}, exitInput, "--address: want an address"},
+		{[]string{"--host", "media.test"}, exitInput, "--host cannot be combined with --media"},
+		{[]string{"--port", "65530"}, exitInput, "want 1 to 65528, since 8 consecutive ports are needed"},
+		{[]string{"--address", "nowhere"}, exitInput, "--address: want an IP address"},
 		{[]string{"--address", "192.0.2.1"}, exitFailure, "serve media over tcp at 192.0.2.1:0"}, // RFC 5737: nobody's
 		{[]string{"--ca", "."}, exitInput, "certificate authority in ."},
-		{[]string{"--media=false", "--address", "127.0.0.1", "."}, exitInput, "--address goes with --media"},
-		{[]string{"--media=false", "--encode", "clip.mp4", "."}, exitInput, "--encode goes with --media"},
+		{[]string{"--media=false", "--address", "127.0.0.1", "."}, exitInput, "--address needs --media"},
+		{[]string{"--media=false", "--encode", "clip.mp4", "."}, exitInput, "--encode needs --media"},
 	} {
 		r := u.run(t, append([]string{"serve", "--media"}, test.args...)...)
 		if r.code != test.code || !strings.Contains(r.errors, test.says) {

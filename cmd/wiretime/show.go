@@ -13,6 +13,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/lab"
+	"wiretime/replay"
 	"wiretime/store"
 	"wiretime/study"
 )
@@ -24,7 +25,7 @@ func showCommand() *cobra.Command {
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return show(dir, args[0]) },
 	}
-	c.Flags().StringVar(&dir, "store", defaultStore, "folder that keeps the results")
+	c.Flags().StringVar(&dir, "store", defaultStore, "folder of the results")
 	return c
 }
 
@@ -46,22 +47,7 @@ func show(dir, id string) error {
 		return err
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "load\t%s\n", l.ID)
-	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key())
-	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock())
-	if l.Cell.Workload == study.Streams() {
-		link := l.Cell.Link()
-		fmt.Fprintf(w, "link\tdelay %v on average, one-way, loss %g %%, each way; %d reconnections (%s)\n", link.Delay, 100*link.Loss, link.Reconnections, l.Cell.On(study.AxisStrategy))
-	} else {
-		fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.On(study.AxisVisit), l.Cell.On(study.AxisStrategy))
-	}
-	fmt.Fprintf(w, "server\t%s%s\n", cmp.Or(l.Cell.On(study.AxisServer), study.ServerOwn), unlogged(l))
-	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)
-	fmt.Fprintf(w, "started\t%s, took %v\n", l.Started.Format("2006-01-02 15:04:05.000"), l.Wall)
-	fmt.Fprintf(w, "validity\t%s\t%s\n", l.Validity, l.Reason)
-	for _, v := range l.Violations {
-		fmt.Fprintf(w, "breaks rule %d\t%s\n", v.Rule, v.Detail)
-	}
+	showCell(w, l)
 	if err := showNotes(w, l); err != nil {
 		return err
 	}
@@ -92,7 +78,27 @@ func show(dir, id string) error {
 	return w.Flush()
 }
 
-// showNotes prints what the load's HAR says of how the page was loaded.
+// showCell prints which cell a load is of, and its validity.
+func showCell(w io.Writer, l store.Load) {
+	fmt.Fprintf(w, "load\t%s\n", l.ID)
+	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key())
+	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock())
+	if l.Cell.Workload == study.Streams() {
+		link := l.Cell.Link()
+		fmt.Fprintf(w, "link\taverage one-way delay %v, loss %g %% in each direction; %d reconnections (%s)\n", link.Delay, 100*link.Loss, link.Reconnections, l.Cell.On(study.AxisStrategy))
+	} else {
+		fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.On(study.AxisVisit), l.Cell.On(study.AxisStrategy))
+	}
+	fmt.Fprintf(w, "server\t%s%s\n", cmp.Or(l.Cell.On(study.AxisServer), study.ServerOwn), unlogged(l))
+	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)
+	fmt.Fprintf(w, "started\t%s, took %v\n", l.Started.Format("2006-01-02 15:04:05.000"), l.Wall)
+	fmt.Fprintf(w, "validity\t%s\t%s\n", l.Validity, l.Reason)
+	for _, v := range l.Violations {
+		fmt.Fprintf(w, "breaks rule %d\t%s\n", v.Rule, v.Detail)
+	}
+}
+
+// showNotes prints the renamed domains and the comments in the load's HAR.
 func showNotes(w io.Writer, l store.Load) error {
 	if l.Artefacts == "" {
 		return nil
@@ -104,7 +110,7 @@ func showNotes(w io.Writer, l store.Load) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range renames(har) {
+	for _, line := range replay.Renamed(har) {
 		fmt.Fprintf(w, "renamed\t%s\n", line)
 	}
 	for _, p := range har.Log.Pages {
@@ -115,7 +121,7 @@ func showNotes(w io.Writer, l store.Load) error {
 	return nil
 }
 
-// unlogged says so if the load's server kept no log.
+// unlogged returns a remark if the load's server kept no log.
 func unlogged(l store.Load) string {
 	if l.Artefacts == "" {
 		return ""
@@ -126,7 +132,7 @@ func unlogged(l store.Load) string {
 	return ""
 }
 
-// ms writes a time of a page, which may be unknown.
+// ms writes a page's time, or "unknown".
 func ms(v float64) string {
 	if v < 0 {
 		return "unknown"

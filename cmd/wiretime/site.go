@@ -10,10 +10,10 @@ import (
 
 func siteCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "site", Short: "Keep the pages that are measured",
-		Long: `A site is a page with everything it needs, ready to be served alike over every
-protocol. Sites are built in, or kept in a library: $XDG_DATA_HOME/wiretime/sites,
-by default ~/.local/share/wiretime/sites. docs/sites.md tells more.`,
+		Use: "site", Short: "Manage the pages to measure",
+		Long: `A site is a page with all its resources, which can be served over every protocol.
+Sites are built in, or kept in a library: $XDG_DATA_HOME/wiretime/sites, by default
+~/.local/share/wiretime/sites. docs/sites.md has more.`,
 	}
 	c.AddCommand(siteListCommand(), siteShowCommand(), siteAddCommand(), siteImportCommand(),
 		siteRecordCommand(), siteMakeCommand(), siteEditCommand(), siteCheckCommand(), siteServeCommand())
@@ -36,19 +36,19 @@ func siteAddCommand() *cobra.Command {
 			return printAdded(s)
 		},
 	}
-	c.Flags().StringVar(&o.Name, "name", "", "the site's name (default: the folder's)")
-	c.Flags().StringVar(&o.Host, "host", "", "the host that serves it (default: www.NAME.test)")
+	c.Flags().StringVar(&o.Name, "name", "", "name of the site (default: the folder's name)")
+	c.Flags().StringVar(&o.Host, "host", "", "host of the site (default: www.NAME.test)")
 	return c
 }
 
-// printAdded says what is in the library now.
+// printAdded prints what was added to the library.
 func printAdded(s *site.Site) error {
-	_, err := fmt.Printf("Added site %s: %s of %s. Its page is %s\n", s.Name, several(len(s.Resources), "resource"), several(len(s.Origins()), "origin"), s.Page)
+	_, err := fmt.Printf("Added site %s: %s on %s. Its page is %s\n", s.Name, several(len(s.Resources), "resource"), several(len(s.Origins()), "origin"), s.Page)
 	return err
 }
 
-// keepSite puts a site into the library, in the place of one of its name if that is
-// wanted.
+// keepSite puts a site into the library. If replace is true, it may replace a site of the
+// same name.
 func keepSite(s *site.Site, replace bool) error {
 	library, err := site.DefaultLibrary()
 	if err != nil {

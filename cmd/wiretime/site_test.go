@@ -41,9 +41,9 @@ func TestImportARealHAR(t *testing.T) {
 	}
 	u := self(t)
 	name := u.write(t, "ferguson.har", string(har))
-	says(t, u.ok(t, "site", "import", name), "Repaired or left out", "Added site ferguson: 171 resources of 41 origins", "https://www.ferguson.com/")
+	says(t, u.ok(t, "site", "import", name), "Repaired or left out", "Added site ferguson: 171 resources on 41 origins", "https://www.ferguson.com/")
 	says(t, u.ok(t, "site", "list"), "ferguson", "world-flags")
-	says(t, u.ok(t, "site", "show", "ferguson"), "bodies made", "script", "www.ferguson.com", "RTT")
+	says(t, u.ok(t, "site", "show", "ferguson"), "generated bodies", "script", "www.ferguson.com", "RTT")
 	says(t, u.ok(t, "site", "show", "ferguson", "--resources"), "https://connect.facebook.net/en_US/fbevents.js", "wait, ms")
 
 	again := u.run(t, "site", "import", name)
@@ -92,7 +92,7 @@ func TestCheckASite(t *testing.T) {
 	u.write(t, "shop/seen.png", "not really one")
 	u.ok(t, "site", "add", filepath.Join(u.home, "shop"))
 	whole := u.ok(t, "site", "check", "shop", "--learn")
-	says(t, whole, "75.0 %", "Inexact", "https://www.shop.test/seen.png?at=1 by https://www.shop.test/seen.png", "over all 4 protocols", "Learned of 1 resource")
+	says(t, whole, "75.0 %", "Inexact", "https://www.shop.test/seen.png?at=1 by https://www.shop.test/seen.png", "over all 4 protocols", "Learned the initiators of 1 resource")
 	says(t, u.ok(t, "site", "show", "shop", "--resources"), "https://www.shop.test/a.js\n")
 	// The loader that runs no scripts has learned what they ask for.
 	says(t, u.ok(t, "site", "check", "shop", "--loader", "builtin"), "spdy/3.1", "over all 7 protocols")
@@ -103,7 +103,7 @@ func TestCheckASite(t *testing.T) {
 	if r.code != exitFailure {
 		t.Errorf("a site that lacks resources ends the check with %d, want %d", r.code, exitFailure)
 	}
-	says(t, r.out+r.errors, "Misses", "https://www.shop.test/gone.png", "Failed", "https://elsewhere.test/x", "not asked for", "not replayed whole")
+	says(t, r.out+r.errors, "Misses", "https://www.shop.test/gone.png", "Failed", "https://elsewhere.test/x", "but not requested", "is incomplete")
 }
 
 func TestServeASite(t *testing.T) {

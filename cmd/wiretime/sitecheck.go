@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,56 +15,50 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
-	"wiretime/network"
-	"wiretime/protocol"
 	"wiretime/replay"
 	"wiretime/site"
+	"wiretime/site/check"
 	"wiretime/station"
 )
 
 type checkOptions struct {
+	check.Config
 	protocols []string
-	loader    string
-	chromium  string
-	timeout   time.Duration
 	learn     bool
-	freeze    bool
 }
 
 func siteCheckCommand() *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
-		Use: "check SITE", Short: "Load a site over each protocol, and list what it misses",
-		Long: `Check loads a site in a lab, over a link without limits and with a delay of 5 ms,
-and holds what was asked for against what the archive has: requests that it has no
-answer to (misses), those that were answered with the nearest of what it has
-(inexact), failures, and resources that nothing asked for. It ends with code 1 if
+		Use: "check SITE", Short: "Load a site over each protocol, and list what its archive lacks",
+		Long: `Check loads a site in a lab, over a path without rate limit and with a one-way delay
+of 5 ms. It compares the requests with the site's archive and lists the requests that
+the archive cannot answer (misses), those that got the nearest match (inexact), the
+requests that failed, and the resources that were never requested. It exits with 1 if
 there are misses or failures, if the page did not load over a protocol, or if the
-protocols differ in the resources of the archive that are asked for.
+protocols differ in the resources that were requested.
 
---learn writes into the site which scripts asked for which resources, and when, as
-Chromium says. The loader builtin, which runs no scripts, goes by that.`,
+--learn writes into the site which script requested which resource, and when, as
+Chromium reports it. The loader builtin, which runs no scripts, relies on that.`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return checkSite(c.Context(), args[0], o) },
 	}
 	f := c.Flags()
-	f.StringSliceVar(&o.protocols, "protocol", nil, "the protocols, separated by commas (default: all that the loader speaks)")
-	f.StringVar(&o.loader, "loader", station.Chromium, station.Chromium+" or "+station.Builtin)
-	f.StringVar(&o.chromium, "chromium", "", "Chromium's binary (default: the first that is found)")
-	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long each load may take")
-	f.BoolVar(&o.learn, "learn", false, "write into the site what asked for what")
-	f.BoolVar(&o.freeze, "freeze", false, "with the page's clock and random numbers frozen, as by the option freeze of studies")
+	f.StringSliceVar(&o.protocols, "protocol", nil, "protocols, separated by commas (default: all that the loader supports)")
+	f.StringVar(&o.Loader, "loader", station.Chromium, station.Chromium+" or "+station.Builtin)
+	f.StringVar(&o.Chromium, "chromium", "", "Chromium's binary (default: the first one found)")
+	f.DurationVar(&o.Timeout, "timeout", time.Minute, "limit of each load")
+	f.BoolVar(&o.learn, "learn", false, "write into the site which script requested which resource")
+	f.BoolVar(&o.Freeze, "freeze", false, "freeze the page's clock and random numbers, as the option freeze of studies does")
 	return c
 }
 
 func checkSite(ctx context.Context, reference string, o checkOptions) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	rows, err := o.rows()
-	if err != nil {
+	if err := o.parse(); err != nil {
 		return input(err)
 	}
 	s, err := openSite(ctx, reference)
@@ -74,8 +66,8 @@ func checkSite(ctx context.Context, reference string, o checkOptions) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if o.loader == station.Chromium {
-		if o.chromium, err = chromium.Find(o.chromium); err != nil {
+	if o.Loader == station.Chromium {
+		if o.Chromium, err = chromium.Find(o.Chromium); err != nil {
 			return err
 		}
 	}
@@ -85,213 +77,126 @@ func checkSite(ctx context.Context, reference string, o checkOptions) (err error
 	if _, err := lab.Enter(); err != nil {
 		return err
 	}
-	checks, err := loadOverAll(ctx, s, rows, o)
+	o.Loading = func(protocol string) { fmt.Fprintf(os.Stderr, "Loading %s over %s\n", s.Name, protocol) }
+	results, err := check.Load(ctx, s, o.Config)
 	if err != nil {
 		return err
 	}
-	sound := printChecks(os.Stdout, checks)
+	printChecks(os.Stdout, results)
 	if o.learn {
-		if err := learn(s, checks); err != nil {
+		if err := learn(s, results[0]); err != nil {
 			return err
 		}
 	}
-	if !sound {
-		return fmt.Errorf("the site %s is not replayed whole", s.Name)
+	if !check.Complete(results) {
+		return fmt.Errorf("the replay of site %s is incomplete", s.Name)
 	}
 	return nil
 }
 
-// rows are the protocols that the flags ask for.
-func (o checkOptions) rows() ([]protocol.Protocol, error) {
-	if o.loader != station.Chromium && o.loader != station.Builtin {
-		return nil, fmt.Errorf("--loader: %q is neither %s nor %s", o.loader, station.Chromium, station.Builtin)
+// parse completes the configuration from the flags.
+func (o *checkOptions) parse() (err error) {
+	if o.Loader != station.Chromium && o.Loader != station.Builtin {
+		return fmt.Errorf("--loader: unknown loader %q: want %s or %s", o.Loader, station.Chromium, station.Builtin)
 	}
-	if o.learn && o.loader != station.Chromium {
-		return nil, fmt.Errorf("--learn: the loader %s runs no scripts, so it has nothing to teach: use %s", o.loader, station.Chromium)
+	if o.learn && o.Loader != station.Chromium {
+		return fmt.Errorf("--learn needs --loader %s: the loader %s runs no scripts", station.Chromium, o.Loader)
 	}
-	var rows []protocol.Protocol
-	for _, p := range protocol.All() {
-		if len(o.protocols) == 0 && (o.loader == station.Builtin || p.NoBrowser == "") {
-			rows = append(rows, p)
-		}
+	o.Initiators = o.learn
+	if o.Protocols, err = check.Protocols(o.Loader, o.protocols); err != nil {
+		return fmt.Errorf("--protocol: %w", err)
 	}
-	for _, name := range o.protocols {
-		p, err := protocol.Lookup(name)
-		if err != nil {
-			return nil, fmt.Errorf("--protocol: %w", err)
-		}
-		if p.NoBrowser != "" && o.loader == station.Chromium {
-			return nil, fmt.Errorf("--protocol %s: %s", name, p.NoBrowser)
-		}
-		rows = append(rows, p)
-	}
-	return rows, nil
+	return nil
 }
 
-// check is what a load over one protocol has shown.
-type check struct {
-	protocol string
-	renamed  []string // domains, and the names under which they were served
-	record   *lab.Record
-	verdict  replay.Verdict
-}
-
-func loadOverAll(ctx context.Context, s *site.Site, rows []protocol.Protocol, o checkOptions) (checks []check, err error) {
-	folder, err := os.MkdirTemp(lab.Scratch, "check-")
-	if err != nil {
-		return nil, fmt.Errorf("make a folder for the loads: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	ca, err := protocol.OpenAuthority(filepath.Join(folder, "ca"))
-	if err != nil {
-		return nil, err
-	}
-	config := station.Config{Chromium: o.chromium, Stacks: o.learn, Authority: ca, ForceQUIC: s.Origins(), Lab: lab.Config{
-		AccessLinks: 1, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
-	}}
-	st, err := station.Open(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	link := network.Link{Delay: 5 * time.Millisecond}
-	for _, p := range rows {
-		fmt.Fprintf(os.Stderr, "Loading %s over %s\n", s.Name, p.Name)
-		dir, err := os.MkdirTemp(folder, "load-")
-		if err != nil {
-			return nil, err
-		}
-		record, err := st.Load(ctx, station.Order{
-			Loader: o.loader, Protocol: p.Name, Seed: 1, Timeout: o.timeout, Freeze: o.freeze,
-			Path: network.Path{Name: "check", Access: []network.Access{{Name: "access", Up: link, Down: link}}},
-			TCP:  lab.TCPOptions{Congestion: "cubic", InitCwnd: 10},
-		}, s, dir)
-		if err != nil {
-			return nil, err
-		}
-		renamed := renames(record.HAR)
-		replay.RestoreNames(record.HAR, record.Server)
-		checks = append(checks, check{p.Name, renamed, record, replay.Compare(s, record.HAR, record.Server)})
-	}
-	return checks, nil
-}
-
-// printChecks prints a table of the loads, what each lacks, and where they differ. It
-// says whether all is well.
-func printChecks(out io.Writer, checks []check) (sound bool) {
-	sound = true
+// printChecks prints a table of the loads, what each of them lacks, and where they differ.
+func printChecks(out io.Writer, results []check.Result) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "protocol\trequests\tof the archive\tinexact\tmisses\tfailed\tonLoad, ms\t")
-	for _, c := range checks {
-		v := c.verdict
-		fmt.Fprintf(w, "%s\t%d\t%d of %d, %.1f %%\t%d\t%d\t%d\t%.0f\t\n", c.protocol, len(c.record.Server),
-			v.Requested, v.Recorded, 100*v.Share(), len(v.Inexact), len(v.Misses), len(v.Failed), c.record.Timing.OnLoad)
-		sound = sound && len(v.Misses)+len(v.Failed) == 0 && c.record.LoadError == nil
+	for _, r := range results {
+		v := r.Verdict
+		fmt.Fprintf(w, "%s\t%d\t%d of %d, %.1f %%\t%d\t%d\t%d\t%.0f\t\n", r.Protocol, len(r.Record.Server),
+			v.Requested, v.Recorded, 100*v.Share(), len(v.Inexact), len(v.Misses), len(v.Failed), r.Record.Timing.OnLoad)
 	}
-	_ = w.Flush()      // to where the lines below would fail as well
-	var loaded []check // what did not load says nothing of the archive
-	for _, c := range checks {
-		if c.record.LoadError != nil {
-			fmt.Fprintf(out, "\nOver %s the page did not load: %v\n", c.protocol, c.record.LoadError)
-		} else {
-			loaded = append(loaded, c)
+	_ = w.Flush() // to where the lines below would fail as well
+	for _, r := range results {
+		if r.Record.LoadError != nil {
+			fmt.Fprintf(out, "\nThe page did not load over %s: %v\n", r.Protocol, r.Record.LoadError)
 		}
 	}
-	checks = loaded
-	list := func(title string, of func(check) []string) {
-		seen := map[string][]string{}
-		var order []string
-		for _, c := range checks {
-			for _, line := range of(c) {
-				if seen[line] == nil {
-					order = append(order, line)
-				}
-				if !slices.Contains(seen[line], c.protocol) {
-					seen[line] = append(seen[line], c.protocol)
-				}
-			}
-		}
-		if len(order) == 0 {
-			return
-		}
-		fmt.Fprintf(out, "\n%s\n", title)
-		for _, line := range order {
-			if len(seen[line]) < len(checks) {
-				line += " (" + strings.Join(seen[line], ", ") + ")"
-			}
-			fmt.Fprintf(out, "  %s\n", line)
-		}
+	loaded := check.Loaded(results) // the others say nothing about the archive
+	for _, list := range []struct {
+		title string
+		of    func(check.Result) []string
+	}{
+		{"Renamed, because Chromium reaches hosts of these domains over TLS only:", func(r check.Result) []string { return r.Renamed }},
+		{"Misses, which the archive cannot answer:", func(r check.Result) []string { return r.Verdict.Misses }},
+		{"Failed:", func(r check.Result) []string { return failures(r.Verdict.Failed) }},
+		{"Not waited for:", func(r check.Result) []string { return failures(r.Verdict.Unawaited) }},
+		{"Inexact, which got the nearest match of the archive:", func(r check.Result) []string { return nearMatches(r.Verdict.Inexact) }},
+		{"In the archive, but not requested:", func(r check.Result) []string { return r.Verdict.Never }},
+	} {
+		printList(out, list.title, loaded, list.of)
 	}
-	list("Renamed, since Chromium reaches hosts of these domains over TLS alone:", func(c check) []string { return c.renamed })
-	list("Misses: asked for, and not in the archive:", func(c check) []string { return c.verdict.Misses })
-	list("Failed:", func(c check) (lines []string) {
-		for _, f := range c.verdict.Failed {
-			lines = append(lines, f.URL+": "+f.Reason)
-		}
-		return lines
-	})
-	list("Not waited for:", func(c check) (lines []string) {
-		for _, f := range c.verdict.Unawaited {
-			lines = append(lines, f.URL+": "+f.Reason)
-		}
-		return lines
-	})
-	list("Inexact: answered with the nearest of the archive:", func(c check) (lines []string) {
-		for _, i := range c.verdict.Inexact {
-			lines = append(lines, i.Asked+" by "+i.Answered)
-		}
-		return lines
-	})
-	list("In the archive, but not asked for:", func(c check) []string { return c.verdict.Never })
-	if differ := differences(checks); len(differ) > 0 {
-		sound = false
-		fmt.Fprintf(out, "\nAsked for over some of the protocols only:\n")
+	if differ := check.Differences(loaded); len(differ) > 0 {
+		fmt.Fprintf(out, "\nRequested over some of the protocols only:\n")
 		for _, line := range differ {
 			fmt.Fprintf(out, "  %s\n", line)
 		}
-	} else if len(checks) > 1 {
-		fmt.Fprintf(out, "\nThe same %d resources were asked for over all %d protocols that loaded the page.\n", len(replay.Requests(checks[0].record.Server)), len(checks))
+	} else if len(loaded) > 1 {
+		fmt.Fprintf(out, "\nThe same %d resources were requested over all %d protocols that loaded the page.\n", len(replay.Requests(loaded[0].Record.Server)), len(loaded))
 	}
-	return sound
 }
 
-// renames are the domains that had other names in a load, a line each.
-func renames(har *capture.HAR) (lines []string) {
-	if har == nil {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(har.Log.RenamedDomains)) {
-		lines = append(lines, name+" to "+har.Log.RenamedDomains[name])
+func failures(all []replay.Failure) (lines []string) {
+	for _, f := range all {
+		lines = append(lines, f.URL+": "+f.Reason)
 	}
 	return lines
 }
 
-// differences are the requests that were not made over every protocol.
-func differences(checks []check) []string {
-	over := map[string][]string{}
-	for _, c := range checks {
-		for _, request := range replay.Requests(c.record.Server) {
-			over[request] = append(over[request], c.protocol)
-		}
+func nearMatches(all []replay.Inexact) (lines []string) {
+	for _, i := range all {
+		lines = append(lines, i.Asked+" by "+i.Answered)
 	}
-	var lines []string
-	for request, protocols := range over {
-		if len(protocols) < len(checks) {
-			lines = append(lines, request+" ("+strings.Join(protocols, ", ")+")")
-		}
-	}
-	slices.Sort(lines)
 	return lines
 }
 
-// learn writes into the library's site what the first of the loads says of initiators.
-func learn(s *site.Site, checks []check) error {
-	learned, changed, err := replay.Learn(s, checks[0].record.HAR)
+// printList prints the lines of all loads, each once. A line that not all loads have names
+// the protocols of those that do.
+func printList(out io.Writer, title string, results []check.Result, of func(check.Result) []string) {
+	protocols := map[string][]string{}
+	var order []string
+	for _, r := range results {
+		for _, line := range of(r) {
+			if protocols[line] == nil {
+				order = append(order, line)
+			}
+			if !slices.Contains(protocols[line], r.Protocol) {
+				protocols[line] = append(protocols[line], r.Protocol)
+			}
+		}
+	}
+	if len(order) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n%s\n", title)
+	for _, line := range order {
+		if len(protocols[line]) < len(results) {
+			line += " (" + strings.Join(protocols[line], ", ") + ")"
+		}
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+}
+
+// learn writes into the library's site what a load shows about initiators.
+func learn(s *site.Site, r check.Result) error {
+	learned, changed, err := replay.Learn(s, r.Record.HAR)
 	if err != nil {
 		return err
 	}
 	if changed == 0 {
-		fmt.Println("\nNothing new was learned of what asks for what.")
+		fmt.Println("\nThe site already has all initiators that Chromium reports.")
 		return nil
 	}
 	library, err := site.DefaultLibrary()
@@ -301,6 +206,6 @@ func learn(s *site.Site, checks []check) error {
 	if err := library.Replace(learned); err != nil {
 		return input(err)
 	}
-	fmt.Printf("\nLearned of %s what asks for it.\n", several(changed, "resource"))
+	fmt.Printf("\nLearned the initiators of %s.\n", several(changed, "resource"))
 	return nil
 }

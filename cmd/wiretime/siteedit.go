@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"path"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,32 +24,32 @@ func siteEditCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "edit SITE", Short: "Change a site, or make a changed copy of it",
 		Long: `Edit changes a site of the library or, with --as, makes a changed copy. Built-in
-sites can only be copied. Two copies of a site that differ in one thing show what it
-does, in one study:
+sites can only be copied. A study of two copies that differ in one thing shows the
+effect of that thing:
 
     wiretime site edit magazine --as magazine-early --early stylesheet,script,font
     wiretime site edit shop --as shop-without-ads --drop 'ads.example.com/*'
     wiretime site edit shop --wait 'www.example.com/search*=300ms'
 
-PATTERN is a host, or a host and a path, without scheme, with * for any text.
-RULE is what each document tells clients of before they ask: kinds of resources
-(stylesheet, script, font, image, fetch), and how many at most, as in
+PATTERN is a host, or a host and a path, without scheme; * stands for any text.
+RULE says which resources each document announces before clients request them: kinds
+(stylesheet, script, font, image, fetch, xhr, texttrack) and a limit, as in
 stylesheet,script:10; "all" means all kinds.`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return editSite(c.Context(), args[0], o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.as, "as", "", "name of a copy; the site itself stays as it is")
-	f.BoolVar(&o.replaceOld, "replace", false, "with --as: put the copy in the place of a site of its name")
-	f.StringVar(&o.title, "title", "", "another title")
-	f.StringVar(&o.page, "page", "", "URL of another page to navigate to")
+	f.StringVar(&o.as, "as", "", "name of a copy; the site itself stays unchanged")
+	f.BoolVar(&o.replaceOld, "replace", false, "with --as: replace an existing site of that name")
+	f.StringVar(&o.title, "title", "", "new title")
+	f.StringVar(&o.page, "page", "", "URL of the page to navigate to")
 	f.StringArrayVar(&o.rename, "rename-host", nil, "`A=B`: give the host A the name B, in URLs and bodies")
-	f.StringArrayVar(&o.drop, "drop", nil, "`PATTERN`: take out the resources that it fits")
-	f.StringArrayVar(&o.waits, "wait", nil, "`PATTERN=TIME`: how long the server takes to begin the answer, such as 200ms")
-	f.StringVar(&o.preload, "preload", "", "`RULE`: in Link fields of the document")
-	f.StringVar(&o.early, "early", "", "`RULE`: the same in 103 Early Hints as well")
-	f.StringVar(&o.push, "push", "", "`RULE`: by sending them unasked, where the protocol can")
-	f.BoolVar(&o.dropHints, "no-hints", false, "without what documents tell clients of")
+	f.StringArrayVar(&o.drop, "drop", nil, "`PATTERN`: remove the resources that it matches")
+	f.StringArrayVar(&o.waits, "wait", nil, "`PATTERN=TIME`: how long the server waits before it answers, such as 200ms")
+	f.StringVar(&o.preload, "preload", "", "`RULE`: announce resources in Link fields of the document")
+	f.StringVar(&o.early, "early", "", "`RULE`: the same, and also in 103 Early Hints")
+	f.StringVar(&o.push, "push", "", "`RULE`: push resources if the protocol can")
+	f.BoolVar(&o.dropHints, "no-hints", false, "remove all hints of the documents")
 	return c
 }
 
@@ -70,7 +66,7 @@ func editSite(ctx context.Context, reference string, o editOptions) (err error) 
 	return keepSite(edited, o.as == "" || o.replaceOld)
 }
 
-// apply makes the site that the flags describe.
+// apply returns the site that the flags describe.
 func (o editOptions) apply(s *site.Site) (*site.Site, error) {
 	s, err := renameHosts(s, o.rename)
 	if err != nil {
@@ -83,7 +79,7 @@ func (o editOptions) apply(s *site.Site) (*site.Site, error) {
 		if hint.rule == "" {
 			continue
 		}
-		rule, err := parseRule(hint.do, hint.rule)
+		rule, err := site.ParseRule(hint.do, hint.rule)
 		if err == nil {
 			s, err = s.Hint(rule)
 		}
@@ -94,12 +90,12 @@ func (o editOptions) apply(s *site.Site) (*site.Site, error) {
 	return s, nil
 }
 
-// renameHosts gives hosts other names, by flags such as www.facebook.com=www.face.test.
+// renameHosts renames hosts by values of --rename-host, such as www.facebook.com=www.face.test.
 func renameHosts(s *site.Site, pairs []string) (*site.Site, error) {
 	for _, pair := range pairs {
 		from, to, ok := strings.Cut(pair, "=")
 		if !ok {
-			return nil, fmt.Errorf("--rename-host %q: want OLD=NEW, as in www.facebook.com=www.face.test", pair)
+			return nil, fmt.Errorf("--rename-host: invalid value %q: want OLD=NEW, such as www.facebook.com=www.face.test", pair)
 		}
 		var err error
 		if s, err = s.RenameHost(from, to); err != nil {
@@ -120,14 +116,16 @@ func (o editOptions) change(s *site.Site) error {
 		s.Page = o.page
 	}
 	for _, pattern := range o.drop {
-		before := len(s.Resources)
-		s.Resources = slices.DeleteFunc(s.Resources, func(r site.Resource) bool { return fits(pattern, r.URL) })
-		if len(s.Resources) == before {
-			return fmt.Errorf("--drop: no resource fits %q", pattern)
+		if err := s.Drop(pattern); err != nil {
+			return fmt.Errorf("--drop: %w", err)
 		}
 	}
 	for _, pair := range o.waits {
-		if err := setWait(s, pair); err != nil {
+		pattern, wait, err := parseWait(pair)
+		if err == nil {
+			err = s.SetWait(pattern, wait)
+		}
+		if err != nil {
 			return fmt.Errorf("--wait: %w", err)
 		}
 	}
@@ -139,79 +137,15 @@ func (o editOptions) change(s *site.Site) error {
 	return nil
 }
 
-func setWait(s *site.Site, pair string) error {
-	at := strings.LastIndex(pair, "=") // a query may hold others
+// parseWait parses PATTERN=TIME. The pattern may contain further equals signs, as in a query.
+func parseWait(pair string) (pattern string, wait time.Duration, err error) {
+	at := strings.LastIndex(pair, "=")
 	if at < 0 {
-		return fmt.Errorf("%q: want PATTERN=TIME, as in www.example.com/*=200ms", pair)
+		return "", 0, fmt.Errorf("invalid value %q: want PATTERN=TIME, such as www.example.com/*=200ms", pair)
 	}
-	wait, err := time.ParseDuration(pair[at+1:])
+	wait, err = time.ParseDuration(pair[at+1:])
 	if err != nil || wait < 0 {
-		return fmt.Errorf("%q: %q is no time such as 200ms", pair, pair[at+1:])
+		return "", 0, fmt.Errorf("invalid time %q in %q: want a value such as 200ms", pair[at+1:], pair)
 	}
-	fitted := false
-	for i := range s.Resources {
-		if r := &s.Resources[i]; fits(pair[:at], r.URL) {
-			r.Wait = float64(wait) / 1e6
-			fitted = true
-		}
-	}
-	if !fitted {
-		return fmt.Errorf("no resource fits %q", pair[:at])
-	}
-	return nil
-}
-
-// fits says whether a pattern means a URL.
-func fits(pattern, address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	if !strings.Contains(pattern, "/") {
-		ok, err := path.Match(pattern, u.Host)
-		return err == nil && ok
-	}
-	return glob(pattern, strings.TrimPrefix(address, "https://"))
-}
-
-// glob matches a text with a pattern whose * stands for any text.
-func glob(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if !strings.HasPrefix(text, parts[0]) {
-		return false
-	}
-	text = text[len(parts[0]):]
-	for i, part := range parts[1:] {
-		if i == len(parts)-2 {
-			return strings.HasSuffix(text, part)
-		}
-		at := strings.Index(text, part)
-		if at < 0 {
-			return false
-		}
-		text = text[at+len(part):]
-	}
-	return text == ""
-}
-
-// parseRule reads KINDS or KINDS:N.
-func parseRule(do, text string) (site.Rule, error) {
-	kinds, first, limited := strings.Cut(text, ":")
-	rule := site.Rule{Do: do}
-	if kinds != "all" {
-		rule.Kinds = strings.Split(kinds, ",")
-	}
-	if limited {
-		n, err := strconv.Atoi(first)
-		if err != nil || n < 1 {
-			return rule, fmt.Errorf("%q: after the colon comes how many at most, 1 or more", text)
-		}
-		rule.First = n
-	}
-	for _, kind := range rule.Kinds {
-		if !slices.Contains([]string{"stylesheet", "script", "font", "image", "fetch", "xhr", "texttrack"}, kind) {
-			return rule, fmt.Errorf("%q: %q is none of stylesheet, script, font, image, fetch, xhr, texttrack, all", text, kind)
-		}
-	}
-	return rule, nil
+	return pair[:at], wait, nil
 }

@@ -13,11 +13,11 @@ func siteMakeCommand() *cobra.Command {
 	spec := site.DefaultSpec()
 	size, sizes, replace := "", string(spec.Sizes), false
 	c := &cobra.Command{
-		Use: "make NAME", Short: "Make a page to a specification",
-		Long: `Make makes a page of so many objects, on so many hosts, with so many octets, to the
-octet, and keeps it as a site. The same flags make the same page, wherever they are
-given. Studies can also name such a page without making it first: page@52x17x1592.43kB
-has 52 objects on 17 hosts.`,
+		Use: "make NAME", Short: "Generate a page from a specification",
+		Long: `Make generates a page with the given number of objects, hosts and octets, and keeps
+it as a site. The sizes are exact to the octet. The same flags give the same page on
+every machine. A study can also name such a page without making it first:
+page@52x17x1592.43kB has 52 objects on 17 hosts.`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			spec.Name, spec.Sizes = args[0], site.Sizes(sizes)
@@ -36,13 +36,13 @@ has 52 objects on 17 hosts.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&spec.Title, "title", spec.Title, "a title for people")
-	f.IntVar(&spec.Objects, "objects", spec.Objects, "how many responses the page has, its HTML among them")
-	f.IntVar(&spec.Domains, "domains", spec.Domains, "on how many hosts")
-	f.StringVar(&size, "size", fmt.Sprintf("%gkB", float64(spec.Total)/1000), "octets of all bodies together, such as 1592.43kB or 2MB; k is 1000")
-	f.StringVar(&sizes, "sizes", sizes, "how they are divided: "+strings.Join([]string{string(site.SizesWeb), string(site.SizesEqual), string(site.SizesOneLarge)}, ", "))
-	f.IntVar(&spec.Depth, "depth", spec.Depth, "how many requests the longest chain has below the page")
-	f.Uint64Var(&spec.Seed, "seed", spec.Seed, "of all that is drawn")
-	f.BoolVar(&replace, "replace", false, "put it in the place of a site of the same name")
+	f.StringVar(&spec.Title, "title", spec.Title, "title of the site")
+	f.IntVar(&spec.Objects, "objects", spec.Objects, "number of responses, including the HTML")
+	f.IntVar(&spec.Domains, "domains", spec.Domains, "number of hosts")
+	f.StringVar(&size, "size", fmt.Sprintf("%gkB", float64(spec.Total)/1000), "total size of all bodies, such as 1592.43kB or 2MB; k is 1000")
+	f.StringVar(&sizes, "sizes", sizes, "distribution of the sizes: "+strings.Join([]string{string(site.SizesWeb), string(site.SizesEqual), string(site.SizesOneLarge)}, ", "))
+	f.IntVar(&spec.Depth, "depth", spec.Depth, "number of requests in the longest chain below the page")
+	f.Uint64Var(&spec.Seed, "seed", spec.Seed, "seed of everything random")
+	f.BoolVar(&replace, "replace", false, "replace an existing site of the same name")
 	return c
 }

@@ -28,23 +28,23 @@ type recordOptions struct {
 func siteRecordCommand() *cobra.Command {
 	var o recordOptions
 	c := &cobra.Command{
-		Use: "record URL | record --diff SITE SITE", Short: "Record a page with Chromium, over the network as it is",
-		Long: `Record loads a page in Chromium, over this machine's own network, and keeps all it
-needs as a site: responses, redirects, what asked for what, addresses, and how long
-connecting and waiting took. Values of cookies are blanked.
+		Use: "record URL | record --diff SITE SITE", Short: "Record a page with Chromium, over this machine's own network",
+		Long: `Record loads a page in Chromium, over this machine's own network, and keeps it as a
+site with all its resources: responses, redirects, initiators, addresses, and the
+times of connecting and waiting. Values of cookies are blanked.
 
-A script says what to do once the page has loaded, a step on a line:
+A script has the steps to take after the page has loaded, one per line:
 
-    wait 2s              let time pass
-    scroll 2000          scroll down by so many CSS pixels; or: scroll bottom
-    click SELECTOR       click on what the CSS selector finds; click? if it is there
-    eval JAVASCRIPT      run it, and wait for its promise
+    wait 2s              wait
+    scroll 2000          scroll down by this number of CSS pixels; or: scroll bottom
+    click SELECTOR       click on the element of a CSS selector; click? if it exists
+    eval JAVASCRIPT      run a script and wait for its promise
     # a comment
 
---diff says how two recordings differ.`,
+--diff shows how two recordings differ.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if want := map[bool]int{true: 2, false: 1}[o.diff]; len(args) != want {
-				return input(fmt.Errorf("name one URL to record, or with --diff two sites; there are %d words", len(args)))
+				return input(fmt.Errorf("want one URL to record, or two sites with --diff; got %d arguments", len(args)))
 			}
 			return nil
 		},
@@ -56,16 +56,16 @@ A script says what to do once the page has loaded, a step on a line:
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.name, "name", "", "the site's name (default: made of the host's)")
-	f.StringVar(&o.script, "script", "", "file with steps for after the page has loaded")
-	f.StringVar(&o.chromium, "chromium", "", "Chromium's binary (default: the first that is found)")
-	f.StringVar(&o.hostRules, "host-rules", "", "where hosts are, as Chromium's --host-resolver-rules; 'wiretime site serve' prints them")
-	f.StringVar(&o.spki, "spki", "", "hash of the key to trust, as Chromium's --ignore-certificate-errors-spki-list; likewise")
-	f.DurationVar(&o.limit, "limit", 2*time.Minute, "the longest that recording may take")
-	f.DurationVar(&o.quiet, "quiet", time.Second, "how long nothing may be under way before the recording ends")
-	f.BoolVar(&o.replace, "replace", false, "put it in the place of a site of the same name")
-	f.BoolVar(&o.all, "all-repairs", false, "list each repair, not the first of them")
-	f.BoolVar(&o.diff, "diff", false, "compare two sites instead")
+	f.StringVar(&o.name, "name", "", "name of the site (default: derived from the host's name)")
+	f.StringVar(&o.script, "script", "", "file with the steps to take after the page has loaded")
+	f.StringVar(&o.chromium, "chromium", "", "Chromium's binary (default: the first one found)")
+	f.StringVar(&o.hostRules, "host-rules", "", "addresses of hosts, as Chromium's --host-resolver-rules; 'wiretime site serve' prints them")
+	f.StringVar(&o.spki, "spki", "", "hash of the key to trust, as Chromium's --ignore-certificate-errors-spki-list; 'wiretime site serve' prints it")
+	f.DurationVar(&o.limit, "limit", 2*time.Minute, "limit of the whole recording")
+	f.DurationVar(&o.quiet, "quiet", time.Second, "the recording ends after this time without requests")
+	f.BoolVar(&o.replace, "replace", false, "replace an existing site of the same name")
+	f.BoolVar(&o.all, "all-repairs", false, "list all repairs instead of the first 20")
+	f.BoolVar(&o.diff, "diff", false, "compare two sites instead of recording one")
 	return c
 }
 
@@ -77,7 +77,7 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 		return input(fmt.Errorf("record %q: want a URL such as https://www.example.org/", address))
 	}
 	if o.name == "" {
-		o.name = dashed(u.Hostname())
+		o.name = site.NameFrom(u.Hostname())
 	}
 	options := record.Options{URL: address, Limit: o.limit, Quiet: o.quiet, HostRules: o.hostRules, SPKIHash: o.spki,
 		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) }}
@@ -103,7 +103,7 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 	}
 	s, repairs, err := r.Site(o.name, recording.Options{})
 	if err != nil {
-		return fmt.Errorf("make a site of the recording: %w", err)
+		return fmt.Errorf("turn the recording into a site: %w", err)
 	}
 	printRepairs(os.Stderr, repairs, o.all)
 	return keepSite(s, o.replace)

@@ -16,15 +16,15 @@ func siteServeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve SITE", Short: "Serve a site over every protocol at once, on loopback ports",
 		Long: `Serve serves a site of the library as 'wiretime serve' serves a folder: on
-127.0.0.1, over every protocol on a port of its own. All of the site's hosts are
-served there; a client must be told to look for them there, as by the --resolve of
-'wiretime get' or by the line for Chromium that is printed.`,
+127.0.0.1, with a port for each protocol. Every port serves all of the site's hosts.
+To reach them there, use the --resolve of 'wiretime get' or the commands for Chromium
+that are printed.`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return serveSite(c.Context(), args[0], o) },
 	}
 	f := c.Flags()
-	f.IntVar(&o.port, "port", 0, fmt.Sprintf("the first of %d ports (default: free ones)", serve.Ports()))
-	f.StringVar(&o.ca, "ca", "", "folder of the certificate authority, made if it is not there (default: a new one for this run)")
+	f.IntVar(&o.port, "port", 0, fmt.Sprintf("first of %d consecutive ports (default: free ports)", serve.Ports()))
+	f.StringVar(&o.ca, "ca", "", "folder of the certificate authority, made if missing (default: a temporary one)")
 	return c
 }
 

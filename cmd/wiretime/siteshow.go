@@ -24,8 +24,11 @@ func siteListCommand() *cobra.Command {
 				return err
 			}
 			names, err := library.List()
-			if err != nil || long {
-				return firstError(err, func() error { return listLong(c.Context(), os.Stdout, library, names) })
+			if err != nil {
+				return err
+			}
+			if long {
+				return listLong(c.Context(), os.Stdout, library, names)
 			}
 			for _, n := range names {
 				fmt.Println(n)
@@ -33,16 +36,8 @@ func siteListCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&long, "long", false, "with resources, hosts, octets and title; opens each, which may fetch what a built-in site is made from")
+	c.Flags().BoolVar(&long, "long", false, "show resources, hosts, size and title; opens each site, which may download the files of a built-in one")
 	return c
-}
-
-// firstError is err, or what follows comes to.
-func firstError(err error, then func() error) error {
-	if err != nil {
-		return err
-	}
-	return then()
 }
 
 func listLong(ctx context.Context, out io.Writer, library site.Library, names []string) error {
@@ -69,7 +64,7 @@ func listLong(ctx context.Context, out io.Writer, library site.Library, names []
 func siteShowCommand() *cobra.Command {
 	all := false
 	c := &cobra.Command{
-		Use: "show SITE", Short: "Say what a site is made of", Args: arguments(cobra.ExactArgs(1)),
+		Use: "show SITE", Short: "Show what a site consists of", Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := openSite(c.Context(), args[0])
 			if err != nil {
@@ -79,7 +74,7 @@ func siteShowCommand() *cobra.Command {
 			return showSite(os.Stdout, s, all)
 		},
 	}
-	c.Flags().BoolVar(&all, "resources", false, "with a line for each resource")
+	c.Flags().BoolVar(&all, "resources", false, "list all resources")
 	return c
 }
 
@@ -124,10 +119,25 @@ func showSite(out io.Writer, s *site.Site, all bool) error {
 		about("redirects", "%d", o.Redirects)
 	}
 	if o.Made > 0 {
-		about("bodies made", "%d, since the recording had none", o.Made)
+		about("generated bodies", "%d, because the recording had none", o.Made)
 	}
 	about("depth", "%d: %s", o.Depth, strings.Join(o.Deepest, " > "))
 
+	showSums(w, o)
+	if all {
+		showResources(w, s)
+	}
+	if problems := s.Problems(); len(problems) > 0 {
+		fmt.Fprintf(w, "\nProblems:\n")
+		for _, p := range problems {
+			fmt.Fprintf(w, "  %s\n", p)
+		}
+	}
+	return w.Flush()
+}
+
+// showSums prints the sums for each type and host.
+func showSums(w io.Writer, o outline.Outline) {
 	fmt.Fprintf(w, "\ntype\tresources\tkB\n")
 	for _, t := range o.Types {
 		fmt.Fprintf(w, "%s\t%d\t%.2f\n", t.Name, t.Resources, float64(t.Octets)/1000)
@@ -140,20 +150,10 @@ func showSite(out io.Writer, s *site.Site, all bool) error {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%.2f\t%s\t%s\n", h.Name, h.Resources, float64(h.Octets)/1000, orDash(h.Address), rtt)
 	}
-	if all {
-		showResources(w, s)
-	}
-	if problems := s.Problems(); len(problems) > 0 {
-		fmt.Fprintf(w, "\nTo be looked at:\n")
-		for _, p := range problems {
-			fmt.Fprintf(w, "  %s\n", p)
-		}
-	}
-	return w.Flush()
 }
 
 func showResources(w io.Writer, s *site.Site) {
-	fmt.Fprintf(w, "\nmethod\tstatus\toctets\twait, ms\ttype\tURL\tasked for by\n")
+	fmt.Fprintf(w, "\nmethod\tstatus\toctets\twait, ms\ttype\tURL\tinitiator\n")
 	for i := range s.Resources {
 		r := &s.Resources[i]
 		wait := "-"

@@ -1,7 +1,13 @@
 package main
 
 import (
+	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strings"
@@ -10,14 +16,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/kernel"
 	"wiretime/lab"
-	"wiretime/lab/emulator"
-	"wiretime/media/manager"
+	"wiretime/loader/live"
 	"wiretime/media/player"
-	"wiretime/media/storage"
 	"wiretime/media/transport"
+	"wiretime/metric"
 	"wiretime/network"
 	"wiretime/station"
+	"wiretime/stream"
 	"wiretime/study"
 )
 
@@ -34,12 +41,13 @@ func streamCommand() *cobra.Command {
 	var o streamOptions
 	c := &cobra.Command{
 		Use:   "stream [MEDIA]",
-		Short: "Stream a video or a file over TCP, SCTP or QUIC, and tell how it goes",
+		Short: "Stream a video or a file over TCP, SCTP or QUIC, and show its figures",
 		Long: `Stream watches a video (MEDIA: clip, the default) or fetches a file (file@1GB,
-file@20MB), and tells how that goes, as it goes. Without --server both ends are in a
-lab, with a path between them whose delay changes and two access points that the
-client moves between; on the real clock or, in a moment, on the virtual one. With
---server it streams over this machine's own network, from 'wiretime serve --media'.
+file@20MB), and shows the progress and the figures. Without --server both ends are in
+a lab: the delay of the path changes, and the client moves between two access points.
+The lab runs on the real clock or on the virtual one, which takes less time than the
+stream lasts. With --server it streams over this machine's own network, from
+'wiretime serve --media'.
 
 Transports: ` + strings.Join(transport.Names(), ", ") + `.
 Players: ` + strings.Join(station.Players(), ", ") + `.
@@ -58,42 +66,42 @@ Strategies for handovers: reconnect, 0-rtt, migrate, multihome.
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.transport, "transport", "quic", "what carries the stream")
-	f.StringVar(&o.player, "player", "", "what plays it (default: paper for a video, download for a file)")
-	f.DurationVar(&o.length, "for", 30*time.Second, "how long a video is watched")
+	f.StringVar(&o.transport, "transport", "quic", "transport to use")
+	f.StringVar(&o.player, "player", "", "player to use (default: paper for a video, download for a file)")
+	f.DurationVar(&o.length, "for", 30*time.Second, "how long to watch a video")
 	f.StringVar(&o.seeks, "seeks", "0%", "probability, in each second, that the viewer seeks to a random place")
-	f.Uint64Var(&o.seed, "seed", 1, "of all that is random")
-	f.DurationVar(&o.patience, "patience", transport.DefaultPatience, "how long an end waits for the other before it takes it for gone")
-	f.DurationVar(&o.giveUp, "give-up", player.DefaultGiveUp, "how long nothing may come before the viewer gives up")
-	f.StringVarP(&o.output, "output", "o", "", "new folder that receives the record and the qlogs, in a lab also the capture with its keys")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of everything random")
+	f.DurationVar(&o.patience, "patience", transport.DefaultPatience, "how long an end waits for the other before it considers it gone")
+	f.DurationVar(&o.giveUp, "give-up", player.DefaultGiveUp, "how long the viewer waits for an octet before it gives up")
+	f.StringVarP(&o.output, "output", "o", "", "new folder for the record and the qlogs, and in a lab also for the capture with its keys")
 
 	f.DurationVar(&o.delay, "delay", 0, "in a lab: average one-way link delay, in each direction")
-	f.DurationVar(&o.period, "period", time.Second, "in a lab: how often the link's delay is drawn anew; 0 for never")
-	f.StringVar(&o.loss, "loss", "0%", "in a lab: share of packets lost in each direction")
-	f.StringVar(&o.rate, "rate", "100mbit", "in a lab: rate of each access link, each way, in bit/s at the IP layer")
+	f.DurationVar(&o.period, "period", time.Second, "in a lab: interval at which the link's delay changes; 0 for never")
+	f.StringVar(&o.loss, "loss", "0%", "in a lab: packet loss in each direction")
+	f.StringVar(&o.rate, "rate", "100mbit", "in a lab: rate of each access link in each direction, in bit/s at the IP layer")
 	f.IntVar(&o.reconnections, "reconnections", 0, "in a lab: how often the client moves to the other access point")
 	f.StringVar(&o.strategy, "strategy", string(transport.Reconnect), "in a lab: what the client does when its address changes")
 	f.StringVar(&o.clock, "clock", study.ClockReal, "in a lab: the clock, real or virtual")
 	f.StringVar(&o.congestion, "congestion", "cubic", "in a lab: congestion control of TCP")
 	f.IntVar(&o.initcwnd, "initcwnd", 10, "in a lab: initial congestion window of TCP, in segments")
 
-	f.StringVar(&o.server, "server", "", "HOST:PORT to stream from, instead of a lab")
+	f.StringVar(&o.server, "server", "", "HOST:PORT of a server to stream from, instead of a lab")
 	f.StringVar(&o.name, "name", "", "with --server: the server's name in its certificate (default: localhost on loopback, else its host)")
 	f.StringVar(&o.cacert, "cacert", "", "with --server: file with the only certificate authorities to trust, as PEM")
 	f.BoolVar(&o.insecure, "insecure", false, "with --server: trust every certificate")
 	return c
 }
 
-// Flags that mean nothing with a server, and those that mean nothing without.
+// labFlags cannot be combined with --server, and serverFlags need it.
 var (
 	labFlags    = []string{"delay", "period", "loss", "rate", "reconnections", "strategy", "clock", "congestion", "initcwnd"}
 	serverFlags = []string{"name", "cacert", "insecure"}
 )
 
 func runStream(c *cobra.Command, media string, o streamOptions) error {
-	others, why := serverFlags, "goes with --server: without it the server is the lab's own"
+	others, why := serverFlags, "needs --server"
 	if o.server != "" {
-		others, why = labFlags, "is of a lab, and with --server there is none"
+		others, why = labFlags, "cannot be combined with --server"
 	}
 	for _, name := range others {
 		if c.Flags().Changed(name) {
@@ -108,79 +116,145 @@ func runStream(c *cobra.Command, media string, o streamOptions) error {
 	defer stop()
 	switch {
 	case o.server != "":
-		return streamFrom(ctx, o, order)
+		return o.playFrom(ctx, order)
 	case o.clock == study.ClockVirtual:
-		return streamVirtually(ctx, o, order)
+		return o.playVirtual(ctx, order)
 	}
-	return streamReally(ctx, o, order)
+	return o.playReal(ctx, order)
 }
 
-// order is what the flags describe. The error says which of them is wrong.
-func (o streamOptions) order(media string) (station.Order, error) {
-	order := station.Order{
-		Protocol: o.transport, Seed: o.seed, TCP: lab.TCPOptions{Congestion: o.congestion, InitCwnd: o.initcwnd}, Timeout: longestStream,
-		Comment: fmt.Sprintf("%s over %s, seed %d", media, o.transport, o.seed),
+func (o streamOptions) playReal(ctx context.Context, order station.Order) error {
+	row, err := transport.Lookup(o.transport)
+	if err != nil {
+		return err
 	}
-	item, err := storage.ParseMedia(media)
-	elsewhere := err != nil && o.server != ""
-	if err != nil && !elsewhere {
-		return order, err
+	if err := row.Available(nil); err != nil {
+		return fmt.Errorf("%w (--clock virtual)", err)
 	}
-	_, isFile := item.Sizes[storage.Plain]
-	if o.player == "" {
-		o.player = string(player.Paper)
-		if isFile {
-			o.player = station.Download
+	if err := lab.CheckTUN(); err != nil {
+		return err
+	}
+	if _, err := lab.Enter(); err != nil {
+		return err
+	}
+	return o.keep(func(dir string) (*metric.Load, error) {
+		line := newProgressLine(os.Stderr)
+		defer line.end()
+		order.Stream.Show = line.show
+		return stream.PlayReal(ctx, order, dir)
+	})
+}
+
+func (o streamOptions) playVirtual(ctx context.Context, order station.Order) error {
+	k, err := kernel.Find()
+	if err != nil {
+		return fmt.Errorf("use the virtual clock: %w", err)
+	}
+	return o.keep(func(dir string) (*metric.Load, error) { return stream.PlayVirtual(ctx, k, order, dir) })
+}
+
+func (o streamOptions) playFrom(ctx context.Context, order station.Order) error {
+	client, err := o.client()
+	if err != nil {
+		return input(err)
+	}
+	if err := stream.TryServer(ctx, client); err != nil {
+		return err
+	}
+	return o.keep(func(dir string) (*metric.Load, error) {
+		line := newProgressLine(os.Stderr)
+		defer line.end()
+		order.Stream.Show = line.show
+		return stream.PlayFrom(ctx, client, order, dir)
+	})
+}
+
+// keep plays a stream into the folder of --output, or into one that it removes, and prints
+// what was measured, even if the stream failed.
+func (o streamOptions) keep(play func(dir string) (*metric.Load, error)) (err error) {
+	dir := o.output
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "wiretime-stream-"); err != nil {
+			return err
 		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	} else if err := os.Mkdir(dir, 0o755); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			err = errors.New("already exists: name a new folder")
+		}
+		return input(fmt.Errorf("--output %s: %w", dir, err))
+	}
+	l, failed := play(dir)
+	if l == nil {
+		return failed
+	}
+	if err := printStream(os.Stdout, l); err != nil {
+		return err
+	}
+	if o.output != "" {
+		fmt.Printf("\nKept in %s.\n", o.output)
+	}
+	return failed
+}
+
+// order returns the order that the flags describe. The error says which flag is wrong.
+func (o streamOptions) order(media string) (station.Order, error) {
+	c := stream.Config{
+		Media: media, Outside: o.server != "", Player: o.player, Transport: o.transport, Strategy: transport.Strategy(o.strategy),
+		Duration: o.length, Patience: o.patience, GiveUp: o.giveUp, Seed: o.seed,
+		Delay: o.delay, Period: o.period, Reconnections: o.reconnections, TCP: lab.TCPOptions{Congestion: o.congestion, InitCwnd: o.initcwnd},
 	}
 	row, err := transport.Lookup(o.transport)
 	if err != nil {
-		return order, fmt.Errorf("--transport: %w", err)
+		return station.Order{}, fmt.Errorf("--transport: %w", err)
 	}
-	if err := row.Supports(transport.Strategy(o.strategy)); err != nil {
-		return order, fmt.Errorf("--strategy: %w", err)
+	if err := row.Supports(c.Strategy); err != nil {
+		return station.Order{}, fmt.Errorf("--strategy: %w", err)
 	}
 	if o.clock != study.ClockReal && o.clock != study.ClockVirtual {
-		return order, fmt.Errorf("--clock: %q is neither %s nor %s", o.clock, study.ClockReal, study.ClockVirtual)
+		return station.Order{}, fmt.Errorf("--clock: unknown clock %q: want %s or %s", o.clock, study.ClockReal, study.ClockVirtual)
 	}
-	if o.length <= 0 || o.length > longestStream {
-		return order, fmt.Errorf("--for: %v is no time to watch: write it like 30s, up to %v", o.length, longestStream)
+	if o.length <= 0 || o.length > stream.Longest {
+		return station.Order{}, fmt.Errorf("--for: %v is out of range: want a positive duration up to %v, such as 30s", o.length, stream.Longest)
 	}
-	s := &station.Stream{
-		Media: media, Elsewhere: elsewhere, Player: o.player, Strategy: transport.Strategy(o.strategy),
-		For: o.length, GiveUp: o.giveUp, Patience: o.patience,
-		Keep: emulator.Keep{Octets: keptOctets, Packets: keptPackets},
+	if c.Seeks, err = percentage(o.seeks); err != nil {
+		return station.Order{}, fmt.Errorf("--seeks: %w", err)
 	}
-	if s.Seeks, err = percentage(o.seeks); err != nil {
-		return order, fmt.Errorf("--seeks: %w", err)
+	if c.Rate, err = network.ParseBitRate(o.rate); err != nil {
+		return station.Order{}, fmt.Errorf("--rate: %w", err)
 	}
-	if s.Manager, err = o.manager(item.Sizes[storage.Plain]); err != nil {
-		return order, err
+	if c.Loss, err = percentage(o.loss); err != nil {
+		return station.Order{}, fmt.Errorf("--loss: %w", err)
 	}
-	order.Stream = s
-	return order, s.Check()
+	return c.Order()
 }
 
-const (
-	// longestStream is how long a stream may last.
-	longestStream = time.Hour
-	// Of each packet what is not media is kept, headers and handshakes; of packets as many
-	// as fit into the memory of most machines.
-	keptOctets  = 128
-	keptPackets = 1_000_000
-)
-
-// manager is what the network's does. size is that of a file; 0 of a video.
-func (o streamOptions) manager(size int64) (manager.Config, error) {
-	s := study.Stream{Access: manager.AccessPoints(), Period: o.period, Duration: o.length}
-	var err error
-	if s.Rate, err = network.ParseBitRate(o.rate); err != nil {
-		return manager.Config{}, fmt.Errorf("--rate: %w", err)
+// client returns the client of a server outside that the flags describe.
+func (o streamOptions) client() (c transport.ClientConfig, err error) {
+	if c.Transport, err = transport.Lookup(o.transport); err != nil {
+		return c, err
 	}
-	loss, err := percentage(o.loss)
+	host, _, err := net.SplitHostPort(o.server)
 	if err != nil {
-		return manager.Config{}, fmt.Errorf("--loss: %w", err)
+		return c, fmt.Errorf("--server: invalid address %q: want HOST:PORT: %w", o.server, err)
 	}
-	options := study.Options{Timeout: longestStream, Stream: &s}
-	return options.Manager(study.Link{Delay: o.delay, Loss: loss, Reconnections: o.reconnections}, size, o.seed), nil
+	address, err := net.ResolveUDPAddr("udp", o.server)
+	if err != nil {
+		return c, fmt.Errorf("--server: %w", err)
+	}
+	at := address.AddrPort()
+	c.Server, c.Name, c.Patience = netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), o.name, o.patience
+	if c.Name == "" {
+		if c.Name = host; c.Server.Addr().IsLoopback() {
+			c.Name = "localhost"
+		}
+	}
+	var roots *x509.CertPool
+	if o.cacert != "" {
+		if roots, err = readRoots(o.cacert); err != nil {
+			return c, fmt.Errorf("--cacert: %w", err)
+		}
+	}
+	c.Verify = live.Verify(roots, o.insecure)
+	return c, nil
 }

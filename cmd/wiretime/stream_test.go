@@ -117,8 +117,8 @@ func TestStreamSaysWhatIsWrong(t *testing.T) {
 		{"negative delay", []string{"--delay", "-5ms"}, []string{"-5ms"}},
 		{"clock", []string{"--clock", "wall"}, []string{"--clock", "wall", "virtual"}},
 		{"no time", []string{"--for", "0s"}, []string{"--for", "30s"}},
-		{"a lab's flag with a server", []string{"--server", "127.0.0.1:1", "--loss", "1%"}, []string{"--loss is of a lab"}},
-		{"a server's flag without", []string{"--insecure"}, []string{"--insecure goes with --server"}},
+		{"a lab's flag with a server", []string{"--server", "127.0.0.1:1", "--loss", "1%"}, []string{"--loss cannot be combined with --server"}},
+		{"a server's flag without", []string{"--insecure"}, []string{"--insecure needs --server"}},
 		{"server without a port", []string{"--server", "127.0.0.1"}, []string{"--server", "HOST:PORT"}},
 		{"roots that are not there", []string{"--server", "127.0.0.1:1", "--cacert", "none.pem"}, []string{"--cacert", "none.pem"}},
 	}

@@ -1,4 +1,4 @@
-package lab
+package link
 
 import (
 	"errors"
@@ -14,59 +14,50 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"wiretime/lab"
 )
 
-// outsideMark tells the program inside whether it can reach the outside world:
-// it holds the reason why it cannot, and is not set if it can.
-const outsideMark = "WIRETIME_NO_OUTSIDE"
+// resolver is the address at which pasta forwards DNS queries to the machine's resolver. It
+// is from the shared address space of RFC 6598.
+const resolver = "100.127.255.53"
 
-// outsideResolver is the address at which pasta passes DNS queries on to the
-// machine's resolver. It is from the shared address space of RFC 6598.
-const outsideResolver = "100.127.255.53"
+// ErrNoOutside means that commands behind links cannot reach the outside world.
+var ErrNoOutside = errors.New("the outside world is not reachable from behind the link")
 
-// ErrNoOutside means that the program inside cannot reach the outside world.
-var ErrNoOutside = errors.New("the outside world is not reachable from inside")
-
-// EnterConnected is Enter, but the namespace inside is connected to what the
-// machine is connected to, by pasta (package passt), which needs no root either.
-// If that cannot be, connected says why and wraps ErrNoOutside.
+// Enter puts the program into namespaces of its own, as lab.EnterBeside does, and connects
+// them by pasta (package passt), which needs no root, to the networks of the machine.
+// disconnected is nil if that worked; otherwise it wraps ErrNoOutside and says why not.
 //
-// The loopback services of the machine are reachable at its gateway's address.
-func EnterConnected() (p Privilege, connected, err error) {
+// The machine's loopback services are reachable at the address of its gateway.
+func Enter() (disconnected, err error) {
 	pasta, missing := exec.LookPath("pasta")
-	switch {
-	case missing != nil:
-		_ = os.Setenv(outsideMark, "pasta was not found; install Debian's package passt")
-	case os.Getenv(insideMark) == "":
-		_ = os.Unsetenv(outsideMark)
-	}
-	p, err = enter(func(pid int) *os.File {
+	_, err = lab.EnterBeside(func(pid int) *os.File {
 		if missing != nil {
 			return nil
 		}
-		return connect(pasta, pid)
+		return startPasta(pasta, pid)
 	})
 	if err != nil {
-		return p, nil, err
+		return nil, err
 	}
-	if why := os.Getenv(outsideMark); why != "" {
-		_ = os.Unsetenv(outsideMark)
-		return p, fmt.Errorf("%w: %s", ErrNoOutside, why), nil
+	if missing != nil {
+		return fmt.Errorf("%w: pasta was not found; install Debian's package passt", ErrNoOutside), nil
 	}
 	if err := awaitDefaultRoute(); err != nil {
-		return p, fmt.Errorf("%w: %w", ErrNoOutside, err), nil
+		return fmt.Errorf("%w: %w", ErrNoOutside, err), nil
 	}
-	return p, nil, useResolver(outsideResolver)
+	return nil, useResolver(resolver)
 }
 
-// connect has pasta connect the namespace of process pid until the file that it
-// returns is closed, which the kernel does when this program is gone, however
-// it ends. That it failed is seen inside by what is not there.
-func connect(pasta string, pid int) *os.File {
-	args := []string{leashCommand, pasta, "--foreground", "--config-net", "--quiet", "--mtu", strconv.Itoa(mtu), "--dns-forward", outsideResolver,
+// startPasta starts pasta, which connects the namespace of process pid until the returned
+// file is closed. The kernel closes the file when this program ends, however it ends. The
+// program inside notices a failure by the missing route.
+func startPasta(pasta string, pid int) *os.File {
+	args := []string{leashCommand, pasta, "--foreground", "--config-net", "--quiet", "--mtu", strconv.Itoa(lab.MTU), "--dns-forward", resolver,
 		"--tcp-ports", "none", "--udp-ports", "none", "--tcp-ns", "none", "--udp-ns", "none"}
 	if os.Geteuid() == 0 {
-		// pasta would become nobody, who may not look into root's namespaces.
+		// As root, pasta would switch to the user nobody, who may not enter root's namespaces.
 		args = append(args, "--runas", "0:0")
 	}
 	held, leash, err := os.Pipe()
@@ -82,14 +73,28 @@ func connect(pasta string, pid int) *os.File {
 	return leash
 }
 
-// leashCommand is the first argument of a program that is to run another one
-// until the pipe at leashFD is closed at its far end. pasta needs that: it takes
-// other rights when it starts, and the kernel then forgets whose death should
-// end it.
+// leashCommand is the first argument of a helper process that runs another program until the
+// far end of the pipe at leashFD is closed. Pdeathsig cannot end pasta: it changes its
+// credentials when it starts, and the kernel then clears the signal.
 const leashCommand = "leash"
 
 const leashFD = 3
 
+// Helper runs the program as the helper process that ends pasta if it was started as one,
+// and never returns in that case. A program that calls Enter must call it first thing in
+// main.
+func Helper() {
+	if len(os.Args) < 3 || os.Args[1] != leashCommand {
+		return
+	}
+	if err := leash(os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "wiretime:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// leash runs a program until the pipe at leashFD is closed.
 func leash(args []string) error {
 	command := exec.Command(args[0], args[1:]...)
 	command.Stderr = os.Stderr
@@ -102,15 +107,15 @@ func leash(args []string) error {
 		outcome = command.Wait()
 		close(ended)
 	}()
-	let := make(chan struct{})
+	released := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(io.Discard, os.NewFile(leashFD, "leash"))
-		close(let)
+		close(released)
 	}()
 	select {
 	case <-ended:
 		return outcome
-	case <-let:
+	case <-released:
 		_ = command.Process.Kill() // it may just have ended
 		<-ended
 		return nil
@@ -120,7 +125,7 @@ func leash(args []string) error {
 // routeLimit is how long pasta may take to configure the namespace.
 const routeLimit = 5 * time.Second
 
-// awaitDefaultRoute returns when this namespace has a default route.
+// awaitDefaultRoute returns once this namespace has a default route.
 func awaitDefaultRoute() error {
 	updates, done := make(chan netlink.RouteUpdate), make(chan struct{})
 	defer close(done)
@@ -140,7 +145,7 @@ func awaitDefaultRoute() error {
 	}
 }
 
-// prefixLength is that of a route's destination; a default route may have none.
+// prefixLength returns the prefix length of a route's destination; a default route may have none.
 func prefixLength(destination *net.IPNet) int {
 	if destination == nil {
 		return 0
@@ -151,7 +156,7 @@ func prefixLength(destination *net.IPNet) int {
 
 // useResolver makes this program and its children ask the DNS server at address.
 func useResolver(address string) error {
-	source := filepath.Join(Scratch, "resolv.conf")
+	source := filepath.Join(lab.Scratch, "resolv.conf")
 	if err := os.WriteFile(source, []byte("nameserver "+address+"\n"), 0o644); err != nil {
 		return fmt.Errorf("write a resolver configuration: %w", err)
 	}

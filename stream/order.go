@@ -1,0 +1,90 @@
+package stream
+
+import (
+	"fmt"
+	"time"
+
+	"wiretime/lab"
+	"wiretime/lab/emulator"
+	"wiretime/media/manager"
+	"wiretime/media/player"
+	"wiretime/media/storage"
+	"wiretime/media/transport"
+	"wiretime/network"
+	"wiretime/station"
+	"wiretime/study"
+)
+
+// Longest is the limit of a stream's duration.
+const Longest = time.Hour
+
+// A capture keeps headers and handshakes of each packet, which are keptOctets, but no media,
+// and as many packets as fit into the memory of most machines.
+const (
+	keptOctets  = 128
+	keptPackets = 1_000_000
+)
+
+// Config describes a stream and its network.
+type Config struct {
+	// Media is what storage.ParseMedia accepts or, if Outside, a server's own name.
+	Media string
+	// Outside says that a server outside of any lab has the media.
+	Outside bool
+	// Player is one of station.Players; empty means Download for a file and Paper for a video.
+	Player    string
+	Transport string             // one of transport.Names
+	Strategy  transport.Strategy // the transport must support it
+	// Duration is how long a video is watched, up to Longest.
+	Duration time.Duration
+	// Seeks is the probability of a seek in each second of a video, 0 to 1.
+	Seeks float64
+	// Patience is how long each end waits for the other, and GiveUp how long the viewer waits
+	// for any octet.
+	Patience, GiveUp time.Duration
+	Seed             uint64
+
+	// The others describe the lab. Delay is the average one-way delay of each access link in
+	// each direction, drawn anew every Period; a Period of 0 keeps it constant.
+	Delay, Period time.Duration
+	// Loss is the share of packets lost in each direction, 0 to 1.
+	Loss float64
+	// Rate is that of each access link in each direction.
+	Rate network.BitRate
+	// Reconnections is how often the client moves to the other access point.
+	Reconnections int
+	TCP           lab.TCPOptions
+}
+
+// Order returns the order for a station, or an error that says what of the stream is
+// impossible.
+func (c Config) Order() (station.Order, error) {
+	item, err := storage.ParseMedia(c.Media)
+	unknown := err != nil
+	if unknown && !c.Outside {
+		return station.Order{}, err
+	}
+	octets, isFile := item.Sizes[storage.Plain]
+	if c.Player == "" {
+		c.Player = string(player.Paper)
+		if isFile {
+			c.Player = station.Download
+		}
+	}
+	s := &station.Stream{
+		Media: c.Media, Elsewhere: unknown, Player: c.Player, Strategy: c.Strategy,
+		For: c.Duration, Seeks: c.Seeks, GiveUp: c.GiveUp, Patience: c.Patience,
+		Manager: c.manager(octets), Keep: emulator.Keep{Octets: keptOctets, Packets: keptPackets},
+	}
+	return station.Order{
+		Protocol: c.Transport, Seed: c.Seed, TCP: c.TCP, Timeout: Longest, Stream: s,
+		Comment: fmt.Sprintf("%s over %s, seed %d", c.Media, c.Transport, c.Seed),
+	}, s.Check()
+}
+
+// manager describes the network's changes, for a file of so many octets; 0 for a video.
+func (c Config) manager(octets int64) manager.Config {
+	s := study.Stream{Access: manager.AccessPoints(), Rate: c.Rate, Period: c.Period, Duration: c.Duration}
+	options := study.Options{Timeout: Longest, Stream: &s}
+	return options.Manager(study.Link{Delay: c.Delay, Loss: c.Loss, Reconnections: c.Reconnections}, octets, c.Seed)
+}

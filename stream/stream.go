@@ -1,0 +1,140 @@
+// Package stream plays a single stream, outside of any study: in a lab on either clock, or
+// from a server over this machine's own network.
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"wiretime/guest"
+	"wiretime/kernel"
+	"wiretime/lab"
+	"wiretime/media/record"
+	"wiretime/media/transport"
+	"wiretime/metric"
+	"wiretime/protocol"
+	"wiretime/runner"
+	"wiretime/station"
+)
+
+// What a guest is given for one stream, whose capture may have keptPackets.
+const (
+	guestMemory = 2 << 30
+	guestLimit  = 30 * time.Minute
+)
+
+// PlayReal plays a stream in a lab on the real clock. dir receives what the stream leaves
+// behind, and show is called as in station.Stream. The program must have called lab.Enter.
+//
+// If the stream began, PlayReal returns what was measured, and an error if it failed later.
+func PlayReal(ctx context.Context, order station.Order, dir string) (_ *metric.Load, err error) {
+	folder, err := os.MkdirTemp(lab.Scratch, "stream-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the certificate authority: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	config := stationConfig()
+	if config.Authority, err = protocol.OpenAuthority(filepath.Join(folder, "ca")); err != nil {
+		return nil, err
+	}
+	s, err := station.Open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	r, err := s.Load(ctx, order, nil, dir)
+	if err != nil {
+		return nil, err
+	}
+	return measured(dir, r)
+}
+
+// PlayVirtual plays a stream in a guest of the kernel, as PlayReal does on the real clock.
+// Nothing can be seen of the stream before its end, so order.Stream.Show is not called.
+func PlayVirtual(ctx context.Context, k kernel.Kernel, order station.Order, dir string) (l *metric.Load, err error) {
+	host, err := guest.NewHost(k, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, host.Close()) }()
+	batch := guest.Batch{Station: stationConfig(), Loads: []guest.Load{{ID: "stream", Order: order}}}
+	batch.Station.Lab.Virtual, batch.Station.Lab.Unblocked = true, true
+	machine := guest.Machine{Seed: order.Seed, Memory: guestMemory, Limit: guestLimit}
+	err = host.Run(ctx, machine, batch, func(result guest.Result) error {
+		if result.Failed != nil {
+			return result.Failed
+		}
+		if err := os.CopyFS(dir, os.DirFS(result.Dir)); err != nil {
+			return fmt.Errorf("keep the files of the stream: %w", err)
+		}
+		var err error
+		l, err = measured(dir, result.Record)
+		return err
+	})
+	return l, err
+}
+
+// stationConfig describes the lab with the defaults of studies.
+func stationConfig() station.Config {
+	return station.Config{Lab: lab.Config{
+		AccessLinks: 2, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
+	}}
+}
+
+// measured returns what was measured of a stream in a lab. The error says why it failed.
+func measured(dir string, r *lab.Record) (*metric.Load, error) {
+	if r.Stream == nil {
+		return nil, r.LoadError
+	}
+	packets, err := runner.ReadPackets(filepath.Join(dir, lab.CaptureFile))
+	if err != nil {
+		return nil, err
+	}
+	l := &metric.Load{
+		Protocol: r.Stream.Transport, Server: r.Server, Packets: packets, ServerLost: r.ServerLost, Stream: r.Stream,
+		CaptureCut: r.Emulator.Uncaptured > 0, Counted: runner.Counted(r.Emulator),
+	}
+	if r.LoadError != nil {
+		return l, r.LoadError
+	}
+	return l, failure(r.Stream)
+}
+
+// PlayFrom plays a stream from a server outside of any lab, as PlayReal does in one. What is
+// measured lacks everything that packets and the server's log show.
+func PlayFrom(ctx context.Context, c transport.ClientConfig, order station.Order, dir string) (*metric.Load, error) {
+	r, err := station.StreamFrom(ctx, c, order, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := record.Write(filepath.Join(dir, lab.StreamFile), r); err != nil {
+		return nil, err
+	}
+	return &metric.Load{Protocol: order.Protocol, Stream: r, ServerLost: -1}, failure(r)
+}
+
+// failure returns why a stream failed; nil if it did not.
+func failure(r *record.Stream) error {
+	if why := r.Figures.Failure; why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
+// TryServer opens a session with a server and closes it. A viewer would go on trying until
+// it gives up.
+func TryServer(ctx context.Context, c transport.ClientConfig) error {
+	client, err := transport.NewClient(c)
+	if err != nil {
+		return err
+	}
+	session, err := client.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	return session.Close()
+}
