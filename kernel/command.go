@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"wiretime/process"
 )
 
 // newCommand is a program in a process group of its own that is killed as a
-// whole when ctx ends, or when this process does. An empty environment stands
+// whole when ctx ends. An empty environment stands
 // for this process's own, with messages in English.
 func newCommand(ctx context.Context, dir string, environment []string, program string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, program, args...)
@@ -22,7 +24,7 @@ func newCommand(ctx context.Context, dir string, environment []string, program s
 	if c.Env = environment; environment == nil {
 		c.Env = append(os.Environ(), "LC_ALL=C")
 	}
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	return c
 }
@@ -33,7 +35,7 @@ func output(ctx context.Context, dir string, environment []string, program strin
 	c := newCommand(ctx, dir, environment, program, args...)
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said
-	if err := c.Run(); err != nil {
+	if err := process.Run(c); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -72,12 +74,13 @@ func extractTarball(ctx context.Context, deb, name, to string) error {
 		return err
 	}
 	pick.Stdin = between
-	if err := unpack.Start(); err != nil {
+	unpacking, err := process.Start(unpack)
+	if err != nil {
 		return err
 	}
-	failed := pick.Run()
+	failed := process.Run(pick)
 	_, drained := io.Copy(io.Discard, between) // tar stops reading early, dpkg-deb must not
-	if err := errors.Join(failed, drained, unpack.Wait(), file.Close()); err != nil {
+	if err := errors.Join(failed, drained, unpacking.Wait(), file.Close()); err != nil {
 		return fmt.Errorf("%s: %s", howEnded(err), lastLines(said.String(), 3))
 	}
 	return context.Cause(ctx)

@@ -17,6 +17,7 @@ import (
 
 	"wiretime/lab/emulator"
 	"wiretime/network"
+	"wiretime/process"
 )
 
 // DepthVariable is set in the environment of a command that runs behind an
@@ -136,10 +137,11 @@ func armBehind(ctx context.Context, e *emulator.Process, path network.Path, seed
 func runInside(n *Namespace, command *exec.Cmd) error {
 	name := command.Path
 	n.Command(command)
-	if err := command.Start(); err != nil {
+	child, err := process.Start(command)
+	if err != nil {
 		return fmt.Errorf("run %s: %w", name, err)
 	}
-	return waitRelaying(command)
+	return waitRelaying(child)
 }
 
 // translate forwards what comes from the path's prefix and makes it look as if

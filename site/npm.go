@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"wiretime/process"
 )
 
 // npmPackage is a package of the npm registry, pinned by the integrity the
@@ -84,7 +86,7 @@ func (p npmPackage) download(ctx context.Context, cache string) (data []byte, er
 	command.WaitDelay = 5 * time.Second
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
-	if err := command.Run(); err != nil {
+	if err := process.Run(command); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"wiretime/loader/browser"
+	"wiretime/process"
 )
 
 // ErrMissing means that no Firefox was found on this machine.
@@ -61,7 +62,7 @@ type Options struct {
 // Browser is a running Firefox.
 type Browser struct {
 	options Options
-	process *exec.Cmd
+	process *os.Process
 	exited  chan struct{} // closed when the process has been waited for
 	killing sync.Once
 	session *session
@@ -101,17 +102,17 @@ func (b *Browser) start(ctx context.Context) error {
 		"MOZ_REMOTE_SETTINGS_DEVTOOLS=1") // without it the preference for its maker's server is not heeded
 	command.Stdout, command.Stderr = b.output, b.output
 	command.WaitDelay = time.Second // for what of its processes may hold on to its output
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.options.Enter(command)
-	if err := command.Start(); err != nil {
+	child, err := process.Start(command)
+	if err != nil {
 		return err
 	}
-	b.process, b.exited = command, make(chan struct{})
+	b.process, b.exited = command.Process, make(chan struct{})
 	go func() {
-		_ = command.Wait() // how it ended is in its last words
+		_ = child.Wait() // how it ended is in its last words
 		close(b.exited)
 	}()
-	var err error
 	select {
 	case address := <-b.output.listening:
 		b.session, err = connect(ctx, b.options.Dial, address, b.observe)
@@ -243,9 +244,9 @@ func (b *Browser) kill() {
 			return
 		}
 		// Those that show pages may have stayed behind when it crashed.
-		_ = syscall.Kill(-b.process.Process.Pid, syscall.SIGKILL)
+		_ = syscall.Kill(-b.process.Pid, syscall.SIGKILL)
 		<-b.exited
-		browser.Reap(b.process.Process.Pid)
+		browser.Reap(b.process.Pid)
 	})
 }
 

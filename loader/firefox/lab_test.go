@@ -391,7 +391,7 @@ func TestBrowserDies(t *testing.T) {
 	b := newBench(t, false)
 	visit, err := b.browser.Open(t.Context(), nil)
 	must(t, err)
-	must(t, b.browser.process.Process.Kill())
+	must(t, b.browser.process.Kill())
 	_, _, err = visit.Load(t.Context(), "http://"+pageHost+"/")
 	if err == nil || !strings.Contains(err.Error(), "the browser died") || !strings.Contains(err.Error(), "last words: ") {
 		t.Errorf("the error is %v", err)

@@ -272,4 +272,4 @@ func (v *Visit) Close() error {
 }
 
 // Process is the number of the browser's first process. Its others descend from it.
-func (v *Visit) Process() int { return v.browser.process.Process.Pid }
+func (v *Visit) Process() int { return v.browser.process.Pid }

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"wiretime/process"
 )
 
 // ErrNoFFmpeg says that the program which encodes clips is not installed.
@@ -59,8 +61,11 @@ func encode(ctx context.Context, dir, name string, input ...string) (err error) 
 			"-force_key_frames", "expr:gte(t,n_forced*"+seconds+")", "-c:a", "aac",
 			"-f", "segment", "-segment_time", seconds, filepath.Join(folder, "%06d.ts"))
 	}
-	if said, err := exec.CommandContext(ctx, program, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("encode %s: ffmpeg: %w: %s", name, err, strings.TrimSpace(string(said)))
+	command := exec.CommandContext(ctx, program, args...)
+	var said strings.Builder
+	command.Stdout, command.Stderr = &said, &said
+	if err := process.Run(command); err != nil {
+		return fmt.Errorf("encode %s: ffmpeg: %w: %s", name, err, strings.TrimSpace(said.String()))
 	}
 	if err := os.Chmod(temporary, 0o755); err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
