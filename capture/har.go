@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"wiretime/atomicfile"
 )
 
 // HAR is an HTTP Archive, version 1.2 (Odvarka, 2012), with those of the
@@ -218,7 +220,7 @@ func ParseHAR(data []byte) (*HAR, error) {
 // WriteHAR writes h to path, whole or not at all. Lists that are nil are
 // written as empty ones, since HAR's readers expect lists.
 func WriteHAR(path string, h *HAR) error {
-	err := writeWhole(path, func(w io.Writer) error {
+	err := atomicfile.Write(path, func(w io.Writer) error {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", " ")

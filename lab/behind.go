@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 
 	"github.com/google/nftables"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/nftables/expr"
 	"github.com/vishvananda/netlink"
 
+	"wiretime/atomicfile"
 	"wiretime/lab/emulator"
 	"wiretime/network"
 	"wiretime/process"
@@ -108,28 +108,27 @@ func armBehind(ctx context.Context, e *emulator.Process, path network.Path, seed
 	if pcapng == "" {
 		return func() error { return nil }, e.Arm(ctx, path, seed, emulator.Recording{})
 	}
-	file, err := os.CreateTemp(filepath.Dir(pcapng), ".wiretime-*.pcapng")
+	file, err := atomicfile.Create(pcapng, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("make the capture %s: %w", pcapng, err)
 	}
-	if err := errors.Join(e.Arm(ctx, path, seed, emulator.Recording{File: file, Comment: "wiretime link"}), file.Chmod(0o644)); err != nil {
-		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
+	if err := e.Arm(ctx, path, seed, emulator.Recording{File: file.File, Comment: "wiretime link"}); err != nil {
+		file.Discard()
+		return nil, err
 	}
 	return func() error {
+		defer file.Discard()
 		report, err := e.Stop(context.WithoutCancel(ctx))
 		if err == nil && report.CaptureError != "" {
 			err = captureFailure(report.CaptureError)
 		}
 		if err == nil {
-			err = file.Sync()
-		}
-		if err == nil {
-			err = os.Rename(file.Name(), pcapng)
+			err = file.Commit()
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("write the capture %s: %w", pcapng, err), file.Close(), os.Remove(file.Name()))
+			return fmt.Errorf("write the capture %s: %w", pcapng, err)
 		}
-		return file.Close()
+		return nil
 	}, nil
 }
 

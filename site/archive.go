@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/atomicfile"
 )
 
 // The files of an archive. In foldedFormat packFile is a folder.
@@ -261,10 +263,7 @@ func (s *Site) Save(dir string) (err error) {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(temp) }() // renamed away if all went well
-	if err := os.Rename(temp, dir); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(dir))
+	return atomicfile.MoveFolder(temp, dir)
 }
 
 // saveBeside writes the archive to a new folder in the one where dir is or will be.
@@ -314,10 +313,7 @@ func (s *Site) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, indexFile), data); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	return writeFile(filepath.Join(dir, indexFile), data)
 }
 
 func writeFile(name string, data []byte) error {
@@ -327,7 +323,7 @@ func writeFile(name string, data []byte) error {
 	})
 }
 
-// create makes a file, and has it on the disk when it returns.
+// create makes a file.
 func create(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -338,17 +334,5 @@ func create(name string, write func(io.Writer) error) error {
 	if err == nil {
 		err = w.Flush()
 	}
-	if err == nil {
-		err = f.Sync()
-	}
 	return errors.Join(err, f.Close())
-}
-
-// syncDir makes the names in a folder survive a power cut.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

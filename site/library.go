@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/atomicfile"
 )
 
 // Library is the set of sites a study can refer to: the built-in world-flags,
@@ -90,6 +92,9 @@ func (l Library) Replace(s *Site) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // the old one, if all went well
+	if err := atomicfile.SyncTree(temp); err != nil {
+		return err
+	}
 	err = unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
 	switch {
 	case errors.Is(err, unix.ENOENT): // there is none that has the name
@@ -100,7 +105,7 @@ func (l Library) Replace(s *Site) (err error) {
 	if err != nil {
 		return fmt.Errorf("put it in the place of %s: %w", dir, err)
 	}
-	return syncDir(l.Dir)
+	return atomicfile.SyncFolder(l.Dir)
 }
 
 // exchange gives two folders each other's names, one after the other.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"wiretime/atomicfile"
 	"wiretime/process"
 )
 
@@ -100,14 +101,7 @@ func (p npmPackage) download(ctx context.Context, cache string) (data []byte, er
 	if err := p.verify(data); err != nil {
 		return nil, fmt.Errorf("%w: the registry that npm uses does not give the genuine package; check npm's configuration", err)
 	}
-	whole := filepath.Join(temp, "whole")
-	if err := writeFile(whole, data); err != nil {
-		return nil, err
-	}
-	if err := os.Rename(whole, kept); err != nil {
-		return nil, err
-	}
-	return data, syncDir(cache)
+	return data, atomicfile.WriteBytes(kept, data)
 }
 
 func (p npmPackage) verify(data []byte) error {

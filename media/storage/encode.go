@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"wiretime/atomicfile"
 	"wiretime/process"
 )
 
@@ -70,25 +71,8 @@ func encode(ctx context.Context, dir, name string, input ...string) (err error) 
 	if err := os.Chmod(temporary, 0o755); err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	if err := syncAll(temporary); err != nil {
-		return fmt.Errorf("encode %s: %w", name, err)
-	}
-	if err := os.Rename(temporary, filepath.Join(dir, name)); err != nil {
+	if err := atomicfile.MoveFolder(temporary, filepath.Join(dir, name)); err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
 	return nil
-}
-
-// syncAll makes a folder and all in it survive a power cut.
-func syncAll(dir string) error {
-	return filepath.WalkDir(dir, func(name string, _ os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		return errors.Join(file.Sync(), file.Close())
-	})
 }
