@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"wiretime/coding"
 )
 
 // Content is a resource's body without its content codings. What they cannot be undone of
@@ -19,7 +21,7 @@ func (s *Site) Content(r *Resource) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("decode the body of %s: it has a content coding other than gzip, br and zstd", r.URL)
 	}
-	content, err := decode(body, codings)
+	content, err := coding.Decode(body, codings, maxDecoded)
 	if err != nil {
 		return nil, fmt.Errorf("decode the body of %s: %w", r.URL, err)
 	}

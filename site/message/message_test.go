@@ -101,8 +101,8 @@ func TestNew(t *testing.T) {
 		{"deflate that was decoded", "HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n" + text, "200 Content-Encoding=deflate false 1000 1000", text, "says deflate and the body is not"},
 		{"gzip with more behind it", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gz + "more", fmt.Sprintf("200 Content-Encoding=gzip false 1000 %d", len(gz)+4), text, "is damaged"},
 		{"gzip without its end", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gz[:len(gz)-8], fmt.Sprintf("200 Content-Encoding=gzip false 1000 %d", len(gz)-8), text, "1000 octets before that were decoded"},
-		{"a coding that nobody knows", "HTTP/1.1 200 OK\r\nContent-Encoding: utf-8\r\n\r\nhi", "200 Content-Encoding=utf-8 false 2 2", "hi", "not a coding that browsers know"},
-		{"a heap of codings", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip, gzip, gzip, gzip\r\n\r\nhi", "200 Content-Encoding=gzip, gzip, gzip, gzip false 2 2", "hi", "4 codings"},
+		{"a coding that nobody knows", "HTTP/1.1 200 OK\r\nContent-Encoding: utf-8\r\n\r\nhi", "200 Content-Encoding=utf-8 false 2 2", "hi", "unknown content coding"},
+		{"a heap of codings", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip, gzip, gzip, gzip\r\n\r\nhi", "200 Content-Encoding=gzip, gzip, gzip, gzip false 2 2", "hi", "4 content codings"},
 
 		{"what Browsertrix decoded", "HTTP/1.1 200 OK\r\nx-orig-content-encoding: br\r\nx-orig-transfer-encoding: chunked\r\ncontent-length: 2\r\n\r\nhi", "200 content-encoding=br content-length=2 false 2 -1", "hi", ""},
 	} {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
+
+	"wiretime/coding"
 )
 
 // takeBodies takes the bodies that were recorded: without coding, so that scripts can be
@@ -28,7 +30,7 @@ func (m *maker) takeBody(n *node) bool {
 	codings := n.codings()
 	n.body = n.Body
 	if n.Encoded && codings != "" {
-		content, err := decode(n.Body, codings, min(m.limits.body, m.left))
+		content, err := coding.Decode(n.Body, coding.Names(codings), min(m.limits.body, m.left))
 		if err != nil {
 			m.repairs.leave(n.Where, "response", "%s left out, whose content coding could not be undone, or only to too many octets")
 			return false
