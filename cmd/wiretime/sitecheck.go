@@ -147,7 +147,7 @@ func loadOverAll(ctx context.Context, s *site.Site, rows []protocol.Protocol, o 
 		return nil, err
 	}
 	config := station.Config{Chromium: o.chromium, Stacks: o.learn, Authority: ca, ForceQUIC: s.Origins(), Lab: lab.Config{
-		AccessLinks: 1, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
+		AccessLinks: 1, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
 	}}
 	st, err := station.Open(ctx, config)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"wiretime/media/record"
 	"wiretime/media/transport"
 	"wiretime/metric"
+	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/runner"
 	"wiretime/station"
@@ -75,7 +76,7 @@ func streamReally(ctx context.Context, o streamOptions, order station.Order) (er
 // streamStation is where streams are played: as by a study that says nothing of it.
 func streamStation() station.Config {
 	return station.Config{Lab: lab.Config{
-		AccessLinks: 2, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
+		AccessLinks: 2, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
 	}}
 }
 

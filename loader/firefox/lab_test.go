@@ -61,7 +61,7 @@ func newBench(t *testing.T, quic bool) *bench {
 func newBenchWith(t *testing.T, quic bool, hosts ...string) *bench {
 	t.Helper()
 	binary := needFirefox(t)
-	l, err := lab.New(t.Context(), lab.Config{AccessLinks: 1, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}})
+	l, err := lab.New(t.Context(), lab.Config{AccessLinks: 1, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem()})
 	must(t, err)
 	t.Cleanup(func() { must(t, l.Close()) })
 	b := &bench{lab: l}
