@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wiretime/english"
 	"wiretime/stats"
 	"wiretime/store"
 )
@@ -180,7 +181,7 @@ var streamAxes = []axis{
 	{"media", func(c store.Cell) string { return c.Site }},
 	{"link delays", func(c store.Cell) string { return duration(c.Link.Delay) }},
 	{"losses", func(c store.Cell) string { return "loss " + percent(c.Link.Loss) }},
-	{"numbers of reconnections", func(c store.Cell) string { return counted(c.Link.Reconnections, "reconnection") }},
+	{"numbers of reconnections", func(c store.Cell) string { return english.Count(c.Link.Reconnections, "reconnection") }},
 	{"players", func(c store.Cell) string { return c.Loader }},
 	{"congestion controls", func(c store.Cell) string { return c.Congestion }},
 	{"initial windows", func(c store.Cell) string { return "initcwnd " + strconv.Itoa(c.InitCwnd) }},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"wiretime/english"
 	"wiretime/store"
 )
 
@@ -38,7 +39,7 @@ type linkAxis struct {
 var linkAxes = []linkAxis{
 	{"delay", func(l *store.Link) float64 { return float64(l.Delay) }, func(l *store.Link) string { return "link delay " + duration(l.Delay) }},
 	{"loss", func(l *store.Link) float64 { return l.Loss }, func(l *store.Link) string { return "loss " + percent(l.Loss) }},
-	{"reconnections", func(l *store.Link) float64 { return float64(l.Reconnections) }, func(l *store.Link) string { return counted(l.Reconnections, "reconnection") }},
+	{"reconnections", func(l *store.Link) float64 { return float64(l.Reconnections) }, func(l *store.Link) string { return english.Count(l.Reconnections, "reconnection") }},
 }
 
 // series puts the cells into lines along each property of the link that varies;

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"wiretime/media/player"
@@ -134,11 +133,4 @@ func describeLink(l *store.Link, p path) Network {
 		n.Facts = append(n.Facts, Fact{"rate", rate(p.Access[0].Down.Rate) + " of each access link, in each direction"}, Fact{"queue", p.Access[0].Down.describeQueue()})
 	}
 	return n
-}
-
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
 }

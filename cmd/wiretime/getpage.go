@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"wiretime/capture"
+	"wiretime/english"
 	"wiretime/get"
 	"wiretime/loader/builtin"
 	"wiretime/loader/page"
@@ -198,15 +199,7 @@ func printPages(out io.Writer, har *capture.HAR, timing capture.Timing) {
 		octets += size
 	}
 	fmt.Fprintf(out, "\nDCL %s, onLoad %s: %s over %s, %s\n", inMilliseconds(timing.DCL), inMilliseconds(timing.OnLoad),
-		several(len(har.Log.Entries), "request"), several(len(connections), "connection"), several(int(octets), "octet"))
-}
-
-// several is a number of things, as people say it.
-func several(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+		english.Count(len(har.Log.Entries), "request"), english.Count(len(connections), "connection"), english.Count(int(octets), "octet"))
 }
 
 // inMilliseconds is a moment that a page may not have come to.

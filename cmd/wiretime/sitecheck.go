@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wiretime/capture"
+	"wiretime/english"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
 	"wiretime/network"
@@ -301,6 +302,6 @@ func learn(s *site.Site, checks []check) error {
 	if err := library.Replace(learned); err != nil {
 		return input(err)
 	}
-	fmt.Printf("\nLearned of %s what asks for it.\n", several(changed, "resource"))
+	fmt.Printf("\nLearned of %s what asks for it.\n", english.Count(changed, "resource"))
 	return nil
 }
