@@ -2,6 +2,8 @@
 #             report; CLOCK=real measures on this machine's own, KERNEL_SOURCE=linux-N.M.tar.xz builds from a tarball
 # make test   sets up what is missing, builds, lints, runs all tests
 # make kernel builds the kernel of the virtual clock, once, and checks it
+# make studies measures the studies that README.md and docs show, and writes their tables and pictures;
+#             STUDY=NAME does so for one of them, STUDY=-list lists them. It can be interrupted, and goes on
 
 export CGO_ENABLED = 0
 # Tools and fetched files stay in here; deleting it is harmless.
@@ -20,7 +22,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: run test test-long bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table $(SETUP)
+.PHONY: run test test-long bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -67,6 +69,12 @@ kernel: $(SETUP)
 readme-table: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) virtual
 	scripts/readme-table
+
+STUDY :=
+studies: $(SETUP)
+	@$(SETUP) $(SETUP_FLAGS) virtual
+	go run ./cmd/studies $(STUDY)
+	$(if $(filter-out first-look,$(STUDY)),,scripts/readme-table)
 
 lint: $(LINT) $(UI)
 	@echo "== Linting"

@@ -63,7 +63,8 @@ func (f *File) Discard() {
 	_ = os.Remove(f.Name())
 }
 
-// Write makes path hold what write writes, readable by everyone, or leaves it as it was.
+// Write replaces the content of path with what write writes, or leaves the file unchanged. Everyone
+// may read the file.
 func Write(path string, write func(io.Writer) error) error {
 	file, err := Create(path, 0o644)
 	if err != nil {
@@ -80,7 +81,7 @@ func Write(path string, write func(io.Writer) error) error {
 	return file.Commit()
 }
 
-// WriteBytes makes path hold content, as [Write] does.
+// WriteBytes replaces the content of path as [Write] does.
 func WriteBytes(path string, content []byte) error {
 	return Write(path, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -101,7 +102,7 @@ func MoveFolder(from, to string) error {
 	return SyncFolder(filepath.Dir(to))
 }
 
-// SyncTree makes a folder and all the files and folders in it last through a power cut.
+// SyncTree syncs a folder and everything in it, so that it survives a power cut.
 func SyncTree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
@@ -111,7 +112,7 @@ func SyncTree(dir string) error {
 	})
 }
 
-// SyncFolder makes the names in a folder last through a power cut, and so a renaming in it.
+// SyncFolder syncs a folder, so that the names in it survive a power cut, also after a rename.
 func SyncFolder(dir string) error { return syncPath(dir) }
 
 func syncPath(path string) error {

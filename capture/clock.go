@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UnixOffset is what to add to CLOCK_MONOTONIC, which the kernel's timers and
-// the browser count in, to get the time since the Unix epoch, in ns. It is the
-// best of a few tries, as the two clocks can only be read in turn: good to a
-// microsecond.
+// UnixOffset returns the difference in ns between the Unix epoch's clock and
+// CLOCK_MONOTONIC, in which the kernel's timers and the browser count. The two
+// clocks can only be read one after the other, so it takes the best of a few
+// tries, good to a microsecond.
 func UnixOffset() int64 {
 	best, offset := int64(math.MaxInt64), int64(0)
 	for range 16 {

@@ -19,7 +19,7 @@ type Flow struct {
 	Source, Destination netip.AddrPort
 }
 
-// Reverse is the other direction of the same traffic.
+// Reverse returns the other direction of the same traffic.
 func (f Flow) Reverse() Flow {
 	return Flow{Protocol: f.Protocol, Source: f.Destination, Destination: f.Source}
 }
@@ -49,15 +49,15 @@ const (
 	ACK TCPFlags = 0x10
 )
 
-// Has tells whether all the given bits are set.
+// Has reports whether all the given bits are set.
 func (f TCPFlags) Has(bits TCPFlags) bool { return f&bits == bits }
 
-// Headers is what the headers of one packet say.
+// Headers holds what the headers of one packet say.
 type Headers struct {
 	Flow    Flow
-	Payload []byte // what the transport header stands before; shares the packet's memory
-	// PayloadLength is how many octets the payload had. Payload has fewer if the packet
-	// was cut.
+	Payload []byte // what follows the transport header; shares the packet's memory
+	// PayloadLength is the payload's original length in octets. Payload is shorter if
+	// the packet was cut.
 	PayloadLength int
 
 	Sequence       uint32 // TCP only, as the rest: number of the first octet of the payload, or of SYN
@@ -67,16 +67,16 @@ type Headers struct {
 
 // Dissect reads the headers of an IPv4 packet (RFC 791) that carries TCP (RFC
 // 9293), UDP (RFC 768) or SCTP (RFC 9260, whose chunks are the payload). Other
-// protocols, and fragments but the first, have a flow without ports and no payload.
-// The packet may have been cut behind its headers. IPv6 is an error: the lab gives
-// its hosts IPv4 addresses only. Checksums are not looked at, since a kernel may
-// leave them to a network card that a TUN device does not have.
+// protocols, and all fragments but the first, yield a flow without ports and
+// without payload. The packet may have been cut after its headers. IPv6 is an
+// error: the lab gives its hosts IPv4 addresses only. Checksums are ignored, since
+// a kernel may leave them to a network card, which a TUN device does not have.
 func Dissect(packet []byte) (Headers, error) {
 	if len(packet) < 20 {
-		return Headers{}, fmt.Errorf("IP packet of %d octets, want 20 or more", len(packet))
+		return Headers{}, fmt.Errorf("IP packet of %d octets, want at least 20", len(packet))
 	}
 	if version := packet[0] >> 4; version != 4 {
-		return Headers{}, fmt.Errorf("IP version %d, this program reads version 4 only", version)
+		return Headers{}, fmt.Errorf("IP version %d is not supported, only version 4", version)
 	}
 	be := binary.BigEndian
 	head, total := int(packet[0]&15)*4, int(be.Uint16(packet[2:]))
@@ -96,7 +96,7 @@ func Dissect(packet []byte) (Headers, error) {
 	switch h.Flow.Protocol {
 	case TCP:
 		if len(body) < 20 {
-			return Headers{}, fmt.Errorf("TCP segment of %d octets, want 20 or more", len(body))
+			return Headers{}, fmt.Errorf("TCP segment of %d octets, want at least 20", len(body))
 		}
 		offset = int(body[12]>>4) * 4
 		if offset < 20 || offset > len(body) {
@@ -106,12 +106,12 @@ func Dissect(packet []byte) (Headers, error) {
 		h.Flags = TCPFlags(body[13])
 	case UDP:
 		if len(body) < 8 {
-			return Headers{}, fmt.Errorf("UDP datagram of %d octets, want 8 or more", len(body))
+			return Headers{}, fmt.Errorf("UDP datagram of %d octets, want at least 8", len(body))
 		}
 		offset = 8
 	case SCTP:
 		if len(body) < 12 {
-			return Headers{}, fmt.Errorf("SCTP packet of %d octets, want 12 or more", len(body))
+			return Headers{}, fmt.Errorf("SCTP packet of %d octets, want at least 12", len(body))
 		}
 		offset = 12
 	default:

@@ -54,11 +54,11 @@ func TestDissect(t *testing.T) {
 			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Sequence: 7, Flags: SYN, Payload: []byte{}}},
 		{"a UDP datagram", ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(443, 5000, "xyz")), Headers{
 			Flow: flow(UDP, "10.0.1.2:443", "10.0.0.2:5000"), Payload: []byte("xyz"), PayloadLength: 3}},
-		{"a packet of SCTP", ipv4(SCTP, "10.0.0.2", "10.0.1.2", []byte("\x0f\xa0\x00\x50tag.sum.chunks")), Headers{
+		{"an SCTP packet", ipv4(SCTP, "10.0.0.2", "10.0.1.2", []byte("\x0f\xa0\x00\x50tag.sum.chunks")), Headers{
 			Flow: flow(SCTP, "10.0.0.2:4000", "10.0.1.2:80"), Payload: []byte("chunks"), PayloadLength: 6}},
 		{"a TCP segment cut in its payload", ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 7, 9, ACK, 12, "GET /"))[:54], Headers{
 			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Payload: []byte("GE"), PayloadLength: 5, Sequence: 7, Acknowledgment: 9, Flags: ACK}},
-		{"a UDP datagram cut behind its header", ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(4433, 5001, "four"))[:28], Headers{
+		{"a UDP datagram cut after its header", ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(4433, 5001, "four"))[:28], Headers{
 			Flow: flow(UDP, "10.0.1.2:4433", "10.0.0.2:5001"), Payload: []byte{}, PayloadLength: 4}},
 		{"an ICMP message has no ports", ipv4(1, "10.0.1.2", "10.0.0.2", make([]byte, 8)), Headers{
 			Flow: flow(1, "10.0.1.2:0", "10.0.0.2:0")}},
@@ -92,12 +92,12 @@ func TestDissectRefuses(t *testing.T) {
 		{"a TCP header past the end", short, "with a header of 60"},
 		{"a TCP segment without its header", ipv4(TCP, "10.0.0.2", "10.0.1.2", make([]byte, 19)), "TCP segment of 19 octets"},
 		{"a TCP segment cut in its options", ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(1, 2, 0, 0, ACK, 12, ""))[:50], "TCP segment of 30 octets with a header of 32"},
-		{"a packet of SCTP without its header", ipv4(SCTP, "10.0.0.2", "10.0.1.2", make([]byte, 11)), "SCTP packet of 11 octets"},
+		{"an SCTP packet without its header", ipv4(SCTP, "10.0.0.2", "10.0.1.2", make([]byte, 11)), "SCTP packet of 11 octets"},
 		{"a UDP datagram without its header", ipv4(UDP, "10.0.0.2", "10.0.1.2", make([]byte, 7)), "UDP datagram of 7 octets"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := Dissect(c.packet); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("Dissect error = %v; want one that says %q", err, c.want)
+				t.Errorf("Dissect error = %v; want one with %q", err, c.want)
 			}
 		})
 	}

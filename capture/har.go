@@ -11,9 +11,9 @@ import (
 	"wiretime/atomicfile"
 )
 
-// HAR is an HTTP Archive, version 1.2 (Odvarka, 2012), with those of the
-// underscore fields that Chrome's developer tools and chrome-har write and
-// Wiretime uses. All durations are float ms, -1 where one does not apply.
+// HAR is an HTTP Archive, version 1.2 (Odvarka, 2012), with the underscore
+// fields of Chrome's developer tools and of chrome-har that Wiretime uses. All
+// durations are float ms, -1 where one does not apply.
 type HAR struct {
 	Log Log `json:"log"`
 }
@@ -26,9 +26,10 @@ type Log struct {
 	Pages   []Page  `json:"pages"`
 	Entries []Entry `json:"entries"`
 	Comment string  `json:"comment,omitempty"`
-	// RenamedDomains are the names under which domains of the site were served, by their own.
+	// RenamedDomains maps the site's own domains to the names under which they were served.
 	RenamedDomains map[string]string `json:"_renamedDomains,omitempty"`
-	// CriticalPath is what decided each page's onLoad, as package critical writes it.
+	// CriticalPath says what decided each page's onLoad, in the form that package
+	// critical writes.
 	CriticalPath json.RawMessage `json:"_criticalPath,omitempty"`
 }
 
@@ -44,8 +45,8 @@ type Page struct {
 	ID      string      `json:"id"`
 	Title   string      `json:"title"`
 	Timings PageTimings `json:"pageTimings"`
-	// Comment is what kept the page from ending by itself and what was done about it, a
-	// sentence each; usually empty.
+	// Comment says what kept the page from finishing by itself and what was done about
+	// it, a sentence each; usually empty.
 	Comment string `json:"comment,omitempty"`
 }
 
@@ -84,26 +85,26 @@ type Entry struct {
 	ResourceType    string    `json:"_resourceType,omitempty"` // "document", "image", ...
 	Protocol        string    `json:"_protocol,omitempty"`     // as CDP names it: "http/1.1", "spdy/3.1", "h2", "h3"
 	FromCache       string    `json:"_fromCache,omitempty"`    // "memory" or "disk"; empty: from the network
-	// Unawaited is why the load ended without waiting for the response; usually empty. Such
-	// an entry may have no end or no response, which is no failure, and when it ended does
-	// not count.
+	// Unawaited says why the load ended without waiting for the response; usually empty.
+	// Such an entry may have no end or no response without being a failure, and its end
+	// does not count.
 	Unawaited string `json:"_unawaited,omitempty"`
 }
 
-// End is when the last byte of the response had arrived.
+// End returns when the last byte of the response had arrived.
 func (e *Entry) End() time.Time {
 	return e.Started.Add(time.Duration(e.Time * float64(time.Millisecond)))
 }
 
-// Initiator says why a resource was asked for, as CDP's Network.Initiator.
+// Initiator says why a resource was requested, like CDP's Network.Initiator.
 type Initiator struct {
 	Type string `json:"type,omitempty"` // "parser", "script", "preload", "other", ...
 	URL  string `json:"url,omitempty"`
 	Line int    `json:"lineNumber,omitempty"`
 }
 
-// UnmarshalJSON reads an initiator: the developer tools' object, or the bare
-// URL that WebPageTest and chrome-har write.
+// UnmarshalJSON reads an initiator: either the developer tools' object, or the
+// bare URL that WebPageTest and chrome-har write.
 func (i *Initiator) UnmarshalJSON(data []byte) error {
 	*i = Initiator{}
 	if bytes.HasPrefix(data, []byte(`"`)) {
@@ -145,8 +146,8 @@ type Response struct {
 	RedirectURL  string   `json:"redirectURL"`
 	HeadersSize  int64    `json:"headersSize"`
 	BodySize     int64    `json:"bodySize"`
-	TransferSize int64    `json:"_transferSize"`    // head and body as they came, compressed
-	Error        string   `json:"_error,omitempty"` // the browser's word for why there was no response
+	TransferSize int64    `json:"_transferSize"`    // head and body as transferred, compressed
+	Error        string   `json:"_error,omitempty"` // the browser's reason for having no response
 }
 
 // Content describes a response's body.
@@ -169,9 +170,9 @@ type Cookie struct {
 	Value string `json:"value"`
 }
 
-// Timings are the phases of one entry in ms, -1 where a phase does not apply
-// (a request on an open connection has no DNS, Connect and SSL). SSL is a part
-// of Connect, not a phase after it, as HAR 1.2 has it.
+// Timings holds the phases of one entry in ms, -1 where a phase does not apply
+// (a request on an open connection has no DNS, Connect and SSL). As in HAR 1.2,
+// SSL is a part of Connect, not a phase after it.
 type Timings struct {
 	Blocked float64 `json:"blocked"`
 	DNS     float64 `json:"dns"`
@@ -189,7 +190,7 @@ func (t *Timings) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(t))
 }
 
-// ReadHAR reads the HAR file at path. Fields it does not know are passed over.
+// ReadHAR reads the HAR file at path. It ignores unknown fields.
 func ReadHAR(path string) (*HAR, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -202,8 +203,8 @@ func ReadHAR(path string) (*HAR, error) {
 	return h, nil
 }
 
-// ParseHAR reads a HAR from memory. A byte-order mark, which some browsers
-// write, is passed over; a document without a "log" is an error.
+// ParseHAR reads a HAR from memory. It skips a byte-order mark, which some
+// browsers write. A document without a "log" is an error.
 func ParseHAR(data []byte) (*HAR, error) {
 	var document struct {
 		Log *Log `json:"log"`
@@ -217,8 +218,8 @@ func ParseHAR(data []byte) (*HAR, error) {
 	return &HAR{Log: *document.Log}, nil
 }
 
-// WriteHAR writes h to path, whole or not at all. Lists that are nil are
-// written as empty ones, since HAR's readers expect lists.
+// WriteHAR writes h to path, whole or not at all. Nil lists are written as
+// empty ones, since HAR readers expect lists.
 func WriteHAR(path string, h *HAR) error {
 	err := atomicfile.Write(path, func(w io.Writer) error {
 		encoder := json.NewEncoder(w)
@@ -232,7 +233,7 @@ func WriteHAR(path string, h *HAR) error {
 	return nil
 }
 
-// withLists returns h with an empty list wherever it has none.
+// withLists returns h with its nil lists replaced by empty ones.
 func withLists(h *HAR) *HAR {
 	log := h.Log
 	log.Pages = orEmpty(log.Pages)

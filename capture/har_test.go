@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// HARs that browsers and other tools of 2015 to 2022 wrote.
+// TestReadRealHARs reads HARs that browsers and other tools of 2015 to 2022
+// wrote.
 func TestReadRealHARs(t *testing.T) {
 	const folder = "../../shared/data/har"
 	if _, err := os.Stat(folder); err != nil {
@@ -91,7 +92,7 @@ func TestParseHAR(t *testing.T) {
 		`{"log": {"entries": [{"time": ""`: "unexpected end",
 	} {
 		if _, err := ParseHAR([]byte(source)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v; want one that says %q", source, err, want)
+			t.Errorf("%s: error %v; want one with %q", source, err, want)
 		}
 	}
 }
@@ -109,9 +110,9 @@ func TestWriteHARWholeOrNotAtAll(t *testing.T) {
 	if text := string(before); strings.Contains(text, "null") || strings.Contains(text, "_initiator") {
 		t.Errorf("the HAR has nulls or empty fields:\n%s", text)
 	}
-	tooLate := time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC) // RFC 3339 ends with the year 9999
+	tooLate := time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC) // RFC 3339 ends at the year 9999
 	if err := WriteHAR(path, &HAR{Log: Log{Entries: []Entry{{Started: tooLate}}}}); err == nil {
-		t.Fatal("a time that JSON cannot hold was written")
+		t.Fatal("a time that JSON cannot represent was written")
 	}
 	after, err := os.ReadFile(path)
 	if err != nil || string(after) != string(before) {

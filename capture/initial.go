@@ -10,10 +10,10 @@ import (
 )
 
 // ClientHellos returns the TLS ClientHello of each QUIC connection that a client of
-// the capture began, in the order of their first packets. Whoever sees a
-// connection's first packet can read it: the keys follow from that packet (RFC 9001
-// section 5.2). Connections whose ClientHello is not there whole are left out, as is
-// what is not QUIC version 1.
+// the capture opened, in the order of their first packets. Anyone who sees a
+// connection's first packet can read it, because the keys follow from that packet
+// (RFC 9001 section 5.2). Connections whose ClientHello is incomplete are left out,
+// and so are other versions than QUIC version 1.
 func ClientHellos(p *Packets) [][]byte {
 	begun := map[Flow]*beginning{}
 	var order []*beginning
@@ -39,14 +39,14 @@ func ClientHellos(p *Packets) [][]byte {
 	return hellos
 }
 
-// beginning is what a client sent in the Initial packets of a connection.
+// beginning holds what a client sent in the Initial packets of a connection.
 type beginning struct {
-	keys   *initialKeys      // of its first packet; nil: it is still to come
+	keys   *initialKeys      // from its first packet; nil before that
 	crypto map[uint64][]byte // by offset
 }
 
-// datagram takes in the Initial packets of a datagram. It stops at what it cannot
-// read.
+// datagram takes in the Initial packets of a datagram. It stops at the first it
+// cannot read.
 func (b *beginning) datagram(data []byte) {
 	for len(data) > 0 {
 		packet, ok := parseInitial(data)
@@ -63,7 +63,7 @@ func (b *beginning) datagram(data []byte) {
 	}
 }
 
-// hello is the first handshake message, if it is there whole.
+// hello returns the first handshake message once it is complete.
 func (b *beginning) hello() []byte {
 	const clientHello, head = 1, 4
 	var message []byte
@@ -88,7 +88,7 @@ func (b *beginning) hello() []byte {
 	}
 }
 
-// frames takes the CRYPTO frames out of a packet (RFC 9000 section 12.4 says which
+// frames collects the CRYPTO frames of a packet (RFC 9000 section 12.4 says which
 // frames a client's Initial may have).
 func (b *beginning) frames(data []byte) {
 	const padding, ping, ack, ackECN, crypto = 0, 1, 2, 3, 6
@@ -119,7 +119,7 @@ func (b *beginning) frames(data []byte) {
 	}
 }
 
-// initial is a QUIC version 1 Initial packet (RFC 9000 section 17.2.2), protected.
+// initial is a protected QUIC version 1 Initial packet (RFC 9000 section 17.2.2).
 type initial struct {
 	bytes       []byte // from its first octet to its last
 	destination []byte // connection ID
@@ -153,7 +153,7 @@ type initialKeys struct {
 	iv     []byte
 }
 
-// initialSalt is that of QUIC version 1 (RFC 9001 section 5.2).
+// initialSalt is the salt of QUIC version 1 (RFC 9001 section 5.2).
 var initialSalt, _ = hex.DecodeString("38762cf7f55934b34d179ae6a4c80cadccbb7f0a")
 
 // InitialSecrets are the secrets of both ends' Initial packets in QUIC version 1 (RFC 9001 section
@@ -191,7 +191,7 @@ func clientInitialKeys(destination []byte) *initialKeys {
 		k.header, err = aes.NewCipher(protection)
 	}
 	if err != nil {
-		panic(err) // of sizes, which are constants
+		panic(err) // the sizes are constants
 	}
 	return k
 }
@@ -217,8 +217,8 @@ func (k *initialKeys) open(p initial) (payload []byte, ok bool) {
 	return payload, err == nil
 }
 
-// reader reads what QUIC headers and frames are made of. After a failure it has
-// nothing more.
+// reader reads the fields of QUIC headers and frames. After a failure it
+// returns nothing more.
 type reader struct {
 	data   []byte
 	failed bool
@@ -234,7 +234,7 @@ func (r *reader) take(n uint64) []byte {
 	return out
 }
 
-// short reads what a length of one octet stands before.
+// short reads a byte string with a one-octet length.
 func (r *reader) short() []byte {
 	if n := r.take(1); !r.failed {
 		return r.take(uint64(n[0]))

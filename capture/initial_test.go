@@ -23,8 +23,8 @@ func overIP(from uint16, payload []byte) []byte {
 	return append(packet, payload...)
 }
 
-// firstFlight is what quic-go's client sends to a server that does not answer, once
-// it has sent so many datagrams.
+// firstFlight returns what quic-go's client sends to a server that does not answer,
+// up to that many datagrams.
 func firstFlight(t *testing.T, name string, datagrams int) [][]byte {
 	t.Helper()
 	server, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -54,8 +54,9 @@ func firstFlight(t *testing.T, name string, datagrams int) [][]byte {
 	return flight
 }
 
-// TestClientHellosAreRead reads those of two connections that began at once, the first
-// datagrams of one of them out of order and twice, and one that is not there whole.
+// TestClientHellosAreRead reads the ClientHellos of two connections opened at once,
+// one with its first datagrams reordered and duplicated, and of one that is
+// incomplete.
 func TestClientHellosAreRead(t *testing.T) {
 	// The key share makes a ClientHello larger than a packet.
 	first, second, cut := firstFlight(t, "www.first.test", 2), firstFlight(t, "www.second.test", 2), firstFlight(t, "www.cut.test", 2)
@@ -90,7 +91,7 @@ func FuzzClientHellos(f *testing.F) {
 		b := beginning{crypto: map[uint64][]byte{}}
 		b.frames(frames)
 		if hello := b.hello(); hello != nil && hello[0] != 1 {
-			t.Errorf("a ClientHello that is none: %x", hello)
+			t.Errorf("an invalid ClientHello was returned: %x", hello)
 		}
 	})
 }

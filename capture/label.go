@@ -6,7 +6,7 @@ import (
 )
 
 // ExpandLabel is TLS 1.3's HKDF-Expand-Label (RFC 8446 section 7.1), which QUIC uses
-// too. It returns size octets; an error means that a hash does not give so many.
+// too. It returns size octets, or an error if size exceeds what the hash can give.
 func ExpandLabel[H hash.Hash](h func() H, secret []byte, label string, context []byte, size int) ([]byte, error) {
 	const prefix = "tls13 "
 	info := []byte{byte(size >> 8), byte(size), byte(len(prefix) + len(label))}

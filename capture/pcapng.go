@@ -15,33 +15,32 @@ type Interface struct {
 	Name string
 }
 
-// Header is what stands before the packets of a capture file.
+// Header is what precedes the packets of a capture file.
 type Header struct {
 	Application string // the program that wrote the file (shb_userappl)
 	Comment     string // free text about the whole capture
 	Interfaces  []Interface
 }
 
-// PacketRecord is one sighting of one packet at one interface. A packet that
-// was delivered has two, the sender's and the receiver's, with the same ID; a
-// packet that was dropped has only its sender's, with a comment that starts
-// with DroppedPrefix.
+// PacketRecord is one sighting of one packet at one interface. A delivered
+// packet has two with the same ID, the sender's and the receiver's. A dropped
+// packet has only its sender's, with a comment that starts with DroppedPrefix.
 type PacketRecord struct {
 	Interface   int   // index into Header.Interfaces
 	Time        int64 // ns since the Unix epoch
 	Inbound     bool  // as seen by the host that owns the interface
 	ID          uint64
 	Comment     string
-	Lateness    int64 // ns between when the packet was due to leave the emulator and when it left
+	Lateness    int64 // emulator lateness: ns from when the packet was due to leave the emulator until it left
 	HasLateness bool  // only the receiver's record of a packet has a lateness
-	// Length is how many octets the packet had (original packet length, section 4.3),
-	// Data those that were kept: all, or the first of them.
+	// Length is the packet's original length in octets (original packet length,
+	// section 4.3). Data may hold only the first of them.
 	Length int
 	Data   []byte
 }
 
-// DroppedPrefix starts the comment of a packet the emulator did not deliver;
-// the reason follows, in the words of the network package's fates.
+// DroppedPrefix starts the comment of a packet that the emulator did not
+// deliver. The reason follows, in the words of package network's fates.
 const DroppedPrefix = "dropped: "
 
 // Packets is the content of a capture file.
@@ -51,8 +50,8 @@ type Packets struct {
 	Records []PacketRecord
 }
 
-// Block types, option codes and constants of draft-ietf-opsawg-pcapng; the
-// section that defines each is given.
+// Block types, option codes and constants of draft-ietf-opsawg-pcapng, each
+// with the section that defines it.
 const (
 	blockSection   = 0x0A0D0D0A // 4.1
 	blockInterface = 1          // 4.2
@@ -77,17 +76,17 @@ const (
 	linkTypeRaw = 101 // packets begin with their IP header
 )
 
-// EnterpriseNumber marks Wiretime's custom options. It is the number RFC 5612
-// reserves for documentation: Wiretime has none of its own, and no program
-// that follows the RFC gives it another meaning.
+// EnterpriseNumber marks Wiretime's custom options. RFC 5612 reserves this
+// number for documentation: Wiretime has none of its own, and no program that
+// follows the RFC gives it another meaning.
 const EnterpriseNumber = 32473
 
-// blockLimit is the largest block that is accepted. Wireshark's limit is the
-// same; a larger length means the file is damaged or is no pcapng.
+// blockLimit is the largest block that is accepted, as in Wireshark. A larger
+// length means that the file is damaged or is not pcapng.
 const blockLimit = 16 << 20
 
-// ErrTruncated says that a capture ends within a block, as when the program
-// that wrote it was killed. Everything before that block is sound.
+// ErrTruncated means that a capture ends within a block, for example because
+// the program that wrote it was killed. Everything before that block is sound.
 var ErrTruncated = errors.New("the capture ends within a block: its writer was stopped before it finished")
 
 var le = binary.LittleEndian
@@ -124,8 +123,8 @@ func AppendHeader(b []byte, h Header) []byte {
 }
 
 // AppendPacket appends one packet and returns the extended buffer. A Length below
-// what there is of Data counts as that. It does not allocate when b has room:
-// PacketSpace says how much is enough.
+// len(Data) counts as len(Data). AppendPacket does not allocate if b has room:
+// PacketSpace returns how much is enough.
 func AppendPacket(b []byte, p *PacketRecord) []byte {
 	b, start := beginBlock(b, blockPacket)
 	b = le.AppendUint32(b, uint32(p.Interface))
@@ -156,13 +155,13 @@ func AppendPacket(b []byte, p *PacketRecord) []byte {
 }
 
 // PacketSpace returns how many octets AppendPacket needs at most for a packet
-// of which size octets are kept, with a comment of the given length.
+// with size octets of data and a comment of the given length.
 func PacketSpace(size, comment int) int {
 	const fixed = 12 + 20 + 4 + 8 + 12 + 16 + 4
 	return fixed + size + 3 + comment + 3
 }
 
-// beginBlock appends a block's head and returns where the block starts.
+// beginBlock appends the head of a block and returns where the block starts.
 func beginBlock(b []byte, kind uint32) ([]byte, int) {
 	start := len(b)
 	b = le.AppendUint32(b, kind)
@@ -193,10 +192,10 @@ func appendPadding(b []byte, length int) []byte {
 	return append(b, zeros[:-length&3]...)
 }
 
-// InsertSecrets copies the capture src to dst with a TLS key log (NSS format)
-// put before the first packet, which is where a reader that goes through the
-// file once needs it. An empty key log inserts nothing. Packets that end within
-// a block are copied as they are; ReadPcapng says so when it reads them.
+// InsertSecrets copies the capture src to dst and inserts a TLS key log (NSS
+// format) before the first packet, where a reader that goes through the file
+// once needs it. An empty key log inserts nothing. A truncated last block is
+// copied as it is; ReadPcapng reports it.
 func InsertSecrets(dst io.Writer, src io.Reader, keyLog []byte) error {
 	order, head, err := copyHeader(dst, src)
 	if err != nil {
@@ -213,8 +212,8 @@ func InsertSecrets(dst io.Writer, src io.Reader, keyLog []byte) error {
 	return nil
 }
 
-// copyHeader copies the blocks that stand before the packets. It returns the
-// byte order and the octets it has read of the first block after them.
+// copyHeader copies the blocks before the packets. It returns the byte order
+// and what it has read of the first block after them.
 func copyHeader(dst io.Writer, src io.Reader) (binary.ByteOrder, []byte, error) {
 	var order binary.ByteOrder
 	for offset := int64(0); ; {
@@ -265,10 +264,10 @@ func appendSecrets(b []byte, order binary.ByteOrder, keyLog []byte) []byte {
 	return b
 }
 
-// sectionOrder tells the byte order of a section from its first 12 octets.
+// sectionOrder detects the byte order of a section from its first 12 octets.
 func sectionOrder(head []byte) (binary.ByteOrder, error) {
 	if le.Uint32(head) != blockSection {
-		return nil, fmt.Errorf("not a pcapng file: it starts with %#08x, not with a section header", le.Uint32(head))
+		return nil, fmt.Errorf("not a pcapng file: it starts with %#08x instead of a section header", le.Uint32(head))
 	}
 	switch uint32(byteOrderMagic) {
 	case le.Uint32(head[8:]):
@@ -281,7 +280,7 @@ func sectionOrder(head []byte) (binary.ByteOrder, error) {
 
 func checkLength(length uint32) error {
 	if length < 12 || length%4 != 0 || length > blockLimit {
-		return fmt.Errorf("its length %d is not a multiple of 4 from 12 to %d: the file is damaged", length, blockLimit)
+		return fmt.Errorf("invalid length %d, want a multiple of 4 from 12 to %d: the file is damaged", length, blockLimit)
 	}
 	return nil
 }

@@ -8,11 +8,11 @@ import (
 	"math/bits"
 )
 
-// ReadPcapng reads a capture file whole. Blocks and options it does not know
-// are passed over, either byte order and any time resolution is understood;
-// a link type other than raw IP is not, and is an error. Errors name the
-// offset of the block they are about. For a file that ends within a block,
-// what was read before it is returned together with ErrTruncated.
+// ReadPcapng reads a whole capture file. It ignores unknown blocks and options,
+// and accepts either byte order and any time resolution. A link type other than
+// raw IP is an error. Errors give the offset of the block. If a file ends
+// within a block, ReadPcapng returns what came before it together with
+// ErrTruncated.
 func ReadPcapng(r io.Reader) (*Packets, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -78,10 +78,10 @@ func (r *pcapngReader) block(data []byte) (int, error) {
 
 func (r *pcapngReader) section(body []byte) error {
 	if len(body) < 16 {
-		return fmt.Errorf("section header of %d octets, want 16 or more", len(body))
+		return fmt.Errorf("section header of %d octets, want at least 16", len(body))
 	}
 	if major := r.order.Uint16(body[4:]); major != 1 {
-		return fmt.Errorf("pcapng version %d, this program reads version 1", major)
+		return fmt.Errorf("pcapng version %d is not supported, only version 1", major)
 	}
 	return r.options(body[16:], func(code uint16, value []byte) {
 		switch code {
@@ -95,10 +95,10 @@ func (r *pcapngReader) section(body []byte) error {
 
 func (r *pcapngReader) addInterface(body []byte) error {
 	if len(body) < 8 {
-		return fmt.Errorf("interface description of %d octets, want 8 or more", len(body))
+		return fmt.Errorf("interface description of %d octets, want at least 8", len(body))
 	}
 	if link := r.order.Uint16(body); link != linkTypeRaw {
-		return fmt.Errorf("interface of link type %d, this program reads raw IP (%d) only", link, linkTypeRaw)
+		return fmt.Errorf("link type %d is not supported, only raw IP (%d)", link, linkTypeRaw)
 	}
 	var name string
 	resolution := byte(6)
@@ -123,7 +123,7 @@ func (r *pcapngReader) addInterface(body []byte) error {
 }
 
 // ticksPerSecond decodes if_tsresol (section 4.2): a negative power of ten, or
-// of two where the highest bit is set.
+// of two if the highest bit is set.
 func ticksPerSecond(resolution byte) (uint64, error) {
 	exponent, power := resolution&0x7f, uint64(10)
 	if resolution&0x80 != 0 {
@@ -133,7 +133,7 @@ func ticksPerSecond(resolution byte) (uint64, error) {
 	for range exponent {
 		high, low := bits.Mul64(ticks, power)
 		if high != 0 {
-			return 0, fmt.Errorf("interface with the time resolution %#02x, finer than this program can tell", resolution)
+			return 0, fmt.Errorf("time resolution %#02x is too fine", resolution)
 		}
 		ticks = low
 	}
@@ -142,7 +142,7 @@ func ticksPerSecond(resolution byte) (uint64, error) {
 
 func (r *pcapngReader) secrets(body []byte) error {
 	if len(body) < 8 {
-		return fmt.Errorf("secrets block of %d octets, want 8 or more", len(body))
+		return fmt.Errorf("secrets block of %d octets, want at least 8", len(body))
 	}
 	length := r.order.Uint32(body[4:])
 	if int64(length) > int64(len(body)-8) {
@@ -156,18 +156,18 @@ func (r *pcapngReader) secrets(body []byte) error {
 
 func (r *pcapngReader) packet(body []byte) error {
 	if len(body) < 20 {
-		return fmt.Errorf("packet block of %d octets, want 20 or more", len(body))
+		return fmt.Errorf("packet block of %d octets, want at least 20", len(body))
 	}
 	index := int64(r.order.Uint32(body)) + int64(r.first)
 	if index >= int64(len(r.ticks)) {
-		return fmt.Errorf("packet at interface %d, but the section describes only %d", index-int64(r.first), len(r.ticks)-r.first)
+		return fmt.Errorf("packet of interface %d, but the section has only %d interfaces", index-int64(r.first), len(r.ticks)-r.first)
 	}
 	captured, original := r.order.Uint32(body[12:]), r.order.Uint32(body[16:])
 	if int64(captured) > int64(len(body)-20) {
 		return fmt.Errorf("packet of %d octets in a block with room for %d", captured, len(body)-20)
 	}
 	if captured > original {
-		return fmt.Errorf("%d octets of a packet that had %d: the file is damaged", captured, original)
+		return fmt.Errorf("%d octets captured of a packet of %d: the file is damaged", captured, original)
 	}
 	at, err := nanoseconds(uint64(r.order.Uint32(body[4:]))<<32|uint64(r.order.Uint32(body[8:])), r.ticks[index])
 	if err != nil {
@@ -196,7 +196,7 @@ func (r *pcapngReader) packet(body []byte) error {
 func nanoseconds(stamp, ticks uint64) (int64, error) {
 	seconds, rest := stamp/ticks, stamp%ticks
 	if seconds >= math.MaxInt64/1_000_000_000 {
-		return 0, fmt.Errorf("packet at %d s after 1970: no clock shows that", seconds)
+		return 0, fmt.Errorf("packet timestamp out of range: %d s after 1970", seconds)
 	}
 	high, low := bits.Mul64(rest, 1e9)
 	fraction, _ := bits.Div64(high, low, ticks)
@@ -211,7 +211,7 @@ func (r *pcapngReader) options(b []byte, visit func(code uint16, value []byte)) 
 			return nil
 		}
 		if padded(length) > len(b)-4 {
-			return fmt.Errorf("option %d of %d octets in %d left of its block", code, length, len(b)-4)
+			return fmt.Errorf("option %d of %d octets, but only %d are left in its block", code, length, len(b)-4)
 		}
 		visit(code, b[4:4+length])
 		b = b[4+padded(length):]

@@ -20,8 +20,8 @@ var exampleHeader = Header{
 	Interfaces:  []Interface{{"client.lte"}, {"server.lte"}},
 }
 
-// exampleRecords are a request that arrives and an answer that is dropped, of which
-// the beginning is kept.
+// exampleRecords returns a request that arrives and a response that is dropped,
+// captured in part.
 func exampleRecords() []PacketRecord {
 	request := ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 1, 1, ACK, 0, "GET / HTTP/1.1\r\n\r\n"))
 	answer := ipv4(TCP, "10.0.1.2", "10.0.0.2", tcp(80, 4000, 1, 19, ACK, 0, "HTTP/1.1 200 OK\r\n\r\n"))
@@ -60,7 +60,8 @@ func TestPcapngRoundTrip(t *testing.T) {
 	}
 }
 
-// The octets of a small file, taken apart by hand against the draft.
+// TestPcapngGolden compares a small file with its octets, taken apart by hand
+// against the draft.
 func TestPcapngGolden(t *testing.T) {
 	b := AppendHeader(nil, Header{Application: "w", Interfaces: []Interface{{"c"}}})
 	b = AppendPacket(b, &PacketRecord{Time: 0x0102030405060708, Inbound: true, ID: 9, Lateness: -2, HasLateness: true, Data: []byte{0x45}})
@@ -141,19 +142,19 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		{"an empty file", nil, "the file is empty"},
 		{"a pcap file", binary.LittleEndian.AppendUint32(make([]byte, 0, 24), 0xa1b2c3d4)[:24], "block at offset 0: not a pcapng file"},
-		{"a block of no length", with([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), "block at offset 32: its length 0"},
-		{"a block past the limit", with([]byte{1, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0}), "block at offset 32: its length 33554432"},
+		{"a block of no length", with([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), "block at offset 32: invalid length 0"},
+		{"a block past the limit", with([]byte{1, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0}), "block at offset 32: invalid length 33554432"},
 		{"two lengths that differ", with([]byte{1, 0, 0, 0, 12, 0, 0, 0, 16, 0, 0, 0}), "its length is 12 at its start and 16 at its end"},
-		{"a packet before its interface", with(AppendPacket(nil, &PacketRecord{})), "packet at interface 0, but the section describes only 0"},
+		{"a packet before its interface", with(AppendPacket(nil, &PacketRecord{})), "packet of interface 0, but the section has only 0 interfaces"},
 		{"a packet past its block", packet(func(b []byte) { b[21] = 1 }), "packet of 257 octets in a block with room for"},
-		{"more than there was", packet(func(b []byte) { b[24] = 0 }), "1 octets of a packet that had 0"},
+		{"more octets than the packet had", packet(func(b []byte) { b[24] = 0 }), "1 octets captured of a packet of 0"},
 		{"an option past its block", packet(func(b []byte) { b[34] = 200 }), "option 2 of 200 octets"},
-		{"a time past every clock", packet(func(b []byte) { b[15] = 0xff }), "no clock shows that"},
+		{"a timestamp out of range", packet(func(b []byte) { b[15] = 0xff }), "packet timestamp out of range"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ReadPcapng(bytes.NewReader(c.file))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error = %v; want one that says %q", err, c.want)
+				t.Errorf("error = %v; want one with %q", err, c.want)
 			}
 		})
 	}
@@ -193,7 +194,8 @@ func TestTimeResolution(t *testing.T) {
 	}
 }
 
-// tshark, whose reader is not ours, must show what was written.
+// TestTsharkReadsIt reads a written file back with tshark, an independent
+// reader.
 func TestTsharkReadsIt(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {
@@ -243,7 +245,7 @@ func FuzzReadPcapng(f *testing.F) {
 		}
 		var whole bytes.Buffer
 		if err := InsertSecrets(&whole, bytes.NewReader(again), first.Secrets); err != nil {
-			t.Fatalf("insert secrets into what was read: %v", err)
+			t.Fatalf("insert secrets into a file that was read: %v", err)
 		}
 		second, err := ReadPcapng(&whole)
 		if err != nil {

@@ -11,33 +11,33 @@ import (
 	"wiretime/atomicfile"
 )
 
-// ServerEntry is one request as the server saw it. A server log file holds one
-// entry per line, as JSON.
+// ServerEntry is one request as the server saw it. A server log holds one entry
+// per line, as JSON.
 type ServerEntry struct {
 	Start      int64  `json:"start"`    // ns since the Unix epoch: the request's head had been read
 	End        int64  `json:"end"`      // ns since the Unix epoch: the last byte was handed to the connection
 	Protocol   string `json:"protocol"` // as negotiated: "http/1.1", "spdy/3.1", "h2", "h3"
 	TLS        string `json:"tls"`      // version, empty without TLS
 	Cipher     string `json:"cipher"`
-	Resumed    bool   `json:"resumed"`   // the TLS session was taken up again from an earlier connection
-	EarlyData  bool   `json:"earlyData"` // the request came before the handshake was done, in 0-RTT packets
+	Resumed    bool   `json:"resumed"`   // the TLS session was resumed from an earlier connection
+	EarlyData  bool   `json:"earlyData"` // the request came as 0-RTT data, before the handshake was complete
 	Method     string `json:"method"`
 	URL        string `json:"url"`
-	Status     int    `json:"status"` // 0: the client gave up before the answer began
+	Status     int    `json:"status"` // 0: the client gave up before the response began
 	BodyBytes  int64  `json:"bodyBytes"`
 	Client     string `json:"client"` // address:port
 	Server     string `json:"server"` // address:port
 	Connection int64  `json:"connection"`
 	Miss       bool   `json:"miss"` // the site's archive does not hold this URL
-	// Near is the URL in the archive whose response was sent instead, where it does not
-	// hold this one; empty otherwise.
+	// Near is the URL whose response was sent because the archive does not hold the
+	// requested one; empty otherwise.
 	Near string `json:"near,omitempty"`
-	// Early are the Link fields that were sent before it as 103 Early Hints (RFC 8297).
+	// Early are the Link fields sent ahead as 103 Early Hints (RFC 8297).
 	Early []string `json:"early,omitempty"`
-	// Pushed says that no client asked: the server sent it with another answer.
+	// Pushed says that the server pushed the response: no client requested it.
 	Pushed bool `json:"pushed,omitempty"`
-	// Unpushed is how many responses were to be pushed with this one and were not, since
-	// the protocol has no way for it or the client does not take them.
+	// Unpushed is how many responses were to be pushed with this one but were not,
+	// because the protocol has no push or the client does not accept it.
 	Unpushed int `json:"unpushed,omitempty"`
 }
 
@@ -59,8 +59,8 @@ func WriteServerLog(path string, entries []ServerEntry) error {
 	return nil
 }
 
-// ReadServerLog reads a server log. Fields it does not know are passed over;
-// an error names the line.
+// ReadServerLog reads a server log. It ignores unknown fields. An error names
+// the line.
 func ReadServerLog(path string) ([]ServerEntry, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestServerLog(t *testing.T) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil || strings.Count(string(text), "\n") != 2 || !strings.Contains(string(text), "?q=<a&b>") {
-		t.Errorf("the file is not one plain line per entry: %s, %v", text, err)
+		t.Errorf("the file does not have one line per entry: %s, %v", text, err)
 	}
 	if err := os.WriteFile(path, append(text, "{\"start\": \"now\"}\n"...), 0o644); err != nil {
 		t.Fatal(err)

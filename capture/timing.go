@@ -1,9 +1,8 @@
 package capture
 
-// Timing is what the browser's own clock says of a load, from Navigation
-// Timing (W3C, Level 2), Paint Timing and Largest Contentful Paint. Except for
-// NavigationStart all are ms since navigationStart, and -1 where the browser
-// reported none.
+// Timing holds the browser's own times of a load, from Navigation Timing (W3C,
+// Level 2), Paint Timing and Largest Contentful Paint. All but NavigationStart
+// are ms since navigationStart, and -1 where the browser reported none.
 type Timing struct {
 	NavigationStart int64   `json:"navigationStart"` // ns since the Unix epoch
 	DCL             float64 `json:"dcl"`             // domContentLoadedEventStart

@@ -5,23 +5,24 @@ import (
 	"strings"
 )
 
-// Warm is what a client still has of an earlier visit to a site when it comes
-// back. The zero value is a client that was never there. Whoever was there knows
-// the site's names, so these count with everything below.
+// Warm is what a client still has from an earlier visit to a site when it
+// returns. The zero value is a client that has never visited. A client that has
+// visited knows the site's names, so each of the fields below implies a warm
+// resolver.
 type Warm struct {
-	// Sessions are TLS sessions, which handshakes can resume (RFC 8446 section
+	// Sessions are TLS sessions that handshakes can resume (RFC 8446 section
 	// 2.2).
 	Sessions bool
-	// EarlyData is leave to send requests in the first flight of a resumed
-	// session, 0-RTT (RFC 9001 section 4.6). It needs Sessions, and HTTP/3.
+	// EarlyData permits requests in the first flight of a resumed session,
+	// 0-RTT (RFC 9001 section 4.6). It requires Sessions, and HTTP/3.
 	EarlyData bool
-	// Connections are still open.
+	// Connections says that connections are still open.
 	Connections bool
-	// Cache is the HTTP cache (RFC 9111).
+	// Cache says that the HTTP cache is filled (RFC 9111).
 	Cache bool
 }
 
-// visits are the words of studies, each with what it stands for.
+// visits are the visit words of studies with their meaning.
 var visits = []struct {
 	word string
 	warm Warm
@@ -33,7 +34,7 @@ var visits = []struct {
 	{"cached", Warm{Sessions: true, Cache: true}},
 }
 
-// Visits returns the words that ParseVisit knows, the coldest first.
+// Visits returns the words that ParseVisit accepts, the coldest first.
 func Visits() []string {
 	words := make([]string, len(visits))
 	for i := range visits {
@@ -42,10 +43,10 @@ func Visits() []string {
 	return words
 }
 
-// ParseVisit returns what a study's word for a visit stands for:
+// ParseVisit returns the meaning of a study's visit word:
 //
-//   - cold: the client was never there;
-//   - resumed: it was, its connections are closed, its cache is empty;
+//   - cold: the client has never visited the site;
+//   - resumed: it has; its connections are closed and its cache is empty;
 //   - 0rtt: the same, and it may send early data;
 //   - connected: its connections are open, its cache is empty;
 //   - cached: its connections are closed, its cache is full; no early data.
@@ -55,5 +56,5 @@ func ParseVisit(word string) (Warm, error) {
 			return visits[i].warm, nil
 		}
 	}
-	return Warm{}, fmt.Errorf("unknown visit %q: there are %s", word, strings.Join(Visits(), ", "))
+	return Warm{}, fmt.Errorf("unknown visit %q; write one of %s", word, strings.Join(Visits(), ", "))
 }

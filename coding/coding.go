@@ -1,7 +1,7 @@
 // Package coding undoes and applies HTTP's content codings (RFC 9110 section 8.4.1): those that
 // browsers accept, which are gzip, deflate, br and zstd.
 //
-// The limits are the same everywhere: at most [MaxCodings] codings, one over the other, and
+// The limits are the same everywhere: at most [MaxCodings] nested codings, and
 // windows of zstd of at most 8 MiB, as in browsers (RFC 9659). How long a decoded body may be is
 // for the caller to say.
 package coding
@@ -22,16 +22,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxCodings is how many codings a body may have, one over the other.
+// MaxCodings limits the number of nested codings of a body.
 const MaxCodings = 3
 
-// window is the largest that zstd may have, in octets.
+// window is the largest window of zstd, in octets (RFC 9659).
 const window = 8 << 20
 
 // ErrTooLong means that a body has more octets without a coding than the caller allows.
 var ErrTooLong = errors.New("the decoded body is too long")
 
-// Names are the codings in the value of a Content-Encoding field, in the order in which they were
+// Names lists the codings in the value of a Content-Encoding field in the order in which they were
 // applied. They are in lower case; those that change nothing are left out, and x-gzip is gzip.
 func Names(field string) []string {
 	var names []string
@@ -45,7 +45,7 @@ func Names(field string) []string {
 	return names
 }
 
-// Known says whether there is a coding of that name.
+// Known reports whether there is a coding of that name.
 func Known(name string) bool { return slices.Contains([]string{"gzip", "deflate", "br", "zstd"}, name) }
 
 // NewReader undoes one coding. It may read from r at once.
@@ -60,11 +60,11 @@ func NewReader(name string, r io.Reader) (io.Reader, error) {
 	case "zstd": // with a concurrency of 1 there is nothing to close
 		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
 	}
-	return nil, fmt.Errorf("unknown content coding %.20q", name)
+	return nil, fmt.Errorf("unsupported content coding %.20q", name)
 }
 
-// newInflater tells zlib's format, which deflate is (RFC 9110 section 8.4.1.2), from bare
-// deflate, which some servers send under that name.
+// newInflater accepts the zlib format, which deflate means (RFC 9110 section 8.4.1.2), and
+// raw deflate, which some servers send under that name.
 func newInflater(r io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	head, err := buffered.Peek(2)
@@ -74,11 +74,11 @@ func newInflater(r io.Reader) (io.Reader, error) {
 	return flate.NewReader(buffered), nil
 }
 
-// Open undoes codings, the last one first. What is between two of them may have limit octets;
-// what comes after that is left out.
+// Open undoes codings, the last one first. The data between two codings may have at most limit
+// octets; the rest is left out.
 func Open(body []byte, names []string, limit int64) (io.Reader, error) {
 	if len(names) > MaxCodings {
-		return nil, fmt.Errorf("%d content codings, one over the other: at most %d are allowed", len(names), MaxCodings)
+		return nil, fmt.Errorf("%d nested content codings: want at most %d", len(names), MaxCodings)
 	}
 	var r io.Reader = bytes.NewReader(body)
 	for _, name := range slices.Backward(names) {
@@ -94,7 +94,7 @@ func Open(body []byte, names []string, limit int64) (io.Reader, error) {
 // one of them.
 func Decode(body []byte, names []string, limit int64) ([]byte, error) {
 	if len(names) > MaxCodings {
-		return nil, fmt.Errorf("%d content codings, one over the other: at most %d are allowed", len(names), MaxCodings)
+		return nil, fmt.Errorf("%d nested content codings: want at most %d", len(names), MaxCodings)
 	}
 	for _, name := range slices.Backward(names) {
 		r, err := NewReader(name, bytes.NewReader(body))
@@ -130,7 +130,7 @@ func NewWriter(name string, w io.Writer, level int) (Writer, error) {
 	case "zstd":
 		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderLevel(zstd.EncoderLevel(level)))
 	}
-	return nil, fmt.Errorf("unknown content coding %.20q", name)
+	return nil, fmt.Errorf("unsupported content coding %.20q", name)
 }
 
 // Levels are the levels of a known coding: the one that is fastest, and the one that compresses

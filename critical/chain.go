@@ -10,12 +10,12 @@ import (
 	"wiretime/capture"
 )
 
-// slack is by how much two clocks of a browser may disagree: pages see time in
-// steps of 0.1 ms.
+// slack is the possible disagreement of two clocks of a browser: pages see time
+// in steps of 0.1 ms.
 const slack = int64(100 * time.Microsecond)
 
-// prompt is how soon, at most, a request follows the end of the one that made room
-// for it.
+// prompt is the longest time between the end of one request and the start of the
+// next one that waited for it.
 const prompt = int64(time.Millisecond)
 
 // span is [from, to) in ns.
@@ -32,7 +32,7 @@ type resource struct {
 
 var phaseOrder = [...]Phase{Blocked, DNS, Connect, SSL, Send, Wait, Receive}
 
-// Indices into phaseOrder.
+// Indices of phaseOrder.
 const (
 	atBlocked = 0
 	atConnect = 2
@@ -41,7 +41,7 @@ const (
 )
 
 // newResource lays an entry's phases end to end so that the last ends with the
-// entry. Whatever they leave of its time is blocked.
+// entry. The rest of its time is blocked.
 func newResource(e *capture.Entry, navigation time.Time) *resource {
 	r := &resource{entry: e, url: e.Request.URL}
 	r.start = min(longest, max(-longest, int64(e.Started.Sub(navigation))))
@@ -62,8 +62,8 @@ func newResource(e *capture.Entry, navigation time.Time) *resource {
 	return r
 }
 
-// connected is when the connection that the resource opened was ready; false if it
-// opened none.
+// connected returns when the connection that the resource opened was ready, or
+// false if it opened none.
 func (r *resource) connected() (int64, bool) {
 	return r.phases[atSSL].to, r.phases[atConnect].from < r.phases[atSSL].to
 }
@@ -73,7 +73,7 @@ func (r *resource) isHTTP1() bool {
 	return strings.HasPrefix(strings.ToLower(name), "http/1")
 }
 
-// delaysLoad tells whether a page's load event may wait for the resource.
+// delaysLoad reports whether a page's load event may wait for the resource.
 func (r *resource) delaysLoad() bool {
 	switch r.entry.ResourceType {
 	case "xhr", "fetch", "ping", "beacon", "prefetch", "eventsource", "websocket", "cspviolationreport", "preflight":
@@ -82,22 +82,23 @@ func (r *resource) delaysLoad() bool {
 	return true
 }
 
-// link is a span of the path and the resource it is spent on.
+// link is a span of the path with the resource that took it.
 type link struct {
 	span
 	phase    Phase
-	resource *resource // in ClientPhase the one that comes next; nil: onLoad
+	resource *resource // in ClientPhase the next one; nil: onLoad
 }
 
-// chain holds the resources of a page.
+// chain walks back over the resources of a page.
 type chain struct {
 	resources []*resource // in the order of the HAR
-	document  *resource   // the first to be asked for
-	links     []link      // of the walk, the last first
-	at        int64       // the walk is through with what comes after
+	document  *resource   // the first to be requested
+	links     []link      // found by the walk, the last first
+	at        int64       // the walk has explained the time after this
 }
 
-// newChain takes a page's entries; those that name no page are the first page's.
+// newChain builds the chain of a page from its entries. Entries that name no
+// page belong to the first page.
 func newChain(h *capture.HAR, page *capture.Page, isFirst bool) *chain {
 	c := &chain{}
 	for i := range h.Log.Entries {
@@ -114,14 +115,14 @@ func newChain(h *capture.HAR, page *capture.Page, isFirst bool) *chain {
 	return c
 }
 
-// inline tells whether a URL carries its resource in itself or names one in the
+// inline reports whether a URL contains its resource or names one in the
 // browser's memory.
 func inline(address string) bool {
 	scheme, _, _ := strings.Cut(address, ":")
 	return scheme == "data" || scheme == "blob" || scheme == "about"
 }
 
-// walk goes back from onLoad, from each resource to what caused it.
+// walk goes back from onLoad, from each resource to its cause.
 func (c *chain) walk(onLoad int64) []link {
 	c.at = onLoad
 	seen := map[*resource]bool{}
@@ -144,7 +145,7 @@ func (c *chain) walk(onLoad int64) []link {
 	return c.links
 }
 
-// back adds what lies between a moment and where the walk is.
+// back adds the time between to and the walk's present position.
 func (c *chain) back(to int64, phase Phase, r *resource) {
 	if to = max(0, to); to < c.at {
 		c.links = append(c.links, link{span{to, c.at}, phase, r})
@@ -152,12 +153,13 @@ func (c *chain) back(to int64, phase Phase, r *resource) {
 	}
 }
 
-// last is the resource that decided onLoad: the last to end before it.
+// last returns the resource that decided onLoad: the last to end before it.
 func (c *chain) last(onLoad int64) *resource {
 	return c.latest(func(r *resource) bool { return r.delaysLoad() && r.end <= onLoad+slack && r.start < onLoad })
 }
 
-// latest is the resource that ends last among those that fit, the first of equals.
+// latest returns the resource that ends last among those that fit; on a tie the
+// first.
 func (c *chain) latest(fits func(*resource) bool) *resource {
 	var best *resource
 	for _, r := range c.resources {
@@ -168,7 +170,7 @@ func (c *chain) latest(fits func(*resource) bool) *resource {
 	return best
 }
 
-// holder is the resource that held r up before it could be sent, and until when.
+// holder returns the resource that delayed the sending of r, and until when.
 func (c *chain) holder(r *resource) (*resource, int64) {
 	blocked := r.phases[atBlocked]
 	if blocked.from >= blocked.to {
@@ -200,7 +202,8 @@ func (c *chain) holder(r *resource) (*resource, int64) {
 	return nil, 0
 }
 
-// cause is the resource that had r asked for; nil if that was the user.
+// cause returns the resource that triggered the request for r, or nil if the
+// user did.
 func (c *chain) cause(r *resource) *resource {
 	if q := c.redirect(r); q != nil {
 		return q
@@ -212,8 +215,8 @@ func (c *chain) cause(r *resource) *resource {
 	if cause == nil || cause.end >= r.start {
 		return cause
 	}
-	// A parser that had its document went on when the script or the style sheet
-	// that it waited for was there.
+	// A parser that has its document resumes when the script or style sheet
+	// that blocks it has arrived.
 	waited := c.latest(func(q *resource) bool {
 		blocks := q.entry.ResourceType == "script" || q.entry.ResourceType == "stylesheet"
 		return q != r && blocks && q.end > cause.end && q.end <= r.start
@@ -224,7 +227,7 @@ func (c *chain) cause(r *resource) *resource {
 	return cause
 }
 
-// redirect is the resource whose answer sent the browser to r.
+// redirect returns the resource whose response redirected the browser to r.
 func (c *chain) redirect(r *resource) *resource {
 	return c.latest(func(q *resource) bool {
 		if q == r || q.entry.Response.RedirectURL == "" || q.end > r.start+slack {
@@ -239,8 +242,8 @@ func (c *chain) redirect(r *resource) *resource {
 	})
 }
 
-// initiator is the resource that r's HAR entry names, the latest of its URL that
-// was asked for before r.
+// initiator returns the resource that r's HAR entry names: the latest of its URL
+// requested before r.
 func (c *chain) initiator(r *resource) *resource {
 	name := r.entry.Initiator.URL
 	if name == "" {
@@ -257,8 +260,8 @@ func (c *chain) initiator(r *resource) *resource {
 	return best
 }
 
-// address is a URL as a server sees it: without its fragment, its scheme's own
-// port, and the difference between an empty path and the root.
+// address returns a URL as a server sees it: without its fragment, without the
+// scheme's default port, and with "/" for an empty path.
 func address(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -9,28 +9,28 @@ import (
 	"wiretime/capture"
 )
 
-// connection is a TCP or QUIC connection, or the look-ups of one name.
+// connection is a TCP or QUIC connection, or the DNS queries for one name.
 type connection struct {
-	flow      capture.Flow // from the client, at the connection's begin
-	syn       uint32       // TCP: the number of the client's SYN
+	flow      capture.Flow // from the client, when the connection was opened
+	syn       uint32       // TCP: sequence number of the client's SYN
 	packets   []*packet
 	lanes     []*lane
 	exchanges []*exchange
 	identity  identity // QUIC
 
-	// Of finish, by direction.
-	missing [2][]span    // octets were missed
-	stalled [2][]span    // QUIC: octets of the handshake were, without which no others can be read
-	opening span         // from the first packet until the first request, or the last answer of DNS
-	least   [2]int64     // ns: the least delay of the line it began on
-	flights [2][]*flight // packets with octets, in the order of their sending
+	// Filled in by finish, by direction.
+	missing [2][]span    // octets were missing
+	stalled [2][]span    // QUIC: handshake octets were missing, without which no others can be read
+	opening span         // from the first packet to the first request, or to the last DNS answer
+	least   [2]int64     // ns: the least delay of its first line
+	flights [2][]*flight // packets with data, in the order they were sent
 }
 
-// flight is a packet of octets: its sender may have heard of its arrival, and of
-// all before it, when back has come.
+// flight is a packet with data. Its sender may know that it and all before it
+// have arrived once back has come.
 type flight struct{ sent, back, latest int64 }
 
-// read finds out what the connection carries.
+// read parses what the connection carries.
 func (c *connection) read(keys keyLog) {
 	if c.flow.Protocol == capture.TCP {
 		c.readTCP(keys)
@@ -40,7 +40,7 @@ func (c *connection) read(keys keyLog) {
 	c.finish()
 }
 
-// finish makes of what was read what a ledger asks for.
+// finish prepares what was read for the ledger.
 func (c *connection) finish() {
 	for _, d := range []direction{up, down} {
 		if i := slices.IndexFunc(c.packets, func(p *packet) bool { return p.direction == d }); i >= 0 {
@@ -77,7 +77,8 @@ func (c *connection) finish() {
 	c.opening = c.opened()
 }
 
-// opened is how long it took to open the connection, or to look the name up.
+// opened returns the span in which the connection was opened, or the name
+// resolved.
 func (c *connection) opened() span {
 	s := span{never, never}
 	for _, l := range c.lanes {
@@ -104,25 +105,25 @@ func (c *connection) opened() span {
 
 func (c *connection) isLookUp() bool { return c.flow.Destination.Port() == portDNS }
 
-// waits tells whether a sender has octets under way of which it cannot have heard
-// at a moment.
+// waits reports whether a sender has octets in flight whose arrival it cannot
+// know yet at that moment.
 func (c *connection) waits(d direction, at int64) bool {
 	i := sort.Search(len(c.flights[d]), func(i int) bool { return c.flights[d][i].sent > at })
 	return i > 0 && at < c.flights[d][i-1].latest
 }
 
-// exchange is a request with its response, or a response that was pushed.
+// exchange is a request with its response, or a pushed response.
 type exchange struct {
 	connection *connection
 	url        string    // "": its request could not be read
-	asked      int64     // ns since the Unix epoch: when a request that could not be read was made
-	lanes      [2]*lane  // of request and response
-	parts      [2][]part // what they need of their lanes, in order
-	needs      [2][]need // of finish
+	asked      int64     // ns since the Unix epoch: when a request was sent that could not be read
+	lanes      [2]*lane  // for request and response
+	parts      [2][]part // the octets they need from their lanes, in order
+	needs      [2][]need // filled in by finish
 }
 
-// part is a run of octets that has to arrive; not its own if it only stands in a
-// record of TLS with octets that are.
+// part is a run of octets that have to arrive. It is not the exchange's own if
+// it only shares a TLS record with octets that are.
 type part struct {
 	span
 	own bool
@@ -157,7 +158,8 @@ func (x *exchange) finish() {
 	}
 }
 
-// begins is when the first octet of the exchange was sent; false if none was.
+// begins returns when the first octet of the exchange was sent, or false if
+// none was.
 func (x *exchange) begins() (int64, bool) {
 	for _, needs := range x.needs {
 		if len(needs) > 0 {
@@ -167,7 +169,7 @@ func (x *exchange) begins() (int64, bool) {
 	return 0, false
 }
 
-// readTCP puts the octets of both directions together, undoes TLS, and reads the
+// readTCP reassembles the octets of both directions, decrypts TLS, and reads the
 // requests.
 func (c *connection) readTCP(keys keyLog) {
 	var streams [2]octets
@@ -204,13 +206,13 @@ func (c *connection) readTCP(keys keyLog) {
 }
 
 // octets is one direction of a TCP connection as its sender sent it. Position 0 is
-// the SYN, 1 the first octet of data.
+// the SYN, position 1 the first octet of data.
 type octets struct {
 	lane  *lane
 	began bool
 	start uint32 // sequence number of position 0
 	next  int64  // after the highest position sent
-	data  []byte // from position 1 on without a gap
+	data  []byte // from position 1 to the first gap
 }
 
 func (o *octets) add(p *packet) {
@@ -238,28 +240,28 @@ func (o *octets) add(p *packet) {
 	}
 }
 
-// text is what one direction of a connection carries, without TLS.
+// text is the plaintext of one direction of a connection.
 type text struct {
 	lane    *lane
 	data    []byte
 	records []record
 }
 
-// record is a run of a text and where it stands in its lane: behind a header, and
-// not to be read before the last octet has arrived, if it is sealed.
+// record says where a run of a text stands in its lane: after a header, and, if
+// it is sealed, readable only when its last octet has arrived.
 type record struct {
 	text, wire span
 	header     int64
 	sealed     bool
 }
 
-// clear is a text that went as it is.
+// clear returns the text of a connection without TLS.
 func clear(data []byte) *text {
 	n := int64(len(data))
 	return &text{data: data, records: []record{{text: span{0, n}, wire: span{1, 1 + n}}}}
 }
 
-// parts are the parts of the lane that hold [from, to) of the text.
+// parts returns the parts of the lane that hold [from, to) of the text.
 func (t *text) parts(from, to int) []part {
 	want := span{int64(from), int64(to)}
 	i := sort.Search(len(t.records), func(i int) bool { return t.records[i].text.to > want.from })
@@ -281,11 +283,11 @@ func (t *text) parts(from, to int) []part {
 	return list
 }
 
-// add gives [from, to) of a text to a direction of the exchange.
+// add assigns [from, to) of a text to one direction of the exchange.
 func (x *exchange) add(d direction, t *text, from, to int) {
 	x.lanes[d] = t.lane
 	for _, p := range t.parts(from, to) {
-		// What follows in the same record may turn out to be the exchange's own.
+		// The rest of the same record may turn out to be the exchange's own.
 		if n := len(x.parts[d]); n > 0 && x.parts[d][n-1].to > p.from {
 			if x.parts[d][n-1].to = p.from; x.parts[d][n-1].from >= p.from {
 				x.parts[d] = x.parts[d][:n-1]

@@ -10,7 +10,7 @@ import (
 	"wiretime/capture"
 )
 
-// FuzzFind takes any HAR and any capture: there is no panic, and the steps are a
+// FuzzFind accepts any HAR and any capture: it never panics, and its steps are a
 // partition of onLoad.
 func FuzzFind(f *testing.F) {
 	for _, s := range []*scene{single(), twoStreams(f, "b")} {
@@ -36,7 +36,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// FuzzReaders takes octets for those of a connection's client and server.
+// FuzzReaders treats octets as those of a connection's client and server.
 func FuzzReaders(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), []byte("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"))
 	f.Add([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x01\x01\x05\x00\x00\x00\x01\x82"), []byte("\x00\x00\x01\x00\x01\x00\x00\x00\x01x"))
@@ -58,8 +58,8 @@ func FuzzReaders(f *testing.F) {
 	})
 }
 
-// TestAnyLoad makes loads at random out of packets and requests that go together or
-// do not: the steps are a partition of onLoad, whatever they are.
+// TestAnyLoad makes random loads out of packets and requests that may or may not
+// belong together. The steps are always a partition of onLoad.
 func TestAnyLoad(t *testing.T) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -95,7 +95,7 @@ func TestAnyLoad(t *testing.T) {
 	}
 }
 
-// TestAbsurdTimes has moments that no clock shows.
+// TestAbsurdTimes uses times that no clock shows.
 func TestAbsurdTimes(t *testing.T) {
 	s := single()
 	s.entry(page, 0, 1e300, capture.Timings{Wait: 1e300})

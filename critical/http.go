@@ -13,7 +13,7 @@ import (
 	"wiretime/spdy"
 )
 
-// readHTTP1 finds the requests and responses of a connection of HTTP/1.1 (RFC
+// readHTTP1 finds the requests and responses of an HTTP/1.1 connection (RFC
 // 9112).
 func readHTTP1(texts [2]*text, scheme string) []*exchange {
 	var list []*exchange
@@ -39,7 +39,7 @@ func readHTTP1(texts [2]*text, scheme string) []*exchange {
 		if answered >= len(requests) {
 			return false
 		}
-		at = answered // also of an interim response, which belongs to the one that follows it
+		at = answered // also after an interim response, which belongs to the final one
 		response, err := http.ReadResponse(r, requests[answered])
 		if err != nil {
 			return false
@@ -58,8 +58,8 @@ func readHTTP1(texts [2]*text, scheme string) []*exchange {
 	return list
 }
 
-// eachMessage has read take message after message, as long as it succeeds, and
-// tells where each of them stood. One that ends too early ends with the data.
+// eachMessage calls read for message after message, as long as it succeeds, and calls
+// found with the place of each. A truncated message ends with the data.
 func eachMessage(data []byte, read func(*bufio.Reader) bool, found func(i, from, to int)) {
 	source := bytes.NewReader(data)
 	buffer := bufio.NewReader(source)
@@ -74,8 +74,8 @@ func eachMessage(data []byte, read func(*bufio.Reader) bool, found func(i, from,
 	}
 }
 
-// streams are the exchanges of a connection with streams, in the order in which
-// they came up.
+// streams holds the exchanges of a connection with streams, in the order in
+// which they appeared.
 type streams struct {
 	texts [2]*text
 	list  []*exchange
@@ -86,7 +86,7 @@ func newStreams(texts [2]*text) *streams {
 	return &streams{texts: texts, byID: map[uint32]*exchange{}}
 }
 
-// add gives a frame to its stream.
+// add assigns a frame to its stream.
 func (s *streams) add(d direction, id uint32, from, to int) *exchange {
 	x := s.byID[id]
 	if x == nil {
@@ -98,7 +98,7 @@ func (s *streams) add(d direction, id uint32, from, to int) *exchange {
 	return x
 }
 
-// fields gathers the parts of a URL from a request's fields.
+// fields collects the parts of a URL from a request's fields.
 type fields struct{ scheme, authority, path string }
 
 func (f *fields) note(name, value string) {
@@ -121,7 +121,7 @@ func (f *fields) url() string {
 	return address(f.scheme + "://" + f.authority + f.path)
 }
 
-// Types and flags of HTTP/2's frames (RFC 9113 section 6).
+// Types and flags of HTTP/2 frames (RFC 9113 section 6).
 const (
 	h2Data         = 0
 	h2Headers      = 1
@@ -132,7 +132,7 @@ const (
 	h2Priority   = 0x20
 )
 
-// readHTTP2 finds the streams of a connection of HTTP/2.
+// readHTTP2 finds the streams of an HTTP/2 connection.
 func readHTTP2(texts [2]*text) []*exchange {
 	const preface = 24
 	s := newStreams(texts)
@@ -168,8 +168,8 @@ func readHTTP2(texts [2]*text) []*exchange {
 	return s.list
 }
 
-// headerBlock is the part of a HEADERS or CONTINUATION frame's payload that holds
-// fields.
+// headerBlock returns the field block fragment in the payload of a HEADERS or
+// CONTINUATION frame.
 func headerBlock(payload []byte, kind, flags byte) []byte {
 	if kind != h2Headers {
 		return payload
@@ -184,7 +184,7 @@ func headerBlock(payload []byte, kind, flags byte) []byte {
 	return payload[:max(0, len(payload)-padding)]
 }
 
-// name takes the exchange's URL from its first block of fields.
+// name sets the exchange's URL from its first field block.
 func (x *exchange) name(decoder *hpack.Decoder, block []byte) {
 	var f fields
 	list, err := decoder.DecodeFull(block)
@@ -197,8 +197,8 @@ func (x *exchange) name(decoder *hpack.Decoder, block []byte) {
 	x.url = f.url()
 }
 
-// readSPDY finds the streams of a connection of SPDY, those that the server pushed
-// among them.
+// readSPDY finds the streams of a SPDY connection, including those that the server
+// pushed.
 func readSPDY(texts [2]*text) []*exchange {
 	s := newStreams(texts)
 	version := spdy.V31

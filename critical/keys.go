@@ -16,11 +16,11 @@ import (
 	"wiretime/capture"
 )
 
-// keyLog holds secrets of TLS by the client's random and their label, as in the
+// keyLog holds TLS secrets by the client's random and their label, as in the
 // NSS key log format.
 type keyLog map[string]map[string][]byte
 
-// Labels of secrets in a key log, by direction.
+// Labels of key log secrets, by direction.
 var (
 	handshakeLabels = [2]string{"CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET"}
 	trafficLabels   = [2]string{"CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"}
@@ -46,30 +46,31 @@ func readKeys(log []byte) keyLog {
 	return k
 }
 
-// suite is a cipher suite of TLS 1.3 (RFC 8446 appendix B.4).
+// suite is a TLS 1.3 cipher suite (RFC 8446 appendix B.4).
 type suite struct {
 	hash   func() hash.Hash
-	size   int // of its keys, octets
+	size   int // octets of its keys
 	chacha bool
 }
 
-// suites are those that TLS implementations offer, by number.
+// suites are the suites that TLS implementations offer, by number.
 var suites = map[uint16]*suite{
 	0x1301: {hash: sha256.New, size: 16},
 	0x1302: {hash: sha512.New384, size: 32},
 	0x1303: {hash: sha256.New, size: 32, chacha: true},
 }
 
-// expand is HKDF-Expand-Label with an empty context (RFC 8446 section 7.1).
+// expand returns HKDF-Expand-Label with an empty context (RFC 8446 section
+// 7.1).
 func (s *suite) expand(secret []byte, label string, length int) []byte {
 	out, err := capture.ExpandLabel(s.hash, secret, label, nil, length)
 	if err != nil {
-		return make([]byte, length) // a secret too short for the hash: nothing will open with it
+		return make([]byte, length) // the secret is too short for the hash: decryption will fail
 	}
 	return out
 }
 
-// seal opens what was sealed with one traffic secret.
+// seal decrypts what was protected with one traffic secret.
 type seal struct {
 	suite  *suite
 	secret []byte
@@ -83,7 +84,7 @@ func newSeal(s *suite, secret []byte, prefix string) *seal {
 	k := &seal{suite: s, secret: secret, iv: s.expand(secret, prefix+"iv", 12)}
 	key := s.expand(secret, prefix+"key", s.size)
 	if s.chacha {
-		k.aead, _ = chacha20poly1305.New(key) // the key has its size
+		k.aead, _ = chacha20poly1305.New(key) // the key has the right size
 		return k
 	}
 	block, _ := aes.NewCipher(key) // likewise
@@ -91,7 +92,7 @@ func newSeal(s *suite, secret []byte, prefix string) *seal {
 	return k
 }
 
-// open opens the record or packet of a number (RFC 8446 section 5.3).
+// open decrypts the record or packet with that number (RFC 8446 section 5.3).
 func (k *seal) open(number uint64, sealed, associated []byte) ([]byte, bool) {
 	nonce := bytes.Clone(k.iv)
 	for i := range 8 {
@@ -101,7 +102,7 @@ func (k *seal) open(number uint64, sealed, associated []byte) ([]byte, bool) {
 	return text, err == nil
 }
 
-// mask makes the mask of QUIC's header protection from a sample of 16 octets (RFC
+// mask computes QUIC's header protection mask from a sample of 16 octets (RFC
 // 9001 section 5.4).
 func (s *suite) mask(key, sample []byte) []byte {
 	mask := make([]byte, 16)
@@ -120,7 +121,7 @@ func (s *suite) mask(key, sample []byte) []byte {
 	return mask
 }
 
-// Messages of the TLS handshake (RFC 8446 section 4).
+// TLS handshake messages (RFC 8446 section 4).
 const (
 	clientHello = 1
 	serverHello = 2
@@ -128,8 +129,7 @@ const (
 	keyUpdate   = 24
 )
 
-// messages calls visit for each whole message of a handshake, and returns what is
-// left.
+// messages calls visit for each whole handshake message, and returns the rest.
 func messages(b []byte, visit func(kind byte, body []byte)) []byte {
 	for len(b) >= 4 {
 		n := int(b[1])<<16 | int(b[2])<<8 | int(b[3])
@@ -142,7 +142,7 @@ func messages(b []byte, visit func(kind byte, body []byte)) []byte {
 	return b
 }
 
-// clientRandom is the random of a ClientHello's body.
+// clientRandom returns the random in a ClientHello's body.
 func clientRandom(hello []byte) []byte {
 	if len(hello) < 34 {
 		return nil
@@ -150,8 +150,8 @@ func clientRandom(hello []byte) []byte {
 	return hello[2:34]
 }
 
-// chosenSuite is the cipher suite of a ServerHello's body; nil if this package does
-// not know it.
+// chosenSuite returns the cipher suite in a ServerHello's body, or nil if this
+// package does not know it.
 func chosenSuite(hello []byte) *suite {
 	if len(hello) < 35 {
 		return nil

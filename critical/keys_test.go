@@ -15,7 +15,7 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// TestInitialKeys has the secrets of RFC 9001 appendix A.1.
+// TestInitialKeys derives the secrets of RFC 9001 appendix A.1.
 func TestInitialKeys(t *testing.T) {
 	q := &quicReader{}
 	q.begin(unhex(t, "8394c8f03e515708"))
@@ -30,7 +30,7 @@ func TestInitialKeys(t *testing.T) {
 	}
 }
 
-// TestChaCha opens the packet of RFC 9001 appendix A.5.
+// TestChaCha decrypts the packet of RFC 9001 appendix A.5.
 func TestChaCha(t *testing.T) {
 	p := newProtection(suites[0x1303], unhex(t, "9ac312a7f877468ebe69422748ad00a15443f18203a07d6060f688f30f21632b"))
 	packet := unhex(t, "4cfe4189655e5cd55c41f69080575d7999c25a5bfb")
@@ -42,7 +42,7 @@ func TestChaCha(t *testing.T) {
 	}
 }
 
-// TestPacketNumber has the example of RFC 9000 appendix A.3.
+// TestPacketNumber decodes the example of RFC 9000 appendix A.3.
 func TestPacketNumber(t *testing.T) {
 	if n := packetNumber(0xa82f30ea, 0x9b32, 2); n != 0xa82f9b32 {
 		t.Errorf("the number is %#x, want 0xa82f9b32", n)

@@ -6,14 +6,14 @@ import (
 	"sort"
 )
 
-// lane is a sequence of octets that are delivered in order: one direction of a TCP
+// lane is a sequence of octets delivered in order: one direction of a TCP
 // connection, of a QUIC stream or of a QUIC handshake.
 type lane struct {
 	direction direction
-	name      string // of a question, in DNS
-	greets    bool   // it is of the handshake of QUIC
+	name      string // of a DNS question
+	greets    bool   // it carries the QUIC handshake
 	pieces    []piece
-	segments  []*segment // of finish
+	segments  []*segment // filled in by finish
 }
 
 // piece is a transmission of octets [from, to).
@@ -22,13 +22,13 @@ type piece struct {
 	packet *packet
 }
 
-// segment is a run of octets that went together in all their transmissions.
+// segment is a run of octets sent together in all their transmissions.
 type segment struct {
 	span                // positions
 	first     *packet   // their first transmission
 	packets   []*packet // all of them
-	arrived   int64     // their first arrival; never
-	delivered int64     // when all octets up to them had arrived; never
+	arrived   int64     // their first arrival, or never
+	delivered int64     // when all octets up to them had arrived, or never
 }
 
 func (l *lane) add(p *packet, from, to int64) {
@@ -37,8 +37,8 @@ func (l *lane) add(p *packet, from, to int64) {
 	}
 }
 
-// finish makes the segments, once all pieces are there in the order of their
-// sending.
+// finish builds the segments once all pieces are there in the order they were
+// sent.
 func (l *lane) finish() {
 	var cuts []int64
 	for _, p := range l.pieces {
@@ -71,15 +71,16 @@ func (l *lane) finish() {
 	}
 }
 
-// overlapping are the segments that hold octets of a span.
+// overlapping returns the segments that hold octets of a span.
 func (l *lane) overlapping(s span) []*segment {
 	i := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].to > s.from })
 	j := sort.Search(len(l.segments), func(j int) bool { return l.segments[j].from >= s.to })
 	return l.segments[i:max(i, j)]
 }
 
-// missing is when a lost segment is missed: from when it would have arrived, had
-// the path been empty, until it does. It is empty for a segment that was not lost.
+// missing returns the span in which a lost segment was missing: from when it would
+// have arrived on an empty path until it did arrive. The span is empty for a
+// segment that was not lost.
 func (s *segment) missing() span {
 	if !s.first.lost {
 		return span{}
@@ -105,7 +106,7 @@ func joined(spans []span) []span {
 	return out
 }
 
-// within tells whether a moment lies in one of the spans, which are joined.
+// within reports whether a moment lies in one of the spans, which are joined.
 func within(spans []span, at int64) bool {
 	i := sort.Search(len(spans), func(i int) bool { return spans[i].to > at })
 	return i < len(spans) && spans[i].from <= at

@@ -6,17 +6,17 @@ import (
 	"sort"
 )
 
-// late bounds how far packets that left the emulator late can have moved the end of
-// a link, in ns. steps are what the link was split into.
+// late bounds, in ns, how far emulator lateness can have moved the end of a link.
+// steps are the steps that the link was split into.
 //
-// Lateness moves the path only while the path waits for a packet that is late, and
-// packets pass it on only in chains, in which a host sends each one after the one
-// before it has come. So the bound is the lateness of the chain that has most of it.
-// While the network serialises, only the last packet of all counts: when the next one
-// is due follows from when those before it were due, not from when they left.
+// Lateness delays the path only while the path waits for a late packet, and it adds
+// up only along chains, in which a host sends each packet after the previous one has
+// arrived. So the bound is the lateness of the chain with the most of it. While the
+// network serialises, only the very last packet counts: the due time of the next
+// packet follows from the due times of those before it, not from when they left.
 func (l *ledger) late(k link, steps []Step) int64 {
 	own := l.carriers(k)
-	if own == nil { // nothing tells which packets the link waited for
+	if own == nil { // the packets that the link waited for are unknown
 		return longestChain(l.traffic.packets, l.spans(steps, func(Step) bool { return true }), nil)
 	}
 	client := l.spans(steps, func(s Step) bool { return s.Kind == Client })
@@ -25,7 +25,7 @@ func (l *ledger) late(k link, steps []Step) int64 {
 	return longestChain(l.traffic.packets, client, nil) + longestChain(own, network, serial)
 }
 
-// spans are those of the steps that fit, joined, in ns since the Unix epoch.
+// spans returns the steps that fit, joined, in ns since the Unix epoch.
 func (l *ledger) spans(steps []Step, fits func(Step) bool) []span {
 	var list []span
 	for _, s := range steps {
@@ -36,8 +36,8 @@ func (l *ledger) spans(steps []Step, fits func(Step) bool) []span {
 	return joined(list)
 }
 
-// carriers are the packets of the connections that a link can have waited for; nil if
-// they are not known.
+// carriers returns the packets of the connections that a link can have waited for, or
+// nil if they are unknown.
 func (l *ledger) carriers(k link) []*packet {
 	if k.resource == nil || k.phase == ClientPhase {
 		return nil
@@ -60,7 +60,7 @@ func (l *ledger) carriers(k link) []*packet {
 	return own
 }
 
-// carried are the packets of a look-up.
+// carried returns the packets of a DNS look-up.
 func (c *connection) carried() []*packet {
 	var list []*packet
 	for _, l := range c.lanes {
@@ -71,9 +71,9 @@ func (c *connection) carried() []*packet {
 	return list
 }
 
-// longestChain is the lateness of the chain that has most of it, among packets in the
-// order of their sending that arrived within the spans. While the network serialises
-// only the last packet counts, in either direction.
+// longestChain returns the lateness of the chain with the most of it. It considers
+// packets that arrived within the spans, in the order they were sent. While the
+// network serialises only the last packet counts, in either direction.
 func longestChain(packets []*packet, spans, serial []span) int64 {
 	var late []*packet
 	last := map[int64]*packet{} // by the end of the serial span and the direction
@@ -91,7 +91,7 @@ func longestChain(packets []*packet, spans, serial []span) int64 {
 	arriving := slices.Clone(late)
 	slices.SortStableFunc(arriving, func(a, b *packet) int { return cmp.Compare(a.arrived, b.arrived) })
 	chains := map[*packet]int64{}
-	var best [2]int64 // of the chains that have arrived, by the direction of their last packet
+	var best [2]int64 // lateness of the chains that have arrived, by the direction of their last packet
 	longest := int64(0)
 	for _, p := range late {
 		for len(arriving) > 0 && arriving[0].arrived <= p.sent {
@@ -108,10 +108,10 @@ func longestChain(packets []*packet, spans, serial []span) int64 {
 	return longest
 }
 
-// serialUntil is the end of the span in which the network serialised when p came,
-// negative for packets from the client, so that each direction has ends of its own.
-// Steps tell of the client's end, and what the server is told shows there a path's
-// delay later.
+// serialUntil returns the end of the span in which the network serialised when p
+// arrived. The end is negative for packets from the client, so that each direction
+// has its own. Steps describe the client's end; a packet that reaches the server
+// shows there one path delay later.
 func (p *packet) serialUntil(serial []span) (end int64, ok bool) {
 	at := p.arrived - 1
 	if p.direction == up {

@@ -2,8 +2,8 @@ package critical
 
 import "testing"
 
-// delayed makes packets of a scene late, in ms by their numbers from 1, without moving
-// them: so much sooner they would have come.
+// delayed marks packets of a scene as late, in ms by their numbers from 1, without
+// moving them: they would have arrived that much earlier.
 func (s *scene) delayed(late map[uint64]float64) *scene {
 	for i := range s.packets.Records {
 		r := &s.packets.Records[i]
@@ -14,7 +14,7 @@ func (s *scene) delayed(late map[uint64]float64) *scene {
 	return s
 }
 
-// TestLate holds the bound to what each packet of a path can have moved.
+// TestLate checks how far each late packet of a path can have moved onLoad.
 func TestLate(t *testing.T) {
 	// The numbers of the packets of single.
 	const question, answer, syn, synAck, request, first, second, fourth, again = 1, 2, 4, 5, 6, 7, 8, 10, 11
@@ -25,9 +25,9 @@ func TestLate(t *testing.T) {
 	}{
 		{"all on time", nil, 0},
 		{"a question and its answer add up", map[uint64]float64{question: 1, answer: 2}, 3},
-		{"so do all that follow from each other", map[uint64]float64{answer: 1, syn: 1, synAck: 1, request: 1, first: 1, again: 1}, 6},
-		{"of packets that a link serialises one after the other, the last counts", map[uint64]float64{first: 0.5, second: 1.5}, 2},
-		{"of packets that wait for the same lost one, the latest counts", map[uint64]float64{fourth: 3, again: 2}, 3},
+		{"so do all packets of a chain", map[uint64]float64{answer: 1, syn: 1, synAck: 1, request: 1, first: 1, again: 1}, 6},
+		{"the last of several packets serialised one after the other counts", map[uint64]float64{first: 0.5, second: 1.5}, 2},
+		{"the latest of several packets that wait for the same lost one counts", map[uint64]float64{fourth: 3, again: 2}, 3},
 	} {
 		if p := single().delayed(c.late).path(t); p.Late != int64(c.want*1e6) {
 			t.Errorf("%s: the bound is %.3f ms, want %.3f", c.name, float64(p.Late)/1e6, c.want)
@@ -35,7 +35,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestLateElsewhere has a packet late that the path does not wait for, and then one that
+// TestLateElsewhere delays a packet that the path does not wait for, and then one that
 // the client may have waited for.
 func TestLateElsewhere(t *testing.T) {
 	scene := func() *scene {

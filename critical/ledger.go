@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// ledger says what the time of a page's path was spent on.
+// ledger explains what the time of a page's path was spent on.
 type ledger struct {
 	traffic   *traffic
 	epoch     int64 // navigationStart, ns since the Unix epoch
 	exchanges map[*resource]*exchange
 }
 
-// match finds the exchange of each resource: of those of its URL that no other
-// resource has, the one that began nearest to when the resource was sent.
+// match assigns an exchange to each resource: among the unassigned ones of its
+// URL, the one that began closest to when the resource was sent.
 func (t *traffic) match(resources []*resource, epoch int64) map[*resource]*exchange {
 	byURL := map[string][]*exchange{}
 	for _, c := range t.connections {
@@ -49,8 +49,8 @@ func (t *traffic) match(resources []*resource, epoch int64) map[*resource]*excha
 	return found
 }
 
-// matchUnread gives responses whose requests could not be read, because they went as
-// early data, to the resources over HTTP/3 that are left, both in their order.
+// matchUnread assigns responses whose requests could not be read, because they were
+// sent as early data, to the remaining HTTP/3 resources, both in their order.
 func (t *traffic) matchUnread(resources []*resource, found map[*resource]*exchange, epoch int64) {
 	for _, c := range t.connections {
 		for _, x := range c.exchanges {
@@ -105,8 +105,9 @@ func (l *ledger) explain(k link) []Step {
 	return split(step, s, l.epoch, v.cuts(s), v.kind)
 }
 
-// opening is a connection, and if a browser may have hoped for others before it, all
-// to its address: one whose opening fails is replaced and leaves no trace in HAR.
+// opening returns a connection. If the browser may have tried others before it,
+// opening returns all to its address, because a failed dial attempt is replaced and
+// leaves no trace in HAR.
 func (t *traffic) opening(c *connection, others bool) []*connection {
 	list := []*connection{c}
 	for _, o := range t.connections {
@@ -117,11 +118,11 @@ func (t *traffic) opening(c *connection, others bool) []*connection {
 	return list
 }
 
-// setUp is what a resource waits for before it is sent: a look-up and a connection.
-// Those that are being opened are at work; octets of theirs may be missed.
+// setUp is what a resource waits for before it is sent: a DNS look-up and a
+// connection. Octets of these may be missing while they are being opened.
 type setUp struct {
 	connections []*connection
-	otherwise   Kind // where none is being opened
+	otherwise   Kind // while none is being opened
 }
 
 func (u setUp) kind(at int64) Kind {
@@ -138,7 +139,7 @@ func (u setUp) kind(at int64) Kind {
 	return kind
 }
 
-// cuts are the moments at which kind may change.
+// cuts returns the moments at which kind may change.
 func (u setUp) cuts() []int64 {
 	var cuts []int64
 	for _, c := range u.connections {
@@ -150,7 +151,7 @@ func (u setUp) cuts() []int64 {
 	return cuts
 }
 
-// guess is what a phase is spent on, as far as its name says.
+// guess returns the kind that a phase's name suggests.
 func guess(p Phase) Kind {
 	switch p {
 	case Wait:
@@ -169,8 +170,8 @@ func host(address string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// split cuts a step where its kind may change. All but the step are ns since the
-// Unix epoch.
+// split cuts a step where its kind may change. All times but the step's are ns
+// since the Unix epoch.
 func split(step Step, s span, epoch int64, cuts []int64, kind func(at int64) Kind) []Step {
 	cuts = append(slices.DeleteFunc(cuts, func(c int64) bool { return c <= s.from || c >= s.to }), s.from, s.to)
 	slices.Sort(cuts)
@@ -183,10 +184,10 @@ func split(step Step, s span, epoch int64, cuts []int64, kind func(at int64) Kin
 	return merged(steps)
 }
 
-// view is an exchange on the way through the network, seen from the ends that wait:
-// first for the request to reach the server, then for the response to reach the
-// client. Each begins with the path's least delay; from then on what is seen at a
-// moment is what the link did that delay before.
+// view is an exchange on its way through the network, seen from the waiting ends:
+// first until the request reaches the server, then until the response reaches the
+// client. Each part begins with the path's least delay. After that, each moment
+// shows what the link did one least delay earlier.
 type view struct {
 	*exchange
 	begun, heard int64 // the first octet was sent; the server had the request
@@ -217,7 +218,7 @@ func (x *exchange) view() *view {
 	return v
 }
 
-// opening is the direction that the exchange began in.
+// opening returns the direction in which the exchange began.
 func (v *view) opening() direction {
 	if len(v.needs[up]) > 0 {
 		return up
@@ -225,7 +226,8 @@ func (v *view) opening() direction {
 	return down
 }
 
-// kind is what the exchange waits for at a moment, ns since the Unix epoch.
+// kind returns what the exchange waits for at a moment, in ns since the Unix
+// epoch.
 func (v *view) kind(at int64) Kind {
 	switch {
 	case at < v.begun:
@@ -240,7 +242,7 @@ func (v *view) kind(at int64) Kind {
 	return v.waiting(down, at)
 }
 
-// waiting is what the exchange waits for at a moment in one direction.
+// waiting returns what the exchange waits for at a moment in one direction.
 func (v *view) waiting(d direction, at int64) Kind {
 	needs := v.needs[d]
 	i := sort.Search(len(needs), func(i int) bool { return needs[i].delivered > at })
@@ -269,7 +271,7 @@ func (v *view) waiting(d direction, at int64) Kind {
 	return Bandwidth
 }
 
-// holding is why a sender had not sent the octets that are waited for.
+// holding returns why a sender had not yet sent the octets that are waited for.
 func (v *view) holding(d direction, then int64, l *line) Kind {
 	switch {
 	case l.serving(then) != nil:
@@ -284,7 +286,7 @@ func (v *view) holding(d direction, then int64, l *line) Kind {
 	return Client
 }
 
-// cuts are the moments within a span at which kind may change.
+// cuts returns the moments within a span at which kind may change.
 func (v *view) cuts(s span) []int64 {
 	cuts := []int64{v.begun, v.begun + v.delay[up], v.heard, v.heard + v.delay[down]}
 	for d, needs := range v.needs {
@@ -306,8 +308,8 @@ func (v *view) cuts(s span) []int64 {
 	return cuts
 }
 
-// cuts adds the moments within a span at which the reason why a sender holds octets
-// back may change, seen a delay later.
+// cuts appends the moments within a span at which the sender's reason for holding
+// octets back may change, seen a delay later.
 func (c *connection) cuts(list []int64, d direction, l *line, s span, delay int64) []int64 {
 	list = l.edges(list, s, delay)
 	i, _ := slices.BinarySearchFunc(c.flights[d], s.from-delay, func(f *flight, at int64) int { return cmp.Compare(f.latest, at) })

@@ -6,14 +6,14 @@ import (
 	"github.com/quic-go/qpack"
 )
 
-// assembly puts octets in order that come in any.
+// assembly reassembles octets that arrive in any order.
 type assembly struct {
 	data  []byte
-	early map[uint64][]byte // by offset: beyond a gap
+	early map[uint64][]byte // beyond a gap, by offset
 }
 
-// assemblyLimit is how many octets are put together of a request or a greeting: no
-// head is longer.
+// assemblyLimit is how many octets of a request or a handshake are reassembled: no
+// header section is longer.
 const assemblyLimit = 1 << 20
 
 func (a *assembly) add(offset uint64, content []byte) {
@@ -42,8 +42,8 @@ func (a *assembly) add(offset uint64, content []byte) {
 	}
 }
 
-// requestURL is the URL of a request of HTTP/3 by its HEADERS frame (RFC 9114
-// section 7.2.2); "" if there is none.
+// requestURL returns the URL in the HEADERS frame of an HTTP/3 request (RFC
+// 9114 section 7.2.2), or "".
 func requestURL(data []byte) string {
 	const headers = 1
 	r := reader{data: data}
@@ -67,7 +67,8 @@ func requestURL(data []byte) string {
 	return ""
 }
 
-// reader reads numbers and octets; after the first that is not there it has failed.
+// reader reads numbers and octets. After the first read past the end it stays
+// failed.
 type reader struct {
 	data   []byte
 	at     int

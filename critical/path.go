@@ -9,29 +9,30 @@ import (
 	"wiretime/capture"
 )
 
-// Kind is what a piece of a path was spent on.
+// Kind says what a piece of a path was spent on.
 type Kind uint8
 
 // The kinds, in the order in which a reader wants them. Delay, Server and Window
-// together are the waiting for the server: the package's documentation has the rules.
+// together are the time waiting for the server. The package documentation has the
+// rules.
 const (
-	SetUp      Kind = iota // look-up of a name, handshakes of transport and TLS
-	Delay                  // propagation: the path's least delay, there and back, once for each request
+	SetUp      Kind = iota // DNS look-up, transport and TLS handshakes
+	Delay                  // propagation: the path's least round-trip delay, once per request
 	Server                 // the server has the request and has sent nothing more
-	Window                 // the sender may not send before it hears of what is under way
+	Window                 // the sender waits for acknowledgements of what is in flight
 	Bandwidth              // the link is serialising the load's packets
 	Queueing               // a packet of the resource waits in a queue behind others
-	Loss                   // octets of the resource were lost and have not come again
-	HeadOfLine             // octets of the resource are there, but others before them are not
-	Client                 // no end's network is at work
-	kinds                  // how many there are
+	Loss                   // octets of the resource were lost and not yet retransmitted
+	HeadOfLine             // octets of the resource have arrived, but earlier ones have not
+	Client                 // neither end uses the network
+	kinds                  // the number of kinds
 )
 
 var kindNames = [kinds]string{
 	"set-up", "path delay", "server", "window", "bandwidth", "queueing", "loss recovery", "head-of-line blocking", "client",
 }
 
-// String is the kind's name for people, as it stands in JSON.
+// String returns the kind's name for people, which is also its name in JSON.
 func (k Kind) String() string {
 	if k < kinds {
 		return kindNames[k]
@@ -39,10 +40,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// MarshalText writes the kind's name.
+// MarshalText returns the kind's name.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Kinds lists all kinds.
+// Kinds returns all kinds.
 func Kinds() []Kind {
 	all := make([]Kind, kinds)
 	for i := range all {
@@ -51,11 +52,11 @@ func Kinds() []Kind {
 	return all
 }
 
-// Phase is the part of a request that a step lies in, with HAR's names. What
-// lies between resources is ClientPhase.
+// Phase is the part of a request that a step lies in, under HAR's name. The
+// time between resources is ClientPhase.
 type Phase string
 
-// The phases. Connect is without the handshake of TLS, which HAR counts into it.
+// The phases. Connect excludes the TLS handshake, which HAR includes.
 const (
 	Blocked     Phase = "blocked"
 	DNS         Phase = "dns"
@@ -67,27 +68,29 @@ const (
 	ClientPhase Phase = "client"
 )
 
-// Step is a piece of a path: From is before To, both ns since navigationStart.
+// Step is a piece of a path: From is before To, both in ns since
+// navigationStart.
 type Step struct {
 	From  int64  `json:"from"`
 	To    int64  `json:"to"`
 	Phase Phase  `json:"phase"`
 	Kind  Kind   `json:"kind"`
-	URL   string `json:"url,omitempty"` // of the resource; in ClientPhase the one whose request, or whose use, came next; empty: onLoad
-	Seen  bool   `json:"seen"`          // the kind follows from packets; else from the phase alone
+	URL   string `json:"url,omitempty"` // of the resource; in ClientPhase the one requested or used next; empty: onLoad
+	Seen  bool   `json:"seen"`          // the kind follows from packets, not from the phase alone
 }
 
-// Path is the critical path of one page: steps that lie end to end from
+// Path is the critical path of one page: steps laid end to end from
 // navigationStart to onLoad. No two neighbours are alike.
 type Path struct {
-	Page   string `json:"page"`   // the HAR's name of it
+	Page   string `json:"page"`   // its ID in the HAR
 	OnLoad int64  `json:"onLoad"` // ns since navigationStart
 	Steps  []Step `json:"steps"`
-	// Late is how far packets that left the emulator late can have moved OnLoad, at most.
+	// Late is the most that packets leaving the emulator late can have moved OnLoad, in
+	// ns.
 	Late int64 `json:"late"`
 }
 
-// Sums adds up the steps by their kind, in ns; their total is OnLoad.
+// Sums adds up the steps by kind, in ns. Their total is OnLoad.
 func (p *Path) Sums() [kinds]int64 {
 	var sums [kinds]int64
 	for _, s := range p.Steps {
@@ -110,9 +113,9 @@ func (p *Path) MarshalJSON() ([]byte, error) {
 }
 
 // Find computes the critical path of each page of a HAR that has an onLoad, in
-// their order. packets may be nil or lack the TLS keys: kinds then follow from the
-// phases where no packet shows them. Nothing that is wrong with the HAR or the
-// packets is an error; what cannot be explained is the client's.
+// their order. packets may be nil or lack the TLS keys; kinds then follow from the
+// phases. Errors in the HAR or in the packets are no failure: time that cannot be
+// explained is the client's.
 func Find(h *capture.HAR, packets *capture.Packets) []*Path {
 	if h == nil {
 		return nil
@@ -139,7 +142,7 @@ func Find(h *capture.HAR, packets *capture.Packets) []*Path {
 	return paths
 }
 
-// merged puts steps in order and joins neighbours that are alike.
+// merged sorts steps and joins neighbours that are alike.
 func merged(steps []Step) []Step {
 	slices.SortStableFunc(steps, func(a, b Step) int { return int(min(1, max(-1, a.From-b.From))) })
 	out := steps[:0]
@@ -153,10 +156,10 @@ func merged(steps []Step) []Step {
 	return out
 }
 
-// longest is the longest time that is believed, in ns: some three years.
+// longest is the longest credible time in ns: some three years.
 const longest = 1e17
 
-// nanoseconds turns HAR's ms into ns; what is negative or not a number is 0.
+// nanoseconds converts HAR's ms to ns. Negative values and NaN become 0.
 func nanoseconds(ms float64) int64 {
 	if !(ms > 0) {
 		return 0

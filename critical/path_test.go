@@ -24,13 +24,13 @@ func wantSteps(t *testing.T, p *Path, want ...Step) {
 		for i, s := range p.Steps {
 			t.Logf("step %d: %8.3f to %8.3f ms %s, %s, %s, seen %v", i, float64(s.From)/1e6, float64(s.To)/1e6, s.Phase, s.Kind, s.URL, s.Seen)
 		}
-		t.Errorf("the path is not the one wanted:\n%v", want)
+		t.Errorf("unexpected path, want:\n%v", want)
 	}
 }
 
-// single is a page of one document over HTTP/1.1: 50 ms each way, 2 ms to serialise
-// a packet of the response, 10 ms of thought. The first SYN is lost, and the third
-// packet of the response.
+// single returns a page of one document over HTTP/1.1: 50 ms each way, 2 ms to
+// serialise a packet of the response, 10 ms of server time. The first SYN and the
+// third packet of the response are lost.
 func single() *scene {
 	s := newScene(1420)
 	s.up(0, 50, datagram(asker, dns, question))
@@ -58,7 +58,7 @@ func TestOneDocumentByHand(t *testing.T) {
 		ms(100, 150, Connect, SetUp, page),
 		ms(150, 1150, Connect, Loss, page), // from when the SYN would have arrived
 		ms(1150, 1200, Connect, SetUp, page),
-		ms(1200, 1300, Wait, Delay, page), // there and back
+		ms(1200, 1300, Wait, Delay, page), // one round trip
 		ms(1300, 1310, Wait, Server, page),
 		ms(1310, 1312, Wait, Bandwidth, page),
 		ms(1312, 1314, Receive, Bandwidth, page),
@@ -72,7 +72,7 @@ func TestOneDocumentByHand(t *testing.T) {
 	}
 }
 
-// TestWithoutPackets falls back on the phases, and says so.
+// TestWithoutPackets falls back on the phases, and marks the steps as not seen.
 func TestWithoutPackets(t *testing.T) {
 	s := single()
 	s.packets.Records = nil
@@ -86,8 +86,8 @@ func TestWithoutPackets(t *testing.T) {
 	)
 }
 
-// twoStreams are two responses over one connection of HTTP/2. The packet of the
-// first is lost, that of the second arrives and has to wait.
+// twoStreams returns two responses over one HTTP/2 connection. The first one's
+// packet is lost; the second one's arrives and has to wait.
 func twoStreams(t testing.TB, first string) *scene {
 	s := newScene(207)
 	s.down(-60, -10, fromServer(1, "")) // shows the least delay
@@ -121,8 +121,8 @@ func TestHeadOfLineBlockingByHand(t *testing.T) {
 	)
 }
 
-// TestQueueAndWindow is a response of which the first packet waits behind one of
-// another connection, and the rest for an acknowledgement.
+// TestQueueAndWindow loads a response whose first packet waits behind one of
+// another connection, and whose rest waits for an acknowledgement.
 func TestQueueAndWindow(t *testing.T) {
 	s := newScene(222)
 	s.down(-60, -10, fromServer(1, ""))
@@ -136,14 +136,14 @@ func TestQueueAndWindow(t *testing.T) {
 		ms(0, 100, Wait, Delay, page),
 		ms(100, 108, Wait, Queueing, page),
 		ms(108, 110, Wait, Bandwidth, page),
-		// Until the server may have heard that the first packet arrived.
+		// Until the server can know that the first packet has arrived.
 		ms(110, 210, Wait, Window, page),
 		ms(210, 220, Wait, Server, page),
 		ms(220, 222, Wait, Bandwidth, page),
 	)
 }
 
-// TestChain follows what caused what, without packets.
+// TestChain follows causes without packets.
 func TestChain(t *testing.T) {
 	const none = -1.0
 	request := func(wait, receive float64) capture.Timings {
@@ -164,13 +164,13 @@ func TestChain(t *testing.T) {
 		make func() *scene
 		want []string
 	}{
-		{"a resource that was asked for while its initiator arrived", func() *scene {
+		{"a resource requested while its initiator arrived", func() *scene {
 			s := newScene(200)
 			s.entry(page+"doc", 0, 150, request(50, 100))
 			s.entry(page+"a", 80, 200, request(100, 20)).Initiator.URL = page + "doc#top"
 			return s
 		}, []string{"wait doc", "receive doc", "wait a", "receive a"}},
-		{"time between a script and what it asks for", func() *scene {
+		{"time between a script and its request", func() *scene {
 			s := newScene(300)
 			s.entry(page+"doc", 0, 50, request(50, 0))
 			s.entry(page+"s", 50, 100, request(50, 0)).Initiator.URL = page + "doc"
@@ -209,14 +209,14 @@ func TestChain(t *testing.T) {
 			s.entry(page+"b", 20, 300, request(200, 0)).Connection = "7"
 			return s
 		}, []string{"connect a", "wait b"}},
-		{"what does not delay onLoad", func() *scene {
+		{"a request that does not delay onLoad", func() *scene {
 			s := newScene(100)
 			s.entry(page+"doc", 0, 60, request(60, 0))
 			s.entry(page+"api", 60, 90, request(30, 0)).ResourceType = "fetch"
 			return s
 		}, []string{"wait doc", "client "}},
 		{"a page without requests", func() *scene { return newScene(5) }, []string{"client "}},
-		{"requests that name each other", func() *scene {
+		{"requests that name each other as initiators", func() *scene {
 			s := newScene(200)
 			s.entry(page+"a", 100, 200, request(100, 0)).Initiator.URL = page + "b"
 			s.entry(page+"b", 100, 200, request(100, 0)).Initiator.URL = page + "a"
@@ -269,7 +269,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestEarlyData is a response of HTTP/3 whose request could not be read.
+// TestEarlyData loads an HTTP/3 response whose request could not be read.
 func TestEarlyData(t *testing.T) {
 	l := &line{least: 50}
 	p := &packet{line: l, sent: 1060, begins: 1060, served: 1062, arrived: 1112}

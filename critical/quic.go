@@ -14,18 +14,19 @@ type level uint8
 
 const (
 	initial level = iota
-	early         // its packets stay closed
+	early         // its packets stay encrypted
 	handshake
 	application
 )
 
-// identity is how packets of a QUIC connection are known by their identifiers.
+// identity is how packets of a QUIC connection are recognised by their
+// connection IDs.
 type identity struct {
-	lengths [2]int   // of the identifiers that packets of a direction carry
-	known   [][]byte // those the server gave itself
+	lengths [2]int   // of the connection IDs in packets of each direction
+	known   [][]byte // those that the server issued
 }
 
-// quicReader reads the packets of a connection of QUIC version 1.
+// quicReader reads the packets of a QUIC version 1 connection.
 type quicReader struct {
 	connection *connection
 	keys       keyLog
@@ -33,7 +34,7 @@ type quicReader struct {
 	secrets    map[string][]byte
 	seals      [2][4]*protection
 	largest    [2][4]uint64 // packet numbers, by direction and level; early data counts as application
-	greetings  [2]assembly  // what the ends say at the initial level
+	greetings  [2]assembly  // what the ends send at the initial level
 	crypto     map[cryptoLane]*lane
 	streams    map[streamLane]*lane
 	order      []uint64 // requests' streams
@@ -53,19 +54,19 @@ type streamLane struct {
 // protection is the keys of one direction at one level.
 type protection struct {
 	*seal
-	header []byte // key of header protection
+	header []byte // header protection key
 	phase  byte   // of the seal's keys
-	before *seal  // of the phase before
+	before *seal  // of the previous phase
 }
 
 func newProtection(s *suite, secret []byte) *protection {
 	return &protection{seal: newSeal(s, secret, "quic "), header: s.expand(secret, "quic hp", s.size)}
 }
 
-// readQUIC opens the connection's packets, gives the octets of its handshake and
-// streams to lanes, and reads the requests of HTTP/3. Early data stays closed, since
-// servers in Go do not log its secret: a request in it leaves an exchange without a
-// URL.
+// readQUIC decrypts the connection's packets, assigns the octets of its handshake
+// and streams to lanes, and reads the HTTP/3 requests. Early data stays encrypted,
+// since Go servers do not log its secret: a request in it leaves an exchange without
+// a URL.
 func (c *connection) readQUIC(keys keyLog) {
 	q := &quicReader{
 		connection: c, keys: keys,
@@ -88,7 +89,7 @@ func (c *connection) readQUIC(keys keyLog) {
 }
 
 // packet reads the first packet of a datagram (RFC 9000 section 17) and returns
-// what is left of it.
+// the rest.
 func (q *quicReader) packet(p *packet, data []byte) []byte {
 	r := reader{data: data}
 	first := r.octet()
@@ -122,7 +123,8 @@ func (q *quicReader) packet(p *packet, data []byte) []byte {
 	return data[end:]
 }
 
-// identify takes note of how a sender calls itself: what comes to it carries that.
+// identify records the connection ID that a sender chose: packets to it carry that
+// ID.
 func (q *quicReader) identify(d direction, source []byte) {
 	i := &q.connection.identity
 	i.lengths[1-d] = len(source)
@@ -131,8 +133,8 @@ func (q *quicReader) identify(d direction, source []byte) {
 	}
 }
 
-// begin derives the first keys from the identifier that the client chose for the
-// server (RFC 9001 section 5.2).
+// begin derives the first keys from the connection ID that the client chose for
+// the server (RFC 9001 section 5.2).
 func (q *quicReader) begin(destination []byte) {
 	client, server, err := capture.InitialSecrets(destination)
 	if err != nil {
@@ -143,8 +145,8 @@ func (q *quicReader) begin(destination []byte) {
 	}
 }
 
-// open removes the protection of a packet's header and payload (RFC 9001 section
-// 5), and reads its frames. at is where the packet's number stands.
+// open removes the header and packet protection (RFC 9001 section 5) and reads
+// the packet's frames. at is the offset of the packet number.
 func (q *quicReader) open(p *packet, l level, data []byte, at int) {
 	keys := q.seals[p.direction][l]
 	if keys == nil || at+4+16 > len(data) {
@@ -182,8 +184,8 @@ func (q *quicReader) open(p *packet, l level, data []byte, at int) {
 	q.frames(p, l, text)
 }
 
-// other opens a packet of the other key phase: the next one (RFC 9001 section 6),
-// or the one before.
+// other decrypts a packet of the next key phase (RFC 9001 section 6) or of the
+// previous one.
 func (k *protection) other(number uint64, body, head []byte) ([]byte, bool) {
 	s := k.suite
 	next := newSeal(s, s.expand(k.secret, "quic ku", s.hash().Size()), "quic ")
@@ -197,7 +199,7 @@ func (k *protection) other(number uint64, body, head []byte) ([]byte, bool) {
 	return k.before.open(number, body, head)
 }
 
-// packetNumber restores a packet's number (RFC 9000 appendix A.3).
+// packetNumber restores a full packet number (RFC 9000 appendix A.3).
 func packetNumber(largest, truncated uint64, size int) uint64 {
 	expected, window := largest+1, uint64(1)<<(8*size)
 	candidate := expected&^(window-1) | truncated
@@ -210,8 +212,7 @@ func packetNumber(largest, truncated uint64, size int) uint64 {
 	return candidate
 }
 
-// frames reads a packet's frames (RFC 9000 section 19) up to the first that it does
-// not know.
+// frames reads a packet's frames (RFC 9000 section 19) up to the first unknown one.
 func (q *quicReader) frames(p *packet, l level, text []byte) {
 	r := reader{data: text}
 	for len(r.data) > r.at && !r.failed {
@@ -255,7 +256,8 @@ func (q *quicReader) frames(p *packet, l level, text []byte) {
 	}
 }
 
-// handshake takes in octets of the TLS handshake, and the secrets that they name.
+// handshake takes in octets of the TLS handshake, and the secrets that it
+// selects.
 func (q *quicReader) handshake(p *packet, l level, offset uint64, content []byte) {
 	if offset >= 1<<62 {
 		return
@@ -282,7 +284,7 @@ func (q *quicReader) handshake(p *packet, l level, offset uint64, content []byte
 	q.derive()
 }
 
-// derive makes the keys for which all is known.
+// derive creates every key whose inputs are known.
 func (q *quicReader) derive() {
 	if q.suite == nil || q.seals[up][application] != nil {
 		return
@@ -309,7 +311,7 @@ func (q *quicReader) stream(p *packet, id, offset uint64, content []byte, ends b
 		to++
 	}
 	q.streams[key].add(p, from, to)
-	const kinds = 4 // of streams; 0 is for requests (RFC 9000 section 2.1)
+	const kinds = 4 // stream types; 0 is for requests (RFC 9000 section 2.1)
 	if id%kinds != 0 {
 		return
 	}
@@ -322,8 +324,8 @@ func (q *quicReader) stream(p *packet, id, offset uint64, content []byte, ends b
 	}
 }
 
-// migrated finds the QUIC connection that a packet from a new address belongs to
-// (RFC 9000 section 9): the one whose server goes by the identifier it carries.
+// migrated finds the QUIC connection of a packet from a new address (RFC 9000
+// section 9): the one whose server issued the packet's connection ID.
 func (t *traffic) migrated(p *packet) *connection {
 	payload := p.headers.Payload
 	if p.direction != up || len(payload) == 0 || payload[0]&0x80 != 0 {

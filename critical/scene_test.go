@@ -54,7 +54,7 @@ func (s *scene) lose(from int, sent float64, packet []byte) {
 	})
 }
 
-// entry adds a request to the HAR; timings.Blocked is what the others leave.
+// entry adds a request to the HAR. The time that timings leave is Blocked.
 func (s *scene) entry(url string, from, to float64, t capture.Timings) *capture.Entry {
 	s.har.Log.Entries = append(s.har.Log.Entries, capture.Entry{
 		Page: "page_1", Started: time.Unix(0, at(from)), Time: to - from, Timings: t,
@@ -67,13 +67,13 @@ func (s *scene) path(t *testing.T) *Path {
 	t.Helper()
 	paths := Find(&s.har, &s.packets)
 	if len(paths) != 1 {
-		t.Fatalf("%d paths, want that of the one page", len(paths))
+		t.Fatalf("%d paths, want 1", len(paths))
 	}
 	checkWhole(t, paths[0])
 	return paths[0]
 }
 
-// checkWhole makes sure that the steps of a path are a partition of its time.
+// checkWhole checks that the steps of a path are a partition of its time.
 func checkWhole(t *testing.T, p *Path) {
 	t.Helper()
 	end, total := int64(0), int64(0)
@@ -93,7 +93,7 @@ func checkWhole(t *testing.T, p *Path) {
 
 func at(ms float64) int64 { return epoch + int64(ms*1e6) }
 
-// tcp is a TCP segment; its sequence numbers wrap soon.
+// tcp returns a TCP segment. Its sequence numbers wrap soon.
 func tcp(source, destination string, position uint32, flags capture.TCPFlags, payload string) []byte {
 	b := make([]byte, 20, 20+len(payload))
 	binary.BigEndian.PutUint32(b[4:], 0xfffffff0+position)
@@ -115,7 +115,7 @@ func datagram(source, destination, payload string) []byte {
 	return packetOf(capture.UDP, source, destination, append(b, payload...))
 }
 
-// question is a message of DNS that asks for the address of www.test, or answers.
+// question is a DNS message that queries the address of www.test, or answers.
 const question = "\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03www\x04test\x00\x00\x01\x00\x01"
 
 func packetOf(protocol uint8, source, destination string, body []byte) []byte {
@@ -130,7 +130,7 @@ func packetOf(protocol uint8, source, destination string, body []byte) []byte {
 	return append(b, body...)
 }
 
-// frames writes frames of HTTP/2.
+// frames returns the HTTP/2 frames that write writes.
 func frames(t testing.TB, write func(f *http2.Framer)) string {
 	t.Helper()
 	var b wire
@@ -145,8 +145,8 @@ func (w *wire) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// block is the fields of a request, or of a response without a path, as a header
-// block without a dynamic table.
+// block returns the fields of a request, or of a response if there is no path,
+// as a field block without a dynamic table.
 func block(path string) []byte {
 	var b wire
 	e := hpack.NewEncoder(&b)

@@ -10,12 +10,12 @@ const (
 
 const recordHeader = 5
 
-// isTLS tells whether a connection begins with a record of the TLS handshake.
+// isTLS reports whether a connection begins with a TLS handshake record.
 func isTLS(data []byte) bool {
 	return len(data) > recordHeader && data[0] == recordHandshake && data[1] == 3
 }
 
-// unseal undoes TLS 1.3 in both directions of a connection, as far as it can:
+// unseal decrypts TLS 1.3 in both directions of a connection as far as it can:
 // without the connection's secrets the texts are empty.
 func unseal(fromClient, fromServer []byte, keys keyLog) [2]*text {
 	texts := [2]*text{{}, {}}
@@ -54,8 +54,8 @@ func unseal(fromClient, fromServer []byte, keys keyLog) [2]*text {
 	return texts
 }
 
-// eachRecord calls visit with each whole record and its offset, until that is
-// false.
+// eachRecord calls visit for each whole record with its offset, until visit
+// returns false.
 func eachRecord(data []byte, visit func(offset int, record []byte) bool) {
 	for offset := 0; len(data)-offset >= recordHeader; {
 		end := offset + recordHeader + int(binary.BigEndian.Uint16(data[offset+3:]))
@@ -66,14 +66,14 @@ func eachRecord(data []byte, visit func(offset int, record []byte) bool) {
 	}
 }
 
-// opener opens the records of one direction.
+// opener decrypts the records of one direction.
 type opener struct {
 	text    *text
-	traffic []byte // the secret after the handshake
+	traffic []byte // the secret used after the handshake
 	seal    *seal
 	number  uint64
-	begun   bool   // the handshake is over
-	message []byte // of the handshake, not yet whole
+	begun   bool   // the handshake is complete
+	message []byte // incomplete handshake message
 }
 
 func (o *opener) record(offset int, r []byte) bool {
@@ -82,7 +82,7 @@ func (o *opener) record(offset int, r []byte) bool {
 	}
 	inner, ok := o.seal.open(o.number, r[recordHeader:], r[:recordHeader])
 	if !ok {
-		return !o.begun && o.number == 0 // early data goes under another key
+		return !o.begun && o.number == 0 // early data is encrypted with another key
 	}
 	o.number++
 	for len(inner) > 0 && inner[len(inner)-1] == 0 {

@@ -10,41 +10,41 @@ import (
 	"wiretime/capture"
 )
 
-// never is when a packet arrives that does not.
+// never is the arrival time of a packet that does not arrive.
 const never = math.MaxInt64
 
-// direction is the way a packet goes.
+// direction is the direction of a packet.
 type direction uint8
 
 const (
 	up   direction = iota // from the client
-	down                  // to it
+	down                  // to the client
 )
 
-// packet is one packet with what became of it. Times are ns since the Unix epoch.
+// packet is one packet and its fate. Times are ns since the Unix epoch.
 type packet struct {
 	line      *line
 	direction direction
 	headers   capture.Headers
 	sent      int64
 	lost      bool
-	arrived   int64 // never if it did not
-	late      int64 // ns that it arrived later than it was due
-	// When the link began and ended to serialise it: see line.serve. Both never
-	// for a packet that did not arrive.
+	arrived   int64 // or never
+	late      int64 // emulator lateness in ns
+	// When the link started and finished serialising it: see line.serve. Both
+	// are never for a packet that did not arrive.
 	begins, served int64
 	carries        []*exchange // whose octets it holds
 }
 
-// line is one direction of one access link, as far as its packets show it.
+// line is one direction of one access link, as far as its packets reveal it.
 type line struct {
 	least   int64     // ns: the least time that a packet took
 	packets []*packet // those that arrived, as they were served
 }
 
-// serve works out when the link was at work: it serves packets one after the
-// other, each from when it has been sent and the one before has been served until
-// the least delay before it arrived at the far end.
+// serve works out when the link was busy. It serves packets one after the other:
+// each from when it has been sent and the previous one has been served, until the
+// least delay before its arrival at the far end.
 func (l *line) serve() {
 	if len(l.packets) == 0 {
 		return
@@ -62,7 +62,7 @@ func (l *line) serve() {
 	}
 }
 
-// serving is the packet that the link serialises at a moment, nil if none.
+// serving returns the packet that the link serialises at a moment, or nil.
 func (l *line) serving(at int64) *packet {
 	i := sort.Search(len(l.packets), func(i int) bool { return l.packets[i].served > at })
 	if i < len(l.packets) && l.packets[i].begins <= at {
@@ -71,8 +71,8 @@ func (l *line) serving(at int64) *packet {
 	return nil
 }
 
-// edges adds the moments within a span at which the link begins or ends to
-// serialise a packet, seen a delay later.
+// edges appends the moments within a span at which the link starts or finishes
+// serialising a packet, seen a delay later.
 func (l *line) edges(list []int64, s span, delay int64) []int64 {
 	i := sort.Search(len(l.packets), func(i int) bool { return l.packets[i].served > s.from-delay })
 	for ; i < len(l.packets) && l.packets[i].begins < s.to-delay; i++ {
@@ -81,11 +81,11 @@ func (l *line) edges(list []int64, s span, delay int64) []int64 {
 	return list
 }
 
-// traffic is what the packets of a load say.
+// traffic holds what the packets of a load reveal.
 type traffic struct {
 	packets     []*packet // in the order in which they were sent
 	connections []*connection
-	names       map[string]*connection // look-ups by name: each one's packets
+	names       map[string]*connection // packets of DNS look-ups, by name
 }
 
 // readTraffic reads a capture.
@@ -161,7 +161,7 @@ const (
 	portHTTPS = 443
 )
 
-// assign gives a packet to its connection.
+// assign adds a packet to its connection.
 func (t *traffic) assign(p *packet) {
 	flow := p.headers.Flow
 	if p.direction == down {
@@ -177,7 +177,7 @@ func (t *traffic) assign(p *packet) {
 }
 
 // connection finds the connection of a packet: the latest of its flow, unless the
-// packet opens another.
+// packet opens a new one.
 func (t *traffic) connection(flow capture.Flow, p *packet) *connection {
 	opens := p.direction == up && p.headers.Flags.Has(capture.SYN)
 	for _, c := range slices.Backward(t.connections) {
@@ -195,8 +195,8 @@ func (t *traffic) connection(flow capture.Flow, p *packet) *connection {
 	return c
 }
 
-// assignQuery gives a packet of DNS to the look-up of its name, so that a loss in
-// it shows. Each question is one octet of a sequence of its own.
+// assignQuery adds a DNS packet to the look-up of its name, so that a loss shows.
+// Each question is one octet of a sequence of its own.
 func (t *traffic) assignQuery(flow capture.Flow, p *packet) {
 	question, name := readQuestion(p.headers.Payload)
 	if p.headers.Flow.Protocol != capture.UDP || question == "" {
@@ -218,8 +218,8 @@ func (t *traffic) assignQuery(flow capture.Flow, p *packet) {
 	c.lanes = append(c.lanes, l)
 }
 
-// readQuestion reads the first question of a message (RFC 1035 section 4.1): as it
-// stands there, in lower case, and its name.
+// readQuestion reads the first question of a message (RFC 1035 section 4.1), and
+// returns it in lower case with its name.
 func readQuestion(message []byte) (question, name string) {
 	const header = 12
 	if len(message) < header {

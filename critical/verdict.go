@@ -2,17 +2,17 @@ package critical
 
 import "fmt"
 
-// cause is what a verdict names: a kind, or what lost packets cost in all.
+// cause is a cause that a verdict names: a kind, or the total cost of lost
+// packets.
 type cause struct {
 	ns    int64
 	words string
 }
 
-// Verdict names the path's biggest cause in one sentence. What packets cost that were
-// lost counts as one: loss recovery and head-of-line blocking together. Set-up and the
-// path's delay are what any load of the page pays on that path; so if one of them is the
-// biggest, the biggest of the others is named, too. If losses are neither, a second
-// sentence says what they cost.
+// Verdict names the path's biggest cause in one sentence. Loss recovery and head-of-line
+// blocking count as one, the cost of lost packets. Every load of the page pays for
+// set-up and path delay, so if one of them is the biggest, Verdict also names the
+// biggest of the others. If losses are neither, a second sentence gives their cost.
 func (p *Path) Verdict() string {
 	sums, lost := p.Sums(), p.lost()
 	var causes, others []cause
@@ -39,7 +39,7 @@ func (p *Path) Verdict() string {
 	return words + "."
 }
 
-// lost is what lost packets cost.
+// lost returns the cost of lost packets.
 func (p *Path) lost() cause {
 	sums := p.Sums()
 	c := cause{ns: sums[Loss] + sums[HeadOfLine]}
@@ -55,12 +55,12 @@ func (p *Path) lost() cause {
 	return c
 }
 
-// share writes a part of onLoad.
+// share writes a time as a part of onLoad.
 func (p *Path) share(ns int64) string {
 	return fmt.Sprintf("%.0f ms of %.0f ms (%.0f %%)", float64(ns)/1e6, float64(p.OnLoad)/1e6, 100*float64(ns)/float64(p.OnLoad))
 }
 
-// biggest is the cause that took longest, the first of equals.
+// biggest returns the cause that took longest; on a tie the first.
 func biggest(causes []cause) cause {
 	best := causes[0]
 	for _, c := range causes {

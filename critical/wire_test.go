@@ -26,7 +26,7 @@ import (
 	"wiretime/spdy"
 )
 
-// recorder makes packets of what a client's sockets send and receive.
+// recorder turns what a client's sockets send and receive into packets.
 type recorder struct {
 	mu      sync.Mutex
 	packets capture.Packets
@@ -111,16 +111,16 @@ func (d datagrams) WriteTo(b []byte, to net.Addr) (int, error) {
 	return d.PacketConn.WriteTo(b, to)
 }
 
-// bodySize is what each URL answers: enough for QUIC to change its keys once. hintSize is
-// what comes before that.
+// bodySize is the size of each response: enough to make QUIC update its keys once.
+// hintSize is the size of what precedes it.
 const bodySize, hintSize = 100_000, 6000
 
 // TestReadsWhatIsSent fetches three URLs with real programs, and finds each request
-// and all of its response in what went over the wire.
+// and its whole response in the recorded packets.
 func TestReadsWhatIsSent(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Link", strings.Repeat("x", hintSize))
-		w.WriteHeader(http.StatusEarlyHints) // where the protocol has these
+		w.WriteHeader(http.StatusEarlyHints) // on protocols that have them
 		w.Header().Del("Link")
 		_, _ = w.Write(make([]byte, bodySize))
 	})
@@ -179,7 +179,7 @@ func checkExchanges(t *testing.T, traffic *traffic, base string) {
 				octets += n.to - n.from
 			}
 		}
-		// A segment may hold octets of others before and after.
+		// A segment may also hold octets of others before and after.
 		if octets < bodySize || octets > bodySize+hintSize+5000 || len(x.needs[up]) == 0 {
 			t.Errorf("%s: %d octets of response in %d segments, %d of request", x.url, octets, len(x.needs[down]), len(x.needs[up]))
 		}
@@ -189,7 +189,7 @@ func checkExchanges(t *testing.T, traffic *traffic, base string) {
 	}
 }
 
-// tcpPair serves on loopback and returns a client that is recorded.
+// tcpPair serves on loopback and returns a recorded client.
 func tcpPair(t *testing.T, r *recorder, name string, handler http.Handler, serving, asking *tls.Config) (string, http.RoundTripper) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -238,7 +238,7 @@ func tcpPair(t *testing.T, r *recorder, name string, handler http.Handler, servi
 	return base, transport
 }
 
-// spdyTripper asks over one session.
+// spdyTripper sends requests over one session.
 type spdyTripper struct{ *spdy.Session }
 
 func (s spdyTripper) RoundTrip(r *http.Request) (*http.Response, error) {

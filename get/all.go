@@ -12,12 +12,11 @@ import (
 	"sync"
 )
 
-// All fetches requests and writes the bodies of their responses to out, one after
-// the other, in the order given. Requests to one origin are sent in that order,
-// each as soon as the protocol lets it go. One that fails does not keep the
-// others from being fetched; the errors are joined.
+// All fetches requests and writes the response bodies to out in the given order. Requests
+// to one origin are sent in that order, each as soon as the protocol allows. A failed
+// request does not stop the others; the errors are joined.
 //
-// With fail, a status of 400 or more is an error, and its body is left out.
+// If fail is set, a status of 400 or more is an error, and its body is left out.
 func All(ctx context.Context, client *http.Client, requests []*http.Request, fail bool, out io.Writer) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -59,7 +58,7 @@ func All(ctx context.Context, client *http.Client, requests []*http.Request, fai
 type fetch struct {
 	request *http.Request
 	fail    bool
-	out     io.Writer // where the body goes; nil: it waits for its turn in waiting
+	out     io.Writer // destination of the body; nil: the body waits for its turn in waiting
 	waiting *os.File
 	sent    chan struct{}
 	done    chan struct{}
@@ -72,7 +71,7 @@ func (f *fetch) run(ctx context.Context, client *http.Client) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: sent})
 	if err := f.fetch(ctx, client); err != nil {
 		if told, ok := errors.AsType[*url.Error](err); ok {
-			err = told.Err // it names the URL and no more
+			err = told.Err // drops net/http's mention of the URL
 		}
 		f.err = fmt.Errorf("fetch %s: %w", f.request.URL.Redacted(), err)
 	}
@@ -103,7 +102,7 @@ func (f *fetch) fetch(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// unnamed makes a file that goes away with the process.
+// unnamed makes a temporary file without a name, which disappears with the process.
 func unnamed() (*os.File, error) {
 	file, err := os.CreateTemp("", "wiretime-get-")
 	if err != nil {
@@ -116,7 +115,7 @@ func unnamed() (*os.File, error) {
 	return file, nil
 }
 
-// finish writes a body that had to wait.
+// finish writes a body that had to wait for its turn.
 func (f *fetch) finish(out io.Writer) error {
 	if f.waiting == nil {
 		return f.err

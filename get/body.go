@@ -15,12 +15,12 @@ type body struct {
 	io.ReadCloser
 	exchange *exchange
 	read     int64
-	left     int64 // octets that are still to come; negative: not known
+	left     int64 // octets still expected; negative: unknown
 	most     int   // octets to read at a time; 0: any number
 }
 
-// piece is how much of a body is read at a time. Window is given back for what has
-// been read: by eighths only if no more is read at once.
+// piece returns how many octets of a body are read at a time. Window updates follow reads,
+// so updates by eighths need reads no larger than an eighth.
 func (c *Client) piece() int {
 	if _, ok := spdy.ParseVersion(c.config.Protocol); !ok {
 		return 0
@@ -29,7 +29,7 @@ func (c *Client) piece() int {
 	return max(cmp.Or(c.config.Window.Stream, usual)/8, 1)
 }
 
-// expected is how long a response's body must be; -1 for not known.
+// expected returns the length that a response's body must have, or -1 if it is unknown.
 func expected(r *http.Request, w *http.Response) int64 {
 	if r.Method == http.MethodHead || w.StatusCode == http.StatusNotModified {
 		return 0

@@ -15,8 +15,8 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// mismatch is the error of a handshake in which the server chose another
-// protocol than the one asked for.
+// mismatch is the error of a handshake in which the server chose a protocol that was not
+// requested.
 type mismatch struct {
 	chosen string // empty: none
 }
@@ -28,7 +28,7 @@ func (m *mismatch) Error() string {
 	return "the server chose " + m.chosen + " by ALPN"
 }
 
-// explain says what an error means, and what to do about it.
+// explain adds to an error what it means and what to do about it.
 func (o *origin) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ended(ctx)
@@ -41,7 +41,7 @@ func (o *origin) explain(ctx context.Context, err error) error {
 	case errors.As(err, &untrusted):
 		return o.distrust(untrusted)
 	case errors.As(err, &noTLS) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return fmt.Errorf("%s does not speak TLS (%w): is it an http URL?", o.address, err)
+		return fmt.Errorf("%s does not speak TLS (%w): try an http URL", o.address, err)
 	case o.scheme == "https" && noProtocol(err):
 		return fmt.Errorf("%s does not speak %s: %s", o.address, asked, o.offer(ctx))
 	case o.scheme == "https" && strings.Contains(err.Error(), "remote error: tls: "):
@@ -49,18 +49,18 @@ func (o *origin) explain(ctx context.Context, err error) error {
 	case errors.As(err, &noHost):
 		return fmt.Errorf("look up %s: %w", o.host, err)
 	case asked == h3 && unreachable(err):
-		return fmt.Errorf("%s does not answer over QUIC (%w); over TCP, %s", o.address, err, o.offer(ctx))
+		return fmt.Errorf("no answer from %s over QUIC (%w); over TCP, %s", o.address, err, o.offer(ctx))
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("nothing listens at %s: %w", o.address, err)
+		return fmt.Errorf("connect to %s: nothing listens there: %w", o.address, err)
 	case o.scheme == "http" && strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`):
-		return fmt.Errorf("%s speaks TLS (%w): is it an https URL?", o.address, err)
+		return fmt.Errorf("%s speaks TLS (%w): try an https URL", o.address, err)
 	case o.scheme == "http" && o.name != http1:
 		return fmt.Errorf("%s in the clear, by prior knowledge, to %s: %w", asked, o.address, err)
 	}
 	return err
 }
 
-// ended says why a context that is done is done.
+// ended returns the cause of a context that is done.
 func ended(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)
@@ -68,34 +68,34 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// distrust says why a certificate is not trusted.
+// distrust explains why a certificate is not trusted.
 func (o *origin) distrust(err *tls.CertificateVerificationError) error {
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return fmt.Errorf("the certificate of %s is not for that name: %w; --insecure takes it all the same", o.address, err)
+		return fmt.Errorf("the certificate of %s is not for that name: %w; use --insecure to accept it", o.address, err)
 	}
-	return fmt.Errorf("the certificate of %s is not trusted: %w; name its authority with --cacert FILE, or take any with --insecure", o.address, err)
+	return fmt.Errorf("the certificate of %s is not trusted: %w; pass its authority with --cacert FILE, or accept any certificate with --insecure", o.address, err)
 }
 
-// noProtocol tells whether client and server found no protocol in common.
+// noProtocol reports whether client and server have no protocol in common.
 func noProtocol(err error) bool {
 	if _, ok := errors.AsType[*mismatch](err); ok {
 		return true
 	}
-	// The alert no_application_protocol (RFC 7301 section 3.2), as both TLS and QUIC
-	// bring it.
+	// TLS and QUIC report the alert no_application_protocol (RFC 7301 section 3.2) in these
+	// words.
 	return strings.Contains(err.Error(), "no application protocol")
 }
 
-// unreachable tells whether nobody has answered over QUIC.
+// unreachable reports whether nobody answered over QUIC.
 func unreachable(err error) bool {
 	var handshake *quic.HandshakeTimeoutError
 	var idle *quic.IdleTimeoutError
 	return errors.As(err, &handshake) || errors.As(err, &idle) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// offer says what the origin speaks over TLS and TCP. A server tells only which
-// of several protocols it likes best, so it is asked again without that one until
-// it likes none.
+// offer describes what the origin speaks over TLS and TCP. A server reveals only its
+// preferred protocol, so offer repeats the handshake without the protocols found until the
+// server accepts none.
 func (o *origin) offer(ctx context.Context) string {
 	left := []string{h2}
 	for _, name := range Names() {
@@ -109,13 +109,13 @@ func (o *origin) offer(ctx context.Context) string {
 		liked, err := o.ask(ctx, left)
 		if err != nil {
 			if len(found) == 0 {
-				return "it offers nothing that is known (" + err.Error() + ")"
+				return "it offers no known protocol (" + err.Error() + ")"
 			}
 			break
 		}
 		if liked == "" {
 			if len(found) == 0 {
-				return "it does not choose by ALPN, so HTTP/1.1 is what it speaks"
+				return "it does not support ALPN, so it speaks HTTP/1.1"
 			}
 			break
 		}
@@ -125,8 +125,8 @@ func (o *origin) offer(ctx context.Context) string {
 	return "it offers " + strings.Join(found, ", ")
 }
 
-// ask has the server choose one of protocols. Nothing is sent to it, so who it is
-// does not matter.
+// ask makes the server choose one of protocols. It sends no request, so it does not verify
+// the certificate.
 func (o *origin) ask(ctx context.Context, protocols []string) (string, error) {
 	conn, err := o.connect(ctx)
 	if err != nil {

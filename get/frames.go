@@ -14,8 +14,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// spdyFrames tells of the frames of a spdy.FrameLog, which writes a record at a
-// time.
+// spdyFrames reports the frames of a spdy.FrameLog, which writes one record at a time.
 type spdyFrames struct{ story *story }
 
 func (s spdyFrames) Write(record []byte) (int, error) {
@@ -72,7 +71,7 @@ func (s spdyFrames) Write(record []byte) (int, error) {
 	return len(record), nil
 }
 
-// telling is what is told of a frame, part by part.
+// telling collects the parts of a frame's description.
 type telling []string
 
 func (t *telling) add(format string, values ...any) { *t = append(*t, fmt.Sprintf(format, values...)) }
@@ -83,7 +82,7 @@ func (t *telling) number(name string, n *int64) {
 	}
 }
 
-// tap has the story told of the frames of an HTTP/2 connection.
+// tap makes the story report the frames of an HTTP/2 connection.
 func (o *origin) tap(c net.Conn) net.Conn {
 	if o.name != h2 {
 		return opaque{c}
@@ -97,7 +96,7 @@ func (o *origin) tap(c net.Conn) net.Conn {
 	}
 }
 
-// opaque keeps net/http from making a handshake that is made already.
+// opaque hides the TLS connection, so that net/http does not repeat the handshake.
 type opaque struct{ net.Conn }
 
 type tapped struct {
@@ -117,17 +116,16 @@ func (t *tapped) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// h2Frames tells of the frames that pass in one direction.
+// h2Frames reports the frames of one direction.
 type h2Frames struct {
 	story *story
 	sent  bool
 	skip  int    // octets before the next frame
-	head  []byte // of the next frame, as far as it has come: its header, and what is told of its payload
-	lost  bool   // what passes is not HTTP/2
+	head  []byte // received part of the next frame: its header and the described part of its payload
+	lost  bool   // the octets are not HTTP/2
 }
 
-// What is told of a payload is in its first octets: a setting is 6 of them, and
-// no more than eight settings are told of.
+// toldOctets is how much of a payload is described: at most eight settings of 6 octets.
 const toldOctets = 48
 
 func (f *h2Frames) pass(b []byte) {
@@ -197,7 +195,7 @@ func (f *h2Frames) tell() {
 	f.story.frame(f.sent, h.Type.String(), t)
 }
 
-// h3Frames tells of the frames of HTTP/3, and keeps all events for the file.
+// h3Frames reports the frames of HTTP/3 and writes all events to the qlog.
 type h3Frames struct {
 	file  qlogwriter.Recorder // nil for none
 	story *story
@@ -253,7 +251,7 @@ func (r h3Frames) Close() error {
 	return nil
 }
 
-// milliseconds is a time as it is told.
+// milliseconds formats a duration.
 func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 }

@@ -28,7 +28,8 @@ func h2Conversation(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// TestFramesHowever tells the same of frames, in whatever pieces they pass.
+// TestFramesHowever checks that the report of frames does not depend on how the octets are
+// split.
 func TestFramesHowever(t *testing.T) {
 	conversation := h2Conversation(t)
 	for _, piece := range []int{1, 7, 9, 100, len(conversation)} {
@@ -56,8 +57,7 @@ func TestFramesHowever(t *testing.T) {
 	}
 }
 
-// FuzzFrames passes octets that need not be HTTP/2. What is told does not depend
-// on the pieces in which they come.
+// FuzzFrames checks the same for arbitrary octets, which need not be HTTP/2.
 func FuzzFrames(f *testing.F) {
 	f.Add(h2Conversation(f), 3)
 	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), 5)
@@ -80,7 +80,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// TestPrintable keeps what a server sends from steering a terminal.
+// TestPrintable checks that a server cannot send control sequences to a terminal.
 func TestPrintable(t *testing.T) {
 	var told bytes.Buffer
 	newStory(&told).tell("< X: \x1b[2J\r\nforged\u009b1m ok")

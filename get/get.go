@@ -1,10 +1,9 @@
-// Package get fetches URLs over any of the web protocols, over one connection to
-// an origin, and tells what it does: phases, heads and frames.
+// Package get fetches URLs over any of the web protocols, over one connection per origin,
+// and reports phases, heads and frames.
 //
-// Names of protocols are those of the table of protocols. What an origin speaks
-// is checked in the handshake: an answer over another protocol than the one asked
-// for is an error that says what the server offers. With an http URL, SPDY and
-// HTTP/2 are spoken in the clear, by prior knowledge (RFC 9113 section 3.3).
+// Protocols have the names of package protocol. The handshake must yield the requested
+// protocol; otherwise the error says what the server offers. For an http URL, SPDY and
+// HTTP/2 are spoken in the clear, with prior knowledge (RFC 9113 section 3.3).
 package get
 
 import (
@@ -25,31 +24,31 @@ import (
 	"wiretime/spdy"
 )
 
-// Config says how to fetch. Its zero value is a Client like any other.
+// Config says how to fetch. The zero value is usable.
 type Config struct {
-	// Protocol is one of Names. Empty: http URLs are fetched over HTTP/1.1, https
-	// URLs over HTTP/2 where the server offers it, over HTTP/1.1 where not.
+	// Protocol is one of Names. If it is empty, http URLs are fetched over HTTP/1.1, and https
+	// URLs over HTTP/2 if the server offers it, otherwise over HTTP/1.1.
 	Protocol string
-	// Roots are the certificate authorities that are trusted; nil for the machine's.
+	// Roots are the trusted certificate authorities; nil means the machine's.
 	Roots *x509.CertPool
 	// Insecure trusts every certificate.
 	Insecure bool
-	// Addresses are where a "host:port" is found, in place of what the resolver says.
+	// Addresses maps "host:port" to an address that replaces DNS resolution.
 	Addresses map[string]netip.Addr
 	// Window is the receive window of SPDY; the zero value is that of
 	// spdy.Transport.
 	Window spdy.Window
 	// Frames receives the frames of SPDY, as spdy.FrameLog writes them; nil for none.
 	Frames io.Writer
-	// QLog receives the qlog of the first QUIC connection; nil for none. The values
-	// of fields that hold secrets are blanked.
+	// QLog receives the qlog of the first QUIC connection; nil for none. Values of secret
+	// fields are blanked.
 	QLog io.Writer
-	// Story is told of each connection, request, response and frame, for people to
-	// read; nil for none. The values of fields that hold secrets are blanked.
+	// Story receives a readable report of each connection, request, response and frame; nil
+	// for none. Values of secret fields are blanked.
 	Story io.Writer
 }
 
-// Names are the protocols that can be asked for.
+// Names returns the protocols that can be requested.
 func Names() []string {
 	return []string{http1, https1, spdy.V2.String(), spdy.V3.String(), spdy.V31.String(), h2, h3}
 }
@@ -61,8 +60,8 @@ const (
 	h3     = "h3"
 )
 
-// CheckProtocol tells whether there is a protocol of that name; empty is none in
-// particular. The error names the nearest.
+// CheckProtocol returns an error if no protocol has that name; the empty name means any.
+// The error names the nearest protocol.
 func CheckProtocol(name string) error {
 	if name == "" || slices.Contains(Names(), name) {
 		return nil
@@ -71,18 +70,18 @@ func CheckProtocol(name string) error {
 	if nearest := network.Nearest(name, Names()); nearest != "" {
 		meant = fmt.Sprintf("did you mean %q? ", nearest)
 	}
-	return fmt.Errorf("unknown protocol %q: %sThere are %s", name, meant, strings.Join(Names(), ", "))
+	return fmt.Errorf("unknown protocol %q: %swant one of %s", name, meant, strings.Join(Names(), ", "))
 }
 
-// CheckURL tells whether a URL can be fetched over a protocol.
+// CheckURL returns an error if a URL cannot be fetched over a protocol.
 func CheckURL(protocol string, u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return fmt.Errorf("%q is no URL that can be fetched: write http://HOST/PATH or https://HOST/PATH", u.Redacted())
+		return fmt.Errorf("invalid URL %q: want http://HOST/PATH or https://HOST/PATH", u.Redacted())
 	case u.Scheme == "https" && protocol == http1:
-		return fmt.Errorf("%s is HTTP in the clear, and %s asks for TLS: use --protocol %s, or an http URL", http1, u.Redacted(), https1)
+		return fmt.Errorf("%s has no TLS, but %s requires it: use --protocol %s, or an http URL", http1, u.Redacted(), https1)
 	case u.Scheme == "http" && (protocol == https1 || protocol == h3):
-		return fmt.Errorf("%s is never in the clear, as %s asks for: use an https URL", protocol, u.Redacted())
+		return fmt.Errorf("%s requires TLS, but %s has none: use an https URL", protocol, u.Redacted())
 	}
 	return nil
 }
@@ -96,11 +95,11 @@ type Client struct {
 	mu      sync.Mutex
 	origins map[string]*origin
 	closed  bool
-	qlogged bool           // the qlog is that of a connection already
+	qlogged bool           // a connection already writes the qlog
 	qlog    sync.WaitGroup // its writer
 }
 
-// New makes a client. It opens nothing.
+// New makes a client. It opens no connections.
 func New(c Config) (*Client, error) {
 	if err := CheckProtocol(c.Protocol); err != nil {
 		return nil, err
@@ -135,7 +134,7 @@ type origin struct {
 // carrier fetches over one protocol from one origin.
 type carrier interface {
 	http.RoundTripper
-	// Close ends its connections.
+	// Close closes its connections.
 	Close() error
 }
 
@@ -157,8 +156,8 @@ func (c *Client) origin(u *url.URL) (*origin, error) {
 	return o, nil
 }
 
-// RoundTrip sends a request and returns the response, whose body is still to come.
-// A body that ends before its Content-Length is an error of its reader.
+// RoundTrip sends a request and returns the response, whose body follows. Reading a body
+// fails if it ends before its Content-Length.
 func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	x := c.story.begin(r)
 	response, err := c.roundTrip(r, x)
@@ -190,7 +189,7 @@ func (c *Client) roundTrip(r *http.Request, x *exchange) (*http.Response, error)
 	return nil, o.explain(r.Context(), err)
 }
 
-// open finds out which protocol to speak, and readies a carrier for it.
+// open determines the protocol and returns a carrier for it.
 func (o *origin) open(ctx context.Context) (carrier, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -222,8 +221,7 @@ func (o *origin) open(ctx context.Context) (carrier, error) {
 	return o.carrier, nil
 }
 
-// Close ends all connections, and waits until what is to be written of them is
-// written.
+// Close closes all connections and waits until their logs are written.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true

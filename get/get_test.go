@@ -26,7 +26,7 @@ import (
 	"wiretime/spdy"
 )
 
-// way is one protocol and how it is asked for.
+// way is a protocol and how to request it.
 type way struct {
 	protocol, scheme string
 }
@@ -91,7 +91,7 @@ func (w way) start(t *testing.T, h http.Handler) string {
 
 func startHTTP3(t *testing.T, h http.Handler) string {
 	t.Helper()
-	// Its certificate is what is wanted of this server.
+	// Only this server's certificate is needed.
 	certified := httptest.NewTLSServer(nil)
 	t.Cleanup(certified.Close)
 	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -130,9 +130,9 @@ func all(t *testing.T, c get.Config, requests ...*http.Request) (string, error) 
 	return out.String(), errors.Join(err, client.Close())
 }
 
-// TestAtOnce fetches three URLs over one connection. Where the protocol can, the
-// server has them all before it answers the first; over HTTP/1.1 they come one
-// after the other. The bodies keep the order of the URLs.
+// TestAtOnce fetches three URLs over one connection. With multiplexing the server has all
+// requests before it answers the first; over HTTP/1.1 they are sequential. The bodies keep
+// the order of the URLs.
 func TestAtOnce(t *testing.T) {
 	for _, w := range ways() {
 		t.Run(w.String(), func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestBrokenOff has the server break off in the middle of a body.
+// TestBrokenOff has the server abort in the middle of a body.
 func TestBrokenOff(t *testing.T) {
 	for _, w := range ways() {
 		t.Run(w.String(), func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestStory tells of connection, phases, heads and frames, and of no secrets.
+// TestStory checks that the story has connection, phases, heads and frames, but no secrets.
 func TestStory(t *testing.T) {
 	for _, w := range ways() {
 		t.Run(w.String(), func(t *testing.T) {
@@ -219,11 +219,11 @@ func TestStory(t *testing.T) {
 			}
 			for _, pattern := range says {
 				if !regexp.MustCompile(pattern).MatchString(told) {
-					t.Errorf("%s is not told", pattern)
+					t.Errorf("the story lacks %s", pattern)
 				}
 			}
 			if strings.Contains(told, "s3cret") || strings.Contains(qlog.String(), "s3cret") {
-				t.Error("a secret is told")
+				t.Error("the story contains a secret")
 			}
 			if t.Failed() {
 				t.Log(told)
@@ -251,7 +251,7 @@ func checkSequence(t *testing.T, sequence []byte, event string) {
 	}
 }
 
-// TestWindow has SPDY's window be given back as asked.
+// TestWindow checks that SPDY windows are updated as configured.
 func TestWindow(t *testing.T) {
 	for _, protocol := range []string{"spdy/3", "spdy/3.1"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -270,8 +270,8 @@ func TestWindow(t *testing.T) {
 				checkSequence(t, frames.Bytes(), "spdy:frame_received")
 				updates[rule] = strings.Count(frames.String(), `"frame_type":"window_update","stream_id":1`)
 			}
-			// 100,000 octets are three halves of 65,536 and twelve eighths; what is read at
-			// the end is not given back.
+			// 100,000 octets take three updates of half of 65,536, or twelve of an eighth; octets
+			// read at the end are not given back.
 			if half, eighth := updates[spdy.UpdateHalf], updates[spdy.UpdateEighth]; half < 1 || half > 3 || eighth <= half || eighth > 12 {
 				t.Errorf("%d updates of halves, %d of eighths", half, eighth)
 			}
@@ -279,7 +279,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestRedirects follows them, over the same connection.
+// TestRedirects follows redirects over the same connection.
 func TestRedirects(t *testing.T) {
 	for _, w := range ways() {
 		mux := http.NewServeMux()
@@ -292,7 +292,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestOneFails fetches the others all the same.
+// TestOneFails checks that a failed request does not stop the others.
 func TestOneFails(t *testing.T) {
 	for _, w := range ways() {
 		origin := w.start(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -310,7 +310,7 @@ func TestOneFails(t *testing.T) {
 	}
 }
 
-// TestCancel ends a fetch whose answer does not come.
+// TestCancel cancels a fetch whose answer does not arrive.
 func TestCancel(t *testing.T) {
 	for _, w := range ways() {
 		t.Run(w.String(), func(t *testing.T) {
@@ -334,8 +334,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestChooses takes HTTP/2 where an https origin offers it, and HTTP/1.1 where
-// not.
+// TestChooses checks that an https origin is fetched over HTTP/2 if it offers it, and
+// otherwise over HTTP/1.1.
 func TestChooses(t *testing.T) {
 	spoken := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(rw, r.Proto) })
 	for _, test := range []struct {
@@ -348,8 +348,8 @@ func TestChooses(t *testing.T) {
 	}
 }
 
-// TestWrongPlace asks where nobody, or somebody else, listens: the error says what
-// is there.
+// TestWrongPlace connects to ports without a server or with another one: the error says
+// what is there.
 func TestWrongPlace(t *testing.T) {
 	clear := way{"http/1.1", "http"}.start(t, http.NotFoundHandler())
 	secure := way{"https/1.1", "https"}.start(t, http.NotFoundHandler())
@@ -360,7 +360,7 @@ func TestWrongPlace(t *testing.T) {
 	}
 	nobody := "://" + l.Addr().String()
 	_ = l.Close()
-	// Something that is no HTTP at all.
+	// A server that does not speak HTTP.
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -382,7 +382,7 @@ func TestWrongPlace(t *testing.T) {
 		{"h2", "https" + nobody, "nothing listens"},
 		{"spdy/3.1", "https" + nobody, "nothing listens"},
 		{"http/1.1", "http" + nobody, "nothing listens"},
-		{"h3", "https" + nobody, "does not answer over QUIC"},
+		{"h3", "https" + nobody, "no answer from"},
 		{"h2", strings.Replace(clear, "http", "https", 1), "does not speak TLS"},
 		{"spdy/3.1", strings.Replace(clear, "http", "https", 1), "does not speak TLS"},
 		{"", "https" + mail, "does not speak TLS"},
@@ -404,8 +404,8 @@ func TestWrongPlace(t *testing.T) {
 func TestCheck(t *testing.T) {
 	for _, test := range []struct{ protocol, url, says string }{
 		{"http/1.1", "https://a.test/", "https/1.1"},
-		{"https/1.1", "http://a.test/", "never in the clear"},
-		{"h3", "http://a.test/", "never in the clear"},
+		{"https/1.1", "http://a.test/", "requires TLS, but"},
+		{"h3", "http://a.test/", "requires TLS, but"},
 		{"", "ftp://a.test/", "http://HOST"},
 		{"", "http:///path", "http://HOST"},
 		{"", "a.test", "http://HOST"},

@@ -24,7 +24,7 @@ type udp struct {
 	origin *origin
 
 	mu   sync.Mutex
-	open []io.Closer // in the order in which they are to be closed
+	open []io.Closer // in closing order
 }
 
 func (o *origin) overHTTP3() carrier {
@@ -54,7 +54,7 @@ func (u *udp) dial(ctx context.Context, _ string, t *tls.Config, q *quic.Config)
 		}
 		last = err
 		if refusal, ok := errors.AsType[*quic.TransportError](err); ok && refusal.ErrorCode.IsCryptoError() {
-			break // somebody is there
+			break // a server answered
 		}
 	}
 	return nil, last
@@ -83,7 +83,7 @@ func (u *udp) addresses(ctx context.Context) ([]netip.AddrPort, error) {
 	return all, nil
 }
 
-// try makes the handshake with one address.
+// try performs the handshake with one address.
 func (u *udp) try(ctx context.Context, a netip.AddrPort, t *tls.Config, q *quic.Config) (*quic.Conn, error) {
 	trace := httptrace.ContextClientTrace(ctx)
 	if trace == nil {
@@ -138,8 +138,8 @@ func (u *udp) Close() error {
 	return errors.Join(errs...)
 }
 
-// connected is a UDP socket with one peer. Unlike one without, it is told when
-// nobody listens there (ICMP, RFC 1122 section 4.1.3.3).
+// connected is a UDP socket with one peer. Unlike an unconnected one, it receives the error
+// if nobody listens there (ICMP, RFC 1122 section 4.1.3.3).
 type connected struct{ socket }
 
 type socket interface {
@@ -151,7 +151,7 @@ type socket interface {
 
 func (c connected) WriteTo(b []byte, _ net.Addr) (int, error) { return c.Write(b) }
 
-// trace listens to what quic-go says of a connection.
+// trace subscribes to quic-go's events of a connection.
 func (c *Client) trace(_ context.Context, client bool, id quic.ConnectionID) qlogwriter.Trace {
 	t := qlogs{story: c.story}
 	c.mu.Lock()
@@ -164,12 +164,12 @@ func (c *Client) trace(_ context.Context, client bool, id quic.ConnectionID) qlo
 	return t
 }
 
-// unclosed leaves closing to its owner.
+// unclosed leaves closing to the owner.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// qlogs brings a connection's events to its file and to the story.
+// qlogs passes a connection's events to the file and to the story.
 type qlogs struct {
 	file  *qlogwriter.FileSeq // nil for none
 	story *story

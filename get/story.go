@@ -17,9 +17,8 @@ import (
 	"unicode"
 )
 
-// story tells people what happens, line by line: "*" of connections and times,
-// ">" and "<" of heads sent and received, "}" and "{" of frames. A nil story
-// tells nothing.
+// story reports events line by line for people: "*" for connections and times, ">" and "<"
+// for heads sent and received, "}" and "{" for frames. A nil story reports nothing.
 type story struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -38,11 +37,11 @@ func (s *story) tell(lines ...string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Who cannot be told still gets what was asked for.
+	// A failure to report must not fail the fetch.
 	_, _ = io.WriteString(s.w, text.String())
 }
 
-// printable keeps what a server says from steering a terminal.
+// printable prevents a server from sending control sequences to a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -66,7 +65,7 @@ func (s *story) frame(sent bool, name string, t telling) {
 // secrets are the fields whose values are not shown.
 var secrets = []string{"Authorization", "Cookie", "Proxy-Authorization", "Set-Cookie"}
 
-// blank is what is shown of a field's value.
+// blank returns a field's value as it is shown.
 func blank(name, value string) string {
 	if slices.Contains(secrets, http.CanonicalHeaderKey(name)) {
 		return "(not shown)"
@@ -88,7 +87,7 @@ type exchange struct {
 	told              bool
 }
 
-// span is from when until when something took.
+// span is the beginning and end of a phase.
 type span struct{ from, to time.Time }
 
 func (s span) String() string { return milliseconds(s.to.Sub(s.from)) }
@@ -109,7 +108,7 @@ func (x *exchange) over(name string) {
 	x.name = name
 }
 
-// context has the times taken of what is done in it.
+// context makes net/http report times to the exchange.
 func (x *exchange) context(ctx context.Context) context.Context {
 	if x == nil {
 		return ctx
@@ -131,7 +130,7 @@ func (x *exchange) context(ctx context.Context) context.Context {
 		ConnectDone: func(network, address string, err error) {
 			at(&x.connect.to)
 			if err != nil {
-				x.story.tell(fmt.Sprintf("* no connection to %s: %v", address, err))
+				x.story.tell(fmt.Sprintf("* failed to connect to %s: %v", address, err))
 			} else if network != "udp" {
 				x.story.tell(fmt.Sprintf("* connected to %s in %s", address, x.connect))
 			} else {
@@ -167,7 +166,7 @@ func chosen(s tls.ConnectionState) string {
 	return s.NegotiatedProtocol
 }
 
-// named is whom a certificate is for.
+// named returns the names that a certificate is for.
 func named(c *x509.Certificate) string {
 	if len(c.DNSNames) == 0 {
 		return c.Subject.String()
@@ -175,7 +174,7 @@ func named(c *x509.Certificate) string {
 	return strings.Join(c.DNSNames, ", ")
 }
 
-// connected tells of the request that goes out.
+// connected reports the outgoing request.
 func (x *exchange) connected(i httptrace.GotConnInfo) {
 	x.mu.Lock()
 	x.got, x.reused = time.Now(), i.Reused
@@ -188,7 +187,7 @@ func (x *exchange) connected(i httptrace.GotConnInfo) {
 	x.story.tell(slices.Concat([]string{line, "> Host: " + host}, fields(">", x.request.Header))...)
 }
 
-// spoken is the protocol as heads name it.
+// spoken returns the protocol as heads name it.
 func (x *exchange) spoken() string {
 	switch x.name {
 	case http1, https1:
@@ -201,7 +200,7 @@ func (x *exchange) spoken() string {
 	return strings.ToUpper(x.name)
 }
 
-// fields are the lines of a head.
+// fields returns the lines of a head.
 func fields(mark string, h http.Header) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(h)) {
@@ -212,7 +211,7 @@ func fields(mark string, h http.Header) []string {
 	return lines
 }
 
-// answered tells of the response that has come.
+// answered reports the response.
 func (x *exchange) answered(w *http.Response) {
 	if x == nil {
 		return
@@ -226,7 +225,7 @@ func (x *exchange) answered(w *http.Response) {
 	x.story.tell(slices.Concat([]string{line}, fields("<", w.Header))...)
 }
 
-// ended tells of the phases, once.
+// ended reports the phases, once.
 func (x *exchange) ended(octets int64) {
 	if x == nil {
 		return
@@ -245,7 +244,7 @@ func (x *exchange) ended(octets int64) {
 	ready := x.got
 	switch {
 	case x.reused || x.connect.to.IsZero():
-		phases, ready = append(phases, "connection was there"), x.began
+		phases, ready = append(phases, "connection reused"), x.began
 	default:
 		if !x.dns.to.IsZero() {
 			phase("DNS", x.dns.from, x.dns.to)
@@ -260,7 +259,7 @@ func (x *exchange) ended(octets int64) {
 		}
 	}
 	if x.sent.IsZero() || x.sent.After(x.first) {
-		x.sent = x.first // the response was there before the hook was called
+		x.sent = x.first // the response arrived before the hook was called
 	}
 	phase("request sent", ready, x.sent)
 	phase("first byte", x.sent, x.first)

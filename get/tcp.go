@@ -14,12 +14,12 @@ import (
 	"wiretime/spdy"
 )
 
-// address is where a URL's origin listens, as host:port.
+// address returns the host:port of a URL's origin.
 func address(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 }
 
-// alpn is a protocol's name in the TLS handshake.
+// alpn returns a protocol's name in the TLS handshake.
 func alpn(name string) string {
 	if name == https1 {
 		return "http/1.1"
@@ -40,14 +40,14 @@ func (o *origin) connect(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", place)
 }
 
-// tls is the client's side of a handshake that must end in one of protocols.
+// tls returns a client configuration whose handshake must yield one of protocols.
 func (o *origin) tls(protocols ...string) *tls.Config {
 	return &tls.Config{
 		ServerName: o.host, NextProtos: protocols, RootCAs: o.client.config.Roots,
 		InsecureSkipVerify: o.client.config.Insecure,
 		VerifyConnection: func(s tls.ConnectionState) error {
 			chosen := s.NegotiatedProtocol
-			// Who does not know of ALPN speaks HTTP/1.1 (RFC 9112).
+			// A server without ALPN speaks HTTP/1.1 (RFC 9112).
 			if !slices.Contains(protocols, cmp.Or(chosen, alpn(https1))) {
 				return &mismatch{chosen: chosen}
 			}
@@ -82,7 +82,7 @@ func (o *origin) secure(ctx context.Context, protocols ...string) (*tls.Conn, er
 type tcp struct {
 	*http.Transport
 	mu    sync.Mutex
-	ready *tls.Conn // a connection that nobody has used yet
+	ready *tls.Conn // an unused connection
 }
 
 func (o *origin) overHTTP(ready *tls.Conn) carrier {
@@ -109,7 +109,7 @@ func (o *origin) overHTTP(ready *tls.Conn) carrier {
 		},
 	}
 	if o.name == h2 {
-		// To net/http a connection that is not its own TLS is one in the clear.
+		// net/http treats a connection that is not its own TLS as one in the clear.
 		protocols.SetUnencryptedHTTP2(true)
 	} else {
 		protocols.SetHTTP1(true)
@@ -126,7 +126,7 @@ func (t *tcp) take() *tls.Conn {
 	return conn
 }
 
-// Close ends the connections that are not in use.
+// Close closes idle connections.
 func (t *tcp) Close() error {
 	if conn := t.take(); conn != nil {
 		_ = conn.Close()

@@ -1,12 +1,12 @@
-// Package guest runs loads on the virtual clock: it boots Wiretime's kernel
-// (package kernel) with this very program as the first and only one, hands it a
-// batch of loads and takes their records back.
+// Package guest runs loads on the virtual clock. It boots Wiretime's kernel (package
+// kernel) with this very program as the first and only one, hands it a batch of loads, and
+// takes their records back.
 //
-// A batch is what a guest is booted for. Its loads run one after the other in one
-// station, so the state that one leaves (the kernel's random numbers, the time of
-// day, the page cache) is there for the next: the same batch with the same seed
-// gives the same nanoseconds, a load by itself does not. What comes after a load in
-// its batch has no influence on it.
+// A guest is booted for one batch. Its loads run one after the other in one station, so
+// each load starts with the state that its predecessors left (the kernel's random numbers,
+// the time of day, the page cache). The same batch with the same seed gives the same
+// nanoseconds, but a load on its own does not. Later loads of a batch have no influence on
+// earlier ones.
 package guest
 
 import (
@@ -22,14 +22,14 @@ import (
 	"wiretime/station"
 )
 
-// Batch is what a guest is to do.
+// Batch is the work of one guest.
 type Batch struct {
 	Station  station.Config
-	Programs bool // the loads need programs of the host: a browser, or somebody else's server
+	Programs bool // the loads need programs of the host: a browser or another server
 	Loads    []Load
 }
 
-// settings are what holds for all loads of a batch, as they travel.
+// settings apply to all loads of a batch; they are sent to the guest.
 type settings struct {
 	Station  station.Config
 	Programs bool
@@ -37,25 +37,27 @@ type settings struct {
 
 // Load is one load of a batch.
 type Load struct {
-	ID    string // a file name, told apart from the others
-	Site  string // one of those that the host was made for; empty for a stream
+	ID    string // a file name, unique in the batch
+	Seed  uint64 // of the kernel's random numbers during the load
+	Site  string // one of the host's sites; empty for a stream
 	Order station.Order
 }
 
-// Names in the folder that host and guest share.
+// These are names in the folder that host and guest share.
 const (
 	stationFile = "station.json"
 	outDir      = "out"
-	recordFile  = "record.json" // beside a load's artefacts; its folder is put in place whole
+	recordFile  = "record.json" // next to a load's artefacts, in a folder that appears as a whole
 )
 
-// orderFile holds the load at a place of the batch. Each has a file of its own, so
-// that reading it does not depend on those to come.
+// orderFile returns the name of the file with the load at a place of the batch. Every load
+// has its own file, so that reading one does not depend on later loads.
 func orderFile(place int) string { return fmt.Sprintf("order-%d.json", place) }
 
-// record is lab.Record as it travels, without what the artefacts hold.
+// record is the form in which lab.Record is sent to the host, without what the artefacts
+// hold.
 type record struct {
-	Failed     string // why the station failed; then there is nothing else
+	Failed     string // why the station failed; if set, the rest is empty
 	LoadError  string // why the page did not load
 	Timing     capture.Timing
 	ServerLost int
@@ -84,8 +86,8 @@ func writeRecord(dir string, r *lab.Record, failed error) error {
 	return nil
 }
 
-// readRecord reads what writeRecord has written and the artefacts beside it. It
-// removes the record's file: from then on the folder holds artefacts only.
+// readRecord reads what writeRecord has written and the artefacts next to it. It removes
+// the record's file, so that only artefacts remain in the folder.
 func readRecord(dir string) (*lab.Record, error) {
 	file := filepath.Join(dir, recordFile)
 	text, err := os.ReadFile(file)
@@ -129,7 +131,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// StationError is why a station in a guest failed.
+// StationError says why a station in a guest failed.
 type StationError struct{ reason string }
 
 func (e *StationError) Error() string { return e.reason }

@@ -12,18 +12,17 @@ import (
 	"wiretime/station"
 )
 
-// builtinOrder is a load by the built-in loader.
+// builtinOrder returns an order for a load by the built-in loader.
 func builtinOrder(row, visit string, path network.Path, seed uint64) station.Order {
 	o := order(row, path, seed)
 	o.Loader, o.Visit = station.Builtin, visit
 	return o
 }
 
-// TestBuiltinComesBackInWholeRoundTrips holds the built-in loader's visits to the virtual
-// clock, over a path with 200 ms of round trip and no rate: the first byte comes after the
-// round trips that are left, and some readings of the clock. A resumed session of TLS 1.3
-// over TCP saves none, early data over HTTP/3 one, an open connection all but the
-// request's own.
+// TestBuiltinComesBackInWholeRoundTrips checks the built-in loader's visits over a path
+// with 200 ms of round trip and no rate: the first byte arrives after the remaining round
+// trips and some readings of the clock. A resumed session of TLS 1.3 over TCP saves none,
+// early data over HTTP/3 saves one, an open connection all but the request's own.
 func TestBuiltinComesBackInWholeRoundTrips(t *testing.T) {
 	const rtt = 200 * time.Millisecond
 	type visit struct {
@@ -66,12 +65,11 @@ func TestBuiltinComesBackInWholeRoundTrips(t *testing.T) {
 	}
 }
 
-// distant is a path on which second connections are opened, and packets lost.
+// distant is a path on which the loader opens second connections and packets are lost.
 var distant = oneLink(network.Link{Rate: 5_000_000, Delay: 150 * time.Millisecond, Loss: network.Loss{Rate: 0.005}, Queue: network.Queue{Bytes: 128_000}})
 
-// everyBuiltin is a batch of loads by the built-in loader over paths that lose packets:
-// of the small page and of one of many parts over each row, and what there is beside cold
-// visits.
+// everyBuiltin is a batch of loads by the built-in loader over lossy paths: the small page
+// and one of many parts over each protocol, and visits other than cold.
 func everyBuiltin(seed uint64) Batch {
 	b := Batch{Station: stationConfig(1)}
 	add := func(row, visit string) {
@@ -91,7 +89,7 @@ func everyBuiltin(seed uint64) Batch {
 	return b
 }
 
-// TestBuiltinSameSeedSameNanoseconds is TestSameSeedSameNanoseconds for the built-in
+// TestBuiltinSameSeedSameNanoseconds repeats TestSameSeedSameNanoseconds for the built-in
 // loader and its visits.
 func TestBuiltinSameSeedSameNanoseconds(t *testing.T) {
 	first := run(t, host(t), machine(1), everyBuiltin(1))
@@ -115,9 +113,9 @@ func TestBuiltinSameSeedSameNanoseconds(t *testing.T) {
 	}
 }
 
-// TestSecondConnections holds the built-in loader's second connections to Chromium's
-// packets, over a path with 400 ms of round trip that the DNS server stands behind: SYNs
-// 400 and 650 ms after the first packet, and in the clear 400 and 500 ms after it.
+// TestSecondConnections compares the built-in loader's second connections with Chromium's,
+// over a path with 400 ms of round trip and the DNS server behind it: SYNs 400 and 650 ms
+// after the first packet, and in the clear 400 and 500 ms after it.
 func TestSecondConnections(t *testing.T) {
 	const rtt = 400 * time.Millisecond
 	tests := []struct {

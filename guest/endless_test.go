@@ -11,9 +11,9 @@ import (
 	"wiretime/station"
 )
 
-// TestPagesThatDoNotEndByThemselves has Chromium load pages on the virtual clock that ask
-// without end, wait for a visitor, or are of a host that Chromium reaches over TLS alone: all
-// of them are there, and say what was done about it.
+// TestPagesThatDoNotEndByThemselves makes Chromium load pages on the virtual clock that
+// request without end, wait for a visitor, or are on an HSTS-preloaded host: all of them
+// load, and the HAR says what was done about it.
 func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	const binary = "/usr/lib/chromium/chromium-headless-shell" // Debian's
 	if _, err := os.Stat(binary); err != nil && os.Getenv("WIRETIME_NEED_PEERS") != "1" {

@@ -10,20 +10,19 @@ import (
 	"wiretime/network"
 )
 
-// Virtual time advances a little with readings of the clock, so that a program
-// that waits for time to pass gets on. Only every sixteenth reading costs time, for
-// all sixteen: that is what programs measure beyond what the path's arithmetic
-// says.
+// Virtual time advances slightly with readings of the clock, so that a program that polls
+// the clock makes progress. Only every sixteenth reading costs time, for all sixteen. This
+// is the excess that programs measure over the path's arithmetic.
 const (
 	reading = 256 * time.Nanosecond
 	charge  = 16 * reading
 )
 
-// TestPingTakesWhatThePathTakes pings over a path of 100 ms round trip: without a
-// rate that is all it takes; with one, each direction adds the time that the
-// packet needs, as 1500 bytes at 100 kbit/s need 120 ms. On the wire that holds to
-// the microsecond, and for the program that pings, too, but for pings during which
-// the clock's readings are charged.
+// TestPingTakesWhatThePathTakes pings over a path with a round trip of 100 ms. Without a
+// rate that is all it takes; with one, each direction adds the packet's transmission time,
+// for example 120 ms for 1500 bytes at 100 kbit/s. On the wire this holds to the
+// microsecond, and for the pinging program too, except for pings during which clock
+// readings are charged.
 func TestPingTakesWhatThePathTakes(t *testing.T) {
 	tests := []struct {
 		name string
@@ -47,7 +46,8 @@ func TestPingTakesWhatThePathTakes(t *testing.T) {
 				}
 			}
 			slices.Sort(times)
-			// How many are charged follows from how many readings a ping makes, which may go round in sixteens.
+			// How many are charged depends on the number of readings per ping, which may be a
+			// multiple of sixteen.
 			if times[0] > test.want+time.Microsecond {
 				t.Errorf("the quickest ping took %v, want %v and no more than a microsecond more", times[0], test.want)
 			}
@@ -57,8 +57,8 @@ func TestPingTakesWhatThePathTakes(t *testing.T) {
 	}
 }
 
-// onTheWire checks the time that packets take one way, and answers after their
-// requests at the client's end of the wire.
+// onTheWire checks how long packets take one way, and when answers follow their requests at
+// the client's end of the wire.
 func onTheWire(t *testing.T, packets *capture.Packets, rtt time.Duration) {
 	t.Helper()
 	sent := map[uint64]int64{}
@@ -80,12 +80,11 @@ func onTheWire(t *testing.T, packets *capture.Packets, rtt time.Duration) {
 	}
 }
 
-// TestHandshakesTakeWholeRoundTrips loads a small page over a path with 200 ms of
-// round trip and no rate: the first byte comes after the round trips that the
-// handshakes take (TCP one, TLS 1.3 one, QUIC with TLS 1.3 in it one) and the
-// request's own. What is above that is readings of the clock and nothing else, most
-// of them by Go's crypto, scheduler and QUIC.
-// Visits that are not cold: TestBuiltinComesBackInWholeRoundTrips.
+// TestHandshakesTakeWholeRoundTrips loads a small page over a path with 200 ms of round
+// trip and no rate: the first byte arrives after the round trips of the handshakes (one for
+// TCP, one for TLS 1.3, one for QUIC with TLS 1.3) and that of the request. The excess is
+// only readings of the clock, most of them by Go's crypto, scheduler and QUIC.
+// TestBuiltinComesBackInWholeRoundTrips covers visits other than cold.
 func TestHandshakesTakeWholeRoundTrips(t *testing.T) {
 	const rtt = 200 * time.Millisecond
 	const mostReadings = 300
@@ -106,7 +105,7 @@ func TestHandshakesTakeWholeRoundTrips(t *testing.T) {
 	for _, test := range tests {
 		b.Loads = append(b.Loads, Load{ID: "at-" + name(test.protocol), Site: tiny, Order: order(test.protocol, path, 1)})
 	}
-	// The DNS server stands behind the path: one round trip more.
+	// With the DNS server behind the path there is one more round trip.
 	far := b
 	far.Station.Lab.InstantDNS = false
 	near, behind := run(t, host(t), machine(1), b), run(t, host(t), machine(1), far)

@@ -9,10 +9,9 @@ import (
 	"wiretime/network"
 )
 
-// TestFatesAreTheSameOnBothClocks sends one train of pings on each clock with the
-// same seed: the same packets are lost by chance, in both directions. What else
-// befalls a packet (a full queue) hangs on the moment at which it arrives, which no
-// real clock repeats.
+// TestFatesAreTheSameOnBothClocks sends the same pings on both clocks with the same seed:
+// the same packets must be lost at random, in both directions. Other fates (a full queue)
+// depend on the moment of arrival, which no real clock repeats.
 func TestFatesAreTheSameOnBothClocks(t *testing.T) {
 	link := network.Link{Delay: 2 * time.Millisecond, Loss: network.Loss{Rate: 0.1}}
 	bursts := network.Link{Delay: 2 * time.Millisecond,
@@ -42,8 +41,8 @@ func TestFatesAreTheSameOnBothClocks(t *testing.T) {
 	}
 }
 
-// fates says of each packet of a capture, by the end that sent it and in order,
-// whether it was lost by chance.
+// fates returns whether each packet of a capture was lost at random, in order, by the end
+// that sent it.
 func fates(packets *capture.Packets) map[string][]bool {
 	all := map[string][]bool{}
 	for _, r := range packets.Records {

@@ -18,7 +18,7 @@ import (
 	"wiretime/station"
 )
 
-// children are the guests of this program.
+// children returns the running guests of this program.
 func children(t *testing.T) []int {
 	t.Helper()
 	tasks, err := filepath.Glob("/proc/self/task/*/children")
@@ -44,8 +44,8 @@ func children(t *testing.T) []int {
 	return all
 }
 
-// lost runs a batch that must lose its guest, and returns how. No process may be
-// left, and no file.
+// lost runs a batch that must lose its guest, and returns the error. No process or file may
+// remain.
 func lost(t *testing.T, m Machine, b Batch, each func(Result) error) *Lost {
 	t.Helper()
 	h := host(t)
@@ -64,9 +64,9 @@ func lost(t *testing.T, m Machine, b Batch, each func(Result) error) *Lost {
 	return how
 }
 
-// TestGuestKilledFromOutside kills a guest when its first load has come back: the
-// host says at which load, and that one still counts. The batch is so long that the
-// guest cannot be through with it by then, however busy the host is.
+// TestGuestKilledFromOutside kills a guest after its first load: the error names the
+// running load, and finished loads count. The batch is so long that the guest cannot finish
+// it before, however busy the host is.
 func TestGuestKilledFromOutside(t *testing.T) {
 	b := everyProtocol(40)
 	var came []string
@@ -86,12 +86,11 @@ func TestGuestKilledFromOutside(t *testing.T) {
 	if !strings.Contains(how.Error(), "killed by signal 9") {
 		t.Errorf("it does not say that the guest was killed: %v", how)
 	}
-	run(t, host(t), machine(1), b) // the host is good for another
+	run(t, host(t), machine(1), b) // the host can run another guest
 }
 
-// TestLoaderThatSpins asks for a browser that computes for ever, so that virtual
-// time stands still: the guest is given up when its time is over, and its last
-// words are kept.
+// TestLoaderThatSpins uses a browser that computes forever, so that virtual time stands
+// still: the guest is killed after its limit, and the end of its console is kept.
 func TestLoaderThatSpins(t *testing.T) {
 	b := everyProtocol(1)
 	b.Station.Chromium, b.Station.Lab.Unblocked = "/init", false
@@ -100,7 +99,7 @@ func TestLoaderThatSpins(t *testing.T) {
 	m.Limit = 5 * time.Second
 	began := time.Now()
 	how := lost(t, m, b, func(Result) error { return nil })
-	if how.Load != b.Loads[0].ID || !strings.Contains(how.Error(), "had not done it after 5s") || !strings.Contains(how.Error(), "last words: spinning") {
+	if how.Load != b.Loads[0].ID || !strings.Contains(how.Error(), "timed out after 5s") || !strings.Contains(how.Error(), "last words: spinning") {
 		t.Errorf("it does not say at which load it was stuck, for how long and with which last words: %v", how)
 	}
 	if took := time.Since(began); took < m.Limit {
@@ -108,7 +107,7 @@ func TestLoaderThatSpins(t *testing.T) {
 	}
 }
 
-// TestInterruptedRun ends a run's context while its guest is at work.
+// TestInterruptedRun ends a run's context while its guest is running.
 func TestInterruptedRun(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped by the test")
@@ -121,7 +120,7 @@ func TestInterruptedRun(t *testing.T) {
 	}
 }
 
-// TestResultThatCannotBeKept fails where a load is handed over.
+// TestResultThatCannotBeKept fails when a load is passed on.
 func TestResultThatCannotBeKept(t *testing.T) {
 	full := errors.New("no room")
 	err := host(t).Run(t.Context(), machine(1), everyProtocol(1), func(Result) error { return full })
@@ -133,8 +132,8 @@ func TestResultThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// TestMemoryTooSmall gives guests too little memory: for any program, for what the
-// batch loads, and for the capture of that, which may take half of it.
+// TestMemoryTooSmall gives guests too little memory: for any program, for the batch's
+// loads, and for their capture, which may take half of it.
 func TestMemoryTooSmall(t *testing.T) {
 	m := machine(1)
 	m.Memory = kernel.MinMemory / 2
@@ -157,7 +156,7 @@ func TestMemoryTooSmall(t *testing.T) {
 	}
 }
 
-// TestUnknownSite asks for a site that the host was not made for.
+// TestUnknownSite requests a site that the host was not prepared for.
 func TestUnknownSite(t *testing.T) {
 	b := everyProtocol(1)
 	b.Loads[2].Site = "elsewhere"
@@ -166,8 +165,8 @@ func TestUnknownSite(t *testing.T) {
 	}
 }
 
-// TestStationThatCannotBeBuilt fails in the guest before a load begins: each load
-// says why, and the guest goes on.
+// TestStationThatCannotBeBuilt fails in the guest before a load begins: each load reports
+// why, and the guest continues.
 func TestStationThatCannotBeBuilt(t *testing.T) {
 	b := everyProtocol(1)
 	b.Loads[1].Order.TCP.Congestion = "nonesuch"

@@ -24,8 +24,7 @@ import (
 	"wiretime/site"
 )
 
-// Host is what the guests of a run have in common. It is safe for concurrent
-// use.
+// Host holds what the guests of a run share. It is safe for concurrent use.
 type Host struct {
 	kernel kernel.Kernel
 	dir    string
@@ -35,9 +34,8 @@ type Host struct {
 	booted int
 }
 
-// NewHost prepares for guests that run the kernel k and load these sites, by the
-// reference that loads use. It copies this program and the sites into a folder in
-// memory.
+// NewHost prepares guests that run the kernel k and load these sites, keyed by the
+// references that loads use. It copies this program and the sites into a folder in memory.
 func NewHost(k kernel.Kernel, sites map[string]*site.Site) (*Host, error) {
 	dir, err := os.MkdirTemp(memoryDir(), "wiretime-guests-")
 	if err != nil {
@@ -45,12 +43,12 @@ func NewHost(k kernel.Kernel, sites map[string]*site.Site) (*Host, error) {
 	}
 	h := &Host{kernel: k, dir: dir, sites: map[string]string{}}
 	if err := h.fill(sites); err != nil {
-		return nil, errors.Join(fmt.Errorf("prepare for guests: %w", err), h.Close())
+		return nil, errors.Join(fmt.Errorf("prepare guests: %w", err), h.Close())
 	}
 	return h, nil
 }
 
-// memoryDir is where files of guests are kept while they run.
+// memoryDir returns the folder for files of running guests.
 func memoryDir() string {
 	if unix.Access("/dev/shm", unix.W_OK|unix.X_OK) == nil {
 		return "/dev/shm"
@@ -70,7 +68,7 @@ func (h *Host) fill(sites map[string]*site.Site) error {
 	}
 	for name, target := range links {
 		if real, err := filepath.EvalSymlinks(target); err == nil {
-			target = real // hostfs follows the one link alone, and /opt may be another
+			target = real // hostfs follows only one link, and /opt may be a link itself
 		}
 		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
 			return err
@@ -92,8 +90,8 @@ func (h *Host) fill(sites map[string]*site.Site) error {
 	return nil
 }
 
-// copyProgram copies this program to be the first of guests, where there is no
-// dynamic linker.
+// copyProgram copies this program to be the guests' first one. Guests have no dynamic
+// linker.
 func copyProgram(to string) error {
 	from, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -105,7 +103,7 @@ func copyProgram(to string) error {
 		return err
 	}
 	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		return errors.New("it is linked dynamically, and a guest has no libraries for it: build it with CGO_ENABLED=0, as 'make build' does")
+		return errors.New("this program is linked dynamically, but guests have no libraries: build it with CGO_ENABLED=0, as 'make build' does")
 	}
 	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
 	if err != nil {
@@ -115,24 +113,24 @@ func copyProgram(to string) error {
 	return errors.Join(err, target.Close())
 }
 
-// Close removes what guests had in common. None may be running.
+// Close removes what the guests shared. No guest may be running.
 func (h *Host) Close() error { return os.RemoveAll(h.dir) }
 
-// Machine is what a guest is given.
+// Machine configures a guest.
 type Machine struct {
-	Seed   uint64 // of everything random in the guest but the paths
+	Seed   uint64 // seed of all randomness in the guest except the paths
 	Memory int64  // bytes
-	CPU    int    // the core it is bound to
-	// Limit is how long, in real time, the guest may take for one load; booting
-	// counts with the first.
+	CPU    int    // the core that the guest is pinned to
+	// Limit is how long the guest may take for one load in real time; booting counts towards
+	// the first.
 	Limit time.Duration
 }
 
-// Lost says that a guest ended before it had done its batch.
+// Lost is the error of a guest that ended before its batch was done.
 type Lost struct {
-	Load    string // the load it was at
+	Load    string // the load that was running
 	Cause   error
-	Console string // its last lines, if Cause does not give them
+	Console string // the console's last lines, if Cause does not include them
 }
 
 func (l *Lost) Error() string {
@@ -145,7 +143,7 @@ func (l *Lost) Error() string {
 
 func (l *Lost) Unwrap() error { return l.Cause }
 
-// Result is a load that a guest has done.
+// Result is the result of a load in a guest.
 type Result struct {
 	ID     string
 	Dir    string      // the load's artefacts; removed when the batch is done
@@ -153,9 +151,9 @@ type Result struct {
 	Failed error       // why the station failed
 }
 
-// Run boots a guest for a batch, waits until it has done it, and ends it. done is told of
-// each load, in their order, while the guest goes on. A guest that is stuck, or
-// ends early, is an error of type *Lost; loads that it has done count.
+// Run boots a guest for a batch, waits until the batch is done, and ends the guest. It
+// passes each finished load to done, in order, while the guest continues. If a guest hangs
+// or ends early, the error is a *Lost; loads that it has finished count.
 func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) error) (err error) {
 	dir, err := h.share(b)
 	if err != nil {
@@ -189,7 +187,7 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 	}()
 	defer func() {
 		g.Kill()
-		_ = g.Wait() // how it ended is known by now, or does not matter
+		_ = g.Wait() // the cause of its end is known by now, or irrelevant
 	}()
 
 	c := collector{dir: filepath.Join(dir, sharedName, outDir), loads: b.Loads}
@@ -197,7 +195,7 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 		if err := done(r); err != nil || c.next == len(c.loads)-1 {
 			return err
 		}
-		return context.Cause(ctx) // a guest may have done more than what is still wanted
+		return context.Cause(ctx) // the guest may have done more than is still needed
 	}
 	for c.next < len(c.loads) {
 		if err := arrivals.SetReadDeadline(time.Now().Add(m.Limit)); err != nil {
@@ -212,7 +210,7 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 		select {
 		case err := <-ended:
 			if err := c.collect(); err != nil || c.next == len(c.loads) {
-				return err // nil: it has done its batch, and how it ends is of no interest
+				return err // nil: the batch is done, and how the guest ends is irrelevant
 			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -224,15 +222,15 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 		default:
 		}
 		if err := awaitArrival(arrivals); errors.Is(err, os.ErrDeadlineExceeded) && len(ended) == 0 {
-			return &Lost{Load: c.loads[c.next].ID, Cause: fmt.Errorf("it had not done it after %v of real time; a script of the page that never ends does that, since no time passes on the virtual clock while something computes", m.Limit), Console: tail(console)}
+			return &Lost{Load: c.loads[c.next].ID, Cause: fmt.Errorf("timed out after %v of real time; an endless script of the page can cause this, since virtual time stands still while a program computes", m.Limit), Console: tail(console)}
 		} else if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
 	}
-	return nil // how it ends is of no interest any more
+	return nil // how the guest ends is irrelevant by now
 }
 
-// share makes the folder that a guest sees.
+// share makes the folder that a guest can access.
 func (h *Host) share(b Batch) (string, error) {
 	h.mu.Lock()
 	h.booted++
@@ -241,7 +239,7 @@ func (h *Host) share(b Batch) (string, error) {
 	if err := os.MkdirAll(filepath.Join(dir, sharedName, outDir), 0o755); err != nil {
 		return "", err
 	}
-	// Absolute ones: hostfs loses its way at a relative one.
+	// Links must be absolute: hostfs does not resolve relative ones.
 	links := maps.Clone(hostFolders)
 	if folder, err := server.PeersFolder(); err == nil {
 		links[peersName] = folder
@@ -249,15 +247,15 @@ func (h *Host) share(b Batch) (string, error) {
 	links[rootName], links[sitesName] = filepath.Join(h.dir, rootName), filepath.Join(h.dir, sitesName)
 	for name, target := range links {
 		if real, err := filepath.EvalSymlinks(target); err == nil {
-			target = real // hostfs follows the one link alone, and /opt may be another
+			target = real // hostfs follows only one link, and /opt may be a link itself
 		}
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			return "", err
 		}
 	}
-	for _, name := range []string{optName, peersName} { // a host may lack these, and guests are to see no difference
+	for _, name := range []string{optName, peersName} { // a host may lack these, which must make no difference to guests
 		if !exists(filepath.Join(dir, name)) {
-			_ = os.Remove(filepath.Join(dir, name)) // a link that leads nowhere
+			_ = os.Remove(filepath.Join(dir, name)) // a dangling link
 			if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 				return "", err
 			}
@@ -270,7 +268,7 @@ func (h *Host) share(b Batch) (string, error) {
 		if l.Order.Stream == nil {
 			name, ok := h.sites[l.Site]
 			if !ok {
-				return "", fmt.Errorf("site %s of load %s is not among those of this host", l.Site, l.ID)
+				return "", fmt.Errorf("load %s: this host was not prepared for site %s", l.ID, l.Site)
 			}
 			l.Site = name
 		}
@@ -289,7 +287,7 @@ func writeJSON(name string, v any) error {
 	return os.WriteFile(name, text, 0o644)
 }
 
-// collector hands on the loads that have been put in place, in order.
+// collector passes on finished loads in order.
 type collector struct {
 	dir   string
 	loads []Load
@@ -315,14 +313,13 @@ func (c *collector) collect() error {
 			return err
 		}
 		if err := os.RemoveAll(r.Dir); err != nil {
-			return fmt.Errorf("remove what a guest has left: %w", err)
+			return fmt.Errorf("remove the leftovers of a guest: %w", err)
 		}
 	}
 	return nil
 }
 
-// watch opens a file from which something can be read whenever a folder has been
-// put in place in dir.
+// watch opens a file that becomes readable whenever a folder is moved into dir.
 func watch(dir string) (*os.File, error) {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
@@ -341,7 +338,7 @@ func awaitArrival(arrivals *os.File) error {
 	return err
 }
 
-// tail is the end of what the guest said.
+// tail returns the end of the guest's console.
 func tail(console *os.File) string {
 	const most = 1500
 	info, err := console.Stat()
@@ -352,7 +349,7 @@ func tail(console *os.File) string {
 	n, _ := console.ReadAt(text, max(0, info.Size()-most))
 	var said strings.Builder
 	for line := range strings.Lines(string(text[:n])) {
-		if !strings.Contains(line, "setup_one_line failed") { // Linux, of each terminal that it is not to have
+		if !strings.Contains(line, "setup_one_line failed") { // printed by Linux for each disabled console
 			said.WriteString(line)
 		}
 	}

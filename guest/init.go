@@ -21,25 +21,24 @@ import (
 	"wiretime/station"
 )
 
-// initMark in the environment says that the program is a guest's first one; the
-// kernel puts what it does not know of its command line there. Its value is the
-// phase.
+// initMark is the environment variable that marks a guest's first program: the kernel turns
+// unknown words of its command line into environment variables. Its value is the phase.
 const initMark = "WIRETIME_GUEST"
 
 const (
 	phaseBoot  = "boot"
-	phaseTimed = "timed" // restarted so that all its threads have exact timers
+	phaseTimed = "timed" // restarted so that all threads have exact timers
 )
 
-// Where a guest finds the folder it shares with the host, and the sites.
+// These are the paths in a guest of the folder it shares with the host, and of the sites.
 const (
 	shared = "/shared"
 	sites  = "/sites"
 )
 
-// Init is what a guest's first program does. It returns at once if this program
-// is not one, and otherwise never. Every program that boots guests must call it
-// first thing in main (a test: in TestMain).
+// Init runs a guest's first program. It returns at once in any other program, and never
+// returns in a guest. Every program that boots guests must call it first in main (a test:
+// in TestMain).
 func Init() {
 	phase := os.Getenv(initMark)
 	if phase == "" || phase == phaseBoot && os.Getpid() != 1 {
@@ -58,12 +57,25 @@ func Init() {
 	powerOff()
 }
 
-// restart runs this program anew with timers that go off on time (PR_SET_TIMERSLACK
-// is inherited by threads when they are made, and by programs).
+// restart executes this program again with timers that fire on time: PR_SET_TIMERSLACK is
+// inherited by new threads and programs.
 func restart() error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("ask for exact timers: %w", err)
+		return fmt.Errorf("request exact timers: %w", err)
+	}
+	if err := mountDevices(); err != nil {
+		return err
+	}
+	device, err := openDevice()
+	if err != nil {
+		return err
+	}
+	if err := begin(device, 0); err != nil { // before the program that runs the loads draws its first random number
+		return err
+	}
+	if err := device.Close(); err != nil {
+		return err
 	}
 	environment := []string{initMark + "=" + phaseTimed, "GOMAXPROCS=1", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp",
 		"QUIC_GO_DISABLE_GSO=1", "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=1", server.PeersVariable + "=" + peers}
@@ -76,11 +88,11 @@ func powerOff() {
 	select {}
 }
 
-// awaitTimers waits until timers go off on time. A kernel that has just booted
-// looks at them at its ticks only, every 10 ms, until the first of these.
+// awaitTimers waits until timers fire on time. A freshly booted kernel checks them only at
+// its ticks, every 10 ms, until the first tick.
 func awaitTimers() { time.Sleep(50 * time.Millisecond) }
 
-// serve carries out the batch.
+// serve runs the batch.
 func serve() error {
 	if err := mountAll(); err != nil {
 		return err
@@ -96,13 +108,20 @@ func serve() error {
 			return err
 		}
 	}
-	// The authority is made anew, from the guest's own random numbers: one that
-	// lasts would make results depend on the store they are kept in.
-	var err error
+	// Each guest makes its own authority from its own random numbers: a lasting one would make
+	// results depend on the store that keeps it.
+	device, err := openDevice()
+	if err != nil {
+		return err
+	}
+	defer device.Close()
+	if err := begin(device, 0); err != nil {
+		return err
+	}
 	if c.Authority, err = protocol.OpenAuthority("/tmp/ca"); err != nil {
 		return err
 	}
-	w := worker{config: c, sites: map[string]*site.Site{}}
+	w := worker{config: c, device: device, sites: map[string]*site.Site{}}
 	for place := 0; ; place++ {
 		var l Load
 		err := readJSON(orderFile(place), &l)
@@ -124,7 +143,7 @@ func readJSON(name string, into any) error {
 		err = json.Unmarshal(text, into)
 	}
 	if err != nil {
-		return fmt.Errorf("read what to do: %w", err)
+		return fmt.Errorf("read the batch: %w", err)
 	}
 	return nil
 }
@@ -132,12 +151,13 @@ func readJSON(name string, into any) error {
 // worker runs loads one after the other.
 type worker struct {
 	config  station.Config
+	device  *os.File
 	station *station.Station
 	sites   map[string]*site.Site
 }
 
-// load runs one load and puts its folder in place. An error means that the guest
-// is of no more use.
+// load runs one load and moves its folder into place. An error means that the guest is no
+// longer usable.
 func (w *worker) load(ctx context.Context, l Load) error {
 	part := filepath.Join(shared, outDir, l.ID+".part")
 	if err := os.Mkdir(part, 0o755); err != nil {
@@ -151,7 +171,7 @@ func (w *worker) load(ctx context.Context, l Load) error {
 		return err
 	}
 	if err := os.Rename(part, filepath.Join(shared, outDir, l.ID)); err != nil {
-		return fmt.Errorf("put the folder of load %s in place: %w", l.ID, err)
+		return fmt.Errorf("publish the folder of load %s: %w", l.ID, err)
 	}
 	return nil
 }
@@ -168,6 +188,9 @@ func (w *worker) run(ctx context.Context, l Load, dir string) (r *lab.Record, er
 		if w.station, err = station.Open(ctx, w.config); err != nil {
 			return nil, err
 		}
+	}
+	if err := begin(w.device, l.Seed); err != nil {
+		return nil, err
 	}
 	return w.station.Load(ctx, l.Order, page, dir)
 }

@@ -26,20 +26,20 @@ import (
 	"wiretime/station"
 )
 
-// What this test program does when it is started as something else.
+// These select what this test program does when it is started in another role.
 const (
-	// programMark in the environment of a guest's first program has it do something
-	// else where Init would carry out a batch: its value is one of programs.
+	// programMark is an environment variable that makes a guest's first program run one of
+	// programs instead of a batch.
 	programMark = "WIRETIME_TEST_PROGRAM"
-	// These are the first argument once it has been restarted for that.
+	// These are the first argument after the restart for that role.
 	pingsProgram     = "pings"     // pings_test.go
 	comebacksProgram = "comebacks" // visits_test.go
 	playsProgram     = "plays"     // plays_test.go
-	// browserSwitch is among the arguments when it is started as a browser.
+	// browserSwitch is among the arguments when this program is started as a browser.
 	browserSwitch = "--remote-debugging-pipe"
 )
 
-// programs are what a guest can do beside batches.
+// programs are the roles of a guest besides batches.
 var programs = map[string]func() error{pingsProgram: servePings, comebacksProgram: serveComebacks, playsProgram: servePlays}
 
 func TestMain(m *testing.M) {
@@ -79,7 +79,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// restartFor is restart for another purpose.
+// restartFor restarts the program for another role.
 func restartFor(program string) error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
@@ -105,7 +105,7 @@ func built(t *testing.T) kernel.Kernel {
 	return k
 }
 
-// static makes sure that this program can be a guest's first one.
+// static checks that this program can be a guest's first one.
 func static() error {
 	file, err := elf.Open("/proc/self/exe")
 	if err != nil {
@@ -136,12 +136,12 @@ func (s *shareable) close() error {
 	return s.host.Close()
 }
 
-// The sites of the tests' host.
+// These are the sites of the tests' host.
 const (
 	tiny  = "objects@1x100B"
 	small = "objects@10x5kB"
 	large = "objects@20x1MB"
-	many  = "magazine" // of everything one, from three hosts
+	many  = "magazine" // one resource of every kind, from three hosts
 )
 
 // host is the host that tests share.
@@ -167,7 +167,7 @@ func newHost(k kernel.Kernel) (*Host, error) {
 	return NewHost(k, sites)
 }
 
-// processors are those of the host that this program may use.
+// processors returns the host's processors that this program may use.
 func processors() []int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -182,8 +182,8 @@ func processors() []int {
 	return all
 }
 
-// machine is what a guest for own loaders is given. Beside programs that compute, on
-// the same processor, a guest can take a hundred times as long as by itself.
+// machine configures a guest for the built-in loader. A guest that shares a processor with
+// computing programs can take a hundred times as long.
 func machine(seed uint64) Machine {
 	return Machine{Seed: seed, Memory: 128 << 20, CPU: processors()[0], Limit: 5 * time.Minute}
 }
@@ -198,7 +198,7 @@ func labConfig(links int) lab.Config {
 // cubic is Linux's default, named.
 var cubic = lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}
 
-// order is a load by the own loader.
+// order returns an order for a load by the built-in loader.
 func order(protocol string, path network.Path, seed uint64) station.Order {
 	return station.Order{Loader: station.Fetch, Protocol: protocol, Path: path, Seed: seed, TCP: cubic, Timeout: time.Minute}
 }
@@ -208,8 +208,8 @@ func oneLink(link network.Link) network.Path {
 	return network.Path{Name: "one", Access: []network.Access{{Name: "access", Up: link, Down: link}}}
 }
 
-// inGuest has a guest run a program: what it is to do goes in as JSON in one file, what
-// it found out comes back in another. It returns the folder that both are in.
+// inGuest runs a program in a guest: its input goes in as JSON in one file, its results
+// come back in another. It returns the folder of both.
 func inGuest(t *testing.T, program, in string, what any, out string, outcome any) string {
 	t.Helper()
 	h := host(t)
@@ -256,13 +256,13 @@ func inGuest(t *testing.T, program, in string, what any, out string, outcome any
 	return folder
 }
 
-// done is what a guest has left of a load.
+// done is the result of a load in a guest.
 type done struct {
 	record *lab.Record
 	files  map[string][]byte // by name
 }
 
-// run has a guest carry out a batch.
+// run runs a batch in a guest.
 func run(t *testing.T, h *Host, m Machine, b Batch) map[string]done {
 	t.Helper()
 	loads, err := carryOut(t.Context(), h, m, b)

@@ -13,8 +13,8 @@ import (
 	"wiretime/lab"
 )
 
-// Names in the folder that is a guest's working directory on the host. The
-// guest names host folders by them, so that it never sees where on the host it is.
+// These are names in the folder that is a guest's working directory on the host. The guest
+// refers to host folders by them, so it never sees their real paths.
 const (
 	rootName   = "root"
 	sharedName = "shared"
@@ -25,13 +25,13 @@ const (
 	peersName  = "peers"
 )
 
-// peers is where a guest finds the libraries of servers that are not in /usr.
+// peers is the folder in a guest with the libraries of servers that are not in /usr.
 const peers = "/peers"
 
-// ErrUnseen says that a guest does not see a program of the host.
-var ErrUnseen = errors.New("a guest of the virtual clock sees programs in /usr and /opt only")
+// ErrUnseen says that guests cannot access a program of the host.
+var ErrUnseen = errors.New("guests of the virtual clock can only run programs in /usr and /opt")
 
-// Sees returns an error that wraps ErrUnseen if guests do not see a program of the host.
+// Sees returns an error that wraps ErrUnseen if guests cannot access a program of the host.
 func Sees(program string) error {
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {
@@ -42,30 +42,39 @@ func Sees(program string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w, and this is %s: copy its folder to /opt, or use the real clock", ErrUnseen, real)
+	return fmt.Errorf("%w, but this one is %s: copy its folder to /opt, or use the real clock", ErrUnseen, real)
 }
 
-// hostFolders are what programs, such as a browser, need of the host: programs and their
-// configuration.
+// hostFolders are the folders of the host that programs such as a browser need: programs
+// and their configuration.
 var hostFolders = map[string]string{usrName: "/usr", optName: "/opt", etcName: "/etc"}
 
-// configuration is what a guest takes over of the host's /etc. It is the same list on every
-// host, whether a name is there or not: what a guest does before its first load decides its
-// random numbers and the time of day, and so must not depend on what else is installed.
+// configuration lists what a guest takes from the host's /etc. The list is the same on
+// every host, whether the names exist or not: what a guest does before its first load
+// determines its random numbers and its time of day, and must not depend on what is
+// installed.
 var configuration = []string{
 	"alternatives", "group", "ld.so.cache", "mime.types", "passwd", "pki", "protocols", "services", "ssl", // of many programs
 	"apache2", "caddy", "h2o", "httpd", "nginx", // servers
 	"java", "java-17-openjdk", "java-21-openjdk", "java-25-openjdk",
 }
 
-// folders are those of a guest's root, which is read-only.
+// folders lists the folders of a guest's read-only root.
 var folders = []string{"dev", "etc", "opt", "proc", "run", "sys", "tmp", "usr", "var", "shared", "sites", "peers"}
 
-// links of a guest's root lead into the host's programs and libraries.
+// links lists the links in a guest's root to the host's programs and libraries.
 var links = map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 
-// mountAll makes a read-only root fit for programs. What is written goes to
-// memory, but for the folder shared with the host.
+// mountDevices makes the kernel's devices visible, unless the kernel has done so itself.
+func mountDevices() error {
+	if err := unix.Mount("devtmpfs", "/dev", "devtmpfs", 0, ""); err != nil && err != unix.EBUSY {
+		return fmt.Errorf("mount devtmpfs on /dev: %w", err)
+	}
+	return nil
+}
+
+// mountAll prepares a read-only root for programs. Writes go to memory, except in the
+// folder shared with the host.
 func mountAll() error {
 	for _, m := range []struct {
 		kind, target, options string
@@ -73,18 +82,13 @@ func mountAll() error {
 	}{
 		{"proc", "/proc", "", 0},
 		{"sysfs", "/sys", "", 0},
-		{"devtmpfs", "/dev", "", 0},
 		{"tmpfs", "/tmp", "mode=1777", 0},
 		{"tmpfs", "/run", "", 0},
 		{"tmpfs", "/etc", "", 0},
 		{"hostfs", shared, sharedName, 0},
 		{"hostfs", sites, sitesName, unix.MS_RDONLY},
 	} {
-		err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.options)
-		if err == unix.EBUSY && m.kind == "devtmpfs" {
-			continue // the kernel has done it
-		}
-		if err != nil {
+		if err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.options); err != nil {
 			return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
 		}
 	}
@@ -94,10 +98,10 @@ func mountAll() error {
 	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777"); err != nil {
 		return fmt.Errorf("mount memory on /dev/shm: %w", err)
 	}
-	// A guest whose memory is too small is lost, and says so: without this, whatever
-	// program Linux kills for it fails for a reason that nobody understands.
+	// A guest that runs out of memory must panic with a clear message. Otherwise Linux would
+	// kill some program, which would fail for no apparent reason.
 	if err := os.WriteFile("/proc/sys/vm/panic_on_oom", []byte("1"), 0o644); err != nil {
-		return fmt.Errorf("ask for an end when memory runs out: %w", err)
+		return fmt.Errorf("make the kernel panic when memory runs out: %w", err)
 	}
 	if err := widenSocketMemory(); err != nil {
 		return err
@@ -105,17 +109,17 @@ func mountAll() error {
 	return lab.Prepare()
 }
 
-// needed is how much memory a guest needs beside what its sockets hold, in octets.
+// needed is the memory that a guest needs besides its sockets' buffers, in octets.
 const needed = 256 << 20
 
-// widenSocketMemory keeps transports from the limits on what all sockets hold together,
-// which Linux derives from a machine's memory and a guest has little of: near them it
-// shrinks windows, as no host with the memory of today does. A small guest, which has
-// small loads, keeps its limits.
+// widenSocketMemory raises the limits on the memory of all sockets together, which Linux
+// derives from the machine's memory. A guest has little memory, and near the limits Linux
+// shrinks windows, which does not happen on today's hosts. A small guest, which has small
+// loads, keeps its limits.
 func widenSocketMemory() error {
 	var memory unix.Sysinfo_t
 	if err := unix.Sysinfo(&memory); err != nil {
-		return fmt.Errorf("ask for the guest's memory: %w", err)
+		return fmt.Errorf("read the guest's memory size: %w", err)
 	}
 	left := int64(memory.Totalram)*int64(memory.Unit) - needed
 	if left < needed {
@@ -130,8 +134,7 @@ func widenSocketMemory() error {
 	return nil
 }
 
-// mountPrograms adds what programs need. Without it a guest sees nothing of the
-// host that it runs on.
+// mountPrograms mounts what programs need. Without it a guest has no access to the host.
 func mountPrograms() error {
 	const hostEtc = "/run/etc"
 	for _, m := range []struct {
@@ -154,14 +157,14 @@ func mountPrograms() error {
 	}
 	for _, name := range configuration {
 		if err := os.Symlink(filepath.Join(hostEtc, name), filepath.Join("/etc", name)); err != nil {
-			return fmt.Errorf("take over the host's configuration: %w", err)
+			return fmt.Errorf("copy the host's configuration: %w", err)
 		}
 	}
 	return writeFonts()
 }
 
-// fontsConfiguration is fontconfig's of a guest, which has one font: its own. Which fonts a
-// host has, and whether it keeps a list of them, would decide what a browser does as it starts.
+// fontsConfiguration is the fontconfig file of a guest, which has a single font of its own.
+// Otherwise a browser's start would depend on the host's fonts and font cache.
 const fontsConfiguration = `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig><dir>/etc/fonts</dir><cachedir>/tmp/fontconfig</cachedir></fontconfig>
 `

@@ -20,10 +20,9 @@ import (
 	"wiretime/site"
 )
 
-// pings are echo requests (RFC 792) that a client sends to a server through a lab,
-// which can be on either clock: the server's kernel answers, so that both
-// directions of the path get the same train of packets but for those that are
-// lost.
+// pings are echo requests (RFC 792) that a client sends to a server through a lab on either
+// clock. The server's kernel answers, so both directions of the path carry the same packets
+// except for losses.
 type pings struct {
 	Path    network.Path
 	Seed    uint64
@@ -33,7 +32,7 @@ type pings struct {
 	Wait    time.Duration // for answers after the last request
 }
 
-// These are where a guest finds the pings to send and leaves the round-trip times.
+// These are the files in a guest with the pings to send and their round-trip times.
 const (
 	pingsFile = "pings.json"
 	timesFile = "times.json"
@@ -57,8 +56,8 @@ func servePings() error {
 	return os.WriteFile(filepath.Join(shared, outDir, timesFile), text, 0o644)
 }
 
-// virtually sends the pings in a guest. It returns the round-trip time of each, 0
-// for those that were lost, and the capture.
+// virtually sends the pings in a guest. It returns their round-trip times, 0 for lost ones,
+// and the capture.
 func (p pings) virtually(t *testing.T) ([]time.Duration, *capture.Packets) {
 	t.Helper()
 	var times []time.Duration
@@ -104,14 +103,14 @@ func (p pings) send(ctx context.Context, config lab.Config, authority, dir strin
 	return v.times, record.LoadError
 }
 
-// pinger is the loader that pings.
+// pinger is a loader that pings.
 type pinger struct {
 	pings
 	lab   *lab.Lab
 	times []time.Duration
 }
 
-// echoServer is an address that the server's host has as its own.
+// echoServer is an address of the server's host.
 var echoServer = &net.IPAddr{IP: net.IPv4(198, 19, 1, 1)}
 
 // Sizes of headers, in bytes.

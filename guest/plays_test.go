@@ -26,8 +26,8 @@ import (
 	"wiretime/protocol"
 )
 
-// performance is a file that a client takes from a server through a lab, over a path on
-// which the client moves from one access link to the other.
+// performance is the transfer of a file from a server to a client through a lab, over a
+// path on which the client moves from one access link to the other.
 type performance struct {
 	Transport string // "" is no transport: the client looks which addresses it has
 	Strategy  transport.Strategy
@@ -36,7 +36,7 @@ type performance struct {
 	Looks     []time.Duration // since the path's first packet: when to look
 }
 
-// performed is what came of it.
+// performed is the outcome of a performance.
 type performed struct {
 	Failure   string
 	Took      time.Duration   // from the first packet to the last octet
@@ -46,8 +46,8 @@ type performed struct {
 	Emulator  emulator.Report
 }
 
-// These are where a guest finds the performances and leaves what came of them; captures
-// are in folders named by number.
+// These are the files in a guest with the performances and their outcomes; captures are in
+// numbered folders.
 const (
 	playsFile     = "plays.json"
 	performedFile = "performed.json"
@@ -70,7 +70,7 @@ func servePlays() error {
 	return os.WriteFile(filepath.Join(shared, outDir, performedFile), text, 0o644)
 }
 
-// performAll performs on either clock, and leaves captures in folders below out.
+// performAll runs performances on either clock and stores captures in folders below out.
 func performAll(ctx context.Context, config lab.Config, authority, out string, list []performance) (outcomes []performed, err error) {
 	ca, err := protocol.OpenAuthority(authority)
 	if err != nil {
@@ -108,8 +108,8 @@ func performAll(ctx context.Context, config lab.Config, authority, out string, l
 	return outcomes, nil
 }
 
-// look begins the path's time with a datagram that nobody expects, and looks at what the
-// client has.
+// look starts the path's time with an unsolicited datagram, and records the client's
+// addresses.
 func (p performance) look(ctx context.Context, s *lab.Stage, outcome *performed) error {
 	uses := func() (local net.Addr, err error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "udp4", netip.AddrPortFrom(s.Address, 9).String())
@@ -159,7 +159,7 @@ func (p performance) look(ctx context.Context, s *lab.Stage, outcome *performed)
 	return nil
 }
 
-// take serves the file and takes it.
+// take serves the file and receives it.
 func (p performance) take(ctx context.Context, s *lab.Stage, ca *protocol.Authority, outcome *performed) error {
 	row, err := transport.Lookup(p.Transport)
 	if err != nil {
@@ -206,7 +206,7 @@ func (p performance) take(ctx context.Context, s *lab.Stage, ca *protocol.Author
 	return errors.Join(err, <-moved, session.Close())
 }
 
-// receive takes the file and looks at every octet.
+// receive receives the file and checks every octet.
 func receive(ctx context.Context, session *transport.Session, made *storage.Made) error {
 	id := storage.ID{Item: "file"}
 	response, err := session.Request(ctx, transport.Request{ID: id})
@@ -230,7 +230,7 @@ func receive(ctx context.Context, session *transport.Session, made *storage.Made
 	}
 }
 
-// follow notes the handovers and does what the strategy says, but for opening another
+// follow records the handovers and carries out the strategy, except for opening another
 // session.
 func (p performance) follow(ctx context.Context, s *lab.Stage, epoch time.Time, session *transport.Session, outcome *performed) error {
 	for {
@@ -242,7 +242,7 @@ func (p performance) follow(ctx context.Context, s *lab.Stage, epoch time.Time, 
 			case transport.Migrate:
 				err = session.Migrate(ctx, s.Locals[h.To])
 			case transport.Reconnect:
-				err = session.Close() // and that was that
+				err = session.Close() // ends the performance
 			}
 			if err != nil {
 				return err
@@ -253,7 +253,7 @@ func (p performance) follow(ctx context.Context, s *lab.Stage, epoch time.Time, 
 	}
 }
 
-// perform has a guest perform. It returns the folder with the captures.
+// perform runs performances in a guest. It returns the folder with the captures.
 func perform(t *testing.T, list []performance) ([]performed, string) {
 	t.Helper()
 	var outcomes []performed
@@ -269,7 +269,7 @@ func perform(t *testing.T, list []performance) ([]performed, string) {
 // leaves is lost for a second.
 func twoLinks(together bool) network.Path { return twoLinksBy(time.Second, together) }
 
-// twoLinksBy is twoLinks in a time that passes otherwise.
+// twoLinksBy is twoLinks on another time scale.
 func twoLinksBy(second time.Duration, together bool) network.Path {
 	link := network.Link{Rate: 20_000_000, Delay: 20 * time.Millisecond, Queue: network.DefaultQueue(20_000_000)}
 	p := network.Path{
@@ -299,8 +299,8 @@ func managed(t *testing.T) network.Path {
 	return path
 }
 
-// TestTheClientMovesWhenThePathDoes looks at the client's addresses shortly before and
-// after each moment at which they change. Its own timers may be a millisecond late.
+// TestTheClientMovesWhenThePathDoes records the client's addresses shortly before and after
+// each change. Its own timers may be a millisecond late.
 func TestTheClientMovesWhenThePathDoes(t *testing.T) {
 	const first, second, both = "198.18.0.2/32 ", "198.18.1.2/32 ", "198.18.0.2/32 198.18.1.2/32 "
 	const usesFirst, usesSecond = "> 198.18.0.2", "> 198.18.1.2"
@@ -322,8 +322,8 @@ func TestTheClientMovesWhenThePathDoes(t *testing.T) {
 	}
 }
 
-// TestStreamsSurviveHandovers takes a file while the client moves to the other access
-// link and back, with everything that need not open a new session for that.
+// TestStreamsSurviveHandovers receives a file while the client moves to the other access
+// link and back, with every transport that keeps its session.
 func TestStreamsSurviveHandovers(t *testing.T) {
 	const octets = 20_000_000 // 8 s at the rate
 	list := []performance{
@@ -368,7 +368,7 @@ func TestStreamsSurviveHandovers(t *testing.T) {
 	}
 }
 
-// TestStreamsSurviveHandoversOnTheRealClock does so with what this machine's kernel has.
+// TestStreamsSurviveHandoversOnTheRealClock does the same with this machine's kernel.
 func TestStreamsSurviveHandoversOnTheRealClock(t *testing.T) {
 	const octets = 4_000_000 // 1.6 s at the rate
 	const unit = 200 * time.Millisecond
@@ -404,9 +404,9 @@ func TestStreamsSurviveHandoversOnTheRealClock(t *testing.T) {
 	}
 }
 
-// TestAPlayLeavesTheLabQuiet has the client go in the middle of a file, from an address
-// that is no more; what the server's kernel would still have to say to it must not be
-// heard in the next play of the lab.
+// TestAPlayLeavesTheLabQuiet makes the client leave in the middle of a file, from an
+// address that disappears. Packets that the server's kernel still sends to it must not show
+// up in the lab's next performance.
 func TestAPlayLeavesTheLabQuiet(t *testing.T) {
 	quiet := performance{Path: oneLink(network.Link{Delay: time.Millisecond}), Looks: []time.Duration{5 * time.Second}}
 	var list []performance
@@ -427,7 +427,7 @@ func TestAPlayLeavesTheLabQuiet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const icmp = 1 // which says that there is nobody
+			const icmp = 1 // port unreachable
 			if h.Flow.Protocol != icmp && h.Flow.Destination.Port() != 9 {
 				t.Errorf("after %s, %v after the first packet: %v", list[i-1].Transport, time.Duration(r.Time-o.Emulator.Epoch), h.Flow)
 			}
@@ -435,7 +435,7 @@ func TestAPlayLeavesTheLabQuiet(t *testing.T) {
 	}
 }
 
-// TestHandoversAreReproduced performs twice.
+// TestHandoversAreReproduced runs everything twice.
 func TestHandoversAreReproduced(t *testing.T) {
 	list := []performance{
 		{Transport: "sctp", Strategy: transport.Multihome, Path: twoLinks(true), Octets: 10_000_000},

@@ -15,9 +15,8 @@ import (
 	"wiretime/site"
 )
 
-// recorded is a site of a page and an image from another host, with what a recording knows
-// of servers: the page's took wait ms to answer, and the other is 80 ms of round trip farther
-// away.
+// recorded makes a site of a page and an image on another host, with recorded server data:
+// the page's server waits wait ms, and the other host has 80 ms more round trip.
 func recorded(t *testing.T, name string, wait float64) *site.Site {
 	t.Helper()
 	const page, image = "https://www.recorded.test/", "https://img.recorded.test/1.png"
@@ -41,7 +40,7 @@ func recorded(t *testing.T, name string, wait float64) *site.Site {
 	return made
 }
 
-// recordedHost is a host of guests with these sites.
+// recordedHost prepares a host of guests with these sites.
 func recordedHost(t *testing.T, sites ...*site.Site) *Host {
 	t.Helper()
 	all := map[string]*site.Site{}
@@ -60,13 +59,12 @@ func recordedHost(t *testing.T, sites ...*site.Site) *Host {
 	return h
 }
 
-// mostReadings is how many readings of the clock, at most, loads take beyond what the path
-// and the servers take.
+// mostReadings limits the clock readings of a load beyond the time of path and servers.
 const mostReadings = 400
 
-// TestServersWait loads pages whose servers took 0, 50.25 and 200 ms to answer, over every
-// row: but for some readings of the clock the first byte comes after the path's round trips
-// and just that, and unless it is asked for, after the round trips alone.
+// TestServersWait loads pages whose servers waited 0, 50.25 and 200 ms, over every
+// protocol. If waits are replayed, the first byte arrives after the path's round trips and
+// the wait, apart from some readings of the clock; otherwise after the round trips alone.
 func TestServersWait(t *testing.T) {
 	const rtt = 20 * time.Millisecond
 	waits := []float64{0, 50.25, 200}
@@ -110,9 +108,9 @@ func TestServersWait(t *testing.T) {
 	}
 }
 
-// TestFarOrigins opens connections to two origins, of which one is 80 ms of round trip
-// farther away, over every row: the first answer takes longer by that, to the microsecond
-// where the kernel gives it, and some readings of the clock where a program does.
+// TestFarOrigins connects to two origins, one of them with 80 ms more round trip, over
+// every protocol: its first answer takes that much longer, to the microsecond if the kernel
+// gives it, and within some readings of the clock if a program does.
 func TestFarOrigins(t *testing.T) {
 	s := recorded(t, "recorded", 0)
 	path := oneLink(network.Link{Delay: 10 * time.Millisecond})
@@ -139,8 +137,8 @@ func TestFarOrigins(t *testing.T) {
 	}
 }
 
-// firstAnswers is how long after the client's first packet to each server its first packet
-// came.
+// firstAnswers returns the time from the client's first packet to each server to that
+// server's first packet.
 func firstAnswers(t *testing.T, packets *capture.Packets) map[netip.Addr]time.Duration {
 	t.Helper()
 	asked, answered := map[netip.Addr]int64{}, map[netip.Addr]time.Duration{}
@@ -160,8 +158,8 @@ func firstAnswers(t *testing.T, packets *capture.Packets) map[netip.Addr]time.Du
 	return answered
 }
 
-// TestServerThatTakesForEver ends a load by its timeout, over every row, and leaves nothing
-// behind for the next one.
+// TestServerThatTakesForEver checks over every protocol that a load ends with its timeout
+// and does not affect the next one.
 func TestServerThatTakesForEver(t *testing.T) {
 	const limit = 3 * time.Second
 	never, atOnce := recorded(t, "never", math.MaxFloat64), recorded(t, "at-once", 0)

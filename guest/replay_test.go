@@ -11,8 +11,8 @@ import (
 	"wiretime/network"
 )
 
-// paths are those whose packets are checked one by one, each for what it has that
-// others have not.
+// paths returns the paths whose packets are checked one by one, each for a different
+// feature.
 func paths() []network.Path {
 	cable := network.Link{Rate: 10_000_000, Delay: 20 * time.Millisecond, Queue: network.Queue{Bytes: 64_000}}
 	with := func(name string, change func(*network.Link), events ...network.Event) network.Path {
@@ -53,8 +53,9 @@ func paths() []network.Path {
 }
 
 // TestEveryPacketGoesTheWayOfTheArithmetic loads a page over each path and by each
-// protocol, feeds what was sent to network.Path again, and compares packet by
-// packet: the same fate, and a departure no more than some readings of the clock late.
+// protocol, replays the sent packets through network.Path, and compares packet by packet:
+// the fates must agree, and departures must be late by no more than some readings of the
+// clock.
 func TestEveryPacketGoesTheWayOfTheArithmetic(t *testing.T) {
 	b := Batch{Station: stationConfig(2)}
 	protocols := []string{"http/1.1", "https/1.1", "h2", "h3"}
@@ -83,8 +84,8 @@ func TestEveryPacketGoesTheWayOfTheArithmetic(t *testing.T) {
 	}
 }
 
-// TestEveryPingGoesTheWayOfTheArithmetic does the same with pings, which go on
-// after a handover, and whose answers can be due at once.
+// TestEveryPingGoesTheWayOfTheArithmetic does the same with pings, which continue after a
+// handover and whose answers can be due at once.
 func TestEveryPingGoesTheWayOfTheArithmetic(t *testing.T) {
 	for i, p := range paths() {
 		if !slices.Contains([]string{"handover", "events", "jitter and reordering"}, p.Name) {
@@ -101,7 +102,7 @@ func TestEveryPingGoesTheWayOfTheArithmetic(t *testing.T) {
 	}
 }
 
-// tally says what a capture's packets met.
+// tally counts what happened to a capture's packets.
 type tally struct {
 	fates    map[network.Fate]int
 	at       map[string]int // by the interface they were sent at
@@ -130,10 +131,9 @@ func (t *tally) add(o tally) {
 	t.punctual += o.punctual
 }
 
-// lateness is how late a packet may leave. Where the path has no delay, or jitter that may
-// take all of it away, one may be due when it is sent, and the emulator has yet to be told
-// of it; meanwhile programs read the clock. Otherwise no more passes than the emulator's own
-// few readings.
+// lateness limits how late a packet may leave. If the path's delay can be zero, a packet
+// may be due when it is sent, before the emulator has been notified, while programs read
+// the clock. Otherwise only the emulator's own few readings pass.
 func lateness(p network.Path) time.Duration {
 	if down := p.Access[0].Down; down.Delay <= down.Jitter {
 		return 4 * charge
@@ -141,7 +141,7 @@ func lateness(p network.Path) time.Duration {
 	return 8 * reading
 }
 
-// replay feeds a path what a capture says was sent, and compares what comes of it.
+// replay sends the packets of a capture through a path and compares the results.
 func replay(t *testing.T, p network.Path, seed uint64, packets *capture.Packets) tally {
 	t.Helper()
 	emulation, err := p.Start(seed)
@@ -199,7 +199,7 @@ func replay(t *testing.T, p network.Path, seed uint64, packets *capture.Packets)
 	return seen
 }
 
-// serverOf is the server's address in a packet.
+// serverOf returns the server's address in a packet.
 func serverOf(t *testing.T, d network.Direction, packet []byte) netip.Addr {
 	t.Helper()
 	h, err := capture.Dissect(packet)
@@ -212,7 +212,7 @@ func serverOf(t *testing.T, d network.Direction, packet []byte) netip.Addr {
 	return h.Flow.Source.Addr()
 }
 
-// fateIn is the fate that a capture tells of a packet that was sent.
+// fateIn returns the fate of a sent packet according to the capture.
 func fateIn(r capture.PacketRecord) network.Fate {
 	for _, f := range []network.Fate{network.DroppedHandover, network.LostRandom, network.DroppedQueue, network.DroppedOutage} {
 		if r.Comment == capture.DroppedPrefix+f.String() {

@@ -18,10 +18,10 @@ import (
 	"wiretime/protocol"
 )
 
-// lossy is a path on which much depends on when packets come.
+// lossy is a path on which much depends on packets' timing.
 var lossy = oneLink(network.Link{Rate: 10_000_000, Delay: 10 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 64_000}})
 
-// everyProtocol is a batch of one load of the small page by each protocol.
+// everyProtocol is a batch with one load of the small page over each protocol.
 func everyProtocol(seed uint64) Batch {
 	b := Batch{Station: stationConfig(1)}
 	for i, p := range protocol.Names() {
@@ -30,9 +30,9 @@ func everyProtocol(seed uint64) Batch {
 	return b
 }
 
-// TestSameSeedSameNanoseconds runs a batch twice, in folders of their own: all
-// files and records are the same, octet by octet. With another seed of the guest
-// the keys differ, and with another seed of the paths the losses do.
+// TestSameSeedSameNanoseconds runs a batch twice in separate folders: all files and records
+// must be equal, octet by octet. With another guest seed the keys differ, and with another
+// path seed the losses do.
 func TestSameSeedSameNanoseconds(t *testing.T) {
 	first := run(t, host(t), machine(1), everyProtocol(1))
 	other, err := newHost(built(t))
@@ -57,8 +57,8 @@ func TestSameSeedSameNanoseconds(t *testing.T) {
 	}
 }
 
-// TestALoadFollowsFromItsBatch runs a batch of which only the last load differs:
-// those before it do not.
+// TestALoadFollowsFromItsBatch runs batches that differ only in the last load: the earlier
+// loads must be equal.
 func TestALoadFollowsFromItsBatch(t *testing.T) {
 	b := everyProtocol(1)
 	last := &b.Loads[len(b.Loads)-1]
@@ -71,9 +71,9 @@ func TestALoadFollowsFromItsBatch(t *testing.T) {
 	}
 }
 
-// TestThousandBoots boots a small batch again and again, on two processors side by
-// side where there are, and compares everything with the first boot. WIRETIME_BOOTS
-// says how often. What differs is kept in a folder.
+// TestThousandBoots boots a small batch again and again, on two processors in parallel if
+// possible, and compares everything with the first boot. WIRETIME_BOOTS is the number of
+// boots. Differing files are kept in a folder.
 func TestThousandBoots(t *testing.T) {
 	if os.Getenv("WIRETIME_LONG") != "1" {
 		t.Skip("it takes minutes: 'make test-long' runs it")
@@ -116,7 +116,7 @@ func TestThousandBoots(t *testing.T) {
 	t.Logf("%d boots of %d loads in %v", boots, len(first), time.Since(began).Round(time.Second))
 }
 
-// difference says where two runs of a load part; empty if nowhere.
+// difference describes where two runs of a load first differ, or returns "".
 func difference(t *testing.T, a, b done) string {
 	if b.record == nil {
 		return "it did not come back"
@@ -139,7 +139,7 @@ func difference(t *testing.T, a, b done) string {
 	return strings.Join(where, "; ")
 }
 
-// around is where two texts part.
+// around returns the texts around their first difference.
 func around(a, b string) string {
 	i := 0
 	for i < min(len(a), len(b)) && a[i] == b[i] {
@@ -149,10 +149,10 @@ func around(a, b string) string {
 	return fmt.Sprintf("%q and %q", a[from:min(len(a), i+40)], b[from:min(len(b), i+40)])
 }
 
-// parting is the packet at which two captures part.
+// parting describes the packet at which two captures first differ.
 func parting(a, b *capture.Packets) string {
 	if !bytes.Equal(a.Secrets, b.Secrets) {
-		return "the keys are others: " + around(string(a.Secrets), string(b.Secrets))
+		return "the keys differ: " + around(string(a.Secrets), string(b.Secrets))
 	}
 	for i := range min(len(a.Records), len(b.Records)) {
 		x, y := a.Records[i], b.Records[i]
@@ -170,7 +170,7 @@ func parting(a, b *capture.Packets) string {
 
 // keepBoth keeps the files of two runs of a load and returns where.
 func keepBoth(t *testing.T, name string, a, b done) string {
-	dir, err := os.MkdirTemp("", "wiretime-"+name+"-") //nolint:usetesting // it is to outlast the test
+	dir, err := os.MkdirTemp("", "wiretime-"+name+"-") //nolint:usetesting // the folder must outlast the test
 	if err != nil {
 		return err.Error()
 	}
@@ -191,7 +191,7 @@ func keepBoth(t *testing.T, name string, a, b done) string {
 	return dir
 }
 
-// TestDifference tells runs of a load apart.
+// TestDifference checks that differing runs of a load are told apart.
 func TestDifference(t *testing.T) {
 	header := capture.Header{Interfaces: []capture.Interface{{Name: "client.0"}}}
 	load := func(at int64, har string) done {

@@ -8,7 +8,7 @@ import (
 	"wiretime/station"
 )
 
-// byServer is a batch of loads from somebody else's server over each of its rows.
+// byServer is a batch of loads from another server over each of its protocols.
 func byServer(k server.Kind) Batch {
 	b := Batch{Station: stationConfig(1), Programs: true}
 	b.Station.Lab.Unblocked = false
@@ -20,9 +20,9 @@ func byServer(k server.Kind) Batch {
 	return b
 }
 
-// TestOtherPeoplesServers loads a page of three hosts from each server over all its rows,
-// twice in guests of their own. All but Caddy do the same things at the same nanoseconds;
-// Caddy, whose Go runtime looks at the processor's own clock, is microseconds off.
+// TestOtherPeoplesServers loads a page of three hosts from each server over all its
+// protocols, twice in separate guests. All runs must be equal to the nanosecond, except
+// with Caddy, whose Go runtime reads the processor's own clock and is off by microseconds.
 func TestOtherPeoplesServers(t *testing.T) {
 	for _, k := range server.Kinds() {
 		t.Run(k.Name, func(t *testing.T) {
@@ -63,6 +63,6 @@ func TestSeesProgramsOfOneFolder(t *testing.T) {
 		t.Error(err)
 	}
 	if err := Sees("/proc/self/exe"); err == nil {
-		t.Error("a guest is said to see this test")
+		t.Error("Sees accepted this test's path")
 	}
 }

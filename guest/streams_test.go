@@ -16,7 +16,7 @@ import (
 	"wiretime/station"
 )
 
-// download is the order of a file over a link whose delay is what it is on average.
+// download orders a file over a link with constant delay.
 func download(row, media string, delay time.Duration) station.Order {
 	return station.Order{Protocol: row, Seed: 1, TCP: cubic, Timeout: 10 * time.Minute, Stream: &station.Stream{
 		Media: media, Player: station.Download, Strategy: transport.Reconnect,
@@ -25,8 +25,8 @@ func download(row, media string, delay time.Duration) station.Order {
 	}}
 }
 
-// moving is the order of a file during which the client changes its access link once,
-// after a second.
+// moving orders a file during which the client changes its access link once, after a
+// second.
 func moving(row string, strategy transport.Strategy, loss float64, seed uint64) station.Order {
 	o := download(row, "file@10MB", 50*time.Millisecond)
 	o.Seed, o.Stream.Strategy = seed, strategy
@@ -36,7 +36,7 @@ func moving(row string, strategy transport.Strategy, loss float64, seed uint64) 
 	return o
 }
 
-// viewing is the order of a video that somebody watches for four seconds.
+// viewing orders a video that is watched for four seconds.
 func viewing(row, rule string, loss float64, seed uint64) station.Order {
 	o := moving(row, transport.Reconnect, loss, seed)
 	s := o.Stream
@@ -44,7 +44,7 @@ func viewing(row, rule string, loss float64, seed uint64) station.Order {
 	return o
 }
 
-// oneAddress is all the strategies that a transport has but multihome.
+// oneAddress returns a transport's strategies except multihome.
 func oneAddress(t *testing.T, row string) []transport.Strategy {
 	t.Helper()
 	found, err := transport.Lookup(row)
@@ -55,7 +55,7 @@ func oneAddress(t *testing.T, row string) []transport.Strategy {
 	return slices.DeleteFunc(all, func(s transport.Strategy) bool { return found.Supports(s) != nil })
 }
 
-// streams has a guest play orders, by ID.
+// streams plays orders in a guest, by ID.
 func streams(t *testing.T, h *Host, orders map[string]station.Order) map[string]done {
 	t.Helper()
 	b := Batch{Station: stationConfig(2)}
@@ -66,9 +66,9 @@ func streams(t *testing.T, h *Host, orders map[string]station.Order) map[string]
 	return run(t, h, machine(1), b)
 }
 
-// TestStreamsTakeWholeRoundTrips fetches a file that fits the first packets, over a
-// path with 200 ms of round trip and no rate: it takes what opening the session takes,
-// and the request's own round trip.
+// TestStreamsTakeWholeRoundTrips fetches a file that fits into the first packets, over a
+// path with 200 ms of round trip and no rate: it takes the session's set-up and the
+// request's own round trip.
 func TestStreamsTakeWholeRoundTrips(t *testing.T) {
 	const rtt = 200 * time.Millisecond
 	const mostReadings = 500 // DTLS computes more than TLS does
@@ -103,10 +103,10 @@ func TestStreamsTakeWholeRoundTrips(t *testing.T) {
 	}
 }
 
-// TestStreamsComeWhole plays a file and a video over each transport, the kernel's SCTP
-// too, and holds the record to what the server and the packets say.
+// TestStreamsComeWhole plays a file and a video over each transport, including the kernel's
+// SCTP, and compares the record with the server's log and the packets.
 func TestStreamsComeWhole(t *testing.T) {
-	const icmp = 1 // says that nobody listens any more where a packet comes late
+	const icmp = 1 // port unreachable, for a late packet
 	protocols := map[string]uint8{"tcp": capture.TCP, "udp": capture.UDP, "sctp": capture.SCTP}
 	orders := map[string]station.Order{}
 	for _, row := range transport.Names() {
@@ -163,9 +163,9 @@ func TestStreamsComeWhole(t *testing.T) {
 	}
 }
 
-// TestRecoveryTakesWholeRoundTrips changes the access link in the middle of a file. It
-// comes again after what opening another session takes, or moving the one there is, and
-// half a round trip for the request to get there and half for the first octets back.
+// TestRecoveryTakesWholeRoundTrips changes the access link in the middle of a file. Data
+// resumes after the time to open or move a session, plus half a round trip for the request
+// and half for the first octets.
 func TestRecoveryTakesWholeRoundTrips(t *testing.T) {
 	roundTrips := map[transport.Strategy]map[string]int{
 		transport.Reconnect: {"tcp": 3, "tcp-clear": 2, "mptcp": 3, "mptcp-clear": 2, "sctp": 3, "sctp-udp": 3, "sctp-udp-dtls": 6, "quic": 2},
@@ -210,8 +210,7 @@ func TestRecoveryTakesWholeRoundTrips(t *testing.T) {
 	}
 }
 
-// TestMultihoming leaves the session as it is, while the link that is left is lost for
-// a second.
+// TestMultihoming keeps the session while the old link is lost for a second.
 func TestMultihoming(t *testing.T) {
 	orders := map[string]station.Order{}
 	for _, row := range []string{"mptcp", "mptcp-clear", "sctp"} {
@@ -232,23 +231,23 @@ func TestMultihoming(t *testing.T) {
 	}
 }
 
-// TestStreamsThatDoNotCome has a stream take longer than it may, and one that its path
-// cuts off for longer than the viewer waits.
+// TestStreamsThatDoNotCome has a stream that exceeds its timeout, and one whose path is cut
+// off for longer than the viewer waits.
 func TestStreamsThatDoNotCome(t *testing.T) {
 	slow := download("tcp", "file@100MB", 50*time.Millisecond)
 	slow.Timeout, slow.Stream.Manager.Rate = time.Second, manager.DefaultRate
 	lossy := download("quic", "file@100MB", 50*time.Millisecond)
 	lossy.Stream.Manager.Loss, lossy.Stream.Patience, lossy.Stream.GiveUp = 1, 2*time.Second, 5*time.Second
 	for id, d := range streams(t, host(t), map[string]station.Order{"slow": slow, "lossy": lossy}) {
-		want := map[string]string{"slow": "it was not over after 1s", "lossy": "nothing came for 5s; the last failure: "}[id]
+		want := map[string]string{"slow": "it was not over after 1s", "lossy": "timed out after 5s without data; last failure: "}[id]
 		if err := d.record.LoadError; err == nil || !strings.Contains(err.Error(), want) || d.record.Stream == nil || d.record.Stream.Figures.Failure != err.Error() {
 			t.Errorf("%s: %v, want %q", id, err, want)
 		}
 	}
 }
 
-// TestStreamsSameSeedSameNanoseconds is TestSameSeedSameNanoseconds for streams: over
-// links that lose packets, with handovers and seeks.
+// TestStreamsSameSeedSameNanoseconds repeats TestSameSeedSameNanoseconds for streams over
+// lossy links, with handovers and seeks.
 func TestStreamsSameSeedSameNanoseconds(t *testing.T) {
 	every := func(seed uint64) map[string]station.Order {
 		orders := map[string]station.Order{"mptcp-multihome": moving("mptcp", transport.Multihome, 0.001, seed), "sctp-multihome": moving("sctp", transport.Multihome, 0.001, seed)}

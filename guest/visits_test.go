@@ -26,7 +26,7 @@ import (
 	"wiretime/site"
 )
 
-// comebacks are visits of one small page by a client that has been there before.
+// comebacks are visits to one small page by a returning client.
 type comebacks struct {
 	Path   network.Path
 	Visits []comeback
@@ -34,7 +34,7 @@ type comebacks struct {
 
 type comeback struct{ Protocol, Visit string }
 
-// cameBack is what a visit showed.
+// cameBack is the outcome of a visit.
 type cameBack struct {
 	FirstByte time.Duration
 	Octets    int // IP packets that reached the client
@@ -46,13 +46,13 @@ const (
 	cameBackFile  = "came-back.json"
 )
 
-// TestComingBackSavesWholeRoundTrips holds the visits' words to the virtual clock,
-// over a path with 200 ms of round trip and no rate. A resumed session of TLS 1.3
-// saves octets, no round trip; early data saves the one of QUIC's handshake; an open
-// connection leaves the request's own round trip.
+// TestComingBackSavesWholeRoundTrips checks the kinds of visits over a path with 200 ms of
+// round trip and no rate. A resumed session of TLS 1.3 saves octets but no round trip,
+// early data saves the one of QUIC's handshake, and an open connection leaves only the
+// request's own.
 //
-// Sessions can be resumed whatever a guest's clock says: neither end holds the dates
-// of tickets and certificates against it.
+// Sessions can be resumed whatever a guest's clock says: neither end rejects tickets or
+// certificates for their dates.
 func TestComingBackSavesWholeRoundTrips(t *testing.T) {
 	const rtt = 200 * time.Millisecond
 	const mostReadings = 300
@@ -93,8 +93,8 @@ func TestComingBackSavesWholeRoundTrips(t *testing.T) {
 			t.Logf("the first byte came after %d round trips and %d readings of the clock; %d octets", test.roundTrips, over/reading, got.Octets)
 		})
 	}
-	// Octets, without the ticket that comes in their place and the acknowledgements that
-	// either handshake may have more of.
+	// certificates is the size of the certificates in octets, less the ticket that replaces
+	// them and extra acknowledgements of either handshake.
 	const certificates = 600
 	for _, row := range []string{"https/1.1", "h3"} {
 		if saved := octets[comeback{row, "cold"}] - octets[comeback{row, "resumed"}]; saved < certificates {
@@ -148,7 +148,7 @@ func (c comebacks) come(ctx context.Context) (outcomes []cameBack, err error) {
 	return outcomes, nil
 }
 
-// arrived adds up the packets of a capture that the client got.
+// arrived adds up the octets of a capture that reached the client.
 func arrived(name string) (octets int, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -167,7 +167,7 @@ func arrived(name string) (octets int, err error) {
 	return octets, nil
 }
 
-// returner is a loader of one document that remembers.
+// returner is a loader of one document that remembers sessions.
 type returner struct {
 	lab      *lab.Lab
 	row      protocol.Protocol
@@ -202,7 +202,7 @@ func (r *returner) Load(ctx context.Context, url string) (*capture.HAR, capture.
 	return nil, timing, err
 }
 
-// Forget keeps what it is told to; the server has closed connections.
+// Forget keeps what keep says; the server has closed the connections.
 func (r *returner) Forget(_ context.Context, keep capture.Warm) error {
 	r.early = keep.EarlyData
 	if keep.Connections {
@@ -229,7 +229,7 @@ func (r *returner) overTCP(ctx context.Context, config *tls.Config) error {
 		return err
 	}
 	conn := tls.Client(transport, config)
-	r.close = func() error { _ = conn.Close(); return nil } // the server may have been first
+	r.close = func() error { _ = conn.Close(); return nil } // the server may have closed it already
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return err
 	}

@@ -24,55 +24,55 @@ import (
 // Epoch is when every guest's clock starts.
 var Epoch = time.Unix(1_700_000_000, 0).UTC()
 
-// MinMemory is the least memory of a guest, in bytes: the kernel takes 12 MB of
-// it, and Go's runtime reserves 32 MB in any program.
+// MinMemory is the smallest memory of a guest, in bytes: the kernel takes 12 MB of it, and
+// Go's runtime reserves 32 MB in any program.
 const MinMemory = 40 << 20
 
-// Machine is what a guest is made of.
+// Machine configures a guest.
 //
-// The guest's random numbers come from Seed, Init, Args, Memory and the path
-// from Dir to Root: with equal ones, and the same kernel and programs, two
-// guests do the same things at the same nanoseconds.
+// The guest's random numbers depend on Seed, Init, Args, Memory and the path from Dir to
+// Root. If these, the kernel and the programs are equal, two guests do the same things at
+// the same nanoseconds.
 type Machine struct {
-	Root   string   // folder of the host that is the guest's /, mounted read-only; in Dir
-	Init   string   // the guest's first program, a path in the guest; it powers the guest off when it is done
+	Root   string   // folder of the host mounted read-only as the guest's /; inside Dir
+	Init   string   // the guest's first program, a path in the guest; it must power off the guest when it is done
 	Memory int64    // in bytes, at least MinMemory; the guest takes it from the host page by page
-	Seed   uint64   // of all of the guest's random numbers
-	CPU    int      // the host's processor that the guest stays on; -1 for any
-	Dir    string   // folder of the host beyond which the guest sees nothing: paths of further hostfs mounts start here
-	Args   []string // further words of the kernel's command line; what Linux does not know becomes Init's arguments (word) and environment (name=value)
+	Seed   uint64   // seed of all random numbers of the guest
+	CPU    int      // the host processor that the guest is pinned to; -1 for none
+	Dir    string   // the only folder of the host that the guest can access: paths of further hostfs mounts start here
+	Args   []string // further words of the kernel's command line; words unknown to Linux become Init's arguments (word) and environment (name=value)
 
-	// Console receives what the kernel and its programs print. It is a regular
-	// file, so that no reader can hold the guest up; nil keeps the end of it for
-	// the error of Wait only.
+	// Console receives the output of the kernel and its programs. It must be a regular file,
+	// so that no reader can stall the guest. If it is nil, only the end of the output is kept,
+	// for the error of Wait.
 	Console *os.File
 }
 
-// Guest is a kernel that runs.
+// Guest is a running kernel.
 type Guest struct {
 	command *exec.Cmd
 	console *os.File // opened for reading only
 	printed int64    // size of the console when the guest was started
-	scratch string   // the folder that the kernel makes for its process number
+	scratch string   // the folder that the kernel makes, named by its process number
 	exited  chan struct{}
 	err     error // valid once exited is closed
 
 	mu     sync.Mutex
-	reaped bool // all processes are gone, and their numbers may become others'
+	reaped bool // all processes are gone, and their numbers may be reused
 }
 
 var guests atomic.Uint64
 
 // Boot starts a guest, which is killed when ctx ends. The caller must call Wait.
 //
-// Errors wrap ErrUnsupported or ErrMemory where these are the reason.
+// The error wraps ErrUnsupported or ErrMemory if that is the cause.
 func (k Kernel) Boot(ctx context.Context, m Machine) (*Guest, error) {
 	if err := supported(runtime.GOOS, runtime.GOARCH); err != nil {
 		return nil, err
 	}
 	root, err := filepath.Rel(m.Dir, m.Root)
 	if err != nil || !filepath.IsLocal(root) {
-		return nil, fmt.Errorf("boot a guest: its root folder %s is not in %s", m.Root, m.Dir)
+		return nil, fmt.Errorf("boot a guest: the root folder %s is not in %s", m.Root, m.Dir)
 	}
 	memory, err := memoryFolder(m.Memory)
 	if err != nil {
@@ -80,18 +80,19 @@ func (k Kernel) Boot(ctx context.Context, m Machine) (*Guest, error) {
 	}
 	console, err := openConsole(m.Console)
 	if err != nil {
-		return nil, fmt.Errorf("boot a guest: open its console: %w", err)
+		return nil, fmt.Errorf("boot a guest: open the console: %w", err)
 	}
 	name := fmt.Sprintf("guest-%d-%d", os.Getpid(), guests.Add(1))
 	g := &Guest{console: console, scratch: filepath.Join(m.Dir, name), exited: make(chan struct{})}
 	if g.printed, err = console.Seek(0, io.SeekEnd); err != nil {
 		_ = console.Close()
-		return nil, fmt.Errorf("boot a guest: its console is no regular file: %w", err)
+		return nil, fmt.Errorf("boot a guest: the console is not a regular file: %w", err)
 	}
 
-	// Linux mixes its command line into its random numbers. Some options it never gets to see, since User-Mode Linux takes
-	// them away: mem, time-travel, seccomp, um_random_seed, uml_dir, umid, hostfs. hostfs must not be relative, and
-	// /proc/self/cwd is as long wherever Dir is.
+	// Linux mixes its command line into its random numbers, except for options that User-Mode
+	// Linux removes first: mem, time-travel, seccomp, um_random_seed, uml_dir, umid, hostfs.
+	// The path of hostfs must be absolute, and /proc/self/cwd has the same length wherever Dir
+	// is.
 	g.command = newCommand(ctx, m.Dir, []string{"TMPDIR=" + memory}, k.Path, append([]string{
 		"mem=" + strconv.FormatInt(m.Memory>>10, 10) + "K", "time-travel=inf-cpu", "time-travel-start=" + strconv.FormatInt(Epoch.UnixNano(), 10),
 		"seccomp=auto", "vdso_tt", "um_random_seed=" + strconv.FormatUint(m.Seed, 10), "uml_dir=/proc/self/cwd/", "umid=" + name,
@@ -111,7 +112,7 @@ func (k Kernel) Boot(ctx context.Context, m Machine) (*Guest, error) {
 	return g, nil
 }
 
-// openConsole opens what a guest prints for reading.
+// openConsole opens a guest's console for reading.
 func openConsole(theirs *os.File) (*os.File, error) {
 	if theirs != nil {
 		return os.Open("/proc/self/fd/" + strconv.Itoa(int(theirs.Fd())))
@@ -123,7 +124,7 @@ func openConsole(theirs *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "console"), nil
 }
 
-// run owns the guest's processes, from the first until the last of them is gone.
+// run owns the guest's processes from the first to the last.
 func (g *Guest) run(ctx context.Context, cpu int, started chan<- error) {
 	defer close(g.exited)
 	defer g.console.Close()
@@ -132,9 +133,9 @@ func (g *Guest) run(ctx context.Context, cpu int, started chan<- error) {
 		return
 	}
 	pid := g.command.Process.Pid
-	// A panic aborts the kernel, and nobody looks at its core dump.
+	// A panic aborts the kernel, and its core dump is useless.
 	_ = unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
-	for { // until the kernel has ended, but keep its number taken while its programs are killed
+	for { // until the kernel has ended; not reaping it yet keeps its number reserved while its programs are killed
 		if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); !errors.Is(err, unix.EINTR) {
 			break
 		}
@@ -148,8 +149,8 @@ func (g *Guest) run(ctx context.Context, cpu int, started chan<- error) {
 	g.err = g.explain(ctx, err)
 }
 
-// startOn starts a command on one of the host's processors: a guest that moves
-// between them takes six times as long for a system call.
+// startOn starts a command on one of the host's processors: system calls of a guest that
+// migrates between processors take six times as long.
 func startOn(cpu int, c *exec.Cmd) (*process.Child, error) {
 	if cpu < 0 {
 		return process.Start(c)
@@ -157,17 +158,16 @@ func startOn(cpu int, c *exec.Cmd) (*process.Child, error) {
 	return process.StartOn(cpu, c)
 }
 
-// Wait waits until the guest has ended. It returns nil if the guest has powered
-// itself off; otherwise an error with the last that it printed, which wraps
-// ErrForbidden if the host let no program of it run, and the cause of the end of
-// Boot's context if that was the reason.
+// Wait waits until the guest has ended. It returns nil if the guest powered itself off.
+// Otherwise the error holds the end of the guest's output. It wraps ErrForbidden if the
+// host does not allow the guest to run programs, and the cause if Boot's context ended.
 func (g *Guest) Wait() error {
 	<-g.exited
 	return g.err
 }
 
-// PeakMemory is the most memory of the host that the guest's kernel and its
-// memory have taken, in bytes. It is known once Wait has returned.
+// PeakMemory returns the peak memory of the guest's kernel on the host, including the
+// guest's memory, in bytes. It is known once Wait has returned.
 func (g *Guest) PeakMemory() int64 {
 	<-g.exited
 	if usage, ok := g.command.ProcessState.SysUsage().(*syscall.Rusage); ok {
@@ -176,7 +176,7 @@ func (g *Guest) PeakMemory() int64 {
 	return 0
 }
 
-// Kill ends the guest at once. It may be called at any time.
+// Kill kills the guest at once. It may be called at any time.
 func (g *Guest) Kill() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -185,10 +185,10 @@ func (g *Guest) Kill() {
 	}
 }
 
-// poweredOff is what Linux prints last.
+// poweredOff is the last line that Linux prints.
 const poweredOff = "reboot: Power down"
 
-// explain says why a guest has ended.
+// explain returns why a guest has ended.
 func (g *Guest) explain(ctx context.Context, failed error) error {
 	said := g.lastWords()
 	if failed == nil && strings.Contains(said, poweredOff) {
@@ -224,7 +224,7 @@ func (g *Guest) explain(ctx context.Context, failed error) error {
 	return fmt.Errorf("the guest ended: %s%s", howEnded(failed), printed)
 }
 
-// lastWords is the end of what the guest has printed.
+// lastWords returns the end of the guest's output.
 func (g *Guest) lastWords() string {
 	const length = 16 << 10
 	size, err := g.console.Seek(0, io.SeekEnd)

@@ -27,7 +27,7 @@ func TestCheckFindsAllThatTheVirtualClockNeeds(t *testing.T) {
 	}
 }
 
-// machine is a guest with this test program in it.
+// machine configures a guest that runs this test program.
 func machine(t *testing.T, args ...string) Machine {
 	dir := t.TempDir()
 	if err := layOut(dir); err != nil {
@@ -36,8 +36,7 @@ func machine(t *testing.T, args ...string) Machine {
 	return Machine{Root: filepath.Join(dir, "root"), Init: "/init", Memory: 64 << 20, Seed: 1, CPU: anyProcessor(), Dir: dir, Args: args}
 }
 
-// TestFaults boots what cannot work: each time Wait says why, and neither a
-// process nor a file stays.
+// TestFaults boots guests that fail: Wait must say why, and no process or file may remain.
 func TestFaults(t *testing.T) {
 	k := built(t)
 	program, err := os.ReadFile(k.Path)
@@ -53,10 +52,10 @@ func TestFaults(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		path func(t *testing.T) string // of the kernel; nil for a good one
+		path func(t *testing.T) string // path of the kernel; nil for a good one
 		args []string
 		init string
-		then func(g *Guest) // what befalls the guest
+		then func(g *Guest) // what happens to the guest
 		says []string
 	}{
 		{"half a kernel", func(t *testing.T) string { return file(t, program[:len(program)/2]) }, nil, "/init", nil, []string{"killed by signal"}},
@@ -182,8 +181,8 @@ func checkGone(t *testing.T, g *Guest, m Machine) {
 	}
 }
 
-// awaitGone waits until a process group has no process. What it has left falls
-// to this process (see TestMain), not to the machine's first one.
+// awaitGone waits until a process group has no process. This process, not the machine's
+// init, reaps the orphans (see TestMain).
 func awaitGone(t *testing.T, group int) {
 	t.Helper()
 	gone := make(chan error)
@@ -224,7 +223,7 @@ func TestMachinesThatCannotBe(t *testing.T) {
 			g, err := Kernel{Path: "/bin/false"}.Boot(t.Context(), m)
 			if err == nil {
 				g.Kill()
-				t.Fatal("it was booted")
+				t.Fatal("the guest was booted")
 			}
 			if test.reason != nil && !errors.Is(err, test.reason) {
 				t.Errorf("%v is no %v", err, test.reason)
@@ -238,9 +237,8 @@ func TestMachinesThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestForbiddenSystemCalls runs the check where the host forbids what guests
-// need: one of seccomp and ptrace is enough, with neither the error says what to
-// allow.
+// TestForbiddenSystemCalls runs the check on a host that forbids what guests need: either
+// seccomp or ptrace is enough, and with neither the error says what to allow.
 func TestForbiddenSystemCalls(t *testing.T) {
 	built(t)
 	tests := []struct {

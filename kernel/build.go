@@ -17,19 +17,19 @@ import (
 	"wiretime/atomicfile"
 )
 
-// BuildOptions say what to build from. The zero value is right unless there is
-// no Debian mirror, or another Linux is wanted.
+// BuildOptions says what to build from. The zero value is right unless there is no Debian
+// mirror or another Linux is wanted.
 type BuildOptions struct {
 	Source   string     // tarball of Linux, from kernel.org or out of Debian's linux-source; empty: Debian's, through apt
-	SHA256   string     // that Source must have, hexadecimal; empty: any
-	Progress func(Step) // called at each step and with each compiled file, from one goroutine at a time; nil: not
+	SHA256   string     // required checksum of Source, hexadecimal; empty: any
+	Progress func(Step) // called at each step and with each compiled file, from one goroutine at a time; may be nil
 }
 
-// Step is how far a build has come.
+// Step is the progress of a build.
 type Step struct {
 	Name           string // what is being done
 	Done, Expected int    // files compiled and about how many there will be, 0 if the step does not compile
-	Note           bool   // Name is not a step, but something that the user should know
+	Note           bool   // Name is a note for the user rather than a step
 }
 
 func (o BuildOptions) step(format string, args ...any) {
@@ -44,13 +44,13 @@ func (o BuildOptions) note(format string, args ...any) {
 	}
 }
 
-// Build makes a kernel and returns it. If one from the very same source,
-// patches, configuration and compiler is in the user's cache folder, that one is
-// returned, without fetching anything. It takes some minutes otherwise. Two
-// builds by the same user run one after the other.
+// Build builds a kernel and returns it. If the user's cache holds a kernel from the same
+// source, patches, configuration and compiler, Build returns that one without fetching
+// anything. Otherwise it takes some minutes. Two builds by the same user run one after the
+// other.
 //
-// Errors wrap ErrUnsupported, ErrNoCompiler, ErrNoSource, ErrChecksum, ErrTooOld,
-// ErrPatch or ErrSpace where these are the reason.
+// The error wraps ErrUnsupported, ErrNoCompiler, ErrNoSource, ErrChecksum, ErrTooOld,
+// ErrPatch or ErrSpace if that is the cause.
 func Build(ctx context.Context, o BuildOptions) (Kernel, error) {
 	if err := supported(runtime.GOOS, runtime.GOARCH); err != nil {
 		return Kernel{}, err
@@ -80,21 +80,21 @@ func Build(ctx context.Context, o BuildOptions) (Kernel, error) {
 		return Kernel{}, err
 	}
 	defer unlock()
-	if k, ok := reuse(root, identity(from.sha256, compiler)); ok { // the builder that this one has waited for made it
+	if k, ok := reuse(root, identity(from.sha256, compiler)); ok { // built by the process that this one has waited for
 		return k, nil
 	}
 	return build(ctx, o, root, compiler, from)
 }
 
-// build is Build once the folder is this process's own.
+// build does what Build does, once this process holds the lock.
 func build(ctx context.Context, o BuildOptions, root, compiler string, from source) (k Kernel, err error) {
 	leftovers, err := filepath.Glob(filepath.Join(root, "build-*"))
 	if err != nil {
 		return k, err
 	}
-	for _, dir := range leftovers { // of builders that were killed: none is at work, this one has the lock
+	for _, dir := range leftovers { // left by killed builds: this one holds the lock, so none is running
 		if err := os.RemoveAll(dir); err != nil {
-			return k, fmt.Errorf("remove what an earlier build has left: %w", err)
+			return k, fmt.Errorf("remove the leftovers of an earlier build: %w", err)
 		}
 	}
 	work, err := os.MkdirTemp(root, "build-")
@@ -110,8 +110,8 @@ func build(ctx context.Context, o BuildOptions, root, compiler string, from sour
 		o.step("asking the Debian mirror for kernel sources")
 		archive, offer, err := findDebianSource(ctx, work)
 		if errors.Is(err, ErrNoSource) {
-			if k, missing := Find(); missing == nil { // from another source, or by another compiler
-				o.note("%v; keeping the kernel that is there", err)
+			if k, missing := Find(); missing == nil { // from another source or compiler
+				o.note("%v; keeping the existing kernel", err)
 				return k, nil
 			}
 		}
@@ -119,7 +119,7 @@ func build(ctx context.Context, o BuildOptions, root, compiler string, from sour
 			return k, err
 		}
 		if offer != known[0] {
-			o.note("%s is no longer on the mirror: taking %s", known[0], offer)
+			o.note("%s is no longer on the mirror: using %s", known[0], offer)
 			if k, ok := reuseFetched(root, offer.String(), compiler); ok {
 				return k, nil
 			}
@@ -132,8 +132,8 @@ func build(ctx context.Context, o BuildOptions, root, compiler string, from sour
 	return makeKernel(ctx, o, root, work, compiler, from)
 }
 
-// reuse returns the kernel with that identity, if it is there and whole, and
-// makes it the one that Find prefers.
+// reuse returns the complete kernel with that identity, if there is one, and makes it the
+// one that Find prefers.
 func reuse(root, identity string) (Kernel, bool) {
 	dir := filepath.Join(root, identity)
 	k, _, err := load(dir)
@@ -145,7 +145,7 @@ func reuse(root, identity string) (Kernel, bool) {
 	return k, true
 }
 
-// reuseFetched is reuse for a source whose checksum is not known before it has
+// reuseFetched does what reuse does, for a source whose checksum is unknown until it has
 // been fetched.
 func reuseFetched(root, name, compiler string) (Kernel, bool) {
 	records, err := filepath.Glob(filepath.Join(root, "*", recordFile))
@@ -160,7 +160,7 @@ func reuseFetched(root, name, compiler string) (Kernel, bool) {
 	return Kernel{}, false
 }
 
-// publish moves a finished executable into place, whole, with its record.
+// publish moves a finished executable and its record into place.
 func publish(root, work, built string, r Record) (Kernel, error) {
 	fresh := filepath.Join(work, "finished")
 	if err := os.Mkdir(fresh, 0o755); err != nil {
@@ -177,7 +177,7 @@ func publish(root, work, built string, r Record) (Kernel, error) {
 		return Kernel{}, fmt.Errorf("describe the kernel: %w", err)
 	}
 	dir := filepath.Join(root, identity(r.SourceSHA256, r.Compiler))
-	if err := os.RemoveAll(dir); err != nil { // what is there is not whole, or it had been used
+	if err := os.RemoveAll(dir); err != nil { // an existing kernel is incomplete, or it would have been reused
 		return Kernel{}, fmt.Errorf("replace a damaged kernel: %w", err)
 	}
 	if err := atomicfile.MoveFolder(fresh, dir); err != nil {
@@ -205,7 +205,7 @@ func lock(ctx context.Context, root string, o BuildOptions) (unlock func(), err 
 			return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
 		}
 		if !waited {
-			o.step("waiting for another build of this user's to end")
+			o.step("waiting for another build by this user")
 		}
 		select {
 		case <-again.C:
@@ -216,14 +216,14 @@ func lock(ctx context.Context, root string, o BuildOptions) (unlock func(), err 
 	}
 }
 
-// tools are the programs that a build needs, and Debian's packages for them.
+// tools lists the programs that a build needs and their Debian packages.
 var tools = []struct{ program, debian string }{
 	{"gcc", "gcc libc6-dev"}, {"make", "make"}, {"flex", "flex"}, {"bison", "bison"}, {"bc", "bc"},
 	{"patch", "patch"}, {"tar", "tar"}, {"xz", "xz-utils"}, {"ld", "binutils"}, {"strip", "binutils"},
 }
 
-// findTools checks that all is there that building needs, and returns how the
-// compiler names itself.
+// findTools checks that all build tools are installed, and returns the compiler's version
+// line.
 func findTools(ctx context.Context) (compiler string, err error) {
 	var missing, packages []string
 	for _, t := range tools {

@@ -64,7 +64,7 @@ func archive(t *testing.T, files map[string]string) string {
 
 const makefile73 = "VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 4\nEXTRAVERSION =\n"
 
-// TestSourcesThatWillNotDo gives Build what no kernel comes of.
+// TestSourcesThatWillNotDo gives Build unsuitable sources.
 func TestSourcesThatWillNotDo(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -127,14 +127,14 @@ func TestNoCompiler(t *testing.T) {
 	}
 }
 
-// TestNoSourceWithinReach configures apt, as anyone may, for no mirror, and for
-// one that does not answer.
+// TestNoSourceWithinReach configures apt, as any user may, without a mirror, and with one
+// that does not answer.
 func TestNoSourceWithinReach(t *testing.T) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		t.Skip("this machine has no apt")
 	}
 	for _, test := range []struct{ name, sources, says string }{
-		{"no mirror", "", "no Debian mirror"},
+		{"no mirror", "", "not configured for a Debian mirror"},
 		{"a mirror that does not answer", "Types: deb\nURIs: http://127.0.0.1:1/debian\nSuites: trixie\nComponents: main\n", "fetch the lists of trixie-backports"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestEqualInputsAreNotBuiltTwice(t *testing.T) {
 	}
 	root := emptyCache(t)
 	want := keep(t, root, Record{Version: "7.3.4", SourceSHA256: known[0].sha256, Compiler: compiler, Recipe: recipeHash()})
-	got, err := Build(t.Context(), BuildOptions{Progress: func(s Step) { t.Errorf("it began with %s", s.Name) }})
+	got, err := Build(t.Context(), BuildOptions{Progress: func(s Step) { t.Errorf("the build started with %s", s.Name) }})
 	if err != nil || got != want {
 		t.Errorf("Build gave %v, %v; want %v", got, err, want)
 	}

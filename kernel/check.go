@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Finding is one thing that a kernel must do, and whether it does.
+// Finding is the result of one check of a kernel.
 type Finding struct {
 	Name   string
 	OK     bool
@@ -33,18 +33,17 @@ const (
 // trial is one boot of the check.
 type trial struct {
 	sight
-	whole  []byte        // of its result file
+	whole  []byte        // content of its result file
 	wall   time.Duration // from start to power-off
 	memory int64         // peak, in bytes
 }
 
-// Check boots the kernel some times with this very program in it (see Helper)
-// and says what it found. It takes a second or two. An error says why the kernel
-// could not be booted.
+// Check boots the kernel a few times with this very program in it (see Helper) and returns
+// its findings. It takes a second or two. An error says why the kernel could not boot.
 func (k Kernel) Check(ctx context.Context) ([]Finding, error) {
 	record, err := k.Record()
 	if err != nil {
-		return nil, fmt.Errorf("read what is known of the kernel: %w", err)
+		return nil, fmt.Errorf("read the kernel's record: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "wiretime-check-")
 	if err != nil {
@@ -79,10 +78,10 @@ func (k Kernel) Check(ctx context.Context) ([]Finding, error) {
 	quicker := func(a, b trial) int { return cmp.Compare(a.wall, b.wall) }
 	slices.SortFunc(trials, quicker)
 	median := trials[len(trials)/2]
-	each := (slices.MinFunc(busy, quicker).wall - trials[0].wall) / callsToMake // other processes only make it longer
+	each := (slices.MinFunc(busy, quicker).wall - trials[0].wall) / callsToMake // other processes can only make it longer
 	return []Finding{
 		{"kernel", record.Unmet == nil, describe(record)},
-		{"boot", true, fmt.Sprintf("%d ms of wall time until it has powered off again (median of %d), %s of memory",
+		{"boot", true, fmt.Sprintf("%d ms of wall time until power-off (median of %d), %s of memory",
 			median.wall.Milliseconds(), checkBoots, megabytes(median.memory))},
 		timeFinding(median.sight),
 		seedFinding(trials, other),
@@ -94,20 +93,19 @@ func (k Kernel) Check(ctx context.Context) ([]Finding, error) {
 func describe(r Record) string {
 	detail := fmt.Sprintf("Linux %s from %s, %d patches, %s", r.Version, r.Source, len(r.Patches), r.Compiler)
 	if r.Unmet != nil {
-		detail += "; this Linux does not take " + strings.Join(r.Unmet, ", ")
+		detail += "; unsupported by this Linux: " + strings.Join(r.Unmet, ", ")
 	}
 	return detail
 }
 
-// timeFinding allows for the time that the system calls before and after the
-// sleep take on the guest's clock.
+// timeFinding allows for the guest time of the system calls before and after the sleep.
 func timeFinding(s sight) Finding {
 	off := s.Slept - checkSleep
-	return Finding{"virtual time", off >= 0 && off < 10*time.Microsecond, fmt.Sprintf("a sleep of %.0f s took %v more", checkSleep.Seconds(), off)}
+	return Finding{"virtual time", off >= 0 && off < 10*time.Microsecond, fmt.Sprintf("a sleep of %.0f s took %v longer", checkSleep.Seconds(), off)}
 }
 
 func seedFinding(same []trial, other trial) Finding {
-	f := Finding{Name: "seed", OK: true, Detail: fmt.Sprintf("%d boots with one seed saw the same to the byte, one with another seed did not", len(same))}
+	f := Finding{Name: "seed", OK: true, Detail: fmt.Sprintf("%d boots with one seed gave identical results, one with another seed did not", len(same))}
 	for _, t := range same[1:] {
 		if string(t.whole) != string(same[0].whole) {
 			f.OK, f.Detail = false, fmt.Sprintf("two boots with one seed differ: %s, %s", same[0].whole, t.whole)
@@ -123,7 +121,7 @@ func missingFinding(s sight) Finding {
 	if s.Missing != nil {
 		return Finding{"parts", false, "missing: " + strings.Join(s.Missing, ", ")}
 	}
-	return Finding{"parts", true, "SCTP, MPTCP, TUN devices and network namespaces are there"}
+	return Finding{"parts", true, "SCTP, MPTCP, TUN devices and network namespaces are available"}
 }
 
 func callFinding(each time.Duration, forbidden error) Finding {
@@ -134,7 +132,7 @@ func callFinding(each time.Duration, forbidden error) Finding {
 	return Finding{"system call", true, fmt.Sprintf("%.1f µs of wall time, %s", float64(each.Nanoseconds())/1000, how)}
 }
 
-// layOut makes a guest's root folder of this very program.
+// layOut makes a guest's root folder from this very program.
 func layOut(dir string) error {
 	if err := checkStatic("/proc/self/exe"); err != nil {
 		return err
@@ -157,7 +155,7 @@ func layOut(dir string) error {
 	return errors.Join(err, file.Close())
 }
 
-// checkStatic sees to it that a program needs no other files: a guest has none.
+// checkStatic checks that a program needs no other files, since a guest has none.
 func checkStatic(path string) error {
 	program, err := elf.Open(path)
 	if err != nil {
@@ -172,10 +170,10 @@ func checkStatic(path string) error {
 	return nil
 }
 
-// try boots once and reads what the guest has left.
+// try boots the guest once and reads its results.
 func (k Kernel) try(ctx context.Context, dir string, seed uint64, args ...string) (trial, error) {
-	// On the wall clock it takes a fraction of a second.
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("it was not done after a minute"))
+	// A boot takes a fraction of a second of wall time.
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("timed out after one minute"))
 	defer cancel()
 	begun := time.Now()
 	g, err := k.Boot(ctx, Machine{
@@ -191,15 +189,15 @@ func (k Kernel) try(ctx context.Context, dir string, seed uint64, args ...string
 	t := trial{wall: time.Since(begun), memory: g.PeakMemory()}
 	name := filepath.Join(dir, hostResults, resultFile)
 	if t.whole, err = os.ReadFile(name); err != nil {
-		return t, fmt.Errorf("read what the guest has left: %w", err)
+		return t, fmt.Errorf("read the guest's results: %w", err)
 	}
 	if err := json.Unmarshal(t.whole, &t.sight); err != nil {
-		return t, fmt.Errorf("read what the guest has left: %w", err)
+		return t, fmt.Errorf("read the guest's results: %w", err)
 	}
 	return t, os.Remove(name)
 }
 
-// anyProcessor is one of those that this process may use.
+// anyProcessor returns a processor that this process may use.
 func anyProcessor() int {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {

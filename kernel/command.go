@@ -15,9 +15,8 @@ import (
 	"wiretime/process"
 )
 
-// newCommand is a program in a process group of its own that is killed as a
-// whole when ctx ends. An empty environment stands
-// for this process's own, with messages in English.
+// newCommand prepares a program in its own process group, which is killed as a whole when
+// ctx ends. An empty environment means this process's own, with messages in English.
 func newCommand(ctx context.Context, dir string, environment []string, program string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Dir = dir
@@ -29,8 +28,8 @@ func newCommand(ctx context.Context, dir string, environment []string, program s
 	return c
 }
 
-// output runs a program and returns what it wrote to its standard output. An
-// error holds the last of what it said.
+// output runs a program and returns its standard output. The error holds the end of its
+// standard error.
 func output(ctx context.Context, dir string, environment []string, program string, args ...string) ([]byte, error) {
 	c := newCommand(ctx, dir, environment, program, args...)
 	var out, said bytes.Buffer
@@ -44,11 +43,11 @@ func output(ctx context.Context, dir string, environment []string, program strin
 	return out.Bytes(), nil
 }
 
-// howEnded is a program's exit status in words. The error itself stays here: up
-// in main, an exec.ExitError is the status that this program is to end with.
+// howEnded describes a program's exit status. It drops the error itself, because main would
+// take an exec.ExitError as the status to exit with.
 func howEnded(err error) string { return err.Error() }
 
-// lastLines is the end of a text, without empty lines.
+// lastLines returns the end of a text without empty lines.
 func lastLines(text string, n int) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -79,7 +78,7 @@ func extractTarball(ctx context.Context, deb, name, to string) error {
 		return err
 	}
 	failed := process.Run(pick)
-	_, drained := io.Copy(io.Discard, between) // tar stops reading early, dpkg-deb must not
+	_, drained := io.Copy(io.Discard, between) // tar stops reading early, but dpkg-deb must be able to write everything
 	if err := errors.Join(failed, drained, unpacking.Wait(), file.Close()); err != nil {
 		return fmt.Errorf("%s: %s", howEnded(err), lastLines(said.String(), 3))
 	}

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// controlOption begins the name of the option of each of Linux's congestion
-// controls (net/ipv4/Kconfig).
+// controlOption is the prefix of the options of Linux's congestion controls
+// (net/ipv4/Kconfig).
 const controlOption = "CONFIG_TCP_CONG_"
 
-// CongestionControls names TCP's congestion controls in guests of k, as Linux
-// does: "reno", which every kernel has, and those of our configuration that its
-// source took.
+// CongestionControls returns the TCP congestion controls in guests of k by their Linux
+// names: "reno", which every kernel has, and those of our configuration that the source
+// supports.
 func (k Kernel) CongestionControls() ([]string, error) {
 	r, err := k.Record()
 	if err != nil {
@@ -24,8 +24,8 @@ func (k Kernel) CongestionControls() ([]string, error) {
 	return controls(string(fragment), r.Unmet), nil
 }
 
-// controls are the congestion controls that a configuration turns on, but for
-// the unmet lines.
+// controls returns the congestion controls that a configuration turns on, without the unmet
+// lines.
 func controls(fragment string, unmet []string) []string {
 	all := []string{"reno"}
 	for line := range strings.Lines(fragment) {
@@ -36,7 +36,7 @@ func controls(fragment string, unmet []string) []string {
 			continue
 		}
 		switch name {
-		case "ADVANCED": // only shows the others
+		case "ADVANCED": // only makes the others visible
 		case "HSTCP":
 			all = append(all, "highspeed")
 		default:

@@ -17,34 +17,35 @@ import (
 	"wiretime/atomicfile"
 )
 
-// checkCommand, as a word of a guest's command line, makes this program the
-// guest's first one, which looks around and powers the guest off.
+// checkCommand, as a word of a guest's command line, makes this program the guest's first
+// one, which runs the checks and powers off the guest.
 const checkCommand = "wiretime-check"
 
-// checkCalls is the environment variable that says how many system calls the
-// guest is to make for nothing, to find out what one costs.
+// checkCalls is the environment variable with the number of system calls that the guest
+// makes to measure the cost of one.
 const checkCalls = "CHECK_CALLS"
 
-// sight is what a guest sees of itself.
+// sight holds what a guest observes about itself.
 type sight struct {
 	Version string        // as uname has it
-	Slept   time.Duration // that a sleep of checkSleep took on the guest's clock
+	Slept   time.Duration // duration of a sleep of checkSleep on the guest's clock
 	Random  string        // the first bytes of the random stream, hexadecimal
-	Missing []string      // what a lab needs and this kernel has not
+	Missing []string      // features that a lab needs and this kernel lacks
 }
 
 const checkSleep = 1000 * time.Second
 
-// Where the guest's folder for its results is, in the guest and from Machine.Dir.
+// These are the paths of the guest's result folder, in the guest and relative to
+// Machine.Dir.
 const (
 	guestResults = "/out"
 	hostResults  = "out"
 	resultFile   = "check.json"
 )
 
-// Helper makes this process the first one of a guest that Check has booted, and
-// does not return then. A program that calls Check calls it before all else in
-// main; elsewhere it does nothing.
+// Helper runs the guest's side of Check if this process is the first one of a guest, and
+// then does not return. A program that calls Check must call Helper first in main;
+// elsewhere it does nothing.
 func Helper() {
 	if os.Getpid() != 1 || !slices.Contains(os.Args[1:], checkCommand) {
 		return
@@ -68,7 +69,7 @@ func lookAround() error {
 	var s sight
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
-		return fmt.Errorf("ask for the kernel's version: %w", err)
+		return fmt.Errorf("read the kernel's version: %w", err)
 	}
 	s.Version = unix.ByteSliceToString(name.Release[:]) + " " + unix.ByteSliceToString(name.Version[:])
 	random := make([]byte, 32)
@@ -115,7 +116,7 @@ func tryTUN() error {
 	return unix.Close(fd)
 }
 
-// burn makes system calls that do next to nothing.
+// burn makes cheap system calls.
 func burn(count string) error {
 	if count == "" {
 		return nil
@@ -130,11 +131,11 @@ func burn(count string) error {
 	return nil
 }
 
-// sleep measures a sleep on the guest's own clock. Raw system calls: Go's timers
-// are rounder than what is to be measured.
+// sleep measures a sleep on the guest's own clock. It uses raw system calls, since Go's
+// timers are too coarse for this.
 func sleep(d time.Duration) (time.Duration, error) {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("take the slack off timers: %w", err)
+		return 0, fmt.Errorf("remove the timer slack: %w", err)
 	}
 	var before, after unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &before); err != nil {
@@ -156,14 +157,14 @@ func sleep(d time.Duration) (time.Duration, error) {
 	return time.Duration(after.Nano() - before.Nano()), nil
 }
 
-// leave writes what was seen to the host, whole.
+// leave writes the results to the host as a whole.
 func leave(s sight) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
 	if err := atomicfile.WriteBytes(filepath.Join(guestResults, resultFile), text); err != nil {
-		return fmt.Errorf("leave the results: %w", err)
+		return fmt.Errorf("write the results: %w", err)
 	}
 	return nil
 }

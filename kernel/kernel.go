@@ -23,26 +23,25 @@ import (
 )
 
 var (
-	// ErrNotBuilt says that there is no kernel that fits this program yet.
+	// ErrNotBuilt says that no kernel for this program has been built yet.
 	ErrNotBuilt = errors.New("the virtual-time kernel is not built: run 'wiretime kernel build'")
 	// ErrUnsupported says that this machine cannot run the kernel at all.
 	ErrUnsupported = errors.New("the virtual clock needs Linux on x86-64")
-	// ErrNoCompiler says that programs are missing that building needs.
-	ErrNoCompiler = errors.New("programs to build a kernel with are missing")
-	// ErrNoSource says that no Linux source could be had.
+	// ErrNoCompiler says that build tools are missing.
+	ErrNoCompiler = errors.New("programs to build the kernel are missing")
+	// ErrNoSource says that no Linux source is available.
 	ErrNoSource = errors.New("no Linux source to build from")
-	// ErrChecksum says that a source is not the one that was asked for.
+	// ErrChecksum says that a source does not have the expected checksum.
 	ErrChecksum = errors.New("wrong checksum")
-	// ErrTooOld says that a Linux source is older than the kernel needs.
+	// ErrTooOld says that a Linux source is too old.
 	ErrTooOld = errors.New("the virtual clock needs Linux 7.2 or newer: an older one faults at the first instruction of its first process")
 	// ErrPatch says that one of our patches does not fit a Linux source.
 	ErrPatch = errors.New("patch does not apply")
 	// ErrSpace says that there is too little space on disk to build a kernel.
 	ErrSpace = errors.New("too little space on disk to build the kernel")
-	// ErrMemory says that a guest's memory is too small, or does not fit this
-	// machine.
+	// ErrMemory says that a guest's memory is too small or exceeds what this machine has.
 	ErrMemory = errors.New("memory for the guest")
-	// ErrForbidden says that this machine lets no guest run its programs.
+	// ErrForbidden says that this machine does not allow guests to run programs.
 	ErrForbidden = errors.New("this machine forbids both seccomp and ptrace, of which the virtual clock needs one: " +
 		"in a container, allow ptrace (docker run --cap-add SYS_PTRACE) or seccomp filters (--security-opt seccomp=unconfined)")
 )
@@ -51,18 +50,18 @@ var (
 type Kernel struct {
 	Path    string // of the executable
 	Version string // of Linux, such as 7.3.4
-	Hash    string // of all that it was made from, hexadecimal
+	Hash    string // hash of everything it was made from, hexadecimal
 }
 
 //go:embed patches/*.patch config.fragment
 var made embed.FS
 
-// recipe counts the changes to this package after which a kernel from the same
-// source, patches and configuration is another one.
+// recipe counts changes to this package that change the kernel even if source, patches and
+// configuration stay the same.
 const recipe = "1"
 
-// recipeHash stands for what this program puts into a kernel: its patches, its
-// configuration and how it builds.
+// recipeHash identifies what this program contributes to a kernel: patches, configuration
+// and build steps.
 func recipeHash() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "recipe %s\n", recipe)
@@ -76,8 +75,7 @@ func recipeHash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// patches are the names of the embedded patches, in the order in which they
-// apply.
+// patches returns the names of the embedded patches in the order in which they apply.
 func patches() []string {
 	names, err := fs.Glob(made, "patches/*.patch") // in lexical order
 	if err != nil {
@@ -86,13 +84,13 @@ func patches() []string {
 	return names
 }
 
-// identity is the hash of all that a kernel is made from.
+// identity hashes everything that a kernel is made from.
 func identity(sourceSHA256, compiler string) string {
 	sum := sha256.Sum256([]byte(recipeHash() + "\n" + sourceSHA256 + "\n" + compiler + "\n"))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Record is what is kept beside a kernel, as kernel.json.
+// Record is the description that is kept next to a kernel, as kernel.json.
 type Record struct {
 	Version      string    `json:"version"`       // of Linux
 	Source       string    `json:"source"`        // Debian package and version, or the name of the tarball
@@ -103,7 +101,7 @@ type Record struct {
 	SHA256       string    `json:"sha256"`        // of the executable
 	Size         int64     `json:"size"`          // of the executable, in bytes
 	BuiltAt      time.Time `json:"built_at"`
-	Unmet        []string  `json:"unmet,omitempty"` // lines of our configuration that this source does not take
+	Unmet        []string  `json:"unmet,omitempty"` // lines of our configuration that this source does not support
 }
 
 const (
@@ -111,7 +109,7 @@ const (
 	recordFile = "kernel.json"
 )
 
-// folder is where kernels are kept.
+// folder returns the folder where kernels are kept.
 func folder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -120,9 +118,9 @@ func folder() (string, error) {
 	return filepath.Join(cache, "wiretime", "kernel"), nil
 }
 
-// Find returns the kernel that was last built, or asked for again, of those that
-// fit this program's patches and configuration. The error wraps ErrNotBuilt if
-// there is none, ErrUnsupported if this machine could not run it.
+// Find returns the kernel that was last built or reused, among those that match this
+// program's patches and configuration. The error wraps ErrNotBuilt if there is none, and
+// ErrUnsupported if this machine cannot run it.
 func Find() (Kernel, error) {
 	if err := supported(runtime.GOOS, runtime.GOARCH); err != nil {
 		return Kernel{}, err
@@ -159,7 +157,7 @@ func supported(system, processor string) error {
 	return fmt.Errorf("%w: this is %s on %s; use the real clock", ErrUnsupported, system, processor)
 }
 
-// load reads what dir holds, and fails if that is not a whole kernel.
+// load reads the kernel in dir and fails if it is incomplete.
 func load(dir string) (Kernel, Record, error) {
 	var r Record
 	text, err := os.ReadFile(filepath.Join(dir, recordFile))
@@ -175,12 +173,12 @@ func load(dir string) (Kernel, Record, error) {
 		return Kernel{}, r, err
 	}
 	if info.Size() != r.Size {
-		return Kernel{}, r, fmt.Errorf("%s has %d bytes, %d were written: build it again", k.Path, info.Size(), r.Size)
+		return Kernel{}, r, fmt.Errorf("%s has %d bytes, want %d: build it again", k.Path, info.Size(), r.Size)
 	}
 	return k, r, nil
 }
 
-// Record reads what was written down when k was built.
+// Record reads the description that was written when k was built.
 func (k Kernel) Record() (Record, error) {
 	_, r, err := load(filepath.Dir(k.Path))
 	return r, err

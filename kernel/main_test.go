@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What this test program does when it is started as something else.
+// These select what this test program does when it is started in another role.
 const (
 	spinCommand      = "spin"         // as a guest's first program: compute for ever
 	quitCommand      = "quit"         // as a guest's first program: end without powering off
 	controlsCommand  = "tcp-controls" // as a guest's first program: print the kernel's congestion controls and power off
 	forbiddenCommand = "forbidden"    // on the host: boot a guest where system calls are forbidden
-	ownCommand       = "own"          // on the host: boot a guest from the folder that is named, say its process number and wait for it
+	ownCommand       = "own"          // on the host: boot a guest from the given folder, print its process number and wait for it
 )
 
 func TestMain(m *testing.M) {
@@ -77,8 +77,8 @@ func own(dir string) error {
 	return g.Wait()
 }
 
-// bootForbidden checks the kernel after forbidding system calls to itself and
-// all that it starts, as a container's seccomp profile does.
+// bootForbidden checks the kernel after it has forbidden system calls to itself and its
+// children, like a container's seccomp profile.
 func bootForbidden(names []string) int {
 	var numbers []uint32
 	if slices.Contains(names, "ptrace") {

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryFolders are where a guest's memory may lie as a file that has no name,
-// the fastest first.
+// memoryFolders returns the folders where a guest's memory may lie as an unnamed file, the
+// fastest first.
 func memoryFolders() []string { return []string{"/dev/shm", os.TempDir()} }
 
-// memoryFolder chooses the folder for a guest's memory: with room for it, and
-// from which programs may run.
+// memoryFolder chooses a folder for a guest's memory that has room and is not mounted
+// noexec.
 func memoryFolder(size int64) (string, error) {
 	if size < MinMemory {
 		return "", fmt.Errorf("%w: %s is too small: give it at least %s", ErrMemory, megabytes(size), megabytes(MinMemory))

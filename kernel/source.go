@@ -17,10 +17,10 @@ import (
 	"strings"
 )
 
-// source is a tarball with Linux in it, and where it came from.
+// source is a tarball of Linux and its origin.
 type source struct {
 	name   string // Debian package and version, or the file's name
-	path   string // empty as long as it has not been fetched
+	path   string // empty until it has been fetched
 	sha256 string
 }
 
@@ -30,18 +30,18 @@ type debianSource struct {
 	sha256           string // of the tarball in the package
 }
 
-// known are the sources that are known to work, the preferred one first.
+// known lists the sources that are known to work, the preferred one first.
 var known = []debianSource{
 	{"7.3", "7.3.4-1~bpo13+1", "76df1affb19f24926949369be1d74b60071c963c598ce8780bddd4bbf0fc3bc4"},
 	{"7.2", "7.2.12-1~bpo13+1", "dd8cf7080e709d050ce2a14ace00d461a1ebb5d877f69fe70232de1818984fac"},
 }
 
-// suites are Debian's, in the order in which they are asked for a source.
+// suites lists Debian's suites in the order in which they are searched.
 var suites = []string{"trixie-backports", "trixie"}
 
 func (s debianSource) String() string { return "linux-source-" + s.release + " " + s.version }
 
-// tarball is a file of the user's.
+// tarball checks a file that the user supplied.
 func tarball(path, wanted string) (source, error) {
 	s := source{name: filepath.Base(path), path: path}
 	var err error
@@ -49,7 +49,7 @@ func tarball(path, wanted string) (source, error) {
 		return s, fmt.Errorf("%w: --source %s: %w", ErrNoSource, path, err)
 	}
 	if wanted != "" && !strings.EqualFold(wanted, s.sha256) {
-		return s, fmt.Errorf("%w: %s has the SHA-256 %s, not %s: fetch it again, or mend --sha256", ErrChecksum, path, s.sha256, wanted)
+		return s, fmt.Errorf("%w: %s has the SHA-256 %s, want %s: download it again, or correct --sha256", ErrChecksum, path, s.sha256, wanted)
 	}
 	return s, nil
 }
@@ -67,18 +67,17 @@ func fileSHA256(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// apt asks the Debian mirror that this machine is configured for about other
-// suites, with lists and caches of its own in dir: the machine's stay as they
-// are.
+// apt queries the Debian mirror that this machine is configured for, also about other
+// suites. It uses its own lists and caches in dir, so the machine's stay unchanged.
 type apt struct {
 	dir     string
 	options []string
 }
 
-// aptFolder is where in the folder of a build apt's lists and the source are.
+// aptFolder is the folder, within that of a build, for apt's lists and the source.
 const aptFolder = "apt"
 
-// Debian's own keyring, where the machine's configuration names none.
+// debianKeyring is Debian's own keyring, for machines whose configuration names none.
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 // newAPT prepares dir for one suite and fetches its lists.
@@ -104,11 +103,11 @@ func newAPT(ctx context.Context, dir, mirror, keyring, suite string) (*apt, erro
 	return a, nil
 }
 
-// debianMirror is the address that this machine is configured to fetch Debian
-// from, and the keyring that its signatures are checked with.
+// debianMirror returns the URL of this machine's Debian mirror and the keyring for its
+// signatures.
 func debianMirror(ctx context.Context) (mirror, keyring string, err error) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return "", "", errors.New("this machine has no apt to fetch one with")
+		return "", "", errors.New("apt is not installed")
 	}
 	out, err := output(ctx, "", nil, "apt-get", "indextargets", "--format", "$(REPO_URI) $(SOURCESENTRY)",
 		"Created-By: Packages", "Origin: Debian", "Label: Debian")
@@ -123,7 +122,7 @@ func debianMirror(ctx context.Context) (mirror, keyring string, err error) {
 		}
 		return uri, keyring, nil
 	}
-	// apt has no lists yet, as in a fresh container: see what it would fetch.
+	// Without lists, as in a fresh container, ask what apt would fetch.
 	out, err = output(ctx, "", nil, "apt-get", "update", "--print-uris")
 	if err != nil {
 		return "", "", fmt.Errorf("ask apt for its mirrors: %w", err)
@@ -133,13 +132,13 @@ func debianMirror(ctx context.Context) (mirror, keyring string, err error) {
 			return m[1], keyring, nil
 		}
 	}
-	return "", "", errors.New("apt is configured for no Debian mirror")
+	return "", "", errors.New("apt is not configured for a Debian mirror")
 }
 
 var releaseURI = regexp.MustCompile(`(?m)^'([^' ]*/)dists/[^/']*/InRelease'`)
 
-// signedBy reads a keyring's path from the file that a Sourcesentry of apt, such
-// as /etc/apt/sources.list.d/debian.sources:1, speaks of.
+// signedBy reads a keyring's path from the file that one of apt's Sourcesentry values
+// names, such as /etc/apt/sources.list.d/debian.sources:1.
 func signedBy(entry string) string {
 	path, _, _ := strings.Cut(entry, ":")
 	text, err := os.ReadFile(path)
@@ -160,8 +159,8 @@ func (a *apt) run(ctx context.Context, program string, args ...string) ([]byte, 
 
 var releasePackage = regexp.MustCompile(`(?m)^linux-source-(\d+)\.(\d+)$`)
 
-// offers are the source packages of Linux that the suite has and that are new
-// enough for us. If there are older ones, tooOld is the release of one of them.
+// offers returns the suite's Linux source packages that are new enough. If there are older
+// ones, tooOld is the release of one of them.
 func (a *apt) offers(ctx context.Context) (offered []debianSource, tooOld string, err error) {
 	names, err := a.run(ctx, "apt-cache", "pkgnames", "linux-source-")
 	if err != nil {
@@ -187,7 +186,7 @@ func (a *apt) offers(ctx context.Context) (offered []debianSource, tooOld string
 	return offered, tooOld, nil
 }
 
-// choose takes the first known source that is offered, else the newest.
+// choose returns the first known source that is offered, or else the newest.
 func choose(offered []debianSource) (debianSource, bool) {
 	for _, k := range known {
 		for _, o := range offered {
@@ -205,18 +204,18 @@ func choose(offered []debianSource) (debianSource, bool) {
 	return newest, newest.release != ""
 }
 
-// releaseNumber orders releases such as 7.2, 7.10 and 7.3.4, the last number of
-// which does not count.
+// releaseNumber orders releases such as 7.2, 7.10 and 7.3.4. It ignores the last number of
+// three.
 func releaseNumber(release string) int {
 	var major, minor int
-	_, _ = fmt.Sscanf(release, "%d.%d", &major, &minor) // what is no number counts as 0, and is too old
+	_, _ = fmt.Sscanf(release, "%d.%d", &major, &minor) // an invalid number counts as 0, which is too old
 	return major*1000 + minor
 }
 
 func oldRelease(release string) bool { return releaseNumber(release) < releaseNumber("7.2") }
 
-// findDebianSource fetches the lists of Debian's suites one by one until one of
-// them has a source that will do.
+// findDebianSource fetches the lists of Debian's suites in turn until one has a suitable
+// source.
 func findDebianSource(ctx context.Context, dir string) (*apt, debianSource, error) {
 	mirror, keyring, err := debianMirror(ctx)
 	if err != nil {
@@ -249,11 +248,10 @@ func findDebianSource(ctx context.Context, dir string) (*apt, debianSource, erro
 }
 
 func noSource(reason error) error {
-	return fmt.Errorf("%w: %w; give one with 'wiretime kernel build --source linux-N.M.tar.xz'", ErrNoSource, reason)
+	return fmt.Errorf("%w: %w; pass one with 'wiretime kernel build --source linux-N.M.tar.xz'", ErrNoSource, reason)
 }
 
-// fetch downloads the package, whose signature apt checks, and takes the tarball
-// out of it.
+// fetch downloads the package, whose signature apt verifies, and extracts the tarball.
 func (a *apt) fetch(ctx context.Context, s debianSource) (source, error) {
 	got := source{name: s.String(), path: filepath.Join(a.dir, "linux-source-"+s.release+".tar.xz")}
 	if _, err := a.run(ctx, "apt-get", "download", "linux-source-"+s.release+"="+s.version); err != nil {
@@ -264,7 +262,7 @@ func (a *apt) fetch(ctx context.Context, s debianSource) (source, error) {
 		return got, fmt.Errorf("%w: download %s: apt left %d packages", ErrNoSource, s, len(packages))
 	}
 	if err := extractTarball(ctx, packages[0], "./usr/src/linux-source-"+s.release+".tar.xz", got.path); err != nil {
-		return got, fmt.Errorf("%w: take the tarball out of %s: %w", ErrNoSource, filepath.Base(packages[0]), err)
+		return got, fmt.Errorf("%w: extract the tarball from %s: %w", ErrNoSource, filepath.Base(packages[0]), err)
 	}
 	if err := os.Remove(packages[0]); err != nil {
 		return got, err
@@ -273,7 +271,7 @@ func (a *apt) fetch(ctx context.Context, s debianSource) (source, error) {
 		return got, err
 	}
 	if s.sha256 != "" && got.sha256 != s.sha256 {
-		return got, fmt.Errorf("%w: the tarball in %s has the SHA-256 %s, not %s: Debian's mirror gave another file under the same version",
+		return got, fmt.Errorf("%w: the tarball in %s has the SHA-256 %s, want %s: the Debian mirror serves another file under the same version",
 			ErrChecksum, s, got.sha256, s.sha256)
 	}
 	return got, nil

@@ -8,16 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buildSpace is what a build takes on disk at most, in bytes, with some to
-// spare: the unpacked source, the precompiled headers and the objects.
+// buildSpace is an upper bound of a build's disk usage in bytes, with some margin: the
+// unpacked source, the precompiled headers and the objects.
 const buildSpace = 700_000_000
 
-// checkSpace checks, before a build takes minutes, that the file system of a
-// folder has room for it.
+// checkSpace checks before a long build that a folder's file system has room for it.
 func checkSpace(dir string) error {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		return fmt.Errorf("ask for the free space in %s: %w", dir, err)
+		return fmt.Errorf("read the free space in %s: %w", dir, err)
 	}
 	if free := int64(s.Bavail) * s.Bsize; free < buildSpace {
 		return fmt.Errorf("%w: %s has %s free and a build takes up to %s; %s",
@@ -28,9 +27,8 @@ func checkSpace(dir string) error {
 
 const moreSpace = "free some, or set XDG_CACHE_HOME to a folder on another disk"
 
-// outOfSpace names the folder and the remedy if a build failed because its disk
-// was full. The programs that a build runs only say so in words, which are
-// English (see newCommand).
+// outOfSpace adds the folder and the remedy if a build failed because its disk was full.
+// Programs that a build runs report this only in English text (see newCommand).
 func outOfSpace(failed error, dir string) error {
 	full := failed != nil && !errors.Is(failed, ErrSpace) &&
 		(errors.Is(failed, unix.ENOSPC) || errors.Is(failed, unix.EDQUOT) ||

@@ -23,9 +23,8 @@ type tree struct {
 	environment []string
 }
 
-// leftOut are the files that this kernel never looks at and that would take
-// most of the time of unpacking. Kconfig files and Makefiles stay: they name
-// each other.
+// leftOut lists files that this kernel never uses and that would take most of the unpacking
+// time. Kconfig files and Makefiles stay because they refer to each other.
 var leftOut = []string{
 	"*.dts", "*.dtsi", "*.rs", "*.rst", "*/Documentation/*.yaml", "*/tools/perf/*", "*/tools/testing/*",
 	"*/arch/[a-tvw]*/*.[chS]", "*/arch/xtensa/*.[chS]", "*/arch/x86/kvm/*.[ch]", "*/sound/*.[ch]",
@@ -33,19 +32,19 @@ var leftOut = []string{
 	"*/drivers/i[a-n]*/*.[ch]", "*/drivers/net/[a-z]*/*.[ch]", "*/fs/[bcgijlmoquvwxz]*/*.[ch]",
 }
 
-// expectedFiles is about how many files of C and assembler are compiled, those
-// that only the build itself needs among them.
+// expectedFiles is the approximate number of C and assembler files that a build compiles,
+// including its own tools.
 const expectedFiles = 680
 
-// makeKernel unpacks, patches, configures and compiles in work, and publishes
-// what comes out of that.
+// makeKernel unpacks, patches, configures and compiles the source in work, and publishes
+// the result.
 func makeKernel(ctx context.Context, o BuildOptions, root, work, compiler string, from source) (Kernel, error) {
 	o.step("unpacking %s", from.name)
 	t, err := unpack(ctx, work, from)
 	if err != nil {
 		return Kernel{}, err
 	}
-	if err := os.RemoveAll(filepath.Join(work, aptFolder)); err != nil { // the tarball has been read
+	if err := os.RemoveAll(filepath.Join(work, aptFolder)); err != nil { // the tarball is no longer needed
 		return Kernel{}, fmt.Errorf("remove the downloaded source: %w", err)
 	}
 	r := Record{Version: t.version, Source: from.name, SourceSHA256: from.sha256, Recipe: recipeHash(), Compiler: compiler}
@@ -60,7 +59,7 @@ func makeKernel(ctx context.Context, o BuildOptions, root, work, compiler string
 		return Kernel{}, err
 	}
 	if r.Unmet != nil {
-		o.note("Linux %s does not take these lines of the configuration: %s", t.version, strings.Join(r.Unmet, ", "))
+		o.note("Linux %s does not support these lines of the configuration: %s", t.version, strings.Join(r.Unmet, ", "))
 	}
 	if err := t.compile(ctx, o); err != nil {
 		return Kernel{}, err
@@ -82,7 +81,8 @@ func makeKernel(ctx context.Context, o BuildOptions, root, work, compiler string
 }
 
 func unpack(ctx context.Context, work string, from source) (*tree, error) {
-	// Nothing of the user's environment may get into the kernel, and nothing that a compiler writes may stay anywhere else.
+	// The user's environment must not influence the kernel, and the compiler must not write
+	// anywhere else.
 	t := &tree{dir: filepath.Join(work, "tree"), environment: []string{
 		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + work, "TMPDIR=" + filepath.Join(work, "tmp"), "SOURCE_DATE_EPOCH=946684800",
 		"KBUILD_BUILD_TIMESTAMP=2000-01-01 00:00:00 UTC", "KBUILD_BUILD_USER=wiretime", "KBUILD_BUILD_HOST=wiretime", "KBUILD_BUILD_VERSION=1",
@@ -156,8 +156,7 @@ func (t *tree) patch(ctx context.Context, name string) error {
 	return nil
 }
 
-// misfit is the part of patch's report that names the hunks that do not fit, and
-// their files.
+// misfit extracts from patch's report the hunks that do not apply, and their files.
 func misfit(said string) string {
 	var file string
 	var found []string
@@ -170,7 +169,7 @@ func misfit(said string) string {
 		case strings.HasPrefix(line, "Hunk ") && (strings.Contains(line, "FAILED") || strings.Contains(line, "ignored")):
 			found = append(found, file+": "+line)
 		case strings.HasPrefix(line, "|--- "):
-			found = append(found, "there is no file "+strings.TrimPrefix(strings.Fields(line[5:])[0], "a/"))
+			found = append(found, "no file "+strings.TrimPrefix(strings.Fields(line[5:])[0], "a/"))
 		case strings.HasPrefix(line, "patch: ****"):
 			found = append(found, line)
 		}
@@ -181,7 +180,7 @@ func misfit(said string) string {
 	return strings.Join(found, "; ")
 }
 
-// configure writes .config, and returns the lines of ours that are not in it.
+// configure writes .config and returns our lines that are missing from it.
 func (t *tree) configure(ctx context.Context) (unmet []string, err error) {
 	fragment, err := made.ReadFile("config.fragment")
 	if err != nil {
@@ -211,8 +210,8 @@ func (t *tree) configure(ctx context.Context) (unmet []string, err error) {
 	return unmetLines(string(fragment), string(finished)), nil
 }
 
-// unmetLines are the lines NAME=value of a fragment that a configuration does
-// not hold. In a configuration what is off, or unknown, is not there.
+// unmetLines returns the lines NAME=value of a fragment that a configuration lacks. A
+// configuration omits options that are off or unknown.
 func unmetLines(fragment, configuration string) (unmet []string) {
 	set := map[string]string{}
 	for line := range strings.Lines(configuration) {
@@ -233,10 +232,9 @@ func unmetLines(fragment, configuration string) (unmet []string) {
 	return unmet
 }
 
-// compile makes the file linux in the tree. Warnings are off: nobody reads those
-// of a build that succeeds, and macros that files define anew after the
-// precompiled headers (see the patch) would give hundreds. -O1 compiles a fifth
-// faster than the -Os of the configuration.
+// compile builds the file linux in the tree. Warnings are off: nobody reads those of a
+// successful build, and macros that files redefine after the precompiled headers (see the
+// patch) would cause hundreds. -O1 compiles a fifth faster than the configuration's -Os.
 func (t *tree) compile(ctx context.Context, o BuildOptions) error {
 	c := newCommand(ctx, t.dir, t.environment, "make", "ARCH=um", fmt.Sprintf("-j%d", runtime.NumCPU()),
 		"KCFLAGS=-w -O1 -ffile-prefix-map="+t.dir+"=.", "linux")

@@ -15,25 +15,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AwakeCommand is the first argument of a program that is to run as the process
+// AwakeCommand is the first argument that makes a program run as the process
 // that keeps processors awake; see AwakeMain.
 const AwakeCommand = "keep-awake-process"
 
 // Awake is a process with one thread on each processor that never sleeps. The
 // threads run under SCHED_IDLE, so anything else that wants a processor gets it at
-// once. A virtual processor that has nothing to do halts, and the host needs time
-// to bring it back; one that never halts is there.
+// once. An idle virtual processor halts, and the hypervisor takes time to resume
+// it; a processor that never halts is available immediately.
 type Awake struct {
 	command *exec.Cmd
 	stdin   io.Closer
 }
 
-// KeepAwake starts the process. Close ends it; it also ends with its owner. The
-// error says so where the kernel has no SCHED_IDLE.
+// KeepAwake starts the process. Close ends it; it also ends with its owner. It
+// fails if the kernel has no SCHED_IDLE.
 func KeepAwake() (*Awake, error) {
 	command := exec.Command("/proc/self/exe", AwakeCommand)
 	command.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(runtime.NumCPU()+1), "GODEBUG=asyncpreemptoff=1")
-	// A group of its own keeps Ctrl-C from it: its owner may need it until the end.
+	// A process group of its own shields it from Ctrl-C: its owner may need it
+	// until the end.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := command.StdinPipe()
 	if err != nil {
@@ -53,7 +54,7 @@ func KeepAwake() (*Awake, error) {
 	return a, nil
 }
 
-// PID is the number of the process.
+// PID returns the process's number.
 func (a *Awake) PID() int { return a.command.Process.Pid }
 
 // Close ends the process and waits for it.
@@ -65,17 +66,18 @@ func (a *Awake) Close() error {
 	return nil
 }
 
-// AwakeMain is the process. It closes its standard output once all threads spin,
-// or writes there why they cannot, and ends when its standard input does.
+// AwakeMain runs the process. It closes its standard output once all threads
+// spin, or writes there why they cannot, and returns when its standard input is
+// closed.
 func AwakeMain() error {
 	debug.SetGCPercent(-1)
 	if err := yieldToAll(); err != nil {
-		fmt.Printf("this kernel grants no SCHED_IDLE: %v", err)
+		fmt.Printf("SCHED_IDLE is not available: %v", err)
 		return nil
 	}
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
-		fmt.Printf("ask which processors may be used: %v", err)
+		fmt.Printf("get the processor affinity: %v", err)
 		return nil
 	}
 	for cpu := range len(allowed) * 64 {
@@ -91,7 +93,7 @@ func AwakeMain() error {
 }
 
 // yieldToAll puts every thread of this process under SCHED_IDLE. New threads
-// inherit that.
+// inherit the policy.
 func yieldToAll() error {
 	threads, err := filepath.Glob("/proc/self/task/*")
 	if err != nil {
@@ -114,7 +116,7 @@ func spin(cpu int, spinning chan<- struct{}) {
 	runtime.LockOSThread()
 	var own unix.CPUSet
 	own.Set(cpu)
-	_ = unix.SchedSetaffinity(0, &own) // one that was taken away since: the thread spins elsewhere
+	_ = unix.SchedSetaffinity(0, &own) // if the processor has been taken away meanwhile, the thread spins elsewhere
 	close(spinning)
 	for {
 		relax()

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkPunctuality compares what may make wake-ups punctual. The columns are the
+// BenchmarkPunctuality compares ways to make wake-ups punctual. The columns are the
 // lateness in ms and the steal in per cent; the time per operation means nothing.
 func BenchmarkPunctuality(b *testing.B) {
 	for _, c := range []struct {
@@ -49,8 +49,8 @@ func keepAwake(b *testing.B) {
 	b.Cleanup(func() { _ = awake.Close() })
 }
 
-// forbidSleep asks for a latency of 0 us of the processors' sleep states (Linux,
-// Documentation/power/pm_qos_interface), for as long as the file is open.
+// forbidSleep requests a latency of 0 us from the processors' sleep states
+// (Linux, Documentation/power/pm_qos_interface) for as long as the file is open.
 func forbidSleep(b *testing.B) {
 	file, err := os.OpenFile("/dev/cpu_dma_latency", os.O_WRONLY, 0)
 	if err != nil {

@@ -44,8 +44,8 @@ func TestTicks(t *testing.T) {
 		steal  time.Duration
 	}{
 		{"all processors", both, 1050 * time.Millisecond, 70 * time.Millisecond},
-		{"one that nothing happened on", func(cpu int) bool { return cpu == 0 }, 0, 0},
-		{"one that is not there", func(cpu int) bool { return cpu == 7 }, 0, -1},
+		{"an idle processor", func(cpu int) bool { return cpu == 0 }, 0, 0},
+		{"a processor that does not exist", func(cpu int) bool { return cpu == 7 }, 0, -1},
 	} {
 		before, after := parseTicks(stat, c.wanted), parseTicks(later, c.wanted)
 		if got := after.unusedSince(before); got != c.unused {
@@ -58,7 +58,7 @@ func TestTicks(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":        "",
 		"an old kernel":  "cpu0 1 2 3 4\n",
-		"no number":      "cpu0 1 2 3 4 5 6 x 8\n",
+		"not a number":   "cpu0 1 2 3 4 5 6 x 8\n",
 		"only the total": "cpu 1 2 3 4 5 6 7 8\n",
 	} {
 		if got := parseTicks(text, both); got != nil {
@@ -109,11 +109,11 @@ func TestSchedstat(t *testing.T) {
 		t.Errorf("%d, %v", waited, err)
 	}
 	if _, err := parseSchedstat("0"); err == nil {
-		t.Error("a schedstat of one figure was read")
+		t.Error("a schedstat of one figure was accepted")
 	}
 }
 
-// TestShift asks how much longer a load can have become.
+// TestShift checks how much longer a load can have taken.
 func TestShift(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -123,11 +123,11 @@ func TestShift(t *testing.T) {
 	}{
 		{"others took one of two processors", Taken{Elapsed: 1000 * ms, Others: 900 * ms, Waited: 800 * ms}, 450 * ms},
 		{"its threads waited for each other", Taken{Elapsed: 1000 * ms, Others: 4 * ms, Waited: 80 * ms}, 2 * ms},
-		{"others were at work where nobody waited", Taken{Elapsed: 1000 * ms, Others: 500 * ms, Waited: 3 * ms}, 3 * ms},
-		{"the hypervisor stopped threads that ran", Taken{Elapsed: 1000 * ms, Others: 48 * ms, Steal: 40 * ms, Waited: 80 * ms}, 44 * ms},
+		{"others ran while nobody waited", Taken{Elapsed: 1000 * ms, Others: 500 * ms, Waited: 3 * ms}, 3 * ms},
+		{"the hypervisor stopped running threads", Taken{Elapsed: 1000 * ms, Others: 48 * ms, Steal: 40 * ms, Waited: 80 * ms}, 44 * ms},
 		{"steal that mostly came before the load", Taken{Elapsed: 1000 * ms, Others: 3 * ms, Steal: 10 * ms, Waited: 80 * ms}, 3 * ms},
 		{"the kernel has no schedstat", Taken{Elapsed: 1000 * ms, Others: 44 * ms, Waited: -1}, 22 * ms},
-		{"longer than it lasted", Taken{Elapsed: 100 * ms, Others: 150 * ms, Steal: 150 * ms, Waited: 900 * ms}, 100 * ms},
+		{"more than the load lasted", Taken{Elapsed: 100 * ms, Others: 150 * ms, Steal: 150 * ms, Waited: 900 * ms}, 100 * ms},
 	} {
 		c.taken.Processors = 2
 		if got := c.taken.Shift(); got != c.want {
@@ -136,7 +136,7 @@ func TestShift(t *testing.T) {
 	}
 }
 
-// TestMeter has a program spin once as the load's own and once as another's.
+// TestMeter runs one program as the load's own and then as somebody else's.
 func TestMeter(t *testing.T) {
 	const work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
 	for _, c := range []struct {
@@ -147,7 +147,7 @@ func TestMeter(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		// The program works in a child of its own, which the meter has to find.
+		// The work runs in a child process, which the meter has to find.
 		command := exec.Command("sh", "-c", "("+work+"; echo done; read x; true)")
 		out, err := command.StdoutPipe()
 		if err != nil {
@@ -178,15 +178,15 @@ func TestMeter(t *testing.T) {
 		}
 		// Whatever else the machine does, the program's own time is in one sum and not in the other.
 		if c.own && taken.Own < time.Duration(used) {
-			t.Errorf("%s: it used %v, and the load's programs %v", c.name, time.Duration(used), taken.Own)
+			t.Errorf("%s: the program used %v, but the load's programs only %v", c.name, time.Duration(used), taken.Own)
 		}
 		if !c.own && taken.Others < time.Duration(used) {
-			t.Errorf("%s: it used %v, and others took %v", c.name, time.Duration(used), taken.Others)
+			t.Errorf("%s: the program used %v, but others only %v", c.name, time.Duration(used), taken.Others)
 		}
 	}
 }
 
-// child is the only one of a process.
+// child returns the only child of a process.
 func child(t *testing.T, pid int) int {
 	t.Helper()
 	children := childrenByParent()[pid]
@@ -196,12 +196,12 @@ func child(t *testing.T, pid int) int {
 	return children[0]
 }
 
-// forbiddenCommand is the first argument of this program when it is to keep processors
-// awake where it may not change how it is scheduled.
+// forbiddenCommand is the first argument that makes this program keep processors awake
+// without permission to change its scheduling policy.
 const forbiddenCommand = "without-sched-idle"
 
-// withoutSchedIdle examines the machine as a sandbox does that filters sched_setattr(2),
-// and prints what was not checked.
+// withoutSchedIdle examines the machine under a filter of sched_setattr(2), as sandboxes
+// have, and prints what was not checked.
 func withoutSchedIdle() {
 	runtime.LockOSThread()
 	filter := []unix.SockFilter{
@@ -229,19 +229,21 @@ func withoutSchedIdle() {
 	os.Exit(0)
 }
 
-// TestWithoutSchedIdle finds the machine as it is, and says what is missing.
+// TestWithoutSchedIdle expects the machine to be measured as it is, and the
+// missing policy to be reported.
 func TestWithoutSchedIdle(t *testing.T) {
 	said, err := exec.Command("/proc/self/exe", forbiddenCommand).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
 	const want = "false -1 "
-	if text := string(said); !strings.HasPrefix(text, want) || !strings.Contains(text, "keep the processors awake: this kernel grants no SCHED_IDLE: operation not permitted") {
+	if text := string(said); !strings.HasPrefix(text, want) || !strings.Contains(text, "keep the processors awake: SCHED_IDLE is not available: operation not permitted") {
 		t.Errorf("%q", text)
 	}
 }
 
-// TestAwakeEnds closes the standard input, as the kernel does when the owner dies.
+// TestAwakeEnds closes the process's standard input, as the kernel does when the
+// owner dies.
 func TestAwakeEnds(t *testing.T) {
 	awake, err := KeepAwake()
 	if err != nil {
@@ -251,7 +253,7 @@ func TestAwakeEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := processorTime(awake.PID()); err == nil {
-		t.Error("the process is still there")
+		t.Error("the process is still running")
 	}
 }
 
@@ -275,12 +277,12 @@ func TestBetter(t *testing.T) {
 		awake   bool
 		unfit   string
 	}{
-		{"a virtual machine that is slow to wake", State{AsIs: late(2 * ms), Awake: awake(ms / 10)}, true, true, ""},
-		{"a virtual machine that stays slow", State{AsIs: late(4 * ms), Awake: awake(2 * ms)}, true, true, "this machine wakes programs up to 10.00 ms late"},
+		{"a virtual machine that wakes slowly", State{AsIs: late(2 * ms), Awake: awake(ms / 10)}, true, true, ""},
+		{"a virtual machine that stays slow when kept awake", State{AsIs: late(4 * ms), Awake: awake(2 * ms)}, true, true, "this machine wakes programs up to 10.00 ms late"},
 		{"staying awake makes it worse", State{AsIs: late(ms / 2), Awake: awake(2 * ms)}, true, false, ""},
 		{"both are punctual", State{AsIs: late(ms / 10), Awake: awake(ms / 9)}, true, true, ""},
-		{"a machine of its own", State{AsIs: late(ms / 2), Awake: awake(ms / 10)}, false, false, ""},
-		{"a machine of its own that is slow to wake", State{AsIs: late(2 * ms), Awake: awake(ms / 10)}, false, true, ""},
+		{"a physical machine", State{AsIs: late(ms / 2), Awake: awake(ms / 10)}, false, false, ""},
+		{"a physical machine that wakes slowly", State{AsIs: late(2 * ms), Awake: awake(ms / 10)}, false, true, ""},
 		{"a kernel without SCHED_IDLE", State{AsIs: late(ms / 2)}, true, false, ""},
 		{"busy neighbours", State{AsIs: late(ms / 10), Awake: awake(ms / 10), Others: 0.3}, true, true, "others take 30 % of this machine's processors"},
 	} {

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Meter reads what a load's programs got of the machine's processors, and what
+// Meter reads how much processor time a load's programs got, and how much
 // others took meanwhile.
 type Meter struct {
-	// Programs are the processes whose descendants, and which themselves, carry out the
-	// load. This process always counts, but not its other descendants: they may be at
-	// work on another load.
+	// Programs are the processes that carry out the load together with their
+	// descendants. This process always counts, but not its other descendants: they may
+	// be working on another load.
 	Programs []int
-	// Awake is the process of KeepAwake, 0 if there is none.
+	// Awake is the PID of the KeepAwake process, or 0.
 	Awake int
 }
 
@@ -34,24 +34,24 @@ type Reading struct {
 	ticks  ticks
 }
 
-// Taken is what happened to the processors between two readings.
+// Taken says who used the processors between two readings.
 type Taken struct {
 	Elapsed    time.Duration // between the readings
-	Processors int           // that there were
+	Processors int           // number of processors
 	Own        time.Duration // processor time of the load's programs
-	// Others is the processor time, of all processors together, that neither the
-	// load's programs used nor anybody left unused: other programs, the kernel's own
-	// threads, the hypervisor (steal).
+	// Others is the time, summed over all processors, that was neither idle nor used
+	// by the load's programs: other programs, the kernel's own threads, the
+	// hypervisor (steal).
 	Others time.Duration
 	Steal  time.Duration // the hypervisor's part of Others; in steps of 10 ms
-	// Waited is how long threads of the load's programs were ready to run but had no
-	// processor, added up over threads: they may have waited for each other.
-	// -1 if the kernel does not say (no schedstat).
+	// Waited is how long threads of the load's programs were runnable without a
+	// processor, summed over threads: they may have waited for each other. It is -1
+	// if the kernel has no schedstat.
 	Waited time.Duration
 }
 
-// Read takes the meter's state. It costs some milliseconds, so it is for before a
-// load and after.
+// Read takes a reading. It costs some milliseconds, so call it before a load and
+// after, never during it.
 func (m Meter) Read() Reading {
 	r := Reading{own: map[int]int64{}, waited: map[int]int64{}, awake: -1}
 	for _, pid := range m.processes() {
@@ -72,7 +72,7 @@ func (m Meter) Read() Reading {
 	return r
 }
 
-// Since says what happened between an earlier reading and this one.
+// Since returns what happened between an earlier reading and this one.
 func (r Reading) Since(before Reading) Taken {
 	t := Taken{Elapsed: time.Duration(r.at - before.at), Processors: runtime.NumCPU(), Waited: -1}
 	for pid, used := range r.own {
@@ -93,7 +93,7 @@ func (r Reading) Since(before Reading) Taken {
 	return t
 }
 
-// processes are those of the load.
+// processes returns the load's processes.
 func (m Meter) processes() []int {
 	own := []int{os.Getpid()}
 	children := childrenByParent()
@@ -122,8 +122,8 @@ func childrenByParent() map[int][]int {
 	return children
 }
 
-// parseStat reads a process's number and its parent's (proc_pid_stat(5)). Between
-// them stands its name in parentheses, which may hold anything.
+// parseStat reads a process's number and its parent's (proc_pid_stat(5)). Its
+// name stands between them in parentheses and may contain anything.
 func parseStat(text string) (pid, parent int, err error) {
 	start, rest, _ := strings.Cut(text, " ")
 	if pid, err = strconv.Atoi(start); err != nil {
@@ -137,9 +137,9 @@ func parseStat(text string) (pid, parent int, err error) {
 	return pid, parent, err
 }
 
-// processorTime is what all threads of a process, those that ended too, have used,
-// in ns. Time that the hypervisor took from them is not in it where the kernel
-// accounts for steal (CONFIG_PARAVIRT_TIME_ACCOUNTING).
+// processorTime returns the time in ns that all threads of a process have used,
+// including those that have ended. Where the kernel accounts for steal
+// (CONFIG_PARAVIRT_TIME_ACCOUNTING), stolen time is not part of it.
 func processorTime(pid int) (int64, error) {
 	const sched = 2 // CPUCLOCK_SCHED of linux/posix-timers.h
 	var t unix.Timespec
@@ -149,7 +149,8 @@ func processorTime(pid int) (int64, error) {
 	return t.Nano(), nil
 }
 
-// addWaits notes how long each thread of a process was ready but not running.
+// addWaits records how long each thread of a process was runnable without a
+// processor.
 func addWaits(waits map[int]int64, pid int) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	threads, err := os.ReadDir(dir)
@@ -168,8 +169,9 @@ func addWaits(waits map[int]int64, pid int) {
 	}
 }
 
-// parseSchedstat reads how long a thread was ready but not running, in ns: the
-// second figure of its schedstat (Linux, Documentation/scheduler/sched-stats).
+// parseSchedstat reads how long a thread was runnable without a processor, in
+// ns: the second figure of its schedstat (Linux,
+// Documentation/scheduler/sched-stats).
 func parseSchedstat(text string) (int64, error) {
 	var ran, waited int64
 	if _, err := fmt.Sscan(text, &ran, &waited); err != nil {
@@ -178,10 +180,10 @@ func parseSchedstat(text string) (int64, error) {
 	return waited, nil
 }
 
-// Shift is how much longer the load can have become by what others took, at most. Programs
-// take turns on all processors, so a load loses the part of their time that is one
-// processor's; it cannot lose more than its threads waited. What the hypervisor takes
-// stops a thread in its course, and counts whole.
+// Shift returns how much longer the load can have taken because of others, at most.
+// Programs take turns on all processors, so a load loses one processor's share of the
+// others' time; it cannot lose more than its threads waited. Steal stops a running thread,
+// so it counts in full.
 func (t Taken) Shift() time.Duration {
 	steal := min(t.Steal, t.Others)
 	shift := (t.Others-steal)/time.Duration(t.Processors) + steal

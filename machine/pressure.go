@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Pressure is what the kernel says of how long programs wait for processors, memory and
-// disks (PSI; Linux, Documentation/accounting/psi): by "cpu", "memory" and "io", the line
-// on time in which some program waited. What the kernel does not say is left out. It is
-// brought up to date every two seconds only, so loads cannot be judged by it.
+// Pressure returns the kernel's pressure stall information (PSI; Linux,
+// Documentation/accounting/psi): the "some" line of each of "cpu", "memory" and "io".
+// Files that the kernel does not have are left out. The kernel updates it only every two
+// seconds, so loads cannot be judged by it.
 func Pressure() map[string]string {
 	pressure := map[string]string{}
 	for _, resource := range []string{"cpu", "memory", "io"} {

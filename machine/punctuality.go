@@ -13,19 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Punctuality is how late a machine woke a thread that slept until given
-// moments, as the emulator does.
+// Punctuality is how late a machine wakes a thread that sleeps until a given
+// moment, as the emulator does.
 type Punctuality struct {
 	P50, P99, Worst time.Duration // lateness of the wake-ups
-	// Steal is the share of all processors' time that the hypervisor gave to
-	// others, 0 to 1; negative if the kernel does not say.
+	// Steal is the share of all processors' time, 0 to 1, that the hypervisor
+	// gave to others; negative if the kernel does not report it.
 	Steal float64
-	// RealTime says whether the thread had real-time priority, as the emulator
+	// RealTime reports whether the thread had real-time priority, as the emulator
 	// has when root starts it.
 	RealTime bool
 }
 
-// String gives the figures as people read them.
+// String writes the figures for people.
 func (p Punctuality) String() string {
 	text := fmt.Sprintf("wake-ups are late by %s ms (p50), %s ms (p99), %s ms (worst)", inMS(p.P50), inMS(p.P99), inMS(p.Worst))
 	if p.Steal >= 0 {
@@ -40,9 +40,9 @@ func inMS(d time.Duration) string { return strconv.FormatFloat(d.Seconds()*1e3, 
 // milliseconds apart.
 const interval = 2 * time.Millisecond
 
-// Measure sleeps 2 ms at a time for a while, with the most urgent scheduling that
-// this user may have, and says how late the machine woke it. The error is ctx's
-// cause, or says that the kernel has no timers.
+// Measure sleeps 2 ms at a time, with the most urgent scheduling that this user
+// may have, and measures how late the machine wakes it. The error is ctx's cause,
+// or a failure of the kernel's timers.
 func Measure(ctx context.Context, during time.Duration) (Punctuality, error) {
 	type outcome struct {
 		p   Punctuality
@@ -63,7 +63,7 @@ func measure(ctx context.Context, during time.Duration) (Punctuality, error) {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
 	if err != nil {
-		return p, fmt.Errorf("measure how punctual the machine is: make a timer: %w", err)
+		return p, fmt.Errorf("measure the machine's punctuality: create a timer: %w", err)
 	}
 	defer unix.Close(timer)
 	before := readTicks()
@@ -74,7 +74,7 @@ func measure(ctx context.Context, during time.Duration) (Punctuality, error) {
 		}
 		due := monotonic() + int64(interval)
 		if err := sleepUntil(timer, due); err != nil {
-			return p, fmt.Errorf("measure how punctual the machine is: %w", err)
+			return p, fmt.Errorf("measure the machine's punctuality: %w", err)
 		}
 		late = append(late, time.Duration(monotonic()-due))
 	}
@@ -84,7 +84,8 @@ func measure(ctx context.Context, during time.Duration) (Punctuality, error) {
 	return p, nil
 }
 
-// quantile is the nearest-rank quantile of what is sorted and not empty.
+// quantile returns the nearest-rank quantile of a sorted slice that is not
+// empty.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[int(math.Ceil(q*float64(len(sorted))))-1]
 }
@@ -108,7 +109,7 @@ func sleepUntil(timer int, due int64) error {
 	}
 }
 
-// becomeRealTime asks for the emulator's real-time priority for this thread.
+// becomeRealTime requests the emulator's real-time priority for this thread.
 func becomeRealTime() bool {
 	priority := struct{ priority int32 }{10}
 	_, _, e := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_FIFO, uintptr(unsafe.Pointer(&priority)))

@@ -2,6 +2,6 @@
 
 package machine
 
-// relax spins for a moment with the instruction that leaves a core's other
-// hyper-thread its share.
+// relax pauses for a moment with the instruction that yields the core to its
+// other hyper-thread.
 func relax()

@@ -9,30 +9,30 @@ import (
 	"time"
 )
 
-// State is how fit a machine was found to be for the real clock.
+// State says how fit a machine is for the real clock.
 type State struct {
-	AsIs  Punctuality  // with its processors left alone
-	Awake *Punctuality // with them kept awake; nil if that was not possible
-	// Virtual says that a hypervisor stands below the kernel.
+	AsIs  Punctuality  // with its processors free to sleep
+	Awake *Punctuality // with its processors kept awake; nil if that was not possible
+	// Virtual says that the machine runs under a hypervisor.
 	Virtual bool
 	// Others is the share of all processors' time, 0 to 1, that other programs and the
-	// hypervisor took meanwhile; -1 if that could not be told.
+	// hypervisor took during the measurement; -1 if unknown.
 	Others float64
-	// Unchecked names what this machine does not tell, each with what is therefore not
-	// checked.
+	// Unchecked names what this machine does not report, and for each what is
+	// therefore not checked.
 	Unchecked []string
 }
 
-// What a machine may be like on which the real clock makes sense. Loads are held to a
-// study's limits one by one; these are what most of them have to be within.
+// A machine is fit for the real clock within these limits. A study's limits apply to
+// each load; most loads have to stay within them.
 const (
 	fitP99    = time.Millisecond
 	fitOthers = 0.05
 )
 
-// Better is the punctuality that the machine has with or without its processors kept
-// awake, whichever is better, and which of the two it is. On a machine of its own, where
-// waking takes no hypervisor, they are only kept awake if it would be unfit otherwise.
+// Better returns the better of the two punctualities, and whether it is the one with the
+// processors kept awake. A physical machine, where no hypervisor delays a wake-up, keeps
+// its processors awake only if it would be unfit otherwise.
 func (s *State) Better() (p Punctuality, awake bool) {
 	if s.Awake == nil || s.Awake.P99 >= s.AsIs.P99 && s.AsIs.P99 > worthAwake || !s.Virtual && s.AsIs.P99 <= fitP99 {
 		return s.AsIs, false
@@ -40,11 +40,11 @@ func (s *State) Better() (p Punctuality, awake bool) {
 	return *s.Awake, true
 }
 
-// worthAwake is a lateness below which either way is as good. Then processors are kept
-// awake, because that lets rule 7 tell who had them.
+// worthAwake is the lateness below which both ways are equally good. Processors are
+// then kept awake, because that lets rule 7 tell who used them.
 const worthAwake = 300 * time.Microsecond
 
-// Unfit says why the machine is unfit for the real clock; "" if it is fit.
+// Unfit returns why the machine is unfit for the real clock, or "" if it is fit.
 func (s *State) Unfit() string {
 	p, _ := s.Better()
 	switch {
@@ -56,8 +56,8 @@ func (s *State) Unfit() string {
 	return ""
 }
 
-// Examine measures a machine: half of the time as it is, half with its processors kept
-// awake.
+// Examine measures a machine for half of the time as it is, and for the other half
+// with its processors kept awake.
 func Examine(ctx context.Context, during time.Duration) (*State, error) {
 	s := &State{Virtual: virtual(), Others: -1, Unchecked: unchecked()}
 	var err error
@@ -80,29 +80,29 @@ func Examine(ctx context.Context, during time.Duration) (*State, error) {
 	return s, nil
 }
 
-// share is what others took of all processors.
+// share returns the part of all processors' time that others took.
 func (t Taken) share() float64 {
 	return float64(t.Others) / float64(t.Elapsed) / float64(t.Processors)
 }
 
-// unchecked finds out what this kernel does not tell.
+// unchecked returns what this kernel does not report.
 func unchecked() []string {
 	var lacks []string
 	for _, f := range []struct{ name, use string }{
-		{"/proc/self/schedstat", "how long a load's threads waited for a processor is not known, so rule 7 takes all that others took for lost"},
-		{"/proc/pressure/cpu", "the machine's pressure on processors is not stored"},
+		{"/proc/self/schedstat", "how long a load's threads waited for a processor is unknown, so rule 7 counts all processor time of others as lost"},
+		{"/proc/pressure/cpu", "the machine's processor pressure is not stored"},
 	} {
 		if _, err := os.ReadFile(f.name); err != nil {
 			lacks = append(lacks, f.name+" cannot be read: "+f.use)
 		}
 	}
 	if readTicks() == nil {
-		lacks = append(lacks, "/proc/stat has no times of the processors: steal is not known")
+		lacks = append(lacks, "/proc/stat has no processor times: steal is unknown")
 	}
 	return lacks
 }
 
-// virtual tells whether a hypervisor stands below this kernel.
+// virtual reports whether the machine runs under a hypervisor.
 func virtual() bool {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	return err == nil && hasHypervisor(string(text))

@@ -11,7 +11,7 @@ import (
 
 // ticks are the times since boot of all processors that this process may use, in
 // hundredths of a second (proc_stat(5)): user, nice, system, idle, iowait, irq, softirq,
-// steal. nil: the kernel does not say.
+// steal. It is nil if the kernel does not report them.
 type ticks []int64
 
 const (
@@ -21,7 +21,8 @@ const (
 	tickKinds  = 8 // guest time, which follows, is part of user time
 )
 
-// tick is the unit of /proc/stat: USER_HZ is 100 on every architecture of Go's.
+// tick is the unit of /proc/stat: USER_HZ is 100 on every architecture that Go
+// supports.
 const tick = 10 * time.Millisecond
 
 func readTicks() ticks {
@@ -36,8 +37,8 @@ func readTicks() ticks {
 	return parseTicks(string(text), allowed.IsSet)
 }
 
-// parseTicks adds up the lines of the processors that are wanted; nil if there is none,
-// or one that cannot be read.
+// parseTicks adds up the lines of the wanted processors. It returns nil if there is
+// none, or if one cannot be read.
 func parseTicks(text string, wanted func(cpu int) bool) ticks {
 	var sum ticks
 	for line := range strings.Lines(text) {
@@ -48,7 +49,7 @@ func parseTicks(text string, wanted func(cpu int) bool) ticks {
 		number, is := strings.CutPrefix(fields[0], "cpu")
 		cpu, err := strconv.Atoi(number)
 		if !is || err != nil || !wanted(cpu) {
-			continue // not one processor's, or another's
+			continue // the total, or a processor that is not wanted
 		}
 		if len(fields) < 1+tickKinds {
 			return nil
@@ -67,7 +68,7 @@ func parseTicks(text string, wanted func(cpu int) bool) ticks {
 	return sum
 }
 
-// unusedSince is the time in which the processors had nothing to do.
+// unusedSince returns how long the processors were idle.
 func (t ticks) unusedSince(before ticks) time.Duration {
 	if t == nil || before == nil {
 		return 0
@@ -75,7 +76,7 @@ func (t ticks) unusedSince(before ticks) time.Duration {
 	return tick * time.Duration(t[tickIdle]+t[tickIOWait]-before[tickIdle]-before[tickIOWait])
 }
 
-// stealSince is the time that the hypervisor took; -1 if that is not known.
+// stealSince returns the time that the hypervisor took, or -1 if unknown.
 func (t ticks) stealSince(before ticks) time.Duration {
 	if t == nil || before == nil {
 		return -1

@@ -52,7 +52,7 @@ func TestMetricsOfHalfADownload(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := &Load{Stream: &record.Stream{Player: "download", Figures: player.Figures{
-				Duration: c.duration, Failure: "nothing came for 1m0s", Received: 1_000_000, Held: 1_000_000, Goodput: []int64{0, 1_000_000},
+				Duration: c.duration, Failure: "timed out after 1m0s without data", Received: 1_000_000, Held: 1_000_000, Goodput: []int64{0, 1_000_000},
 				Loads: []player.Load{{Asked: 250 * ms, Requests: 1}}, Sessions: []player.Session{{Open: 250 * ms}},
 			}}}
 			expectOfStream(t, l, map[string]float64{"ttd": none, "goodput": c.goodput, "media_down": 1e6, "set_up": none, "sessions": 1})

@@ -1,6 +1,7 @@
 package network
 
-// backlog is what has arrived and is not yet completely serialised.
+// backlog holds the packets that have arrived but are not yet completely
+// serialised.
 type backlog struct {
 	limit   Queue
 	bytes   int
@@ -14,7 +15,7 @@ type departure struct {
 	size   int
 }
 
-// release forgets what has left by a moment.
+// release drops the packets that have left by now.
 func (b *backlog) release(now int64) {
 	for b.packets > 0 && b.waiting[b.first].leaves <= now {
 		b.bytes -= b.waiting[b.first].size
@@ -26,13 +27,13 @@ func (b *backlog) release(now int64) {
 	}
 }
 
-// admits tells whether the limit has room for one more packet.
+// admits reports whether the limit has room for one more packet.
 func (b *backlog) admits(size int) bool {
 	return (b.limit.Bytes == 0 || b.bytes+size <= b.limit.Bytes) &&
 		(b.limit.Packets == 0 || b.packets < b.limit.Packets)
 }
 
-// add takes a packet in; packets leave in the order they are added.
+// add takes in a packet. Packets leave in the order they are added.
 func (b *backlog) add(leaves int64, size int) {
 	if b.packets == len(b.waiting) {
 		grown := make([]departure, max(64, 2*len(b.waiting)))

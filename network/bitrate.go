@@ -10,8 +10,8 @@ import (
 // takes no time to serialise.
 type BitRate int64
 
-// The limits of a rate that is not unlimited. The lower one catches a
-// forgotten unit; the upper one keeps the arithmetic inside 64 bits.
+// The limits of a rate that is not unlimited. The lower one catches a forgotten
+// unit; the upper one keeps the arithmetic within 64 bits.
 const (
 	MinBitRate BitRate = 1_000
 	MaxBitRate BitRate = 1_000_000_000_000
@@ -38,7 +38,7 @@ func ParseBitRate(s string) (BitRate, error) {
 		return 0, nil
 	}
 	if strings.HasPrefix(text, "-") {
-		return fail("a rate is not negative; write it like 5mbit, or unlimited")
+		return fail("must not be negative; write it like 5mbit, or unlimited")
 	}
 	split := len(text) - len(strings.TrimLeft(text, "0123456789."))
 	number, unit := text[:split], strings.TrimLeft(text[split:], " ")
@@ -60,14 +60,14 @@ func ParseBitRate(s string) (BitRate, error) {
 	whole, fraction, _ := strings.Cut(number, ".")
 	fraction = strings.TrimRight(fraction, "0")
 	if strings.Contains(fraction, ".") || whole+fraction == "" && !strings.Contains(number, "0") {
-		return fail("%q is not a number", number)
+		return fail("invalid number %q", number)
 	}
 	if len(fraction) > digits {
-		return fail("it is not a whole number of bit/s; write fewer decimals")
+		return fail("not a whole number of bit/s; write fewer decimals")
 	}
 	bits, err := strconv.ParseInt("0"+whole+fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
 	if err != nil {
-		return fail("it is above %v, the most the emulator can serialise", MaxBitRate)
+		return fail("above %v, the most the emulator can serialise", MaxBitRate)
 	}
 	rate := BitRate(bits)
 	if err := rate.validate(); err != nil {

@@ -26,7 +26,7 @@ func TestParseBitRateSaysWhatToWrite(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "does not begin with a number",
 		"fast":                     "does not begin with a number",
-		"-5mbit":                   "not negative",
+		"-5mbit":                   "must not be negative",
 		"5mb":                      `unknown unit "mb"; write bit, kbit, mbit or gbit`,
 		"5mbps":                    `unknown unit "mbps"`,
 		"5mbit/s":                  `unknown unit "mbit/s"`,
@@ -35,9 +35,9 @@ func TestParseBitRateSaysWhatToWrite(t *testing.T) {
 		"99999999999999999999mbit": "above 1000gbit",
 		"0.0001kbit":               "not a whole number of bit/s",
 		"1.5":                      "not a whole number of bit/s",
-		"1.2.3mbit":                "is not a number",
-		".":                        "is not a number",
-		"..mbit":                   "is not a number",
+		"1.2.3mbit":                "invalid number",
+		".":                        "invalid number",
+		"..mbit":                   "invalid number",
 	} {
 		got, err := ParseBitRate(text)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -23,12 +23,11 @@
 //     would pass the limit is dropped.
 //  4. Serialiser: first in, first out, at the link's rate or along its trace.
 //     An outage that drops loses packets here.
-//  5. Delay: the one-way delay in force when the last bit has left, plus jitter.
 //  6. Far: the delay to and from a server that is farther away than others
-//     ([Path.Far]). It comes after the access link in both directions, also for
-//     packets that come from there: what they would find in the link's queue later is
-//     what they find in it now. Packets of one server stay in order; those of
-//     different servers may overtake each other.
+//     ([Path.Far]). It is added after the access link in both directions. Packets from
+//     the server meet it before the link in reality; here they find the link's queue
+//     as it is now, not as it will be then. Packets of one server stay in order;
+//     those of different servers may overtake each other.
 //
 // # Arithmetic
 //

@@ -8,21 +8,20 @@ import (
 	"time"
 )
 
-// Fate is what becomes of a packet.
+// Fate is what happened to a packet.
 type Fate uint8
 
-// The fates; the drops in the order in which they are decided.
+// The fates; the drops are listed in the order in which they are decided.
 const (
 	Delivered       Fate = iota
 	DroppedHandover      // it arrived on an access link that is not the active one
 	LostRandom           // it was lost by chance, independently or in a Gilbert-Elliott burst
-	DroppedQueue         // the queue had no room
-	DroppedOutage        // it arrived during, or still waited at the start of, an outage that drops
+	DroppedQueue         // the queue was full
+	DroppedOutage        // it arrived during an outage that drops, or was waiting when one began
 )
 
-// String returns the words that say why a packet was dropped, as they appear
-// in captures: "random loss", "queue full", "outage", "handover"; or
-// "delivered".
+// String returns the fate in the words that captures use for a dropped packet:
+// "random loss", "queue full", "outage", "handover"; or "delivered".
 func (f Fate) String() string {
 	switch f {
 	case Delivered:
@@ -65,15 +64,15 @@ func (p Path) Start(seed uint64) (*Emulation, error) {
 // Arrive takes a packet of size bytes (IP header included, at least 1) that
 // reaches the given direction of an access link, by its index in Path.Access,
 // at now ns since the epoch. It returns the packet's fate and, if that is
-// Delivered, the time at which it reaches the other end. now must not decrease
-// from call to call. Arrive does not allocate, but for the queue's bookkeeping
-// when more packets wait than ever before.
+// Delivered, the time at which the packet reaches the other end. now must not
+// decrease from call to call. Arrive allocates only to grow the queue's
+// bookkeeping, when more packets wait than ever before.
 func (e *Emulation) Arrive(access int, d Direction, now int64, size int) (due int64, fate Fate) {
 	return e.lines[2*access+int(d)].arrive(now, size, e.together || e.Active(now) == access)
 }
 
-// Far returns how many ns a packet from or to that server is under way beyond the
-// access links. They are to be added to the due time of [Emulation.Arrive].
+// Far returns the delay in ns of a packet from or to that server beyond the
+// access links. Add it to the due time of [Emulation.Arrive].
 func (e *Emulation) Far(server netip.Addr) int64 { return int64(e.far[server]) }
 
 // Active returns the index of the access link in use at now ns since the epoch.
@@ -140,9 +139,8 @@ func (l *line) arrive(now int64, size int, active bool) (due int64, fate Fate) {
 	return due, Delivered
 }
 
-// LeastDelay is a span, in ns, that every packet that is delivered spends on the
-// path at least, from its arrival on, whatever events the path still has and however
-// near its server is.
+// LeastDelay returns a time in ns that every delivered packet spends on the path at
+// least, whatever events are still to come and however near its server is.
 func (e *Emulation) LeastDelay() int64 {
 	least := int64(forever)
 	for i := range e.lines {
@@ -151,7 +149,7 @@ func (e *Emulation) LeastDelay() int64 {
 	return least
 }
 
-// leastDelay knows no bound for a delay that varies by chance.
+// leastDelay returns 0 where jitter leaves the delay without a lower bound.
 func (l *line) leastDelay() int64 {
 	if l.jitter > 0 {
 		return 0

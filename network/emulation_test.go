@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// arrival is a packet and what must become of it.
+// arrival is a packet and its expected fate.
 type arrival struct {
 	now  time.Duration
 	size int
@@ -15,7 +15,7 @@ type arrival struct {
 	fate Fate
 }
 
-// oneLink is a path whose only access link is the same in both directions.
+// oneLink returns a path whose only access link is the same in both directions.
 func oneLink(l Link, events ...Event) Path {
 	return Path{Name: "test", Access: []Access{{Name: "wlan", Up: l, Down: l}}, Events: events}
 }
@@ -100,8 +100,9 @@ func TestSerialiser(t *testing.T) {
 	}
 }
 
-// A megabyte over 100 kbit/s takes 80 s, however it is cut into packets, and N
-// packets of any size at any rate end at N*size*8e9/rate rounded up.
+// TestBackToBackPacketsEndExactly checks that a megabyte over 100 kbit/s takes
+// 80 s, however it is cut into packets, and that N packets of any size at any
+// rate end at N*size*8e9/rate rounded up.
 func TestBackToBackPacketsEndExactly(t *testing.T) {
 	for _, test := range []struct {
 		rate    BitRate
@@ -151,7 +152,7 @@ func TestQueue(t *testing.T) {
 			{0, 1500, 12 * ms, Delivered}, {0, 125, 13 * ms, Delivered}, {11 * ms, 1, 0, DroppedQueue}, {12 * ms, 125, 14 * ms, Delivered}}},
 		{"either limit drops", oneLink(Link{Rate: mbit, Queue: Queue{Bytes: 2000, Packets: 2}}), []arrival{
 			{0, 1500, 12 * ms, Delivered}, {0, 501, 0, DroppedQueue}, {0, 125, 13 * ms, Delivered}, {0, 1, 0, DroppedQueue}}},
-		{"what is on the wire does not count", oneLink(Link{Rate: mbit, Delay: time.Second, Queue: Queue{Packets: 1}}), []arrival{
+		{"packets on the wire do not count", oneLink(Link{Rate: mbit, Delay: time.Second, Queue: Queue{Packets: 1}}), []arrival{
 			{0, 1500, 1012 * ms, Delivered}, {12 * ms, 1500, 1024 * ms, Delivered}}},
 		{"an unlimited rate never queues", oneLink(Link{Queue: Queue{Packets: 1}}), packets(5, arrival{0, 1500, 0, Delivered})},
 		{"an outage fills the queue", oneLink(Link{Queue: Queue{Packets: 2}}, Event{At: 0, Outage: 10 * ms}), []arrival{
@@ -172,11 +173,11 @@ func TestOutage(t *testing.T) {
 		path     Path
 		arrivals []arrival
 	}{
-		{"held packets go on where they stopped", oneLink(Link{Rate: mbit}, holds), []arrival{
+		{"held packets resume where they stopped", oneLink(Link{Rate: mbit}, holds), []arrival{
 			{0, 1500, 32 * ms, Delivered}, {0, 125, 33 * ms, Delivered}, {10 * ms, 125, 34 * ms, Delivered}}},
 		{"an outage that holds on an idle line", oneLink(Link{Rate: mbit}, holds), []arrival{
 			{10 * ms, 125, 25 * ms, Delivered}}},
-		{"a packet that ends as the outage begins is through", oneLink(Link{Rate: mbit}, drops), []arrival{
+		{"a packet that ends as the outage begins is delivered", oneLink(Link{Rate: mbit}, drops), []arrival{
 			{0, 500, 4 * ms, Delivered}, {4 * ms, 500, 0, DroppedOutage}}},
 		{"an outage that drops loses the packet in service and the queue", oneLink(Link{Rate: mbit, Queue: Queue{Packets: 2}}, drops), []arrival{
 			{0, 501, 0, DroppedOutage}, {3 * ms, 125, 0, DroppedOutage}, {3 * ms, 125, 0, DroppedQueue},
@@ -187,7 +188,7 @@ func TestOutage(t *testing.T) {
 			{0, 1500, 0, DroppedOutage}, {29 * ms, 125, 0, DroppedOutage}, {30 * ms, 125, 31 * ms, Delivered}}},
 		{"a rate change during an outage holds after it", oneLink(Link{Rate: mbit}, holds, Event{At: 8 * ms, Rate: new(2 * mbit)}), []arrival{
 			{0, 1500, 28 * ms, Delivered}}},
-		{"an unlimited rate stands still too", oneLink(Link{}, holds), []arrival{
+		{"an outage stops an unlimited rate too", oneLink(Link{}, holds), []arrival{
 			{3 * ms, 1500, 3 * ms, Delivered}, {4 * ms, 1500, 24 * ms, Delivered}, {24 * ms, 1500, 24 * ms, Delivered}}},
 	} {
 		t.Run(test.name, func(t *testing.T) { expect(t, test.path, test.arrivals) })
@@ -236,7 +237,8 @@ func TestEventsConcernOneLink(t *testing.T) {
 	}
 }
 
-// A packet taken in before a handover is delivered after it.
+// TestHandoverDeliversWhatWasTakenIn checks that a packet taken in before a
+// handover is delivered after it.
 func TestHandoverDeliversWhatWasTakenIn(t *testing.T) {
 	slow := Link{Rate: mbit}
 	p := Path{Name: "two", Access: []Access{{"wlan", slow, slow}, {"lte", slow, slow}}, Events: []Event{{At: 1, Handover: "lte"}}}
@@ -269,7 +271,8 @@ func TestGilbertElliottLoss(t *testing.T) {
 	}
 }
 
-// With BadLoss 1 and GoodLoss 0 a burst lasts as long as the bad state: 1/R packets.
+// TestGilbertElliottBursts checks that with BadLoss 1 and GoodLoss 0 a burst lasts
+// as long as the bad state: 1/R packets.
 func TestGilbertElliottBursts(t *testing.T) {
 	e := start(t, oneLink(Link{Loss: Loss{GilbertElliott: &GilbertElliott{P: 0.01, R: 0.2, BadLoss: 1}}}), 7)
 	lost, bursts, before := 0, 0, Delivered
@@ -330,7 +333,8 @@ func TestJitterIsNormalAroundTheDelay(t *testing.T) {
 	}
 }
 
-// Losing a packet says nothing about its delay.
+// TestLossAndJitterAreIndependent checks that losing a packet says nothing
+// about its delay.
 func TestLossAndJitterAreIndependent(t *testing.T) {
 	e := start(t, oneLink(Link{Delay: time.Second, Jitter: time.Millisecond, Reorder: true, Loss: Loss{Rate: 0.5}}), 3)
 	var sum, n float64
@@ -340,7 +344,7 @@ func TestLossAndJitterAreIndependent(t *testing.T) {
 		}
 	}
 	if math.Abs(sum/n) > 0.02 {
-		t.Errorf("delivered packets are %.3f deviations off the delay in the mean, want 0", sum/n)
+		t.Errorf("delivered packets are off the delay by %.3f deviations on average, want 0", sum/n)
 	}
 }
 
@@ -401,7 +405,7 @@ func TestSameSeedSameFates(t *testing.T) {
 		t.Errorf("%d packets differ between two runs with one seed", n)
 	}
 	if differ(first, run(p, 43, 0, Up)) == 0 || differ(first, run(p, 42, 0, Down)) == 0 {
-		t.Error("another seed or direction has the same luck")
+		t.Error("another seed or direction draws the same losses")
 	}
 
 	// The luck of a packet does not depend on the link's settings: a lower

@@ -9,17 +9,17 @@ import (
 
 var near, far = netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("198.51.100.2")
 
-// distant is a path of 1 Mbit/s and 10 ms one-way, with servers at these distances
-// beyond it.
+// distant returns a path of 1 Mbit/s and 10 ms one-way, with servers at these
+// distances beyond it.
 func distant(servers map[netip.Addr]time.Duration) Path {
 	p := oneLink(Link{Rate: mbit, Delay: 10 * time.Millisecond})
 	p.Far = servers
 	return p
 }
 
-// TestFarServersArePastTheLink sends packets of two servers over one link, each of which
-// takes 12 ms of it: they leave it in the order in which they came, and what goes to the
-// far server, or comes from it, is under way for longer by exactly its distance.
+// TestFarServersArePastTheLink sends packets of two servers over one link, on which each
+// takes 12 ms. They leave it in the order of their arrival, and packets to or from the
+// far server take longer by exactly its distance.
 func TestFarServersArePastTheLink(t *testing.T) {
 	const distance = 40*time.Millisecond + 1
 	p := distant(map[netip.Addr]time.Duration{far: distance})
@@ -41,8 +41,8 @@ func TestFarServersArePastTheLink(t *testing.T) {
 	}
 }
 
-// TestFarServersMakeAnotherPath tells paths apart by what is written of them, whatever the
-// order in which their servers were named.
+// TestFarServersMakeAnotherPath checks that the written form of a path tells far servers
+// apart, in whatever order they are named.
 func TestFarServersMakeAnotherPath(t *testing.T) {
 	text := func(servers map[netip.Addr]time.Duration) string {
 		b, err := json.Marshal(distant(servers))
@@ -60,6 +60,6 @@ func TestFarServersMakeAnotherPath(t *testing.T) {
 		t.Errorf("%s and %s are the same path", one, again)
 	}
 	if other := text(map[netip.Addr]time.Duration{far: 6, near: 0}); other == one || one == none {
-		t.Errorf("%s, %s and %s are three paths", none, one, other)
+		t.Errorf("want three different paths: %s, %s and %s", none, one, other)
 	}
 }

@@ -2,7 +2,7 @@ package network
 
 import "math/rand/v2"
 
-// luck decides what is random about one direction of one access link.
+// luck makes the random decisions of one direction of one access link.
 type luck struct {
 	losses     *rand.Rand
 	deviations *rand.Rand
@@ -22,9 +22,9 @@ func newLuck(seed uint64, access int, d Direction, burst *GilbertElliott) luck {
 	}
 }
 
-// draw tells for one packet whether it is lost, given the rate of independent
-// loss, and how many standard deviations its delay is off. It draws the same
-// numbers whatever the answer.
+// draw decides for one packet whether it is lost, given the rate of independent
+// loss, and by how many standard deviations its delay is off. It draws the same
+// numbers whatever the outcome.
 func (l *luck) draw(rate float64) (lost bool, deviations float64) {
 	loss, move := l.losses.Float64(), l.losses.Float64()
 	deviations = l.deviations.NormFloat64()

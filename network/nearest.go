@@ -2,9 +2,10 @@ package network
 
 import "strings"
 
-// Nearest returns the one of words that word was probably meant to be: the
-// smallest edit distance (Levenshtein, case ignored), the earlier word on a
-// tie. It returns "" if every word is further than half of word's length away.
+// Nearest returns the entry of words that word was probably meant to be: the
+// one at the smallest edit distance (Levenshtein, case ignored), the earlier
+// one on a tie. It returns "" if all are further away than half of word's
+// length.
 func Nearest(word string, words []string) string {
 	best, bestDistance := "", len(word)/2+1
 	for _, w := range words {

@@ -14,13 +14,13 @@ type Path struct {
 	Source string   `json:"source,omitzero"` // where the figures come from
 	Note   string   `json:"note,omitzero"`   // how the source was read, with the delay of each direction
 	Access []Access `json:"access"`
-	// Together says that all access links carry at the same time, as those of a host with
-	// several radios; otherwise only the active one does. Handovers then only say which
-	// one the client uses from then on.
+	// Together says that all access links carry traffic at the same time, as on a host
+	// with several radios; otherwise only the active one does. Handovers then only say
+	// which link the client uses from there on.
 	Together bool    `json:"together,omitzero"`
 	Events   []Event `json:"events,omitzero"`
-	// Far are servers that are farther away than the others, by their addresses: the
-	// delay beyond the access links, one-way, the same in each direction.
+	// Far holds the servers that are farther away than the others, by address, with
+	// their one-way delay beyond the access links, the same in each direction.
 	Far map[netip.Addr]time.Duration `json:"far,omitempty"`
 }
 
@@ -43,8 +43,8 @@ type Link struct {
 	Queue   Queue         `json:"queue,omitzero"`
 }
 
-// Loss is how a link loses packets at random: independently or in bursts, at
-// most one of the two.
+// Loss is how a link loses packets at random: either independently or in
+// bursts.
 type Loss struct {
 	Rate           float64         `json:"rate,omitzero"` // probability, 0 to 1, of each packet independently
 	GilbertElliott *GilbertElliott `json:"gilbert_elliott,omitzero"`
@@ -68,10 +68,10 @@ type Queue struct {
 	Packets int `json:"packets,omitzero"`
 }
 
-// DefaultQueue is the queue of a link whose source names none: as many bytes
-// as the rate carries in 250 ms, but at least 64 kB, which is a common size of
-// home routers and lets a slow link hold a whole initial congestion window.
-// An unlimited rate needs no queue.
+// DefaultQueue returns the queue of a link whose source names none: as many
+// bytes as the rate carries in 250 ms, but at least 64 kB, a common size in
+// home routers that lets a slow link hold a whole initial congestion window. An
+// unlimited rate needs no queue.
 func DefaultQueue(rate BitRate) Queue {
 	if rate == 0 {
 		return Queue{}
@@ -79,18 +79,18 @@ func DefaultQueue(rate BitRate) Queue {
 	return Queue{Bytes: max(64_000, int(rate/8/4))}
 }
 
-// Event changes a path at a time. It sets any of rate, delay, loss and outage
-// on the links it names, or it is a handover and nothing else. Of two events
-// that set the same thing at the same instant the later in the list wins.
+// Event changes a path at a given time. It sets any of rate, delay, loss and
+// outage on the links it names, or it is a handover and nothing else. If two
+// events set the same thing at the same instant, the later in the list wins.
 type Event struct {
 	At          time.Duration  `json:"at"`                    // since the path's first packet
 	Access      string         `json:"access,omitzero"`       // name of the access link; "" = every one
 	Direction   string         `json:"direction,omitzero"`    // "up", "down", or "" = both
 	Rate        *BitRate       `json:"rate,omitzero"`         // from now on
-	Delay       *time.Duration `json:"delay,omitzero"`        // one-way, of packets that end their serialisation from now on
-	Loss        *float64       `json:"loss,omitzero"`         // probability of independent loss, of packets that arrive from now on
-	Outage      time.Duration  `json:"outage,omitzero"`       // the link stands still for this long
-	OutageDrops bool           `json:"outage_drops,omitzero"` // the outage loses what waits and arrives, instead of holding it
+	Delay       *time.Duration `json:"delay,omitzero"`        // one-way, for packets whose serialisation ends from now on
+	Loss        *float64       `json:"loss,omitzero"`         // probability of independent loss, for packets that arrive from now on
+	Outage      time.Duration  `json:"outage,omitzero"`       // the link stops for this long
+	OutageDrops bool           `json:"outage_drops,omitzero"` // the outage drops waiting and arriving packets instead of holding them
 	Handover    string         `json:"handover,omitzero"`     // name of the access link that becomes the active one
 }
 
@@ -116,9 +116,9 @@ func (d Direction) String() string {
 type Handover struct {
 	At       time.Duration
 	From, To int
-	// Back is when From carries again, where all access links carry together: the end of
-	// the outage of it that drops and begins at the handover, of both directions. 0: From
-	// was not lost, or there is no together.
+	// Back is when From carries traffic again on a path whose links work together: the
+	// end of the outage that begins at the handover and drops in both directions. It is 0
+	// if From was not lost, or if the links do not work together.
 	Back time.Duration
 }
 
@@ -138,7 +138,7 @@ func (p Path) Handovers() []Handover {
 	return handovers
 }
 
-// back is when an access link that is left at a moment carries again.
+// back returns when an access link left at that moment carries traffic again.
 func (p Path) back(access int, left time.Duration) time.Duration {
 	if !p.Together {
 		return 0
@@ -152,7 +152,7 @@ func (p Path) back(access int, left time.Duration) time.Duration {
 		}
 	}
 	if ends[Up] == 0 || ends[Down] == 0 {
-		return 0 // a link of which one direction is left is no lost one
+		return 0 // a link that keeps one direction is not lost
 	}
 	return max(ends[Up], ends[Down])
 }

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A path goes to the emulator's process as JSON.
+// TestPathSurvivesJSON checks that a path reaches the emulator's process as
+// JSON unchanged.
 func TestPathSurvivesJSON(t *testing.T) {
 	everything := Path{
 		Name: "everything", Source: "here", Note: "50 ms up", Together: true,
@@ -99,13 +100,13 @@ func TestValidateSaysWhatIsWrongAndWhatToWrite(t *testing.T) {
 		{burst(0.1, 0.2, 0, 2), "loss in the bad state of 2"},
 		{burst(0.1, 0, 0, 1), "never leaves a state"},
 		{burst(0, 0.1, 0, 1), "never leaves a state"},
-		{link(Link{Queue: Queue{Bytes: -1}}), "is negative"},
-		{link(Link{Queue: Queue{Packets: -1}}), "is negative"},
+		{link(Link{Queue: Queue{Bytes: -1}}), "must not be negative"},
+		{link(Link{Queue: Queue{Packets: -1}}), "must not be negative"},
 		{link(Link{Queue: Queue{Bytes: 1000}}), "never holds a full packet; make it at least 1500 bytes"},
-		{with(Event{At: -1, Outage: 1}), "event 1 at -1ns: it lies before the first packet"},
+		{with(Event{At: -1, Outage: 1}), "event 1 at -1ns: must not be before the first packet"},
 		{with(Event{At: ms}), "event 1 at 1ms: it changes nothing"},
 		{with(Event{Outage: -1}), "an outage of -1ns is negative"},
-		{with(Event{OutageDrops: true}), "its outage has no length"},
+		{with(Event{OutageDrops: true}), "its outage has no duration"},
 		{with(Event{At: math.MaxInt64, Outage: 1}), "make it shorter"},
 		{with(Event{Rate: new(BitRate(-1))}), "is negative"},
 		{with(Event{Delay: new(time.Duration(-1))}), "is outside"},
@@ -114,17 +115,17 @@ func TestValidateSaysWhatIsWrongAndWhatToWrite(t *testing.T) {
 		{with(Event{Access: "ethernet", Outage: 1}), `unknown access link "ethernet"; write one of wlan, lte`},
 		{with(Event{Direction: "left", Outage: 1}), `unknown direction "left"; write up, down`},
 		{with(Event{Handover: "lt"}), `did you mean "lte"?`},
-		{with(Event{Handover: "lte", Outage: 1}), "a handover stands alone"},
-		{with(Event{Handover: "wlan"}), "which is the active access link already"},
+		{with(Event{Handover: "lte", Outage: 1}), "a handover cannot be combined with other changes"},
+		{with(Event{Handover: "wlan"}), "which is already the active access link"},
 		{with(Event{At: 2, Handover: "lte"}, Event{At: 1, Handover: "lte"}), "handover at 2ns"},
 		{together(Event{Handover: "lte"}, lost("wlan", 0, 5*ms), Event{At: 5 * ms, Handover: "wlan"}), ""},
-		{together(Event{Handover: "lte"}, lost("wlan", 0, 5*ms), Event{At: 5*ms - 1, Handover: "wlan"}), `handover at 4.999999ms to "wlan", which is lost until 5ms; move it behind that`},
+		{together(Event{Handover: "lte"}, lost("wlan", 0, 5*ms), Event{At: 5*ms - 1, Handover: "wlan"}), `handover at 4.999999ms to "wlan", which is lost until 5ms; move it to a later time`},
 		{with(Event{Handover: "lte"}, lost("wlan", 0, 5*ms), Event{At: 5*ms - 1, Handover: "wlan"}), ""},
 		{with(Event{At: 4 * ms, Outage: ms}, Event{Outage: 5 * ms, Access: "lte"}), `access link "lte", up: the outage at 4ms begins before the one at 0s ends`},
 		{distant(map[netip.Addr]time.Duration{far: time.Hour, near: 0}), ""},
 		{distant(map[netip.Addr]time.Duration{far: -1}), `network "test": server 198.51.100.2: a delay of -1ns is outside 0 to 1h0m0s; write it like 50ms`},
 		{distant(map[netip.Addr]time.Duration{near: 0, far: time.Hour + 1}), "server 198.51.100.2: a delay of 1h0m0.000000001s is outside"},
-		{distant(map[netip.Addr]time.Duration{{}: 0}), "a server that is far has no address"},
+		{distant(map[netip.Addr]time.Duration{{}: 0}), "a far server has no address"},
 		{Path{Access: []Access{{Name: "a", Up: Link{Trace: trace(1)}}}, Events: []Event{{Rate: new(mbit)}}}, `sets the rate of access link "a", up, which follows a trace`},
 		{Path{Access: []Access{{Name: "a", Up: Link{Loss: Loss{GilbertElliott: &GilbertElliott{P: 1, R: 1}}}}}, Events: []Event{{Loss: new(1.0)}}}, "which has a Gilbert-Elliott loss"},
 	} {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Profiles returns the named paths, in the order in which they are listed:
+// Profiles returns the named paths in the order in which they are listed:
 // today's common mobile and fixed networks, satellites, then those of the
-// papers. Source says where a profile's figures come from; Note says which of
+// papers. Source says where a profile's figures come from. Note says which of
 // them are Wiretime's own choice and why, and spells out the delay of each
 // direction and the queue.
 func Profiles() []Path {
@@ -21,7 +21,7 @@ func Profiles() []Path {
 }
 
 // Profile returns the profile with that name. The error for an unknown name
-// names the nearest known one.
+// suggests the nearest known one.
 func Profile(name string) (Path, error) {
 	var names []string
 	for _, p := range Profiles() {
@@ -36,7 +36,7 @@ func Profile(name string) (Path, error) {
 	return Path{}, fmt.Errorf("unknown network %q; `wiretime networks` lists the known ones", name)
 }
 
-// figures describe a profile with one access link whose delay is the same in
+// figures describes a profile with one access link whose delay is the same in
 // both directions.
 type figures struct {
 	name, access string

@@ -30,8 +30,8 @@ var kim2013 = []figures{
 	{name: "wlan-good-firefox", access: "wlan", source: kimSource + "Firefox, WLAN, good signal", note: kimWLANNote + "20 ms.", down: 25_960 * kbit, up: 25_960 * kbit, rtt: 20 * time.Millisecond},
 }
 
-// nam2021 holds the page load experiment of Nam et al., by both ways to read its delay: as
-// that of the round trip, and as that of each direction.
+// nam2021 returns the page load experiment of Nam et al. under both readings of its delay:
+// as the round trip's, and as each direction's.
 func nam2021() []figures {
 	var all []figures
 	for _, reading := range []struct {
@@ -56,7 +56,7 @@ func nam2021() []figures {
 	return all
 }
 
-// kolmogortsev holds the line of the author of a SPDY client in Perl.
+// kolmogortsev holds the access line of a SPDY client's author.
 var kolmogortsev = []figures{{
 	name: "perl-237ms", access: "wired",
 	source: "Kolmogortsev: Testing the performance of the web protocol SPDY with an own client (in Russian, undated, about 2012), section Testing",

@@ -103,7 +103,7 @@ func TestUnknownProfileNamesTheNearest(t *testing.T) {
 	}
 }
 
-// What Profiles returns is the caller's own.
+// TestProfilesAreFresh checks that callers own what Profiles returns.
 func TestProfilesAreFresh(t *testing.T) {
 	Profiles()[0].Access[0].Down.Rate = 1
 	if Profiles()[0].Access[0].Down.Rate == 1 {

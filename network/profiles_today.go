@@ -25,7 +25,7 @@ var webPageTest = []figures{
 
 const ooklaSatelliteSource = "Ookla Speedtest Intelligence, satellite internet in the United States, Q2 2021, medians"
 
-// otherToday holds common networks that WebPageTest has no profile of.
+// otherToday holds common networks that WebPageTest has no profile for.
 var otherToday = []figures{
 	{
 		name: "fibre", access: "fibre",

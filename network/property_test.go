@@ -10,9 +10,9 @@ import (
 
 // FuzzArriveFollowsTheServiceCurve checks the emulation of a link with rate
 // changes and outages against its service curve: C(t) is the work, in bit*ns,
-// that the link can have done by t. A packet that finds the line busy until
-// C = w, or idle, ends when C reaches max(w, C(now)) + its own work. That is the
-// whole of the theory, and shares no step with the serialiser's arithmetic.
+// that the link can have done by t. A packet that finds the line busy until C =
+// w, or idle, ends when C reaches max(w, C(now)) + its own work. This oracle
+// shares no step with the serialiser's arithmetic.
 func FuzzArriveFollowsTheServiceCurve(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed, uint8(seed%7), uint8(seed%3), uint16(seed*31))
@@ -132,9 +132,9 @@ func (c curve) reaches(work int64) int64 {
 	return int64(sort.Search(1<<33, func(t int) bool { return c.work(int64(t)) >= work }))
 }
 
-// TestTraceFollowsMahimahi runs random traffic along random traces and compares
-// with a straightforward mm-link: it knows all arrivals beforehand and walks
-// over the opportunities one by one.
+// TestTraceFollowsMahimahi sends random traffic along random traces and
+// compares with a straightforward mm-link, which knows all arrivals in advance
+// and walks over the opportunities one by one.
 func TestTraceFollowsMahimahi(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -153,7 +153,7 @@ func TestTraceFollowsMahimahi(t *testing.T) {
 		for range 300 {
 			now += int64(random.IntN(2_000_000)) * int64(random.IntN(2))
 			if random.IntN(4) == 0 {
-				now -= now % int64(time.Millisecond) // on the very millisecond
+				now -= now % int64(time.Millisecond) // exactly on a millisecond
 				if n := len(arrivals); n > 0 {
 					now = max(now, arrivals[n-1].leaves)
 				}

@@ -10,7 +10,7 @@ import (
 const forever = math.MaxInt64
 
 // schedule is a value that is constant between known moments. It is read
-// forwards only, so that reading costs no search.
+// forwards only, so reading needs no search.
 type schedule[T any] struct {
 	steps   []step[T] // in order of time, the first at 0
 	current int
@@ -25,7 +25,7 @@ func startingWith[T any](value T) schedule[T] {
 	return schedule[T]{steps: []step[T]{{value: value}}}
 }
 
-// set appends a step; at must not lie before the last one.
+// set appends a step. at must not lie before the last step.
 func (s *schedule[T]) set(at int64, value T) {
 	if last := &s.steps[len(s.steps)-1]; last.at == at {
 		last.value = value
@@ -34,8 +34,8 @@ func (s *schedule[T]) set(at int64, value T) {
 	s.steps = append(s.steps, step[T]{at, value})
 }
 
-// read returns the value at a time, which must not lie before the time of the
-// last read.
+// read returns the value at a time, which must not lie before the last time
+// read.
 func (s *schedule[T]) read(at int64) T {
 	for at >= s.until() {
 		s.current++
@@ -57,7 +57,7 @@ type service struct {
 	outage outage
 }
 
-// outage is whether the link stands still, and what it does with packets then.
+// outage reports whether the link is stopped, and what then happens to packets.
 type outage uint8
 
 const (
@@ -66,7 +66,7 @@ const (
 	dropping        // packets that wait or arrive are lost
 )
 
-// timeline is everything that events change on one direction of one access
+// timeline holds everything that events change on one direction of one access
 // link.
 type timeline struct {
 	service schedule[service]
@@ -117,7 +117,7 @@ func (p Path) timeline(access int, d Direction) timeline {
 	return t
 }
 
-// concerns tells whether the event changes that link. Handovers change none.
+// concerns reports whether the event changes that link. Handovers change none.
 func (e Event) concerns(access string, d Direction) bool {
 	return e.Handover == "" &&
 		(e.Access == "" || e.Access == access) &&

@@ -7,16 +7,16 @@ import (
 
 // server puts packets on the line one after the other.
 type server interface {
-	// send serves a packet that arrives at now behind all earlier ones. It
+	// send serves a packet that arrives at now after all earlier ones. It
 	// returns when the packet leaves the queue: when its last bit is on the
-	// line, rounded up to a whole nanosecond, or, cut, when an outage discards
-	// it. These times never decrease from packet to packet.
+	// line, rounded up to a whole nanosecond, or, if cut, when an outage
+	// discards it. These times never decrease from packet to packet.
 	send(now int64, size int) (leaves int64, cut bool)
 }
 
-// serialiser serves at the rate of its schedule. The line is free at
-// at + carry/rate ns, a time that need not be a whole nanosecond; rate is the
-// one in force at at.
+// serialiser serves at the rate of its schedule. The line is free at at +
+// carry/rate ns, which need not be a whole nanosecond; rate is the one in force
+// at time at.
 type serialiser struct {
 	service schedule[service]
 	at      int64 // ns
@@ -55,7 +55,7 @@ func (s *serialiser) send(now int64, size int) (leaves int64, cut bool) {
 	}
 }
 
-// opportunist serves along a trace; of its schedule only the outages count.
+// opportunist serves along a trace. It reads only the outages of its schedule.
 type opportunist struct {
 	service schedule[service]
 	millis  []int64 // the trace's opportunities
@@ -63,7 +63,7 @@ type opportunist struct {
 	round   int64   // ns at which the present repetition began
 	next    int     // index of the next opportunity
 	at      int64   // ns up to which the trace is used
-	left    int     // bytes still carried by the opportunity at at
+	left    int     // bytes that the opportunity at time at still carries
 }
 
 func newOpportunist(trace *Trace, service schedule[service]) *opportunist {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// both is a path of two access links that carry together, of 1 ms and 2 ms.
+// both returns a path of two access links of 1 ms and 2 ms that work together.
 func both(events ...Event) Path {
 	const ms = time.Millisecond
 	return Path{Name: "both", Together: true, Events: events, Access: []Access{
 		{Name: "wlan", Up: Link{Delay: ms}, Down: Link{Delay: ms}}, {Name: "lte", Up: Link{Delay: 2 * ms}, Down: Link{Delay: 2 * ms}}}}
 }
 
-// TestTogether sends over both access links in both directions: handovers drop nothing,
-// and a link that is lost drops from the first nanosecond of that to the last.
+// TestTogether sends over both access links in both directions. Handovers drop nothing,
+// and a lost link drops packets from the first nanosecond of its outage to the last.
 func TestTogether(t *testing.T) {
 	const ms = time.Millisecond
 	e := start(t, both(
@@ -51,7 +51,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestTheLinkThatIsLeftComesBack reads of a path when links that were left carry again.
+// TestTheLinkThatIsLeftComesBack checks when links that were left carry traffic again.
 func TestTheLinkThatIsLeftComesBack(t *testing.T) {
 	const ms = time.Millisecond
 	handover := Event{At: 5 * ms, Handover: "lte"}
@@ -83,7 +83,7 @@ func TestTheLinkThatIsLeftComesBack(t *testing.T) {
 		}
 		p.Together = false
 		if got := p.Handovers(); got[0].Back != 0 {
-			t.Errorf("%s, where only one link carries: %+v", c.name, got)
+			t.Errorf("%s, with only one link at a time: %+v", c.name, got)
 		}
 	}
 	again := both(
@@ -92,6 +92,6 @@ func TestTheLinkThatIsLeftComesBack(t *testing.T) {
 	)
 	want := []Handover{{At: 5 * ms, From: 0, To: 1, Back: 8 * ms}, {At: 8 * ms, From: 1, To: 0, Back: 9 * ms}}
 	if got := again.Handovers(); !reflect.DeepEqual(got, want) {
-		t.Errorf("there and back again: %+v, want %+v", got, want)
+		t.Errorf("two handovers, there and back: %+v, want %+v", got, want)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// OpportunityBytes is how many bytes one delivery opportunity of a trace
-// carries.
+// OpportunityBytes is the number of bytes that one delivery opportunity of a
+// trace carries.
 const OpportunityBytes = 1500
 
 // maxTraceMillisecond bounds a timestamp of a trace to about 11 days.
 const maxTraceMillisecond = 1_000_000_000
 
-// Trace is a record of when a link could deliver, in Mahimahi's format
+// Trace is a recording of when a link could deliver, in Mahimahi's format
 // (Winstein, Sivaraman, Balakrishnan, NSDI 2013; mm-link(1)).
 type Trace struct {
 	Name string `json:"name"`
@@ -28,9 +28,9 @@ type Trace struct {
 }
 
 // ParseTrace reads a trace: one line per delivery opportunity, each a whole
-// number of milliseconds since the trace's start, never decreasing, several
-// lines with the same number for several opportunities in one millisecond. The
-// name appears in errors, which also give the line.
+// number of milliseconds since the trace's start. The numbers never decrease; a
+// number repeats for several opportunities in one millisecond. The name appears
+// in errors, which also give the line.
 func ParseTrace(name string, r io.Reader) (*Trace, error) {
 	trace := &Trace{Name: name}
 	lines := bufio.NewScanner(r)
@@ -64,7 +64,7 @@ func ParseTrace(name string, r io.Reader) (*Trace, error) {
 	return trace, nil
 }
 
-// Period is the time after which the trace repeats: its last timestamp.
+// Period returns the time after which the trace repeats: its last timestamp.
 func (t *Trace) Period() time.Duration {
 	return time.Duration(t.Opportunities[len(t.Opportunities)-1]) * time.Millisecond
 }
@@ -81,7 +81,7 @@ func (t *Trace) validate() error {
 		return fmt.Errorf("its timestamps leave the range from 0 to %d ms", int64(maxTraceMillisecond))
 	}
 	if last == 0 {
-		return errors.New("it lasts 0 ms, and the last timestamp is the period it repeats with; make the last line at least 1")
+		return errors.New("it lasts 0 ms: the last timestamp is the period of repetition and must be at least 1")
 	}
 	return nil
 }

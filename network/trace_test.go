@@ -111,8 +111,9 @@ func FuzzParseTrace(f *testing.F) {
 	})
 }
 
-// Real traces, saturated with full packets over two periods and a bit: every
-// packet leaves at exactly its opportunity, and the trace repeats at its end.
+// TestRealTracesRepeat saturates real traces with full packets over a little
+// more than two periods. Every packet leaves exactly at its opportunity, and
+// the trace repeats at its end.
 func TestRealTracesRepeat(t *testing.T) {
 	files, _ := filepath.Glob("../../shared/data/traces/mahimahi/*")
 	if len(files) == 0 {

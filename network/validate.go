@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// maxDelay bounds a delay and a jitter; a longer one is a slip of the unit.
+// maxDelay bounds a delay and a jitter. A longer one is probably a wrong unit.
 const maxDelay = time.Hour
 
-// Validate tells whether the path can be emulated. Its error says which part
-// is wrong and what to write instead.
+// Validate checks that the path can be emulated. Its error says which part is
+// wrong and what to write instead.
 func (p Path) Validate() error {
 	if err := p.validate(); err != nil {
 		return fmt.Errorf("network %q: %w", p.Name, err)
@@ -58,7 +58,7 @@ func (p Path) validate() error {
 func (p Path) validateFar() error {
 	for _, server := range slices.SortedFunc(maps.Keys(p.Far), netip.Addr.Compare) {
 		if !server.IsValid() {
-			return errors.New("a server that is far has no address; write one like 198.51.100.1")
+			return errors.New("a far server has no address; write one like 198.51.100.1")
 		}
 		if err := validateDelay("delay", p.Far[server]); err != nil {
 			return fmt.Errorf("server %v: %w", server, err)
@@ -136,7 +136,7 @@ func validateProbability(what string, p float64) error {
 func (q Queue) validate() error {
 	switch {
 	case q.Bytes < 0 || q.Packets < 0:
-		return fmt.Errorf("a queue of %d bytes and %d packets is negative; write 0 for no limit", q.Bytes, q.Packets)
+		return fmt.Errorf("a queue of %d bytes and %d packets: must not be negative; write 0 for no limit", q.Bytes, q.Packets)
 	case q.Bytes > 0 && q.Bytes < OpportunityBytes:
 		return fmt.Errorf("a queue of %d bytes never holds a full packet; make it at least %d bytes", q.Bytes, OpportunityBytes)
 	}
@@ -145,11 +145,11 @@ func (q Queue) validate() error {
 
 func (p Path) validateEvent(e Event) error {
 	if e.At < 0 {
-		return errors.New("it lies before the first packet; times count from 0")
+		return errors.New("must not be before the first packet; times count from 0")
 	}
 	if e.Handover != "" {
 		if e.Access != "" || e.Direction != "" || e.Rate != nil || e.Delay != nil || e.Loss != nil || e.Outage != 0 || e.OutageDrops {
-			return errors.New("a handover stands alone; write what else happens as an event of its own")
+			return errors.New("a handover cannot be combined with other changes; write them as an event of their own")
 		}
 		return p.validateAccess(e.Handover)
 	}
@@ -163,13 +163,13 @@ func (p Path) validateEvent(e Event) error {
 	}
 	switch {
 	case e.Outage < 0:
-		return fmt.Errorf("an outage of %v is negative; write how long it lasts, such as 500ms", e.Outage)
+		return fmt.Errorf("an outage of %v is negative; write a duration such as 500ms", e.Outage)
 	case e.Outage == 0 && e.OutageDrops:
-		return errors.New("its outage has no length; write how long it lasts, such as 500ms")
+		return errors.New("its outage has no duration; write one such as 500ms")
 	case e.Outage == 0 && e.Rate == nil && e.Delay == nil && e.Loss == nil:
 		return errors.New("it changes nothing; set a rate, a delay, a loss, an outage above 0 or a handover")
 	case e.At+e.Outage < 0:
-		return fmt.Errorf("an outage of %v ends beyond what can be counted; make it shorter", e.Outage)
+		return fmt.Errorf("an outage of %v ends after the last representable time; make it shorter", e.Outage)
 	}
 	if e.Rate != nil {
 		if err := e.Rate.validate(); err != nil {
@@ -217,14 +217,14 @@ func (p Path) validateAccess(name string) error {
 }
 
 func (p Path) validateHandovers() error {
-	back := make([]time.Duration, len(p.Access)) // of links that were lost
+	back := make([]time.Duration, len(p.Access)) // of lost links
 	for _, h := range p.Handovers() {
 		if back[h.To] > h.At {
-			return fmt.Errorf("handover at %v to %q, which is lost until %v; move it behind that", h.At, p.Access[h.To].Name, back[h.To])
+			return fmt.Errorf("handover at %v to %q, which is lost until %v; move it to a later time", h.At, p.Access[h.To].Name, back[h.To])
 		}
 		back[h.From] = h.Back
 		if h.From == h.To {
-			return fmt.Errorf("handover at %v to %q, which is the active access link already; leave it out", h.At, p.Access[h.To].Name)
+			return fmt.Errorf("handover at %v to %q, which is already the active access link; leave it out", h.At, p.Access[h.To].Name)
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func (c *Child) own(begin func() error, started chan<- error) {
 func startPinned(processor int, command *exec.Cmd) error {
 	var before, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return fmt.Errorf("ask for this thread's processors: %w", err)
+		return fmt.Errorf("read this thread's CPU affinity: %w", err)
 	}
 	one.Set(processor)
 	if err := unix.SchedSetaffinity(0, &one); err != nil {

@@ -12,46 +12,46 @@ import (
 	"wiretime/spdy"
 )
 
-// Answer is what an archive has for a request.
+// Answer is an archive's response to a request.
 type Answer struct {
 	Status int         // 200 to 599
 	Header [][2]string // in the order in which they are sent
 	Body   []byte
-	// Miss says that the archive has nothing. The rest is passed over then.
+	// Miss says that the archive has no response. The other fields are then
+	// ignored.
 	Miss bool
-	// Near is the URL of what the archive has instead, if it is not what was asked for.
+	// Near is the URL of the response if it is not the requested one.
 	Near string
-	// Preflight says that this answers a CORS preflight that the archive does not have. All
-	// the fields that it asks for are allowed then: credentials admit of no wildcard (Fetch,
-	// section 3.2.3).
+	// Preflight says that this answers a CORS preflight that the archive does not have. The
+	// response then allows all requested fields, because credentials rule out a wildcard
+	// (Fetch, section 3.2.3).
 	Preflight bool
-	// Wait is how long the server takes before it begins to answer.
+	// Wait is how long the server waits before it begins to respond.
 	Wait time.Duration
-	// Early are the values of Link fields that are sent before that, as 103 Early Hints
-	// (RFC 8297).
+	// Early are the values of Link fields sent ahead as 103 Early Hints (RFC 8297).
 	Early []string
-	// Push are URLs that are pushed with the answer, where protocol and client take that.
+	// Push are the URLs to push with the response, if protocol and client support it.
 	Push []string
 }
 
-// missing is the answer to a miss.
+// missing is the response to a miss.
 var missing = Answer{
 	Status: http.StatusNotFound, Header: [][2]string{{"content-type", "text/plain; charset=utf-8"}},
 	Body: []byte("This URL is not in the site's archive.\n"),
 }
 
-// Archive answers requests from what lookup finds, whatever protocol they came
-// over; path is the request's path with its query. What lookup does not find is
-// answered with 404, and marked as a miss in the server's log. A client that has the
-// archived version already, by its ETag or Last-Modified, is told so with 304 (RFC
-// 9110 section 13).
+// Archive answers requests with what lookup finds, over any protocol; path is the
+// request's path with its query. A request that lookup cannot answer gets a 404 and
+// is marked as a miss in the server's log. A client that already has the archived
+// version, by its ETag or Last-Modified, gets a 304 (RFC 9110 section 13).
 //
-// What goes before a GET's answer goes in this order: Early Hints, but not over SPDY,
-// which has no place for them; pushes, over SPDY and HTTP/2 and of the request's own
-// origin only; the wait, which ends with the request. What is pushed waits by itself as
-// if it had been asked for. The answer is held back until the client has been told of
-// all pushes (SPDY draft 3 section 3.3.1, RFC 9113 section 8.4.1): over HTTP/2 at
-// once, over SPDY, where that is the head of what is pushed, after its wait.
+// The response to a GET is preceded, in this order, by Early Hints (not over SPDY,
+// which has none); by pushes, over SPDY and HTTP/2, of the request's own origin only;
+// and by the wait, which ends early if the request does. A pushed response waits on its
+// own, as if it had been requested. The response is held back until all pushes have
+// been announced to the client (SPDY draft 3 section 3.3.1, RFC 9113 section 8.4.1):
+// over HTTP/2 at once; over SPDY, where the head of the pushed response announces it,
+// after that response's wait.
 func Archive(lookup func(method, host, path string) Answer) http.Handler {
 	return archive(lookup)
 }
@@ -61,7 +61,7 @@ type archive func(method, host, path string) Answer
 func (lookup archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m, ok := w.(*meter)
 	if !ok {
-		m = &meter{ResponseWriter: w, pushes: &pushes{}} // that nobody logs
+		m = &meter{ResponseWriter: w, pushes: &pushes{}} // not logged
 	}
 	a := lookup(r.Method, hostname(r.Host), r.URL.RequestURI())
 	if m.near = a.Near; a.Miss {
@@ -84,8 +84,8 @@ func (lookup archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hint sends Early Hints. HTTP/1.0 knows nothing of them (RFC 9110 section 15.2), nor has
-// SPDY a place for them.
+// hint sends Early Hints. HTTP/1.0 does not know them (RFC 9110 section 15.2), and SPDY
+// has no frame for them.
 func hint(m *meter, r *http.Request, links []string) {
 	_, isSPDY := spdy.RequestVersion(r.Context())
 	if len(links) == 0 || isSPDY || !r.ProtoAtLeast(1, 1) {
@@ -101,9 +101,9 @@ func hint(m *meter, r *http.Request, links []string) {
 	m.early = links
 }
 
-// push has what goes with an answer pushed. It returns a function that waits until the
-// client has been told of all of it. What does not have to wait itself is pushed in its
-// order.
+// push pushes the URLs that go with a response. It returns a function that waits until
+// all pushes have been announced to the client. Pushes without a wait of their own are
+// sent in order.
 func (lookup archive) push(m *meter, r *http.Request, urls []string) (told func()) {
 	var waiting sync.WaitGroup
 	host := hostname(r.Host)
@@ -121,7 +121,7 @@ func (lookup archive) push(m *meter, r *http.Request, urls []string) (told func(
 	return waiting.Wait
 }
 
-// write sends the answer itself.
+// write sends the response itself.
 func (a *Answer) write(m *meter, r *http.Request) {
 	header := m.Header()
 	for _, field := range a.Header {
@@ -136,7 +136,7 @@ func (a *Answer) write(m *meter, r *http.Request) {
 		leaveOutContent(header)
 	}
 	if _, ok := header["Content-Type"]; !ok {
-		// Servers guess it unless told not to.
+		// net/http would guess the type unless it is set.
 		header["Content-Type"] = nil
 	}
 	if status != http.StatusNoContent && status != http.StatusNotModified {
@@ -144,7 +144,7 @@ func (a *Answer) write(m *meter, r *http.Request) {
 	}
 	m.WriteHeader(status)
 	if r.Method != http.MethodHead && status != http.StatusNotModified {
-		// A client that has gone away is seen in the log's body size.
+		// If the client has gone away, the body size in the log shows it.
 		_, _ = m.Write(body)
 	}
 }

@@ -26,7 +26,7 @@ const forever = 1000 * time.Hour
 
 var style, script = "<https://" + pageHost + "/style.css>; rel=preload; as=style", "</script.js>; rel=preload; as=script"
 
-// TestAnswerWaits has the answer come no sooner than it was recorded to, whatever it is.
+// TestAnswerWaits checks that no response comes earlier than it was recorded to.
 func TestAnswerWaits(t *testing.T) {
 	const slow = 30*time.Millisecond + 300*time.Microsecond
 	site := map[string]Answer{
@@ -50,14 +50,14 @@ func TestAnswerWaits(t *testing.T) {
 		must(t, s.Close())
 		for _, e := range s.Log() {
 			if time.Duration(e.End-e.Start) < slow {
-				t.Errorf("%s took %v by the log", e.URL, time.Duration(e.End-e.Start))
+				t.Errorf("%s took %v according to the log", e.URL, time.Duration(e.End-e.Start))
 			}
 		}
 	})
 }
 
-// ask sends a request with one field, if it has a value, and reads the answer. Its
-// context may bring a trace.
+// ask sends a request, with one field if it has a value, and reads the response.
+// Its context may carry a trace.
 func (s *served) ask(t *testing.T, ctx context.Context, client *http.Client, method, path, name, value string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, s.config.Protocol.Scheme+"://"+pageHost+path, nil)
@@ -72,7 +72,7 @@ func (s *served) ask(t *testing.T, ctx context.Context, client *http.Client, met
 	return response
 }
 
-// TestWaitEndsWithTheRequest gives up a request that would wait for weeks.
+// TestWaitEndsWithTheRequest cancels a request that would wait for weeks.
 func TestWaitEndsWithTheRequest(t *testing.T) {
 	eachRow(t, func(t *testing.T, p Protocol) {
 		asked, over := make(chan struct{}), make(chan struct{})
@@ -108,9 +108,9 @@ func TestWaitEndsWithTheRequest(t *testing.T) {
 	})
 }
 
-// TestEarlyHintsComeBeforeTheWait awaits the hints of an answer that waits for weeks, and
-// of one that does not. They hold nothing but the links, and leave nothing behind in the
-// answer's header.
+// TestEarlyHintsComeBeforeTheWait expects the hints of a response that waits for weeks,
+// and of one that does not. They contain nothing but the links, and leave nothing behind
+// in the response's header.
 func TestEarlyHintsComeBeforeTheWait(t *testing.T) {
 	own := [][2]string{{"content-type", "text/html"}, {"link", style}}
 	site := map[string]Answer{
@@ -147,7 +147,7 @@ func TestEarlyHintsComeBeforeTheWait(t *testing.T) {
 					t.Errorf("the hints are\n%s\nwant\n%s", got, want)
 				}
 			case <-ctx.Done():
-				t.Error("no hints came")
+				t.Error("no hints received")
 			}
 			cancel()
 			if err := <-over; !errors.Is(err, context.Canceled) {
@@ -160,25 +160,25 @@ func TestEarlyHintsComeBeforeTheWait(t *testing.T) {
 			t.Errorf("the answer's header is\n%s\nwant\n%s", got, want)
 		}
 		if spdy != (len(hints) == 0) {
-			t.Errorf("%d hints came over %s", len(hints), p.Name)
+			t.Errorf("%d hints received over %s", len(hints), p.Name)
 		}
 		for len(hints) > 0 {
 			<-hints
 		}
 		s.ask(t, trace(t.Context()), client, "HEAD", "/", "", "")
 		if len(hints) > 0 {
-			t.Errorf("HEAD was given hints: %s", <-hints)
+			t.Errorf("HEAD received hints: %s", <-hints)
 		}
 		must(t, s.Close())
 		for _, e := range s.Log() {
 			if told := e.Method == "GET" && !spdy; slices.Equal(e.Early, []string{style, script}) != told {
-				t.Errorf("of %s %s the log says hints %q", e.Method, e.URL, e.Early)
+				t.Errorf("the log of %s %s has the hints %q", e.Method, e.URL, e.Early)
 			}
 		}
 	})
 }
 
-// pushing is a site whose page is pushed with, among what cannot be.
+// pushing returns a site whose page comes with pushes, some of them impossible.
 func pushing() map[string]Answer {
 	const dated = "Tue, 01 Jul 2025 10:00:00 GMT"
 	return map[string]Answer{
@@ -191,7 +191,7 @@ func pushing() map[string]Answer {
 	}
 }
 
-// brief is what tests of pushes look at in a log.
+// brief holds what tests of pushes compare in a log.
 type brief struct {
 	path     string
 	status   int
@@ -210,9 +210,9 @@ func briefs(log []capture.ServerEntry) []brief {
 	return all
 }
 
-// TestPushOverSPDY has a client ask for what it has been sent already: the server is not
-// asked again. What is pushed does not take the conditions of the page's request for its
-// own, and pushes nothing itself.
+// TestPushOverSPDY requests what has been pushed already: the server is not asked again.
+// A pushed response does not inherit the conditions of the page's request, and pushes
+// nothing itself.
 func TestPushOverSPDY(t *testing.T) {
 	eachRow(t, func(t *testing.T, p Protocol) {
 		if !strings.HasPrefix(p.Name, "spdy") {
@@ -235,8 +235,8 @@ func TestPushOverSPDY(t *testing.T) {
 	})
 }
 
-// TestPushBehindAnotherWriter has a server's own writer between the protocol's and the
-// archive's.
+// TestPushBehindAnotherWriter puts a server's own writer between the protocol's and
+// the archive's.
 func TestPushBehindAnotherWriter(t *testing.T) {
 	archive := Archive(lookupIn(pushing()))
 	s := serve(t, "spdy/3.1", func(c *ServerConfig) {
@@ -250,7 +250,7 @@ func TestPushBehindAnotherWriter(t *testing.T) {
 	}
 	must(t, s.Close())
 	if log := s.Log(); len(log) != 3 {
-		t.Errorf("%d requests were answered, want the page and what was pushed, once each: %+v", len(log), log)
+		t.Errorf("%d requests were answered, want the page and its pushes, once each: %+v", len(log), log)
 	}
 }
 
@@ -258,8 +258,9 @@ type wrapped struct{ http.ResponseWriter }
 
 func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// TestPushThatComesToNothing has a client of SPDY allow the server no stream. It is sent
-// the page all the same, and nothing else is in the log: nobody was sent it.
+// TestPushThatComesToNothing uses a SPDY client that allows the server no streams. The
+// client still gets the page, and the log contains nothing else, since nothing else was
+// sent.
 func TestPushThatComesToNothing(t *testing.T) {
 	eachRow(t, func(t *testing.T, p Protocol) {
 		v, ok := spdy.ParseVersion(p.ALPN)
@@ -304,8 +305,8 @@ func TestPushThatComesToNothing(t *testing.T) {
 	})
 }
 
-// TestPushWhereThereIsNone: other rows have no pushes, nor has a client of HTTP/2 that
-// says that it does not want any.
+// TestPushWhereThereIsNone checks that the other protocols push nothing, and that
+// HTTP/2 pushes nothing to a client that disables push.
 func TestPushWhereThereIsNone(t *testing.T) {
 	eachRow(t, func(t *testing.T, p Protocol) {
 		if strings.HasPrefix(p.Name, "spdy") {
@@ -324,8 +325,8 @@ func TestPushWhereThereIsNone(t *testing.T) {
 	})
 }
 
-// TestPushOverHTTP2 reads the frames that a client gets which leaves pushes allowed, as
-// it does by saying nothing (RFC 9113 section 6.5.2).
+// TestPushOverHTTP2 reads the frames sent to a client that leaves push enabled, which
+// is the default (RFC 9113 section 6.5.2).
 func TestPushOverHTTP2(t *testing.T) {
 	s := serve(t, "h2", func(c *ServerConfig) { c.Handler = Archive(lookupIn(pushing())) })
 	config := &tls.Config{RootCAs: s.roots, ServerName: pageHost, NextProtos: []string{"h2"}}
@@ -365,7 +366,7 @@ func TestPushOverHTTP2(t *testing.T) {
 		switch frame := frame.(type) {
 		case *http2.PushPromiseFrame:
 			if bodies["/"] > 0 {
-				t.Error("a promise came after the page that has it asked for")
+				t.Error("a PUSH_PROMISE came after the page that refers to it")
 			}
 			promised[frame.PromiseID] = value(frame.HeaderBlockFragment(), ":path")
 		case *http2.HeadersFrame:
@@ -382,7 +383,7 @@ func TestPushOverHTTP2(t *testing.T) {
 		}
 	}
 	if len(promised) != 3 || bodies["/"] != 4 || bodies["/style.css?v=1"] != 5 || bodies["/script.js"] != 30_000 {
-		t.Errorf("of streams %v came %v", promised, bodies)
+		t.Errorf("streams %v delivered %v", promised, bodies)
 	}
 	must(t, s.Close())
 	want := []brief{{"/", 200, 4, false, 2}, {"/script.js", 200, 30_000, true, 0}, {"/style.css?v=1", 200, 5, true, 0}}
@@ -391,7 +392,7 @@ func TestPushOverHTTP2(t *testing.T) {
 	}
 }
 
-// TestLogTellsWhatWasNear has an archive answer with something else than was asked for.
+// TestLogTellsWhatWasNear makes an archive answer with a near match.
 func TestLogTellsWhatWasNear(t *testing.T) {
 	const archived = "https://" + pageHost + "/search?q=1"
 	site := map[string]Answer{pageHost + "/search?q=2": {Status: 200, Body: []byte("one"), Near: archived}}
@@ -405,8 +406,8 @@ func TestLogTellsWhatWasNear(t *testing.T) {
 	})
 }
 
-// TestPreflight allows the fields that a made answer to a preflight is asked for, of which a
-// wildcard may be too little, and no others.
+// TestPreflight checks that a synthesised response to a preflight allows exactly the
+// requested fields; a wildcard may not be enough.
 func TestPreflight(t *testing.T) {
 	own := [][2]string{{"access-control-allow-headers", "*, authorization"}}
 	site := map[string]Answer{

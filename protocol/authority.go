@@ -22,7 +22,7 @@ import (
 	"wiretime/atomicfile"
 )
 
-// The files of an authority's folder.
+// The files in an authority's folder.
 const (
 	rootFile         = "root.pem"
 	intermediateFile = "intermediate.pem"
@@ -32,13 +32,13 @@ const (
 // authorityYears is how long a store's authority is valid.
 const authorityYears = 20
 
-// leafDays is how long a host's certificate is valid: what public authorities
-// issue for today.
+// leafDays is how long a host's certificate is valid: as long as public
+// authorities issue today.
 const leafDays = 90
 
 // Authority issues the certificates of a store's sites. Its chain is as long as
-// that of a public site: a leaf and an intermediate go over the wire, the root
-// stays at home. All keys are ECDSA P-256.
+// a public site's: the server sends a leaf and an intermediate, but not the
+// root. All keys are ECDSA P-256.
 type Authority struct {
 	intermediate *x509.Certificate
 	key          *ecdsa.PrivateKey
@@ -47,9 +47,9 @@ type Authority struct {
 	leaves map[string]*tls.Certificate
 }
 
-// OpenAuthority opens the authority in folder dir or, where there is no such
-// folder or an empty one, makes one there, whole or not at all. The root's key
-// is thrown away once it has signed.
+// OpenAuthority opens the authority in folder dir. If the folder is missing or
+// empty, it creates one there, whole or not at all. The root's key is discarded
+// once it has signed the intermediate.
 func OpenAuthority(dir string) (*Authority, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -57,17 +57,17 @@ func OpenAuthority(dir string) (*Authority, error) {
 	}
 	if len(files) == 0 {
 		if err := makeAuthority(dir); err != nil {
-			return nil, fmt.Errorf("make a certificate authority in %s: %w", dir, err)
+			return nil, fmt.Errorf("create a certificate authority in %s: %w", dir, err)
 		}
 	}
 	a := &Authority{leaves: map[string]*tls.Certificate{}}
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, intermediateFile), filepath.Join(dir, keyFile))
 	if err != nil {
-		return nil, fmt.Errorf("open the certificate authority in %s: %w (delete the folder to have a new one made)", dir, err)
+		return nil, fmt.Errorf("open the certificate authority in %s: %w (delete the folder to create a new one)", dir, err)
 	}
 	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("open the certificate authority in %s: the key in %s is not ECDSA (delete the folder to have a new one made)", dir, keyFile)
+		return nil, fmt.Errorf("open the certificate authority in %s: the key in %s is not ECDSA (delete the folder to create a new one)", dir, keyFile)
 	}
 	a.intermediate, a.key = pair.Leaf, key
 	return a, nil
@@ -109,8 +109,8 @@ func makeAuthority(dir string) error {
 	})
 }
 
-// writeFolder makes the folder dir with the given files, readable by their
-// owner alone, whole or not at all.
+// writeFolder creates the folder dir with the given files, readable only by
+// their owner, whole or not at all.
 func writeFolder(dir string, files map[string]*pem.Block) (err error) {
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -134,7 +134,7 @@ func writeFolder(dir string, files map[string]*pem.Block) (err error) {
 			return err
 		}
 	}
-	return atomicfile.MoveFolder(temporary, dir) // an empty folder may stand in its place; one with files may not
+	return atomicfile.MoveFolder(temporary, dir) // the folder may already exist if it is empty, but not if it has files
 }
 
 func issuer(name string, below int) (*x509.Certificate, error) {
@@ -151,13 +151,14 @@ func issuer(name string, below int) (*x509.Certificate, error) {
 	}, nil
 }
 
-// serialNumber is random, as RFC 5280 section 4.1.2.2 wants serial numbers unique.
+// serialNumber returns a random serial number, since RFC 5280 section 4.1.2.2
+// requires unique ones.
 func serialNumber() (*big.Int, error) {
 	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 }
 
-// Certificate returns the certificate of a host with the chain that proves it:
-// leaf and intermediate. It is made on first use and kept in memory.
+// Certificate returns the certificate of a host with its chain: leaf and
+// intermediate. It is issued on first use and kept in memory.
 func (a *Authority) Certificate(host string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,7 +167,7 @@ func (a *Authority) Certificate(host string) (*tls.Certificate, error) {
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make a key for host %s: %w", host, err)
+		return nil, fmt.Errorf("generate a key for host %s: %w", host, err)
 	}
 	serial, err := serialNumber()
 	if err != nil {
@@ -187,27 +188,27 @@ func (a *Authority) Certificate(host string) (*tls.Certificate, error) {
 	return c, nil
 }
 
-// SPKIHash is the base64 SHA-256 of the intermediate's public key info, by which
-// Chromium is told to trust every chain it is in.
+// SPKIHash returns the base64 SHA-256 of the intermediate's public key info.
+// Given this hash, Chromium trusts every chain that contains the intermediate.
 func (a *Authority) SPKIHash() string {
 	sum := sha256.Sum256(a.intermediate.RawSubjectPublicKeyInfo)
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Issuer is the certificate, in DER, that signs the hosts' own, for browsers that
-// are told to trust certificates rather than keys.
+// Issuer returns the intermediate certificate in DER, for browsers that trust
+// certificates rather than keys.
 func (a *Authority) Issuer() []byte { return a.intermediate.Raw }
 
-// Verify says whether a TLS server proved, with a certificate of this authority,
-// to be the host that the client asked for. Dates do not count: under a virtual
-// clock a server's certificate may be older than the authority.
+// Verify checks that a TLS server has proved, with a certificate of this
+// authority, to be the host that the client requested. Dates are ignored: on a
+// virtual clock a server's certificate may be older than the authority.
 func (a *Authority) Verify(c tls.ConnectionState) error {
 	if len(c.PeerCertificates) == 0 {
 		return errors.New("verify the server: it sent no certificate")
 	}
 	leaf := c.PeerCertificates[0]
 	if err := leaf.CheckSignatureFrom(a.intermediate); err != nil {
-		return fmt.Errorf("verify the server: its certificate is not this authority's: %w", err)
+		return fmt.Errorf("verify the server: its certificate was not issued by this authority: %w", err)
 	}
 	if err := leaf.VerifyHostname(c.ServerName); err != nil {
 		return fmt.Errorf("verify the server: %w", err)

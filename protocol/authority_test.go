@@ -19,7 +19,7 @@ func TestAuthorityIsMadeOnce(t *testing.T) {
 	opened, err := OpenAuthority(dir)
 	must(t, err)
 	if made.SPKIHash() != opened.SPKIHash() {
-		t.Errorf("opened again the hash is %s, was %s", opened.SPKIHash(), made.SPKIHash())
+		t.Errorf("after reopening the hash is %s, was %s", opened.SPKIHash(), made.SPKIHash())
 	}
 	files, err := os.ReadDir(dir)
 	must(t, err)
@@ -28,7 +28,7 @@ func TestAuthorityIsMadeOnce(t *testing.T) {
 		info, err := f.Info()
 		must(t, err)
 		if info.Mode() != 0o600 {
-			t.Errorf("%s has mode %v, want readable by its owner alone", f.Name(), info.Mode())
+			t.Errorf("%s has mode %v, want it readable only by its owner", f.Name(), info.Mode())
 		}
 		names = append(names, f.Name())
 	}
@@ -36,7 +36,7 @@ func TestAuthorityIsMadeOnce(t *testing.T) {
 		t.Errorf("the folder holds %s, want %s", got, want)
 	}
 	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) != 1 {
-		t.Errorf("beside the authority there is %v (%v), want nothing", left, err)
+		t.Errorf("leftover files beside the authority: %v (%v)", left, err)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestAuthorityInAnEmptyFolder(t *testing.T) {
 
 func TestAuthoritiesDiffer(t *testing.T) {
 	if one, other := testAuthority(t), testAuthority(t); one.SPKIHash() == other.SPKIHash() {
-		t.Error("two authorities have one key")
+		t.Error("two authorities have the same key")
 	}
 }
 
@@ -58,7 +58,7 @@ func TestChainLeadsToTheRoot(t *testing.T) {
 	c, err := a.Certificate("www.a.test")
 	must(t, err)
 	if len(c.Certificate) != 2 {
-		t.Fatalf("%d certificates go over the wire, want leaf and intermediate", len(c.Certificate))
+		t.Fatalf("the chain has %d certificates, want leaf and intermediate", len(c.Certificate))
 	}
 	leaf, err := x509.ParseCertificate(c.Certificate[0])
 	must(t, err)
@@ -77,7 +77,7 @@ func TestChainLeadsToTheRoot(t *testing.T) {
 		}
 	}
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots}); err == nil {
-		t.Error("the leaf is signed by the root itself")
+		t.Error("the leaf is signed directly by the root")
 	}
 	again, err := a.Certificate("www.a.test")
 	must(t, err)
@@ -100,7 +100,7 @@ func TestDamagedAuthorityNamesItsFolder(t *testing.T) {
 		damage     func(t *testing.T, file string)
 		want       string
 	}{
-		{"a key that is no PEM", "intermediate.key", write("not PEM"), "PEM"},
+		{"a key that is not PEM", "intermediate.key", write("not PEM"), "PEM"},
 		{"an empty key", "intermediate.key", write(""), "PEM"},
 		{"a key of noise", "intermediate.key", write("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"), "private key"},
 		{"a certificate cut short", "intermediate.pem", func(t *testing.T, file string) { must(t, os.Truncate(file, 100)) }, "PEM"},
@@ -136,8 +136,8 @@ func TestDamagedAuthorityNamesItsFolder(t *testing.T) {
 	})
 }
 
-// TestSPKIHashIsOfWhatTheServerSends connects as Chromium would, which is given
-// the hash and looks for it in the chain that comes over the wire.
+// TestSPKIHashIsOfWhatTheServerSends connects like Chromium, which looks for
+// the given hash in the chain that the server sends.
 func TestSPKIHashIsOfWhatTheServerSends(t *testing.T) {
 	for _, name := range []string{"https/1.1", "spdy/3.1", "h2", "h3"} {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestVerify(t *testing.T) {
 	}{
 		{"its own", "www.a.test", a, ""},
 		{"of another host", "www.b.test", a, "www.b.test"},
-		{"of another authority", "www.a.test", other, "not this authority's"},
+		{"of another authority", "www.a.test", other, "not issued by this authority"},
 		{"none", "www.a.test", nil, "no certificate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -190,7 +190,7 @@ func readCertificate(t *testing.T, file string) *x509.Certificate {
 	must(t, err)
 	block, _ := pem.Decode(text)
 	if block == nil {
-		t.Fatalf("%s holds no PEM", file)
+		t.Fatalf("%s contains no PEM block", file)
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
 	must(t, err)

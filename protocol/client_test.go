@@ -23,10 +23,10 @@ import (
 	"wiretime/spdy"
 )
 
-// patience is how long a test waits for what takes milliseconds.
+// patience is how long a test waits for something that takes milliseconds.
 const patience = 20 * time.Second
 
-// The site that the tests serve has two hosts on two addresses.
+// The tests' site has two hosts on two addresses.
 const (
 	pageHost  = "www.page.test"
 	imageHost = "img.page.test"
@@ -58,14 +58,14 @@ func lookupIn(site map[string]Answer) func(method, host, path string) Answer {
 	}
 }
 
-// served is a server with what a client needs to find it: its ports are not the
+// served is a server with what a client needs to reach it. Its ports are not the
 // protocol's, which may be taken or forbidden.
 type served struct {
 	*Server
 	roots *x509.CertPool
 
 	mu   sync.Mutex
-	real map[string]string // by the address that the server asked for
+	real map[string]string // by the address that the server requested
 }
 
 // serve serves the tests' site until the test ends.
@@ -118,20 +118,20 @@ func (s *served) found(asked string, real net.Addr) {
 	s.real[asked] = real.String()
 }
 
-// address is where a host's server really listens.
+// address returns the address at which a host's server really listens.
 func (s *served) address(t *testing.T, host string) string {
 	t.Helper()
 	asked := netip.AddrPortFrom(s.config.Hosts[host], uint16(s.config.Protocol.Port)).String()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.real[asked] == "" {
-		t.Fatalf("nothing listens on %s of host %s; there are %v", asked, host, s.real)
+		t.Fatalf("no listener on %s of host %s; the listeners are %v", asked, host, s.real)
 	}
 	return s.real[asked]
 }
 
-// client is a new client of the server's protocol, with no connection yet. It
-// follows no redirects and keeps what a server would let it resume.
+// client returns a new client of the server's protocol without connections. It
+// follows no redirects and keeps session tickets.
 func (s *served) client(t *testing.T) *http.Client {
 	t.Helper()
 	config := &tls.Config{RootCAs: s.roots, ClientSessionCache: tls.NewLRUClientSessionCache(8)}
@@ -187,8 +187,8 @@ func (s *served) get(t *testing.T, client *http.Client, method, url string) (*ht
 	return response, body
 }
 
-// shakeHands makes one TLS handshake with the server as a client of the
-// protocol would, but for change.
+// shakeHands makes one TLS handshake with the server like a client of the
+// protocol, except for change.
 func (s *served) shakeHands(t *testing.T, host string, change func(*tls.Config)) (tls.ConnectionState, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -211,7 +211,7 @@ func (s *served) shakeHands(t *testing.T, host string, change func(*tls.Config))
 	return c.(*tls.Conn).ConnectionState(), nil
 }
 
-// flat is a header as sorted lines, but for the date.
+// flat returns a header as sorted lines, without the date.
 func flat(h http.Header) string {
 	var lines []string
 	for name, values := range h {

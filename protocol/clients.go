@@ -14,24 +14,25 @@ import (
 
 // client is a connection that a server has accepted.
 type client interface {
-	// part tells the client that the connection is over, as its protocol has it.
+	// part tells the client that the connection is closing, in its protocol's
+	// way.
 	part()
-	// cut ends the connection, whatever the client makes of it.
+	// cut ends the connection at once.
 	cut()
 }
 
-// partingTime is how long a client that was told that a connection is over has to
-// close its end.
+// partingTime is how long a client has to close its end after it was told that
+// the connection is closing.
 const partingTime = 50 * time.Millisecond
 
-// clients are a server's connections that are still open, in the order in which they
-// came.
+// clients holds a server's open connections, in the order in which they were
+// accepted.
 type clients struct {
 	mu   sync.Mutex
 	open []accepted
 }
 
-// accepted is a client with a channel that is closed when it is gone.
+// accepted is a client with a channel that is closed when the client is gone.
 type accepted struct {
 	client
 	gone chan struct{}
@@ -75,14 +76,14 @@ func (l *clients) disconnect() {
 	}
 }
 
-// wait returns when all connections, which have been closed, are gone.
+// wait returns when all connections, already closed, are gone.
 func (l *clients) wait() {
 	for _, c := range l.all() {
 		<-c.gone
 	}
 }
 
-// tcpClient is a TCP connection, with or without TLS on it.
+// tcpClient is a TCP connection, with or without TLS.
 type tcpClient struct{ net.Conn }
 
 func (c tcpClient) transport() (*net.TCPConn, bool) {
@@ -94,19 +95,19 @@ func (c tcpClient) transport() (*net.TCPConn, bool) {
 	return t, ok
 }
 
-// part sends TLS's close_notify (RFC 8446 section 6.1) and TCP's FIN. A client that
-// has gone in the meantime needs neither.
+// part sends TLS's close_notify (RFC 8446 section 6.1) and TCP's FIN. Errors are
+// ignored, since the client may already have gone.
 func (c tcpClient) part() {
 	if secured, ok := c.Conn.(*tls.Conn); ok {
-		_ = secured.CloseWrite() // an error, too, if the handshake is not done
+		_ = secured.CloseWrite() // fails, too, if the handshake is not complete
 	}
 	if t, ok := c.transport(); ok {
 		_ = t.CloseWrite()
 	}
 }
 
-// cut resets the connection. A browser that has no use for an idle connection of
-// HTTP/1.1 does not look at it until it wants one, and would send its farewell then.
+// cut resets the connection. A browser does not look at an idle HTTP/1.1 connection
+// until it needs one; without a reset it would answer the close only then.
 func (c tcpClient) cut() {
 	if t, ok := c.transport(); ok {
 		_ = t.SetLinger(0)
@@ -117,7 +118,7 @@ func (c tcpClient) cut() {
 // quicClient is a QUIC connection.
 type quicClient struct{ *quic.Conn }
 
-// part sends CONNECTION_CLOSE (RFC 9000 section 10.2), which needs no answer.
+// part sends CONNECTION_CLOSE (RFC 9000 section 10.2), which needs no reply.
 func (c quicClient) part() {
 	_ = c.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
 }

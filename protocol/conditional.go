@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// leaveOutContent takes out of the header of a response what describes its content:
-// a 304 has none, and says no more than a cache needs (RFC 9110 section 15.4.5).
+// leaveOutContent removes the fields that describe content from the header of a
+// 304, which carries none and needs only what a cache uses (RFC 9110 section
+// 15.4.5).
 func leaveOutContent(header http.Header) {
 	for _, name := range []string{"Content-Encoding", "Content-Language", "Content-Type"} {
 		header.Del(name)
@@ -16,8 +17,8 @@ func leaveOutContent(header http.Header) {
 	}
 }
 
-// notModified says whether the preconditions of a request mean that its client has
-// the response with this header already (RFC 9110 section 13.2.2).
+// notModified reports whether the preconditions of a request show that its client
+// already has the response with this header (RFC 9110 section 13.2.2).
 func notModified(r *http.Request, header http.Header) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -27,14 +28,14 @@ func notModified(r *http.Request, header http.Header) bool {
 	}
 	since, err := http.ParseTime(r.Header.Get("If-Modified-Since"))
 	if err != nil {
-		return false // no date is no condition (section 13.1.3)
+		return false // ignored without a valid date (section 13.1.3)
 	}
 	modified, err := http.ParseTime(header.Get("Last-Modified"))
 	return err == nil && !modified.After(since)
 }
 
 // matches compares a list of entity tags, or *, with one tag, weakly (RFC 9110
-// section 8.8.3.2). What cannot be read matches nothing.
+// section 8.8.3.2). A malformed list matches nothing.
 func matches(list, tag string) bool {
 	if strings.TrimSpace(list) == "*" {
 		return true

@@ -13,14 +13,14 @@ import (
 	"wiretime/capture"
 )
 
-// EarlySecret works out the secret that early data behind a ClientHello is protected
-// with, which crypto/tls does not write into key logs. It returns a line for them,
-// with its end; nothing if the ClientHello announces no early data, or its ticket is
-// not this server's. An error means that the ClientHello is none.
+// EarlySecret derives the secret that protects the early data after a ClientHello,
+// which crypto/tls does not write into key logs. It returns a key log line with its
+// newline, or "" if the ClientHello announces no early data or uses another server's
+// ticket. It fails if the ClientHello is malformed.
 func (s *Server) EarlySecret(hello []byte) (string, error) {
 	random, ticket, err := announced(hello)
 	if err != nil {
-		return "", fmt.Errorf("read a ClientHello: %w", err)
+		return "", fmt.Errorf("parse ClientHello: %w", err)
 	}
 	if ticket == nil || !s.config.EarlyData {
 		return "", nil
@@ -51,24 +51,24 @@ func (s *Server) EarlySecret(hello []byte) (string, error) {
 	return fmt.Sprintf("CLIENT_EARLY_TRAFFIC_SECRET %x %x\n", random, secret), nil
 }
 
-// sessionSecret takes cipher suite and pre-shared key out of the form in which
-// crypto/tls writes a session down.
+// sessionSecret extracts cipher suite and pre-shared key from a session in
+// crypto/tls's serialised form.
 func sessionSecret(session *tls.SessionState) (suite uint16, psk []byte, err error) {
 	text, err := session.Bytes()
 	if err != nil {
 		return 0, nil, err
 	}
-	// Version, who keeps it, suite, time of its making, length of the secret.
+	// Version, role, suite, creation time, length of the secret.
 	const before = 2 + 1 + 2 + 8 + 1
 	if len(text) < before || len(text) < before+int(text[before-1]) {
-		return 0, nil, fmt.Errorf("a session of %d octets: not in the form that this program knows", len(text))
+		return 0, nil, fmt.Errorf("unknown session format: %d octets", len(text))
 	}
 	return binary.BigEndian.Uint16(text[3:]), text[before:][:text[before-1]], nil
 }
 
-// announced takes the client's random number out of a ClientHello and, if it
-// announces early data, the ticket that it is protected with: the first one (RFC
-// 8446 sections 4.1.2, 4.2.10 and 4.2.11).
+// announced extracts the client's random from a ClientHello and, if it announces
+// early data, the ticket that protects it: the first one (RFC 8446 sections
+// 4.1.2, 4.2.10 and 4.2.11).
 func announced(hello []byte) (random, ticket []byte, err error) {
 	const earlyData, preSharedKey = 42, 41
 	m := vectors{rest: hello}
@@ -96,7 +96,7 @@ func announced(hello []byte) (random, ticket []byte, err error) {
 		}
 	}
 	if m.short || extensions.short {
-		return nil, nil, fmt.Errorf("%d octets are too few for what they announce", len(hello))
+		return nil, nil, fmt.Errorf("truncated after %d octets", len(hello))
 	}
 	if !early {
 		ticket = nil
@@ -104,7 +104,7 @@ func announced(hello []byte) (random, ticket []byte, err error) {
 	return random, ticket, nil
 }
 
-// vectors reads TLS's vectors (RFC 8446 section 3.4).
+// vectors reads TLS vectors (RFC 8446 section 3.4).
 type vectors struct {
 	rest  []byte
 	short bool
@@ -120,7 +120,7 @@ func (v *vectors) take(n int) []byte {
 	return out
 }
 
-// vector reads what a length of so many octets stands before.
+// vector reads a byte string with a length prefix of so many octets.
 func (v *vectors) vector(octets int) []byte {
 	n := 0
 	for _, b := range v.take(octets) {

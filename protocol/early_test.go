@@ -8,15 +8,16 @@ import (
 	"testing"
 )
 
-// ends are the two of a QUIC handshake without a network, and what they show.
+// ends are the two ends of a QUIC handshake without a network, with what they
+// reveal.
 type ends struct {
 	client, server *tls.QUICConn
 	hello          []byte // the ClientHello
-	early          []byte // the server's secret of early data
+	early          []byte // the server's early data secret
 	done           int
 }
 
-// shake makes the whole handshake and has the server send a ticket.
+// shake completes the handshake and makes the server send a ticket.
 func (e *ends) shake(t *testing.T) {
 	t.Helper()
 	e.client.SetTransportParameters(nil)
@@ -30,7 +31,7 @@ func (e *ends) shake(t *testing.T) {
 	e.pass(t)
 }
 
-// pass carries what the ends have to say to each other.
+// pass carries messages between the ends until neither has any.
 func (e *ends) pass(t *testing.T) {
 	t.Helper()
 	for _, from := range []*tls.QUICConn{e.client, e.server} {
@@ -53,8 +54,8 @@ func (e *ends) pass(t *testing.T) {
 	}
 }
 
-// TestEarlySecretIsTheOneInUse holds the secret that is worked out to the one that
-// crypto/tls hands to QUIC.
+// TestEarlySecretIsTheOneInUse compares the derived secret with the one that
+// crypto/tls gives to QUIC.
 func TestEarlySecretIsTheOneInUse(t *testing.T) {
 	s := serve(t, "h3", func(c *ServerConfig) { c.Resume, c.EarlyData = true, true })
 	other := serve(t, "h3", func(c *ServerConfig) { c.Resume, c.EarlyData = true, true })
@@ -78,11 +79,11 @@ func TestEarlySecretIsTheOneInUse(t *testing.T) {
 			t.Errorf("the line is %q, want %q", line, want)
 		}
 		if line, err := other.EarlySecret(e.hello); line != "" || err != nil {
-			t.Errorf("a server with another key reads the ticket: %q, %v", line, err)
+			t.Errorf("a server with another key accepted the ticket: %q, %v", line, err)
 		}
 		for size := range e.hello {
 			if line, err := s.EarlySecret(e.hello[:size]); err == nil || line != "" {
-				t.Fatalf("%d octets of the ClientHello give %q and no error", size, line)
+				t.Fatalf("%d octets of the ClientHello returned %q and no error", size, line)
 			}
 		}
 	}

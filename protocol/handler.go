@@ -15,24 +15,25 @@ import (
 	"wiretime/spdy"
 )
 
-// meter counts what a handler writes, and keeps what an archive says of its answer.
+// meter counts what a handler writes, and records what an archive says about its
+// response.
 type meter struct {
 	http.ResponseWriter
-	status   int // 0: it was not answered
+	status   int // 0: not answered
 	bytes    int64
 	miss     bool
 	near     string
 	early    []string
-	pushed   bool         // nobody has asked for it
-	pushes   *pushes      // of the server
-	unpushed atomic.Int64 // of what was to be pushed with it
+	pushed   bool         // no client requested it
+	pushes   *pushes      // the server's pushes
+	unpushed atomic.Int64 // responses that should have been pushed with it but were not
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
 func (m *meter) WriteHeader(status int) {
-	if status >= http.StatusOK { // others come before the answer
+	if status >= http.StatusOK { // interim responses come first
 		m.status = status
 	}
 	m.ResponseWriter.WriteHeader(status)
@@ -44,10 +45,10 @@ func (m *meter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// connectionKey is where a connection's number is kept in its context.
+// connectionKey is the context key of a connection's number.
 type connectionKey struct{}
 
-// serverLog writes down every request. It is also the server's clock.
+// serverLog records every request. It is also the server's clock.
 type serverLog struct {
 	protocol Protocol
 	handler  http.Handler
@@ -58,16 +59,16 @@ type serverLog struct {
 	pushes pushes
 
 	mu     sync.Mutex
-	since  int64 // requests that began before are left out
+	since  int64 // earlier requests are left out
 	served []servedRequest
 }
 
-// servedRequest is a request that has been answered, or cut off.
+// servedRequest is a request that was answered, or cut off.
 type servedRequest struct {
 	capture.ServerEntry
 	stream quic.StreamID
-	trace  *connectionTrace // of its connection; nil but for QUIC
-	push   *push            // nil but for one that nobody sent
+	trace  *connectionTrace // of its connection; nil unless QUIC
+	push   *push            // nil if a client sent the request
 }
 
 func (s *servedRequest) entry() capture.ServerEntry {
@@ -78,12 +79,12 @@ func (s *servedRequest) entry() capture.ServerEntry {
 
 func (l *serverLog) now() int64 { return l.began.UnixNano() + int64(time.Since(l.began)) }
 
-// number gives a new connection its number.
+// number assigns a number to a new connection.
 func (l *serverLog) number(ctx context.Context) context.Context {
 	return context.WithValue(ctx, connectionKey{}, l.accepted.Add(1))
 }
 
-// connection is the number of the connection that a request came over.
+// connection returns the number of the connection that carried a request.
 func connection(r *http.Request) int64 {
 	number, _ := r.Context().Value(connectionKey{}).(int64)
 	return number
@@ -119,7 +120,7 @@ func (l *serverLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// spoken names the protocol that a request came over, as browsers do.
+// spoken names the protocol of a request in the way browsers do.
 func spoken(r *http.Request) string {
 	if v, ok := spdy.RequestVersion(r.Context()); ok {
 		return v.String()

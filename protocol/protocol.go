@@ -1,13 +1,13 @@
-// Package protocol holds one row per web protocol: how a page is served over
-// it, on which port and with what in the handshake.
+// Package protocol holds one row per web protocol: how it serves a page, on
+// which port and with which handshake.
 //
 // Every row serves the same bytes through the same handler, so the server is
 // never the difference between two protocols. (HTTP/3 adds one field to its
 // responses, Alt-Svc, without which browsers do not use all of it.) To add a
 // protocol, add a row to All and the function that serves it.
 //
-// What does differ comes with a protocol's own stack, and a study cannot change
-// it (read in the source of quic-go 0.65 and its qpack 0.6):
+// Differences that remain come with a protocol's own stack, and a study cannot
+// change them (as read in the source of quic-go 0.65 and its qpack 0.6):
 //
 //   - Congestion control. TCP rows run on the kernel's TCP, whose congestion
 //     control and initial window a study chooses. HTTP/3 runs on quic-go, which
@@ -50,30 +50,30 @@ import (
 
 // Protocol is one row of the table.
 type Protocol struct {
-	// Name is what studies call it.
+	// Name is the protocol's name in studies.
 	Name string
-	// Title is for people.
+	// Title is the name for people.
 	Title string
-	// Scheme is that of its URLs, "http" or "https".
+	// Scheme is the scheme of its URLs, "http" or "https".
 	Scheme string
-	// Port is the server's, the scheme's default.
+	// Port is the server's port: the scheme's default.
 	Port int
 	// ALPN is the protocol's name in the TLS handshake (RFC 7301); empty
 	// without TLS.
 	ALPN string
 	// Transport is "tcp" or "udp".
 	Transport string
-	// Spoken is how a browser names the protocol of a response (the CDP's
+	// Spoken is the browser's name for the protocol of a response (the CDP's
 	// Network.Response.protocol).
 	Spoken string
-	// NoBrowser is why no browser can load pages over the protocol; empty where
-	// browsers can.
+	// NoBrowser says why no browser can load pages over the protocol; it is
+	// empty if browsers can.
 	NoBrowser string
 
 	serve func(context.Context, *Server, Protocol) error
 }
 
-// All returns the table, in the order in which results are shown.
+// All returns the table in the order in which results are shown.
 func All() []Protocol {
 	return []Protocol{
 		{Name: "http/1.1", Title: "HTTP/1.1 in the clear", Scheme: "http", Port: 80, Transport: "tcp", Spoken: "http/1.1", serve: serveTCP},
@@ -86,11 +86,11 @@ func All() []Protocol {
 	}
 }
 
-// spdyRow is the row of a version of SPDY.
+// spdyRow returns the row of a SPDY version.
 func spdyRow(v spdy.Version, title string) Protocol {
 	return Protocol{
 		Name: v.String(), Title: title + " over TLS 1.3", Scheme: "https", Port: 443, ALPN: v.String(), Transport: "tcp", Spoken: v.String(),
-		NoBrowser: "Chromium dropped SPDY in version 51, 2016, Firefox in version 50; use the loader builtin",
+		NoBrowser: "Chromium dropped SPDY in version 51 (2016), Firefox in version 50; use the loader builtin",
 		serve:     serveTCP,
 	}
 }
@@ -104,7 +104,7 @@ func Names() []string {
 	return names
 }
 
-// Lookup returns the row called name. The error lists the rows and names the
+// Lookup returns the row called name. The error lists the rows and suggests the
 // nearest one, if any is near.
 func Lookup(name string) (Protocol, error) {
 	for _, p := range All() {
@@ -114,17 +114,17 @@ func Lookup(name string) (Protocol, error) {
 	}
 	meant := ""
 	if nearest := network.Nearest(name, Names()); nearest != "" {
-		meant = fmt.Sprintf("did you mean %q? ", nearest)
+		meant = fmt.Sprintf(" (did you mean %q?)", nearest)
 	}
-	return Protocol{}, fmt.Errorf("unknown protocol %q: %sThere are %s", name, meant, strings.Join(Names(), ", "))
+	return Protocol{}, fmt.Errorf("unknown protocol %q%s; write one of %s", name, meant, strings.Join(Names(), ", "))
 }
 
-// URL is the address of a page over this protocol. Sites store every URL as
-// https; the protocol decides.
+// URL returns the address of a page over this protocol. Sites store every URL
+// as https; the protocol decides the scheme.
 func (p Protocol) URL(page string) (string, error) {
 	u, err := url.Parse(page)
 	if err != nil || u.Host == "" {
-		return "", fmt.Errorf("make the address of page %q over %s: it is not an absolute URL", page, p.Name)
+		return "", fmt.Errorf("build the address of page %q over %s: not an absolute URL", page, p.Name)
 	}
 	u.Scheme = p.Scheme
 	return u.String(), nil

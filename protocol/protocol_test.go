@@ -9,7 +9,7 @@ func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range All() {
 		if seen[p.Name] || p.Title == "" || p.serve == nil {
-			t.Errorf("row %q is there twice or incomplete", p.Name)
+			t.Errorf("row %q is duplicate or incomplete", p.Name)
 		}
 		seen[p.Name] = true
 		if wantPort := map[string]int{"http": 80, "https": 443}[p.Scheme]; p.Port != wantPort {
@@ -28,19 +28,19 @@ func TestTable(t *testing.T) {
 }
 
 func TestLookupNamesTheNearest(t *testing.T) {
-	const list = "There are http/1.1, https/1.1, spdy/2, spdy/3, spdy/3.1, h2, h3"
+	const list = "; write one of http/1.1, https/1.1, spdy/2, spdy/3, spdy/3.1, h2, h3"
 	for _, c := range []struct{ name, want string }{
-		{"H2", `did you mean "h2"? ` + list},
-		{"h4", `did you mean "h2"? ` + list},
-		{"https/1", `did you mean "https/1.1"? ` + list},
-		{"htp/1.1", `did you mean "http/1.1"? ` + list},
-		{"spdy", `did you mean "spdy/2"? ` + list},
-		{"gopher", `unknown protocol "gopher": ` + list},
-		{"", `unknown protocol "": ` + list},
+		{"H2", `(did you mean "h2"?)` + list},
+		{"h4", `(did you mean "h2"?)` + list},
+		{"https/1", `(did you mean "https/1.1"?)` + list},
+		{"htp/1.1", `(did you mean "http/1.1"?)` + list},
+		{"spdy", `(did you mean "spdy/2"?)` + list},
+		{"gopher", `unknown protocol "gopher"` + list},
+		{"", `unknown protocol ""` + list},
 	} {
 		_, err := Lookup(c.name)
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
-			t.Errorf("%q: error is %v, want %q at its end", c.name, err, c.want)
+			t.Errorf("%q: error is %v, want it to end with %q", c.name, err, c.want)
 		}
 	}
 }

@@ -7,20 +7,20 @@ import (
 	"sync/atomic"
 )
 
-// push is a response that the server sends without being asked. It comes to the handler
-// as a request of its own, like any other.
+// push is a response that the server sends unrequested. It reaches the handler as a
+// request of its own.
 type push struct {
-	refused atomic.Bool // the protocol or the client did not take it after all
+	refused atomic.Bool // the protocol or the client rejected it after all
 }
 
-// pushKey is what a push can be told by from what clients ask for. One that asks for the
-// very same at the very same moment is taken for it, and the push for the request.
+// pushKey distinguishes a push from the requests of clients. If a client requests the
+// very same URL at the very same moment, the two are swapped.
 type pushKey struct {
 	connection int64
 	url        string
 }
 
-// pushes are those whose handler has yet to begin.
+// pushes holds the pushes whose handler has yet to begin.
 type pushes struct {
 	mu  sync.Mutex
 	all map[pushKey][]*push
@@ -37,7 +37,7 @@ func (p *pushes) announce(k pushKey) *push {
 	return one
 }
 
-// take finds the push that a request is; nil if it is none.
+// take returns the push that a request stands for, or nil if a client sent it.
 func (p *pushes) take(connection int64, url string) *push {
 	k := pushKey{connection, url}
 	p.mu.Lock()
@@ -57,8 +57,8 @@ func (p *pushes) withdraw(k pushKey, one *push) {
 	p.all[k] = slices.DeleteFunc(p.all[k], func(other *push) bool { return other == one })
 }
 
-// push has the server push a path of the request's origin, with its query. What the
-// protocol has no way for, or the client does not want, is counted.
+// push makes the server push a path, with its query, of the request's origin. It
+// counts pushes that the protocol does not support or the client does not accept.
 func (m *meter) push(r *http.Request, path string) {
 	pusher, ok := pusherOf(m.ResponseWriter)
 	if !ok {
@@ -71,7 +71,8 @@ func (m *meter) push(r *http.Request, path string) {
 	}
 	k := pushKey{connection(r), scheme + "://" + r.Host + path}
 	one := m.pushes.announce(k)
-	// Package spdy gives it the header of this request; its conditions are not those.
+	// Package spdy copies the header of this request; its conditions do not apply to
+	// the push.
 	unconditional := &http.PushOptions{Header: http.Header{"If-None-Match": nil, "If-Modified-Since": nil}}
 	if pusher.Push(k.url, unconditional) != nil {
 		m.pushes.withdraw(k, one)
@@ -79,7 +80,7 @@ func (m *meter) push(r *http.Request, path string) {
 	}
 }
 
-// pusherOf finds who pushes behind whatever else a handler's writer does.
+// pusherOf finds the http.Pusher beneath the writers that wrap it.
 func pusherOf(w http.ResponseWriter) (http.Pusher, bool) {
 	for {
 		if p, ok := w.(http.Pusher); ok {

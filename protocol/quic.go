@@ -34,11 +34,11 @@ func serveQUIC(ctx context.Context, s *Server, p Protocol) error {
 	return nil
 }
 
-// advertise has every response say that the origin speaks HTTP/3 (RFC 7838,
-// RFC 9114 section 3.1.1), as servers of it do. A browser that was told to use
-// HTTP/3 needs no telling, but Chromium only learns from it that the server
-// obeys priorities; until then it keeps no more than ten images under way, and
-// a page of many takes up to four times as long.
+// advertise makes every response say that the origin speaks HTTP/3 (RFC 7838,
+// RFC 9114 section 3.1.1), as HTTP/3 servers do. A browser that was told to use
+// HTTP/3 does not need this for the protocol, but only from it does Chromium
+// learn that the server obeys priorities. Until then it limits itself to ten
+// images at a time, and a page with many images takes up to four times as long.
 func advertise(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Alt-Svc", `h3=":443"; ma=86400`)
@@ -46,7 +46,7 @@ func advertise(h http.Handler) http.Handler {
 	})
 }
 
-// accept takes a new connection in.
+// accept registers a new connection.
 func (s *Server) accept(ctx context.Context, c *quic.Conn) context.Context {
 	client := quicClient{c}
 	s.clients.came(client)
@@ -54,19 +54,19 @@ func (s *Server) accept(ctx context.Context, c *quic.Conn) context.Context {
 	return context.WithValue(s.log.number(ctx), traceKey{}, c.QlogTrace())
 }
 
-// trace listens to what quic-go says of a connection.
+// trace subscribes to what quic-go reports about a connection.
 func (s *Server) trace(context.Context, bool, quic.ConnectionID) qlogwriter.Trace {
 	return &connectionTrace{lost: &s.lost, early: map[quic.StreamID]bool{}}
 }
 
-// traceKey is where a connection's trace is kept in its context.
+// traceKey is the context key of a connection's trace.
 type traceKey struct{}
 
-// connectionTrace is what a server wants to know of a connection beside its
+// connectionTrace holds what a server records about a connection besides its
 // requests.
 type connectionTrace struct {
 	// lost counts the packets that quic-go declares lost (RFC 9002 section 6.1),
-	// probes for the path's MTU left out: those are meant to be lost.
+	// except probes for the path's MTU, which are meant to be lost.
 	lost *atomic.Int64
 
 	mu    sync.Mutex
@@ -88,7 +88,7 @@ func (t *connectionTrace) RecordEvent(e qlogwriter.Event) {
 	}
 }
 
-// began notes the streams whose first octets are in frames.
+// began records the streams whose first octets are in frames.
 func (t *connectionTrace) began(frames []qlog.Frame) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,8 +99,9 @@ func (t *connectionTrace) began(frames []qlog.Frame) {
 	}
 }
 
-// tookEarly says whether a stream began as early data. It is certain a while after
-// the stream began: quic-go tells of a packet once it has handed its data on.
+// tookEarly reports whether a stream began as early data. The answer is certain
+// only some time after the stream began, because quic-go reports a packet after it
+// has delivered its data.
 func (t *connectionTrace) tookEarly(stream quic.StreamID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

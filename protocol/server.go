@@ -27,21 +27,21 @@ import (
 // ServerConfig says what to serve, how and where.
 type ServerConfig struct {
 	Protocol Protocol
-	// Hosts gives the address of each origin's host. The server listens on
-	// each address.
+	// Hosts maps each origin's host to its address. The server listens on each
+	// address.
 	Hosts   map[string]netip.Addr
 	Handler http.Handler
 	CA      *Authority
 	// KeyLog receives the TLS secrets in NSS key log format; nil for none.
 	KeyLog io.Writer
-	// Resume has the server give out session tickets (RFC 8446 section 4.6.1) and
-	// resume what they stand for.
+	// Resume makes the server issue session tickets (RFC 8446 section 4.6.1) and
+	// resume their sessions.
 	Resume bool
-	// EarlyData has it take 0-RTT data with a resumed session (RFC 9001 section
-	// 4.6). It needs Resume, and is for HTTP/3 alone.
+	// EarlyData makes it accept 0-RTT data in a resumed session (RFC 9001
+	// section 4.6). It requires Resume, and works with HTTP/3 only.
 	EarlyData bool
-	// Fallback is empty, or "h2": a server of HTTP/3 that also serves that row, on
-	// the same addresses.
+	// Fallback is empty or "h2". With "h2", an HTTP/3 server also serves that row
+	// on the same addresses.
 	Fallback string
 	// Listen and ListenPacket open the server's sockets.
 	Listen       func(ctx context.Context, network, address string) (net.Listener, error)
@@ -61,12 +61,12 @@ type Server struct {
 	lost      atomic.Int64
 }
 
-// Serve starts a server. It is ready when Serve returns. A server of its own
-// for every load knows no connection, ticket or key of the load before.
+// Serve starts a server, which is ready when Serve returns. A fresh server for
+// every load shares no connection, ticket or key with the previous one.
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	s := &Server{config: c, log: &serverLog{protocol: c.Protocol, handler: c.Handler, began: time.Now()}}
 	if c.Resume {
-		_, _ = rand.Read(s.ticketKey[:]) // which never fails
+		_, _ = rand.Read(s.ticketKey[:]) // never fails
 	}
 	err := c.check()
 	if err == nil {
@@ -84,21 +84,21 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// check says what of a configuration cannot be.
+// check returns what is invalid in a configuration.
 func (c *ServerConfig) check() error {
 	quic := c.Protocol.Transport == "udp"
 	switch {
 	case c.EarlyData && !quic:
-		return errors.New("early data is for HTTP/3 alone")
+		return errors.New("early data is supported over HTTP/3 only")
 	case c.EarlyData && !c.Resume:
-		return errors.New("early data needs sessions that can be resumed")
+		return errors.New("early data requires resumable sessions")
 	case c.Fallback != "" && (c.Fallback != "h2" || !quic):
-		return fmt.Errorf("fallback %q: only h3 has one, h2", c.Fallback)
+		return fmt.Errorf("invalid fallback %q: only h3 has a fallback, which is h2", c.Fallback)
 	}
 	return nil
 }
 
-// addresses are where the server listens, each once.
+// addresses returns where the server listens, each address once.
 func (s *Server) addresses(port int) []string {
 	var all []netip.Addr
 	for _, a := range s.config.Hosts {
@@ -112,15 +112,16 @@ func (s *Server) addresses(port int) []string {
 	return out
 }
 
-// concurrentRequests is how many requests one connection may have under way.
-// It is net/http's default for HTTP/2; 100, quic-go's own and what SPDY's servers
-// allowed, would hold back a page of more resources over those alone.
+// concurrentRequests is how many requests one connection may have in flight. It
+// is net/http's default for HTTP/2; 100, the default of quic-go and of the SPDY
+// servers of the time, would hold back pages with more resources over those
+// protocols only.
 const concurrentRequests = 250
 
-// tls is the server's side of a row's handshake: TLS 1.3 alone, one protocol
-// alone, and session tickets only if they are asked for: otherwise every
-// connection makes the whole handshake. Tickets hold the session itself, so the
-// server remembers none.
+// tls returns the server's side of a row's handshake: TLS 1.3 only, one
+// protocol only, and session tickets only on request: otherwise every
+// connection makes a full handshake. Tickets contain the session, so the server
+// stores none.
 func (s *Server) tls(row Protocol) *tls.Config {
 	c := &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -128,10 +129,10 @@ func (s *Server) tls(row Protocol) *tls.Config {
 		SessionTicketsDisabled: !s.config.Resume,
 		KeyLogWriter:           s.config.KeyLog,
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-			// crypto/tls lets clients pass that offer a server of h2 nothing, or
-			// http/1.1. (To a server of HTTP/1.1, offering nothing is right.)
+			// crypto/tls accepts clients that offer an h2 server no protocol, or
+			// http/1.1. (For an HTTP/1.1 server, offering none is right.)
 			if row.ALPN != "http/1.1" && !slices.Contains(hello.SupportedProtos, row.ALPN) {
-				return nil, fmt.Errorf("the client offers %q, not %s", hello.SupportedProtos, row.ALPN)
+				return nil, fmt.Errorf("the client offers %q instead of %s", hello.SupportedProtos, row.ALPN)
 			}
 			if _, ok := s.config.Hosts[hello.ServerName]; !ok {
 				return nil, fmt.Errorf("the site has no host %q", hello.ServerName)
@@ -140,8 +141,8 @@ func (s *Server) tls(row Protocol) *tls.Config {
 		},
 	}
 	if s.config.Resume {
-		// Every listener has a copy of the configuration, which would have a key of
-		// its own.
+		// Every listener copies the configuration, and each copy would generate its
+		// own key.
 		c.SetSessionTicketKeys([][32]byte{s.ticketKey})
 	}
 	return c
@@ -167,7 +168,7 @@ func serveTCP(ctx context.Context, s *Server, p Protocol) error {
 				s.serving.Done()
 			}
 		},
-		// Handshakes that clients break off are theirs to report.
+		// Clients report the handshakes that they abort.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	if p.ALPN != "" {
@@ -187,7 +188,7 @@ func serveTCP(ctx context.Context, s *Server, p Protocol) error {
 			return fmt.Errorf("listen on %s: %w", address, err)
 		}
 		s.serving.Go(func() {
-			// Serve always returns an error, and closing is the only way to one.
+			// Serve always returns an error, and only after closing.
 			if p.ALPN == "" {
 				_ = s.tcp.Serve(listener)
 			} else {
@@ -198,9 +199,8 @@ func serveTCP(ctx context.Context, s *Server, p Protocol) error {
 	return nil
 }
 
-// Log returns what has been served so far, in the order of the requests. A
-// request is in it once its handler has returned, and so is what was pushed, but for
-// pushes that came to nothing.
+// Log returns what has been served so far, in the order of the requests. A request
+// appears once its handler has returned, and so does a push unless it was rejected.
 func (s *Server) Log() []capture.ServerEntry {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -214,8 +214,8 @@ func (s *Server) Log() []capture.ServerEntry {
 	return entries
 }
 
-// StartLog begins the log anew: requests that have come before are no part of it,
-// nor packets lost before of LostPackets. Connections keep their numbers.
+// StartLog restarts the log and the count of LostPackets: earlier requests and
+// losses are not part of them. Connections keep their numbers.
 func (s *Server) StartLog() {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -223,8 +223,8 @@ func (s *Server) StartLog() {
 	s.lost.Store(0)
 }
 
-// LostPackets is how many packets the server has declared lost, -1 where the
-// kernel knows and the server does not (TCP).
+// LostPackets returns how many packets the server has declared lost, or -1 over
+// TCP, where only the kernel knows.
 func (s *Server) LostPackets() int {
 	if s.quic == nil {
 		return -1
@@ -232,15 +232,14 @@ func (s *Server) LostPackets() int {
 	return int(s.lost.Load())
 }
 
-// Disconnect closes the connections of all clients, as a server does that has not
-// heard of them for long, and returns when they are gone. It goes on listening.
-// Clients see TLS's close_notify and TCP's FIN, and a reset if they do not close
-// their end soon; or QUIC's CONNECTION_CLOSE with H3_NO_ERROR. Requests under way are
-// cut off.
+// Disconnect closes the connections of all clients, as a server does after a long
+// idle time, and returns when they are gone. The server keeps listening. Clients see
+// TLS's close_notify and TCP's FIN, and a reset if they do not close their end soon;
+// or QUIC's CONNECTION_CLOSE with H3_NO_ERROR. Requests in flight are cut off.
 func (s *Server) Disconnect() { s.clients.disconnect() }
 
-// Close closes all listeners and connections, without waiting for requests under
-// way to be answered, and waits for their goroutines.
+// Close closes all listeners and connections without waiting for requests in
+// flight, and waits for their goroutines.
 func (s *Server) Close() error {
 	var errs []error
 	if s.tcp != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 )
 
-// eachRow runs a test for every protocol there is.
+// eachRow runs a test for every protocol.
 func eachRow(t *testing.T, test func(t *testing.T, p Protocol)) {
 	for _, p := range All() {
 		t.Run(strings.ReplaceAll(p.Name, "/", "-"), func(t *testing.T) { test(t, p) })
@@ -87,7 +87,7 @@ func TestLogTellsEveryRequest(t *testing.T) {
 				t.Errorf("%s %s: status %d, %d octets, want %d, %d", r.method, r.url, response.StatusCode, len(body), r.status, r.body)
 			}
 		}
-		// Another client: another connection to the page's host.
+		// Another client makes another connection to the page's host.
 		s.get(t, s.client(t), "GET", pageHost+"/")
 		must(t, s.Close())
 		after := time.Now()
@@ -124,13 +124,13 @@ func TestLogTellsEveryRequest(t *testing.T) {
 				t.Errorf("connection %d is from %s and %s", e.Connection, known, e.Client)
 			}
 			clients[e.Connection] = e.Client
-			// The clocks are the same, but for a step of the machine's.
+			// The clocks agree unless the machine's clock was stepped.
 			if slack := int64(time.Second); e.Start > e.End || e.Start < before.UnixNano()-slack || e.End > after.UnixNano()+slack {
 				t.Errorf("entry %d ran from %d to %d, the test from %d to %d", i, e.Start, e.End, before.UnixNano(), after.UnixNano())
 			}
 		}
 		if log[0].Connection != 1 || log[7].Connection != 2 || log[8].Connection != 3 || len(clients) != 3 {
-			t.Errorf("connections are %v, want 1 and 2, to each host one, and 3 of the other client", clients)
+			t.Errorf("connections are %v, want 1 and 2, one to each host, and 3 from the other client", clients)
 		}
 	})
 }
@@ -176,16 +176,16 @@ func TestHandshakeIsRefused(t *testing.T) {
 		t.Run(strings.ReplaceAll(c.name, "/", "-"), func(t *testing.T) {
 			s := serve(t, c.protocol, nil)
 			if _, err := s.shakeHands(t, pageHost, func(*tls.Config) {}); err != nil {
-				t.Fatalf("a proper handshake: %v", err)
+				t.Fatalf("a valid handshake failed: %v", err)
 			}
 			_, err := s.shakeHands(t, c.host, func(config *tls.Config) {
-				// What the client thinks of the certificate is not in question.
+				// The client's opinion of the certificate does not matter here.
 				config.InsecureSkipVerify = true
 				if c.change != nil {
 					c.change(config)
 				}
 			})
-			// Only an alert shows that it was the server who refused.
+			// Only an alert shows that the server refused.
 			var tcp *net.OpError
 			var udp *quic.TransportError
 			if !(errors.As(err, &tcp) && tcp.Op == "remote error") && !(errors.As(err, &udp) && udp.Remote) {
@@ -201,7 +201,7 @@ func TestNoConnectionResumesAnother(t *testing.T) {
 			s := serve(t, name, nil)
 			cache := tls.NewLRUClientSessionCache(8)
 			for range 2 {
-				// The request gives a ticket the time to arrive.
+				// The request leaves the ticket time to arrive.
 				client := s.client(t)
 				keepSessions(client, cache)
 				response, _ := s.get(t, client, "GET", pageHost+"/large")
@@ -259,18 +259,18 @@ func TestLostPackets(t *testing.T) {
 		})
 		_, body := s.get(t, s.client(t), "GET", pageHost+"/large")
 		if got := s.LostPackets(); len(body) != 1<<20 || got < 1 {
-			t.Errorf("%d octets arrived, %d packets were lost, want them all and some", len(body), got)
+			t.Errorf("%d octets arrived, want all of them; %d packets were lost, want some", len(body), got)
 		}
 	})
 }
 
-// lossy loses every 20th packet or batch of packets that is sent.
+// lossy drops every 20th packet or batch of packets sent.
 type lossy struct {
 	*net.UDPConn
 	sent atomic.Int64
 }
 
-// WriteMsgUDP is how quic-go sends.
+// WriteMsgUDP is the method with which quic-go sends.
 func (l *lossy) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
 	if l.sent.Add(1)%20 == 0 {
 		return len(b), len(oob), nil
@@ -278,8 +278,8 @@ func (l *lossy) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err er
 	return l.UDPConn.WriteMsgUDP(b, oob, to)
 }
 
-// TestRowsAllowAsManyRequestsAtOnce holds every request back until all are there,
-// which no server that queues them would live to see.
+// TestRowsAllowAsManyRequestsAtOnce holds every request back until all have
+// arrived, so a server that queues them would never finish.
 func TestRowsAllowAsManyRequestsAtOnce(t *testing.T) {
 	for _, name := range []string{"spdy/2", "spdy/3", "spdy/3.1", "h2", "h3"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
@@ -313,15 +313,15 @@ func TestRowsAllowAsManyRequestsAtOnce(t *testing.T) {
 			}
 			for range concurrentRequests {
 				if err := <-failures; err != nil {
-					t.Fatalf("%d requests were under way at once, want %d: %v", waiting.Load(), concurrentRequests, err)
+					t.Fatalf("%d requests were in flight at once, want %d: %v", waiting.Load(), concurrentRequests, err)
 				}
 			}
 		})
 	}
 }
 
-// TestHTTP3HasNoDynamicTable holds the package's documentation to what quic-go
-// announces (SETTINGS_QPACK_MAX_TABLE_CAPACITY, RFC 9204 section 5).
+// TestHTTP3HasNoDynamicTable checks the package documentation against what
+// quic-go announces (SETTINGS_QPACK_MAX_TABLE_CAPACITY, RFC 9204 section 5).
 func TestHTTP3HasNoDynamicTable(t *testing.T) {
 	s := serve(t, "h3", nil)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -333,10 +333,10 @@ func TestHTTP3HasNoDynamicTable(t *testing.T) {
 	select {
 	case <-h.ReceivedSettings():
 	case <-ctx.Done():
-		t.Fatal("no SETTINGS came")
+		t.Fatal("no SETTINGS received")
 	}
 	if capacity := h.Settings().Other[0x01]; capacity != 0 {
-		t.Errorf("the server's QPACK table may hold %d octets: correct the documentation of the package", capacity)
+		t.Errorf("the server's QPACK table may hold %d octets: correct the package documentation", capacity)
 	}
 }
 
@@ -349,7 +349,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 			c.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/slow" {
 					close(began)
-					<-r.Context().Done() // the connection is closed under it
+					<-r.Context().Done() // the connection is closed meanwhile
 					<-release
 					returned.Store(true)
 				}
@@ -372,10 +372,10 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		select {
 		case err := <-failed:
 			if err == nil {
-				t.Error("the request under way was answered")
+				t.Error("the request in flight was answered")
 			}
 		case <-time.After(patience):
-			t.Fatal("the request under way was not cut off")
+			t.Fatal("the request in flight was not cut off")
 		}
 		select {
 		case err := <-closed:
@@ -387,13 +387,13 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		case err := <-closed:
 			must(t, err)
 		case <-time.After(patience):
-			t.Fatal("Close does not end")
+			t.Fatal("Close does not return")
 		}
 		if !returned.Load() {
 			t.Error("Close returned before the handler")
 		}
 		if log := s.Log(); len(log) != 2 {
-			t.Errorf("the log has %d entries, want the one answered and the one cut off", len(log))
+			t.Errorf("the log has %d entries, want the answered one and the one that was cut off", len(log))
 		}
 		for _, host := range []string{pageHost, imageHost} {
 			address := s.address(t, host)

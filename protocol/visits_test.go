@@ -19,7 +19,7 @@ import (
 	"wiretime/spdy"
 )
 
-// keepSessions has a client keep the sessions of all servers in cache.
+// keepSessions makes a client keep the sessions of all servers in cache.
 func keepSessions(client *http.Client, cache tls.ClientSessionCache) {
 	switch transport := client.Transport.(type) {
 	case *http.Transport:
@@ -31,7 +31,7 @@ func keepSessions(client *http.Client, cache tls.ClientSessionCache) {
 	}
 }
 
-// TestServerResumesSessions visits a server twice and has it close the connection in
+// TestServerResumesSessions visits a server twice, with the connection closed in
 // between.
 func TestServerResumesSessions(t *testing.T) {
 	for _, name := range []string{"https/1.1", "spdy/3.1", "h2", "h3"} {
@@ -41,7 +41,7 @@ func TestServerResumesSessions(t *testing.T) {
 			for range 2 {
 				client := s.client(t)
 				keepSessions(client, cache)
-				// The request gives a ticket the time to arrive.
+				// The request leaves the ticket time to arrive.
 				s.get(t, client, "GET", pageHost+"/large")
 				s.Disconnect()
 			}
@@ -56,8 +56,8 @@ func TestServerResumesSessions(t *testing.T) {
 	}
 }
 
-// TestEarlyDataIsToldFromTheRest sends one request before the handshake is done and
-// one after it, to servers that take early data and that do not.
+// TestEarlyDataIsToldFromTheRest sends one request before the handshake completes
+// and one after it, to servers that accept early data and to servers that do not.
 func TestEarlyDataIsToldFromTheRest(t *testing.T) {
 	for _, takes := range []bool{true, false} {
 		t.Run(fmt.Sprint(takes), func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestEarlyDataIsToldFromTheRest(t *testing.T) {
 					t.Fatal("no handshake")
 				}
 				if used := conn.ConnectionState().Used0RTT; used != takes {
-					t.Errorf("the client's early data was taken: %v, want %v", used, takes)
+					t.Errorf("the client's early data was accepted: %v, want %v", used, takes)
 				}
 			})
 			log := s.Log()
@@ -110,14 +110,14 @@ func exchange(t *testing.T, ctx context.Context, client *http3.ClientConn, path 
 	must(t, response.Body.Close())
 }
 
-// TestDisconnectIsSeenAndSurvived closes connections under clients that wait for
-// more: each row's client sees an orderly end, and can come back.
+// TestDisconnectIsSeenAndSurvived closes connections while clients wait for
+// more. Each row's client sees an orderly end, and can reconnect.
 func TestDisconnectIsSeenAndSurvived(t *testing.T) {
 	eachRow(t, func(t *testing.T, p Protocol) {
 		s := serve(t, p.Name, nil)
 		s.get(t, s.client(t), "GET", pageHost+"/")
 		s.Disconnect()
-		s.Disconnect() // there is none left
+		s.Disconnect() // no connection is left
 		s.get(t, s.client(t), "GET", pageHost+"/")
 		if log := s.Log(); len(log) != 2 || log[0].Connection == log[1].Connection {
 			t.Errorf("the log is %+v, want two connections", log)
@@ -131,7 +131,7 @@ func TestDisconnectIsSeenAndSurvived(t *testing.T) {
 			defer conn.Close()
 			go s.Disconnect()
 			must(t, conn.SetReadDeadline(time.Now().Add(patience)))
-			// Without close_notify crypto/tls would call this an unexpected EOF.
+			// Without close_notify crypto/tls would return an unexpected EOF.
 			if _, err := io.Copy(io.Discard, conn); err != nil {
 				t.Errorf("%s: the connection ends with %v", name, err)
 			}
@@ -173,8 +173,8 @@ func TestDisconnectDoesNotWaitForDeafClients(t *testing.T) {
 	}
 }
 
-// TestStartLogLeavesOutWhatWas serves, begins the log anew and serves again; a request
-// under way belongs to the time in which it began.
+// TestStartLogLeavesOutWhatWas serves, restarts the log and serves again. A request in
+// flight belongs to the period in which it began.
 func TestStartLogLeavesOutWhatWas(t *testing.T) {
 	eachRow(t, func(t *testing.T, p Protocol) {
 		began, release := make(chan struct{}), make(chan struct{})
@@ -206,12 +206,13 @@ func TestStartLogLeavesOutWhatWas(t *testing.T) {
 		s.get(t, client, "GET", pageHost+"/gone")
 		must(t, s.Close())
 		if log := s.Log(); len(log) != 1 || log[0].Status != 404 || log[0].Connection != 1 {
-			t.Errorf("the log is %+v, want the last request alone, on the first connection", log)
+			t.Errorf("the log is %+v, want only the last request, on the first connection", log)
 		}
 	})
 }
 
-// TestFallbackServesTheSame asks a server of HTTP/3 over TCP as well.
+// TestFallbackServesTheSame requests pages of an HTTP/3 server over TCP as
+// well.
 func TestFallbackServesTheSame(t *testing.T) {
 	h2, err := Lookup("h2")
 	must(t, err)
@@ -245,8 +246,8 @@ func TestServerRefusesWhatCannotBe(t *testing.T) {
 		change         func(*ServerConfig)
 		says           string
 	}{
-		{"early data over TCP", "h2", func(c *ServerConfig) { c.Resume, c.EarlyData = true, true }, "HTTP/3 alone"},
-		{"early data without sessions", "h3", func(c *ServerConfig) { c.EarlyData = true }, "resumed"},
+		{"early data over TCP", "h2", func(c *ServerConfig) { c.Resume, c.EarlyData = true, true }, "HTTP/3 only"},
+		{"early data without sessions", "h3", func(c *ServerConfig) { c.EarlyData = true }, "resumable"},
 		{"fallback of h2", "h2", func(c *ServerConfig) { c.Fallback = "h2" }, "only h3"},
 		{"fallback to h3", "h3", func(c *ServerConfig) { c.Fallback = "h3" }, "only h3"},
 	} {
@@ -256,14 +257,14 @@ func TestServerRefusesWhatCannotBe(t *testing.T) {
 			config := ServerConfig{Protocol: row}
 			c.change(&config)
 			if _, err := Serve(t.Context(), config); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error %v, want one that says %q", err, c.says)
+				t.Errorf("error %v, want one with %q", err, c.says)
 			}
 		})
 	}
 }
 
-// TestConditionalRequests asks for versioned resources as RFC 9110 sections 13.1.2,
-// 13.1.3 and 13.2.2 have it.
+// TestConditionalRequests requests versioned resources by the rules of RFC 9110
+// sections 13.1.2, 13.1.3 and 13.2.2.
 func TestConditionalRequests(t *testing.T) {
 	site := map[string]Answer{
 		pageHost + "/tagged": {Status: 200, Header: [][2]string{{"content-type", "text/html"}, {"content-encoding", "br"}, {"cache-control", "no-cache"}, {"vary", "accept"},

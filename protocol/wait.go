@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wait waits for so long, or until the context ends: then it returns its cause. A
-// timer of Go's goes off at a whole millisecond of the poller, up to one late; this one
-// is the kernel's, and as exact as the clock is.
+// wait waits for d, or until the context ends, and then returns its cause. Go's timers
+// fire on a whole millisecond of the poller, up to one millisecond late. This one is
+// the kernel's, and as exact as the clock.
 func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
-		return fmt.Errorf("make a timer: %w", err)
+		return fmt.Errorf("create a timer: %w", err)
 	}
 	timer := os.NewFile(uintptr(fd), "timer")
 	defer timer.Close()

@@ -9,8 +9,8 @@ import (
 	"wiretime/site"
 )
 
-// Answers has a site answer for protocol.Archive, after as long as its servers took if
-// waits is set.
+// Answers returns a lookup for protocol.Archive that answers from a site. If waits is
+// set, the answers take as long as the site's servers took.
 func Answers(s *site.Site, waits bool) func(method, host, path string) protocol.Answer {
 	return func(method, host, path string) protocol.Answer {
 		a := s.Respond(method, host, path)
@@ -32,7 +32,7 @@ func Answers(s *site.Site, waits bool) func(method, host, path string) protocol.
 	}
 }
 
-// links are the Link fields of a header.
+// links returns the Link fields of a header.
 func links(header [][2]string) []string {
 	var values []string
 	for _, field := range header {
@@ -43,7 +43,8 @@ func links(header [][2]string) []string {
 	return values
 }
 
-// Duration is a time in ms as sites have it, to the nanosecond; what is too long to be counted is as long as can be.
+// Duration converts a site's time in ms to the nanosecond. Times that are too long become
+// the longest Duration.
 func Duration(ms float64) time.Duration {
 	ns := math.Round(ms * float64(time.Millisecond))
 	if ns >= math.MaxInt64 {

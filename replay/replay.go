@@ -1,5 +1,5 @@
-// Package replay has archives answer, and holds loads against them: what was asked for
-// that the archive lacks, what the archive has that was not asked for, and what failed.
+// Package replay answers requests from archives, and compares loads with them: requests
+// that the archive lacks, resources that were never requested, and failures.
 package replay
 
 import (
@@ -13,26 +13,27 @@ import (
 	"wiretime/site"
 )
 
-// Verdict is how a load and its archive compare. All lists are in the order of the load,
-// or of the archive, and hold URLs as the archive has them: https, without port.
+// Verdict is the comparison of a load with its archive. All lists are in the order of
+// the load, or of the archive, and hold the archive's form of URLs: https, without port.
 type Verdict struct {
-	Recorded  int       // resources of the archive, but for those that only stand in for others
-	Requested int       // of them, how many were asked for, exactly or nearly
+	Recorded  int       // resources of the archive, without those that only replace others
+	Requested int       // how many of them were requested, exactly or nearly
 	Never     []string  // the others
-	Inexact   []Inexact // requests that were answered with something near
-	Misses    []string  // requests that the archive has no answer to
-	Failed    []Failure // requests that got no answer
-	Unawaited []Failure // requests that the load did not wait for, those to one resource once
+	Inexact   []Inexact // requests that got a near match
+	Misses    []string  // requests that the archive cannot answer
+	Failed    []Failure // requests without a response
+	Unawaited []Failure // requests that the load did not wait for, each resource once
 }
 
-// Inexact is a request that was answered with what the archive has nearest to it.
+// Inexact is a request that got the archive's nearest match.
 type Inexact struct{ Asked, Answered string }
 
-// Failure is a request that was not answered, or not waited for, and why.
+// Failure is a request without a response, or one that the load did not wait
+// for, with the reason.
 type Failure struct{ URL, Reason string }
 
-// Share is the part of the archive's resources that was asked for, 0 to 1; 1 for an
-// archive of none.
+// Share returns the part of the archive's resources that was requested, 0 to 1; it
+// is 1 for an empty archive.
 func (v Verdict) Share() float64 {
 	if v.Recorded == 0 {
 		return 1
@@ -40,8 +41,8 @@ func (v Verdict) Share() float64 {
 	return float64(v.Requested) / float64(v.Recorded)
 }
 
-// Compare holds what the loader and the server saw of a load against the archive. The
-// browser's own request for a favicon that the archive lacks is no miss.
+// Compare compares what the loader and the server saw of a load with the archive. The
+// browser's own request for a favicon that the archive lacks is not a miss.
 func Compare(s *site.Site, har *capture.HAR, server []capture.ServerEntry) Verdict {
 	v := Verdict{Recorded: len(s.Resources)}
 	asked := map[string]bool{}
@@ -85,8 +86,8 @@ func Compare(s *site.Site, har *capture.HAR, server []capture.ServerEntry) Verdi
 	return v
 }
 
-// archived is the URL of the resource that answers an entry's request; that of the request
-// if there is none.
+// archived returns the URL of the resource that answers an entry's request, or the
+// request's URL if there is none.
 func archived(s *site.Site, e *capture.Entry) string {
 	if r, _ := s.Match(e.Request.Method, Canonical(e.Request.URL)); r != nil {
 		return r.URL
@@ -94,7 +95,7 @@ func archived(s *site.Site, e *capture.Entry) string {
 	return Canonical(e.Request.URL)
 }
 
-// method makes one of the methods that are answered alike.
+// method maps methods that are answered alike to one of them.
 func method(name string) string {
 	if name == "HEAD" {
 		return "GET"
@@ -102,8 +103,8 @@ func method(name string) string {
 	return name
 }
 
-// RestoreNames gives domains that were renamed for a load their own names again, in all URLs
-// of the load.
+// RestoreNames restores the original names of domains that were renamed for a load, in all
+// URLs of the load.
 func RestoreNames(har *capture.HAR, server []capture.ServerEntry) {
 	if har == nil {
 		return
@@ -122,8 +123,8 @@ func RestoreNames(har *capture.HAR, server []capture.ServerEntry) {
 	}
 }
 
-// Canonical is a URL as archives have it: https, without port and fragment, the host in
-// lower case.
+// Canonical returns a URL in the archives' form: https, without port and fragment, the
+// host in lower case.
 func Canonical(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -140,9 +141,9 @@ func Canonical(address string) string {
 	return u.String()
 }
 
-// Requests are what a load asked for, each once, sorted: the archive's resources that
-// answered, since pages put the time and the like into queries, and the URLs to which it has
-// no answer.
+// Requests returns what a load requested, each once, sorted: the archive's resources that
+// answered, since pages put the time and the like into queries, and the URLs that it could
+// not answer.
 func Requests(server []capture.ServerEntry) []string {
 	var all []string
 	for i := range server {
@@ -155,12 +156,12 @@ func Requests(server []capture.ServerEntry) []string {
 	return slices.Compact(all)
 }
 
-// Learn makes a copy of the site with what a browser says of why it asked for each
-// resource: where a script did, that script, the kind of the request, and how long after
-// the script had come. What the recording said of that is replaced where the browser
-// knows, and kept where it does not. It also returns how many resources changed.
+// Learn returns a copy of the site with the browser's reasons for requesting each
+// resource: the initiating script if there is one, the kind of the request, and how long
+// after the script's arrival it was sent. These replace the recording's reasons where
+// the browser knows them. Learn also returns how many resources changed.
 func Learn(s *site.Site, har *capture.HAR) (learned *site.Site, changed int, err error) {
-	entries := map[string]*capture.Entry{} // by the URL of what answered
+	entries := map[string]*capture.Entry{} // by the URL of the resource that answered
 	for i := range har.Log.Entries {
 		e := &har.Log.Entries[i]
 		if r, _ := s.Match(e.Request.Method, Canonical(e.Request.URL)); r != nil && entries[r.URL] == nil {
@@ -182,7 +183,8 @@ func Learn(s *site.Site, har *capture.HAR) (learned *site.Site, changed int, err
 	return learned, changed, err
 }
 
-// learn says whether the initiator of a resource, or its kind, is another than was known.
+// learn reports whether the browser's initiator or kind of a resource differs from the
+// recorded one.
 func learn(s *site.Site, r *site.Resource, entries map[string]*capture.Entry, loaded time.Time) bool {
 	e := entries[r.URL]
 	if e == nil {

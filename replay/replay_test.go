@@ -9,7 +9,7 @@ import (
 	"wiretime/site"
 )
 
-// shop is a page with a script and what that asks for.
+// shop returns a page with a script and the script's requests.
 func shop(t *testing.T) *site.Site {
 	t.Helper()
 	bodies := map[string][]byte{site.Hash(nil): {}}
@@ -42,10 +42,10 @@ func TestCompare(t *testing.T) {
 	}}}
 	v := Compare(shop(t), har, server)
 	if v.Recorded != 4 || v.Requested != 3 || v.Share() != 0.75 {
-		t.Errorf("%d of %d resources were asked for, %v, want 3 of 4", v.Requested, v.Recorded, v.Share())
+		t.Errorf("%d of %d resources were requested, %v, want 3 of 4", v.Requested, v.Recorded, v.Share())
 	}
 	if want := []string{"https://cdn.shop.test/b.png"}; !slices.Equal(v.Never, want) {
-		t.Errorf("never asked for: %q, want %q", v.Never, want)
+		t.Errorf("never requested: %q, want %q", v.Never, want)
 	}
 	if want := []string{"https://www.shop.test/gone"}; !slices.Equal(v.Misses, want) {
 		t.Errorf("misses: %q, want %q", v.Misses, want)
@@ -85,9 +85,9 @@ func TestLearnWhatAsksForWhat(t *testing.T) {
 	}
 	image := learned.Resources[2]
 	if image.Initiator != "https://cdn.shop.test/a.js" || image.Kind != "image" || image.Delay != 5 || !image.AfterLoad {
-		t.Errorf("the image is asked for by %q as %q after %v ms, after the load event: %v, want the script, image, 5 ms, true", image.Initiator, image.Kind, image.Delay, image.AfterLoad)
+		t.Errorf("the image is requested by %q as %q after %v ms, after the load event: %v, want the script, image, 5 ms, true", image.Initiator, image.Kind, image.Delay, image.AfterLoad)
 	}
 	if changed != 1 {
-		t.Errorf("%d resources changed, want the image alone: the initiator of the POST is not in the archive", changed)
+		t.Errorf("%d resources changed, want only the image: the initiator of the POST is not in the archive", changed)
 	}
 }

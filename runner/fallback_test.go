@@ -56,7 +56,7 @@ func TestFallbackIsJudgedByTheStudy(t *testing.T) {
 		{study.FallbackH2, study.VisitResumed, store.Valid, ""},
 		{study.FallbackH2, study.VisitZeroRTT, store.Valid, ""},
 		{study.FallbackH2, study.VisitConnected, store.Valid, ""},
-		{study.FallbackNone, study.VisitCold, store.Failed, "make the QUIC handshake with"},
+		{study.FallbackNone, study.VisitCold, store.Failed, "QUIC handshake with"},
 	} {
 		t.Run(c.fallback+" "+c.visit, func(t *testing.T) {
 			r := &run{Config: Config{Options: study.Options{Fallback: c.fallback, Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1}}}

@@ -307,7 +307,7 @@ func (r *run) orders(jobs []*job, attempt int) guest.Batch {
 	}
 	for _, j := range jobs {
 		id := loadID(j, attempt)
-		b.Loads = append(b.Loads, guest.Load{ID: id, Site: j.served(), Order: r.order(j, id)})
+		b.Loads = append(b.Loads, guest.Load{ID: id, Seed: loadSeed(r.Seed, j.planned.Index, attempt), Site: j.served(), Order: r.order(j, id)})
 	}
 	return b
 }
@@ -334,8 +334,17 @@ func loadID(j *job, attempt int) string {
 
 // bootSeed follows from what the guest is booted for.
 func bootSeed(study uint64, batch, first, attempt int) uint64 {
+	return seedOf(study, uint64(batch), uint64(first), uint64(attempt))
+}
+
+// loadSeed follows from the place of a load in the plan.
+func loadSeed(study uint64, index, attempt int) uint64 {
+	return seedOf(study, uint64(index), uint64(attempt))
+}
+
+func seedOf(parts ...uint64) uint64 {
 	var b []byte
-	for _, v := range []uint64{study, uint64(batch), uint64(first), uint64(attempt)} {
+	for _, v := range parts {
 		b = binary.BigEndian.AppendUint64(b, v)
 	}
 	sum := sha256.Sum256(b)

@@ -14,11 +14,11 @@ import (
 	"wiretime/site"
 )
 
-// Folder answers requests from a folder. With an index.html at its top the folder
-// is a site, as package site reads it: all is read now, and served from memory,
-// byte for byte the same over every protocol. Without, its files are served as
-// they are at the time of a request, its folders as lists. Either way nothing is
-// served that lies outside, and no name that begins with a dot, except
+// Folder returns a handler for a folder. A folder with an index.html at its top
+// is a site, as package site reads it: Folder reads it all now and serves it from
+// memory, byte for byte the same over every protocol. Otherwise its files are
+// served as they are at the time of a request, and its folders as lists. Nothing
+// outside the folder is served, and no name that begins with a dot, except
 // .well-known.
 func Folder(dir string) (http.Handler, error) {
 	if _, err := os.Stat(filepath.Join(dir, "index.html")); err == nil {
@@ -33,14 +33,14 @@ func Folder(dir string) (http.Handler, error) {
 	return http.FileServerFS(inside{root.FS()}), nil
 }
 
-// folderSite has package site read the folder. It keeps what it has read.
+// folderSite reads the folder with package site, and keeps its content.
 func folderSite(dir string) (http.Handler, error) {
 	parent, err := os.MkdirTemp("", "wiretime-site-")
 	if err != nil {
 		return nil, fmt.Errorf("serve the folder %s: %w", dir, err)
 	}
 	defer os.RemoveAll(parent)
-	const host = "www.folder.test" // whatever name it is asked for by
+	const host = "www.folder.test" // under whatever name clients request it
 	s, err := site.AddFolder(dir, filepath.Join(parent, "site"), site.FolderOptions{Name: "folder", Host: host})
 	if err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func hidden(name string) bool {
 	return strings.HasPrefix(name, ".") && name != "." && name != ".well-known"
 }
 
-// Open opens a file. That a link leads out of the folder is told like any other
-// refusal.
+// Open opens a file. A link that leads out of the folder fails like any other
+// missing name.
 func (f inside) Open(name string) (fs.File, error) {
 	if slices.ContainsFunc(strings.Split(name, "/"), hidden) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -83,7 +83,7 @@ func (s shown) ReadDir(n int) ([]fs.DirEntry, error) {
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return hidden(e.Name()) }), err
 }
 
-// Seek is there for http.FileServerFS, which serves ranges by it.
+// Seek lets http.FileServerFS serve ranges.
 func (s shown) Seek(offset int64, whence int) (int64, error) {
 	file, ok := s.ReadDirFile.(interface {
 		Seek(offset int64, whence int) (int64, error)

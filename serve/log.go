@@ -23,7 +23,7 @@ func (l *logged) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.w != nil {
-			// Who is served need not wait for a reader of the log.
+			// Clients need not wait for a reader of the log.
 			_, _ = fmt.Fprintf(l.w, "%-9s %s %s %d %d B %.1f ms\n", spoken(r), r.Method, r.URL.RequestURI(), m.status, m.octets,
 				float64(time.Since(began))/float64(time.Millisecond))
 		}
@@ -31,7 +31,7 @@ func (l *logged) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.handler.ServeHTTP(m, r)
 }
 
-// spoken is the name of the protocol that a request came over.
+// spoken returns the name of the protocol of a request.
 func spoken(r *http.Request) string {
 	switch {
 	case r.ProtoMajor == 3 && r.Proto == "HTTP/3.0":
@@ -66,5 +66,5 @@ func (m *meter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }

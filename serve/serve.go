@@ -1,5 +1,5 @@
 // Package serve serves a folder or a site over every web protocol at once, on loopback
-// ports, with certificates of its own: something to try clients on.
+// ports, with certificates of its own, as a target for trying out clients.
 package serve
 
 import (
@@ -24,17 +24,17 @@ import (
 	"wiretime/spdy"
 )
 
-// loopback is the only address that is listened on.
+// loopback is the only address on which it listens.
 const loopback = "127.0.0.1"
 
-// Any is the name of the row in which ALPN decides.
+// Any is the name of the row whose protocol ALPN decides.
 const Any = "any by ALPN"
 
-// row is one way to be served.
+// row is one way of serving.
 type row struct {
 	name string
-	// alpn are the protocols offered in the TLS handshake, the preferred first; none
-	// without TLS.
+	// alpn are the protocols offered in the TLS handshake, the preferred one first;
+	// none without TLS.
 	alpn []string
 	quic bool
 }
@@ -54,27 +54,27 @@ func rows() []row {
 	return append(all, any)
 }
 
-// Ports is how many ports are used, one after the other, from Config.Port on.
+// Ports returns how many consecutive ports are used, starting at Config.Port.
 func Ports() int { return len(rows()) }
 
 // Config says what to serve, and where.
 type Config struct {
 	Handler http.Handler
-	// Clear answers what is asked for in the clear; nil: Handler.
+	// Clear answers requests without TLS; nil means Handler.
 	Clear http.Handler
-	// Host is the name in URLs and in the certificate; empty: localhost.
+	// Host is the name in URLs and in the certificate; empty means localhost.
 	Host string
-	// Others are names that there are certificates for as well, whichever a client asks for.
+	// Others are further names with certificates; a client may request any of them.
 	Others []string
 	// CA issues the certificate.
 	CA *protocol.Authority
-	// Port is the first of Ports ports; 0 for free ones.
+	// Port is the first of Ports ports; 0 means free ones.
 	Port int
 	// Requests receives a line for each request when it is answered.
 	Requests io.Writer
 }
 
-// Server serves. It is made by Start.
+// Server is a running server, made by Start.
 type Server struct {
 	endpoints []Endpoint
 	servers   []*http.Server
@@ -88,16 +88,16 @@ type Server struct {
 type Endpoint struct {
 	// Protocol is the protocol's name, or Any.
 	Protocol string
-	// URL is that of the folder, such as https://localhost:8443/.
+	// URL is the folder's URL, such as https://localhost:8443/.
 	URL string
-	// Address is where that is, such as 127.0.0.1:8443.
+	// Address is the listener's address, such as 127.0.0.1:8443.
 	Address string
 }
 
-// Endpoints are in the order of their ports.
+// Endpoints returns the endpoints in the order of their ports.
 func (s *Server) Endpoints() []Endpoint { return s.endpoints }
 
-// Start starts a server. It is ready when Start returns.
+// Start starts a server, which is ready when Start returns.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	c.Host = cmp.Or(c.Host, "localhost")
 	if net.ParseIP(c.Host) != nil {
@@ -136,7 +136,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// certificates are those of all names.
+// certificates holds the certificates of all names.
 type certificates struct {
 	first string
 	all   map[string]*tls.Certificate
@@ -154,7 +154,8 @@ func (c Config) certificates() (certificates, error) {
 	return k, nil
 }
 
-// choose gives a client the certificate of the name that it asks for, or of the first.
+// choose returns the certificate of the name that a client requests, or else the
+// first.
 func (k certificates) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if certificate := k.all[strings.ToLower(hello.ServerName)]; certificate != nil {
 		return certificate, nil
@@ -173,18 +174,18 @@ func (s *Server) add(r row, host string, at net.Addr) {
 	})
 }
 
-// security is the server's side of the handshake.
+// security returns the server's side of the handshake.
 func (r row) security(names certificates) *tls.Config {
 	return &tls.Config{
 		GetCertificate: names.choose, NextProtos: slices.Clone(r.alpn),
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			// crypto/tls itself refuses clients that offer something else, but lets those
-			// pass that offer nothing, and to a server of h2 those that offer http/1.1.
+			// crypto/tls itself refuses clients that offer other protocols, but accepts
+			// those that offer none, and those that offer an h2 server http/1.1.
 			offered := hello.SupportedProtos
 			lets := len(offered) == 0 || slices.Contains(r.alpn, "h2") && slices.Contains(offered, "http/1.1")
 			good := slices.Contains(r.alpn, "http/1.1") || slices.ContainsFunc(offered, func(p string) bool { return slices.Contains(r.alpn, p) })
 			if lets && !good {
-				return nil, fmt.Errorf("the client offers %q, not %s", offered, r.name)
+				return nil, fmt.Errorf("the client offers %q instead of %s", offered, r.name)
 			}
 			return nil, nil
 		},
@@ -205,16 +206,17 @@ func (s *Server) overTCP(ctx context.Context, r row, place string, h http.Handle
 	}
 	s.servers = append(s.servers, server)
 	if len(r.alpn) > 0 {
-		// net/http and package spdy add to the list of protocols in theirs.
+		// net/http and package spdy append to the list of protocols in their
+		// configuration.
 		server.TLSConfig = r.security(names)
 		listener = tls.NewListener(listener, r.security(names))
 	}
-	// Serve always returns an error, and closing is the only way to one.
+	// Serve always returns an error, and only after closing.
 	s.serving.Go(func() { _ = server.Serve(listener) })
 	return listener.Addr(), nil
 }
 
-// addSPDY has the server speak the versions of SPDY that the row offers.
+// addSPDY makes the server speak the SPDY versions that the row offers.
 func (s *Server) addSPDY(server *http.Server, r row) error {
 	var versions []spdy.Version
 	for _, name := range r.alpn {
@@ -246,8 +248,8 @@ func (s *Server) overQUIC(ctx context.Context, r row, place string, h http.Handl
 	return socket.LocalAddr(), nil
 }
 
-// Shutdown takes no new requests and waits until those under way are answered.
-// When ctx is done first, it breaks them off, and says so.
+// Shutdown accepts no new requests and waits until those in flight are
+// answered. If ctx ends first, it aborts them and returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	var all sync.WaitGroup
 	errs := make([]error, len(s.servers)+len(s.spdy)+1)
@@ -261,7 +263,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	all.Wait()
 	closing := s.close()
 	if ctx.Err() != nil {
-		return errors.Join(fmt.Errorf("break off the requests that were still under way: %w", ctx.Err()), closing)
+		return errors.Join(fmt.Errorf("abort the requests in flight: %w", ctx.Err()), closing)
 	}
 	return errors.Join(append(errs, closing)...)
 }

@@ -21,8 +21,8 @@ import (
 	"wiretime/serve"
 )
 
-// folder is what the tests serve: a page, something small, and more than the
-// windows of flow control hold.
+// folder is what the tests serve: a page, something small, and something larger
+// than the flow-control windows.
 var folder = map[string]string{
 	"index.html":   "<!doctype html><title>Folder</title>",
 	"a b/note.txt": "small",
@@ -60,7 +60,7 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// served is a running server, and who trusts it.
+// served is a running server with the client's trust settings.
 type served struct {
 	*serve.Server
 	log   *lines
@@ -86,7 +86,7 @@ func start(t *testing.T, c serve.Config) served {
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // what is still under way is broken off
+		cancel() // aborts what is still in flight
 		_ = s.Shutdown(ctx)
 	})
 	return s
@@ -121,7 +121,7 @@ func fetch(t *testing.T, c get.Config, urls ...string) (string, error) {
 	return out.String(), errors.Join(err, client.Close())
 }
 
-// asked is the protocol to ask an endpoint for.
+// asked returns the protocol to request from an endpoint.
 func asked(e serve.Endpoint) string {
 	if e.Protocol == serve.Any {
 		return ""
@@ -129,8 +129,8 @@ func asked(e serve.Endpoint) string {
 	return e.Protocol
 }
 
-// TestEveryProtocol fetches the folder over each protocol: the bodies are equal,
-// and the server has seen them go out over that protocol.
+// TestEveryProtocol fetches the folder over each protocol. The bodies are equal,
+// and the server's log shows that protocol.
 func TestEveryProtocol(t *testing.T) {
 	for _, kind := range []string{"site", "files"} {
 		files := maps.Clone(folder)
@@ -150,15 +150,15 @@ func TestEveryProtocol(t *testing.T) {
 					name = "h2"
 				}
 				if line := fmt.Sprintf("%-9s GET /a%%20b/note.txt 200 5 B ", name); !strings.Contains(s.log.String(), line) {
-					t.Errorf("the log does not say %q:\n%s", line, s.log)
+					t.Errorf("the log does not contain %q:\n%s", line, s.log)
 				}
 			})
 		}
 	}
 }
 
-// TestOnlyItsProtocol asks each port for each other protocol. The error says what
-// the port offers.
+// TestOnlyItsProtocol requests each other protocol from each port. The error
+// names what the port offers.
 func TestOnlyItsProtocol(t *testing.T) {
 	s := startFolder(t, folder)
 	for _, e := range s.Endpoints() {
@@ -172,24 +172,24 @@ func TestOnlyItsProtocol(t *testing.T) {
 			t.Run(name+" at "+e.Protocol, func(t *testing.T) {
 				_, err := fetch(t, get.Config{Protocol: name, Roots: s.roots}, e.URL)
 				if err == nil {
-					t.Fatal("it was answered")
+					t.Fatal("the request was answered")
 				}
 				offer := "it offers " + strings.TrimPrefix(e.Protocol, "https/")
 				switch {
 				case e.Protocol == "h3":
-					offer = "connection refused" // there is nothing on TCP
+					offer = "connection refused" // nothing listens on TCP
 				case e.Protocol == "https/1.1":
 					offer = "it offers http/1.1"
 				}
 				if !strings.HasSuffix(err.Error(), offer) && !strings.Contains(err.Error(), "connection refused") || !strings.Contains(err.Error(), offer) {
-					t.Errorf("the error does not say %q: %v", offer, err)
+					t.Errorf("the error does not contain %q: %v", offer, err)
 				}
 			})
 		}
 	}
 }
 
-// TestALPNDecides has the common port speak whatever a client asks for.
+// TestALPNDecides requests every protocol from the common port.
 func TestALPNDecides(t *testing.T) {
 	s := startFolder(t, folder)
 	all := s.Endpoints()
@@ -201,7 +201,7 @@ func TestALPNDecides(t *testing.T) {
 	}
 }
 
-// TestUntrusted fetches without knowing the authority.
+// TestUntrusted fetches without trusting the authority.
 func TestUntrusted(t *testing.T) {
 	s := startFolder(t, folder)
 	for _, e := range s.Endpoints()[1:] {
@@ -216,8 +216,8 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestHost serves under a name of its own, which the client is told the address
-// of; the certificate is for that name alone.
+// TestHost serves under a custom name, whose address the client is given. The
+// certificate is for that name only.
 func TestHost(t *testing.T) {
 	handler, err := serve.Folder(makeFolder(t, folder))
 	if err != nil {
@@ -236,16 +236,16 @@ func TestHost(t *testing.T) {
 		}
 		_, err = fetch(t, get.Config{Protocol: asked(e), Roots: s.roots, Addresses: addresses}, strings.Replace(e.URL, "page.test", "other.test", 1))
 		if err == nil || !strings.Contains(err.Error(), "not for that name") {
-			t.Errorf("%s, by another name: %v", e.Protocol, err)
+			t.Errorf("%s, under another name: %v", e.Protocol, err)
 		}
 	}
 	if _, err := serve.Start(t.Context(), serve.Config{Handler: handler, Host: "127.0.0.1"}); err == nil {
-		t.Error("it serves as an address, which its certificates cannot name")
+		t.Error("it serves under an address, for which there are no certificates")
 	}
 }
 
-// TestNothingOutside serves neither what links lead to outside of the folder, nor
-// what is hidden.
+// TestNothingOutside serves neither hidden files nor targets of links outside the
+// folder.
 func TestNothingOutside(t *testing.T) {
 	files := map[string]string{"page.html": "page", ".secret": "hidden", "sub/.git/config": "hidden", ".well-known/x": "known", "sub/ok": "ok"}
 	dir := makeFolder(t, files)
@@ -276,12 +276,12 @@ func TestNothingOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := serve.Folder(dir); err == nil || !strings.Contains(err.Error(), "out of the folder") {
-		t.Errorf("a site with a link out of it: %v", err)
+		t.Errorf("a site with a link to the outside: %v", err)
 	}
 }
 
-// TestShutdown waits for requests under way, over each protocol, and breaks them
-// off when it must not wait.
+// TestShutdown waits for requests in flight over each protocol, and aborts them
+// if it must not wait.
 func TestShutdown(t *testing.T) {
 	for _, drain := range []bool{true, false} {
 		t.Run(fmt.Sprintf("drain %v", drain), func(t *testing.T) {
@@ -310,7 +310,8 @@ func TestShutdown(t *testing.T) {
 			defer cancel()
 			if drain {
 				running.Go(func() {
-					// Once nobody is let in any more, the shutdown waits for those inside.
+					// Once no connection is accepted any more, the shutdown waits for the
+					// existing ones.
 					for {
 						c, err := net.Dial("tcp", s.Endpoints()[0].Address)
 						if err != nil {

@@ -8,8 +8,9 @@ import (
 	"wiretime/site"
 )
 
-// Site answers requests from a site, whichever of its hosts they name: secure over TLS,
-// clear without, where the site's own URLs begin with http. Recorded waits are left out.
+// Site returns handlers that answer requests from a site, whichever of its hosts they
+// name: secure over TLS, and clear without, for a site whose own URLs begin with http.
+// Recorded waits are left out.
 func Site(s *site.Site) (secure, clear http.Handler, err error) {
 	open, err := s.Over("http")
 	if err != nil {

@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// apacheModules are where Debian has Apache's modules.
+// apacheModules is where Debian keeps Apache's modules.
 const apacheModules = "/usr/lib/apache2/modules"
 
-// apacheLog is the access log: times in microseconds.
+// apacheLog is the access log format. Times are in microseconds.
 const apacheLog = `{\"start\":%{begin:usec}t,\"end\":%{end:usec}t,\"protocol\":\"%H\",\"host\":\"%{Host}i\",\"request\":\"%r\",\"status\":%>s,\"bytes\":%B,` +
 	`\"client\":\"%{c}a:%{remote}p\",\"server\":\"%A:%{local}p\"`
 
-// apacheTLS is what the log has beside that over TLS.
+// apacheTLS is what the log format adds over TLS.
 const apacheTLS = `,\"tls\":\"%{SSL_PROTOCOL}x\",\"cipher\":\"%{SSL_CIPHER}x\",\"reused\":\"%{SSL_SESSION_RESUMED}x\"`
 
-// longestKey is how many octets a key of a map in a text file may have, with room for what
-// stands behind it: Apache reads no longer lines.
+// longestKey is the longest possible map key in a text file, in octets, with room for the
+// value after it: Apache truncates longer lines.
 const longestKey = 1000
 
-// configureApache maps a request's host and target to a file that mod_asis sends: it holds
-// the response's fields before its body. mod_headers adds those that Apache would do
-// something about.
+// configureApache maps a request's host and target to a file that mod_asis sends, with the
+// response's fields before its body. mod_headers adds the fields that Apache would
+// otherwise change.
 func configureApache(s *setup) ([]launch, error) {
 	var b, found, aside strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -71,7 +71,7 @@ func configureApache(s *setup) ([]launch, error) {
 		if s.secure() {
 			put("SSLEngine on\nSSLCertificateFile %s\nSSLCertificateKeyFile %s", apacheQuote(o.certificate), apacheQuote(o.key))
 		}
-		// %{THE_REQUEST} is the request's first line as it came, with its target undecoded.
+		// %{THE_REQUEST} is the request line as received, with its target undecoded.
 		put("AllowEncodedSlashes NoDecode\nRewriteEngine On\nRewriteMap answers \"txt:%s\"", s.file("answers"))
 		put("RewriteCond %%{REQUEST_METHOD} !^(GET|HEAD)$\nRewriteRule ^ - [R=404]")
 		put("RewriteCond %%{THE_REQUEST} \"^\\S+ (\\S+)\"\nRewriteRule ^ - [E=target:%%1]")
@@ -120,9 +120,9 @@ func apacheAnswer(name string, a *answer) error {
 	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 
-// aside says whether a field is not to be in the answer's file: a redirect within the same
-// origin, which mod_asis would follow by itself, a date that Apache would write in another
-// way or leave out, and the type of no content.
+// aside reports whether a field must not be in the answer's file: a redirect within the
+// same origin, which mod_asis would follow itself; a date that Apache would rewrite or
+// leave out; and the type of a response without content.
 func (a *answer) aside(f [2]string) bool {
 	switch f[0] {
 	case "location":
@@ -136,19 +136,19 @@ func (a *answer) aside(f [2]string) bool {
 	return false
 }
 
-// apacheQuote writes text as Apache's configuration reads it.
+// apacheQuote quotes text for Apache's configuration.
 func apacheQuote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// apacheEntry reads a line of the access log.
+// apacheEntry parses a line of the access log.
 func apacheEntry(line []byte) (logged, error) {
 	var e struct {
 		logged
 		Reused  string `json:"reused"`
 		Request string `json:"request"`
 	}
-	// Apache writes odd octets as \x..
+	// Apache writes unprintable octets as \x..
 	if err := json.Unmarshal(bytes.ReplaceAll(line, []byte(`\x`), []byte(`\u00`)), &e); err != nil {
 		return logged{}, err
 	}

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// object is JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// list is likewise.
+// list is a JSON list.
 type list = []any
 
-// configureCaddy maps a request's method, host and target to a number, and has a route for
-// each number. Routes are looked at one after the other, so they are grouped.
+// configureCaddy maps a request's method, host and target to a number, with a route for
+// each number. Caddy tries routes one after the other, so they are grouped.
 func configureCaddy(s *setup) ([]launch, error) {
 	var mappings, groups, routes list
 	var listens []string
@@ -61,8 +61,8 @@ func configureCaddy(s *setup) ([]launch, error) {
 		"destinations": list{"{wiretime.number}", "{wiretime.group}"}, "mappings": mappings, "defaults": list{"0", "miss"}}
 	first := list{methods, find}
 	if s.Protocol.Name == "h3" {
-		// Caddy says so over its other protocols alone, where browsers learn it in the wild;
-		// see the same field of package protocol's own row.
+		// Caddy sends Alt-Svc only over its other protocols, where browsers usually learn
+		// it; package protocol's own row explains why it is needed here.
 		first = append(first, object{"handler": "headers", "response": object{"set": object{"Alt-Svc": list{`h3=":443"; ma=86400`}}}})
 	}
 	main := object{
@@ -102,11 +102,11 @@ func configureCaddy(s *setup) ([]launch, error) {
 		"XDG_DATA_HOME=" + s.scratch(), "XDG_CONFIG_HOME=" + s.scratch(), "QUIC_GO_DISABLE_GSO=1", "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=1"}}}, err
 }
 
-// caddyGroup is how many routes are in a group.
+// caddyGroup is the number of routes in a group.
 const caddyGroup = 64
 
-// caddyProtocols are what Caddy must have for a row. It has no HTTP/2 without HTTP/1.1,
-// which the handshake does not offer then.
+// caddyProtocols returns the protocols to enable for a row. Caddy has no HTTP/2 without
+// HTTP/1.1, but the handshake then does not offer HTTP/1.1.
 func caddyProtocols(row string) list {
 	switch row {
 	case "h2":
@@ -117,11 +117,11 @@ func caddyProtocols(row string) list {
 	return list{"h1"}
 }
 
-// caddyFields are those that the file server has for every file.
+// caddyFields are the fields that the file server sets for every file.
 var caddyFields = []string{"accept-ranges", "content-type", "etag", "last-modified"}
 
-// caddyAnswer is what is done to answer: the file server has the body, and what it says of
-// the file is replaced by what the archive says of the response.
+// caddyAnswer returns the handlers of an answer: the file server sends the body, and the
+// archive's fields replace the file server's.
 func (s *setup) caddyAnswer(a *answer) list {
 	add, set, remove := object{}, object{}, list{}
 	for _, f := range a.header {
@@ -133,7 +133,7 @@ func (s *setup) caddyAnswer(a *answer) list {
 		into[f[0]] = append(values, caddyLiteral(f[1]))
 	}
 	for _, name := range caddyFields {
-		// Where there is none, the file server says that none is to be guessed.
+		// An empty type keeps the file server from guessing one.
 		if _, ok := set[name]; !ok && name != "content-type" {
 			remove = append(remove, name)
 		}
@@ -153,10 +153,10 @@ func (s *setup) caddyAnswer(a *answer) list {
 	return append(handle, file)
 }
 
-// caddyLiteral writes text so that no placeholder is found in it.
+// caddyLiteral escapes text so that it contains no placeholder.
 func caddyLiteral(text string) string { return strings.ReplaceAll(text, "{", `\{`) }
 
-// caddyEntry reads a line of the access log.
+// caddyEntry parses a line of the access log.
 func caddyEntry(line []byte) (logged, error) {
 	var e struct {
 		Time     int64   `json:"ts"`       // ns
@@ -185,7 +185,7 @@ func caddyEntry(line []byte) (logged, error) {
 		Client: net.JoinHostPort(r.Address, r.Port)}
 	l.Start = l.End - int64(math.Round(e.Duration*1e9))
 	if r.TLS != nil && r.TLS.Version == 0 {
-		l.TLS = "TLSv1.3" // Caddy knows nothing of it over QUIC, which has no other (RFC 9001)
+		l.TLS = "TLSv1.3" // Caddy does not log it over QUIC, which has no other version (RFC 9001)
 	} else if r.TLS != nil {
 		l.TLS = strings.Replace(tls.VersionName(r.TLS.Version), "TLS ", "TLSv", 1)
 		l.Cipher, l.Resumed = tls.CipherSuiteName(r.TLS.Cipher), r.TLS.Resumed

@@ -18,9 +18,9 @@ import (
 	"wiretime/server"
 )
 
-// plainServer is the first argument with which the test program is a small server of
-// files, for templates: then how it is to behave, the folder, address and port, and the
-// files of certificate and key.
+// plainServer is the first argument that makes the test program a small file server,
+// for templates. Next come its behaviour, the folder, address and port, and the
+// certificate and key files.
 const plainServer = "plain-server"
 
 // childAddress is where a server's child listens.
@@ -42,13 +42,13 @@ func servePlain(args []string) error {
 		}
 	case "mortal":
 		handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			fmt.Println("it cannot go on")
+			fmt.Println("fatal: cannot continue")
 			os.Exit(7)
 		})
 	case "mute":
 		select {}
 	case "dead":
-		fmt.Println("it was told too much")
+		fmt.Println("fatal: too many arguments")
 		os.Exit(3)
 	}
 	if how != "stubborn" {
@@ -60,7 +60,7 @@ func servePlain(args []string) error {
 	return http.ListenAndServe(at, handler)
 }
 
-// template is a server of ours that behaves in a way.
+// template returns a server of ours with a given behaviour.
 func template(how string) server.Kind {
 	return server.Template{Name: "mine", Protocols: []string{"http/1.1", "h2"}, Command: []string{
 		"/proc/self/exe", plainServer, how, "{folder}", "{address}:{port}", "{certificate}", "{key}",
@@ -96,11 +96,11 @@ func TestStartSaysWhyItFailed(t *testing.T) {
 		taken bool // something else has a port
 		want  []string
 	}{
-		{"a program that ends at once", template("dead"), false, []string{"start mine: the server mine ended by itself: exit status 3", "it was told too much"}},
-		{"a program that never answers", template("mute"), false, []string{"it does not answer after 300ms", "connection refused", "it begins"}},
-		{"a program that is not there", server.Template{Name: "mine", Protocols: []string{"http/1.1"}, Command: []string{"no-such-program"}}.Kind(), false,
+		{"a program that ends at once", template("dead"), false, []string{"start mine: the server mine exited unexpectedly: exit status 3", "fatal: too many arguments"}},
+		{"a program that never answers", template("mute"), false, []string{"not ready after 300ms", "connection refused", "it begins"}},
+		{"a program that is not installed", server.Template{Name: "mine", Protocols: []string{"http/1.1"}, Command: []string{"no-such-program"}}.Kind(), false,
 			[]string{"no-such-program is not installed"}},
-		{"a port that something else has", template("well"), true, []string{"its port is not free", "127.0.0.3:80", "address already in use"}},
+		{"a port already in use", template("well"), true, []string{"its port is already in use", "127.0.0.3:80", "address already in use"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := config(t, c.kind, "http/1.1", plainSite(t))
@@ -117,17 +117,17 @@ func TestStartSaysWhyItFailed(t *testing.T) {
 			}
 			for _, part := range c.want {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error is %q, want it to say %q", err, part)
+					t.Errorf("the error is %q, want it to contain %q", err, part)
 				}
 			}
 			if _, err := os.Stat(config.Folder); !errors.Is(err, os.ErrNotExist) {
-				t.Error("its folder is still there")
+				t.Error("its folder still exists")
 			}
 		})
 	}
 }
 
-// TestStartEndsWithItsContext gives a start up whose server never answers.
+// TestStartEndsWithItsContext cancels the start of a server that never answers.
 func TestStartEndsWithItsContext(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -152,15 +152,15 @@ func TestServerThatDiesIsNoticed(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("nobody noticed")
 	}
-	for _, part := range []string{"the server mine ended by itself: exit status 7", "it cannot go on"} {
+	for _, part := range []string{"the server mine exited unexpectedly: exit status 7", "fatal: cannot continue"} {
 		if err := r.Err(); err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("the error is %v, want it to say %q", err, part)
+			t.Errorf("the error is %v, want it to contain %q", err, part)
 		}
 	}
 }
 
-// TestStopEndsWhateverItStarted stops a server that does not end when it is asked to, and
-// one whose child has left its process group.
+// TestStopEndsWhateverItStarted stops a server that ignores SIGTERM, and one whose child
+// has left its process group.
 func TestStopEndsWhateverItStarted(t *testing.T) {
 	for _, how := range []string{"stubborn", "parent"} {
 		t.Run(how, func(t *testing.T) {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// h2oLog is the access log. It tells when a request came, and how long it took.
+// h2oLog is the access log format: when a request came, and how long it took.
 const h2oLog = `{"time":"%{sec}t.%{usec_frac}t","took":"%{duration}x","protocol":"%H","tls":"%{ssl.protocol-version}x","cipher":"%{ssl.cipher}x",` +
 	`"reused":"%{ssl.session-reused}x","method":"%m","host":"%V","path":"%U","query":"%q","status":%s,"bytes":%b,` +
 	`"address":"%h","port":"%{remote}p","ownAddress":"%A","ownPort":"%{local}p"}`
 
-// configureH2O has a script for each host that maps a request's method and target to a
-// path of H2O's own, which has the file and the fields: X-Reproxy-URL sends the request on
-// to it, with its method if the status is 307, by GET otherwise. Where the status is not
-// 200, the script gives the answer itself.
+// configureH2O writes a script for each host that maps a request's method and target to an
+// internal path with the file and the fields. X-Reproxy-URL redirects the request to that
+// path, with its method if the status is 307, by GET otherwise. If the status is not 200,
+// the script sends the answer itself.
 func configureH2O(s *setup) ([]launch, error) {
 	var b strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -51,10 +51,10 @@ func configureH2O(s *setup) ([]launch, error) {
 		}
 	}
 	name, err := s.write("h2o.yaml", []byte(b.String()))
-	return []launch{{args: []string{s.program, "-c", name}, nobody: true, patience: 100 * time.Millisecond}}, err // it waits for its clients to go
+	return []launch{{args: []string{s.program, "-c", name}, nobody: true, patience: 100 * time.Millisecond}}, err // it waits for its clients to disconnect
 }
 
-// h2oAnswer writes the path of an answer.
+// h2oAnswer writes the internal path of an answer.
 func h2oAnswer(put func(string, ...any), a *answer) {
 	put("      %s:\n        file.file: %s", yaml(a.place()), yaml(a.body))
 	if kind, ok := a.field("content-type"); ok {
@@ -69,7 +69,7 @@ func h2oAnswer(put func(string, ...any), a *answer) {
 }
 
 // h2oScript is the script of a host, which reads its answers from a file. Variables outside
-// of functions are those of all hosts' scripts.
+// of functions are shared by all hosts' scripts.
 const h2oScript = `read = lambda do |file|
   File.open(file, "rb") { |f| f.read }
 end
@@ -106,15 +106,15 @@ end
 serve.call(%s)
 `
 
-// h2oAnswers writes the file of a host's answers: on each line, divided by tabs, method and
-// target, status, then the path of H2O's own or the file of the body, and the fields.
+// h2oAnswers writes the file of a host's answers. Each line has, separated by tabs, method
+// and target, status, the internal path or the file of the body, and the fields.
 func h2oAnswers(o origin) string {
 	var b strings.Builder
 	for i := range o.answers {
 		a := &o.answers[i]
 		target := a.target
 		if strings.IndexByte(target, '?') == len(target)-1 {
-			target = target[:len(target)-1] // H2O's scripts do not see that there is a query of nothing
+			target = target[:len(target)-1] // H2O's scripts do not see an empty query
 		}
 		fmt.Fprintf(&b, "%s %s\t%d", a.method, target, a.status)
 		if a.status == 200 {
@@ -130,10 +130,10 @@ func h2oAnswers(o origin) string {
 	return b.String()
 }
 
-// yaml writes text as a quoted scalar of YAML.
+// yaml quotes text as a YAML scalar.
 func yaml(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// h2oEntry reads a line of the access log.
+// h2oEntry parses a line of the access log.
 func h2oEntry(line []byte) (logged, error) {
 	var e struct {
 		logged

@@ -18,39 +18,39 @@ import (
 	"wiretime/site"
 )
 
-// Own is the name of Wiretime's own server, which is package protocol's and no kind of
-// this package.
+// Own is the name of Wiretime's own server, which is package protocol's and not a kind
+// of this package.
 const Own = "wiretime"
 
-// Kind is one row of the table of other people's servers.
+// Kind is one row of the table of third-party servers.
 type Kind struct {
-	// Name is what studies call it.
+	// Name is the server's name in studies.
 	Name string
-	// Title is for people.
+	// Title is the name for people.
 	Title string
 	// Protocols are the rows of package protocol that it can serve.
 	Protocols []string
-	// Program is the binary to look for.
+	// Program is the name of its binary.
 	Program string
-	// Remedy says how to install it, as the end of a sentence.
+	// Remedy says how to install it; errors end with it.
 	Remedy string
-	// Logs says that it writes down every request. Without a log, nothing can be held
-	// against the server's word.
+	// Logs says that it logs every request. Without a log, nothing can contradict the
+	// server.
 	Logs bool
-	// Starts is roughly how much processor time it takes to start it.
+	// Starts is roughly the processor time needed to start it.
 	Starts time.Duration
 
-	fields    func(string) bool // which values of fields it can send; nil: all
+	fields    func(string) bool // which field values it can send; nil: all
 	methods   bool              // it can answer requests other than GET and HEAD from an archive
-	browsers  map[string]string // by row: why no browser can be kept to it
-	version   []string          // the arguments with which it tells its version
+	browsers  map[string]string // by row: why browsers cannot be kept to the row's protocol
+	version   []string          // the arguments that print its version
 	configure func(*setup) ([]launch, error)
-	entry     func(line []byte) (logged, error) // reads a line of its log
-	peers     string                            // its part of the folder of peers, if it is one
-	plain     bool                              // it serves folders of plain files, and nothing else
+	entry     func(line []byte) (logged, error) // parses a line of its log
+	peers     string                            // its subfolder of the peers folder, if it is a peer
+	plain     bool                              // it serves only folders of plain files
 }
 
-// Kinds returns the table, in the order in which results are shown.
+// Kinds returns the table in the order in which results are shown.
 func Kinds() []Kind {
 	secure := []string{"http/1.1", "https/1.1", "h2"}
 	return []Kind{
@@ -60,7 +60,7 @@ func Kinds() []Kind {
 			Logs: true, methods: true, version: []string{"-v"}, configure: configureNginx, entry: nginxEntry},
 		{Name: "h2o", Starts: 100 * time.Millisecond, Title: "H2O", Protocols: secure, Program: "h2o", Remedy: "install Debian's package h2o",
 			Logs: true, methods: true, version: []string{"-v"}, configure: configureH2O, fields: utf8.ValidString, entry: h2oEntry,
-			browsers: map[string]string{"https/1.1": "H2O offers HTTP/2 whenever it serves TLS, and browsers take it; use the loader builtin"}},
+			browsers: map[string]string{"https/1.1": "H2O offers HTTP/2 whenever it serves TLS, and browsers choose it; use the loader builtin"}},
 		{Name: "apache2", Starts: 100 * time.Millisecond, Title: "Apache HTTP Server", Protocols: secure, Program: "apache2", Remedy: "install Debian's package apache2-bin",
 			Logs: true, version: []string{"-v"}, configure: configureApache, entry: apacheEntry},
 		{Name: "node-spdy", Starts: 400 * time.Millisecond, Title: "node-spdy", Protocols: []string{"spdy/2", "spdy/3", "spdy/3.1"}, Program: "node", Remedy: "install Node.js",
@@ -79,8 +79,8 @@ func Names() []string {
 	return names
 }
 
-// Lookup returns the kind called name. The error lists the kinds and names the nearest
-// one, if any is near.
+// Lookup returns the kind called name. The error lists the kinds and suggests the
+// nearest one, if any is near.
 func Lookup(name string) (Kind, error) {
 	for _, k := range Kinds() {
 		if k.Name == name {
@@ -89,9 +89,9 @@ func Lookup(name string) (Kind, error) {
 	}
 	meant := ""
 	if nearest := network.Nearest(name, Names()); nearest != "" {
-		meant = fmt.Sprintf("did you mean %q? ", nearest)
+		meant = fmt.Sprintf(" (did you mean %q?)", nearest)
 	}
-	return Kind{}, fmt.Errorf("unknown server %q: %sThere are %s", name, meant, strings.Join(Names(), ", "))
+	return Kind{}, fmt.Errorf("unknown server %q%s; write one of %s", name, meant, strings.Join(Names(), ", "))
 }
 
 // ErrMissing means that a server's program is not installed.
@@ -102,7 +102,7 @@ var ErrMissing = errors.New("is not installed")
 func (k Kind) Find() (string, error) {
 	path, err := exec.LookPath(k.Program)
 	if err != nil {
-		// Debian keeps servers where only root's shell looks.
+		// Debian installs servers where only root's shell searches.
 		path, err = exec.LookPath(filepath.Join("/usr/sbin", k.Program))
 	}
 	if err != nil {
@@ -116,8 +116,8 @@ func (k Kind) Find() (string, error) {
 	return path, nil
 }
 
-// Version asks the kind's program for its version. The error wraps ErrMissing if it is not
-// installed.
+// Version returns the version of the kind's program. The error wraps ErrMissing if it is
+// not installed.
 func (k Kind) Version(ctx context.Context) (string, error) {
 	program, err := k.Find()
 	if err != nil {
@@ -125,7 +125,7 @@ func (k Kind) Version(ctx context.Context) (string, error) {
 	}
 	out, err := exec.CommandContext(ctx, program, k.version...).CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", program, err)
+		return "", fmt.Errorf("get the version of %s: %w", program, err)
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	if library := k.library(); library != "" {
@@ -134,19 +134,20 @@ func (k Kind) Version(ctx context.Context) (string, error) {
 	return first, nil
 }
 
-// Serves says whether the kind has a row for a protocol.
+// Serves reports whether the kind supports a protocol's row.
 func (k Kind) Serves(row string) bool { return slices.Contains(k.Protocols, row) }
 
-// NoBrowser is why browsers cannot be kept to a row at this server; empty where they can.
+// NoBrowser returns why browsers cannot be kept to a row's protocol at this server, or ""
+// if they can.
 func (k Kind) NoBrowser(row string) string { return k.browsers[row] }
 
-// Supports says what keeps the kind from serving a site over a row as the site's archive
-// has it; nil if nothing does.
+// Supports returns an error that says why the kind cannot serve a site's archive over a
+// row, or nil if it can.
 func (k Kind) Supports(s *site.Site, row protocol.Protocol) error {
 	if !k.Serves(row.Name) {
-		return fmt.Errorf("%s does not serve %s; it has %s", k.Name, row.Name, strings.Join(k.Protocols, ", "))
+		return fmt.Errorf("%s does not support %s, only %s", k.Name, row.Name, strings.Join(k.Protocols, ", "))
 	}
-	isSPDY := strings.HasPrefix(row.ALPN, "spdy/") // which has no place for Early Hints
+	isSPDY := strings.HasPrefix(row.ALPN, "spdy/") // which has no Early Hints
 	pushes := row.Transport == "tcp" && row.Spoken != "http/1.1"
 	for i := range s.Resources {
 		r := &s.Resources[i]
@@ -155,16 +156,16 @@ func (k Kind) Supports(s *site.Site, row protocol.Protocol) error {
 		case odd >= 0:
 			return fmt.Errorf("%s cannot send %s of %s, whose value %q is not plain text", k.Name, r.Header[odd].Name, r.URL, r.Header[odd].Value)
 		case r.Method != http.MethodGet && !k.methods:
-			return fmt.Errorf("%s answers GET alone from files, and the site has %s %s", k.Name, r.Method, r.URL)
+			return fmt.Errorf("%s supports only GET on files, and the site has %s %s", k.Name, r.Method, r.URL)
 		case r.Early && !isSPDY:
-			return fmt.Errorf("%s sends no 103 Early Hints, and the site has them with %s", k.Name, r.URL)
+			return fmt.Errorf("%s does not support 103 Early Hints, which the site sends with %s", k.Name, r.URL)
 		case len(r.Push) > 0 && pushes:
-			return fmt.Errorf("%s is not told to push, and the site pushes with %s", k.Name, r.URL)
+			return fmt.Errorf("%s is not configured to push, and the site pushes with %s", k.Name, r.URL)
 		}
 	}
 	if k.plain {
 		if _, err := plainFiles(s); err != nil {
-			return fmt.Errorf("%s serves plain files: %w", k.Name, err)
+			return fmt.Errorf("%s serves only plain files: %w", k.Name, err)
 		}
 	}
 	return nil

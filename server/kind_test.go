@@ -44,30 +44,30 @@ func TestSupports(t *testing.T) {
 	for _, c := range []struct {
 		kind, row string
 		resources []site.Resource
-		want      string // empty: nothing keeps it from that
+		want      string // empty: it can
 	}{
 		{"nginx", "h2", []site.Resource{page}, ""},
-		{"nginx", "h3", []site.Resource{page}, "nginx does not serve h3; it has http/1.1, https/1.1, h2"},
-		{"netty", "spdy/3", []site.Resource{page}, "netty does not serve spdy/3; it has spdy/3.1"},
+		{"nginx", "h3", []site.Resource{page}, "nginx does not support h3, only http/1.1, https/1.1, h2"},
+		{"netty", "spdy/3", []site.Resource{page}, "netty does not support spdy/3, only spdy/3.1"},
 		{"nginx", "h2", with(func(r *site.Resource) { r.Method = "POST" }), ""},
-		{"apache2", "h2", with(func(r *site.Resource) { r.Method = "POST" }), "apache2 answers GET alone from files, and the site has POST https://a.test/x"},
-		{"caddy", "h2", with(func(r *site.Resource) { r.Early = true }), "caddy sends no 103 Early Hints, and the site has them with https://a.test/x"},
+		{"apache2", "h2", with(func(r *site.Resource) { r.Method = "POST" }), "apache2 supports only GET on files, and the site has POST https://a.test/x"},
+		{"caddy", "h2", with(func(r *site.Resource) { r.Early = true }), "caddy does not support 103 Early Hints, which the site sends with https://a.test/x"},
 		{"netty", "spdy/3.1", with(func(r *site.Resource) { r.Early = true }), ""},
-		{"caddy", "h2", with(func(r *site.Resource) { r.Push = []string{"https://a.test/"} }), "caddy is not told to push, and the site pushes with https://a.test/x"},
+		{"caddy", "h2", with(func(r *site.Resource) { r.Push = []string{"https://a.test/"} }), "caddy is not configured to push, and the site pushes with https://a.test/x"},
 		{"caddy", "h3", with(func(r *site.Resource) { r.Push = []string{"https://a.test/"} }), ""},
 		{"h2o", "h2", with(func(r *site.Resource) { r.Header = []site.Header{{Name: "x", Value: "\xff"}} }),
 			`h2o cannot send x of https://a.test/x, whose value "\xff" is not plain text`},
 		{"nginx", "h2", with(func(r *site.Resource) { r.Header = []site.Header{{Name: "x", Value: "\xff"}} }), ""},
 		{"own", "h2", []site.Resource{page}, ""},
-		{"own", "https/1.1", []site.Resource{page}, "own does not serve https/1.1; it has http/1.1, h2"},
-		{"own", "h2", with(func(r *site.Resource) { r.Method = "POST" }), "own answers GET alone from files, and the site has POST https://a.test/x"},
-		{"own", "h2", with(func(r *site.Resource) { r.Status = 301 }), "own serves plain files: https://a.test/x has status 301"},
-		{"own", "h2", with(func(r *site.Resource) { r.Header = []site.Header{{Name: "Content-Encoding", Value: "br"}} }), "own serves plain files: https://a.test/x has a content coding"},
-		{"own", "h2", with(func(r *site.Resource) { r.URL = "https://a.test/?b"; r.Body = "other" }), "own serves plain files: https://a.test/ and https://a.test/?b are one file with two contents"},
+		{"own", "https/1.1", []site.Resource{page}, "own does not support https/1.1, only http/1.1, h2"},
+		{"own", "h2", with(func(r *site.Resource) { r.Method = "POST" }), "own supports only GET on files, and the site has POST https://a.test/x"},
+		{"own", "h2", with(func(r *site.Resource) { r.Status = 301 }), "own serves only plain files: https://a.test/x has status 301"},
+		{"own", "h2", with(func(r *site.Resource) { r.Header = []site.Header{{Name: "Content-Encoding", Value: "br"}} }), "own serves only plain files: https://a.test/x has a content coding"},
+		{"own", "h2", with(func(r *site.Resource) { r.URL = "https://a.test/?b"; r.Body = "other" }), "own serves only plain files: https://a.test/ and https://a.test/?b map to one file with two contents"},
 		{"own", "h2", with(func(r *site.Resource) { r.URL = "https://a.test/index.html" }), ""},
-		{"own", "h2", with(func(r *site.Resource) { r.URL = "https://a.test/index.html/b" }), "own serves plain files: https://a.test/ is a file, and https://a.test/index.html/b is in a folder of that name"},
-		{"own", "h2", with(func(r *site.Resource) { r.URL = "https://a.test/a%2F..%2F..%2Fb" }), "own serves plain files: https://a.test/a%2F..%2F..%2Fb: its path is no path of a file"},
-		{"own", "h2", with(func(r *site.Resource) { r.URL = "https://a.test//b" }), "own serves plain files: https://a.test//b: its path is no path of a file"},
+		{"own", "h2", with(func(r *site.Resource) { r.URL = "https://a.test/index.html/b" }), "own serves only plain files: https://a.test/ is a file, and https://a.test/index.html/b is in a folder of that name"},
+		{"own", "h2", with(func(r *site.Resource) { r.URL = "https://a.test/a%2F..%2F..%2Fb" }), "own serves only plain files: https://a.test/a%2F..%2F..%2Fb: its path is not a valid file path"},
+		{"own", "h2", with(func(r *site.Resource) { r.URL = "https://a.test//b" }), "own serves only plain files: https://a.test//b: its path is not a valid file path"},
 	} {
 		k := own
 		if c.kind != own.Name {

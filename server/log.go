@@ -12,25 +12,25 @@ import (
 	"wiretime/capture"
 )
 
-// logged is a request as a server's log has it.
+// logged is a request as a server's log records it.
 type logged struct {
 	Start    int64  `json:"start"` // ns since the Unix epoch, as End
 	End      int64  `json:"end"`
-	Protocol string `json:"protocol"` // as in "HTTP/2.0", or as ALPN has it
-	TLS      string `json:"tls"`      // as in "TLSv1.3"; empty without TLS
+	Protocol string `json:"protocol"` // like "HTTP/2.0", or the ALPN name
+	TLS      string `json:"tls"`      // like "TLSv1.3"; empty without TLS
 	Cipher   string `json:"cipher"`
 	Resumed  bool   `json:"resumed"`
 	Method   string `json:"method"`
-	Host     string `json:"host"`   // a port is passed over
+	Host     string `json:"host"`   // a port is ignored
 	Target   string `json:"target"` // path and query
 	Status   int    `json:"status"`
 	Bytes    int64  `json:"bytes"`
-	Client   string `json:"client"` // address:port, as Server
+	Client   string `json:"client"` // address:port, like Server
 	Server   string `json:"server"`
 }
 
-// entries reads a log. Connections are numbered in the order of their first requests. A
-// last line that has no end was being written when its server was killed; it is left out.
+// entries parses a log. Connections are numbered in the order of their first requests. An
+// unterminated last line was being written when the server was killed, and is left out.
 func (s *setup) entries(text []byte) ([]capture.ServerEntry, error) {
 	entries := []capture.ServerEntry{}
 	for number := 1; ; number++ {
@@ -58,7 +58,7 @@ func (s *setup) entries(text []byte) ([]capture.ServerEntry, error) {
 	return entries, nil
 }
 
-// entry is a request as Wiretime's own server would have written it down.
+// entry returns a request as Wiretime's own server would have logged it.
 func (s *setup) entry(l logged) capture.ServerEntry {
 	host := l.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -89,7 +89,7 @@ func spoken(version string) string {
 	return strings.ToLower(version)
 }
 
-// jsonEntry reads a line that has the names and units of logged.
+// jsonEntry parses a line with the names and units of logged.
 func jsonEntry(line []byte) (logged, error) {
 	var l logged
 	return l, json.Unmarshal(line, &l)

@@ -11,7 +11,7 @@ import (
 	"wiretime/site"
 )
 
-// oneFile is a setup whose site has one page.
+// oneFile returns a setup whose site has one page.
 func oneFile(t testing.TB, kind, row string) *setup {
 	t.Helper()
 	body := []byte("page")
@@ -33,7 +33,7 @@ func oneFile(t testing.TB, kind, row string) *setup {
 		known: map[string]bool{"GET www.page.test/": true}}
 }
 
-// lines are what the servers write, one request each.
+// lines are log lines as the servers write them, one request each.
 var lines = map[string]struct {
 	row, text string
 	want      capture.ServerEntry
@@ -64,7 +64,7 @@ func TestReadLogs(t *testing.T) {
 	for kind, line := range lines {
 		t.Run(kind, func(t *testing.T) {
 			s := oneFile(t, kind, line.row)
-			// The second line was not finished.
+			// The second line is unfinished.
 			got, err := s.entries([]byte(line.text + "\n" + line.text[:40]))
 			if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], line.want) {
 				t.Errorf("%v\ngot  %+v\nwant %+v", err, got, line.want)
@@ -91,7 +91,7 @@ func TestALineThatCannotBeReadIsNamed(t *testing.T) {
 	}
 }
 
-// FuzzEntries reads logs of all kinds, which hold what clients have sent.
+// FuzzEntries parses logs of all kinds, which contain what clients have sent.
 func FuzzEntries(f *testing.F) {
 	for kind, line := range lines {
 		f.Add(kind, []byte(line.text+"\n"))

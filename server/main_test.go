@@ -28,9 +28,9 @@ import (
 	"wiretime/spdy"
 )
 
-// TestMain enters namespaces of its own: there every user may listen on the rows' ports,
-// and be the first process of a namespace. Fuzzing starts the program again by itself, and
-// needs none.
+// TestMain enters namespaces of its own, where every user may listen on the rows' ports
+// and be the first process of a namespace. Fuzzing restarts the program itself and needs
+// no namespaces.
 func TestMain(m *testing.M) {
 	lab.Helper()
 	if len(os.Args) > 1 && os.Args[1] == plainServer {
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience is how long a test waits for what takes moments.
+// patience is how long a test waits for something that takes moments.
 const patience = time.Minute
 
 // The hosts of the tests' site. The second and the third share an address.
@@ -67,7 +67,7 @@ var addresses = map[string]netip.Addr{
 	adHost:    netip.MustParseAddr("127.0.0.3"),
 }
 
-// maker puts a site together.
+// maker builds a site.
 type maker struct {
 	site   site.Site
 	bodies map[string][]byte
@@ -82,8 +82,8 @@ func (m *maker) add(method, url string, status int, body []byte, fields ...strin
 	m.bodies[r.Body] = body
 }
 
-// wholeSite has whatever is odd in recorded pages. Without methods it is asked by GET
-// alone.
+// wholeSite returns a site with every oddity of recorded pages. Without methods it
+// has GET only.
 func wholeSite(t *testing.T, methods bool) *site.Site {
 	t.Helper()
 	m := maker{site: site.Site{Name: "odd", Page: "https://" + pageHost + "/"}, bodies: map[string][]byte{}}
@@ -128,7 +128,7 @@ func wholeSite(t *testing.T, methods bool) *site.Site {
 	return s
 }
 
-// plainSite is one that is nothing but files.
+// plainSite returns a site that consists of plain files.
 func plainSite(t *testing.T) *site.Site {
 	t.Helper()
 	m := maker{site: site.Site{Name: "plain", Page: "https://" + pageHost + "/"}, bodies: map[string][]byte{}}
@@ -148,7 +148,7 @@ func zipped(text string) []byte {
 	return b.Bytes()
 }
 
-// installed skips the test, or fails it, where a kind's program is not there.
+// installed skips the test, or fails it, if a kind's program is missing.
 func installed(t *testing.T, k server.Kind) {
 	t.Helper()
 	if _, err := k.Find(); err != nil {
@@ -165,7 +165,7 @@ type running struct {
 	server.Config
 }
 
-// config is that of a server on the loopback device.
+// config returns the configuration of a server on the loopback device.
 func config(t *testing.T, k server.Kind, row string, s *site.Site) server.Config {
 	t.Helper()
 	p, err := protocol.Lookup(row)
@@ -191,8 +191,8 @@ func startConfig(t *testing.T, c server.Config) *running {
 	return &running{srv, c}
 }
 
-// client is a new client of the server's row, with no connection yet. It follows no
-// redirects.
+// client returns a new client of the server's row, without connections. It follows
+// no redirects.
 func (r *running) client(t *testing.T) *http.Client {
 	t.Helper()
 	trust := &tls.Config{InsecureSkipVerify: true, VerifyConnection: r.Authority.Verify, MinVersion: tls.VersionTLS13}
@@ -257,7 +257,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// offer makes a TLS handshake that offers protocols, and returns what was chosen.
+// offer makes a TLS handshake that offers protocols, and returns the chosen one.
 func (r *running) offer(t *testing.T, protocols ...string) (string, error) {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, VerifyConnection: r.Authority.Verify, ServerName: pageHost, NextProtos: protocols}}

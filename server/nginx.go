@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// nginxLog is the access log: times in seconds with three digits.
+// nginxLog is the access log format. Times are in seconds with three digits.
 const nginxLog = `{"end":$msec,"took":$request_time,"protocol":"$server_protocol","tls":"$ssl_protocol","cipher":"$ssl_cipher","reused":"$ssl_session_reused",` +
 	`"request":"$request","host":"$host","target":"$request_uri","status":$status,"bytes":$body_bytes_sent,` +
 	`"client":"$remote_addr:$remote_port","server":"$server_addr:$server_port"}`
 
-// configureNginx maps a request's method, host and target to a location of its own, which
-// has the file and the fields. Another status than 200, and another method than GET, takes
-// one more step: there a made-up error has the answer for its page, which nginx gives with
-// the status that it is told, by GET.
+// configureNginx maps a request's method, host and target to a location of its own, with
+// the file and the fields. A status other than 200, or a method other than GET, takes one
+// more step: the location returns an artificial error whose error page is the answer,
+// which nginx fetches by GET and sends with the configured status.
 func configureNginx(s *setup) ([]launch, error) {
 	var b strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -26,7 +26,7 @@ func configureNginx(s *setup) ([]launch, error) {
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		put("%s_temp_path %s;", kind, nginxQuote(s.scratch()+"/"+kind))
 	}
-	// As in Debian's own configuration.
+	// As in Debian's configuration.
 	put("sendfile on;\ntcp_nopush on;")
 	put("types {}\netag off;\nif_modified_since off;\nmax_ranges 0;\nclient_max_body_size 0;\nlarge_client_header_buffers 8 64k;")
 	put("keepalive_requests 1000000;\nhttp2_max_concurrent_streams %d;", concurrentRequests)
@@ -36,7 +36,7 @@ func configureNginx(s *setup) ([]launch, error) {
 	if s.secure() {
 		put("ssl_protocols TLSv1.3;\nssl_session_tickets off;\nssl_session_cache off;\nssl_conf_command NumTickets 0;")
 	}
-	// There is no other way to write the sign in a value.
+	// nginx has no other way to write a dollar sign in a value.
 	put(`geo $dollar { default "$"; }`)
 	s.nginxMap(put)
 	for _, o := range s.origins {
@@ -61,8 +61,8 @@ func configureNginx(s *setup) ([]launch, error) {
 	return []launch{{args: []string{s.program, "-p", s.Folder, "-e", "stderr", "-c", name}, nobody: true}}, err
 }
 
-// nginxMap maps requests to places. It finds them without regard to case; those that
-// differ in nothing else are told apart by regular expressions, which have it.
+// nginxMap maps requests to places. An nginx map ignores case, so keys that differ
+// only in case are matched by regular expressions, which do not.
 func (s *setup) nginxMap(put func(string, ...any)) {
 	alike, longest, all := map[string]int{}, 0, 0
 	for _, o := range s.origins {
@@ -101,7 +101,7 @@ func nginxAnswer(put func(string, ...any), a *answer) {
 	put("location = %s {\ninternal;\nalias %s;", place, nginxQuote(a.body))
 	others := []string{"last-modified"}
 	kind := ""
-	if a.status != 204 && a.status != 304 { // nginx would leave it out
+	if a.status != 204 && a.status != 304 { // nginx would leave the field out
 		kind, _ = a.field("content-type")
 		others = append(others, "content-type")
 	}
@@ -114,24 +114,24 @@ func nginxAnswer(put func(string, ...any), a *answer) {
 	put("}")
 }
 
-// nginxString writes text as nginx's configuration reads it.
+// nginxString quotes text for nginx's configuration.
 func nginxString(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// nginxQuote is nginxString where variables are looked for.
+// nginxQuote quotes text where nginx expands variables.
 func nginxQuote(text string) string {
 	return strings.ReplaceAll(nginxString(text), "$", "${dollar}")
 }
 
-// nginxEntry reads a line of the access log.
+// nginxEntry parses a line of the access log.
 func nginxEntry(line []byte) (logged, error) {
 	var e struct {
 		logged
 		End     float64 `json:"end"`
 		Took    float64 `json:"took"`
 		Reused  string  `json:"reused"`
-		Request string  `json:"request"` // the first line, whatever nginx made of it
+		Request string  `json:"request"` // the request line, whatever nginx made of it
 	}
 	err := json.Unmarshal(line, &e)
 	e.logged.Start, e.logged.End, e.Resumed = milliseconds(e.End-e.Took), milliseconds(e.End), e.Reused == "r"
@@ -139,5 +139,5 @@ func nginxEntry(line []byte) (logged, error) {
 	return e.logged, err
 }
 
-// milliseconds turns seconds with three digits into ns.
+// milliseconds converts seconds with three digits to ns.
 func milliseconds(seconds float64) int64 { return int64(math.Round(seconds*1e3)) * 1e6 }

@@ -15,15 +15,15 @@ var nodeProgram []byte
 //go:embed Serve.java
 var nettyProgram []byte
 
-// PeersVariable names, in the environment, the folder into which
+// PeersVariable is the environment variable with the folder in which
 // spdy/testdata/peers/install has put node-spdy and Netty.
 const PeersVariable = "WIRETIME_SPDY_PEERS"
 
-// peersPath is that folder below the checkout.
+// peersPath is the default folder, relative to the checkout.
 const peersPath = ".cache/spdy-peers"
 
-// PeersFolder finds that folder: where the variable says, or else in the working directory
-// or one above it.
+// PeersFolder returns the folder of the peers: the value of PeersVariable, or else the
+// first found in the working directory and those above it.
 func PeersFolder() (string, error) {
 	if folder := os.Getenv(PeersVariable); folder != "" {
 		return folder, installed(folder)
@@ -45,7 +45,7 @@ func PeersFolder() (string, error) {
 	}
 }
 
-// installed says whether a folder has all peers.
+// installed checks that a folder has all peers.
 func installed(folder string) error {
 	if _, err := os.Stat(filepath.Join(folder, "done")); err != nil {
 		return fmt.Errorf("its library %w in %s: run spdy/testdata/peers/install %s", ErrMissing, folder, folder)
@@ -53,8 +53,8 @@ func installed(folder string) error {
 	return nil
 }
 
-// library names the library that the kind's program runs, with its version as far as its
-// files tell; empty if it is none of the peers.
+// library returns the name of the library that the kind's program uses, with its version
+// as far as its files show it, or "" if it is not a peer.
 func (k Kind) library() string {
 	folder, err := PeersFolder()
 	if k.peers == "" || err != nil {
@@ -78,7 +78,7 @@ func (k Kind) library() string {
 	return k.Name
 }
 
-// configureNode starts a small program of ours on node-spdy.
+// configureNode starts our small node-spdy program.
 func configureNode(s *setup) ([]launch, error) {
 	folder, err := PeersFolder()
 	if err != nil {
@@ -93,7 +93,7 @@ func configureNode(s *setup) ([]launch, error) {
 		"NODE_PATH=" + filepath.Join(folder, "node", "node_modules"), "NODE_NO_WARNINGS=1"}}}, err
 }
 
-// configureNetty starts a small program of ours on Netty. Java compiles it as it starts.
+// configureNetty starts our small Netty program. Java compiles it as it starts.
 func configureNetty(s *setup) ([]launch, error) {
 	folder, err := PeersFolder()
 	if err != nil {
@@ -107,8 +107,8 @@ func configureNetty(s *setup) ([]launch, error) {
 	return []launch{{args: []string{s.program, "-Djava.io.tmpdir=" + s.scratch(), "-XX:-UsePerfData", "-cp", filepath.Join(folder, "netty", "lib") + "/*", program, manifest}}}, err
 }
 
-// manifest writes down what to serve, for programs that have no configuration of their
-// own. Each line has a word and, divided by tabs, what it says:
+// manifest writes what to serve, for programs without a configuration of their own.
+// Each line has a keyword and, separated by tabs, its values:
 //
 //	serve   ALPN, port, log
 //	origin  host, address, certificate, key

@@ -16,21 +16,21 @@ import (
 	"wiretime/process"
 )
 
-// instance is a server's program, running. It is the first process of a namespace of its
-// own: when it ends, the kernel ends whatever it has started.
+// instance is a running server program. It is the first process of a PID namespace: when
+// it ends, the kernel ends whatever it has started.
 type instance struct {
 	child    *process.Child
-	output   string // the file of what it prints
+	output   string // the file with its output
 	patience time.Duration
 	stopping atomic.Bool
 	ended    chan struct{}
-	err      error // why it ended by itself; to be read when ended is closed
+	err      error // why it exited; valid once ended is closed
 }
 
-// asNobody is what runs a program as nobody.
+// asNobody is the command prefix that runs a program as nobody.
 var asNobody = []string{"unshare", "--user", "--map-user=65534", "--map-group=65534", "--"}
 
-// start starts a program. output is the file that receives what it prints.
+// start starts a program. output is the file that receives its output.
 func start(l launch, enter func(*exec.Cmd), output string) (*instance, error) {
 	args := l.args
 	if l.nobody && os.Geteuid() == 0 {
@@ -70,14 +70,15 @@ func (p *instance) wait() {
 	p.err = fmt.Errorf("%w%s", err, p.lastWords())
 }
 
-// keptOutput is how much of a program's output an error holds, in octets.
+// keptOutput is how many octets of a program's output an error quotes.
 const keptOutput = 1500
 
-// lastWords is the end of what the program printed, as the end of an error.
+// lastWords returns the end of the program's output, to be appended to an
+// error.
 func (p *instance) lastWords() string {
 	text, err := os.ReadFile(p.output)
 	if err != nil || len(text) == 0 {
-		return "; it printed nothing"
+		return "; no output"
 	}
 	if extra := len(text) - keptOutput; extra > 0 {
 		text = text[extra:]
@@ -85,18 +86,19 @@ func (p *instance) lastWords() string {
 			text = []byte(whole)
 		}
 	}
-	return "; its last words: " + strings.TrimSpace(string(text))
+	return "; last output: " + strings.TrimSpace(string(text))
 }
 
-// stopLimit is how long a program that catches SIGTERM has to end, if nothing else is said.
+// stopLimit is how long a program that catches SIGTERM has to exit by default.
 const stopLimit = 2 * time.Second
 
-// stop ends the program and whatever it has started, and waits until all is gone.
+// stop ends the program and whatever it has started, and waits until all have
+// ended.
 func (p *instance) stop() {
 	p.stopping.Store(true)
 	group := p.child.Command.Process.Pid
 	if p.catches(syscall.SIGTERM) {
-		_ = syscall.Kill(group, syscall.SIGTERM) // it may just have ended
+		_ = syscall.Kill(group, syscall.SIGTERM) // it may have just exited
 		select {
 		case <-p.ended:
 		case <-time.After(p.patience):
@@ -106,8 +108,8 @@ func (p *instance) stop() {
 	<-p.ended
 }
 
-// catches says whether the program has a handler for a signal. Without one, SIGTERM does
-// nothing to the first process of a namespace.
+// catches reports whether the program has a handler for a signal. Without one, SIGTERM
+// has no effect on the first process of a namespace.
 func (p *instance) catches(s syscall.Signal) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.child.Command.Process.Pid))
 	if err != nil {

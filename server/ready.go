@@ -11,13 +11,13 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// How long to wait between two looks at a server that is not ready yet.
+// The intervals at which a server that is not ready is polled.
 const (
 	firstLook = 2 * time.Millisecond
 	mostLook  = 50 * time.Millisecond
 )
 
-// awaitReady returns when every origin answers.
+// awaitReady returns when every origin responds.
 func (s *Server) awaitReady(ctx context.Context) error {
 	limit := time.NewTimer(s.config.ReadyLimit)
 	defer limit.Stop()
@@ -34,14 +34,14 @@ func (s *Server) awaitReady(ctx context.Context) error {
 			case <-s.died:
 				return s.Err()
 			case <-limit.C:
-				return fmt.Errorf("it does not answer after %v: %w%s", s.config.ReadyLimit, err, s.processes[0].lastWords())
+				return fmt.Errorf("not ready after %v: %w%s", s.config.ReadyLimit, err, s.processes[0].lastWords())
 			}
 		}
 	}
 	return s.Err()
 }
 
-// answers finds out whether an origin can be connected to over the row's protocol.
+// answers checks that an origin accepts connections over the row's protocol.
 func (s *setup) answers(ctx context.Context, o origin) error {
 	ctx, cancel := context.WithTimeout(ctx, s.ReadyLimit)
 	defer cancel()
@@ -63,16 +63,16 @@ func (s *setup) answers(ctx context.Context, o origin) error {
 	return s.negotiated(o, secured.ConnectionState())
 }
 
-// negotiated makes sure that a handshake came to the row's protocol. HTTP/1.1 is also what
-// a server means that chooses none.
+// negotiated checks that a handshake negotiated the row's protocol. A server that chooses
+// none means HTTP/1.1, too.
 func (s *setup) negotiated(o origin, c tls.ConnectionState) error {
 	if got := c.NegotiatedProtocol; got != s.Protocol.ALPN && (got != "" || s.Protocol.ALPN != "http/1.1") {
-		return fmt.Errorf("%s: it negotiates %q, not %q", o.host, got, s.Protocol.ALPN)
+		return fmt.Errorf("%s: negotiated %q instead of %q", o.host, got, s.Protocol.ALPN)
 	}
 	return nil
 }
 
-// client is the client's side of a handshake.
+// client returns the client's side of a handshake.
 func (s *setup) client(o origin) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, ServerName: o.host, NextProtos: []string{s.Protocol.ALPN},
 		InsecureSkipVerify: true, VerifyConnection: s.Authority.Verify}
@@ -97,7 +97,7 @@ func (s *setup) answersQUIC(ctx context.Context, o origin) error {
 	}
 	transport := &quic.Transport{Conn: socket}
 	defer func() { _, _ = transport.Close(), socket.Close() }()
-	// A server that does not listen yet tells it to nobody who asks over UDP.
+	// Over UDP a server that does not listen yet refuses nothing.
 	ctx, cancel := context.WithTimeout(ctx, quicPatience)
 	defer cancel()
 	conn, err := transport.Dial(ctx, net.UDPAddrFromAddrPort(s.addrPort(o)), s.client(o), nil)
@@ -107,12 +107,12 @@ func (s *setup) answersQUIC(ctx context.Context, o origin) error {
 	return errors.Join(s.negotiated(o, conn.ConnectionState().TLS), conn.CloseWithError(0, ""))
 }
 
-// quicPatience is how long one attempt to connect over QUIC may take. A handshake on one
-// machine takes milliseconds.
+// quicPatience is the time limit of one attempt to connect over QUIC. A handshake within
+// one machine takes milliseconds.
 const quicPatience = 250 * time.Millisecond
 
-// free makes sure that nothing else has the ports that the server is to listen on: it
-// would be taken for the server.
+// free checks that the server's ports are unused: any other listener would be
+// mistaken for the server.
 func (s *setup) free(ctx context.Context) error {
 	for _, at := range s.listens() {
 		err := s.Do(func() error {
@@ -130,7 +130,7 @@ func (s *setup) free(ctx context.Context) error {
 			return listener.Close()
 		})
 		if err != nil {
-			return fmt.Errorf("its port is not free: %w", err)
+			return fmt.Errorf("its port is already in use: %w", err)
 		}
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 	"wiretime/site/recording"
 )
 
-// TestRecordedPages fetches every resource of pages that others have recorded, of up to 72
-// hosts, from every server that can serve them, over the last of its rows.
+// TestRecordedPages fetches every resource of recorded pages, of up to 72 hosts, from
+// every server that can serve them, over the last of its rows.
 func TestRecordedPages(t *testing.T) {
 	files, _ := filepath.Glob("../../shared/data/har/*.har")
 	if len(files) == 0 {
@@ -42,7 +42,7 @@ func TestRecordedPages(t *testing.T) {
 					response, got := r.get(t, client, resource.Method, resource.URL)
 					compare(t, resource, response, body, got)
 				}
-				client.CloseIdleConnections() // Apache writes some requests down only then
+				client.CloseIdleConnections() // Apache logs some requests only then
 				awaitLogged(t, r.Server, len(s.Resources))
 				must(t, r.Stop())
 				log, err := r.Log()
@@ -52,7 +52,7 @@ func TestRecordedPages(t *testing.T) {
 				}
 				for _, e := range log {
 					if e.Miss {
-						t.Errorf("%s was missed", e.URL)
+						t.Errorf("%s is missing from the archive", e.URL)
 					}
 				}
 			})
@@ -72,8 +72,8 @@ func recorded(t *testing.T, name string) *site.Site {
 	return s
 }
 
-// awaitLogged returns when a server has written down so many requests: some do after they
-// have answered. It gives up after a while.
+// awaitLogged returns when a server has logged n requests, since some log after they have
+// answered. It gives up after a while.
 func awaitLogged(t *testing.T, s *server.Server, n int) {
 	t.Helper()
 	limit := time.After(20 * time.Second)

@@ -1,13 +1,13 @@
-// Package server runs web servers that other people wrote, so that they can be measured
-// in the place of Wiretime's own: Caddy, nginx, H2O, Apache, node-spdy, Netty, and any
-// program that a command starts.
+// Package server runs third-party web servers so that they can be measured in place of
+// Wiretime's own: Caddy, nginx, H2O, Apache, node-spdy, Netty, and any program that a
+// command starts.
 //
-// A server is given the site as files, and a configuration in its own language by which it
-// gives each archived response as it is: its status, fields and body, found by method,
-// host, path and query. It offers one protocol, TLS 1.3 alone, certificates of the same
+// A server gets the site as files, and a configuration in its own language that makes it
+// send each archived response unchanged: its status, fields and body, found by method,
+// host, path and query. It offers one protocol, TLS 1.3 only, certificates of the same
 // authority and no session tickets, keeps connections open for longer than any load, and
-// compresses nothing itself. What else it does, and how well, is its own. docs/servers.md
-// has the table of what each can do.
+// compresses nothing itself. Everything else is up to the server. docs/servers.md has the
+// table of what each can do.
 package server
 
 import (
@@ -31,22 +31,22 @@ type Config struct {
 	Kind     Kind
 	Protocol protocol.Protocol
 	Site     *site.Site
-	// Hosts gives the address of each origin's host.
+	// Hosts maps each origin's host to its address.
 	Hosts map[string]netip.Addr
 	// Authority issues the certificates.
 	Authority *protocol.Authority
-	// Folder, which must exist and be empty, holds the server's files until Stop, which
-	// removes it.
+	// Folder holds the server's files until Stop removes it. It must exist and be
+	// empty.
 	Folder string
-	// Do runs a function inside the network namespace that the server is to be in, and
-	// Command arranges for a program to run there.
+	// Do runs a function inside the server's network namespace, and Command makes a
+	// program run there.
 	Do      func(func() error) error
 	Command func(*exec.Cmd)
-	// ReadyLimit is how long the server may take until it answers.
+	// ReadyLimit is how long the server may take to become ready.
 	ReadyLimit time.Duration
 }
 
-// Server is a server of somebody else's that runs.
+// Server is a running third-party server.
 type Server struct {
 	config    Config
 	setup     *setup
@@ -57,13 +57,12 @@ type Server struct {
 	mu      sync.Mutex
 	err     error
 	stopped bool
-	skip    int64     // octets of the log that are not part of it
-	since   time.Time // nor are requests from before this, though written down after it
+	skip    int64     // octets at the start of the log to skip
+	since   time.Time // requests from before this are skipped, even if logged later
 	log     []byte
 }
 
-// Processes are the numbers of the processes that were started; descendants of theirs
-// serve, too.
+// Processes returns the PIDs of the started processes. Their descendants serve, too.
 func (s *Server) Processes() []int {
 	pids := make([]int, len(s.processes))
 	for i, p := range s.processes {
@@ -72,8 +71,8 @@ func (s *Server) Processes() []int {
 	return pids
 }
 
-// Start starts a server. When it returns, the server answers on all its addresses. An
-// error holds the last that the server printed.
+// Start starts a server. It returns when the server answers on all its addresses. An
+// error quotes the end of the server's output.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{config: c, died: make(chan struct{})}
 	err := s.start(ctx)
@@ -93,14 +92,14 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	if s.setup, err = prepare(s.config, program); err != nil {
-		return fmt.Errorf("write the site for it: %w", err)
+		return fmt.Errorf("write the site's files: %w", err)
 	}
 	if err := s.setup.free(ctx); err != nil {
 		return err
 	}
 	launches, err := k.configure(s.setup)
 	if err != nil {
-		return fmt.Errorf("write its configuration: %w", err)
+		return fmt.Errorf("write the configuration: %w", err)
 	}
 	for i, l := range launches {
 		p, err := start(l, s.config.Command, s.setup.file(fmt.Sprintf("output-%d", i)))
@@ -116,7 +115,7 @@ func (s *Server) start(ctx context.Context) error {
 	return s.StartLog()
 }
 
-// watch notes that a process has ended by itself.
+// watch records that a process has exited by itself.
 func (s *Server) watch(p *instance) {
 	<-p.ended
 	if p.err == nil {
@@ -125,23 +124,24 @@ func (s *Server) watch(p *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
-		s.err = fmt.Errorf("the server %s ended by itself: %w", s.config.Kind.Name, p.err)
+		s.err = fmt.Errorf("the server %s exited unexpectedly: %w", s.config.Kind.Name, p.err)
 		close(s.died)
 	}
 }
 
-// Died is closed when the server has ended by itself; Err says why.
+// Died is closed when the server has exited unexpectedly. Err says why.
 func (s *Server) Died() <-chan struct{} { return s.died }
 
-// Err is why the server has ended by itself; nil while it runs and after Stop.
+// Err returns why the server has exited unexpectedly, or nil while it runs and
+// after Stop.
 func (s *Server) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// StartLog begins the log anew: requests from before are no part of it, even if the server
-// writes them down later.
+// StartLog restarts the log: earlier requests are not part of it, even if the server logs
+// them later.
 func (s *Server) StartLog() error {
 	if !s.config.Kind.Logs {
 		return nil
@@ -149,7 +149,7 @@ func (s *Server) StartLog() error {
 	s.since = time.Now()
 	info, err := os.Stat(s.setup.log)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("begin the log of %s anew: %w", s.config.Kind.Name, err)
+		return fmt.Errorf("restart the log of %s: %w", s.config.Kind.Name, err)
 	}
 	if err == nil {
 		s.skip = info.Size()
@@ -157,9 +157,9 @@ func (s *Server) StartLog() error {
 	return nil
 }
 
-// Log returns what has been served, in the order of the requests; nil if the kind keeps no
-// log. Only when the server was stopped is it certain to be complete: servers write a
-// request down when they are done with it. An error names the line that cannot be read.
+// Log returns what has been served, in the order of the requests, or nil if the kind keeps
+// no log. It is certain to be complete only after Stop, since servers log a request when
+// they have finished it. An error names the line that cannot be parsed.
 func (s *Server) Log() ([]capture.ServerEntry, error) {
 	if !s.config.Kind.Logs {
 		return nil, nil
@@ -179,14 +179,14 @@ func (s *Server) Log() ([]capture.ServerEntry, error) {
 	return slices.DeleteFunc(entries, func(e capture.ServerEntry) bool { return e.Start < earliest }), nil
 }
 
-// logResolution is how much too early a log may have a request begin: nginx writes down
+// logResolution is how far too early a log may put the start of a request: nginx logs
 // when it ended and how long it took, both in whole milliseconds.
 const logResolution = 2 * time.Millisecond
 
 func (s *Server) readLog() ([]byte, error) {
 	text, err := os.ReadFile(s.setup.log)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil // it makes the file with its first request
+		return nil, nil // the file is created with the first request
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the log of %s: %w", s.config.Kind.Name, err)
@@ -194,7 +194,7 @@ func (s *Server) readLog() ([]byte, error) {
 	return text[min(s.skip, int64(len(text))):], nil
 }
 
-// Stop ends the server with all its processes, takes its log in and removes its folder.
+// Stop ends the server with all its processes, reads its log and removes its folder.
 // Calling it again does nothing.
 func (s *Server) Stop() error {
 	if s.stopped {

@@ -20,7 +20,7 @@ import (
 	"wiretime/site"
 )
 
-// eachRow runs a test for every row of every kind that is installed.
+// eachRow runs a test for every row of every installed kind.
 func eachRow(t *testing.T, test func(t *testing.T, k server.Kind, row string)) {
 	for _, k := range server.Kinds() {
 		for _, row := range k.Protocols {
@@ -32,15 +32,15 @@ func eachRow(t *testing.T, test func(t *testing.T, k server.Kind, row string)) {
 	}
 }
 
-// answersPosts says whether a kind answers more than GET.
+// answersPosts reports whether a kind answers more than GET.
 func answersPosts(k server.Kind) bool { return k.Name != "apache2" }
 
-// own are the fields that a server may add to what the archive has.
+// own are the fields that a server may add to the archived ones.
 var own = []string{"date", "server", "content-length", "connection", "keep-alive", "alt-svc", "accept-ranges"}
 
 // TestEveryServerGivesTheArchive fetches every resource of a site from every server over
-// every row that it has, by GET and by HEAD, and holds each response against the archive,
-// and then the server's log against what was asked.
+// every row it has, by GET and by HEAD. It compares each response with the archive, and
+// the server's log with the requests.
 func TestEveryServerGivesTheArchive(t *testing.T) {
 	eachRow(t, func(t *testing.T, k server.Kind, row string) {
 		s := wholeSite(t, answersPosts(k))
@@ -81,7 +81,7 @@ func TestEveryServerGivesTheArchive(t *testing.T) {
 	})
 }
 
-// compare holds a response against the archive.
+// compare compares a response with the archive.
 func compare(t *testing.T, archived *site.Resource, response *http.Response, want, got []byte) {
 	t.Helper()
 	where := response.Request.Method + " " + archived.URL
@@ -95,14 +95,14 @@ func compare(t *testing.T, archived *site.Resource, response *http.Response, wan
 	for _, h := range archived.Header {
 		fields.Add(h.Name, h.Value)
 	}
-	fields.Del("Date") // the server's own, as the next one
+	fields.Del("Date") // the server's own, like the next one
 	fields.Del("Server")
 	for name, values := range fields {
 		if len(values) == 1 && values[0] == "" {
 			continue // nginx leaves such a field out
 		}
-		// Several lines and one with commas are the same (RFC 9110 section 5.3), but for
-		// cookies.
+		// Several lines are the same as one with commas (RFC 9110 section 5.3), except
+		// for cookies.
 		all := response.Header.Values(name)
 		if name != "Set-Cookie" {
 			all, values = listed(all), listed(values)
@@ -121,7 +121,7 @@ func compare(t *testing.T, archived *site.Resource, response *http.Response, wan
 	}
 }
 
-// listed are the members of a field that is a list.
+// listed returns the members of a field that is a list.
 func listed(lines []string) []string {
 	var members []string
 	for member := range strings.SplitSeq(strings.Join(lines, ","), ",") {
@@ -130,7 +130,7 @@ func listed(lines []string) []string {
 	return members
 }
 
-// request is what a log is to say of a request.
+// request returns the expected log entry of a request.
 func request(r *running, method, url string, status, size int, miss bool) capture.ServerEntry {
 	e := capture.ServerEntry{Method: method, URL: strings.Replace(url, "https:", r.Protocol.Scheme+":", 1), Status: status,
 		BodyBytes: int64(size), Miss: miss, Protocol: r.Protocol.Spoken}
@@ -178,19 +178,19 @@ func compareLog(t *testing.T, r *running, log, asked []capture.ServerEntry) {
 	}
 }
 
-// TestTheLogBeginsAnew has what was written down before that written once more afterwards,
-// as by a server that is late: Apache over HTTP/2 writes some requests down when the next
-// one has come, or the client has gone.
+// TestTheLogBeginsAnew rewrites earlier log lines after the restart, as a late server
+// does: Apache over HTTP/2 logs some requests only when the next one has come, or the
+// client has gone.
 func TestTheLogBeginsAnew(t *testing.T) {
 	eachRow(t, func(t *testing.T, k server.Kind, row string) {
 		if !k.Logs {
-			t.Skip("it keeps no log")
+			t.Skip("this server keeps no log")
 		}
 		s := plainSite(t)
 		r := start(t, k, row, s)
 		client := r.client(t)
 		r.get(t, client, "GET", s.Page)
-		time.Sleep(5 * time.Millisecond) // logs are in milliseconds
+		time.Sleep(5 * time.Millisecond) // logs have a resolution of milliseconds
 		must(t, r.StartLog())
 		name := filepath.Join(r.Folder, "access.log")
 		written, err := os.ReadFile(name)
@@ -206,19 +206,20 @@ func TestTheLogBeginsAnew(t *testing.T) {
 		must(t, err)
 		for _, e := range log {
 			if !strings.HasSuffix(e.URL, "?after") {
-				t.Errorf("%s was asked for before", e.URL)
+				t.Errorf("%s was requested before the restart", e.URL)
 			}
 		}
 	})
 }
 
-// TestOneProtocolAlone offers each server of TLS what it is not to speak.
+// TestOneProtocolAlone offers each TLS server a protocol that it must not
+// speak.
 func TestOneProtocolAlone(t *testing.T) {
 	eachRow(t, func(t *testing.T, k server.Kind, row string) {
 		p, err := protocol.Lookup(row)
 		must(t, err)
 		if p.ALPN == "" || p.Transport == "udp" {
-			t.Skip("no protocol is chosen in a handshake over TCP")
+			t.Skip("TCP handshakes negotiate no protocol")
 		}
 		r := start(t, k, row, plainSite(t))
 		for _, other := range []string{"h2", "http/1.1", "spdy/3.1"} {
@@ -226,9 +227,9 @@ func TestOneProtocolAlone(t *testing.T) {
 				continue
 			}
 			got, err := r.offer(t, other, p.ALPN)
-			t.Logf("%s and %s are offered: it chooses %q, %v", other, p.ALPN, got, err)
+			t.Logf("offered %s and %s, it chooses %q, %v", other, p.ALPN, got, err)
 			if err == nil && got != p.ALPN && k.NoBrowser(row) == "" {
-				t.Errorf("of %s and %s it chooses %q", other, p.ALPN, got)
+				t.Errorf("offered %s and %s, it chooses %q", other, p.ALPN, got)
 			}
 		}
 	})

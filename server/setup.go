@@ -18,49 +18,49 @@ import (
 	"wiretime/site"
 )
 
-// setup is what a kind's configuration is written from: the site as files.
+// setup is the input of a kind's configuration: the site as files.
 type setup struct {
 	Config
 	program string          // the kind's binary
 	log     string          // the file of the access log
 	origins []origin        // in the order of the site
-	known   map[string]bool // what there is an answer to: method, host and target
+	known   map[string]bool // method, host and target of each answer
 }
 
 // origin is one host of the site.
 type origin struct {
 	host             string
 	address          netip.Addr
-	certificate, key string // files in PEM; empty without TLS
+	certificate, key string // PEM files; empty without TLS
 	answers          []answer
 }
 
 // answer is one archived response.
 type answer struct {
-	number int    // tells it apart from others of the site, from 1
-	method string // HEAD is answered by what GET gets
-	target string // path and query, as a request's first line has them
+	number int    // unique within the site, from 1
+	method string // HEAD gets the answer of GET
+	target string // path and query, as in the request line
 	status int
 	header [][2]string // names in lower case; without the server's own
 	body   string      // a file
 	size   int64
 }
 
-// serversOwn are fields of responses that each server writes itself.
+// serversOwn are response fields that each server writes itself.
 var serversOwn = []string{"date", "server"}
 
-// bodiesName is the folder of bodies, by their hashes.
+// bodiesName is the folder of the bodies, named by their hashes.
 const bodiesName = "bodies"
 
-// launch is a program to be started.
+// launch describes a program to be started.
 type launch struct {
 	args []string // the program first
-	// nobody has it run as nobody, in a user namespace of its own. Programs that give up
-	// being root when they are started by root fail where root is the only user there is,
-	// as in a lab without root.
+	// nobody runs it as nobody in a user namespace of its own. Programs that drop root's
+	// rights when started by root fail where root is the only user, as in a lab without
+	// root.
 	nobody      bool
 	environment []string
-	// patience is how long the program has to end when it is asked to.
+	// patience is how long the program has to exit after SIGTERM.
 	patience time.Duration
 }
 
@@ -99,7 +99,7 @@ func prepare(c Config, program string) (*setup, error) {
 		o := &s.origins[index[u.Host]]
 		archived := c.Site.Respond(r.Method, u.Host, u.RequestURI())
 		if archived.Resource == nil || !archived.Exact {
-			return nil, fmt.Errorf("site %s does not answer %s %s, which it holds", c.Site.Name, r.Method, r.URL)
+			return nil, fmt.Errorf("site %s holds %s %s, but does not answer it", c.Site.Name, r.Method, r.URL)
 		}
 		if err := s.add(o, r.Method, u.RequestURI(), archived); err != nil {
 			return nil, err
@@ -131,7 +131,7 @@ func (s *setup) add(o *origin, method, target string, archived site.Answer) erro
 	return writeOnce(body, archived.Body)
 }
 
-// key is what makes two requests the same one to a server. HEAD is GET.
+// key identifies requests that are the same to a server. HEAD counts as GET.
 func key(method, host, target string) string {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -139,7 +139,7 @@ func key(method, host, target string) string {
 	return method + " " + host + target
 }
 
-// writeOnce writes a file that may be there already.
+// writeOnce writes a file unless it exists already.
 func writeOnce(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if os.IsExist(err) {
@@ -155,8 +155,7 @@ func writeOnce(name string, data []byte) error {
 	return f.Close()
 }
 
-// certify writes the certificate of an origin's host with the chain that proves it, and
-// its key.
+// certify writes the certificate of an origin's host with its chain, and its key.
 func (s *setup) certify(o *origin) error {
 	c, err := s.Authority.Certificate(o.host)
 	if err != nil {
@@ -179,19 +178,19 @@ func (s *setup) certify(o *origin) error {
 	return os.WriteFile(o.key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
 }
 
-// file names a file in the server's folder.
+// file returns the path of a file in the server's folder.
 func (s *setup) file(name string) string { return filepath.Join(s.Folder, name) }
 
-// scratch is a folder for what the program writes for itself.
+// scratch returns a folder for the program's own files.
 func (s *setup) scratch() string { return s.file("scratch") }
 
-// write writes a file into the server's folder and returns its name.
+// write writes a file into the server's folder and returns its path.
 func (s *setup) write(name string, text []byte) (string, error) {
 	name = s.file(name)
 	return name, os.WriteFile(name, text, 0o644)
 }
 
-// listens are the addresses and ports of all origins, each once.
+// listens returns the addresses and ports of all origins, each once.
 func (s *setup) listens() []string {
 	var all []string
 	for _, o := range s.origins {
@@ -202,17 +201,17 @@ func (s *setup) listens() []string {
 	return all
 }
 
-// at is an origin's address and port.
+// at returns an origin's address and port.
 func (s *setup) at(o origin) string { return s.addrPort(o).String() }
 
 func (s *setup) addrPort(o origin) netip.AddrPort {
 	return netip.AddrPortFrom(o.address, uint16(s.Protocol.Port))
 }
 
-// secure says whether the row has TLS.
+// secure reports whether the row has TLS.
 func (s *setup) secure() bool { return s.Protocol.ALPN != "" }
 
-// field is the value of a response's field, and whether it has one.
+// field returns the value of a response field, and whether the field exists.
 func (a *answer) field(name string) (string, bool) {
 	i := slices.IndexFunc(a.header, func(f [2]string) bool { return f[0] == name })
 	if i < 0 {
@@ -221,18 +220,19 @@ func (a *answer) field(name string) (string, bool) {
 	return a.header[i][1], true
 }
 
-// without are the response's fields but for those of the given names.
+// without returns the response's fields except those with the given names.
 func (a *answer) without(names ...string) [][2]string {
 	return slices.DeleteFunc(slices.Clone(a.header), func(f [2]string) bool { return slices.Contains(names, f[0]) })
 }
 
-// place is the path by which servers that rewrite requests know the answer. No site has
-// such a path.
+// place returns the path that identifies the answer in servers that rewrite requests.
+// No site has such a path.
 func (a *answer) place() string { return "/.wiretime/" + strconv.Itoa(a.number) }
 
-// concurrentRequests is how many requests a connection may have under way where a server
-// can be told: as many as at Wiretime's own server.
+// concurrentRequests is how many requests a connection may have in flight, where a
+// server lets one set it: as many as at Wiretime's own server.
 const concurrentRequests = 250
 
-// longTime, in seconds, is longer than any load: no server ends a connection for being idle.
+// longTime, in seconds, is longer than any load, so that no server closes an idle
+// connection.
 const longTime = 3600

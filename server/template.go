@@ -15,26 +15,26 @@ import (
 	"wiretime/site"
 )
 
-// Template is a server of a study's own: a command that serves a folder of plain files over
-// one origin. It is started once for each origin.
+// Template is a study's own server: a command that serves a folder of plain files over one
+// origin. It is started once for each origin.
 type Template struct {
 	Name      string
 	Command   []string // a program and its arguments, with placeholders
 	Protocols []string // the rows that it can serve
 }
 
-// placeholders stand, in braces, in a template's command for what differs from origin to
-// origin.
+// placeholders are the names that may stand in braces in a template's command, for
+// values that differ between origins.
 var placeholders = []string{"folder", "certificate", "key", "host", "address", "port"}
 
-// Placeholders names what may stand in braces in a template's command: the folder of the
-// origin's files, the files of its certificate with its chain and of its key, its host, its
-// address and the port.
+// Placeholders returns the names that may stand in braces in a template's command: the
+// folder of the origin's files, the files with its certificate chain and its key, its host,
+// its address and its port.
 func Placeholders() []string { return slices.Clone(placeholders) }
 
-// Kind makes a kind of server of the template. The kind keeps no log.
+// Kind returns the template's kind, which keeps no log.
 func (t Template) Kind() Kind {
-	return Kind{Name: t.Name, Title: t.Name, Protocols: t.Protocols, Program: t.Command[0], Remedy: "its command is the study's own", plain: true,
+	return Kind{Name: t.Name, Title: t.Name, Protocols: t.Protocols, Program: t.Command[0], Remedy: "check its command in the study", plain: true,
 		configure: func(s *setup) ([]launch, error) { return t.configure(s) }}
 }
 
@@ -73,9 +73,9 @@ func (t Template) configure(s *setup) ([]launch, error) {
 	return launches, nil
 }
 
-// plainFiles gives a site's resources names as files: the host, and the path as a folder of
-// files has it, with index.html for what ends with a slash. The error says what of the site
-// is more than a folder of files.
+// plainFiles maps file names to a site's resources: the host, then the path, with
+// index.html appended after a slash. The error says what in the site goes beyond a folder
+// of files.
 func plainFiles(s *site.Site) (map[string]*site.Resource, error) {
 	files := map[string]*site.Resource{}
 	for i := range s.Resources {
@@ -99,7 +99,7 @@ func plainFiles(s *site.Site) (map[string]*site.Resource, error) {
 		}
 		name = filepath.Join(u.Host, name)
 		if before := files[name]; before != nil && before.Body != r.Body {
-			return nil, fmt.Errorf("%s and %s are one file with two contents", before.URL, r.URL)
+			return nil, fmt.Errorf("%s and %s map to one file with two contents", before.URL, r.URL)
 		}
 		files[name] = r
 	}
@@ -113,7 +113,7 @@ func plainFiles(s *site.Site) (map[string]*site.Resource, error) {
 	return files, nil
 }
 
-// fileName is the file of a path.
+// fileName returns the file of a path.
 func fileName(path string) (string, error) {
 	if path == "" || strings.HasSuffix(path, "/") {
 		path += "index.html"
@@ -121,7 +121,7 @@ func fileName(path string) (string, error) {
 	name := strings.TrimPrefix(path, "/")
 	for segment := range strings.SplitSeq(name, "/") {
 		if segment == "" || segment == "." || segment == ".." || len(segment) > 255 || bytes.ContainsRune([]byte(segment), 0) {
-			return "", errors.New("its path is no path of a file")
+			return "", errors.New("its path is not a valid file path")
 		}
 	}
 	return name, nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// packages are those that provide the programs, each once, without the programs that this
-// distribution has no package of.
+// packages returns the packages that provide the programs, without duplicates. It skips
+// programs that this distribution does not package.
 func (d Distribution) packages(programs []program) []string {
 	var names []string
 	for _, p := range programs {
@@ -20,7 +20,7 @@ func (d Distribution) packages(programs []program) []string {
 	return names
 }
 
-// advice says what to do, as root, to have the programs: commands to copy, one a line.
+// advice returns the commands that install the programs, one per line, to be run as root.
 func (d Distribution) advice(programs []program) string {
 	var lines, others []string
 	if packages := d.packages(programs); len(packages) > 0 {
@@ -36,12 +36,12 @@ func (d Distribution) advice(programs []program) string {
 		}
 	}
 	if others != nil {
-		lines = append(lines, fmt.Sprintf("    and, which no package that is known here has on %s: %s", d.Name, strings.Join(others, ", ")))
+		lines = append(lines, fmt.Sprintf("    and, without a known package on %s: %s", d.Name, strings.Join(others, ", ")))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// names lists programs for a sentence.
+// names joins the programs' names for a sentence.
 func names(programs []program) string {
 	var all []string
 	for _, p := range programs {
@@ -50,12 +50,12 @@ func names(programs []program) string {
 	return strings.Join(all, ", ")
 }
 
-// kernelSource is where a Linux that is known to work is to be had, for distributions that
-// have none new enough.
+// kernelSource is the URL of a Linux source that is known to work, for distributions
+// without a recent one.
 const kernelSource = "https://cdn.kernel.org/pub/linux/kernel/v7.x/linux-7.3.4.tar.xz"
 
-// sourceAdvice says how to come by the source of the virtual clock's kernel on a
-// distribution that is not Debian.
+// sourceAdvice says how to get the source of the virtual clock's kernel on a distribution
+// other than Debian.
 func (d Distribution) sourceAdvice() string {
 	file := kernelSource[strings.LastIndex(kernelSource, "/")+1:]
 	return fmt.Sprintf("    curl -LO %s\n    make run KERNEL_SOURCE=%s", kernelSource, file)

@@ -17,11 +17,11 @@ import (
 	"wiretime/atomicfile"
 )
 
-// lockPatience has apt wait for another apt, also one that an interrupted set-up has left to
-// finish, in seconds.
+// lockPatience makes apt wait for another apt, in seconds, including one that an
+// interrupted set-up left running.
 const lockPatience = "DPkg::Lock::Timeout=900"
 
-// updateLists fetches the lists of packages, after having dpkg finish what was cut off.
+// updateLists makes dpkg complete interrupted work and then fetches the package lists.
 func updateLists(ctx context.Context, p Progress) error {
 	if err := repair(ctx, p); err != nil {
 		return err
@@ -30,27 +30,25 @@ func updateLists(ctx context.Context, p Progress) error {
 	return command(ctx, "apt-get", "-o", lockPatience, "-qq", "-o", "APT::Update::Error-Mode=any", "update")
 }
 
-// repair completes what a dpkg that was killed has left half-done. Where nothing is, it does
-// nothing.
+// repair completes what a killed dpkg has left half-done, if anything.
 func repair(ctx context.Context, p Progress) error {
 	audit, err := exec.CommandContext(ctx, "dpkg", "--audit").Output()
 	if err != nil {
-		return fmt.Errorf("ask dpkg whether it was interrupted: %w", err)
+		return fmt.Errorf("check whether dpkg was interrupted: %w", err)
 	}
 	pending, err := filepath.Glob("/var/lib/dpkg/updates/*")
 	if err != nil || len(audit) == 0 && len(pending) == 0 {
 		return err
 	}
 	p.Note("an earlier installation was interrupted: completing it first")
-	p.Say("completing what was interrupted")
+	p.Say("completing the interrupted installation")
 	if err := undisturbed(ctx, p, "dpkg", "--configure", "-a", "--force-confold"); err != nil {
-		p.Note(err.Error()) // a package that is half-unpacked; apt unpacks it anew
+		p.Note(err.Error()) // a half-unpacked package; apt unpacks it again
 	}
 	return undisturbed(ctx, p, "apt-get", "-o", lockPatience, "-qq", "-y", "--fix-broken", "install")
 }
 
-// install downloads packages and has dpkg install them. The services among them are not
-// started.
+// install downloads packages and makes dpkg install them without starting their services.
 func install(ctx context.Context, p Progress, packages []string) error {
 	arguments := slices.Concat([]string{"-o", lockPatience, "-qq", "-y", "--no-install-recommends"}, []string{"install"}, packages)
 	p.Say("downloading")
@@ -66,16 +64,16 @@ func install(ctx context.Context, p Progress, packages []string) error {
 	return errors.Join(err, keep(), disable(packages), context.Cause(ctx))
 }
 
-// undisturbed runs a program that must not be interrupted, since it would leave packages
-// half-installed: dpkg. When ctx is done it goes on to its end, which takes seconds; and in
-// a process group of its own it does so even if this program is killed.
+// undisturbed runs dpkg, which must not be interrupted because it would leave packages
+// half-installed. When ctx is done the program runs on to its end, which takes seconds. It
+// has its own process group, so it survives even if this program is killed.
 func undisturbed(ctx context.Context, p Progress, program string, args ...string) error {
 	c := exec.Command(program, args...)
 	c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", serviceMark+"=1")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var said bytes.Buffer
 	c.Stdout, c.Stderr = &said, &said
-	c.WaitDelay = patience // for what holds on to its output
+	c.WaitDelay = patience // for children that keep its output open
 	finish, err := watchStatus(c, p)
 	if err != nil {
 		return err
@@ -93,13 +91,12 @@ func undisturbed(ctx context.Context, p Progress, program string, args ...string
 			return nil
 		case <-interrupted:
 			interrupted = nil
-			p.Note("interrupted; dpkg is left to finish, since it must not be stopped midway")
+			p.Note("interrupted; waiting for dpkg, which must not be stopped midway")
 		}
 	}
 }
 
-// watchStatus starts apt or dpkg, and tells p of each step that it reports until finish is
-// called.
+// watchStatus starts apt or dpkg and reports each of its steps to p until finish is called.
 func watchStatus(c *exec.Cmd, p Progress) (finish func(), err error) {
 	from, to, err := os.Pipe()
 	if err != nil {
@@ -125,13 +122,13 @@ func watchStatus(c *exec.Cmd, p Progress) (finish func(), err error) {
 		}
 	}()
 	return func() {
-		_ = from.Close() // something that it has started may hold the other end
+		_ = from.Close() // a child may still hold the other end
 		<-ended
 	}, nil
 }
 
-// statusLine reads a line of APT::Status-Fd, as in pmstatus:gcc:40.0:Unpacking gcc (amd64);
-// "" if it tells nothing of interest.
+// statusLine parses a line of APT::Status-Fd, as in pmstatus:gcc:40.0:Unpacking gcc
+// (amd64). It returns "" if the line is of no interest.
 func statusLine(line string) string {
 	fields := strings.SplitN(line, ":", 4)
 	if len(fields) < 4 || fields[0] != "pmstatus" {
@@ -141,19 +138,19 @@ func statusLine(line string) string {
 	return percent + " %, " + fields[3]
 }
 
-// policyFile is what Debian's packages ask whether a service may be started (invoke-rc.d(8),
-// deb-systemd-invoke(1p)).
+// policyFile is the script that Debian's packages call before they start a service
+// (invoke-rc.d(8), deb-systemd-invoke(1p)).
 const policyFile = "/usr/sbin/policy-rc.d"
 
-// serviceMark in the environment says that a package is being installed by this program.
+// serviceMark is the environment variable that marks installations by this program.
 const serviceMark = "WIRETIME_SETUP"
 
-// policy forbids services of packages that this program installs, and no others: if the file
-// should outlast a program that is killed, it harms nobody, and the next set-up removes it.
-const policy = "#!/bin/sh\n# Of Wiretime's setup: Debian's web servers serve as soon as they are installed, and are here for tests alone.\n[ -z \"$" + serviceMark + "\" ] || exit 101\n"
+// policy forbids only services of packages that this program installs. If this program is
+// killed, the file that stays behind is harmless, and the next set-up removes it.
+const policy = "#!/bin/sh\n# Of Wiretime's setup: Debian starts web servers on installation, but they are only needed for tests.\n[ -z \"$" + serviceMark + "\" ] || exit 101\n"
 
-// keepServicesStopped puts the policy in place until done is called. A policy of the
-// machine's own is left alone.
+// keepServicesStopped installs the policy until remove is called. It leaves a policy of the
+// machine's own alone.
 func keepServicesStopped(file string) (remove func() error, err error) {
 	remove = func() error { return removePolicy(file) }
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
@@ -173,7 +170,7 @@ func keepServicesStopped(file string) (remove func() error, err error) {
 	return remove, nil
 }
 
-// removePolicy removes the policy if it is this program's.
+// removePolicy removes the policy if this program wrote it.
 func removePolicy(file string) error {
 	text, err := os.ReadFile(file)
 	if err == nil && string(text) == policy {
@@ -185,13 +182,13 @@ func removePolicy(file string) error {
 	return nil
 }
 
-// servers are the packages whose services would be started at each boot.
+// servers lists the packages whose services would start at each boot.
 var servers = []string{"caddy", "nginx", "h2o"}
 
-// disable keeps servers that were just installed from being started at each boot.
+// disable keeps newly installed servers from starting at each boot.
 func disable(packages []string) error {
 	if path, _ := exec.LookPath("systemctl"); path == "" {
-		return nil // then nothing starts them
+		return nil // without systemd nothing starts them
 	}
 	for _, name := range servers {
 		if !slices.Contains(packages, name) {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// patience is how long programs have to end after they were asked to.
+// patience is how long programs may take to end after SIGTERM.
 const patience = 5 * time.Second
 
-// command runs a program to its end, in a process group of its own. When ctx is done the
-// whole group is asked to end, and then killed. An error holds the last of what was said.
+// command runs a program to its end in its own process group. When ctx is done, the group
+// gets SIGTERM and later SIGKILL. The error holds the end of the output.
 func command(ctx context.Context, program string, args ...string) error {
 	c := exec.CommandContext(ctx, program, args...)
 	var said bytes.Buffer
@@ -27,7 +27,7 @@ func command(ctx context.Context, program string, args ...string) error {
 	err := c.Run()
 	if ctx.Err() != nil {
 		if c.Process != nil {
-			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // those that did not end
+			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // processes that did not end
 		}
 		return context.Cause(ctx)
 	}
@@ -37,7 +37,7 @@ func command(ctx context.Context, program string, args ...string) error {
 	return nil
 }
 
-// lastLines is the end of a text, without empty lines.
+// lastLines returns the end of a text without empty lines.
 func lastLines(text string, n int) string {
 	var all []string
 	for line := range strings.Lines(text) {

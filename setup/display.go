@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Display shows how steps are getting on: on a terminal as a few lines that are drawn again
-// and again, elsewhere as a line for each step that begins or ends.
+// Display shows the progress of steps: on a terminal as lines that are redrawn in place,
+// elsewhere as a line for each step that begins or ends.
 type Display struct {
 	out   io.Writer
 	width func() int // of the terminal, in columns; nil if there is none
 	drawn int        // lines on the terminal that the next drawing replaces
 }
 
-// NewDisplay shows on a file, such as standard error.
+// NewDisplay makes a display that writes to a file such as standard error.
 func NewDisplay(out *os.File) *Display {
 	d := &Display{out: out}
 	fd := int(out.Fd())
@@ -34,14 +34,14 @@ func NewDisplay(out *os.File) *Display {
 	return d
 }
 
-// show draws the states anew, on a terminal.
+// show redraws the states on a terminal.
 func (d *Display) show(states []state, now time.Time) {
 	if d.width == nil {
 		return
 	}
 	d.erase()
 	for _, line := range append(lines(states, now), remaining(states)) {
-		if runes, width := []rune(line), d.width(); len(runes) >= width { // one that wraps could not be erased
+		if runes, width := []rune(line), d.width(); len(runes) >= width { // a wrapped line could not be erased
 			line = string(runes[:max(0, width-1)])
 		}
 		fmt.Fprintln(d.out, line)
@@ -49,7 +49,7 @@ func (d *Display) show(states []state, now time.Time) {
 	}
 }
 
-// erase takes the last drawing off the terminal.
+// erase removes the last drawing from the terminal.
 func (d *Display) erase() {
 	if d.drawn > 0 {
 		fmt.Fprintf(d.out, "\x1b[%dA\r\x1b[J", d.drawn)
@@ -57,7 +57,7 @@ func (d *Display) erase() {
 	}
 }
 
-// note leaves a line for good.
+// note prints a line that stays.
 func (d *Display) note(text string) {
 	d.erase()
 	fmt.Fprintln(d.out, "note:", text)
@@ -75,10 +75,10 @@ func (d *Display) ended(states []state, i int) {
 	}
 }
 
-// end leaves what was drawn last.
+// end keeps the last drawing.
 func (d *Display) end() { d.drawn = 0 }
 
-// lines are the states, one a line.
+// lines renders the states, one per line.
 func lines(states []state, now time.Time) []string {
 	longest := 0
 	for _, s := range states {
@@ -104,7 +104,7 @@ func lines(states []state, now time.Time) []string {
 	return all
 }
 
-// outcome says in words how a step stands that is not under way.
+// outcome describes a step that is not running.
 func outcome(s state) string {
 	switch s.phase {
 	case done:
@@ -112,12 +112,12 @@ func outcome(s state) string {
 	case failed:
 		return "failed"
 	case dropped:
-		return "not begun"
+		return "not started"
 	}
 	return "waits for: " + s.waiting
 }
 
-// remaining says how many steps are done, and names those that are left.
+// remaining counts the finished steps and names the others.
 func remaining(states []state) string {
 	finished := 0
 	var left []string

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Distribution is what matters of a machine's Linux distribution: how packages are installed
-// and what they are called.
+// Distribution describes a machine's Linux distribution: how packages are installed and
+// what they are called.
 type Distribution struct {
 	Name    string   // as the distribution calls itself
 	family  family   // whose packages it has
 	install []string // the command that packages are installed with, before their names; nil if it is unknown
 }
 
-// family is a set of distributions that call their packages alike.
+// family is a group of distributions that use the same package names.
 type family int
 
 const (
@@ -28,7 +28,7 @@ const (
 	alpine
 )
 
-// families are the distributions that are known, by the IDs of os-release(5).
+// families maps the known IDs of os-release(5) to distributions.
 var families = map[string]struct {
 	family  family
 	install string
@@ -40,12 +40,12 @@ var families = map[string]struct {
 	"alpine": {alpine, "apk add"},
 }
 
-// ReadDistribution tells the distribution by a file such as /etc/os-release. One that has
-// none, or names a distribution that is not known, is a Distribution all the same.
+// ReadDistribution identifies the distribution from a file such as /etc/os-release. If the
+// file is missing or names an unknown distribution, it returns a generic Distribution.
 func ReadDistribution(osRelease string) (Distribution, error) {
 	text, err := os.ReadFile(osRelease)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Distribution{}, fmt.Errorf("tell this machine's distribution: %w", err)
+		return Distribution{}, fmt.Errorf("identify this machine's distribution: %w", err)
 	}
 	return parseDistribution(string(text)), nil
 }
@@ -70,5 +70,5 @@ func parseDistribution(text string) Distribution {
 	return d
 }
 
-// hasAPT says whether packages come by apt, which this program drives itself.
+// hasAPT reports whether this program can install packages with apt.
 func (d Distribution) hasAPT() bool { return d.family == debian || d.family == ubuntu }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAdviceByDistribution: what a machine without any of the programs is told to do for the
-// first table, by its os-release(5).
+// TestAdviceByDistribution checks the commands for a machine without any of the programs,
+// by its os-release(5).
 func TestAdviceByDistribution(t *testing.T) {
 	apt := "    apt-get install --no-install-recommends "
 	for file, want := range map[string]string{
@@ -18,9 +18,9 @@ func TestAdviceByDistribution(t *testing.T) {
 		"fedora-43":    "    dnf install chromium-headless gcc flex bison bc patch tar xz binutils glibc-static",
 		"arch":         "    pacman -S --needed chromium gcc flex bison bc patch tar xz binutils glibc",
 		"alpine-3.22":  "    apk add chromium gcc flex bison bc patch tar xz binutils musl-dev linux-headers",
-		"nixos-25.05":  "    and, which no package that is known here has on NixOS: Chromium, gcc, flex, bison, bc, patch, tar, xz, ld, libc.a",
-		"empty":        "    and, which no package that is known here has on this distribution: Chromium, gcc, flex, bison, bc, patch, tar, xz, ld, libc.a",
-		"missing":      "    and, which no package that is known here has on this distribution: Chromium, gcc, flex, bison, bc, patch, tar, xz, ld, libc.a",
+		"nixos-25.05":  "    and, without a known package on NixOS: Chromium, gcc, flex, bison, bc, patch, tar, xz, ld, libc.a",
+		"empty":        "    and, without a known package on this distribution: Chromium, gcc, flex, bison, bc, patch, tar, xz, ld, libc.a",
+		"missing":      "    and, without a known package on this distribution: Chromium, gcc, flex, bison, bc, patch, tar, xz, ld, libc.a",
 	} {
 		t.Run(file, func(t *testing.T) {
 			d, err := ReadDistribution(filepath.Join("testdata", file))
@@ -34,8 +34,8 @@ func TestAdviceByDistribution(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeInstalled: a machine that lacks what this program cannot install is told
-// what, and how to have it; one that lacks nothing of the kind is not stopped.
+// TestWhatCannotBeInstalled checks that the error names what is missing and how to get it,
+// and that optional programs do not stop the set-up.
 func TestWhatCannotBeInstalled(t *testing.T) {
 	browser, compiler := pick(programs, Measuring), pick(programs, Compiling)
 	for _, tt := range []struct {
@@ -75,8 +75,8 @@ func TestWhatCannotBeInstalled(t *testing.T) {
 	}
 }
 
-// TestEveryProgramHasAPackage holds Debian, whose packages are installed without asking, to
-// one for each program, and the others to one or to something else to do.
+// TestEveryProgramHasAPackage checks that Debian has a package for each program, and that
+// other families have a package or an alternative.
 func TestEveryProgramHasAPackage(t *testing.T) {
 	for _, p := range programs {
 		for id, f := range families {
@@ -87,7 +87,7 @@ func TestEveryProgramHasAPackage(t *testing.T) {
 	}
 }
 
-// FuzzDistribution: no os-release, however damaged, is more than an unknown distribution.
+// FuzzDistribution checks that any damaged os-release gives an unknown distribution.
 func FuzzDistribution(f *testing.F) {
 	f.Add("ID=debian\n")
 	f.Add("NAME='Arch Linux\"\nID_LIKE=\"a b\nID==\x00")

@@ -10,33 +10,34 @@ import (
 	"wiretime/loader/browser"
 )
 
-// Purpose is what programs are needed for. Purposes may be joined by |.
+// Purpose says what programs are needed for. Purposes may be joined by |.
 type Purpose int
 
-// What there is to set up for.
+// These are the purposes.
 const (
 	Measuring Purpose = 1 << iota // any clock needs it
-	Looking                       // measuring does without; captures are looked at with it, commands put behind links
+	Looking                       // optional: to inspect captures and to run commands behind links
 	Compiling                     // makes the kernel of the virtual clock
 	Testing                       // the tests need it
 )
 
-// program is something that is looked for on the machine, and who provides it.
+// program is a program to look for on the machine, and its packages.
 type program struct {
-	name      string            // in PATH, or in words if found tells how to look for it
-	found     func() bool       // nil: the name is in PATH or in sbin
+	name      string            // name in PATH, or a description if found is set
+	found     func() bool       // nil: look for the name in PATH and sbin
 	purpose   Purpose           // what it is needed for
 	from      map[family]string // the package; none if there is no entry
 	otherwise map[family]string // what to do instead where a family has no package
 }
 
-// Ubuntu has the browser as a snap alone, which snapd keeps to itself.
+// Ubuntu has the browser only as a snap, whose confinement Wiretime cannot use.
 const chromeForTesting = "npx --yes @puppeteer/browsers install chrome-headless-shell@stable --install-deps --path /opt"
 
-// everywhere is a package that all families call the same.
+// everywhere returns a package with the same name in all families.
 func everywhere(name string) map[family]string { return named(name, name, name, name) }
 
-// named is a package by its names in Debian and Ubuntu, Fedora, Arch and Alpine; "" is none.
+// named returns a package's names in Debian and Ubuntu, Fedora, Arch and Alpine; "" means
+// none.
 func named(inDebian, inFedora, inArch, inAlpine string) map[family]string {
 	all := map[family]string{debian: inDebian, ubuntu: inDebian, fedora: inFedora, arch: inArch, alpine: inAlpine}
 	for f, name := range all {
@@ -47,7 +48,7 @@ func named(inDebian, inFedora, inArch, inAlpine string) map[family]string {
 	return all
 }
 
-// programs are all that Wiretime needs beside Go, make and Node.js.
+// programs lists everything that Wiretime needs besides Go, make and Node.js.
 var programs = []program{
 	{
 		name: "Chromium", found: hasChromium, purpose: Measuring,
@@ -80,7 +81,7 @@ var programs = []program{
 	{name: "apache2", purpose: Testing, from: named("apache2-bin", "httpd-core", "apache", "apache2")},
 }
 
-// isThere says whether the machine has the program.
+// isThere reports whether the machine has the program.
 func (p program) isThere() bool {
 	if p.found != nil {
 		return p.found()
@@ -88,7 +89,7 @@ func (p program) isThere() bool {
 	if _, err := exec.LookPath(p.name); err == nil {
 		return true
 	}
-	_, err := exec.LookPath(filepath.Join("/usr/sbin", p.name)) // servers, which users do not have in their PATH
+	_, err := exec.LookPath(filepath.Join("/usr/sbin", p.name)) // servers, which are not in a user's PATH
 	return err == nil
 }
 
@@ -102,7 +103,7 @@ func hasFirefox() bool {
 	return binary != ""
 }
 
-// hasStaticLibrary says whether gcc finds a C library to link statically with.
+// hasStaticLibrary reports whether gcc finds a C library for static linking.
 func hasStaticLibrary() bool {
 	out, err := exec.Command("gcc", "-print-file-name=libc.a").Output()
 	if err != nil {
@@ -112,7 +113,7 @@ func hasStaticLibrary() bool {
 	return err == nil
 }
 
-// missing are the programs for these purposes that the machine does not have.
+// missing returns the programs for these purposes that the machine lacks.
 func missing(purposes Purpose) []program {
 	return slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return p.purpose&purposes == 0 || p.isThere() })
 }

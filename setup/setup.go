@@ -1,6 +1,6 @@
-// Package setup puts in place what Wiretime needs on a machine: packages of its
-// distribution, the kernel of the virtual clock, the report's page and the program. What does
-// not depend on each other is done at the same time, under one display.
+// Package setup installs what Wiretime needs on a machine: packages of its distribution,
+// the kernel of the virtual clock, the report's page and the program. Independent steps run
+// at the same time, under one display.
 package setup
 
 import (
@@ -14,39 +14,39 @@ import (
 	"wiretime/kernel"
 )
 
-// Goal is what a machine is to be set up for.
+// Goal is the purpose of a set-up.
 type Goal string
 
-// The goals, as the Makefile names them.
+// These are the goals, named as in the Makefile.
 const (
 	Real    Goal = "real"    // measuring on the real clock
 	Virtual Goal = "virtual" // measuring on the virtual clock
 	Tests   Goal = "tests"   // everything, and running all tests
 )
 
-// Goals are all there are.
+// Goals lists all goals.
 var Goals = []Goal{Real, Virtual, Tests}
 
-// Options say what to do, and from what.
+// Options says what to set up.
 type Options struct {
 	Goal         Goal
 	PackagesOnly bool   // builds nothing
 	KernelSource string // tarball to build the kernel from; empty: Debian's, through apt
 }
 
-// ErrLacking means that the machine lacks what this program cannot install. The error that
-// wraps it has the commands to run.
+// ErrLacking says that the machine lacks something that this program cannot install. The
+// error that wraps it holds the commands to run.
 var ErrLacking = errors.New("this machine lacks something")
 
-// ErrGoal means that a goal is none of Goals.
+// ErrGoal says that a goal is not one of Goals.
 var ErrGoal = errors.New("unknown goal")
 
-// Plan finds out what is missing and returns the steps that see to it. notes are about what
-// is missing and can be done without. The error wraps ErrGoal, or ErrLacking or
-// kernel.ErrUnsupported where the steps would be in vain.
+// Plan determines what is missing and returns the steps that install it. notes mention
+// missing optional programs. The error wraps ErrGoal, or ErrLacking or
+// kernel.ErrUnsupported if the set-up cannot succeed.
 func Plan(d Distribution, o Options) (steps []Step, notes []string, err error) {
 	if !slices.Contains(Goals, o.Goal) {
-		return nil, nil, fmt.Errorf("%w %q: there are %q", ErrGoal, o.Goal, Goals)
+		return nil, nil, fmt.Errorf("%w %q: want one of %q", ErrGoal, o.Goal, Goals)
 	}
 	needKernel := false
 	if o.Goal != Real {
@@ -65,7 +65,7 @@ func Plan(d Distribution, o Options) (steps []Step, notes []string, err error) {
 	}
 	if !installs {
 		if extras := pick(lacking, Looking); len(extras) > 0 {
-			notes = append(notes, fmt.Sprintf("%s would be good to have, to look at captures and to put commands behind links. As root:\n%s", names(extras), d.advice(extras)))
+			notes = append(notes, fmt.Sprintf("%s: optional, to inspect captures and to run commands behind links. As root:\n%s", names(extras), d.advice(extras)))
 		}
 		lacking = nil
 	}
@@ -94,8 +94,8 @@ func pick(programs []program, purposes Purpose) []program {
 	return slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return p.purpose&purposes == 0 })
 }
 
-// impossible is an error if something is missing that measuring needs and that this program
-// cannot install.
+// impossible returns an error if something required is missing that this program cannot
+// install.
 func (d Distribution) impossible(lacking []program, installs bool, o Options, needKernel bool) error {
 	var todo []string
 	vital := pick(lacking, ^Looking)
@@ -106,7 +106,7 @@ func (d Distribution) impossible(lacking []program, installs bool, o Options, ne
 		todo = append(todo, fmt.Sprintf("%s: on %s, as root:\n%s", names(vital), d.Name, d.advice(vital)))
 	}
 	if needKernel && o.KernelSource == "" && d.family != debian {
-		todo = append(todo, fmt.Sprintf("the source of Linux 7.2 or newer, of which %s has no package that is known here:\n%s", d.Name, d.sourceAdvice()))
+		todo = append(todo, fmt.Sprintf("the source of Linux 7.2 or newer, for which no package is known on %s:\n%s", d.Name, d.sourceAdvice()))
 	}
 	if todo == nil {
 		return nil
@@ -118,7 +118,7 @@ func (d Distribution) impossible(lacking []program, installs bool, o Options, ne
 	return fmt.Errorf("%w: %s", ErrLacking, text)
 }
 
-// Names of steps that others come after.
+// These are the names of steps that others depend on.
 const (
 	listsStep    = "lists of packages"
 	compilerStep = "packages: compiler"
@@ -126,8 +126,8 @@ const (
 	pageStep     = "report's page"
 )
 
-// packageSteps install what the kernel is built with before the rest, so that the kernel,
-// which takes longest, need not wait for that.
+// packageSteps installs build tools first, so that the kernel, which takes longest, need
+// not wait for the rest.
 func packageSteps(d Distribution, lacking []program) []Step {
 	if len(lacking) == 0 {
 		return nil
@@ -143,7 +143,7 @@ func packageSteps(d Distribution, lacking []program) []Step {
 	return steps
 }
 
-// installStep comes after whatever else uses dpkg, of which there can be but one.
+// installStep waits for all other users of dpkg, which allows only one at a time.
 func installStep(name string, packages []string) Step {
 	s := Step{Name: name, After: []string{listsStep}, Do: func(ctx context.Context, p Progress) error { return install(ctx, p, packages) }}
 	if name == packageStep {
@@ -152,9 +152,9 @@ func installStep(name string, packages []string) Step {
 	return s
 }
 
-// prepareDevices opens /dev/net/tun to all users, as udev's own rule does: a TUN device still
-// needs a network namespace of one's own. It also removes what a set-up that was killed has
-// left.
+// prepareDevices opens /dev/net/tun to all users, as udev's own rule does: a TUN device
+// still needs a network namespace of one's own. It also removes the leftovers of a killed
+// set-up.
 func prepareDevices(context.Context, Progress) error {
 	const tun = "/dev/net/tun"
 	info, err := os.Stat(tun)
@@ -185,7 +185,7 @@ func kernelStep(source string) Step {
 	}}
 }
 
-// buildSteps are those that the Makefile has the recipes of.
+// buildSteps returns the steps with recipes in the Makefile.
 func buildSteps(o Options) []Step {
 	recipe := func(name, target string, after ...string) Step {
 		return Step{Name: name, After: after, Do: func(ctx context.Context, _ Progress) error {

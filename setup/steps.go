@@ -11,20 +11,20 @@ import (
 // Step is a part of the set-up.
 type Step struct {
 	Name  string
-	After []string // names of steps that must be done before
-	// Do carries the step out. It returns soon after ctx is done, with whatever it has begun
-	// ended or undone.
+	After []string // names of steps that must be done first
+	// Do performs the step. It returns soon after ctx is done, after ending or undoing
+	// whatever it has started.
 	Do func(ctx context.Context, p Progress) error
 }
 
-// Progress is how a step tells how it is getting on. Both may be called until the step has
+// Progress receives a step's progress. Both functions may be called until the step has
 // returned.
 type Progress struct {
-	Say  func(what string) // what is being done now, in a few words
+	Say  func(what string) // the current activity, in a few words
 	Note func(text string) // what the user should know afterwards too
 }
 
-// state is how far a step has come.
+// state is the progress of a step.
 type state struct {
 	name    string
 	phase   phase
@@ -41,10 +41,10 @@ const (
 	underWay
 	done
 	failed
-	dropped // a step before it failed, or everything was stopped
+	dropped // a step that it depends on failed, or everything was stopped
 )
 
-// event is what a step's goroutine tells the one that shows progress.
+// event is a message from a step's goroutine to the display's.
 type event struct {
 	step   int
 	detail string
@@ -53,10 +53,10 @@ type event struct {
 	err    error
 }
 
-// Run carries out steps, each as soon as those before it are done, and shows on the display
-// how they are getting on. When a step fails the others go on, but for those that come after
-// it. When ctx is done all are stopped. Run returns when none is under way, with the errors
-// of all that failed.
+// Run performs steps, each as soon as the steps it depends on are done, and shows their
+// progress on the display. When a step fails, only steps that depend on it are dropped.
+// When ctx is done, all steps are stopped. Run returns when no step is running, with the
+// errors of all that failed.
 func Run(ctx context.Context, d *Display, steps []Step) error {
 	r := running{steps: steps, display: d, events: make(chan event)}
 	for _, s := range steps {
@@ -77,7 +77,7 @@ func Run(ctx context.Context, d *Display, steps []Step) error {
 	return errors.Join(append(r.failures, context.Cause(ctx))...)
 }
 
-// running are steps that are being carried out. Only Run's goroutine touches it.
+// running holds the state of Run. Only Run's goroutine uses it.
 type running struct {
 	steps    []Step
 	states   []state
@@ -87,7 +87,7 @@ type running struct {
 	failures []error
 }
 
-// start begins every step that nothing stands before any more.
+// start starts every step whose dependencies are done.
 func (r *running) start(ctx context.Context) {
 	for changed := true; changed; { // a step that is dropped may drop others
 		changed = false
@@ -107,8 +107,8 @@ func (r *running) start(ctx context.Context) {
 	}
 }
 
-// before is a step that step i waits for, the one that failed if there is one; nil if all of
-// them are done. Steps that are not among those to be carried out are not waited for.
+// before returns a step that step i waits for, preferably a failed one, or nil if all are
+// done. It ignores steps that are not part of this run.
 func (r *running) before(i int) *state {
 	var open *state
 	for k := range r.states {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// order notes which steps were carried out, in the order in which they ended.
+// order records the steps in the order in which they ended.
 type order struct {
 	mu    sync.Mutex
 	names []string
@@ -49,7 +49,8 @@ func TestStepsComeAfterOthers(t *testing.T) {
 	}
 }
 
-// TestStepsRunSideBySide: each of two steps ends only when the other has begun.
+// TestStepsRunSideBySide runs two steps, each of which ends only when the other has
+// started.
 func TestStepsRunSideBySide(t *testing.T) {
 	meet := make(chan struct{})
 	err := Run(t.Context(), &Display{out: t.Output()}, []Step{
@@ -61,7 +62,7 @@ func TestStepsRunSideBySide(t *testing.T) {
 	}
 }
 
-// TestAFailureStopsWhatComesAfterIt, and nothing else.
+// TestAFailureStopsWhatComesAfterIt checks that a failure drops only dependent steps.
 func TestAFailureStopsWhatComesAfterIt(t *testing.T) {
 	var o order
 	var shown bytes.Buffer
@@ -81,8 +82,8 @@ func TestAFailureStopsWhatComesAfterIt(t *testing.T) {
 	}
 }
 
-// TestInterruptedStepsEnd: programs that steps have started end with their children, what has
-// not begun does not begin, and Run waits for all of it.
+// TestInterruptedStepsEnd checks that programs end together with their children, that no
+// further step starts, and that Run waits for all of this.
 func TestInterruptedStepsEnd(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	begun := filepath.Join(t.TempDir(), "begun")
@@ -132,7 +133,8 @@ func TestCommandSaysWhyItFailed(t *testing.T) {
 	}
 }
 
-// TestDisplayOnATerminal: each drawing replaces the one before, and no line wraps.
+// TestDisplayOnATerminal checks that each drawing replaces the previous one, and that no
+// line wraps.
 func TestDisplayOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	d := &Display{out: &out, width: func() int { return 60 }}
@@ -161,9 +163,9 @@ func TestDisplayOnATerminal(t *testing.T) {
 	}
 }
 
-// TestPolicyIsForThisProgramAlone: while packages are being installed the policy forbids their
-// services, and nobody else's; a policy of the machine's own stays, and one that was left
-// behind is removed.
+// TestPolicyIsForThisProgramAlone checks that the policy forbids only services installed by
+// this program, that a policy of the machine's own stays, and that a leftover one is
+// removed.
 func TestPolicyIsForThisProgramAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy-rc.d")
 	remove, err := keepServicesStopped(file)

@@ -60,7 +60,7 @@ func open(dir string) (*Site, error) {
 	return s, s.openPack(root)
 }
 
-// readManifest reads site.json.
+// readManifest reads site.json from root.
 func readManifest(root *os.Root) ([]byte, error) {
 	data, err := readFile(root, manifestFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +80,7 @@ func openIndexed(root *os.Root, manifest []byte) (*Site, error) {
 		return nil, fmt.Errorf("%s: %w", packFile, err)
 	}
 	if int64(len(pack)) != x.packSize {
-		err = fmt.Errorf("%s has %d octets, the index says %d", packFile, len(pack), x.packSize)
+		err = fmt.Errorf("%s has %d octets, but the index says %d", packFile, len(pack), x.packSize)
 	} else {
 		err = x.site.place(pack, x.spans)
 	}
@@ -91,7 +91,7 @@ func openIndexed(root *os.Root, manifest []byte) (*Site, error) {
 	return x.site, nil
 }
 
-// describe reads and checks the index. Its site has no bodies.
+// describe reads and checks the index. The site that it returns has no bodies.
 func describe(root *os.Root, manifest []byte) (index, error) {
 	data, err := readFile(root, indexFile)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Site) readFolded(root *os.Root) error {
 			s.bodies[r.Body] = body
 		}
 		if int64(len(body)) != r.Size {
-			return fmt.Errorf("the body of %s: %d octets, site.json says %d: add the site again", r.URL, len(body), r.Size)
+			return fmt.Errorf("the body of %s: %d octets, but site.json says %d: add the site again", r.URL, len(body), r.Size)
 		}
 	}
 	return nil
@@ -150,27 +150,27 @@ func readBody(root *os.Root, r *Resource) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }()
 	if size != r.Size {
-		return nil, fmt.Errorf("the file has not the %d octets that site.json says", r.Size)
+		return nil, fmt.Errorf("the file does not have the %d octets that site.json gives", r.Size)
 	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(f, body); err != nil {
 		return nil, err
 	}
 	if Hash(body) != r.Body {
-		return nil, errors.New("the file is not what it was: its SHA-256 differs from its name")
+		return nil, errors.New("the file's SHA-256 does not match its name")
 	}
 	return body, nil
 }
 
-// openFile opens a file for reading, and says how many octets it has. Whatever else has that
-// name is an error.
+// openFile opens a regular file for reading and returns its size in octets. Anything other
+// than a regular file is an error.
 func openFile(root *os.Root, name string) (*os.File, int64, error) {
 	info, err := root.Stat(name)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !info.Mode().IsRegular() { // opening a pipe may never end
-		return nil, 0, fmt.Errorf("%s is not a file (%s)", name, info.Mode().Type())
+	if !info.Mode().IsRegular() { // opening a pipe may block forever
+		return nil, 0, fmt.Errorf("%s is not a regular file (%s)", name, info.Mode().Type())
 	}
 	f, err := root.Open(name)
 	return f, info.Size(), err
@@ -189,9 +189,9 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	return data, nil
 }
 
-// Verify reads all bodies and compares them with their SHA-256; the error names a resource
-// whose body has changed since the archive was made, or cannot be read. After it they are all in
-// memory, so that no disk takes part in a measurement.
+// Verify reads all bodies and compares them with their SHA-256. The error names the first
+// resource whose body has changed or cannot be read. Afterwards all bodies are in memory,
+// so no disk takes part in a measurement.
 func (s *Site) Verify(ctx context.Context) error {
 	checked := make(map[string]bool, len(s.bodies))
 	for i := range s.Resources {
@@ -216,22 +216,22 @@ func (s *Site) verify(r *Resource) (err error) {
 	if err != nil {
 		return err
 	}
-	// The kernel tells that a mapped page cannot be read by a signal.
+	// The kernel raises a signal if a mapped page cannot be read.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = fmt.Errorf("it cannot be read any more (%v): add the site again", fault)
+			err = fmt.Errorf("cannot be read (%v): add the site again", fault)
 		}
 	}()
 	if Hash(body) != r.Body {
-		return errors.New("it is not what it was: its SHA-256 differs: add the site again")
+		return errors.New("does not match its SHA-256: add the site again")
 	}
 	return nil
 }
 
-// Close lets go of the bodies that were mapped into memory. Neither the site nor any that
-// [Site.Over] or [Site.Hint] made of it may be used any more. A site that was not opened from
-// an archive has nothing to let go of.
+// Close unmaps the site's bodies. After Close neither the site nor any copy made by
+// [Site.Over] or [Site.Hint] may be used. Close does nothing if the site was not opened
+// from an archive.
 func (s *Site) Close() error {
 	pack := s.pack
 	s.pack, s.bodies = nil, nil
@@ -244,8 +244,7 @@ func (s *Site) Close() error {
 	return nil
 }
 
-// Save writes the site as an archive to dir, which must not exist yet: whole,
-// or not at all.
+// Save writes the site as an archive to dir, whole or not at all. dir must not exist yet.
 func (s *Site) Save(dir string) (err error) {
 	defer func() {
 		if err != nil {
@@ -254,7 +253,7 @@ func (s *Site) Save(dir string) (err error) {
 	}()
 	dir = filepath.Clean(dir)
 	if _, err := os.Lstat(dir); err == nil {
-		return fmt.Errorf("%s is already there: remove it or choose another name", dir)
+		return fmt.Errorf("%s already exists: remove it or choose another name", dir)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -262,11 +261,11 @@ func (s *Site) Save(dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(temp) }() // renamed away if all went well
+	defer func() { _ = os.RemoveAll(temp) }() // already renamed if Save succeeded
 	return atomicfile.MoveFolder(temp, dir)
 }
 
-// saveBeside writes the archive to a new folder in the one where dir is or will be.
+// saveBeside writes the archive to a new folder next to dir.
 func (s *Site) saveBeside(dir string) (temp string, err error) {
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -323,7 +322,7 @@ func writeFile(name string, data []byte) error {
 	})
 }
 
-// create makes a file.
+// create writes a file.
 func create(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

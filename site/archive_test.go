@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folded is minimal as an archive of format 1 has it.
+// folded is minimal in the form of an archive of format 1.
 var folded = strings.Replace(minimal, `"format": 2`, `"format": 1`, 1)
 
-// saved is threeOrigins as an archive.
+// saved saves threeOrigins as an archive and returns its folder.
 func saved(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "three")
@@ -28,8 +28,7 @@ func saved(t *testing.T) string {
 	return dir
 }
 
-// copied is a copy of an archive, of the same name. It is not waited for until it is on the
-// disk, as it is in Save.
+// copied copies an archive under the same name. It does not sync the copy to disk.
 func copied(t *testing.T, from string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), filepath.Base(from))
@@ -37,7 +36,7 @@ func copied(t *testing.T, from string) string {
 	return dir
 }
 
-// reopen opens an archive that is closed when the test ends.
+// reopen opens an archive and closes it when the test ends.
 func reopen(t *testing.T, dir string) *Site {
 	t.Helper()
 	s, err := Open(dir)
@@ -46,7 +45,7 @@ func reopen(t *testing.T, dir string) *Site {
 	return s
 }
 
-// contents are a site's bodies by the URLs of its resources.
+// contents returns a site's bodies by the URLs of its resources.
 func contents(t *testing.T, s *Site) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -70,7 +69,7 @@ func TestSavedSiteOpensAsItWas(t *testing.T) {
 		t.Errorf("%q", problems)
 	}
 	must(t, got.Verify(t.Context()))
-	if err := s.Save(dir); err == nil || !strings.Contains(err.Error(), "already there") {
+	if err := s.Save(dir); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("saving over it: %v", err)
 	}
 	if _, err := s.Body(&Resource{Body: emptyHash[1:] + "0"}); err == nil {
@@ -96,7 +95,7 @@ func TestSaveRefusesABodyOfAnotherName(t *testing.T) {
 	s := threeOrigins(t)
 	s.bodies[s.Resources[0].Body] = []byte("2")
 	dir := filepath.Join(t.TempDir(), "three")
-	if err := s.Save(dir); err == nil || !strings.Contains(err.Error(), "not what its name says") {
+	if err := s.Save(dir); err == nil || !strings.Contains(err.Error(), "does not match its SHA-256") {
 		t.Errorf("error is %v", err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
@@ -104,12 +103,12 @@ func TestSaveRefusesABodyOfAnotherName(t *testing.T) {
 	}
 }
 
-func TestCloseLetsGoOfTheBodies(t *testing.T) {
+func TestCloseUnmapsTheBodies(t *testing.T) {
 	s, err := Open(saved(t))
 	must(t, err)
 	clear, err := s.Over("http")
 	must(t, err)
-	must(t, clear.Close()) // has nothing of its own
+	must(t, clear.Close()) // owns no mapping
 	must(t, s.Verify(t.Context()))
 	must(t, s.Close())
 	if _, err := s.Body(&s.Resources[0]); err == nil {
@@ -148,33 +147,33 @@ func TestOpenRefusesADamagedArchive(t *testing.T) {
 		{"a site.json that is a pipe", func(t *testing.T, dir string) {
 			must(t, os.Remove(filepath.Join(dir, manifestFile)))
 			must(t, syscall.Mkfifo(filepath.Join(dir, manifestFile), 0o644))
-		}, "not a file"},
+		}, "not a regular file"},
 		{"half a site.json", func(t *testing.T, dir string) { must(t, os.Truncate(filepath.Join(dir, manifestFile), 100)) }, "unexpected end"},
 		{"a body that is not there", replace(one, strings.Repeat("0", 64)), "x.js?v=1: site three has no body"},
-		{"a body of another length", replace(`"size": 1`, `"size": 2`), "x.js?v=1: 1 octets, site.json says 2: add the site again"},
+		{"a body of another length", replace(`"size": 1`, `"size": 2`), "x.js?v=1: 1 octets, but site.json says 2: add the site again"},
 		{"a body by a path", replace(one, "../../etc/passwd"), "not a SHA-256"},
 		{"no bodies", pack(func(t *testing.T, file string) { must(t, os.Remove(file)) }), "bodies: statat bodies: no such file or directory: add the site again"},
 		{"empty bodies", pack(func(t *testing.T, file string) { must(t, os.WriteFile(file, nil, 0o644)) }), "bodies: it is empty"},
 		{"bodies that are a folder", pack(func(t *testing.T, file string) {
 			must(t, os.Remove(file))
 			must(t, os.Mkdir(file, 0o755))
-		}), "bodies is not a file"},
+		}), "bodies is not a regular file"},
 		{"bodies that are a pipe", pack(func(t *testing.T, file string) {
 			must(t, os.Remove(file))
 			must(t, syscall.Mkfifo(file, 0o644))
-		}), "bodies is not a file"},
+		}), "bodies is not a regular file"},
 		{"bodies that are a link out of the archive", pack(func(t *testing.T, file string) {
 			outside := filepath.Join(t.TempDir(), "bodies")
 			must(t, os.Rename(file, outside))
 			must(t, os.Symlink(outside, file))
 		}), "escapes"},
-		{"bodies of something else", pack(func(t *testing.T, file string) { must(t, os.WriteFile(file, []byte("PK"), 0o644)) }), "does not begin as such a file does"},
+		{"bodies of something else", pack(func(t *testing.T, file string) { must(t, os.WriteFile(file, []byte("PK"), 0o644)) }), "not a file of bodies"},
 		{"bodies cut short within a body", pack(func(t *testing.T, file string) { must(t, os.Truncate(file, packHead+packEntry)) }), "bodies is damaged: it ends within the body " + one + ", which has 1 octets from octet 64 on: add the site again"},
-		{"bodies cut short before a body", pack(func(t *testing.T, file string) { must(t, os.Truncate(file, packHead+1)) }), "it ends within what is said of a body, at octet 24"},
+		{"bodies cut short before a body", pack(func(t *testing.T, file string) { must(t, os.Truncate(file, packHead+1)) }), "it ends within the entry of a body, at octet 24"},
 		{"bodies that lack some", pack(func(t *testing.T, file string) { must(t, os.Truncate(file, packHead+packEntry+packAlign)) }), "a%20page: site three has no body"},
 		{"bodies with something after them", pack(func(t *testing.T, file string) {
 			must(t, os.WriteFile(file, append(content(t, file), "garbage"...), 0o644))
-		}), "it ends within what is said of a body"},
+		}), "it ends within the entry of a body"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := copied(t, good)
@@ -195,7 +194,7 @@ func TestVerifyNamesTheDamagedResource(t *testing.T) {
 	must(t, os.WriteFile(file, data, 0o644))
 	s := reopen(t, dir) // reads no bodies
 	err := s.Verify(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "the body of https://www.three.test/a%20page: it is not what it was") {
+	if err == nil || !strings.Contains(err.Error(), "the body of https://www.three.test/a%20page: does not match its SHA-256") {
 		t.Errorf("error is %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -206,8 +205,8 @@ func TestVerifyNamesTheDamagedResource(t *testing.T) {
 	}
 }
 
-// TestVerifyOfAFileThatWasCutShort: pages that are gone kill a program that reads them,
-// unless it is ready for that.
+// TestVerifyOfAFileThatWasCutShort checks that Verify survives missing pages of a mapped
+// file, which kill a program that does not expect them.
 func TestVerifyOfAFileThatWasCutShort(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "large")
 	large, err := Objects(1, 100_000)
@@ -216,13 +215,13 @@ func TestVerifyOfAFileThatWasCutShort(t *testing.T) {
 	s := reopen(t, dir)
 	must(t, s.Verify(t.Context()))
 	must(t, os.Truncate(filepath.Join(dir, packFile), 8192))
-	if err := s.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "/objects/1.svg: it cannot be read any more") {
+	if err := s.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "/objects/1.svg: cannot be read") {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// TestOpenReadsNoBodies: the file has holes for bodies; had they been read, they would be in
-// memory.
+// TestOpenReadsNoBodies opens a sparse file of bodies: had Open read the bodies, their
+// pages would be in memory.
 func TestOpenReadsNoBodies(t *testing.T) {
 	const count, size = 10_000, 3 * 4096
 	dir := t.TempDir()
@@ -264,7 +263,7 @@ func TestOpenReadsNoBodies(t *testing.T) {
 		t.Errorf("%d pages of bodies in memory, %d before", after, before)
 	}
 	if indexed.Verify(t.Context()) == nil {
-		t.Error("holes are not what their names say")
+		t.Error("the holes match the SHA-256 of the bodies")
 	}
 	for i := range indexed.Resources {
 		body, err := indexed.Body(&indexed.Resources[i])
@@ -272,11 +271,11 @@ func TestOpenReadsNoBodies(t *testing.T) {
 		_ = Hash(body)
 	}
 	if after := resident(t, pack); after < before+count {
-		t.Errorf("all bodies were read, but %d pages are in memory, and %d were before: this test sees nothing", after, before)
+		t.Errorf("%d pages are in memory after all bodies were read, and %d before: the test cannot tell the difference", after, before)
 	}
 }
 
-// resident is how many pages of a mapped file are in memory.
+// resident counts the pages of a mapped file that are in memory.
 func resident(t *testing.T, mapped []byte) int {
 	t.Helper()
 	pages := make([]byte, (len(mapped)+4095)/4096)
@@ -300,16 +299,16 @@ func TestOpenRefusesADamagedArchiveOfFormat1(t *testing.T) {
 	}{
 		{"no site.json", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "site.json"))) }, "not a site archive"},
 		{"a missing body", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, page))) }, "add the site again"},
-		{"a longer body", func(t *testing.T, dir string) { must(t, os.WriteFile(filepath.Join(dir, page), []byte("x"), 0o644)) }, "has not the 0 octets"},
+		{"a longer body", func(t *testing.T, dir string) { must(t, os.WriteFile(filepath.Join(dir, page), []byte("x"), 0o644)) }, "does not have the 0 octets"},
 		{"another body of the same size", func(t *testing.T, dir string) {
 			text := strings.Replace(folded, `"size": 0`, `"size": 1`, 1)
 			must(t, os.WriteFile(filepath.Join(dir, "site.json"), []byte(text), 0o644))
 			must(t, os.WriteFile(filepath.Join(dir, page), []byte("x"), 0o644))
-		}, "SHA-256 differs"},
+		}, "SHA-256 does not match"},
 		{"two sizes of one body", func(t *testing.T, dir string) {
 			text := strings.Replace(folded, "  ]\n", `,{"method":"GET","url":"https://a.test/","status":200,"body":"`+emptyHash+`","size":7}]`, 1)
 			must(t, os.WriteFile(filepath.Join(dir, "site.json"), []byte(text), 0o644))
-		}, "0 octets, site.json says 7"},
+		}, "0 octets, but site.json says 7"},
 		{"a body that is a link out of the archive", func(t *testing.T, dir string) {
 			must(t, os.Remove(filepath.Join(dir, page)))
 			must(t, os.Symlink(os.DevNull, filepath.Join(dir, page)))

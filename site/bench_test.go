@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// tenThousand is a site of 10,000 resources of five hosts, each with 6 fields and a body
-// of its own of 2 kB.
+// tenThousand makes a site of 10,000 resources on five hosts, each with 6 fields and its
+// own body of 2 kB.
 func tenThousand(tb testing.TB) *Site {
 	tb.Helper()
 	random := rand.New(rand.NewPCG(1, 1))
@@ -41,7 +41,7 @@ func tenThousand(tb testing.TB) *Site {
 	return made
 }
 
-// BenchmarkOpen10000 opens an archive of 10,000 resources, which is to take 50 ms at most.
+// BenchmarkOpen10000 opens an archive of 10,000 resources, which should take at most 50 ms.
 func BenchmarkOpen10000(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "large")
 	if err := tenThousand(b).Save(dir); err != nil {
@@ -59,7 +59,7 @@ func BenchmarkOpen10000(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/op")
 }
 
-// BenchmarkOpen10000Unindexed opens the same archive after its index was lost.
+// BenchmarkOpen10000Unindexed opens the same archive without its index.
 func BenchmarkOpen10000Unindexed(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "large")
 	if err := tenThousand(b).Save(dir); err != nil {
@@ -97,7 +97,8 @@ func BenchmarkVerify(b *testing.B) {
 	b.SetBytes(20_000_000)
 }
 
-// BenchmarkRespond answers exact requests, and ones whose query is new among 2000 of one path.
+// BenchmarkRespond answers exact requests, and requests with a new query among 2000 of one
+// path.
 func BenchmarkRespond(b *testing.B) {
 	s := Site{Name: "beacons", Page: "https://www.beacons.test/"}
 	add := func(rawURL string) {

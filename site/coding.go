@@ -6,11 +6,11 @@ import (
 	"wiretime/coding"
 )
 
-// maxDecoded is how long a body may be without its content coding, in octets.
+// maxDecoded limits the size of a decoded body, in octets.
 const maxDecoded = 256 << 20
 
-// codings are the resource's content codings in the order in which they were applied; not ok
-// if one is not known.
+// codings returns the resource's content codings in the order in which they were applied.
+// ok is false if one is unknown.
 func (r *Resource) codings() (names []string, ok bool) {
 	for _, h := range r.Header {
 		if !strings.EqualFold(h.Name, "content-encoding") {
@@ -26,9 +26,9 @@ func (r *Resource) codings() (names []string, ok bool) {
 	return names, true
 }
 
-// encodeLike applies content codings to text, each at the level that comes nearest to the
-// size that body has, of which plain was decoded: what is served in the clear should not
-// differ from what is not by how hard it was compressed.
+// encodeLike applies content codings to text. It picks each level so that the size comes
+// nearest to that of body, the encoded form of plain: what is served over http should
+// compress as well as what is served over https.
 func encodeLike(text, plain, body []byte, names []string) ([]byte, error) {
 	for i, name := range names {
 		size := len(body)
@@ -49,8 +49,8 @@ func encodeLike(text, plain, body []byte, names []string) ([]byte, error) {
 	return text, nil
 }
 
-// nearestLevel finds the level at which plain comes nearest to size octets, of those up to the
-// first that makes no more of it.
+// nearestLevel returns the level at which plain comes nearest to size octets. It stops at the
+// first level that brings plain down to size.
 func nearestLevel(name string, plain []byte, size int) (int, error) {
 	fastest, hardest := coding.Levels(name)
 	best, distance := fastest, -1

@@ -9,21 +9,21 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// RenameDomain makes a copy of the site in which the domain that a host was registered in has
-// another name, of the same length, which no registry gives out: www.shop.com becomes
-// www.shop.zzz, and all other hosts of shop.com get names of shop.zzz. Hosts of one domain so
-// stay hosts of one domain, to which browsers give cookies and connections, and nothing that
-// is sent gets longer or shorter, but for how well it compresses. Names are replaced as by
-// [Site.RenameHost], and in those of subdomains that the site does not have. A host that the
-// site does not have is an error.
+// RenameDomain makes a copy of the site in which the registered domain of host has another
+// name of the same length, under a top-level domain that does not exist: www.shop.com
+// becomes www.shop.zzz, and all other hosts of shop.com move to shop.zzz too. Hosts of one
+// domain stay hosts of one domain, so browsers treat their cookies and connections as
+// before, and messages keep their length except for how well they compress. Names are
+// replaced as by [Site.RenameHost], and also in names of subdomains that the site does not
+// have. It is an error if the site does not have the host.
 func (s *Site) RenameDomain(host string) (*Site, error) {
 	hosts := s.Origins()
 	if !slices.Contains(hosts, host) {
-		return nil, fmt.Errorf("rename the domain of %s: site %s has no such host", host, s.Name)
+		return nil, fmt.Errorf("rename the domain of %s: site %s has no host of that name", host, s.Name)
 	}
 	from, err := publicsuffix.EffectiveTLDPlusOne(host)
 	if err != nil {
-		from = host // it is under no registry's own name: nobody else has it
+		from = host // a registry's own name has no registered domain
 	}
 	to, err := unregistered(from, hosts)
 	if err != nil {
@@ -41,18 +41,18 @@ func (s *Site) RenameDomain(host string) (*Site, error) {
 	return c, nil
 }
 
-// Renamed are the names that [Site.RenameDomain] gave to domains, by those they had; empty if
-// it gave none.
+// Renamed returns the names that [Site.RenameDomain] gave to domains, by their old names.
+// It is empty if no domain was renamed.
 func (s *Site) Renamed() map[string]string { return s.renamed }
 
-// ReplaceDomain replaces a domain's name in a text, as [Site.RenameDomain] does.
+// ReplaceDomain replaces a domain's name in a text as [Site.RenameDomain] does.
 func ReplaceDomain(text, from, to string) string {
 	return string(replaceName([]byte(text), from, to, true))
 }
 
-// unregistered is a domain's name of the length of another, under a top-level domain that
-// does not exist, and unlike those of all hosts. What was below a registry's name of several
-// labels, such as co.uk, stays one domain.
+// unregistered returns a domain name of the same length as domain, under a top-level domain
+// that does not exist and different from all hosts. A registry's suffix of several labels,
+// such as co.uk, becomes part of the one domain.
 func unregistered(domain string, hosts []string) (string, error) {
 	dot := strings.LastIndexByte(domain, '.')
 	if dot <= 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// registered is a site of hosts, each with a page that names all of them.
+// registered makes a site with these hosts, each with a page that names all of them.
 func registered(t *testing.T, hosts ...string) *Site {
 	t.Helper()
 	text := "https://" + strings.Join(hosts, "/ https://") + "/ domain=.shop.co.uk; xshop.co.uk shop.co.uk.evil.test"
@@ -23,7 +23,7 @@ func registered(t *testing.T, hosts ...string) *Site {
 	return made
 }
 
-// TestRenameDomain gives a domain a name that nobody has, and all its hosts with it.
+// TestRenameDomain renames a domain, with all its hosts, to a name that cannot exist.
 func TestRenameDomain(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -47,18 +47,18 @@ func TestRenameDomain(t *testing.T) {
 				t.Errorf("the hosts are %q, renamed were %v; want %q, %v", got.Origins(), got.Renamed(), c.want, c.renamed)
 			}
 			if got.Resources[0].Size != s.Resources[0].Size {
-				t.Errorf("a body of %d octets has %d now", s.Resources[0].Size, got.Resources[0].Size)
+				t.Errorf("the body had %d octets and now has %d", s.Resources[0].Size, got.Resources[0].Size)
 			}
 			for from, to := range c.renamed {
 				for i, r := range got.Resources {
 					if own := ReplaceDomain(r.URL, to, from); own != s.Resources[i].URL {
-						t.Errorf("%s is taken for %s", r.URL, own)
+						t.Errorf("%s is treated as a subdomain of %s", r.URL, own)
 					}
 				}
 			}
 			clear, err := got.Over("http")
 			if err != nil || !maps.Equal(clear.Renamed(), c.renamed) {
-				t.Errorf("in the clear renamed are %v, %v", clear.Renamed(), err)
+				t.Errorf("over http the renamed domains are %v, %v", clear.Renamed(), err)
 			}
 		})
 	}

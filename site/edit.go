@@ -10,8 +10,8 @@ import (
 	"wiretime/coding"
 )
 
-// Content is a resource's body without its content codings. What they cannot be undone of
-// is an error.
+// Content returns a resource's body with its content codings undone. It fails if a coding
+// is unknown or the body is damaged.
 func (s *Site) Content(r *Resource) ([]byte, error) {
 	body, err := s.Body(r)
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Site) Content(r *Resource) ([]byte, error) {
 	}
 	codings, ok := r.codings()
 	if !ok {
-		return nil, fmt.Errorf("decode the body of %s: it has a content coding other than gzip, br and zstd", r.URL)
+		return nil, fmt.Errorf("decode the body of %s: unsupported content coding: want gzip, br or zstd", r.URL)
 	}
 	content, err := coding.Decode(body, codings, maxDecoded)
 	if err != nil {
@@ -28,9 +28,9 @@ func (s *Site) Content(r *Resource) ([]byte, error) {
 	return content, nil
 }
 
-// Edit makes a changed copy of the site, which shares its bodies. change may add to and
-// take from the resources, but not give them other bodies. An error is its own, or says
-// what of the result cannot be served.
+// Edit makes a changed copy of the site, which shares its bodies. change may add and remove
+// resources, but not replace their bodies. Edit returns the error of change, or one that
+// says what in the result cannot be served.
 func (s *Site) Edit(change func(*Site) error) (*Site, error) {
 	edited := s.derive()
 	err := change(edited)
@@ -43,13 +43,13 @@ func (s *Site) Edit(change func(*Site) error) (*Site, error) {
 	return edited, nil
 }
 
-// RenameHost makes a copy of the site in which a host has another name: in URLs, in the
-// fields of responses, and in the text of bodies, wherever the name stands by itself. A
-// name that the site does not have, or has already, is an error.
+// RenameHost makes a copy of the site in which a host has another name: in URLs, in
+// response fields, and in the text of bodies wherever the name is not part of a longer one.
+// It is an error if the site does not have the old name or already has the new one.
 func (s *Site) RenameHost(from, to string) (*Site, error) {
 	hosts := s.Origins()
 	if !slices.Contains(hosts, from) {
-		return nil, fmt.Errorf("rename the host %s of site %s: it has none of that name; there are %s", from, s.Name, strings.Join(hosts, ", "))
+		return nil, fmt.Errorf("rename the host %s of site %s: no such host; the site has %s", from, s.Name, strings.Join(hosts, ", "))
 	}
 	if slices.Contains(hosts, to) {
 		return nil, fmt.Errorf("rename the host %s of site %s: %s is another of its hosts", from, s.Name, to)
@@ -60,7 +60,7 @@ func (s *Site) RenameHost(from, to string) (*Site, error) {
 	return s.rename(func(text []byte) []byte { return replaceName(text, from, to, false) })
 }
 
-// rename makes a copy of the site in which names of hosts are changed wherever they stand.
+// rename makes a copy of the site and applies change wherever a host's name may occur.
 func (s *Site) rename(change func(text []byte) []byte) (*Site, error) {
 	return s.Edit(func(c *Site) error {
 		c.bodies = maps.Clone(s.bodies)
@@ -102,8 +102,8 @@ func each(list []string, change func(string) string) []string {
 	return list
 }
 
-// replaceName replaces a host's name, in lower case, but for where it is a part of a longer
-// one. As a domain's, it is replaced in the names of its subdomains too.
+// replaceName replaces a host's name, in lower case, except inside longer names. If domain
+// is set it also replaces the name in those of its subdomains.
 func replaceName(text []byte, from, to string, domain bool) []byte {
 	var b bytes.Buffer
 	for {

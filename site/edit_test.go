@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// twoHosts is a page with a script and an image on another host.
+// twoHosts makes a page with a script, and an image on another host.
 func twoHosts(t *testing.T) *Site {
 	t.Helper()
 	bodies := map[string][]byte{}
@@ -82,13 +82,13 @@ func TestEditChecksItsResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := edited.Lookup("GET", "https://img.example.test/a.png"); ok {
-		t.Error("what was taken out is found")
+		t.Error("the removed resource is still found")
 	}
 	if s.Resources[0].Wait != 0 || len(s.Resources) != 2 {
 		t.Error("the site itself has changed")
 	}
 	_, err = s.Edit(func(c *Site) error { c.Resources = c.Resources[1:]; return nil })
 	if err == nil || !strings.Contains(err.Error(), "page") {
-		t.Errorf("a site without its page can be made: %v", err)
+		t.Errorf("a site without its page was accepted: %v", err)
 	}
 }

@@ -22,9 +22,9 @@ const worldFlags = "world-flags"
 // maxShards is one host per flag.
 const maxShards = 196
 
-// nations are the ISO 3166-1 codes (XK: user-assigned) of the 193 members of
-// the United Nations, its two observer states (Holy See, Palestine), and
-// Kosovo: 196, the number of flags on the page of Lulic (2013).
+// nations are the ISO 3166-1 codes (XK: user-assigned) of the 193 members of the United
+// Nations, its two observer states (Holy See, Palestine), and Kosovo. They are 196, the
+// number of flags on the page of Lulic (2013).
 var nations = strings.Fields(`
 	ad ae af ag al am ao ar at au az ba bb bd be bf bg bh bi bj bn bo br bs bt bw by bz ca cd cf cg
 	ch ci cl cm cn co cr cu cv cy cz de dj dk dm do dz ec ee eg er es et fi fj fm fr ga gb gd ge gh
@@ -34,13 +34,12 @@ var nations = strings.Fields(`
 	sn so sr ss st sv sy sz td tg th tj tl tm tn to tr tt tv tz ua ug us uy uz va vc ve vn vu ws xk
 	ye za zm zw`)
 
-// WorldFlags makes the built-in site: one page with the 196 national flags as
-// separate images, after the emblematic case of Lulic (2013): many small
-// objects in one place, where a protocol's handling of concurrent requests
-// decides. The images (PNG, 100 pixels wide) and the names of the countries
-// are those of the npm package svg-country-flags 1.2.10, in the public domain;
-// the page itself is made here. The package is fetched into the folder cache
-// with the npm client, once; later calls need neither npm nor a network.
+// WorldFlags makes the built-in site: one page with the 196 national flags as separate
+// images, after Lulic (2013): many small objects on one page, where a protocol's handling
+// of concurrent requests decides. The images (PNG, 100 pixels wide) and the names of the
+// countries are those of the npm package svg-country-flags 1.2.10, in the public domain;
+// the page itself is Wiretime's own. The npm client fetches the package once into the
+// folder cache; later calls need neither npm nor a network.
 //
 // shards is the number of hosts the images are spread over, round robin in the
 // page's order: 1 means that they are on the page's own host
@@ -74,8 +73,7 @@ type flag struct {
 	image         []byte
 }
 
-// readFlags takes the flags of all nations out of the package, sorted by the
-// name of the country.
+// readFlags extracts the flags of all nations from the package, sorted by country name.
 func readFlags(pack []byte) ([]flag, error) {
 	z, err := gzip.NewReader(bytes.NewReader(pack))
 	if err != nil {
@@ -129,7 +127,7 @@ func flagsSite(flags []flag, shards int) (*Site, error) {
 	}
 	for i := range flags {
 		if shards > 1 {
-			// Without a scheme the page works in the clear as well.
+			// URLs have no scheme, so the page also works over http.
 			flags[i].URL = fmt.Sprintf("//s%d.%s.test", i%shards+1, worldFlags)
 		}
 		flags[i].URL += "/flags/" + flags[i].Code + ".png"
@@ -144,16 +142,16 @@ func flagsSite(flags []flag, shards int) (*Site, error) {
 		if shards > 1 {
 			u = "https:" + flags[i].URL
 		}
-		// The paint and resource timings of images on other hosts are only
-		// told in full to pages those hosts allow; sent always, so that
-		// sharding does not change the size of a response.
+		// Browsers report paint and resource timings of images on other hosts in full only to
+		// pages that those hosts allow. The field is always sent, so that sharding does not
+		// change the size of a response.
 		s.addResource(u, []Header{{"content-type", contentTypes[".png"]}, unchanging, {"timing-allow-origin", "*"}}, flags[i].image)
 	}
 	return s, s.build()
 }
 
-// flagsPage gives every image its size, so that the layout is final before the
-// first image arrives, and an empty icon, so that no favicon is asked for.
+// flagsPage gives every image its size, so that the layout is final before the first image
+// arrives, and has an empty icon, so that browsers do not request a favicon.
 var flagsPage = template.Must(template.New(worldFlags).Parse(`<!DOCTYPE html>
 <html lang="en">
 <head>

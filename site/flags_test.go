@@ -17,10 +17,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// packages is the repository's cache: the tests fetch the flags once.
+// packages is the repository's cache, so that the tests fetch the flags only once.
 const packages = "../.cache"
 
-// flagsOrSkip makes the site; a machine that can never make it skips.
+// flagsOrSkip makes the site, or skips the test if this machine cannot fetch the flags.
 func flagsOrSkip(t *testing.T, shards int) *Site {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(packages, flagsPackage.file())); err != nil {
@@ -113,7 +113,7 @@ func TestWorldFlagsCanBeSaved(t *testing.T) {
 	}
 }
 
-func TestTheCacheNeedsNoNpm(t *testing.T) {
+func TestWorldFlagsFromTheCache(t *testing.T) {
 	flagsOrSkip(t, 1) // fills the cache that the stand-in for npm copies from
 	pack, err := filepath.Abs(filepath.Join(packages, flagsPackage.file()))
 	must(t, err)
@@ -159,7 +159,7 @@ func TestWorldFlagsRefuses(t *testing.T) {
 	}{
 		{"npm is missing", "", "install npm"},
 		{"npm is offline", "echo npm error ENOTFOUND >&2; exit 1", "npm error ENOTFOUND: go online"},
-		{"the package is not the pinned one", "echo fake > svg-country-flags-1.2.10.tgz", "not give the genuine package"},
+		{"the package is not the pinned one", "echo fake > svg-country-flags-1.2.10.tgz", "registry served another package"},
 		{"npm leaves no package", "exit 0", "no such file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestWorldFlagsRefuses(t *testing.T) {
 		pack[len(pack)/2] ^= 1
 		cache := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(cache, flagsPackage.file()), pack, 0o644))
-		if _, err := WorldFlags(t.Context(), cache, 1); err == nil || !strings.Contains(err.Error(), "its integrity is") {
+		if _, err := WorldFlags(t.Context(), cache, 1); err == nil || !strings.Contains(err.Error(), "integrity mismatch") {
 			t.Errorf("error is %v", err)
 		}
 	})

@@ -14,24 +14,22 @@ import (
 	"strings"
 )
 
-// FolderOptions say how a folder becomes a site.
+// FolderOptions says how a folder becomes a site.
 type FolderOptions struct {
 	// Name of the site; empty: the folder's name in lower case.
 	Name string
 	// Host the files are served from; empty: www.<name>.test.
 	Host string
-	// Shards must be 0 or 1: to spread a folder over several hosts its pages'
-	// references would have to be rewritten.
+	// Shards must be 0 or 1: sharding a folder would mean rewriting its pages' references.
 	Shards int
 }
 
-// AddFolder makes an archive at dst from the folder src, which must hold an
-// index.html: the page. Every file becomes a resource, an index.html also
-// under its folder's URL. Files are served with a content type that follows
-// from their extension, text as UTF-8. Names that begin with a dot are left
-// out, except .well-known. Links to files inside the folder are followed;
-// anything that leads out of it, cannot be read, or is neither file nor folder
-// is an error. The archive appears at dst whole or not at all.
+// AddFolder makes an archive at dst from the folder src, which must hold an index.html: the
+// page. Every file becomes a resource; an index.html is also served under its folder's URL.
+// The content type follows from the file's extension, and text is UTF-8. Names that begin
+// with a dot are left out, except .well-known. Links to files inside the folder are
+// followed. It is an error if a name leads out of the folder, cannot be read, or is neither
+// a file nor a folder. The archive appears at dst whole or not at all.
 func AddFolder(src, dst string, opt FolderOptions) (*Site, error) {
 	s, err := readFolder(src, opt)
 	if err != nil {
@@ -45,7 +43,7 @@ func AddFolder(src, dst string, opt FolderOptions) (*Site, error) {
 
 func readFolder(src string, opt FolderOptions) (*Site, error) {
 	if opt.Shards > 1 {
-		return nil, fmt.Errorf("%d shards: a folder is served from one host, because sharding would have to rewrite its pages; only world-flags can be sharded", opt.Shards)
+		return nil, fmt.Errorf("%d shards: a folder is served from one host; only world-flags can be sharded", opt.Shards)
 	}
 	abs, err := filepath.Abs(src)
 	if err != nil {
@@ -104,7 +102,7 @@ func readFolder(src string, opt FolderOptions) (*Site, error) {
 		return nil, err
 	}
 	if len(s.Resources) == 0 {
-		return nil, errors.New("the folder is empty: it needs an index.html")
+		return nil, errors.New("the folder is empty: add an index.html")
 	}
 	if err := s.build(); err != nil {
 		return nil, fmt.Errorf("%w: the page must be the file index.html at the top of the folder", err)
@@ -112,21 +110,20 @@ func readFolder(src string, opt FolderOptions) (*Site, error) {
 	return s, nil
 }
 
-// readInside reads a regular file of root, or one that a link inside root
-// leads to.
+// readInside reads a regular file of root, following links that stay inside root.
 func readInside(root *os.Root, name string, d fs.DirEntry) ([]byte, error) {
 	info, err := root.Stat(name) // follows links, refuses those that leave root
 	switch {
 	case err != nil && d.Type()&fs.ModeSymlink != 0 && errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s is a link to nothing: remove it", name)
+		return nil, fmt.Errorf("%s is a broken link: remove it", name)
 	case err != nil && d.Type()&fs.ModeSymlink != 0:
-		return nil, fmt.Errorf("%s is a link that leads out of the folder (%w): put the file itself there", name, err)
+		return nil, fmt.Errorf("%s is a link that leads out of the folder (%w): replace it with the file", name, err)
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return nil, fmt.Errorf("%s is a link to a folder: put the folder itself there", name)
+		return nil, fmt.Errorf("%s is a link to a folder: replace it with the folder", name)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file (%s): remove it", name, info.Mode().Type())
+		return nil, fmt.Errorf("%s is not a regular file (%s): remove it", name, info.Mode().Type())
 	}
 	f, err := root.Open(name)
 	if err != nil {
@@ -140,7 +137,7 @@ func readInside(root *os.Root, name string, d fs.DirEntry) ([]byte, error) {
 	return body, nil
 }
 
-// addResource appends a 200 response to GET with its body.
+// addResource appends a 200 response to GET with the given body.
 func (s *Site) addResource(rawURL string, header []Header, body []byte) {
 	sum := sha256.Sum256(body)
 	hash := hex.EncodeToString(sum[:])
@@ -150,17 +147,17 @@ func (s *Site) addResource(rawURL string, header []Header, body []byte) {
 	})
 }
 
-// unchanging is the field of a made site's images, which a client that has them
-// need not ask for again.
+// unchanging marks a made site's images as fresh for a year, so that a client that has them
+// does not revalidate.
 var unchanging = Header{"cache-control", "max-age=31536000"}
 
-// addMadePage appends a page of a made site: one that a client which has it must ask
-// for again, to be told that it is the same.
+// addMadePage appends a page of a made site. A client that has it must revalidate it, and
+// gets a 304.
 func (s *Site) addMadePage(rawURL string, body []byte) {
 	s.addResource(rawURL, []Header{{"content-type", contentTypes[".html"]}, {"etag", entityTag(body)}}, body)
 }
 
-// entityTag is a strong validator (RFC 9110 section 8.8.3) of a body.
+// entityTag returns a strong validator (RFC 9110 section 8.8.3) for a body.
 func entityTag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return fmt.Sprintf(`"%x"`, sum[:8])
@@ -174,8 +171,8 @@ func fileURL(host, name string) string {
 	return "https://" + host + "/" + strings.Join(segments, "/")
 }
 
-// contentTypes is a table of our own because the mime package's answers depend
-// on the machine it runs on. Types as registered with IANA.
+// contentTypes maps extensions to the types registered with IANA. The mime package's
+// answers depend on the machine.
 var contentTypes = map[string]string{
 	".apng":        "image/apng",
 	".avif":        "image/avif",

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// folder makes files under a new folder; a name that ends in a slash is a
-// folder, content that begins with "-> " a link.
+// folder makes files under a new folder. A name that ends in a slash is a folder, and
+// content that begins with "-> " a link.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -98,7 +98,7 @@ func TestAddFolderRefuses(t *testing.T) {
 		opt   FolderOptions
 		want  string
 	}{
-		{"an empty folder", nil, FolderOptions{}, "empty: it needs an index.html"},
+		{"an empty folder", nil, FolderOptions{}, "empty: add an index.html"},
 		{"no index.html", map[string]string{"home.html": page}, FolderOptions{}, "must be the file index.html"},
 		{"index.html only further down", map[string]string{"sub/index.html": page}, FolderOptions{}, "must be the file index.html"},
 		{"index.html that is a folder", map[string]string{"index.html/x": page}, FolderOptions{}, "must be the file index.html"},
@@ -107,7 +107,7 @@ func TestAddFolderRefuses(t *testing.T) {
 		{"a link upwards", map[string]string{"index.html": page, "sub/x": "-> ../../../etc/passwd"}, FolderOptions{}, "sub/x is a link that leads out"},
 		{"a folder that is a link out", map[string]string{"index.html": page, "sub": "-> " + outside}, FolderOptions{}, "sub is a link that leads out"},
 		{"a link through a link out", map[string]string{"index.html": page, "a": "-> .d/secret", ".d": "-> " + outside}, FolderOptions{}, "a is a link that leads out"},
-		{"a link to nothing", map[string]string{"index.html": page, "x": "-> y"}, FolderOptions{}, "x is a link to nothing"},
+		{"a link to nothing", map[string]string{"index.html": page, "x": "-> y"}, FolderOptions{}, "x is a broken link"},
 		{"a link to a folder", map[string]string{"index.html": page, "x": "-> d", "d/f": ""}, FolderOptions{}, "x is a link to a folder"},
 		{"a loop of links", map[string]string{"index.html": page, "x": "-> x"}, FolderOptions{}, "x is a link that leads"},
 		{"a bad name", map[string]string{"index.html": page}, FolderOptions{Name: "a/b"}, "give the site a name"},
@@ -130,11 +130,11 @@ func TestAddFolderRefuses(t *testing.T) {
 	t.Run("a named pipe", func(t *testing.T) {
 		src := folder(t, map[string]string{"index.html": page})
 		must(t, syscall.Mkfifo(filepath.Join(src, "pipe"), 0o644))
-		refused(t, src, FolderOptions{Name: "s"}, "pipe is not a file")
+		refused(t, src, FolderOptions{Name: "s"}, "pipe is not a regular file")
 	})
-	t.Run("what may not be read", func(t *testing.T) {
+	t.Run("unreadable files and folders", func(t *testing.T) {
 		if os.Geteuid() == 0 {
-			t.Skip("root may read everything: run the tests as another user to see this one")
+			t.Skip("root can read everything: run the tests as another user")
 		}
 		src := folder(t, map[string]string{"index.html": page, "x.css": ""})
 		must(t, os.Chmod(filepath.Join(src, "x.css"), 0))
@@ -145,8 +145,7 @@ func TestAddFolderRefuses(t *testing.T) {
 	})
 }
 
-// refused wants an error from AddFolder, and nothing left where the archive
-// would have been.
+// refused expects an error from AddFolder and no file at the archive's path.
 func refused(t *testing.T, src string, opt FolderOptions, want string) {
 	t.Helper()
 	parent := t.TempDir()
@@ -217,7 +216,7 @@ func TestLibrary(t *testing.T) {
 	}
 	for _, name := range []string{"shop", "world-flags", "objects", "magazine", "journey", "search", "search-full", "kim-gmail", "nam-page", "lulic-bing"} {
 		if _, err := l.Add(src, FolderOptions{Name: name}); err == nil {
-			t.Errorf("the name %s was given twice", name)
+			t.Errorf("the name %s was accepted twice", name)
 		}
 	}
 	for ref, want := range map[string]string{
@@ -236,7 +235,7 @@ func TestLibrary(t *testing.T) {
 		"broken":          "not a site archive",
 		"objects":         "",
 		"journey":         "",
-		"journey@2":       "has no numbers after it",
+		"journey@2":       "takes no numbers",
 		"objects@1x1B":    "",
 		"objects@40x20":   "column 14",
 		"object":          `nearest name is "objects"`,

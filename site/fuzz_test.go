@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// packed are threeOrigins' files.
+// packed returns the files of threeOrigins as an archive.
 func packed(tb testing.TB) (manifest, pack, encoded []byte) {
 	tb.Helper()
 	s := &Site{Name: "packed", Page: "https://www.packed.test/", Hosts: []Host{{"www.packed.test", "2001:db8::1", 3.5}}, bodies: map[string][]byte{}}
@@ -30,15 +30,15 @@ func packed(tb testing.TB) (manifest, pack, encoded []byte) {
 	return manifest, b.Bytes(), encoded
 }
 
-// FuzzReadIndex reads what follows the index's sums, as a forger would write it: nothing of
-// it leads out of the file bodies or around what is checked of a site.json.
+// FuzzReadIndex reads forged indexes with correct sums. No index may lead out of the file
+// bodies or bypass the checks of site.json.
 func FuzzReadIndex(f *testing.F) {
 	_, pack, encoded := packed(f)
 	whole := encoded[indexHead:]
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
 	f.Add([]byte{})
-	f.Add(binary.AppendUvarint(nil, 1<<63)) // a size that is negative
+	f.Add(binary.AppendUvarint(nil, 1<<63)) // a negative size
 	for _, count := range []int{0, 1 << 20, 1 << 62} {
 		f.Add(binary.AppendUvarint([]byte{100}, uint64(count)))
 	}
@@ -55,14 +55,14 @@ func FuzzReadIndex(f *testing.F) {
 		}
 		text, err := x.site.encode()
 		if err != nil {
-			t.Fatalf("an index says what site.json cannot: %v", err)
+			t.Fatalf("site.json cannot express an accepted index: %v", err)
 		}
 		parsed, _, err := parseManifest(text)
 		if err != nil {
-			t.Fatalf("an index says what site.json may not: %v", err)
+			t.Fatalf("site.json with the content of an accepted index is rejected: %v", err)
 		}
 		if len(parsed.Resources) > 0 && !reflect.DeepEqual(parsed.Resources, x.site.Resources) {
-			t.Errorf("an index says\n%+v and site.json\n%+v", x.site.Resources, parsed.Resources)
+			t.Errorf("the index holds\n%+v and site.json\n%+v", x.site.Resources, parsed.Resources)
 		}
 		for i := range x.site.Resources {
 			r := &x.site.Resources[i]
@@ -83,7 +83,7 @@ func FuzzDecodeIndex(f *testing.F) {
 	f.Add([]byte(indexMagic))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if _, err := decodeIndex(manifest, data); err == nil && !bytes.Equal(data, encoded) {
-			t.Error("an index that nobody wrote has the right sums")
+			t.Error("a random index has the right sums")
 		}
 	})
 }

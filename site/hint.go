@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Rule says which resources documents tell of before a client asks for them.
+// Rule says which resources a document announces before the client requests them.
 type Rule struct {
-	// Do is how: "preload" by Link fields of the document (HTML, section 4.6.7.16), "early" by
-	// the same in 103 Early Hints as well (RFC 8297), "push" by sending them unasked, which
-	// servers can do with those of the document's own host (RFC 9113 section 8.4).
+	// Do says how: "preload" in Link fields of the document (HTML, section 4.6.7.16), "early"
+	// also in 103 Early Hints (RFC 8297), "push" by server push, which covers resources on the
+	// document's own host (RFC 9113 section 8.4).
 	Do string
-	// Kinds are those of [Resource.Kind]; empty: all that can be told of. Where a resource
-	// has none, it follows from its content type.
+	// Kinds limits the rule to these values of [Resource.Kind]; empty means all that can be
+	// announced. If a resource has no kind, its content type decides.
 	Kinds []string
-	// First is how many of each document's, in the order in which they are asked for; 0: all.
+	// First limits the number of resources per document, in request order; 0 means all.
 	First int
 }
 
@@ -28,14 +28,15 @@ const (
 	doPush    = "push"
 )
 
-// Hint makes a copy of the site whose documents have Preload and Early, or Push, by a rule, in
-// place of what they had; it shares the site's bodies. A resource is the document's that its
-// chain of initiators leads to; where the chain ends before, it is that of the page, of those
-// that are navigated to, that is last before it in the archive. Their order is the archive's.
-// Only answers to GET with status 200 are told of. An unknown Rule.Do is an error.
+// Hint makes a copy of the site in which a rule sets Preload and Early, or Push, of every
+// document in place of the old values. The copy shares the site's bodies. A resource
+// belongs to the document at the end of its chain of initiators. If the chain ends earlier,
+// the resource belongs to the last navigated page before it in the archive. Resources keep
+// the archive's order. Only answers to GET with status 200 are announced. An unknown
+// Rule.Do is an error.
 func (s *Site) Hint(rule Rule) (*Site, error) {
 	if !slices.Contains([]string{doPreload, doEarly, doPush}, rule.Do) {
-		return nil, fmt.Errorf("hint at resources of the site %s: %q: want %s, %s or %s", s.Name, rule.Do, doPreload, doEarly, doPush)
+		return nil, fmt.Errorf("hint at resources of the site %s: invalid way %q: want %s, %s or %s", s.Name, rule.Do, doPreload, doEarly, doPush)
 	}
 	hinted := s.derive()
 	documents := hinted.documents()
@@ -61,7 +62,7 @@ func (s *Site) Hint(rule Rule) (*Site, error) {
 	return hinted, nil
 }
 
-// hint adds a resource unless there are enough.
+// hint adds a resource unless the rule's limit is reached.
 func (r *Resource) hint(rule Rule, rawURL string) {
 	list := &r.Preload
 	if rule.Do == doPush {
@@ -74,7 +75,7 @@ func (r *Resource) hint(rule Rule, rawURL string) {
 	r.Early = r.Early || rule.Do == doEarly
 }
 
-// covers says whether a document may tell of a resource of its own.
+// covers reports whether a document may announce a resource of its own.
 func (rule Rule) covers(document, r *Resource) bool {
 	if r.Method != "GET" || r.Status != 200 || len(rule.Kinds) > 0 && !slices.Contains(rule.Kinds, r.kind()) {
 		return false
@@ -85,8 +86,8 @@ func (rule Rule) covers(document, r *Resource) bool {
 	return destinations[r.kind()] != ""
 }
 
-// documents gives each resource the document that it belongs to, as an index into Resources:
-// itself for a document, -1 if there is none.
+// documents returns, for each resource, the index in Resources of the document it belongs
+// to: a document's own index, or -1 if there is none.
 func (s *Site) documents() []int {
 	const unknown = -2
 	owner := make([]int, len(s.Resources))
@@ -95,7 +96,7 @@ func (s *Site) documents() []int {
 	for _, rawURL := range slices.Concat(s.Journey, s.Tabs) {
 		pages[s.landing(rawURL)] = true
 	}
-	last := make([]int, len(s.Resources)) // the last of the pages before it
+	last := make([]int, len(s.Resources)) // the last page before it
 	for i := range s.Resources {
 		if pages[i] {
 			page = i
@@ -110,7 +111,7 @@ func (s *Site) documents() []int {
 		at := i
 		for owner[at] == unknown {
 			chain = append(chain, at)
-			owner[at] = last[at] // which also ends a circle
+			owner[at] = last[at] // which also breaks a cycle
 			if by, ok := s.find("GET", s.Resources[at].Initiator); ok {
 				at = by
 			}
@@ -122,8 +123,8 @@ func (s *Site) documents() []int {
 	return owner
 }
 
-// landing is where a page's redirects end, as an index into Resources; -1 if that is no
-// document.
+// landing returns the index in Resources where a page's redirects end, or -1 if that is not
+// a document.
 func (s *Site) landing(page string) int {
 	const most = 20 // redirects that browsers follow (Fetch, section 4.4)
 	r, ok := s.Lookup("GET", page)
@@ -141,12 +142,13 @@ func (s *Site) landing(page string) int {
 	return i
 }
 
-// isDocument says whether a resource is an HTML page that has come.
+// isDocument reports whether a resource is an HTML page with status 200.
 func (r *Resource) isDocument() bool {
 	return r.Method == "GET" && r.Status == 200 && r.kind() == "document"
 }
 
-// kind is Kind, or what follows from the content type; empty if that is not known either.
+// kind returns Kind, or the kind that follows from the content type, or "" if neither is
+// known.
 func (r *Resource) kind() string {
 	if r.Kind != "" {
 		return r.Kind
@@ -172,8 +174,8 @@ func (r *Resource) kind() string {
 	return ""
 }
 
-// mediaType is what the content type says, in lower case and without parameters; empty if it
-// says nothing.
+// mediaType returns the media type of the content-type field in lower case without
+// parameters, or "" if there is none.
 func (r *Resource) mediaType() string {
 	value, _ := r.field("content-type")
 	t, _, err := mime.ParseMediaType(value)
@@ -183,9 +185,8 @@ func (r *Resource) mediaType() string {
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-// destinations are what browsers preload things as (Fetch, section 2.2.7), by their kinds.
-// Fonts and what scripts fetch are asked for with CORS, and a preload is only of use to a
-// request of the same mode.
+// destinations maps kinds to preload destinations (Fetch, section 2.2.7). Browsers request
+// fonts and scripts' fetches with CORS, and can use a preload only if its mode matches.
 var destinations = map[string]string{
 	"stylesheet": "style",
 	"script":     "script",
@@ -196,8 +197,8 @@ var destinations = map[string]string{
 	"texttrack":  "track",
 }
 
-// links are the Link fields for Preload. What the archive lacks, or browsers cannot preload,
-// is left out.
+// links returns the Link fields for Preload, without resources that the archive lacks or
+// that browsers cannot preload.
 func (s *Site) links(r *Resource) []string {
 	var links []string
 	scheme := "https"
@@ -215,8 +216,8 @@ func (s *Site) links(r *Resource) []string {
 	return links
 }
 
-// derive makes a copy of the site whose resources may be changed, but for their requests. It
-// shares the bodies, and does not own what is mapped for them.
+// derive makes a copy of the site whose resources may be changed, except for their
+// requests. The copy shares the bodies and does not own their mapping.
 func (s *Site) derive() *Site {
 	c := *s
 	c.pack = nil

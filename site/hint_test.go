@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// hinted is a site of two pages in a journey, each with a frame or a script of its own. A
-// line is the URL, the initiator or -, and what it is: a kind or a content type.
+// hinted makes a site of two pages in a journey, each with a frame or a script of its own.
+// A line holds the URL, the initiator or -, and the kind or content type.
 func hinted(t *testing.T) *Site {
 	t.Helper()
 	const lines = `
@@ -52,7 +52,7 @@ func hinted(t *testing.T) *Site {
 	return made
 }
 
-// hints are what the documents tell of, by their URLs without https://.
+// hints returns what each document announces, by its URL without https://.
 func hints(s *Site, of func(r *Resource) []string) map[string]string {
 	all := map[string]string{}
 	for i := range s.Resources {
@@ -110,7 +110,7 @@ func TestHint(t *testing.T) {
 	}
 }
 
-func TestHintReplacesTheHintsOfItsOwnSort(t *testing.T) {
+func TestHintReplacesHintsOfTheSameSort(t *testing.T) {
 	s, err := hinted(t).Hint(Rule{Do: "early"})
 	must(t, err)
 	s, err = s.Hint(Rule{Do: "push", First: 1})
@@ -124,13 +124,13 @@ func TestHintReplacesTheHintsOfItsOwnSort(t *testing.T) {
 }
 
 func TestHintRefusesAnUnknownWay(t *testing.T) {
-	if _, err := hinted(t).Hint(Rule{Do: "prefetch"}); err == nil || !strings.Contains(err.Error(), `"prefetch": want preload, early or push`) {
+	if _, err := hinted(t).Hint(Rule{Do: "prefetch"}); err == nil || !strings.Contains(err.Error(), `invalid way "prefetch": want preload, early or push`) {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// TestLinkFields: what is preloaded is named with its destination, over the scheme of the
-// site, after the fields that the response has.
+// TestLinkFields checks that each preload names its destination, uses the scheme of the
+// site and follows the response's own fields.
 func TestLinkFields(t *testing.T) {
 	s := hinted(t)
 	page, _ := s.Lookup("GET", "https://www.a.test/")

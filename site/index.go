@@ -9,24 +9,23 @@ import (
 	"slices"
 )
 
-// The file index says what site.json and bodies say, in a form that is read at once: after
-// indexMagic the SHA-256 of site.json, the SHA-256 of what follows, and then numbers
-// (unsigned LEB128) and texts (their length and their octets) in the order of appendSite.
-// It is derived: an archive without one opens too, later. What is read from it is checked
-// like what is read from site.json.
+// The file index holds what site.json and bodies say in a form that is quick to read:
+// indexMagic, the SHA-256 of site.json, the SHA-256 of the rest, and then numbers (unsigned
+// LEB128) and texts (length and octets) in the order of appendSite. The file is derived: an
+// archive without it opens too, more slowly. Its content is checked like that of site.json.
 const (
 	indexMagic = "wiretime site index 3\n"
 	indexHead  = len(indexMagic) + 2*sha256.Size
 )
 
-// index is what the file holds.
+// index is the content of the file index.
 type index struct {
 	site     *Site
 	spans    []span
-	packSize int64 // of the file bodies, octets
+	packSize int64 // size of the file bodies, octets
 }
 
-// encodeIndex makes the file for a site.json.
+// encodeIndex encodes the index for a site.json.
 func encodeIndex(manifest []byte, x index) ([]byte, error) {
 	b := make([]byte, indexHead, 64*1024)
 	w := indexWriter{b: b, numbers: make(map[string]int, len(x.spans))}
@@ -141,13 +140,13 @@ func (w *indexWriter) resource(r *Resource) {
 }
 
 var (
-	errStale   = errors.New("the index is not that of this site.json")
+	errStale   = errors.New("the index belongs to another site.json")
 	errDamaged = errors.New("the index is damaged")
 )
 
-// decodeIndex is the inverse of encodeIndex, for foreign octets. The site has been neither
-// checked nor arranged, and has no bodies. The error is errStale for a file that belongs to another
-// site.json, errDamaged for one that is not what was written.
+// decodeIndex reverses encodeIndex, for foreign octets. The site that it returns is neither
+// checked nor arranged and has no bodies. The error is errStale if the index belongs to
+// another site.json, and errDamaged if its own sum does not match.
 func decodeIndex(manifest, data []byte) (index, error) {
 	if len(data) < indexHead || string(data[:len(indexMagic)]) != indexMagic {
 		return index{}, errDamaged
@@ -178,10 +177,10 @@ func readIndex(data []byte) (index, error) {
 	return x, nil
 }
 
-// indexReader reads numbers and texts. Once it failed, all are zero.
+// indexReader reads numbers and texts. After a failure every read returns zero.
 type indexReader struct {
 	data   []byte
-	all    string // the same; texts are parts of it
+	all    string // the same octets; texts are slices of it
 	at     int
 	failed bool
 }
@@ -209,8 +208,8 @@ func (r *indexReader) text() string {
 	return s
 }
 
-// count reads how many of something follow, each of which has size octets at least: so a
-// wrong number cannot ask for more memory than there is a use for.
+// count reads the length of a list whose entries have at least size octets each, so that a
+// wrong number cannot make the reader allocate more memory than the file justifies.
 func (r *indexReader) count(size int) int {
 	n := r.number()
 	if n > uint64((len(r.data)-r.at)/size) {
@@ -252,7 +251,7 @@ func (r *indexReader) site(spans []span) *Site {
 	return s
 }
 
-// resource reads one; its fields are the last of those that it returns.
+// resource reads one resource; its fields are the last of the returned ones.
 func (r *indexReader) resource(to *Resource, spans []span, fields []Header) []Header {
 	to.Method, to.URL, to.Status = r.text(), r.text(), int(r.number())
 	first := len(fields)

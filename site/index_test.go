@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestOpenWithoutItsIndex: whatever has become of the index, the archive opens as it is, and
-// says that it took longer.
+// TestOpenWithoutItsIndex checks that an archive opens without a usable index, and that
+// Problems reports it.
 func TestOpenWithoutItsIndex(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
 	magazine, err := Magazine()
@@ -40,14 +40,14 @@ func TestOpenWithoutItsIndex(t *testing.T) {
 		{"of another version", "damaged", func(t *testing.T, _, file string) {
 			must(t, os.WriteFile(file, bytes.Replace(whole, []byte("index 3"), []byte("index 4"), 1), 0o644))
 		}},
-		{"of another archive", "not that of this site.json", func(t *testing.T, _, file string) {
+		{"of another archive", "belongs to another site.json", func(t *testing.T, _, file string) {
 			must(t, os.WriteFile(file, content(t, filepath.Join(other, indexFile)), 0o644))
 		}},
-		{"a folder", "not a file", func(t *testing.T, _, file string) {
+		{"a folder", "not a regular file", func(t *testing.T, _, file string) {
 			must(t, os.Remove(file))
 			must(t, os.Mkdir(file, 0o755))
 		}},
-		{"a pipe", "not a file", func(t *testing.T, _, file string) {
+		{"a pipe", "not a regular file", func(t *testing.T, _, file string) {
 			must(t, os.Remove(file))
 			must(t, syscall.Mkfifo(file, 0o644))
 		}},
@@ -67,7 +67,7 @@ func TestOpenWithoutItsIndex(t *testing.T) {
 		{"that says what site.json may not", "is not a valid field", func(t *testing.T, dir, _ string) {
 			forge(t, dir, func(x *index) { x.site.Resources[0].Header = []Header{{"a", "b\r\nc: d"}} })
 		}},
-		{"with a body twice as long as it is said to be elsewhere", "octets, the index says", func(t *testing.T, dir, _ string) {
+		{"with a body twice as long as it is said to be elsewhere", "octets, but the index says", func(t *testing.T, dir, _ string) {
 			forge(t, dir, func(x *index) { x.packSize++ })
 		}},
 	} {
@@ -87,7 +87,7 @@ func TestOpenWithoutItsIndex(t *testing.T) {
 	}
 }
 
-// forge replaces an archive's index by another one whose sums are right.
+// forge replaces an archive's index by a changed one with correct sums.
 func forge(t *testing.T, dir string, change func(*index)) {
 	t.Helper()
 	manifest, file := content(t, filepath.Join(dir, manifestFile)), filepath.Join(dir, indexFile)
@@ -99,21 +99,21 @@ func forge(t *testing.T, dir string, change func(*index)) {
 	must(t, err)
 	must(t, os.WriteFile(file, data, 0o644))
 	if again, err := decodeIndex(manifest, data); err != nil || again.spans[0].hash != hash {
-		t.Fatalf("the forged index is no index: %v", err)
+		t.Fatalf("the forged index cannot be decoded: %v", err)
 	}
 }
 
-// TestForgedIndexIsSeenByVerify: an index that takes one body for another is found when the
-// bodies are checked.
+// TestForgedIndexIsSeenByVerify checks that Verify detects an index that swaps two bodies.
 func TestForgedIndexIsSeenByVerify(t *testing.T) {
 	dir := saved(t)
 	forge(t, dir, func(x *index) { x.spans[0].offset += packAlign })
-	if err := reopen(t, dir).Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "x.js?v=1: it is not what it was") {
+	if err := reopen(t, dir).Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "x.js?v=1: does not match its SHA-256") {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// TestSiteJSONIsEditedByHand: site.json is the truth, and finds its bodies by their names.
+// TestSiteJSONIsEditedByHand checks that site.json is authoritative and finds its bodies by
+// their names.
 func TestSiteJSONIsEditedByHand(t *testing.T) {
 	dir := saved(t)
 	file := filepath.Join(dir, manifestFile)
@@ -133,7 +133,7 @@ func TestSiteJSONIsEditedByHand(t *testing.T) {
 	if got.Title != "Edited" || got.Resources[0].Header[0].Value != "é" || !reflect.DeepEqual(contents(t, got), want) {
 		t.Errorf("got %+v, %q", got, contents(t, got))
 	}
-	if problems := got.Problems(); !strings.Contains(problems[0], "not that of this site.json") {
+	if problems := got.Problems(); !strings.Contains(problems[0], "belongs to another site.json") {
 		t.Errorf("problems are %q", problems)
 	}
 	again := filepath.Join(t.TempDir(), "again")
@@ -143,8 +143,8 @@ func TestSiteJSONIsEditedByHand(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsInTheIndex: a field that is new in Site and forgotten in the index would be
-// lost by those that open it, so each is filled here by its type.
+// TestEveryFieldIsInTheIndex fills every field by its type, so that it fails for a new
+// field of Site that the index omits.
 func TestEveryFieldIsInTheIndex(t *testing.T) {
 	n := 0
 	var fill func(v reflect.Value)
@@ -174,7 +174,7 @@ func TestEveryFieldIsInTheIndex(t *testing.T) {
 				}
 			}
 		default:
-			t.Fatalf("no value for %v", v.Type())
+			t.Fatalf("no sample value for %v", v.Type())
 		}
 	}
 	var want Site

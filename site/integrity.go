@@ -8,10 +8,10 @@ import (
 	"regexp"
 )
 
-// integrityPattern finds what may be integrity metadata (Subresource Integrity, section 3.5).
+// integrityPattern matches integrity metadata (Subresource Integrity, section 3.5).
 var integrityPattern = regexp.MustCompile(`sha(256|384|512)-[A-Za-z0-9+/_-]{42,86}={0,2}`)
 
-// integrity are a body's sums as a page demands them.
+// integrity returns a body's digests in the form that pages state them.
 func integrity(body []byte) [3]string {
 	a, b, c := sha256.Sum256(body), sha512.Sum384(body), sha512.Sum512(body)
 	return [3]string{
@@ -21,7 +21,7 @@ func integrity(body []byte) [3]string {
 	}
 }
 
-// noteSums notes what the sums of a body have become.
+// noteSums records how the digests of a body change.
 func noteSums(sums map[string]string, before, after []byte) {
 	if sums == nil {
 		return
@@ -32,7 +32,7 @@ func noteSums(sums map[string]string, before, after []byte) {
 	}
 }
 
-// replaceSums puts in the new sums for the old ones.
+// replaceSums replaces old digests by new ones.
 func replaceSums(text []byte, sums map[string]string) []byte {
 	if !bytes.Contains(text, []byte("sha")) {
 		return text

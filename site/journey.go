@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// journeyName is the name of the made site of several pages.
+// journeyName is the name of the made site with several pages.
 const journeyName = "journey"
 
-// What a page of the journey is made of, in octets: the medians of desktop home pages
-// (HTTP Archive, Web Almanac 2024, chapter Page Weight) but for fonts. The script
-// and the stylesheet, which are many files there, are one each.
+// These sizes in octets make up a page of the journey: the medians of desktop home pages
+// (HTTP Archive, Web Almanac 2024, chapter Page Weight) without fonts. Script and
+// stylesheet are one file each here, and many on real pages.
 const (
 	journeyPageSize       = 18_000
 	journeyStylesheetSize = 78_000
@@ -32,12 +32,12 @@ var journeyPages = []struct{ Path, Title string }{
 	{"/basket", "Your basket"},
 }
 
-// Journey makes a site of four pages, of a small shop on www.journey.test, that are
-// visited one after the other. They share a stylesheet, a script and a logo, which
-// a browser that has a cache fetches with the first page alone; each has 17 images
-// of its own, whose sizes are log-normal (sigma 1) and add up to the same. Images,
-// stylesheet and script are filled up with comments, so they cost a browser less
-// than their size says. It is the same to the octet, always.
+// Journey makes a site of four pages of a small shop on www.journey.test, visited one after
+// the other. The pages share a stylesheet, a script and a logo, which a browser with a
+// cache fetches only once. Each page has 17 images of its own, whose sizes are log-normal
+// (sigma 1) and have the same total on every page. Images, stylesheet and script are padded
+// with comments, so they cost a browser less than their size suggests. The result is always
+// the same to the octet.
 func Journey() (*Site, error) {
 	const host = "https://www." + journeyName + ".test"
 	s := &Site{
@@ -72,7 +72,7 @@ func Journey() (*Site, error) {
 	return s, nil
 }
 
-// shares splits total into n log-normal parts.
+// shares splits total into n log-normal shares.
 func shares(random *rand.Rand, total int64, n int) []int64 {
 	weights, sum := make([]float64, n), 0.0
 	for i := range weights {
@@ -88,7 +88,7 @@ func shares(random *rand.Rand, total int64, n int) []int64 {
 	return parts
 }
 
-// filled lengthens a stylesheet or script to size with a comment.
+// filled pads a stylesheet or script to size with a comment.
 func filled(text string, size int) []byte {
 	const comment = "/**/\n"
 	return []byte(text + "/*" + strings.Repeat(" ", size-len(text)-len(comment)) + "*/\n")
@@ -105,7 +105,8 @@ func journeyPage(title string, images []string) ([]byte, error) {
 	if err := journeyTemplate.Execute(&page, data); err != nil {
 		return nil, err
 	}
-	// Each image has its part of the words that the page lacks, the last one more.
+	// Each image carries its share of the words that pad the page; the last one takes the
+	// rest.
 	const words = "Plain things that last, made well and sold by those who made them. "
 	each := (journeyPageSize - page.Len()) / len(images)
 	data.Words = strings.Repeat(words, each/len(words)+1)[:each]

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestJourney holds the made journey to what it says it is.
+// TestJourney checks the numbers in Journey's documentation.
 func TestJourney(t *testing.T) {
 	s, err := Library{}.Open(t.Context(), "journey")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestJourney(t *testing.T) {
 				shared++
 			}
 			if !slices.Contains(r.Header, unchanging) {
-				t.Errorf("%s may change: %v", path, r.Header)
+				t.Errorf("%s is not cacheable for good: %v", path, r.Header)
 			}
 		}
 		if images != journeyImagesSize || shared != 3 {
@@ -49,6 +49,6 @@ func TestJourney(t *testing.T) {
 	}
 	again, err := Journey()
 	if err != nil || !reflect.DeepEqual(s, again) {
-		t.Errorf("another call made another site, error %v", err)
+		t.Errorf("a second call made a different site, error %v", err)
 	}
 }

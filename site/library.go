@@ -16,32 +16,32 @@ import (
 	"wiretime/atomicfile"
 )
 
-// Library is the set of sites a study can refer to: the built-in world-flags,
-// objects, magazine, journey and search, the pages of papers, those that are made to a
-// specification, and those added to a folder.
+// Library is the set of sites a study can refer to: the built-in world-flags, objects,
+// magazine, journey and search, the pages of papers, pages made to a specification, and
+// archives added to a folder.
 //
-// A reference is the name of a site, world-flags@K for that page with its images
-// spread over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB,
-// as in objects@40x20kB, which is what objects alone means. page@NxHxSIZE is a page of
-// N objects on H hosts, all of that size together, as in page@52x17x1592.43kB, else as
-// [DefaultSpec]. search@N and search-full@N are N pages in as many tabs. k is 1000.
+// A reference is the name of a site, world-flags@K for that page with its images spread
+// over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB; objects alone
+// means objects@40x20kB. page@NxHxSIZE is a page of N objects on H hosts with SIZE octets
+// in total, as in page@52x17x1592.43kB, and otherwise like [DefaultSpec]. search@N and
+// search-full@N are N pages in as many tabs. k is 1000.
 type Library struct {
-	// Dir holds one archive per added site, named as the site.
+	// Dir holds one archive per added site, named after the site.
 	Dir string
-	// Cache holds what built-in sites are made from.
+	// Cache holds the files that built-in sites are made from.
 	Cache string
 }
 
-// DefaultLibrary is the user's own: $XDG_DATA_HOME/wiretime/sites and
-// $XDG_CACHE_HOME/wiretime, with the XDG defaults ~/.local/share and ~/.cache.
-// It fails if neither variables nor home are set.
+// DefaultLibrary returns the user's own library: $XDG_DATA_HOME/wiretime/sites and
+// $XDG_CACHE_HOME/wiretime, with the XDG defaults ~/.local/share and ~/.cache. It fails if
+// neither these variables nor HOME is set.
 func DefaultLibrary() (Library, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return Library{}, fmt.Errorf("find the folder for fetched files: %w", err)
 	}
 	data := os.Getenv("XDG_DATA_HOME")
-	if !filepath.IsAbs(data) { // the XDG specification has relative ones ignored
+	if !filepath.IsAbs(data) { // the XDG specification says to ignore relative paths
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return Library{}, fmt.Errorf("find the folder for sites: %w", err)
@@ -51,15 +51,15 @@ func DefaultLibrary() (Library, error) {
 	return Library{Dir: filepath.Join(data, "wiretime", "sites"), Cache: filepath.Join(cache, "wiretime")}, nil
 }
 
-// Add makes a site from a folder (see [AddFolder]) and keeps it in the
-// library. A name that is taken is an error.
+// Add makes a site from a folder (see [AddFolder]) and keeps it in the library. It is an
+// error if the name is taken.
 func (l Library) Add(src string, opt FolderOptions) (*Site, error) {
 	s, err := readFolder(src, opt)
 	if err != nil {
 		return nil, fmt.Errorf("add the folder %s: %w", src, err)
 	}
 	if slices.Contains(builtIn(), s.Name) {
-		return nil, fmt.Errorf("add the folder %s: the name %s is built in: choose another", src, s.Name)
+		return nil, fmt.Errorf("add the folder %s: the name %s is reserved for a built-in site: choose another", src, s.Name)
 	}
 	if err := s.Save(filepath.Join(l.Dir, s.Name)); err != nil {
 		return nil, fmt.Errorf("add the folder %s: %w", src, err)
@@ -67,16 +67,17 @@ func (l Library) Add(src string, opt FolderOptions) (*Site, error) {
 	return s, nil
 }
 
-// Keep saves a site in the library, under its name. A name that is taken is an error.
+// Keep saves a site in the library under its name. It is an error if the name is taken.
 func (l Library) Keep(s *Site) error {
 	if slices.Contains(builtIn(), s.Name) {
-		return fmt.Errorf("keep the site %s: the name is built in: choose another", s.Name)
+		return fmt.Errorf("keep the site %s: the name is reserved for a built-in site: choose another", s.Name)
 	}
 	return s.Save(filepath.Join(l.Dir, s.Name))
 }
 
-// Replace saves a site in the library, under its name, in place of the one that has it. The
-// old one stays until the new one is whole; sites that were opened from it can be used on.
+// Replace saves a site in the library in place of the one with the same name. The old
+// archive stays until the new one is complete, and a site that was opened from it remains
+// usable.
 func (l Library) Replace(s *Site) (err error) {
 	defer func() {
 		if err != nil {
@@ -84,31 +85,31 @@ func (l Library) Replace(s *Site) (err error) {
 		}
 	}()
 	if slices.Contains(builtIn(), s.Name) {
-		return errors.New("the name is built in: choose another")
+		return errors.New("the name is reserved for a built-in site: choose another")
 	}
 	dir := filepath.Join(l.Dir, s.Name)
 	temp, err := s.saveBeside(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // the old one, if all went well
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // holds the old archive after a successful exchange
 	if err := atomicfile.SyncTree(temp); err != nil {
 		return err
 	}
 	err = unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
 	switch {
-	case errors.Is(err, unix.ENOENT): // there is none that has the name
+	case errors.Is(err, unix.ENOENT): // no site has this name yet
 		err = os.Rename(temp, dir)
-	case errors.Is(err, unix.EINVAL): // the file system cannot
+	case errors.Is(err, unix.EINVAL): // the file system cannot exchange names
 		err = exchange(temp, dir)
 	}
 	if err != nil {
-		return fmt.Errorf("put it in the place of %s: %w", dir, err)
+		return fmt.Errorf("exchange it with %s: %w", dir, err)
 	}
 	return atomicfile.SyncFolder(l.Dir)
 }
 
-// exchange gives two folders each other's names, one after the other.
+// exchange swaps the names of two folders by renaming one after the other.
 func exchange(a, b string) error {
 	aside := a + ".old"
 	if err := os.Rename(b, aside); err != nil {
@@ -120,7 +121,7 @@ func exchange(a, b string) error {
 	return os.Rename(aside, a)
 }
 
-// builtIn are the names of the sites that every library has.
+// builtIn returns the names of the sites that every library has.
 func builtIn() []string {
 	names := []string{worldFlags, objectsName, magazineName, journeyName, searchName, searchFullName}
 	for i := range paperPages {
@@ -172,8 +173,8 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 	return Open(filepath.Join(l.Dir, r.name))
 }
 
-// KnownRef says whether [Library.Open] would find ref, without fetching or
-// reading bodies. The error of an unknown name gives the nearest valid one.
+// KnownRef reports whether [Library.Open] would find ref, without fetching or reading
+// bodies. The error for an unknown name gives the nearest valid one.
 func (l Library) KnownRef(ref string) error {
 	r, err := l.parse(ref)
 	if err != nil || r.spec.Name != "" || slices.Contains(builtIn(), r.name) {
@@ -197,23 +198,23 @@ func (l Library) KnownRef(ref string) error {
 	return nil
 }
 
-// reference is a site's name with what a built-in one is to be made like.
+// reference is a site's name and the parameters of a built-in site.
 type reference struct {
 	name   string
 	shards int   // of world-flags
-	count  int   // of objects, or of pages
+	count  int   // number of objects or pages
 	size   int64 // of each object, in octets
-	spec   Spec  // of a page that is made to one; else zero
+	spec   Spec  // of a page made to a specification; otherwise zero
 }
 
-// parse splits a reference and makes sure that a site of that name is there.
+// parse splits a reference and makes sure that the site exists.
 func (l Library) parse(ref string) (reference, error) {
 	names, err := l.List()
 	if err != nil {
 		return reference{}, err
 	}
 	name, suffix, more := strings.Cut(ref, "@")
-	if name == pageName && more { // without numbers it is a name as any other
+	if name == pageName && more { // without numbers it is an ordinary name
 		spec, err := parsePage(ref)
 		return reference{name: name, spec: spec}, err
 	}
@@ -224,7 +225,7 @@ func (l Library) parse(ref string) (reference, error) {
 		}
 	}
 	if distance > 0 {
-		return reference{}, fmt.Errorf("unknown site %q: the nearest name is %q; wiretime site list shows all", ref, best)
+		return reference{}, fmt.Errorf("unknown site %q: the nearest name is %q; run wiretime site list to see all", ref, best)
 	}
 	r := reference{name: name, shards: 1, count: 1}
 	r.spec, _ = paperPage(name)
@@ -250,11 +251,11 @@ func (l Library) parse(ref string) (reference, error) {
 		r.count, r.size, err = parseObjects(ref)
 		return r, err
 	}
-	return reference{}, fmt.Errorf("site %q: %s has no numbers after it: write %q", ref, name, name)
+	return reference{}, fmt.Errorf("site %q: %s takes no numbers: write %q", ref, name, name)
 }
 
-// editDistance is Levenshtein's: the least number of letters to insert, remove
-// or replace.
+// editDistance returns the Levenshtein distance: the least number of letters to insert,
+// remove or replace.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// TestReplace: the new site is in the place of the old one, and whoever has the old one open
-// can use it on.
+// TestReplace checks that the new site takes the place of the old one, which remains usable
+// while it is open.
 func TestReplace(t *testing.T) {
 	l := Library{Dir: filepath.Join(t.TempDir(), "sites")}
 	s := threeOrigins(t)
-	must(t, l.Replace(s)) // there is none yet
+	must(t, l.Replace(s)) // no site has this name yet
 	old, err := l.Open(t.Context(), "three")
 	must(t, err)
 	defer func() { must(t, old.Close()) }()
@@ -30,7 +30,7 @@ func TestReplace(t *testing.T) {
 
 	s.bodies[s.Resources[0].Body] = []byte("damaged")
 	if err := l.Replace(s); err == nil || !strings.Contains(err.Error(), "replace the site three") {
-		t.Errorf("replaced by a damaged one: %v", err)
+		t.Errorf("replaced by a damaged site: %v", err)
 	}
 	still, err := l.Open(t.Context(), "three")
 	must(t, err)
@@ -41,12 +41,13 @@ func TestReplace(t *testing.T) {
 	}
 
 	s.Name = "magazine"
-	if err := l.Replace(s); err == nil || !strings.Contains(err.Error(), "built in") {
-		t.Errorf("replaced a built-in one: %v", err)
+	if err := l.Replace(s); err == nil || !strings.Contains(err.Error(), "built-in site") {
+		t.Errorf("replaced a built-in site: %v", err)
 	}
 }
 
-// TestExchange is what Replace does where the file system cannot do it at once.
+// TestExchange covers the fallback of Replace on file systems that cannot exchange names
+// atomically.
 func TestExchange(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
@@ -59,9 +60,9 @@ func TestExchange(t *testing.T) {
 		t.Errorf("they are now %q", got)
 	}
 	if err := exchange(filepath.Join(dir, "none"), b); err == nil {
-		t.Error("exchanged with nothing")
+		t.Error("exchanged with a missing folder")
 	}
 	if got := string(content(t, filepath.Join(b, "name"))); got != "a" {
-		t.Errorf("b is %q after it could not be exchanged", got)
+		t.Errorf("b is %q after a failed exchange", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// magazineName is the name of the made page that holds one of everything.
+// magazineName is the name of the made page with one resource of every kind.
 const magazineName = "magazine"
 
 // The hosts of the magazine.
@@ -18,25 +18,24 @@ const (
 	magazineAds   = "www.advertiser.test"
 )
 
-// made is a resource of a page that is made here.
+// made describes a resource of a made page.
 type made struct {
 	host, path string
-	size       int    // octets; what is missing is filling
-	text       string // what the body says before the filling
-	by         string // host and path of what asks for it, where a parser cannot see it; empty otherwise
-	shared     bool   // may be asked for from other origins, as fonts must be
-	image      [2]int // its width and height, for an image
+	size       int    // octets; the rest is padding
+	text       string // the body before the padding
+	by         string // host and path of the initiator if a parser cannot see the reference; otherwise empty
+	shared     bool   // allows requests from other origins, as fonts must
+	image      [2]int // width and height of an image
 }
 
-// Magazine makes a page with one of everything that decides when a browser asks for
-// what: style sheets that import others, fonts and backgrounds; scripts that block the
-// parser, wait for the end or for nothing; scripts that ask for more; images of several
-// resolutions, lazy ones, a frame; three hosts. It is what loaders are compared with,
-// and no copy of any page. The same octets, always.
+// Magazine makes a page with everything that decides when a browser requests what: style
+// sheets that import others, fonts and backgrounds; scripts that block the parser, are
+// deferred or async; scripts that request more; images of several resolutions, lazy images,
+// a frame; three hosts. It serves to compare loaders and copies no real page. It is always
+// the same to the octet.
 //
 // Texts, sizes and the number of resources are made up, in the order of magnitude of
-// today's pages. The fonts are fonts in name only: browsers fetch them and then do
-// without.
+// today's pages. The fonts are noise: browsers fetch them and then use a fallback.
 func Magazine() (*Site, error) {
 	s := &Site{
 		Name:   magazineName,
@@ -64,7 +63,7 @@ func Magazine() (*Site, error) {
 	return s, nil
 }
 
-// magazineParts are the resources beside the page.
+// magazineParts lists the page's subresources.
 func magazineParts() []made {
 	parts := []made{
 		{host: magazineFiles, path: "/main.css", size: 22_000, text: mainCSS},
@@ -104,8 +103,8 @@ func magazineParts() []made {
 	return parts
 }
 
-// addMade adds a resource with its filling: a comment where the type knows them, spaces
-// or noise where not.
+// addMade adds a resource and its padding: a comment where the type has comments, otherwise
+// spaces or noise.
 func (s *Site) addMade(random *rand.Rand, m made) {
 	kind := m.path[strings.LastIndexByte(m.path, '.'):]
 	var b bytes.Buffer
@@ -134,7 +133,7 @@ func (s *Site) addMade(random *rand.Rand, m made) {
 	s.addPart(m, b.Bytes())
 }
 
-// addPart adds a resource with its body, which is whole.
+// addPart adds a resource with its complete body.
 func (s *Site) addPart(m made, body []byte) {
 	kind := m.path[strings.LastIndexByte(m.path, '.'):]
 	header := []Header{{"content-type", contentTypes[kind]}, unchanging, {"timing-allow-origin", "*"}}
@@ -148,10 +147,10 @@ func (s *Site) addPart(m made, body []byte) {
 	}
 }
 
-// madeKinds are what scripts ask for resources as, by their extensions.
+// madeKinds maps extensions to the kinds that scripts request.
 var madeKinds = map[string]string{".js": "script", ".json": "fetch", ".svg": "image", ".png": "image"}
 
-// words are what texts are made of.
+// words are the vocabulary of padding text.
 var words = strings.Fields(`about after again always answer before begin between bridge carry circle city clear cloud coast colour
 	county distance early earth evening every field figure follow forest garden ground harbour history hundred island journey later
 	letter light little machine market measure minute moment morning mountain never number often order paper people picture place
@@ -159,7 +158,7 @@ var words = strings.Fields(`about after again always answer before begin between
 	street summer surface system table thing thousand through time today town train travel under valley village voice water weather
 	window winter wonder world write year`)
 
-// fill writes words until there are size octets in all.
+// fill appends words until b holds size octets.
 func fill(random *rand.Rand, b *bytes.Buffer, size int) {
 	for b.Len() < size {
 		b.WriteByte(' ')
@@ -178,7 +177,7 @@ func paragraphs(random *rand.Rand, count int) []string {
 	return out
 }
 
-// article is a part of the page with a picture of its own.
+// article is a section of the page with its own picture.
 type article struct {
 	Number int
 	Title  string

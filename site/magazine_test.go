@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestMagazineIsAlwaysTheSame: figures of different days and machines are of one page.
+// TestMagazineIsAlwaysTheSame makes the page twice: results of different days and machines
+// must refer to one page.
 func TestMagazineIsAlwaysTheSame(t *testing.T) {
 	first, err := Magazine()
 	if err != nil {
@@ -36,11 +37,11 @@ func TestMagazineIsAlwaysTheSame(t *testing.T) {
 		}
 		byScript++
 		if _, ok := first.Lookup("GET", r.Initiator); !ok {
-			t.Errorf("%s is asked for by %s, which is not there", r.URL, r.Initiator)
+			t.Errorf("%s has the initiator %s, which does not exist", r.URL, r.Initiator)
 		}
 	}
 	if byScript != 4 {
-		t.Errorf("scripts ask for %d resources", byScript)
+		t.Errorf("scripts request %d resources", byScript)
 	}
 }
 

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Make makes a page to a specification: so many objects on so many hosts with so many
-// octets, exactly. It is well-formed, and a browser that loads it asks for each object once
-// and for nothing else. Nothing in it is compressible but its texts, none of which is sent
-// compressed: text is filled up with comments, images are PNGs of noise, fonts are noise
-// that browsers fetch and then do without. What only scripts ask for, they do ask for, and
-// the archive says so ([Resource].Initiator).
+// Make makes a page to a specification, with exactly the given numbers of objects, hosts
+// and octets. The page is well-formed, and a browser that loads it requests each object
+// once and nothing else. Only its texts are compressible, and none is sent compressed.
+// Texts are padded with comments, images are PNGs of noise, and fonts are noise that
+// browsers fetch and then discard. The archive names the initiator of every object that
+// only a script requests ([Resource].Initiator).
 //
-// How the page looks, who asks for what and where it is are draws: of three scripts one
-// waits for the end, one for nothing, one holds up the parser. The i-th host has a weight of
-// 1/i, and at least one object. The same specification gives the same octets, always.
+// The page's layout, initiators and hosts are drawn at random; of every three scripts one
+// is deferred, one is async and one blocks the parser. The i-th host has a weight of 1/i
+// and at least one object. The same specification always gives the same octets.
 //
-// An error names the field that is out of its range, and the range.
+// The error names the field that is out of range, and the range.
 func Make(spec Spec) (*Site, error) {
 	parts, err := spec.plan()
 	if err != nil {
@@ -50,24 +50,25 @@ func Make(spec Spec) (*Site, error) {
 	return s, nil
 }
 
-// Check says what is wrong with a specification, without making the page: see [Make].
+// Check returns an error if [Make] would reject the specification. It does not make the
+// page.
 func (s Spec) Check() error {
 	_, err := s.plan()
 	return err
 }
 
-// part is an object of a page that is to be made.
+// part is an object of a page to be made.
 type part struct {
 	kind  string   // its extension
-	url   string   // without scheme, so that it works in the clear as well
-	name  string   // that style sheets and the page have for it
-	by    *part    // what asks for it; nil: it is the page
-	level int      // how many requests come before its own
-	text  []string // what it must say; its filling comes between these, or after a single one
+	url   string   // without scheme, so that it also works over http
+	name  string   // the class that style sheets and the page use for it
+	by    *part    // the initiator; nil for the page
+	level int      // how many requests precede its own
+	text  []string // required text; padding goes between the parts, or after a single one
 	size  int64
 }
 
-// plan is all of a page but its filling: the page's HTML is the first part.
+// plan lays out a page without its padding. The first part is the page's HTML.
 func (s Spec) plan() ([]*part, error) {
 	if s.Mix == (Mix{}) {
 		s.Mix = Mix2024()
@@ -93,12 +94,12 @@ func (s Spec) plan() ([]*part, error) {
 	return parts, nil
 }
 
-// parts decides what there is, and who asks for it.
+// parts draws the page's objects and their initiators.
 func (s *Spec) parts(random *rand.Rand) []*part {
 	counts := s.count()
 	page := &part{kind: ".html"}
 	parts := []*part{page}
-	var sheets, scripts []*part // that may ask for more
+	var sheets, scripts []*part // that may request more
 	add := func(kind string, by *part) *part {
 		p := &part{kind: kind, name: fmt.Sprintf("%s%d", kind[1:2], len(parts)), by: by, level: by.level + 1}
 		parts = append(parts, p)
@@ -110,7 +111,7 @@ func (s *Spec) parts(random *rand.Rand) []*part {
 			sheets = append(sheets, p)
 		}
 	}
-	chain := s.Depth - 1 // the scripts that the depth needs; an image is the end
+	chain := s.Depth - 1 // scripts that the depth needs; an image ends the chain
 	if counts[".png"] == 0 {
 		chain = s.Depth
 	}
@@ -151,7 +152,7 @@ func (s *Spec) parts(random *rand.Rand) []*part {
 	return parts
 }
 
-// place gives each part its host and its URL.
+// place assigns each part its host and URL.
 func (s *Spec) place(random *rand.Rand, parts []*part) {
 	hosts := make([]string, s.Domains)
 	var sum float64
@@ -162,7 +163,7 @@ func (s *Spec) place(random *rand.Rand, parts []*part) {
 	hosts[0] = "www." + s.Name + ".test"
 	parts[0].url = "//" + hosts[0] + "/"
 	for n, i := range random.Perm(len(parts) - 1) {
-		at := n + 1 // each host but the page's once, then by weight
+		at := n + 1 // each other host once, then by weight
 		if at >= len(hosts) {
 			at = 0
 			for draw := random.Float64() * sum; at < len(hosts)-1 && draw >= 1/float64(at+1); at++ {
@@ -174,7 +175,7 @@ func (s *Spec) place(random *rand.Rand, parts []*part) {
 	}
 }
 
-// least is how many octets a part has without any filling.
+// least returns a part's size in octets without padding.
 func (p *part) least() int64 {
 	switch p.kind {
 	case ".png":
@@ -189,7 +190,7 @@ func (p *part) least() int64 {
 	return sum
 }
 
-// body fills a part up to its size.
+// body renders a part, padded to its size.
 func (p *part) body(random *rand.Rand) []byte {
 	var b bytes.Buffer
 	switch p.kind {
@@ -215,7 +216,7 @@ func (p *part) body(random *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// comment writes a comment of so many octets, or space if there is no room for one.
+// comment writes a comment of exactly size octets, or spaces if it does not fit.
 func comment(random *rand.Rand, b *bytes.Buffer, size int, before, after string) {
 	end := b.Len() + size
 	if size < len(before)+len(after) {

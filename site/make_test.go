@@ -10,23 +10,23 @@ import (
 	"testing"
 )
 
-// named is how made pages name what they ask for.
+// named matches the URLs in made pages.
 var named = regexp.MustCompile(`//[a-z0-9.-]+\.test/[a-z0-9]+\.[a-z0-9]+`)
 
-// checkMade makes sure that a site is what was specified: so many objects, hosts and octets,
-// each object asked for once, by a chain of requests as long as the depth, and each of a
-// body that is what its type says.
+// checkMade checks a site against its specification: the numbers of objects, hosts and
+// octets, one request per object, chains of requests as long as the depth, and bodies that
+// match their types.
 func checkMade(t *testing.T, s *Site, spec Spec) {
 	t.Helper()
 	var octets int64
-	asked := map[string]string{} // by whom
+	asked := map[string]string{} // URL to the resource that requests it
 	for i := range s.Resources {
 		r := &s.Resources[i]
 		body, err := s.Body(r)
 		must(t, err)
 		octets += int64(len(body))
 		if int64(len(body)) != r.Size {
-			t.Fatalf("%s has %d octets, said to be %d", r.URL, len(body), r.Size)
+			t.Fatalf("%s has %d octets, but its size is %d", r.URL, len(body), r.Size)
 		}
 		switch r.Header[0].Value {
 		case "image/png":
@@ -39,7 +39,7 @@ func checkMade(t *testing.T, s *Site, spec Spec) {
 		}
 		for _, ref := range named.FindAll(body, -1) {
 			if by, twice := asked["https:"+string(ref)]; twice {
-				t.Errorf("%s is asked for by %s and by %s", ref, by, r.URL)
+				t.Errorf("%s is requested by both %s and %s", ref, by, r.URL)
 			}
 			asked["https:"+string(ref)] = r.URL
 		}
@@ -55,11 +55,11 @@ func checkMade(t *testing.T, s *Site, spec Spec) {
 		}
 		by, ok := asked[r.URL]
 		if !ok {
-			t.Errorf("nothing asks for %s", r.URL)
+			t.Errorf("nothing requests %s", r.URL)
 			continue
 		}
 		if script := strings.HasSuffix(by, ".js"); script != (r.Initiator == by) || !script && r.Initiator != "" || (r.Kind != "") != script {
-			t.Errorf("%s is asked for by %s; its initiator is %q, its kind %q", r.URL, by, r.Initiator, r.Kind)
+			t.Errorf("%s is requested by %s; its initiator is %q, its kind %q", r.URL, by, r.Initiator, r.Kind)
 		}
 		level := 1
 		for ; by != s.Page; level++ {
@@ -68,12 +68,12 @@ func checkMade(t *testing.T, s *Site, spec Spec) {
 		depth = max(depth, level)
 	}
 	if depth != spec.Depth || len(asked) != spec.Objects-1 {
-		t.Errorf("%d objects are asked for, up to %d deep, want %d deep", len(asked), depth, spec.Depth)
+		t.Errorf("%d objects are requested, up to %d deep, want %d deep", len(asked), depth, spec.Depth)
 	}
 }
 
-// TestPapersPages: the numbers are those of the papers, to the octet. The table is copied
-// from Kim et al. (2013), tables 1, 5 and 8: objects, domains, kB.
+// TestPapersPages compares pages with the papers' numbers, to the octet. The table is
+// copied from Kim et al. (2013), tables 1, 5 and 8: objects, domains, kB.
 func TestPapersPages(t *testing.T) {
 	for line := range strings.SplitSeq(strings.TrimSpace(`
 		kim-google-play           52  17   1592.43
@@ -118,7 +118,7 @@ func TestPapersPages(t *testing.T) {
 			must(t, err)
 			known, ok := paperPage(name)
 			if !ok {
-				t.Fatal("there is no such page")
+				t.Fatal("no such page")
 			}
 			want.Depth = known.Depth
 			l := Library{Dir: t.TempDir()}
@@ -165,11 +165,11 @@ func TestPageReferences(t *testing.T) {
 	}
 }
 
-// TestPageIsNoReservedName: only with numbers is it a page to be made.
+// TestPageIsNoReservedName checks that "page" without numbers is an ordinary name.
 func TestPageIsNoReservedName(t *testing.T) {
 	l := Library{Dir: t.TempDir()}
 	if err := l.KnownRef("page"); err == nil {
-		t.Error("there is a page that nobody has added")
+		t.Error("a page exists before it was added")
 	}
 	_, err := l.Add(folder(t, map[string]string{"index.html": "x"}), FolderOptions{Name: "page"})
 	must(t, err)
@@ -275,12 +275,13 @@ func TestSizes(t *testing.T) {
 	t.Run("web", func(t *testing.T) {
 		all, images := sizes(SizesWeb)
 		if len(images) < 8 {
-			t.Errorf("images have %d sizes: %v", len(images), all)
+			t.Errorf("images have %d different sizes: %v", len(images), all)
 		}
 	})
 }
 
-// TestPageIsAlwaysTheSame: figures of different days and machines are of one page.
+// TestPageIsAlwaysTheSame compares pages with known hashes: results of different days and
+// machines must refer to one page.
 func TestPageIsAlwaysTheSame(t *testing.T) {
 	for ref, want := range map[string]string{
 		"page@71x14x2652kB": "6b3ec84e87e20d83cff893274e070e419a96fcf66f6c3efd1954e20fdbe1f624",
@@ -294,7 +295,7 @@ func TestPageIsAlwaysTheSame(t *testing.T) {
 			fmt.Fprintln(&all, r.URL, r.Body)
 		}
 		if got := Hash([]byte(all.String())); got != want {
-			t.Errorf("%s has the hash %s, it had %s: published figures are of another page", ref, got, want)
+			t.Errorf("%s has the hash %s, want %s: published figures would refer to another page", ref, got, want)
 		}
 	}
 	spec := DefaultSpec()
@@ -304,7 +305,7 @@ func TestPageIsAlwaysTheSame(t *testing.T) {
 	second, err := Make(spec)
 	must(t, err)
 	if reflect.DeepEqual(first.Resources, second.Resources) {
-		t.Error("another seed makes the same page")
+		t.Error("different seeds make the same page")
 	}
 }
 

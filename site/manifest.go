@@ -17,17 +17,17 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// The versions of the archive. This program writes packedFormat and reads both: in
-// foldedFormat, bodies is a folder with a file for each, named by its hash.
+// These are the versions of the archive. This program writes packedFormat and reads both.
+// In foldedFormat bodies is a folder with one file per body, named by its hash.
 const (
 	foldedFormat = 1
 	packedFormat = 2
 )
 
-// notThePages are fields that would make one protocol differ from another: those
-// of a connection, which HTTP/2 and HTTP/3 forbid (RFC 9110 section 7.6.1, RFC
-// 9114 section 4.2), the length, which follows from the body, and the one that
-// sends browsers to another protocol (RFC 7838).
+// notThePages lists fields that would make protocols differ: connection fields, which
+// HTTP/2 and HTTP/3 forbid (RFC 9110 section 7.6.1, RFC 9114 section 4.2), the length,
+// which follows from the body, and alt-svc, which sends browsers to another protocol (RFC
+// 7838).
 var notThePages = []string{
 	"alt-svc", "connection", "content-length", "keep-alive", "proxy-connection",
 	"te", "trailer", "transfer-encoding", "upgrade",
@@ -42,7 +42,7 @@ var (
 	namePattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 )
 
-// parseManifest reads a site.json and refuses whatever could not be served.
+// parseManifest reads a site.json and rejects a site that could not be served.
 func parseManifest(data []byte) (s *Site, format int, err error) {
 	var version struct {
 		Format int `json:"format"`
@@ -51,7 +51,7 @@ func parseManifest(data []byte) (s *Site, format int, err error) {
 		return nil, 0, err
 	}
 	if version.Format > packedFormat {
-		return nil, 0, fmt.Errorf("format is %d, this program knows %d: upgrade wiretime", version.Format, packedFormat)
+		return nil, 0, fmt.Errorf("format is %d, but this program supports only up to %d: upgrade wiretime", version.Format, packedFormat)
 	}
 	if version.Format < foldedFormat {
 		return nil, 0, fmt.Errorf("format is %d, want %d or %d: not a site archive", version.Format, foldedFormat, packedFormat)
@@ -68,7 +68,7 @@ func parseManifest(data []byte) (s *Site, format int, err error) {
 	return &m.Site, m.Format, nil
 }
 
-// encode is the inverse of parseManifest.
+// encode reverses parseManifest.
 func (s *Site) encode() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -80,13 +80,13 @@ func (s *Site) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// build checks the site, and makes what requests are looked up in.
+// build checks the site and builds the lookup tables for requests.
 func (s *Site) build() error {
 	if err := checkName(s.Name); err != nil {
 		return err
 	}
 	if !utf8.ValidString(s.Title) || !utf8.ValidString(s.Source) {
-		return errors.New("title and source: want UTF-8")
+		return errors.New("title and source must be UTF-8")
 	}
 	for i, h := range s.Hosts {
 		if err := h.check(); err != nil {
@@ -104,7 +104,7 @@ func (s *Site) build() error {
 		return err
 	}
 	if len(s.Journey) > 0 && len(s.Tabs) > 0 {
-		return errors.New("journey and tabs: a site has one of the two")
+		return errors.New("journey and tabs cannot be combined")
 	}
 	for i, page := range s.Journey {
 		if err := s.checkPage(fmt.Sprintf("journey %d", i), page); err != nil {
@@ -130,7 +130,7 @@ func (s *Site) checkPage(what, page string) error {
 	return nil
 }
 
-// check checks all but the URL.
+// check checks everything except the URL.
 func (r *Resource) check() error {
 	if !httpguts.ValidHeaderFieldName(r.Method) || strings.ToUpper(r.Method) != r.Method {
 		return fmt.Errorf("method %q is not an HTTP method in capitals", r.Method)
@@ -143,7 +143,7 @@ func (r *Resource) check() error {
 			return fmt.Errorf("%s: header %q: %q is not a valid field", r.URL, h.Name, h.Value)
 		}
 		if !utf8.ValidString(h.Value) {
-			return fmt.Errorf("%s: header %q: %q is not UTF-8, as JSON is", r.URL, h.Name, h.Value)
+			return fmt.Errorf("%s: header %q: %q is not valid UTF-8", r.URL, h.Name, h.Value)
 		}
 		if slices.Contains(notThePages, strings.ToLower(h.Name)) {
 			return fmt.Errorf("%s: header %q belongs to a connection or a server, not to the page: leave it out", r.URL, h.Name)
@@ -164,7 +164,7 @@ func (r *Resource) check() error {
 		}
 	}
 	if !utf8.ValidString(r.Kind) {
-		return fmt.Errorf("%s: kind %q: want UTF-8", r.URL, r.Kind)
+		return fmt.Errorf("%s: kind %q must be UTF-8", r.URL, r.Kind)
 	}
 	if r.Initiator != "" {
 		if err := checkURL(r.Initiator); err != nil {
@@ -194,10 +194,10 @@ func (h Host) check() error {
 	return nil
 }
 
-// isDuration says whether a number of ms can be one of a site.
+// isDuration reports whether ms is a valid duration of a site.
 func isDuration(ms float64) bool { return ms >= 0 && !math.IsInf(ms, 0) }
 
-// isHash says whether a body can have this name.
+// isHash reports whether name is a valid name of a body.
 func isHash(name string) bool {
 	return len(name) == 2*sha256.Size && strings.Trim(name, "0123456789abcdef") == ""
 }
@@ -218,8 +218,9 @@ func checkHost(host string) error {
 	return nil
 }
 
-// notLabel says whether a part of a host's name is none. Underscores are not allowed in one
-// (RFC 1123 section 2.1), but some pages' hosts have them, and clients do not mind.
+// notLabel reports whether label is not a valid part of a host name. Underscores are
+// invalid (RFC 1123 section 2.1) but accepted here: some pages' hosts have them, and
+// clients accept them.
 func notLabel(label string) bool {
 	return label == "" || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
@@ -231,10 +232,10 @@ func checkURL(rawURL string) error {
 	return err
 }
 
-// parseURL parses a URL that may be in a site.
+// parseURL parses and checks a URL of a site.
 func parseURL(rawURL string) (*url.URL, error) {
 	if !utf8.ValidString(rawURL) {
-		return nil, fmt.Errorf("%q is not UTF-8, as JSON is: write it percent-encoded", rawURL)
+		return nil, fmt.Errorf("%q is not valid UTF-8: percent-encode it", rawURL)
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// write gives each part the text that asks for others; the first part is the page.
+// write gives each part the text that requests other parts. The first part is the page.
 func write(random *rand.Rand, parts []*part) {
 	asks := map[*part][]*part{}
 	for _, p := range parts[1:] {
@@ -25,7 +25,7 @@ func write(random *rand.Rand, parts []*part) {
 	parts[0].text = pageText(random, parts, asks[parts[0]])
 }
 
-// sheetText asks for fonts and images, by rules for elements of the page.
+// sheetText requests fonts and images by rules for elements of the page.
 func sheetText(asks []*part) string {
 	var b strings.Builder
 	for _, p := range asks {
@@ -38,7 +38,7 @@ func sheetText(asks []*part) string {
 	return b.String()
 }
 
-// scriptText asks for images and scripts.
+// scriptText requests images and scripts.
 func scriptText(asks []*part) string {
 	var b strings.Builder
 	for _, p := range asks {
@@ -51,9 +51,9 @@ func scriptText(asks []*part) string {
 	return b.String()
 }
 
-// pageText is the page: it asks for what is its own, and has an element for whatever style
-// sheets ask for. Its elements have their sizes, so that the layout is final at once, and
-// its icon is empty, as on all made pages.
+// pageText renders the page. It references the page's own parts and has an element for each
+// rule of a style sheet. All elements have fixed sizes, so that the layout is final at
+// once, and the icon is empty, as on all made pages.
 func pageText(random *rand.Rand, parts, own []*part) []string {
 	var head, styles strings.Builder
 	head.WriteString(`<!DOCTYPE html>

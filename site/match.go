@@ -10,24 +10,25 @@ import (
 
 // Answer is a response to a request, as plain values.
 type Answer struct {
-	// Resource is what answers. It is nil for a miss, and for the answer to a CORS preflight
-	// that was made because the archive has none.
+	// Resource is the resource that answers. It is nil for a miss and for a CORS preflight
+	// that Respond answers itself because the archive lacks it.
 	Resource *Resource
-	// Exact says that the archive has the very URL that was asked for, to the octet of its
-	// query; if not, Resource.URL is the nearest one, by [Site.Match].
+	// Exact says whether the archive has the requested URL, to the octet of its query. If not,
+	// Resource.URL is the nearest one, by [Site.Match].
 	Exact bool
-	// Status is the status code: 0 for a miss, 204 for a made preflight.
+	// Status is the status code: 0 for a miss, 204 for a preflight that Respond answers
+	// itself.
 	Status int
-	// Header are the field lines as names and values, Link fields for Resource.Preload among
-	// them.
+	// Header holds the field lines as names and values, including Link fields for
+	// Resource.Preload.
 	Header [][2]string
-	// Body is the content, which must not be changed.
+	// Body is the content. It must not be changed.
 	Body []byte
 }
 
-// Lookup finds the resource that answers a request exactly. Scheme, port and fragment
-// of the URL do not count, nor does the way a path is percent-encoded; the
-// query does, to the octet. HEAD is answered by what GET would get.
+// Lookup returns the resource that answers a request exactly. It ignores the URL's scheme,
+// port and fragment and how the path is percent-encoded; the query must match to the octet.
+// HEAD gets the answer to GET.
 func (s *Site) Lookup(method, rawURL string) (*Resource, bool) {
 	i, ok := s.find(method, rawURL)
 	if !ok {
@@ -36,7 +37,7 @@ func (s *Site) Lookup(method, rawURL string) (*Resource, bool) {
 	return &s.Resources[i], true
 }
 
-// find is Lookup with an index into Resources.
+// find does what Lookup does, with an index into Resources.
 func (s *Site) find(method, rawURL string) (int, bool) {
 	k, err := key(method, rawURL)
 	if err != nil {
@@ -49,10 +50,10 @@ func (s *Site) find(method, rawURL string) (int, bool) {
 	return i, ok
 }
 
-// Match finds the resource that answers a request: that of [Site.Lookup], which is exact, or
-// else the nearest of the same method, host and path; nil if there is none. Pages put times,
-// random numbers and the like into queries, so a replay asks for URLs that the recording has
-// not seen. The nearest is
+// Match returns the resource that answers a request: the exact one of [Site.Lookup], or
+// else the nearest with the same method, host and path, or nil. Pages put times and random
+// numbers into queries, so a replay requests URLs that the recording has not seen. The
+// nearest is
 //
 //  1. the one with the greatest share of equal parameters, 2M/T, where M is how many
 //     parameters of the request the archived URL has with the same value and T how many
@@ -62,9 +63,9 @@ func (s *Site) find(method, rawURL string) (int, bool) {
 //     Mahimahi);
 //  4. of those, the first in the archive.
 //
-// A parameter is what is between two & of a query, its name what comes before the first =;
-// both are compared to the octet, and one that is there twice counts twice. HEAD is answered
-// by what GET would get; request bodies do not count.
+// Parameters are separated by &, and a parameter's name ends at the first =. Both are
+// compared to the octet, and a parameter that occurs twice counts twice. HEAD gets the
+// answer to GET; request bodies are ignored.
 func (s *Site) Match(method, rawURL string) (r *Resource, exact bool) {
 	if r, ok := s.Lookup(method, rawURL); ok {
 		return r, true
@@ -89,7 +90,7 @@ func (s *Site) Match(method, rawURL string) (r *Resource, exact bool) {
 	return r, false
 }
 
-// counted are the parameters and the names of a query, with how often each is there.
+// counted holds the parameters and names of a query with their counts.
 type counted struct {
 	total         int
 	pieces, names map[string]int
@@ -106,7 +107,7 @@ func count(query string) counted {
 	return c
 }
 
-// parameters are those of a query, in order.
+// parameters yields the parameters of a query in order.
 func parameters(query string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for piece := range strings.SplitSeq(query, "&") {
@@ -117,14 +118,14 @@ func parameters(query string) iter.Seq[string] {
 	}
 }
 
-// likeness is how much two queries have in common.
+// likeness measures how much two queries have in common.
 type likeness struct {
 	equal, names int // parameters in common, and parameters whose names are
 	total        int // parameters of both
 	prefix       int // octets
 }
 
-// compare says how much an archived query has in common with the one that was asked for.
+// compare measures how much an archived query has in common with the requested one.
 func (c counted) compare(query, archived string) likeness {
 	l := likeness{total: c.total}
 	pieces, names := map[string]int{}, map[string]int{}
@@ -144,7 +145,7 @@ func (c counted) compare(query, archived string) likeness {
 	return l
 }
 
-// exceeds compares shares without dividing.
+// exceeds reports whether l is greater. It compares shares without dividing.
 func (l likeness) exceeds(other likeness) bool {
 	if a, b := l.equal*other.total, other.equal*l.total; a != b {
 		return a > b
@@ -157,11 +158,12 @@ func (l likeness) exceeds(other likeness) bool {
 
 // Respond answers a request by [Site.Match]; path is the request's path with its query.
 //
-// An OPTIONS request that the archive lacks, of a URL that it has with another method, is
-// taken for a CORS preflight and allowed: the origin and credentials as that response
-// allows them, or else any origin; all methods; and all fields as far as the wildcard goes
-// (Fetch, section 3.3.5). Browsers that send credentials take no wildcard, so who knows the
-// request's access-control-request-headers replaces it by them.
+// If the archive lacks an OPTIONS request but has its URL with another method, Respond
+// treats the request as a CORS preflight and allows it: the origin and credentials that the
+// archived response allows, or else any origin; all methods; and all fields as far as the
+// wildcard goes (Fetch, section 3.3.5). Browsers that send credentials do not accept the
+// wildcard, so a caller that knows access-control-request-headers replaces the wildcard by
+// them.
 func (s *Site) Respond(method, host, path string) Answer {
 	rawURL := "https://" + host + path
 	r, exact := s.Match(method, rawURL)
@@ -185,7 +187,7 @@ func (s *Site) Respond(method, host, path string) Answer {
 	return Answer{Resource: r, Exact: exact, Status: r.Status, Header: header, Body: body}
 }
 
-// preflight is the answer to a CORS preflight.
+// preflight returns the answer to a CORS preflight.
 func (s *Site) preflight(rawURL string) Answer {
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		r, exact := s.Match(method, rawURL)
@@ -209,7 +211,7 @@ func (s *Site) preflight(rawURL string) Answer {
 	return Answer{}
 }
 
-// field is the value of a resource's first field of a name, in lower case.
+// field returns the value of a resource's first field with the given lower-case name.
 func (r *Resource) field(name string) (string, bool) {
 	i := slices.IndexFunc(r.Header, func(h Header) bool { return strings.EqualFold(h.Name, name) })
 	if i < 0 {
@@ -218,8 +220,8 @@ func (r *Resource) field(name string) (string, bool) {
 	return r.Header[i].Value, true
 }
 
-// arrange checks a resource and puts it where requests find it. Two that one request would
-// find are an error.
+// arrange checks a resource and adds it to the lookup tables. It is an error if another
+// resource answers the same request.
 func (s *Site) arrange(i int) error {
 	r := &s.Resources[i]
 	u, err := parseURL(r.URL)
@@ -234,7 +236,7 @@ func (s *Site) arrange(i int) error {
 		return err
 	}
 	if first, ok := s.exact[k]; ok {
-		return fmt.Errorf("%s %s is there twice, first as resource %d", r.Method, r.URL, first)
+		return fmt.Errorf("duplicate resource %s %s: first seen as resource %d", r.Method, r.URL, first)
 	}
 	s.exact[k] = i
 	path, _, _ := strings.Cut(k, "?")
@@ -242,7 +244,7 @@ func (s *Site) arrange(i int) error {
 	return nil
 }
 
-// key is what makes two requests the same one: method, host, path and query.
+// key identifies a request by method, host, path and query.
 func key(method, rawURL string) (string, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -255,8 +257,8 @@ func key(method, rawURL string) (string, error) {
 }
 
 func keyOf(method string, u *url.URL) (string, error) {
-	// Each segment is decoded and encoded again on its own: %41 and A are the
-	// same, a/b and a%2Fb are not.
+	// Each segment is decoded and encoded on its own: %41 equals A, but a/b differs from
+	// a%2Fb.
 	segments := strings.Split(u.EscapedPath(), "/")
 	for i, segment := range segments {
 		decoded, err := url.PathUnescape(segment)

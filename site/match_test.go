@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// of is a site of these requests, each "METHOD URL", whose answers have no body; the first
-// is the page.
+// of makes a site from requests, each "METHOD URL", with empty bodies; the first is the
+// page.
 func of(t testing.TB, requests ...string) *Site {
 	t.Helper()
 	s := Site{Name: "of"}
@@ -24,12 +24,12 @@ func of(t testing.TB, requests ...string) *Site {
 	return made
 }
 
-// TestMatch holds each sentence of the rule.
+// TestMatch covers each sentence of the rule.
 func TestMatch(t *testing.T) {
 	const host = "https://a.test"
 	for _, c := range []struct {
 		name     string
-		archived string // queries of one path; - is none
+		archived string // queries of one path; - means no query
 		asked    string
 		want     string
 	}{
@@ -39,12 +39,12 @@ func TestMatch(t *testing.T) {
 		{"equal parameters in another order", "x=9&y=8 a=1&b=2", "b=2&a=1", "a=1&b=2"},
 		{"most equal ones", "a=1&b=0&c=0 a=1&b=2&c=0", "a=1&b=2&c=3", "a=1&b=2&c=0"},
 		{"the greatest share, not the greatest number", "a=1&b=2&c=3&d=4&e=5&f=6&g=7 a=1&b=2", "a=1&b=2&z=0", "a=1&b=2"},
-		{"one that is there twice counts twice", "a=1 a=1&a=1", "a=1&a=1&t=5", "a=1&a=1"},
-		{"one that is asked for once counts once", "a=1&a=1&a=1 a=1&b=1", "a=1&b=2", "a=1&b=1"},
+		{"a parameter that occurs twice counts twice", "a=1 a=1&a=1", "a=1&a=1&t=5", "a=1&a=1"},
+		{"a parameter that is requested once counts once", "a=1&a=1&a=1 a=1&b=1", "a=1&b=2", "a=1&b=1"},
 		{"equal names where no value is", "x=1&y=1 t=1", "t=2", "t=1"},
 		{"equal names though one has no query at all", "- t=1", "t=2", "t=1"},
 		{"the longest beginning where all else is alike", "t=1699 t=1701 t=17", "t=1705", "t=1701"},
-		{"the first where nothing tells them apart", "a=1 b=1", "c=2", "a=1"},
+		{"the first of equals", "a=1 b=1", "c=2", "a=1"},
 		{"none where a query is", "a=1 a=2", "-", "a=1"},
 		{"a query where none is", "-", "t=5", "-"},
 		{"names without values", "debug&t=1 t=2", "debug&t=3", "debug&t=1"},

@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 )
 
-// The octets of a PNG (ISO/IEC 15948) that are not pixels: the signature, the chunks
-// IHDR, tEXt and IEND, each with 12 octets around its data, and what is around a zlib
+// These are the octets of a PNG (ISO/IEC 15948) besides its pixels: the signature, the
+// chunks IHDR, tEXt and IEND with 12 octets around each one's data, and the frame of a zlib
 // stream in IDAT.
 const (
 	pngSignature = "\x89PNG\r\n\x1a\n"
@@ -20,12 +20,13 @@ const (
 // leastNoise is the size of an image of one pixel.
 const leastNoise = int64(pngFrame) + 5 + 4
 
-// storedBlock is how much a block of a zlib stream can hold as it is (RFC 1951 section 3.2.4).
+// storedBlock is the most octets that a stored block of a zlib stream can hold (RFC 1951
+// section 3.2.4).
 const storedBlock = 65535
 
-// noise is an image of size octets, which is at least leastNoise: a PNG whose pixels, four
-// wide to three high, are random and stored as they are. What is left over is a comment in
-// it. The compressor of the standard library may change with it; this one does not.
+// noise makes an image of size octets, at least leastNoise: a PNG with random pixels, four
+// wide to three high, stored uncompressed. A comment pads it. The standard library's
+// compressor is not used because its output may change with the Go version.
 func noise(random *rand.Rand, size int64) []byte {
 	n := 0
 	for noiseSize(n+1) <= size {
@@ -43,7 +44,7 @@ func noise(random *rand.Rand, size int64) []byte {
 
 	pixels := make([]byte, 0, height*(1+3*width))
 	for range height {
-		pixels = append(pixels, 0) // the row is not filtered
+		pixels = append(pixels, 0) // unfiltered row
 		for range 3 * width {
 			pixels = append(pixels, byte(random.Uint32()))
 		}
@@ -66,7 +67,7 @@ func noise(random *rand.Rand, size int64) []byte {
 	return b.Bytes()
 }
 
-// noiseShape is the n-th shape of an image, in pixels.
+// noiseShape returns the width and height in pixels of the n-th image shape.
 func noiseShape(n int) (width, height int) {
 	if n == 0 {
 		return 1, 1
@@ -74,7 +75,7 @@ func noiseShape(n int) (width, height int) {
 	return 4 * n, 3 * n
 }
 
-// noiseSize is how many octets an image of the n-th shape has without a comment.
+// noiseSize returns the octets of an image of the n-th shape without a comment.
 func noiseSize(n int) int64 {
 	width, height := noiseShape(n)
 	pixels := height * (1 + 3*width)

@@ -18,8 +18,7 @@ import (
 	"wiretime/process"
 )
 
-// npmPackage is a package of the npm registry, pinned by the integrity the
-// registry publishes for it.
+// npmPackage is an npm package, pinned by the integrity that the registry publishes for it.
 type npmPackage struct {
 	name, version string
 	sha512        string // base64, the part of the integrity after "sha512-"
@@ -33,12 +32,11 @@ var flagsPackage = npmPackage{
 
 func (p npmPackage) String() string { return "npm package " + p.name + "@" + p.version }
 
-// file is the name the npm client gives the packed package.
+// file returns the name that the npm client gives the packed package.
 func (p npmPackage) file() string { return p.name + "-" + p.version + ".tgz" }
 
-// fetch returns the package as a gzipped tar archive, from the folder cache or
-// from the registry by way of the npm client. Only what has the pinned
-// integrity is returned or kept.
+// fetch returns the package as a gzipped tar archive, from the folder cache or through the
+// npm client. It returns or keeps only data that has the pinned integrity.
 func (p npmPackage) fetch(ctx context.Context, cache string) ([]byte, error) {
 	cache, err := filepath.Abs(cache) // npm runs in a folder of its own
 	if err != nil {
@@ -53,7 +51,7 @@ func (p npmPackage) fetch(ctx context.Context, cache string) ([]byte, error) {
 		return nil, fmt.Errorf("read the fetched %s: %w", p, err)
 	}
 	if err := p.verify(data); err != nil {
-		return nil, fmt.Errorf("check %s: %w: remove the file to have it fetched again", kept, err)
+		return nil, fmt.Errorf("check %s: %w: remove the file to fetch it again", kept, err)
 	}
 	return data, nil
 }
@@ -78,8 +76,7 @@ func (p npmPackage) download(ctx context.Context, cache string) (data []byte, er
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
 
-	// npm's own cache goes to the temporary folder too: the user may have no
-	// home to keep one in.
+	// The user may have no home folder, so npm's own cache goes to the temporary folder too.
 	command := exec.CommandContext(ctx, npm, "pack", p.name+"@"+p.version,
 		"--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error",
 		"--fetch-retries=1", "--cache="+filepath.Join(temp, "npm"))
@@ -99,7 +96,7 @@ func (p npmPackage) download(ctx context.Context, cache string) (data []byte, er
 		return nil, err
 	}
 	if err := p.verify(data); err != nil {
-		return nil, fmt.Errorf("%w: the registry that npm uses does not give the genuine package; check npm's configuration", err)
+		return nil, fmt.Errorf("%w: npm's registry served another package; check npm's configuration", err)
 	}
 	return data, atomicfile.WriteBytes(kept, data)
 }
@@ -107,7 +104,7 @@ func (p npmPackage) download(ctx context.Context, cache string) (data []byte, er
 func (p npmPackage) verify(data []byte) error {
 	sum := sha512.Sum512(data)
 	if got := base64.StdEncoding.EncodeToString(sum[:]); got != p.sha512 {
-		return fmt.Errorf("its integrity is sha512-%s, want sha512-%s", got, p.sha512)
+		return fmt.Errorf("integrity mismatch: got sha512-%s, want sha512-%s", got, p.sha512)
 	}
 	return nil
 }

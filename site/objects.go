@@ -11,27 +11,27 @@ import (
 // objectsName is the name of the made site of equal objects.
 const objectsName = "objects"
 
-// The bounds of what Objects makes. Sizes are octets.
+// These are the limits of Objects. Sizes are octets.
 const (
 	maxObjects     = 1000
 	maxObjectSize  = 100_000_000
 	maxObjectTotal = 1_000_000_000
 )
 
-// The objects of the reference "objects" without more.
+// These are the defaults of the reference "objects".
 const (
 	defaultObjects    = 40
 	defaultObjectSize = 20_000
 )
 
-// Objects makes a site of count equal images of size octets each and a page that
-// shows them, all on www.objects.test: the plainest page there is, for comparing
-// protocols and clocks where no site's own shape is in question. count is 1 to
-// 1000, size 1 to 100,000,000, and no more than 1,000,000,000 octets in all.
+// Objects makes a site with count equal images of size octets each and a page that shows
+// them, all on www.objects.test. It is the simplest page for comparing protocols and
+// clocks. count is 1 to 1000, size 1 to 100,000,000, and the total at most 1,000,000,000
+// octets.
 //
-// The images are SVG, filled up with a comment. One of fewer octets than the
-// drawing itself has is blank filling, which a browser fetches but cannot show.
-// The same count and size give the same octets, always.
+// The images are SVG, padded with a comment. An image smaller than its drawing is only
+// padding: a browser fetches it but cannot show it. The same count and size always give the
+// same octets.
 func Objects(count int, size int64) (*Site, error) {
 	if err := checkObjects(count, size); err != nil {
 		return nil, fmt.Errorf("make %s: %w", objectsName, err)
@@ -97,8 +97,8 @@ func object(size int64) []byte {
 	return []byte(head + strings.Repeat(" ", int(filling)) + tail)
 }
 
-// parseObjects reads what follows "objects@" in a reference: a number, an x and a
-// size, as in 40x20kB. k is 1000. Errors name the column within ref, from 1.
+// parseObjects reads the text after "objects@" in a reference: a number, an x and a size,
+// as in 40x20kB. k is 1000. Errors give the column within ref, from 1.
 func parseObjects(ref string) (count int, size int64, err error) {
 	const form = "write it as in objects@40x20kB"
 	_, text, _ := strings.Cut(ref, "@")
@@ -129,7 +129,7 @@ func parseObjects(ref string) (count int, size int64, err error) {
 	default:
 		return 0, 0, wrong(at+digits, "B, kB or MB after the size")
 	}
-	if size > maxObjectSize { // and would not fit when multiplied
+	if size > maxObjectSize { // larger values would overflow the multiplication below
 		return 0, 0, wrong(at, fmt.Sprintf("a size, 1 B to %s", formatSize(maxObjectSize)))
 	}
 	if err := checkObjects(count, size*unit); err != nil {

@@ -10,28 +10,27 @@ import (
 	"wiretime/coding"
 )
 
-// rewrittenFields are those whose URLs browsers follow or compare, but for link, which
-// preloads by them.
+// rewrittenFields lists the fields whose URLs browsers follow or compare, except link.
 var rewrittenFields = []string{"access-control-allow-origin", "content-security-policy", "link", "location", "refresh"}
 
-// Over makes the site as it is served over a scheme. Over https it is the site itself. Over
-// http, text bodies and the fields that hold URLs name the site's own hosts in the clear, also
-// where JSON or HTML escape the slashes: each reference is one octet less, or, with the port
-// 443, five. Content codings are undone for that and done again, as hard as they
-// had been done; a body that cannot be decoded, or that names none of the hosts, stays as it
-// is. Sums of changed bodies that other resources demand (Subresource Integrity) follow.
-// What has the content codings br or zstd has gzip instead, as near in size as that comes:
-// browsers take those two over TLS alone.
+// Over returns the site as it is served over a scheme. Over https it is the site itself.
+// Over http, text bodies and URL fields name the site's own hosts with http, even where
+// JSON or HTML escape the slashes: each reference becomes one octet shorter, or five with
+// port 443. Over undoes content codings for that and applies them again at a similar level.
+// A body stays as it is if it cannot be decoded or names none of the hosts. Digests that
+// other resources demand (Subresource Integrity) are updated. Bodies with the content
+// codings br or zstd become gzip of about the same size, because browsers accept the two
+// only over TLS.
 //
-// Resources keep their https URLs, which requests of both schemes match; the copy shares the
-// bodies that did not change. Other schemes are an error.
+// Resources keep their https URLs, which match requests of both schemes. The copy shares
+// unchanged bodies. Any other scheme is an error.
 func (s *Site) Over(scheme string) (*Site, error) {
 	switch scheme {
 	case "https":
 		return s, nil
 	case "http":
 	default:
-		return nil, fmt.Errorf("serve the site %s over %q: want http or https", s.Name, scheme)
+		return nil, fmt.Errorf("serve the site %s over %q: unsupported scheme: want http or https", s.Name, scheme)
 	}
 	c := s.derive()
 	c.clear = true
@@ -40,7 +39,7 @@ func (s *Site) Over(scheme string) (*Site, error) {
 	for _, h := range s.Origins() {
 		hosts[h] = true
 	}
-	changed := map[string]string{} // sums that Subresource Integrity may demand, as they become
+	changed := map[string]string{} // old to new digests, for Subresource Integrity
 	for i := range c.Resources {
 		r := &c.Resources[i]
 		r.Header = clearFields(r.Header, hosts)
@@ -64,8 +63,8 @@ func (s *Site) Over(scheme string) (*Site, error) {
 	return c, nil
 }
 
-// gzipInstead gives a resource the content coding gzip that has one which browsers take over
-// TLS alone (Chromium's and Firefox's Accept-Encoding say so).
+// gzipInstead recodes a resource as gzip if browsers accept its content coding only over
+// TLS, as the Accept-Encoding of Chromium and Firefox shows.
 func (s *Site) gzipInstead(r *Resource) error {
 	names, ok := r.codings()
 	if !ok || !slices.Contains(names, "br") && !slices.Contains(names, "zstd") {
@@ -96,8 +95,8 @@ func (s *Site) gzipInstead(r *Resource) error {
 	return nil
 }
 
-// rewrite changes a text body, within its content codings. The sums of what is changed are
-// noted, unless that is nil.
+// rewrite changes a text body inside its content codings. It records the digests of changed
+// bodies in sums unless sums is nil.
 func (s *Site) rewrite(r *Resource, change func([]byte) []byte, sums map[string]string) error {
 	if !r.isText() {
 		return nil
@@ -128,7 +127,8 @@ func (s *Site) rewrite(r *Resource, change func([]byte) []byte, sums map[string]
 	return nil
 }
 
-// clearFields names the hosts in the clear in a copy of the fields, if one of them names any.
+// clearFields returns the fields with the hosts named over http. It copies them only if one
+// changes.
 func clearFields(fields []Header, hosts map[string]bool) []Header {
 	var copied []Header
 	for i, h := range fields {
@@ -151,12 +151,12 @@ func clearFields(fields []Header, hosts map[string]bool) []Header {
 }
 
 // clearReferences turns https://HOST into http://HOST for these hosts, and likewise with
-// slashes that are escaped. A port 443 goes; with another port the reference
-// stays, as it does to a longer name that begins with such a host.
+// escaped slashes. It removes port 443. References with another port, or to a longer name
+// that begins with such a host, stay unchanged.
 func clearReferences(text []byte, hosts map[string]bool) []byte {
 	const scheme = "https"
 	var b bytes.Buffer
-	kept := 0 // what is before it is in b
+	kept := 0 // text before it is in b
 	for at := 0; ; {
 		colon := bytes.IndexByte(text[at:], ':')
 		if colon < 0 {
@@ -176,7 +176,7 @@ func clearReferences(text []byte, hosts map[string]bool) []byte {
 			end++
 		}
 		at = end
-		// A full stop may end a sentence.
+		// The reference may end with a sentence's full stop.
 		name := bytes.TrimRight(text[begin:end], ".")
 		if !hosts[strings.ToLower(string(name))] {
 			continue
@@ -191,7 +191,7 @@ func clearReferences(text []byte, hosts map[string]bool) []byte {
 				continue
 			}
 		}
-		b.Write(text[kept : colon-1]) // without the s
+		b.Write(text[kept : colon-1]) // drops the s
 		b.Write(text[colon:end])
 		kept, at = after, after
 	}
@@ -202,8 +202,8 @@ func clearReferences(text []byte, hosts map[string]bool) []byte {
 	return b.Bytes()
 }
 
-// slashes is how many octets the // at the beginning has, as it is or escaped as JSON or HTML
-// have it; 0 if there is none.
+// slashes returns the length in octets of the // at the beginning, plain or escaped as in
+// JSON or HTML, or 0 if there is none.
 func slashes(text []byte) int {
 	for _, form := range []string{"//", `\/\/`, `\u002F\u002F`, `\u002f\u002f`, "&#x2F;&#x2F;", "&#x2f;&#x2f;", "&#47;&#47;"} {
 		if bytes.HasPrefix(text, []byte(form)) {
@@ -219,7 +219,7 @@ func isHostOctet(c byte) bool {
 	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '-' || c == '.' || c == '_'
 }
 
-// isText says whether a body is of a type that holds references as text.
+// isText reports whether a body's type holds references as text.
 func (r *Resource) isText() bool {
 	t := r.mediaType()
 	if strings.HasPrefix(t, "text/") || strings.HasSuffix(t, "+xml") || strings.HasSuffix(t, "+json") {

@@ -44,7 +44,7 @@ func TestClearReferences(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 			if string(text) != c.text {
-				t.Error("the text itself was changed")
+				t.Error("the input was changed in place")
 			}
 		})
 	}
@@ -64,15 +64,15 @@ func FuzzClearReferences(f *testing.F) {
 		}
 		restored := bytes.ReplaceAll(bytes.ToLower(bytes.ReplaceAll(got, []byte(":443"), nil)), []byte("https:"), []byte("http:"))
 		if want := bytes.ReplaceAll(bytes.ToLower(bytes.ReplaceAll(text, []byte(":443"), nil)), []byte("https:"), []byte("http:")); !bytes.Equal(restored, want) {
-			t.Errorf("%q became %q: something else was changed", text, got)
+			t.Errorf("%q became %q: an unrelated part was changed", text, got)
 		}
 	})
 }
 
-// coded are all ways of coding a body.
+// coded lists content codings and combinations of them.
 var coded = []string{"", "gzip", "x-gzip", "deflate", "br", "zstd", "gzip, br", "identity"}
 
-// page is HTML of some kB that names hosts.
+// page makes some kB of HTML that names hosts.
 func page(hosts ...string) []byte {
 	var b bytes.Buffer
 	for i := range 200 {
@@ -81,7 +81,7 @@ func page(hosts ...string) []byte {
 	return b.Bytes()
 }
 
-// compressed is a body with its content codings, at a level of each.
+// compressed applies content codings to a body, at a low or high level.
 func compressed(t *testing.T, body []byte, names string, hard bool) []byte {
 	t.Helper()
 	list, ok := (&Resource{Header: []Header{{"content-encoding", names}}}).codings()
@@ -100,8 +100,8 @@ func compressed(t *testing.T, body []byte, names string, hard bool) []byte {
 	return body
 }
 
-// TestOver: each reference is an octet less over http, whatever the content coding, and
-// nothing else is different.
+// TestOver checks that over http each reference is an octet shorter, whatever the content
+// coding, and that nothing else differs.
 func TestOver(t *testing.T) {
 	text := page("www.over.test", "cdn.over.test", "elsewhere.test")
 	want := bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("https://www"), []byte("http://www")), []byte("https://cdn"), []byte("http://cdn"))
@@ -130,7 +130,7 @@ func TestOver(t *testing.T) {
 				if !reflect.DeepEqual(a.Header, [][2]string{{"Content-Type", "text/html"}, {"Content-Encoding", coding}, {"Location", "http://cdn.over.test/"}}) {
 					t.Errorf("fields are %q", a.Header)
 				}
-				// It is as hard to compress as it was, nearly: https and http are mixed now.
+				// The size stays nearly the same although https and http are now mixed.
 				if a.Resource.Size != int64(len(a.Body)) || !otherCoding && math.Abs(float64(len(a.Body))/float64(len(body))-1) > 0.03 {
 					t.Errorf("%d octets, size %d; %d over https", len(a.Body), a.Resource.Size, len(body))
 				}
@@ -155,8 +155,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// TestOverMappedBodies: what an archive has mapped is shared, and what has changed can be
-// saved.
+// TestOverMappedBodies checks that unchanged mapped bodies are shared, and that the result
+// can be saved.
 func TestOverMappedBodies(t *testing.T) {
 	made := threeOrigins(t)
 	made.addResource("https://www.three.test/link", []Header{{"content-type", "text/html"}}, []byte("https://cdn.three.test/"))
@@ -172,12 +172,12 @@ func TestOverMappedBodies(t *testing.T) {
 	shared, err := clear.Body(&clear.Resources[1])
 	must(t, err)
 	if mapped, err := s.Body(&s.Resources[1]); err != nil || &mapped[0] != &shared[0] {
-		t.Error("a body that did not change was copied")
+		t.Error("an unchanged body was copied")
 	}
 	again := filepath.Join(t.TempDir(), "again")
 	must(t, clear.Save(again))
 	if got := contents(t, reopen(t, again))["https://www.three.test/link"]; got != "http://cdn.three.test/" {
-		t.Errorf("saved and opened it is %q", got)
+		t.Errorf("after saving and opening the body is %q", got)
 	}
 }
 
@@ -206,12 +206,12 @@ func TestOverLeavesWhatItCannotRead(t *testing.T) {
 			}
 		})
 	}
-	if _, err := threeOrigins(t).Over("ftp"); err == nil || !strings.Contains(err.Error(), `"ftp": want http or https`) {
+	if _, err := threeOrigins(t).Over("ftp"); err == nil || !strings.Contains(err.Error(), `"ftp": unsupported scheme: want http or https`) {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// TestOverFields: of the fields only those that browsers follow or compare are changed.
+// TestOverFields checks that only fields that browsers follow or compare are changed.
 func TestOverFields(t *testing.T) {
 	s := threeOrigins(t)
 	s.Resources[1].Header = []Header{
@@ -232,8 +232,8 @@ func TestOverFields(t *testing.T) {
 	}
 }
 
-// TestOverKeepsIntegrity: a page demands the sums of its scripts, which have changed with
-// what they name.
+// TestOverKeepsIntegrity checks that a page's digests of its scripts follow the scripts'
+// changes.
 func TestOverKeepsIntegrity(t *testing.T) {
 	sum := func(body string) string {
 		s := sha512.Sum384([]byte(body))
@@ -255,8 +255,8 @@ func TestOverKeepsIntegrity(t *testing.T) {
 	}
 }
 
-// TestEncodeLikeBefore: what is coded again is as long as it was, nearly: a level may do
-// better than a higher one.
+// TestEncodeLikeBefore checks that recoding keeps the size nearly the same, also where a
+// lower level compresses better than a higher one.
 func TestEncodeLikeBefore(t *testing.T) {
 	text := page("www.over.test", "cdn.over.test")
 	for _, name := range []string{"gzip", "deflate", "br", "zstd"} {
@@ -298,12 +298,12 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		if back, err := coding.Decode(again, list, maxDecoded); err != nil || !bytes.Equal(back, plain) {
-			t.Errorf("coded again it is %d octets and not %d: %v", len(back), len(plain), err)
+			t.Errorf("after another round trip it has %d octets, want %d: %v", len(back), len(plain), err)
 		}
 	})
 }
 
-func TestInTheClearBrotliAndZstdAreGzip(t *testing.T) {
+func TestOverHTTPBrotliAndZstdBecomeGzip(t *testing.T) {
 	text := []byte(strings.Repeat("Neither is accepted without TLS. ", 100))
 	bodies := map[string][]byte{}
 	var resources []Resource
@@ -333,7 +333,7 @@ func TestInTheClearBrotliAndZstdAreGzip(t *testing.T) {
 			t.Errorf("%s has the content coding %q, want gzip", r.URL, coding)
 		}
 		if content, err := c.Content(r); err != nil || string(content) != string(text) {
-			t.Errorf("%s is not what it was: %v", r.URL, err)
+			t.Errorf("%s changed: %v", r.URL, err)
 		}
 	}
 	if coding, _ := s.Resources[0].field("content-encoding"); coding != "br" {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The file bodies holds each distinct body once: a head of packHead octets, packMagic filled
-// up with zeros, and then for each body its SHA-256, its length as 8 octets in little
-// endian, its content, and zeros up to the next multiple of packAlign octets. So what is in
-// it can be told without anything beside it.
+// The file bodies holds each distinct body once. It begins with packHead octets: packMagic,
+// padded with zeros. For each body follow its SHA-256, its length as 8 octets in little
+// endian, its content, and zeros up to the next multiple of packAlign octets. The file can
+// be read without any other.
 const (
 	packMagic = "wiretime bodies 2\n"
 	packHead  = 24
@@ -29,8 +29,8 @@ type span struct {
 	offset, size int64  // octets
 }
 
-// writePack writes the bodies of these hashes, in their order, and says where they are and
-// how long the whole is.
+// writePack writes the bodies of these hashes in order and returns their positions and the
+// file's size.
 func writePack(w io.Writer, hashes []string, body func(hash string) ([]byte, error)) (spans []span, size int64, err error) {
 	head := make([]byte, packHead)
 	copy(head, packMagic)
@@ -45,7 +45,7 @@ func writePack(w io.Writer, hashes []string, body func(hash string) ([]byte, err
 		}
 		entry, err := hex.DecodeString(hash)
 		if err != nil || len(entry) != 32 || Hash(content) != hash {
-			return nil, 0, fmt.Errorf("the body %s is not what its name says", hash)
+			return nil, 0, fmt.Errorf("the body %s does not match its SHA-256", hash)
 		}
 		entry = binary.LittleEndian.AppendUint64(entry, uint64(len(content)))
 		padding := make([]byte, -len(content)&(packAlign-1))
@@ -60,36 +60,36 @@ func writePack(w io.Writer, hashes []string, body func(hash string) ([]byte, err
 	return spans, size, nil
 }
 
-// scanPack finds the bodies in the file bodies by what is said before each.
+// scanPack finds the bodies in the file bodies by the entry in front of each.
 func scanPack(data []byte) ([]span, error) {
 	if !bytes.HasPrefix(data, []byte(packMagic)) || len(data) < packHead {
-		return nil, errors.New("it does not begin as such a file does")
+		return nil, errors.New("not a file of bodies")
 	}
 	var spans []span
 	for at := packHead; at < len(data); {
 		rest := data[at:]
 		if len(rest) < packEntry {
-			return nil, fmt.Errorf("it ends within what is said of a body, at octet %d", at)
+			return nil, fmt.Errorf("it ends within the entry of a body, at octet %d", at)
 		}
 		hash, size := hex.EncodeToString(rest[:32]), binary.LittleEndian.Uint64(rest[32:])
 		if size > uint64(len(rest)-packEntry) {
 			return nil, fmt.Errorf("it ends within the body %s, which has %d octets from octet %d on", hash, size, at+packEntry)
 		}
 		spans = append(spans, span{hash, int64(at + packEntry), int64(size)})
-		// What fills up the last body may be missing.
+		// The padding after the last body may be missing.
 		at += packEntry + (int(size)+packAlign-1)/packAlign*packAlign
 	}
 	return spans, nil
 }
 
-// mapPack maps the file bodies into memory, to be read only.
+// mapPack maps the file bodies into memory, read-only.
 func mapPack(root *os.Root) ([]byte, error) {
 	f, size, err := openFile(root, packFile)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	if size == 0 { // nothing can be mapped
+	if size == 0 { // an empty file cannot be mapped
 		return nil, errors.New("it is empty")
 	}
 	data, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
@@ -99,13 +99,13 @@ func mapPack(root *os.Root) ([]byte, error) {
 	return data, nil
 }
 
-// place gives the site the bodies that are in the mapped file at these spans. They must all
-// lie in it.
+// place assigns the site its bodies in the mapped file by their spans, which must all lie
+// within it.
 func (s *Site) place(pack []byte, spans []span) error {
 	s.bodies = make(map[string][]byte, len(spans))
 	for _, b := range spans {
 		if b.offset < packHead || b.size < 0 || b.offset > int64(len(pack)) || b.size > int64(len(pack))-b.offset {
-			return fmt.Errorf("the body %s is said to be outside the file", b.hash)
+			return fmt.Errorf("the span of the body %s is outside the file", b.hash)
 		}
 		end := b.offset + b.size
 		s.bodies[b.hash] = pack[b.offset:end:end]
@@ -117,7 +117,7 @@ func (s *Site) place(pack []byte, spans []span) error {
 			return fmt.Errorf("%w: add the site again", err)
 		}
 		if int64(len(body)) != r.Size {
-			return fmt.Errorf("the body of %s: %d octets, site.json says %d: add the site again", r.URL, len(body), r.Size)
+			return fmt.Errorf("the body of %s: %d octets, but site.json says %d: add the site again", r.URL, len(body), r.Size)
 		}
 	}
 	return nil

@@ -11,17 +11,17 @@ const (
 	lulic     = "Lulic: Midiendo la Performance de SPDY, 2013, section 4.1: a copy by the browser's Save as, so from one host; a reconstruction, "
 )
 
-// paperPages are the pages of papers, made again by their numbers. KB is 1000 octets. What a
-// paper does not print is Wiretime's choice: the types are those of the mean page of 2013,
-// sizes are drawn, requests nest three deep where there are hosts of others, and one deep on
-// test beds, whose pages were put up for the purpose.
+// paperPages are the pages of papers, rebuilt from the papers' numbers. KB is 1000 octets.
+// Where a paper prints no number, Wiretime chose one: object types are those of the mean
+// page of 2013, and sizes are drawn. Requests nest three deep on pages with other
+// companies' hosts, and one deep on test beds, whose pages were made for the test.
 //
-// Kim et al. count the page itself among its objects: a site of one object, in table 8, can
-// be nothing else. Their tables 1 and 5 both have Google Play. Of Lulic's copies the paper
-// says that amazon has much content, yahoo and bing little; amazon's numbers are those of
-// April 2013 in Dorsey, Web Page Size, Speed, and Performance, O'Reilly 2014; bing's those
-// of June 2014 that tangentish.com measured (search engine network activity); yahoo's, and
-// those of Nam's page, Wiretime's own.
+// Kim et al. count the page itself among its objects: table 8 has a site of one object.
+// Both tables 1 and 5 list Google Play. Lulic's paper says that amazon has much content,
+// yahoo and bing little. The numbers of amazon are those of April 2013 in Dorsey, Web Page
+// Size, Speed, and Performance, O'Reilly 2014. The numbers of bing are those that
+// tangentish.com measured in June 2014 (search engine network activity). Those of yahoo and
+// of Nam's page are Wiretime's own.
 var paperPages = []Spec{
 	{Name: "kim-google-play", Title: "Google Play", Source: kimTable5 + ", and table 1", Objects: 52, Domains: 17, Total: 1_592_430, Depth: 3},
 	{Name: "kim-2mb", Title: "A Korean site of 2 MB", Source: kimTable1, Objects: 88, Domains: 4, Total: 2_299_990, Depth: 3},
@@ -55,13 +55,13 @@ var paperPages = []Spec{
 	{Name: "lulic-yahoo", Title: "login.yahoo.com", Source: lulic + "by what such pages are made of", Objects: 12, Domains: 1, Total: 180_000, Depth: 2},
 }
 
-// kimLargeMix is a page that two large images are all of.
+// kimLargeMix gives nearly all octets to two large images.
 var kimLargeMix = Mix{HTML: Share{1, 10}, Image: Share{2, 40_000}}
 
-// namMix is one file each, and five images that have two thirds of the octets.
+// namMix has one file of each type and five images, which have two thirds of the octets.
 var namMix = Mix{HTML: Share{1, 15}, CSS: Share{1, 25}, JS: Share{1, 120}, Image: Share{5, 340}}
 
-// paperPage is the specification of a page of a paper.
+// paperPage returns the specification of a paper's page.
 func paperPage(name string) (Spec, bool) {
 	i := slices.IndexFunc(paperPages, func(s Spec) bool { return s.Name == name })
 	if i < 0 {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Problems lists what is odd about the site, a sentence each: it is served as it is all the
-// same. They are redirects that go round in a circle, or to URLs that the archive lacks;
-// documents without a content type; URLs to preload or push that the archive lacks, or that
-// another host would have to push; hosts of which a recorded site does not know the RTT; and
-// an archive's index that is of no use, since site.json was edited, say.
+// Problems lists oddities of the site, one sentence each; the site can be served all the
+// same. They are redirect loops, redirects to URLs that the archive lacks, documents
+// without a content type, URLs to preload or push that the archive lacks or that another
+// host would have to push, hosts of a recorded site without a known RTT, and an archive
+// whose index cannot be used, for example because site.json was edited.
 func (s *Site) Problems() []string {
 	var problems []string
 	if s.slow != nil {
-		problems = append(problems, fmt.Sprintf("The archive opens slowly: %v. Saved anew, it has an index.", s.slow))
+		problems = append(problems, fmt.Sprintf("The archive opens slowly: %v. Save it again to rebuild the index.", s.slow))
 	}
 	problems = append(problems, s.redirectProblems()...)
 	pages := append([]string{s.Page}, slices.Concat(s.Journey, s.Tabs)...)
@@ -31,7 +31,7 @@ func (s *Site) Problems() []string {
 		}
 		for _, pushed := range r.Push {
 			if host(pushed) != host(r.URL) {
-				problems = append(problems, fmt.Sprintf("%s pushes %s, which is another host's: it is not sent.", r.URL, pushed))
+				problems = append(problems, fmt.Sprintf("%s pushes %s, which is on another host: the push is skipped.", r.URL, pushed))
 			}
 		}
 	}
@@ -47,9 +47,9 @@ func (s *Site) hostProblems() []string {
 		i := slices.IndexFunc(s.Hosts, func(h Host) bool { return h.Name == name })
 		switch {
 		case i < 0:
-			problems = append(problems, fmt.Sprintf("Nothing is known of the server of %s: it is not among the hosts.", name))
+			problems = append(problems, fmt.Sprintf("The server of %s is unknown: it is not among the hosts.", name))
 		case s.Hosts[i].RTT == 0:
-			problems = append(problems, fmt.Sprintf("The RTT of the server of %s is not known.", name))
+			problems = append(problems, fmt.Sprintf("The RTT of the server of %s is unknown.", name))
 		}
 	}
 	return problems
@@ -60,14 +60,14 @@ func (s *Site) redirectProblems() []string {
 	var problems []string
 	followed := map[*Resource]bool{}
 	for i := range s.Resources {
-		var chain []*Resource // that began here
+		var chain []*Resource // of redirects from this resource
 		for r := &s.Resources[i]; r != nil; {
 			if at := slices.Index(chain, r); at >= 0 {
-				var circle strings.Builder
+				var loop strings.Builder
 				for _, c := range chain[at:] {
-					circle.WriteString(c.URL + " -> ")
+					loop.WriteString(c.URL + " -> ")
 				}
-				problems = append(problems, fmt.Sprintf("Redirects go round in a circle: %s%s.", circle.String(), r.URL))
+				problems = append(problems, fmt.Sprintf("Redirect loop: %s%s.", loop.String(), r.URL))
 				break
 			}
 			if followed[r] || !r.isRedirect() {
@@ -85,12 +85,13 @@ func (s *Site) redirectProblems() []string {
 	return problems
 }
 
-// isRedirect says whether browsers follow it (Fetch, section 2.2.6).
+// isRedirect reports whether browsers follow the response as a redirect (Fetch, section
+// 2.2.6).
 func (r *Resource) isRedirect() bool {
 	return slices.Contains([]int{301, 302, 303, 307, 308}, r.Status)
 }
 
-// redirect finds where a redirect leads, or says that it cannot.
+// redirect returns the target of a redirect, or the problem with it.
 func (s *Site) redirect(r *Resource) (next *Resource, problem string) {
 	location, ok := r.field("location")
 	if !ok {
@@ -102,7 +103,7 @@ func (s *Site) redirect(r *Resource) (next *Resource, problem string) {
 	}
 	target, err := base.Parse(strings.TrimSpace(location))
 	if err != nil {
-		return nil, fmt.Sprintf("The redirect %s leads to %q, which is no URL.", r.URL, location)
+		return nil, fmt.Sprintf("The redirect %s leads to %q, which is not a valid URL.", r.URL, location)
 	}
 	method := "GET"
 	if r.Status >= 307 {

@@ -7,35 +7,34 @@ import (
 	"math/rand/v2"
 )
 
-// The names of the made sites of Kolmogortsev's two tests.
+// These are the names of the made sites for Kolmogortsev's two tests.
 const (
 	searchName     = "search"
 	searchFullName = "search-full"
 )
 
-// maxSearches is how many pages of results there may be.
+// maxSearches limits the number of result pages.
 const maxSearches = 200
 
-// The sizes of a page of results, in octets: what Kolmogortsev (2011) says of the HTML
-// alone and of the page with its content.
+// These are the sizes in octets that Kolmogortsev (2011) gives for a result page: the HTML
+// alone, and all its content.
 const (
 	searchHTML = 70_000
 	searchFull = 250_000
 )
 
-// searchContent are the parts of a page of results beside its HTML, in octets. The
-// paper does not say how many there were. Its sequential client, one request to a
-// connection, took 0.45 s for a page's HTML and 2.48 s for all of it (50 pages in 22.53 s
-// and in 123.9 s), so about five and a half requests to the page's one.
+// searchContent holds the sizes in octets of a result page's subresources. The paper does
+// not say how many there were. Its sequential client, with one request per connection, took
+// 0.45 s for a page's HTML and 2.48 s for everything (50 pages in 22.53 s and in 123.9 s),
+// which suggests about five and a half requests per page.
 var searchContent = []int{30_000, 30_000, 40_000, 40_000, 40_000}
 
-// Search makes the site of Kolmogortsev, Testing the performance of the web protocol
-// SPDY by a client of one's own (2011): count pages of a search engine's results, asked
-// for at the same moment, by one host. Each has 70 kB of HTML; full ones have scripts and
-// images of their own, 250 kB in all. count is 1 to 200.
+// Search makes the site of Kolmogortsev, Testing the performance of the web protocol SPDY
+// by a client of one's own (2011): count result pages of a search engine, requested at the
+// same moment from one host. Each page has 70 kB of HTML; with full set it also has its own
+// scripts and images, 250 kB in all. count is 1 to 200.
 //
-// It is a reconstruction: the paper's pages were those of an engine as it was then, and
-// nothing of them is left but their sizes.
+// The site is a reconstruction: only the sizes of the paper's pages are known.
 func Search(count int, full bool) (*Site, error) {
 	name, title := searchName, "HTML"
 	if full {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// minimal is the smallest manifest there is; its body is empty.
+// minimal is the smallest valid manifest; its body is empty.
 const minimal = `{
   "format": 2,
   "name": "tiny",
@@ -63,7 +63,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"a journey to nowhere", `"resources"`, `"journey": ["https://www.tiny.test/x"], "resources"`, "journey 0: https://www.tiny.test/x is not among the resources"},
 		{"a journey in the clear", `"resources"`, `"journey": ["https://www.tiny.test/", "http://www.tiny.test/"], "resources"`, "journey 1: \"http://www.tiny.test/\": want https"},
 		{"a tab of nothing", `"resources"`, `"tabs": [""], "resources"`, "tabs 0"},
-		{"journey and tabs", `"resources"`, `"journey": ["https://www.tiny.test/"], "tabs": ["https://www.tiny.test/"], "resources"`, "one of the two"},
+		{"journey and tabs", `"resources"`, `"journey": ["https://www.tiny.test/"], "tabs": ["https://www.tiny.test/"], "resources"`, "cannot be combined"},
 		{"a page in the clear", `"page": "https`, `"page": "http`, "want https"},
 		{"a relative URL", `"url": "https://www.tiny.test/"`, `"url": "/"`, "want https"},
 		{"a URL with a user", `"url": "https://`, `"url": "https://me@`, "without user"},
@@ -82,12 +82,12 @@ func TestManifestRefuses(t *testing.T) {
 		{"a resource twice", `[
     {`, `[
     {"method": "GET", "url": "https://www.tiny.test/", "status": 200, "body": "` + emptyHash + `", "size": 0},
-    {`, "is there twice"},
+    {`, "duplicate resource"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := strings.Replace(minimal, c.old, c.new, 1)
 			if text == minimal {
-				t.Fatal("the case changes nothing")
+				t.Fatal("the case does not change the manifest")
 			}
 			_, _, err := parseManifest([]byte(text))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -111,7 +111,7 @@ func FuzzParseManifest(f *testing.F) {
 				t.Errorf("%s %s is not found by its own URL", r.Method, r.URL)
 			}
 			if filepath.Base(r.Body) != r.Body || len(r.Body) != 64 {
-				t.Errorf("body %q is not a plain name", r.Body)
+				t.Errorf("body %q is not a hash", r.Body)
 			}
 		}
 		if origins := s.Origins(); len(origins) == 0 || strings.Contains(strings.Join(origins, ""), ":") {
@@ -123,7 +123,7 @@ func FuzzParseManifest(f *testing.F) {
 		}
 		again, _, err := parseManifest(first)
 		if err != nil {
-			t.Fatalf("what was written cannot be read: %v\n%s", err, first)
+			t.Fatalf("the written manifest cannot be read: %v\n%s", err, first)
 		}
 		if second, _ := again.encode(); !bytes.Equal(first, second) {
 			t.Errorf("written again it differs:\n%s\n%s", first, second)
@@ -131,7 +131,7 @@ func FuzzParseManifest(f *testing.F) {
 	})
 }
 
-// threeOrigins is a site made in memory.
+// threeOrigins makes a site in memory.
 func threeOrigins(t *testing.T) *Site {
 	t.Helper()
 	s := &Site{Name: "three", Page: "https://www.three.test/a%20page", bodies: map[string][]byte{}}
@@ -183,16 +183,16 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestNewRefuses what neither site.json nor a message could hold.
+// TestNewRefuses covers what neither site.json nor a message can hold.
 func TestNewRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(s *Site, r *Resource)
 		want   string
 	}{
-		{"a field in Latin-1", func(_ *Site, r *Resource) { r.Header = []Header{{"location", "/caf\xe9"}} }, "is not UTF-8"},
-		{"a URL in Latin-1", func(_ *Site, r *Resource) { r.URL += "caf\xe9" }, "write it percent-encoded"},
-		{"a kind in Latin-1", func(_ *Site, r *Resource) { r.Kind = "\xe9" }, "want UTF-8"},
+		{"a field in Latin-1", func(_ *Site, r *Resource) { r.Header = []Header{{"location", "/caf\xe9"}} }, "is not valid UTF-8"},
+		{"a URL in Latin-1", func(_ *Site, r *Resource) { r.URL += "caf\xe9" }, "percent-encode it"},
+		{"a kind in Latin-1", func(_ *Site, r *Resource) { r.Kind = "\xe9" }, "must be UTF-8"},
 		{"a title in Latin-1", func(s *Site, _ *Resource) { s.Title = "caf\xe9" }, "title and source"},
 		{"a wait that is no number", func(_ *Site, r *Resource) { r.Wait = math.NaN() }, "want 0 or more"},
 		{"an endless delay", func(_ *Site, r *Resource) { r.Delay = math.Inf(1) }, "want 0 or more"},

@@ -10,82 +10,82 @@ import (
 	"strings"
 )
 
-// pageName is the name of the site that is made to a specification.
+// pageName is the name of the site made to a specification.
 const pageName = "page"
 
-// maxDepth is how deep requests may nest in a page that is made.
+// maxDepth is the deepest nesting of requests in a made page.
 const maxDepth = 10
 
-// Spec says what a made page is to be like. [DefaultSpec] is one to start from.
+// Spec describes a page to be made. [DefaultSpec] is a good start.
 type Spec struct {
-	// Name is the site's. Its hosts are www.<name>.test, s1.<name>.test, s2.<name>.test and
-	// so on.
+	// Name is the name of the site. Its hosts are www.<name>.test, s1.<name>.test,
+	// s2.<name>.test and so on.
 	Name string
-	// Title is for people; empty: what the page is like.
+	// Title is for people; if empty, Make describes the page.
 	Title string
-	// Source says where its numbers come from; empty: made by Wiretime.
+	// Source says where the numbers come from; empty means made by Wiretime.
 	Source string
-	// Objects is how many responses the page has, its own HTML among them, as browsers'
-	// network panels count: 1 to 1000.
+	// Objects is the number of responses, including the page's own HTML, as browsers' network
+	// panels count: 1 to 1000.
 	Objects int
-	// Domains is how many hosts they are on, the page's own among them: 1 to Objects.
+	// Domains is the number of hosts, including the page's own: 1 to Objects.
 	Domains int
-	// Total is how many octets all bodies have together: as many as the page's texts need, to
+	// Total is the sum of all bodies in octets: at least what the page's texts need, at most
 	// 1,000,000,000.
 	Total int64
-	// Sizes say how Total is divided.
+	// Sizes says how Total is divided.
 	Sizes Sizes
-	// Depth is how many requests the longest chain has below the page: 0 for a page alone, 1
-	// if the page asks for everything itself, else 2 to 10 and at most Objects-1. From 2 on
-	// style sheets ask for fonts and images, and scripts for images and scripts.
+	// Depth is the length of the longest chain of requests below the page: 0 for a page alone,
+	// 1 if the page requests everything itself, otherwise 2 to 10 and at most Objects-1. From
+	// 2 on style sheets request fonts and images, and scripts request images and scripts.
 	Depth int
-	// Mix is how many objects there are of each type, and how large those are beside each
-	// other; the zero value is that of [Mix2024].
+	// Mix gives the number of objects of each type and their relative sizes; the zero value
+	// means [Mix2024].
 	Mix Mix
-	// Seed is of all draws: sizes, hosts, who asks for what, and the octets themselves.
+	// Seed drives all random draws: sizes, hosts, initiators, and the octets themselves.
 	Seed uint64
 }
 
-// Sizes are ways to divide a page's octets among its objects.
+// Sizes names a way to divide a page's octets among its objects.
 type Sizes string
 
-// The ways to divide a page's octets. What an object must hold to name those that it asks
-// for, it has in any case.
+// These are the ways to divide a page's octets. Every object is at least large enough to
+// name the objects it requests.
 const (
 	// SizesWeb draws each size from a log-normal distribution (sigma 1) around its type's mean.
 	SizesWeb Sizes = "web"
-	// SizesEqual gives all objects the same size, to an octet.
+	// SizesEqual gives all objects the same size, within an octet.
 	SizesEqual Sizes = "equal"
-	// SizesOneLarge gives one object, an image if there is one, nine tenths of all octets, and
-	// the others the same size.
+	// SizesOneLarge gives nine tenths of all octets to one object, an image if there is one,
+	// and divides the rest equally.
 	SizesOneLarge Sizes = "one-large"
 )
 
-// Mix is what a page is made of, by type.
+// Mix gives the composition of a page by type.
 type Mix struct {
 	HTML, CSS, JS, Font, Image Share
 }
 
-// Share is how much of a page is of one type. Only proportions within a [Mix] count.
+// Share is the share of one type in a page. Only proportions within a [Mix] count.
 type Share struct {
 	Requests float64 // 0 or more; those for HTML include the page
-	Octets   float64 // of all together, 0 or more
+	Octets   float64 // in total, 0 or more
 }
 
-// Mix2024 is the median desktop page of October 2024: HTTP Archive, Web Almanac 2024,
+// Mix2024 returns the median desktop page of October 2024: HTTP Archive, Web Almanac 2024,
 // chapter Page Weight, requests and kilobytes by type.
 func Mix2024() Mix {
 	return Mix{HTML: Share{2, 18}, CSS: Share{8, 78}, JS: Share{24, 613}, Font: Share{4, 131}, Image: Share{18, 1054}}
 }
 
-// Mix2013 is the mean page of early 2013: HTTP Archive, requests and kilobytes by type, as
-// in Grigorik, High Performance Browser Networking, O'Reilly 2013, chapter 10. What it
-// calls other (5 requests, 195 kB: fonts, Flash, data) are fonts here.
+// Mix2013 returns the mean page of early 2013: HTTP Archive, requests and kilobytes by
+// type, as in Grigorik, High Performance Browser Networking, O'Reilly 2013, chapter 10. The
+// type "other" there (5 requests, 195 kB: fonts, Flash, data) is fonts here.
 func Mix2013() Mix {
 	return Mix{HTML: Share{10, 52}, CSS: Share{5, 36}, JS: Share{15, 216}, Font: Share{5, 195}, Image: Share{55, 812}}
 }
 
-// The types of a mix, by their extensions.
+// mixKinds are the types of a mix, by extension.
 var mixKinds = [...]string{".html", ".css", ".js", ".woff2", ".png"}
 
 func (m Mix) share(kind string) Share {
@@ -102,14 +102,14 @@ func (m Mix) share(kind string) Share {
 	return m.Image
 }
 
-// DefaultSpec is the median desktop page of October 2024 in its number of requests and its
-// weight (HTTP Archive, Web Almanac 2024, chapter Page Weight: 71 and 2652 kB). That they
-// are on 14 hosts and nest 3 deep is Wiretime's choice.
+// DefaultSpec returns a page with the number of requests and the weight of the median
+// desktop page of October 2024 (HTTP Archive, Web Almanac 2024, chapter Page Weight: 71 and
+// 2652 kB). The 14 hosts and the depth of 3 are Wiretime's choice.
 func DefaultSpec() Spec {
 	return Spec{Name: pageName, Objects: 71, Domains: 14, Total: 2_652_000, Sizes: SizesWeb, Depth: 3, Mix: Mix2024(), Seed: 1}
 }
 
-// limitDepth makes a depth no greater than the number of objects allows.
+// limitDepth lowers the depth to what the number of objects allows.
 func (s *Spec) limitDepth() { s.Depth = min(s.Depth, s.Objects-1) }
 
 func (s *Spec) check() error {
@@ -148,8 +148,8 @@ func (s *Spec) check() error {
 	return nil
 }
 
-// count divides the objects among the types: what the depth needs first, then always of
-// the type that lacks most.
+// count divides the objects among the types: first what the depth needs, then always the
+// type that is furthest below its share.
 func (s *Spec) count() map[string]int {
 	var requests float64
 	for _, kind := range mixKinds {
@@ -177,7 +177,7 @@ func (s *Spec) count() map[string]int {
 	return counts
 }
 
-// weights say how the octets are to be divided among parts, the page first.
+// weights returns the parts' shares of the octets, the page first.
 func (s *Spec) weights(random *rand.Rand, parts []*part) []int64 {
 	weights := make([]int64, len(parts))
 	large := len(parts) - 1
@@ -188,7 +188,7 @@ func (s *Spec) weights(random *rand.Rand, parts []*part) []int64 {
 			if of := s.Mix.share(p.kind); of.Requests > 0 {
 				mean = min(of.Octets/of.Requests, maxObjectTotal)
 			}
-			// Whole numbers, so that machines whose floating point differs in the last place agree.
+			// Whole numbers make machines agree whose floating point differs in the last place.
 			weights[i] = 1 + int64(math.Round(1000*mean*math.Exp(random.NormFloat64())))
 		}
 		if p.kind == ".png" && parts[large].kind != ".png" {
@@ -201,8 +201,8 @@ func (s *Spec) weights(random *rand.Rand, parts []*part) []int64 {
 	return weights
 }
 
-// spread divides total by weights, none of which is 0, but gives each no less than its
-// least; the leasts must not be more than total together.
+// spread divides total by weights, which must be positive, and gives each at least its
+// entry in least. The sum of least must not exceed total.
 func spread(total int64, least, weights []int64) []int64 {
 	sizes, fixed := make([]int64, len(least)), make([]bool, len(least))
 	rest, sum := total, int64(0)
@@ -235,15 +235,16 @@ func spread(total int64, least, weights []int64) []int64 {
 	return sizes
 }
 
-// portion is whole*weight/sum, rounded down. weight is at most sum.
+// portion returns whole*weight/sum, rounded down. weight is at most sum.
 func portion(whole, weight, sum int64) int64 {
 	high, low := bits.Mul64(uint64(whole), uint64(weight))
 	quotient, _ := bits.Div64(high, low, uint64(sum))
 	return int64(quotient)
 }
 
-// parsePage reads what follows "page@" in a reference: the numbers of objects and domains,
-// and the size of all, as in 52x17x1592.43kB. Errors name the column within ref, from 1.
+// parsePage reads the text after "page@" in a reference: the numbers of objects and
+// domains, and the total size, as in 52x17x1592.43kB. Errors give the column within ref,
+// from 1.
 func parsePage(ref string) (Spec, error) {
 	const form = "write it as in page@52x17x1592.43kB"
 	spec := DefaultSpec()
@@ -280,7 +281,7 @@ func parsePage(ref string) (Spec, error) {
 func ParseSize(text string) (int64, error) {
 	wrong := fmt.Errorf("size %q: want a number and B, kB or MB, as in 1592.43kB, %s at most", text, formatSize(maxObjectTotal))
 	number := strings.TrimRight(text, "kMB")
-	places := 0 // that the unit moves the point by
+	places := 0 // decimal places that the unit shifts
 	switch text[len(number):] {
 	case "B":
 	case "kB":

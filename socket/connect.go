@@ -1,5 +1,5 @@
 // Package socket connects stream sockets in two steps, so that the thread of a network
-// namespace opens many of them at a time: it begins each, and waits for none.
+// namespace opens many at a time: it starts each connection without waiting for any.
 package socket
 
 import (
@@ -12,10 +12,9 @@ import (
 )
 
 // Connect opens a stream socket of a protocol (an IPPROTO_ constant) and connects it. do
-// runs a function on a thread of the network namespace that the socket is to be in, and
-// returns its error; prepare, if it is not nil, has the socket before it connects. The
-// socket is the caller's to close. An error is the system's, prepare's, do's, or the cause
-// for which ctx has ended.
+// runs a function on a thread of the socket's network namespace, and returns its error.
+// prepare, if not nil, gets the socket before it connects. The caller closes the socket.
+// The error comes from the system, from prepare or from do, or is the cause of ctx's end.
 func Connect(ctx context.Context, do func(func() error) error, protocol int, to netip.AddrPort, prepare func(fd int) error) (*os.File, error) {
 	var opened *os.File
 	err := do(func() (err error) {
@@ -49,7 +48,7 @@ func begin(protocol int, to netip.AddrPort, prepare func(fd int) error) (*os.Fil
 	return os.NewFile(uintptr(fd), "socket"), nil
 }
 
-// await returns when the handshake is done, one way or the other.
+// await returns when the connection attempt has succeeded or failed.
 func await(ctx context.Context, socket *os.File) error {
 	stop := context.AfterFunc(ctx, func() { _ = socket.Close() })
 	defer stop()
@@ -68,7 +67,7 @@ func await(ctx context.Context, socket *os.File) error {
 			return true
 		}
 		_, err = unix.Getpeername(int(fd))
-		return err == nil // not there yet otherwise
+		return err == nil // otherwise not connected yet
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -76,7 +75,7 @@ func await(ctx context.Context, socket *os.File) error {
 	return errors.Join(err, outcome)
 }
 
-// Family is the address family of an address, AF_INET or AF_INET6.
+// Family returns the address family of an address, AF_INET or AF_INET6.
 func Family(a netip.Addr) int {
 	if a.Is4() {
 		return unix.AF_INET
@@ -84,7 +83,7 @@ func Family(a netip.Addr) int {
 	return unix.AF_INET6
 }
 
-// Address is an address as the system's calls take it.
+// Address converts an address for system calls.
 func Address(a netip.AddrPort) unix.Sockaddr {
 	if a.Addr().Is4() {
 		return &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}

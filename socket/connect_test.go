@@ -13,7 +13,7 @@ import (
 
 func here(f func() error) error { return f() }
 
-// TestConnect exchanges octets over a socket, from the address that prepare has bound it to.
+// TestConnect exchanges octets over a socket that prepare has bound to an address.
 func TestConnect(t *testing.T) {
 	for _, at := range []string{"127.0.0.1:0", "[::1]:0"} {
 		t.Run(at, func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestConnectFails has nobody listen, the socket not be prepared, the thread not be there,
-// and the context end while nobody answers.
+// TestConnectFails covers a missing listener, a prepare that fails, a thread that fails,
+// and a context that ends while nobody answers.
 func TestConnectFails(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -62,10 +62,10 @@ func TestConnectFails(t *testing.T) {
 	}
 	odd := errors.New("odd")
 	if _, err := Connect(t.Context(), here, unix.IPPROTO_TCP, nobody, func(int) error { return odd }); !errors.Is(err, odd) {
-		t.Errorf("the socket is not prepared: %v", err)
+		t.Errorf("prepare fails: %v", err)
 	}
 	if _, err := Connect(t.Context(), func(func() error) error { return odd }, unix.IPPROTO_TCP, nobody, nil); !errors.Is(err, odd) {
-		t.Errorf("the thread is not there: %v", err)
+		t.Errorf("the thread fails: %v", err)
 	}
 	silent, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -79,7 +79,7 @@ func TestConnectFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The second waits until somebody accepts the first.
+	// The second waits until the first is accepted.
 	full := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(name.(*unix.SockaddrInet4).Port))
 	first, err := Connect(t.Context(), here, unix.IPPROTO_TCP, full, nil)
 	if err != nil {

@@ -29,10 +29,11 @@ func benchHandler(w http.ResponseWriter, r *http.Request) {
 
 var benchBody = body(1 << 20)
 
-// wide are windows that hold nothing back, as large as net/http's for HTTP/2.
+// wide are windows that never limit the sender, as large as those of net/http's
+// HTTP/2.
 var wide = Window{Stream: 4 << 20, Session: 1 << 30}
 
-// load has 100 workers fetch over one connection.
+// load fetches with 100 workers over one connection.
 func load(b *testing.B, c *http.Client, url string, size int) {
 	b.Helper()
 	path := fmt.Sprint(url, "/", size)
@@ -48,7 +49,7 @@ func load(b *testing.B, c *http.Client, url string, size int) {
 		}
 		return err
 	}
-	// Virtual machines compile what they have seen a few times.
+	// Virtual machines compile code only after a few runs.
 	for range 4000 / max(1, size/1000) {
 		if err := get(); err != nil {
 			b.Fatal(err)
@@ -74,9 +75,10 @@ func load(b *testing.B, c *http.Client, url string, size int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
 }
 
-// BenchmarkLoad compares ours with net/http's HTTP/2, and with other servers if
-// they are installed: requests of 100 octets, and of 1 MiB, over TLS on loopback,
-// one connection, 100 streams. Our client fetches from all SPDY servers.
+// BenchmarkLoad compares this package with net/http's HTTP/2, and with other
+// servers if they are installed: requests of 100 octets, and of 1 MiB, over TLS
+// on loopback, one connection, 100 streams. Our client fetches from all SPDY
+// servers.
 func BenchmarkLoad(b *testing.B) {
 	for _, size := range []int{100, 1 << 20} {
 		for _, v := range Versions() {

@@ -2,10 +2,10 @@ package spdy
 
 import "time"
 
-// budget is how many frames a peer may send that cost this side something and
-// bring the peer's work no further: SETTINGS, PING, RST_STREAM, frames of streams
-// that there are not, DATA without octets, WINDOW_UPDATE beyond what was sent.
-// Who has spent it loses the session.
+// budget limits how many frames a peer may send that cost this side something
+// without advancing the peer's work: SETTINGS, PING, RST_STREAM, frames of
+// streams that do not exist, DATA without octets, WINDOW_UPDATE beyond what was
+// sent. A peer that exceeds it loses the session.
 type budget struct {
 	left   int
 	filled time.Time
@@ -18,11 +18,11 @@ const (
 
 func newBudget() budget { return budget{left: budgetMost, filled: time.Now()} }
 
-// earn makes up for the WINDOW_UPDATEs that a DATA frame may bring: one for the
+// earn adds the two WINDOW_UPDATEs that a DATA frame may cause: one for the
 // stream, one for the session.
 func (b *budget) earn() { b.left = min(b.left+2, budgetMost) }
 
-// spend is false when nothing is left.
+// spend returns false when nothing is left.
 func (b *budget) spend(n int) bool {
 	b.left -= n
 	if b.left < 0 {

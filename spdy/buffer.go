@@ -2,8 +2,8 @@ package spdy
 
 import "sync"
 
-// chunk is a piece of what a stream has received. Those that are empty wait in
-// a pool, so that a stream takes none from the heap.
+// chunk is a piece of received stream data. Empty chunks wait in a pool, so
+// that streams do not allocate.
 type chunk struct {
 	data       [16 << 10]byte
 	read, used int
@@ -12,13 +12,13 @@ type chunk struct {
 
 var chunks = sync.Pool{New: func() any { return new(chunk) }}
 
-// buffer is what a stream has received and nobody has read.
+// buffer holds what a stream has received but nobody has read.
 type buffer struct {
 	head, tail *chunk
 	length     int
 }
 
-// space is where more can be put, at least one octet.
+// space returns room for at least one more octet.
 func (b *buffer) space() []byte {
 	if b.tail == nil || b.tail.used == len(b.tail.data) {
 		c := chunks.Get().(*chunk)
@@ -33,7 +33,7 @@ func (b *buffer) space() []byte {
 	return b.tail.data[b.tail.used:]
 }
 
-// put counts n octets in that were put to space.
+// put records that n octets were written to space.
 func (b *buffer) put(n int) {
 	b.tail.used += n
 	b.length += n
@@ -59,8 +59,8 @@ func (b *buffer) take(p []byte) (n int) {
 	return n
 }
 
-// drop forgets everything, and returns how much it was. The last chunk may still
-// be being filled, so it does not go back to the pool.
+// drop discards everything, and returns how much it was. The last chunk may
+// still be being filled, so it does not go back to the pool.
 func (b *buffer) drop() int {
 	n := b.length
 	for c := b.head; c != nil && c != b.tail; {
@@ -72,8 +72,8 @@ func (b *buffer) drop() int {
 	return n
 }
 
-// release gives back the last chunk of a buffer that is empty and will not be
-// filled any more.
+// release returns the last chunk of an empty buffer that will not be filled any
+// more.
 func (b *buffer) release() {
 	if b.tail != nil {
 		chunks.Put(b.tail)

@@ -20,7 +20,7 @@ func eachVersion(t *testing.T, test func(t *testing.T, v Version)) {
 	}
 }
 
-// The dictionaries as their drafts print them.
+// TestDictionaries compares the dictionaries with their drafts.
 func TestDictionaries(t *testing.T) {
 	for _, c := range []struct {
 		text   string
@@ -37,7 +37,7 @@ func TestDictionaries(t *testing.T) {
 	}
 }
 
-// requests are the fields of n requests as a browser makes them.
+// requests returns the fields of n requests as a browser makes them.
 func requests(n int) [][]Field {
 	var all [][]Field
 	for i := range n {
@@ -52,7 +52,8 @@ func requests(n int) [][]Field {
 	return all
 }
 
-// What our deflater writes, the standard library's reader and our own both read.
+// TestHeaderBlocksAreAZlibStream reads our deflater's output with the standard
+// library's reader and with our own.
 func TestHeaderBlocksAreAZlibStream(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v Version) {
 		for _, c := range []Compression{CompressSafe, CompressAll, CompressNone} {
@@ -96,7 +97,8 @@ func TestHeaderBlocksAreAZlibStream(t *testing.T) {
 	})
 }
 
-// Other deflaters use codes of their own, longer matches, larger windows.
+// TestInflaterReadsEveryLevelOfZlib reads other deflaters' output, with their
+// own codes, longer matches and larger windows.
 func TestInflaterReadsEveryLevelOfZlib(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for level := -2; level <= 9; level++ {
@@ -130,7 +132,7 @@ func TestInflaterReadsEveryLevelOfZlib(t *testing.T) {
 	}
 }
 
-// allFrames has one of each, with all that it may hold.
+// allFrames returns one frame of each type, with everything it may contain.
 func allFrames(v Version) []Frame {
 	fields := []Field{{"a", "b"}, {"cookie", "secret"}, {"x", "1\x002\x003"}}
 	frames := []Frame{
@@ -184,7 +186,7 @@ func TestFramesComeBackAsTheyWere(t *testing.T) {
 	})
 }
 
-// Frames as the drafts draw them, octet by octet.
+// TestFramesOnTheWire compares frames with the drafts, octet by octet.
 func TestFramesOnTheWire(t *testing.T) {
 	for _, c := range []struct {
 		v    Version
@@ -206,7 +208,7 @@ func TestFramesOnTheWire(t *testing.T) {
 			t.Errorf("%s %s: %x, %v, want %s", c.v, c.f.Type(), got, err, want)
 		}
 	}
-	// The first octets of a SYN_STREAM: numbers, then the priority.
+	// The first octets of a SYN_STREAM: stream IDs, then the priority.
 	for v, want := range map[Version]string{V2: "00000001 00000000 8000", V3: "00000001 00000000 4000"} {
 		got, _ := newEncoder(v, CompressSafe).append(nil, &SynStream{StreamID: 1, Priority: 2})
 		if want = strings.ReplaceAll(want, " ", ""); hex.EncodeToString(got[8:18]) != want {
@@ -215,8 +217,8 @@ func TestFramesOnTheWire(t *testing.T) {
 	}
 }
 
-// Each rule of the framing that a frame can break, and the place that an error
-// must name.
+// TestBrokenFramesNameTheRule breaks each rule of the framing, and expects an
+// error that names it.
 func TestBrokenFramesNameTheRule(t *testing.T) {
 	for _, c := range []struct {
 		v         Version
@@ -255,7 +257,7 @@ func TestBrokenFramesNameTheRule(t *testing.T) {
 	}
 }
 
-// rawBlock sends a block that appendPieces would refuse.
+// rawBlock builds a block that appendPieces would refuse.
 func rawBlock(v Version, z *deflater, pairs ...string) []byte {
 	b := v.appendCount(nil, len(pairs)/2)
 	for _, s := range pairs {
@@ -264,7 +266,8 @@ func rawBlock(v Version, z *deflater, pairs ...string) []byte {
 	return z.block(nil, []piece{{text: string(b)}})
 }
 
-// What is wrong with a header block costs its stream; the next one can be read.
+// TestBadFieldsCostTheirStream checks that an invalid header block resets its
+// stream, and that the next block can be read.
 func TestBadFieldsCostTheirStream(t *testing.T) {
 	many := make([]string, 2*(DefaultMaxHeaderFields+1))
 	for i := range many {
@@ -272,12 +275,12 @@ func TestBadFieldsCostTheirStream(t *testing.T) {
 	}
 	eachVersion(t, func(t *testing.T, v Version) {
 		cases := map[string][]string{
-			"is empty":             {"", "x"},
-			"lower case":           {"Upper", "x"},
-			"between two values":   {"a", "b\x00\x00c"},
-			"comes twice":          {"a", "b", "a", "c"},
-			"that are allowed":     many,
-			"more than the 65536 ": {"a", strings.Repeat("x", 60000), "b", strings.Repeat("x", 60000)},
+			"is empty":                     {"", "x"},
+			"lower-case":                   {"Upper", "x"},
+			"does not separate two values": {"a", "b\x00\x00c"},
+			"duplicate name":               {"a", "b", "a", "c"},
+			"the limit of":                 many,
+			"exceeds the limit of 65536":   {"a", strings.Repeat("x", 60000), "b", strings.Repeat("x", 60000)},
 		}
 		if v != V2 {
 			cases["NUL"] = []string{"a", "\x00b"}
@@ -302,7 +305,8 @@ func TestBadFieldsCostTheirStream(t *testing.T) {
 	})
 }
 
-// A block that inflates without end stops at a fixed size and ends the session.
+// TestInflationIsBounded checks that a block that inflates without end stops at
+// a fixed size and ends the session.
 func TestInflationIsBounded(t *testing.T) {
 	bomb := new(bytes.Buffer)
 	w, _ := zlib.NewWriterLevelDict(bomb, 9, []byte(dictionary3))
@@ -317,7 +321,7 @@ func TestInflationIsBounded(t *testing.T) {
 	if held := cap(d.z.window); held > 8*DefaultMaxHeaderBytes {
 		t.Errorf("the decoder holds %d octets after it", held)
 	}
-	// The ratio stops it before the size does.
+	// The ratio stops this one before the size does.
 	bomb.Reset()
 	w, _ = zlib.NewWriterLevelDict(bomb, 9, []byte(dictionary3))
 	_, _ = w.Write(make([]byte, 50000))
@@ -328,8 +332,9 @@ func TestInflationIsBounded(t *testing.T) {
 	}
 }
 
-// CRIME: with a guess in the path, the length of a request must not depend on
-// whether the cookie agrees with the guess.
+// TestSecretsDoNotShowInLengths checks against CRIME: with a guess in the path,
+// the length of a request must not depend on whether the cookie matches the
+// guess.
 func TestSecretsDoNotShowInLengths(t *testing.T) {
 	length := func(c Compression, guess string) int {
 		e, n := newEncoder(V31, c), 0
@@ -346,7 +351,7 @@ func TestSecretsDoNotShowInLengths(t *testing.T) {
 	}
 	right, wrong := "7f3a9c", "b280e1"
 	if a, b := length(CompressAll, right), length(CompressAll, wrong); a >= b {
-		t.Fatalf("compressing all: %d octets for the right guess, %d for a wrong one: the test cannot fail", a, b)
+		t.Fatalf("with CompressAll: %d octets for the right guess, %d for a wrong one: the test cannot fail", a, b)
 	}
 	for _, c := range []Compression{CompressSafe, CompressNone} {
 		if a, b := length(c, right), length(c, wrong); a != b {

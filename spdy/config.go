@@ -2,57 +2,58 @@ package spdy
 
 import "time"
 
-// Config says how a session behaves. The zero value, and nil, are as the drafts
-// recommend.
+// Config says how a session behaves. The zero value and nil follow the drafts'
+// recommendations.
 type Config struct {
 	// Window is the receive window.
 	Window Window
 	// MaxStreams is how many streams the peer may have open at a time: 1 to
-	// 2^31-1, 0 for 100. It is announced. Streams above it are refused.
+	// 2^31-1, 0 for 100. The session announces it, and refuses further streams.
 	MaxStreams int
-	// MaxHeaderBytes and MaxHeaderFields limit the header blocks of the peer,
-	// inflated: 0 for DefaultMaxHeaderBytes and DefaultMaxHeaderFields. Beyond
-	// them a block costs its stream, beyond four times MaxHeaderBytes the session.
+	// MaxHeaderBytes and MaxHeaderFields limit the peer's inflated header blocks:
+	// 0 for DefaultMaxHeaderBytes and DefaultMaxHeaderFields. A block beyond them
+	// resets its stream; beyond four times MaxHeaderBytes it ends the session.
 	MaxHeaderBytes  int
 	MaxHeaderFields int
-	// MaxFrameBytes is the longest control frame that is read: 8192 (draft 3
-	// section 2.2.1) to 2^24-1, 0 for 65,536. A longer one ends the session.
+	// MaxFrameBytes is the longest control frame that is accepted: 8192 (draft
+	// 3 section 2.2.1) to 2^24-1, 0 for 65,536. A longer one ends the session.
 	MaxFrameBytes int
-	// DataBytes is the longest payload of the DATA frames that are sent, 1 to
-	// 2^24-1; 0 for 16,384.
+	// DataBytes is the longest payload of sent DATA frames, 1 to 2^24-1; 0 for
+	// 16,384.
 	DataBytes int
-	// Compression is that of the header blocks that are sent.
+	// Compression says how sent header blocks are compressed.
 	Compression Compression
-	// ReadTimeout is the longest that the peer may keep a read waiting: in the
-	// middle of a frame, and, to a server, in the middle of a stream. 0 for one
-	// minute, negative for no limit.
-	ReadTimeout time.Duration
-	// WriteTimeout is the longest that the peer may keep a write waiting, by not
-	// reading from its connection or by giving back no window. 0 for one minute,
+	// ReadTimeout is how long a read may wait for the peer: in the middle of a
+	// frame and, on a server, in the middle of a stream. 0 for one minute,
 	// negative for no limit.
+	ReadTimeout time.Duration
+	// WriteTimeout is how long a write may wait for the peer to read from its
+	// connection or to reopen the window. 0 for one minute, negative for no
+	// limit.
 	WriteTimeout time.Duration
 	// IdleTimeout is how long a session without streams stays open: 0 for five
 	// minutes, negative for no limit.
 	IdleTimeout time.Duration
-	// Accept takes each stream that the peer opens, in a goroutine of its own. The
-	// stream is reset when it returns, unless both sides have ended it. Without
-	// Accept, streams of the peer are refused.
+	// Accept handles each stream that the peer opens, in a goroutine of its own.
+	// When it returns, the stream is reset unless both sides have ended it.
+	// Without Accept, the peer's streams are refused.
 	Accept func(*Stream)
-	// Arrived is told of the same streams before that, in the order of arrival, and
-	// before what comes behind them is read. It is for who has to know what was pushed
-	// by the time that something asks for it. The session's lock is held: it must not
-	// wait, nor use the session or the stream, but for its Fields.
+	// Arrived is called for the same streams before that, in the order of arrival, and
+	// before anything after them is read. It is for callers that must know what was
+	// pushed before something requests it. The session's lock is held: Arrived must
+	// not wait, nor use the session or the stream, except for its Fields.
 	Arrived func(*Stream)
-	// Settings are sent at the beginning, beside those that the fields above say.
+	// Settings are sent at the start, in addition to those that the fields above
+	// imply.
 	Settings []Setting
-	// Persisted are what the server of a former session asked to be kept
-	// (Session.Persisted), to be given back to it. For clients.
+	// Persisted are the settings that the server of an earlier session asked to
+	// keep (Session.Persisted), to be returned to it. For clients.
 	Persisted []Setting
-	// Log is told of each frame; nil for no log.
+	// Log receives each frame; nil for no log.
 	Log *FrameLog
 }
 
-// withDefaults is a copy of c in which nothing is left to say.
+// withDefaults returns a copy of c with all defaults filled in.
 func (c *Config) withDefaults() Config {
 	var d Config
 	if c != nil {

@@ -8,16 +8,16 @@ import (
 func (s *Session) synStream(f *SynStream, wrong *StreamError) {
 	id := f.StreamID
 	if s.own(id) {
-		s.violated(GoAwayProtocolError, "2.3.2", "SYN_STREAM: stream %d is not one for the peer to open", id)
+		s.violated(GoAwayProtocolError, "2.3.2", "SYN_STREAM: the peer must not open stream %d", id)
 		return
 	}
 	if s.refusing {
-		// Section 2.6.6. What it says of compression has been read.
+		// Section 2.6.6. The block has been read, for the compression state.
 		return
 	}
 	if id <= s.lastPeerID {
 		if st := s.streams[id]; st != nil {
-			s.wrong(st, ProtocolError, "2.3.2", "SYN_STREAM: the stream is open already")
+			s.wrong(st, ProtocolError, "2.3.2", "SYN_STREAM: the stream is already open")
 		} else if id == s.lastPeerID {
 			s.noStream(id)
 		} else {
@@ -40,8 +40,8 @@ func (s *Session) synStream(f *SynStream, wrong *StreamError) {
 		s.refuse(id, InvalidStream) // section 3.3.1
 		return
 	}
-	// What a server pushes carries nothing back, even if it forgets to say so
-	// (section 3.3.1): node-spdy does.
+	// A pushed stream is unidirectional even if its flag is missing (section
+	// 3.3.1), as in node-spdy.
 	f.Unidirectional = f.Unidirectional || s.client
 	st := s.newStream(f)
 	st.remoteDone, st.localDone = f.Fin, f.Unidirectional
@@ -70,8 +70,8 @@ func (s *Session) synStream(f *SynStream, wrong *StreamError) {
 	})
 }
 
-// checkReply lets those go on who wait for the fields of a pushed stream, once a
-// status is among them.
+// checkReply wakes the waiters for a pushed stream's fields once they include a
+// status.
 func (st *Stream) checkReply() {
 	name := ":status"
 	if st.s.version == V2 {
@@ -89,17 +89,17 @@ func (s *Session) synReply(f *SynReply) {
 		s.noStream(f.StreamID)
 		return
 	case !st.local || st.remoteDone:
-		s.wrong(st, StreamAlreadyClosed, "2.3.6", "SYN_REPLY: the peer has nothing to say on the stream")
+		s.wrong(st, StreamAlreadyClosed, "2.3.6", "SYN_REPLY: the peer must not reply on the stream")
 		return
 	case st.complete || st.answered && !interim(st.reply):
-		s.wrong(st, StreamInUse, "2.6.2", "SYN_REPLY: it is the second")
+		s.wrong(st, StreamInUse, "2.6.2", "SYN_REPLY: duplicate reply")
 		return
 	}
 	st.answered, st.reply = true, f.Fields
 	s.replied(st, f.Fin)
 }
 
-// replied looks at the reply of a stream that this side opened.
+// replied handles the reply on a stream that this side opened.
 func (s *Session) replied(st *Stream, fin bool) {
 	if !interim(st.reply) || fin {
 		st.finishReply(true)
@@ -129,12 +129,12 @@ func (s *Session) headers(f *Headers) {
 		st.extra += 32 + len(field.Name) + len(field.Value)
 	}
 	if st.extra > s.config.MaxHeaderBytes {
-		s.wrong(st, ProtocolError, "2.6.7", "HEADERS: the stream's fields are more than %d octets", s.config.MaxHeaderBytes)
+		s.wrong(st, ProtocolError, "2.6.7", "HEADERS: the stream's fields exceed %d octets", s.config.MaxHeaderBytes)
 		return
 	}
 	switch {
 	case st.local && st.answered && !st.complete:
-		// What follows an interim reply.
+		// These fields follow an interim reply.
 		st.reply = f.Fields
 		s.replied(st, false)
 	case !st.local && st.localDone && !st.complete && !st.gotData:
@@ -152,12 +152,12 @@ func (s *Session) headers(f *Headers) {
 	}
 }
 
-// merge adds fields to those that came before. It is false if the stream had to
-// be reset.
+// merge adds fields to the earlier ones. It returns false if it had to reset
+// the stream.
 func (s *Session) merge(st *Stream, to *[]Field, fields []Field) bool {
 	for _, f := range fields {
 		if _, twice := valueOf(*to, f.Name); twice {
-			s.wrong(st, ProtocolError, "3.3.2", "HEADERS: the name %q comes twice", f.Name)
+			s.wrong(st, ProtocolError, "3.3.2", "HEADERS: duplicate name %q", f.Name)
 			return false
 		}
 	}
@@ -184,17 +184,17 @@ func (s *Session) gotFin(st *Stream) {
 func (s *Session) rstStream(f *RstStream) {
 	st := s.streams[f.StreamID]
 	if st == nil {
-		// A RST_STREAM is never answered by one (section 2.4.2).
+		// A RST_STREAM is never answered with another one (section 2.4.2).
 		s.spend(1)
 		return
 	}
 	if !st.local {
-		// To open and reset streams costs the peer nothing: it may do so a few
-		// hundred times at once.
+		// Opening and resetting streams costs the peer nothing: it may do so a
+		// few hundred times at once.
 		s.spend(4)
 	}
 	st.fail(&StreamError{StreamID: st.id, Status: f.Status, Remote: true})
-	// Whoever cancels a stream cancels what is pushed with it (section 3.3.2).
+	// Cancelling a stream also cancels its pushes (section 3.3.2).
 	if !st.local && f.Status == Cancel {
 		for p := s.first; p != nil; {
 			next := p.next
@@ -221,7 +221,7 @@ func (s *Session) settings(f *Settings) {
 			s.persist(e)
 		}
 		if e.Flags&Persisted != 0 {
-			continue // it is what the server itself once said
+			continue // it is a setting that the server itself once sent
 		}
 		switch e.ID {
 		case SettingMaxConcurrentStreams:
@@ -247,11 +247,11 @@ func (s *Session) persist(e Setting) {
 	}
 }
 
-// initialWindow changes all streams' windows by as much as the initial one
-// changes.
+// initialWindow changes all streams' windows by the same amount as the initial
+// one.
 func (s *Session) initialWindow(value uint32) {
 	if value > maxWindow {
-		s.violated(GoAwayFlowControlError, "2.6.8", "SETTINGS: an initial window of %d", value)
+		s.violated(GoAwayFlowControlError, "2.6.8", "SETTINGS: invalid initial window of %d", value)
 		return
 	}
 	delta := int64(value) - s.peerInitial
@@ -263,7 +263,7 @@ func (s *Session) initialWindow(value uint32) {
 	}
 }
 
-// widen changes the window to send with on a stream.
+// widen changes the send window of a stream.
 func (s *Session) widen(st *Stream, delta int64) {
 	if !st.sendWindow.update(delta) {
 		s.wrong(st, FlowControlError, "2.6.8", "the window grows beyond 2^31-1")
@@ -281,7 +281,7 @@ func (s *Session) windowUpdate(f *WindowUpdate) {
 		}
 		s.unstall()
 	} else if st := s.streams[f.StreamID]; st != nil {
-		// Those that come after the stream's last frame are ignored.
+		// Updates after the stream's last frame are ignored.
 		if !st.localDone {
 			s.widen(st, int64(f.Delta))
 		}
@@ -294,7 +294,7 @@ func (s *Session) windowUpdate(f *WindowUpdate) {
 func (s *Session) ping(f *Ping) {
 	s.spend(1)
 	if s.own(f.ID) {
-		// One that this side did not send is ignored (section 2.6.5).
+		// A PING that this side did not send is ignored (section 2.6.5).
 		if answer, ok := s.pings[f.ID]; ok {
 			delete(s.pings, f.ID)
 			close(answer)
@@ -307,7 +307,7 @@ func (s *Session) ping(f *Ping) {
 	}
 }
 
-// goneAway takes a GOAWAY: what was not accepted may be tried elsewhere.
+// goneAway handles a GOAWAY: unaccepted streams may be retried elsewhere.
 func (s *Session) goneAway(f *GoAway) {
 	s.spend(1)
 	s.noNewStreams()

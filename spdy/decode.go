@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// frameHeader is the eight octets that every frame begins with (draft 3 section
+// frameHeader is the eight octets at the start of every frame (draft 3 section
 // 2.2).
 type frameHeader struct {
 	control  bool
@@ -27,20 +27,20 @@ func parseHeader(b []byte) frameHeader {
 	return h
 }
 
-// Limits of what one peer may send in one frame.
+// frameLimits limits what a peer may send in one frame.
 type frameLimits struct {
-	headerBytes  int // of a header block, inflated; a little more is inflated and refused
+	headerBytes  int // of an inflated header block; slightly larger ones are inflated and refused
 	headerFields int
 }
 
-// decoder reads control frames. Each has to be given to it, in the order of
-// arrival, for header blocks refer to those before.
+// decoder reads control frames. It must be given each one, in the order of
+// arrival, because header blocks refer to earlier ones.
 type decoder struct {
 	version Version
 	limits  frameLimits
 	z       *inflater
 
-	// Frames without a header block are read into these.
+	// Frames without a header block are decoded into these.
 	rst    RstStream
 	ping   Ping
 	goAway GoAway
@@ -51,9 +51,9 @@ func newDecoder(v Version, l frameLimits) *decoder {
 	return &decoder{version: v, limits: l, z: newInflater(v)}
 }
 
-// control reads a control frame. A *StreamError leaves the decoder usable; the
-// frame then comes with it, without fields. Any other error is a *SessionError.
-// Frames without fields are good until the next call.
+// control decodes a control frame. A *StreamError leaves the decoder usable and
+// comes with the frame, without its fields. Any other error is a *SessionError.
+// Frames without fields are valid until the next call.
 func (d *decoder) control(h frameHeader, payload []byte) (Frame, error) {
 	if h.version != d.version.wire() {
 		return &Unknown{Version: h.version, Kind: h.kind, Flags: h.flags, Payload: payload}, nil
@@ -89,7 +89,8 @@ func (d *decoder) control(h frameHeader, payload []byte) (Frame, error) {
 	return &Unknown{Version: h.version, Kind: h.kind, Flags: h.flags, Payload: payload}, nil
 }
 
-// broken is a frame that breaks a rule of the framing itself.
+// broken returns the error for a frame that breaks a rule of the framing
+// itself.
 func (d *decoder) broken(kind FrameType, section, format string, a ...any) error {
 	return &SessionError{
 		Status: GoAwayProtocolError,
@@ -97,34 +98,34 @@ func (d *decoder) broken(kind FrameType, section, format string, a ...any) error
 	}
 }
 
-// length checks the length of a frame that has a fixed one.
+// length checks the length of a fixed-length frame.
 func (d *decoder) length(kind FrameType, section string, b []byte, want int) error {
 	if len(b) != want {
-		return d.broken(kind, section, "%d octets long, has to be %d", len(b), want)
+		return d.broken(kind, section, "%d octets long, must be %d", len(b), want)
 	}
 	return nil
 }
 
-// id reads the number of the stream that a frame is about.
+// id reads the ID of the stream that a frame belongs to.
 func (d *decoder) id(kind FrameType, section string, b []byte, least int) (uint32, error) {
 	if len(b) < least {
-		return 0, d.broken(kind, section, "%d octets long, has to be %d or more", len(b), least)
+		return 0, d.broken(kind, section, "%d octets long, must be at least %d", len(b), least)
 	}
 	id := binary.BigEndian.Uint32(b) & maxStreamID
 	if id == 0 {
-		return 0, d.broken(kind, "2.3.2", "0 is no stream's number")
+		return 0, d.broken(kind, "2.3.2", "invalid stream ID 0")
 	}
 	return id, nil
 }
 
-// fields inflates and reads a header block.
+// fields inflates and parses a header block.
 func (d *decoder) fields(kind FrameType, id uint32, block []byte) ([]Field, error) {
 	if len(block) == 0 && kind == TypeHeaders {
-		// Draft 2 and 3 allow a length of 4 where there are no fields.
+		// Drafts 2 and 3 allow a length of 4 if there are no fields.
 		return nil, nil
 	}
-	// A block somewhat too large costs its stream; one that keeps growing, the
-	// session.
+	// A block slightly too large resets its stream; one that keeps growing ends
+	// the session.
 	inflated, err := d.z.block(block, 4*d.limits.headerBytes)
 	if err != nil {
 		return nil, &SessionError{
@@ -137,7 +138,7 @@ func (d *decoder) fields(kind FrameType, id uint32, block []byte) ([]Field, erro
 		return nil, &SessionError{Status: GoAwayProtocolError, Cause: fmt.Sprintf("%s of stream %d: %v", kind, id, session)}
 	}
 	if len(inflated) > d.limits.headerBytes {
-		stream = fmt.Errorf("a header block of %d octets, more than the %d that are allowed", len(inflated), d.limits.headerBytes)
+		stream = fmt.Errorf("a header block of %d octets exceeds the limit of %d", len(inflated), d.limits.headerBytes)
 	}
 	if stream != nil {
 		return nil, &StreamError{StreamID: id, Status: ProtocolError, Cause: fmt.Sprintf("%s: %v", kind, stream)}
@@ -165,7 +166,7 @@ func (d *decoder) synStream(h frameHeader, b []byte) (Frame, error) {
 	return f, err
 }
 
-// skipUnused leaves out the 16 bits that version 2 has before header blocks.
+// skipUnused skips the 16 bits that precede header blocks in version 2.
 func (d *decoder) skipUnused(b []byte) []byte {
 	if d.version == V2 && len(b) >= 2 {
 		return b[2:]
@@ -203,7 +204,7 @@ func (d *decoder) rstStream(h frameHeader, b []byte) (Frame, error) {
 	}
 	d.rst = RstStream{StreamID: id, Status: Status(binary.BigEndian.Uint32(b[4:]))}
 	if d.rst.Status == 0 {
-		// What it asks for is clear all the same.
+		// What it asks for is clear nevertheless.
 		d.rst.Status = ProtocolError
 	}
 	return &d.rst, nil
@@ -211,7 +212,7 @@ func (d *decoder) rstStream(h frameHeader, b []byte) (Frame, error) {
 
 func (d *decoder) settings(h frameHeader, b []byte) (Frame, error) {
 	if len(b) < 4 || (len(b)-4)%8 != 0 || binary.BigEndian.Uint32(b) != uint32((len(b)-4)/8) {
-		return nil, d.broken(h.kind, "2.6.4", "%d octets do not hold the entries that they say", len(b))
+		return nil, d.broken(h.kind, "2.6.4", "%d octets do not match the number of entries", len(b))
 	}
 	f := &Settings{Clear: h.flags&flagClear != 0}
 	for b = b[4:]; len(b) > 0; b = b[8:] {
@@ -263,15 +264,15 @@ func (d *decoder) windowUpdate(h frameHeader, b []byte) (Frame, error) {
 	be := binary.BigEndian
 	d.window = WindowUpdate{StreamID: be.Uint32(b) & maxStreamID, Delta: be.Uint32(b[4:]) & maxWindow}
 	if d.window.StreamID == 0 && d.version != V31 {
-		return nil, d.broken(h.kind, "2.6.8", "0 is no stream's number")
+		return nil, d.broken(h.kind, "2.6.8", "invalid stream ID 0")
 	}
 	if d.window.Delta == 0 {
 		if d.window.StreamID == 0 {
-			return nil, d.broken(h.kind, "2.6.8", "the session's window is to change by 0")
+			return nil, d.broken(h.kind, "2.6.8", "the session's window must not change by 0")
 		}
 		return &d.window, &StreamError{
 			StreamID: d.window.StreamID, Status: ProtocolError,
-			Cause: fmt.Sprintf("WINDOW_UPDATE: the window is to change by 0 (%s)", d.version.cite("2.6.8")),
+			Cause: fmt.Sprintf("WINDOW_UPDATE: the window must not change by 0 (%s)", d.version.cite("2.6.8")),
 		}
 	}
 	return &d.window, nil
@@ -279,7 +280,7 @@ func (d *decoder) windowUpdate(h frameHeader, b []byte) (Frame, error) {
 
 func (d *decoder) credential(h frameHeader, b []byte) (Frame, error) {
 	short := func() (Frame, error) {
-		return nil, d.broken(h.kind, "2.6.9", "a length in it is more than the frame has")
+		return nil, d.broken(h.kind, "2.6.9", "an inner length exceeds the frame")
 	}
 	be := binary.BigEndian
 	if len(b) < 6 {
@@ -287,7 +288,7 @@ func (d *decoder) credential(h frameHeader, b []byte) (Frame, error) {
 	}
 	f := &Credential{Slot: be.Uint16(b)}
 	if f.Slot == 0 {
-		return nil, d.broken(h.kind, "2.6.9", "slot 0: they count from 1")
+		return nil, d.broken(h.kind, "2.6.9", "invalid slot 0, slots count from 1")
 	}
 	b = b[2:]
 	part := func() ([]byte, bool) {

@@ -8,22 +8,22 @@ import (
 
 // Compression says how header blocks are compressed.
 //
-// A compressor that shares its memory between a secret and what an attacker
-// chooses gives the secret away by the length of what it writes (CRIME, Rizzo
-// and Duong, 2012). A page can have a browser send requests with paths of its
-// choosing, beside the cookie it wants to learn.
+// A compressor that shares its state between a secret and text chosen by an
+// attacker reveals the secret through the length of its output (CRIME, Rizzo
+// and Duong, 2012). A page can make a browser send requests with paths of its
+// choosing next to the cookie it wants to learn.
 type Compression uint8
 
 const (
-	// CompressSafe compresses all but the values of fields that hold secrets:
-	// authorization, cookie, proxy-authorization and set-cookie. Those are
-	// written octet by octet, and nothing is ever written as a reference to
-	// them. An attacker learns their length, and nothing else.
+	// CompressSafe compresses everything except the values of fields that hold
+	// secrets: authorization, cookie, proxy-authorization and set-cookie. Those
+	// are written octet by octet, and no reference ever points to them. An
+	// attacker learns their length, and nothing else.
 	CompressSafe Compression = iota
 	// CompressAll compresses everything, as the browsers of 2011 did.
 	CompressAll
-	// CompressNone compresses nothing, as Chromium did from 2012 on: what CRIME
-	// does to paths and referrers it does not do here.
+	// CompressNone compresses nothing, as Chromium did from 2012 on: it
+	// protects paths and referrers from CRIME, too.
 	CompressNone
 )
 
@@ -36,23 +36,23 @@ func secret(name string) bool {
 }
 
 // deflater writes header blocks as one zlib stream (RFC 1950, RFC 1951) that
-// begins with the version's dictionary, with a sync flush at each block's end.
+// starts with the version's dictionary, with a sync flush at the end of each
+// block.
 //
-// The standard library's writer needs 0.6 MB where this one needs 18 kB: a
-// header block is short, so a window of 4 kB finds most of what repeats (draft 3
-// section 2.6.10.1 recommends 2 kB), and Huffman codes that are fixed cost less
-// than those that have to be described. What it writes depends on its input
-// alone, whatever release of Go it is built with.
+// The standard library's writer needs 0.6 MB, this one 18 kB: a header block is
+// short, so a window of 4 kB finds most repetitions (draft 3 section 2.6.10.1
+// recommends 2 kB), and fixed Huffman codes cost less than described ones. The
+// output depends only on the input, not on the release of Go.
 type deflater struct {
 	compression Compression
 	begun       bool
 	dictionary  string
 
-	window  []byte // what was written, from the octet base of the stream on
+	window  []byte // what was written, starting at octet base of the stream
 	base    int
 	head    []int32 // where four octets of this hash were last seen, plus 1
 	prev    []int32 // where they were seen before that, plus 1, by position in the window size
-	secrets []span  // octets that nothing may refer to, in order
+	secrets []span  // octets that no reference may point to, in order
 
 	out  []byte
 	bits uint64
@@ -66,7 +66,7 @@ const (
 	hashBits      = 10
 	minMatch      = 4
 	maxMatch      = 258
-	maxChain      = 16 // how many earlier places are tried for a match
+	maxChain      = 16 // how many earlier positions are tried for a match
 )
 
 func newDeflater(v Version, c Compression) *deflater {
@@ -77,15 +77,15 @@ func newDeflater(v Version, c Compression) *deflater {
 	return z
 }
 
-// begin puts the stream's header to out.
+// begin writes the stream's header to out.
 func (z *deflater) begin() {
 	z.begun = true
 	z.window = make([]byte, 0, 2*deflateWindow)
 	z.head = make([]int32, 1<<hashBits)
 	z.prev = make([]int32, deflateWindow)
 	// Deflate with a window of 32 kB, the fastest level, a dictionary: RFC 1950
-	// section 2.2. A smaller window would be true, but some readers would have
-	// to make a new one for the dictionary's sake.
+	// section 2.2. A smaller window would be correct, but some readers would
+	// reallocate theirs for the dictionary.
 	z.out = append(z.out, 0x78, 0x20)
 	if rest := (0x78<<8 | 0x20) % 31; rest != 0 {
 		z.out[len(z.out)-1] += byte(31 - rest)
@@ -103,7 +103,7 @@ type piece struct {
 	secret bool
 }
 
-// block appends a header block to out, compressed.
+// block appends a compressed header block to out.
 func (z *deflater) block(out []byte, pieces []piece) []byte {
 	z.out = out
 	if !z.begun {
@@ -124,13 +124,13 @@ func (z *deflater) block(out []byte, pieces []piece) []byte {
 	}
 	z.put(0, 3) // a stored block,
 	z.align()
-	z.out = append(z.out, 0, 0, 0xff, 0xff) // and it is empty
+	z.out = append(z.out, 0, 0, 0xff, 0xff) // which is empty
 	z.slide()
 	out, z.out = z.out, nil
 	return out
 }
 
-// store writes the pieces as they are.
+// store writes the pieces uncompressed.
 func (z *deflater) store(pieces []piece) {
 	const most = 1<<16 - 1
 	var text []byte
@@ -148,7 +148,7 @@ func (z *deflater) store(pieces []piece) {
 	}
 }
 
-// literals writes text so that nothing before or after it refers to it.
+// literals writes text that no reference points to and that refers to nothing.
 func (z *deflater) literals(text string) {
 	from := z.base + len(z.window)
 	z.secrets = append(z.secrets, span{from, from + len(text)})
@@ -158,7 +158,7 @@ func (z *deflater) literals(text string) {
 	z.window = append(z.window, text...)
 }
 
-// match writes text, referring to what came before where that is shorter.
+// match writes text, with references to earlier text where they are shorter.
 func (z *deflater) match(text string) {
 	at := len(z.window)
 	z.window = append(z.window, text...)
@@ -182,7 +182,7 @@ func (z *deflater) hash(at int) uint32 {
 	return binary.LittleEndian.Uint32(z.window[at:]) * 2654435761 >> (32 - hashBits)
 }
 
-// remember makes the four octets at a place of the window findable.
+// remember indexes the four octets at a position of the window.
 func (z *deflater) remember(at int) {
 	if at+minMatch > len(z.window) {
 		return
@@ -192,7 +192,7 @@ func (z *deflater) remember(at int) {
 	z.head[h] = int32(absolute + 1)
 }
 
-// longest finds the longest earlier place that reads like the one at at.
+// longest finds the longest earlier match of the text at at.
 func (z *deflater) longest(at int) (length, distance int) {
 	if at+minMatch > len(z.window) {
 		return 0, 0
@@ -200,8 +200,8 @@ func (z *deflater) longest(at int) (length, distance int) {
 	absolute := z.base + at
 	candidate := int(z.head[z.hash(at)]) - 1
 	for range maxChain {
-		// The oldest place of the window is left out: its entry in prev is the one
-		// that the next place to be remembered takes.
+		// The oldest position of the window is left out: the next indexed position
+		// reuses its entry in prev.
 		if candidate < z.base || absolute-candidate >= deflateWindow {
 			break
 		}
@@ -222,7 +222,7 @@ func (z *deflater) longest(at int) (length, distance int) {
 	return length, distance
 }
 
-// open is how many octets from a place on are not secret.
+// open returns how many octets from a position on are not secret.
 func (z *deflater) open(from int) int {
 	for _, s := range z.secrets {
 		if s.to > from {
@@ -232,7 +232,7 @@ func (z *deflater) open(from int) int {
 	return maxMatch
 }
 
-// slide forgets what is too far back to refer to.
+// slide drops what is too far back for references.
 func (z *deflater) slide() {
 	if cut := len(z.window) - deflateWindow; cut > 0 {
 		z.base += cut
@@ -248,7 +248,7 @@ func (z *deflater) slide() {
 	}
 	z.secrets = append(z.secrets[:0], z.secrets[gone:]...)
 	if z.base > 1<<30 {
-		// Positions are about to leave their 32 bits. Begin to count again.
+		// Positions are about to overflow 32 bits: restart the count.
 		for i := range z.secrets {
 			z.secrets[i].from -= z.base
 			z.secrets[i].to -= z.base
@@ -275,7 +275,8 @@ func (z *deflater) align() {
 	}
 }
 
-// reversed is a code as Huffman codes are packed: its first bit first.
+// reversed returns a code in the order in which Huffman codes are packed: its
+// first bit first.
 func reversed(code, n uint) uint64 { return uint64(bits.Reverse16(uint16(code)) >> (16 - n)) }
 
 // literal writes one octet with its fixed code (RFC 1951 section 3.2.6).

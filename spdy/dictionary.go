@@ -1,7 +1,7 @@
 package spdy
 
-// dictionary2 begins the compression of header blocks in version 2 (draft 2,
-// "Name/Value header block format"). Its last octet is a NUL.
+// dictionary2 initialises the compression of header blocks in version 2 (draft
+// 2, "Name/Value header block format"). Its last octet is a NUL.
 const dictionary2 = "" +
 	"optionsgetheadpostputdeletetraceacceptaccept-charsetaccept-encodingaccept-languageauthorizatione" +
 	"xpectfromhostif-modified-sinceif-matchif-none-matchif-rangeif-unmodifiedsincemax-forwardsproxy-a" +
@@ -14,8 +14,8 @@ const dictionary2 = "" +
 	"age/pngimage/jpgimage/gifapplication/xmlapplication/xhtmltext/plainpublicmax-agecharset=iso-8859" +
 	"-1utf-8gzipdeflateHTTP/1.1statusversionurl\x00"
 
-// dictionary3 begins the compression of header blocks in versions 3 and 3.1
-// (section 2.6.10.1).
+// dictionary3 initialises the compression of header blocks in versions 3 and
+// 3.1 (section 2.6.10.1).
 const dictionary3 = "" +
 	"\x00\x00\x00\x07options\x00\x00\x00\x04head\x00\x00\x00\x04post\x00\x00\x00\x03put\x00\x00\x00" +
 	"\x06delete\x00\x00\x00\x05trace\x00\x00\x00\x06accept\x00\x00\x00\x0eaccept-charset\x00\x00\x00" +

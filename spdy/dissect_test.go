@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// What we send, Wireshark's dissector reads without complaint.
+// TestTsharkReadsWhatWeSend checks that Wireshark's dissector reads our frames
+// without complaint.
 func TestTsharkReadsWhatWeSend(t *testing.T) {
 	if _, err := exec.LookPath("tshark"); err != nil {
 		t.Skip("tshark is not installed: apt-get install tshark")
@@ -54,8 +55,8 @@ func TestTsharkReadsWhatWeSend(t *testing.T) {
 	}
 }
 
-// dissect has tshark read octets of one direction. It inflates what SYN_STREAM
-// holds apart from what the other types hold, as if each came from one side only.
+// dissect reads octets of one direction with tshark, which inflates SYN_STREAM
+// separately from the other types, as if each came from one side only.
 func dissect(t *testing.T, octets []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "spdy.pcap")
@@ -69,7 +70,7 @@ func dissect(t *testing.T, octets []byte) string {
 	return string(out)
 }
 
-// pcap puts octets into TCP segments of one direction, in a capture file.
+// pcap wraps octets in TCP segments of one direction, in a capture file.
 func pcap(octets []byte) []byte {
 	le, be := binary.LittleEndian, binary.BigEndian
 	var b []byte

@@ -1,5 +1,5 @@
-// Package spdy speaks SPDY/2, SPDY/3 and SPDY/3.1, the protocols that HTTP/2 grew
-// out of: framing, header compression, sessions with flow control, and HTTP on
+// Package spdy implements SPDY/2, SPDY/3 and SPDY/3.1, the predecessors of
+// HTTP/2: framing, header compression, sessions with flow control, and HTTP on
 // top, for servers and clients.
 //
 // To serve HTTP, give an http.Handler to a Server; to fetch, use a Transport:
@@ -11,51 +11,51 @@
 //	response, err := client.Get("https://localhost:8443/")
 //
 // Session and Stream are for other uses of multiplexed streams, Framer for tools
-// that look at frames.
+// that inspect frames.
 //
 // # Drafts
 //
 // The rules are those of the drafts that the Chromium project published: "SPDY
 // Protocol", draft 2, draft 3 and draft 3.1 (Belshe and Peon). Errors name the
-// draft and the section whose rule was broken. Where implementations agree on
+// draft and the section of the broken rule. Where implementations agree on
 // something other than the draft, this package accepts both and sends what the
 // draft says:
 //
 //   - FIN is sent in a DATA frame after a trailer, never in HEADERS, where some
-//     peers do not look for it.
+//     peers ignore it.
 //   - Chromium counted the priorities of version 2 downwards; draft 2 counts
 //     upwards.
-//   - What a server pushes is taken as unidirectional, even if its flag is missing.
-//   - 100 Continue, of which the drafts say nothing, is a SYN_REPLY; the reply
-//     proper then goes as HEADERS, since a second SYN_REPLY would be an error.
-//     A second SYN_REPLY is accepted after one of 100.
+//   - A pushed stream counts as unidirectional, even if its flag is missing.
+//   - 100 Continue, which the drafts do not mention, is a SYN_REPLY; the final reply is
+//     then sent as HEADERS, since a second SYN_REPLY would be an error. A second
+//     SYN_REPLY is accepted after one of 100.
 //
 // # Choosing the protocol
 //
-// Servers and clients of the time agreed on SPDY by NPN, a TLS extension that
-// crypto/tls does not have. This package uses its successor, ALPN. With NPN the
-// server lists its protocols, and the client answers in an encrypted message of
-// its own, NextProtocol, between ChangeCipherSpec and Finished; with ALPN the
-// client lists, and the server chooses in its ServerHello. No round trip is
-// gained or lost: NextProtocol rides in the client's last flight. A connection
-// differs by that message (some 50 octets from the client) and by the lists' place. NPN
-// exists in TLS 1.2 and before alone, whose handshake takes a round trip more than
-// that of TLS 1.3: to measure SPDY as it was, set MaxVersion to tls.VersionTLS12.
+// Servers and clients of the time negotiated SPDY by NPN, a TLS extension that
+// crypto/tls does not have. This package uses its successor, ALPN. With NPN the server
+// lists its protocols, and the client answers in a separate encrypted message,
+// NextProtocol, between ChangeCipherSpec and Finished; with ALPN the client lists, and
+// the server chooses in its ServerHello. Both take the same number of round trips:
+// NextProtocol is part of the client's last flight. A connection differs by that
+// message (some 50 octets from the client) and by the position of the lists. NPN exists
+// only in TLS 1.2 and earlier, whose handshake takes one round trip more than that of
+// TLS 1.3: to measure SPDY as it was, set MaxVersion to tls.VersionTLS12.
 //
 // # Hostile peers
 //
-// A peer can end its own session, and no other. Header blocks inflate to a limit
-// and a ratio; fields are counted; control frames have a longest length. Frames
-// that cost this side something and bring the peer's work no further are counted
-// against a budget of some thousands, refilled by 200 a second (SETTINGS, PING,
-// streams opened and reset, empty DATA, frames of streams that are not there).
-// A session runs no more than twice Config.MaxStreams handlers. Timeouts end what
-// waits for a peer. Memory is bounded by the windows times the streams, in version
-// 2 by 16 MiB. Fields that hold secrets are not compressed, unless Compression
-// says otherwise.
+// A peer can end its own session, but no other. Header blocks have a limit of size
+// and of compression ratio; fields are counted; control frames have a maximum
+// length. Frames that cost this side something without advancing the peer's work
+// are counted against a budget of some thousands, refilled by 200 a second
+// (SETTINGS, PING, streams opened and reset, empty DATA, frames of streams that do
+// not exist). A session runs at most twice Config.MaxStreams handlers. Timeouts
+// end whatever waits for a peer. Memory is bounded by the windows times the
+// streams, in version 2 by 16 MiB. Fields that hold secrets are not compressed,
+// unless Compression says otherwise.
 //
 // # Determinism
 //
-// What is sent depends on what is asked for, on what arrives, and when: there is
-// no randomness, and no order of a map shows on the wire.
+// What is sent depends only on what is requested and on what arrives, and when:
+// there is no randomness, and no map order shows on the wire.
 package spdy

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// encoder writes frames. Frames have to be sent in the order in which they were
-// encoded, each of them, for header blocks refer to those before.
+// encoder encodes frames. Every encoded frame must be sent, in the order of
+// encoding, because header blocks refer to earlier ones.
 type encoder struct {
 	version Version
 	z       *deflater
@@ -17,8 +17,8 @@ func newEncoder(v Version, c Compression) *encoder {
 	return &encoder{version: v, z: newDeflater(v, c)}
 }
 
-// append writes a frame behind b. On an error nothing was written and nothing
-// compressed.
+// append appends a frame to b. On an error it has written and compressed
+// nothing.
 func (e *encoder) append(b []byte, f Frame) ([]byte, error) {
 	v, be, start := e.version, binary.BigEndian, len(b)
 	invalid := func(section, format string, a ...any) ([]byte, error) {
@@ -27,15 +27,15 @@ func (e *encoder) append(b []byte, f Frame) ([]byte, error) {
 	switch f := f.(type) {
 	case *Data:
 		if f.StreamID == 0 || f.StreamID > maxStreamID {
-			return invalid("2.2.2", "%d is no stream's number", f.StreamID)
+			return invalid("2.2.2", "invalid stream ID %d", f.StreamID)
 		}
 		if len(f.Payload) > maxLength {
-			return invalid("2.2.2", "%d octets are more than fit", len(f.Payload))
+			return invalid("2.2.2", "a payload of %d octets is too long", len(f.Payload))
 		}
 		return append(appendDataHeader(b, f.StreamID, f.Fin, len(f.Payload)), f.Payload...), nil
 	case *SynStream:
 		if f.StreamID == 0 || f.StreamID > maxStreamID {
-			return invalid("2.3.2", "%d is no stream's number", f.StreamID)
+			return invalid("2.3.2", "invalid stream ID %d", f.StreamID)
 		}
 		b = e.control(b, TypeSynStream, fin(f.Fin)|unidirectional(f.Unidirectional))
 		b = be.AppendUint32(b, f.StreamID)
@@ -48,22 +48,22 @@ func (e *encoder) append(b []byte, f Frame) ([]byte, error) {
 		return e.fields(b, start, f, f.Fields)
 	case *SynReply:
 		if f.StreamID == 0 || f.StreamID > maxStreamID {
-			return invalid("2.3.2", "%d is no stream's number", f.StreamID)
+			return invalid("2.3.2", "invalid stream ID %d", f.StreamID)
 		}
 		b = e.unused(be.AppendUint32(e.control(b, TypeSynReply, fin(f.Fin)), f.StreamID))
 		return e.fields(b, start, f, f.Fields)
 	case *Headers:
 		if f.StreamID == 0 || f.StreamID > maxStreamID {
-			return invalid("2.3.2", "%d is no stream's number", f.StreamID)
+			return invalid("2.3.2", "invalid stream ID %d", f.StreamID)
 		}
 		b = e.unused(be.AppendUint32(e.control(b, TypeHeaders, fin(f.Fin)), f.StreamID))
 		return e.fields(b, start, f, f.Fields)
 	case *RstStream:
 		if f.StreamID == 0 || f.StreamID > maxStreamID {
-			return invalid("2.3.2", "%d is no stream's number", f.StreamID)
+			return invalid("2.3.2", "invalid stream ID %d", f.StreamID)
 		}
 		if f.Status == 0 {
-			return invalid("2.6.3", "0 is no status")
+			return invalid("2.6.3", "invalid status 0")
 		}
 		b = be.AppendUint32(e.control(b, TypeRstStream, 0), f.StreamID)
 		b = be.AppendUint32(b, uint32(f.Status))
@@ -72,10 +72,10 @@ func (e *encoder) append(b []byte, f Frame) ([]byte, error) {
 		b = be.AppendUint32(b, uint32(len(f.Entries)))
 		for _, s := range f.Entries {
 			if s.ID >= 1<<24 {
-				return invalid("2.6.4", "%d is no setting", s.ID)
+				return invalid("2.6.4", "invalid setting %d", s.ID)
 			}
 			if v == V2 {
-				// The number is little-endian, a mistake that became the protocol.
+				// The ID is little-endian, a mistake that became the protocol.
 				b = append(b, byte(s.ID), byte(s.ID>>8), byte(s.ID>>16), byte(s.Flags))
 			} else {
 				b = append(b, byte(s.Flags), byte(s.ID>>16), byte(s.ID>>8), byte(s.ID))
@@ -84,7 +84,7 @@ func (e *encoder) append(b []byte, f Frame) ([]byte, error) {
 		}
 	case *Noop:
 		if v != V2 {
-			return b, fmt.Errorf("encode NOOP: %s has none", v)
+			return b, fmt.Errorf("encode NOOP: %s does not have it", v)
 		}
 		b = e.control(b, TypeNoop, 0)
 	case *Ping:
@@ -96,18 +96,18 @@ func (e *encoder) append(b []byte, f Frame) ([]byte, error) {
 		}
 	case *WindowUpdate:
 		if v == V2 {
-			return b, fmt.Errorf("encode WINDOW_UPDATE: %s has none", v)
+			return b, fmt.Errorf("encode WINDOW_UPDATE: %s does not have it", v)
 		}
 		if f.Delta == 0 || f.Delta > maxWindow {
-			return invalid("2.6.8", "%d is no change of a window", f.Delta)
+			return invalid("2.6.8", "invalid window change of %d", f.Delta)
 		}
 		if f.StreamID > maxStreamID || f.StreamID == 0 && v != V31 {
-			return invalid("2.6.8", "%d is no stream's number", f.StreamID)
+			return invalid("2.6.8", "invalid stream ID %d", f.StreamID)
 		}
 		return appendWindowUpdate(b, f.StreamID, f.Delta), nil
 	case *Credential:
 		if v == V2 {
-			return b, fmt.Errorf("encode CREDENTIAL: %s has none", v)
+			return b, fmt.Errorf("encode CREDENTIAL: %s does not have it", v)
 		}
 		b = be.AppendUint16(e.control(b, TypeCredential, 0), f.Slot)
 		b = append(be.AppendUint32(b, uint32(len(f.Proof))), f.Proof...)
@@ -119,7 +119,7 @@ func (e *encoder) append(b []byte, f Frame) ([]byte, error) {
 		b = be.AppendUint16(b, uint16(f.Kind))
 		b = append(be.AppendUint32(b, uint32(f.Flags)<<24), f.Payload...)
 	default:
-		return b, fmt.Errorf("encode frame: %T is none", f)
+		return b, fmt.Errorf("encode frame: unknown type %T", f)
 	}
 	return e.close(b, start, f)
 }
@@ -145,15 +145,15 @@ func clearFlag(on bool) uint8 {
 	return 0
 }
 
-// control writes the header of a control frame, whose length close fills in.
+// control writes the header of a control frame; close fills in its length.
 func (e *encoder) control(b []byte, t FrameType, flags uint8) []byte {
 	b = binary.BigEndian.AppendUint16(b, 1<<15|e.version.wire())
 	b = binary.BigEndian.AppendUint16(b, uint16(t))
 	return binary.BigEndian.AppendUint32(b, uint32(flags)<<24)
 }
 
-// unused writes the 16 bits that version 2 has before the header blocks of
-// SYN_REPLY and HEADERS.
+// unused writes the 16 bits that precede the header blocks of SYN_REPLY and
+// HEADERS in version 2.
 func (e *encoder) unused(b []byte) []byte {
 	if e.version == V2 {
 		return append(b, 0, 0)
@@ -161,7 +161,7 @@ func (e *encoder) unused(b []byte) []byte {
 	return b
 }
 
-// fields writes the header block of a frame that begins at start.
+// fields writes the header block of the frame that begins at start.
 func (e *encoder) fields(b []byte, start int, f Frame, fields []Field) ([]byte, error) {
 	pieces, err := appendPieces(e.version, e.pieces[:0], fields)
 	if err != nil {
@@ -172,7 +172,7 @@ func (e *encoder) fields(b []byte, start int, f Frame, fields []Field) ([]byte, 
 		size += len(p.text)
 	}
 	if size > maxLength/2 {
-		// Nothing may be left out once it is compressed.
+		// Nothing may be left out after it was compressed.
 		return b[:start], fmt.Errorf("encode %s: a header block of %d octets (%s)", f.Type(), size, e.version.cite("2.2.1"))
 	}
 	b = e.z.block(b, pieces)
@@ -185,7 +185,7 @@ func (e *encoder) fields(b []byte, start int, f Frame, fields []Field) ([]byte, 
 func (e *encoder) close(b []byte, start int, f Frame) ([]byte, error) {
 	n := len(b) - start - frameHeaderLength
 	if n > maxLength {
-		return b[:start], fmt.Errorf("encode %s: %d octets are more than fit (%s)", f.Type(), n, e.version.cite("2.2.1"))
+		return b[:start], fmt.Errorf("encode %s: a payload of %d octets is too long (%s)", f.Type(), n, e.version.cite("2.2.1"))
 	}
 	b[start+5], b[start+6], b[start+7] = byte(n>>16), byte(n>>8), byte(n)
 	return b, nil

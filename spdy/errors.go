@@ -20,7 +20,7 @@ const (
 	FlowControlError    Status = 7
 	StreamInUse         Status = 8
 	StreamAlreadyClosed Status = 9
-	InvalidCredentials  Status = 10 // draft 3 alone
+	InvalidCredentials  Status = 10 // draft 3 only
 	FrameTooLarge       Status = 11
 )
 
@@ -29,8 +29,8 @@ const (
 	GoAwayOK            Status = 0
 	GoAwayProtocolError Status = 1
 	GoAwayInternalError Status = 2
-	// GoAwayFlowControlError is the code that draft 3.1 section 2.6.8 asks for,
-	// though its section 2.6.6 does not list it.
+	// GoAwayFlowControlError is required by draft 3.1 section 2.6.8, although
+	// its section 2.6.6 does not list it.
 	GoAwayFlowControlError Status = 7
 )
 
@@ -39,7 +39,7 @@ var statusNames = [...]string{
 	"FLOW_CONTROL_ERROR", "STREAM_IN_USE", "STREAM_ALREADY_CLOSED", "INVALID_CREDENTIALS", "FRAME_TOO_LARGE",
 }
 
-// String is the code's name in the drafts' list for RST_STREAM.
+// String returns the code's name in the drafts' list for RST_STREAM.
 func (c Status) String() string {
 	if int(c) < len(statusNames) {
 		return statusNames[c]
@@ -47,18 +47,18 @@ func (c Status) String() string {
 	return fmt.Sprintf("status %d", uint32(c))
 }
 
-// StreamError ends one stream; the others of its session go on (draft 3 section
+// StreamError ends one stream, but not the others of its session (draft 3 section
 // 2.4.2).
 type StreamError struct {
 	StreamID uint32
 	Status   Status
 	Remote   bool   // the peer reset the stream
-	Cause    string // what was wrong, and the rule that says so
+	Cause    string // what was wrong, and the rule that was broken
 }
 
 func (e *StreamError) Error() string {
 	if e.Remote {
-		return fmt.Sprintf("spdy: stream %d: the peer reset it: %s", e.StreamID, e.Status)
+		return fmt.Sprintf("spdy: stream %d: reset by the peer: %s", e.StreamID, e.Status)
 	}
 	return fmt.Sprintf("spdy: stream %d: %s: %s", e.StreamID, e.Status, e.Cause)
 }
@@ -69,8 +69,8 @@ type SessionError struct {
 	// GoAwayFlowControlError.
 	Status Status
 	Remote bool   // the peer sent the GOAWAY
-	Cause  string // what was wrong, and the rule that says so
-	Err    error  // what the connection said, if it is what failed
+	Cause  string // what was wrong, and the rule that was broken
+	Err    error  // the connection's error, if that is the cause
 }
 
 func (e *SessionError) Error() string {
@@ -88,17 +88,17 @@ func (e *SessionError) Error() string {
 	return fmt.Sprintf("spdy: %s: %s: %s", who, status, e.Cause)
 }
 
-// Unwrap is what the connection said.
+// Unwrap returns the connection's error.
 func (e *SessionError) Unwrap() error { return e.Err }
 
-// ErrClosed is the error of what a session's or stream's own side closed.
+// ErrClosed is the error on a session or stream that its own side closed.
 var ErrClosed = errors.New("spdy: closed")
 
-// ErrGoingAway is the error of a new stream on a session that takes no more:
-// one side has sent GOAWAY. Open the stream on a new session.
-var ErrGoingAway = errors.New("spdy: the session takes no new streams: GOAWAY was sent")
+// ErrGoingAway is the error of opening a stream after one side has sent GOAWAY.
+// Open the stream on a new session.
+var ErrGoingAway = errors.New("spdy: the session accepts no new streams after GOAWAY")
 
-// Unprocessed tells whether the peer is known not to have begun with the stream
+// Unprocessed reports whether the peer has certainly not processed the stream
 // that err ended, so that its request may be sent again (draft 3 sections 2.6.3
 // and 2.6.6).
 func Unprocessed(err error) bool {

@@ -17,33 +17,33 @@ import (
 	"time"
 )
 
-// clientSession is a session that a Transport fetches over.
+// clientSession is a session of a Transport.
 type clientSession struct {
 	*Session
 	transport *Transport
 	origin    string // scheme, host and port
 	tls       *tls.ConnectionState
 
-	pushes []*pushedStream // that nobody has asked for yet, oldest first; guarded by the session's lock
+	pushes []*pushedStream // not requested yet, oldest first; guarded by the session's lock
 }
 
-// pushedStream is a response that came before its request.
+// pushedStream is a response that arrived before its request.
 type pushedStream struct {
 	url    string
 	stream *Stream
-	err    error         // why it is of no use
+	err    error         // why it is unusable
 	claim  chan struct{} // closed when a request has taken it
-	done   chan struct{} // closed when the request is through with it
+	done   chan struct{} // closed when the request has finished
 }
 
-// ended tells whether no new streams can be opened.
+// ended reports whether no new streams can be opened.
 func (s *clientSession) ended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err != nil || s.leaving
 }
 
-// roundTrip fetches over one stream.
+// roundTrip sends a request over one stream.
 func (s *clientSession) roundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	if r.Method == "" || r.Method == http.MethodGet {
@@ -98,8 +98,8 @@ func (s *clientSession) roundTrip(r *http.Request) (*http.Response, error) {
 	return s.receive(r, st, unzip, func() { closeBody(r) })
 }
 
-// expect is closed when the server has asked for the body of a request that
-// waits for that. It is nil if the request does not.
+// expect returns a channel that is closed when the server asks for the body of
+// a request that waits for this, or nil if the request does not wait.
 func (s *clientSession) expect(st *Stream, r *http.Request) chan struct{} {
 	if !strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		return nil
@@ -164,8 +164,8 @@ func (s *clientSession) sendBody(st *Stream, r *http.Request, proceed chan struc
 	}
 }
 
-// receive waits for the response of a stream. When all of it is read, or given
-// up, done is called.
+// receive waits for the response on a stream. It calls done when the response
+// has been read or abandoned.
 func (s *clientSession) receive(r *http.Request, st *Stream, unzip bool, done func()) (*http.Response, error) {
 	ctx := r.Context()
 	fields, err := st.Reply(ctx)
@@ -212,7 +212,7 @@ func (s *clientSession) receive(r *http.Request, st *Stream, unzip bool, done fu
 	return w, nil
 }
 
-// responseBody is what a stream brings.
+// responseBody reads what arrives on a stream.
 type responseBody struct {
 	st   *Stream
 	w    *http.Response
@@ -235,7 +235,7 @@ func (b *responseBody) Close() error {
 	return nil
 }
 
-// end gives up what has not come, and what has not been sent.
+// end abandons what has not arrived, and what has not been sent.
 func (b *responseBody) end() {
 	b.once.Do(func() {
 		b.stop()
@@ -244,7 +244,7 @@ func (b *responseBody) end() {
 	})
 }
 
-// gunzip reads a body that the server has compressed.
+// gunzip decompresses a body.
 type gunzip struct {
 	body *responseBody
 	z    *gzip.Reader
@@ -263,36 +263,36 @@ func (g *gunzip) Read(p []byte) (int, error) {
 
 func (g *gunzip) Close() error { return g.body.Close() }
 
-// What is pushed waits this long for its request, and so many at most.
+// Limits on how long and how many pushes wait for their requests.
 const (
 	pushWait = time.Minute
 	mostPush = 100
 )
 
-// register makes a stream that the server has opened findable, before what comes
-// behind it is read: that may be what makes a request for it. The session's lock
-// is held.
+// register makes a stream that the server has opened findable before anything
+// after it is read, since that may cause a request for it. The caller holds the
+// session's lock.
 func (s *clientSession) register(st *Stream) {
 	st.unclaimed = true
 	target, err := s.pushedURL(st)
 	switch {
 	case err != nil:
 	case len(s.pushes) >= mostPush:
-		err = errors.New("too much is pushed")
+		err = errors.New("too many pushes")
 	case slices.ContainsFunc(s.pushes, func(q *pushedStream) bool { return q.url == target }):
-		err = errors.New("it is pushed already")
+		err = errors.New("the URL has already been pushed")
 	}
 	s.pushes = append(s.pushes, &pushedStream{
 		url: target, stream: st, err: err, claim: make(chan struct{}), done: make(chan struct{}),
 	})
 }
 
-// pushed keeps a stream that was registered, until a request takes it.
+// pushed keeps a registered stream until a request takes it.
 func (s *clientSession) pushed(st *Stream) {
 	s.mu.Lock()
 	i := slices.IndexFunc(s.pushes, func(q *pushedStream) bool { return q.stream == st })
 	if i < 0 {
-		// A request was faster.
+		// A request came first.
 		done := st.claimed
 		s.mu.Unlock()
 		select {
@@ -332,7 +332,7 @@ func (s *clientSession) drop(p *pushedStream) {
 	s.pushes = slices.DeleteFunc(s.pushes, func(q *pushedStream) bool { return q == p })
 }
 
-// take finds what was pushed for a URL, and takes it.
+// take finds the push for a URL, and takes it.
 func (s *clientSession) take(url string) *pushedStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -347,12 +347,11 @@ func (s *clientSession) take(url string) *pushedStream {
 	return nil
 }
 
-// resource is a URL in the form in which what is pushed is compared with what is
-// asked for.
+// resource returns a URL in the form in which pushes are compared with requests.
 func resource(u *url.URL) string { return u.Scheme + "://" + authority(u) + u.RequestURI() }
 
-// pushedURL is what a pushed stream answers for. It must be of an origin that
-// the session is for (draft 3 section 3.3).
+// pushedURL returns the URL of a pushed stream. It must belong to an origin of
+// the session (draft 3 section 3.3).
 func (s *clientSession) pushedURL(st *Stream) (string, error) {
 	v, n := st.s.version, st.s.version.names()
 	var scheme, host, path string
@@ -367,17 +366,17 @@ func (s *clientSession) pushedURL(st *Stream) (string, error) {
 		}
 	}
 	if path == "" || v != V2 && (scheme == "" || host == "") {
-		return "", fmt.Errorf("SYN_STREAM: what is pushed has no URL (%s)", v.cite("3.3.2"))
+		return "", fmt.Errorf("SYN_STREAM: the push has no URL (%s)", v.cite("3.3.2"))
 	}
 	if !strings.Contains(path, "://") {
 		path = scheme + "://" + host + path
 	}
 	u, err := url.Parse(path)
 	if err != nil {
-		return "", fmt.Errorf("SYN_STREAM: what is pushed: %w", err)
+		return "", fmt.Errorf("SYN_STREAM: invalid URL of the push: %w", err)
 	}
 	if origin := u.Scheme + "://" + authority(u); origin != s.origin {
-		return "", fmt.Errorf("SYN_STREAM: a session with %s pushes for %s (%s)", s.origin, origin, v.cite("3.3"))
+		return "", fmt.Errorf("SYN_STREAM: a session with %s must not push for %s (%s)", s.origin, origin, v.cite("3.3"))
 	}
 	return resource(u), nil
 }

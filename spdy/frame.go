@@ -2,8 +2,8 @@ package spdy
 
 import "fmt"
 
-// FrameType is the type of a frame: that of control frames as on the wire, and
-// 0 for DATA, which has none.
+// FrameType is the type of a frame: for control frames the type on the wire,
+// and 0 for DATA, which has none.
 type FrameType uint16
 
 // The types of frames (draft 3 section 2.6).
@@ -26,7 +26,7 @@ var typeNames = [...]string{
 	"WINDOW_UPDATE", "CREDENTIAL",
 }
 
-// String is the type's name in the drafts.
+// String returns the type's name in the drafts.
 func (t FrameType) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t]
@@ -43,30 +43,29 @@ const (
 
 const (
 	frameHeaderLength = 8
-	maxLength         = 1<<24 - 1 // of a frame's payload: the length field has 24 bits
+	maxLength         = 1<<24 - 1 // of a frame's payload, whose length field has 24 bits
 	maxStreamID       = 1<<31 - 1
 	maxWindow         = 1<<31 - 1
 )
 
-// Frame is one of the types of this package that are called like a frame, as a
-// pointer.
+// Frame is a pointer to one of this package's frame types.
 type Frame interface {
-	// Type is the frame's type.
+	// Type returns the frame's type.
 	Type() FrameType
 }
 
-// Field is one name with its value, or its values with a NUL between each two
+// Field is a name with its value, or with several values separated by NULs
 // (draft 3 section 2.6.10). Names are in lower case.
 type Field struct{ Name, Value string }
 
 // SynStream opens a stream (draft 3 section 2.6.1).
 type SynStream struct {
 	StreamID     uint32
-	AssociatedID uint32 // of the stream that a pushed one belongs to; 0 for none
+	AssociatedID uint32 // the stream that a pushed one belongs to; 0 for none
 	Priority     Priority
 	Slot         uint8 // of a client certificate: versions 3 and 3.1
 	Fin          bool
-	// Unidirectional streams carry nothing back.
+	// Unidirectional streams carry data only from their opener.
 	Unidirectional bool
 	Fields         []Field
 }
@@ -86,7 +85,7 @@ type RstStream struct {
 
 // Settings tells the peer about its sender (draft 3 section 2.6.4).
 type Settings struct {
-	// Clear asks the client to forget what it has persisted.
+	// Clear asks the client to discard its persisted settings.
 	Clear   bool
 	Entries []Setting
 }
@@ -98,7 +97,7 @@ type Setting struct {
 	Value uint32
 }
 
-// SettingID says what a setting is about. It has 24 bits.
+// SettingID identifies a setting. It has 24 bits.
 type SettingID uint32
 
 // The settings (draft 3 section 2.6.4).
@@ -110,28 +109,28 @@ const (
 	SettingCurrentCwnd           SettingID = 5 // packets
 	SettingDownloadRetransRate   SettingID = 6 // per cent
 	SettingInitialWindowSize     SettingID = 7 // octets
-	SettingCertificateVectorSize SettingID = 8 // draft 3 alone
+	SettingCertificateVectorSize SettingID = 8 // draft 3 only
 )
 
-// SettingFlags say whether a setting is, or was, kept by the client.
+// SettingFlags say whether the client should keep, or has kept, a setting.
 type SettingFlags uint8
 
 // The flags of a setting.
 const (
 	PersistValue SettingFlags = 1 // the server asks the client to keep the setting
-	Persisted    SettingFlags = 2 // the client gives back a setting that it kept
+	Persisted    SettingFlags = 2 // the client returns a setting that it kept
 )
 
 // Noop does nothing (draft 2, "NOOP"). Later versions do not have it.
 type Noop struct{}
 
-// Ping is sent back as it is (draft 3 section 2.6.5). Clients begin with odd
-// numbers, servers with even ones.
+// Ping is echoed unchanged (draft 3 section 2.6.5). Clients use odd IDs,
+// servers even ones.
 type Ping struct{ ID uint32 }
 
 // GoAway ends a session, or announces its end (draft 3 section 2.6.6).
 type GoAway struct {
-	LastStreamID uint32 // the last stream of the peer's that was accepted; 0 for none
+	LastStreamID uint32 // the last accepted stream of the peer; 0 for none
 	Status       Status // not in version 2
 }
 
@@ -142,15 +141,15 @@ type Headers struct {
 	Fields   []Field
 }
 
-// WindowUpdate lets the peer send more (draft 3 section 2.6.8). Version 2 has
-// none.
+// WindowUpdate lets the peer send more (draft 3 section 2.6.8). Version 2 does
+// not have it.
 type WindowUpdate struct {
 	StreamID uint32 // 0 for the session: version 3.1
 	Delta    uint32 // octets, 1 to 2^31-1
 }
 
 // Credential carries another client certificate (draft 3 section 2.6.9). It is
-// read, and nothing else is done with it; draft 3.1 takes it back.
+// parsed and otherwise ignored; draft 3.1 withdrew it.
 type Credential struct {
 	Slot         uint16 // from 1
 	Proof        []byte
@@ -165,8 +164,7 @@ type Data struct {
 }
 
 // Unknown is a control frame of another version, or of a type that the version
-// does not have. Whoever does not know it ignores it (draft 2, "Control
-// frames").
+// does not have. Receivers ignore it (draft 2, "Control frames").
 type Unknown struct {
 	Version uint16
 	Kind    FrameType
@@ -174,38 +172,38 @@ type Unknown struct {
 	Payload []byte
 }
 
-// Type is TypeSynStream.
+// Type returns TypeSynStream.
 func (*SynStream) Type() FrameType { return TypeSynStream }
 
-// Type is TypeSynReply.
+// Type returns TypeSynReply.
 func (*SynReply) Type() FrameType { return TypeSynReply }
 
-// Type is TypeRstStream.
+// Type returns TypeRstStream.
 func (*RstStream) Type() FrameType { return TypeRstStream }
 
-// Type is TypeSettings.
+// Type returns TypeSettings.
 func (*Settings) Type() FrameType { return TypeSettings }
 
-// Type is TypeNoop.
+// Type returns TypeNoop.
 func (*Noop) Type() FrameType { return TypeNoop }
 
-// Type is TypePing.
+// Type returns TypePing.
 func (*Ping) Type() FrameType { return TypePing }
 
-// Type is TypeGoAway.
+// Type returns TypeGoAway.
 func (*GoAway) Type() FrameType { return TypeGoAway }
 
-// Type is TypeHeaders.
+// Type returns TypeHeaders.
 func (*Headers) Type() FrameType { return TypeHeaders }
 
-// Type is TypeWindowUpdate.
+// Type returns TypeWindowUpdate.
 func (*WindowUpdate) Type() FrameType { return TypeWindowUpdate }
 
-// Type is TypeCredential.
+// Type returns TypeCredential.
 func (*Credential) Type() FrameType { return TypeCredential }
 
-// Type is TypeData.
+// Type returns TypeData.
 func (*Data) Type() FrameType { return TypeData }
 
-// Type is the unknown type's number.
+// Type returns the unknown type's number.
 func (f *Unknown) Type() FrameType { return f.Kind }

@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// Framer reads and writes the frames of one end of one connection. It is for
-// tools and tests; a Session has its own way to them. Reading may run beside
-// writing.
+// Framer reads and writes the frames of one end of a connection. It is for
+// tools and tests; Session does not use it. Reading and writing may run
+// concurrently.
 type Framer struct {
 	version Version
 	r       *bufio.Reader
@@ -20,7 +20,7 @@ type Framer struct {
 	payload []byte
 }
 
-// NewFramer makes a framer of one version. Its header blocks may inflate to
+// NewFramer returns a framer of one version. Its header blocks may inflate to
 // DefaultMaxHeaderBytes.
 func NewFramer(v Version, w io.Writer, r io.Reader, c Compression) *Framer {
 	return &Framer{
@@ -29,8 +29,8 @@ func NewFramer(v Version, w io.Writer, r io.Reader, c Compression) *Framer {
 	}
 }
 
-// WriteFrame writes a frame. An error that a frame is not valid leaves the
-// framer usable.
+// WriteFrame writes a frame. The framer stays usable after the error of an
+// invalid frame.
 func (f *Framer) WriteFrame(frame Frame) error {
 	var err error
 	if f.buf, err = f.enc.append(f.buf[:0], frame); err != nil {
@@ -42,9 +42,9 @@ func (f *Framer) WriteFrame(frame Frame) error {
 	return nil
 }
 
-// ReadFrame reads the next frame. It, and what it holds, is good until the next
-// call. A *StreamError is about that frame alone; after another error there are
-// no more frames. The end of the connection between two frames is io.EOF.
+// ReadFrame reads the next frame, which is valid until the next call. A
+// *StreamError concerns only that frame; any other error ends the reading. The
+// end of the connection between two frames is io.EOF.
 func (f *Framer) ReadFrame() (Frame, error) {
 	var head [frameHeaderLength]byte
 	if _, err := io.ReadFull(f.r, head[:]); err != nil {
@@ -54,7 +54,8 @@ func (f *Framer) ReadFrame() (Frame, error) {
 		return nil, fmt.Errorf("read a frame's header: %w", err)
 	}
 	h := parseHeader(head[:])
-	// The peer may say that much more comes than does: take it as it comes.
+	// The announced length may exceed what arrives, so the buffer grows with
+	// the data.
 	f.payload = f.payload[:0]
 	for len(f.payload) < h.length {
 		n := min(h.length-len(f.payload), max(4096, len(f.payload)))
@@ -72,12 +73,12 @@ func (f *Framer) ReadFrame() (Frame, error) {
 	}
 	d := &Data{StreamID: h.streamID, Fin: h.flags&flagFin != 0, Payload: f.payload}
 	if d.StreamID == 0 {
-		return d, f.dec.broken(TypeData, "2.3.2", "0 is no stream's number")
+		return d, f.dec.broken(TypeData, "2.3.2", "invalid stream ID 0")
 	}
 	return d, nil
 }
 
-// What a peer may send in a header block, unless Config says otherwise.
+// Default limits of the header blocks that a peer may send.
 const (
 	DefaultMaxHeaderBytes  = 64 << 10 // inflated
 	DefaultMaxHeaderFields = 200

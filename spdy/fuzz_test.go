@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// FuzzReadFrame reads whatever comes, and writes what it understood so that it
-// is understood again.
+// FuzzReadFrame reads any input, writes the frames it could read, and reads
+// them back.
 func FuzzReadFrame(f *testing.F) {
 	for i, v := range Versions() {
 		var wire bytes.Buffer
@@ -67,8 +67,8 @@ func sameFrame(a, b Frame) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// FuzzInflate compares with the standard library's reader: what one reads, so
-// does the other.
+// FuzzInflate compares with the standard library's reader: both accept the same
+// input.
 func FuzzInflate(f *testing.F) {
 	for level := -2; level <= 9; level++ {
 		var b bytes.Buffer
@@ -96,8 +96,8 @@ func FuzzInflate(f *testing.F) {
 	})
 }
 
-// FuzzDeflate has our own reader and the standard library's read what our writer
-// writes.
+// FuzzDeflate reads our writer's output with our own reader and the standard
+// library's.
 func FuzzDeflate(f *testing.F) {
 	f.Add([]byte("GET /index.html"), []byte("cookie=1"), uint8(0))
 	f.Add(body(9000), body(5000), uint8(1))
@@ -127,7 +127,8 @@ func FuzzDeflate(f *testing.F) {
 	})
 }
 
-// FuzzServer gives a server whatever comes. It must end when the client goes.
+// FuzzServer sends arbitrary input to a server, which must end when the client
+// disconnects.
 func FuzzServer(f *testing.F) {
 	for i, v := range Versions() {
 		var wire bytes.Buffer
@@ -163,12 +164,12 @@ func FuzzServer(f *testing.F) {
 		select {
 		case <-done:
 		case <-time.After(20 * time.Second):
-			t.Fatalf("the session of %q does not end", wire)
+			t.Fatalf("the session with %q does not end", wire)
 		}
 	})
 }
 
-// FuzzClient gives a client whatever comes as an answer.
+// FuzzClient answers a client with arbitrary input.
 func FuzzClient(f *testing.F) {
 	for i, v := range Versions() {
 		var wire bytes.Buffer
@@ -206,12 +207,12 @@ func FuzzClient(f *testing.F) {
 		select {
 		case <-done:
 		case <-time.After(20 * time.Second):
-			t.Fatalf("the request that %q answers does not end", wire)
+			t.Fatalf("the request answered with %q does not end", wire)
 		}
 	})
 }
 
-// FuzzHints reads the fields that name resources.
+// FuzzHints parses the fields that name resources.
 func FuzzHints(f *testing.F) {
 	f.Add(`text/css; http://x/a.css`, `<a.js>; rel=subresource, <b>; rel="next"`, `"/a":1, "b" ,"c":9`)
 	f.Fuzz(func(t *testing.T, hint, link, content string) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// appendPieces writes fields as a header block (draft 3 section 2.6.10), not yet
-// compressed, as pieces of which the secret ones stand alone.
+// appendPieces appends fields as an uncompressed header block (draft 3 section
+// 2.6.10), in pieces that separate the secrets.
 func appendPieces(v Version, pieces []piece, fields []Field) ([]piece, error) {
 	if v == V2 && len(fields) > 1<<16-1 {
 		return nil, fmt.Errorf("%d fields, more than 65535 (%s)", len(fields), v.cite("2.6.10"))
@@ -38,26 +38,26 @@ func (v Version) appendCount(b []byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(n))
 }
 
-// checkField tells what is wrong with a name or its value.
+// checkField returns what is wrong with a name or its value.
 func (v Version) checkField(f Field) error {
 	switch {
 	case f.Name == "":
 		return fmt.Errorf("a field's name is empty (%s)", v.cite("2.6.10"))
 	case strings.ContainsFunc(f.Name, func(r rune) bool { return r < ' ' || r > '~' || 'A' <= r && r <= 'Z' }):
-		return fmt.Errorf("the name %q is not ASCII in lower case (%s)", f.Name, v.cite("2.6.10"))
+		return fmt.Errorf("the name %q is not lower-case ASCII (%s)", f.Name, v.cite("2.6.10"))
 	case f.Value == "" && v == V2:
 		return fmt.Errorf("the value of %q is empty (%s)", f.Name, v.cite("2.6.10"))
 	case f.Value != "" && (f.Value[0] == 0 || f.Value[len(f.Value)-1] == 0 || strings.Contains(f.Value, "\x00\x00")):
-		return fmt.Errorf("the value %q of %q has a NUL that is not between two values (%s)", f.Value, f.Name, v.cite("2.6.10"))
+		return fmt.Errorf("the value %q of %q has a NUL that does not separate two values (%s)", f.Value, f.Name, v.cite("2.6.10"))
 	case v == V2 && max(len(f.Name), len(f.Value)) > 1<<16-1:
 		return fmt.Errorf("%q or its value is longer than 65535 octets (%s)", f.Name, v.cite("2.6.10"))
 	}
 	return nil
 }
 
-// parseFields reads a header block. The second error is the stream's: the block
-// could be told apart from what follows, but breaks a rule. After the first, the
-// session's, nothing that follows makes sense.
+// parseFields parses a header block. The second error concerns only the stream:
+// the block has clear boundaries but breaks a rule. The first concerns the
+// session: nothing after it can be parsed.
 func parseFields(v Version, block []byte, most int) (fields []Field, stream, session error) {
 	width := 4
 	if v == V2 {
@@ -92,7 +92,7 @@ func parseFields(v Version, block []byte, most int) (fields []Field, stream, ses
 		return truncated()
 	}
 	if n > most {
-		stream = fmt.Errorf("%d header fields, more than the %d that are allowed", n, most)
+		stream = fmt.Errorf("%d header fields exceed the limit of %d", n, most)
 	} else {
 		fields = make([]Field, 0, n)
 	}
@@ -113,7 +113,7 @@ func parseFields(v Version, block []byte, most int) (fields []Field, stream, ses
 			continue
 		}
 		if _, twice := valueOf(fields, name); twice {
-			stream = fmt.Errorf("the name %q comes twice (%s)", name, v.cite("2.6.10"))
+			stream = fmt.Errorf("duplicate name %q (%s)", name, v.cite("2.6.10"))
 			continue
 		}
 		fields = append(fields, f)
@@ -124,7 +124,7 @@ func parseFields(v Version, block []byte, most int) (fields []Field, stream, ses
 	return fields, stream, nil
 }
 
-// valueOf finds a field's value by its name.
+// valueOf returns the value of the field with that name.
 func valueOf(fields []Field, name string) (string, bool) {
 	for _, f := range fields {
 		if f.Name == name {

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Hint names a resource that a page needs, so that a client may ask for it
-// before it finds out by itself: a server hint.
+// Hint names a resource that a page needs, so that a client can request it
+// before it discovers it: a server hint.
 type Hint struct {
 	URL  string
 	Type string // its media type; may be empty
 }
 
-// AddHint tells the client of a resource, in the field X-Subresource: the type
-// and the URL, with a semicolon between them.
+// AddHint announces a resource to the client in the field X-Subresource: the
+// type and the URL, separated by a semicolon.
 func AddHint(h http.Header, hint Hint) {
 	value := hint.URL
 	if hint.Type != "" {
@@ -23,7 +23,7 @@ func AddHint(h http.Header, hint Hint) {
 	h.Add("X-Subresource", value)
 }
 
-// Hints are the resources that a server tells of, by X-Subresource (or
+// Hints returns the resources that a server announces by X-Subresource (or
 // X-Subresources) or by a Link with the relation subresource.
 func Hints(h http.Header) []Hint {
 	var hints []Hint
@@ -58,9 +58,9 @@ func Hints(h http.Header) []Hint {
 	return hints
 }
 
-// associatedContent is the field by which a handler names what is to be pushed:
-// "URL":priority, with commas between them, as mod_spdy reads it. The priority,
-// and its colon, may be left out.
+// associatedContent is the field in which a handler names what to push:
+// "URL":priority, separated by commas, as mod_spdy reads it. The priority may
+// be left out with its colon.
 const associatedContent = "X-Associated-Content"
 
 type push struct {
@@ -68,8 +68,8 @@ type push struct {
 	priority Priority
 }
 
-// associated reads the field X-Associated-Content. What it cannot make sense of
-// it leaves out.
+// associated parses the field X-Associated-Content, and skips what it cannot
+// parse.
 func associated(lines []string, preset Priority) []push {
 	var all []push
 	for _, line := range lines {

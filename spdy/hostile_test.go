@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// Frames that cost the peer nothing and lead nowhere end the session, and another
-// one of the same server goes on.
+// TestFloodsEndTheirSession checks that frames which cost the peer nothing and
+// have no effect end their session, while another session of the same server
+// continues.
 func TestFloodsEndTheirSession(t *testing.T) {
 	header := []Field{{"a", "b"}}
 	const many = budgetMost + 100
@@ -100,7 +101,7 @@ func TestFloodsEndTheirSession(t *testing.T) {
 			if some && v != V2 && last.Status != GoAwayProtocolError && last.Status != GoAwayOK {
 				t.Errorf("%s: GOAWAY with %s", name, last.Status)
 			}
-			// Twice MaxStreams: those that were reset may still be on their way out.
+			// Twice MaxStreams: handlers of reset streams may still be returning.
 			if n := most.Load(); n > 20 {
 				t.Errorf("%s: %d handlers at a time", name, n)
 			}
@@ -108,8 +109,8 @@ func TestFloodsEndTheirSession(t *testing.T) {
 	})
 }
 
-// A peer that works, if slowly, is no flood: a minute of PINGs, SETTINGS and
-// updates earns its keep.
+// TestBudgetComesBack checks that a slow but working peer is not a flood: a
+// minute of PINGs, SETTINGS and updates stays within the budget.
 func TestBudgetComesBack(t *testing.T) {
 	b := newBudget()
 	for range budgetMost {
@@ -118,7 +119,7 @@ func TestBudgetComesBack(t *testing.T) {
 		}
 	}
 	if b.spend(100) {
-		t.Fatal("more was spent than there was")
+		t.Fatal("more was spent than available")
 	}
 	b.filled = time.Now().Add(-10 * time.Second)
 	if !b.spend(1) || b.left < budgetMost/2 {
@@ -131,7 +132,8 @@ func TestBudgetComesBack(t *testing.T) {
 	}
 }
 
-// A header block that is too large costs its stream, a bomb its session.
+// TestHeaderLimitsOfASession checks that a header block that is too large
+// resets its stream, and that a bomb ends its session.
 func TestHeaderLimitsOfASession(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v Version) {
 		p := against(t, v, false, Config{MaxHeaderBytes: 4000, MaxHeaderFields: 20, Accept: func(*Stream) {}})
@@ -149,7 +151,7 @@ func TestHeaderLimitsOfASession(t *testing.T) {
 		if resets != 2 {
 			t.Errorf("%d streams were reset, want 2", resets)
 		}
-		// Field by field, in HEADERS, it is not to be had either.
+		// Sending it field by field in HEADERS does not help either.
 		p.send(&SynStream{StreamID: 5, Fields: []Field{{"a", "b"}}})
 		for i := range 10 {
 			_ = p.WriteFrame(&Headers{StreamID: 5, Fields: []Field{{fmt.Sprint("n", i), strings.Repeat("y", 900)}}})
@@ -171,15 +173,15 @@ func TestHeaderLimitsOfASession(t *testing.T) {
 	})
 }
 
-// Peers that make this side wait: each costs its stream, or its session, and not
-// more time than allowed.
+// TestSlowPeers checks that a peer that makes this side wait loses its stream,
+// or its session, within the time limit.
 func TestSlowPeers(t *testing.T) {
 	const limit = 80 * time.Millisecond
 	config := Config{ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: -1}
 	timedOut := func(t *testing.T, err error) {
 		t.Helper()
 		if !errors.Is(err, ErrTimeout) {
-			t.Errorf("it ended with %v, want a timeout", err)
+			t.Errorf("the session ended with %v, want a timeout", err)
 		}
 	}
 	eachVersion(t, func(t *testing.T, v Version) {
@@ -251,7 +253,8 @@ func TestSlowPeers(t *testing.T) {
 	})
 }
 
-// Version 2 has no windows: a session stops reading instead of growing.
+// TestUnreadDataIsBounded checks that a session of version 2, which has no
+// windows, stops reading instead of growing.
 func TestUnreadDataIsBounded(t *testing.T) {
 	leave := make(chan struct{})
 	p := against(t, V2, false, Config{Accept: func(st *Stream) {
@@ -279,15 +282,15 @@ func TestUnreadDataIsBounded(t *testing.T) {
 	held := p.s.streams[1].buffer.length
 	p.s.mu.Unlock()
 	if held > maxUnread+1<<20 {
-		t.Errorf("%d octets are held", held)
+		t.Errorf("%d octets are buffered", held)
 	}
 	close(leave)
 	p.expect(TypeSynReply)
 	sending.Wait()
 }
 
-// A handler that panics, a body that never ends, a client that goes away: other
-// sessions of the server do not notice.
+// TestOneSessionsTroubleIsItsOwn checks that a panicking handler, an endless
+// body and a vanished client do not affect other sessions of the server.
 func TestOneSessionsTroubleIsItsOwn(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v Version) {
 		url := serveClear(t, &Server{ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -310,7 +313,8 @@ func TestOneSessionsTroubleIsItsOwn(t *testing.T) {
 	})
 }
 
-// Sessions end with all their goroutines, and an idle one holds little.
+// TestSessionsAreSmallAndLeaveNothing checks that sessions end with all their
+// goroutines, and that an idle one needs little memory.
 func TestSessionsAreSmallAndLeaveNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	s := &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })}

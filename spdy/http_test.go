@@ -25,7 +25,8 @@ import (
 	"time"
 )
 
-// certificate is one for 127.0.0.1, localhost and other.test, made anew.
+// certificate returns a new certificate for 127.0.0.1, localhost and
+// other.test.
 func certificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -50,8 +51,8 @@ func certificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, pool
 }
 
-// serveTLS serves h over TLS, SPDY by ALPN, and returns the URL and what clients
-// have to trust.
+// serveTLS serves h over TLS, with SPDY by ALPN, and returns the URL and the
+// clients' trust settings.
 func serveTLS(t testing.TB, s *Server) (string, *tls.Config) {
 	t.Helper()
 	cert, pool := certificate(t)
@@ -73,7 +74,7 @@ func serveTLS(t testing.TB, s *Server) (string, *tls.Config) {
 	return "https://" + l.Addr().String(), &tls.Config{RootCAs: pool}
 }
 
-// serveClear serves one version in the clear.
+// serveClear serves one version without TLS.
 func serveClear(t testing.TB, s *Server, v Version) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,7 +96,7 @@ func client(t testing.TB, tr *Transport) *http.Client {
 	return &http.Client{Transport: tr}
 }
 
-// pair serves h over one version and returns a client of it.
+// pair serves h over one version and returns a client for it.
 func pair(t testing.TB, v Version, h http.HandlerFunc, serverConfig, clientConfig Config) (*http.Client, string) {
 	t.Helper()
 	url := serveClear(t, &Server{Handler: h, Config: serverConfig, ErrorLog: log.New(io.Discard, "", 0)}, v)
@@ -127,7 +128,7 @@ func request(t testing.TB, method, url string, body io.Reader) *http.Request {
 	return r
 }
 
-// body is n octets that do not repeat.
+// body returns n octets without repetitions.
 func body(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -229,7 +230,7 @@ func TestManyStreamsOnOneSession(t *testing.T) {
 		arrived.Add(100)
 		c, url := pair(t, v, func(w http.ResponseWriter, r *http.Request) {
 			arrived.Done()
-			arrived.Wait() // all are under way at once
+			arrived.Wait() // all are in flight at once
 			_, _ = w.Write(page)
 		}, Config{}, Config{})
 		var wait sync.WaitGroup
@@ -360,7 +361,7 @@ func TestPushAndHints(t *testing.T) {
 			default:
 				asked.Add(1)
 				if err := w.(http.Pusher).Push("/e.css", nil); err == nil {
-					t.Error("what is pushed pushed something itself")
+					t.Error("a push pushed something itself")
 				}
 				if r.Header.Get("Cookie") != "k=v" {
 					t.Errorf("%s: the cookie is %q", r.URL, r.Header.Get("Cookie"))
@@ -388,9 +389,9 @@ func TestPushAndHints(t *testing.T) {
 			}
 		}
 		if n := asked.Load(); n != 3 {
-			t.Errorf("the handler made %d responses for 3 that were pushed", n)
+			t.Errorf("the handler made %d responses for 3 pushes", n)
 		}
-		// A client that wants no pushes refuses them, and loses nothing.
+		// A client that wants no pushes refuses them without losing anything.
 		plain := client(t, &Transport{Cleartext: v})
 		r = request(t, "GET", url+"/", nil)
 		r.Header.Set("Cookie", "k=v")

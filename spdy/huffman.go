@@ -6,7 +6,7 @@ import (
 )
 
 // huffman decodes one alphabet (RFC 1951 section 3.2.2). Codes of up to
-// quickBits bits are looked up; longer ones are found bit by bit.
+// quickBits bits use a table; longer ones are decoded bit by bit.
 type huffman struct {
 	quick   [1 << quickBits]uint16 // symbol<<4 | length of its code, by the bits that come next; 0 for none
 	count   [16]uint16             // codes by length
@@ -35,13 +35,13 @@ var fixed = func() (h [2]huffman) {
 		distances[i] = 5
 	}
 	if h[0].init(literals[:], false) != nil || h[1].init(distances[:], false) != nil {
-		panic("spdy: the fixed codes of RFC 1951 are not complete")
+		panic("spdy: the fixed codes of RFC 1951 are incomplete")
 	}
 	return h
 }()
 
-// init makes the codes from their lengths. Only distances may have a set of
-// codes that is not complete, of one code or none.
+// init creates the codes from their lengths. Only the distance codes may be
+// incomplete, with one code or none.
 func (h *huffman) init(lengths []uint8, distances bool) error {
 	*h = huffman{}
 	for _, n := range lengths {
@@ -52,12 +52,12 @@ func (h *huffman) init(lengths []uint8, distances bool) error {
 	for _, n := range h.count[1:] {
 		left = left<<1 - int(n)
 		if left < 0 {
-			return errors.New("a block has more codes than fit")
+			return errors.New("oversubscribed Huffman code")
 		}
 		used += int(n)
 	}
 	if left > 0 && (used > 1 || !distances) {
-		return errors.New("a block's codes are not complete")
+		return errors.New("incomplete Huffman code")
 	}
 	var next, offset [16]uint16
 	for n := 1; n < 15; n++ {
@@ -81,7 +81,7 @@ func (h *huffman) init(lengths []uint8, distances bool) error {
 	return nil
 }
 
-// symbol reads one symbol.
+// symbol decodes one symbol.
 func (z *inflater) symbol(h *huffman) (uint16, error) {
 	for z.n < 15 && len(z.in) > 0 {
 		z.bits |= uint64(z.in[0]) << z.n
@@ -113,5 +113,5 @@ func (z *inflater) symbol(h *huffman) (uint16, error) {
 		first = (first + count) << 1
 		code <<= 1
 	}
-	return 0, errors.New("a block has a code that there is not")
+	return 0, errors.New("invalid Huffman code")
 }

@@ -7,8 +7,8 @@ import (
 	"hash/adler32"
 )
 
-// Lengths and distances of RFC 1951 section 3.2.5: the least that a symbol
-// stands for, and how many bits of the rest follow it.
+// The base values of lengths and distances, and their numbers of extra bits
+// (RFC 1951 section 3.2.5).
 var (
 	lengthBase = [...]uint16{
 		3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258,
@@ -24,18 +24,18 @@ var (
 	codeLengthOrder = [...]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 )
 
-// errInflated is the error of a header block that is larger than allowed.
-var errInflated = errors.New("it inflates to more than is allowed")
+// errInflated is the error of a header block that exceeds the limit.
+var errInflated = errors.New("it inflates to more than the limit")
 
 // inflater reads header blocks from one zlib stream (RFC 1950, RFC 1951).
 //
 // The standard library's reader cannot be told where a block's input ends
-// without being broken by it, and holds 45 kB. This one takes a whole block,
-// stops at a limit, and holds what came before, at most 32 kB.
+// without breaking, and needs 45 kB. This one takes a whole block, stops at a
+// limit, and keeps at most 32 kB of history.
 type inflater struct {
 	begun      bool
 	dictionary string
-	window     []byte // what came before, and behind it the block under way
+	window     []byte // the history, followed by the present block
 	in         []byte
 	bits       uint64
 	n          uint
@@ -44,9 +44,9 @@ type inflater struct {
 
 const inflateWindow = 1 << 15
 
-// Past freeOutput octets, a block must not be more than maxRatio times as long
-// as what it was sent as. Deflate can do 1032; a header that repeats the one
-// before it comes to 80 or so with the codes that are fixed.
+// A block larger than freeOutput octets must not inflate to more than maxRatio
+// times its compressed size. Deflate can reach 1032; a header that repeats the
+// previous one reaches about 80 with the fixed codes.
 const (
 	freeOutput = 1 << 14
 	maxRatio   = 500
@@ -59,8 +59,8 @@ func newInflater(v Version) *inflater {
 	return &inflater{dictionary: dictionary3}
 }
 
-// block inflates one header block to at most limit octets. What it returns is
-// good until the next call. After an error the stream is of no more use.
+// block inflates one header block to at most limit octets. The result is valid
+// until the next call. After an error the stream is unusable.
 func (z *inflater) block(in []byte, limit int) ([]byte, error) {
 	if len(z.window) > inflateWindow {
 		kept := z.window[len(z.window)-inflateWindow:]
@@ -87,14 +87,14 @@ func (z *inflater) block(in []byte, limit int) ([]byte, error) {
 	return z.window[start:], nil
 }
 
-// begin reads the stream's header.
+// begin parses the stream's header.
 func (z *inflater) begin() error {
 	if len(z.in) < 2 {
 		return errTruncated
 	}
 	cmf, flg := z.in[0], z.in[1]
 	if cmf&15 != 8 || cmf>>4 > 7 || (uint(cmf)<<8|uint(flg))%31 != 0 {
-		return fmt.Errorf("octets %#02x %#02x begin no zlib stream (RFC 1950 section 2.2)", cmf, flg)
+		return fmt.Errorf("invalid zlib header %#02x %#02x (RFC 1950 section 2.2)", cmf, flg)
 	}
 	z.in = z.in[2:]
 	if flg&0x20 != 0 {
@@ -102,7 +102,7 @@ func (z *inflater) begin() error {
 			return errTruncated
 		}
 		if id := binary.BigEndian.Uint32(z.in); id != adler32.Checksum([]byte(z.dictionary)) {
-			return fmt.Errorf("the zlib stream begins with the dictionary %#08x, not with the protocol's", id)
+			return fmt.Errorf("the zlib stream uses the dictionary %#08x instead of the protocol's", id)
 		}
 		z.in = z.in[4:]
 		z.window = append(z.window, z.dictionary...)
@@ -111,9 +111,9 @@ func (z *inflater) begin() error {
 	return nil
 }
 
-var errTruncated = errors.New("the zlib stream stops in the middle of a block (it has to be flushed)")
+var errTruncated = errors.New("the zlib stream stops in the middle of a block (it must be flushed)")
 
-// need makes sure of n bits, at most 32.
+// need ensures that n bits are available, at most 32.
 func (z *inflater) need(n uint) error {
 	for z.n < n {
 		if len(z.in) == 0 {
@@ -136,15 +136,15 @@ func (z *inflater) take(n uint) (uint, error) {
 	return v, nil
 }
 
-// deflateBlock reads one block of RFC 1951 section 3.2.3, and lets the window
-// grow to end at most.
+// deflateBlock reads one block of RFC 1951 section 3.2.3. The window grows to
+// end at most.
 func (z *inflater) deflateBlock(end int) error {
 	header, err := z.take(3)
 	if err != nil {
 		return err
 	}
 	if header&1 != 0 {
-		return errors.New("the zlib stream ends, and the session's headers with it")
+		return errors.New("the zlib stream ends before the session")
 	}
 	switch header >> 1 {
 	case 0:
@@ -160,7 +160,7 @@ func (z *inflater) deflateBlock(end int) error {
 		}
 		return z.coded(&z.dynamic[0], &z.dynamic[1], end)
 	}
-	return errors.New("a block of the zlib stream is of a type that there is not (RFC 1951 section 3.2.3)")
+	return errors.New("invalid block type in the zlib stream (RFC 1951 section 3.2.3)")
 }
 
 func (z *inflater) stored(end int) error {
@@ -176,7 +176,7 @@ func (z *inflater) stored(end int) error {
 		return err
 	}
 	if n != ^check&0xffff {
-		return errors.New("the length of a stored block does not agree with its complement (RFC 1951 section 3.2.4)")
+		return errors.New("the length of a stored block does not match its complement (RFC 1951 section 3.2.4)")
 	}
 	if len(z.window)+int(n) > end {
 		return errInflated
@@ -193,7 +193,7 @@ func (z *inflater) stored(end int) error {
 	return nil
 }
 
-// coded reads a block of Huffman codes.
+// coded reads a Huffman-coded block.
 func (z *inflater) coded(literals, distances *huffman, end int) error {
 	for {
 		symbol, err := z.symbol(literals)
@@ -210,7 +210,7 @@ func (z *inflater) coded(literals, distances *huffman, end int) error {
 		case symbol == 256:
 			return nil
 		case symbol > 285:
-			return fmt.Errorf("symbol %d is no length (RFC 1951 section 3.2.6)", symbol)
+			return fmt.Errorf("invalid length symbol %d (RFC 1951 section 3.2.6)", symbol)
 		}
 		extra, err := z.take(uint(lengthExtra[symbol-257]))
 		if err != nil {
@@ -222,7 +222,7 @@ func (z *inflater) coded(literals, distances *huffman, end int) error {
 			return err
 		}
 		if int(symbol) >= len(distanceBase) {
-			return fmt.Errorf("symbol %d is no distance (RFC 1951 section 3.2.6)", symbol)
+			return fmt.Errorf("invalid distance symbol %d (RFC 1951 section 3.2.6)", symbol)
 		}
 		extra, err = z.take(uint(distanceExtra[symbol]))
 		if err != nil {
@@ -230,7 +230,7 @@ func (z *inflater) coded(literals, distances *huffman, end int) error {
 		}
 		distance := int(distanceBase[symbol]) + int(extra)
 		if distance > len(z.window) {
-			return fmt.Errorf("a block refers to %d octets back where there are %d", distance, len(z.window))
+			return fmt.Errorf("invalid distance of %d octets after only %d", distance, len(z.window))
 		}
 		if len(z.window)+length > end {
 			return errInflated
@@ -251,7 +251,7 @@ func (z *inflater) codes(h *[2]huffman) error {
 	}
 	literals, distances, lengths := 257+counts&31, 1+counts>>5&31, 4+counts>>10
 	if literals > 286 || distances > 30 {
-		return fmt.Errorf("a block has %d literals and %d distances, more than there are", literals, distances)
+		return fmt.Errorf("too many Huffman codes: %d literals and %d distances", literals, distances)
 	}
 	var code [19]uint8
 	for _, i := range codeLengthOrder[:lengths] {
@@ -279,7 +279,7 @@ func (z *inflater) codes(h *[2]huffman) error {
 		switch symbol {
 		case 16:
 			if i == 0 {
-				return errors.New("a block's code lengths begin with a repetition of nothing")
+				return errors.New("the code lengths begin with a repetition")
 			}
 			repeat, width = all[i-1], 2
 		case 18:
@@ -290,7 +290,7 @@ func (z *inflater) codes(h *[2]huffman) error {
 			return err
 		}
 		if i+base+extra > literals+distances {
-			return errors.New("a block has more code lengths than it says")
+			return errors.New("more code lengths than announced")
 		}
 		for range base + extra {
 			all[i] = repeat
@@ -298,7 +298,7 @@ func (z *inflater) codes(h *[2]huffman) error {
 		}
 	}
 	if all[256] == 0 {
-		return errors.New("a block has no code for its end")
+		return errors.New("no code for the end of the block")
 	}
 	if err := h[0].init(all[:literals], false); err != nil {
 		return err

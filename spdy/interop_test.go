@@ -23,13 +23,13 @@ import (
 
 var updateInterop = flag.Bool("update-interop", false, "write docs/spdy-interop.md anew")
 
-// implementation is software of others that speaks SPDY.
+// implementation is third-party software that speaks SPDY.
 type implementation struct {
 	name, folder   string
 	server, client []Version
-	clear          bool     // it can speak without TLS
-	pushes         bool     // its server pushes, its client takes pushes
-	run            []string // the command; SERVER stands for its server, or client
+	clear          bool     // it supports SPDY without TLS
+	pushes         bool     // its server pushes, its client accepts pushes
+	run            []string // the command; SERVER is replaced by its server, or client
 }
 
 var implementations = []implementation{
@@ -40,13 +40,14 @@ var implementations = []implementation{
 	{"Jetty 9.2.30", "jetty", []Version{V3, V2}, nil, false, false, []string{"java", "-Xbootclasspath/a:../alpn", "-cp", ".:lib/*:../shared"}},
 }
 
-// interopCases are what is tried, in the order of the table.
+// interopCases are the tested cases, in the order of the table.
 var interopCases = []struct{ name, title string }{
 	{"get", "GET 100 octets"}, {"post", "POST 200 kB"}, {"mib", "GET 1 MiB"}, {"mib64", "GET 64 MiB"}, {"parallel", "100 streams at a time"},
 	{"push", "push"}, {"tiny", "windows of 5000 octets"}, {"goaway", "GOAWAY"},
 }
 
-// peersFolder is where testdata/peers/install has put them.
+// peersFolder returns the folder in which testdata/peers/install has put the
+// peers.
 func peersFolder(t testing.TB) string {
 	t.Helper()
 	folder, err := filepath.Abs("../.cache/spdy-peers")
@@ -63,7 +64,8 @@ func peersFolder(t testing.TB) string {
 	return folder
 }
 
-// command runs an implementation. When its standard input ends, so does it.
+// command returns the command of an implementation, which exits when its
+// standard input ends.
 func (i implementation) command(ctx context.Context, t testing.TB, role string, args ...string) *exec.Cmd {
 	what := map[string]string{"server": "Srv", "client": "Cli"}[role]
 	if i.folder == "node" {
@@ -140,7 +142,7 @@ func (i implementation) startPeer(t testing.TB, mode string, v Version, cert, ke
 	return port
 }
 
-// results are the cells of the table: by implementation, role, version, mode and
+// results are the cells of the table, by implementation, role, version, mode and
 // case.
 type results struct {
 	mu    sync.Mutex
@@ -155,7 +157,7 @@ func (r *results) set(key, value string) {
 
 func TestInterop(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts other programs, and moves some hundreds of MB")
+		t.Skip("starts other programs, and transfers some hundreds of MB")
 	}
 	peersFolder(t)
 	table := &results{cells: map[string]string{}}
@@ -218,7 +220,7 @@ func (r *results) markdown() string {
 	return b.String()
 }
 
-// fetchFromPeer tries our client with another's server.
+// fetchFromPeer tests our client with another's server.
 func fetchFromPeer(t *testing.T, i implementation, v Version, mode, row string, table *results) {
 	cert, key, pool := keyFiles(t)
 	port := i.startPeer(t, mode, v, cert, key)
@@ -272,7 +274,7 @@ func fetchFromPeer(t *testing.T, i implementation, v Version, mode, row string, 
 	if n := len(tr.Sessions()); n != 1 {
 		t.Errorf("%d sessions, want 1", n)
 	}
-	// In the clear, node-spdy pushes for the wrong scheme.
+	// Without TLS node-spdy pushes with the wrong scheme.
 	if i.pushes && mode == "tls" {
 		try("push", func() error {
 			pushing := transport(Config{})
@@ -313,12 +315,12 @@ func roundTrip(c *http.Client, r *http.Request, want []byte) error {
 	case response.StatusCode != http.StatusOK:
 		return errors.New(response.Status)
 	case !bytes.Equal(got, want):
-		return fmt.Errorf("%d octets, want %d, or others", len(got), len(want))
+		return fmt.Errorf("%d octets, or wrong ones, want %d", len(got), len(want))
 	}
 	return nil
 }
 
-// peerHandler is what other implementations' clients fetch from.
+// peerHandler serves other implementations' clients.
 func peerHandler(t testing.TB, v Version) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Proto != v.proto() {
@@ -349,7 +351,7 @@ func peerHandler(t testing.TB, v Version) http.Handler {
 	})
 }
 
-// serveToPeer tries our server with another's client.
+// serveToPeer tests our server with another's client.
 func serveToPeer(t *testing.T, i implementation, v Version, mode, row string, table *results) {
 	var wanted []string
 	for _, c := range interopCases {
@@ -385,9 +387,9 @@ func serveToPeer(t *testing.T, i implementation, v Version, mode, row string, ta
 	}
 	run(Config{}, wanted)
 	if v != V2 {
-		// node-spdy does not manage to begin with a POST. OkHttp takes the streams'
-		// initial window for the session's too, and waits for a session's update that
-		// is not due yet under other rules.
+		// node-spdy fails if the first request is a POST. OkHttp uses the streams'
+		// initial window for the session, too, and waits for a session update that is
+		// not due yet under other rules.
 		run(Config{Window: Window{Stream: 5000, Update: UpdateEighth, SessionUpdate: UpdateFrame}}, []string{"get", "tiny"})
 	}
 }

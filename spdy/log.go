@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// FrameLog writes down the frames of sessions as qlog does: a sequence of JSON
-// texts (RFC 7464), the first of which describes the rest. A nil FrameLog writes
-// nothing and costs nothing. It may be shared by sessions and is safe for
-// concurrent use.
+// FrameLog logs the frames of sessions in qlog's form: a sequence of JSON texts
+// (RFC 7464), the first of which describes the rest. A nil FrameLog writes
+// nothing and costs nothing. Sessions may share one; it is safe for concurrent
+// use.
 //
 // Each event has a name, "spdy:frame_sent" or "spdy:frame_received", a time in
 // milliseconds since the reference time of the first record, and data:
@@ -36,8 +36,8 @@ type FrameLog struct {
 	err      error
 }
 
-// NewFrameLog begins a log. The vantage point is "client" or "server". Nothing
-// is buffered: give it a bufio.Writer where writes are dear.
+// NewFrameLog starts a log. The vantage point is "client" or "server". Nothing
+// is buffered: pass a bufio.Writer if writes are expensive.
 func NewFrameLog(w io.Writer, vantage string) *FrameLog {
 	l := &FrameLog{w: w, start: time.Now()}
 	b := append(l.buf, "\x1e"+`{"file_schema":"urn:ietf:params:qlog:file:sequential","serialization_format":"application/qlog+json-seq","title":"SPDY frames","trace":{"event_schemas":["urn:wiretime:qlog:events:spdy"],"vantage_point":{"type":`...)
@@ -49,7 +49,7 @@ func NewFrameLog(w io.Writer, vantage string) *FrameLog {
 	return l
 }
 
-// Err is the first error of the log's writer. Frames after it are lost.
+// Err returns the first error of the log's writer. Frames after it are lost.
 func (l *FrameLog) Err() error {
 	if l == nil {
 		return nil
@@ -59,7 +59,7 @@ func (l *FrameLog) Err() error {
 	return l.err
 }
 
-// session gives a new session its number.
+// session assigns a number to a new session.
 func (l *FrameLog) session() int {
 	if l == nil {
 		return 0
@@ -70,21 +70,21 @@ func (l *FrameLog) session() int {
 	return l.sessions
 }
 
-// event is one frame on its way.
+// event is one sent or received frame.
 type event struct {
 	sent     bool
 	kind     FrameType
 	streamID uint32
 	length   int
 	fin      bool
-	frame    Frame // where the type carries more
+	frame    Frame // for types that carry more
 	delta    uint32
 	// windows is how many of the two windows apply.
 	windows         int
 	stream, session int64
 }
 
-// add writes an event. The caller has seen to it that l is not nil.
+// add writes an event. l must not be nil.
 func (l *FrameLog) add(session int, v Version, e event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,7 +153,7 @@ func appendLower(b []byte, s string) []byte {
 	return b
 }
 
-// appendDetails writes what a frame carries beside the headers of all.
+// appendDetails writes the frame's fields beyond those that all frames have.
 func appendDetails(b []byte, f Frame) []byte {
 	switch f := f.(type) {
 	case *SynStream:

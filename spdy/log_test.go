@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// safeBuffer is a buffer that two goroutines use.
+// safeBuffer is a buffer for two goroutines.
 type safeBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -102,10 +102,11 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// In steady state a DATA frame takes nothing from the heap, at either end.
+// TestDataFramesAllocateNothing checks that in steady state a DATA frame
+// allocates nothing at either end.
 func TestDataFramesAllocateNothing(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector has pools forget at random")
+		t.Skip("the race detector makes pools drop items at random")
 	}
 	eachVersion(t, func(t *testing.T, v Version) {
 		echo := func(st *Stream) {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// names are what the version calls the parts of HTTP's first lines (draft 3
+// names are a version's names for the parts of HTTP's first lines (draft 3
 // section 3.2, draft 2 "Standard Transactions").
 type names struct{ method, path, scheme, host, version, status string }
 
@@ -24,8 +24,8 @@ func (v Version) names() names {
 	return names{":method", ":path", ":scheme", ":host", ":version", ":status"}
 }
 
-// hopByHop tells whether a header field belongs to one HTTP/1.1 connection, and
-// so must not be sent (draft 3 section 3.2.1). Version 2 has host as a field of
+// hopByHop reports whether a header field belongs to one HTTP/1.1 connection,
+// and must not be sent (draft 3 section 3.2.1). Version 2 has a host field of
 // its own.
 func hopByHop(name string) bool {
 	switch name {
@@ -35,7 +35,7 @@ func hopByHop(name string) bool {
 	return false
 }
 
-// appendHeader adds a header's fields, in the order of their names.
+// appendHeader appends a header's fields, sorted by name.
 func (v Version) appendHeader(fields []Field, h http.Header) []Field {
 	start := len(fields)
 	for name, values := range h {
@@ -50,7 +50,7 @@ func (v Version) appendHeader(fields []Field, h http.Header) []Field {
 		if len(values) == 1 {
 			value = values[0]
 		} else {
-			// Each of several values is longer than zero (section 2.6.10).
+			// None of several values may be empty (section 2.6.10).
 			value = strings.Join(slices.DeleteFunc(slices.Clone(values), func(s string) bool { return s == "" }), "\x00")
 		}
 		if len(values) == 0 || value == "" && v == V2 {
@@ -60,11 +60,11 @@ func (v Version) appendHeader(fields []Field, h http.Header) []Field {
 	}
 	added := fields[start:]
 	slices.SortFunc(added, func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
-	// Two spellings of a name are one name here.
+	// Two spellings of a name count as one.
 	return fields[:start+len(slices.CompactFunc(added, func(a, b Field) bool { return a.Name == b.Name }))]
 }
 
-// requestFields are the fields of a request's SYN_STREAM.
+// requestFields returns the fields of a request's SYN_STREAM.
 func (v Version) requestFields(r *http.Request) []Field {
 	n := v.names()
 	host := cmp.Or(r.Host, r.URL.Host)
@@ -83,7 +83,7 @@ func (v Version) requestFields(r *http.Request) []Field {
 	return fields
 }
 
-// replyFields are the fields of a response's SYN_REPLY.
+// replyFields returns the fields of a response's SYN_REPLY.
 func (v Version) replyFields(status int, h http.Header) []Field {
 	n := v.names()
 	text := strconv.Itoa(status)
@@ -93,7 +93,7 @@ func (v Version) replyFields(status int, h http.Header) []Field {
 	return v.appendHeader([]Field{{n.status, text}, {n.version, "HTTP/1.1"}}, h)
 }
 
-// header makes a header of fields, without those of the first line.
+// header builds a header from fields, without those of the first line.
 func (v Version) header(fields []Field) http.Header {
 	n := v.names()
 	h := make(http.Header, len(fields))
@@ -120,12 +120,12 @@ func (v Version) header(fields []Field) http.Header {
 	return h
 }
 
-// errBadRequest is what a request is that lacks a part. It is answered with 400
-// (draft 3 section 3.2.1).
-var errBadRequest = errors.New("the request is not complete")
+// errBadRequest is the error of an incomplete request, which is answered with
+// 400 (draft 3 section 3.2.1).
+var errBadRequest = errors.New("incomplete request")
 
-// request makes a request of a SYN_STREAM's fields. Its body and context are the
-// caller's to add.
+// request builds a request from a SYN_STREAM's fields. The caller adds its body
+// and context.
 func (v Version) request(fields []Field) (*http.Request, error) {
 	n := v.names()
 	var method, path, scheme, host, version string
@@ -149,7 +149,7 @@ func (v Version) request(fields []Field) (*http.Request, error) {
 		}
 	}
 	if v != V2 && (scheme == "" || host == "") {
-		return nil, fmt.Errorf("%w: it has no :scheme or no :host (%s)", errBadRequest, v.cite("3.2.1"))
+		return nil, fmt.Errorf("%w: it lacks :scheme or :host (%s)", errBadRequest, v.cite("3.2.1"))
 	}
 	u, err := url.ParseRequestURI(path)
 	if method == http.MethodConnect {
@@ -159,7 +159,7 @@ func (v Version) request(fields []Field) (*http.Request, error) {
 		return nil, fmt.Errorf("%w: %w", errBadRequest, err)
 	}
 	if u.Host != "" && method != http.MethodConnect {
-		// Version 2's url may be absolute, and its host is then the one that counts.
+		// The url of version 2 may be absolute, and its host then takes precedence.
 		host = u.Host
 		u = &url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery}
 		path = u.RequestURI()
@@ -171,7 +171,7 @@ func (v Version) request(fields []Field) (*http.Request, error) {
 	if text := r.Header.Get("Content-Length"); text != "" {
 		length, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
-			return nil, fmt.Errorf("%w: its Content-Length is %q", errBadRequest, text)
+			return nil, fmt.Errorf("%w: invalid Content-Length %q", errBadRequest, text)
 		}
 		r.ContentLength = int64(length)
 	}
@@ -179,8 +179,8 @@ func (v Version) request(fields []Field) (*http.Request, error) {
 	return r, nil
 }
 
-// announced makes room for the trailer that a header announces, and takes the
-// announcement out of it.
+// announced prepares the trailer that a header announces, and removes the
+// announcement.
 func announced(h http.Header) http.Header {
 	var trailer http.Header
 	for _, line := range h["Trailer"] {
@@ -197,18 +197,18 @@ func announced(h http.Header) http.Header {
 	return trailer
 }
 
-// response makes a response of a SYN_REPLY's fields. Its body is the caller's to
-// add.
+// response builds a response from a SYN_REPLY's fields. The caller adds its
+// body.
 func (v Version) response(fields []Field, r *http.Request) (*http.Response, error) {
 	n := v.names()
 	status, _ := valueOf(fields, n.status)
 	if _, ok := valueOf(fields, n.version); !ok || status == "" {
-		return nil, fmt.Errorf("the reply has no %s or no %s (%s)", n.status, n.version, v.cite("3.2.2"))
+		return nil, fmt.Errorf("the reply lacks %s or %s (%s)", n.status, n.version, v.cite("3.2.2"))
 	}
 	digits, reason, _ := strings.Cut(status, " ")
 	code, err := strconv.Atoi(digits)
 	if err != nil || len(digits) != 3 || code < 100 {
-		return nil, fmt.Errorf("the reply's %s is %q (%s)", n.status, status, v.cite("3.2.2"))
+		return nil, fmt.Errorf("invalid %s %q in the reply (%s)", n.status, status, v.cite("3.2.2"))
 	}
 	if reason == "" {
 		status = digits + " " + http.StatusText(code)

@@ -15,21 +15,21 @@ func sortSettings(entries []Setting) {
 // OpenOptions say how a stream is opened.
 type OpenOptions struct {
 	Priority Priority
-	// Fin opens a stream on which this side sends nothing but its fields.
+	// Fin opens a stream on which this side sends only its fields.
 	Fin bool
 	// Unidirectional opens a stream on which the peer sends nothing.
 	Unidirectional bool
-	// Associated is the stream that a pushed one belongs to: open, and the peer's.
+	// Associated is the open stream of the peer that a pushed stream belongs to.
 	Associated *Stream
 	// NoWait returns ErrTooManyStreams instead of waiting for others to end.
 	NoWait bool
 }
 
-// ErrTooManyStreams is the error of a stream that the peer's limit forbids.
-var ErrTooManyStreams = errors.New("spdy: the peer takes no more streams at a time")
+// ErrTooManyStreams is the error of exceeding the peer's stream limit.
+var ErrTooManyStreams = errors.New("spdy: the peer's stream limit is reached")
 
-// Open opens a stream with these fields, in this order. It waits while the peer
-// takes no more of them.
+// Open opens a stream with these fields, in this order. It waits while the
+// peer's stream limit is reached.
 func (s *Session) Open(ctx context.Context, fields []Field, o OpenOptions) (*Stream, error) {
 	if err := s.check(fields); err != nil {
 		return nil, fmt.Errorf("spdy: open a stream: %w", err)
@@ -44,7 +44,7 @@ func (s *Session) Open(ctx context.Context, fields []Field, o OpenOptions) (*Str
 	}
 	if o.Associated != nil {
 		if o.Associated.err != nil || o.Associated.localDone {
-			return nil, fmt.Errorf("spdy: open a stream: stream %d, which it is to belong to, has ended (%s)", o.Associated.id, s.version.cite("3.3.1"))
+			return nil, fmt.Errorf("spdy: open a stream: the associated stream %d has ended (%s)", o.Associated.id, s.version.cite("3.3.1"))
 		}
 		f.AssociatedID = o.Associated.id
 	}
@@ -60,7 +60,7 @@ func (s *Session) Open(ctx context.Context, fields []Field, o OpenOptions) (*Str
 	return st, nil
 }
 
-// check tells whether fields can be sent.
+// check returns an error if fields cannot be sent.
 func (s *Session) check(fields []Field) error {
 	size := 0
 	for i, f := range fields {
@@ -68,7 +68,7 @@ func (s *Session) check(fields []Field) error {
 			return err
 		}
 		if _, twice := valueOf(fields[:i], f.Name); twice {
-			return fmt.Errorf("the name %q comes twice (%s)", f.Name, s.version.cite("2.6.10"))
+			return fmt.Errorf("duplicate name %q (%s)", f.Name, s.version.cite("2.6.10"))
 		}
 		size += 8 + len(f.Name) + len(f.Value)
 	}
@@ -78,8 +78,8 @@ func (s *Session) check(fields []Field) error {
 	return nil
 }
 
-// slot waits until one more stream may be opened. It holds the lock when it
-// returns.
+// slot waits until one more stream may be opened. It returns with the lock
+// held.
 func (s *Session) slot(ctx context.Context, noWait bool) error {
 	if err := s.mayOpen(); err != nil {
 		return err
@@ -100,12 +100,12 @@ func (s *Session) slot(ctx context.Context, noWait bool) error {
 	s.mu.Lock()
 	if i := slices.Index(s.waiting, turn); i >= 0 {
 		s.waiting = slices.Delete(s.waiting, i, i+1)
-		return fmt.Errorf("spdy: wait for the peer to take another stream: %w", context.Cause(ctx))
+		return fmt.Errorf("spdy: wait for the peer's stream limit: %w", context.Cause(ctx))
 	}
 	s.granted--
 	if ctx.Err() != nil {
 		s.grant()
-		return fmt.Errorf("spdy: wait for the peer to take another stream: %w", context.Cause(ctx))
+		return fmt.Errorf("spdy: wait for the peer's stream limit: %w", context.Cause(ctx))
 	}
 	return s.mayOpen()
 }
@@ -123,7 +123,7 @@ func (s *Session) mayOpen() error {
 	return nil
 }
 
-// grant lets those go on that wait for a stream, first come, first served.
+// grant wakes the waiters for a stream, first come, first served.
 func (s *Session) grant() {
 	for len(s.waiting) > 0 && s.local+s.granted < s.peerMax {
 		s.granted++
@@ -132,7 +132,7 @@ func (s *Session) grant() {
 	}
 }
 
-// newStream makes a stream, and puts it behind the others.
+// newStream creates a stream as the newest of the session.
 func (s *Session) newStream(f *SynStream) *Stream {
 	st := &Stream{
 		s: s, id: f.StreamID, associated: f.AssociatedID, priority: f.Priority, fields: f.Fields,
@@ -154,7 +154,7 @@ func (s *Session) newStream(f *SynStream) *Stream {
 	return st
 }
 
-// remove takes a stream away that has ended.
+// remove removes a stream that has ended.
 func (s *Session) remove(st *Stream) {
 	if s.streams[st.id] != st {
 		return
@@ -182,7 +182,7 @@ func (s *Session) remove(st *Stream) {
 	s.endIfDone()
 }
 
-// reset ends a stream by an error of this side's, and tells the peer.
+// reset ends a stream because of an error on this side, and tells the peer.
 func (s *Session) reset(st *Stream, status Status, reason error) {
 	if s.streams[st.id] != st {
 		return
@@ -191,7 +191,7 @@ func (s *Session) reset(st *Stream, status Status, reason error) {
 	st.fail(reason)
 }
 
-// refuse tells the peer that a stream is at its end.
+// refuse sends RST_STREAM for a stream.
 func (s *Session) refuse(id uint32, status Status) {
 	if s.version == V2 && status > FlowControlError {
 		status = ProtocolError

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// FuzzOracle sends frames through moby/spdystream's framer, which reads them and
-// writes them again: they must come back as they were.
+// FuzzOracle passes frames through moby/spdystream's framer, which reads and
+// rewrites them: they must come back unchanged.
 func FuzzOracle(f *testing.F) {
 	program := filepath.Join(peersFolder(f), "spdystream")
 	f.Add([]byte("\x01abc\x02xyz\x08header-name\x00data data"), uint8(0))
@@ -42,8 +42,8 @@ func FuzzOracle(f *testing.F) {
 	})
 }
 
-// framesOf makes frames of whatever a fuzzer gives. What moby/spdystream does not
-// do is left out: names twice, settings in any order, CREDENTIAL.
+// framesOf makes frames from a fuzzer's input, without what moby/spdystream does
+// not support: duplicate names, unsorted settings, CREDENTIAL.
 func framesOf(seed []byte) []Frame {
 	var frames []Frame
 	next := func(n int) []byte {
@@ -88,7 +88,7 @@ func framesOf(seed []byte) []Frame {
 	return frames
 }
 
-// sameFields compares frames whose fields may be in any order.
+// sameFields compares frames regardless of the order of their fields.
 func sameFields(a, b Frame) bool {
 	header := func(f Frame) http.Header {
 		h := http.Header{}

@@ -9,12 +9,12 @@ import (
 	"net/url"
 )
 
-// Push is for http.Pusher. It returns once the client has been told of the
-// resource, which is when the handler has begun to answer for it: only then may
-// what makes the client want it be written (draft 3 section 3.3.1).
+// Push implements http.Pusher. It returns once the client has been told of the
+// resource, which is when the handler has begun to respond to it: only then may
+// anything be written that makes the client want it (draft 3 section 3.3.1).
 func (w *responseWriter) Push(target string, o *http.PushOptions) error {
 	if w.pushed != nil || w.request == nil {
-		return errors.New("spdy: push: what is pushed pushes nothing itself")
+		return errors.New("spdy: push: a pushed response cannot push")
 	}
 	method, header := "GET", http.Header(nil)
 	if o != nil {
@@ -24,7 +24,7 @@ func (w *responseWriter) Push(target string, o *http.PushOptions) error {
 		}
 	}
 	if method != http.MethodGet {
-		return fmt.Errorf("spdy: push %s: the method has to be GET (%s)", target, w.conn.version.cite("3.3.1"))
+		return fmt.Errorf("spdy: push %s: the method must be GET (%s)", target, w.conn.version.cite("3.3.1"))
 	}
 	return w.push(target, min(w.st.priority+1, Lowest), header)
 }
@@ -41,13 +41,12 @@ func (w *responseWriter) push(target string, priority Priority, header http.Head
 	base := &url.URL{Scheme: scheme, Host: w.request.Host, Path: w.request.URL.Path}
 	u = base.ResolveReference(u)
 	if u.Host != base.Host || u.Scheme != scheme {
-		return fmt.Errorf("spdy: push %s: its origin is not that of %s", target, base)
+		return fmt.Errorf("spdy: push %s: its origin differs from that of %s", target, base)
 	}
 	if w.request.Context().Err() != nil {
 		return fmt.Errorf("spdy: push %s: %w", target, context.Cause(w.request.Context()))
 	}
-	// What is pushed has the header of the request that it is pushed for (section
-	// 3.3).
+	// A push inherits the header of the request that it belongs to (section 3.3).
 	h := w.request.Header.Clone()
 	maps.Copy(h, header)
 	for _, key := range []string{"Content-Length", "Content-Type", "Expect"} {
@@ -81,7 +80,7 @@ func (w *responseWriter) push(target string, priority Priority, header http.Head
 	}
 }
 
-// pushedURL is what is pushed.
+// pushedURL is a URL to push.
 type pushedURL struct {
 	url      *url.URL
 	priority Priority
@@ -90,12 +89,12 @@ type pushedURL struct {
 	cancel   context.CancelCauseFunc
 }
 
-// open opens the stream of a pushed response. All is in its SYN_STREAM: the URL,
-// and the response's header.
+// open opens the stream of a pushed response. Its SYN_STREAM carries the URL and
+// the response's header.
 func (p *pushedURL) open(w *responseWriter, fields []Field, fin bool) error {
 	v := w.conn.version
 	n := v.names()
-	// Some clients want the method too.
+	// Some clients need the method too.
 	all := []Field{{n.host, p.url.Host}, {n.method, "GET"}, {n.path, p.url.RequestURI()}, {n.scheme, p.url.Scheme}}
 	if v == V2 {
 		all = []Field{{"host", p.url.Host}, {"method", "GET"}, {"url", p.url.String()}, {"scheme", p.url.Scheme}}

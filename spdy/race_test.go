@@ -2,5 +2,5 @@
 
 package spdy
 
-// The race detector has pools forget at random.
+// The race detector makes pools drop items at random.
 const raceDetector = true

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// read is the loop that receives.
+// read runs the receive loop.
 func (s *Session) read() {
 	err := s.readFrames()
 	s.mu.Lock()
@@ -61,11 +61,11 @@ func truncated(err error) error {
 	return err
 }
 
-// readControl reads a control frame and does what it says.
+// readControl reads and handles a control frame.
 func (s *Session) readControl(h frameHeader) error {
 	if h.length > s.config.MaxFrameBytes {
 		return &SessionError{Status: GoAwayProtocolError, Cause: fmt.Sprintf(
-			"%s of %d octets, more than the %d that are allowed (%s)", h.kind, h.length, s.config.MaxFrameBytes, s.version.cite("2.2.1"))}
+			"%s of %d octets exceeds the limit of %d (%s)", h.kind, h.length, s.config.MaxFrameBytes, s.version.cite("2.2.1"))}
 	}
 	var payload []byte
 	var err error
@@ -80,7 +80,7 @@ func (s *Session) readControl(h frameHeader) error {
 		return truncated(err)
 	}
 	f, err := s.dec.control(h, payload)
-	stream, _ := err.(*StreamError) //nolint:errorlint // it is never wrapped, and errors.As would take from the heap
+	stream, _ := err.(*StreamError) //nolint:errorlint // it is never wrapped, and errors.As would allocate
 	if err != nil && stream == nil {
 		return err
 	}
@@ -94,8 +94,8 @@ func (s *Session) readControl(h frameHeader) error {
 	return err
 }
 
-// handle does what a control frame says. Of one with an error of its stream,
-// that has to be ended.
+// handle acts on a control frame. A frame with a stream error resets its
+// stream.
 func (s *Session) handle(f Frame, wrong *StreamError, h frameHeader) {
 	if s.err != nil {
 		return
@@ -156,10 +156,10 @@ func (s *Session) handle(f Frame, wrong *StreamError, h frameHeader) {
 	}
 }
 
-// spend takes from the budget of frames that lead nowhere.
+// spend charges the budget for frames without effect.
 func (s *Session) spend(n int) {
 	if !s.budget.spend(n) || len(s.control)-s.controlAt > 2*budgetMost {
-		s.end(&SessionError{Status: GoAwayProtocolError, Cause: "the peer floods the session with frames that lead nowhere"}, GoAwayProtocolError, true)
+		s.end(&SessionError{Status: GoAwayProtocolError, Cause: "the peer floods the session with frames without effect"}, GoAwayProtocolError, true)
 	}
 }
 
@@ -168,9 +168,9 @@ func (s *Session) noStream(id uint32) {
 	s.spend(1)
 	switch {
 	case slices.Contains(s.gone[:], id):
-		// One RST_STREAM says it all (section 2.4.2).
+		// One RST_STREAM is enough (section 2.4.2).
 	case s.known(id) && s.version == V2:
-		// What comes after the end is ignored (draft 2, "Stream close").
+		// Frames after the end are ignored (draft 2, "Stream close").
 	case s.known(id):
 		s.refuse(id, ProtocolError) // section 2.3.7
 	case !s.refusing:
@@ -178,7 +178,7 @@ func (s *Session) noStream(id uint32) {
 	}
 }
 
-// known tells whether there has been a stream of this number.
+// known reports whether there has been a stream with this ID.
 func (s *Session) known(id uint32) bool {
 	if s.own(id) {
 		return id < s.nextID
@@ -186,10 +186,10 @@ func (s *Session) known(id uint32) bool {
 	return id <= s.lastPeerID
 }
 
-// own tells whether a number is one of those that this side gives out.
+// own reports whether an ID is one that this side assigns.
 func (s *Session) own(id uint32) bool { return id%2 == 1 == s.client }
 
-// wrong resets a stream for what the peer did on it.
+// wrong resets a stream because of the peer's error on it.
 func (s *Session) wrong(st *Stream, status Status, section, format string, a ...any) {
 	s.spend(1)
 	s.reset(st, status, &StreamError{StreamID: st.id, Status: status, Cause: fmt.Sprintf(format, a...) + " (" + s.version.cite(section) + ")"})

@@ -1,16 +1,16 @@
 package spdy
 
-// data takes a DATA frame, whose payload is read into the stream's buffer as it
-// comes.
+// data handles a DATA frame. It reads the payload into the stream's buffer as
+// it arrives.
 func (s *Session) data(h frameHeader) error {
 	if h.streamID == 0 {
-		return s.dec.broken(TypeData, "2.3.2", "0 is no stream's number")
+		return s.dec.broken(TypeData, "2.3.2", "invalid stream ID 0")
 	}
 	s.mu.Lock()
 	st := s.admit(h)
 	err := s.err
 	for st != nil && err == nil && s.version == V2 && s.buffered >= maxUnread && !st.discarded {
-		s.inFrame.Store(false) // it is not the peer who is late
+		s.inFrame.Store(false) // the delay is not the peer's
 		s.room.Wait()
 		err = s.err
 	}
@@ -62,7 +62,7 @@ func (s *Session) data(h frameHeader) error {
 	return nil
 }
 
-// skip leaves out octets of the connection.
+// skip discards octets of the connection.
 func (s *Session) skip(n int) error {
 	for n > 0 {
 		k, err := s.r.Discard(min(n, s.r.Size()))
@@ -74,15 +74,15 @@ func (s *Session) skip(n int) error {
 	return nil
 }
 
-// admit counts a DATA frame against the windows, and finds its stream: nil if
-// its payload is to be left out.
+// admit charges a DATA frame to the windows, and returns its stream, or nil if
+// its payload is to be discarded.
 func (s *Session) admit(h frameHeader) *Stream {
 	if s.err != nil {
 		return nil
 	}
 	st := s.streams[h.streamID]
 	if s.version == V31 && !s.window.received(h.length) {
-		s.violated(GoAwayFlowControlError, "2.6.8", "DATA: %d octets more than the session's window", -s.window.left)
+		s.violated(GoAwayFlowControlError, "2.6.8", "DATA: exceeds the session's window by %d octets", -s.window.left)
 		return nil
 	}
 	fin := h.flags&flagFin != 0
@@ -103,7 +103,7 @@ func (s *Session) admit(h frameHeader) *Stream {
 	case st.remoteDone:
 		s.wrong(st, StreamAlreadyClosed, "2.3.6", "DATA: the peer has ended the stream")
 	case !within:
-		s.wrong(st, FlowControlError, "2.6.8", "DATA: %d octets more than the stream's window", -st.window.left)
+		s.wrong(st, FlowControlError, "2.6.8", "DATA: exceeds the stream's window by %d octets", -st.window.left)
 	case st.local && !st.answered && s.version == V2:
 		s.violated(GoAwayProtocolError, "2.2.2", "DATA: stream %d has had no SYN_REPLY", st.id)
 	case st.local && !st.answered:
@@ -116,7 +116,7 @@ func (s *Session) admit(h frameHeader) *Stream {
 		}
 		return st
 	}
-	// It came, and is gone.
+	// It has arrived and been discarded.
 	s.consumedSession(h.length)
 	return nil
 }

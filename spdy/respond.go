@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// serverConn is what the requests of one session have in common.
+// serverConn holds what the requests of one session share.
 type serverConn struct {
 	server  *Server
 	ctx     context.Context
@@ -26,7 +26,7 @@ type serverConn struct {
 	tls     *tls.ConnectionState
 }
 
-// serve answers the request of one stream.
+// serve answers the request on one stream.
 func (c *serverConn) serve(st *Stream) {
 	r, err := c.version.request(st.Fields())
 	w := &responseWriter{conn: c, st: st, header: make(http.Header)}
@@ -63,7 +63,7 @@ func (c *serverConn) serve(st *Stream) {
 	c.run(w, r)
 }
 
-// run calls the handler, and ends the response.
+// run calls the handler and ends the response.
 func (c *serverConn) run(w *responseWriter, r *http.Request) {
 	defer func() {
 		p := recover()
@@ -95,17 +95,17 @@ func (c *serverConn) printf(format string, a ...any) {
 	log.Printf(format, a...)
 }
 
-// requestBody reads a request's body, and holds it to its Content-Length.
+// requestBody reads a request's body and checks its Content-Length.
 type requestBody struct {
 	st      *Stream
 	r       *http.Request
 	left    int64  // of Content-Length; -1 if there is none
-	wrong   bool   // it does not agree with Content-Length
-	proceed func() // tells the client to go on, once
+	wrong   bool   // it does not match Content-Length
+	proceed func() // tells the client to continue, once
 	closed  bool
 }
 
-var errContentLength = errors.New("spdy: the request's body does not agree with its Content-Length")
+var errContentLength = errors.New("spdy: the request's body does not match its Content-Length")
 
 func (b *requestBody) Read(p []byte) (int, error) {
 	if b.closed {
@@ -131,7 +131,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mismatch tells whether the body is known not to agree with Content-Length.
+// mismatch reports whether the body is known not to match Content-Length.
 func (b *requestBody) mismatch() bool {
 	b.st.s.mu.Lock()
 	defer b.st.s.mu.Unlock()
@@ -145,22 +145,22 @@ func (b *requestBody) Close() error {
 
 var bodies = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
 
-// responseWriter is a handler's way to its client. What the handler writes waits
-// until there is a packet or two of it.
+// responseWriter is the http.ResponseWriter of a handler. It buffers a packet or
+// two.
 type responseWriter struct {
 	conn    *serverConn
 	st      *Stream
-	request *http.Request // nil if it made no sense
+	request *http.Request // nil if it was invalid
 	body    *requestBody
 	header  http.Header
-	buf     *[]byte    // nil if nothing waits
+	buf     *[]byte    // nil if nothing is buffered
 	status  int        // 0 until WriteHeader
-	fields  []Field    // what SYN_REPLY will say; nil until WriteHeader
+	fields  []Field    // of the SYN_REPLY; nil until WriteHeader
 	sent    bool       // SYN_REPLY
 	trailer []string   // announced
 	written int64      // octets of the body
 	err     error      // of the stream
-	pushed  *pushedURL // of a response that nobody asked for
+	pushed  *pushedURL // of a pushed response
 }
 
 func (w *responseWriter) Header() http.Header { return w.header }
@@ -173,7 +173,7 @@ func (w *responseWriter) WriteHeader(status int) {
 		if status == http.StatusContinue {
 			w.proceed()
 		}
-		return // there is no place for others (section 2.6.2)
+		return // others cannot be expressed (section 2.6.2)
 	}
 	if w.body != nil && w.body.mismatch() {
 		status = http.StatusBadRequest // section 3.2.1
@@ -183,7 +183,7 @@ func (w *responseWriter) WriteHeader(status int) {
 	w.trailer = slices.Sorted(maps.Keys(announced(w.header)))
 	if w.request != nil && w.pushed == nil {
 		for _, p := range associated(w.header[associatedContent], min(w.st.priority+1, Lowest)) {
-			// What cannot be pushed the client asks for.
+			// The client requests what cannot be pushed.
 			_ = w.push(p.url, p.priority, nil)
 		}
 	}
@@ -204,7 +204,8 @@ func (w *responseWriter) WriteHeader(status int) {
 	w.fields = w.conn.version.replyFields(status, header)
 }
 
-// bodyless tells whether the response has no body whatever the handler writes.
+// bodyless reports whether the response has no body whatever the handler
+// writes.
 func (w *responseWriter) bodyless() bool {
 	return w.request != nil && w.request.Method == http.MethodHead || w.status == http.StatusNoContent || w.status == http.StatusNotModified
 }
@@ -243,7 +244,7 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush sends what waits.
+// flush sends what is buffered.
 func (w *responseWriter) flush() {
 	if w.buf != nil && len(*w.buf) > 0 && w.err == nil {
 		_, w.err = w.send(*w.buf, false)
@@ -278,7 +279,7 @@ func (w *responseWriter) reply(fields []Field, fin bool) error {
 // Flush sends what the handler has written.
 func (w *responseWriter) Flush() { _ = w.FlushError() }
 
-// FlushError is Flush, and tells what became of it.
+// FlushError does what Flush does, and returns its error.
 func (w *responseWriter) FlushError() error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
@@ -306,7 +307,7 @@ func (w *responseWriter) finish() {
 	}
 	trailer := w.trailerFields()
 	if !w.sent {
-		// The whole response is at hand, and so its length.
+		// The response is complete, so its length is known.
 		if _, ok := valueOf(w.fields, "content-length"); !ok && len(trailer) == 0 && !w.bodyless() {
 			w.fields = append(w.fields, Field{"content-length", strconv.FormatInt(w.written, 10)})
 		}
@@ -324,11 +325,12 @@ func (w *responseWriter) finish() {
 	if w.buf != nil {
 		rest = *w.buf
 	}
-	// An error is the client's doing, or the session's, and told there.
+	// An error was caused by the client or the session, and is reported there.
 	_, _ = w.send(rest, true)
 }
 
-// trailerFields are those announced, and those with http.TrailerPrefix.
+// trailerFields returns the announced trailer fields, and those with
+// http.TrailerPrefix.
 func (w *responseWriter) trailerFields() []Field {
 	h := make(http.Header)
 	for _, key := range w.trailer {
@@ -352,7 +354,7 @@ func (w *responseWriter) release() {
 	}
 }
 
-// SetReadDeadline is for http.ResponseController.
+// SetReadDeadline supports http.ResponseController.
 func (w *responseWriter) SetReadDeadline(t time.Time) error {
 	if w.st == nil {
 		return http.ErrNotSupported
@@ -360,7 +362,7 @@ func (w *responseWriter) SetReadDeadline(t time.Time) error {
 	return w.st.SetReadDeadline(t)
 }
 
-// SetWriteDeadline is for http.ResponseController.
+// SetWriteDeadline supports http.ResponseController.
 func (w *responseWriter) SetWriteDeadline(t time.Time) error {
 	if w.st == nil {
 		return http.ErrNotSupported

@@ -12,37 +12,38 @@ import (
 	"sync"
 )
 
-// Server serves HTTP over SPDY. Its fields must not be changed once it serves.
+// Server serves HTTP over SPDY. Its fields must not be changed while it serves.
 type Server struct {
 	// Handler answers the requests; nil is http.DefaultServeMux. A request's Proto
-	// is "SPDY/3.1", and the like. Its ResponseWriter is an http.Flusher and, while
-	// the client takes pushes, an http.Pusher; http.ResponseController sets its
-	// deadlines. A handler names what is to be pushed with its response in a field
-	// X-Associated-Content, too.
+	// is "SPDY/3.1" or the like. Its ResponseWriter is an http.Flusher and, if the
+	// client accepts pushes, an http.Pusher; http.ResponseController sets its
+	// deadlines. A handler may also name what to push in a field
+	// X-Associated-Content.
 	Handler http.Handler
-	// Config is that of every session. Its Accept is not used.
+	// Config is the configuration of every session. Its Accept is ignored.
 	Config Config
-	// Versions are what Configure offers, the best first; nil for all.
+	// Versions are the versions that Configure offers, the best first; nil for
+	// all.
 	Versions []Version
-	// ConnContext may add to the context of a connection's requests. For sessions
+	// ConnContext may extend the context of a connection's requests, in sessions
 	// of Serve and ServeConn.
 	ConnContext func(ctx context.Context, c net.Conn) context.Context
-	// ErrorLog is told of handlers that panic; nil for the log package's logger.
+	// ErrorLog receives panics of handlers; nil for the log package's logger.
 	ErrorLog *log.Logger
 
 	mu       sync.Mutex
 	closing  bool
-	sessions []*Session // in order of their beginning
+	sessions []*Session // in order of their start
 	serving  sync.WaitGroup
 }
 
-// Configure has an http.Server speak SPDY to those clients that choose it by ALPN
-// in their TLS handshake, and HTTP/1.1 to the others. It is to be called before
-// the http.Server serves. The http.Server's Handler, BaseContext and ConnContext
+// Configure makes an http.Server speak SPDY with clients that choose it by ALPN
+// in their TLS handshake, and HTTP/1.1 with the others. Call it before the
+// http.Server serves. The http.Server's Handler, BaseContext and ConnContext
 // apply; its Shutdown shuts down the sessions.
 //
-// SPDY was chosen by NPN once, which crypto/tls does not have: see the package's
-// documentation.
+// SPDY was originally negotiated by NPN, which crypto/tls does not have: see the
+// package documentation.
 func (s *Server) Configure(h *http.Server) error {
 	if h.TLSConfig == nil {
 		h.TLSConfig = new(tls.Config)
@@ -53,7 +54,7 @@ func (s *Server) Configure(h *http.Server) error {
 	var offered []string
 	for _, v := range s.versions() {
 		if v.String() == "" || v < V2 || v > V31 {
-			return fmt.Errorf("spdy: configure the server: there is no %s", v)
+			return fmt.Errorf("spdy: configure the server: unknown %s", v)
 		}
 		offered = append(offered, v.String())
 		h.TLSNextProto[v.String()] = func(hs *http.Server, c *tls.Conn, handler http.Handler) {
@@ -81,8 +82,8 @@ func (s *Server) versions() []Version {
 	return Versions()
 }
 
-// Serve speaks one version, without TLS or any other agreement, on each
-// connection of a listener, until the listener is closed. It returns why.
+// Serve speaks one version, without TLS or negotiation, on each connection of a
+// listener, until the listener is closed. It returns the cause.
 func (s *Server) Serve(l net.Listener, v Version) error {
 	for {
 		c, err := l.Accept()
@@ -93,8 +94,9 @@ func (s *Server) Serve(l net.Listener, v Version) error {
 	}
 }
 
-// ServeConn speaks one version on a connection until the session has ended, and
-// with it its handlers. It returns why it ended; nil if nothing went wrong.
+// ServeConn speaks one version on a connection until the session and its
+// handlers have ended. It returns why the session ended, or nil if nothing went
+// wrong.
 func (s *Server) ServeConn(ctx context.Context, c net.Conn, v Version) error {
 	if s.ConnContext != nil {
 		ctx = s.ConnContext(ctx, c)
@@ -139,8 +141,8 @@ func (s *Server) serve(ctx context.Context, c net.Conn, v Version, h http.Handle
 
 type versionKey struct{}
 
-// RequestVersion is the version that a request came over, from the context of a
-// request that a Server serves.
+// RequestVersion returns the version of a request's session, from the context
+// of a request that a Server serves.
 func RequestVersion(ctx context.Context) (Version, bool) {
 	v, ok := ctx.Value(versionKey{}).(Version)
 	return v, ok
@@ -153,9 +155,9 @@ func (s *Server) close() []*Session {
 	return slices.Clone(s.sessions)
 }
 
-// Shutdown lets each session finish its streams and ends it. When ctx is done
-// first, it closes those that are left. It waits for their goroutines. Listeners
-// are their owners' to close.
+// Shutdown lets each session finish its streams, then ends it. If ctx ends
+// first, it closes the remaining sessions. It waits for their goroutines. The
+// owners of listeners close them.
 func (s *Server) Shutdown(ctx context.Context) error {
 	var wait sync.WaitGroup
 	sessions := s.close()
@@ -168,8 +170,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Close closes each session. It waits for their goroutines. Listeners are their
-// owners' to close, before it.
+// Close closes each session and waits for their goroutines. The owners of
+// listeners close them first.
 func (s *Server) Close() error {
 	for _, session := range s.close() {
 		_ = session.Close()

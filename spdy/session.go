@@ -15,7 +15,7 @@ import (
 // for concurrent use.
 //
 // It runs two goroutines, one that reads and one that writes, and one for each
-// stream that it has given to Config.Accept. Wait waits for all of them.
+// stream given to Config.Accept. Wait waits for all of them.
 type Session struct {
 	conn    net.Conn
 	version Version
@@ -28,35 +28,35 @@ type Session struct {
 	handlers sync.WaitGroup
 	done     chan struct{} // closed once both loops have ended
 
-	// Of the reading loop alone.
+	// Used only by the reading loop.
 	r   *bufio.Reader
 	dec *decoder
 
 	inFrame  atomic.Bool   // the reading loop waits for the rest of a frame
-	progress atomic.Uint64 // how often the connection gave something
+	progress atomic.Uint64 // how often the connection delivered data
 
 	mu   sync.Mutex
 	wake sync.Cond // the writing loop has something to do
-	room sync.Cond // the reading loop of version 2 may go on
+	room sync.Cond // the reading loop of version 2 may continue
 
 	err       error // why the session ended
 	lastWords bool  // a GOAWAY is to be sent before the connection is closed
-	broken    bool  // the connection takes nothing more
+	broken    bool  // the connection accepts nothing more
 	goAway    GoAway
 	leaving   bool // a GOAWAY was sent, or received: no new streams
-	refusing  bool // a GOAWAY was sent: those of the peer are ignored
+	refusing  bool // a GOAWAY was sent: new streams of the peer are ignored
 
 	streams    map[uint32]*Stream
 	first      *Stream // the open streams, oldest first
 	last       *Stream
 	nextID     uint32
 	lastPeerID uint32
-	lastGood   uint32 // the last stream of the peer's that was accepted
+	lastGood   uint32 // the last accepted stream of the peer
 	local      int    // open streams of this side
 	remote     int    // open streams of the peer
 	running    int    // streams with Config.Accept
 	peerMax    int    // how many streams this side may have open
-	granted    int    // of those, promised to Opens that waited
+	granted    int    // how many of them are promised to waiting Opens
 	waiting    []chan struct{}
 	gone       [64]uint32 // streams that this side reset lately
 	goneAt     int
@@ -64,48 +64,48 @@ type Session struct {
 	// Writing.
 	enc         *encoder
 	control     []outgoing
-	controlAt   int // what is before it was sent
+	controlAt   int // everything before it was sent
 	answers     []uint32
 	ready       [Lowest + 1]queue
 	stalled     []*Stream // have something to send, and the session's window is spent
 	sendWindow  sendWindow
-	peerInitial int64 // what the peer's streams begin with
+	peerInitial int64 // initial send window
 	writing     bool
 	wrote       time.Duration // when the writing loop began its write
 
 	// Reading.
 	window   receiveWindow
-	initial  int64 // what the streams of the peer begin with
-	most     int64 // the largest of them that was in force
+	initial  int64 // initial receive window
+	most     int64 // the largest initial receive window so far
 	buffered int   // version 2: octets that wait to be read
 	budget   budget
 
 	nextPing  uint32
 	pings     map[uint32]chan struct{}
-	persisted []Setting // what the peer asked to be kept, or gives back
+	persisted []Setting // settings that the peer asked to keep, or returned
 	idleSince time.Duration
 	watch     watchdog
 }
 
-// outgoing is a control frame that waits to be sent. WINDOW_UPDATE is here as
-// its values, for it is the one that is sent all the time.
+// outgoing is a queued control frame. WINDOW_UPDATE is stored as its values,
+// since it is by far the most frequent.
 type outgoing struct {
 	frame     Frame
 	id, delta uint32
 }
 
-// batch is how much the writing loop hands to the connection at a time, at
-// least, if there is as much.
+// batch is how much the writing loop writes to the connection at a time, if
+// that much is queued.
 const batch = 64 << 10
 
 var batches = sync.Pool{New: func() any { b := make([]byte, 0, batch+16<<10); return &b }}
 
-// NewClient begins a session on a connection that this side opened, and owns the
-// connection from then on. A nil Config is the zero Config.
+// NewClient starts a session on a connection that this side opened. The session
+// owns the connection. A nil Config is the zero Config.
 func NewClient(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, true) }
 
-// NewServer begins a session on a connection that this side accepted, and owns the
-// connection from then on. A nil Config is the zero Config.
+// NewServer starts a session on a connection that this side accepted. The session
+// owns the connection. A nil Config is the zero Config.
 func NewServer(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, false) }
 
 func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
@@ -138,13 +138,13 @@ func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
 	return s
 }
 
-// greet queues what a session begins with.
+// greet queues the first frames of a session.
 func (s *Session) greet() {
 	entries := []Setting{{ID: SettingMaxConcurrentStreams, Value: uint32(s.config.MaxStreams)}}
 	switch {
 	case s.version == V2:
-		// Draft 2 has the setting and no flow control. Some peers keep to a window
-		// all the same; this one they cannot fill.
+		// Draft 2 has the setting but no flow control. Some peers obey a window
+		// nevertheless; they cannot fill this one.
 		entries = append(entries, Setting{ID: SettingInitialWindowSize, Value: maxWindow})
 	case s.initial != defaultWindow:
 		entries = append(entries, Setting{ID: SettingInitialWindowSize, Value: uint32(s.initial)})
@@ -165,8 +165,8 @@ func (s *Session) greet() {
 		s.send(&Settings{Entries: back})
 	}
 	s.window = receiveWindow{size: int64(s.config.Window.Session), left: defaultWindow}
-	// What is more than the draft's window is announced at once; what is less is
-	// held back from what is given back.
+	// A window larger than the draft's is announced at once; a smaller one is
+	// reached by withholding updates.
 	if more := s.window.size - defaultWindow; s.version == V31 && more > 0 {
 		s.window.left += more
 		s.sendUpdate(0, uint32(more))
@@ -175,29 +175,29 @@ func (s *Session) greet() {
 	}
 }
 
-// Version is the session's version.
+// Version returns the session's version.
 func (s *Session) Version() Version { return s.version }
 
-// Conn is the session's connection. Its addresses and TLS state are of use; it
-// is neither to be read from nor written to.
+// Conn returns the session's connection, for its addresses and TLS state. It
+// must not be read from or written to.
 func (s *Session) Conn() net.Conn { return s.conn }
 
-// now is the session's clock.
+// now returns the session's time.
 func (s *Session) now() time.Duration { return time.Since(s.began) }
 
 // Done is closed once the session has ended and its connection is closed.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Err is why the session ended, nil while it has not: a *SessionError, or
-// ErrClosed if this side closed it or had nothing more to do.
+// Err returns why the session ended, or nil while it has not: a *SessionError,
+// or ErrClosed if this side closed it or had nothing left to do.
 func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Wait waits until the session has ended, and with it all its goroutines, those
-// of Config.Accept too, and returns Err. Accept must not call it.
+// Wait waits until the session and all its goroutines have ended, those of
+// Config.Accept too, and returns Err. Accept must not call it.
 func (s *Session) Wait() error {
 	<-s.done
 	s.handlers.Wait()
@@ -215,9 +215,9 @@ func (s *Session) spawn(f func()) error {
 	return nil
 }
 
-// Close ends the session: a GOAWAY is sent if the connection takes it within a
-// second, and the connection is closed. Everything that waits for the session
-// or one of its streams returns ErrClosed.
+// Close ends the session: it sends a GOAWAY if the connection accepts it within
+// a second, and closes the connection. Everything that waits for the session or
+// one of its streams returns ErrClosed.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.end(ErrClosed, GoAwayOK, true)
@@ -227,8 +227,8 @@ func (s *Session) Close() error {
 }
 
 // Shutdown ends the session once its streams have ended: it sends a GOAWAY, and
-// ignores streams that the peer opens after it (draft 3 section 2.6.6). When ctx
-// is done first, it closes the session and returns why.
+// ignores streams that the peer opens after it (draft 3 section 2.6.6). If ctx
+// ends first, it closes the session and returns the cause.
 func (s *Session) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.leave()
@@ -251,7 +251,7 @@ func (s *Session) leave() {
 	s.endIfDone()
 }
 
-// noNewStreams has every Open that waits fail.
+// noNewStreams makes every waiting Open fail.
 func (s *Session) noNewStreams() {
 	s.leaving = true
 	for _, w := range s.waiting {
@@ -261,14 +261,15 @@ func (s *Session) noNewStreams() {
 	s.waiting = nil
 }
 
-// endIfDone ends a session that takes no new streams once it has no old ones.
+// endIfDone ends a session that accepts no new streams once its streams have
+// ended.
 func (s *Session) endIfDone() {
 	if s.leaving && len(s.streams) == 0 {
 		s.end(ErrClosed, GoAwayOK, !s.refusing)
 	}
 }
 
-// end ends the session for a reason. It closes the connection, after a GOAWAY
+// end ends the session with a reason. It closes the connection, after a GOAWAY
 // if speak is set.
 func (s *Session) end(reason error, status Status, speak bool) {
 	if s.err != nil {
@@ -286,13 +287,13 @@ func (s *Session) end(reason error, status Status, speak bool) {
 		close(p)
 	}
 	s.pings = nil
-	// What the peer does not take now it will not get.
+	// What the peer does not accept soon is lost.
 	_ = s.conn.SetWriteDeadline(time.Now().Add(time.Second))
 	s.wake.Signal()
 	s.room.Signal()
 }
 
-// violated ends the session because of what the peer did.
+// violated ends the session because of the peer's error.
 func (s *Session) violated(status Status, section, format string, a ...any) {
 	s.end(&SessionError{Status: status, Cause: fmt.Sprintf(format, a...) + " (" + s.version.cite(section) + ")"}, status, true)
 }
@@ -343,10 +344,10 @@ func (s *Session) Ping(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// SendSettings tells the peer new settings. Those for the number of streams and
-// the initial window apply at this end too (draft 3 section 2.6.8): a window
-// becomes smaller or larger for all streams, and what the peer had sent before it
-// knew of a smaller one is accepted.
+// SendSettings sends new settings to the peer. The stream limit and the initial
+// window apply at this end too (draft 3 section 2.6.8): the windows of all
+// streams change, and data that the peer sent before it learned of a smaller one
+// is accepted.
 func (s *Session) SendSettings(entries ...Setting) error {
 	entries = append([]Setting(nil), entries...)
 	sortSettings(entries)
@@ -358,9 +359,9 @@ func (s *Session) SendSettings(entries ...Setting) error {
 	for i, e := range entries {
 		switch {
 		case i > 0 && entries[i-1].ID == e.ID:
-			return fmt.Errorf("spdy: send settings: %d comes twice (%s)", e.ID, s.version.cite("2.6.4"))
+			return fmt.Errorf("spdy: send settings: duplicate setting %d (%s)", e.ID, s.version.cite("2.6.4"))
 		case e.ID == SettingInitialWindowSize && (e.Value == 0 || e.Value > maxWindow):
-			return fmt.Errorf("spdy: send settings: an initial window of %d (%s)", e.Value, s.version.cite("2.6.8"))
+			return fmt.Errorf("spdy: send settings: invalid initial window of %d (%s)", e.Value, s.version.cite("2.6.8"))
 		}
 	}
 	for _, e := range entries {
@@ -380,15 +381,15 @@ func (s *Session) SendSettings(entries ...Setting) error {
 	return nil
 }
 
-// Persisted are the settings that the server has asked the client to keep, and,
-// to a server, those that the client has given back (draft 3 section 2.6.4).
+// Persisted returns the settings that the server has asked the client to keep
+// or, on a server, those that the client has returned (draft 3 section 2.6.4).
 func (s *Session) Persisted() []Setting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Setting(nil), s.persisted...)
 }
 
-// Streams is how many streams are open.
+// Streams returns how many streams are open.
 func (s *Session) Streams() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

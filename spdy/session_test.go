@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// sessions are the two ends of one connection.
+// sessions returns the two ends of one connection.
 func sessions(t testing.TB, v Version, server, c Config) (*Session, *Session) {
 	t.Helper()
 	a, b := connection(t)
@@ -27,7 +27,7 @@ func sessions(t testing.TB, v Version, server, c Config) (*Session, *Session) {
 	return cs, ss
 }
 
-// connection is a TCP connection on this machine.
+// connection returns a TCP connection on this machine.
 func connection(t testing.TB) (net.Conn, net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +46,7 @@ func connection(t testing.TB) (net.Conn, net.Conn) {
 	return a, b
 }
 
-// peer is a session's other end, that sends what a test tells it to.
+// peer is the other end of a session, and sends what a test tells it to.
 type peer struct {
 	*Framer
 	net.Conn
@@ -54,8 +54,8 @@ type peer struct {
 	s *Session
 }
 
-// against gives a session a peer. Frames that come unasked, the greeting's, are
-// left to the test.
+// against connects a session to a peer. The test reads the frames of the
+// greeting.
 func against(t testing.TB, v Version, client bool, c Config) *peer {
 	t.Helper()
 	a, b := connection(t)
@@ -78,7 +78,7 @@ func (p *peer) send(frames ...Frame) {
 	}
 }
 
-// expect reads until a frame of a type comes.
+// expect reads until a frame of a type arrives.
 func (p *peer) expect(kind FrameType) Frame {
 	p.t.Helper()
 	for {
@@ -92,8 +92,8 @@ func (p *peer) expect(kind FrameType) Frame {
 	}
 }
 
-// settle waits until the session has handled all that was sent, and returns what
-// it has answered. Answers to PINGs overtake everything else, so it takes two.
+// settle waits until the session has handled everything sent to it, and returns
+// its answers. Answers to PINGs overtake everything else, so it takes two.
 func (p *peer) settle() []Frame {
 	p.t.Helper()
 	var before []Frame
@@ -128,7 +128,7 @@ func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for began := time.Now(); !ok(); time.Sleep(100 * time.Microsecond) {
 		if time.Since(began) > 20*time.Second {
-			t.Fatalf("%s: it did not come", what)
+			t.Fatalf("%s: it did not happen", what)
 		}
 	}
 }
@@ -155,7 +155,8 @@ func TestGreeting(t *testing.T) {
 	})
 }
 
-// Urgent streams first; those that are equally urgent take turns.
+// TestPrioritiesAreObeyed sends urgent streams first; equally urgent ones take
+// turns.
 func TestPrioritiesAreObeyed(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v Version) {
 		a, b := net.Pipe()
@@ -167,7 +168,7 @@ func TestPrioritiesAreObeyed(t *testing.T) {
 			_ = s.Wait()
 			writing.Wait()
 		}()
-		// Nobody reads yet: all of it waits.
+		// Nobody reads yet: everything is queued.
 		until(t, "the first write", func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -232,7 +233,7 @@ func TestOpenWaitsItsTurn(t *testing.T) {
 					opened <- st.ID()
 				}
 			})
-			until(t, "an Open that waits", func() bool {
+			until(t, "a waiting Open", func() bool {
 				p.s.mu.Lock()
 				defer p.s.mu.Unlock()
 				return len(p.s.waiting) == i+1
@@ -251,8 +252,9 @@ func TestOpenWaitsItsTurn(t *testing.T) {
 	})
 }
 
-// Of two values of a setting in one frame the first counts, of two frames the
-// second; what the peer gives back as persisted is not its own wish.
+// TestWhichSettingCounts checks that the first of two values in one frame
+// counts, and the second of two frames; and that settings which the peer
+// returns as persisted are not its own.
 func TestWhichSettingCounts(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v Version) {
 		p := against(t, v, true, Config{})
@@ -295,7 +297,7 @@ func TestPing(t *testing.T) {
 				t.Errorf("%v, %v", rtt, err)
 			}
 		}
-		// A PING with a number of the receiver's own that it did not send is ignored.
+		// A PING with an ID of the receiver's own that it did not send is ignored.
 		p := against(t, v, false, Config{})
 		p.send(&Ping{ID: 2})
 		for _, f := range p.settle() {
@@ -408,7 +410,8 @@ func TestHalfClose(t *testing.T) {
 	})
 }
 
-// Everything that waits returns when the session is closed, and says why.
+// TestCloseEndsAllThatWaits checks that every waiting call returns when the
+// session is closed, with the reason.
 func TestCloseEndsAllThatWaits(t *testing.T) {
 	for _, v := range []Version{V3, V31} {
 		p := against(t, v, true, Config{})

@@ -20,14 +20,14 @@ type Stream struct {
 	priority   Priority
 	next, prev *Stream // in order of age
 
-	// What follows is guarded by the session's lock.
-	err        error // why it ended before its time
+	// The following is guarded by the session's lock.
+	err        error // why it ended early
 	localDone  bool  // FIN was sent
 	remoteDone bool  // FIN was received
 
 	fields    []Field // of SYN_STREAM
-	reply     []Field // of SYN_REPLY, and of HEADERS before it is complete
-	trailer   []Field // of HEADERS after that
+	reply     []Field // of SYN_REPLY, and of HEADERS until the reply is complete
+	trailer   []Field // of later HEADERS
 	complete  bool
 	replied   chan struct{} // closed when reply is complete, or the stream has ended; nil if none can come
 	interim   chan struct{} // closed at a reply of 100; nil if nobody waits
@@ -35,19 +35,19 @@ type Stream struct {
 	received  int64
 	extra     int // octets of fields that came by HEADERS
 	answered  bool
-	discarded bool // what comes is thrown away
+	discarded bool // incoming data is discarded
 	closed    bool // by Close
 	onFail    func(error)
 
 	// Sending.
 	writable    sync.Cond
-	busy        bool // a Write is under way
+	busy        bool // a Write is in progress
 	out         []byte
 	outFin      bool
 	outTrailer  []Field
 	sendWindow  sendWindow
 	queued      bool    // is in a queue of the session
-	nextReady   *Stream // behind it in that queue
+	nextReady   *Stream // the next one in that queue
 	writeSince  time.Duration
 	writeUntil  deadline
 	writeWaited bool
@@ -56,35 +56,34 @@ type Stream struct {
 	readable   sync.Cond
 	buffer     buffer
 	window     receiveWindow
-	unclaimed  bool          // nobody reads yet: what comes counts as read for the session
-	prepaid    int           // octets that were counted so, and wait to be read
-	claimed    chan struct{} // closed when the request that took a pushed stream is through
+	unclaimed  bool          // nobody reads yet: incoming data counts as read for the session
+	prepaid    int           // octets counted that way that wait to be read
+	claimed    chan struct{} // closed when the request that took a pushed stream has finished
 	readSince  time.Duration
 	readUntil  deadline
 	readWaited bool
 }
 
-// ID is the stream's number: odd if the client opened it.
+// ID returns the stream's ID: odd if the client opened it.
 func (st *Stream) ID() uint32 { return st.id }
 
-// AssociatedID is the number of the stream that a pushed one belongs to, 0 for
-// none.
+// AssociatedID returns the ID of the stream that a pushed one belongs to, or 0.
 func (st *Stream) AssociatedID() uint32 { return st.associated }
 
-// Priority is what the side that opened the stream asked for.
+// Priority returns the priority that the opener of the stream asked for.
 func (st *Stream) Priority() Priority { return st.priority }
 
-// Session is the stream's session.
+// Session returns the stream's session.
 func (st *Stream) Session() *Session { return st.s }
 
-// Fields are those that the stream was opened with.
+// Fields returns the fields that the stream was opened with.
 func (st *Stream) Fields() []Field { return st.fields }
 
-// Reply waits for the fields that the peer answers with. On a pushed stream they
-// are those it was opened with, and those that came before its data.
+// Reply waits for the peer's reply and returns its fields. On a pushed stream
+// they are those it was opened with, and those that arrived before its data.
 func (st *Stream) Reply(ctx context.Context) ([]Field, error) {
 	if st.replied == nil {
-		return nil, fmt.Errorf("spdy: stream %d: wait for the reply: it is this side's to send", st.id)
+		return nil, fmt.Errorf("spdy: stream %d: wait for the reply: this side has to send it", st.id)
 	}
 	select {
 	case <-st.replied:
@@ -99,7 +98,7 @@ func (st *Stream) Reply(ctx context.Context) ([]Field, error) {
 	return st.reply, nil
 }
 
-// reason is why the stream has ended.
+// reason returns why the stream has ended.
 func (st *Stream) reason() error {
 	if st.err != nil {
 		return st.err
@@ -107,7 +106,7 @@ func (st *Stream) reason() error {
 	return io.ErrUnexpectedEOF
 }
 
-// Trailer is what the peer has sent by HEADERS after its data began. It is
+// Trailer returns what the peer has sent in HEADERS after its data began. It is
 // complete once Read has returned io.EOF.
 func (st *Stream) Trailer() []Field {
 	st.s.mu.Lock()
@@ -115,8 +114,8 @@ func (st *Stream) Trailer() []Field {
 	return slices.Clip(st.trailer)
 }
 
-// SendReply accepts a stream that the peer opened, with these fields. With fin,
-// nothing follows.
+// SendReply accepts a stream that the peer opened, with these fields. If fin is
+// set, nothing follows.
 func (st *Stream) SendReply(fields []Field, fin bool) error {
 	if err := st.s.check(fields); err != nil {
 		return fmt.Errorf("spdy: stream %d: reply: %w", st.id, err)
@@ -135,14 +134,14 @@ func (st *Stream) mayReply() error {
 	case st.err != nil:
 		return st.err
 	case st.local || st.localDone:
-		return fmt.Errorf("spdy: stream %d: reply: this side may not (%s)", st.id, st.s.version.cite("2.6.2"))
+		return fmt.Errorf("spdy: stream %d: reply: this side must not reply (%s)", st.id, st.s.version.cite("2.6.2"))
 	case st.answered && !interim(st.reply):
-		return fmt.Errorf("spdy: stream %d: reply: once is enough (%s)", st.id, st.s.version.cite("2.6.2"))
+		return fmt.Errorf("spdy: stream %d: reply: duplicate reply (%s)", st.id, st.s.version.cite("2.6.2"))
 	}
 	return nil
 }
 
-// sendReply sends a reply. The one after an interim reply goes as HEADERS: a
+// sendReply sends a reply. The one after an interim reply is sent as HEADERS: a
 // second SYN_REPLY would be an error.
 func (st *Stream) sendReply(fields []Field, fin bool) {
 	if st.answered {
@@ -161,8 +160,8 @@ func (st *Stream) sendReply(fields []Field, fin bool) {
 	}
 }
 
-// interim tells whether a reply has a status of 100 to 199, after which another
-// one comes.
+// interim reports whether a reply has a status of 100 to 199, so that another
+// one follows.
 func interim(fields []Field) bool {
 	for _, name := range [...]string{":status", "status"} {
 		if status, ok := valueOf(fields, name); ok {
@@ -172,8 +171,8 @@ func interim(fields []Field) bool {
 	return false
 }
 
-// Read reads what the peer has sent, and gives it back its window. It returns
-// io.EOF at the end of the stream.
+// Read reads what the peer has sent, and reopens its window. It returns io.EOF
+// at the end of the stream.
 func (st *Stream) Read(p []byte) (int, error) {
 	s := st.s
 	s.mu.Lock()
@@ -199,11 +198,11 @@ func (st *Stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write sends p, as priorities and the peer's windows allow, and returns once
-// all of it is on its way.
+// Write sends p as priorities and the peer's windows allow, and returns once
+// all of it has been queued for the connection.
 func (st *Stream) Write(p []byte) (int, error) { return st.write(p, false) }
 
-// write sends p, and with fin nothing after it.
+// write sends p and, if fin is set, ends this side.
 func (st *Stream) write(p []byte, fin bool) (int, error) {
 	s := st.s
 	s.mu.Lock()
@@ -246,19 +245,19 @@ func (st *Stream) mayWrite() error {
 	case st.localDone || st.outFin:
 		return fmt.Errorf("spdy: stream %d: write: %w", st.id, ErrClosed)
 	case !st.local && !st.answered:
-		return fmt.Errorf("spdy: stream %d: write: there was no reply yet (%s)", st.id, st.s.version.cite("2.6.2"))
+		return fmt.Errorf("spdy: stream %d: write: no reply has been sent yet (%s)", st.id, st.s.version.cite("2.6.2"))
 	case st.writeUntil.passed:
 		return fmt.Errorf("spdy: stream %d: write: %w", st.id, os.ErrDeadlineExceeded)
 	}
 	return nil
 }
 
-// CloseWrite ends this side of the stream, once what was written is sent. The
-// peer may go on.
+// CloseWrite ends this side of the stream once what was written is sent. The
+// peer may continue.
 func (st *Stream) CloseWrite() error { return st.SendTrailer(nil) }
 
-// SendTrailer ends this side of the stream with fields, which go as HEADERS
-// behind what was written.
+// SendTrailer ends this side of the stream with fields, which are sent as
+// HEADERS after what was written.
 func (st *Stream) SendTrailer(fields []Field) error {
 	if err := st.s.check(fields); err != nil {
 		return fmt.Errorf("spdy: stream %d: trailer: %w", st.id, err)
@@ -274,7 +273,7 @@ func (st *Stream) SendTrailer(fields []Field) error {
 }
 
 // Reset ends the stream in both directions. Everything that waits for it returns
-// an error that wraps reason; nil is ErrClosed.
+// an error that wraps reason; nil means ErrClosed.
 func (st *Stream) Reset(status Status, reason error) {
 	if reason == nil {
 		reason = ErrClosed
@@ -284,8 +283,8 @@ func (st *Stream) Reset(status Status, reason error) {
 	st.s.reset(st, status, fmt.Errorf("spdy: stream %d: reset with %s: %w", st.id, status, reason))
 }
 
-// Close ends the stream: quietly if both sides have sent all they had, else with
-// a RST_STREAM. What CloseWrite, or SendTrailer, has ended is sent before that.
+// Close ends the stream: without a frame if both sides have finished, else with
+// a RST_STREAM. What CloseWrite or SendTrailer has ended is sent first.
 func (st *Stream) Close() error {
 	s := st.s
 	s.mu.Lock()
@@ -293,13 +292,13 @@ func (st *Stream) Close() error {
 	st.discard()
 	st.closed = true
 	if st.outFin && (st.remoteDone || !st.localDone) {
-		return nil // sentFin sees to the rest
+		return nil // sentFin does the rest
 	}
 	s.reset(st, Cancel, fmt.Errorf("spdy: stream %d: %w", st.id, ErrClosed))
 	return nil
 }
 
-// discard throws away what came and what is to come.
+// discard discards received and future data.
 func (st *Stream) discard() {
 	st.discarded = true
 	if n := st.buffer.drop(); n > 0 {
@@ -327,7 +326,7 @@ func (st *Stream) fail(err error) {
 	st.s.remove(st)
 }
 
-// finishReply lets those go on that wait for the reply.
+// finishReply wakes the waiters for the reply.
 func (st *Stream) finishReply(complete bool) {
 	if st.replied == nil {
 		return
@@ -340,14 +339,14 @@ func (st *Stream) finishReply(complete bool) {
 	}
 }
 
-// deadline is when a Read or Write gives up.
+// deadline is the time at which a Read or Write gives up.
 type deadline struct {
 	timer  *time.Timer
 	passed bool
 	set    int
 }
 
-// at sets the deadline, and wakes those who wait when it has come.
+// at sets the deadline, and wakes the waiters when it expires.
 func (d *deadline) at(t time.Time, mu *sync.Mutex, wait *sync.Cond) {
 	if d.timer != nil {
 		d.timer.Stop()
@@ -376,8 +375,8 @@ func (d *deadline) at(t time.Time, mu *sync.Mutex, wait *sync.Cond) {
 	})
 }
 
-// SetReadDeadline has Read fail with os.ErrDeadlineExceeded from then on; the
-// zero time is none.
+// SetReadDeadline sets the time after which Read fails with
+// os.ErrDeadlineExceeded; the zero time means none.
 func (st *Stream) SetReadDeadline(t time.Time) error {
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
@@ -385,8 +384,8 @@ func (st *Stream) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline has Write fail with os.ErrDeadlineExceeded from then on; the
-// zero time is none.
+// SetWriteDeadline sets the time after which Write fails with
+// os.ErrDeadlineExceeded; the zero time means none.
 func (st *Stream) SetWriteDeadline(t time.Time) error {
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
@@ -394,10 +393,10 @@ func (st *Stream) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// timedOut is the error of a stream whose peer is too slow.
+// timedOut returns the error of a stream whose peer is too slow.
 func (st *Stream) timedOut(what string, after time.Duration) error {
 	return fmt.Errorf("spdy: stream %d: the peer %s for %s: %w", st.id, what, after, errors.Join(ErrTimeout, os.ErrDeadlineExceeded))
 }
 
-// ErrTimeout is the error of what waited for the peer longer than Config allows.
+// ErrTimeout is the error of waiting for the peer longer than Config allows.
 var ErrTimeout = errors.New("timeout")

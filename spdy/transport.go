@@ -16,64 +16,65 @@ import (
 	"time"
 )
 
-// Transport fetches over SPDY, as an http.RoundTripper. It opens one session to
-// each origin and keeps it (draft 3 section 3.1). It is safe for concurrent use;
-// its fields must not be changed once it is used.
+// Transport is an http.RoundTripper over SPDY. It opens one session to each
+// origin and keeps it (draft 3 section 3.1). It is safe for concurrent use; its
+// fields must not be changed once it is used.
 type Transport struct {
 	// Versions are offered by ALPN to https origins, the best first; nil for all.
 	Versions []Version
-	// OnlySPDY fails where a server does not speak any of Versions; otherwise
-	// HTTP/1.1 is offered too.
+	// OnlySPDY makes requests fail if a server does not speak any of Versions;
+	// otherwise HTTP/1.1 is offered too.
 	OnlySPDY bool
-	// Cleartext is the version that http origins are known to speak; 0 for none:
-	// they get HTTP/1.1.
+	// Cleartext is the version that http origins are known to speak; 0 means
+	// HTTP/1.1.
 	Cleartext Version
-	// TLSClientConfig is that of https origins. Its NextProtos is not used.
+	// TLSClientConfig is used for https origins. Its NextProtos is ignored.
 	TLSClientConfig *tls.Config
 	// DialContext opens connections; nil for net.Dialer's.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
-	// Config is that of every session. Its Accept and Persisted are not used. Where
-	// Window says nothing of it, the session's window is 16 MiB: who calls a
+	// Config is the configuration of every session. Its Accept and Persisted are
+	// ignored. The session's window defaults to 16 MiB, since the caller of a
 	// Transport may leave responses unread.
 	Config Config
-	// Priority is that of a request; nil for Middle.
+	// Priority returns the priority of a request; nil for Middle.
 	Priority func(*http.Request) Priority
-	// Push accepts what servers push: a request for it by GET is then answered with
-	// it. Up to 100 of them wait for that, a minute each.
+	// Push accepts what servers push, as the response to a later GET of the same
+	// URL. Up to 100 pushes wait for that, a minute each.
 	Push bool
-	// Persist keeps settings for servers that ask for it, and gives them back on
+	// Persist keeps settings for servers that ask for it, and returns them on
 	// the next session with the same origin and address (draft 3 section 2.6.4).
-	// A server can know a client again by them.
+	// A server can recognise a client by them.
 	Persist bool
-	// Coalesce uses a session for other https origins too, if its certificate is
-	// good for them and they have its address.
+	// Coalesce also uses a session for other https origins that its certificate
+	// covers and that have its address.
 	Coalesce bool
 	// ExpectContinueTimeout is how long a request that expects 100-continue waits
-	// for it before it sends its body: 0 for one second.
+	// before it sends its body: 0 for one second.
 	ExpectContinueTimeout time.Duration
-	// DisableCompression has requests without Accept-Encoding not ask for gzip.
+	// DisableCompression stops requests without Accept-Encoding from asking for
+	// gzip.
 	DisableCompression bool
 
 	mu        sync.Mutex
 	origins   map[string]*origin
-	sessions  []*clientSession // in order of their beginning
+	sessions  []*clientSession // in order of their start
 	persisted map[string][]Setting
 	http1     *http.Transport
 	closed    bool
 	running   sync.WaitGroup
 }
 
-// origin is a session to be, or one that is.
+// origin is a session that exists or is being opened.
 type origin struct {
 	ready   chan struct{} // closed when one of the others is set
 	session *clientSession
-	http1   bool // the origin speaks HTTP/1.1 alone
+	http1   bool // the origin speaks only HTTP/1.1
 	err     error
 }
 
-// RoundTrip sends a request and returns the response, whose body is still to
-// come. A request that the server is known not to have processed is sent again,
-// once, on another session.
+// RoundTrip sends a request and returns the response with an unread body. A
+// request that the server has certainly not processed is sent again, once, on
+// another session.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := t.checkRequest(r); err != nil {
 		closeBody(r)
@@ -113,12 +114,12 @@ func (t *Transport) checkRequest(r *http.Request) error {
 	case r.URL == nil || r.URL.Host == "":
 		return errors.New("spdy: the request has no URL with a host")
 	case r.URL.Scheme != "http" && r.URL.Scheme != "https":
-		return fmt.Errorf("spdy: the request's scheme is %q, want http or https", r.URL.Scheme)
+		return fmt.Errorf("spdy: unsupported scheme %q, want http or https", r.URL.Scheme)
 	}
 	return nil
 }
 
-// rewind makes a request that can be sent again.
+// rewind returns a request that can be sent again.
 func rewind(r *http.Request) (*http.Request, bool) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r, true
@@ -135,7 +136,7 @@ func rewind(r *http.Request) (*http.Request, bool) {
 	return &again, true
 }
 
-// authority is where a URL's origin listens.
+// authority returns the host and port of a URL's origin.
 func authority(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -144,12 +145,12 @@ func authority(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// session finds or opens the session for a request. It is nil if the origin
-// speaks HTTP/1.1.
+// session finds or opens the session for a request. It returns nil if the
+// origin speaks HTTP/1.1.
 func (t *Transport) session(r *http.Request) (*clientSession, error) {
 	if r.URL.Scheme == "http" && t.Cleartext == 0 {
 		if t.OnlySPDY {
-			return nil, errors.New("the version of http origins is not known: set Cleartext")
+			return nil, errors.New("the version of http origins is unknown: set Cleartext")
 		}
 		return nil, nil
 	}
@@ -176,7 +177,8 @@ func (t *Transport) session(r *http.Request) (*clientSession, error) {
 			}
 			o = &origin{ready: make(chan struct{})}
 			t.origins[key] = o
-			// The first request's end must not end what others wait for.
+			// The first request's cancellation must not affect the others that
+			// wait.
 			ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 			t.running.Go(func() {
 				defer cancel()
@@ -201,7 +203,7 @@ func (t *Transport) session(r *http.Request) (*clientSession, error) {
 		}
 		if o.err != nil {
 			if reused && errors.Is(o.err, context.Canceled) {
-				continue // the request that had it opened was given up
+				continue // the request that opened it was cancelled
 			}
 			return nil, o.err
 		}
@@ -261,9 +263,9 @@ func (t *Transport) dial(ctx context.Context, key string, u *url.URL) (*clientSe
 		var ok bool
 		if v, ok = ParseVersion(protocol); !ok || !slices.Contains(t.versions(), v) {
 			if t.OnlySPDY {
-				return nil, false, errors.Join(fmt.Errorf("the server chose %q of %v", protocol, t.versions()), secure.Close())
+				return nil, false, errors.Join(fmt.Errorf("the server chose %q from %v", protocol, t.versions()), secure.Close())
 			}
-			// The connection is good for HTTP/1.1, but net/http opens its own.
+			// The connection could carry HTTP/1.1, but net/http opens its own.
 			return nil, true, secure.Close()
 		}
 		conn = secure
@@ -296,7 +298,7 @@ func (t *Transport) handshake(ctx context.Context, conn net.Conn, host string) (
 	return secure, err
 }
 
-// begin begins a session.
+// begin starts a session.
 func (t *Transport) begin(conn net.Conn, v Version, key string) *clientSession {
 	config := t.Config
 	config.Window.Session = cmp.Or(config.Window.Session, 16<<20)
@@ -372,7 +374,7 @@ func (t *Transport) coalesce(ctx context.Context, host, port string) *clientSess
 	return nil
 }
 
-// forget has the next request open a new session.
+// forget makes the next request open a new session.
 func (t *Transport) forget(s *clientSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -383,7 +385,7 @@ func (t *Transport) forget(s *clientSession) {
 	}
 }
 
-// fallback is for origins that speak HTTP/1.1.
+// fallback returns the transport for origins that speak HTTP/1.1.
 func (t *Transport) fallback() *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -403,8 +405,8 @@ func (t *Transport) fallback() *http.Transport {
 	return t.http1
 }
 
-// CloseIdleConnections ends the sessions that have no streams. Others end with
-// their last stream.
+// CloseIdleConnections ends the sessions without streams. Others end with their
+// last stream.
 func (t *Transport) CloseIdleConnections() {
 	t.mu.Lock()
 	sessions, http1 := slices.Clone(t.sessions), t.http1
@@ -419,7 +421,7 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// Close ends all sessions and waits for their goroutines. Requests under way,
+// Close ends all sessions and waits for their goroutines. Requests in flight,
 // and later ones, fail with ErrClosed.
 func (t *Transport) Close() error {
 	t.mu.Lock()
@@ -434,7 +436,7 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// Sessions are those that are open, in the order in which they were opened.
+// Sessions returns the open sessions in the order in which they were opened.
 func (t *Transport) Sessions() []*Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()

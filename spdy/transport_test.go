@@ -33,7 +33,7 @@ func TestShutdownLetsRequestsFinish(t *testing.T) {
 		var wait sync.WaitGroup
 		wait.Go(func() {
 			if _, got := fetch(t, c, request(t, "GET", url+"/slow", nil)); string(got) != "done" {
-				t.Errorf("the request under way: %q", got)
+				t.Errorf("the request in flight: %q", got)
 			}
 		})
 		<-arrived
@@ -79,13 +79,14 @@ func TestTransportPersistsSettings(t *testing.T) {
 			}
 		}
 		if want := [][]Setting{nil, {{SettingCurrentCwnd, 0, 32}}}; !reflect.DeepEqual(back, want) {
-			t.Errorf("the server was given back %v, want %v", back, want)
+			t.Errorf("the server got back %v, want %v", back, want)
 		}
 	})
 }
 
 func TestRefusedRequestsAreSentAgain(t *testing.T) {
-	// A server that says GOAWAY to the first request, and that it did not see it.
+	// The server answers the first request with GOAWAY, which says that it was
+	// not processed.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +170,8 @@ func TestCoalescingOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-// A 64 MiB body both ways, through small windows and under each rule but never.
+// TestLargeBodiesUnderEveryRule sends 64 MiB both ways, through small windows
+// and under each rule except never.
 func TestLargeBodiesUnderEveryRule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("64 MiB for each version and rule")

@@ -12,10 +12,10 @@ const (
 	V31                    // SPDY/3.1: flow control of the session too
 )
 
-// Versions are all versions, the newest first.
+// Versions returns all versions, the newest first.
 func Versions() []Version { return []Version{V31, V3, V2} }
 
-// String is the version's name in ALPN and NPN: "spdy/3.1".
+// String returns the version's name in ALPN and NPN: "spdy/3.1".
 func (v Version) String() string {
 	switch v {
 	case V2:
@@ -28,7 +28,7 @@ func (v Version) String() string {
 	return fmt.Sprintf("spdy version %d", uint8(v))
 }
 
-// ParseVersion finds the version that ALPN or NPN names.
+// ParseVersion returns the version that ALPN or NPN names.
 func ParseVersion(name string) (Version, bool) {
 	for _, v := range Versions() {
 		if v.String() == name {
@@ -38,11 +38,11 @@ func ParseVersion(name string) (Version, bool) {
 	return 0, false
 }
 
-// proto is what requests and responses carry in their Proto.
+// proto returns the Proto of requests and responses.
 func (v Version) proto() string { return "SPDY" + v.String()[len("spdy"):] }
 
-// wire is the number in control frames. Versions 3 and 3.1 share it (draft 3.1
-// section 2.2.1).
+// wire returns the number in control frames. Versions 3 and 3.1 share it (draft
+// 3.1 section 2.2.1).
 func (v Version) wire() uint16 {
 	if v == V2 {
 		return 2
@@ -50,8 +50,8 @@ func (v Version) wire() uint16 {
 	return 3
 }
 
-// headings are the places of draft 2, which has no section numbers, that say
-// what the numbered sections of the later drafts say.
+// headings maps the section numbers of the later drafts to the headings of
+// draft 2, which has no section numbers.
 var headings = map[string]string{
 	"2.2.1":    "Control frames",
 	"2.2.2":    "Data frames",
@@ -73,7 +73,7 @@ var headings = map[string]string{
 	"3.3.2":    "Client Implementation",
 }
 
-// cite names the place in the version's draft that holds a rule.
+// cite names the place in the version's draft that defines a rule.
 func (v Version) cite(section string) string {
 	switch v {
 	case V2:
@@ -88,20 +88,20 @@ func (v Version) cite(section string) string {
 }
 
 // Priority says which stream goes first: 0 is the most urgent, 7 the least
-// (draft 3 section 2.3.3). Version 2 has four of them: two neighbours of eight
-// become one.
+// (draft 3 section 2.3.3). Version 2 has four priorities, each of which stands
+// for two of the eight.
 type Priority uint8
 
-// The ends of the scale, and its middle.
+// The ends and the middle of the scale.
 const (
 	Highest Priority = 0
 	Middle  Priority = 4
 	Lowest  Priority = 7
 )
 
-// wirePriority is p as the version's SYN_STREAM carries it. Draft 2 counts
-// upwards, 3 the most urgent. (Chromium counted downwards in version 2 too; a
-// peer built on its framer reads the scale the other way.)
+// wirePriority returns p as the version's SYN_STREAM encodes it. Draft 2 counts
+// upwards, 3 is the most urgent. (Chromium counted downwards in version 2 too;
+// a peer built on its framer reads the scale the other way.)
 func (v Version) wirePriority(p Priority) uint8 {
 	p = min(p, Lowest)
 	if v == V2 {

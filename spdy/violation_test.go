@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a peer may do wrong on a stream, and the RST_STREAM it gets for it.
+// TestStreamErrors checks the RST_STREAM for each error of a peer on a stream.
 func TestStreamErrors(t *testing.T) {
 	open := &SynStream{StreamID: 1, Fields: []Field{{"a", "b"}}}
 	fin := &Data{StreamID: 1, Fin: true}
@@ -32,8 +32,8 @@ func TestStreamErrors(t *testing.T) {
 		{"SYN_REPLY twice", true, Versions(), []Frame{&SynReply{StreamID: 1}, &SynReply{StreamID: 1}}, 1, ProtocolError, StreamInUse},
 		{"a window of more than 2^31-1", false, []Version{V3, V31}, []Frame{open, &WindowUpdate{1, maxWindow}}, 1, 0, FlowControlError},
 		{"more than the window", false, []Version{V3}, []Frame{open, &Data{StreamID: 1, Payload: make([]byte, 65537)}}, 1, 0, FlowControlError},
-		{"a pushed stream that belongs to none", true, Versions(), []Frame{&SynStream{StreamID: 2, Unidirectional: true}}, 2, InvalidStream, InvalidStream},
-		{"a name twice in two HEADERS", false, Versions(), []Frame{open, &Headers{StreamID: 1, Fields: []Field{{"x", "1"}}}, &Headers{StreamID: 1, Fields: []Field{{"x", "2"}}}}, 1, ProtocolError, ProtocolError},
+		{"a pushed stream without an associated stream", true, Versions(), []Frame{&SynStream{StreamID: 2, Unidirectional: true}}, 2, InvalidStream, InvalidStream},
+		{"a duplicate name in two HEADERS", false, Versions(), []Frame{open, &Headers{StreamID: 1, Fields: []Field{{"x", "1"}}}, &Headers{StreamID: 1, Fields: []Field{{"x", "2"}}}}, 1, ProtocolError, ProtocolError},
 		{"another version", false, []Version{V3, V31}, []Frame{&Unknown{Version: 2, Kind: TypeSynStream, Payload: []byte{0, 0, 0, 1}}}, 1, 0, UnsupportedVersion},
 		{"another type", false, Versions(), []Frame{&Unknown{Version: 3, Kind: 99}}, 1, 0, 0},
 	} {
@@ -70,7 +70,7 @@ func TestStreamErrors(t *testing.T) {
 	}
 }
 
-// What ends the session, and what its GOAWAY says.
+// TestSessionErrors checks the errors that end the session, and its GOAWAY.
 func TestSessionErrors(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -80,15 +80,15 @@ func TestSessionErrors(t *testing.T) {
 		status   Status
 		says     string
 	}{
-		{"streams that count down", false, Versions(), []Frame{&SynStream{StreamID: 5}, &SynStream{StreamID: 3}}, GoAwayProtocolError, "comes after"},
-		{"an even stream of a client", false, Versions(), []Frame{&SynStream{StreamID: 2}}, GoAwayProtocolError, "not one for the peer"},
-		{"an odd stream of a server", true, Versions(), []Frame{&SynStream{StreamID: 9}}, GoAwayProtocolError, "not one for the peer"},
+		{"decreasing stream IDs", false, Versions(), []Frame{&SynStream{StreamID: 5}, &SynStream{StreamID: 3}}, GoAwayProtocolError, "comes after"},
+		{"an even stream of a client", false, Versions(), []Frame{&SynStream{StreamID: 2}}, GoAwayProtocolError, "must not open"},
+		{"an odd stream of a server", true, Versions(), []Frame{&SynStream{StreamID: 9}}, GoAwayProtocolError, "must not open"},
 		{"DATA before SYN_REPLY", true, []Version{V2}, []Frame{&Data{StreamID: 1}}, GoAwayProtocolError, "no SYN_REPLY"},
 		{"a session's window of more than 2^31-1", false, []Version{V31}, []Frame{&WindowUpdate{0, maxWindow}}, GoAwayFlowControlError, "beyond"},
 		{"an initial window of more than 2^31-1", false, []Version{V3, V31}, []Frame{&Settings{Entries: []Setting{{SettingInitialWindowSize, 0, 1 << 31}}}}, GoAwayFlowControlError, "initial window"},
 		{"more than the session's window", false, []Version{V31}, []Frame{&Data{StreamID: 1, Payload: make([]byte, 65537)}}, GoAwayFlowControlError, "session's window"},
-		{"a control frame of 65537 octets", false, Versions(), []Frame{&Unknown{Version: 3, Kind: 99, Payload: make([]byte, 65537)}}, GoAwayProtocolError, "that are allowed"},
-		{"a header block that is none", false, Versions(), []Frame{&Unknown{Kind: TypeSynStream, Payload: []byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00garbage")}}, GoAwayProtocolError, "zlib"},
+		{"a control frame of 65537 octets", false, Versions(), []Frame{&Unknown{Version: 3, Kind: 99, Payload: make([]byte, 65537)}}, GoAwayProtocolError, "exceeds the limit"},
+		{"an invalid header block", false, Versions(), []Frame{&Unknown{Kind: TypeSynStream, Payload: []byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00garbage")}}, GoAwayProtocolError, "zlib"},
 	} {
 		for _, v := range c.versions {
 			name := fmt.Sprintf("%s, %s", v, c.name)

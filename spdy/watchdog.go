@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// watchdog looks at a session from time to time for what has waited too long. It
-// is one timer, where a timer for each read and write would cost more than the
-// reads and writes. A limit is kept to a quarter of the shortest one.
+// watchdog periodically checks a session for anything that has waited too long.
+// It is a single timer: a timer for each read and write would cost more than the
+// reads and writes. Limits are accurate to a quarter of the shortest one.
 type watchdog struct {
 	timer    *time.Timer
 	every    time.Duration
@@ -36,7 +36,7 @@ func (w *watchdog) stop() {
 	}
 }
 
-// look ends what has waited too long.
+// look ends whatever has waited too long.
 func (s *Session) look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Session) look() {
 	}
 	switch {
 	case over(s.watch.since, s.config.ReadTimeout):
-		s.stuck("the peer sent the rest of no frame", s.config.ReadTimeout)
+		s.stuck("the peer did not complete a frame", s.config.ReadTimeout)
 	case s.writing && over(s.wrote, s.config.WriteTimeout):
 		s.stuck("the peer read nothing from the connection", s.config.WriteTimeout)
 	case len(s.streams) == 0 && over(s.idleSince, s.config.IdleTimeout):
@@ -60,7 +60,7 @@ func (s *Session) look() {
 		next := st.next
 		switch {
 		case st.writeWaited && over(st.writeSince, s.config.WriteTimeout):
-			s.reset(st, Cancel, st.timedOut("gave back no window", s.config.WriteTimeout))
+			s.reset(st, Cancel, st.timedOut("did not reopen the window", s.config.WriteTimeout))
 		case st.readWaited && !s.client && over(st.readSince, s.config.ReadTimeout):
 			s.reset(st, Cancel, st.timedOut("sent nothing", s.config.ReadTimeout))
 		}
@@ -69,7 +69,7 @@ func (s *Session) look() {
 	s.watch.timer.Reset(s.watch.every)
 }
 
-// stuck ends a session whose peer does nothing.
+// stuck ends a session whose peer is inactive.
 func (s *Session) stuck(what string, limit time.Duration) {
 	s.end(&SessionError{
 		Status: GoAwayInternalError, Cause: fmt.Sprintf("%s for %s", what, limit), Err: errors.Join(ErrTimeout, os.ErrDeadlineExceeded),

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What the window rules are, in WINDOW_UPDATEs for 64 KiB that come in frames of
-// 4 KiB to a reader that reads at once.
+// TestWindowRules lists the WINDOW_UPDATEs of each rule for 64 KiB that arrive
+// in frames of 4 KiB at a reader that reads at once.
 func TestWindowRules(t *testing.T) {
 	for _, c := range []struct {
 		rule    UpdateRule
@@ -60,7 +60,8 @@ func TestWindowRules(t *testing.T) {
 	}
 }
 
-// A sender keeps to both windows, to the octet, and goes on when told.
+// TestSenderKeepsToTheWindows checks that a sender obeys both windows, to the
+// octet, and continues when allowed.
 func TestSenderKeepsToTheWindows(t *testing.T) {
 	p := against(t, V31, true, Config{})
 	st, err := p.s.Open(t.Context(), []Field{{"a", "b"}}, OpenOptions{})
@@ -110,7 +111,8 @@ func TestSenderKeepsToTheWindows(t *testing.T) {
 	}
 }
 
-// The drafts' example: 64 KB are under way when a window of 16 KB is announced.
+// TestReceiverTakesWhatWasSentBeforeItsSettings follows the drafts' example: 64
+// KB are in flight when a window of 16 KB is announced.
 func TestReceiverTakesWhatWasSentBeforeItsSettings(t *testing.T) {
 	for _, v := range []Version{V3, V31} {
 		got := make(chan int)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// queue is a line of streams that have something to send.
+// queue is a queue of streams that have data to send.
 type queue struct{ head, tail *Stream }
 
 func (q *queue) push(st *Stream) {
@@ -26,7 +26,7 @@ func (q *queue) pop() *Stream {
 	return st
 }
 
-// schedule puts a stream in line, if it has something that it may send.
+// schedule queues a stream if it has data that it may send.
 func (s *Session) schedule(st *Stream) {
 	if st.queued || st.localDone || st.err != nil || s.err != nil {
 		return
@@ -42,14 +42,14 @@ func (s *Session) schedule(st *Stream) {
 	s.wake.Signal()
 }
 
-// next takes the stream whose turn it is: the most urgent, and of those that are
-// equally urgent the one that has waited longest.
+// next returns the stream whose turn it is: the most urgent and, among equals,
+// the one that has waited longest.
 func (s *Session) next() *Stream {
 	for i := range s.ready {
 		for s.ready[i].head != nil {
 			st := s.ready[i].pop()
 			if s.version == V31 && s.sendWindow <= 0 && len(st.out) > 0 {
-				// It stays queued, in another line.
+				// It stays queued, in another queue.
 				s.stalled = append(s.stalled, st)
 				continue
 			}
@@ -62,7 +62,7 @@ func (s *Session) next() *Stream {
 	return nil
 }
 
-// unstall puts those back in line that waited for the session's window.
+// unstall requeues the streams that waited for the session's window.
 func (s *Session) unstall() {
 	for _, st := range s.stalled {
 		s.ready[st.priority].push(st)
@@ -72,7 +72,7 @@ func (s *Session) unstall() {
 	s.wake.Signal()
 }
 
-// idle tells whether there is nothing to send.
+// idle reports whether there is nothing to send.
 func (s *Session) idle() bool {
 	if len(s.control) > 0 || len(s.answers) > 0 {
 		return false
@@ -85,8 +85,8 @@ func (s *Session) idle() bool {
 	return true
 }
 
-// write is the loop that sends. Header blocks are compressed here, in the order
-// in which they leave.
+// write runs the send loop. It compresses header blocks in the order in which
+// they are sent.
 func (s *Session) write() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *Session) write() {
 			break
 		}
 	}
-	// What was queued before the end still goes out: the last reply, or the
-	// RST_STREAM that says why.
+	// What was queued before the end is still sent: the last reply, or the
+	// RST_STREAM with the reason.
 	for i := range s.ready {
 		s.ready[i] = queue{}
 	}
@@ -110,12 +110,12 @@ func (s *Session) write() {
 	for !s.broken && !s.idle() && s.flush() {
 	}
 	s.mu.Unlock()
-	// Its error could only be that the connection is closed already.
+	// Its error could only mean that the connection is already closed.
 	_ = s.conn.Close()
 	s.mu.Lock()
 }
 
-// flush sends one batch. It is false when the connection takes no more.
+// flush sends one batch. It returns false when the connection accepts no more.
 func (s *Session) flush() bool {
 	space := batches.Get().(*[]byte)
 	b := s.fill((*space)[:0])
@@ -136,7 +136,7 @@ func (s *Session) flush() bool {
 	return true
 }
 
-// fill encodes what is to be sent, a batch or somewhat more.
+// fill encodes pending frames, a batch or somewhat more.
 func (s *Session) fill(b []byte) []byte {
 	// A PING is answered before anything else (draft 3 section 2.6.5).
 	for _, id := range s.answers {
@@ -182,8 +182,8 @@ func (s *Session) encode(b []byte, f Frame) []byte {
 	return b
 }
 
-// appendData appends the next DATA frame of a stream, as long as windows allow,
-// and puts the stream back in line if there is more.
+// appendData appends the next DATA frame of a stream, as large as the windows
+// allow, and requeues the stream if there is more.
 func (s *Session) appendData(b []byte, st *Stream) []byte {
 	if len(st.out) == 0 && !st.outFin {
 		return b
@@ -196,7 +196,7 @@ func (s *Session) appendData(b []byte, st *Stream) []byte {
 		n = min(n, int(max(s.sendWindow, 0)))
 	}
 	if n == 0 && len(st.out) > 0 {
-		// It goes on with the peer's next WINDOW_UPDATE.
+		// It continues with the peer's next WINDOW_UPDATE.
 		return b
 	}
 	last := n == len(st.out) && st.outFin
@@ -204,7 +204,7 @@ func (s *Session) appendData(b []byte, st *Stream) []byte {
 		if n > 0 {
 			last = false
 		} else {
-			// FIN goes in a DATA frame: not every peer looks for it in HEADERS.
+			// FIN is sent in a DATA frame: some peers ignore it in HEADERS.
 			b = s.encode(b, &Headers{StreamID: st.id, Fields: st.outTrailer})
 			st.outTrailer = nil
 		}
@@ -257,7 +257,7 @@ func (s *Session) logControl(sent bool, f Frame, length int) {
 	s.config.Log.add(s.number, s.version, e)
 }
 
-// windows is how many windows the version has.
+// windows returns how many kinds of windows the version has.
 func (v Version) windows() int {
 	switch v {
 	case V3:
@@ -293,11 +293,11 @@ func (s *Session) logUpdate(sent bool, id, delta uint32) {
 	s.config.Log.add(s.number, s.version, e)
 }
 
-// windowLeft is what the peer has left to send on a stream, once it knows of this
+// windowLeft returns what the peer may still send on a stream, once it knows this
 // side's settings.
 func (s *Session) windowLeft(st *Stream) int64 { return st.window.left - (s.most - s.initial) }
 
-// consumed counts octets as read, and tells the peer of it as the rules say.
+// consumed records octets as read, and sends WINDOW_UPDATEs as the rules say.
 func (s *Session) consumed(st *Stream, n int) {
 	if s.version == V2 {
 		s.buffered -= n
@@ -314,7 +314,7 @@ func (s *Session) consumed(st *Stream, n int) {
 	s.consumedSession(n - paid)
 }
 
-// consumedSession counts octets as read for the session's window alone.
+// consumedSession records octets as read for the session's window only.
 func (s *Session) consumedSession(n int) {
 	if s.version != V31 || n == 0 {
 		return
@@ -324,7 +324,7 @@ func (s *Session) consumedSession(n int) {
 	}
 }
 
-// String tells a session from others in messages.
+// String identifies a session in messages.
 func (s *Session) String() string {
 	return fmt.Sprintf("%s session %s-%s", s.version, s.conn.LocalAddr(), s.conn.RemoteAddr())
 }

@@ -140,7 +140,7 @@ func TestAServerThatCannotStartCostsItsLoadAlone(t *testing.T) {
 	o.Template = server.Template{Name: "mine", Protocols: []string{"h2"}, Command: []string{"sh", "-c", "echo it will not; exit 4"}}
 	_, err = s.Load(t.Context(), o, page, t.TempDir())
 	var refused *lab.ServerError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "exit status 4; its last words: it will not") {
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "exit status 4; last output: it will not") {
 		t.Error(err)
 	}
 	o.Server = server.Own
@@ -165,7 +165,7 @@ func TestAServerThatDiesFailsItsLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.LoadError == nil || !strings.Contains(r.LoadError.Error(), "the server mine ended by itself: exit status 5; its last words: that was too much") {
+	if r.LoadError == nil || !strings.Contains(r.LoadError.Error(), "the server mine exited unexpectedly: exit status 5; last output: that was too much") {
 		t.Error(r.LoadError)
 	}
 }

@@ -5,25 +5,24 @@ import (
 	"slices"
 )
 
-// resamples is how often the bootstrap draws: enough for the ends of a 95 %
-// interval to be steady to about 1 % of its width.
+// resamples is the number of bootstrap draws: enough to make the ends of a 95 % interval
+// stable to about 1 % of its width.
 const resamples = 10_000
 
-// Difference is how far the medians of two samples lie apart.
+// Difference is the difference of two samples' medians.
 type Difference struct {
 	Value     float64 // median of a minus median of b: negative where a is smaller
 	Low, High float64 // 95 % confidence interval
-	Enough    bool    // both samples have six values or more; below, the interval is too narrow to be believed
+	Enough    bool    // both samples have at least six values; with fewer, the interval is too narrow to be trusted
 }
 
-// Clear tells whether the interval leaves zero out, so that the two medians
-// differ by more than chance explains, and the samples are large enough to say.
+// Clear reports whether the interval excludes zero and the samples are large enough, so
+// that the medians differ by more than chance explains.
 func (d Difference) Clear() bool { return d.Enough && (d.Low > 0 || d.High < 0) }
 
-// Compare gives the difference of the medians of a and b, whose values must be
-// finite, with its percentile bootstrap interval (Efron and Tibshirani, 1993,
-// chapter 13). The same samples and seed give the same interval. An empty
-// sample gives the zero Difference.
+// Compare returns the difference of the medians of a and b, whose values must be finite,
+// with its percentile bootstrap interval (Efron and Tibshirani, 1993, chapter 13). The same
+// samples and seed give the same interval. An empty sample gives the zero Difference.
 func Compare(a, b []float64, seed uint64) Difference {
 	if len(a) == 0 || len(b) == 0 {
 		return Difference{}
@@ -31,15 +30,15 @@ func Compare(a, b []float64, seed uint64) Difference {
 	return Difference(compare(a, b, seed, func(a, b float64) float64 { return a - b }))
 }
 
-// Ratio is how many times the median of one sample is that of another.
+// Ratio is the ratio of two samples' medians.
 type Ratio struct {
 	Value     float64 // median of a divided by median of b
 	Low, High float64 // 95 % confidence interval
 	Enough    bool    // as in Difference
 }
 
-// CompareRatio is Compare for the ratio of the medians; the values must be
-// above zero.
+// CompareRatio does what Compare does for the ratio of the medians; the values must be
+// positive.
 func CompareRatio(a, b []float64, seed uint64) Ratio {
 	if len(a) == 0 || len(b) == 0 {
 		return Ratio{}
@@ -47,7 +46,7 @@ func CompareRatio(a, b []float64, seed uint64) Ratio {
 	return Ratio(compare(a, b, seed, func(a, b float64) float64 { return a / b }))
 }
 
-// comparison is what Difference and Ratio have in common.
+// comparison holds the fields that Difference and Ratio share.
 type comparison struct {
 	Value     float64
 	Low, High float64
@@ -73,7 +72,7 @@ func compare(a, b []float64, seed uint64, f func(a, b float64) float64) comparis
 	}
 }
 
-// bootstrap draws samples with replacement from a sample.
+// bootstrap draws from a sample with replacement.
 type bootstrap struct {
 	sorted []float64
 	counts []int // how often each value was drawn
@@ -84,8 +83,8 @@ func newBootstrap(sorted []float64, random *rand.Rand) *bootstrap {
 	return &bootstrap{sorted: sorted, counts: make([]int, len(sorted)), random: random}
 }
 
-// median draws as many values as there are and gives their median. The counts
-// stand for the drawn sample in order, so that nothing has to be sorted.
+// median draws a resample and returns its median. The counts represent the resample in
+// order, so it need not be sorted.
 func (b *bootstrap) median() float64 {
 	n := len(b.sorted)
 	clear(b.counts)
@@ -95,7 +94,7 @@ func (b *bootstrap) median() float64 {
 	return (b.drawn((n-1)/2) + b.drawn(n/2)) / 2
 }
 
-// drawn gives the value at the given rank, from 0, of the drawn sample.
+// drawn returns the value at a rank, from 0, of the resample.
 func (b *bootstrap) drawn(rank int) float64 {
 	i := 0
 	for rank -= b.counts[0]; rank >= 0; rank -= b.counts[i] {

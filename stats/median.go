@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// confidence is the level at which intervals are given.
+// confidence is the confidence level of intervals.
 const confidence = 0.95
 
-// MedianInterval is a sample's median and how well it is known.
+// MedianInterval is a sample's median with its confidence interval.
 type MedianInterval struct {
 	N         int
 	Median    float64
@@ -18,16 +18,15 @@ type MedianInterval struct {
 	Reached   bool    // Coverage is 0.95 or more, which takes six values
 }
 
-// Median gives the median of the values, which must be finite, with its
-// distribution-free 95 % confidence interval: from the k-th smallest value to
-// the k-th largest, for the largest k at which a binomial count with
-// probability 1/2 leaves no more than 5 % outside (David and Nagaraja, Order
-// Statistics, 2003, section 7.1). The values must be independent; nothing else
-// is assumed of them.
+// Median returns the median of the values, which must be finite, with its distribution-free
+// 95 % confidence interval: from the k-th smallest value to the k-th largest, for the
+// largest k at which a binomial count with probability 1/2 leaves no more than 5 % outside
+// (David and Nagaraja, Order Statistics, 2003, section 7.1). The values must be
+// independent; nothing else is assumed of them.
 //
-// Below six values not even the whole range covers the true median with 95 %:
-// Low and High are that range then, Reached is false, and Coverage says what
-// the range does cover.
+// With fewer than six values not even the whole range covers the true median with 95 %. Low
+// and High are then the range, Reached is false, and Coverage is the probability for the
+// range.
 func Median(values []float64) MedianInterval {
 	n := len(values)
 	if n == 0 {
@@ -49,8 +48,8 @@ func Median(values []float64) MedianInterval {
 	}
 }
 
-// coverage is the probability that the true median lies between the k-th
-// smallest and the k-th largest value, given how many values fall below it.
+// coverage returns the probability that the true median lies between the k-th smallest and
+// the k-th largest value; below is the distribution of the number of values below it.
 func coverage(below distuv.Binomial, k int) float64 {
 	return 1 - 2*below.CDF(float64(k-1))
 }

@@ -8,7 +8,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a)) }
 
-// upTo is the sample n, n-1, ..., 1.
+// upTo returns the sample n, n-1, ..., 1.
 func upTo(n int) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -70,8 +70,8 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// The ranks and coverages are those of published tables of the sign test's
-// interval; the coverages are sums of binomial coefficients over 2^n.
+// TestMedian uses ranks and coverages from published tables of the sign test's interval;
+// the coverages are sums of binomial coefficients over 2^n.
 func TestMedian(t *testing.T) {
 	for _, c := range []struct {
 		n         int
@@ -102,8 +102,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// The interval holds the true median as often as it says, for a distribution
-// with a long tail.
+// TestMedianCovers checks that the interval holds the true median as often as stated, for a
+// distribution with a long tail.
 func TestMedianCovers(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 0))
 	const samples, n = 4000, 10
@@ -168,8 +168,8 @@ func TestCompareRatio(t *testing.T) {
 	}
 }
 
-// For a sample of 1, 2, 3 the bootstrap's distribution is known: of the 27
-// draws 7 have the median 1, 13 the median 2 and 7 the median 3.
+// TestBootstrapMedian uses the sample 1, 2, 3, whose bootstrap distribution is known: of
+// the 27 draws 7 have the median 1, 13 the median 2 and 7 the median 3.
 func TestBootstrapMedian(t *testing.T) {
 	draw := newBootstrap([]float64{1, 2, 3}, rand.New(rand.NewPCG(3, 0)))
 	seen := map[float64]int{}

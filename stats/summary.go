@@ -1,6 +1,6 @@
-// Package stats says how much a handful of repeated measurements tell: what is
-// typical, how far they spread, and how sure one can be of a difference. It
-// assumes no distribution: page load times have long tails and several modes.
+// Package stats summarises small samples of repeated measurements: typical values, spread,
+// and the confidence in a difference. It assumes no distribution, because page load times
+// have long tails and several modes.
 package stats
 
 import (
@@ -26,7 +26,7 @@ type Summary struct {
 	CV     float64 // SD / |Mean|, the coefficient of variation; 0 where Mean is 0
 }
 
-// Summarize describes the values, which must be finite.
+// Summarize returns the summary of the values, which must be finite.
 func Summarize(values []float64) Summary {
 	if len(values) == 0 {
 		return Summary{}
@@ -52,9 +52,9 @@ func Summarize(values []float64) Summary {
 	return s
 }
 
-// Quantile gives the q-quantile (0 <= q <= 1) of the values, which must be
-// finite; 0 without any. It interpolates as Hyndman and Fan's type 7 (1996)
-// does, which is what R, NumPy and spreadsheets do unless told otherwise.
+// Quantile returns the q-quantile (0 <= q <= 1) of the values, which must be finite, or 0
+// if there are none. It interpolates like Hyndman and Fan's type 7 (1996), the default of
+// R, NumPy and spreadsheets.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0

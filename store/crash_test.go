@@ -16,7 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a writer killed at each point leaves, made with real files.
+// TestWhatAKilledWriterLeaves reproduces with real files what a writer leaves when killed
+// at each point.
 func TestWhatAKilledWriterLeaves(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -65,7 +66,7 @@ func TestWhatAKilledWriterLeaves(t *testing.T) {
 			if err := os.WriteFile(s.path(loadsName, "my notes"), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			// A copy of the files is what the death of the process leaves.
+			// A copy of the files is equivalent to the death of the process.
 			dir := filepath.Join(t.TempDir(), "copy")
 			if err := os.CopyFS(dir, os.DirFS(original)); err != nil {
 				t.Fatal(err)
@@ -115,8 +116,8 @@ func TestCloseRemovesWhatWasStaged(t *testing.T) {
 	}
 }
 
-// The test's own binary measures into a store and is killed again and again,
-// until the plan is done: then the store holds exactly the planned loads.
+// TestKillAndResumeUntilDone measures in a child process that is killed again and again
+// until the plan is done. The store must then hold exactly the planned loads.
 func TestKillAndResumeUntilDone(t *testing.T) {
 	const repeats = 20
 	dir := filepath.Join(t.TempDir(), "s")
@@ -136,7 +137,7 @@ func TestKillAndResumeUntilDone(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// Each child keeps a few loads and then dies somewhere in the next.
+		// Each child keeps a few loads and dies during the next.
 		_, _ = io.ReadFull(out, make([]byte, 1+random.IntN(8)))
 		time.Sleep(time.Duration(random.IntN(3_000)) * time.Microsecond)
 		_ = child.Process.Kill()
@@ -177,8 +178,8 @@ func TestKillAndResumeUntilDone(t *testing.T) {
 	}
 }
 
-// TestMeasuringChild is not a test of its own: it is the process that
-// TestKillAndResumeUntilDone kills. Each load is late once, then valid.
+// TestMeasuringChild is the process that TestKillAndResumeUntilDone kills. Each load is
+// late once, then valid.
 func TestMeasuringChild(t *testing.T) {
 	dir := os.Getenv("WIRETIME_TEST_STORE")
 	if dir == "" {
@@ -206,8 +207,7 @@ func TestMeasuringChild(t *testing.T) {
 	mustClose(t, s)
 }
 
-// TestDiskFull fills a file system of its own: it runs itself in new user and
-// mount namespaces, where it may mount a small tmpfs.
+// TestDiskFull fills a small tmpfs, which it mounts in new user and mount namespaces.
 func TestDiskFull(t *testing.T) {
 	if dir := os.Getenv("WIRETIME_TEST_SMALL_DISK"); dir != "" {
 		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
@@ -265,7 +265,7 @@ func fillDisk(t *testing.T, disk string) {
 		}
 	}
 
-	// Creating a store fails at every size short of enough, and leaves nothing.
+	// Creating a store must fail at every size that is too small, and leave nothing.
 	for spare := 0; spare < 64<<10; spare += 4096 {
 		fill(spare)
 		_, err := Open(dir, Create)

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// row is one value of one load with all its axes: the long form, which
-// statistics programs read without further ado. A load without values (a
-// failed one) is one row without metric.
+// row is one value of one load with all its axes: the long form, which statistics programs
+// read directly. A load without values (a failed one) is one row without a metric.
 type row struct {
 	Run           int64    `json:"run"`
 	Study         string   `json:"study"`
@@ -57,7 +56,7 @@ func (r row) record() []string {
 		r.Metric, r.Unit, optional(r.Value)}
 }
 
-// optional is a number that may not be there.
+// optional formats a number that may be missing.
 func optional(v *float64) string {
 	if v == nil {
 		return ""
@@ -65,7 +64,7 @@ func optional(v *float64) string {
 	return decimal(*v)
 }
 
-// decimal is the shortest text that reads back as the same number.
+// decimal returns the shortest text that reads back as the same number.
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func rowsOf(run Run, metrics []Metric, loads []Load) []row {
@@ -128,9 +127,9 @@ func (s *Store) ExportCSV(w io.Writer, run int64) error {
 	return nil
 }
 
-// ExportJSON writes the same rows as ExportCSV, in "rows", after the run itself
-// (study, seed, environment), the definitions of its metrics, and what has been
-// published and claimed of its cells.
+// ExportJSON writes the same rows as ExportCSV, in "rows", after the run itself (study,
+// seed, environment), the definitions of its metrics, and the published figures and claims
+// about its cells.
 func (s *Store) ExportJSON(w io.Writer, id int64) error {
 	run, metrics, rows, err := s.exported(id)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"wiretime/atomicfile"
 )
 
-// StageDir makes an empty folder inside the store for the artefacts of one
-// load and returns its absolute path. Commit moves it into place; a folder
-// staged before under the same id is discarded.
+// StageDir makes an empty folder inside the store for the artefacts of one load and returns
+// its absolute path. Commit moves it into place. A folder that was staged earlier under the
+// same ID is discarded.
 func (s *Store) StageDir(loadID string) (string, error) {
 	if s.lock == nil {
 		return "", fmt.Errorf("stage load %s: %w", loadID, ErrReadOnly)
 	}
 	if !loadFolder.MatchString(loadID + stagedSuffix) {
-		return "", fmt.Errorf("stage load %q: not a load's id (as LoadRecord.ID gives)", loadID)
+		return "", fmt.Errorf("stage load %q: invalid load id: want one from LoadRecord.ID", loadID)
 	}
 	dir := s.path(loadsName, loadID+stagedSuffix)
 	if err := os.RemoveAll(dir); err != nil {

@@ -13,16 +13,16 @@ import (
 // Validity is the verdict on one load.
 type Validity string
 
-// The four verdicts. Only the values of valid loads count in results; the
-// others are kept and shown.
+// These are the verdicts. Only the values of valid loads count in results; the others are
+// kept and shown.
 const (
 	Valid       Validity = "valid"
 	Invalid     Validity = "invalid"     // ran, but broke a validity rule (late packets, wrong protocol, ...)
-	Failed      Validity = "failed"      // did not end: timeout, crash of the browser, ...
+	Failed      Validity = "failed"      // did not finish: timeout, crash of the browser, ...
 	Unsupported Validity = "unsupported" // the cell cannot run here
 )
 
-// Violation is one breach of one of the validity rules of the design.
+// Violation is a breach of one of the validity rules.
 type Violation struct {
 	Rule   int // 1 to 6
 	Detail string
@@ -38,22 +38,22 @@ type Page struct {
 	PLT     float64
 }
 
-// LoadRecord is all that one attempt at a planned load left, apart from the
-// files in its staged folder.
+// LoadRecord holds the results of one attempt at a planned load, apart from the files in
+// its staged folder.
 type LoadRecord struct {
 	Planned    Planned
 	Attempt    int // from 1
 	Started    time.Time
 	Wall       time.Duration // real time spent, all included
 	Validity   Validity
-	Reason     string // why it is not valid; empty if it is
+	Reason     string // why the load is not valid; empty if it is valid
 	Values     map[string]float64
 	Violations []Violation
 	Pages      []Page // in the order of the journey; none if the load has one page only
-	Final      bool   // no further attempt will follow, whatever the verdict
+	Final      bool   // no attempt will follow, whatever the verdict
 }
 
-// ID names the load, e.g. "r1-0007-a2": run 1, place 7 in the plan, second
+// ID returns the load's name, such as "r1-0007-a2": run 1, place 7 in the plan, second
 // attempt.
 func (r LoadRecord) ID() string {
 	return fmt.Sprintf("r%d-%04d-a%d", r.Planned.Run, r.Planned.Index, r.Attempt)
@@ -78,10 +78,10 @@ type Load struct {
 	Pages      []Page // in the order of the journey; none if the load has one page only
 }
 
-// Commit keeps one attempt: it makes the staged folder durable, moves it into
-// place, and writes the rows in one transaction. After an error neither folder
-// nor rows remain, and the planned load is still pending. The planned load is
-// done if the attempt was valid, unsupported or final.
+// Commit stores one attempt: it makes the staged folder durable, moves it into place, and
+// writes the rows in one transaction. After an error neither folder nor rows remain, and
+// the planned load is still pending. The planned load is done if the attempt was valid,
+// unsupported or final.
 func (s *Store) Commit(r LoadRecord) error {
 	id := r.ID()
 	if s.lock == nil {
@@ -169,7 +169,7 @@ func (s *Store) Load(id string) (Load, error) {
 		return Load{}, fmt.Errorf("load %s: %w", id, err)
 	}
 	if len(loads) == 0 {
-		return Load{}, fmt.Errorf("load %s: %w %s; an id reads r1-0007-a1 (run, place in the plan, attempt), `wiretime results` lists them", id, ErrNotFound, s.dir)
+		return Load{}, fmt.Errorf("load %s: %w %s; want an id like r1-0007-a1 (run, place in the plan, attempt), as `wiretime results` lists them", id, ErrNotFound, s.dir)
 	}
 	return loads[0], nil
 }
@@ -188,7 +188,7 @@ func (s *Store) loads(where string, arg any) ([]Load, error) {
 	for i := range loads {
 		byID[loads[i].ID] = &loads[i]
 	}
-	// A load committed since the first query is in the later ones only.
+	// Only the later queries see a load committed since the first one.
 	_, err = query(s, func(rows *sql.Rows) (_ struct{}, err error) {
 		var id, metric string
 		var v float64

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// acquireLock takes the store's writer lock: an advisory flock(2), which the
-// kernel releases however the process ends, on a file that holds its pid.
+// acquireLock takes the store's writer lock: an advisory flock(2) on a file that holds the
+// owner's PID. The kernel releases it however the process ends.
 func acquireLock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -39,21 +39,19 @@ func acquireLock(dir string) (*os.File, error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	// The pid only serves another process's error message: a lock without it
-	// is as good.
+	// The PID is only for another process's error message: the lock also works without it.
 	if f.Truncate(0) == nil {
 		_, _ = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	}
 	return f, nil
 }
 
-// endLimit is how long a process that has been killed may take to end.
+// endLimit is how long a killed process may take to end.
 const endLimit = 10 * time.Second
 
-// awaitEnd waits for the holder of the lock if it is already ending: a process
-// that was killed keeps its lock until the kernel has taken its network
-// namespaces apart, which is longer than a person needs to type --resume. A
-// process that has no open file any more has begun to end.
+// awaitEnd waits for the holder of the lock if it is already ending. A killed process keeps
+// its lock until the kernel has removed its network namespaces, which takes longer than
+// typing --resume. A process without open files has begun to end.
 func awaitEnd(holder string) bool {
 	pid, err := strconv.Atoi(holder)
 	if err != nil {
@@ -61,7 +59,7 @@ func awaitEnd(holder string) bool {
 	}
 	process, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return errors.Is(err, unix.ESRCH) // it ended in this very moment
+		return errors.Is(err, unix.ESRCH) // the process has just ended
 	}
 	defer unix.Close(process)
 	files, err := os.ReadDir(filepath.Join("/proc", holder, "fd"))

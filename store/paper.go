@@ -6,22 +6,22 @@ import (
 	"math"
 )
 
-// Figure is one figure of a table that a paper printed.
+// Figure is one number of a table in a paper.
 type Figure struct {
 	Table       int     `json:"table"`  // from 1, in the order of the study
 	Row         int     `json:"row"`    // in the table, from 1
 	Column      int     `json:"column"` // likewise
 	Source      string  `json:"source"` // author, year, table
-	Metric      string  `json:"metric"` // of the run: which of its figures is meant
+	Metric      string  `json:"metric"` // of the run: the metric that the figure is compared with
 	Unit        string  `json:"unit"`   // of the table
 	RowLabel    string  `json:"row_label"`
 	ColumnLabel string  `json:"column_label"`
-	Cell        string  `json:"cell"`    // the Key of the cell that it is about
-	Printed     string  `json:"printed"` // as the paper has it
+	Cell        string  `json:"cell"`    // the Key of the cell that the figure is about
+	Printed     string  `json:"printed"` // as printed in the paper
 	Value       float64 `json:"value"`   // in the metric's unit
 }
 
-// Claim is what is said of some cells: that the ratio of two medians lies in a range.
+// Claim is a statement about cells: the ratio of two medians lies in a range.
 type Claim struct {
 	Text  string      `json:"text"`
 	Ratio string      `json:"ratio"` // the range in words, such as "below 1"
@@ -31,8 +31,7 @@ type Claim struct {
 	Pairs []ClaimPair `json:"pairs"`
 }
 
-// ClaimPair is two figures whose ratio a claim is about: that of the first to that of
-// the second.
+// ClaimPair names the two figures of a claim's ratio, numerator first.
 type ClaimPair struct {
 	Metric   string `json:"metric"`
 	Cell     string `json:"cell"` // its Key
@@ -45,7 +44,7 @@ func insertPaper(tx *sql.Tx, run int64, spec RunSpec, cells map[string]int64) er
 		if id, ok := cells[key]; ok {
 			return id
 		}
-		return nil // which the schema refuses
+		return nil // which the schema rejects
 	}
 	for _, f := range spec.Published {
 		if _, err := tx.Exec(`INSERT INTO published (run, number, row, column, source, metric, unit, row_label, column_label, cell, printed, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -69,11 +68,10 @@ func insertPaper(tx *sql.Tx, run int64, spec RunSpec, cells map[string]int64) er
 	return nil
 }
 
-// paperSince is the version of the schema that first had Published and Claims.
+// paperSince is the first schema version with published figures and claims.
 const paperSince = 3
 
-// Published returns the figures that papers printed of a run's cells, table by table
-// and row by row.
+// Published returns the figures that papers printed for a run's cells, by table and row.
 func (s *Store) Published(run int64) ([]Figure, error) {
 	if s.version < paperSince {
 		return nil, nil
@@ -88,7 +86,7 @@ func (s *Store) Published(run int64) ([]Figure, error) {
 	return figures, nil
 }
 
-// Claims returns what is said of a run's cells, in the order to show it.
+// Claims returns the claims about a run's cells in display order.
 func (s *Store) Claims(run int64) ([]Claim, error) {
 	if s.version < paperSince {
 		return nil, nil

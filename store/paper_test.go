@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// withPaper is spec with two printed tables and two claims.
+// withPaper returns spec with two printed tables and two claims.
 func withPaper() RunSpec {
 	s := spec(1)
 	s.Published = []Figure{
@@ -30,7 +30,7 @@ func withPaper() RunSpec {
 	return s
 }
 
-// holdsThePaper checks all that withPaper says.
+// holdsThePaper checks everything that withPaper adds.
 func holdsThePaper(t *testing.T, s *Store, run int64) {
 	t.Helper()
 	published, err := s.Published(run)

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// Result is what a run knows about one cell.
+// Result is a run's result for one cell.
 type Result struct {
 	Cell   Cell
 	Values map[string][]float64 // by metric: the raw values of the valid loads, in the order of the plan
 
-	// Attempts by verdict: a late load and its repetition count as one
-	// invalid and one valid.
+	// These count attempts by verdict: a late load and its repetition count as one invalid and
+	// one valid.
 	Valid, Invalid, Failed, Unsupported int
 
 	Planned int // loads planned
-	Pending int // loads of these that still need an attempt
+	Pending int // planned loads that still need an attempt
 }
 
 // Results returns the results of a run, one per cell in the order of the study.

@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// Cell is one combination of a study's axes. Of a cell of streams, the site is
-// the media, the protocol the transport and the loader the player.
+// Cell is one combination of a study's axes. In a cell of streams, the site is the media,
+// the protocol the transport, and the loader the player.
 type Cell struct {
 	Key         string          // unique within its run
 	Site        string          // as the study refers to it
 	Protocol    string          // a row of package protocol, e.g. "h3", or of media/transport, e.g. "sctp"
 	Network     string          // the path's name
-	NetworkJSON json.RawMessage // the whole path, so that a store explains itself; of a stream, which draws its own, what does not change
+	NetworkJSON json.RawMessage // the whole path, so that a store is self-contained; for streams, which draw their own paths, the constant part
 	Loader      string
 	Congestion  string // of TCP on both hosts, e.g. "cubic"
 	InitCwnd    int    // segments
 	Clock       string // "real" or "virtual"
 	Visit       string // "cold", "resumed", "0rtt", "connected" or "cached"
-	Strategy    string // "browser", or another of the client's ways with connections
+	Strategy    string // "browser", or another connection strategy
 	Server      string // "wiretime", or another server
 	Link        *Link  // of a cell of streams; nil for pages
 }
 
-// Metric is how a store remembers what the figures of a run mean.
+// Metric is the definition of a run's metric as the store keeps it.
 type Metric struct {
 	Name       string `json:"name"`
 	Unit       string `json:"unit"`
@@ -43,7 +43,7 @@ type PlannedSpec struct {
 	Seed   uint64
 }
 
-// RunSpec is all that is known of a run before its first load.
+// RunSpec describes a run before its first load.
 type RunSpec struct {
 	StudyName   string
 	StudyText   string // the study file, byte for byte
@@ -51,11 +51,11 @@ type RunSpec struct {
 	Version     string // of wiretime
 	Environment json.RawMessage
 	Started     time.Time
-	Metrics     []Metric      // in the order to show them
+	Metrics     []Metric      // in display order
 	Cells       []Cell        // in the order of the study
 	Plan        []PlannedSpec // in the order to run them
-	Published   []Figure      // what papers printed of the cells, in the order to show it
-	Claims      []Claim       // what is said of the cells, in the order to show it
+	Published   []Figure      // figures that papers printed for the cells, in display order
+	Claims      []Claim       // claims about the cells, in display order
 }
 
 // Run is one execution of a study.
@@ -69,12 +69,12 @@ type Run struct {
 	Started     time.Time
 	Finished    time.Time // zero while loads remain
 	Planned     int       // loads planned
-	Done        int       // loads of these that need no further attempt
+	Done        int       // planned loads that need no further attempt
 }
 
 // Planned is a load of a run's plan.
 type Planned struct {
-	ID       int64 // the row
+	ID       int64 // row ID
 	Run      int64
 	Index    int // place in the plan, from 0
 	Cell     Cell
@@ -133,7 +133,7 @@ func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
 	for i, p := range spec.Plan {
 		cell, ok := cells[p.Cell]
 		if !ok {
-			return 0, fmt.Errorf("planned load %d: its cell %q is not among the run's cells", i, p.Cell)
+			return 0, fmt.Errorf("planned load %d: the run has no cell %q", i, p.Cell)
 		}
 		if _, err := tx.Exec(`INSERT INTO planned (run, idx, cell, repeat, seed) VALUES (?, ?, ?, ?, ?)`,
 			run, i, cell, p.Repeat, strconv.FormatUint(p.Seed, 10)); err != nil {
@@ -143,7 +143,7 @@ func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
 	return run, insertPaper(tx, run, spec, cells)
 }
 
-// FinishRun marks a run as finished; it is an error if planned loads remain.
+// FinishRun marks a run as finished. It is an error if planned loads remain.
 func (s *Store) FinishRun(run int64, at time.Time) error {
 	if s.lock == nil {
 		return fmt.Errorf("finish run %d: %w", run, ErrReadOnly)
@@ -180,7 +180,7 @@ func (s *Store) Pending(run int64) ([]Planned, error) {
 	return slices.DeleteFunc(plan, func(p Planned) bool { return p.Done }), err
 }
 
-// fields are the destinations of Store.cellColumns.
+// fields returns the scan destinations of Store.cellColumns.
 func (c *Cell) fields() []any {
 	return append([]any{&c.Key, &c.Site, &c.Protocol, &c.Network, (*jsonText)(&c.NetworkJSON), &c.Loader, &c.Congestion, &c.InitCwnd, &c.Clock, &c.Visit, &c.Strategy, &c.Server},
 		linkFields(&c.Link)...)
@@ -241,7 +241,7 @@ func (s *Store) UnfinishedRun() (Run, bool, error) {
 	return runs[0], true, nil
 }
 
-// Metrics returns the metrics of a run, in the order to show them.
+// Metrics returns the metrics of a run in display order.
 func (s *Store) Metrics(run int64) ([]Metric, error) {
 	metrics, err := query(s, func(rows *sql.Rows) (m Metric, err error) {
 		return m, rows.Scan(&m.Name, &m.Unit, &m.Title, &m.Definition)
@@ -270,7 +270,7 @@ func query[T any](s *Store, scan func(*sql.Rows) (T, error), statement string, a
 	return all, explain(rows.Err())
 }
 
-// transact does all of do or nothing.
+// transact runs do in a transaction.
 func (s *Store) transact(do func(*sql.Tx) error) error {
 	tx, err := s.db.Begin()
 	if err != nil {

@@ -1,18 +1,17 @@
 package store
 
-// SchemaVersion is the version of the schema this package reads and writes,
-// kept in the database as `PRAGMA user_version`. A store of a higher version
-// is refused with ErrNewer; one of a lower version is brought up to it when it is
-// opened for writing, and read as it is.
+// SchemaVersion is the version of the schema that this package reads and writes, kept in
+// the database as `PRAGMA user_version`. Open rejects a store with a higher version with
+// ErrNewer. It upgrades a lower version when it opens the store for writing, and reads it
+// unchanged otherwise.
 const SchemaVersion = 5
 
 // applicationID marks the database file as Wiretime's ("WIRE" in ASCII), kept
 // as `PRAGMA application_id`, where file(1) and other tools look for it.
 const applicationID = 0x57495245
 
-// schema is described, column by column, in docs/store.md; the two change
-// together. Seeds are decimal text because they use all 64 bits and SQLite's
-// integers are signed.
+// schema is described, column by column, in docs/store.md; change both together. Seeds are
+// decimal text because they use all 64 bits and SQLite's integers are signed.
 const schema = `
 CREATE TABLE run (
   id               INTEGER PRIMARY KEY,
@@ -109,7 +108,7 @@ CREATE TABLE page (
 ) STRICT, WITHOUT ROWID;
 `
 
-// paperTables hold what others have published and claimed of a run's cells.
+// paperTables hold the published figures and claims about a run's cells.
 const paperTables = `
 CREATE TABLE published (
   run          INTEGER NOT NULL REFERENCES run(id),
@@ -151,17 +150,17 @@ CREATE TABLE claim_pair (
 ) STRICT, WITHOUT ROWID;
 `
 
-// upgrades[v-1] turns a store of schema version v into one of version v+1.
+// upgrades[v-1] upgrades a store from schema version v to v+1.
 var upgrades = []string{
-	// Before there was a virtual clock, every cell was on the real one.
+	// Before the virtual clock existed, every cell was on the real one.
 	"ALTER TABLE cell ADD COLUMN clock TEXT NOT NULL DEFAULT 'real' CHECK (clock IN ('real', 'virtual'))",
-	// Before there were visits and strategies, every load was a cold one, and
-	// went as its loader would have it.
+	// Before visits and strategies existed, every load was cold and used its loader's own
+	// strategy.
 	`ALTER TABLE cell ADD COLUMN visit TEXT NOT NULL DEFAULT 'cold' CHECK (visit IN ('cold', 'resumed', '0rtt', 'connected', 'cached'));
 	ALTER TABLE cell ADD COLUMN strategy TEXT NOT NULL DEFAULT 'browser';` + pageTable + paperTables,
-	// Before there were other servers, every load was served by Wiretime's own.
+	// Before other servers existed, Wiretime's own served every load.
 	"ALTER TABLE cell ADD COLUMN server TEXT NOT NULL DEFAULT 'wiretime'",
-	// Before there were streams, every cell was one of pages.
+	// Before streams existed, every cell was one of pages.
 	`ALTER TABLE cell ADD COLUMN link_delay_ms REAL CHECK (link_delay_ms >= 0);
 	ALTER TABLE cell ADD COLUMN loss REAL CHECK (loss BETWEEN 0 AND 1);
 	ALTER TABLE cell ADD COLUMN reconnections INTEGER CHECK (reconnections >= 0);`,

@@ -1,20 +1,19 @@
-// Package store keeps what was measured: a folder with an SQLite database of
-// raw values and, beside it, one folder of artefacts (captures, HAR, logs) per
-// load. Nothing measured is ever thrown away: an invalid load and its
-// repetition are both rows.
+// Package store keeps measurements: a folder with an SQLite database of raw values and one
+// folder of artefacts (captures, HAR, logs) per load. Nothing measured is ever discarded:
+// an invalid load and its repetition are both rows.
 //
 //	wiretime.db   the database; its schema is docs/store.md
 //	loads/<id>/   the artefacts of one load
 //	ca/           the certificate authority of this store's servers
 //	lock          held by the one process that writes
 //
-// A load is kept whole or not at all, whatever kills the program and whenever:
-// its artefacts are written to a staged folder, synced, renamed into place, and
-// then named by a single transaction. A folder no row names is what a crash
-// left, and the next writer removes it.
+// A load is kept whole or not at all, even if the program is killed at any moment. Its
+// artefacts are written to a staged folder, synced and renamed into place, and a single
+// transaction then adds the row that names them. A folder without a row is left over from a
+// crash, and the next writer removes it.
 //
-// Calls take no context: each is short and local, and a load that was measured
-// is worth the milliseconds it takes to keep it, even after Ctrl-C.
+// Calls take no context: each is short and local, and a measured load is worth the
+// milliseconds that storing it takes, even after Ctrl-C.
 package store
 
 import (
@@ -46,12 +45,12 @@ const (
 type Mode uint8
 
 const (
-	// Read opens an existing store for queries; any number of readers may
-	// work beside one writer.
+	// Read opens an existing store for queries. Any number of readers may work next to one
+	// writer.
 	Read Mode = iota
 	// Write opens an existing store for measuring and takes its lock.
 	Write
-	// Create is Write, but makes the store first if there is none.
+	// Create opens a store like Write, but makes it first if there is none.
 	Create
 )
 
@@ -66,9 +65,9 @@ type Store struct {
 	version int
 }
 
-// Open opens the store in dir. Errors wrap ErrLocked, ErrNewer, ErrNotStore,
-// ErrDamaged or ErrDiskFull where one of them is the cause. With Write and
-// Create, what a killed writer left half done is removed.
+// Open opens the store in dir. The error wraps ErrLocked, ErrNewer, ErrNotStore, ErrDamaged
+// or ErrDiskFull if that is the cause. With Write and Create, Open removes what a killed
+// writer left half done.
 func Open(dir string, mode Mode) (*Store, error) {
 	s, err := open(dir, mode)
 	if err != nil {
@@ -87,7 +86,7 @@ func open(dir string, mode Mode) (_ *Store, err error) {
 		return nil, err
 	}
 	if found != holdsStore && mode != Create {
-		return nil, fmt.Errorf("%w: there is no %s in it; `wiretime run` makes a store", ErrNotStore, databaseName)
+		return nil, fmt.Errorf("%w: it has no %s; `wiretime run` makes a store", ErrNotStore, databaseName)
 	}
 	s := &Store{dir: dir}
 	if mode == Read {
@@ -130,7 +129,7 @@ type contents uint8
 
 const (
 	isMissing contents = iota
-	isEmpty            // at most what a killed Create left
+	isEmpty            // empty, apart from leftovers of a killed Create
 	holdsStore
 )
 
@@ -158,8 +157,8 @@ func inspect(dir string) (contents, error) {
 	return isEmpty, nil
 }
 
-// create makes the database under a temporary name and renames it, so that a
-// database with half a schema never bears the real name.
+// create makes the database under a temporary name and renames it, so that a database with
+// a partial schema never has the real name.
 func create(dir string) error {
 	path := filepath.Join(dir, newDatabase)
 	removeDatabase := func() {
@@ -201,9 +200,8 @@ func (s *Store) openDatabase(mode Mode) error {
 	err := s.connect("mode=ro", mode)
 	var refused *sqlite.Error
 	if errors.As(err, &refused) && (refused.Code() == sqlite3.SQLITE_READONLY_DIRECTORY || refused.Code()&0xff == sqlite3.SQLITE_CANTOPEN) {
-		// SQLite keeps a write-ahead log even to read, which takes a folder one
-		// may write to. Where there is none and no writer, it must be told that
-		// the file does not change.
+		// SQLite uses a write-ahead log even to read, which needs a writable folder. If there is
+		// neither a log nor a writer, SQLite must be told that the file does not change.
 		if _, err := os.Stat(s.path(databaseName + "-wal")); errors.Is(err, fs.ErrNotExist) {
 			return s.connect("mode=ro&immutable=1", mode)
 		}
@@ -216,8 +214,8 @@ func (s *Store) connect(options string, mode Mode) error {
 	if err != nil {
 		return err
 	}
-	// One connection: writers of one process queue up in Go instead of polling
-	// SQLite's lock.
+	// With one connection, writers of one process queue in Go instead of polling SQLite's
+	// lock.
 	db.SetMaxOpenConns(1)
 	s.db = db
 	if err := s.checkDatabase(mode); err != nil {
@@ -236,24 +234,24 @@ func (s *Store) checkDatabase(mode Mode) error {
 		return fmt.Errorf("%w: its %s is another program's database", ErrNotStore, databaseName)
 	}
 	if s.version > SchemaVersion {
-		return fmt.Errorf("%w: its schema is version %d, this program knows %d; upgrade wiretime", ErrNewer, s.version, SchemaVersion)
+		return fmt.Errorf("%w: its schema has version %d, but this program supports only up to %d; upgrade wiretime", ErrNewer, s.version, SchemaVersion)
 	}
 	if mode == Read {
 		return nil
 	}
-	// A writer removes folders that no row names, so the rows must be sound.
+	// A writer removes folders without a row, so the rows must be intact.
 	var verdict string
 	if err := s.db.QueryRow("PRAGMA quick_check(1)").Scan(&verdict); err != nil {
 		return fmt.Errorf("check %s: %w", databaseName, err)
 	}
 	if verdict != "ok" {
-		return fmt.Errorf("%w (%s): restore it from a copy, or start a new store; the folders in loads/ are whole", ErrDamaged, verdict)
+		return fmt.Errorf("%w (%s): restore it from a copy, or start a new store; the folders in loads/ are intact", ErrDamaged, verdict)
 	}
 	return s.upgrade()
 }
 
-// cellColumns are what Cell.fields reads, of a table named c. What a database of
-// an earlier version lacks is what was true of all its cells.
+// cellColumns returns the columns that Cell.fields scans, of a table named c. For columns
+// that an older database lacks, it returns the value that all its cells had.
 func (s *Store) cellColumns() string {
 	columns := []string{"c.key, c.site, c.protocol, c.network, c.network_json, c.loader, c.congestion, c.initcwnd"}
 	for _, later := range []struct {
@@ -274,7 +272,7 @@ func (s *Store) cellColumns() string {
 	return strings.Join(columns, ", ")
 }
 
-// upgrade brings the schema up to SchemaVersion, whole or not at all.
+// upgrade upgrades the schema to SchemaVersion, whole or not at all.
 func (s *Store) upgrade() error {
 	if s.version == SchemaVersion {
 		return nil
@@ -295,12 +293,12 @@ func (s *Store) upgrade() error {
 	return nil
 }
 
-// loadFolder matches the names this package gives to folders in loads/;
-// anything else there is somebody's own and is left alone.
+// loadFolder matches the names that this package gives to folders in loads/. Other names
+// are the user's and left alone.
 var loadFolder = regexp.MustCompile(`^r\d+-\d{4,}-a\d+(\.part)?$`)
 
-// recover removes what a killed writer left: staged folders, and load folders
-// whose transaction never happened.
+// recover removes what a killed writer left: staged folders, and load folders whose
+// transaction was never committed.
 func (s *Store) recover() error {
 	if err := os.MkdirAll(s.path(loadsName), 0o755); err != nil {
 		return err
@@ -321,14 +319,14 @@ func (s *Store) recover() error {
 			continue
 		}
 		if err := os.RemoveAll(s.path(loadsName, e.Name())); err != nil {
-			return fmt.Errorf("remove what an interrupted load left: %w", err)
+			return fmt.Errorf("remove the leftovers of an interrupted load: %w", err)
 		}
 	}
 	return nil
 }
 
-// Close ends the use of the store; a writer's staged folders that were not
-// committed are removed and its lock is released.
+// Close closes the store. A writer removes its staged folders that were not committed and
+// releases its lock.
 func (s *Store) Close() error {
 	if s.lock == nil {
 		return s.db.Close()

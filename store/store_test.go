@@ -18,7 +18,7 @@ import (
 
 var started = time.Date(2024, 5, 6, 7, 8, 9, 123456789, time.UTC)
 
-// spec is a run of three cells with the given number of repeats.
+// spec returns a run of three cells with the given number of repeats.
 func spec(repeats int) RunSpec {
 	s := RunSpec{
 		StudyName: "first", StudyText: "name: first\n", Seed: 1<<64 - 1, Version: "v0.1",
@@ -70,7 +70,7 @@ func begin(t *testing.T, s *Store, repeats int) []Planned {
 	return pending
 }
 
-// measured is a valid attempt at p.
+// measured returns a valid attempt at p.
 func measured(p Planned) LoadRecord {
 	return LoadRecord{Planned: p, Attempt: p.Attempts + 1, Started: started, Wall: 1500 * time.Millisecond, Validity: Valid,
 		Values: map[string]float64{"plt": 1000.25 + float64(p.Index), "drops": 3}}
@@ -117,7 +117,7 @@ func TestARunIsReadBackAsItWasMeasured(t *testing.T) {
 		}
 	}
 
-	// h3 is late once, h2 is unsupported, https/1.1 fails for good.
+	// h3 is late once, h2 is unsupported, https/1.1 fails permanently.
 	late := measured(pending[0])
 	late.Validity, late.Reason = Invalid, "late packets"
 	late.Pages = []Page{{URL: "https://a.test/", DCL: 200, OnLoad: 300.5, PLT: 280}, {URL: "https://a.test/next", Started: 800, DCL: -1, OnLoad: -1, PLT: 40}}
@@ -291,7 +291,7 @@ func TestBeginRunRefuses(t *testing.T) {
 		want   string
 	}{
 		{"an empty plan", func(s *RunSpec) { s.Plan = nil }, "the plan holds no load"},
-		{"an unknown cell", func(s *RunSpec) { s.Plan[1].Cell = "x" }, `planned load 1: its cell "x"`},
+		{"an unknown cell", func(s *RunSpec) { s.Plan[1].Cell = "x" }, `planned load 1: the run has no cell "x"`},
 		{"a clock that was never chosen", func(s *RunSpec) { s.Cells[1].Clock = "auto" }, "cell flags/h2: "},
 		{"a cell twice", func(s *RunSpec) { s.Cells[1] = s.Cells[0] }, "cell flags/https/1.1"},
 		{"a load twice", func(s *RunSpec) { s.Plan[1] = s.Plan[0] }, "planned load 1"},
@@ -377,7 +377,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a newer store", func(t *testing.T, dir string) {
 			made(t, dir)
 			database(t, dir, "PRAGMA user_version = 6")
-		}, []Mode{Read, Write, Create}, ErrNewer, "its schema is version 6, this program knows 5; upgrade wiretime"},
+		}, []Mode{Read, Write, Create}, ErrNewer, "its schema has version 6, but this program supports only up to 5; upgrade wiretime"},
 	}
 	for _, tt := range tests {
 		for _, mode := range tt.modes {
@@ -439,8 +439,8 @@ func TestOneWriterManyReaders(t *testing.T) {
 	mustClose(t, reader)
 }
 
-// asNobody runs do with the file permissions of the user nobody, if the test
-// runs as root, and as it is otherwise.
+// asNobody runs do with the file permissions of the user nobody if the test runs as root,
+// and directly otherwise.
 func asNobody(t *testing.T, do func()) {
 	if os.Getuid() != 0 {
 		do()

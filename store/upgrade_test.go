@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// earlier makes a store as programs made it that knew a version of the schema
-// before today's: one run of two cells, whose first load is done.
+// earlier makes a store of an earlier schema version: one run of two cells, whose first
+// load is done.
 func earlier(t *testing.T, version int) string {
 	t.Helper()
 	schema, err := os.ReadFile(fmt.Sprintf("testdata/schema-%d.sql", version))
@@ -41,12 +41,11 @@ func earlier(t *testing.T, version int) string {
 	return dir
 }
 
-// axesSince are the values of the axes that a version has beyond those of the
-// first.
+// axesSince holds the values of the axes that a version added.
 var axesSince = map[int]string{1: "", 2: ", 'virtual'", 3: ", 'virtual', 'cached', 'parallel-6'",
 	4: ", 'virtual', 'cached', 'parallel-6', 'nginx'"}
 
-// oldCell is the first cell of earlier's run, as today's program sees it.
+// oldCell returns the first cell of earlier's run as today's program reads it.
 func oldCell(version int) Cell {
 	c := Cell{Key: "flags/h2", Site: "flags", Protocol: "h2", Network: "cable", NetworkJSON: json.RawMessage(`{}`),
 		Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real", Visit: "cold", Strategy: "browser", Server: "wiretime"}
@@ -70,7 +69,7 @@ func version(t *testing.T, s *Store) (v int) {
 	return v
 }
 
-// holdsTheOldRun checks all that earlier put into the store.
+// holdsTheOldRun checks everything that earlier stored.
 func holdsTheOldRun(t *testing.T, s *Store, version int) {
 	t.Helper()
 	first, second := oldCell(version), oldCell(version)
@@ -95,7 +94,7 @@ func holdsTheOldRun(t *testing.T, s *Store, version int) {
 	}
 }
 
-// eachEarlierVersion runs a test on a store of each version before today's.
+// eachEarlierVersion runs a test on a store of each earlier version.
 func eachEarlierVersion(t *testing.T, test func(t *testing.T, dir string, version int)) {
 	for v := 1; v < SchemaVersion; v++ {
 		t.Run(fmt.Sprint("version ", v), func(t *testing.T) { test(t, earlier(t, v), v) })
@@ -121,7 +120,7 @@ func TestAStoreOfAnEarlierVersionIsUpgradedByItsWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The old run goes on, and a new one may use all axes of today.
+		// The old run continues, and a new one may use all current axes.
 		r := measured(pending[0])
 		r.Values = map[string]float64{"plt": 2}
 		if err := s.Commit(r); err != nil {
@@ -152,8 +151,8 @@ func TestAStoreOfAnEarlierVersionIsUpgradedByItsWriter(t *testing.T) {
 	})
 }
 
-// columns are all columns of the database: table, name, type, whether null is
-// allowed, place in the primary key.
+// columns returns all columns of the database: table, name, type, nullability, place in the
+// primary key.
 func columns(t *testing.T, s *Store) []string {
 	t.Helper()
 	all, err := query(s, func(rows *sql.Rows) (text string, err error) {
@@ -170,7 +169,7 @@ func TestAnUpgradeThatFailsLeavesTheStoreAsItWas(t *testing.T) {
 	eachEarlierVersion(t, func(t *testing.T, dir string, was int) {
 		db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, databaseName), ""))
 		if err == nil {
-			_, err = db.Exec("ALTER TABLE cell ADD COLUMN reconnections INTEGER") // somebody's own, in the way of the last step
+			_, err = db.Exec("ALTER TABLE cell ADD COLUMN reconnections INTEGER") // a user's column that conflicts with the last step
 		}
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)

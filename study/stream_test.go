@@ -244,7 +244,7 @@ func TestAStudyOfStreamsSaysWhereAndWhatToDo(t *testing.T) {
 		{"a start beyond the buffer", settings("ahead: 5, start_at: 6"), "3:30", `start_at is "6"; write a whole number from 1 to 5`},
 		{"a buffer of one", settings("ahead: 1"), "3:17", `ahead is "1"; write a whole number from 2 to 600`},
 		{"no patience", settings("patience: 0"), "3:20", "patience is zero"},
-		{"three access links", settings("access: [a, b, c]"), "3:9", "it has 3 access links; name one or two"},
+		{"three access links", settings("access: [a, b, c]"), "3:9", "3 access links: want one or two"},
 		{"no access link", settings("access: []"), "3:18", "access is empty"},
 		{"a change every microsecond", settings("period: 1us"), "3:9", "are more than 100000 changes; make the period longer"},
 		{"headers that are cut", settings("capture: {octets: 20}"), "3:28", "octets is 20, which may cut a header; write 120 or more, or 0 to keep whole packets"},

@@ -304,8 +304,8 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"a cell twice", [2]string{"h3]", "h2]"}, "5:29", "h2 is in protocols twice (first on line 5)"},
 		{"a network twice", [2]string{"cable]", "{name: mine}, {name: mine}]"}, "6:37", "mine is in networks twice"},
 
-		{"a negative rate", inline("rate: -5mbit"), "6:33", "a rate is not negative; write it like 5mbit"},
-		{"a negative rate without unit", inline("rate: -5"), "6:33", "a rate is not negative; write it like 5mbit"},
+		{"a negative rate", inline("rate: -5mbit"), "6:33", "must not be negative; write it like 5mbit"},
+		{"a negative rate without unit", inline("rate: -5"), "6:33", "must not be negative; write it like 5mbit"},
 		{"a rate of another unit", inline("rate: 5mbps"), "6:33", `unknown unit "mbps"`},
 		{"a misspelt link key", inline("rates: 5mbit"), "6:27", `unknown key "rates" in the network; did you mean "rate"?`},
 		{"a misspelt key of a direction", inline("up: {los: 1%}"), "6:32", `unknown key "los" in up; did you mean "loss"?`},

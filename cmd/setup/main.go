@@ -1,5 +1,5 @@
-// Command setup puts in place what Wiretime needs on this machine. The Makefile calls it, in
-// the repository's root.
+// Command setup installs what Wiretime needs on this machine. The Makefile calls it in the
+// repository's root.
 package main
 
 import (
@@ -32,8 +32,8 @@ func main() {
 	os.Exit(run(o))
 }
 
-// run sets up and returns the exit code: 3 if the machine lacks something, 130 if it was
-// interrupted, as those of wiretime.
+// run performs the set-up and returns the exit code: 3 if the machine lacks something, 130
+// if the set-up was interrupted, as wiretime does.
 func run(o setup.Options) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -41,7 +41,7 @@ func run(o setup.Options) int {
 	err := carryOut(ctx, o)
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "setup: interrupted; the same command goes on where it was")
+		fmt.Fprintln(os.Stderr, "setup: interrupted; run the same command again to continue")
 		return 130
 	case errors.Is(err, setup.ErrGoal):
 		fmt.Fprintln(os.Stderr, "setup:", err)

@@ -41,8 +41,8 @@ func program(t *testing.T) string {
 	return binary
 }
 
-// unprivileged is the program, run by an unprivileged user who has no kernel of the virtual
-// clock, with nothing but a folder in PATH.
+// unprivileged prepares the program for an unprivileged user without a virtual-clock
+// kernel, with only a folder in PATH.
 func unprivileged(binary, path string, args ...string) (c *exec.Cmd, said *bytes.Buffer) {
 	c = exec.Command(binary, args...)
 	c.Dir = filepath.Dir(binary)
@@ -55,7 +55,7 @@ func unprivileged(binary, path string, args ...string) (c *exec.Cmd, said *bytes
 	return c, said
 }
 
-// exitCode is how a program ended.
+// exitCode returns a program's exit code.
 func exitCode(t *testing.T, err error) int {
 	t.Helper()
 	var exit *exec.ExitError
@@ -69,7 +69,8 @@ func exitCode(t *testing.T, err error) int {
 	return 0
 }
 
-// TestNoCompiler: who may not install one is told what to run, and how to do without.
+// TestNoCompiler checks that a user without a compiler is told what to run, and how to do
+// without.
 func TestNoCompiler(t *testing.T) {
 	c, said := unprivileged(program(t), "/nonexistent", "virtual")
 	if code := exitCode(t, c.Run()); code != 3 {
@@ -81,14 +82,14 @@ func TestNoCompiler(t *testing.T) {
 	}
 	for _, want := range []string{"gcc, flex, bison", "on " + d.Name + ", as root:\n    ", "make run CLOCK=real"} {
 		if !strings.Contains(said.String(), want) {
-			t.Errorf("nothing says %q:\n%s", want, said)
+			t.Errorf("the output lacks %q:\n%s", want, said)
 		}
 	}
 }
 
-// TestInterruptedInEachStep interrupts the set-up while it waits for a program: that is ended,
-// and the next set-up goes through. The program is a stand-in for make that waits at one of the
-// targets.
+// TestInterruptedInEachStep interrupts the set-up while it waits for a program. The program
+// must end, and the next set-up must succeed. The program is a stand-in for make that waits
+// at one of the targets.
 func TestInterruptedInEachStep(t *testing.T) {
 	if binary, _ := browser.FindChromium(""); binary == "" {
 		t.Fatal("no Chromium on this machine")
@@ -120,7 +121,7 @@ func TestInterruptedInEachStep(t *testing.T) {
 			if err := c.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
-			if code := exitCode(t, c.Wait()); code != 130 || !strings.Contains(said.String(), "goes on where it was") {
+			if code := exitCode(t, c.Wait()); code != 130 || !strings.Contains(said.String(), "run the same command again") {
 				t.Errorf("exit code %d, want 130 and what to do: %s", code, said)
 			}
 			for rest := make([]byte, 64); err == nil; { // until no process has the other end any more

@@ -43,7 +43,7 @@ func TestWithoutPressure(t *testing.T) {
 	u := self(t)
 	r := finish(t, u.program(t.Context(), "unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
 		`mount -t tmpfs none /proc/pressure && exec "$0" doctor`, binary))
-	if n := strings.Count(r.out, "/proc/pressure/cpu cannot be read: the machine's pressure on processors is not stored"); n != 1 {
+	if n := strings.Count(r.out, "/proc/pressure/cpu cannot be read: the machine's processor pressure is not stored"); n != 1 {
 		t.Errorf("it is said %d times, want once:\n%s%s", n, r.out, r.errors)
 	}
 }

@@ -58,7 +58,7 @@ func TestFirstLookReportsWhatItHas(t *testing.T) {
 					t.Errorf("the output does not say %q:\n%s", want, r.out)
 				}
 			}
-			if _, last, ok := strings.Cut(r.errors, "Not all loads have a valid attempt"); !ok || !strings.Contains(last, todo) {
+			if _, last, ok := strings.Cut(r.errors, "Some loads have no valid attempt"); !ok || !strings.Contains(last, todo) {
 				t.Errorf("the last lines do not say what to do:\n%s", r.errors)
 			}
 		})

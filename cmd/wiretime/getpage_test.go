@@ -85,7 +85,7 @@ func TestGetPages(t *testing.T) {
 				says string
 			}{
 				{[]string{s.urls["h2"]}, "--insecure trusts every certificate"},
-				{[]string{"--protocol", "spdy/3", "--cacert", s.ca, s.urls["h2"]}, "make the TLS handshake"},
+				{[]string{"--protocol", "spdy/3", "--cacert", s.ca, s.urls["h2"]}, "TLS handshake"},
 				{[]string{"--cacert", s.ca, "https://localhost:1/"}, "connect to localhost"},
 			}
 			for _, test := range tests {

@@ -47,7 +47,7 @@ func TestImportARealHAR(t *testing.T) {
 	says(t, u.ok(t, "site", "show", "ferguson", "--resources"), "https://connect.facebook.net/en_US/fbevents.js", "wait, ms")
 
 	again := u.run(t, "site", "import", name)
-	if again.code != exitInput || !strings.Contains(again.errors, "already there") {
+	if again.code != exitInput || !strings.Contains(again.errors, "already exists") {
 		t.Errorf("the second import ended with %d: %s", again.code, again.errors)
 	}
 	u.ok(t, "site", "import", name, "--replace", "--rename-host", "www.ferguson.com=www.pipes.test")
@@ -140,7 +140,7 @@ func TestRecordASiteThatIsServed(t *testing.T) {
 	record := []string{"site", "record", "https://www.first.test/", "--name", "second", "--script", "steps.txt", "--limit", "1m",
 		"--host-rules", "MAP * 127.0.0.1:" + at.Port(), "--spki", ca.SPKIHash()}
 	says(t, u.ok(t, record...), "scroll bottom", "Added site second")
-	if again := u.run(t, record...); again.code != exitInput || !strings.Contains(again.errors, "already there") {
+	if again := u.run(t, record...); again.code != exitInput || !strings.Contains(again.errors, "already exists") {
 		t.Errorf("the second time it ended with %d: %s", again.code, again.errors)
 	}
 	says(t, u.ok(t, append(record, "--replace")...), "Added site second")
@@ -183,7 +183,7 @@ func TestSiteBadInput(t *testing.T) {
 		{"name that is no name", []string{"import", "two.har", "--name", "A B"}, []string{"A B"}},
 		{"host that is not there", []string{"import", "two.har", "--rename-host", "a.test=b.test"}, []string{"--rename-host", "a.test", "www.x.test"}},
 		{"unknown site", []string{"show", "nosuch"}, []string{"nosuch", "site list"}},
-		{"edit of a built-in site", []string{"edit", "magazine", "--title", "x"}, []string{"built in"}},
+		{"edit of a built-in site", []string{"edit", "magazine", "--title", "x"}, []string{"built-in site"}},
 		{"rule of no kind", []string{"edit", "magazine", "--as", "m", "--preload", "styles"}, []string{"--preload", "styles", "stylesheet"}},
 		{"wait that is no time", []string{"edit", "magazine", "--as", "m", "--wait", "*=soon"}, []string{"--wait", "soon"}},
 		{"nothing to drop", []string{"edit", "magazine", "--as", "m", "--drop", "nowhere.test"}, []string{"--drop", "nowhere.test"}},

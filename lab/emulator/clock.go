@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// anchor ties Go's clock to CLOCK_MONOTONIC, which the timer counts in. Both
-// are the same clock, but reading it through time costs no system call and
-// gives no number, only a difference.
+// anchor relates Go's clock to CLOCK_MONOTONIC, in which the timer counts. Both are the
+// same clock, but package time reads it without a system call and only yields differences.
 var anchor = newAnchor()
 
 type anchored struct {

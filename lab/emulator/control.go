@@ -16,8 +16,7 @@ import (
 // maxAccess bounds the access links of a path.
 const maxAccess = 8
 
-// control reads one request and carries it out. done means that the owner has
-// closed the socket.
+// control reads and executes one request. done means that the owner has closed the socket.
 func (l *loop) control() (done bool, err error) {
 	message, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(4*2*maxAccess))
 	n, rn, _, _, err := unix.Recvmsg(controlFD, message, rights, unix.MSG_CMSG_CLOEXEC)
@@ -25,7 +24,7 @@ func (l *loop) control() (done bool, err error) {
 		return false, nil
 	}
 	if err != nil || n == 0 {
-		return true, nil //nolint:nilerr // a socket that broke is an owner that is gone
+		return true, nil //nolint:nilerr // a broken socket means that the owner is gone
 	}
 	files, err := received(rights[:rn])
 	if err != nil {
@@ -70,7 +69,7 @@ func received(rights []byte) ([]int, error) {
 	return unix.ParseUnixRights(&messages[0])
 }
 
-// open takes over the TUN devices.
+// open takes ownership of the TUN devices.
 func (l *loop) open(tuns []int) error {
 	if len(tuns) == 0 || len(tuns)%2 != 0 || len(tuns) > 2*maxAccess {
 		return fmt.Errorf("%d TUN devices: want two for each of 1 to %d access links", len(tuns), maxAccess)
@@ -89,15 +88,15 @@ func (l *loop) open(tuns []int) error {
 	return nil
 }
 
-// openWire takes over the device that carries the packets of so many access
-// links.
+// openWire takes ownership of the device that carries the packets of the given number of
+// access links.
 func (l *loop) openWire(files []int, links int) error {
 	if len(files) != 1 || links < 1 || links > maxAccess {
 		return fmt.Errorf("%d files and %d access links: want one file, 1 to %d links", len(files), links, maxAccess)
 	}
 	l.wire, l.away = newWire(files[0]), map[uint32]packet{}
 	for i := range links {
-		client, server := 2*i, 2*i+1 // so that a link's place is the port that packets come from
+		client, server := 2*i, 2*i+1 // so that a link's index is its packets' source port
 		l.links = append(l.links,
 			link{access: i, direction: network.Up, from: client, to: server, sender: client, receiver: server},
 			link{access: i, direction: network.Down, from: server, to: client, sender: server, receiver: client})
@@ -105,7 +104,7 @@ func (l *loop) openWire(files []int, links int) error {
 	return nil
 }
 
-// arm begins to emulate the path that the first file describes.
+// arm starts to emulate the path that the first file describes.
 func (l *loop) arm(files []int, withCapture bool) error {
 	opened := make([]*os.File, len(files))
 	for i, fd := range files {

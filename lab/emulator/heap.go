@@ -2,14 +2,14 @@ package emulator
 
 // packet is a packet on the path.
 type packet struct {
-	due    int64  // when it leaves, CLOCK_MONOTONIC ns
+	due    int64  // departure, CLOCK_MONOTONIC ns
 	number uint64 // arrival order, which breaks ties
 	link   *link
 	data   []byte
 }
 
-// schedule is a binary heap of the packets on the path, the next to leave
-// first. container/heap would box every packet in an interface.
+// schedule is a binary heap of the packets on the path, ordered by departure.
+// container/heap would box every packet in an interface.
 type schedule []packet
 
 func (s schedule) before(i, j int) bool {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestScheduleIsInOrder checks that packets leave by due time, and those that
-// are due at the same time in the order in which they arrived.
+// TestScheduleIsInOrder checks that packets leave by due time, and in arrival order if due
+// times are equal.
 func TestScheduleIsInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for size := range 200 {
@@ -29,8 +29,8 @@ func TestScheduleIsInOrder(t *testing.T) {
 	}
 }
 
-// TestLearnFindsTheUpperQuartile feeds wake-ups that are late by a known
-// distribution with outliers.
+// TestLearnFindsTheUpperQuartile simulates wake-ups with a known distribution of lateness
+// and some outliers.
 func TestLearnFindsTheUpperQuartile(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	l := &loop{}

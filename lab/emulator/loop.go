@@ -14,8 +14,8 @@ import (
 // maxPacket is the size of a packet buffer; the TUN devices' MTU is smaller.
 const maxPacket = 2048
 
-// link is one direction of one access link: packets are taken from one network
-// device and handed over at the other.
+// link is one direction of an access link: it takes packets from one network device and
+// delivers them to the other.
 type link struct {
 	access    int
 	direction network.Direction
@@ -24,24 +24,24 @@ type link struct {
 	sender, receiver int
 }
 
-// loop is the whole state of the emulator process. It has one thread and never
-// waits but in ppoll or, in virtual time, in a turn of the wire (virtual.go).
+// loop is the whole state of the emulator process. It has one thread and waits only in
+// ppoll or, in virtual time, in a turn of the wire (virtual.go).
 //
-// The file that decides when a packet leaves is network/emulation.go; this one
-// makes it so: arrive asks, depart obeys.
+// network/emulation.go decides when a packet leaves; this file carries it out: arrive asks
+// for the decision, depart executes it.
 type loop struct {
 	links []link
 	wire  *wire             // nil: the links lead to TUN devices
-	away  map[uint32]packet // what the wire has yet to deliver, by its id
+	away  map[uint32]packet // packets that the wire has yet to deliver, by id
 	timer int               // timerfd, absolute CLOCK_MONOTONIC
-	armed int64             // what the timer is set to; 0: not set
-	rang  bool              // the timer has gone off since it was set
-	rings int64             // how often it has gone off
-	tardy int64             // ns that the timer's wake-ups are late by, three times out of four at most
+	armed int64             // the timer's expiry; 0: not set
+	rang  bool              // the timer has fired since it was set
+	rings int64             // how often the timer has fired
+	tardy int64             // upper quartile of the timer's wake-up lateness, ns
 
 	emulation *network.Emulation // nil: packets pass at once
 	epoch     int64              // CLOCK_MONOTONIC ns of the path's time zero; 0: no packet yet
-	toUnix    int64              // add to CLOCK_MONOTONIC to get ns since the Unix epoch
+	toUnix    int64              // offset from CLOCK_MONOTONIC to the Unix epoch, ns
 	queue     schedule
 	number    uint64
 	free      [][]byte
@@ -52,14 +52,14 @@ type loop struct {
 	load occupation
 
 	lastArrival           int64
-	settleQuiet, settleBy int64 // settleBy 0: nobody waits
+	settleQuiet, settleBy int64 // settleBy 0: not waiting
 }
 
 // Main is the emulator process. It serves the control socket until that is
 // closed.
 func Main() error {
 	runtime.LockOSThread()
-	// Garbage is only collected between loads: nothing may make a packet late.
+	// Garbage is collected only between loads, so that it cannot delay packets.
 	debug.SetGCPercent(-1)
 	becomeUrgent()
 	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
@@ -75,8 +75,8 @@ const (
 	batch = 16
 )
 
-// run is the loop. Raw system calls keep the Go scheduler out of it: a regular
-// one would hand the processor over and have to win it back.
+// run is the loop. It uses raw system calls to bypass the Go scheduler: a regular call
+// would release the processor and have to reacquire it.
 func (l *loop) run() error {
 	var polls [2 + 2*maxAccess]unix.PollFd
 	for l.wire == nil {
@@ -90,8 +90,8 @@ func (l *loop) run() error {
 		polls[0] = unix.PollFd{Fd: controlFD, Events: unix.POLLIN}
 		polls[1] = unix.PollFd{Fd: -1, Events: unix.POLLIN}
 		if next != 0 {
-			// A timer that went off stays readable until it is set again, so
-			// it is only watched while it is wanted.
+			// A timer that has fired stays readable until it is set again, so the loop polls it only
+			// while it is needed.
 			polls[1].Fd = int32(l.timer)
 		}
 		for i := range l.links {
@@ -114,8 +114,8 @@ func (l *loop) run() error {
 				if polls[2+i].Revents == 0 {
 					continue
 				}
-				// One more read only to learn that there is nothing costs a
-				// system call; on a busy path there is mostly something.
+				// A final read that finds nothing costs a system call; on a busy path most reads find a
+				// packet.
 				for n := 0; l.arrive(&l.links[i], woke) && len(l.queue) > busy && n < batch; n++ {
 				}
 			}
@@ -131,11 +131,10 @@ func (l *loop) run() error {
 	return l.runWire()
 }
 
-// An idle processor sleeps, and in a virtual machine it takes a fifth of a
-// millisecond to wake. So the timer is set that much early, and from when it
-// goes off the loop goes round without waiting until the packet is due: the
-// timer stays readable. A processor that is busy, and one in virtual time,
-// wakes at once; then nothing is set early and nothing spins.
+// An idle processor sleeps, and in a virtual machine it takes a fifth of a millisecond to
+// wake. Therefore the timer is set that much early, and after it fires the loop spins until
+// the packet is due, since the timer stays readable. A busy processor, and one in virtual
+// time, wakes at once; then the timer is not set early and nothing spins.
 const (
 	maxEarly   = 300_000 // ns
 	worthEarly = 20_000  // ns: less is not worth a spin
@@ -148,9 +147,9 @@ func (l *loop) early() int64 {
 	return l.tardy
 }
 
-// learn moves tardy towards the upper quartile of what it sees: three steps up
-// weigh as much as one down. Steps begin large and soon are so small that no
-// outlier matters.
+// learn moves tardy towards the upper quartile of the observed lateness: three steps up
+// weigh as much as one step down. Steps start large and soon become so small that outliers
+// do not matter.
 func (l *loop) learn(late int64) {
 	l.rings++
 	step := max(2_000, 60_000/l.rings)
@@ -161,7 +160,7 @@ func (l *loop) learn(late int64) {
 	}
 }
 
-// deadline is the next moment at which something is to be done, 0 for none.
+// deadline returns the next moment at which something is due, or 0.
 func (l *loop) deadline() int64 {
 	next := int64(0)
 	if len(l.queue) > 0 {
@@ -176,8 +175,8 @@ func (l *loop) deadline() int64 {
 	return next
 }
 
-// arrive takes one packet that a host has sent and lets the path decide on it.
-// It says whether there was one.
+// arrive takes one packet from a host and lets the path decide on it. It reports whether
+// there was one.
 func (l *loop) arrive(k *link, at int64) bool {
 	buffer := l.buffer()
 	n, _, e := unix.RawSyscall(unix.SYS_READ, uintptr(k.from), uintptr(unsafe.Pointer(&buffer[0])), maxPacket)
@@ -201,14 +200,14 @@ func (l *loop) arrive(k *link, at int64) bool {
 	return true
 }
 
-// decide has the armed path decide on a packet that arrived at at, and numbers
-// and records it. due is CLOCK_MONOTONIC ns.
+// decide lets the armed path decide on a packet that arrived at at, and numbers and records
+// it. due is in CLOCK_MONOTONIC ns.
 func (l *loop) decide(k *link, at int64, data []byte) (due int64, fate network.Fate) {
 	l.lastArrival = at
 	if l.epoch == 0 {
 		l.epoch = at
 		l.report.Epoch = at + l.toUnix
-		_ = send(reply{Event: eventEpoch}) // an owner that is gone shows at the next look at the socket
+		_ = send(reply{Event: eventEpoch}) // if the owner is gone, the next poll of the socket shows it
 	}
 	l.number++
 	l.report.Arrived[k.direction]++
@@ -221,7 +220,7 @@ func (l *loop) decide(k *link, at int64, data []byte) (due int64, fate network.F
 	return l.epoch + due, fate
 }
 
-// depart hands over every packet whose time has come.
+// depart delivers every packet that is due.
 func (l *loop) depart(at int64) {
 	for len(l.queue) > 0 && l.queue[0].due <= at {
 		p := l.queue.pop()
@@ -235,8 +234,7 @@ func (l *loop) deliver(p packet, at int64) {
 	l.delivered(p, at, l.write(p.link.to, p.data))
 }
 
-// delivered counts and records a packet that has been handed over, or that the
-// network device refused.
+// delivered counts and records a packet that the network device accepted or refused.
 func (l *loop) delivered(p packet, at int64, accepted bool) {
 	if accepted {
 		l.report.Delivered[p.link.direction]++
@@ -261,7 +259,7 @@ func (l *loop) buffer() []byte {
 	return make([]byte, maxPacket)
 }
 
-// settle answers whoever waits for the path to fall silent.
+// settle answers a pending request to wait for silence on the path.
 func (l *loop) settle(at int64) {
 	if l.settleBy != 0 && (at >= l.settleBy || at >= l.lastArrival+l.settleQuiet) {
 		l.settleBy = 0
@@ -269,7 +267,7 @@ func (l *loop) settle(at int64) {
 	}
 }
 
-// stop lets go of what is still on the path, ends the emulation and reports.
+// stop delivers what is still on the path, ends the emulation and reports.
 func (l *loop) stop() (Report, error) {
 	if l.wire != nil {
 		if err := l.letGo(); err != nil {

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stopMonitor stops the thread by which the Go runtime of a process watches the
-// others (sysmon). It wakes at least every 10 ms while a thread is in a raw
-// system call, and after each of the others; in virtual time, where waiting costs
-// nothing, these wake-ups were three quarters of all system calls. What it is
-// for, a process that waits for packets can do without: taking a processor from
-// a thread that blocks or computes for long, and polling the network meanwhile.
+// stopMonitor stops the thread with which a process's Go runtime watches the other threads
+// (sysmon). That thread wakes at least every 10 ms while a thread is in a raw system call,
+// and after every other system call. In virtual time, where waiting costs nothing, these
+// wake-ups were three quarters of all system calls. A process that waits for packets does
+// not need what the monitor does: retaking processors from threads that block or compute
+// for long, and polling the network meanwhile.
 //
-// The thread is stopped for as long as the calling one, which must be locked to
-// its goroutine, lives: that is its tracer. A process cannot trace itself, so the
-// two of a lab do it for each other. Its number is returned.
+// The monitor stays stopped while the calling thread, its tracer, lives; the caller must be
+// locked to it. A process cannot trace itself, so the two of a lab trace each other.
+// stopMonitor returns the monitor's thread number.
 func stopMonitor(pid int) (tid int, err error) {
 	tid, err = monitor(pid)
 	if err != nil {
@@ -37,8 +37,8 @@ func stopMonitor(pid int) (tid int, err error) {
 	return tid, nil
 }
 
-// monitor is the number of the monitor thread: the first that a Go runtime
-// starts, before any code of the program runs.
+// monitor returns the number of the monitor thread, the first that a Go runtime starts,
+// before any code of the program runs.
 func monitor(pid int) (int, error) {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {

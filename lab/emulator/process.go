@@ -19,8 +19,7 @@ import (
 	"wiretime/process"
 )
 
-// Process is a running emulator. Its methods must not be called at the same
-// time, but for Kill.
+// Process is a running emulator. Its methods, except Kill, must not be called concurrently.
 type Process struct {
 	child   *process.Child
 	wire    *os.File // nil with TUN devices
@@ -33,9 +32,9 @@ type Process struct {
 	bury    chan chan struct{}
 }
 
-// Start starts the emulator by running this very program again (see Main) and
-// hands it the two TUN devices, client's and server's, of each access link. The
-// devices stay open in the caller, who closes them.
+// Start starts the emulator by running this very program again (see Main) and passes it the
+// client's and the server's TUN device of each access link. The devices stay open in the
+// caller, which closes them.
 func Start(ctx context.Context, tuns [][2]*os.File) (*Process, error) {
 	files := make([]*os.File, 0, 2*len(tuns))
 	for _, t := range tuns {
@@ -44,10 +43,10 @@ func Start(ctx context.Context, tuns [][2]*os.File) (*Process, error) {
 	return start(ctx, nil, request{Op: opOpen}, files...)
 }
 
-// StartVirtual is Start in virtual time: the network devices of so many access
-// links are ports of the wire (see AddPort). With unblocked set, this program
-// promises to make no system call that blocks for more than a moment for as long
-// as the emulator lives, and is spared the wake-ups of its monitor thread.
+// StartVirtual starts the emulator in virtual time: the network devices of the access links
+// are ports of the wire (see AddPort). If unblocked is set, this program promises not to
+// make system calls that block for long while the emulator lives, and its monitor thread is
+// stopped.
 func StartVirtual(ctx context.Context, wire *os.File, links int, unblocked bool) (*Process, error) {
 	p, err := start(ctx, wire, request{Op: opOpen, Wire: true, Links: links}, wire)
 	if err != nil {
@@ -72,8 +71,8 @@ func (p *Process) quieten() error {
 		stopped <- err
 		buried := <-p.bury
 		if err == nil {
-			// Until its tracer has asked after it, a thread that is gone keeps its
-			// process from being gone.
+			// A traced thread that has exited keeps its process alive until its tracer has waited
+			// for it.
 			_, _ = unix.Wait4(thread, nil, unix.WALL, nil)
 		}
 		close(buried)
@@ -109,9 +108,9 @@ func start(ctx context.Context, wire *os.File, open request, devices ...*os.File
 
 	if _, err := p.ask(ctx, open, devices...); err != nil {
 		p.Kill()
-		return nil, fmt.Errorf("hand the network devices to the emulator: %w", err)
+		return nil, fmt.Errorf("pass the network devices to the emulator: %w", err)
 	}
-	p.wire = wire // from now on it waits there
+	p.wire = wire // the emulator waits there from now on
 	return p, nil
 }
 
@@ -159,11 +158,11 @@ func (p *Process) ask(ctx context.Context, r request, files ...*os.File) (reply,
 		fds[i] = int(f.Fd())
 	}
 	if _, _, err := p.control.WriteMsgUnix(message, unix.UnixRights(fds...), nil); err != nil {
-		return reply{}, fmt.Errorf("tell the emulator to %s: %w%s", r.Op, err, p.stderr.hint())
+		return reply{}, fmt.Errorf("send the emulator the request %s: %w%s", r.Op, err, p.stderr.hint())
 	}
 	if p.wire != nil {
 		if err := ring(p.wire); err != nil {
-			return reply{}, fmt.Errorf("tell the emulator to %s: %w", r.Op, err)
+			return reply{}, fmt.Errorf("send the emulator the request %s: %w", r.Op, err)
 		}
 	}
 	select {
@@ -173,9 +172,9 @@ func (p *Process) ask(ctx context.Context, r request, files ...*os.File) (reply,
 		}
 		return a, nil
 	case <-p.exited:
-		return reply{}, fmt.Errorf("the emulator process ended while told to %s%s", r.Op, p.stderr.hint())
+		return reply{}, fmt.Errorf("the emulator process ended during the request %s%s", r.Op, p.stderr.hint())
 	case <-ctx.Done():
-		// The answer can no longer be told from the next one.
+		// A late answer would be mistaken for the next one.
 		p.Kill()
 		return reply{}, context.Cause(ctx)
 	}
@@ -188,13 +187,13 @@ type Recording struct {
 	Keep    Keep
 }
 
-// Arm begins to emulate path with the given seed. The path's time starts with
-// the first packet.
+// Arm starts to emulate path with the given seed. The path's time starts with the first
+// packet.
 func (p *Process) Arm(ctx context.Context, path network.Path, seed uint64, r Recording) error {
 	if r.Keep.Octets < 0 || r.Keep.Packets < 0 {
-		return fmt.Errorf("arm the emulator with path %s: keep %d packets, %d octets of each: neither is less than 0", path.Name, r.Keep.Packets, r.Keep.Octets)
+		return fmt.Errorf("arm the emulator with path %s: invalid limits of %d packets and %d octets: must not be negative", path.Name, r.Keep.Packets, r.Keep.Octets)
 	}
-	select { // a leftover of the load before
+	select { // drops a leftover of the previous load
 	case <-p.epoch:
 	default:
 	}
@@ -221,25 +220,25 @@ func (p *Process) Arm(ctx context.Context, path network.Path, seed uint64, r Rec
 	return nil
 }
 
-// Epoch delivers one value when the first packet has arrived after Arm.
+// Epoch returns a channel that receives one value when the first packet after Arm has
+// arrived.
 func (p *Process) Epoch() <-chan struct{} { return p.epoch }
 
-// Settle waits until no packet has arrived for quiet, or for limit at most. The
-// silence before the call counts.
+// Settle waits until no packet has arrived for quiet, but at most for limit. Silence before
+// the call counts.
 func (p *Process) Settle(ctx context.Context, quiet, limit time.Duration) error {
 	_, err := p.ask(ctx, request{Op: opSettle, Quiet: int64(quiet), Limit: int64(limit), Past: true})
 	return err
 }
 
-// Drain waits until no packet has arrived for quiet from now on, or for limit at
-// most.
+// Drain waits until no packet has arrived for quiet from now on, but at most for limit.
 func (p *Process) Drain(ctx context.Context, quiet, limit time.Duration) error {
 	_, err := p.ask(ctx, request{Op: opSettle, Quiet: int64(quiet), Limit: int64(limit)})
 	return err
 }
 
-// Stop ends the emulation of the armed path, delivers at once what was still
-// on it, and reports. From then on packets pass with no delay or loss.
+// Stop ends the emulation of the armed path, delivers at once what was still on it, and
+// reports. Afterwards packets pass without delay or loss.
 func (p *Process) Stop(ctx context.Context) (Report, error) {
 	a, err := p.ask(ctx, request{Op: opStop})
 	if err != nil {
@@ -264,8 +263,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// tail keeps the first lines that the process wrote to its standard error: a
-// crash says what went wrong first.
+// tail keeps the first lines that the process wrote to its standard error: in a crash these
+// hold the cause.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -286,5 +285,5 @@ func (t *tail) hint() string {
 	if len(t.text) == 0 {
 		return ""
 	}
-	return ": it said: " + string(t.text)
+	return "; its output: " + string(t.text)
 }

@@ -19,8 +19,8 @@ type recorder struct {
 	err    error
 }
 
-// flushAt is how many bytes are gathered before they are written; the buffer is
-// twice that, so that writing can wait for a calm moment.
+// flushAt is how many bytes are buffered before they are written; the buffer is twice that,
+// so that writing can wait for an idle moment.
 const flushAt = 256 << 10
 
 func newRecorder(file *os.File, accesses int, comment string, keep Keep) *recorder {
@@ -64,7 +64,7 @@ func (r *recorder) add(p *capture.PacketRecord) {
 	r.flush(2 * flushAt)
 }
 
-// flushIfIdle writes what has gathered if the next packet is far off.
+// flushIfIdle writes buffered records if the next packet is far off.
 func (r *recorder) flushIfIdle(next int64) {
 	if r != nil && len(r.buffer) >= flushAt && (next == 0 || next-now() > 2_000_000) {
 		r.flush(flushAt)
@@ -89,8 +89,7 @@ func (r *recorder) close() error {
 	return errors.Join(r.err, r.file.Close())
 }
 
-// dropComment holds the packet comments ready, so that none is made up while
-// packets wait.
+// dropComment holds prepared packet comments, so that none is formatted while packets wait.
 var dropComment = comments(network.LostRandom, network.DroppedQueue, network.DroppedOutage, network.DroppedHandover)
 
 func comments(fates ...network.Fate) map[network.Fate]string {

@@ -6,15 +6,15 @@ import (
 	"wiretime/network"
 )
 
-// Where the addresses are in the headers of IPv4 (RFC 791 section 3.1) and IPv6 (RFC 8200
-// section 3).
+// These are the offsets of the addresses in the headers of IPv4 (RFC 791 section 3.1) and
+// IPv6 (RFC 8200 section 3).
 const (
 	source4, destination4 = 12, 16
 	source6, destination6 = 8, 24
 )
 
-// server is the address of the server that a packet is on its way to or from; the zero
-// address if it has none.
+// server returns the address of the server that a packet goes to or comes from, or the zero
+// address if the packet has none.
 func server(d network.Direction, packet []byte) netip.Addr {
 	if len(packet) == 0 {
 		return netip.Addr{}
@@ -31,6 +31,6 @@ func server(d network.Direction, packet []byte) netip.Addr {
 	if len(packet) < at+size {
 		return netip.Addr{}
 	}
-	a, _ := netip.AddrFromSlice(packet[at : at+size]) // it has the size of one
+	a, _ := netip.AddrFromSlice(packet[at : at+size]) // the slice has the size of an address
 	return a
 }

@@ -7,8 +7,8 @@ import (
 	"wiretime/network"
 )
 
-// header4 and header6 are packets of nothing but a header, from 10.0.0.1 and 2001:db8::1 to
-// 198.19.1.2 and 2001:db8::2.
+// header4 and header6 return packets that consist of a header only, from 10.0.0.1 and
+// 2001:db8::1 to 198.19.1.2 and 2001:db8::2.
 func header4() []byte {
 	b := make([]byte, 20)
 	b[0] = 0x45

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeUrgent asks for the most punctual scheduling that the machine grants to
-// this user. Its owner may do better, and make it real-time from outside.
+// becomeUrgent requests the most punctual scheduling that the machine grants this user. The
+// owner may improve it from outside by making the process real-time.
 func becomeUrgent() {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	priority := struct{ priority int32 }{10}
@@ -19,11 +19,11 @@ func becomeUrgent() {
 		return
 	}
 	slice := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: 100_000}
-	// An older kernel has no slices to choose: then the default has to do.
+	// Older kernels have no configurable slices; then the default remains.
 	_ = unix.SchedSetAttr(0, slice, 0)
 }
 
-// scheduling says how the kernel schedules this thread.
+// scheduling describes how the kernel schedules this thread.
 func scheduling() string {
 	a, err := unix.SchedGetAttr(0, 0)
 	switch {
@@ -37,8 +37,8 @@ func scheduling() string {
 	return fmt.Sprintf("normal, slice %v", time.Duration(a.Runtime))
 }
 
-// runQueueWait is how long this thread has been ready but not running, in ns:
-// the second figure of schedstat (Linux, Documentation/scheduler/sched-stats).
+// runQueueWait returns how long this thread has been runnable but not running, in ns: the
+// second figure of schedstat (Linux, Documentation/scheduler/sched-stats).
 func runQueueWait() int64 {
 	text, err := os.ReadFile("/proc/thread-self/schedstat")
 	if err != nil {
@@ -51,26 +51,24 @@ func runQueueWait() int64 {
 	return waited
 }
 
-// occupation finds out whether the thread is ever idle.
+// occupation determines whether the thread is ever idle.
 type occupation struct {
 	since int64 // when the window began
-	idle  int64 // ns of it spent waiting
+	idle  int64 // ns of the window spent waiting
 }
 
 const (
 	occupationWindow = 100_000_000 // ns
-	// waited is the shortest stay in ppoll that counts as waiting: less is what
-	// the call itself takes.
+	// waited is the shortest stay in ppoll that counts as waiting; the call itself takes less.
 	waited = 5_000 // ns
-	// leastIdle is the share of a window that the thread must have waited.
+	// leastIdle is the share of a window that the thread must spend waiting.
 	leastIdle = 0.15
 )
 
-// note takes one stay in ppoll into account. Linux takes the processor from
-// real-time threads for 50 ms of every second unless they leave it a twentieth
-// (sched_rt_runtime_us), and on a path of a gigabit per second there is always
-// a packet to move. A thread that has no rest gives real time up for the load
-// and competes with its nice value.
+// note records one stay in ppoll. Linux takes the processor from real-time threads for 50
+// ms of every second unless they leave it idle for a twentieth (sched_rt_runtime_us), and
+// on a path of 1 Gbit/s there is always a packet to move. A thread without idle time gives
+// up real-time scheduling for the load and competes with its nice value.
 func (o *occupation) note(before, after int64) {
 	if after-before > waited {
 		o.idle += after - before

@@ -2,9 +2,9 @@ package emulator
 
 import "wiretime/network"
 
-// runWire is the loop in virtual time. The kernel stamps and delivers packets;
-// what it waits for are the decisions, and those may come as late as the path's
-// delay allows. So there is one turn for all packets of that time.
+// runWire is the loop in virtual time. The kernel timestamps and delivers packets and waits
+// only for decisions, which may come as late as the path's delay allows. Therefore one turn
+// handles all packets of that period.
 func (l *loop) runWire() error {
 	for {
 		rung, err := l.wire.turn(l.deadline(), l.patience(), true)
@@ -21,17 +21,17 @@ func (l *loop) runWire() error {
 	}
 }
 
-// patience is how old a packet may become before the path decides on it. A
-// sixteenth is left for the way to this process and back.
+// patience returns how old a packet may become before the path must decide on it. It leaves
+// a sixteenth of the delay for the round trip to this process.
 func (l *loop) patience() int64 {
 	if l.emulation == nil || l.epoch == 0 {
-		return 0 // whoever waits for the first packet is to know at once
+		return 0 // a waiter for the first packet must be notified at once
 	}
 	least := l.emulation.LeastDelay()
 	return least - least/16
 }
 
-// take deals with the events of a turn; the verdicts go with the next one.
+// take handles the events of a turn; the verdicts are sent with the next one.
 func (l *loop) take() {
 	for e, ok := l.wire.next(); ok; e, ok = l.wire.next() {
 		if e.kind != eventArrival {
@@ -55,8 +55,8 @@ func (l *loop) take() {
 	}
 }
 
-// landed records a delivery. Packets that passed while no path was armed, or
-// that were let go, are not known any more.
+// landed records a delivery. It ignores packets that passed while no path was armed, or
+// that stop released.
 func (l *loop) landed(e event) {
 	p, ok := l.away[e.id]
 	if !ok {
@@ -67,9 +67,9 @@ func (l *loop) landed(e event) {
 	l.delivered(p, e.time, e.kind == eventDelivery)
 }
 
-// letGo delivers at once, unrecorded, what the wire still holds.
+// letGo delivers at once, without recording, what the wire still holds.
 func (l *loop) letGo() error {
-	for range 2 { // the second turn passes on the verdicts on what the first one brought
+	for range 2 { // the second turn sends the verdicts on the packets of the first one
 		if _, err := l.wire.turn(0, 0, false); err != nil {
 			return err
 		}

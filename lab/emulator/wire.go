@@ -10,12 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wireDevice is made by Wiretime's own kernel (kernel/patches, where its
-// interface is described). It keeps packets until the emulator has decided on
-// them and delivers each at its time.
+// wireDevice is a device of Wiretime's own kernel (kernel/patches describes its interface).
+// It holds packets until the emulator has decided on them, and delivers each at its time.
 const wireDevice = "/dev/wiretime"
 
-// Requests of the device, as Linux' _IOW, _IOWR and _IO make them.
+// These are the device's requests, as Linux's _IOW, _IOWR and _IO encode them.
 const (
 	wireAdd     = 1<<30 | unix.IFNAMSIZ<<16 | 'W'<<8 // number 0
 	wireTurn    = 3<<30 | 48<<16 | 'W'<<8 | 1
@@ -51,11 +50,11 @@ type event struct {
 	data []byte // of an arrival; valid until the next turn
 }
 
-// What happened to a packet.
+// These are the events of a packet.
 const (
 	eventArrival  = 0
 	eventDelivery = 1
-	eventRefusal  = 2 // the network device to deliver at was down
+	eventRefusal  = 2 // the receiving network device was down
 )
 
 const eventSize = 16
@@ -69,9 +68,9 @@ func OpenWire() (*os.File, error) {
 	return os.NewFile(uintptr(fd), wireDevice), nil
 }
 
-// AddPort makes a network device of that name in the calling thread's network
-// namespace. The emulator expects the client's and the server's of each access
-// link in turn.
+// AddPort makes a network device with the given name in the calling thread's network
+// namespace. The emulator expects the client's and the server's devices of each access link
+// in turn.
 func AddPort(wire *os.File, name string) error {
 	var buffer [unix.IFNAMSIZ]byte
 	copy(buffer[:unix.IFNAMSIZ-1], name)
@@ -98,13 +97,13 @@ type wire struct {
 	rest     []byte // events of the last turn that next has not yet returned
 }
 
-// wireBuffer holds the events of a turn; what does not fit comes with the next.
+// wireBuffer holds the events of a turn; the rest comes with the next turn.
 const wireBuffer = 1 << 20
 
 func newWire(fd int) *wire { return &wire{fd: fd, buffer: make([]byte, wireBuffer)} }
 
-// turn passes the verdicts on, waits until until (0: no end) or until an arrival
-// is as old as patience, and takes the events. It says whether somebody rang.
+// turn sends the verdicts, waits until until (0: no end) or until an arrival is as old as
+// patience, and receives the events. It reports whether somebody rang.
 func (w *wire) turn(until, patience int64, wait bool) (rung bool, err error) {
 	t := turn{
 		nverdicts: uint32(len(w.verdicts)), size: uint32(len(w.buffer)), until: until, patience: patience,
@@ -144,7 +143,7 @@ func (w *wire) next() (e event, ok bool) {
 	return e, true
 }
 
-// release has all packets with a verdict delivered at once.
+// release makes the device deliver all packets with a verdict at once.
 func (w *wire) release() {
 	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(w.fd), wireRelease, 0)
 }

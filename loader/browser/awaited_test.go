@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestDue: a page is given time for what is still to come, and for nothing else.
+// TestDue checks that a page is given time for pending requests only.
 func TestDue(t *testing.T) {
 	const ms = time.Millisecond
 	awaited := []Awaited{{URL: "late", Initiator: "script", Delay: 100 * ms}, {URL: "later", Initiator: "late", Delay: 30 * ms}}

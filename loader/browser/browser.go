@@ -1,5 +1,5 @@
-// Package browser is what the loaders that drive real browsers have in common: finding
-// the program, its last words, and the page's own clock.
+// Package browser holds what the loaders that drive real browsers share: finding the
+// program, its last output, and the page's own clock.
 package browser
 
 import (
@@ -17,8 +17,8 @@ import (
 	"wiretime/capture"
 )
 
-// Find returns chosen if it is not empty, otherwise the first of the candidates that is
-// a program on this machine. If there is none, it says where it looked.
+// Find returns chosen if it is not empty, otherwise the first candidate that is a
+// program on this machine. If there is none, it returns where it looked.
 func Find(chosen string, candidates []string) (binary string, looked string) {
 	if chosen != "" {
 		candidates = []string{chosen}
@@ -31,10 +31,10 @@ func Find(chosen string, candidates []string) (binary string, looked string) {
 	return "", strings.Join(candidates, ", ")
 }
 
-// Output keeps the end of what a browser printed, for the error that says why it died.
-// It may be written to by several goroutines.
+// Output keeps the end of a browser's output, for the error that says why it died.
+// Several goroutines may write to it.
 type Output struct {
-	// Seen, if not nil, is told of what was kept after each write.
+	// Seen, if not nil, is called with the kept text after each write.
 	Seen func(text []byte)
 
 	mu   sync.Mutex
@@ -43,7 +43,7 @@ type Output struct {
 
 const keptOutput = 2000
 
-// Write keeps what is written, and forgets what is too long ago.
+// Write keeps the latest output and drops older text.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,14 +57,14 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Hint is the end of the output as the end of an error.
+// Hint returns the end of the output, to be appended to an error.
 func (o *Output) Hint() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.text) == 0 {
 		return ""
 	}
-	return "; the browser's last words: " + strings.TrimSpace(string(o.text))
+	return "; the browser's last output: " + strings.TrimSpace(string(o.text))
 }
 
 // Reap waits for the processes of a group that have become this program's children
@@ -77,8 +77,8 @@ func Reap(group int) {
 	}
 }
 
-// Empty says whether a response has no content by definition (RFC 9110, sections 6.4.1 and
-// 15.3.6), given the request's method and the response's status.
+// Empty reports whether a response has no content by definition (RFC 9110, sections 6.4.1
+// and 15.3.6), given the request's method and the response's status.
 func Empty(method string, status int64) bool {
 	switch status {
 	case http.StatusNoContent, http.StatusResetContent, http.StatusNotModified:
@@ -87,7 +87,7 @@ func Empty(method string, status int64) bool {
 	return method == http.MethodHead
 }
 
-// Query are the parameters of a URL's query, sorted by their names.
+// Query returns the parameters of a URL's query, sorted by name.
 func Query(rawURL string) []capture.Pair {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -103,9 +103,9 @@ func Query(rawURL string) []capture.Pair {
 	return out
 }
 
-// ClockScript reads a page's own clock, and gives what ReadClock reads. Paint entries may
-// arrive a frame after the load event, so it waits for them, but not for long: a page may
-// never paint.
+// ClockScript reads a page's own clock, for ReadClock to parse. Paint entries may arrive
+// a frame after the load event, so it waits for them for a short time: a page may never
+// paint.
 const ClockScript = `(async () => {
 	const seen = (type) => {
 		const observer = new PerformanceObserver(() => {});
@@ -133,8 +133,8 @@ const ClockScript = `(async () => {
 	});
 })()`
 
-// ReadClock reads what ClockScript gave: the page's timing, but for navigationStart, and
-// when its fetch began, in ms since that.
+// ReadClock parses ClockScript's result: the page's timing without navigationStart, and
+// when its fetch began, in ms since then.
 func ReadClock(text string) (t capture.Timing, fetchStart float64, err error) {
 	var clock struct {
 		capture.Timing

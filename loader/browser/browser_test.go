@@ -9,7 +9,7 @@ import (
 	"wiretime/capture"
 )
 
-// TestFindTakesProgramsOnly: a folder and a file that cannot be run are passed over.
+// TestFindTakesProgramsOnly skips a folder and a file that is not executable.
 func TestFindTakesProgramsOnly(t *testing.T) {
 	dir := t.TempDir()
 	program, text := filepath.Join(dir, "program"), filepath.Join(dir, "text")
@@ -45,7 +45,7 @@ func TestOutputKeepsItsEnd(t *testing.T) {
 		}
 	}
 	_, _ = o.Write([]byte(" the end\n"))
-	if hint := o.Hint(); !strings.HasPrefix(hint, "; the browser's last words: x") || !strings.HasSuffix(hint, "x the end") || len(hint) > keptOutput+100 {
+	if hint := o.Hint(); !strings.HasPrefix(hint, "; the browser's last output: x") || !strings.HasSuffix(hint, "x the end") || len(hint) > keptOutput+100 {
 		t.Errorf("%d octets: %q", len(hint), hint)
 	}
 }
@@ -57,7 +57,7 @@ func TestQueryIsSorted(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if got := Query("http://[::1"); got != nil {
-		t.Errorf("of no URL: %v", got)
+		t.Errorf("without a URL: %v", got)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestReadClock(t *testing.T) {
 		t.Errorf("%+v, %v, %v", timing, fetchStart, err)
 	}
 	if _, _, err := ReadClock("undefined"); err == nil || !strings.Contains(err.Error(), "read the page's timing") {
-		t.Errorf("of no clock: %v", err)
+		t.Errorf("without a clock: %v", err)
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// chromiumFiles are where distributions and Chrome's own packages keep the browser itself,
-// best first, as patterns of filepath.Glob. The headless shell is Chromium without the parts
-// around the page (windows, extensions, settings) and leaves more of a small machine to the
-// load.
+// chromiumFiles are where distributions and Chrome's own packages install the browser
+// itself, best first, as patterns of filepath.Glob. The headless shell is Chromium without
+// the user interface (windows, extensions, settings), and leaves more of a small machine to
+// the load.
 var chromiumFiles = []string{
 	"/usr/lib/chromium/chromium-headless-shell",                                  // Debian's chromium-headless-shell
 	"/usr/lib/chromium/chromium",                                                 // chromium of Debian, Arch and Alpine
@@ -24,7 +24,8 @@ var chromiumFiles = []string{
 	"/opt/google/chrome/chrome",                                                  // Google's packages
 }
 
-// FirefoxFiles are where Firefox itself is, not the script around it, best first.
+// FirefoxFiles are the paths of Firefox itself, not of the script around it, best
+// first.
 var FirefoxFiles = []string{
 	"/usr/lib/firefox-esr/firefox-esr",
 	"/usr/lib/firefox/firefox",
@@ -32,13 +33,14 @@ var FirefoxFiles = []string{
 	"/opt/firefox/firefox",
 }
 
-// chromiumNames are what the browser is called in PATH.
+// chromiumNames are the browser's names in PATH.
 var chromiumNames = []string{"chrome-headless-shell", "chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "chrome", "google-chrome", "google-chrome-stable"}
 
-// FindChromium returns chosen if it is not empty and a program, otherwise the first Chromium,
-// Chrome or chrome-headless-shell on this machine. Scripts around the browser are passed over,
-// because they add flags of their own, and so are snaps: snapd starts them in a confinement that
-// no other program can enter. If there is none, looked says where it was looked for.
+// FindChromium returns chosen if it is not empty and a program, otherwise the first
+// Chromium, Chrome or chrome-headless-shell on this machine. It skips scripts around the
+// browser, because they add flags of their own, and snaps, because snapd starts them in a
+// confinement that no other program can enter. If there is none, looked says where it
+// looked.
 func FindChromium(chosen string) (binary, looked string) {
 	if chosen != "" {
 		return Find(chosen, nil)
@@ -46,11 +48,11 @@ func FindChromium(chosen string) (binary, looked string) {
 	return find(chromiumFiles, chromiumNames)
 }
 
-// find looks for the first of the files, which are patterns, and then for the names in PATH.
+// find looks for the first match of the patterns, and then for the names in PATH.
 func find(patterns, names []string) (binary, looked string) {
 	for _, pattern := range patterns {
 		files, _ := filepath.Glob(pattern) // its only error is a bad pattern
-		slices.Reverse(files)              // of several versions a later one
+		slices.Reverse(files)              // later versions first
 		if binary, _ := Find("", files); binary != "" {
 			return binary, ""
 		}
@@ -65,7 +67,7 @@ func find(patterns, names []string) (binary, looked string) {
 		switch {
 		case err != nil:
 		case isSnap(file, real):
-			snaps = append(snaps, file+" is a snap, which cannot be used: snapd alone can start it")
+			snaps = append(snaps, file+" is a snap, which cannot be used: only snapd can start it")
 		case isELF(real):
 			return real, ""
 		}
@@ -74,8 +76,8 @@ func find(patterns, names []string) (binary, looked string) {
 	return "", strings.Join(append([]string{looked}, snaps...), "; ")
 }
 
-// isSnap says whether a program, or a script around it, belongs to snapd: real is what file's
-// links lead to.
+// isSnap reports whether a program, or a script around it, belongs to snapd. real is the
+// file that file's links lead to.
 func isSnap(file, real string) bool {
 	if strings.HasPrefix(file, "/snap/") || filepath.Base(real) == "snap" {
 		return true
@@ -84,7 +86,7 @@ func isSnap(file, real string) bool {
 	return err == nil && bytes.HasPrefix(text, []byte("#!")) && bytes.Contains(text, []byte("/snap/bin/"))
 }
 
-// isELF says whether a file is a program itself, not a script.
+// isELF reports whether a file is a program itself, not a script.
 func isELF(name string) bool {
 	file, err := os.Open(name)
 	if err != nil {

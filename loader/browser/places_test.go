@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFindPassesOverScriptsAndSnaps: of what is in PATH only the browser itself will do; a snap
-// is named in what is said when there is no other.
+// TestFindPassesOverScriptsAndSnaps checks that only the browser itself is accepted from
+// PATH, and that a snap is mentioned if there is nothing else.
 func TestFindPassesOverScriptsAndSnaps(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -37,13 +37,13 @@ func TestFindPassesOverScriptsAndSnaps(t *testing.T) {
 	for _, tt := range []struct {
 		about           string
 		patterns, names []string
-		binary, looked  string // looked: a part of what is said
+		binary, looked  string // looked: a part of the message
 	}{
 		{"the later of two versions", []string{filepath.Join(dir, "opt/*/shell")}, nil, fresh, ""},
 		{"the first pattern", []string{filepath.Join(dir, "none/*"), old, fresh}, nil, old, ""},
 		{"a link in PATH", []string{filepath.Join(dir, "none")}, []string{"missing", "scripted", "snapped", "linked"}, chrome, ""},
-		{"a script alone", nil, []string{"scripted"}, "", "in PATH for scripted"},
-		{"a snap alone", nil, []string{"snapped"}, "", filepath.Join(dir, "path/snapped") + " is a snap, which cannot be used"},
+		{"only a script", nil, []string{"scripted"}, "", "in PATH for scripted"},
+		{"only a snap", nil, []string{"snapped"}, "", filepath.Join(dir, "path/snapped") + " is a snap, which cannot be used"},
 		{"Ubuntu's script around a snap", nil, []string{"ubuntus"}, "", "path/ubuntus is a snap"},
 	} {
 		t.Run(tt.about, func(t *testing.T) {

@@ -12,38 +12,40 @@ import (
 
 // A page counts as loaded when its load event has fired and
 //
-//   - nothing has been under way for [idle], and all that the page is known to ask for was due; or
-//   - all that is under way has come in full, though the browser does not say that it has
-//     ended, and nothing has happened for [settle]; or
-//   - nothing new has come for a quarter of the time that the load has. What is still under
-//     way, or is asked for again and again, is not waited for.
+//   - nothing has been in flight for [idle], and all requests that the page is known to
+//     make were due; or
+//   - all responses in flight are complete, though the browser does not report their end,
+//     and nothing has happened for [settle]; or
+//   - nothing new has arrived for a quarter of the load's time limit. Requests still in
+//     flight, or repeated again and again, are not waited for.
 //
-// The last is long enough for any answer that will come, since it is counted from the last
-// news of all requests: on a slow path something arrives all the time.
+// The last limit is long enough for any response that will come, since it counts from the
+// last news of all requests: on a slow path something arrives all the time.
 const (
 	idle   = 50 * time.Millisecond
 	settle = time.Second
-	// patience is the part of a load's time that a page may take without bringing anything new.
+	// patience is the divisor of a load's time limit that gives how long a page may bring
+	// nothing new.
 	patience = 4
 )
 
-// State is how far a page is.
+// State is how far a page has loaded.
 type State struct {
 	Loaded   bool // its load event has fired
 	UnderWay int  // requests that have neither ended nor failed
-	Whole    int  // of them, those whose answers have come in full
-	News     int  // how often something new has come: see [News]
-	// Next is how long it takes until the last of the requests is due that the page is known
-	// to make ([Due]); negative or zero: none is to come.
+	Whole    int  // those among them whose responses are complete
+	News     int  // how often something new has arrived: see [News]
+	// Next is the time until the last request that the page is known to make is due
+	// ([Due]); negative or zero if none is pending.
 	Next time.Duration
 }
 
 // ErrGone is what [Await] returns when the browser has hung up.
 var ErrGone = errors.New("the browser has hung up")
 
-// Await returns when a page counts as loaded, and says whether it gave up waiting for what is
-// still under way. It looks at the page whenever changed holds a value. An error of look ends
-// the wait, as do the ends of ctx and of the browser.
+// Await returns when a page counts as loaded, and whether it gave up waiting for requests
+// in flight. It examines the page whenever changed holds a value. An error of look ends the
+// wait, and so does the end of ctx or of the browser.
 func Await(ctx context.Context, changed, gone <-chan struct{}, look func() (State, error)) (gaveUp bool, err error) {
 	limit := time.Hour
 	if deadline, ok := ctx.Deadline(); ok {
@@ -85,29 +87,29 @@ func Await(ctx context.Context, changed, gone <-chan struct{}, look func() (Stat
 	}
 }
 
-// News tells what is new to a page from what it has had before. A page asks for few things
-// without end, so a page that goes on asking brings no news after a while. The zero value has
-// seen nothing.
+// News distinguishes what is new to a page from what it has had before. Pages make only few
+// different requests endlessly, so a page that keeps requesting brings no news after a
+// while. The zero value has seen nothing.
 type News struct {
 	count   int
 	asked   map[string]bool
 	answers map[string]bool
 }
 
-// Count is how often something new has come.
+// Count returns how often something new has arrived.
 func (n *News) Count() int { return n.count }
 
-// Came counts something new, as octets of an answer that is.
+// Came counts something new, such as octets of a new response.
 func (n *News) Came() { n.count++ }
 
-// Ask notes a request, and says whether nothing like it has been asked for before: its URL
-// differs from all others by more than its query.
+// Ask records a request, and reports whether it is new: its URL differs from all earlier
+// ones by more than its query.
 func (n *News) Ask(method, address string) bool {
 	return n.note(&n.asked, method+" "+withoutQuery(address))
 }
 
-// Answer notes the head of an answer, and says whether there has been none like it: to such
-// a request, with that status and length. A length that is not known is -1.
+// Answer records the head of a response, and reports whether it is new: no similar request
+// had one with that status and length. An unknown length is -1.
 func (n *News) Answer(method, address string, status, length int64) bool {
 	return n.note(&n.answers, fmt.Sprintf("%s %s %d %d", method, withoutQuery(address), status, length))
 }
@@ -130,7 +132,7 @@ func withoutQuery(address string) string {
 	return address
 }
 
-// Length is the value of a Content-Length field; -1 if it is no length.
+// Length parses a Content-Length field; -1 if it is invalid.
 func Length(field string) int64 {
 	n, err := strconv.ParseInt(field, 10, 64)
 	if err != nil || n < 0 {
@@ -139,15 +141,15 @@ func Length(field string) int64 {
 	return n
 }
 
-// Why a load did not wait for a request, as HAR entries have it.
+// The reasons for not waiting for a request, as in HAR entries.
 const (
 	NeverEnded = "its answer began and did not end"
 	Repeated   = "the page asks for it again and again"
 	TooLate    = "the page asked for it when it counted as loaded"
 )
 
-// Left gathers the requests that a load did not wait for, those together that differ in
-// nothing but their queries. The zero value has none.
+// Left collects the requests that a load did not wait for, and groups those that differ
+// only in their queries. The zero value is empty.
 type Left struct {
 	kinds []leftKind
 	times map[leftKind]int
@@ -155,7 +157,7 @@ type Left struct {
 
 type leftKind struct{ method, address, why string }
 
-// Add takes in a request and why it was not waited for.
+// Add adds a request with the reason why it was not waited for.
 func (l *Left) Add(method, address, why string) {
 	k := leftKind{method, withoutQuery(address), why}
 	if l.times == nil {
@@ -166,7 +168,7 @@ func (l *Left) Add(method, address, why string) {
 	}
 }
 
-// Note puts all of them into the notes.
+// Note adds all of them to the notes.
 func (l *Left) Note(notes *Notes) {
 	for _, k := range l.kinds {
 		if n := l.times[k]; n > 1 {
@@ -177,13 +179,14 @@ func (l *Left) Note(notes *Notes) {
 	}
 }
 
-// Unfinished is a request that was under way when a load ended.
+// Unfinished is a request that was in flight when a load ended.
 type Unfinished struct {
 	Method, URL string
-	Answered    bool // the head of its answer has come
+	Answered    bool // the head of its response has arrived
 }
 
-// Timeout says of a load that ran out of time what was under way.
+// Timeout returns the error of a load that ran out of time, with the requests
+// in flight.
 func Timeout(cause error, loaded bool, list []Unfinished) error {
 	event := "its load event had not fired"
 	if loaded {
@@ -195,7 +198,7 @@ func Timeout(cause error, loaded bool, list []Unfinished) error {
 	return fmt.Errorf("%w: %s; under way: %s", cause, event, name(list))
 }
 
-// shown is how many requests a message names.
+// shown is how many requests a message lists.
 const shown = 5
 
 func name(list []Unfinished) string {
@@ -213,7 +216,7 @@ func name(list []Unfinished) string {
 	return strings.Join(names, ", ")
 }
 
-// short is a URL that may be long, as its beginning.
+// short returns the beginning of a long URL.
 func short(address string) string {
 	const most = 200
 	if u, err := url.Parse(address); err == nil && len(address) > most {
@@ -226,14 +229,14 @@ func short(address string) string {
 // maxNotes is how many notes of a page are kept.
 const maxNotes = 20
 
-// Notes are what was done in a visitor's place, and what else there is to say of a page. The
-// zero value is empty.
+// Notes says what was done in a visitor's place, and other remarks on a page. The zero
+// value is empty.
 type Notes struct {
 	list []string
 	more int
 }
 
-// Add takes in a sentence without its full stop.
+// Add adds a sentence without its full stop.
 func (n *Notes) Add(format string, values ...any) {
 	if len(n.list) == maxNotes {
 		n.more++
@@ -242,7 +245,7 @@ func (n *Notes) Add(format string, values ...any) {
 	n.list = append(n.list, fmt.Sprintf(format, values...))
 }
 
-// String is all notes in one line.
+// String returns all notes in one line.
 func (n *Notes) String() string {
 	text := strings.Join(n.list, "; ")
 	if n.more > 0 {
@@ -251,7 +254,7 @@ func (n *Notes) String() string {
 	return text
 }
 
-// Dialog notes that a dialog was answered.
+// Dialog records that a dialog was answered.
 func (n *Notes) Dialog(kind, message string, accepted bool) {
 	answer := "no"
 	if accepted {
@@ -260,6 +263,6 @@ func (n *Notes) Dialog(kind, message string, accepted bool) {
 	n.Add("the page's %s dialog %.100q was answered with %s", kind, message, answer)
 }
 
-// AcceptDialog says whether a dialog is answered with yes: one that only tells something, or
-// that asks whether to leave the page. To a question the answer is no.
+// AcceptDialog reports whether a dialog is answered with yes: one that only informs, or
+// that asks whether to leave the page. Other questions are answered with no.
 func AcceptDialog(kind string) bool { return kind == "alert" || kind == "beforeunload" }

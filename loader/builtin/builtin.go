@@ -1,15 +1,17 @@
-// Package builtin loads pages as a browser does, over any row of the table of
-// protocols and with any strategy of connecting, at the cost of a small fraction of
-// one. It stands for Chromium where Chromium cannot go (SPDY, pipelining, one
-// connection at a time) or costs too much.
+// Package builtin loads pages like a browser, over any protocol row and with any
+// connection strategy, at a small fraction of a browser's cost. It replaces
+// Chromium where Chromium is not available (SPDY, pipelining, one connection at a
+// time) or too expensive.
 //
-// Package page is its main thread: what a page asks for, when and how urgently, and
-// when it fires its events. Package session is its network. Between them are here:
-// Chromium's two queues of requests (scheduler.go), header fields of Chromium's weight
-// (fields.go), redirects, cookies, content codings and the HTTP cache.
+// Package page is its main thread: what a page requests, when and how urgently, and
+// when it fires its events. Package session is its network. This package adds what
+// lies between them: Chromium's two queues of requests (scheduler.go), header fields
+// as large as Chromium's (fields.go), redirects, cookies, content codings and the HTTP
+// cache.
 //
 // Processor time counts as zero unless Config.CPU says otherwise, and nothing is
-// painted: there is no FCP and no LCP. docs/loaders.md compares it with Chromium.
+// painted, so there is no FCP and no LCP. docs/loaders.md compares the loader
+// with Chromium.
 package builtin
 
 import (
@@ -29,7 +31,7 @@ import (
 
 // Options say where a loader runs and whom it trusts.
 type Options struct {
-	// Verify decides on the certificate that a server shows.
+	// Verify checks a server's certificate.
 	Verify func(tls.ConnectionState) error
 	// Dial, ListenPacket and Resolve are the client's network: see session.Options.
 	Dial         func(ctx context.Context, network, address string) (net.Conn, error)
@@ -40,27 +42,28 @@ type Options struct {
 // Loader loads pages from one host. It is safe for concurrent use.
 type Loader struct{ options Options }
 
-// New makes a loader. It opens nothing.
+// New returns a loader. It opens nothing.
 func New(o Options) *Loader { return &Loader{o} }
 
-// Config says what a browser session is like.
+// Config describes a browser session.
 type Config struct {
 	Protocol protocol.Protocol
 	Strategy session.Strategy // zero: a browser's
-	// EarlyData has HTTP/3 send requests in the first flight of a connection to an
-	// origin that is known from before (RFC 9001 section 4.6).
+	// EarlyData makes HTTP/3 send requests in the first flight of a connection to
+	// an origin it already knows (RFC 9001 section 4.6).
 	EarlyData bool
-	// Fallback is what an HTTP/3 origin is fetched over that cannot be reached over
-	// UDP: "h2", or empty for nothing.
+	// Fallback is the protocol for an HTTP/3 origin that cannot be reached over
+	// UDP: "h2", or empty for none.
 	Fallback string
-	// Recorded are resources that scripts ask for. Schemes of their URLs do not count.
+	// Recorded are resources that scripts request. The schemes of their URLs are
+	// ignored.
 	Recorded []page.Recorded
-	// CPU is what work on the main thread costs.
+	// CPU is the cost of work on the main thread.
 	CPU page.CPU
 }
 
-// Visit is one browser session: names, TLS sessions, connections, cookies and the cache
-// are kept from page to page. It loads one page, or one set of tabs, at a time.
+// Visit is one browser session: it keeps names, TLS sessions, connections, cookies and
+// the cache from page to page. It loads one page, or one set of tabs, at a time.
 type Visit struct {
 	options session.Options
 	config  Config
@@ -73,7 +76,7 @@ type Visit struct {
 	answered map[string]bool // hosts that have answered
 }
 
-// Open begins a session in which nothing is known yet.
+// Open starts a session in which nothing is known yet.
 func (l *Loader) Open(c Config) (*Visit, error) {
 	cookies, err := newCookies()
 	if err != nil {
@@ -88,15 +91,15 @@ func (l *Loader) Open(c Config) (*Visit, error) {
 	return v, nil
 }
 
-// Load loads a page and returns when its load event has fired and nothing is under way
-// any more. What has been seen is returned even if there is an error; the page's own
-// document is the only resource whose failure is one.
+// Load loads a page and returns when its load event has fired and nothing is in flight
+// any more. What has been seen is returned even if there is an error; only a failure
+// of the page's own document is one.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
 	return v.LoadTogether(ctx, []string{url})
 }
 
-// LoadTogether opens several pages at the same moment, each in a tab of its own. The
-// HAR has a page for each; the timing is that of whichever was last.
+// LoadTogether opens several pages at the same moment, each in its own tab. The HAR
+// has a page for each; the timing is that of the last one.
 func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, capture.Timing, error) {
 	began := time.Now()
 	tabs := make([]*tab, 0, len(urls))
@@ -125,7 +128,7 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 	return newHAR(tabs), timing(tabs), failed
 }
 
-// giveUp ends tabs that were not begun.
+// giveUp ends tabs that were not started.
 func (v *Visit) giveUp(tabs []*tab, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -134,9 +137,8 @@ func (v *Visit) giveUp(tabs []*tab, err error) {
 	}
 }
 
-// Forget is what happens between two visits: what is not to be kept is given up. Cookies
-// stay, and names are known as long as anything is. It must not be called while a page
-// is being loaded.
+// Forget drops between two visits what is not to be kept. Cookies stay, and names are
+// known as long as anything is kept. It must not be called while a page is loading.
 func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
 	v.mu.Lock()
 	if !keep.Cache {
@@ -161,8 +163,8 @@ func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
 	return err
 }
 
-// obeys says whether a host is known to obey priorities: over SPDY and HTTP/2 as soon as a
-// connection is there, over HTTP/3 when the host has said, with an answer, that it speaks it
+// obeys reports whether a host is known to obey priorities: over SPDY and HTTP/2 as soon as
+// a connection exists, over HTTP/3 when a response of the host has said that it speaks it
 // (net/http/http_server_properties.cc, SupportsRequestPriority).
 func (v *Visit) obeys(host string) bool {
 	if v.config.Protocol.Spoken == "h3" {
@@ -171,11 +173,12 @@ func (v *Visit) obeys(host string) bool {
 	return v.session.Multiplexes(host)
 }
 
-// FrameLog is every frame of the session's SPDY connections since the last Forget; nil
-// over other protocols.
+// FrameLog returns every frame of the session's SPDY connections since the last
+// Forget, or nil over other protocols.
 func (v *Visit) FrameLog() []byte { return v.session.FrameLog() }
 
-// KeyLog is the TLS secrets of all connections so far, in NSS key log format.
+// KeyLog returns the TLS secrets of all connections so far, in NSS key log
+// format.
 func (v *Visit) KeyLog() ([]byte, error) { return v.keys.Text(), nil }
 
 // Close ends the session.

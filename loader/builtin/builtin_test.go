@@ -13,7 +13,8 @@ import (
 	"wiretime/spdy"
 )
 
-// magazine is the made page with one of everything, and what its scripts ask for.
+// magazine returns the generated page with one of everything, and its scripts'
+// requests.
 func magazine(t *testing.T) (*site.Site, []page.Recorded) {
 	t.Helper()
 	s, err := site.Magazine()
@@ -27,8 +28,8 @@ func magazine(t *testing.T) (*site.Site, []page.Recorded) {
 	return s, recorded
 }
 
-// notLoaded are the magazine's resources that a browser has no use for: what is for
-// nobody, for other screens, or too far down.
+// notLoaded reports whether a browser ignores a resource of the magazine: it is
+// unused, for other screens, or too far down.
 func notLoaded(url string) bool {
 	for _, part := range []string{"/backgrounds/none.svg", "/fonts/unused.woff2", "-640.svg", "/archive/4.svg", "/archive/5.svg", "/archive/6.svg", "/archive/7.svg"} {
 		if strings.HasSuffix(url, part) {
@@ -38,7 +39,7 @@ func notLoaded(url string) bool {
 	return false
 }
 
-// answers has a site answer.
+// answers returns a lookup that answers from a site.
 func answers(s *site.Site) func(method, host, path string) protocol.Answer {
 	return func(method, host, path string) protocol.Answer {
 		a := s.Respond(method, host, path)
@@ -46,8 +47,8 @@ func answers(s *site.Site) func(method, host, path string) protocol.Answer {
 	}
 }
 
-// TestMagazine: over every row the page is loaded whole, with each of its resources once
-// and nothing else, and its events come in their order.
+// TestMagazine loads the page over every row: each of its resources exactly once and
+// nothing else, with its events in order.
 func TestMagazine(t *testing.T) {
 	s, recorded := magazine(t)
 	var want []string
@@ -71,7 +72,7 @@ func TestMagazine(t *testing.T) {
 			}
 		}
 		if !slices.Equal(sorted(got), want) {
-			t.Errorf("asked for\n%s\nwant\n%s", strings.Join(sorted(got), "\n"), strings.Join(want, "\n"))
+			t.Errorf("requested\n%s\nwant\n%s", strings.Join(sorted(got), "\n"), strings.Join(want, "\n"))
 		}
 		if timing.TTFB <= 0 || timing.DCL < timing.TTFB || timing.OnLoad < timing.DCL || timing.LastResource < timing.DCL {
 			t.Errorf("timing is %+v", timing)
@@ -84,7 +85,7 @@ func TestMagazine(t *testing.T) {
 	})
 }
 
-// TestPageThatHasNoURL: nothing is loaded, no other tab either, and no figure is made up.
+// TestPageThatHasNoURL loads nothing, in no other tab either, and invents no figures.
 func TestPageThatHasNoURL(t *testing.T) {
 	b := newBench(t, row(t, "h2"), files(nil), pageHost)
 	har, timing, err := b.open(t).LoadTogether(t.Context(), []string{"https://" + pageHost + "/", "nowhere"})
@@ -96,8 +97,8 @@ func TestPageThatHasNoURL(t *testing.T) {
 	}
 }
 
-// TestHints: what a server tells of before its page is there, or with its head, is asked
-// for at once, and once only.
+// TestHints checks that resources which a server announces before its page, or with its
+// head, are requested at once and only once.
 func TestHints(t *testing.T) {
 	const style = "body { color: red }"
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
@@ -128,7 +129,7 @@ func TestHints(t *testing.T) {
 		har, _, err := b.load(t, "https://"+pageHost+"/")
 		must(t, err)
 		if got := paths(har); !slices.Equal(got, []string{"/", "/early.css"}) {
-			t.Errorf("asked for %q", got)
+			t.Errorf("requested %q", got)
 		}
 	})
 }

@@ -9,21 +9,21 @@ import (
 )
 
 // cache is a browser's HTTP cache (RFC 9111, a private one), in memory. It keeps the
-// answers to GET, by URL.
+// responses to GET, by URL.
 type cache struct{ kept map[string]*answer }
 
-// answer is a response that may be kept.
+// answer is a response that may be stored.
 type answer struct {
 	url     string // of the request
 	request http.Header
 	status  int
 	header  http.Header
-	body    []byte // content codings undone
+	body    []byte // decoded
 	at      time.Time
 }
 
-// keep keeps an answer, if it may be (RFC 9111 section 3) and can be of use again:
-// fresh for a while, or with something to ask about it by.
+// keep stores a response if that is permitted (RFC 9111 section 3) and useful: it
+// is fresh for a while, or can be revalidated.
 func (c *cache) keep(a *answer) {
 	if c.kept == nil {
 		c.kept = map[string]*answer{}
@@ -40,8 +40,8 @@ func (c *cache) keep(a *answer) {
 	c.kept[a.url] = a
 }
 
-// find returns the answer kept for a request, nil if there is none for one with such
-// fields (RFC 9111 section 4.1), and whether it may be used without asking the server.
+// find returns the stored response to a request with such fields (RFC 9111 section
+// 4.1), or nil, and whether it may be used without revalidation.
 func (c *cache) find(url string, request http.Header, now time.Time) (kept *answer, fresh bool) {
 	a := c.kept[url]
 	if a == nil {
@@ -58,7 +58,7 @@ func (c *cache) find(url string, request http.Header, now time.Time) (kept *answ
 	return a, now.Sub(a.at)+a.age() < a.lifetime()
 }
 
-// refreshed is a kept answer after the server has said that it still holds (RFC 9111
+// refreshed returns a stored response after the server has validated it (RFC 9111
 // section 4.3.4).
 func (c *cache) refreshed(a *answer, by http.Header, now time.Time) *answer {
 	again := *a
@@ -72,8 +72,8 @@ func (c *cache) refreshed(a *answer, by http.Header, now time.Time) *answer {
 	return &again
 }
 
-// ask adds the conditions by which the server can say that a kept answer still holds
-// (RFC 9110 section 13.1).
+// ask adds the conditions that let the server validate a stored response (RFC 9110
+// section 13.1).
 func (a *answer) ask(request http.Header) {
 	if tag := a.header.Get("Etag"); tag != "" {
 		request.Set("If-None-Match", tag)
@@ -87,9 +87,9 @@ func (a *answer) askable() bool {
 	return a.header.Get("Etag") != "" || a.header.Get("Last-Modified") != ""
 }
 
-// lifetime is how long the answer is fresh, counted from when it was made (RFC 9111
-// section 4.2.1). An answer that says nothing of it is taken to be fresh for a tenth of
-// its age at the time, as the section after it suggests and browsers do.
+// lifetime returns how long the response is fresh, counted from its creation (RFC 9111
+// section 4.2.1). Without explicit information that is a tenth of its age at the time,
+// as the next section suggests and browsers do.
 func (a *answer) lifetime() time.Duration {
 	directives := cacheControl(a.header)
 	if _, ok := directives["no-cache"]; ok {
@@ -98,7 +98,7 @@ func (a *answer) lifetime() time.Duration {
 	if seconds, ok := directives["max-age"]; ok {
 		n, err := strconv.ParseInt(seconds, 10, 32)
 		if err != nil {
-			return 0 // stale, section 4.2.1 says of what cannot be read
+			return 0 // invalid values mean stale (section 4.2.1)
 		}
 		return time.Duration(n) * time.Second
 	}
@@ -119,7 +119,8 @@ func (a *answer) lifetime() time.Duration {
 	return 0
 }
 
-// age is how old the answer was when it came (RFC 9111 section 4.2.3).
+// age returns how old the response was when it arrived (RFC 9111 section
+// 4.2.3).
 func (a *answer) age() time.Duration {
 	seconds, err := strconv.ParseInt(a.header.Get("Age"), 10, 32)
 	if err != nil {
@@ -128,8 +129,8 @@ func (a *answer) age() time.Duration {
 	return time.Duration(max(0, seconds)) * time.Second
 }
 
-// cacheControl are the directives of a response, by their names in lower case (RFC
-// 9111 section 5.2).
+// cacheControl returns the directives of a response by their names in lower case
+// (RFC 9111 section 5.2).
 func cacheControl(header http.Header) map[string]string {
 	directives := map[string]string{}
 	for _, line := range header.Values("Cache-Control") {

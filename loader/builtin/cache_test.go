@@ -19,13 +19,13 @@ func TestCacheKeepsWhatMayBeKept(t *testing.T) {
 	}{
 		{"fresh for a minute, half a minute later", 200, http.Header{"Cache-Control": {"max-age=60"}}, 30 * time.Second, true, true},
 		{"fresh for a minute, a minute later", 200, http.Header{"Cache-Control": {"max-age=60"}}, time.Minute, true, false},
-		{"old when it came", 200, http.Header{"Cache-Control": {"max-age=60"}, "Age": {"50"}}, 20 * time.Second, true, false},
+		{"old on arrival", 200, http.Header{"Cache-Control": {"max-age=60"}, "Age": {"50"}}, 20 * time.Second, true, false},
 		{"with other directives", 200, http.Header{"Cache-Control": {"public, Max-Age=60", "immutable"}}, 0, true, true},
 		{"not to be stored", 200, http.Header{"Cache-Control": {"no-store, max-age=60"}}, 0, false, false},
-		{"to be asked about", 200, http.Header{"Cache-Control": {"no-cache"}, "Etag": {`"1"`}}, 0, true, false},
-		{"to be asked about, but by what?", 200, http.Header{"Cache-Control": {"no-cache"}}, 0, false, false},
+		{"to be revalidated", 200, http.Header{"Cache-Control": {"no-cache"}, "Etag": {`"1"`}}, 0, true, false},
+		{"to be revalidated, without a validator", 200, http.Header{"Cache-Control": {"no-cache"}}, 0, false, false},
 		{"nothing said", 200, http.Header{}, 0, false, false},
-		{"an age that is no number", 200, http.Header{"Cache-Control": {"max-age=soon"}, "Etag": {`"1"`}}, 0, true, false},
+		{"an invalid age", 200, http.Header{"Cache-Control": {"max-age=soon"}, "Etag": {`"1"`}}, 0, true, false},
 		{"expires in an hour", 200, http.Header{"Date": {at.Format(http.TimeFormat)}, "Expires": {at.Add(time.Hour).Format(http.TimeFormat)}}, 59 * time.Minute, true, true},
 		{"has expired", 200, http.Header{"Expires": {"0"}, "Last-Modified": {day}}, 0, true, false},
 		{"a day old: a tenth of it", 200, http.Header{"Last-Modified": {day}}, 2 * time.Hour, true, true},
@@ -67,7 +67,8 @@ func TestCacheTellsVariantsApart(t *testing.T) {
 	}
 }
 
-// TestCacheRefreshes: after 304 the old body is fresh again, under the new fields.
+// TestCacheRefreshes checks that after a 304 the stored body is fresh again, with
+// the new fields.
 func TestCacheRefreshes(t *testing.T) {
 	var c cache
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

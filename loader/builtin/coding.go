@@ -11,24 +11,24 @@ import (
 	"wiretime/coding"
 )
 
-// acceptEncoding are the codings that a decoder undoes.
+// acceptEncoding lists the codings that a decoder supports.
 const acceptEncoding = "gzip, deflate, br, zstd"
 
-// decoder undoes the content codings of a response (RFC 9110 section 8.4) as its
-// octets arrive. Libraries for it read where a browser is given, so it runs them in
-// a coroutine that stands still whenever they have read all there is.
+// decoder decodes the content codings of a response (RFC 9110 section 8.4) as its
+// octets arrive. The decoding libraries read from a blocking source, so they run in
+// a coroutine that pauses whenever it has read everything there is.
 type decoder struct {
 	next func() ([]byte, bool)
 	stop func()
 
-	input    []byte // what has arrived and was not read yet
+	input    []byte // arrived and not yet read
 	began    bool   // something has arrived
 	complete bool   // nothing more will arrive
 	err      error
 }
 
-// newDecoder makes a decoder for the value of Content-Encoding, nil if there is
-// nothing to undo.
+// newDecoder returns a decoder for the value of Content-Encoding, or nil if
+// there is nothing to decode.
 func newDecoder(contentEncoding string) *decoder {
 	codings := coding.Names(contentEncoding)
 	if len(codings) == 0 {
@@ -39,11 +39,11 @@ func newDecoder(contentEncoding string) *decoder {
 	return d
 }
 
-// errStopped ends a coroutine that is not needed any more.
+// errStopped ends a coroutine that is no longer needed.
 var errStopped = errors.New("the decoder was closed")
 
-// waiting is a decoder's coroutine as its libraries see it: a source of octets. An
-// empty piece given to yield asks for more of them.
+// waiting is the source of octets that the decoding libraries read. Yielding an
+// empty piece asks for more octets.
 type waiting struct {
 	d     *decoder
 	yield func([]byte) bool
@@ -63,10 +63,10 @@ func (w waiting) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// run undoes the codings, the last one first, for as long as there is a body.
+// run removes the codings, the last one first, until the body ends.
 func (d *decoder) run(codings []string, yield func([]byte) bool) {
 	if len(codings) > coding.MaxCodings {
-		d.err = fmt.Errorf("%d content codings, one over the other: at most %d are allowed", len(codings), coding.MaxCodings)
+		d.err = fmt.Errorf("%d nested content codings: want at most %d", len(codings), coding.MaxCodings)
 		return
 	}
 	var r io.Reader = waiting{d, yield}
@@ -110,10 +110,10 @@ func explainCoding(name string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the body ends too early")
 	}
-	return fmt.Errorf("undo the content coding %s: %w", name, err)
+	return fmt.Errorf("decode content coding %s: %w", name, err)
 }
 
-// feed takes octets in and hands out what they decode to, in pieces that are valid
+// feed adds octets and passes on what they decode to, in pieces that are valid
 // during the call.
 func (d *decoder) feed(b []byte, to func([]byte)) error {
 	d.input, d.began = b, d.began || len(b) > 0
@@ -129,8 +129,8 @@ func (d *decoder) feed(b []byte, to func([]byte)) error {
 	}
 }
 
-// finish hands out what is left once all octets were fed. It is an error if the
-// body is not whole. One without an octet is: servers name a coding for it all the same.
+// finish passes on the rest once all octets were fed. It fails if the body is
+// incomplete, except for an empty body, for which servers may name a coding too.
 func (d *decoder) finish(to func([]byte)) error {
 	if !d.began {
 		return nil

@@ -54,7 +54,7 @@ func content(kB int) []byte {
 	return b.Bytes()
 }
 
-// decode feeds octets to a decoder in pieces of a size.
+// decode feeds octets to a decoder in pieces of a given size.
 func decode(contentEncoding string, octets []byte, size int) ([]byte, error) {
 	var plain []byte
 	keep := func(b []byte) { plain = append(plain, b...) }
@@ -85,9 +85,9 @@ func TestDecoderUndoesWhatArrivesInPieces(t *testing.T) {
 	}
 }
 
-// TestDecoderDoesNotWaitForTheRest: half of a body gives about half of the content,
-// so that a page is parsed while it arrives. A short one is no exception where the coding
-// can be undone octet by octet; zstd's blocks cannot.
+// TestDecoderDoesNotWaitForTheRest checks that half of a body decodes to about half of
+// the content, so that a page is parsed while it arrives. This includes short bodies if
+// the coding can be decoded octet by octet; zstd's blocks cannot.
 func TestDecoderDoesNotWaitForTheRest(t *testing.T) {
 	for _, c := range []struct {
 		coding string
@@ -102,7 +102,7 @@ func TestDecoderDoesNotWaitForTheRest(t *testing.T) {
 		}
 		d.stop()
 		if came < len(plain)/3 {
-			t.Errorf("%s: half of the octets gave %d of %d", coding, came, len(plain))
+			t.Errorf("%s: half of the octets decoded to %d of %d", coding, came, len(plain))
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestDecoderRefusesBodiesThatAreNotWhole(t *testing.T) {
 				t.Errorf("%s, %d of %d octets: %v", name, keep, len(octets), err)
 			}
 		}
-		if _, err := decode(name, content(1), 1000); err == nil || !strings.Contains(err.Error(), "undo the content coding") {
+		if _, err := decode(name, content(1), 1000); err == nil || !strings.Contains(err.Error(), "decode content coding") {
 			t.Errorf("%s, plain text: %v", name, err)
 		}
 	}
@@ -125,12 +125,12 @@ func TestDecoderRefusesBodiesThatAreNotWhole(t *testing.T) {
 			t.Errorf("%s, no body: %d octets, %v", coding, len(got), err)
 		}
 	}
-	if _, err := decode("lzma", []byte("x"), 1); err == nil || !strings.Contains(err.Error(), "unknown content coding") {
+	if _, err := decode("lzma", []byte("x"), 1); err == nil || !strings.Contains(err.Error(), "unsupported content coding") {
 		t.Errorf("an unknown coding: %v", err)
 	}
 	for _, plain := range []string{"", "identity", " , identity"} {
 		if newDecoder(plain) != nil {
-			t.Errorf("%q: there is nothing to undo", plain)
+			t.Errorf("%q: want nothing to decode", plain)
 		}
 	}
 }

@@ -10,25 +10,25 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// cookies are those of a browser session, as Chromium takes and gives them: also such that
-// have no name, and those of other sites than the page's only if they say SameSite=None
-// (RFC 6265bis, sections 5.6 to 5.8; unlike Lax, Strict is not told apart, since all pages
-// are navigated to by the user).
+// cookies are a browser session's cookies, accepted and sent like Chromium: including
+// those without a name, and to other sites than the page's only those with SameSite=None
+// (RFC 6265bis, sections 5.6 to 5.8; Strict is treated like Lax, since all pages are
+// navigated to by the user).
 type cookies struct {
 	own  http.CookieJar // for requests to the page's own site
-	none http.CookieJar // with SameSite=None: for all
+	none http.CookieJar // with SameSite=None, for all sites
 }
 
 func newCookies() (c cookies, err error) {
 	for _, jar := range []*http.CookieJar{&c.own, &c.none} {
 		if *jar, err = cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List}); err != nil {
-			return c, fmt.Errorf("make a cookie jar: %w", err)
+			return c, fmt.Errorf("create a cookie jar: %w", err)
 		}
 	}
 	return c, nil
 }
 
-// take takes in the lines of an answer's Set-Cookie fields.
+// take stores the cookies of a response's Set-Cookie lines.
 func (c cookies) take(from *url.URL, lines []string, crossSite bool) {
 	for _, line := range lines {
 		cookie := parseCookie(line)
@@ -51,7 +51,7 @@ func (c cookies) take(from *url.URL, lines []string, crossSite bool) {
 	}
 }
 
-// field is the field Cookie of a request; empty: it has none.
+// field returns the Cookie field of a request, or "".
 func (c cookies) field(to *url.URL, crossSite bool) string {
 	given := c.none.Cookies(to)
 	if !crossSite {
@@ -67,11 +67,12 @@ func (c cookies) field(to *url.URL, crossSite bool) string {
 	return strings.Join(pairs, "; ")
 }
 
-// cookieLimit is how many octets name and value may have together (RFC 6265bis section 5.6).
+// cookieLimit is the maximum length of name and value together, in octets (RFC 6265bis
+// section 5.6).
 const cookieLimit = 4096
 
-// parseCookie reads a line of Set-Cookie (RFC 6265bis section 5.6), which net/http does
-// only where it is as servers ought to write it. It returns nil for one that is ignored.
+// parseCookie parses a line of Set-Cookie (RFC 6265bis section 5.6); net/http accepts
+// only well-formed ones. It returns nil for a line to ignore.
 func parseCookie(line string) *http.Cookie {
 	pair, attributes, _ := strings.Cut(line, ";")
 	name, value, named := strings.Cut(pair, "=")

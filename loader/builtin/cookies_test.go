@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestCookies has answers set cookies, and says what is asked for with.
+// TestCookies sets cookies by responses, and checks the next request's Cookie
+// field.
 func TestCookies(t *testing.T) {
 	const page, part, stranger = "https://www.page.test/a/b", "https://static.page.test/", "https://www.other.test/"
 	for _, test := range []struct {
@@ -15,7 +16,7 @@ func TestCookies(t *testing.T) {
 		lines     []string
 		crossSite bool
 		asked     string
-		across    bool // asked from another site
+		across    bool // requested from another site
 		want      string
 	}{
 		{"none", page, nil, false, page, false, ""},
@@ -24,16 +25,16 @@ func TestCookies(t *testing.T) {
 		{"without a name", page, []string{"xxxx", "=yy", " z = z ; Path=/"}, false, page, false, "yy; z=z"}, // the second takes the place of the first
 		{"odd values", page, []string{`a="b, c" d`, "e=f=g", "h=ü"}, false, page, false, `a="b, c" d; e=f=g; h=ü`},
 		{"ignored", page, []string{"", "=", "a=\x01", "b=" + strings.Repeat("x", 4096)}, false, page, false, ""},
-		{"as long as may be", page, []string{"b=" + strings.Repeat("x", 4095)}, false, page, false, "b=" + strings.Repeat("x", 4095)},
+		{"of the maximum length", page, []string{"b=" + strings.Repeat("x", 4095)}, false, page, false, "b=" + strings.Repeat("x", 4095)},
 		{"the longest path first", page, []string{"a=1; Path=/", "b=2; Path=/a"}, false, page, false, "b=2; a=1"},
 		{"another path", page, []string{"a=1; Path=/c"}, false, page, false, ""},
-		{"changed, and taken back", page, []string{"a=1", "b=1", "a=2", "b=; Max-Age=0"}, false, page, false, "a=2"},
-		{"over", page, []string{"a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT"}, false, page, false, ""},
+		{"changed and deleted", page, []string{"a=1", "b=1", "a=2", "b=; Max-Age=0"}, false, page, false, "a=2"},
+		{"expired", page, []string{"a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT"}, false, page, false, ""},
 		{"of a public suffix", page, []string{"a=1; Domain=test"}, false, page, false, ""},
 		{"another site's", stranger, []string{"a=1", "b=2; SameSite=Lax", "c=3; SameSite=None", "d=4; SameSite=None; Secure"}, true, stranger, true, "d=4"},
 		{"to another site", stranger, []string{"a=1", "d=4; SameSite=None; Secure"}, false, stranger, true, "d=4"},
 		{"to the own site", stranger, []string{"a=1", "d=4; SameSite=None; Secure"}, false, stranger, false, "a=1; d=4"},
-		{"for others no more", page, []string{"a=1; SameSite=None; Secure", "a=2"}, false, page, true, ""},
+		{"no longer for others", page, []string{"a=1; SameSite=None; Secure", "a=2"}, false, page, true, ""},
 		{"for others, too", page, []string{"a=1", "a=2; SameSite=None; Secure"}, false, page, false, "a=2"},
 		{"in the clear", "http://www.page.test/", []string{"a=1", "b=2; Secure"}, false, "http://www.page.test/", false, "a=1"},
 	} {
@@ -46,14 +47,14 @@ func TestCookies(t *testing.T) {
 			must(t, err)
 			c.take(from, test.lines, test.crossSite)
 			if got := c.field(to, test.across); got != test.want {
-				t.Errorf("asked with %q, want %q", got, test.want)
+				t.Errorf("requested with %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-// FuzzParseCookie has servers set whatever they like: a cookie that is taken can be given
-// back, in one line, and is read alike again.
+// FuzzParseCookie lets servers set anything: an accepted cookie can be sent in one line,
+// and parses to the same again.
 func FuzzParseCookie(f *testing.F) {
 	for _, line := range []string{"a=b", "a=b; Secure; SameSite=None; Max-Age=5", "xxxx", "=; Path=/", " a = b=c ;;", "a\x00=b", ";", "a=\"b, c\"; Expires=x; Domain=.page.test"} {
 		f.Add(line)
@@ -61,7 +62,7 @@ func FuzzParseCookie(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		cookie := parseCookie(line)
 		if cookie == nil || cookie.Name == "" && strings.Contains(cookie.Value, "=") {
-			return // the latter are given back as if they had a name
+			return // the latter are sent as if they had a name
 		}
 		c, err := newCookies()
 		must(t, err)
@@ -69,10 +70,10 @@ func FuzzParseCookie(f *testing.F) {
 		c.take(at, []string{line}, false)
 		field := c.field(at, false)
 		if strings.ContainsAny(field, "\r\n\x00;") {
-			t.Errorf("%q is given back as %q", line, field)
+			t.Errorf("%q is sent as %q", line, field)
 		}
 		if again := parseCookie(field); field != "" && (again == nil || again.Name != cookie.Name || again.Value != cookie.Value) {
-			t.Errorf("%q is given back as %q, which is read as %+v", line, field, again)
+			t.Errorf("%q is sent as %q, which is parsed as %+v", line, field, again)
 		}
 	})
 }

@@ -16,20 +16,20 @@ import (
 // redirectLimit is how many redirects Chromium follows (net/url_request/url_request.h).
 const redirectLimit = 20
 
-// fetch is one resource that a page asks for. It takes as many exchanges as it has
-// redirects, and one more.
+// fetch is one resource that a page requests. It takes one exchange more than it
+// has redirects.
 type fetch struct {
 	tab     *tab
 	request page.Request
-	initial page.Priority // that of the request has changed, perhaps
+	initial page.Priority // the priority of the request may change later
 	asked   time.Duration
-	failure error // before it began
+	failure error // if it failed before it began
 
-	delayable bool // when it went to the network, or later got another priority
+	delayable bool // decided when it went to the network, or when its priority changed
 
-	url       *url.URL // in the end, after redirects
+	url       *url.URL // after redirects
 	host      string
-	exchange  *exchange // the one under way, or the last
+	exchange  *exchange // the current or last one
 	sent      *session.Request
 	redirects int
 	decoder   *decoder
@@ -37,18 +37,18 @@ type fetch struct {
 	body      []byte  // content, for the cache
 }
 
-// exchange is one request that went to the network, or to the cache, and its answer.
+// exchange is one request to the network, or to the cache, with its response.
 type exchange struct {
 	fetch    *fetch
 	asked    time.Duration // since navigationStart
 	request  *http.Request
-	response *http.Response // nil: there was none
+	response *http.Response // nil: none
 	network  *session.Exchange
 	cache    string // "disk" if the cache answered
 	location string // where it redirects to
 	err      error
-	ended    time.Duration // -1: it has not
-	body     int64         // octets, codings undone
+	ended    time.Duration // -1: not ended
+	body     int64         // octets, decoded
 }
 
 // aim sets where the fetch goes next.
@@ -58,20 +58,20 @@ func (f *fetch) aim(address string) error {
 		return err
 	}
 	if f.url, err = url.Parse(address); err != nil {
-		return fmt.Errorf("read the URL: %w", err)
+		return fmt.Errorf("parse the URL: %w", err)
 	}
 	f.url.Fragment = ""
 	f.host = f.url.Host
 	return nil
 }
 
-// priorities are the network's names of a page's (third_party/blink/renderer/platform/
-// loader/fetch/url_loader/request_conversion.cc).
+// priorities maps a page's priorities to the network's
+// (third_party/blink/renderer/platform/loader/fetch/url_loader/request_conversion.cc).
 var priorities = map[page.Priority]session.Priority{
 	page.VeryLow: session.Idle, page.Low: session.Lowest, page.Medium: session.Low, page.High: session.Medium, page.VeryHigh: session.Highest,
 }
 
-// send sends the request to wherever its URL leads now, if the cache cannot answer it.
+// send sends the request to its present URL, unless the cache can answer it.
 func (f *fetch) send() {
 	t := f.tab
 	spoken := t.visit.config.Protocol.Spoken
@@ -105,8 +105,8 @@ func (f *fetch) send() {
 	t.visit.session.Fetch(f.sent)
 }
 
-// deliver ends a fetch that needs no network, or none any more: with what the cache
-// holds, or with the reason for which it never began.
+// deliver ends a fetch that no longer needs the network: with the cache's content,
+// or with the reason why it never began.
 func (f *fetch) deliver() {
 	t, x := f.tab, f.exchange
 	if f.failure != nil {
@@ -127,7 +127,8 @@ func (f *fetch) head(status int, header http.Header) page.Head {
 	return page.Head{Status: status, URL: f.url.String(), ContentType: header.Get("Content-Type"), Links: header.Values("Link")}
 }
 
-// finish tells the page, and all who wait for it, that the fetch has ended.
+// finish tells the page, and everyone who waits for it, that the fetch has
+// ended.
 func (f *fetch) finish(err error) {
 	t := f.tab
 	t.open--
@@ -146,14 +147,14 @@ func (f *fetch) stop() {
 	}
 }
 
-// handler takes in what the network has to say of one exchange.
+// handler receives what happens to one exchange.
 type handler struct {
 	*fetch
 	x *exchange
 }
 
-// Interim takes in a response that is not the last (RFC 9110 section 15.2). Early hints
-// are links to preload (RFC 8297).
+// Interim handles an interim response (RFC 9110 section 15.2). Early hints are links to
+// preload (RFC 8297).
 func (h handler) Interim(response *http.Response) {
 	t := h.tab
 	t.visit.mu.Lock()
@@ -164,7 +165,7 @@ func (h handler) Interim(response *http.Response) {
 	}
 }
 
-// Head takes in the head of the response.
+// Head handles the head of the response.
 func (h handler) Head(response *http.Response) {
 	t := h.tab
 	t.visit.mu.Lock()
@@ -193,7 +194,7 @@ func (h handler) Head(response *http.Response) {
 	t.turn()
 }
 
-// hints are SPDY's hints of resources, in the words of Link (RFC 8288).
+// hints returns SPDY's server hints in the form of Link fields (RFC 8288).
 func hints(header http.Header) []string {
 	var links []string
 	for _, h := range spdy.Hints(header) {
@@ -204,15 +205,15 @@ func hints(header http.Header) []string {
 	return links
 }
 
-// uses are what HTML's attribute "as" calls types of resources.
+// uses maps types of resources to values of HTML's attribute "as".
 var uses = map[string]string{"stylesheet": "style", "script": "script", "image": "image", "font": "font"}
 
-// redirects says whether a response sends its reader elsewhere (RFC 9110 section 15.4).
+// redirects reports whether a response is a redirect (RFC 9110 section 15.4).
 func redirects(response *http.Response) bool {
 	return slices.Contains([]int{301, 302, 303, 307, 308}, response.StatusCode) && response.Header.Get("Location") != ""
 }
 
-// Data takes in a part of the body.
+// Data handles a part of the body.
 func (h handler) Data(b []byte) {
 	t := h.tab
 	t.visit.mu.Lock()
@@ -228,14 +229,14 @@ func (h handler) Data(b []byte) {
 	t.turn()
 }
 
-// take hands content on to the page.
+// take passes content on to the page.
 func (h handler) take(b []byte) {
 	h.x.body += int64(len(b))
 	h.fetch.body = append(h.fetch.body, b...)
 	h.tab.page.Data(h.tab.now(), h.request.ID, b)
 }
 
-// End takes in that the exchange has ended, and how.
+// End handles the end of the exchange.
 func (h handler) End(network *session.Exchange, err error) {
 	t := h.tab
 	t.visit.mu.Lock()
@@ -265,11 +266,11 @@ func (h handler) End(network *session.Exchange, err error) {
 	t.turn()
 }
 
-// follow goes where a response leads.
+// follow follows a redirect.
 func (h handler) follow() {
 	f := h.fetch
 	if f.redirects++; f.redirects > redirectLimit {
-		f.finish(fmt.Errorf("follow the redirect to %s: there were %d before it", h.x.location, redirectLimit))
+		f.finish(fmt.Errorf("follow the redirect to %s: more than %d redirects", h.x.location, redirectLimit))
 		return
 	}
 	if status := h.x.response.StatusCode; status < http.StatusTemporaryRedirect {
@@ -284,12 +285,12 @@ func (h handler) follow() {
 		return
 	}
 	if f.request.Kind == page.Document {
-		f.tab.url = f.url // what it asks for names this as its referrer
+		f.tab.url = f.url // its requests name this as their referrer
 	}
 	f.send()
 }
 
-// keep puts the answer into the cache, if it may be there.
+// keep stores the response in the cache, if that is permitted.
 func (h handler) keep() {
 	f := h.fetch
 	if h.x.request.Method != http.MethodGet {

@@ -10,12 +10,12 @@ import (
 	"wiretime/loader/page"
 )
 
-// userAgent is how the loader names itself. It has the form and the length of
-// Chromium's, since what a request weighs decides much on a thin uplink.
+// userAgent is the loader's name. It has the form and the length of Chromium's,
+// since the size of requests matters on a thin uplink.
 const userAgent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) wiretime-builtin/1.0 Safari/537.36"
 
-// destination is what Chromium says of a kind of resource: the types that it accepts
-// and, by the Fetch Metadata standard, what it is for.
+// destination holds what Chromium sends for a kind of resource: the accepted types
+// and, by the Fetch Metadata standard, its purpose.
 type destination struct{ accept, name, mode string }
 
 var destinations = map[page.Kind]destination{
@@ -31,7 +31,8 @@ var destinations = map[page.Kind]destination{
 	page.Manifest:   {"*/*", "manifest", "cors"},
 }
 
-// destinationOf is that of fetch() for kinds that have none of their own.
+// destinationOf returns a kind's destination, or fetch()'s for kinds without
+// one.
 func destinationOf(kind page.Kind) destination {
 	if d, ok := destinations[kind]; ok {
 		return d
@@ -39,8 +40,8 @@ func destinationOf(kind page.Kind) destination {
 	return destination{"*/*", "empty", "cors"}
 }
 
-// fields are the header fields of a request, those that Chromium sends. Accept-
-// Encoding offers in the clear only what middleboxes have always known.
+// fields returns the header fields that Chromium sends with a request. Without
+// TLS, Accept-Encoding offers only what middleboxes have always known.
 func (f *fetch) fields(multiplexed bool) http.Header {
 	d := destinationOf(f.request.Kind)
 	h := http.Header{}
@@ -81,8 +82,8 @@ func (f *fetch) fields(multiplexed bool) http.Header {
 	return h
 }
 
-// from is the URL that a request names as its referrer: the style sheet or the frame that
-// asks for it, otherwise the page.
+// from returns the URL that a request names as its referrer: the style sheet or the frame
+// that requested it, otherwise the page.
 func (f *fetch) from() *url.URL {
 	if f.request.Initiator.Type == "parser" {
 		if u, err := url.Parse(f.request.Initiator.URL); err == nil && u.Host != "" {
@@ -92,36 +93,36 @@ func (f *fetch) from() *url.URL {
 	return f.tab.url
 }
 
-// anonymous says whether the request goes without credentials: one that asks for leave to
-// read what is on another origin does, unless it says otherwise (Fetch standard, "CORS
-// request" and "credentials mode").
+// anonymous reports whether the request is sent without credentials. A CORS request for
+// another origin is, unless it says otherwise (Fetch standard, "CORS request" and
+// "credentials mode").
 func (f *fetch) anonymous() bool {
 	return destinationOf(f.request.Kind).mode == "cors" && f.url.Host != f.tab.url.Host
 }
 
-// crossSite says whether the request is for another site than the page's. Frames are looked
-// at by their own address alone.
+// crossSite reports whether the request is for another site than the page's. For frames
+// only their own address counts.
 func (f *fetch) crossSite() bool {
 	return f.request.Kind != page.Document && relation(f.tab.url, f.url) == "cross-site"
 }
 
-// priorityField is the field of RFC 9218: urgencies are 0 for the document to 4 for
-// what may never be needed, as Chromium has them, and 3 need not be said.
+// priorityField returns the field of RFC 9218: Chromium's urgencies are 0 for the
+// document to 4 for what may never be needed; the default of 3 is not sent.
 func priorityField(p page.Priority, incremental bool) string {
 	urgency := int(page.VeryHigh - p)
 	switch {
 	case urgency == 3 && incremental:
 		return "i"
 	case urgency == 3:
-		return "" // what a request without the field has
+		return "" // the default without the field
 	case incremental:
 		return fmt.Sprintf("u=%d, i", urgency)
 	}
 	return fmt.Sprintf("u=%d", urgency)
 }
 
-// referrer is what a page says of itself to another URL under the policy that is the
-// default, strict-origin-when-cross-origin (Referrer Policy, section 3.8).
+// referrer returns what a page reveals of its URL to another under the default
+// policy, strict-origin-when-cross-origin (Referrer Policy, section 3.8).
 func referrer(from, to *url.URL) string {
 	switch {
 	case from.Scheme == "https" && to.Scheme == "http":
@@ -134,7 +135,8 @@ func referrer(from, to *url.URL) string {
 	return from.Scheme + "://" + from.Host + "/"
 }
 
-// relation is how a URL's site stands to a page's (Fetch Metadata, section 2.3).
+// relation returns how a URL's site relates to a page's (Fetch Metadata, section
+// 2.3).
 func relation(from, to *url.URL) string {
 	if from.Host == to.Host {
 		return "same-origin"

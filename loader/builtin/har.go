@@ -13,13 +13,13 @@ import (
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// unknown is a figure that there is none of.
+// unknown stands for a figure that does not exist.
 const unknown = -1
 
-// unknownTiming is that of a load in which nothing was loaded.
+// unknownTiming is the timing of a load in which nothing was loaded.
 var unknownTiming = capture.Timing{DCL: unknown, OnLoad: unknown, TTFB: unknown, FCP: unknown, LCP: unknown, LastResource: unknown}
 
-// moment is a figure of a page, in ms, if it came to it.
+// moment converts a moment to ms, or to unknown if it never came.
 func moment(d time.Duration, ok bool) float64 {
 	if !ok {
 		return unknown
@@ -27,8 +27,8 @@ func moment(d time.Duration, ok bool) float64 {
 	return milliseconds(d)
 }
 
-// timing is that of the tabs together: of whichever was last. A figure that one of them
-// lacks, all lack.
+// timing returns the timing of the tabs together: that of the last one. A figure that
+// one of them lacks is unknown for all.
 func timing(tabs []*tab) capture.Timing {
 	all := capture.Timing{NavigationStart: tabs[0].began.UnixNano(), FCP: unknown, LCP: unknown}
 	for _, figure := range []struct {
@@ -49,8 +49,8 @@ func timing(tabs []*tab) capture.Timing {
 	return all
 }
 
-// dcl and onLoad are the page's events. What a browser shows in place of a page that
-// failed has some too, which are not the page's.
+// dcl and onLoad return the page's events. The error page that a browser shows
+// instead of a failed page has events too, but they are not the page's.
 func (t *tab) dcl() float64 {
 	d, ok := t.page.DCL()
 	return moment(d, ok && t.err == nil)
@@ -61,7 +61,8 @@ func (t *tab) onLoad() float64 {
 	return moment(d, ok && t.err == nil)
 }
 
-// ttfb is when the document began to arrive, redirects before it counted in.
+// ttfb returns when the document began to arrive, including the time of its
+// redirects.
 func (t *tab) ttfb() float64 {
 	for _, x := range t.exchanges {
 		if x.fetch.request.Kind == page.Document && x.location == "" && x.network != nil && !x.network.Answered.IsZero() {
@@ -71,7 +72,7 @@ func (t *tab) ttfb() float64 {
 	return unknown
 }
 
-// lastResource is when the last resource of a page that has loaded had arrived.
+// lastResource returns when the last resource of a loaded page had arrived.
 func (t *tab) lastResource() float64 {
 	if t.onLoad() < 0 {
 		return unknown
@@ -83,7 +84,7 @@ func (t *tab) lastResource() float64 {
 	return milliseconds(last)
 }
 
-// newHAR writes the tabs down as HAR 1.2, in the shape that the browser's loads have.
+// newHAR returns the tabs as HAR 1.2, in the form of the browsers' loads.
 func newHAR(tabs []*tab) *capture.HAR {
 	har := &capture.HAR{Log: capture.Log{
 		Version: "1.2",
@@ -105,16 +106,16 @@ func newHAR(tabs []*tab) *capture.HAR {
 	return har
 }
 
-// asked are the tab's exchanges in the order in which the page asked for what they
-// fetch, which is not that in which they began.
+// asked returns the tab's exchanges in the order in which the page requested them,
+// which may differ from that in which they started.
 func (t *tab) asked() []*exchange {
 	all := slices.Clone(t.exchanges)
 	slices.SortStableFunc(all, func(a, b *exchange) int { return a.fetch.request.ID - b.fetch.request.ID })
 	return all
 }
 
-// entry is the exchange as HAR has it. One that was still under way when its load ended
-// says so.
+// entry returns the exchange's HAR entry. An exchange still in flight when its load
+// ended is marked.
 func (x *exchange) entry() capture.Entry {
 	f, began := x.fetch, x.fetch.tab.began
 	network := x.network
@@ -137,7 +138,7 @@ func (x *exchange) entry() capture.Entry {
 	if x.response != nil && x.location == "" {
 		e.Response.BodySize, e.Response.Content.Size = x.body, x.body
 		if x.response.StatusCode == http.StatusNotModified {
-			e.Response.BodySize = 0 // the content is the cache's
+			e.Response.BodySize = 0 // the content came from the cache
 		}
 	}
 	return e

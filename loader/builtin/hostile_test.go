@@ -16,14 +16,14 @@ import (
 	"wiretime/protocol"
 )
 
-// TestEndlessRedirects: a page that redirects for ever fails; an image that does is a
-// failed image, and the page is loaded.
+// TestEndlessRedirects checks that a page that redirects endlessly fails, and that an
+// image that does is a failed image on a loaded page.
 func TestEndlessRedirects(t *testing.T) {
 	loop := file{header: http.Header{"Location": {"/loop"}}}
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p, files(map[string]file{"/": html(`<img src="/loop"><img src="/a.png">`), "/a.png": text("image/png", "a"), "/loop": loop}), pageHost)
 		har, timing, err := b.load(t, "https://"+pageHost+"/loop")
-		if err == nil || !strings.Contains(err.Error(), "follow the redirect to /loop: there were 20 before it") {
+		if err == nil || !strings.Contains(err.Error(), "follow the redirect to /loop: more than 20 redirects") {
 			t.Errorf("the page: %v", err)
 		}
 		if len(har.Log.Entries) != redirectLimit+1 || har.Log.Entries[0].Response.RedirectURL != "/loop" || timing.OnLoad != -1 {
@@ -36,7 +36,7 @@ func TestEndlessRedirects(t *testing.T) {
 	})
 }
 
-// TestRedirectedPage: the page's URLs are relative to where it was found in the end.
+// TestRedirectedPage checks that the page's URLs are relative to its final URL.
 func TestRedirectedPage(t *testing.T) {
 	b := newBench(t, row(t, "h2"), files(map[string]file{
 		"/":            {header: http.Header{"Location": {"/there/"}, "Set-Cookie": {"seen=1; Path=/"}}},
@@ -46,7 +46,7 @@ func TestRedirectedPage(t *testing.T) {
 	har, _, err := b.load(t, "https://"+pageHost+"/")
 	must(t, err)
 	if got := paths(har); !slices.Equal(got, []string{"/", "/there/", "/there/a.png"}) {
-		t.Errorf("asked for %q", got)
+		t.Errorf("requested %q", got)
 	}
 	for _, e := range har.Log.Entries[1:] {
 		var cookie string
@@ -56,13 +56,13 @@ func TestRedirectedPage(t *testing.T) {
 			}
 		}
 		if cookie != "seen=1" {
-			t.Errorf("%s was asked for with the cookie %q", e.Request.URL, cookie)
+			t.Errorf("%s was requested with the cookie %q", e.Request.URL, cookie)
 		}
 	}
 }
 
-// TestPageElsewhere: what a page asks for names the host where it was found in the end, and
-// goes without what other sites have asked to be reminded of.
+// TestPageElsewhere checks that a redirected page's requests name the final host, and carry
+// no cookies of other sites.
 func TestPageElsewhere(t *testing.T) {
 	const there, stranger = "www.there.test", "www.stranger.test"
 	stamp := text("image/png", "a")
@@ -99,14 +99,14 @@ func TestPageElsewhere(t *testing.T) {
 	}
 }
 
-// TestMalformedPages: whatever stands in a page, what can be found is loaded and the
-// page is through.
+// TestMalformedPages checks that whatever a page contains, everything recognisable
+// is loaded and the load ends.
 func TestMalformedPages(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		page string
 		css  string
-		want []string // beside the page, in any order
+		want []string // besides the page, in any order
 	}{
 		{name: "tags that do not end", page: `<img src=/a.png><div <img src=/b.png`, want: []string{"/a.png"}},
 		{name: "URLs that are not fetched", page: `<img src="data:image/png;base64,AA=="><img src="blob:https://x/1"><img src="javascript:1"><iframe src="about:blank"></iframe><img src="http://[">`},
@@ -123,7 +123,7 @@ func TestMalformedPages(t *testing.T) {
 			har, timing, err := b.load(t, "https://"+pageHost+"/")
 			must(t, err)
 			if got := sorted(paths(har)[1:]); !slices.Equal(got, tt.want) {
-				t.Errorf("asked for %q, want %q", got, tt.want)
+				t.Errorf("requested %q, want %q", got, tt.want)
 			}
 			if timing.DCL <= 0 || timing.OnLoad < timing.DCL {
 				t.Errorf("timing is %+v", timing)
@@ -132,8 +132,8 @@ func TestMalformedPages(t *testing.T) {
 	}
 }
 
-// TestResourceThatNeverAnswers: the load ends at its limit; what was seen is written
-// down, and the resource is marked.
+// TestResourceThatNeverAnswers checks that the load ends at its limit, that what was
+// seen is recorded, and that the resource is marked.
 func TestResourceThatNeverAnswers(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		ctx, give := context.WithCancelCause(t.Context())
@@ -160,13 +160,13 @@ func TestResourceThatNeverAnswers(t *testing.T) {
 		}
 		i := slices.Index(paths(har), "/stuck.png")
 		if i < 0 || har.Log.Entries[i].Response.Error == "" || har.Log.Entries[i].Response.Status != 0 {
-			t.Fatalf("the resource is written down as %+v", har.Log.Entries)
+			t.Fatalf("the resource is recorded as %+v", har.Log.Entries)
 		}
 	})
 }
 
-// TestBodiesThatAreNotWhole: a resource that ends early, in whatever way, has failed, and
-// the page is loaded without it.
+// TestBodiesThatAreNotWhole checks that a truncated resource has failed, however it ends,
+// and that the page is loaded without it.
 func TestBodiesThatAreNotWhole(t *testing.T) {
 	plain := bytes.Repeat([]byte("body { color: red } "), 1000)
 	type broken struct {
@@ -209,18 +209,18 @@ func TestBodiesThatAreNotWhole(t *testing.T) {
 				must(t, err)
 				i := slices.Index(paths(har), "/broken.css")
 				if i < 0 || har.Log.Entries[i].Response.Error == "" {
-					t.Errorf("it is written down as %+v", har.Log.Entries)
+					t.Errorf("the resource is recorded as %+v", har.Log.Entries)
 				}
 				if !slices.Contains(paths(har), "/a.png") || timing.OnLoad <= 0 {
-					t.Errorf("asked for %q, timing %+v", paths(har), timing)
+					t.Errorf("requested %q, timing %+v", paths(har), timing)
 				}
 			})
 		}
 	}
 }
 
-// TestUnreachableOverUDP: an origin that does not answer over UDP fails at the load's
-// limit, and is fetched from over h2 where that is wanted.
+// TestUnreachableOverUDP checks that an origin that does not answer over UDP fails at
+// the load's limit, or is fetched over h2 if the fallback is enabled.
 func TestUnreachableOverUDP(t *testing.T) {
 	for _, fallback := range []string{"", "h2"} {
 		t.Run("fallback "+fallback, func(t *testing.T) {
@@ -253,13 +253,13 @@ func TestUnreachableOverUDP(t *testing.T) {
 				}
 			}
 			if got := paths(har); !slices.Equal(got, []string{"/", "/a.png"}) {
-				t.Errorf("asked for %q", got)
+				t.Errorf("requested %q", got)
 			}
 		})
 	}
 }
 
-// astray is a socket whose packets all go to one place.
+// astray is a socket that sends all packets to one place.
 type astray struct {
 	net.PacketConn
 	to net.Addr

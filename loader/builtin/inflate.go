@@ -10,29 +10,29 @@ import (
 	"io"
 )
 
-// inflater decompresses DEFLATE (RFC 1951) and hands out all that the octets so far decode
-// to. compress/flate keeps up to 32 KiB back until its window is full or the block is over,
-// so a page would be parsed later than in a browser.
+// inflater decompresses DEFLATE (RFC 1951) and returns everything that the octets so far
+// decode to. compress/flate holds back up to 32 KiB until its window is full or the block
+// ends, so that a page would be parsed later than in a browser.
 type inflater struct {
 	source io.Reader
 	buffer []byte
-	in     []byte // of the buffer, not taken yet
-	bits   uint64 // taken and not used yet, the next one lowest
-	count  uint   // of them
+	in     []byte // unread part of the buffer
+	bits   uint64 // read but not used yet, the next one lowest
+	count  uint   // number of bits
 
 	out    []byte // the window, and what has been decoded since
-	handed int    // how much of out the reader has got
+	handed int    // how much of out has been returned
 
 	step      func() error // what comes next in the stream
 	last      bool         // this is the last block
-	stored    int          // octets left of a block that is not compressed
+	stored    int          // octets left of a stored block
 	literals  *huffman
 	distances *huffman
 
 	check   hash.Hash32
-	checked int // how much of out it knows
+	checked int // how much of out is part of the checksum
 	order   binary.ByteOrder
-	sized   bool // the check is followed by the length
+	sized   bool // the checksum is followed by the length
 	err     error
 }
 
@@ -42,12 +42,12 @@ var (
 )
 
 const (
-	windowSize = 32 << 10 // the farthest that a match reaches back
+	windowSize = 32 << 10 // the greatest distance of a match
 	outLimit   = 4 * windowSize
 	symbolBits = 48 // of a match: two codes of 15 bits, with 5 and 13 bits that follow
 )
 
-// newGunzip decompresses gzip (RFC 1952): its first member, as browsers do.
+// newGunzip decompresses gzip (RFC 1952): only the first member, like browsers.
 func newGunzip(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 64)
 	var head [10]byte
@@ -55,7 +55,7 @@ func newGunzip(r io.Reader) (io.Reader, error) {
 		return nil, err
 	}
 	if head[0] != 0x1f || head[1] != 0x8b || head[2] != 8 {
-		return nil, errors.New("it does not begin as gzip")
+		return nil, errors.New("invalid gzip header")
 	}
 	const (
 		hasCheck, hasExtra, hasName, hasComment = 1 << 1, 1 << 2, 1 << 3, 1 << 4
@@ -97,7 +97,7 @@ func newUnzlib(r io.Reader) (io.Reader, error) {
 	}
 	const dictionary = 1 << 5
 	if head[0]&0xf != 8 || head[1]&dictionary != 0 || binary.BigEndian.Uint16(head[:])%31 != 0 {
-		return nil, errors.New("it does not begin as zlib")
+		return nil, errors.New("invalid zlib header")
 	}
 	return newInflater(r, adler32.New(), binary.BigEndian, false), nil
 }
@@ -108,7 +108,7 @@ func newInflater(r io.Reader, check hash.Hash32, order binary.ByteOrder, sized b
 	return d
 }
 
-// Read hands out what has been decoded before it asks its source for more.
+// Read returns what has been decoded before it reads more from its source.
 func (d *inflater) Read(p []byte) (int, error) {
 	for {
 		for d.err == nil && len(d.out)-d.handed < len(p) {
@@ -143,7 +143,7 @@ func (d *inflater) fetch() error {
 	return err
 }
 
-// fill takes octets in until there are n bits, if there are as many.
+// fill reads octets until there are n bits, if there are that many.
 func (d *inflater) fill(n uint) bool {
 	for d.count < n && len(d.in) > 0 {
 		d.bits |= uint64(d.in[0]) << d.count
@@ -153,7 +153,7 @@ func (d *inflater) fill(n uint) bool {
 	return d.count >= n
 }
 
-// take uses n bits, which are there.
+// take uses n bits, which must be available.
 func (d *inflater) take(n uint) int {
 	v := d.bits & (1<<n - 1)
 	d.bits >>= n
@@ -161,7 +161,7 @@ func (d *inflater) take(n uint) int {
 	return int(v)
 }
 
-// slide gives up what is handed out and out of reach.
+// slide drops what has been returned and is out of reach.
 func (d *inflater) slide() {
 	if len(d.out) > outLimit && d.handed > windowSize {
 		d.sum()
@@ -171,13 +171,13 @@ func (d *inflater) slide() {
 	}
 }
 
-// sum has the check know all that was decoded.
+// sum updates the checksum with everything decoded.
 func (d *inflater) sum() {
 	_, _ = d.check.Write(d.out[d.checked:])
 	d.checked = len(d.out)
 }
 
-// header reads a block's header (section 3.2.3).
+// header decodes a block's header (section 3.2.3).
 func (d *inflater) header() error {
 	if d.last {
 		d.step = d.trailer
@@ -186,7 +186,7 @@ func (d *inflater) header() error {
 	in, bits, count := d.in, d.bits, d.count
 	err := d.readHeader()
 	if errors.Is(err, errMore) {
-		d.in, d.bits, d.count = in, bits, count // to be read again from its beginning
+		d.in, d.bits, d.count = in, bits, count // to be read again from its start
 		d.last = false
 	}
 	return err
@@ -218,7 +218,7 @@ func (d *inflater) readHeader() error {
 	return errCorrupt
 }
 
-// copyStored copies a block that is not compressed (section 3.2.4).
+// copyStored copies a stored block (section 3.2.4).
 func (d *inflater) copyStored() error {
 	for d.stored > 0 && d.count > 0 {
 		d.out = append(d.out, byte(d.take(8)))
@@ -234,10 +234,10 @@ func (d *inflater) copyStored() error {
 	return nil
 }
 
-// codeOrder is the order in which lengths of codes for lengths of codes come (section 3.2.7).
+// codeOrder is the order of the code length codes (section 3.2.7).
 var codeOrder = [19]int{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
-// readCodes reads the codes of a block (section 3.2.7).
+// readCodes decodes the codes of a block (section 3.2.7).
 func (d *inflater) readCodes() error {
 	if !d.fill(14) {
 		return errMore
@@ -296,7 +296,8 @@ func (d *inflater) readCodes() error {
 	return nil
 }
 
-// What lengths and distances begin with, and how many bits follow (section 3.2.5).
+// The base values of lengths and distances, and their numbers of extra bits
+// (section 3.2.5).
 var (
 	lengthBase    = [29]int{3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258}
 	lengthExtra   = [29]uint{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0}
@@ -351,7 +352,7 @@ func (d *inflater) symbols() error {
 		return errCorrupt
 	}
 	d.bits, d.count = bits, count
-	for length > 0 { // a match may overlap what it makes
+	for length > 0 { // a match may overlap its own output
 		from := len(d.out) - back
 		n := min(length, back)
 		d.out = append(d.out, d.out[from:from+n]...)
@@ -360,7 +361,8 @@ func (d *inflater) symbols() error {
 	return nil
 }
 
-// trailer holds the check, and the length if there is one, against what was decoded.
+// trailer compares the checksum, and the length if there is one, with what was
+// decoded.
 func (d *inflater) trailer() error {
 	d.take(d.count % 8)
 	d.sum()
@@ -382,11 +384,12 @@ func (d *inflater) trailer() error {
 	return io.EOF
 }
 
-// huffman is a code: by the next 15 bits, the symbol and the length of its code.
+// huffman is a decoding table: the next 15 bits give the symbol and the length
+// of its code.
 type huffman [1 << 15]uint16
 
-// newHuffman makes a code of its lengths (section 3.2.2); nil if they are none. A code may
-// be incomplete, as of one distance.
+// newHuffman builds a code from its lengths (section 3.2.2), or returns nil if they are
+// invalid. A code may be incomplete, for example with a single distance.
 func newHuffman(lengths []byte) *huffman {
 	var counts, next [16]int
 	for _, n := range lengths {
@@ -418,7 +421,7 @@ func newHuffman(lengths []byte) *huffman {
 	return h
 }
 
-// find is the symbol that the bits begin with, and the length of its code.
+// find returns the symbol at the start of the bits, and the length of its code.
 func (h *huffman) find(bits uint64, count uint) (symbol int, width uint, err error) {
 	entry := h[bits&(1<<15-1)]
 	width = uint(entry & 15)
@@ -431,7 +434,8 @@ func (h *huffman) find(bits uint64, count uint) (symbol int, width uint, err err
 	return 0, 0, errMore
 }
 
-// fixedLiterals and fixedDistances are the lengths of the fixed codes (section 3.2.6).
+// fixedLiterals and fixedDistances return the lengths of the fixed codes (section
+// 3.2.6).
 func fixedLiterals() []byte {
 	lengths := make([]byte, 288)
 	for i := range lengths {

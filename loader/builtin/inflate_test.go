@@ -11,8 +11,8 @@ import (
 	"testing/iotest"
 )
 
-// TestInflateAllKindsOfBlocks: stored, fixed and dynamic ones, of every level of compress/flate,
-// octet by octet.
+// TestInflateAllKindsOfBlocks decodes stored, fixed and dynamic blocks, of every level of
+// compress/flate, octet by octet.
 func TestInflateAllKindsOfBlocks(t *testing.T) {
 	for _, plain := range [][]byte{nil, []byte("a"), []byte("fixed codes suit a short text"), bytes.Repeat([]byte("run "), 70_000), content(300)} {
 		for _, level := range []int{flate.HuffmanOnly, flate.NoCompression, flate.BestSpeed, flate.BestCompression} {
@@ -33,7 +33,7 @@ func TestInflateAllKindsOfBlocks(t *testing.T) {
 	}
 }
 
-// FuzzInflate: whatever comes, it says what compress/flate says.
+// FuzzInflate compares the result with compress/flate's for any input.
 func FuzzInflate(f *testing.F) {
 	for _, plain := range [][]byte{nil, []byte("text"), content(3)} {
 		var b bytes.Buffer

@@ -11,15 +11,15 @@ import (
 	"wiretime/site"
 )
 
-// TestMadePages: pages of every shape are loaded whole, with each of their objects asked for
-// once, whoever asks: the page, style sheets, scripts.
+// TestMadePages loads pages of every shape completely, with each of their objects requested
+// once, by the page, style sheets or scripts.
 func TestMadePages(t *testing.T) {
 	for _, ref := range []string{"page@71x14x2652kB", "page@1x1x870kB", "page@2x2x1kB", "page@300x300x900kB", "nam-page", "lulic-amazon"} {
 		t.Run(ref, func(t *testing.T) { loadsMade(t, row(t, "h2"), ref) })
 	}
 }
 
-// TestPagesOfPapers: all that the library has are loaded whole.
+// TestPagesOfPapers loads all of the library's pages completely.
 func TestPagesOfPapers(t *testing.T) {
 	names, err := site.Library{Dir: t.TempDir()}.List()
 	must(t, err)
@@ -30,7 +30,7 @@ func TestPagesOfPapers(t *testing.T) {
 	}
 }
 
-// TestManyHosts: 174 objects on 55 hosts come whole over every row, in the clear as well.
+// TestManyHosts loads 174 objects on 55 hosts over every row, with and without TLS.
 func TestManyHosts(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) { loadsMade(t, p, "kim-tech-crunch") })
 }
@@ -53,7 +53,7 @@ func loadsMade(t *testing.T, p protocol.Protocol, ref string) {
 	}
 }
 
-// once makes sure that a HAR has each resource of a site once, whole, and nothing else.
+// once checks that a HAR has each resource of a site once, complete, and nothing else.
 func once(t *testing.T, har *capture.HAR, s *site.Site) {
 	t.Helper()
 	left := map[string]bool{}
@@ -63,7 +63,7 @@ func once(t *testing.T, har *capture.HAR, s *site.Site) {
 	for _, e := range har.Log.Entries {
 		_, url, _ := strings.Cut(e.Request.URL, ":")
 		if !left[url] {
-			t.Errorf("%s was asked for twice, or is no part of the page", e.Request.URL)
+			t.Errorf("%s was requested twice, or is not part of the page", e.Request.URL)
 		}
 		delete(left, url)
 		if e.Response.Status != http.StatusOK || e.Response.Error != "" {
@@ -71,6 +71,6 @@ func once(t *testing.T, har *capture.HAR, s *site.Site) {
 		}
 	}
 	for url := range left {
-		t.Errorf("%s was not asked for", url)
+		t.Errorf("%s was not requested", url)
 	}
 }

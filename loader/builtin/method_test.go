@@ -11,8 +11,8 @@ import (
 	"wiretime/protocol"
 )
 
-// TestRecordedMethods: what scripts posted is posted over every row, each request once, and
-// a redirect that says so is followed by GET.
+// TestRecordedMethods checks that what scripts posted is posted over every row, each
+// request once, and that a redirect to GET is followed by GET.
 func TestRecordedMethods(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		var mu sync.Mutex
@@ -42,7 +42,7 @@ func TestRecordedMethods(t *testing.T) {
 		want := []string{"GET / ", "GET /beacon ", "GET /seen ", "POST /beacon " + from, "PUT /moved " + from}
 		slices.Sort(asked)
 		if !slices.Equal(asked, want) {
-			t.Errorf("the server was asked for %q, want %q", asked, want)
+			t.Errorf("the server received %q, want %q", asked, want)
 		}
 		var methods []string
 		for _, e := range har.Log.Entries {

@@ -8,41 +8,41 @@ import (
 
 // Chromium's limits on requests that can wait. The first two are those of the page's
 // process (third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc),
-// the others those of the network's (services/network/resource_scheduler/
+// the others those of the network process (services/network/resource_scheduler/
 // resource_scheduler.cc and resource_scheduler_params_manager.cc).
 const (
-	tightLimit       = 2  // under way for a page whose head is not done, whatever their priority
-	tightMediumLimit = 2  // of medium priority, beside them
+	tightLimit       = 2  // in flight for a page whose head is not complete, of any priority
+	tightMediumLimit = 2  // of medium priority, in addition
 	delayableLimit   = 10 // delayable ones, for a page
-	hostLimit        = 6  // to one host, whatever their priority
+	hostLimit        = 6  // to one host, of any priority
 )
 
-// scheduler decides when a page's requests go to the network, as Chromium does in two
-// places.
+// scheduler decides when a page's requests go to the network. Like Chromium it does
+// so in two places.
 //
-// In the page's process: until the parser has come to the body, what is less urgent
-// than a blocking script only begins while fewer than two requests are under way, but
-// for two of medium priority.
+// In the page's process: until the parser has reached the body, requests less urgent
+// than a blocking script start only while fewer than two requests are in flight,
+// except two of medium priority.
 //
-// In the network's: what is less urgent than a blocking script (images below the fold,
-// async scripts, media) is delayable, as long as its host is not known to obey
-// priorities. What had to wait is looked at again only when something has ended, or has
-// become more urgent, and not when it becomes known of a host.
+// In the network process: requests less urgent than a blocking script (images below the
+// fold, async scripts, media) are delayable unless their host is known to obey
+// priorities. Waiting requests are reconsidered only when a request has ended or become
+// more urgent, not when a host becomes known to obey priorities.
 type scheduler struct {
 	inBody bool
 	obeys  func(host string) bool // whether a host is known to obey priorities
 
-	running []*fetch // past the page's process, but for the document
-	pending []*fetch // not yet; the most urgent first, then in order of their coming
-	flying  []*fetch // past the network's
-	waiting []*fetch // not yet; likewise
-	search  bool     // those that wait are to be looked at again
+	running []*fetch // past the page's process, without the document
+	pending []*fetch // waiting there; the most urgent first, then in order of arrival
+	flying  []*fetch // past the network process
+	waiting []*fetch // waiting there; in the same order
+	search  bool     // reconsider the waiting requests
 }
 
-// add takes a request in. It begins when begin returns it.
+// add adds a request. It may start when begin returns it.
 func (s *scheduler) add(f *fetch) { s.pending = insert(s.pending, f) }
 
-// done notes that a request has ended, wherever it was.
+// done records that a request has ended, wherever it was.
 func (s *scheduler) done(f *fetch) {
 	s.search = s.search || slices.Contains(s.flying, f)
 	for _, list := range []*[]*fetch{&s.running, &s.pending, &s.flying, &s.waiting} {
@@ -50,7 +50,8 @@ func (s *scheduler) done(f *fetch) {
 	}
 }
 
-// begin takes the requests that may begin now, in the order to send them.
+// begin returns the requests that may start now, in the order in which to send
+// them.
 func (s *scheduler) begin() []*fetch {
 	begun := s.beginWaiting()
 	for len(s.pending) > 0 && s.mayRun(s.pending[0]) {
@@ -69,7 +70,8 @@ func (s *scheduler) begin() []*fetch {
 	return begun
 }
 
-// beginWaiting takes those that may begin of what had to wait, if it is to be looked at.
+// beginWaiting returns the waiting requests that may start, if they are to be
+// reconsidered.
 func (s *scheduler) beginWaiting() (begun []*fetch) {
 	if !s.search {
 		return nil
@@ -98,7 +100,8 @@ func (s *scheduler) fly(f *fetch) {
 	s.flying = append(s.flying, f)
 }
 
-// insert keeps a queue in the order of priority, and of coming within one.
+// insert inserts a request in the order of priority, and of arrival among
+// equals.
 func insert(queue []*fetch, f *fetch) []*fetch {
 	i := slices.IndexFunc(queue, func(other *fetch) bool { return other.request.Priority < f.request.Priority })
 	if i < 0 {
@@ -125,8 +128,8 @@ func (s *scheduler) mayRun(f *fetch) bool {
 	return len(s.running) < tightLimit
 }
 
-// mayFly says whether a request may go to the network, and if not, whether another
-// one still might.
+// mayFly reports whether a request may go to the network and, if not, whether
+// another one still might.
 func (s *scheduler) mayFly(f *fetch) (may, others bool) {
 	if !s.delayable(f) {
 		return true, true
@@ -150,7 +153,7 @@ func (s *scheduler) delayable(f *fetch) bool {
 	return f.request.Priority < page.High && !s.obeys(f.host)
 }
 
-// change gives a request another priority, wherever it waits.
+// change changes the priority of a request, wherever it waits.
 func (s *scheduler) change(f *fetch, p page.Priority) {
 	rises := p > f.request.Priority
 	f.request.Priority = p

@@ -18,7 +18,7 @@ import (
 	"wiretime/protocol"
 )
 
-// patience is how long a test waits for what takes milliseconds.
+// patience is how long a test waits for something that takes milliseconds.
 const patience = 30 * time.Second
 
 func must(t *testing.T, err error) {
@@ -28,7 +28,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eachRow runs a test for every protocol there is.
+// eachRow runs a test for every protocol.
 func eachRow(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
 	for _, p := range protocol.All() {
 		t.Run(strings.ReplaceAll(p.Name, "/", "-"), func(t *testing.T) { test(t, p) })
@@ -42,13 +42,13 @@ func row(t *testing.T, name string) protocol.Protocol {
 	return p
 }
 
-// network is where the tests' servers are: hosts by their addresses, and the real ports
-// behind those that URLs name, which may be taken or forbidden.
+// network knows where the tests' servers are: the addresses of hosts, and the real
+// ports behind those in URLs, which may be taken or forbidden.
 type network struct {
 	hosts map[string]netip.Addr
 
 	mu   sync.Mutex
-	real map[netip.AddrPort]netip.AddrPort // by where clients believe it to be
+	real map[netip.AddrPort]netip.AddrPort // by the address that clients use
 	mask map[netip.AddrPort]netip.AddrPort // the other way round
 }
 
@@ -69,7 +69,7 @@ func (n *network) resolve(_ context.Context, host string) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("%s does not exist", host)
 }
 
-// is notes that what is believed to be at one port is at another.
+// is maps the port that clients use to the real one.
 func (n *network) is(believed, real string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,13 +98,13 @@ func (n *network) dial(ctx context.Context, kind, address string) (net.Conn, err
 	real, ok := n.real[netip.MustParseAddrPort(address)]
 	n.mu.Unlock()
 	if !ok {
-		return nil, fmt.Errorf("nothing listens on %s", address)
+		return nil, fmt.Errorf("no listener on %s", address)
 	}
 	return new(net.Dialer).DialContext(ctx, kind, real.String())
 }
 
-// masked is a client's UDP socket, to which servers seem to be where they are believed
-// to be.
+// masked is a client's UDP socket on which servers appear under the addresses that
+// clients use.
 type masked struct {
 	net.PacketConn
 	n *network
@@ -171,7 +171,7 @@ func (b *bench) open(t *testing.T) *Visit {
 	return v
 }
 
-// load loads a page in a session of its own.
+// load loads a page in its own session.
 func (b *bench) load(t *testing.T, page string) (*capture.HAR, capture.Timing, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -182,20 +182,20 @@ func (b *bench) load(t *testing.T, page string) (*capture.HAR, capture.Timing, e
 // pageHost is the host of the tests' own pages.
 const pageHost = "www.page.test"
 
-// file is what the tests' server answers for a path.
+// file is the tests' server's response to a path.
 type file struct {
 	header http.Header
 	body   []byte
 }
 
-// text is a file of a type.
+// text returns a file of a given type.
 func text(contentType, body string) file {
 	return file{http.Header{"Content-Type": {contentType}}, []byte(body)}
 }
 
 func html(body string) file { return text("text/html", "<!DOCTYPE html>"+body) }
 
-// files answers with files by their paths, others with 404.
+// files answers with files by path, and with 404 otherwise.
 func files(all map[string]file) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f, ok := all[r.URL.RequestURI()]
@@ -211,7 +211,7 @@ func files(all map[string]file) http.Handler {
 	})
 }
 
-// paths are the paths that a HAR's requests were for, in their order.
+// paths returns the paths of a HAR's requests, in order.
 func paths(har *capture.HAR) []string {
 	var all []string
 	for _, e := range har.Log.Entries {

@@ -9,11 +9,11 @@ import (
 	"wiretime/loader/page"
 )
 
-// tab is a page being loaded. Everything in it belongs to the visit's main thread: it
-// is touched under Visit.mu alone.
+// tab is a page being loaded. All of it belongs to the visit's main thread: it is
+// accessed only under Visit.mu.
 type tab struct {
 	visit     *Visit
-	address   string          // asked for
+	address   string          // as requested
 	url       *url.URL        // of the document, after redirects
 	ctx       context.Context // ends with the load
 	cancel    context.CancelCauseFunc
@@ -21,14 +21,14 @@ type tab struct {
 	page      *page.Page
 	scheduler scheduler
 	fetches   []*fetch    // by the page's number
-	exchanges []*exchange // in the order in which they were asked for
+	exchanges []*exchange // in the order in which they were requested
 	local     []*fetch    // answered by the cache, or failed before they began
 	open      int         // fetches that have not ended
 	timer     *time.Timer // to the page's next moment; nil until there is one
 	err       error       // why the document failed
 	done      chan struct{}
 	ended     bool          // done is closed
-	over      time.Duration // when it was
+	over      time.Duration // when it ended
 }
 
 func (v *Visit) newTab(ctx context.Context, address string, began time.Time) (*tab, error) {
@@ -51,8 +51,8 @@ func (v *Visit) newTab(ctx context.Context, address string, began time.Time) (*t
 		recorded[i] = r
 	}
 	t := &tab{visit: v, address: address, url: u, began: began, done: make(chan struct{}), scheduler: scheduler{obeys: v.obeys}}
-	// Requests end with the load, not before it: otherwise a page would seem to have
-	// loaded, without what was given up.
+	// Requests end with the load, not before it: otherwise a page would appear to
+	// have loaded without the abandoned ones.
 	t.ctx, t.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	t.page = page.New(page.Config{URL: address, Recorded: recorded, CPU: v.config.CPU})
 	return t, nil
@@ -60,13 +60,13 @@ func (v *Visit) newTab(ctx context.Context, address string, began time.Time) (*t
 
 func (t *tab) now() time.Duration { return time.Since(t.began) }
 
-// begin asks for the document.
+// begin requests the document.
 func (t *tab) begin() {
 	t.page.Begin(t.now())
 	t.turn()
 }
 
-// wait returns when the page is loaded, has failed, or ctx has ended.
+// wait returns when the page has loaded or failed, or ctx has ended.
 func (t *tab) wait(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		t.visit.mu.Lock()
@@ -80,7 +80,7 @@ func (t *tab) wait(ctx context.Context) error {
 	return t.err
 }
 
-// turn carries out what the page wants after something has happened to it.
+// turn carries out what the page wants after an event.
 func (t *tab) turn() {
 	for busy := true; busy && !t.ended; {
 		busy = false
@@ -106,7 +106,7 @@ func (t *tab) turn() {
 	t.settle()
 }
 
-// ask takes in a request of the page's.
+// ask handles a request of the page.
 func (t *tab) ask(r page.Request) {
 	f := &fetch{tab: t, request: r, initial: r.Priority, asked: t.now()}
 	t.fetches = append(t.fetches, f)
@@ -119,8 +119,8 @@ func (t *tab) ask(r page.Request) {
 	t.scheduler.add(f)
 }
 
-// settle ends a load that is through, and otherwise sees to it that the page is told
-// when its next moment has come.
+// settle ends a load that is complete, and otherwise sets the timer for the page's
+// next moment.
 func (t *tab) settle() {
 	if t.ended {
 		return
@@ -149,10 +149,11 @@ func (t *tab) advance() {
 	}
 }
 
-// errEnded is why requests are given up that are under way when their load ends.
+// errEnded is the cause with which requests end that are in flight when their
+// load ends.
 var errEnded = errors.New("the load has ended")
 
-// end ends the load, for a reason or because it is through.
+// end ends the load, with a reason or because it is complete.
 func (t *tab) end(err error) {
 	if t.ended {
 		return

@@ -14,7 +14,8 @@ import (
 	"wiretime/protocol"
 )
 
-// lasting are a page that must be asked for again and its style sheet, which may be kept.
+// lasting returns a page that must be requested again, and its style sheet, which may be
+// stored.
 func lasting() map[string]file {
 	asked := html(`<link rel=stylesheet href=/a.css>`)
 	asked.header.Set("Cache-Control", "no-cache")
@@ -25,8 +26,8 @@ func lasting() map[string]file {
 	return map[string]file{"/": asked, "/a.css": kept}
 }
 
-// TestComingBack visits a page again in each state that a word stands for: what is
-// written down of the second visit, and what the server saw.
+// TestComingBack revisits a page in each state that a visit word stands for, and
+// checks the record of the second visit and what the server saw.
 func TestComingBack(t *testing.T) {
 	page := "https://" + pageHost + "/"
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
@@ -56,13 +57,13 @@ func TestComingBack(t *testing.T) {
 				}
 				must(t, v.Forget(t.Context(), warm))
 				if log := v.FrameLog(); bytes.Count(log, []byte("\n")) > 1 || len(log) > 0 != (len(earlier) > 0) {
-					t.Errorf("of the earlier visit are left the frames %s", log)
+					t.Errorf("frames of the earlier visit are left: %s", log)
 				}
 				b.server.StartLog()
 				har, timing, err := v.Load(t.Context(), page)
 				must(t, err)
 				if timing.OnLoad <= 0 || !slices.Equal(sorted(paths(har)), []string{"/", "/a.css"}) || cookies.Load() != 1 {
-					t.Errorf("asked for %q, with the cookie: %d; timing %+v", paths(har), cookies.Load(), timing)
+					t.Errorf("requested %q, with the cookie: %d; timing %+v", paths(har), cookies.Load(), timing)
 				}
 				requests := 2
 				if warm.Cache {
@@ -87,7 +88,7 @@ func TestComingBack(t *testing.T) {
 						cache = "disk"
 					}
 					if r.Status != want.Status || r.BodySize != want.BodySize || r.Content.Size == 0 || e.FromCache != cache || cache != "" && (e.Connection != "" || e.Timings.Wait != 0) {
-						t.Errorf("%s is written down as %+v, from cache %q, over connection %q", e.Request.URL, r, e.FromCache, e.Connection)
+						t.Errorf("%s is recorded as %+v, from cache %q, over connection %q", e.Request.URL, r, e.FromCache, e.Connection)
 					}
 					if opened := e.Timings.Connect >= 0; opened && warm.Connections && e.ResourceType == "document" {
 						t.Errorf("%s opened a connection: %+v", e.Request.URL, e.Timings)
@@ -98,11 +99,12 @@ func TestComingBack(t *testing.T) {
 	})
 }
 
-// TestForgetAfterAPageThatWasGivenUp leaves requests of an earlier page to be ended.
+// TestForgetAfterAPageThatWasGivenUp leaves requests of an earlier page to be
+// cancelled.
 func TestForgetAfterAPageThatWasGivenUp(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		for _, keep := range []capture.Warm{{}, {Sessions: true}, {Sessions: true, Connections: true}} {
-			enough := errors.New("the test has seen enough")
+			enough := errors.New("cancelled by the test")
 			ctx, give := context.WithCancelCause(t.Context())
 			page := files(map[string]file{"/": html(`<img src="/stuck.png"><img src="/stuck.png?2">`), "/other": html("other")})
 			b := newBench(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,12 +125,12 @@ func TestForgetAfterAPageThatWasGivenUp(t *testing.T) {
 			case err := <-forgotten:
 				must(t, err)
 			case <-time.After(patience):
-				t.Fatalf("%+v: it still forgets", keep)
+				t.Fatalf("%+v: Forget has not returned", keep)
 			}
 			har, _, err := v.Load(t.Context(), "https://"+pageHost+"/other")
 			must(t, err)
 			if got := paths(har); !slices.Equal(got, []string{"/other"}) {
-				t.Errorf("asked for %q", got)
+				t.Errorf("requested %q", got)
 			}
 		}
 	})

@@ -1,7 +1,7 @@
 // Package chromium loads pages with the real Chromium browser, driven by the
 // Chrome DevTools Protocol over a pipe.
 //
-// One browser serves many loads. Each load has a BrowserContext of its own, a
+// One browser serves many loads. Each load has its own BrowserContext, a
 // profile in memory with empty caches, no connections, no resolved names and no
 // TLS sessions, so every load is cold although the browser is warm.
 package chromium
@@ -44,24 +44,24 @@ func Find(chosen string) (string, error) {
 
 // Options say how a browser is started.
 type Options struct {
-	// Binary is the browser's program, as Find returns it.
+	// Binary is the browser's program, as returned by Find.
 	Binary string
-	// Folder receives the browser's profile; it must not be used by another.
+	// Folder receives the browser's profile; no other browser may use it.
 	Folder string
-	// Enter arranges for the browser to run on the client's host.
+	// Enter makes the browser run on the client's host.
 	Enter func(*exec.Cmd)
 	// SPKIHash is the base64 SHA-256 of a public key; certificate chains that
 	// contain it are trusted, over TCP and QUIC alike.
 	SPKIHash string
-	// ForceQUIC are the hosts that are to be reached over HTTP/3 at once,
-	// without first learning of it from an Alt-Svc field or an HTTPS record.
+	// ForceQUIC are the hosts to reach over HTTP/3 at once, without learning of
+	// it from an Alt-Svc field or an HTTPS record.
 	ForceQUIC []string
-	// KeyLog is a file to which the secrets of the browser's TLS connections are appended,
-	// over TCP and QUIC, in NSS key log format; usually empty. The lab's servers tell them
-	// anyway, those of others do not.
+	// KeyLog is a file to which the secrets of the browser's TLS connections, over TCP and
+	// QUIC, are appended in NSS key log format; usually empty. It is for servers outside
+	// the lab, which do not export their secrets.
 	KeyLog string
-	// Stacks has the browser say which script a request comes from. It watches all scripts
-	// for that, which makes them slower: it is not for loads that are measured.
+	// Stacks makes the browser report which script made a request. It watches all scripts
+	// for that and slows them down, so it is not for measured loads.
 	Stacks bool
 }
 
@@ -79,13 +79,13 @@ type Browser struct {
 	visits   map[cdp.BrowserContextID]*Visit
 }
 
-// launchLimit bounds how long a browser may take to start.
+// launchLimit is how long a browser may take to start.
 const launchLimit = 60 * time.Second
 
-// flags are the browser's switches, beside those that Options decide. None of
-// them changes how a page is fetched or rendered: they keep the browser from
-// speaking to its maker's servers and from slowing down pages that no one
-// looks at.
+// flags are the browser's switches in addition to those that follow from
+// Options. None of them changes how a page is fetched or rendered: they keep
+// the browser from contacting its maker's servers and from throttling unwatched
+// pages.
 var flags = map[string]string{
 	"headless":                               "",
 	"no-sandbox":                             "", // the pages are ours, and a sandbox needs rights a user namespace may not give
@@ -111,25 +111,24 @@ var flags = map[string]string{
 	"remote-debugging-pipe":                  "",
 	"password-store":                         "basic",
 	"window-size":                            "1280,800",
-	// HttpsUpgrades would try https first for a page the study asks for in the
-	// clear; the others fetch things nobody asked for.
+	// HttpsUpgrades would try https first for a page that the study requests
+	// without TLS; the others fetch things that no page requested.
 	"disable-features": "HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,Translate,MediaRouter,OptimizationHints,InterestFeedContentSuggestions",
-	// Chromium has a list of hosts that it fetches nothing from but over TLS (HSTS, RFC
-	// 6797). With this it holds to it for pages alone, not for what they consist of.
+	// Chromium has a list of HSTS-preloaded hosts (RFC 6797). With this feature it
+	// applies the list to pages only, not to their subresources.
 	"enable-features": "HstsTopLevelNavigationsOnly",
 }
 
-// noRDRAND keeps the browser's BoringSSL from the processor's own random numbers, which it
-// uses on Intel's: they decide how long a ClientHello is, and a guest of the virtual clock
-// has no say in them. Bit 62 is CPUID's bit for RDRAND, as BoringSSL's crypto/cpu_intel.cc
-// reads the variable.
+// noRDRAND keeps the browser's BoringSSL from using the processor's random numbers, which
+// it does on Intel's: they decide the length of a ClientHello, and a guest of the virtual
+// clock cannot control them. Bit 62 is CPUID's bit for RDRAND, as BoringSSL's
+// crypto/cpu_intel.cc reads the variable.
 const noRDRAND = "OPENSSL_ia32cap=~0x4000000000000000"
 
-// Launch starts a browser. It serves loads until Close, or until it crashes,
-// which Alive tells.
+// Launch starts a browser. It serves loads until Close or a crash; see Alive.
 func Launch(ctx context.Context, o Options) (*Browser, error) {
 	b := &Browser{options: o, output: &browser.Output{}, visits: map[cdp.BrowserContextID]*Visit{}}
-	ctx, cancel := context.WithTimeoutCause(ctx, launchLimit, fmt.Errorf("it did not answer within %v", launchLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, launchLimit, fmt.Errorf("timed out after %v", launchLimit))
 	defer cancel()
 	if err := b.start(ctx); err != nil {
 		_ = b.Close()
@@ -149,14 +148,14 @@ func (b *Browser) start(ctx context.Context) error {
 	}
 	folder := b.options.Folder
 	command := exec.Command(b.options.Binary, b.options.arguments()...)
-	command.ExtraFiles = []*os.File{commands, events} // its descriptors 3 and 4
+	command.ExtraFiles = []*os.File{commands, events} // descriptors 3 and 4
 	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder, noRDRAND)
 	command.Stdout, command.Stderr = b.output, b.output
-	command.WaitDelay = time.Second // for what of its processes may hold on to its output
+	command.WaitDelay = time.Second // for child processes that may keep its output open
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.options.Enter(command)
 	err = b.run(command)
-	// The browser has its own ends, and is the only one to have them.
+	// Only the browser keeps its own ends.
 	err = errors.Join(err, commands.Close(), events.Close())
 	if err != nil {
 		return errors.Join(err, out.Close(), in.Close())
@@ -173,14 +172,14 @@ func (b *Browser) run(command *exec.Cmd) error {
 	}
 	exited := make(chan struct{})
 	go func() {
-		_ = child.Wait() // how it ended is in its last words
+		_ = child.Wait() // the exit status is in its last output
 		close(exited)
 	}()
 	b.process, b.exited = command.Process, exited
 	return nil
 }
 
-// arguments are the browser's command line.
+// arguments returns the browser's command line.
 func (o Options) arguments() []string {
 	all := maps.Clone(flags)
 	all["user-data-dir"] = o.Folder
@@ -220,10 +219,10 @@ func (b *Browser) prepare(ctx context.Context) error {
 	return err
 }
 
-// Version is the browser's name and version as it reports them.
+// Version returns the browser's name and version as it reports them.
 func (b *Browser) Version() string { return b.version }
 
-// Alive says whether the browser can serve another load.
+// Alive reports whether the browser can serve another load.
 func (b *Browser) Alive() bool {
 	select {
 	case <-b.exited:
@@ -253,18 +252,18 @@ func (b *Browser) kill() {
 		if b.process == nil {
 			return
 		}
-		// Renderers of a browser that crashed may have stayed behind.
+		// Renderers of a crashed browser may still be running.
 		_ = syscall.Kill(-b.process.Pid, syscall.SIGKILL)
 		<-b.exited
 		browser.Reap(b.process.Pid)
 	})
 }
 
-// Version asks a browser's binary for its name and version.
+// Version returns the name and version that a browser's binary prints.
 func Version(ctx context.Context, binary string) (string, error) {
 	out, err := exec.CommandContext(ctx, binary, "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", binary, err)
+		return "", fmt.Errorf("get the version of %s: %w", binary, err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

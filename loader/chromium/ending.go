@@ -6,18 +6,18 @@ import (
 	"wiretime/loader/browser"
 )
 
-// What follows tells how requests end, those too of whose end Chromium does not tell: it
-// says nothing of some answers that the page did not read, as of those to requests that
-// outlive it (fetch with keepalive).
+// This file tracks how requests end, including those whose end Chromium does not report:
+// it is silent about some responses that the page did not read, such as those to
+// requests that outlive it (fetch with keepalive).
 
-// hear takes in that the head of an answer has come.
+// hear records that the head of a response has arrived.
 func (l *requestLog) hear(r *request, at cdp.MonotonicTime) {
 	length := browser.Length(field(r.response.Headers, "content-length"))
 	r.familiar = !l.news.Answer(r.sent.Request.Method, r.sent.Request.URL, r.response.Status, length)
 	l.arrive(r, at)
 }
 
-// arrive takes in that something of an answer has come.
+// arrive records that a part of a response has arrived.
 func (l *requestLog) arrive(r *request, at cdp.MonotonicTime) {
 	r.last = max(r.last, at.Float64())
 	if !r.familiar {
@@ -26,8 +26,9 @@ func (l *requestLog) arrive(r *request, at cdp.MonotonicTime) {
 	}
 }
 
-// whole says whether all octets of an answer have come, as far as its head says how many
-// there are. Of one with a content coding the browser does not tell exactly.
+// whole reports whether all octets of a response have arrived, as far as its head
+// announces a length. For a response with a content coding the browser does not report
+// it exactly.
 func (r *request) whole() bool {
 	if r.response == nil || r.empty() {
 		return r.response != nil
@@ -36,8 +37,8 @@ func (r *request) whole() bool {
 	return length >= 0 && field(r.response.Headers, "content-encoding") == "" && int64(r.body) >= length
 }
 
-// underWay counts requests that have neither finished nor failed, and those of them whose
-// answers are whole.
+// underWay counts the requests in flight, and those among them whose responses are
+// complete.
 func (l *requestLog) underWay() (n, whole int) {
 	for _, r := range l.current {
 		if r.ended == 0 {
@@ -50,9 +51,9 @@ func (l *requestLog) underWay() (n, whole int) {
 	return n, whole
 }
 
-// close ends the log of a page that counts as loaded. Answers that are whole have ended with
-// their last octets. What else has not ended began too late to count, or is what the load
-// gave up waiting for.
+// close ends the log of a page that counts as loaded. Complete responses ended with their
+// last octet. Other unfinished requests began too late to count, or are what the load gave
+// up waiting for.
 func (l *requestLog) close(gaveUp bool) {
 	var left browser.Left
 	for i, r := range l.requests {
@@ -79,7 +80,7 @@ func (l *requestLog) close(gaveUp bool) {
 	left.Note(&l.notes)
 }
 
-// unfinished are the requests that are under way.
+// unfinished returns the requests in flight.
 func (l *requestLog) unfinished() []browser.Unfinished {
 	var list []browser.Unfinished
 	for _, r := range l.requests {

@@ -17,7 +17,8 @@ import (
 	"wiretime/site"
 )
 
-// endless is a site with a page and what pages may do that keeps others from ending.
+// endless returns a site with a page and resources that keep other pages from
+// ending.
 func endless(t *testing.T, page string) *site.Site {
 	t.Helper()
 	s := archive(t, map[string]string{
@@ -42,13 +43,15 @@ func endless(t *testing.T, page string) *site.Site {
 	return s
 }
 
-// late is a page that does something in its load event, before the browser tells of that.
+// late returns a page that does something in its load event, before the browser reports
+// the event.
 func late(script string) string {
 	return `<!DOCTYPE html><title>Late</title><p>Hello<img src=/dot.png><script>addEventListener('load', () => { ` + script + ` });</script>`
 }
 
-// TestPagesThatDoNotEndByThemselves loads pages which go on, or wait for a visitor: each is
-// there all the same, at the time of its last new resource, and says what was not waited for.
+// TestPagesThatDoNotEndByThemselves loads pages that go on or wait for a visitor. Each
+// counts as loaded at the time of its last new resource, and its HAR says what was not
+// waited for.
 func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	b := newBench(t, Options{})
 	for _, c := range []struct {
@@ -81,7 +84,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 				t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
 			}
 			if strings.Contains(l.HAR.Log.Pages[0].Comment, browser.TooLate) {
-				return // a busy machine took so long to get to the script that the page counted as loaded
+				return // on a busy machine the page counted as loaded before the script ran
 			}
 			if comment := l.HAR.Log.Pages[0].Comment; !strings.Contains(comment, c.note) || (c.note == "") != (comment == "") {
 				t.Errorf("the page's comment is %q, want %q", comment, c.note)
@@ -94,7 +97,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 				}
 			}
 			if got := slices.Compact(unawaited); len(got) > 1 || strings.Join(got, "") != c.unawaited {
-				t.Errorf("not waited for were %q, want %q", got, c.unawaited)
+				t.Errorf("not waited for: %q, want %q", got, c.unawaited)
 			}
 			if l.Timing.OnLoad <= 0 {
 				t.Errorf("onLoad is %v", l.Timing.OnLoad)
@@ -103,8 +106,8 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotWaitedForHasNoPartInPLT: a page that asks without end is there when its last
-// new resource is, however long it was watched.
+// TestWhatIsNotWaitedForHasNoPartInPLT checks that a page with endless requests counts as
+// loaded at its last new resource, however long it was watched.
 func TestWhatIsNotWaitedForHasNoPartInPLT(t *testing.T) {
 	b := newBench(t, Options{})
 	l := b.load(t, row(t, "https/1.1"), endless(t, late("setInterval(() => fetch('/again.json?' + performance.now()), 5)")), b.open(t), 20*time.Second)
@@ -119,16 +122,16 @@ func TestWhatIsNotWaitedForHasNoPartInPLT(t *testing.T) {
 	}
 	for _, m := range metric.All() {
 		if got, _ := m.Of(l); m.Name == "plt" && time.Duration(got*1e6)-want.Sub(time.Unix(0, l.Timing.NavigationStart)) != 0 {
-			t.Errorf("PLT is %v ms, the last resource that counts came at %v", got, want)
+			t.Errorf("PLT is %v ms, the last resource that counts arrived at %v", got, want)
 		}
 	}
-	if last.Sub(want) < time.Second { // a quarter of what the load had, but for what it had used
-		t.Errorf("the page was watched for %v after its last resource, it should have been for some seconds", last.Sub(want))
+	if last.Sub(want) < time.Second { // a quarter of the load's time limit, less what it had used
+		t.Errorf("the page was watched for %v after its last resource, want some seconds", last.Sub(want))
 	}
 }
 
-// TestRequestThatIsNotAnswered is made after the load event: the load ends without it, and is
-// invalid for its sake.
+// TestRequestThatIsNotAnswered makes a request after the load event: the load ends without
+// it, and is invalid because of it.
 func TestRequestThatIsNotAnswered(t *testing.T) {
 	b := newBench(t, Options{})
 	record, packets := b.runWaiting(t, row(t, "https/1.1"), endless(t, late("fetch('/slow.html')")), b.open(t), 20*time.Second)
@@ -140,7 +143,8 @@ func TestRequestThatIsNotAnswered(t *testing.T) {
 	}
 }
 
-// TestPagesThatCannotBeLoaded ends with what the page was waiting for, or does without end.
+// TestPagesThatCannotBeLoaded fails with what the page was waiting for, or repeats
+// endlessly.
 func TestPagesThatCannotBeLoaded(t *testing.T) {
 	b := newBench(t, Options{})
 	for _, c := range []struct{ name, page, want string }{
@@ -164,8 +168,8 @@ func TestPagesThatCannotBeLoaded(t *testing.T) {
 	}
 }
 
-// TestAnswerOfWhoseEndTheBrowserSaysNothing has ended when all its octets are there, and no
-// sooner.
+// TestAnswerOfWhoseEndTheBrowserSaysNothing checks that such a response ends when all its
+// octets have arrived, and no sooner.
 func TestAnswerOfWhoseEndTheBrowserSaysNothing(t *testing.T) {
 	answer := func(id string, fields network.Headers) *network.EventResponseReceived {
 		e := responded(id, nil)
@@ -201,7 +205,7 @@ func TestAnswerOfWhoseEndTheBrowserSaysNothing(t *testing.T) {
 				t.Errorf("the entry is %+v", e)
 			}
 			if c.data && c.whole == 1 && (fmt.Sprintf("%.1f", e.Time) != "200.0" || e.Response.TransferSize != 235) {
-				t.Errorf("it took %v ms and %d octets, want 200 and 235", e.Time, e.Response.TransferSize)
+				t.Errorf("the request took %v ms and %d octets, want 200 and 235", e.Time, e.Response.TransferSize)
 			}
 			if comment := l.notes.String(); !strings.Contains(comment, "hit.gif") || c.whole == 0 && !strings.Contains(comment, browser.NeverEnded) {
 				t.Errorf("the notes are %q", comment)

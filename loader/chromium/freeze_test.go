@@ -16,14 +16,15 @@ import (
 	"wiretime/site"
 )
 
-// volatile is a script that asks for a URL which holds the time of day and chance, and
-// says who asks. It yields a promise.
+// volatile returns a script that requests a URL with the time of day and random
+// numbers, and names who requests it. It yields a promise.
 func volatile(who string) string {
 	return fmt.Sprintf(`fetch('https://www.page.test/pixel?' + [%q, Date.now(), new Date().getTime(), Date(), Math.random(), Math.random(),
 		crypto.getRandomValues(new Uint16Array(3)), crypto.randomUUID()].map(encodeURIComponent).join('&'), {mode: 'no-cors'})`, who)
 }
 
-// forgetful is a page whose frames and workers of all kinds ask for such URLs.
+// forgetful returns a page whose frames and workers of all kinds request such
+// URLs.
 func forgetful(t *testing.T) *site.Site {
 	document := func(who, more string) string {
 		return "<!DOCTYPE html><title>Page</title><script>" + volatile(who) + "</script>" + more
@@ -48,7 +49,7 @@ func forgetful(t *testing.T) *site.Site {
 	})
 }
 
-// asked are the URLs that a page's scripts made, by who asked.
+// asked returns the URLs that a page's scripts made, by requester.
 func (b *bench) asked(t *testing.T, page *site.Site, freeze *browser.Freeze) map[string]string {
 	t.Helper()
 	v, err := b.browser.Open(t.Context(), freeze)
@@ -64,9 +65,9 @@ func (b *bench) asked(t *testing.T, page *site.Site, freeze *browser.Freeze) map
 	return urls
 }
 
-// TestFrozenPageAsksForTheSameAgain loads a page whose frames and workers make URLs of the
-// time of day and chance: frozen it asks for the same again, also in another browser, and
-// with another seed or left alone for others.
+// TestFrozenPageAsksForTheSameAgain loads a page whose frames and workers make URLs from
+// the time of day and random numbers. Frozen, it requests the same ones again, also in
+// another browser; with another seed or unfrozen it requests others.
 func TestFrozenPageAsksForTheSameAgain(t *testing.T) {
 	page := forgetful(t)
 	freeze := &browser.Freeze{At: time.Date(2020, 2, 29, 12, 0, 0, 5e6, time.UTC), Seed: 1 << 40}
@@ -78,13 +79,13 @@ func TestFrozenPageAsksForTheSameAgain(t *testing.T) {
 			t.Fatalf("with %v %s asked", switches, who)
 		}
 		if difference := gocmp.Diff(first, b.asked(t, page, freeze)); difference != "" {
-			t.Errorf("with %v the frozen page asked for other URLs the second time:\n%s", switches, difference)
+			t.Errorf("with %v the frozen page requested other URLs the second time:\n%s", switches, difference)
 		}
 		left, alone := b.asked(t, page, nil), b.asked(t, page, nil)
 		seeded := b.asked(t, page, &browser.Freeze{At: freeze.At, Seed: 2})
 		for who, url := range first {
 			if alone[who] == left[who] || alone[who] == url || seeded[who] == url || !strings.HasPrefix(url, "1582977600005&1582977600005&Sat%20Feb%2029%202020") {
-				t.Errorf("with %v %s asked for %s when frozen, %s with another seed, %s and %s when left alone", switches, who, url, seeded[who], left[who], alone[who])
+				t.Errorf("with %v %s requested %s when frozen, %s with another seed, %s and %s when left alone", switches, who, url, seeded[who], left[who], alone[who])
 			}
 			for other, same := range first {
 				if other != who && same == url {
@@ -95,7 +96,7 @@ func TestFrozenPageAsksForTheSameAgain(t *testing.T) {
 	}
 }
 
-// TestFrozenPageIsAPage checks in one that is frozen what scripts expect of any.
+// TestFrozenPageIsAPage checks what scripts expect of any page in a frozen one.
 func TestFrozenPageIsAPage(t *testing.T) {
 	page := archive(t, map[string]string{"GET https://www.page.test/": "<p>Hello"})
 	b := newBench(t, Options{})
@@ -137,7 +138,7 @@ func TestFrozenPageIsAPage(t *testing.T) {
 	}}, patience)
 }
 
-// afterwards is a visit that does something when its page is there.
+// afterwards is a visit that does something when its page has loaded.
 type afterwards struct {
 	*Visit
 	do func(ctx context.Context)

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	lab.Helper()
-	// A fuzzer's workers are handed files by the numbers that Enter uses, and need
+	// A fuzzer's workers get files under the descriptors that Enter uses, and need
 	// no lab.
 	if !slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "-test.fuzz") }) {
 		if _, err := lab.Enter(); err != nil {
@@ -61,7 +61,7 @@ type bench struct {
 	browser   *Browser
 }
 
-// newBench starts a browser in a lab of its own, with switches beside its usual ones.
+// newBench starts a browser in its own lab, with extra switches.
 func newBench(t *testing.T, o Options, switches ...string) *bench {
 	t.Helper()
 	o.Binary = needChromium(t)
@@ -92,7 +92,7 @@ func (b *bench) open(t *testing.T) *Visit {
 	return v
 }
 
-// patience is how long a page may take that is expected to be there.
+// patience is how long a page that should load may take.
 const patience = 30 * time.Second
 
 // load loads a page over a path of 10 ms.
@@ -108,7 +108,7 @@ func (b *bench) run(t *testing.T, p protocol.Protocol, s *site.Site, v lab.Visit
 	return b.runServed(t, p, s, v, timeout, false)
 }
 
-// runWaiting has answers wait as long as the site says.
+// runWaiting makes responses wait as long as the site says.
 func (b *bench) runWaiting(t *testing.T, p protocol.Protocol, s *site.Site, v lab.Visit, timeout time.Duration) (*lab.Record, *capture.Packets) {
 	t.Helper()
 	return b.runServed(t, p, s, v, timeout, true)
@@ -146,8 +146,9 @@ var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".png": "image/png",
 }
 
-// archive makes a site of bodies by method and URL, as in "GET https://www.page.test/".
-// Bodies that begin with a number are answers with that status, and where they lead.
+// archive builds a site from bodies by method and URL, such as "GET
+// https://www.page.test/". Bodies that begin with a number are responses with that
+// status, followed by a location.
 func archive(t *testing.T, responses map[string]string) *site.Site {
 	t.Helper()
 	s := site.Site{Name: "page", Page: "https://" + pageHost + "/"}
@@ -182,8 +183,8 @@ func archive(t *testing.T, responses map[string]string) *site.Site {
 const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00\x3a\x7e\x9b\x55" +
 	"\x00\x00\x00\nIDATx\x9cc\x60\x00\x00\x00\x02\x00\x01H\xaf\xa4q\x00\x00\x00\x00IEND\xaeB\x60\x82"
 
-// patient is a script that the load event waits for, as it does for a document in a frame
-// that is being written. It runs as an asynchronous function.
+// patient returns a script that delays the load event, like a document being written in a
+// frame. It runs as an asynchronous function.
 func patient(script string) string {
 	return `<body><script>
 		const written = document.body.appendChild(document.createElement('iframe')).contentDocument;
@@ -194,11 +195,11 @@ func patient(script string) string {
 	</script>`
 }
 
-// company is a page that asks in every way a page may ask: by frames of other sites
-// within each other, by workers of all kinds, by beacons, preflights and prefetches. Its
-// load event waits until everybody has what they asked for. No frame is within the service
-// worker's scope: a second after that, the browser would ask for the worker's script
-// again, and tell nobody.
+// company returns a page that makes requests in every possible way: by nested frames of
+// other sites, by workers of all kinds, by beacons, preflights and prefetches. Its load
+// event waits until all have received their responses. No frame is within the service
+// worker's scope: a second later the browser would request the worker's script again
+// without reporting it.
 func company(t *testing.T) *site.Site {
 	page := archive(t, map[string]string{
 		"GET https://www.page.test/": "",
@@ -274,9 +275,9 @@ func company(t *testing.T) *site.Site {
 	return page
 }
 
-// TestEveryRequestIsSeen loads a page with company: what the browser tells, the server's
-// log and the packets agree, whether frames of other sites have processes of their own
-// or not, and each of the page's resources was asked for once.
+// TestEveryRequestIsSeen loads a page with company: the browser's report, the server's
+// log and the packets agree, whether frames of other sites have their own processes or
+// not, and each of the page's resources is requested once.
 func TestEveryRequestIsSeen(t *testing.T) {
 	page := company(t)
 	var want []string
@@ -300,7 +301,7 @@ func TestEveryRequestIsSeen(t *testing.T) {
 				switches = []string{"--site-per-process"}
 			}
 			b := newBench(t, o, switches...)
-			for range 2 { // the second visit to the same browser knows nothing of the first
+			for range 2 { // the second visit to the same browser starts cold
 				v, kinds := b.open(t), map[string]int{}
 				l := b.load(t, row(t, test.row), page, afterwards{v, func(context.Context) {
 					v.mu.Lock()
@@ -317,7 +318,7 @@ func TestEveryRequestIsSeen(t *testing.T) {
 					if e.FromCache == "" {
 						got = append(got, e.Request.Method+" "+e.Request.URL)
 					}
-					if e.Time <= 0 && e.FromCache == "" && e.Request.Method != "OPTIONS" { // its moments are told too roughly
+					if e.Time <= 0 && e.FromCache == "" && e.Request.Method != "OPTIONS" { // its times are too coarse
 						t.Errorf("%s took %v ms", e.Request.URL, e.Time)
 					}
 				}
@@ -333,8 +334,8 @@ func TestEveryRequestIsSeen(t *testing.T) {
 	}
 }
 
-// TestWebSocketsShakeHandsBeforeTheServersEyes loads a page with a WebSocket, to which the
-// server of the lab says no. Where it speaks HTTP/2 alone it is not even asked.
+// TestWebSocketsShakeHandsBeforeTheServersEyes loads a page with a WebSocket, which the
+// lab's server rejects. A server with HTTP/2 only does not even get the request.
 func TestWebSocketsShakeHandsBeforeTheServersEyes(t *testing.T) {
 	page := archive(t, map[string]string{
 		"GET https://www.page.test/": `<!DOCTYPE html><title>Socket</title>` + patient(`
@@ -359,8 +360,8 @@ func TestWebSocketsShakeHandsBeforeTheServersEyes(t *testing.T) {
 	}
 }
 
-// TestHostsThatChromiumUpgrades has pages in the clear, from a host that Chromium believes
-// to be reached over TLS alone, and with resources from such hosts.
+// TestHostsThatChromiumUpgrades loads pages without TLS from an HSTS-preloaded host, and
+// with resources from such hosts.
 func TestHostsThatChromiumUpgrades(t *testing.T) {
 	b := newBench(t, Options{})
 	parts := archive(t, map[string]string{
@@ -382,14 +383,14 @@ func TestHostsThatChromiumUpgrades(t *testing.T) {
 	page := archive(t, map[string]string{"GET https://www.page.test/": "", "GET https://www.paypal.com/": "<p>Hello"})
 	page.Page = "https://www.paypal.com/"
 	record, _ := b.run(t, row(t, "http/1.1"), page, b.open(t), patience)
-	if err := record.LoadError; err == nil || !strings.Contains(err.Error(), "Chromium goes to www.paypal.com over TLS alone") || len(record.HAR.Log.Entries) > 1 {
+	if err := record.LoadError; err == nil || !strings.Contains(err.Error(), "www.paypal.com is HSTS-preloaded") || len(record.HAR.Log.Entries) > 1 {
 		t.Errorf("the error is %v, the entries are %+v", err, record.HAR.Log.Entries)
 	}
 	b.load(t, row(t, "h2"), page, b.open(t), patience)
 }
 
-// TestFrameThatGoesAway takes a frame of another site away while its image is under way:
-// nobody waits for that any longer.
+// TestFrameThatGoesAway removes a frame of another site while its image is in flight:
+// nothing waits for it any longer.
 func TestFrameThatGoesAway(t *testing.T) {
 	const octets = 40_000_000 // take 16 s
 	page := archive(t, map[string]string{
@@ -407,15 +408,15 @@ func TestFrameThatGoesAway(t *testing.T) {
 	}
 }
 
-// TestNextPageLeavesFramesAndWorkersBehind visits two pages of which the first has a frame
-// and a worker that ask without end.
+// TestNextPageLeavesFramesAndWorkersBehind visits two pages, the first of which has a
+// frame and a worker that make endless requests.
 func TestNextPageLeavesFramesAndWorkersBehind(t *testing.T) {
 	const restless = "const ask = () => fetch('/again.json').finally(ask); ask();"
 	page := archive(t, map[string]string{
 		"GET https://www.page.test/": `<!DOCTYPE html><title>First</title><script>addEventListener('load', () => setTimeout(() => {
 				document.body.append(Object.assign(document.createElement('iframe'), {src: 'https://frame.other.test/'}));
 				new Worker('/worker.js');
-			}, 500))</script><body>`, // when the page counts as loaded, and before the next one
+			}, 500))</script><body>`, // after the page counts as loaded, and before the next one
 		"GET https://www.page.test/worker.js":     restless,
 		"GET https://www.page.test/again.json":    "{}",
 		"GET https://frame.other.test/":           "<script>" + restless + "</script>",
@@ -436,11 +437,11 @@ func TestNextPageLeavesFramesAndWorkersBehind(t *testing.T) {
 	}
 	want := map[string]int{"www.page.test/second.html": 1, "www.page.test/dot.png": 1, "frame.other.test/calm.html": 1, "frame.other.test/calm.png": 1}
 	if !maps.Equal(got, want) {
-		t.Errorf("the second page asked for %v, want %v", got, want)
+		t.Errorf("the second page requested %v, want %v", got, want)
 	}
 }
 
-// TestPageThatSpins loads a page whose script never ends. Its tab is closed all the same,
+// TestPageThatSpins loads a page whose script never ends. Its tab is closed nevertheless,
 // and the browser serves the next load.
 func TestPageThatSpins(t *testing.T) {
 	b := newBench(t, Options{})
@@ -455,7 +456,7 @@ func TestPageThatSpins(t *testing.T) {
 	b.load(t, row(t, "http/1.1"), archive(t, map[string]string{"GET https://www.page.test/": "<p>Hello"}), b.open(t), patience)
 }
 
-// TestBrowserDies ends the browser's process in the middle of a visit.
+// TestBrowserDies kills the browser's process in the middle of a visit.
 func TestBrowserDies(t *testing.T) {
 	b := newBench(t, Options{})
 	v := b.open(t)
@@ -470,7 +471,7 @@ func TestBrowserDies(t *testing.T) {
 	must(t, v.Close())
 }
 
-// TestBrowserThatCannotStart has no browser for a browser.
+// TestBrowserThatCannotStart starts a program that is not a browser.
 func TestBrowserThatCannotStart(t *testing.T) {
 	folder := t.TempDir()
 	_, err := Launch(t.Context(), Options{Binary: "/bin/false", Folder: folder, Enter: func(*exec.Cmd) {}})
@@ -483,7 +484,7 @@ func TestBrowserThatCannotStart(t *testing.T) {
 }
 
 // TestKeyLogHasTheSecretsOfEachConnection loads a page over TLS by TCP and by QUIC: the
-// browser tells the secrets that the server tells.
+// browser logs the same secrets as the server.
 func TestKeyLogHasTheSecretsOfEachConnection(t *testing.T) {
 	page := archive(t, map[string]string{"GET https://www.page.test/": "<img src=/dot.png>", "GET https://www.page.test/dot.png": png})
 	for _, test := range []struct {
@@ -501,12 +502,12 @@ func TestKeyLogHasTheSecretsOfEachConnection(t *testing.T) {
 			if strings.HasPrefix(line, "CLIENT_TRAFFIC_SECRET_0 ") {
 				secrets++
 				if !strings.Contains(string(keys), line) {
-					t.Errorf("%s: the browser does not tell %s", test.row, line)
+					t.Errorf("%s: the browser does not log %s", test.row, line)
 				}
 			}
 		}
 		if secrets == 0 {
-			t.Errorf("%s: the server tells no secret", test.row)
+			t.Errorf("%s: the server logs no secret", test.row)
 		}
 	}
 }

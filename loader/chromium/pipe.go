@@ -14,12 +14,12 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// connection speaks the Chrome DevTools Protocol over the pipes of a browser that was
-// started with --remote-debugging-pipe: messages in JSON, each ended by a zero octet. It
-// has a session with the browser and one with each target that was attached to.
+// connection speaks the Chrome DevTools Protocol over the pipes of a browser started
+// with --remote-debugging-pipe: JSON messages, each terminated by a zero octet. It has a
+// session with the browser and one with each attached target.
 //
-// What is said in sessions that the browser opened by itself, those of frames and
-// workers, counts as much as the rest. Libraries pass over it.
+// Messages in sessions that the browser opened by itself, those of frames and
+// workers, count as much as the rest. Libraries ignore them.
 type connection struct {
 	in, out *os.File
 	done    chan struct{} // closed when the browser has hung up
@@ -33,16 +33,16 @@ type connection struct {
 	cause    error // of the end
 }
 
-// hearing is told of a session's events in turn. It must not wait for an answer.
+// hearing receives a session's events in order. It must not wait for a response.
 type hearing func(s session, event any)
 
-// session is a connection's way to one target; that without an ID leads to the browser.
+// session is a connection's way to one target; without an ID it addresses the browser.
 type session struct {
 	*connection
 	id target.SessionID
 }
 
-// tolerant reads messages with text that is not valid UTF-8, as pages may have it.
+// tolerant accepts messages with invalid UTF-8, which pages may contain.
 var tolerant = jsonv2.JoinOptions(jsonv2.DefaultOptionsV2(), jsonv2.AllowInvalidUTF8(true))
 
 func newConnection(in, out *os.File) *connection {
@@ -77,7 +77,7 @@ func (c *connection) read() {
 		case m.Method == "" && answer != nil:
 			answer <- m
 		case m.Method != "" && hear != nil:
-			// Events that this version of the protocol does not know concern nobody here.
+			// Nobody here needs events that this version of the protocol does not know.
 			if event, err := cdproto.UnmarshalMessage(m, tolerant); err == nil {
 				hear(session{c, m.SessionID}, event)
 			}
@@ -85,7 +85,7 @@ func (c *connection) read() {
 	}
 }
 
-// hear has a session's events told to h; to nobody if that is nil.
+// hear sends a session's events to h, or to nobody if h is nil.
 func (c *connection) hear(id target.SessionID, h hearing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,22 +96,22 @@ func (c *connection) hear(id target.SessionID, h hearing) {
 	c.hearings[id] = h
 }
 
-// ended says why the browser has hung up; it is called after done is closed.
+// ended returns why the browser has hung up; call it after done is closed.
 func (c *connection) ended() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cause
 }
 
-// close hangs up. The browser then ends.
+// close hangs up. The browser then exits.
 func (c *connection) close() {
 	_ = c.out.Close() // either may have been closed at the other end
 	_ = c.in.Close()
 	<-c.done
 }
 
-// send writes a command and returns its number; the answer goes to answer, which may be
-// nil. Chromium reads its pipe in a thread of its own, so that this never waits for long.
+// send writes a command and returns its number; the response goes to answer, which may be
+// nil. Chromium reads its pipe in a separate thread, so this never waits for long.
 func (s session) send(method string, params any, answer chan<- *cdproto.Message) (int64, error) {
 	text, err := jsonv2.Marshal(params, tolerant)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s session) send(method string, params any, answer chan<- *cdproto.Message)
 	return id, err
 }
 
-// call sends a command and waits for what it returns.
+// call sends a command and waits for its result.
 func call[P, R any](ctx context.Context, s session, command cdp.Command[P, R], params P) (result R, err error) {
 	answer := make(chan *cdproto.Message, 1)
 	id, err := s.send(command.Method, params, answer)
@@ -152,7 +152,7 @@ func call[P, R any](ctx context.Context, s session, command cdp.Command[P, R], p
 			return result, fmt.Errorf("%s: %w", command.Method, m.Error)
 		}
 		if err := jsonv2.Unmarshal(m.Result, &result, tolerant); err != nil {
-			return result, fmt.Errorf("%s: read the answer: %w", command.Method, err)
+			return result, fmt.Errorf("%s: parse the response: %w", command.Method, err)
 		}
 		return result, nil
 	case <-ctx.Done():
@@ -162,9 +162,9 @@ func call[P, R any](ctx context.Context, s session, command cdp.Command[P, R], p
 	}
 }
 
-// post sends a command and does not wait. That it may fail, since its target may be
-// gone, or may have no use for it, is all right. Commands of one session are carried out
-// in the order they were sent.
+// post sends a command without waiting. It may fail, because its target may be gone or
+// may not support it. Commands of one session are carried out in the order in which they
+// were sent.
 func post[P, R any](s session, command cdp.Command[P, R], params P) {
 	_, _ = s.send(command.Method, params, nil)
 }

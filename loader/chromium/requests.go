@@ -20,50 +20,50 @@ import (
 	"wiretime/loader/browser"
 )
 
-// request is one request of the page, gathered from the browser's events. Times
-// are seconds of CLOCK_MONOTONIC, as the browser gives them.
+// request is one request of the page, assembled from the browser's events.
+// Times are seconds of CLOCK_MONOTONIC, as reported by the browser.
 type request struct {
 	id       network.RequestID
 	sent     *network.EventRequestWillBeSent
-	asked    target.SessionID // which told of the request
-	answered target.SessionID // which told of the response: a frame's or worker's own, once it has begun
+	asked    target.SessionID // session that reported the request
+	answered target.SessionID // session that reported the response: a frame's or worker's own, once it has started
 	response *network.Response
 	priority network.ResourcePriority
-	ended    float64 // 0: under way
-	received float64 // octets, head and body as they came
-	body     float64 // octets, content coding undone
+	ended    float64 // 0: in flight
+	received float64 // octets of head and body as transferred
+	body     float64 // octets, decoded
 	failure  string
 	cache    string
-	internal string // why the browser took another URL without asking anybody; usually empty
+	internal string // why the browser internally replaced the URL; usually empty
 
-	encoded   float64 // octets of the body as they came
-	last      float64 // when something of the answer came last
-	again     bool    // the page has asked for the like before
-	familiar  bool    // the page has had the like of the answer before
+	encoded   float64 // octets of the body as transferred
+	last      float64 // when a part of the response last arrived
+	again     bool    // the page has made a similar request before
+	familiar  bool    // the page has received a similar response before
 	unawaited string  // why the load ended without it; usually empty
 }
 
-// onWire is what of a request and its response went over the wire. The
-// browser tells of them in events of their own, which may come before or after
-// the request's.
+// onWire is what was sent over the wire of a request and its response. The
+// browser reports it in separate events, which may come before or after the
+// request's.
 type onWire struct {
 	request, response network.Headers
 	status            int64 // of the response
 }
 
-// requestLog gathers the requests of one page. The sessions of its targets tell of them,
-// one of a request and another of its response, or several of the same: the browser has
-// one way of numbering them all.
+// requestLog collects the requests of one page from the sessions of its targets. One
+// session may report a request and another its response, or several the same request;
+// the browser numbers them all consistently.
 type requestLog struct {
 	requests []*request
 	current  map[network.RequestID]*request // the latest one of a chain of redirects
 	headers  map[network.RequestID]onWire   // likewise
 	sockets  map[network.RequestID]*request // WebSockets, before and after they shook hands
-	earlier  map[cdp.LoaderID]bool          // documents of the pages before
-	latest   float64                        // when it was last told of something
+	earlier  map[cdp.LoaderID]bool          // documents of earlier pages
+	latest   float64                        // time of the last event
 	news     browser.News
-	newest   float64 // when there was news of an answer last
-	loaded   int     // how many requests there were when the page counted as loaded
+	newest   float64 // when there was last something new in a response
+	loaded   int     // number of requests when the page counted as loaded
 	notes    browser.Notes
 }
 
@@ -74,25 +74,25 @@ func newRequestLog() requestLog {
 	}
 }
 
-// next is a log for the page after this one. What documents of this page and of
-// those before still ask for is no part of it.
+// next returns a log for the next page. It excludes later requests of documents
+// of this page and of earlier ones.
 func (l *requestLog) next() requestLog {
 	n := newRequestLog()
 	maps.Copy(n.earlier, l.earlier)
 	for _, r := range l.requests {
-		if r.sent.LoaderID != "" { // as of workers
+		if r.sent.LoaderID != "" { // empty for workers
 			n.earlier[r.sent.LoaderID] = true
 		}
 	}
 	return n
 }
 
-// onNetwork tells URLs that are fetched from those that are not.
+// onNetwork reports whether a URL is fetched over the network.
 func onNetwork(rawURL string) bool {
 	return strings.HasPrefix(rawURL, "http://") || strings.HasPrefix(rawURL, "https://")
 }
 
-// note takes in what a session tells.
+// note records an event of a session.
 func (l *requestLog) note(from target.SessionID, event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
@@ -141,7 +141,7 @@ func (l *requestLog) note(from target.SessionID, event any) {
 	}
 }
 
-// begin takes in a request. Each session that hears of a service worker tells of it.
+// begin records a request. Each session that knows a service worker reports it.
 func (l *requestLog) begin(from target.SessionID, e *network.EventRequestWillBeSent) {
 	if !onNetwork(e.Request.URL) || l.earlier[e.LoaderID] {
 		return
@@ -164,12 +164,13 @@ func (l *requestLog) begin(from target.SessionID, e *network.EventRequestWillBeS
 	l.requests = append(l.requests, r)
 }
 
-// httpCache is where Chromium keeps what may be reused: on the disk, or in memory for
-// profiles as those of visits.
+// httpCache is where Chromium keeps reusable responses: on the disk, or in memory for
+// profiles like those of visits.
 const httpCache = "disk"
 
-// answer takes in a response's head. What the server has told of by early hints (RFC
-// 8297) is fetched into the cache before anybody asks for it, and nobody tells of that.
+// answer records the head of a response. Resources announced by early hints (RFC 8297)
+// are fetched into the cache before the page requests them, and the browser does not
+// report that.
 func (r *request) answer(response *network.Response) {
 	r.response = response
 	if response.FromDiskCache && !response.FromEarlyHints {
@@ -177,8 +178,8 @@ func (r *request) answer(response *network.Response) {
 	}
 }
 
-// end takes in that a request has ended, and how many octets had come for it. One that
-// needs what is on its way for another waits for that, and gets it from the cache.
+// end records that a request has ended, and how many octets it received. A request for
+// something already in flight waits for it, and gets it from the cache.
 func (l *requestLog) end(r *request, at cdp.MonotonicTime, received float64) {
 	r.ended, r.received = at.Float64(), received
 	l.arrive(r, at)
@@ -188,8 +189,8 @@ func (l *requestLog) end(r *request, at cdp.MonotonicTime, received float64) {
 	}
 }
 
-// gone ends the requests that a target has left under way. Where a frame goes from one
-// process to another, its next document goes with it.
+// gone ends the requests that a target has left in flight. If a frame moves to another
+// process, its next document moves with it.
 func (l *requestLog) gone(id target.SessionID, what target.ID) {
 	l.abandon(func(r *request) bool {
 		told := r.answered == id || r.response == nil && r.asked == id
@@ -197,13 +198,13 @@ func (l *requestLog) gone(id target.SessionID, what target.ID) {
 	})
 }
 
-// frameGone ends the requests of a frame that was taken out of its page.
+// frameGone ends the requests of a frame that was removed from its page.
 func (l *requestLog) frameGone(id cdp.FrameID) {
 	l.abandon(func(r *request) bool { return r.sent.FrameID == id })
 }
 
-// frameNavigated ends the requests of the documents that a frame had before this one. It
-// may be on its way to the next already.
+// frameNavigated ends the requests of a frame's earlier documents. The frame may already
+// be loading the next one.
 func (l *requestLog) frameNavigated(id cdp.FrameID, document cdp.LoaderID) {
 	began := l.latest
 	if r := l.current[network.RequestID(document)]; r != nil { // not of about:blank
@@ -220,7 +221,8 @@ func (l *requestLog) abandon(which func(*request) bool) {
 			continue
 		}
 		r.ended = l.latest
-		// A document, or a worker's own script, is there if a target has begun with it.
+		// A document, or a worker's own script, has arrived if a target has started
+		// with it.
 		if own := r.response != nil && (r.isDocument() || r.asked != r.answered); !own {
 			r.failure = "its frame or worker ended"
 		}
@@ -229,14 +231,14 @@ func (l *requestLog) abandon(which func(*request) bool) {
 
 func (r *request) isDocument() bool { return r.sent.Type == network.ResourceTypeDocument }
 
-// empty says whether a response has no content by definition. Where a page does not read
-// one of these, Chromium calls it canceled.
+// empty reports whether a response has no content by definition. If the page does not
+// read such a response, Chromium calls it cancelled.
 func (r *request) empty() bool {
 	return r.response != nil && browser.Empty(r.sent.Request.Method, r.response.Status)
 }
 
-// upgraded is the host that a page was asked from in the clear, if the browser goes to it
-// over TLS alone.
+// upgraded returns the host of a page requested without TLS, if it is HSTS-preloaded in
+// the browser.
 func (l *requestLog) upgraded() string {
 	for _, r := range l.requests {
 		if !r.isDocument() || r.internal != "HSTS" {
@@ -249,8 +251,8 @@ func (l *requestLog) upgraded() string {
 	return ""
 }
 
-// document is the page's own request. A service worker of the page before may have made
-// one earlier.
+// document returns the page's own request. The previous page's service worker may have
+// made one earlier.
 func (l *requestLog) document() *request {
 	for _, r := range l.requests {
 		if r.isDocument() {
@@ -260,7 +262,7 @@ func (l *requestLog) document() *request {
 	return l.requests[0]
 }
 
-// due is when the last of the awaited requests is to be made, of CLOCK_MONOTONIC.
+// due returns when the last awaited request is due, on CLOCK_MONOTONIC.
 func (l *requestLog) due(awaited []browser.Awaited, loaded float64) time.Duration {
 	if len(awaited) == 0 {
 		return 0
@@ -272,8 +274,8 @@ func (l *requestLog) due(awaited []browser.Awaited, loaded float64) time.Duratio
 	return browser.Due(awaited, ended, time.Duration(nanoseconds(loaded)))
 }
 
-// navigationStart is the page's time origin in ns since the Unix epoch: the
-// document's fetch began fetchStart ms after it.
+// navigationStart returns the page's time origin in ns since the Unix epoch:
+// the document's fetch began fetchStart ms after it.
 func (l *requestLog) navigationStart(fetchStart float64, offset int64) int64 {
 	if len(l.requests) == 0 {
 		return 0
@@ -287,8 +289,8 @@ func (l *requestLog) navigationStart(fetchStart float64, offset int64) int64 {
 
 func nanoseconds(seconds float64) int64 { return int64(seconds * 1e9) }
 
-// har writes the requests down as HAR 1.2. offset turns CLOCK_MONOTONIC into
-// Unix time.
+// har returns the requests as HAR 1.2. offset converts CLOCK_MONOTONIC to Unix
+// time.
 func (l *requestLog) har(version string, timing capture.Timing, offset int64) *capture.HAR {
 	const pageID = "page_1"
 	har := &capture.HAR{Log: capture.Log{
@@ -319,7 +321,7 @@ func (l *requestLog) har(version string, timing capture.Timing, offset int64) *c
 				entry.Response.Headers = pairs(h.response)
 			}
 			if h.status == http.StatusNotModified {
-				// The browser's own word is that of its cache.
+				// The browser itself reports its cache's status.
 				entry.Response.Status, entry.Response.StatusText = http.StatusNotModified, http.StatusText(http.StatusNotModified)
 				entry.Response.BodySize = 0
 			}
@@ -330,9 +332,9 @@ func (l *requestLog) har(version string, timing capture.Timing, offset int64) *c
 	return har
 }
 
-// made are the requests for which the browser went to the network or to one of its caches,
-// in the order they were made. What a service worker answered is none; what it fetched for
-// that is. Nor is one whose URL the browser itself replaced by another.
+// made returns the requests for which the browser used the network or one of its caches,
+// in order. Requests answered by a service worker are left out, but not what the worker
+// fetched for them. Requests whose URL the browser itself replaced are left out, too.
 func (l *requestLog) made() []*request {
 	var list []*request
 	for _, r := range l.requests {
@@ -402,10 +404,9 @@ func (r *request) describeResponse(e *capture.Entry) {
 	}
 }
 
-// phases splits a request's time. The browser gives moments, in ms after the
-// request left the queue of the page's process; whatever lies between them, and
-// before the first, is time that the request was held up: blocked. So the
-// phases add up to the whole.
+// phases splits a request's time. The browser reports moments in ms after the
+// request left the queue of the page's process. The time between them, and
+// before the first, counts as blocked, so that the phases add up to the total.
 func (r *request) phases(total float64) capture.Timings {
 	t := r.response.Timing
 	if t == nil {
@@ -442,7 +443,7 @@ func pairs(headers network.Headers) []capture.Pair {
 	return out
 }
 
-// field is a header field's value, or empty. Its name is in lower case.
+// field returns a header field's value, or "". name is in lower case.
 func field(headers network.Headers, name string) string {
 	for n, value := range headers {
 		if strings.EqualFold(n, name) {
@@ -452,8 +453,8 @@ func field(headers network.Headers, name string) string {
 	return ""
 }
 
-// initiator says why a request was made. Of a script it is the innermost one with a URL of
-// those that called each other, or had waited for each other.
+// initiator says why a request was made. For a script it is the innermost script with a
+// URL in the chain of calls and awaits.
 func initiator(i *network.Initiator) capture.Initiator {
 	from := capture.Initiator{Type: string(i.Type), URL: i.URL, Line: int(i.LineNumber)}
 	for stack := i.Stack; stack != nil && from.URL == ""; stack = stack.Parent {

@@ -45,7 +45,7 @@ func logOf(events ...any) requestLog {
 }
 
 // TestPhasesAddUp checks the phases of requests against the moments that the
-// browser gives: on a new connection, on an open one, and without any.
+// browser reports: on a new connection, on an open one, and without any.
 func TestPhasesAddUp(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -80,8 +80,8 @@ func TestPhasesAddUp(t *testing.T) {
 	}
 }
 
-// TestHAREntry checks what a HAR says of a request beside its phases, and that
-// it can be written and read.
+// TestHAREntry checks the other fields of a HAR entry, and that it can be
+// written and read.
 func TestHAREntry(t *testing.T) {
 	l := logOf(
 		sent("0", "data:,", 9),
@@ -103,7 +103,7 @@ func TestHAREntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(har.Log.Entries); n != 2 {
-		t.Fatalf("%d entries, want 2: a data: URL is no request", n)
+		t.Fatalf("%d entries, want 2: a data: URL is not a request", n)
 	}
 	e := har.Log.Entries[0]
 	if e.Protocol != "h3" || e.Connection != "42" || e.ServerIPAddress != "198.19.1.1" || e.Response.TransferSize != 5000 ||
@@ -129,7 +129,7 @@ func TestRedirectsAreRequestsOfTheirOwn(t *testing.T) {
 	again.RedirectResponse = &network.Response{Status: 301, Headers: network.Headers{"Location": "/new"}, EncodedDataLength: 300}
 	l := logOf(sent("1", "https://www.page.test/old", 10), again)
 	if n, _ := l.underWay(); n != 1 {
-		t.Errorf("%d requests under way, want the second hop alone", n)
+		t.Errorf("%d requests under way, want only the second hop", n)
 	}
 	l.note("", responded("1", nil))
 	l.note("", finished("1", 10.2, 700))
@@ -142,8 +142,8 @@ func TestRedirectsAreRequestsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestNextPageHasItsOwnLog turns the page while the first one still has requests
-// under way, and others to make.
+// TestNextPageHasItsOwnLog starts the next page while the first one still has
+// requests in flight, and others to make.
 func TestNextPageHasItsOwnLog(t *testing.T) {
 	of := func(document string, e *network.EventRequestWillBeSent) *network.EventRequestWillBeSent {
 		e.LoaderID = cdp.LoaderID(document)
@@ -161,7 +161,7 @@ func TestNextPageHasItsOwnLog(t *testing.T) {
 		second.note("", e)
 	}
 	if n, _ := second.underWay(); n != 1 {
-		t.Errorf("%d requests under way, want the second page's document alone", n)
+		t.Errorf("%d requests under way, want only the second page's document", n)
 	}
 	second.note("", finished("B", 10.6, 700))
 	third := second.next()
@@ -188,8 +188,8 @@ func TestNextPageHasItsOwnLog(t *testing.T) {
 	}
 }
 
-// TestNotModifiedIsTold checks that a document which the server called unchanged has
-// the server's status, where the browser itself tells its cache's.
+// TestNotModifiedIsTold checks that a document which the server reports as unchanged
+// has the server's status, although the browser reports its cache's.
 func TestNotModifiedIsTold(t *testing.T) {
 	extra := &network.EventResponseReceivedExtraInfo{RequestID: "1", StatusCode: 304, Headers: network.Headers{"etag": `"1"`}}
 	l := logOf(sent("1", "https://www.page.test/", 10), extra, responded("1", nil),
@@ -200,7 +200,7 @@ func TestNotModifiedIsTold(t *testing.T) {
 	}
 }
 
-// TestFindNamesWhereItLooked asks for a browser that is not there.
+// TestFindNamesWhereItLooked searches for a browser that does not exist.
 func TestFindNamesWhereItLooked(t *testing.T) {
 	_, err := Find("/nonexistent/chromium")
 	if !errors.Is(err, ErrMissing) {

@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 )
 
-// noteSocket takes in how WebSockets shake hands, which servers see as requests like
-// others (RFC 6455, section 4.1). A page is not waited for because of them.
+// noteSocket records WebSocket handshakes, which servers see as ordinary requests
+// (RFC 6455, section 4.1). Pages do not wait for them.
 func (l *requestLog) noteSocket(event any) {
 	switch e := event.(type) {
 	case *network.EventWebSocketCreated:
@@ -37,8 +37,8 @@ func (l *requestLog) noteSocket(event any) {
 	}
 }
 
-// refuse notes why there is no WebSocket. If the server has answered, that is to be had
-// from the browser's message alone.
+// refuse records why a WebSocket failed. If the server has responded, only the
+// browser's message contains the status.
 func (r *request) refuse(message string) {
 	var status int64
 	_, after, _ := strings.Cut(message, "Unexpected response code: ")

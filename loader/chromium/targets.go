@@ -12,17 +12,18 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// A page is more than one target: frames of other sites that Chromium keeps in processes
-// of their own (the headless shell keeps all in one, but for what asks to be alone),
-// workers, worklets and their own workers in turn. Each is attached to before it has
-// done anything, and goes on when its session listens.
+// A page is more than one target: frames of other sites, which Chromium keeps in
+// separate processes (the headless shell keeps all in one, except those that request
+// isolation), workers, worklets and their own workers in turn. Each is attached to
+// before it has done anything, and continues when its session is set up.
 
 func yes() *bool { b := true; return &b }
 
-// family is what a target is asked for, so that its frames and workers are attached to.
+// family makes a target attach its frames and workers.
 var family = target.SetAutoAttachParams{AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: yes()}
 
-// sharedWorkers is what the browser is asked for: they belong to no page.
+// sharedWorkers makes the browser attach shared workers, which belong to no
+// page.
 var sharedWorkers = target.SetAutoAttachParams{
 	AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: yes(),
 	Filter: target.Filter{{Type: sharedWorker}, {Exclude: true}},
@@ -31,11 +32,11 @@ var sharedWorkers = target.SetAutoAttachParams{
 // Types of targets.
 const (
 	frame         = "iframe"
-	sharedWorker  = "shared_worker"  // outlives the page that it was first needed for,
-	serviceWorker = "service_worker" // and so does this
+	sharedWorker  = "shared_worker"  // outlives the page that first needed it,
+	serviceWorker = "service_worker" // likewise
 )
 
-// observe is told of what concerns the browser as a whole.
+// observe handles events that concern the browser as a whole.
 func (b *Browser) observe(whole session, event any) {
 	e, ok := event.(*target.EventAttachedToTarget)
 	if !ok || e.TargetInfo.Type != sharedWorker {
@@ -51,7 +52,7 @@ func (b *Browser) observe(whole session, event any) {
 	post(session{whole.connection, e.SessionID}, cdpruntime.RunIfWaitingForDebugger, cdp.Empty{})
 }
 
-// openTab makes a BrowserContext with a tab.
+// openTab creates a BrowserContext with a tab.
 func (v *Visit) openTab(ctx context.Context) error {
 	b := v.browser
 	whole := session{connection: b.pipe}
@@ -94,19 +95,19 @@ func (v *Visit) openTab(ctx context.Context) error {
 	return err
 }
 
-// asyncDepth is how many times a script may have been waited for before what it began is
-// no longer seen as its own. The source of an image that a script sets is asked for later.
+// asyncDepth is how many asynchronous steps a script is still recognised after. For
+// example, the source of an image that a script sets is requested later.
 const asyncDepth = 32
 
-// watchScripts has a target say which script a request comes from. Scripts that ask for a
-// debugger go on without.
+// watchScripts makes a target report which script made a request. Debugger statements do
+// not stop the scripts.
 func watchScripts(s session) {
 	post(s, debugger.Enable, debugger.EnableParams{})
 	post(s, debugger.SetAsyncCallStackDepth, debugger.SetAsyncCallStackDepthParams{MaxDepth: asyncDepth})
 	post(s, debugger.SetSkipAllPauses, debugger.SetSkipAllPausesParams{Skip: true})
 }
 
-// adopt listens to a target that has become one of the page's, and lets it go on.
+// adopt listens to a target that has joined the page, and lets it continue.
 func (v *Visit) adopt(e *target.EventAttachedToTarget) {
 	child := session{v.page.connection, e.SessionID}
 	v.targets[child.id] = e.TargetInfo
@@ -119,8 +120,8 @@ func (v *Visit) adopt(e *target.EventAttachedToTarget) {
 		watchScripts(child)
 	}
 	if v.frozen != "" {
-		// The first is for a frame's documents, the other for a worker's script. One that is
-		// heard in two sessions may have begun.
+		// The first is for a frame's documents, the other for a worker's script. A target
+		// that is heard in two sessions may already be running.
 		post(child, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: v.frozen})
 		if e.TargetInfo.Type != frame && e.WaitingForDebugger {
 			post(child, cdpruntime.Evaluate, cdpruntime.EvaluateParams{Expression: v.frozen})
@@ -129,14 +130,15 @@ func (v *Visit) adopt(e *target.EventAttachedToTarget) {
 	post(child, cdpruntime.RunIfWaitingForDebugger, cdp.Empty{})
 }
 
-// disown is what follows when a target has gone, or is no longer the page's.
+// disown cleans up after a target that has gone, or no longer belongs to the
+// page.
 func (v *Visit) disown(id target.SessionID) {
 	delete(v.targets, id)
 	v.browser.pipe.hear(id, nil)
 }
 
-// closeTab closes the tab and disposes of its BrowserContext. A browser that cannot is
-// ended.
+// closeTab closes the tab and disposes of its BrowserContext. A browser that fails to
+// do so is killed.
 func (v *Visit) closeTab() {
 	b := v.browser
 	b.watching.Lock()

@@ -19,33 +19,32 @@ import (
 	"wiretime/loader/browser"
 )
 
-// maxDocuments is how many documents a page may be replaced by, one after the other. More
-// are without end.
+// maxDocuments is how many documents may replace a page in turn. More count as endless.
 const maxDocuments = 20
 
 // Visit is a fresh BrowserContext with one empty tab. It is cold until its first
-// page; what that leaves in caches, and of connections, names and TLS sessions, is
-// there for the next ones.
+// page, whose caches, connections, names and TLS sessions are available to the
+// next ones.
 type Visit struct {
 	browser *Browser
 	context cdp.BrowserContextID
 	page    session
-	frozen  string // the script that freezes the page; empty: it has the real clock
+	frozen  string // the script that freezes the page; empty: not frozen
 
 	awaited []browser.Awaited
 
 	mu      sync.Mutex
-	targets map[target.SessionID]*target.Info // the page's, beside itself
-	log     requestLog                        // of the page that was last asked for
+	targets map[target.SessionID]*target.Info // the page's other targets
+	log     requestLog                        // of the page requested last
 	loaded  float64                           // when its load event fired, in seconds of CLOCK_MONOTONIC; 0: not yet
 	crashed error
-	turns   int           // how many documents the page has been
+	turns   int           // how many documents the page has shown
 	address string        // of the last one
 	changed chan struct{} // holds one value after the state above has changed
 }
 
-// Open makes a cold visit ready, so that none of its set-up falls into the load. Its pages
-// are frozen, with all their frames and workers, unless freeze is nil.
+// Open prepares a cold visit, so that no set-up falls into the load. Its pages are frozen,
+// with all their frames and workers, unless freeze is nil.
 func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, error) {
 	v := &Visit{browser: b, targets: map[target.SessionID]*target.Info{}, log: newRequestLog(), changed: make(chan struct{}, 1)}
 	if freeze != nil {
@@ -58,15 +57,15 @@ func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, err
 	return v, nil
 }
 
-// observe runs in the loop that reads the browser's messages: it only notes, and lets
-// targets go on.
+// observe runs in the loop that reads the browser's messages: it only records events,
+// and lets targets continue.
 func (v *Visit) observe(s session, event any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch e := event.(type) {
 	case *page.EventFrameNavigated:
 		if s.id == v.page.id && e.Frame.ParentID == "" {
-			v.loaded = 0 // what was said until now was said of the page before
+			v.loaded = 0 // earlier events belong to the previous page
 			v.turns++
 			v.address = e.Frame.URL
 		}
@@ -103,12 +102,13 @@ func (v *Visit) observe(s session, event any) {
 	}
 }
 
-// Load navigates to url and returns when the page counts as loaded, by [browser.Await]. What
-// it was not waited for is in the HAR, which holds what has been seen also when there is an
-// error. Dialogs are answered at once, and no other window is opened; the HAR says so too.
+// Load navigates to url and returns when the page counts as loaded, by [browser.Await]. The
+// HAR says which requests were not waited for; it contains what has been seen even if there
+// is an error. Dialogs are answered at once, and other windows are refused; the HAR says
+// so, too.
 //
-// Each call is a page of its own, in the same tab. What the page before it has
-// under way is cut off and no part of the HAR.
+// Each call loads a new page in the same tab. What the previous page has in
+// flight is cut off and not part of the HAR.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
 	v.turnPage()
 	offset := capture.UnixOffset()
@@ -138,16 +138,16 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 	return har, timing, err
 }
 
-// TLSOnlyError says that a page in the clear is of a host that Chromium reaches over TLS
-// alone, since its list of such hosts (HSTS, RFC 6797) has it.
+// TLSOnlyError says that a page without TLS is of a host that Chromium reaches over TLS
+// only, because it is on its HSTS preload list (RFC 6797).
 type TLSOnlyError struct{ Host string }
 
 func (e *TLSOnlyError) Error() string {
-	return fmt.Sprintf("Chromium goes to %s over TLS alone, since it is on its list of such hosts (HSTS)", e.Host)
+	return fmt.Sprintf("%s is HSTS-preloaded: Chromium loads it over TLS only", e.Host)
 }
 
-// turnPage begins a log for the next page. What frames and workers of this one still ask
-// for is no part of it.
+// turnPage starts a log for the next page. It excludes later requests of this page's
+// frames and workers.
 func (v *Visit) turnPage() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -159,10 +159,10 @@ func (v *Visit) turnPage() {
 	}
 }
 
-// Forget leaves the page for an empty one and empties the browser's cache, unless
-// that is to be kept. The cache that the page's process had of its own, in memory,
-// is emptied always: it would be gone with the tab. Names and TLS sessions are
-// always kept, and connections as long as their server keeps them.
+// Forget replaces the page by an empty one and clears the browser's cache unless
+// it is to be kept. The memory cache of the page's process is always cleared: it
+// would go with the tab. Names and TLS sessions are always kept, and so are
+// connections until their server closes them.
 func (v *Visit) Forget(ctx context.Context, keep capture.Warm) error {
 	if err := v.forget(ctx, keep); err != nil {
 		v.mu.Lock()
@@ -177,7 +177,7 @@ func (v *Visit) forget(ctx context.Context, keep capture.Warm) error {
 	if err := v.navigate(ctx, "about:blank"); err != nil {
 		return err
 	}
-	// A process empties its cache when it is told to use none.
+	// A process clears its cache when it is told to use none.
 	for _, disabled := range []bool{true, false} {
 		if _, err := call(ctx, v.page, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: disabled}); err != nil {
 			return err
@@ -190,8 +190,8 @@ func (v *Visit) forget(ctx context.Context, keep capture.Warm) error {
 	return err
 }
 
-// explain prefers the cause over its symptoms, which may be no more than a
-// closed pipe. It holds the lock.
+// explain returns the cause in preference to its symptoms, such as a closed
+// pipe. The caller holds the lock.
 func (v *Visit) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -217,12 +217,12 @@ func (v *Visit) navigate(ctx context.Context, url string) error {
 	return ctx.Err()
 }
 
-// Await says what the pages are known to ask for after their load events: a page counts as
-// loaded when that was to come, too.
+// Await sets the requests that the pages are known to make after their load events: a page
+// counts as loaded only after their due times.
 func (v *Visit) Await(requests []browser.Awaited) { v.awaited = requests }
 
-// await returns when the page counts as loaded, and says whether it gave up waiting for what
-// is still under way.
+// await returns when the page counts as loaded, and whether it gave up waiting for requests
+// in flight.
 func (v *Visit) await(ctx context.Context) (gaveUp bool, err error) {
 	gaveUp, err = browser.Await(ctx, v.changed, v.page.done, v.look)
 	if errors.Is(err, browser.ErrGone) {
@@ -234,7 +234,7 @@ func (v *Visit) await(ctx context.Context) (gaveUp bool, err error) {
 	return gaveUp, err
 }
 
-// look says how far the page is.
+// look returns how far the page has loaded.
 func (v *Visit) look() (browser.State, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -264,8 +264,8 @@ func (v *Visit) timing(ctx context.Context) (t capture.Timing, fetchStart float6
 	return t, fetchStart, ctx.Err()
 }
 
-// evaluate runs a script in the page and waits for the promise that it returns. What that
-// promise yields must be a string.
+// evaluate runs a script in the page and waits for the promise that it returns, which
+// must yield a string.
 func (v *Visit) evaluate(ctx context.Context, script string) (string, error) {
 	answer, err := call(ctx, v.page, cdpruntime.Evaluate, cdpruntime.EvaluateParams{Expression: script, AwaitPromise: yes(), ReturnByValue: yes()})
 	if err != nil {
@@ -276,12 +276,12 @@ func (v *Visit) evaluate(ctx context.Context, script string) (string, error) {
 	}
 	var text string
 	if err := json.Unmarshal(answer.Result.Value, &text); err != nil {
-		return "", fmt.Errorf("read what a script returned: %w", err)
+		return "", fmt.Errorf("parse a script's result: %w", err)
 	}
 	return text, nil
 }
 
-// thrown is what an exception says of itself.
+// thrown returns the text of an exception.
 func thrown(e *cdpruntime.ExceptionDetails) string {
 	if e.Exception != nil && e.Exception.Description != "" {
 		return e.Exception.Description
@@ -289,7 +289,7 @@ func thrown(e *cdpruntime.ExceptionDetails) string {
 	return e.Text
 }
 
-// closeLimit bounds how long closing a tab may take.
+// closeLimit is how long closing a tab may take.
 const closeLimit = 5 * time.Second
 
 // Close closes the tab and forgets its caches, names and connections.
@@ -298,5 +298,6 @@ func (v *Visit) Close() error {
 	return nil
 }
 
-// Process is the number of the browser's first process. Its others descend from it.
+// Process returns the PID of the browser's first process. Its others descend from
+// it.
 func (v *Visit) Process() int { return v.browser.process.Pid }

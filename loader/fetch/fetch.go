@@ -1,16 +1,16 @@
-// Package fetch is Wiretime's own loader: it fetches a page and all its
-// resources, and does nothing else with them. Where a browser adds the time it
-// takes to parse, to run scripts and to paint, this loader leaves the protocol
-// and the network, and it costs so little that both clocks can be held against
-// each other with it.
+// Package fetch is Wiretime's own minimal loader: it fetches a page and all its
+// resources, and does nothing else with them. Without the time that a browser
+// takes to parse, to run scripts and to paint, only the protocol and the
+// network remain, at so little cost that the two clocks can be compared with
+// it.
 //
-// The page's document is fetched first. Once it has arrived whole, everything
-// else is asked for at once, in the order given, as far as the protocol allows:
-// see package session, which has the connections. Over SPDY the document has the
-// highest priority and the rest a middle one.
+// The page's document is fetched first. Once it is complete, everything else is
+// requested at once, in the given order, as far as the protocol allows; package
+// session manages the connections. Over SPDY the document has the highest
+// priority and the rest a medium one.
 //
-// Everything is cold: each load has a session of its own and no cache. Redirects
-// are not followed: where they lead is a resource like any other.
+// Everything is cold: each load has its own session and no cache. Redirects are
+// not followed: their target is a resource like any other.
 package fetch
 
 import (
@@ -25,14 +25,14 @@ import (
 	"wiretime/protocol"
 )
 
-// userAgent is how the loader names itself, to servers and in HAR.
+// userAgent is the loader's name for servers and in HAR.
 const userAgent = "wiretime-fetch"
 
 // Loader loads pages from one host. It is safe for concurrent use.
 type Loader struct{ options session.Options }
 
-// New makes a loader. It opens nothing. The options' protocol is that of each
-// visit.
+// New returns a loader. It opens nothing. Each visit sets the options'
+// protocol.
 func New(o session.Options) *Loader { return &Loader{o} }
 
 // Visit is one load of one page, cold. It serves one call of Load.
@@ -43,14 +43,14 @@ type Visit struct {
 	resources []string
 	ctx       context.Context // ends with the visit
 	cancel    context.CancelCauseFunc
-	asked     []*request     // in the order in which they were asked for
+	asked     []*request     // in the order in which they were requested
 	pending   sync.WaitGroup // requests that are neither answered nor failed
 	began     time.Time
 }
 
-// Open makes a visit ready. resources are the URLs of all that the page needs, in
-// the order in which they are to be asked for; the protocol decides on their
-// scheme, and the page itself is passed over among them. Each is fetched with GET.
+// Open prepares a visit. resources are the URLs of everything that the page needs,
+// in the order in which to request them. The protocol determines their scheme, and
+// the page itself is skipped among them. Each is fetched with GET.
 func (l *Loader) Open(p protocol.Protocol, resources []string) *Visit {
 	o := l.options
 	o.Protocol, o.Strategy = p, session.Plain(p)
@@ -61,14 +61,15 @@ func (l *Loader) Open(p protocol.Protocol, resources []string) *Visit {
 	return v
 }
 
-// Load fetches the page and then the visit's resources, and returns when
-// each of them has arrived or failed. A failure does not keep the others from
-// being fetched, unless it is the document's; the error names the first one in the
-// page's order. An answer is an answer, whatever its status. What has been seen is
-// returned even if there is an error.
+// Load fetches the page and then the visit's resources, and returns when each of
+// them has arrived or failed. A failure does not stop the other requests, unless
+// it is the document's; the error names the first one in the page's order. Any
+// status counts as a response. What has been seen is returned even if there is an
+// error.
 //
-// There is no parser and no renderer, so the times mean: DCL, the document had
-// arrived whole; OnLoad and LastResource, the last resource had; FCP and LCP, -1.
+// There is no parser and no renderer, so the times mean: DCL, the document was
+// complete; OnLoad and LastResource, the last resource was complete; FCP and LCP,
+// -1.
 func (v *Visit) Load(ctx context.Context, page string) (*capture.HAR, capture.Timing, error) {
 	stop := context.AfterFunc(ctx, func() { v.cancel(context.Cause(ctx)) })
 	defer stop()
@@ -84,7 +85,7 @@ func (v *Visit) Load(ctx context.Context, page string) (*capture.HAR, capture.Ti
 	return v.har(timing), timing, err
 }
 
-// prepare makes the requests for the page and its resources.
+// prepare builds the requests for the page and its resources.
 func (v *Visit) prepare(page string) (document *request, resources []*request, err error) {
 	if document, err = v.request(page); err != nil {
 		return nil, nil, err
@@ -111,9 +112,10 @@ func (v *Visit) request(address string) (*request, error) {
 	}
 	h, err := http.NewRequestWithContext(v.ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a request for %s: %w", address, err)
+		return nil, fmt.Errorf("build a request for %s: %w", address, err)
 	}
-	// A single field: HTTP/2 and HTTP/3 write them in the random order of a map.
+	// Only one field: HTTP/2 and HTTP/3 write several in the random order of a
+	// map.
 	h.Header.Set("User-Agent", userAgent)
 	return &request{visit: v, http: h}, nil
 }
@@ -132,8 +134,8 @@ func (v *Visit) load(document *request, resources []*request) error {
 	return nil
 }
 
-// fetch asks for resources, which the page has asked for at the given time, and
-// waits until each of them is answered or has failed.
+// fetch requests resources, which the page has requested at the given time, and
+// waits until each of them has arrived or failed.
 func (v *Visit) fetch(began time.Time, priority session.Priority, requests ...*request) {
 	v.asked = append(v.asked, requests...)
 	v.pending.Add(len(requests))
@@ -144,15 +146,16 @@ func (v *Visit) fetch(began time.Time, priority session.Priority, requests ...*r
 	v.pending.Wait()
 }
 
-// FrameLog is every frame of the visit's connections so far, as package spdy
-// writes them down; nil where the protocol is not SPDY.
+// FrameLog returns every frame of the visit's connections so far, in package
+// spdy's format, or nil if the protocol is not SPDY.
 func (v *Visit) FrameLog() []byte { return v.session.FrameLog() }
 
-// KeyLog is the TLS secrets of the visit's connections so far, in NSS key log format.
+// KeyLog returns the TLS secrets of the visit's connections so far, in NSS key log
+// format.
 func (v *Visit) KeyLog() ([]byte, error) { return v.keys.Text(), nil }
 
 // Close closes the visit's connections and waits for its goroutines. Connections
-// that their server has closed before are no error.
+// that their server has already closed are no error.
 func (v *Visit) Close() error {
 	v.cancel(session.ErrClosed)
 	return v.session.Close()

@@ -70,7 +70,7 @@ func TestEveryResourceArrives(t *testing.T) {
 			}
 		}
 		if len(log) != 301 || len(seen) != len(used) {
-			t.Errorf("the server answered %d requests over %d connections, the loader tells of 301 over %d", len(log), len(seen), len(used))
+			t.Errorf("the server answered %d requests over %d connections, the loader reports 301 over %d", len(log), len(seen), len(used))
 		}
 		last := 0.0
 		for i := range entries {
@@ -98,7 +98,7 @@ func TestPhasesAddUp(t *testing.T) {
 				t.Errorf("entry %d: phases %+v add up to %v ms of %v", i, s, sum, e.Time)
 			}
 			if e.Started.Before(before.Started) {
-				t.Errorf("entry %d started before the one before it", i)
+				t.Errorf("entry %d started before the previous one", i)
 			}
 			if s.DNS >= 0 {
 				lookups++
@@ -110,12 +110,12 @@ func TestPhasesAddUp(t *testing.T) {
 				t.Errorf("entry %d: ssl %v of connect %v ms", i, s.SSL, s.Connect)
 			}
 			if i > 0 && e.Started.Sub(har.Log.Pages[0].Started).Seconds()*1e3-timing.DCL > 1e-3 {
-				t.Errorf("entry %d was not asked for when the document had arrived", i)
+				t.Errorf("entry %d was not requested when the document had arrived", i)
 			}
 			before = e
 		}
 		if lookups != 2 {
-			t.Errorf("%d look-ups are told, want 2", lookups)
+			t.Errorf("%d look-ups are recorded, want 2", lookups)
 		}
 		for connection, n := range connects {
 			if n != 1 {
@@ -128,13 +128,14 @@ func TestPhasesAddUp(t *testing.T) {
 			t.Errorf("the first entries are %+v and %+v", first, other)
 		}
 		if p.Spoken == "http/1.1" && other.Response.TransferSize <= other.Response.BodySize || p.Spoken != "http/1.1" && other.Response.TransferSize != -1 {
-			t.Errorf("%d octets came for a body of %d", other.Response.TransferSize, other.Response.BodySize)
+			t.Errorf("%d octets arrived for a body of %d", other.Response.TransferSize, other.Response.BodySize)
 		}
 		must(t, capture.WriteHAR(filepath.Join(t.TempDir(), "load.har"), har))
 	})
 }
 
-// TestOrderOnTheWire reads what a clear protocol writes, over all its connections.
+// TestOrderOnTheWire reads what a protocol without TLS writes, over all its
+// connections.
 func TestOrderOnTheWire(t *testing.T) {
 	p, err := protocol.Lookup("http/1.1")
 	must(t, err)
@@ -150,7 +151,7 @@ func TestOrderOnTheWire(t *testing.T) {
 	}
 }
 
-// TestOrderOfSending holds for the protocols whose wire cannot be read.
+// TestOrderOfSending checks the protocols whose wire cannot be read.
 func TestOrderOfSending(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p, protocol.Archive(objects))
@@ -168,7 +169,7 @@ func TestOrderOfSending(t *testing.T) {
 func TestConnectionsFollowRequests(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		for n, h1 := range map[int]int{0: 1, 1: 1, 3: 3, 6: 6, 7: 6} {
-			// Requests are held back until all connections there will be carry one.
+			// Requests are held back until all expected connections carry one.
 			var waiting atomic.Int64
 			all := make(chan struct{})
 			archive := protocol.Archive(objects)
@@ -218,7 +219,7 @@ func TestBodyCutShort(t *testing.T) {
 				return
 			}
 			w.Header().Set("Content-Length", "200000")
-			_, _ = w.Write(make([]byte, 100_000)) // more than the server holds back
+			_, _ = w.Write(make([]byte, 100_000)) // more than the server buffers
 			panic(http.ErrAbortHandler)
 		}))
 		cut := b.url(pageHost, "/cut")
@@ -238,7 +239,7 @@ func TestBodyCutShort(t *testing.T) {
 	})
 }
 
-// TestConnectionThatDoesNotLast has the server close after each response.
+// TestConnectionThatDoesNotLast makes the server close after each response.
 func TestConnectionThatDoesNotLast(t *testing.T) {
 	for _, name := range []string{"http/1.1", "https/1.1"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
@@ -272,7 +273,7 @@ func TestLoadFails(t *testing.T) {
 		entries   int
 	}{
 		{"a host that does not exist", func(*bench) []string { return []string{"https://nobody.test/a", "https://nobody.test/b"} }, nil, "look up nobody.test: nobody.test does not exist", 3},
-		{"a resource that is no URL", func(*bench) []string { return []string{"/a"} }, nil, "not an absolute URL", 0},
+		{"a resource with an invalid URL", func(*bench) []string { return []string{"/a"} }, nil, "not an absolute URL", 0},
 		{"a page whose host does not exist", nil, func(o *session.Options, _ *protocol.Protocol) {
 			o.Resolve = func(context.Context, string) (netip.Addr, error) { return netip.Addr{}, refused }
 		}, "look up www.page.test: refused", 1},
@@ -321,7 +322,7 @@ func TestHandshakeOfAnotherProtocol(t *testing.T) {
 			b.protocol, err = protocol.Lookup(c.client)
 			must(t, err)
 			_, _, err = b.open(t, nil).Load(b.context(t), b.url(pageHost, "/"))
-			if err == nil || !strings.Contains(err.Error(), "make the TLS handshake with www.page.test") {
+			if err == nil || !strings.Contains(err.Error(), "TLS handshake with www.page.test") {
 				t.Errorf("error is %v", err)
 			}
 		})
@@ -348,9 +349,9 @@ func TestAnswersOverHTTP1(t *testing.T) {
 		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n3\r\nody\r\n0\r\n\r\n", ""},
 		{"up to the end", "HTTP/1.1 200 OK\r\n\r\nbody", ""},
 		{"after an interim one", "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", ""},
-		{"of the version before", "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nbody", "the answer is HTTP/1.0, not HTTP/1.1"},
-		{"that is none", "SSH-2.0-OpenSSH_9.2\r\n", "read the response's head"},
-		{"that does not come", "", "wait for the response: EOF"},
+		{"of HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nbody", "the response is HTTP/1.0 instead of HTTP/1.1"},
+		{"that is not HTTP", "SSH-2.0-OpenSSH_9.2\r\n", "read the response's head"},
+		{"that never comes", "", "wait for the response: EOF"},
 		{"cut short", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbo", "read the body after 2 octets"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -383,7 +384,7 @@ func TestStranger(t *testing.T) {
 			must(t, err)
 			b.options.Verify = stranger.Verify
 			_, _, err = b.open(t, nil).Load(b.context(t), b.url(pageHost, "/"))
-			if err == nil || !strings.Contains(err.Error(), "not this authority's") {
+			if err == nil || !strings.Contains(err.Error(), "not issued by this authority") {
 				t.Errorf("error is %v, want the authority's", err)
 			}
 		})
@@ -401,7 +402,7 @@ func TestCancelledLoad(t *testing.T) {
 			}
 			archive.ServeHTTP(w, r)
 		}))
-		enough := errors.New("the test has seen enough")
+		enough := errors.New("cancelled by the test")
 		ctx, cancel := context.WithCancelCause(b.context(t))
 		go func() {
 			<-began

@@ -9,38 +9,38 @@ import (
 	"wiretime/loader/session"
 )
 
-// request is one resource that is asked for.
+// request is one requested resource.
 type request struct {
 	visit     *Visit
 	http      *http.Request
-	kind      string // of the resource; empty: as its content type says
+	kind      string // of the resource; empty: from its content type
 	initiator string // URL; empty: the user
 
-	began    time.Time // the page asked for it
+	began    time.Time // the page requested it
 	response *http.Response
 	exchange *session.Exchange
 	err      error
 }
 
-// Interim passes an interim answer over.
+// Interim ignores interim responses.
 func (r *request) Interim(*http.Response) {}
 
-// Head takes in the head of the answer.
+// Head records the head of the response.
 func (r *request) Head(response *http.Response) { r.response = response }
 
-// Data passes content over: what counts is that it has come.
+// Data discards content: only its arrival counts.
 func (r *request) Data([]byte) {}
 
-// End notes what has become of the request.
+// End records the outcome of the request.
 func (r *request) End(e *session.Exchange, err error) {
 	r.exchange, r.err = e, err
 	r.visit.pending.Done()
 }
 
-// failure is the error of a request that failed, for people.
+// failure returns the error of a failed request, for people.
 func (r *request) failure() error { return fmt.Errorf("fetch %s: %w", r.http.URL, r.err) }
 
-// timing is the load's, as far as it came.
+// timing returns the load's times, as far as it got.
 func (v *Visit) timing() capture.Timing {
 	t := capture.Timing{NavigationStart: v.began.UnixNano(), DCL: -1, OnLoad: -1, TTFB: -1, FCP: -1, LCP: -1, LastResource: -1}
 	if len(v.asked) == 0 || v.asked[0].err != nil {
@@ -59,7 +59,7 @@ func (v *Visit) timing() capture.Timing {
 	return t
 }
 
-// har writes the load down as HAR 1.2, in the shape that the browser's loads have.
+// har returns the load as HAR 1.2, in the form of the browsers' loads.
 func (v *Visit) har(timing capture.Timing) *capture.HAR {
 	const pageID = "page_1"
 	har := &capture.HAR{Log: capture.Log{

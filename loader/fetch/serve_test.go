@@ -17,7 +17,7 @@ import (
 	"wiretime/protocol"
 )
 
-// patience is how long a test waits for what takes milliseconds.
+// patience is how long a test waits for something that takes milliseconds.
 const patience = 20 * time.Second
 
 // The tests' page has two hosts on two addresses.
@@ -30,7 +30,7 @@ func addresses() map[string]netip.Addr {
 	return map[string]netip.Addr{pageHost: netip.MustParseAddr("127.0.0.1"), imageHost: netip.MustParseAddr("127.0.0.2")}
 }
 
-// eachRow runs a test for every protocol there is.
+// eachRow runs a test for every protocol.
 func eachRow(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
 	for _, p := range protocol.All() {
 		t.Run(strings.ReplaceAll(p.Name, "/", "-"), func(t *testing.T) { test(t, p) })
@@ -51,7 +51,7 @@ func objects(method, _, path string) protocol.Answer {
 }
 
 // bench is a server and a loader that finds it. Its ports are not the protocol's,
-// which may be taken or forbidden, so they are in the URLs.
+// which may be taken or forbidden, so URLs contain them.
 type bench struct {
 	protocol  protocol.Protocol
 	server    *protocol.Server
@@ -62,7 +62,7 @@ type bench struct {
 	mu      sync.Mutex
 	real    map[netip.Addr]netip.AddrPort
 	lookups []string
-	wire    []string // of what was written to TCP connections, the first line
+	wire    []string // first lines written to TCP connections
 }
 
 func newBench(t *testing.T, p protocol.Protocol, handler http.Handler) *bench {
@@ -113,8 +113,8 @@ func newBench(t *testing.T, p protocol.Protocol, handler http.Handler) *bench {
 	return b
 }
 
-// listen puts a server of the test's own in the place of the page's host. handle
-// has each connection to itself, which is closed when it returns.
+// listen runs a custom server in place of the page's host. handle handles one
+// connection, which is closed when it returns.
 func (b *bench) listen(t *testing.T, handle func(net.Conn)) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", anyPort(b.real[addresses()[pageHost]].String()))
@@ -139,7 +139,7 @@ func (b *bench) listen(t *testing.T, handle func(net.Conn)) {
 	})
 }
 
-// recorded is a TCP connection whose writes are noted.
+// recorded is a TCP connection that records its writes.
 type recorded struct {
 	net.Conn
 	bench *bench
@@ -163,7 +163,7 @@ func (b *bench) found(a net.Addr) {
 	b.real[at.Addr()] = at
 }
 
-// url is the address of a path on one of the site's hosts.
+// url returns the URL of a path on one of the site's hosts.
 func (b *bench) url(host, path string) string {
 	u := url.URL{Scheme: b.protocol.Scheme, Host: fmt.Sprintf("%s:%d", host, b.real[addresses()[host]].Port()), Path: path}
 	return u.String()
@@ -177,7 +177,7 @@ func (b *bench) urls(host string, sizes ...int) []string {
 	return all
 }
 
-// open makes a visit that ends with the test.
+// open prepares a visit that ends with the test.
 func (b *bench) open(t *testing.T, resources []string) *Visit {
 	t.Helper()
 	v := New(b.options).Open(b.protocol, resources)
@@ -186,12 +186,12 @@ func (b *bench) open(t *testing.T, resources []string) *Visit {
 }
 
 func (b *bench) context(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, fmt.Errorf("the test waited %v", patience))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, fmt.Errorf("timed out after %v", patience))
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// sizes are n different sizes, in no order of size.
+// sizes returns n different sizes in no particular order.
 func sizes(n int) []int {
 	var all []int
 	for i := range n {

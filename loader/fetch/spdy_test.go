@@ -13,11 +13,11 @@ import (
 	"wiretime/spdy"
 )
 
-// streamsUntold is how many streams a server must take before it has told how many
-// it takes (draft 3 section 2.6.4).
+// streamsUntold is how many streams a server must accept before it has announced
+// its limit (draft 3 section 2.6.4).
 const streamsUntold = 100
 
-// pseudo is what a version calls a part of HTTP's first lines.
+// pseudo returns a version's name for a part of HTTP's first lines.
 func pseudo(v spdy.Version, name string) string {
 	switch {
 	case v != spdy.V2:
@@ -37,8 +37,8 @@ func eachSPDY(t *testing.T, test func(t *testing.T, p protocol.Protocol, v spdy.
 	})
 }
 
-// TestSPDYOnTheWire is a server that reads frames: settings and windows first, then
-// the document, then the rest in the order given, each with its priority.
+// TestSPDYOnTheWire reads frames at the server: settings and windows first, then
+// the document, then the rest in the given order, each with its priority.
 func TestSPDYOnTheWire(t *testing.T) {
 	eachSPDY(t, func(t *testing.T, p protocol.Protocol, v spdy.Version) {
 		b := newBench(t, p, protocol.Archive(objects))
@@ -97,8 +97,8 @@ func TestSPDYOnTheWire(t *testing.T) {
 	})
 }
 
-// TestSPDYWaitsForTheServersLimit has a server that tells how many streams it takes
-// only once it was asked for some: by then there are no more than it must take.
+// TestSPDYWaitsForTheServersLimit announces the server's stream limit only after
+// some requests: by then there are no more than a server must accept.
 func TestSPDYWaitsForTheServersLimit(t *testing.T) {
 	eachSPDY(t, func(t *testing.T, p protocol.Protocol, v spdy.Version) {
 		b := newBench(t, p, protocol.Archive(objects))
@@ -121,7 +121,7 @@ func TestSPDYWaitsForTheServersLimit(t *testing.T) {
 				case *spdy.SynStream:
 					open = append(open, f.StreamID)
 					if len(open) == streamsUntold {
-						must(framer.WriteFrame(&spdy.Ping{ID: 2})) // what it has sent comes before the answer
+						must(framer.WriteFrame(&spdy.Ping{ID: 2})) // everything sent earlier comes before the answer
 					}
 				}
 			}
@@ -148,12 +148,12 @@ func TestSPDYWaitsForTheServersLimit(t *testing.T) {
 		must(t, visit.Close())
 		b.served.Wait()
 		if early != streamsUntold || asked != 300 {
-			t.Errorf("%d of %d requests came before the server's settings, want %d of 300", early, asked, streamsUntold)
+			t.Errorf("%d of %d requests arrived before the server's settings, want %d of 300", early, asked, streamsUntold)
 		}
 	})
 }
 
-// serveFrames puts a server of frames in the place of the page's host.
+// serveFrames runs a server of frames in place of the page's host.
 func (b *bench) serveFrames(t *testing.T, v spdy.Version, handle func(*spdy.Framer)) {
 	t.Helper()
 	certificate, err := b.authority.Certificate(pageHost)
@@ -167,7 +167,7 @@ func (b *bench) serveFrames(t *testing.T, v spdy.Version, handle func(*spdy.Fram
 	})
 }
 
-// reply is an empty answer.
+// reply returns an empty reply.
 func reply(v spdy.Version, id uint32) spdy.Frame {
 	return &spdy.SynReply{StreamID: id, Fin: true, Fields: []spdy.Field{
 		{Name: pseudo(v, "status"), Value: "200 OK"}, {Name: pseudo(v, "version"), Value: "HTTP/1.1"},

@@ -13,7 +13,7 @@ import (
 )
 
 // session is a WebDriver BiDi session (W3C, WebDriver BiDi, section 3): commands
-// with their answers, and events, over one WebSocket.
+// with their results, and events, over one WebSocket.
 type session struct {
 	socket *websocket.Conn
 	event  func(method string, params json.RawMessage) // called in turn; must not call the session
@@ -25,7 +25,7 @@ type session struct {
 	cause   error // of the socket's end
 }
 
-// message is what the browser sends.
+// message is a message from the browser.
 type message struct {
 	Type    string          `json:"type"` // "success", "error" or "event"
 	ID      uint64          `json:"id"`
@@ -42,11 +42,11 @@ type command struct {
 	Params any    `json:"params"`
 }
 
-// object is a command's parameters.
+// object holds a command's parameters.
 type object map[string]any
 
 // connect opens the socket at address, the host and port that the browser has
-// named.
+// announced.
 func connect(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error), address string,
 	event func(string, json.RawMessage)) (*session, error) {
 	client := &http.Client{Transport: &http.Transport{
@@ -54,7 +54,7 @@ func connect(ctx context.Context, dial func(ctx context.Context, network, addres
 	}}
 	socket, _, err := websocket.Dial(ctx, "ws://"+address+"/session", &websocket.DialOptions{HTTPClient: client}) //nolint:bodyclose // the library hands over a body that is closed
 	if err != nil {
-		return nil, fmt.Errorf("connect to its WebDriver BiDi endpoint at %s: %w", address, err)
+		return nil, fmt.Errorf("connect to the WebDriver BiDi endpoint at %s: %w", address, err)
 	}
 	socket.SetReadLimit(-1)
 	s := &session{socket: socket, event: event, done: make(chan struct{}), waiting: map[uint64]chan<- message{}}
@@ -90,7 +90,7 @@ func (s *session) read() {
 	}
 }
 
-// call sends a command and stores what it returns in result, if that is not nil.
+// call sends a command and stores its result in result unless that is nil.
 func (s *session) call(ctx context.Context, method string, params object, result any) error {
 	answer := make(chan message, 1)
 	s.mu.Lock()
@@ -119,7 +119,7 @@ func (s *session) call(ctx context.Context, method string, params object, result
 			return nil
 		}
 		if err := json.Unmarshal(m.Result, result); err != nil {
-			return fmt.Errorf("%s: read the answer: %w", method, err)
+			return fmt.Errorf("%s: parse the response: %w", method, err)
 		}
 		return nil
 	case <-ctx.Done():
@@ -129,7 +129,7 @@ func (s *session) call(ctx context.Context, method string, params object, result
 	}
 }
 
-// ended says why the socket has ended; it is called after done is closed.
+// ended returns why the socket has ended; call it after done is closed.
 func (s *session) ended() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,7 @@ func (s *session) ended() error {
 }
 
 // evaluate runs a script in a browsing context and waits for the promise that it
-// returns. What that promise yields must be a string.
+// returns, which must yield a string.
 func (s *session) evaluate(ctx context.Context, browsingContext, script string) (string, error) {
 	var answer struct {
 		Type   string `json:"type"`
@@ -159,6 +159,6 @@ func (s *session) evaluate(ctx context.Context, browsingContext, script string) 
 
 // close ends the socket and waits for its reader.
 func (s *session) close() {
-	_ = s.socket.CloseNow() // it may have ended
+	_ = s.socket.CloseNow() // it may already be closed
 	<-s.done
 }

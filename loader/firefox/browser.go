@@ -1,10 +1,9 @@
 // Package firefox loads pages with the real Firefox browser, driven by WebDriver
 // BiDi over a WebSocket.
 //
-// One browser serves many loads. Each load has a user context of its own (what
-// Firefox shows as a container), to which caches, cookies, connections, resolved
-// names and TLS sessions belong, so every load is cold although the browser is
-// warm.
+// One browser serves many loads. Each load has its own user context (a container
+// in Firefox's interface) with its own caches, cookies, connections, resolved
+// names and TLS sessions, so every load is cold although the browser is warm.
 package firefox
 
 import (
@@ -29,9 +28,9 @@ import (
 // ErrMissing means that no Firefox was found on this machine.
 var ErrMissing = errors.New("no Firefox on this machine")
 
-// Find returns the browser's binary: chosen if it is not empty, otherwise the
-// first of browser.FirefoxFiles that is there. It returns an error that wraps ErrMissing
-// if there is none.
+// Find returns the browser's binary: chosen if it is not empty, otherwise the first of
+// browser.FirefoxFiles that exists. It returns an error that wraps ErrMissing if there
+// is none.
 func Find(chosen string) (string, error) {
 	binary, looked := browser.Find(chosen, browser.FirefoxFiles)
 	if binary == "" {
@@ -43,19 +42,18 @@ func Find(chosen string) (string, error) {
 
 // Options say how a browser is started.
 type Options struct {
-	// Binary is the browser's program, as Find returns it.
+	// Binary is the browser's program, as returned by Find.
 	Binary string
-	// Folder receives the browser's profile; it must not be used by another.
+	// Folder receives the browser's profile; no other browser may use it.
 	Folder string
-	// Enter arranges for the browser to run on the client's host.
+	// Enter makes the browser run on the client's host.
 	Enter func(*exec.Cmd)
 	// Dial connects to an address of the client's host, from within it.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Issuer is the certificate, in DER, of the authority whose certificates are
-	// trusted.
+	// Issuer is the certificate, in DER, of the authority to trust.
 	Issuer []byte
-	// ForceQUIC are the hosts that are to be reached over HTTP/3 at once,
-	// without first learning of it from an Alt-Svc field or an HTTPS record.
+	// ForceQUIC are the hosts to reach over HTTP/3 at once, without learning of
+	// it from an Alt-Svc field or an HTTPS record.
 	ForceQUIC []string
 }
 
@@ -73,14 +71,13 @@ type Browser struct {
 	current *Visit // receives the events
 }
 
-// launchLimit bounds how long a browser may take to start.
+// launchLimit is how long a browser may take to start.
 const launchLimit = 60 * time.Second
 
-// Launch starts a browser. It serves loads until Close, or until it crashes,
-// which Alive tells.
+// Launch starts a browser. It serves loads until Close or a crash; see Alive.
 func Launch(ctx context.Context, o Options) (*Browser, error) {
 	b := &Browser{options: o, output: newOutput()}
-	ctx, cancel := context.WithTimeoutCause(ctx, launchLimit, fmt.Errorf("it did not answer within %v", launchLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, launchLimit, fmt.Errorf("timed out after %v", launchLimit))
 	defer cancel()
 	err := b.start(ctx)
 	if err != nil {
@@ -99,9 +96,9 @@ func (b *Browser) start(ctx context.Context) error {
 		"--remote-debugging-port", "0", "--remote-allow-system-access", "about:blank")
 	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder, "TMPDIR="+folder,
 		"MOZ_CRASHREPORTER_DISABLE=1", "MOZ_HEADLESS_WIDTH=1280", "MOZ_HEADLESS_HEIGHT=900",
-		"MOZ_REMOTE_SETTINGS_DEVTOOLS=1") // without it the preference for its maker's server is not heeded
+		"MOZ_REMOTE_SETTINGS_DEVTOOLS=1") // without it Firefox ignores the preference for its maker's server
 	command.Stdout, command.Stderr = b.output, b.output
-	command.WaitDelay = time.Second // for what of its processes may hold on to its output
+	command.WaitDelay = time.Second // for child processes that may keep its output open
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.options.Enter(command)
 	child, err := process.Start(command)
@@ -110,14 +107,14 @@ func (b *Browser) start(ctx context.Context) error {
 	}
 	b.process, b.exited = command.Process, make(chan struct{})
 	go func() {
-		_ = child.Wait() // how it ended is in its last words
+		_ = child.Wait() // the exit status is in its last output
 		close(b.exited)
 	}()
 	select {
 	case address := <-b.output.listening:
 		b.session, err = connect(ctx, b.options.Dial, address, b.observe)
 	case <-b.exited:
-		err = fmt.Errorf("it ended with %v", command.ProcessState)
+		err = fmt.Errorf("it exited with %v", command.ProcessState)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -127,13 +124,13 @@ func (b *Browser) start(ctx context.Context) error {
 	return b.prepare(ctx)
 }
 
-// events are those that a visit is made of.
+// events are the events that a visit needs.
 var events = []string{
 	"network.beforeRequestSent", "network.responseStarted", "network.responseCompleted", "network.fetchError",
 	"browsingContext.navigationStarted", "browsingContext.load", "browsingContext.navigationFailed", "browsingContext.userPromptOpened",
 }
 
-// prompts is how dialogs are answered, without being asked, as [browser.AcceptDialog] has it.
+// prompts says how dialogs are answered, like [browser.AcceptDialog].
 var prompts = object{"alert": "accept", "beforeUnload": "accept", "confirm": "dismiss", "prompt": "dismiss"}
 
 func (b *Browser) prepare(ctx context.Context) error {
@@ -152,28 +149,28 @@ func (b *Browser) prepare(ctx context.Context) error {
 	return b.equip(ctx)
 }
 
-// trustScript makes an authority's certificate one that servers' certificates
-// may come from.
+// trustScript makes the browser trust an authority's certificate.
 const trustScript = `(async () => {
 	const store = Cc["@mozilla.org/security/x509certdb;1"].getService(Ci.nsIX509CertDB);
 	store.addCertFromBase64(%q, "C,,");
 	return "";
 })()`
 
-// mappingScript waits until the browser heeds what its preferences say about
-// HTTP/3. It needs the store of alternative services for that, opens it for its
-// first request and passes over it until it has been read. Asking what is in it
+// mappingScript waits until the browser applies its preferences about HTTP/3.
+// They require the store of alternative services, which the browser opens for
+// its first request and ignores until it has been read. A query of the store
 // waits for that.
 const mappingScript = `(async () => {
-	await fetch("https://127.0.0.1:%d/").catch(() => {}); // where nobody listens
+	await fetch("https://127.0.0.1:%d/").catch(() => {}); // nothing listens there
 	Services.io.getProtocolHandler("https").QueryInterface(Ci.nsIHttpProtocolHandler).altSvcCacheKeys;
 	return "";
 })()`
 
-// discard is a port of the client's loopback at which nobody listens.
+// discard is a port of the client's loopback on which nothing listens.
 const discard = 47470
 
-// equip runs scripts in one of the browser's own windows, which have all rights.
+// equip runs scripts in one of the browser's own windows, which have all
+// privileges.
 func (b *Browser) equip(ctx context.Context) error {
 	var tree struct {
 		Contexts []struct {
@@ -184,23 +181,23 @@ func (b *Browser) equip(ctx context.Context) error {
 		return err
 	}
 	if len(tree.Contexts) == 0 {
-		return errors.New("it has no window")
+		return errors.New("the browser has no window")
 	}
 	window := tree.Contexts[0].Context
 	script := fmt.Sprintf(trustScript, base64.StdEncoding.EncodeToString(b.options.Issuer))
 	if _, err := b.session.evaluate(ctx, window, script); err != nil {
-		return fmt.Errorf("have it trust the certificate authority: %w", err)
+		return fmt.Errorf("trust the certificate authority: %w", err)
 	}
 	if len(b.options.ForceQUIC) == 0 {
 		return nil
 	}
 	if _, err := b.session.evaluate(ctx, window, fmt.Sprintf(mappingScript, discard)); err != nil {
-		return fmt.Errorf("have it use HTTP/3: %w", err)
+		return fmt.Errorf("set up HTTP/3: %w", err)
 	}
 	return nil
 }
 
-// observe hands an event to the visit under way.
+// observe passes an event to the current visit.
 func (b *Browser) observe(method string, params json.RawMessage) {
 	b.mu.Lock()
 	v := b.current
@@ -210,10 +207,10 @@ func (b *Browser) observe(method string, params json.RawMessage) {
 	}
 }
 
-// Version is the browser's name and version as it reports them.
+// Version returns the browser's name and version as it reports them.
 func (b *Browser) Version() string { return "Firefox/" + b.version }
 
-// Alive says whether the browser can serve another load.
+// Alive reports whether the browser can serve another load.
 func (b *Browser) Alive() bool {
 	select {
 	case <-b.exited:
@@ -243,18 +240,18 @@ func (b *Browser) kill() {
 		if b.process == nil {
 			return
 		}
-		// Those that show pages may have stayed behind when it crashed.
+		// Content processes may still be running after a crash.
 		_ = syscall.Kill(-b.process.Pid, syscall.SIGKILL)
 		<-b.exited
 		browser.Reap(b.process.Pid)
 	})
 }
 
-// Version asks a browser's binary for its name and version.
+// Version returns the name and version that a browser's binary prints.
 func Version(ctx context.Context, binary string) (string, error) {
 	out, err := exec.CommandContext(ctx, binary, "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", binary, err)
+		return "", fmt.Errorf("get the version of %s: %w", binary, err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

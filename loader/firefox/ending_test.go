@@ -12,7 +12,8 @@ import (
 	"wiretime/site"
 )
 
-// endless is a site with a page and what pages may do that keeps others from ending.
+// endless returns a site with a page and resources that keep other pages from
+// ending.
 func endless(t *testing.T, page string) *site.Site {
 	t.Helper()
 	text := site.Hash([]byte(page))
@@ -36,13 +37,13 @@ func endless(t *testing.T, page string) *site.Site {
 	return made
 }
 
-// late is a page that does something when its load event is over.
+// late returns a page that does something after its load event.
 func late(script string) string {
 	return `<!DOCTYPE html><title>Late</title><p>Hello<img src=/dot.png><script>addEventListener('load', () => setTimeout(() => { ` + script + ` }));</script>`
 }
 
-// TestPagesThatDoNotEndByThemselves loads pages which go on, or wait for a visitor: each is
-// there all the same, and says what was not waited for.
+// TestPagesThatDoNotEndByThemselves loads pages that go on or wait for a visitor. Each
+// counts as loaded nevertheless, and its HAR says what was not waited for.
 func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	b := newBench(t, false)
 	for _, c := range []struct {
@@ -73,7 +74,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 				t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
 			}
 			if strings.Contains(l.HAR.Log.Pages[0].Comment, browser.TooLate) {
-				return // a busy machine took so long to get to the script that the page counted as loaded
+				return // on a busy machine the page counted as loaded before the script ran
 			}
 			if comment := l.HAR.Log.Pages[0].Comment; !strings.Contains(comment, c.note) || (c.note == "") != (comment == "") {
 				t.Errorf("the page's comment is %q, want %q", comment, c.note)
@@ -86,7 +87,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 				}
 			}
 			if got := slices.Compact(unawaited); strings.Join(got, " ") != c.unawaited {
-				t.Errorf("not waited for were %q, want %q", got, c.unawaited)
+				t.Errorf("not waited for: %q, want %q", got, c.unawaited)
 			}
 			if l.Timing.OnLoad <= 0 {
 				t.Errorf("onLoad is %v", l.Timing.OnLoad)
@@ -95,7 +96,8 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	}
 }
 
-// TestPageThatLoadsItselfAgain is given up after some documents.
+// TestPageThatLoadsItselfAgain expects a page that reloads itself to be given
+// up after some documents.
 func TestPageThatLoadsItselfAgain(t *testing.T) {
 	b := newBench(t, false)
 	again := endless(t, "<!DOCTYPE html><script>fetch('/slow.html'); addEventListener('load', () => location.reload())</script>")

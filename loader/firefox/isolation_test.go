@@ -14,15 +14,15 @@ import (
 	"wiretime/protocol"
 )
 
-// asked is what a server saw of a request.
+// asked is a request as a server saw it.
 type asked struct {
 	path, client   string
 	resumed, known bool // the TLS session; the visitor, by a cookie
 }
 
-// memorable is a server on the client's loopback that does all it can to be
-// remembered: session tickets, cookies, cacheable content. It lasts longer than a
-// visit, as those of the lab do not.
+// memorable is a server on the client's loopback that tries everything to
+// recognise a client: session tickets, cookies, cacheable content. Unlike the
+// lab's servers it outlives a visit.
 type memorable struct {
 	mu       sync.Mutex
 	requests []asked
@@ -45,7 +45,7 @@ func (m *memorable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte("<!DOCTYPE html><link rel=stylesheet href=/style.css><p>Hello"))
 }
 
-// taken are the requests since the last call.
+// taken returns the requests since the last call.
 func (m *memorable) taken() []asked {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,8 +53,8 @@ func (m *memorable) taken() []asked {
 	return m.requests
 }
 
-// serve serves the site until stop is called, which closes all connections and
-// leaves room for serving it again.
+// serve serves the site until stop is called, which closes all connections so
+// that the site can be served again.
 func (m *memorable) serve(t *testing.T, b *bench, config *tls.Config, quic bool) (stop func()) {
 	t.Helper()
 	var serving sync.WaitGroup
@@ -85,9 +85,9 @@ func (m *memorable) serve(t *testing.T, b *bench, config *tls.Config, quic bool)
 	}
 }
 
-// TestVisitsShareNothing comes back to a site in the same visit, which shows that
-// the browser remembers what it may, and then in another one, which must show
-// nothing of that.
+// TestVisitsShareNothing returns to a site in the same visit, which shows that
+// the browser remembers what it may, and then in another visit, which must show
+// nothing of it.
 func TestVisitsShareNothing(t *testing.T) {
 	for _, name := range []string{"h2", "h3"} {
 		t.Run(name, func(t *testing.T) {
@@ -106,20 +106,20 @@ func TestVisitsShareNothing(t *testing.T) {
 			visit, err := b.browser.Open(t.Context(), nil)
 			must(t, err)
 			if got := load(visit); len(got) != 2 || got[0].resumed || got[0].known || got[1].path != "/style.css" {
-				t.Errorf("the first load asked for %+v", got)
+				t.Errorf("the first load requested %+v", got)
 			}
 			if got := load(visit); len(got) != 1 || !got[0].resumed || !got[0].known {
-				t.Errorf("the second load of the visit asked for %+v, want the document alone, over a resumed session and with a cookie", got)
+				t.Errorf("the second load of the visit requested %+v, want only the document, over a resumed session and with a cookie", got)
 			}
 			must(t, visit.Close())
 			visit, err = b.browser.Open(t.Context(), nil)
 			must(t, err)
 			if got := load(visit); len(got) != 2 || got[0].resumed || got[0].known || got[1].path != "/style.css" {
-				t.Errorf("the second visit asked for %+v", got)
+				t.Errorf("the second visit requested %+v", got)
 			}
 			must(t, visit.Close())
 
-			// A server that stays, whose connections stay open.
+			// This server stays up and keeps its connections open.
 			stop := m.serve(t, b, config, quic)
 			defer stop()
 			used := map[string]bool{}
@@ -138,7 +138,7 @@ func TestVisitsShareNothing(t *testing.T) {
 	}
 }
 
-// serverTLS has session tickets, and keeps their keys from one server to the next.
+// serverTLS issues session tickets, with the same keys for every server.
 func serverTLS(a *protocol.Authority) *tls.Config {
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},

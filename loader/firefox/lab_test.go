@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) {
 	lab.Helper()
-	// A fuzzer's workers are handed files by the numbers that Enter uses, and need
+	// A fuzzer's workers get files under the descriptors that Enter uses, and need
 	// no lab.
 	if !slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "-test.fuzz") }) {
 		if _, err := lab.Enter(); err != nil {
@@ -51,8 +51,8 @@ const (
 	imageHost = "img.page.test"
 )
 
-// newBench starts a browser in a lab of its own. Where there is no Firefox it
-// skips the test, unless WIRETIME_NEED_PEERS is 1.
+// newBench starts a browser in its own lab. Without Firefox it skips the test,
+// unless WIRETIME_NEED_PEERS is 1.
 func newBench(t *testing.T, quic bool) *bench {
 	t.Helper()
 	return newBenchWith(t, quic, pageHost, imageHost)
@@ -96,7 +96,7 @@ func needFirefox(t *testing.T) string {
 	return binary
 }
 
-// processes are those that were started for the browser whose profile is in folder.
+// processes returns the processes of the browser whose profile is in folder.
 func processes(t *testing.T, folder string) []string {
 	t.Helper()
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -135,17 +135,17 @@ func (b *bench) loadIn(t *testing.T, visit *Visit, p protocol.Protocol, s *site.
 	return record, packets
 }
 
-// patience is how long a page may take that is expected to be there.
+// patience is how long a page that should load may take.
 const patience = 30 * time.Second
 
-// fast is a path over which pages take tenths of a second.
+// fast is a path over which pages load in tenths of a second.
 var fast = network.Link{Rate: 10_000_000, Delay: 25 * time.Millisecond, Queue: network.Queue{Bytes: 256 << 10}}
 
-// pngHead makes a body one that Firefox takes for an image; others it would not
-// give to a page from another origin.
+// pngHead makes Firefox accept a body as an image; it would withhold others
+// from a page of another origin.
 const pngHead = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00"
 
-// page is a site of a document with n images, every second of them on another
+// page returns a site of a document with n images, every second one on another
 // host.
 func page(t *testing.T, n, size int) *site.Site {
 	var html strings.Builder
@@ -166,8 +166,8 @@ func page(t *testing.T, n, size int) *site.Site {
 
 var types = map[string]string{".png": "image/png", ".css": "text/css", "": "text/html; charset=utf-8"}
 
-// archive makes a site of files, by URL; the page is pageHost's root. Files that are nil
-// are answered with 204.
+// archive builds a site from files by URL; the page is pageHost's root. Files that are
+// nil are answered with 204.
 func archive(t *testing.T, files map[string][]byte) *site.Site {
 	t.Helper()
 	dir := t.TempDir()
@@ -207,8 +207,8 @@ func must(t *testing.T, err error) {
 }
 
 // TestEveryProtocol loads a page from two hosts over every protocol that browsers
-// speak, twice in one browser: both loads are whole and cold, by all that was
-// captured of them.
+// speak, twice in one browser: both loads are complete and cold, according to
+// everything that was captured.
 func TestEveryProtocol(t *testing.T) {
 	for _, quic := range []bool{false, true} {
 		b := newBench(t, quic)
@@ -244,7 +244,8 @@ func checkRecord(t *testing.T, p protocol.Protocol, r *lab.Record, packets *capt
 		if e.Response.Status != 200 || e.Protocol != p.Spoken || e.Response.BodySize <= 0 || e.Response.TransferSize <= e.Response.BodySize {
 			t.Errorf("entry %d is %+v", i, e)
 		}
-		// A round trip takes 50 ms, but a busy browser notes late what it has sent.
+		// A round trip takes 50 ms, but a busy browser records late what it has
+		// sent.
 		if s.Wait <= 0 {
 			t.Errorf("entry %d waited %v ms for its answer", i, s.Wait)
 		}
@@ -284,7 +285,7 @@ func checkRecord(t *testing.T, p protocol.Protocol, r *lab.Record, packets *capt
 	t.Logf("%+v, %d DNS queries", timing, r.DNSQueries)
 }
 
-// TestHTTP3IsNotRaced loads a page over a path on which QUIC needs longer than
+// TestHTTP3IsNotRaced loads a page over a path on which QUIC takes longer than
 // Firefox waits before it tries TCP beside it.
 func TestHTTP3IsNotRaced(t *testing.T) {
 	p := row(t, "h3")
@@ -298,8 +299,8 @@ func TestHTTP3IsNotRaced(t *testing.T) {
 	}
 }
 
-// TestPageThatNeverEnds asks for an image that takes hours: the visit ends with the
-// timeout, and what was seen until then is kept. The next load is none the worse.
+// TestPageThatNeverEnds requests an image that takes hours: the visit ends with the
+// timeout, and what was seen until then is kept. The next load is unaffected.
 func TestPageThatNeverEnds(t *testing.T) {
 	b := newBench(t, false)
 	endless := fast
@@ -316,8 +317,8 @@ func TestPageThatNeverEnds(t *testing.T) {
 	must(t, record.LoadError)
 }
 
-// TestAnswersWithoutContent loads a page that counts its visitors by images, among others,
-// that have no content: nothing of it has failed.
+// TestAnswersWithoutContent loads a page with images without content, among others, as
+// used to count visitors: nothing counts as failed.
 func TestAnswersWithoutContent(t *testing.T) {
 	const root = "https://" + pageHost
 	pages := map[string][]byte{
@@ -342,8 +343,7 @@ func TestAnswersWithoutContent(t *testing.T) {
 	}
 }
 
-// TestTheStudyDecidesOnTheScheme loads a page in the clear from hosts that Firefox comes with
-// the knowledge of that they are to be reached over TLS alone.
+// TestTheStudyDecidesOnTheScheme loads a page without TLS from HSTS-preloaded hosts.
 func TestTheStudyDecidesOnTheScheme(t *testing.T) {
 	s, err := archive(t, map[string][]byte{
 		"https://" + pageHost + "/":              []byte("<!DOCTYPE html><title>Page</title><iframe src=https://www.paypal.com/></iframe>"),
@@ -364,7 +364,7 @@ func TestTheStudyDecidesOnTheScheme(t *testing.T) {
 }
 
 // TestPageThatSpins loads a page whose script never ends, so that its tab cannot be
-// closed in peace.
+// closed normally.
 func TestPageThatSpins(t *testing.T) {
 	b := newBench(t, false)
 	spinning := archive(t, map[string][]byte{"https://" + pageHost + "/": []byte("<!DOCTYPE html><script>for (;;);</script>")})
@@ -374,7 +374,7 @@ func TestPageThatSpins(t *testing.T) {
 	}
 }
 
-// TestPageThatIsNotThere asks for a host without an address.
+// TestPageThatIsNotThere requests a host without an address.
 func TestPageThatIsNotThere(t *testing.T) {
 	b := newBench(t, false)
 	visit, err := b.browser.Open(t.Context(), nil)
@@ -393,7 +393,7 @@ func TestBrowserDies(t *testing.T) {
 	must(t, err)
 	must(t, b.browser.process.Kill())
 	_, _, err = visit.Load(t.Context(), "http://"+pageHost+"/")
-	if err == nil || !strings.Contains(err.Error(), "the browser died") || !strings.Contains(err.Error(), "last words: ") {
+	if err == nil || !strings.Contains(err.Error(), "the browser died") || !strings.Contains(err.Error(), "last output: ") {
 		t.Errorf("the error is %v", err)
 	}
 	if b.browser.Alive() {
@@ -409,8 +409,9 @@ func row(t *testing.T, name string) protocol.Protocol {
 	return p
 }
 
-// TestFrozenPageAsksForTheSameAgain loads a page whose frames make URLs of the time of day
-// and chance: frozen it asks for the same again, with another seed or left alone for others.
+// TestFrozenPageAsksForTheSameAgain loads a page whose frames make URLs from the time of
+// day and random numbers. Frozen, it requests the same ones again; with another seed or
+// unfrozen it requests others.
 func TestFrozenPageAsksForTheSameAgain(t *testing.T) {
 	document := func(who, more string) []byte {
 		return fmt.Appendf(nil, `<!DOCTYPE html><title>Page</title><script>fetch('https://%s/pixel?' + [%q, Date.now(), new Date().getTime(), Date(), Math.random(),
@@ -440,7 +441,7 @@ func TestFrozenPageAsksForTheSameAgain(t *testing.T) {
 	first, again, alone, seeded := asked(freeze), asked(freeze), asked(nil), asked(&browser.Freeze{At: freeze.At, Seed: 2})
 	for _, who := range []string{"page", "frame", "other"} {
 		if first[who] == "" || first[who] != again[who] || first[who] == alone[who] || first[who] == seeded[who] || !strings.HasPrefix(first[who], "1582977600005&1582977600005&Sat%20Feb%2029%202020") {
-			t.Errorf("%s asked for %s and %s when frozen, %s with another seed, %s when left alone", who, first[who], again[who], seeded[who], alone[who])
+			t.Errorf("%s requested %s and %s when frozen, %s with another seed, %s when left alone", who, first[who], again[who], seeded[who], alone[who])
 		}
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"wiretime/loader/browser"
 )
 
-// output is what the browser prints, in which it says where it listens.
+// output is what the browser prints, including where it listens.
 type output struct {
 	browser.Output
 	listening chan string // receives the endpoint's host and port, once
 }
 
-// announcement is the line that the browser prints when it can be connected to.
+// announcement is the line that the browser prints when it accepts connections.
 var announcement = regexp.MustCompile(`WebDriver BiDi listening on ws://([0-9.]+:[0-9]+)\s`)
 
 func newOutput() *output {

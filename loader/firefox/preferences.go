@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// preferences are those that differ from what Firefox comes with, beside those
-// that Options decide and those that its remote agent sets by itself for
-// automation (which end most of its talk with its maker's servers). But for a
-// page's hints to connect, look up or fetch ahead, which are not heeded, none of
-// them changes how a page is fetched or rendered.
+// preferences are those that differ from Firefox's defaults, in addition to
+// those that follow from Options and those that its remote agent sets for
+// automation (which stop most contact with its maker's servers). They disable a
+// page's hints to preconnect, resolve or prefetch; apart from that none of them
+// changes how a page is fetched or rendered.
 var preferences = map[string]any{
-	// Nobody but the page asks for anything.
+	// Only the page makes requests.
 	"app.normandy.enabled":                            false,
 	"app.update.disabledForTesting":                   true,
 	"browser.aboutConfig.showWarning":                 false,
-	"browser.chrome.site_icons":                       false, // the icon of a tab that nobody sees
+	"browser.chrome.site_icons":                       false, // the icon of an unseen tab
 	"browser.newtab.preload":                          false,
 	"browser.newtabpage.enabled":                      false,
 	"browser.places.speculativeConnect.enabled":       false,
@@ -58,26 +58,26 @@ var preferences = map[string]any{
 	"toolkit.telemetry.server":                        "",
 	"toolkit.telemetry.unified":                       false,
 
-	// The study decides on the scheme.
+	// The study determines the scheme.
 	"dom.security.https_first":                       false,
 	"dom.security.https_first_schemeless":            false,
 	"dom.security.https_only_mode":                   false,
-	"network.stricttransportsecurity.preloadlist":    false, // hosts that it would reach over TLS alone
+	"network.stricttransportsecurity.preloadlist":    false, // HSTS-preloaded hosts
 	"security.mixed_content.upgrade_display_content": false,
 
-	// Without it Firefox closes HTTP/3 connections whose certificate no authority
-	// of its own has issued.
+	// Without it Firefox closes HTTP/3 connections whose certificate was not
+	// issued by one of its own authorities.
 	"network.http.http3.disable_when_third_party_roots_found": false,
 
-	// A window that nobody watches would take part in the load, and what is printed too.
+	// An unwatched window would take part in the load, and so would printing.
 	"dom.disable_open_during_load": true,
 	"print.enabled":                false,
 
-	// A page's moments to the microsecond, not to the millisecond.
+	// A page's times to the microsecond, not to the millisecond.
 	"privacy.reduceTimerPrecision":               false,
 	"privacy.reduceTimerPrecision.unconditional": false,
 
-	// What is kept of a page is kept in memory.
+	// Everything kept of a page is kept in memory.
 	"browser.cache.disk.enable":              false,
 	"browser.sessionstore.interval":          3600_000, // ms
 	"browser.sessionstore.resume_from_crash": false,
@@ -97,7 +97,7 @@ func writePreferences(o Options) error {
 			mappings[i] = host + ";h3=:443"
 		}
 		all["network.http.http3.alt-svc-mapping-for-testing"] = strings.Join(mappings, ",")
-		// Otherwise it tries TCP as well when QUIC has taken 100 ms.
+		// Otherwise it also tries TCP when QUIC has taken 100 ms.
 		all["network.http.http3.backup_timer_delay"] = 0
 		all["network.http.http3.force-use-alt-svc-mapping-for-testing"] = true
 	}

@@ -10,10 +10,10 @@ import (
 	"wiretime/loader/browser"
 )
 
-// moments are when a request came how far, in ms since the Unix epoch; 0 where it
-// did not. Firefox takes them to the microsecond.
+// moments are the times of a request's stages in ms since the Unix epoch, 0 for
+// stages it did not reach. Firefox reports them to the microsecond.
 type moments struct {
-	Request       float64 `json:"requestTime"` // the page asked
+	Request       float64 `json:"requestTime"` // the page made the request
 	DNSStart      float64 `json:"dnsStart"`
 	DNSEnd        float64 `json:"dnsEnd"`
 	ConnectStart  float64 `json:"connectStart"`
@@ -32,8 +32,8 @@ type header struct {
 	} `json:"value"`
 }
 
-// networkEvent is what the events of the module network have in common
-// (WebDriver BiDi, section 7.12.5), and what some of them add.
+// networkEvent holds the fields that the events of the module network share
+// (WebDriver BiDi, section 7.12.5), and some that only a few have.
 type networkEvent struct {
 	RedirectCount int         `json:"redirectCount"`
 	Timestamp     float64     `json:"timestamp"` // ms since the Unix epoch, whole
@@ -45,7 +45,7 @@ type networkEvent struct {
 	ErrorText string    `json:"errorText"`
 }
 
-// requestData is what each event says of its request.
+// requestData is each event's description of its request.
 type requestData struct {
 	ID            string   `json:"request"`
 	URL           string   `json:"url"`
@@ -64,49 +64,50 @@ type response struct {
 	FromCache     bool     `json:"fromCache"`
 	Headers       []header `json:"headers"`
 	MimeType      string   `json:"mimeType"`
-	BytesReceived int64    `json:"bytesReceived"` // head and body as they came
-	BodySize      int64    `json:"bodySize"`      // as it came, content coding not undone
+	BytesReceived int64    `json:"bytesReceived"` // head and body as transferred
+	BodySize      int64    `json:"bodySize"`      // as transferred, not decoded
 }
 
-// hop tells the requests of a chain of redirects apart.
+// hop identifies a request in a chain of redirects.
 type hop struct {
 	id    string
 	count int
 }
 
-// request is one request of the page, gathered from the browser's events. Times
-// are ms since the Unix epoch.
+// request is one request of the page, assembled from the browser's events.
+// Times are ms since the Unix epoch.
 type request struct {
-	told      requestData // by the latest event
+	told      requestData // from the latest event
 	initiator string
 	started   float64
-	ended     float64 // 0: under way
+	ended     float64 // 0: in flight
 	response  *response
 	failure   string
 
-	again     bool   // the page has asked for the like before
-	familiar  bool   // the page has had the like of the answer before
+	again     bool   // the page has made a similar request before
+	familiar  bool   // the page has received a similar response before
 	unawaited string // why the load ended without it; usually empty
 }
 
-// requestLog gathers the requests of one page in the order they were made.
+// requestLog collects the requests of one page in the order in which they were
+// made.
 type requestLog struct {
 	requests []*request
 	byHop    map[hop]*request
 	news     browser.News
-	newest   int // how many requests there were when there was news of an answer last
-	loaded   int // how many requests there were when the page counted as loaded
+	newest   int // number of requests when there was last something new in a response
+	loaded   int // number of requests when the page counted as loaded
 	notes    browser.Notes
 }
 
 func newRequestLog() requestLog { return requestLog{byHop: map[hop]*request{}} }
 
-// onNetwork tells URLs that are fetched from those that are not.
+// onNetwork reports whether a URL is fetched over the network.
 func onNetwork(rawURL string) bool {
 	return strings.HasPrefix(rawURL, "http://") || strings.HasPrefix(rawURL, "https://")
 }
 
-// note takes in an event. One that cannot be read is passed over.
+// note records an event. It ignores one that it cannot parse.
 func (l *requestLog) note(method string, params json.RawMessage) {
 	var e networkEvent
 	if json.Unmarshal(params, &e) != nil || !onNetwork(e.Request.URL) {
@@ -143,7 +144,7 @@ func (l *requestLog) note(method string, params json.RawMessage) {
 	}
 }
 
-// length is the length that the head of an answer says it has; -1 if it does not.
+// length returns the length announced in the head of a response, or -1.
 func (r *response) length() int64 {
 	for _, h := range r.Headers {
 		if strings.EqualFold(h.Name, "content-length") {
@@ -153,7 +154,7 @@ func (r *response) length() int64 {
 	return -1
 }
 
-// due is when the last of the awaited requests is to be made, since the Unix epoch.
+// due returns when the last awaited request is due, since the Unix epoch.
 func (l *requestLog) due(awaited []browser.Awaited, loaded time.Time) time.Duration {
 	if len(awaited) == 0 {
 		return 0
@@ -165,11 +166,12 @@ func (l *requestLog) due(awaited []browser.Awaited, loaded time.Time) time.Durat
 	return browser.Due(awaited, ended, time.Duration(loaded.UnixNano()))
 }
 
-// aborted is what Firefox calls a response that it keeps from a page.
+// aborted is Firefox's error for a response that it withholds from a page.
 const aborted = "NS_BINDING_ABORTED"
 
-// empty says whether a response has no content, by definition or by what it says. Firefox
-// calls it aborted where it comes from another origin, since it is no image, script or whatever else the page had asked for.
+// empty reports whether a response has no content, by definition or as announced. Firefox
+// calls such a response from another origin aborted, since it is not an image, a script or
+// whatever the page had requested.
 func (r *request) empty() bool {
 	if r.response == nil {
 		return false
@@ -177,7 +179,7 @@ func (r *request) empty() bool {
 	return browser.Empty(r.told.Method, int64(r.response.Status)) || r.response.length() == 0
 }
 
-// underWay counts requests that have neither finished nor failed.
+// underWay counts the requests in flight.
 func (l *requestLog) underWay() int {
 	n := 0
 	for _, r := range l.requests {
@@ -188,8 +190,8 @@ func (l *requestLog) underWay() int {
 	return n
 }
 
-// close ends the log of a page that counts as loaded: what has not ended began too late to
-// count, or is what the load gave up waiting for.
+// close ends the log of a page that counts as loaded: unfinished requests began too late
+// to count, or are what the load gave up waiting for.
 func (l *requestLog) close(gaveUp bool) {
 	var left browser.Left
 	for i, r := range l.requests {
@@ -209,7 +211,7 @@ func (l *requestLog) close(gaveUp bool) {
 	left.Note(&l.notes)
 }
 
-// unfinished are the requests that are under way.
+// unfinished returns the requests in flight.
 func (l *requestLog) unfinished() []browser.Unfinished {
 	var list []browser.Unfinished
 	for _, r := range l.requests {
@@ -220,8 +222,8 @@ func (l *requestLog) unfinished() []browser.Unfinished {
 	return list
 }
 
-// navigationStart is the page's time origin in ns since the Unix epoch: the
-// document was asked for fetchStart ms after it.
+// navigationStart returns the page's time origin in ns since the Unix epoch:
+// the document was requested fetchStart ms after it.
 func (l *requestLog) navigationStart(fetchStart float64) int64 {
 	if len(l.requests) == 0 {
 		return 0
@@ -231,7 +233,7 @@ func (l *requestLog) navigationStart(fetchStart float64) int64 {
 
 func nanoseconds(milliseconds float64) int64 { return int64(milliseconds * 1e6) }
 
-// har writes the requests down as HAR 1.2.
+// har returns the requests as HAR 1.2.
 func (l *requestLog) har(version string, timing capture.Timing) *capture.HAR {
 	const pageID = "page_1"
 	har := &capture.HAR{Log: capture.Log{
@@ -301,19 +303,18 @@ func (r *response) describe(e *capture.Entry) {
 		case "location":
 			e.Response.RedirectURL = h.Value
 		case "content-encoding":
-			e.Response.Content.Size = -1 // the browser knows it too late to tell
+			e.Response.Content.Size = -1 // the browser learns it too late
 		}
 	}
 	if r.FromCache {
-		e.FromCache = "memory" // there is no other, see preferences
+		e.FromCache = "memory" // the only cache, see preferences
 	}
 }
 
-// phases splits a request's time, from when the page asked until it ended. What
-// lies between the moments that the browser gives, and before the first, is time
-// that the request was held up: blocked. So the phases add up to the whole. A
-// connection that was begun for an earlier request counts from when this one was
-// made.
+// phases splits a request's time, from when the page made it until it ended. The
+// time between the moments that the browser reports, and before the first,
+// counts as blocked, so that the phases add up to the total. A connection opened
+// for an earlier request counts from when this one was made.
 func (m moments) phases(started, ended float64) capture.Timings {
 	last, total := started, 0.0
 	span := func(from, to float64) float64 {
@@ -337,8 +338,8 @@ func (m moments) phases(started, ended float64) capture.Timings {
 	return p
 }
 
-// resourceType puts a request's destination (Fetch standard, section 2.2.5) into
-// the words of CDP's Network.ResourceType, which the other HARs have.
+// resourceType maps a request's destination (Fetch standard, section 2.2.5) to
+// CDP's Network.ResourceType, which the other HARs use.
 func resourceType(destination, initiator string) string {
 	switch destination {
 	case "document", "iframe", "frame":

@@ -15,17 +15,17 @@ import (
 	"wiretime/capture"
 )
 
-// Times in these tests are ms after an hour of 2024, as the browser gives them: in
-// ms since the Unix epoch.
+// Times in these tests are ms after an hour of 2024, in the browser's form: ms
+// since the Unix epoch.
 const hour = 1.72e12
 
-// event is one of the browser's; fields are members of the request.
+// event returns an event of the browser; fields are members of the request.
 func event(id string, redirects int, timings, fields string, more string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"context":"c","redirectCount":%d,"timestamp":%f,"request":{"request":%q,"method":"GET","timings":%s,
 		"headers":[{"name":"Priority","value":{"type":"string","value":"u=5, i"}}],%s}%s}`, redirects, hour+500, id, timings, fields, more))
 }
 
-// at writes moments, by name, in ms after hour.
+// at returns moments by name, in ms after hour.
 func at(moments map[string]float64) string {
 	all := map[string]float64{}
 	for name, ms := range moments {
@@ -44,7 +44,7 @@ const answer = `,"response":{"url":"","protocol":"h3","status":200,"statusText":
 	"headers":[{"name":"content-type","value":{"type":"string","value":"image/png"}}],"bytesReceived":5100,"bodySize":5000,"content":{"size":0}}`
 
 // TestPhasesAddUp checks the phases of requests against the moments that the
-// browser gives.
+// browser reports.
 func TestPhasesAddUp(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -57,7 +57,7 @@ func TestPhasesAddUp(t *testing.T) {
 		{"open connection",
 			map[string]float64{"requestTime": 0, "requestStart": 110, "responseStart": 160, "responseEnd": 200},
 			capture.Timings{Blocked: 110, DNS: -1, Connect: -1, SSL: -1, Wait: 50, Receive: 40}},
-		{"a connection that was begun for an earlier request",
+		{"a connection opened for an earlier request",
 			map[string]float64{"requestTime": 0, "dnsStart": -50, "dnsEnd": -30, "connectStart": -30, "connectEnd": 30, "tlsStart": -10, "requestStart": 30, "responseStart": 80, "responseEnd": 200},
 			capture.Timings{Blocked: 0, DNS: -1, Connect: 30, SSL: 30, Wait: 50, Receive: 120}},
 		{"a clock that went back",
@@ -85,8 +85,8 @@ func TestPhasesAddUp(t *testing.T) {
 	}
 }
 
-// TestHAREntry checks what a HAR says of a request beside its phases, and that it
-// can be written and read.
+// TestHAREntry checks the other fields of a HAR entry, and that it can be written
+// and read.
 func TestHAREntry(t *testing.T) {
 	l := newRequestLog()
 	l.note("network.beforeRequestSent", event("0", 0, at(nil), `"url":"data:,","destination":"image"`, ""))
@@ -97,7 +97,7 @@ func TestHAREntry(t *testing.T) {
 	l.note("network.beforeRequestSent", event("3", 0, at(map[string]float64{"requestTime": 6}), `"url":"https://www.page.test/slow","destination":"","initiatorType":"fetch"`, ""))
 	l.note("network.responseStarted", json.RawMessage(`not JSON`))
 	if n := l.underWay(); n != 1 {
-		t.Errorf("%d requests are under way, want 1", n)
+		t.Errorf("%d requests are in flight, want 1", n)
 	}
 	timing := capture.Timing{NavigationStart: l.navigationStart(4), DCL: 100, OnLoad: 250, FCP: -1, LCP: -1}
 	name := filepath.Join(t.TempDir(), "load.har")
@@ -105,7 +105,7 @@ func TestHAREntry(t *testing.T) {
 	har, err := capture.ReadHAR(name)
 	must(t, err)
 	if n := len(har.Log.Entries); n != 3 {
-		t.Fatalf("%d entries, want 3: a data: URL is no request", n)
+		t.Fatalf("%d entries, want 3: a data: URL is not a request", n)
 	}
 	e := har.Log.Entries[0]
 	if e.Protocol != "h3" || e.Response.TransferSize != 5100 || e.Response.Content.Size != 5000 || e.Response.Content.MimeType != "image/png" ||
@@ -118,7 +118,7 @@ func TestHAREntry(t *testing.T) {
 	if slow := har.Log.Entries[2]; slow.Response.Error == "" || slow.ResourceType != "fetch" || slow.Time != 0 {
 		t.Errorf("the unfinished request is %+v", slow)
 	}
-	// The document was asked for at 4 ms, which is 4 ms after the page's time origin.
+	// The document was requested at 4 ms, which is 4 ms after the page's time origin.
 	if want := time.UnixMilli(hour); har.Log.Pages[0].Started.Sub(want).Abs() > time.Microsecond {
 		t.Errorf("the page started at %v, want %v", har.Log.Pages[0].Started, want)
 	}
@@ -136,7 +136,7 @@ func TestRedirectsAreRequestsOfTheirOwn(t *testing.T) {
 		`,"response":{"status":301,"protocol":"h2","headers":[{"name":"Location","value":{"type":"string","value":"/new"}}]}`))
 	l.note("network.beforeRequestSent", event("1", 1, at(map[string]float64{"requestTime": 3}), image, ""))
 	if n := l.underWay(); n != 1 {
-		t.Errorf("%d requests under way, want the second hop alone", n)
+		t.Errorf("%d requests in flight, want only the second hop", n)
 	}
 	l.note("network.responseCompleted", event("1", 1, at(map[string]float64{"requestTime": 3, "responseEnd": 9}), image, answer))
 	entries := l.har("", capture.Timing{}).Log.Entries
@@ -145,7 +145,7 @@ func TestRedirectsAreRequestsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// FuzzNote takes in whatever a browser may send, and writes it down.
+// FuzzNote accepts whatever a browser may send, and writes it as HAR.
 func FuzzNote(f *testing.F) {
 	f.Add("network.beforeRequestSent", []byte(event("1", 0, at(map[string]float64{"requestTime": 4}), image, "")))
 	f.Add("network.responseCompleted", []byte(event("1", 0, at(map[string]float64{"requestTime": 4, "responseEnd": -3}), image, answer)))
@@ -163,8 +163,8 @@ func FuzzNote(f *testing.F) {
 	})
 }
 
-// TestOutput finds in what a browser prints where it listens, however it comes, and
-// keeps its last words.
+// TestOutput finds the browser's endpoint in its output, however it is split, and
+// keeps the end of the output.
 func TestOutput(t *testing.T) {
 	o := newOutput()
 	for _, piece := range []string{"*** You are running in headless mode.\nWebDriver BiDi list", "ening on ws://127.0.0.1:40", "123\n", "WebDriver BiDi listening on ws://127.0.0.1:1\n"} {
@@ -181,7 +181,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestFindNamesWhereItLooked asks for a browser that is not there.
+// TestFindNamesWhereItLooked searches for a browser that does not exist.
 func TestFindNamesWhereItLooked(t *testing.T) {
 	_, err := Find("/nonexistent/firefox")
 	if !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "/nonexistent/firefox") {
@@ -189,19 +189,19 @@ func TestFindNamesWhereItLooked(t *testing.T) {
 	}
 }
 
-// TestLaunchSaysWhy starts programs that are no browsers.
+// TestLaunchSaysWhy starts programs that are not browsers.
 func TestLaunchSaysWhy(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "firefox")
 	must(t, os.WriteFile(program, []byte("#!/bin/sh\necho cannot open display >&2\nexit 3\n"), 0o755))
 	for _, test := range []struct{ binary, want string }{
-		{program, "it ended with exit status 3; the browser's last words: cannot open display"},
+		{program, "it exited with exit status 3; the browser's last output: cannot open display"},
 		{"/nonexistent/firefox", "no such file"},
 	} {
 		folder := filepath.Join(t.TempDir(), "profile")
 		must(t, os.Mkdir(folder, 0o700))
 		_, err := Launch(t.Context(), Options{Binary: test.binary, Folder: folder, Enter: inPlace})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("error %v, want one that says %q", err, test.want)
+			t.Errorf("error %v, want one with %q", err, test.want)
 		}
 		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the profile is left behind: %v", err)

@@ -12,8 +12,7 @@ import (
 	"wiretime/loader/browser"
 )
 
-// maxDocuments is how many documents a page may be replaced by, one after the other. More
-// are without end.
+// maxDocuments is how many documents may replace a page in turn. More count as endless.
 const maxDocuments = 20
 
 // The viewport, in CSS pixels.
@@ -28,22 +27,22 @@ type Visit struct {
 	userContext string
 	tab         string
 	awaited     []browser.Awaited
-	freezer     string // the preload script that freezes the pages; empty: there is none
+	freezer     string // the preload script that freezes the pages; empty: none
 
 	mu          sync.Mutex
 	log         requestLog
 	loaded      map[string]time.Time // by navigation
-	failed      map[string]string    // likewise, with the browser's word for why
-	navigations []navigation         // of the tab, as they began
+	failed      map[string]string    // by navigation, with the browser's reason
+	navigations []navigation         // of the tab, in order
 	changed     chan struct{}        // holds one value after the state above has changed
 }
 
-// navigation is from one document to the next.
+// navigation leads from one document to the next.
 type navigation struct{ id, url string }
 
-// Open makes a cold visit ready, so that none of its set-up falls into the load. Its pages
-// are frozen, with all their frames, unless freeze is nil. Workers are not: WebDriver BiDi
-// has no way to.
+// Open prepares a cold visit, so that no set-up falls into the load. Its pages are frozen,
+// with all their frames, unless freeze is nil. Workers are not: WebDriver BiDi does not
+// support it.
 func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, error) {
 	v := &Visit{browser: b, changed: make(chan struct{}, 1)}
 	v.reset()
@@ -57,7 +56,7 @@ func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, err
 	return v, nil
 }
 
-// reset forgets what was seen of the page before.
+// reset forgets what was seen of the previous page.
 func (v *Visit) reset() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -80,7 +79,7 @@ func (v *Visit) prepare(ctx context.Context, freeze *browser.Freeze) error {
 		if err := s.call(ctx, "script.addPreloadScript", object{
 			"functionDeclaration": "() => {" + freeze.Script() + "}", "userContexts": []string{v.userContext},
 		}, &added); err != nil {
-			return fmt.Errorf("freeze its pages: %w", err)
+			return fmt.Errorf("freeze the pages: %w", err)
 		}
 		v.freezer = added.Script
 	}
@@ -96,7 +95,8 @@ func (v *Visit) prepare(ctx context.Context, freeze *browser.Freeze) error {
 	}, nil)
 }
 
-// observe runs in the loop that reads the browser's messages: it only notes.
+// observe runs in the loop that reads the browser's messages: it only records
+// events.
 func (v *Visit) observe(method string, params json.RawMessage) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -120,7 +120,7 @@ func (v *Visit) observe(method string, params json.RawMessage) {
 			if e.Message != "" { // else another navigation took its place, which may not be announced yet
 				v.failed[e.Navigation] = e.Message
 			}
-			// A page that could not go elsewhere, or got a download, is still there.
+			// A page that failed to navigate, or started a download, stays.
 			if n := len(v.navigations); n > 1 && v.navigations[n-1].id == e.Navigation {
 				v.navigations = v.navigations[:n-1]
 			}
@@ -143,9 +143,10 @@ func (v *Visit) observe(method string, params json.RawMessage) {
 	}
 }
 
-// Load navigates to url and returns when the page counts as loaded, by [browser.Await]. What
-// it was not waited for is in the HAR, which holds what has been seen also when there is an
-// error. Dialogs are answered at once, which the HAR says too, and windows are not opened.
+// Load navigates to url and returns when the page counts as loaded, by [browser.Await]. The
+// HAR says which requests were not waited for; it contains what has been seen even if there
+// is an error. Dialogs are answered at once, which the HAR says too, and other windows are
+// not opened.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
 	v.reset()
 	gaveUp, err := v.navigate(ctx, url)
@@ -167,8 +168,8 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 	return har, timing, err
 }
 
-// explain prefers the cause over its symptoms, which may be no more than a
-// closed connection. It holds the lock.
+// explain returns the cause in preference to its symptoms, such as a closed
+// connection. The caller holds the lock.
 func (v *Visit) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -181,12 +182,12 @@ func (v *Visit) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// Await says what the pages are known to ask for after their load events: a page counts as
-// loaded when that was to come, too.
+// Await sets the requests that the pages are known to make after their load events: a page
+// counts as loaded only after their due times.
 func (v *Visit) Await(requests []browser.Awaited) { v.awaited = requests }
 
-// navigate returns when the page counts as loaded, and says whether it gave up waiting for what
-// is still under way.
+// navigate returns when the page counts as loaded, and whether it gave up waiting for
+// requests in flight.
 func (v *Visit) navigate(ctx context.Context, url string) (gaveUp bool, err error) {
 	var answer struct {
 		Navigation string `json:"navigation"`
@@ -205,7 +206,7 @@ func (v *Visit) navigate(ctx context.Context, url string) (gaveUp bool, err erro
 	return gaveUp, err
 }
 
-// look says how far the page is whose first navigation is given.
+// look returns how far the page has loaded; first is its first navigation.
 func (v *Visit) look(first string) (browser.State, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -224,8 +225,8 @@ func (v *Visit) look(first string) (browser.State, error) {
 	return s, nil
 }
 
-// navigation is the tab's latest one, which is first if no other has begun. It is called with
-// the lock held.
+// navigation returns the tab's latest navigation, or first if no other has begun. The
+// caller holds the lock.
 func (v *Visit) navigation(first string) navigation {
 	if n := len(v.navigations); n > 0 {
 		return v.navigations[n-1]
@@ -244,11 +245,11 @@ func (v *Visit) timing(ctx context.Context) (t capture.Timing, fetchStart float6
 	return t, fetchStart, ctx.Err()
 }
 
-// closeLimit bounds how long closing a tab may take.
+// closeLimit is how long closing a tab may take.
 const closeLimit = 5 * time.Second
 
-// Close closes the tab and forgets its caches, names and connections. A tab that
-// cannot be closed, because its page never lets go, takes its browser with it.
+// Close closes the tab and forgets its caches, names and connections. If the tab
+// cannot be closed because its page never yields, Close kills the browser.
 func (v *Visit) Close() error {
 	b := v.browser
 	b.mu.Lock()
@@ -271,5 +272,6 @@ func (v *Visit) Close() error {
 	return nil
 }
 
-// Process is the number of the browser's first process. Its others descend from it.
+// Process returns the PID of the browser's first process. Its others descend from
+// it.
 func (v *Visit) Process() int { return v.browser.process.Pid }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestHugeInput would not end in a day if anything here took quadratic time.
+// TestHugeInput loads pages that would take more than a day if anything here
+// took quadratic time.
 func TestHugeInput(t *testing.T) {
 	const mega, some = 10 << 20, 2 << 20
 	rep := func(s string, n int) string { return strings.Repeat(s, n/len(s)) }
@@ -38,7 +39,7 @@ func TestHugeInput(t *testing.T) {
 			s := server{answers: map[string]answer{"/": {body: c.page}}, chunk: 1400}
 			log, p := s.load(t, Config{})
 			if text := strings.Join(log, "\n"); !strings.Contains(text, "x.png image") || strings.Contains(text, "never") {
-				t.Errorf("the image after it was not asked for, or another: %.300s", text)
+				t.Errorf("want a request for the image after it, and no other: %.300s", text)
 			}
 			if _, ok := p.Load(); !ok {
 				t.Error("load never fired")
@@ -47,7 +48,7 @@ func TestHugeInput(t *testing.T) {
 	}
 }
 
-// doubling are custom properties each of which is the one before twice.
+// doubling returns custom properties each of which is twice the previous one.
 func doubling(n int) []string {
 	out := []string{"--v0:url(x)"}
 	for i := 1; i < n; i++ {

@@ -6,12 +6,12 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// box is what decides where an element is: as much of CSS's box model as an estimate
-// needs. Lengths are px; those below zero are not given.
+// box holds what decides where an element is: as much of CSS's box model as an
+// estimate needs. Lengths are in px; negative ones are unset.
 type box struct {
 	display    string
 	outOfFlow  bool
-	font, line float64 // size of letters, and of lines in letters
+	font, line float64 // font size, and line height in font sizes
 	width      float64
 	height     float64
 	minHeight  float64
@@ -26,10 +26,10 @@ type box struct {
 	view       viewport
 }
 
-// normalLine is the height of a line, in letters, where none is given.
+// normalLine is the default line height, in font sizes.
 const normalLine = 1.2
 
-// heading are the sizes of headings, and the margins around them, in their own letters
+// heading holds the font sizes of headings and their margins, in their own font size
 // (HTML standard, section 15.3.6).
 var heading = map[string][2]float64{"h1": {2, .67}, "h2": {1.5, .83}, "h3": {1.17, 1}, "h4": {1, 1.33}, "h5": {.83, 1.67}, "h6": {.67, 2.33}}
 
@@ -39,7 +39,7 @@ var (
 	spaced = set("p ul ol dl blockquote figure pre menu")
 )
 
-// newBox is the box of an element to which nothing was said (HTML standard, section 15).
+// newBox returns the default box of an element (HTML standard, section 15).
 func newBox(name string, around *box, view viewport) box {
 	b := box{display: "inline", font: around.font, line: around.line, width: -1, height: -1, minHeight: -1, maxWidth: -1, view: view}
 	switch {
@@ -68,7 +68,7 @@ func newBox(name string, around *box, view viewport) box {
 	return b
 }
 
-// apply takes in what the declarations say of the box.
+// apply applies the declarations to the box.
 func (b *box) apply(st *style, c *cascade) {
 	b.applyFont(st.value(c, font))
 	b.length(st.value(c, letterSize), &b.font, b.font)
@@ -110,7 +110,7 @@ func (b *box) apply(st *style, c *cascade) {
 	}
 }
 
-// applyFont takes size and line height out of the shorthand.
+// applyFont sets font size and line height from the shorthand.
 func (b *box) applyFont(value []cssToken) {
 	for i, t := range value {
 		size, unit, ok := t.number()
@@ -138,7 +138,7 @@ func (b *box) lines(t cssToken) {
 	}
 }
 
-// length takes a length in, or leaves what there is; auto and the like are none.
+// length sets a length, or leaves it unchanged; auto and the like mean none.
 func (b *box) length(value []cssToken, to *float64, none float64) {
 	if len(value) == 0 {
 		return
@@ -177,7 +177,7 @@ func (b *box) four(value []cssToken) (sides [4]float64, ok bool) {
 	return sides, true
 }
 
-// words are the parts of a value between spaces.
+// words splits a value at spaces.
 func words(value []cssToken) [][]cssToken {
 	var parts [][]cssToken
 	for len(value) > 0 {
@@ -198,8 +198,8 @@ func words(value []cssToken) [][]cssToken {
 	return parts
 }
 
-// tracks is how many columns a grid of a width has, and how wide each is (CSS Grid 2,
-// sections 7.2 and 7.2.3).
+// tracks returns how many columns a grid of that width has, and how wide each is (CSS
+// Grid 2, sections 7.2 and 7.2.3).
 func (b *box) tracks(width float64) (count int, each float64) {
 	count = 0
 	for _, part := range words(b.columns) {

@@ -7,10 +7,11 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// winner is a declaration with what makes it win (CSS Cascade 5, section 6).
+// winner is a declaration with the reasons why it wins (CSS Cascade 5, section
+// 6).
 type winner struct {
 	declaration *declaration
-	sheet       *sheet // nil: of a style attribute
+	sheet       *sheet // nil: a style attribute
 	base        string // of a style attribute
 	layer       int
 	specificity cascadia.Specificity
@@ -33,7 +34,7 @@ func (w *winner) beats(other *winner) bool {
 	return w.order >= other.order
 }
 
-// cascade is the winning declaration of each property.
+// cascade holds the winning declaration of each property.
 type cascade struct {
 	winners [properties]winner
 	custom  []winner
@@ -42,12 +43,12 @@ type cascade struct {
 
 func (c *cascade) empty() bool { return !c.any }
 
-// add takes the declarations of a rule that matches.
+// add adds the declarations of a matching rule.
 func (c *cascade) add(e *entry) {
 	c.take(e.rule.declarations, winner{sheet: e.sheet, layer: e.layer, specificity: e.selector.match.Specificity(), order: e.order})
 }
 
-// inline takes those of a style attribute.
+// inline adds the declarations of a style attribute.
 func (c *cascade) inline(r rules, base string) {
 	for i := range r.styles {
 		c.take(r.styles[i].declarations, winner{base: base})
@@ -66,13 +67,13 @@ func (c *cascade) take(declarations []declaration, w winner) {
 	}
 }
 
-// customs are an element's custom properties, and those it inherits.
+// customs holds an element's custom properties, and those it inherits.
 type customs struct {
 	own    []winner
 	around *customs
 }
 
-// find is the value of a custom property; nil: it has none.
+// find returns the value of a custom property, or nil.
 func (c *customs) find(name string) []cssToken {
 	for ; c != nil; c = c.around {
 		var best winner
@@ -88,7 +89,7 @@ func (c *customs) find(name string) []cssToken {
 	return nil
 }
 
-// apply computes what the declarations say of a style.
+// apply computes a style from the declarations.
 func (st *style) apply(c *cascade) {
 	if len(c.custom) > 0 {
 		st.custom = &customs{c.custom, st.custom}
@@ -153,7 +154,7 @@ func families(value []cssToken) []string {
 	return names
 }
 
-// value is a property's value with its variables replaced.
+// value returns a property's value with its variables replaced.
 func (st *style) value(c *cascade, p property) []cssToken {
 	d := c.winners[p].declaration
 	if d == nil {
@@ -162,7 +163,8 @@ func (st *style) value(c *cascade, p property) []cssToken {
 	return st.custom.replace(d.value)
 }
 
-// maxValue bounds a value with its variables replaced, in tokens.
+// maxValue is the length limit of a value with its variables replaced, in
+// tokens.
 const maxValue = 1 << 12
 
 // replace replaces var() (CSS Variables 1, section 3).

@@ -6,7 +6,7 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// rules are what a stylesheet says that makes a page ask for something.
+// rules are the rules of a stylesheet that can make a page request something.
 type rules struct {
 	imports []importRule
 	styles  []styleRule
@@ -40,7 +40,7 @@ type fontFace struct {
 	ranges  []runeRange // none: all
 	weight  [2]float64
 	italic  bool
-	base    string // for its URLs
+	base    string // base of its URLs
 	origin  Initiator
 }
 
@@ -48,7 +48,7 @@ type fontSource struct{ url, format string }
 
 type runeRange struct{ from, to rune }
 
-// property is one of those that ask for something, or decide whether others do, or
+// property is a property that causes requests, or decides whether others do, or
 // where they are.
 type property uint8
 
@@ -98,48 +98,48 @@ var propertyOf = map[string]property{
 	"flex-wrap": flexWrap, "flex-flow": flexWrap, "flex-direction": flexDirection, "font-size": letterSize, "line-height": lineHeight,
 }
 
-// blockKind is what a block in braces holds.
+// blockKind says what a block in braces contains.
 type blockKind uint8
 
 const (
 	topBlock   blockKind = iota // rules
 	styleBlock                  // declarations and nested rules
 	faceBlock                   // descriptors of a font
-	deadBlock                   // nothing that counts
+	deadBlock                   // nothing of interest
 )
 
 type block struct {
 	kind     blockKind
-	selector string // of a style block, with those around it
+	selector string // of a style block, including the enclosing ones
 	layer    string
 	rule     int // index of its rule in styles; -1: none yet
 }
 
-// maxBlocks bounds how deeply rules are nested.
+// maxBlocks limits how deeply rules are nested.
 const maxBlocks = 64
 
-// sheetParser reads a stylesheet (CSS Syntax section 5, CSS Nesting). It keeps
-// a stack of its own, so that nesting costs no stack of the program.
+// sheetParser parses a stylesheet (CSS Syntax section 5, CSS Nesting). It keeps
+// its own stack, so that nesting does not use the program's.
 type sheetParser struct {
 	view     viewport
 	rules    rules
 	stack    []block
-	beyond   int // blocks open that are nested too deeply
+	beyond   int // open blocks that are nested too deeply
 	face     fontFace
 	imports  bool // @import is still allowed
 	anonymus int  // layers without a name
 }
 
-// sheetPart is what is wanted of a stylesheet.
+// sheetPart selects the wanted part of a stylesheet.
 type sheetPart uint8
 
 const (
 	wholeSheet  sheetPart = iota
-	onlyImports           // what it begins with
-	attribute             // it is that of a style attribute: declarations, which become a rule without selectors
+	onlyImports           // only its beginning
+	attribute             // a style attribute: its declarations become a rule without selectors
 )
 
-// parseSheet reads a stylesheet.
+// parseSheet parses a stylesheet.
 func parseSheet(text []byte, view viewport, layer string, part sheetPart) rules {
 	p := sheetParser{view: view, imports: true}
 	p.stack = []block{{kind: topBlock, layer: layer, rule: -1}}
@@ -179,8 +179,8 @@ func parseSheet(text []byte, view viewport, layer string, part sheetPart) rules 
 	return p.rules
 }
 
-// isCustom says whether a prelude is the beginning of a custom property, whose
-// value may hold braces.
+// isCustom reports whether a prelude is the beginning of a custom property,
+// whose value may contain braces.
 func isCustom(prelude []cssToken) bool {
 	prelude = trimSpace(prelude)
 	return len(prelude) > 1 && prelude[0].kind == css.IdentToken && strings.HasPrefix(prelude[0].text, "--")
@@ -190,7 +190,7 @@ func (p *sheetParser) top() *block { return &p.stack[len(p.stack)-1] }
 
 func (p *sheetParser) dead() bool { return p.beyond > 0 || p.top().kind == deadBlock }
 
-// statement takes what ends with a semicolon: a declaration, or an at-rule
+// statement handles what ends with a semicolon: a declaration, or an at-rule
 // without a block.
 func (p *sheetParser) statement(tokens []cssToken) {
 	if len(tokens) == 0 || p.dead() {
@@ -226,7 +226,8 @@ func (p *sheetParser) atStatement(name string, prelude []cssToken) {
 	}
 }
 
-// importSheet reads "url layer(x) supports(y) media" (CSS Cascade 5, section 2).
+// importSheet parses "url layer(x) supports(y) media" (CSS Cascade 5, section
+// 2).
 func (p *sheetParser) importSheet(prelude []cssToken) {
 	if len(prelude) == 0 {
 		return
@@ -267,7 +268,7 @@ func (p *sheetParser) importSheet(prelude []cssToken) {
 	p.rules.imports = append(p.rules.imports, r)
 }
 
-// layer notes a layer inside the one around it.
+// layer records a layer inside the enclosing one.
 func (p *sheetParser) layer(name string) string {
 	if around := p.top().layer; around != "" {
 		name = around + "." + name
@@ -276,7 +277,7 @@ func (p *sheetParser) layer(name string) string {
 	return name
 }
 
-// open takes what stands before a brace.
+// open handles what precedes an opening brace.
 func (p *sheetParser) open(prelude []cssToken) {
 	p.imports = false
 	if p.dead() || len(p.stack) > maxBlocks {
@@ -303,7 +304,7 @@ func (p *sheetParser) atBlock(name string, prelude []cssToken, around block, b *
 		holds = p.view.media(prelude)
 	case "@supports":
 		holds = supports(prelude)
-	case "@container", "@scope": // of layout, which this model has not: taken to hold
+	case "@container", "@scope": // depend on layout, which this model lacks: assumed true
 		holds = true
 	case "@layer":
 		layer := text(prelude)
@@ -362,7 +363,7 @@ func declarationOf(tokens []cssToken) (name string, value []cssToken, ok bool) {
 	return name, trimSpace(rest[1:]), true
 }
 
-// parseDeclaration reads a declaration that counts here.
+// parseDeclaration parses a declaration of interest.
 func parseDeclaration(tokens []cssToken) (d declaration, ok bool) {
 	name, value, ok := declarationOf(tokens)
 	if !ok {
@@ -383,7 +384,7 @@ func parseDeclaration(tokens []cssToken) (d declaration, ok bool) {
 	return d, ok && len(value) > 0
 }
 
-// text writes tokens as they were.
+// text writes tokens unchanged.
 func text(tokens []cssToken) string {
 	var b strings.Builder
 	for _, t := range tokens {

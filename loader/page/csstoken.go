@@ -9,7 +9,7 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// cssToken is a token of a stylesheet. Comments are none.
+// cssToken is a token of a stylesheet. Comments yield none.
 type cssToken struct {
 	kind css.TokenType
 	text string
@@ -43,7 +43,7 @@ func (l cssLexer) next() (cssToken, bool) {
 	}
 }
 
-// cssTokens reads all tokens of a value, without space around it.
+// cssTokens returns all tokens of a value, without surrounding space.
 func cssTokens(s string) []cssToken {
 	l := newCSSLexer([]byte(s))
 	var tokens []cssToken
@@ -63,7 +63,7 @@ func trimSpace(tokens []cssToken) []cssToken {
 	return tokens
 }
 
-// splitTokens splits at separators that are in no brackets.
+// splitTokens splits at separators outside of brackets.
 func splitTokens(tokens []cssToken, separator css.TokenType) [][]cssToken {
 	var parts [][]cssToken
 	depth, from := 0, 0
@@ -77,7 +77,7 @@ func splitTokens(tokens []cssToken, separator css.TokenType) [][]cssToken {
 	return append(parts, trimSpace(tokens[from:]))
 }
 
-// nesting is 1 for what opens brackets, -1 for what closes them.
+// nesting returns 1 for an opening bracket, -1 for a closing one.
 func nesting(t cssToken) int {
 	switch t.kind {
 	case css.FunctionToken, css.LeftParenthesisToken, css.LeftBracketToken, css.LeftBraceToken:
@@ -88,8 +88,8 @@ func nesting(t cssToken) int {
 	return 0
 }
 
-// inner is what stands between the bracket or function that tokens begin with
-// and its end, and what comes after.
+// inner returns what stands between the bracket or function at the start of
+// tokens and its end, and what comes after.
 func inner(tokens []cssToken) (inside, rest []cssToken) {
 	depth := 0
 	for i, t := range tokens {
@@ -101,13 +101,14 @@ func inner(tokens []cssToken) (inside, rest []cssToken) {
 	return trimSpace(tokens[min(1, len(tokens)):]), nil
 }
 
-// function is the lower-case name of a function token, without its bracket.
+// function returns the lower-case name of a function token, without its
+// bracket.
 func (t cssToken) function() string {
 	return strings.ToLower(strings.TrimSuffix(t.text, "("))
 }
 
-// value is what a string, a url() or an identifier stands for: without quotes,
-// its escapes undone (CSS Syntax section 4.3.7).
+// value returns what a string, a url() or an identifier stands for: without
+// quotes, its escapes decoded (CSS Syntax section 4.3.7).
 func (t cssToken) value() string {
 	s := t.text
 	switch t.kind {
@@ -143,7 +144,7 @@ func unescapeCSS(s string) string {
 			end++
 		}
 		if end == i+1 {
-			if s[end] != '\n' { // an escaped line break is nothing
+			if s[end] != '\n' { // an escaped line break is dropped
 				b.WriteByte(s[end])
 			}
 			i = end
@@ -162,7 +163,7 @@ func unescapeCSS(s string) string {
 	return b.String()
 }
 
-// number reads a number with its unit, in lower case; "%" for percentages.
+// number returns a number with its unit, in lower case; "%" for percentages.
 func (t cssToken) number() (value float64, unit string, ok bool) {
 	end := len(t.text)
 	switch t.kind {

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/net/html"
 )
 
-// moment is when something happened, if it has.
+// moment is when something happened, if it did.
 type moment struct {
 	at    time.Duration
 	fired bool
 }
 
-// document is a page's document, or that of a frame in it: its parser, its
-// tree and what its events wait for.
+// document is the document of a page, or of a frame in it: its parser, its tree
+// and what its events wait for.
 type document struct {
 	page     *Page
 	parent   *document // of a frame
@@ -24,37 +24,37 @@ type document struct {
 	url      string
 	base     string
 	isHTML   bool
-	closed   bool // all its bytes are there
+	closed   bool // all its bytes have arrived
 
 	tokens  *tokenizer
 	queue   []*token // not yet parsed
-	scanned int      // how many of these the preload scanner has seen
-	started bool     // the parser has
+	scanned int      // how many of these the preload scanner has processed
+	started bool     // the parser has started
 	scanner scanner
 	urgency urgencyState
 
 	tree      *tree
-	raw       []byte // the text of the script or style that is open
+	raw       []byte // the text of the open script or style
 	pumping   bool   // a task to parse has been posted
-	parsed    bool   // the parser is through
-	media     *media // the audio or video element that sources belong to
+	parsed    bool   // the parser has finished
+	media     *media // the audio or video element that contains the sources
 	blocking  *script
 	deferred  []*script
-	deferring bool // deferred scripts are being run
+	deferring bool // deferred scripts are running
 
 	sheets       []*sheet
-	scriptSheets int // those that scripts wait for
-	renderSheets int // those that rendering waits for
-	bodySheets   int // those that the parser waits for
+	scriptSheets int // sheets that scripts wait for
+	renderSheets int // sheets that rendering waits for
+	bodySheets   int // sheets that the parser waits for
 
-	dirty  bool // the tree or the sheets have changed since the last frame
-	framed bool // a frame has been asked for
+	dirty  bool // the tree or the sheets have changed since the last rendered frame
+	framed bool // a rendered frame is scheduled
 	style  styling
 
 	delays int // what the load event waits for
 	dcl    moment
 	load   moment
-	loaded []func() // what is to be done when load has fired
+	loaded []func() // callbacks for when load has fired
 }
 
 func (p *Page) newDocument(parent *document, url string) *document {
@@ -66,13 +66,13 @@ func (p *Page) newDocument(parent *document, url string) *document {
 	return d
 }
 
-// navigate asks for the document.
+// navigate requests the document.
 func (d *document) navigate(w want) {
 	r := d.ask(w)
 	d.resource, r.stream = r, d
 }
 
-// respond takes the head of the document's response.
+// respond handles the head of the document's response.
 func (d *document) respond(h Head) {
 	if h.URL != "" {
 		if url, ok := resolve(h.URL, h.URL); ok {
@@ -91,7 +91,7 @@ func (d *document) respond(h Head) {
 	}
 }
 
-// receive takes content of the document.
+// receive handles content of the document.
 func (d *document) receive(b []byte) {
 	if !d.isHTML || len(b) == 0 {
 		return
@@ -100,7 +100,7 @@ func (d *document) receive(b []byte) {
 	d.tokenize()
 }
 
-// close says that the document's content is complete.
+// close marks the document's content as complete.
 func (d *document) close() {
 	if d.closed {
 		return
@@ -113,10 +113,11 @@ func (d *document) close() {
 	d.wake()
 }
 
-// tokenize makes tokens of what has come. In Chromium the preload scanner works
-// on a thread of its own and looks at it at once, but its finds take a moment to
-// come back: a parser that is waiting for bytes is faster, and the scanner's is
-// what it leaves. Only before the parser has started the scanner is first.
+// tokenize tokenizes what has arrived. In Chromium the preload scanner runs on
+// its own thread and sees new tokens at once, but its results take a moment to
+// come back. A parser that is waiting for bytes is faster, and leaves the
+// scanner only what it has not reached. Only until the parser has started is the
+// scanner first.
 func (d *document) tokenize() {
 	idle := d.started && len(d.queue) == 0 && !d.stopped() && !d.pumping && d.page.busy <= d.page.now
 	for {
@@ -132,8 +133,8 @@ func (d *document) tokenize() {
 	d.wake()
 }
 
-// scanQueue lets the preload scanner look at all that the parser has not got
-// to.
+// scanQueue lets the preload scanner process everything that the parser has not
+// reached.
 func (d *document) scanQueue() {
 	d.scanner.behind = false
 	for _, ask := range d.scanner.found {
@@ -146,7 +147,7 @@ func (d *document) scanQueue() {
 	d.scanned = len(d.queue)
 }
 
-// wake lets the parser go on, if it can.
+// wake lets the parser continue, if it can.
 func (d *document) wake() {
 	if !d.pumping && !d.stopped() {
 		d.pumping = true
@@ -154,12 +155,12 @@ func (d *document) wake() {
 	}
 }
 
-// stopped says whether the parser must wait: for a script, or for a stylesheet
-// in the body, which Chromium's parser does not go past
+// stopped reports whether the parser must wait: for a script, or for a
+// stylesheet in the body, which blocks Chromium's parser
 // (HTMLDocumentParser::DidAddPendingParserBlockingStylesheet).
 func (d *document) stopped() bool { return d.blocking != nil || d.bodySheets > 0 }
 
-// pump parses what is there, until something stops it.
+// pump parses the queued tokens until something blocks it.
 func (d *document) pump() {
 	d.pumping = false
 	if d.parsed {
@@ -191,7 +192,7 @@ func (d *document) pump() {
 	d.page.spend(perKB(d.page.config.CPU.ParsePerKB, octets), nil)
 }
 
-// build gives one token to the tree.
+// build adds one token to the tree.
 func (d *document) build(t *token) {
 	if t.inert {
 		return
@@ -243,7 +244,7 @@ func (d *document) buildText(t *token) {
 	}
 }
 
-// finishParsing is "the end" of the standard, as far as the deferred scripts
+// finishParsing performs "the end" of the standard, up to the deferred scripts
 // (https://html.spec.whatwg.org/#the-end).
 func (d *document) finishParsing() {
 	if current := d.tree.current(); current != nil && current.node.Data == "style" {
@@ -262,7 +263,7 @@ func (d *document) fireDCL() {
 	d.page.post(d.settle)
 }
 
-// settle fires load when nothing more delays it.
+// settle fires load when nothing delays it any more.
 func (d *document) settle() {
 	if !d.dcl.fired || d.load.fired || d.delays > 0 {
 		return
@@ -279,7 +280,7 @@ func (d *document) settle() {
 	d.loaded = nil
 }
 
-// whenLoaded does f once load has fired.
+// whenLoaded calls f once load has fired.
 func (d *document) whenLoaded(f func()) {
 	if d.load.fired {
 		f()
@@ -288,8 +289,8 @@ func (d *document) whenLoaded(f func()) {
 	d.loaded = append(d.loaded, f)
 }
 
-// delay holds the load event up until the function that it returns is called.
-// More calls than one do nothing.
+// delay holds the load event up until the returned function is called. Further
+// calls have no effect.
 func (d *document) delay() (release func()) {
 	d.delays++
 	released := false
@@ -303,11 +304,11 @@ func (d *document) delay() (release func()) {
 	}
 }
 
-// framesPerSecond is how often Chromium draws.
+// framesPerSecond is Chromium's frame rate.
 const framesPerSecond = 60
 
-// changed asks for a frame in which styles are computed. Frames come at even
-// intervals since navigationStart; a change is drawn with the next.
+// changed schedules a rendered frame, which computes styles. Frames come at
+// regular intervals since navigationStart; a change is drawn with the next one.
 func (d *document) changed() {
 	d.dirty = true
 	if d.framed || d.tree.body == nil || d.renderSheets > 0 {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// inserted is what an element does when the parser has put it into the tree.
+// inserted runs an element's steps after the parser has inserted it into the
+// tree.
 func (d *document) inserted(e *element, t *token) {
 	switch t.name {
 	case "script", "style":
@@ -43,7 +44,7 @@ func (d *document) inserted(e *element, t *token) {
 	}
 }
 
-// fetch asks for what a tag refers to.
+// fetch requests what a tag refers to.
 func (d *document) fetch(t *token, reference string, kind Kind) *resource {
 	if reference == "" || strings.HasPrefix(reference, "#") {
 		return nil
@@ -58,15 +59,15 @@ func (d *document) fetch(t *token, reference string, kind Kind) *resource {
 	})
 }
 
-// show asks for an element's image.
+// show requests an element's image.
 func (d *document) show(e *element, t *token, reference string) {
 	e.image = d.fetch(t, reference, Image)
 }
 
 // lazyMargin is how far below the viewport Chromium loads lazy images and
-// frames, px: lazyLoadingImageMarginPxUnknown of
-// third_party/blink/renderer/core/frame/settings.json5, which counts for a
-// browser that has not yet estimated how good its network is.
+// frames, in px: lazyLoadingImageMarginPxUnknown of
+// third_party/blink/renderer/core/frame/settings.json5, which applies to a
+// browser that has not yet estimated its network's quality.
 const lazyMargin = 3000
 
 func (d *document) insertedImage(e *element, t *token) {
@@ -74,7 +75,7 @@ func (d *document) insertedImage(e *element, t *token) {
 		d.show(e, t, t.source)
 		return
 	}
-	// A lazy image does not hold up the load event, even once it is asked for.
+	// A lazy image never delays the load event, even once requested.
 	d.atLayout(e, func(top float64) bool {
 		if top > d.page.view.height+lazyMargin {
 			return false
@@ -89,14 +90,14 @@ func (d *document) insertedImage(e *element, t *token) {
 	})
 }
 
-// atLayout does f at each layout until it is done. f is told the element's
-// top, px.
+// atLayout calls f at each layout until it returns true. f gets the element's
+// top in px.
 func (d *document) atLayout(e *element, f func(top float64) bool) {
 	e.deferred = append(e.deferred, f)
 }
 
-// layoutInitiator is what Chromium says of requests that styles and layout
-// make: the parser's place as long as there is a parser.
+// layoutInitiator returns Chromium's initiator of requests made by styles and
+// layout: the parser's position while there is a parser.
 func (d *document) layoutInitiator() Initiator {
 	if d.parsed {
 		return Initiator{Type: "other"}
@@ -108,8 +109,8 @@ func (d *document) layoutInitiator() Initiator {
 	return i
 }
 
-// maxFrames bounds how deeply frames are nested; Chromium has a like limit
-// (kMaxNumberOfFrames), and stops pages that hold themselves.
+// maxFrames limits how deeply frames are nested. It stops pages that contain
+// themselves; Chromium has a similar limit (kMaxNumberOfFrames).
 const maxFrames = 8
 
 func (d *document) insertedFrame(e *element, t *token) {
@@ -142,7 +143,7 @@ func (d *document) insertedFrame(e *element, t *token) {
 	d.openFrame(url, d.parserInitiator(t), true)
 }
 
-// openFrame loads a document into a frame, unless the page has it already.
+// openFrame loads a document into a frame, unless the page already has it.
 func (d *document) openFrame(url string, initiator Initiator, delays bool) {
 	if d.page.byURL[url] != nil {
 		return
@@ -151,8 +152,8 @@ func (d *document) openFrame(url string, initiator Initiator, delays bool) {
 	child.navigate(want{url: url, kind: Frame, priority: VeryHigh, initiator: initiator})
 }
 
-// newFrame makes the document of a frame, whose load event the parent's waits
-// for.
+// newFrame creates the document of a frame, whose load event delays the
+// parent's.
 func (d *document) newFrame(url string, delays bool) *document {
 	child := d.page.newDocument(d, url)
 	if delays {
@@ -161,8 +162,8 @@ func (d *document) newFrame(url string, delays bool) *document {
 	return child
 }
 
-// insertedObject is an object or embed element: it loads at layout, and not if
-// it is not shown, but the load event waits for that from now on.
+// insertedObject handles an object or embed element. It loads at layout, and
+// only if displayed, but the load event waits for that from now on.
 func (d *document) insertedObject(e *element, t *token, reference string) {
 	url, ok := resolve(t.base, reference)
 	if !ok || reference == "" {
@@ -185,11 +186,11 @@ func (d *document) insertedObject(e *element, t *token, reference string) {
 
 // media is an audio or video element. The load event waits for its first
 // content (https://html.spec.whatwg.org/#delaying-the-load-event-flag), which
-// stands for its metadata here.
+// here stands for its metadata.
 type media struct {
 	document *document
 	sources  []*token
-	busy     bool // one of them is being tried
+	busy     bool // a source is being tried
 	found    bool
 }
 
@@ -208,8 +209,8 @@ func (d *document) insertedMedia(e *element, t *token) {
 	}
 }
 
-// add takes a source, or the element's own src. Chromium loads media in a task
-// of its own.
+// add adds a source, or the element's own src. Chromium loads media in a
+// separate task.
 func (m *media) add(t *token) {
 	if m.found || !mediaType(t.word("type")) {
 		return
@@ -246,7 +247,7 @@ func (m *media) try(release func()) {
 	})
 }
 
-// mediaType says whether Chromium tries media of a type; "" is any.
+// mediaType reports whether Chromium tries media of a type; "" matches any.
 func mediaType(t string) bool {
 	t, _, _ = strings.Cut(t, ";")
 	return slices.Contains([]string{"", "video/mp4", "video/webm", "video/ogg", "video/x-m4v", "audio/mpeg", "audio/mp3", "audio/mp4",

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// events are pages and when their events fire. The document comes at 10 ms, and
-// so long after they were asked for do all resources that say nothing else.
+// events are pages and when their events fire. The document arrives at 10 ms;
+// so do all resources without a delay of their own, counted from their request.
 var events = []struct {
 	name    string
 	page    string
 	answers map[string]answer
 	config  Config
-	log     string // but for the document
+	log     string // without the document
 	moments string
 }{
 	{
@@ -50,7 +50,7 @@ var events = []struct {
 		moments: "DCL 50ms load 60ms",
 	},
 	{
-		name:    "but not for those after it, or for other media",
+		name:    "but not for later ones, or for other media",
 		page:    `<link rel=stylesheet media=print href=a.css><script>1</script><link rel=stylesheet href=b.css><iframe src=f.html></iframe>`,
 		answers: map[string]answer{"/a.css": {after: ms(40)}, "/b.css": {after: ms(30)}},
 		log:     "10ms /b.css stylesheet VeryHigh\n10ms /a.css stylesheet VeryLow\n10ms /f.html document VeryHigh",
@@ -91,7 +91,7 @@ var events = []struct {
 		moments: "DCL 10ms load 60ms",
 	},
 	{
-		name:    "nomodule and data blocks are none",
+		name:    "nomodule and data blocks are not scripts",
 		page:    `<script nomodule src=a.js></script><script type=application/json src=b.js></script><script type=importmap>{}</script><script src=c.js type="Text/JavaScript">`,
 		log:     "10ms /c.js script High",
 		moments: "DCL 10ms load 20ms",
@@ -104,7 +104,7 @@ var events = []struct {
 		moments: "DCL 10ms load 40ms",
 	},
 	{
-		name:    "stylesheets that the page turns on when they have loaded",
+		name:    "stylesheets that the page enables once loaded",
 		page:    `<link rel=preload as=style href=a.css onload="this.rel='stylesheet'"><link rel=stylesheet href=b.css media=print onload="this.media='all'"><p class=a></p><p class=b></p>`,
 		answers: map[string]answer{"/a.css": {after: ms(30), body: ".a{background:url(a.png)}"}, "/b.css": {after: ms(40), body: ".b{background:url(b.png)}"}},
 		log:     "10ms /a.css stylesheet VeryHigh\n10ms /b.css stylesheet VeryLow\n50ms /a.png image Low\n50ms 3 now High\n66.666666ms /b.png image Low\n66.666666ms 4 now High",
@@ -118,7 +118,7 @@ var events = []struct {
 		moments: "DCL 10ms load 20ms",
 	},
 	{
-		name: "frames are pages of their own, whose load the page waits for",
+		name: "the page waits for the load of its frames",
 		page: `<iframe src=f.html></iframe><iframe srcdoc="<img src=s.png>"></iframe><iframe src=about:blank></iframe><iframe src="javascript:1"></iframe>`,
 		answers: map[string]answer{
 			"/f.html": {body: `<base href=/deep/er/><script src=f.js></script><img src=f.png>`}, "/deep/er/f.js": {after: ms(40)},
@@ -127,7 +127,7 @@ var events = []struct {
 		moments: "DCL 10ms load 60ms",
 	},
 	{
-		name:    "a frame that holds itself",
+		name:    "a frame that contains itself",
 		page:    `<iframe src=/></iframe><iframe src=f.html></iframe><p>`,
 		answers: map[string]answer{"/f.html": {body: `<iframe src=f.html#again></iframe><iframe src=g.html>`}},
 		log:     "10ms /f.html document VeryHigh\n20ms /g.html document VeryHigh",
@@ -141,7 +141,7 @@ var events = []struct {
 		moments: "DCL 10ms load 30ms",
 	},
 	{
-		name:    "media go on to the next source when one fails",
+		name:    "media try the next source when one fails",
 		page:    `<video><source src=a.mp4><source src=b.mp4></video>`,
 		answers: map[string]answer{"/a.mp4": {status: 404, body: "gone"}},
 		log:     "10ms /a.mp4 media Low\n20ms /b.mp4 media Low",
@@ -154,7 +154,7 @@ var events = []struct {
 		moments: "DCL 10ms load 26.666666ms",
 	},
 	{
-		name: "what scripts ask for, by recording",
+		name: "requests of scripts, from the recording",
 		page: "<p>\n<script>\nfetch('/f')</script><script src=a.js></script>",
 		config: Config{Recorded: []Recorded{
 			{URL: origin + "/f", Initiator: origin + "/", Line: 3, Kind: Fetch, Delay: ms(1)},
@@ -177,7 +177,7 @@ var events = []struct {
 		moments: "DCL 20ms load 32ms",
 	},
 	{
-		name:    "a script that fails asks for nothing",
+		name:    "a failed script requests nothing",
 		page:    `<script src=a.js></script><script src=b.js></script>`,
 		answers: map[string]answer{"/a.js": {status: 404}, "/b.js": {err: errors.New("reset")}},
 		config:  Config{Recorded: []Recorded{{URL: origin + "/x", Initiator: origin + "/a.js"}, {URL: origin + "/y", Initiator: origin + "/b.js"}}},
@@ -185,7 +185,7 @@ var events = []struct {
 		moments: "DCL 20ms load 20ms",
 	},
 	{
-		name: "a frame that a script makes is parsed",
+		name: "a frame created by a script is parsed",
 		config: Config{Recorded: []Recorded{
 			{URL: origin + "/f.html", Initiator: origin + "/", Kind: Frame}, {URL: origin + "/s.css", Initiator: origin + "/", Kind: Stylesheet},
 		}},
@@ -207,7 +207,7 @@ var events = []struct {
 		moments: "DCL 81.602ms load 81.602ms",
 	},
 	{
-		name: "work of stylesheets, and of scripts whose cost is known",
+		name: "cost of stylesheets, and of scripts with a known cost",
 		page: `<link rel=stylesheet href=a.css><script src=a.js></script>`,
 		answers: map[string]answer{
 			"/a.css": {body: strings.Repeat(" ", 3000)}, "/a.js": {body: strings.Repeat("x", 2000)},
@@ -223,12 +223,12 @@ var events = []struct {
 		moments: "DCL 10ms load 10ms",
 	},
 	{
-		name:    "another kind of document",
+		name:    "a document that is not HTML",
 		answers: map[string]answer{"/": {kind: "image/png", body: "<img src=a.png>"}},
 		moments: "DCL 10ms load 10ms",
 	},
 	{
-		name:    "a document that breaks off",
+		name:    "a truncated document",
 		answers: map[string]answer{"/": {body: "<img src=a.png><img src=b", err: errors.New("reset")}},
 		moments: "DCL 10ms load 10ms",
 	},
@@ -260,7 +260,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestStream is a page that comes in pieces.
+// TestStream loads a page that arrives in pieces.
 func TestStream(t *testing.T) {
 	s := server{answers: map[string]answer{"/": {parts: []part{
 		{0, `<!DOCTYPE html><meta charset=utf-8><link rel=stylesheet href=a.css><scr`},
@@ -282,8 +282,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestIdleParser: a parser that waits for bytes is faster than the preload
-// scanner, until something stops it. So does Chromium 156.
+// TestIdleParser checks that a parser waiting for bytes is faster than the
+// preload scanner until something blocks it, as in Chromium 156.
 func TestIdleParser(t *testing.T) {
 	s := server{answers: map[string]answer{"/": {parts: []part{
 		{0, `<!DOCTYPE html><head><title>a</title></head><body><p>x<img src=a.png>`},
@@ -329,11 +329,11 @@ func TestHeadDone(t *testing.T) {
 	}
 	p.Finish(ms(20), 1, nil)
 	if !p.HeadDone() {
-		t.Error("the script of the head has run, but the body has not begun")
+		t.Error("the head's script has run, but the body has not begun")
 	}
 }
 
-// TestSilentChange: the parser reaches what the scanner found late.
+// TestSilentChange lets the parser reach what the scanner found late.
 func TestSilentChange(t *testing.T) {
 	p := New(Config{URL: origin})
 	defer p.Close()

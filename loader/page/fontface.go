@@ -7,13 +7,13 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// fontFormats are the formats that Chromium loads.
+// fontFormats are the font formats that Chromium supports.
 var fontFormats = map[string]bool{
 	"woff2": true, "woff": true, "truetype": true, "opentype": true, "collection": true,
 	"woff2-variations": true, "woff-variations": true, "truetype-variations": true, "opentype-variations": true,
 }
 
-// descriptor takes one of @font-face (CSS Fonts 4, section 4).
+// descriptor handles a descriptor of @font-face (CSS Fonts 4, section 4).
 func (p *sheetParser) descriptor(tokens []cssToken) {
 	name, value, ok := declarationOf(tokens)
 	if !ok || len(value) == 0 {
@@ -46,8 +46,8 @@ func (p *sheetParser) descriptor(tokens []cssToken) {
 	}
 }
 
-// fontSources reads src. local() names are left out: the model's machine has
-// no fonts but generic ones.
+// fontSources parses src. It leaves out local() names: the model's machine has
+// only generic fonts.
 func fontSources(value []cssToken) []fontSource {
 	var sources []fontSource
 	for _, part := range splitTokens(value, css.CommaToken) {
@@ -68,7 +68,7 @@ func fontSources(value []cssToken) []fontSource {
 	return sources
 }
 
-// urlOf is the first URL in tokens, "" if there is none.
+// urlOf returns the first URL in tokens, or "".
 func urlOf(tokens []cssToken) string {
 	for i, t := range tokens {
 		if t.kind == css.URLToken {
@@ -83,7 +83,7 @@ func urlOf(tokens []cssToken) string {
 	return ""
 }
 
-// source is the URL of the first source in a format that Chromium knows.
+// source returns the URL of the first source in a supported format.
 func (f *fontFace) source() (string, bool) {
 	for _, s := range f.sources {
 		if s.format == "" || fontFormats[s.format] {
@@ -93,7 +93,7 @@ func (f *fontFace) source() (string, bool) {
 	return "", false
 }
 
-// covers says whether a character is in the face's unicode-range.
+// covers reports whether a character is in the face's unicode-range.
 func (f *fontFace) covers(r rune) bool {
 	if len(f.ranges) == 0 {
 		return true
@@ -106,7 +106,7 @@ func (f *fontFace) covers(r rune) bool {
 	return false
 }
 
-// parseRange reads "U+0-FF", "U+26" or "U+4??".
+// parseRange parses "U+0-FF", "U+26" or "U+4??".
 func parseRange(s string) (r runeRange, ok bool) {
 	if len(s) < 3 || s[0] != 'u' && s[0] != 'U' || s[1] != '+' {
 		return r, false
@@ -124,7 +124,8 @@ func parseRange(s string) (r runeRange, ok bool) {
 	return runeRange{rune(a), rune(b)}, true
 }
 
-// familyName is a family as it is compared: without quotes, in lower case.
+// familyName returns a family's name for comparison: without quotes, in lower
+// case.
 func familyName(tokens []cssToken) string {
 	if len(tokens) == 1 && tokens[0].kind == css.StringToken {
 		return strings.ToLower(tokens[0].value())

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// systemFonts are families that a Linux machine has, by their names or by
-// those that fontconfig takes others of the same metrics for. Text that wants
-// one of them wants no font after it.
+// systemFonts are the families that a Linux machine has, by their names or as
+// fontconfig's metric-compatible substitutes. Text that finds one of them needs
+// no later font of its list.
 var systemFonts = map[string]bool{
 	"serif": true, "sans-serif": true, "monospace": true, "cursive": true, "fantasy": true, "system-ui": true,
 	"ui-serif": true, "ui-sans-serif": true, "ui-monospace": true, "ui-rounded": true, "math": true, "emoji": true,
 	"arial": true, "helvetica": true, "times": true, "times new roman": true, "courier": true, "courier new": true,
 }
 
-// askFonts asks for the fonts that text needs: for each letter, of the first
-// family that has it, the face for its range.
+// askFonts requests the fonts that text needs: for each letter the matching
+// face of the first family that has it.
 func (d *document) askFonts(text *letters, st *style) {
 	if len(d.style.faces) == 0 || len(st.families) == 0 {
 		return
@@ -28,7 +28,7 @@ func (d *document) askFonts(text *letters, st *style) {
 			return
 		}
 		faces = nearest(faces, st.weight, st.italic)
-		// Of faces for the same letter, the last counts.
+		// If several faces cover a letter, the last one counts.
 		for i := len(faces) - 1; i >= 0 && len(wanted) > 0; i-- {
 			face := &faces[i]
 			before := len(wanted)
@@ -45,8 +45,8 @@ func (d *document) askFonts(text *letters, st *style) {
 	}
 }
 
-// fresh are the letters of a text for which no text before wanted a font in the
-// same style.
+// fresh returns the letters of a text for which no earlier text needed a font
+// in the same style.
 func (s *styling) fresh(text *letters, st *style) []rune {
 	key := fmt.Sprintf("%q %g %t", st.families, st.weight, st.italic)
 	seen := s.lettered[key]
@@ -57,8 +57,8 @@ func (s *styling) fresh(text *letters, st *style) []rune {
 	return seen.merge(text)
 }
 
-// nearest are the faces of a family whose style and weight are nearest to
-// those wanted (CSS Fonts 4, section 5.2).
+// nearest returns the faces of a family whose style and weight are closest to
+// the wanted ones (CSS Fonts 4, section 5.2).
 func nearest(faces []fontFace, weight float64, italic bool) []fontFace {
 	distance := func(f *fontFace) float64 {
 		away := weightDistance(f.weight, weight)
@@ -80,8 +80,8 @@ func nearest(faces []fontFace, weight float64, italic bool) []fontFace {
 	return out
 }
 
-// weightDistance orders the weights that a face may have instead of the one
-// that is wanted: those on the wrong side come after all on the right one.
+// weightDistance ranks the weights of faces other than the wanted one: those on
+// the wrong side come after all on the right side.
 func weightDistance(have [2]float64, want float64) float64 {
 	const wrong = 1e4
 	below, above := want-have[1], have[0]-want

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// FuzzPage loads a page twice: whole, and in pieces that all come at the same
-// moment. It must ask for the same both times, and its load event must fire,
-// after all that it waits for.
+// FuzzPage loads a page twice: whole, and in pieces that arrive at the same
+// moment. Both times it must request the same resources, and its load event
+// must fire after everything it waits for.
 func FuzzPage(f *testing.F) {
 	for _, page := range []string{
 		"", everything, "<", "<!", "<!--", "<img src=", "<img src='a", "<script>", "<script src=a.js></script><script>x</script>",
@@ -34,7 +34,7 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// fuzzLoad is what a page asks for, sorted.
+// fuzzLoad returns what a page requests, sorted.
 func fuzzLoad(t *testing.T, document []byte, chunk int) []string {
 	s := server{answers: map[string]answer{"/": {body: string(document)}}, chunk: chunk, others: true}
 	p := New(Config{URL: origin + "/"})
@@ -42,13 +42,13 @@ func fuzzLoad(t *testing.T, document []byte, chunk int) []string {
 	urls := map[string]bool{}
 	s.watch = func(r Request) {
 		if urls[r.URL] {
-			t.Errorf("%s was asked for twice", r.URL)
+			t.Errorf("%s was requested twice", r.URL)
 		}
 		urls[r.URL] = true
 	}
 	s.run(t, p)
 	if _, ok := p.Load(); !ok {
-		t.Error("all has been answered, and load has not fired")
+		t.Error("all requests have been answered, but load has not fired")
 	}
 	var out []string
 	for url := range urls {
@@ -58,7 +58,7 @@ func fuzzLoad(t *testing.T, document []byte, chunk int) []string {
 	return out
 }
 
-// any is an answer for a URL: content, an error page or a failure.
+// any returns an answer for a URL: content, an error page or a failure.
 func (s server) any(path string) answer {
 	h := fnv.New32a()
 	h.Write([]byte(path))

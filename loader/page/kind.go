@@ -1,6 +1,6 @@
 package page
 
-// Kind is what a resource is for.
+// Kind says what a resource is used for.
 type Kind uint8
 
 // The kinds of resources.
@@ -17,7 +17,7 @@ const (
 	Fetch // fetch()
 	XHR
 	Ping     // sendBeacon() and ping attributes
-	Prefetch // for a page to come
+	Prefetch // for a later page
 	SVG      // a document that styles and use elements refer to
 	Other    // data that scripts will fetch, by preload
 )
@@ -28,12 +28,12 @@ var kindNames = [...]string{
 	Prefetch: "other", SVG: "other", Other: "other",
 }
 
-// String is CDP's resource type in lower case, as HAR's _resourceType has it.
+// String returns CDP's resource type in lower case, as in HAR's _resourceType.
 func (k Kind) String() string { return kindNames[k] }
 
-// KindOf is the kind of a resource type as CDP names it, in lower case. A
-// "document" is a Frame, since only a page's first request is the Document;
-// types without a kind are Other.
+// KindOf returns the kind of a lower-case CDP resource type. A "document" is a
+// Frame, since only a page's first request is the Document. Types without a
+// kind are Other.
 func KindOf(resourceType string) Kind {
 	for k := Frame; k < Prefetch; k++ {
 		if kindNames[k] == resourceType {

@@ -2,29 +2,27 @@ package page
 
 import "math"
 
-// What stands for a letter and for what an element without a size is: an estimate needs
-// no more.
+// The assumed width of a letter, and the depth to which elements are placed.
 const (
-	letterWidth = 0.5 // of its size
-	maxLayout   = 200 // depth of elements within each other; what is deeper is where that is
+	letterWidth = 0.5 // of the font size
+	maxLayout   = 200 // nesting depth; deeper elements get the position of their ancestor at that depth
 )
 
-// replaced are the sizes of elements that have one of their own if nothing is said (HTML
-// standard, section 15.4).
+// replaced holds the default sizes of replaced elements (HTML standard, section 15.4).
 var replaced = map[string][2]float64{"img": {0, 0}, "iframe": {300, 150}, "video": {300, 150}, "canvas": {300, 150}, "object": {300, 150},
 	"embed": {300, 150}, "svg": {300, 150}, "input": {150, 22}, "select": {80, 22}, "textarea": {180, 40}}
 
-// flow is content being placed: blocks below each other, and lines of text and what
-// stands in them.
+// flow places content: blocks below each other, and lines with text and inline
+// content.
 type flow struct {
 	d        *document
-	children [][]int // of each element, by its place in the document
+	children [][]int // of each element, by its index in the document
 	index    map[*element]int
 }
 
-// place estimates where the tops of all elements are: blocks, lines, columns of grids and
-// flexible rows, with margins collapsed. Floats stand in the line, and nothing is moved
-// by relative positions and transforms.
+// place estimates where the tops of all elements are, from blocks, lines, grid columns
+// and flexible rows, with margins collapsed. Floats stay in the line; relative positions
+// and transforms are ignored.
 func (d *document) place() {
 	f := &flow{d: d, children: make([][]int, len(d.tree.elements)), index: make(map[*element]int, len(d.tree.elements))}
 	root := -1
@@ -49,12 +47,12 @@ func (d *document) place() {
 	}
 }
 
-// line is the line that is being filled.
+// line is the line being filled.
 type line struct {
-	width  float64 // there is
-	x      float64 // filled
+	width  float64 // available
+	x      float64 // used
 	height float64 // so far
-	margin float64 // below the block before
+	margin float64 // below the previous block
 	y      float64
 }
 
@@ -64,8 +62,8 @@ func (l *line) close() {
 	l.x, l.height = 0, 0
 }
 
-// put puts something into the line, or into the next one if there is no room, and says
-// where its top is.
+// put puts something into the line, or into the next one if there is no room, and
+// returns its top.
 func (l *line) put(width, height float64) (top float64) {
 	l.settle()
 	if l.x > 0 && l.x+width > l.width {
@@ -76,7 +74,7 @@ func (l *line) put(width, height float64) (top float64) {
 	return l.y
 }
 
-// settle takes the margin below a block in.
+// settle adds the margin below the previous block.
 func (l *line) settle() {
 	l.y += l.margin
 	l.margin = 0
@@ -172,7 +170,8 @@ func (f *flow) fill(e *element, l *line, depth int) {
 	}
 }
 
-// rows places children in rows of some columns, each row as high as its highest.
+// rows places children in rows of several columns, each row as high as its
+// highest child.
 func (f *flow) rows(e *element, top float64, columns int, width float64, depth int) (end float64) {
 	height, column := 0.0, 0
 	for _, i := range f.children[f.index[e]] {
@@ -199,7 +198,7 @@ func (f *flow) shown(e *element) (count int) {
 	return count
 }
 
-// size is that of an element which has one of its own.
+// size returns the size of an element that has its own.
 func (f *flow) size(e *element) (width, height float64, ok bool) {
 	size, ok := replaced[e.node.Data]
 	if !ok {
@@ -229,7 +228,7 @@ func (f *flow) size(e *element) (width, height float64, ok bool) {
 	return width, height + b.above + b.below, true
 }
 
-// preferred is how wide an element would like to be.
+// preferred returns an element's preferred width.
 func (f *flow) preferred(e *element, depth int) float64 {
 	b := &e.style.box
 	if b.width >= 0 {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// TestLayout estimates where images are: the tops of all with the names that are given,
-// in px, by hand.
+// TestLayout compares the estimated tops of images with tops worked out by hand, in px.
 func TestLayout(t *testing.T) {
 	const reset = `<!DOCTYPE html><style>body{margin:0} p{margin:0} %s</style>`
 	img := func(id, size string) string { return `<img id=` + id + ` ` + size + ` src=/` + id + `>` }
@@ -24,18 +23,18 @@ func TestLayout(t *testing.T) {
 		{"images as blocks", "img{display:block}", img("a", "width=10 height=50") + img("b", "width=10 height=50"), map[string]float64{"a": 0, "b": 50}},
 		{"a grid of fixed columns", ".g{display:grid;grid-template-columns:1fr 1fr;gap:10px}", `<div class=g><p>` + img("a", "width=10 height=50") + `</p><p>` +
 			img("b", "width=10 height=70") + `</p><p>` + img("c", "width=10 height=50") + `</p></div>`, map[string]float64{"a": 0, "b": 0, "c": 80}},
-		{"a grid of as many as fit", ".g{display:grid;grid-template-columns:repeat(auto-fill,600px)}", `<div class=g><p>` + img("a", "width=10 height=50") + `</p><p>` +
+		{"a grid with as many columns as fit", ".g{display:grid;grid-template-columns:repeat(auto-fill,600px)}", `<div class=g><p>` + img("a", "width=10 height=50") + `</p><p>` +
 			img("b", "width=10 height=50") + `</p><p>` + img("c", "width=10 height=50") + `</p></div>`, map[string]float64{"a": 0, "b": 0, "c": 50}},
 		{"a row", ".r{display:flex}", `<div class=r><p>` + img("a", "width=10 height=50") + `</p><p>` + img("b", "width=10 height=50") + `</p></div>` + img("c", "width=10 height=10"),
 			map[string]float64{"a": 0, "b": 0, "c": 50}},
 		{"a column", ".r{display:flex;flex-direction:column}", `<div class=r><p>` + img("a", "width=10 height=50") + `</p><p>` + img("b", "width=10 height=50") + `</p></div>`,
 			map[string]float64{"a": 0, "b": 50}},
-		{"heights that are given", ".h{height:300px} .m{min-height:200px}", `<div class=h></div><div class=m>` + img("a", "width=10 height=10") + `</div>` + img("b", "width=10 height=10"),
+		{"explicit heights", ".h{height:300px} .m{min-height:200px}", `<div class=h></div><div class=m>` + img("a", "width=10 height=10") + `</div>` + img("b", "width=10 height=10"),
 			map[string]float64{"a": 300, "b": 500}},
 		{"sizes by style", "#a{width:100px;height:40px;display:block}", img("a", "width=10 height=10") + img("b", "width=10 height=10"), map[string]float64{"a": 0, "b": 40}},
-		{"what is out of the flow", ".o{position:absolute;height:500px}", `<div class=o>` + img("a", "width=10 height=10") + `</div>` + img("b", "width=10 height=10"),
+		{"an element out of flow", ".o{position:absolute;height:500px}", `<div class=o>` + img("a", "width=10 height=10") + `</div>` + img("b", "width=10 height=10"),
 			map[string]float64{"a": 0, "b": 0}},
-		{"what is not displayed", ".n{display:none}", `<div class=n>` + img("a", "width=10 height=100") + `</div>` + img("b", "width=10 height=10"), map[string]float64{"b": 0}},
+		{"an element that is not displayed", ".n{display:none}", `<div class=n>` + img("a", "width=10 height=100") + `</div>` + img("b", "width=10 height=10"), map[string]float64{"b": 0}},
 		{"rows of a table", "", `<table><tr><td>` + img("a", "width=10 height=50") + `<td>` + img("b", "width=10 height=50") + `<tr><td>` + img("c", "width=10 height=50") + `</table>`,
 			map[string]float64{"a": 0, "b": 0, "c": 50}},
 	} {

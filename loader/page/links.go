@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// scanLink is the preload scanner's part of a link element.
+// scanLink handles a link element in the preload scanner.
 func (d *document) scanLink(t *token) {
 	rel := strings.Fields(t.word("rel"))
 	if !d.page.view.mediaMatches(t.attribute("media")) {
@@ -33,7 +33,7 @@ func (d *document) preloadTag(t *token, speculative bool) *resource {
 	})
 }
 
-// insertedLink is the parser's part.
+// insertedLink handles a link element in the parser.
 func (d *document) insertedLink(t *token) {
 	rel := strings.Fields(t.word("rel"))
 	href := t.attribute("href")
@@ -47,7 +47,7 @@ func (d *document) insertedLink(t *token) {
 	case slices.Contains(rel, "preload"):
 		r := d.preloadTag(t, false)
 		if r != nil && r.Kind == Stylesheet && strings.Contains(t.word("onload"), "stylesheet") {
-			// It becomes a stylesheet when it has come, so that nothing waits for it.
+			// It becomes a stylesheet once loaded, so nothing waits for it.
 			d.addSheet(&sheet{resource: r, applies: true})
 		}
 	case slices.Contains(rel, "modulepreload"):
@@ -63,7 +63,7 @@ func (d *document) insertedLink(t *token) {
 
 func styleType(t string) bool { return t == "" || strings.HasPrefix(t, "text/css") }
 
-// preloadLink is a preload of a link element or a Link field.
+// preloadLink is a preload from a link element or a Link field.
 type preloadLink struct {
 	base, href, as, mime, srcset, sizes, hint string
 	initiator                                 Initiator
@@ -110,7 +110,7 @@ func (d *document) preloadLink(l preloadLink) *resource {
 	})
 }
 
-// preloadLinks takes Link fields (RFC 8288).
+// preloadLinks handles Link fields (RFC 8288).
 func (d *document) preloadLinks(fields []string, initiator string) {
 	for _, field := range fields {
 		for reference, parameters := range linkValues(field) {
@@ -139,7 +139,7 @@ func (d *document) preloadLinks(fields []string, initiator string) {
 	}
 }
 
-// linkValues reads a Link field: targets and their parameters.
+// linkValues parses a Link field into targets and their parameters.
 func linkValues(field string) func(yield func(string, map[string]string) bool) {
 	return func(yield func(string, map[string]string) bool) {
 		for {
@@ -167,7 +167,7 @@ func linkValues(field string) func(yield func(string, map[string]string) bool) {
 	}
 }
 
-// linkParameter reads `name`, `name=token` or `name="string"`.
+// linkParameter parses `name`, `name=token` or `name="string"`.
 func linkParameter(s string) (name, value, rest string) {
 	end := strings.IndexAny(s, "=;,")
 	if end < 0 {

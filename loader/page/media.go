@@ -7,8 +7,8 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// truth is a condition's value (Media Queries 4, section 3.1): what a browser
-// does not know is neither true nor false.
+// truth is a condition's value (Media Queries 4, section 3.1): a feature that a
+// browser does not know is neither true nor false.
 type truth uint8
 
 const (
@@ -81,9 +81,9 @@ func (v viewport) mediaQuery(tokens []cssToken) bool {
 	return condition(tokens, v.feature, 0) == yes
 }
 
-// condition evaluates "not", "and" and "or" over things in brackets, as media
-// queries and @supports have them. leaf evaluates what is in the brackets, or
-// in a function's.
+// condition evaluates "not", "and" and "or" over bracketed expressions, as in
+// media queries and @supports. leaf evaluates the content of brackets or of a
+// function.
 func condition(tokens []cssToken, leaf func(function string, inside []cssToken) truth, depth int) truth {
 	tokens = trimSpace(tokens)
 	if depth > maxNesting || len(tokens) == 0 {
@@ -126,7 +126,7 @@ func condition(tokens []cssToken, leaf func(function string, inside []cssToken) 
 	}
 }
 
-// combine is three-valued logic.
+// combine combines two values by three-valued logic.
 func combine(a truth, operator string, b truth) truth {
 	switch operator {
 	case "and":
@@ -176,7 +176,8 @@ func (v viewport) feature(function string, tokens []cssToken) truth {
 	return v.rangeFeature(tokens)
 }
 
-// plainFeature is a feature without a value: whether it is not zero or none.
+// plainFeature evaluates a feature without a value: it is true unless zero or
+// none.
 func (v viewport) plainFeature(name string) truth {
 	switch name {
 	case "width", "height", "device-width", "device-height", "aspect-ratio", "color", "orientation", "resolution",
@@ -189,7 +190,7 @@ func (v viewport) plainFeature(name string) truth {
 	return unknown
 }
 
-// rangeFeature is a feature between comparisons.
+// rangeFeature evaluates a feature with comparison operators.
 func (v viewport) rangeFeature(tokens []cssToken) truth {
 	var operands [][]cssToken
 	var operators []string
@@ -223,7 +224,7 @@ func (v viewport) rangeFeature(tokens []cssToken) truth {
 	return unknown
 }
 
-// keywords are the values that a headless desktop Chromium has.
+// keywords are the values of a headless desktop Chromium.
 var keywords = map[string]string{
 	"prefers-color-scheme": "light", "prefers-reduced-motion": "no-preference", "prefers-contrast": "no-preference",
 	"prefers-reduced-transparency": "no-preference", "prefers-reduced-data": "no-preference",
@@ -281,7 +282,7 @@ func (v viewport) compare(name, operator string, value []cssToken) truth {
 	return truthOf(have == want)
 }
 
-// density is a resolution in device pixels per px.
+// density converts a resolution to device pixels per px.
 func density(value []cssToken) (float64, bool) {
 	if len(value) != 1 {
 		return 0, false
@@ -298,8 +299,8 @@ func density(value []cssToken) (float64, bool) {
 	return 0, false
 }
 
-// supports evaluates an @supports condition. A list of all that Chromium knows
-// is not worth keeping: declarations count as supported unless their property
+// supports evaluates an @supports condition. There is no list of everything
+// that Chromium supports: declarations count as supported unless their property
 // has another browser's prefix or their value is made up.
 func supports(tokens []cssToken) bool {
 	return condition(tokens, func(function string, inside []cssToken) truth {

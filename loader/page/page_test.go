@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// server answers a page's requests, each so long after it was made.
+// server answers a page's requests, each after its own delay.
 type server struct {
-	answers map[string]answer // by path and query; others answer at once after 10 ms
+	answers map[string]answer // by path and query; others answer completely after 10 ms
 	chunk   int               // octets of the document at a time, all at the same moment; 0: whole
-	others  bool              // answer other requests with all there may be
+	others  bool              // answer other requests with every kind of answer
 	watch   func(Request)
 }
 
@@ -25,7 +25,7 @@ type answer struct {
 	err    error
 	kind   string // content type; "": by the path
 	links  []string
-	parts  []part // in place of body, since the answer
+	parts  []part // instead of body; times since the answer
 }
 
 type part struct {
@@ -35,13 +35,13 @@ type part struct {
 
 const origin = "https://a.example"
 
-// happening is one thing that comes from the network.
+// happening is one event from the network.
 type happening struct {
 	at   time.Duration
 	what func(now time.Duration)
 }
 
-// load loads a page to its end and returns what happened, a line each.
+// load loads a page to its end and returns what happened, one line each.
 func (s server) load(t testing.TB, c Config) (log []string, p *Page) {
 	t.Helper()
 	if c.URL == "" {
@@ -87,7 +87,7 @@ func (s server) run(t testing.TB, p *Page) (log []string) {
 		now = at
 		p.Advance(now)
 	}
-	t.Fatal("the page never comes to rest")
+	t.Fatal("the page never settles")
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (s server) answer(p *Page, r Request, now time.Duration) []happening {
 
 func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// moments are DCL and load.
+// moments returns DCL and load.
 func moments(p *Page) string {
 	dcl, ok := p.DCL()
 	load, loaded := p.Load()
@@ -164,7 +164,7 @@ func lines(s string) []string {
 func check(t *testing.T, got []string, want string) {
 	t.Helper()
 	if diff := cmp.Diff(lines(want), append([]string(nil), got...)); diff != "" {
-		t.Errorf("the page did something else (-want +got):\n%s", diff)
+		t.Errorf("unexpected behaviour of the page (-want +got):\n%s", diff)
 	}
 }
 
@@ -201,9 +201,10 @@ const everything = `<!DOCTYPE html><html><head>
 </body></html>
 `
 
-// TestOrder is what Chromium 156 does with the same page, served from the same
-// machine, but for the sprite, which it asks for just before the frame, and the
-// moments: its frames are not at multiples of a sixtieth of a second.
+// TestOrder compares with what Chromium 156 does with the same page, served
+// from the same machine. It differs only in the sprite, which Chromium requests
+// just before the frame, and in the moments: Chromium's frames are not at
+// multiples of a sixtieth of a second.
 func TestOrder(t *testing.T) {
 	s := server{answers: map[string]answer{
 		"/": {body: everything}, "/a.css?d=100": {after: ms(100)}, "/late.js?d=50": {after: ms(50)}, "/late.css?d=300": {after: ms(300)},

@@ -129,7 +129,7 @@ func TestBestSource(t *testing.T) {
 	}
 }
 
-// asked is what a page asks for beside its document.
+// asked returns what a page requests besides its document.
 func asked(t *testing.T, page string, answers map[string]answer) string {
 	t.Helper()
 	s := server{answers: map[string]answer{"/": {body: page}}}
@@ -148,14 +148,14 @@ func TestStyles(t *testing.T) {
 	const p = "<p class=a id=i>text</p>"
 	for _, c := range []struct{ name, css, page, want string }{
 		{"a rule that matches", ".a{background:url(x)}", p, "x"},
-		{"and one that does not", ".b{background:url(x)}", p, ""},
+		{"a rule that does not match", ".b{background:url(x)}", p, ""},
 		{"the winner counts", "p.a{background:url(x)} .a{background:url(y)} #i{color:red}", p, "x"},
 		{"the later one", ".a{background-image:url(x)} .a{background:url(y)}", p, "y"},
 		{"the important one", ".a{background:url(x)!important} #i{background:url(y)}", p, "x"},
-		{"one that takes it back", ".a{background:url(x)} #i{background:none}", p, ""},
+		{"a rule that removes it", ".a{background:url(x)} #i{background:none}", p, ""},
 		{"layers", ".a{background:url(x)} @layer l{#i{background:url(y)}}", p, "x"},
-		{"layers in their order", "@layer a,b; @layer b{.a{background:url(x)}} @layer a{#i{background:url(y)}}", p, "x"},
-		{"what is hidden", ".a{display:none;background:url(x)} .b{background:url(y)}", "<div class=a><p class=b>t</div>", ""},
+		{"layers in order", "@layer a,b; @layer b{.a{background:url(x)}} @layer a{#i{background:url(y)}}", p, "x"},
+		{"hidden elements", ".a{display:none;background:url(x)} .b{background:url(y)}", "<div class=a><p class=b>t</div>", ""},
 		{"attributes", "", `<p style="background:url(x)"><p hidden style="background:url(y)"><input type=hidden style="background:url(z)">`, "x"},
 		{"pseudo-elements", ".a::before{content:'';background:url(x)} .a:after{background:url(y)} .a::-x-y{background:url(z)}", p, "x"},
 		{"several layers", ".a{background:linear-gradient(red,blue),url(x),url('y') no-repeat, url( z )}", p, "x y z"},
@@ -179,16 +179,16 @@ func TestStyles(t *testing.T) {
 		{"not over the network", ".a{background:url(data:image/png,x),url(about:blank),url(blob:x),url(''),url()}", p, ""},
 		{"keyframes and pages", "@keyframes k{from{background:url(x)}} @page{background:url(y)}", p, ""},
 		{"a font that text uses", "@font-face{font-family:'F f';src:local(x),url(x.eot) format('eot'),url(x) format(\"woff2\"),url(y)} .a{font:italic 12px/1 F f,serif}", p, "x"},
-		{"and one that none does", "@font-face{font-family:F;src:url(x)} .a,b{font-family:F}", "<p class=a> </p><b></b><p>text", ""},
+		{"a font that no text uses", "@font-face{font-family:F;src:url(x)} .a,b{font-family:F}", "<p class=a> </p><b></b><p>text", ""},
 		{"inherited", "@font-face{font-family:F;src:url(x)} body{font-family:F}", "<div><p>text", "x"},
 		{"in a hidden element", "@font-face{font-family:F;src:url(x)} .a{font-family:F;display:none}", p, ""},
 		{"by unicode-range", "@font-face{font-family:F;src:url(x);unicode-range:U+0-FF} @font-face{font-family:F;src:url(y);unicode-range:U+400-4??,u+26} .a{font-family:F}", p, "x"},
-		{"of another range", "@font-face{font-family:F;src:url(x);unicode-range:U+0-FF} @font-face{font-family:F;src:url(y);unicode-range:U+400-4FF} .a{font-family:F}", "<p class=a>абв", "y"},
+		{"a font of another range", "@font-face{font-family:F;src:url(x);unicode-range:U+0-FF} @font-face{font-family:F;src:url(y);unicode-range:U+400-4FF} .a{font-family:F}", "<p class=a>абв", "y"},
 		{"by weight and style", "@font-face{font-family:F;src:url(r)} @font-face{font-family:F;font-weight:700;src:url(b)} @font-face{font-family:F;font-style:italic;src:url(i)} p{font-family:F}", "<p><b>x</b>", "b"},
 		{"the next family", "@font-face{font-family:F;src:url(x)} @font-face{font-family:G;src:url(y)} .a{font-family:Nowhere,F,G}", p, "x"},
 		{"after a system font", "@font-face{font-family:F;src:url(x)} .a{font-family:Arial,F}", p, ""},
-		{"of generated content", "@font-face{font-family:F;src:url(x)} i::before{font-family:F;content:'\\e001'} b::before{font-family:F}", "<i></i><b></b>", "x"},
-		{"of a form", "@font-face{font-family:F;src:url(x)} @font-face{font-family:G;src:url(y)} input{font-family:F} body{font-family:G}", "<input placeholder=hint>", "x"},
+		{"a font of generated content", "@font-face{font-family:F;src:url(x)} i::before{font-family:F;content:'\\e001'} b::before{font-family:F}", "<i></i><b></b>", "x"},
+		{"a font of a form", "@font-face{font-family:F;src:url(x)} @font-face{font-family:G;src:url(y)} input{font-family:F} body{font-family:G}", "<input placeholder=hint>", "x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := asked(t, "<!DOCTYPE html><style>"+c.css+"</style>"+c.page, nil); got != c.want {
@@ -216,7 +216,7 @@ func TestImports(t *testing.T) {
 		chain[fmt.Sprintf("/%d", i)] = answer{kind: "text/css", body: fmt.Sprintf(`@import "%d";@import "%d";`, i+1, i+2)}
 	}
 	if n := len(strings.Fields(asked(t, "<style>@import '0';</style>", chain))); n < 10 || n > 40 {
-		t.Errorf("%d stylesheets that import each other", n)
+		t.Errorf("%d requests for stylesheets that import each other", n)
 	}
 	for name, a := range map[string]answer{
 		"of another type": {kind: "text/plain", body: ".a{background:url(x)}"}, "missing": {kind: "text/css", status: 404, body: ".a{background:url(x)}"},
@@ -232,7 +232,7 @@ func TestElements(t *testing.T) {
 		{"truncated", "<img src=a.png><img src=b.png", "a.png"},
 		{"truncated in a value", `<img src=a.png><img src="b.png>`, "a.png"},
 		{"upper case", "<IMG SRC=a.png><Script Src=b.js></SCRIPT>", "a.png b.js"},
-		{"twice the attribute", "<img src=a.png src=b.png>", "a.png"},
+		{"a duplicate attribute", "<img src=a.png src=b.png>", "a.png"},
 		{"entities", "<img src='a?b&amp;c'>", "a?b&c"},
 		{"not over the network", `<img src="data:,"><img src="blob:x"><script src="javascript:1"></script><link rel=stylesheet href="about:blank"><iframe src="data:text/html,<img src=x>"></iframe><video src="blob:x">`, ""},
 		{"empty", "<img src><img src=''><script src></script><link rel=stylesheet><iframe src=''></iframe><video poster=''><object data>", ""},
@@ -241,12 +241,12 @@ func TestElements(t *testing.T) {
 		{"noscript", "<noscript><img src=a.png><link rel=stylesheet href=b.css></noscript><img src=c.png>", "c.png"},
 		{"raw text", "<textarea><img src=a.png></textarea><title><img src=b.png></title><style><img src=c.png></style><script>'<img src=d.png>'</script><!-- <img src=e.png> --><xmp><img src=f.png></xmp><img src=g.png>", "g.png"},
 		{"the first base", "<base href=/b/><base href=/c/><img src=a.png>", "b/a.png"},
-		{"a base is for what follows", "<iframe src=f></iframe><img src=a.png><base href=/b/><iframe src=g></iframe>", "a.png f b/g"},
+		{"a base applies to what follows", "<iframe src=f></iframe><img src=a.png><base href=/b/><iframe src=g></iframe>", "a.png f b/g"},
 		{"picture", `<picture><source srcset=a.png media="print"><source srcset=b.avif type=image/none><source srcset="c.webp, d.webp 2x" type=image/webp><source srcset=e.png><img src=f.png></picture><img src=g.png>`, "c.webp g.png"},
-		{"a picture that has none that fits", `<picture><source srcset=a.png media="print"><img src=b.png srcset="c.png 1x"></picture>`, "c.png"},
+		{"a picture without a matching source", `<picture><source srcset=a.png media="print"><img src=b.png srcset="c.png 1x"></picture>`, "c.png"},
 		{"image inputs", "<input type=image src=a.png><input src=b.png><input type=IMAGE src=c.png>", "a.png c.png"},
 		{"svg", "<svg><image href=a.png /><image xlink:href=b.png /><use href=c.svg#d /><use href=#e /><script src=f.js></script></svg><image src=g.png>", "a.png b.png f.js g.png c.svg"},
-		{"stylesheets that are none", "<link rel=stylesheet disabled href=a.css><link rel=stylesheet type=text/less href=b.css><link rel=icon href=c.png><link rel=manifest href=d.json><link rel='preconnect dns-prefetch' href=//e.example><link rel=stylesheet href=f.css type=text/css>", "f.css"},
+		{"links that are not stylesheets", "<link rel=stylesheet disabled href=a.css><link rel=stylesheet type=text/less href=b.css><link rel=icon href=c.png><link rel=manifest href=d.json><link rel='preconnect dns-prefetch' href=//e.example><link rel=stylesheet href=f.css type=text/css>", "f.css"},
 		{"preloads", "<link rel=preload href=a><link rel=preload as=document href=b><link rel=preload as=font type=font/woff2 href=c><link rel=preload as=font type=text/plain href=d><link rel=preload as=image imagesrcset='e 1x, f 2x'><link rel=preload as=image media=print href=g><link rel=preload as=track href=h><link rel=preload as=style type=text/less href=i>", "c e h"},
 		{"the same twice", "<img src=a.png><img src=a.png#x><link rel=preload as=image href=a.png><div style='background:url(a.png)'>", "a.png"},
 		{"tracks", "<video preload=none><track default src=a.vtt></video><video src=b.mp4><track default src=c.vtt><track src=d.vtt></video>", "b.mp4"},
@@ -295,12 +295,12 @@ func TestKinds(t *testing.T) {
 		}
 	}
 	if KindOf("websocket") != Other || KindOf("other") != Other || Prefetch.String() != "other" || Document.String() != "document" {
-		t.Error("a kind has another name")
+		t.Error("an unknown kind has a name")
 	}
 }
 
-// TestDeepNesting is 100,000 elements in each other, with rules that look up
-// and down.
+// TestDeepNesting loads 100,000 nested elements, with rules that look up and
+// down.
 func TestDeepNesting(t *testing.T) {
 	page := "<style>div div b{background:url(x.png)} div:has(i){cursor:url(y.png)} b::before{content:'x'}</style>" + strings.Repeat("<div>", 100_000) + "<b>text</b>"
 	if got := asked(t, page, nil); got != "x.png" {

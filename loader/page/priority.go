@@ -1,8 +1,8 @@
 package page
 
-// Priority is how much a page wants a resource, as Chromium's renderer and CDP
-// name it. The network's names for the same five are IDLE, LOWEST, LOW, MEDIUM
-// and HIGHEST.
+// Priority is how urgently a page wants a resource, in the terms of Chromium's
+// renderer and CDP. The network stack calls the same five IDLE, LOWEST, LOW,
+// MEDIUM and HIGHEST.
 type Priority uint8
 
 // The priorities, lowest first.
@@ -16,12 +16,12 @@ const (
 
 var priorityNames = [...]string{VeryLow: "VeryLow", Low: "Low", Medium: "Medium", High: "High", VeryHigh: "VeryHigh"}
 
-// String is CDP's Network.ResourcePriority.
+// String returns CDP's Network.ResourcePriority.
 func (p Priority) String() string { return priorityNames[p] }
 
-// ofKind is TypeToPriority of
-// third_party/blink/renderer/platform/loader/fetch/resource_fetcher.cc. The
-// documents of frames are navigations, which are VeryHigh.
+// ofKind implements TypeToPriority of
+// third_party/blink/renderer/platform/loader/fetch/resource_fetcher.cc.
+// Documents of frames are navigations, which are VeryHigh.
 func ofKind(k Kind) Priority {
 	switch k {
 	case Document, Frame, Stylesheet, Font:
@@ -36,30 +36,30 @@ func ofKind(k Kind) Priority {
 	return VeryLow // Ping, Prefetch
 }
 
-// urgency is what Chromium computes a request's priority from.
+// urgency holds the inputs of a request's priority in Chromium.
 type urgency struct {
-	speculative    bool // the preload scanner's
-	link           bool // of a preload
+	speculative    bool // found by the preload scanner
+	link           bool // a preload
 	lazy           bool // async and deferred scripts, stylesheets for other media
 	module         bool
 	visible        bool
 	renderBlocking bool
-	small          bool   // an image that is known to be
+	small          bool   // an image known to be small
 	hint           string // the fetchpriority attribute
 }
 
-// urgencyState is what a document's requests so far mean for the next.
+// urgencyState is how a document's earlier requests affect the next one.
 type urgencyState struct {
-	imageAsked bool // what the scanner finds from now on is late in the document
+	imageAsked bool // whatever the scanner finds from now on is late in the document
 	boosted    int  // images
 }
 
 // boostedImages is kBoostedImageTarget of resource_fetcher.cc.
 const boostedImages = 5
 
-// priority is ResourceFetcher::ComputeLoadPriority of resource_fetcher.cc, with
-// AdjustPriorityWithPriorityHintAndRenderBlocking of resource_request_utils.cc
-// and AdjustImagePriority.
+// priority implements ResourceFetcher::ComputeLoadPriority of
+// resource_fetcher.cc, with AdjustPriorityWithPriorityHintAndRenderBlocking of
+// resource_request_utils.cc and AdjustImagePriority.
 func (d *document) priority(k Kind, u urgency) Priority {
 	state := &d.urgency
 	p := ofKind(k)

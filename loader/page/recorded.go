@@ -2,7 +2,7 @@ package page
 
 import "strings"
 
-// recordings are the recorded requests by their initiators' URLs.
+// recordings holds the recorded requests by their initiators' URLs.
 type recordings struct {
 	by    map[string][]Recorded
 	known map[string]bool // URLs of recorded requests
@@ -26,8 +26,8 @@ func newRecordings(all []Recorded) recordings {
 	return r
 }
 
-// ran says that a script has run, a stylesheet has been parsed, or anything
-// else has come: what was recorded of it follows.
+// ran makes the recorded requests of a script that has run, a stylesheet that
+// has been parsed, or any other resource that has arrived.
 func (p *Page) ran(r *resource) {
 	initiator := Initiator{Type: "script", URL: r.URL}
 	if r.Kind == Stylesheet {
@@ -41,20 +41,20 @@ func (p *Page) ran(r *resource) {
 	}
 }
 
-// recordedInline follows an inline script.
+// recordedInline makes the recorded requests of an inline script.
 func (d *document) recordedInline(s *script) {
 	d.recordedWhere(func(rec Recorded) bool { return rec.Line >= s.from && rec.Line <= s.to && rec.Line > 0 })
 }
 
-// recordedDocument follows the document's parser: all that no inline script has
-// asked for.
+// recordedDocument makes the recorded requests of the document's parser: all
+// that belong to no inline script.
 func (d *document) recordedDocument() { d.recordedWhere(func(Recorded) bool { return true }) }
 
-// adopt follows the page's own document with what nothing else has asked for, before the
-// load event or after it: its initiators have not come, and nothing is under way any more
-// that could bring them.
+// adopt makes the page's own document request what nothing else has requested, before the
+// load event or after it: the initiators have not arrived, and nothing in flight could
+// bring them.
 func (p *Page) adopt(afterLoad bool) {
-	for _, rec := range p.config.Recorded { // in their order
+	for _, rec := range p.config.Recorded { // in order
 		initiator, _, _ := strings.Cut(rec.Initiator, "#")
 		if url, ok := resolve(initiator, initiator); ok {
 			initiator = url
@@ -74,7 +74,7 @@ func (p *Page) adopt(afterLoad bool) {
 	}
 }
 
-// recordedWhere follows those records of the document that satisfy follow.
+// recordedWhere makes the document's recorded requests that satisfy follow.
 func (d *document) recordedWhere(follow func(Recorded) bool) {
 	urls := []string{d.url}
 	if d.resource != nil && d.resource.URL != d.url {
@@ -126,7 +126,7 @@ func (d *document) schedule(rec Recorded, initiator Initiator) {
 	})
 }
 
-// askRecorded asks for a resource as a script does.
+// askRecorded requests a resource like a script does.
 func (d *document) askRecorded(rec Recorded, initiator Initiator) {
 	p := d.page
 	kind := rec.Kind

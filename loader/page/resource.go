@@ -2,7 +2,7 @@ package page
 
 import "slices"
 
-// resource is something the page has asked for.
+// resource is something that the page has requested.
 type resource struct {
 	Request
 	head     Head
@@ -10,30 +10,30 @@ type resource struct {
 	size     int
 	finished bool
 	failed   bool
-	used     bool      // a script or a stylesheet: something runs or applies it
-	owner    *document // who asked first
+	used     bool      // a script or stylesheet that something runs or applies
+	owner    *document // the first to request it
 
-	waiting []*document // those whose load event waits for it
-	then    []func()    // what is to be done when it has finished
-	began   []func()    // when its first content is there
-	stream  *document   // the document it is of
+	waiting []*document // documents whose load event waits for it
+	then    []func()    // callbacks for its end
+	began   []func()    // callbacks for its first content
+	stream  *document   // the document that it contains
 }
 
-// want is a wish for a resource.
+// want describes a resource to request.
 type want struct {
 	url       string // absolute
 	method    string // empty: GET
 	kind      Kind
 	initiator Initiator
-	link      bool // a preload, which holds up nothing until something uses it
-	free      bool // the load event does not wait for it in any case
+	link      bool // a preload, which delays nothing until something uses it
+	free      bool // the load event never waits for it
 	priority  Priority
 }
 
-// blocks says whether the load event waits for resources of a kind
+// blocks reports whether the load event waits for resources of a kind
 // (IsLoadEventBlockingResourceType in
 // third_party/blink/renderer/platform/loader/fetch/resource.cc). Documents of
-// frames and media have rules of their own.
+// frames and media have their own rules.
 func (k Kind) blocks() bool {
 	switch k {
 	case Stylesheet, Script, Image, Font, SVG:
@@ -42,7 +42,7 @@ func (k Kind) blocks() bool {
 	return false
 }
 
-// incremental is ShouldLoadIncremental of resource_request_utils.cc.
+// incremental implements ShouldLoadIncremental of resource_request_utils.cc.
 func (k Kind) incremental() bool {
 	switch k {
 	case Stylesheet, Script, Font, Manifest:
@@ -51,13 +51,13 @@ func (k Kind) incremental() bool {
 	return true
 }
 
-// ask asks for a resource, or joins those who have. nil: it is none that is
-// fetched.
+// ask requests a resource, or joins an earlier request for it. It returns nil
+// for URLs that are not fetched over the network.
 func (d *document) ask(w want) *resource {
 	p := d.page
 	key := w.url
 	if w.method != "" {
-		key = w.method + " " + w.url // no markup asks for it
+		key = w.method + " " + w.url // markup never makes such a request
 	}
 	r := p.byURL[key]
 	if r == nil {
@@ -78,7 +78,7 @@ func (d *document) ask(w want) *resource {
 	return r
 }
 
-// waitFor holds the load event up until r has finished.
+// waitFor delays the load event until r has finished.
 func (d *document) waitFor(r *resource) {
 	if r.finished || slices.Contains(r.waiting, d) {
 		return
@@ -87,7 +87,7 @@ func (d *document) waitFor(r *resource) {
 	d.delays++
 }
 
-// change gives a request that is under way another priority.
+// change changes the priority of a request in flight.
 func (p *Page) change(r *resource, to Priority, silent bool) {
 	if r.finished || r.Priority == to {
 		return
@@ -105,8 +105,8 @@ func (p *Page) whenFinished(r *resource, f func()) {
 	r.then = append(r.then, f)
 }
 
-// whenBegun runs f on the main thread once r's first content is there, or never
-// will be.
+// whenBegun runs f on the main thread once r's first content has arrived, or is
+// certain never to arrive.
 func (p *Page) whenBegun(r *resource, f func()) {
 	if r.finished || r.size > 0 {
 		p.post(f)
@@ -115,12 +115,12 @@ func (p *Page) whenBegun(r *resource, f func()) {
 	r.began = append(r.began, f)
 }
 
-// ok says whether a finished resource may be used.
+// ok reports whether a finished resource may be used.
 func (r *resource) ok() bool {
 	return r.finished && !r.failed && (r.head.Status == 0 || r.head.Status/100 == 2 || r.head.Status == 304)
 }
 
-// finish ends a resource and wakes who waited.
+// finish ends a resource and runs its callbacks.
 func (p *Page) finish(r *resource, failed bool) {
 	if r.finished {
 		return
@@ -145,7 +145,7 @@ func (p *Page) finish(r *resource, failed bool) {
 	r.began, r.then, r.waiting = nil, nil, nil
 }
 
-// finalURL is where a resource came from after redirects.
+// finalURL returns the URL of a resource after redirects.
 func (r *resource) finalURL() string {
 	if r.head.URL != "" {
 		return r.head.URL

@@ -8,22 +8,22 @@ import (
 	"golang.org/x/net/html"
 )
 
-// scanner is what the preload scanner remembers from tag to tag
+// scanner holds the preload scanner's state between tags
 // (third_party/blink/renderer/core/html/parser/html_preload_scanner.cc).
 type scanner struct {
-	behind    bool     // the parser is faster
-	found     []func() // what to ask for when it has stopped
+	behind    bool     // the parser is ahead of the scanner
+	found     []func() // requests to make when the parser has stopped
 	template  int
-	foreign   int // svg and math elements open
+	foreign   int // open svg and math elements
 	hasBase   bool
 	inBody    bool // a body or an img has been seen
 	inStyle   bool
-	applies   bool // the media of the style do
+	applies   bool // the style's media match
 	inPicture bool
-	picked    string // what a source of the picture has chosen
+	picked    string // the image chosen by a source of the picture
 }
 
-// scan looks at a token when it arrives, and asks for what it refers to.
+// scan processes a token when it arrives, and requests what it refers to.
 func (d *document) scan(t *token) {
 	s := &d.scanner
 	if t.name == "template" && t.kind != html.EndTagToken {
@@ -115,7 +115,7 @@ func (d *document) scanStart(t *token) {
 	}
 }
 
-// preload asks for what a tag refers to.
+// preload requests what a tag refers to.
 func (d *document) preload(t *token, reference string, kind Kind, u urgency) {
 	if reference == "" {
 		return
@@ -130,8 +130,8 @@ func (d *document) preload(t *token, reference string, kind Kind, u urgency) {
 	})
 }
 
-// found asks for what the scanner has found: now, or if the parser is faster,
-// for what that leaves.
+// found makes a request of the scanner: now, or, if the parser is ahead, only
+// if the parser does not make it first.
 func (d *document) found(url string, ask func()) {
 	if !d.scanner.behind {
 		ask()
@@ -148,7 +148,7 @@ func (d *document) parserInitiator(t *token) Initiator {
 	return Initiator{Type: "parser", URL: d.url, Line: t.line}
 }
 
-// scanImage chooses an image's source, and asks for it unless it is lazy.
+// scanImage selects an image's source, and requests it unless it is lazy.
 func (d *document) scanImage(t *token) {
 	s := &d.scanner
 	t.source = s.picked
@@ -166,8 +166,8 @@ func (d *document) scanImage(t *token) {
 	}
 }
 
-// smallImage says whether an image's attributes make it smaller than what
-// Chromium boosts (kSmallImageMaxSize in resource_fetcher.cc).
+// smallImage reports whether an image's attributes make it too small for
+// Chromium's boost (kSmallImageMaxSize in resource_fetcher.cc).
 func smallImage(t *token) bool {
 	width, hasWidth := dimension(t, "width")
 	height, hasHeight := dimension(t, "height")
@@ -182,7 +182,7 @@ func smallImage(t *token) bool {
 	return false
 }
 
-// dimension is a width or height attribute in px
+// dimension returns a width or height attribute in px
 // (https://html.spec.whatwg.org/#rules-for-parsing-dimension-values).
 func dimension(t *token, name string) (float64, bool) {
 	v := t.attribute(name)
@@ -194,7 +194,7 @@ func dimension(t *token, name string) (float64, bool) {
 	return value, err == nil && !strings.HasPrefix(v[end:], "%")
 }
 
-// scanSource takes a source of a picture: the first that fits counts.
+// scanSource handles a source of a picture: the first that matches counts.
 func (d *document) scanSource(t *token) {
 	s := &d.scanner
 	srcset, _ := t.get("srcset")
@@ -211,7 +211,7 @@ func (d *document) scanSource(t *token) {
 	s.picked = d.page.view.bestSource("", srcset, size)
 }
 
-// imageType says whether Chromium shows images of a type; "" is any.
+// imageType reports whether Chromium supports images of a type; "" matches any.
 func imageType(t string) bool {
 	t, _, _ = strings.Cut(t, ";")
 	return slices.Contains([]string{"", "image/jpeg", "image/jpg", "image/pjpeg", "image/png", "image/x-png", "image/apng", "image/gif",
@@ -225,7 +225,7 @@ func svgReference(t *token) string {
 	return t.attribute("xlink:href")
 }
 
-// scanStyle asks for what a style element imports.
+// scanStyle requests what a style element imports.
 func (d *document) scanStyle(t *token) {
 	for _, i := range parseSheet(t.text, d.page.view, "", onlyImports).imports {
 		if url, ok := resolve(t.base, i.url); ok && i.url != "" {

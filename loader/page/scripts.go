@@ -8,17 +8,17 @@ import (
 // script is a script of a document.
 type script struct {
 	resource *resource // nil: inline
-	octets   int       // of an inline one
+	octets   int       // of an inline script
 	from, to int       // its lines in the document
-	ready    bool      // an external one may run
+	ready    bool      // an external script may run
 }
 
 var scriptTypes = set("text/javascript application/javascript application/ecmascript application/x-ecmascript " +
 	"application/x-javascript text/ecmascript text/javascript1.0 text/javascript1.1 text/javascript1.2 " +
 	"text/javascript1.3 text/javascript1.4 text/javascript1.5 text/jscript text/livescript text/x-ecmascript text/x-javascript")
 
-// scriptKind says what a script element holds: a classic script, a module, or
-// neither (https://html.spec.whatwg.org/#prepare-the-script-element).
+// scriptKind reports whether a script element is a script, and whether it is a
+// module (https://html.spec.whatwg.org/#prepare-the-script-element).
 func scriptKind(t *token) (isScript, module bool) {
 	kind, typed := t.get("type")
 	kind = strings.ToLower(strings.Trim(kind, " \t\n\f\r"))
@@ -36,7 +36,7 @@ func scriptKind(t *token) (isScript, module bool) {
 	return scriptTypes[kind] && !nomodule, false
 }
 
-// prepareScript takes a script element when its end tag has come.
+// prepareScript handles a script element when its end tag has arrived.
 func (d *document) prepareScript(e *element, end *token) {
 	text := d.raw
 	d.raw = nil
@@ -81,8 +81,8 @@ func (d *document) prepareScript(e *element, end *token) {
 	}
 }
 
-// tryScript runs the script that the parser waits for, if it is there and no
-// stylesheet before it is still to come.
+// tryScript runs the script that blocks the parser, if it has arrived and no
+// earlier stylesheet is pending.
 func (d *document) tryScript() {
 	s := d.blocking
 	if s == nil || s.ready || s.resource != nil && !s.resource.finished || d.scriptSheets > 0 {
@@ -96,7 +96,7 @@ func (d *document) tryScript() {
 }
 
 // nextDeferred runs the scripts that wait for the end of the document, in
-// order; after the last one DOMContentLoaded fires.
+// order. After the last one DOMContentLoaded fires.
 func (d *document) nextDeferred() {
 	if !d.deferring {
 		return
@@ -117,7 +117,7 @@ func (d *document) nextDeferred() {
 	})
 }
 
-// runWhenThere runs a script that waits for nothing but itself.
+// runWhenThere runs a script as soon as it has arrived.
 func (d *document) runWhenThere(s *script) {
 	release := d.delay()
 	start := func() { d.run(s, release) }
@@ -128,8 +128,7 @@ func (d *document) runWhenThere(s *script) {
 	d.page.whenFinished(s.resource, start)
 }
 
-// run is the running of a script: it costs time, and then come the requests
-// that it makes.
+// run runs a script: it costs time, and then makes its requests.
 func (d *document) run(s *script, then func()) {
 	if s.resource != nil && !s.resource.ok() {
 		then()

@@ -13,23 +13,24 @@ import (
 type selector struct {
 	match  cascadia.Sel
 	pseudo string // "before" or "after"
-	key    string // what an element must have: "#id", ".class" or "tag"; "": nothing
-	wide   bool   // matching looks at siblings
-	deep   bool   // at descendants
+	key    string // required of an element: "#id", ".class" or "tag"; "": nothing
+	wide   bool   // matching examines siblings
+	deep   bool   // matching examines descendants
 }
 
 // nothing is a selector that matches nothing.
 const nothing = ":not(*)"
 
-// Bounds of a selector's length in octets, and of how many a rule has.
+// Limits on a selector's length in octets, and on the number of selectors in a
+// rule.
 const (
 	maxSelector  = 4096
 	maxSelectors = 4096
 )
 
-// nest combines a selector with that of the rule around it (CSS Nesting,
-// section 3). "" stands for the top; a selector that grows too long for one
-// that matches nothing.
+// nest combines a selector with that of the enclosing rule (CSS Nesting,
+// section 3). "" stands for the top level. A selector that grows too long
+// becomes one that matches nothing.
 func nest(around string, prelude []cssToken) string {
 	if around == "" {
 		return text(prelude)
@@ -55,9 +56,9 @@ func nest(around string, prelude []cssToken) string {
 	return strings.Join(out, ",")
 }
 
-// parseSelectors reads a list of selectors. Those that are not understood
-// match nothing. (In CSS they void the rule; but what is not understood here
-// often is in Chromium.)
+// parseSelectors parses a list of selectors. Unsupported selectors match
+// nothing. (In CSS an unsupported selector invalidates the rule, but Chromium
+// supports most of those that are not supported here.)
 func parseSelectors(list string) []selector {
 	var out []selector
 	for _, part := range splitTokens(cssTokens(list), css.CommaToken) {
@@ -71,8 +72,7 @@ func parseSelectors(list string) []selector {
 	return out
 }
 
-// rewrites are pseudo-classes that have the same meaning here as others that
-// cascadia knows.
+// rewrites replaces pseudo-classes by equivalent ones that cascadia supports.
 var rewrites = strings.NewReplacer(
 	":any-link", ":link", ":-webkit-any-link", ":link", ":focus-visible", ":focus", ":focus-within", ":focus",
 )
@@ -86,7 +86,7 @@ func parseSelector(tokens []cssToken) (s selector, ok bool) {
 	if whole == "" {
 		whole = "*"
 	}
-	// Extensions of cascadia's that no browser has.
+	// Extensions of cascadia that no browser has.
 	for _, foreign := range []string{":contains", ":matches", ":haschild", ":input", "!=", "#="} {
 		if strings.Contains(strings.ToLower(whole), foreign) {
 			return s, false
@@ -103,8 +103,8 @@ func parseSelector(tokens []cssToken) (s selector, ok bool) {
 	return s, true
 }
 
-// cutPseudoElement takes ::before or ::after off the end; "?" stands for any
-// other pseudo-element.
+// cutPseudoElement removes ::before or ::after from the end, and returns it;
+// "?" stands for any other pseudo-element.
 func cutPseudoElement(tokens []cssToken) ([]cssToken, string) {
 	for i := 0; i+1 < len(tokens); i++ {
 		if tokens[i].kind != css.ColonToken {
@@ -127,8 +127,8 @@ func cutPseudoElement(tokens []cssToken) ([]cssToken, string) {
 	return tokens, ""
 }
 
-// trimEnd keeps a combinator that a pseudo-element stood behind meaningful:
-// "a > ::before" is "a > *::before".
+// trimEnd keeps a combinator valid after its pseudo-element was removed: "a >
+// ::before" becomes "a > *::before".
 func trimEnd(tokens []cssToken) []cssToken {
 	if len(tokens) == 0 {
 		return nil
@@ -140,8 +140,8 @@ func trimEnd(tokens []cssToken) []cssToken {
 	return tokens
 }
 
-// closeDoubled writes a selector with :is() and :where() as :not(:not()),
-// which is the same, and closes the second bracket too.
+// closeDoubled rewrites a selector with :is() and :where() as the equivalent
+// :not(:not()), including the second closing bracket.
 func closeDoubled(tokens []cssToken) string {
 	var b strings.Builder
 	var doubled []bool
@@ -174,7 +174,8 @@ func closeDoubled(tokens []cssToken) string {
 	return rewrites.Replace(b.String())
 }
 
-// selectorKey is what the last compound of a selector demands of an element.
+// selectorKey returns what the last compound of a selector requires of an
+// element.
 func selectorKey(tokens []cssToken) string {
 	key, depth := "", 0
 	for i, t := range tokens {
@@ -199,7 +200,7 @@ func selectorKey(tokens []cssToken) string {
 	return key
 }
 
-// keysOf are the keys under which an element's rules are found.
+// keysOf visits the keys under which an element's rules are found.
 func keysOf(n *html.Node, visit func(key string)) {
 	visit("")
 	visit(n.Data)

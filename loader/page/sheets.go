@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// sheet is a stylesheet of a document, with those it imports.
+// sheet is a stylesheet of a document, with the sheets it imports.
 type sheet struct {
 	resource *resource // nil: a style element
 	base     string
@@ -14,22 +14,22 @@ type sheet struct {
 	root     *sheet
 	parent   *sheet
 
-	applies  bool // its media do
+	applies  bool // its media match
 	rules    rules
 	imported []*sheet // by rules.imports; nil: not loaded
 
-	// Of a root: what is still to come of it, and what waits for that.
+	// For a root: the number of pending parts, and what waits for them.
 	coming int
 	loaded func()
 }
 
-// Bounds of how deeply stylesheets import each other, and how often in a page.
+// Limits on how deeply stylesheets import each other, and how often in a page.
 const (
 	maxDepthOfImports = 16
 	maxImports        = 1000
 )
 
-// linkSheet is a link element for a stylesheet.
+// linkSheet handles a link element for a stylesheet.
 func (d *document) linkSheet(t *token, href string, alternate bool) {
 	if _, disabled := t.get("disabled"); disabled || !styleType(t.word("type")) {
 		return
@@ -47,14 +47,14 @@ func (d *document) linkSheet(t *token, href string, alternate bool) {
 		d.addBlocking(s)
 		return
 	}
-	// Pages turn such sheets on when they have loaded, so as not to wait for them.
+	// Pages enable such sheets once loaded, so as not to wait for them.
 	if onload := t.word("onload"); strings.Contains(onload, "media") {
 		s.applies = true
 	}
 	d.addSheet(s)
 }
 
-// addStyle takes a style element when its end tag has come.
+// addStyle handles a style element when its end tag has arrived.
 func (d *document) addStyle(e *element, base string) {
 	text := d.raw
 	d.raw = nil
@@ -75,8 +75,8 @@ func (d *document) addStyle(e *element, base string) {
 	d.changed()
 }
 
-// addBlocking adds a sheet that scripts after it wait for, and rendering or
-// the parser.
+// addBlocking adds a sheet that blocks later scripts, and rendering or the
+// parser.
 func (d *document) addBlocking(s *sheet) {
 	d.addSheet(s)
 	if s.coming > 0 {
@@ -84,8 +84,8 @@ func (d *document) addBlocking(s *sheet) {
 	}
 }
 
-// block makes things wait for a sheet. In the head it is rendering, in the body
-// the parser (StyleEngine::AddPendingBlockingSheet in
+// block makes a sheet block: rendering if it is in the head, the parser if it
+// is in the body (StyleEngine::AddPendingBlockingSheet in
 // third_party/blink/renderer/core/css/style_engine.cc).
 func (d *document) block(s *sheet) {
 	release := d.delay()
@@ -105,7 +105,7 @@ func (d *document) block(s *sheet) {
 	}
 }
 
-// addSheet adds an external sheet, which counts when it has come.
+// addSheet adds an external sheet, which applies once it has arrived.
 func (d *document) addSheet(s *sheet) {
 	s.root = s
 	s.coming = 1
@@ -137,13 +137,13 @@ func (d *document) await(s *sheet) {
 	})
 }
 
-// isStyle says whether a response of a type counts as a stylesheet, as it does
-// in standards mode.
+// isStyle reports whether a response of a type counts as a stylesheet, as in
+// standards mode.
 func isStyle(contentType string) bool {
 	return contentType == "" || strings.HasPrefix(strings.ToLower(strings.TrimSpace(contentType)), "text/css")
 }
 
-// parse reads a sheet and asks for those it imports.
+// parse parses a sheet and requests those it imports.
 func (s *sheet) parse(d *document, text []byte) {
 	s.rules = parseSheet(text, d.page.view, s.layer, wholeSheet)
 	s.imported = make([]*sheet, len(s.rules.imports))
@@ -167,7 +167,7 @@ func (s *sheet) parse(d *document, text []byte) {
 	}
 }
 
-// within says whether a sheet is, or is imported by, the one at url.
+// within reports whether a sheet is, or is imported by, the one at url.
 func (s *sheet) within(url string) bool {
 	for ; s != nil; s = s.parent {
 		if s.resource != nil && slices.Contains([]string{s.resource.URL, s.base}, url) {

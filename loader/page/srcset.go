@@ -15,7 +15,7 @@ type candidate struct {
 	density float64
 }
 
-// parseSrcset reads a srcset attribute
+// parseSrcset parses a srcset attribute
 // (https://html.spec.whatwg.org/#parsing-a-srcset-attribute). Widths become
 // densities for an image of the given size in px.
 func parseSrcset(s string, size float64) (candidates []candidate, widths bool) {
@@ -59,7 +59,7 @@ func parseSrcset(s string, size float64) (candidates []candidate, widths bool) {
 	}
 }
 
-// cutDescriptors ends at the first comma that is in no brackets.
+// cutDescriptors cuts at the first comma outside of brackets.
 func cutDescriptors(s string) (descriptors, rest string) {
 	depth := 0
 	for i := range len(s) {
@@ -77,10 +77,11 @@ func cutDescriptors(s string) (descriptors, rest string) {
 	return s, ""
 }
 
-// bestSource chooses an image as Chromium does: the first candidate that is
-// dense enough, unless the one before is nearer in ratio
+// bestSource selects an image like Chromium: the first candidate that is dense
+// enough, unless the previous one is closer in ratio
 // (third_party/blink/renderer/core/html/parser/html_srcset_parser.cc). src
-// takes part with density 1 unless there are widths or another of density 1.
+// takes part with density 1 unless there are widths or another candidate of
+// density 1.
 func (v viewport) bestSource(src, srcset string, size float64) string {
 	candidates, widths := parseSrcset(srcset, size)
 	if src != "" && !widths && !slices.ContainsFunc(candidates, func(c candidate) bool { return c.density == 1 }) {
@@ -112,9 +113,9 @@ func (v viewport) bestSource(src, srcset string, size float64) string {
 	return candidates[len(candidates)-1].url
 }
 
-// sourceSize evaluates a sizes attribute, px
-// (https://html.spec.whatwg.org/#parse-a-sizes-attribute). What it does not
-// say is the viewport's width.
+// sourceSize evaluates a sizes attribute in px
+// (https://html.spec.whatwg.org/#parse-a-sizes-attribute). The default is the
+// viewport's width.
 func (v viewport) sourceSize(sizes string) float64 {
 	for _, part := range splitTokens(cssTokens(sizes), css.CommaToken) {
 		if len(part) == 0 {

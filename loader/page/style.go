@@ -7,16 +7,16 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// styling is a document's rules, and how far its elements have been styled.
+// styling holds a document's rules, and how far its elements have been styled.
 type styling struct {
 	stale    bool // the sheets have changed
 	styled   int  // elements that have a style
 	byKey    map[string][]entry
 	faces    map[string][]fontFace
-	lettered map[string]*letters // by style: the letters whose fonts have been asked for
+	lettered map[string]*letters // by style: the letters whose fonts have been requested
 }
 
-// entry is a selector of a rule, with all that decides which rule wins.
+// entry is a selector of a rule, with everything that decides which rule wins.
 type entry struct {
 	selector *selector
 	rule     *styleRule
@@ -25,9 +25,9 @@ type entry struct {
 	order    int
 }
 
-// style is what matters of an element's computed style.
+// style is the relevant part of an element's computed style.
 type style struct {
-	hidden   bool // not displayed, like all that is in it
+	hidden   bool // not displayed, nor is its content
 	custom   *customs
 	families []string
 	weight   float64
@@ -35,10 +35,10 @@ type style struct {
 	box      box
 }
 
-// outOfLayers is the layer of rules that are in none.
+// outOfLayers is the layer of rules outside of all layers.
 const outOfLayers = 1 << 30
 
-// collect brings the rules of all sheets together.
+// collect collects the rules of all sheets.
 func (d *document) collect() {
 	s := &d.style
 	s.byKey, s.faces, s.lettered = map[string][]entry{}, map[string][]fontFace{}, map[string]*letters{}
@@ -80,7 +80,7 @@ func (d *document) collect() {
 	}
 }
 
-// sheetInitiator is what Chromium says of requests that a sheet makes.
+// sheetInitiator returns Chromium's initiator of a sheet's requests.
 func (d *document) sheetInitiator(s *sheet) Initiator {
 	if s != nil && s.resource != nil {
 		return Initiator{Type: "parser", URL: s.base}
@@ -88,9 +88,9 @@ func (d *document) sheetInitiator(s *sheet) Initiator {
 	return d.layoutInitiator()
 }
 
-// render is a frame: styles are computed and what they need is asked for, in
-// Chromium's order: images of styles, fonts at layout, and then what depends
-// on where things are.
+// render renders a frame: it computes styles and requests what they need, in
+// Chromium's order: images of styles, then fonts at layout, and then whatever
+// depends on positions.
 func (d *document) render() {
 	s := &d.style
 	from := s.styled
@@ -114,7 +114,7 @@ func (d *document) render() {
 	d.layout()
 }
 
-// layout estimates where elements are, and tells those who wait for it.
+// layout estimates where elements are, and runs the callbacks that wait for it.
 func (d *document) layout() {
 	d.place()
 	for _, e := range d.tree.elements {
@@ -144,9 +144,9 @@ func (d *document) settleDeferred(e *element, top float64) {
 	e.deferred = slices.DeleteFunc(e.deferred, func(f func(float64) bool) bool { return f(top) })
 }
 
-// maxMatching bounds the work of matching selectors, in elements looked at, and
-// that of those which look at more than an element and those around it. What
-// goes beyond does not match.
+// maxMatching limits the work of matching selectors, in elements examined. The same
+// limit applies separately to selectors that examine more than an element and its
+// ancestors. Beyond it nothing matches.
 const maxMatching = 20e6
 
 func (d *document) affordable(e *element, x *entry) bool {
@@ -168,7 +168,7 @@ func (d *document) affordable(e *element, x *entry) bool {
 // unstyled are elements that are not displayed unless a rule says so.
 var unstyled = set("head title meta link script style base noscript template datalist param area source track noframes")
 
-// compute computes an element's style and asks for its images.
+// compute computes an element's style and requests its images.
 func (d *document) compute(e *element) {
 	around := &style{weight: 400, box: box{font: fontSize, line: normalLine}}
 	if e.parent != nil {
@@ -213,8 +213,8 @@ func (d *document) compute(e *element) {
 	}
 }
 
-// defaults is what Chromium's own stylesheet
-// (third_party/blink/renderer/core/html/resources/html.css) and attributes say.
+// defaults applies attributes and Chromium's own stylesheet
+// (third_party/blink/renderer/core/html/resources/html.css).
 func (d *document) defaults(e *element, st *style) {
 	name := e.node.Data
 	_, hidden := e.attribute("hidden")
@@ -254,7 +254,7 @@ func (e *element) base(d *document) string {
 	return d.base
 }
 
-// match finds the declarations for an element and its pseudo-elements.
+// match finds the declarations of an element and its pseudo-elements.
 func (d *document) match(e *element, own, before, after *cascade) {
 	keysOf(e.node, func(key string) {
 		for i := range d.style.byKey[key] {
@@ -278,7 +278,7 @@ func (d *document) match(e *element, own, before, after *cascade) {
 	})
 }
 
-// askImages asks for the images of a style, and the SVG documents that its
+// askImages requests the images of a style, and the SVG documents that its
 // effects refer to.
 func (d *document) askImages(e *element, st *style, c *cascade) {
 	for p := content; p <= clipPath; p++ {
@@ -311,8 +311,8 @@ func (d *document) askImages(e *element, st *style, c *cascade) {
 	}
 }
 
-// imageURLs are the images that a value refers to. Of an image-set() it is the
-// one for the screen.
+// imageURLs returns the images that a value refers to. For an image-set() it
+// returns the one that suits the screen.
 func imageURLs(value []cssToken, view viewport) []string {
 	var urls []string
 	for i := 0; i < len(value); i++ {
@@ -336,7 +336,7 @@ func imageURLs(value []cssToken, view viewport) []string {
 	return urls
 }
 
-// chooseImage chooses of an image-set() the least dense image that is dense
+// chooseImage selects from an image-set() the least dense image that is dense
 // enough, else the densest (StyleImageSet in Chromium).
 func chooseImage(options []cssToken, view viewport) string {
 	best, bestDensity := "", 0.0

@@ -13,8 +13,8 @@ type Page struct {
 	view   viewport
 	now    time.Duration
 
-	// The main thread: tasks in the order they came, each when the one before
-	// is through. after is what a task that takes time does at its end.
+	// The main thread runs tasks in order of arrival, each when the previous
+	// one has finished. after is what a task that takes time does at its end.
 	busy   time.Duration
 	after  func()
 	owed   time.Duration // what the running task has cost so far
@@ -29,14 +29,14 @@ type Page struct {
 	out        []Request
 	changes    []Change
 	recorded   recordings
-	adopted    bool // what was recorded after the load event and has no initiator
-	unfinished int  // resources
-	imports    int  // stylesheets that others import
+	adopted    bool // the recorded requests after the load event without an initiator have been made
+	unfinished int  // unfinished resources
+	imports    int  // imported stylesheets
 
-	matching, matchingFar int // how much selectors have been matched
+	matching, matchingFar int // work spent on matching selectors
 }
 
-// New makes a page that has asked for nothing yet.
+// New returns a page that has requested nothing yet.
 func New(c Config) *Page {
 	if c.Width <= 0 {
 		c.Width = 1280
@@ -56,7 +56,7 @@ func New(c Config) *Page {
 	return p
 }
 
-// Begin asks for the document.
+// Begin requests the document.
 func (p *Page) Begin(now time.Duration) {
 	p.until(now)
 	url, ok := resolve(p.config.URL, p.config.URL)
@@ -69,7 +69,7 @@ func (p *Page) Begin(now time.Duration) {
 	p.until(now)
 }
 
-// Respond takes the head of a request's final response.
+// Respond handles the head of a request's final response.
 func (p *Page) Respond(now time.Duration, id int, h Head) {
 	r := p.at(now, id)
 	if r == nil || r.finished {
@@ -82,8 +82,8 @@ func (p *Page) Respond(now time.Duration, id int, h Head) {
 	p.until(now)
 }
 
-// Hint takes the Link fields of an early response to the request (103 Early
-// Hints, RFC 8297), or what stands for them.
+// Hint handles the Link fields of an early response to the request (103 Early
+// Hints, RFC 8297), or of an equivalent.
 func (p *Page) Hint(now time.Duration, id int, links []string) {
 	r := p.at(now, id)
 	if r == nil || r.stream == nil {
@@ -93,8 +93,8 @@ func (p *Page) Hint(now time.Duration, id int, links []string) {
 	p.until(now)
 }
 
-// Data takes content of a response, its content coding undone. The page keeps
-// nothing of b.
+// Data handles content of a response, after decoding. The page does not retain
+// b.
 func (p *Page) Data(now time.Duration, id int, b []byte) {
 	r := p.at(now, id)
 	if r == nil || r.finished || len(b) == 0 {
@@ -114,8 +114,8 @@ func (p *Page) Data(now time.Duration, id int, b []byte) {
 	p.until(now)
 }
 
-// Finish ends a request: its content is complete, or will stay as it is
-// because of err.
+// Finish ends a request: its content is complete, or remains incomplete because
+// of err.
 func (p *Page) Finish(now time.Duration, id int, err error) {
 	if r := p.at(now, id); r != nil {
 		p.finish(r, err != nil)
@@ -123,11 +123,10 @@ func (p *Page) Finish(now time.Duration, id int, err error) {
 	p.until(now)
 }
 
-// Advance says that it is now; whatever was to happen by itself until then
-// happens.
+// Advance sets the time. Whatever was due until then happens.
 func (p *Page) Advance(now time.Duration) { p.until(now) }
 
-// Next is when something happens by itself, if nothing is answered before.
+// Next returns when something will happen even if no response arrives.
 func (p *Page) Next() (at time.Duration, ok bool) {
 	if len(p.tasks) > 0 || p.after != nil {
 		at, ok = max(p.busy, p.now), true
@@ -138,40 +137,40 @@ func (p *Page) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// Requests are those made since the last call, in the order in which they are
-// to be sent. No URL is asked for twice, and only http and https ones are.
+// Requests returns the requests made since the last call, in the order in which
+// to send them. No URL is requested twice, and only http and https URLs are.
 func (p *Page) Requests() []Request {
 	out := p.out
 	p.out = nil
 	return out
 }
 
-// Changes are the priorities that changed since the last call.
+// Changes returns the priorities that changed since the last call.
 func (p *Page) Changes() []Change {
 	changes := p.changes
 	p.changes = nil
 	return changes
 }
 
-// DCL is when the DOMContentLoaded event fired, if it has.
+// DCL returns when the DOMContentLoaded event fired, if it did.
 func (p *Page) DCL() (time.Duration, bool) { return p.main.dcl.at, p.main.dcl.fired }
 
-// Load is when the load event fired, if it has.
+// Load returns when the load event fired, if it did.
 func (p *Page) Load() (time.Duration, bool) { return p.main.load.at, p.main.load.fired }
 
-// HeadDone says whether the page's body has begun, which is when Chromium stops
-// holding back requests that are not urgent: the scripts of its head have run.
+// HeadDone reports whether the page's body has begun: the scripts of its head
+// have run, and Chromium stops delaying requests that are not urgent.
 func (p *Page) HeadDone() bool { return p.main.tree.body != nil }
 
-// Close ends a page that may not have been loaded to its end. It must be called
-// once for each page; the page must not be used afterwards.
+// Close releases a page, which may not be fully loaded. It must be called once
+// for each page, which must not be used afterwards.
 func (p *Page) Close() {
 	for _, d := range p.documents {
 		d.tokens.stop()
 	}
 }
 
-// at brings the page to a moment and finds a request.
+// at advances the page to a moment and returns a request.
 func (p *Page) at(now time.Duration, id int) *resource {
 	p.until(now)
 	if id < 0 || id >= len(p.resources) {
@@ -180,7 +179,7 @@ func (p *Page) at(now time.Duration, id int) *resource {
 	return p.resources[id]
 }
 
-// until lets happen what happens by itself until now.
+// until runs everything that is due until now.
 func (p *Page) until(now time.Duration) {
 	for {
 		at, ok := p.Next()
@@ -198,7 +197,7 @@ func (p *Page) until(now time.Duration) {
 	p.now = max(p.now, now)
 }
 
-// step does the one thing that is due.
+// step runs the next thing that is due.
 func (p *Page) step() {
 	if p.busy <= p.now {
 		if f := p.after; f != nil {
@@ -218,33 +217,33 @@ func (p *Page) step() {
 	t.f()
 }
 
-// post makes f a task of the main thread.
+// post queues f as a task of the main thread.
 func (p *Page) post(f func()) { p.tasks = append(p.tasks, f) }
 
-// owe adds to the cost of the running task, which must spend it.
+// owe adds to the cost of the running task.
 func (p *Page) owe(cost time.Duration) { p.owed += cost }
 
-// spend keeps the main thread busy for what is owed and cost; then f happens,
-// if there is one. A task spends once, last.
+// spend keeps the main thread busy for the owed cost plus cost, then calls f
+// unless it is nil. A task calls spend once, as its last step.
 func (p *Page) spend(cost time.Duration, f func()) {
 	p.busy = p.now + time.Duration(float64(p.owed+cost)*p.config.CPU.Scale)
 	p.owed, p.after = 0, f
 }
 
-// perKB is the cost of some octets.
+// perKB returns the cost of some octets.
 func perKB(rate time.Duration, octets int) time.Duration {
 	return time.Duration(float64(rate) * float64(octets) / 1000)
 }
 
-// timer is something to do at a moment.
+// timer is something to do at a given moment.
 type timer struct {
 	at     time.Duration
 	serial int
 	f      func()
 }
 
-// alarm does f at a moment, whether or not the main thread is busy, unless it is canceled
-// before.
+// alarm calls f at a given moment, whether or not the main thread is busy, unless it is
+// cancelled first.
 func (p *Page) alarm(at time.Duration, f func()) (cancel func()) {
 	p.serial++
 	serial := p.serial

@@ -11,23 +11,23 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// token is one token of a document, kept from when it arrives until the parser
+// token is one token of a document, kept from its arrival until the parser
 // takes it.
 type token struct {
 	kind html.TokenType
-	name string // of a tag, in lower case
+	name string // tag name in lower case
 	attr []html.Attribute
-	text []byte // of a text token that is the content of a script or a style, or short
+	text []byte // of a text token, if it belongs to a script or style or is short
 	size int    // octets in the document
 	line int    // at its end, counted from 1
 
 	base   string // the document's base URL when it was scanned
-	source string // of an img: the image that was chosen
+	source string // of an img: the selected image
 	inert  bool   // it is in a template
 	svg    bool   // it is in an svg or math element
 }
 
-// get is an attribute's value.
+// get returns an attribute's value.
 func (t *token) get(name string) (value string, ok bool) {
 	for i := range t.attr {
 		if t.attr[i].Key == name {
@@ -37,24 +37,24 @@ func (t *token) get(name string) (value string, ok bool) {
 	return "", false
 }
 
-// attribute is an attribute's value without space around it.
+// attribute returns an attribute's value without surrounding space.
 func (t *token) attribute(name string) string {
 	v, _ := t.get(name)
 	return strings.Trim(v, " \t\n\f\r")
 }
 
-// word is an attribute's value in lower case, for attributes that are keywords.
+// word returns an attribute's value in lower case, for keyword attributes.
 func (t *token) word(name string) string { return strings.ToLower(t.attribute(name)) }
 
-// tokenizer makes tokens of bytes as they come. The HTML tokenizer wants a
-// reader that waits; a coroutine lets it have one without another thread of
-// control: reading with nothing there hands control back to whoever feeds it.
+// tokenizer tokenizes bytes as they arrive. The HTML tokenizer needs a blocking
+// reader. A coroutine provides one without another thread of control: a read
+// without data returns control to whoever feeds the tokenizer.
 type tokenizer struct {
 	input  []byte
 	ended  bool
 	read   int                   // octets handed on so far
 	decode io.Reader             // nil: UTF-8
-	wait   func(octets int) bool // until that many are there, or the end; false: there are none
+	wait   func(octets int) bool // until that many are there, or the end; false: none left
 	next   func() (*token, bool)
 	stop   func()
 }
@@ -63,8 +63,9 @@ type tokenizer struct {
 // (https://html.spec.whatwg.org/#prescan-a-byte-stream-to-determine-its-encoding).
 const sniffed = 1024
 
-// newTokenizer makes a tokenizer for a document whose type may name its
-// encoding; else it is UTF-8, unless a meta element says otherwise.
+// newTokenizer returns a tokenizer for a document whose type may name its
+// encoding; otherwise the encoding is UTF-8 unless a meta element declares
+// another.
 func newTokenizer(contentType string) *tokenizer {
 	t := &tokenizer{}
 	if _, parameters, err := mime.ParseMediaType(contentType); err == nil {
@@ -74,7 +75,7 @@ func newTokenizer(contentType string) *tokenizer {
 	return t
 }
 
-// use decodes what has not been read yet from an encoding.
+// use decodes the unread rest from an encoding.
 func (t *tokenizer) use(label string) {
 	encoding, name := charset.Lookup(label)
 	if encoding == nil || name == "utf-8" {
@@ -84,14 +85,14 @@ func (t *tokenizer) use(label string) {
 	t.decode = decoder.Reader(readerFunc(t.pull))
 }
 
-// feed takes bytes, or with nil the end.
+// feed adds bytes; nil means the end.
 func (t *tokenizer) feed(b []byte) {
 	t.input = append(t.input, b...)
 	t.ended = t.ended || b == nil
 }
 
-// pull hands on bytes, once there are some. While a meta element may still say
-// how the rest is encoded, it stops at the end of each tag.
+// pull returns bytes once there are some. While a meta element may still
+// declare the encoding of the rest, it stops at the end of each tag.
 func (t *tokenizer) pull(p []byte) (int, error) {
 	if !t.wait(1) {
 		return 0, io.EOF
@@ -110,7 +111,7 @@ func (t *tokenizer) pull(p []byte) (int, error) {
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// tokens yields the tokens, and nil whenever there are no more bytes.
+// tokens yields the tokens, and nil whenever it has run out of bytes.
 func (t *tokenizer) tokens() iter.Seq[*token] {
 	return func(yield func(*token) bool) {
 		t.wait = func(octets int) bool {
@@ -123,7 +124,7 @@ func (t *tokenizer) tokens() iter.Seq[*token] {
 		}
 		if t.wait(1); byteOrderMark[0] == first(t.input) {
 			t.wait(len(byteOrderMark))
-			t.input = bytes.TrimPrefix(t.input, []byte(byteOrderMark)) // which is no text
+			t.input = bytes.TrimPrefix(t.input, []byte(byteOrderMark)) // which is not text
 		}
 		z := html.NewTokenizer(readerFunc(func(p []byte) (int, error) {
 			if t.decode != nil {
@@ -164,8 +165,8 @@ func first(b []byte) byte {
 	return b[0]
 }
 
-// charset is the encoding that a meta element declares. It cannot be UTF-16,
-// or the element would not have been read.
+// charset returns the encoding that a meta element declares. It cannot be
+// UTF-16, or the element could not have been read.
 func (t *token) charset() string {
 	label := t.attribute("charset")
 	if label == "" && t.word("http-equiv") == "content-type" {

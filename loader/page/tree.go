@@ -8,10 +8,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// element is an element of a document's tree. The tree is light: it is there
-// for selectors to match, and follows the standard's tree construction as far
-// as that takes: implied tags, void elements, what closes what; formatting
-// elements that are nested wrongly stay where they are.
+// element is an element of a document's tree. The tree exists for selectors to
+// match, and follows the standard's tree construction only as far as that
+// requires: implied tags, void elements, and which tags close others. Misnested
+// formatting elements stay where they are.
 type element struct {
 	node     *html.Node
 	token    *token
@@ -24,7 +24,7 @@ type element struct {
 	style    *style
 	top      float64                  // of its box, in px; an estimate
 	image    *resource                // of an img, for its priority
-	deferred []func(top float64) bool // what waits for layout; false: keeps waiting
+	deferred []func(top float64) bool // callbacks at layout; false: call again
 }
 
 // letters are the characters of an element's text, without space.
@@ -33,8 +33,8 @@ type letters struct {
 	other map[rune]struct{}
 }
 
-// maxLetters bounds how many characters beyond ASCII an element's text is
-// remembered to have.
+// maxLetters limits how many non-ASCII characters of an element's text are
+// remembered.
 const maxLetters = 1 << 12
 
 func (l *letters) add(text []byte) (length int, fresh bool) {
@@ -63,7 +63,7 @@ func (l *letters) add(text []byte) (length int, fresh bool) {
 	return length, fresh
 }
 
-// merge adds other letters and returns those that are new.
+// merge adds other letters and returns the new ones.
 func (l *letters) merge(other *letters) []rune {
 	var fresh []rune
 	for i := range l.ascii {
@@ -82,12 +82,12 @@ func (l *letters) merge(other *letters) []rune {
 		l.other[r] = struct{}{}
 		fresh = append(fresh, r)
 	}
-	slices.Sort(fresh) // the order of a map is none
+	slices.Sort(fresh) // maps have no order
 	return fresh
 }
 
-// maxDepth is kMaximumHTMLParserDOMTreeDepth of html_construction_site.cc:
-// elements nested more deeply become siblings.
+// maxDepth is kMaximumHTMLParserDOMTreeDepth of html_construction_site.cc: more
+// deeply nested elements become siblings.
 const maxDepth = 512
 
 // tree builds the elements.
@@ -99,7 +99,7 @@ type tree struct {
 	head     *element
 	body     *element
 	headOver bool
-	foreign  int // svg and math elements open
+	foreign  int // open svg and math elements
 }
 
 func newTree() *tree {
@@ -108,17 +108,17 @@ func newTree() *tree {
 
 var void = set("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")
 
-// rawText are the elements whose content the tokenizer takes for text, wherever
+// rawText are the elements whose content the tokenizer treats as text, wherever
 // they are.
 var rawText = set("script style")
 
 var headTags = set("base basefont bgsound link meta noframes noscript script style template title")
 
-// closesParagraph are the start tags that end an open p.
+// closesParagraph are the start tags that close an open p.
 var closesParagraph = set("address article aside blockquote center details dialog dir div dl fieldset figcaption figure " +
 	"footer form h1 h2 h3 h4 h5 h6 header hgroup hr li listing main menu nav ol p plaintext pre search section summary table ul dd dt xmp")
 
-// implied are the start tags that end other open elements, and where the
+// implied holds the start tags that close other open elements, and where the
 // search for these stops.
 var implied = map[string]struct{ closes, until map[string]bool }{
 	"li":       {set("li"), set("ul ol menu dir")},
@@ -136,11 +136,11 @@ var implied = map[string]struct{ closes, until map[string]bool }{
 	"rt":       {set("rp rt"), set("ruby")},
 }
 
-// scope stops the search for an element that a tag ends
+// scope stops the search for an element that a tag closes
 // (https://html.spec.whatwg.org/#has-an-element-in-scope).
 var scope = set("applet caption html table td th marquee object template button body")
 
-// maxSearch bounds that search.
+// maxSearch limits that search.
 const maxSearch = 512
 
 func set(words string) map[string]bool {
@@ -151,7 +151,7 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// start takes a start tag and returns its element.
+// start handles a start tag and returns its element.
 func (t *tree) start(tok *token) *element {
 	name := tok.name
 	switch name {
@@ -202,7 +202,7 @@ func (t *tree) ensureHead(tok *token) {
 	t.ensureRoot(nil)
 	if t.head != nil {
 		if t.headOver && t.body == nil && len(t.open) == 1 {
-			// Between </head> and <body>: what belongs to the head goes there.
+			// After </head> and before <body>, head elements go into the head.
 			t.push(t.head)
 		}
 		return
@@ -224,7 +224,7 @@ func (t *tree) ensureBody(tok *token) {
 	t.push(t.body)
 }
 
-// end takes an end tag.
+// end handles an end tag.
 func (t *tree) end(name string) {
 	switch name {
 	case "head":
@@ -260,8 +260,8 @@ func (t *tree) end(name string) {
 	}
 }
 
-// closeImplied ends the outermost open element of those named that is above
-// any of the limits.
+// closeImplied closes the outermost open element among those named that is
+// above all limits.
 func (t *tree) closeImplied(closes, until map[string]bool) {
 	open := false
 	for name := range closes {
@@ -284,7 +284,7 @@ func (t *tree) closeImplied(closes, until map[string]bool) {
 	}
 }
 
-// insertFor inserts an element for a tag; nil: one that is implied.
+// insertFor inserts an element; tok is nil for an implied one.
 func (t *tree) insertFor(name string, tok *token) *element {
 	e := &element{node: &html.Node{Type: html.ElementNode, Data: name}, token: tok}
 	if tok != nil {
@@ -321,7 +321,7 @@ func (t *tree) pop() {
 	}
 }
 
-// text takes text; it is false if that changes nothing that counts.
+// text handles text. It returns false if that changes nothing relevant.
 func (t *tree) text(text []byte) bool {
 	blank := len(strings.TrimSpace(string(text))) == 0
 	if t.body == nil {
@@ -348,7 +348,7 @@ func (t *tree) text(text []byte) bool {
 	return true
 }
 
-// current is the element that text goes to.
+// current returns the element that receives text.
 func (t *tree) current() *element {
 	if len(t.open) == 0 {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// resolve makes a reference absolute, as the URL Standard's parser does for
-// special schemes (https://url.spec.whatwg.org/). It is false for whatever is
+// resolve makes a reference absolute, like the URL Standard's parser for
+// special schemes (https://url.spec.whatwg.org/). It returns false for anything
 // not fetched over the network: data:, blob:, javascript:, about: and other
-// schemes, and URLs without a valid host. The fragment is left out, since it is
-// never sent and does not make another resource.
+// schemes, and URLs without a valid host. It drops the fragment, which is never
+// sent and does not make a different resource.
 func resolve(base, reference string) (string, bool) {
 	ref := cleanReference(reference)
 	if scheme, rest, ok := cutScheme(ref); ok {
@@ -51,7 +51,7 @@ func resolve(base, reference string) (string, bool) {
 	return normalize(scheme, authority+path[:strings.LastIndexByte(path, '/')+1]+"/"[:slashMissing(path)]+ref)
 }
 
-// slashMissing is 1 for the path of a base such as "http://host", else 0.
+// slashMissing returns 1 for the path of a base such as "http://host", else 0.
 func slashMissing(path string) int {
 	if strings.HasPrefix(path, "/") {
 		return 0
@@ -59,8 +59,8 @@ func slashMissing(path string) int {
 	return 1
 }
 
-// cleanReference drops what the URL parser drops before it looks at a
-// reference, and its fragment, and writes backslashes as the slashes they mean.
+// cleanReference drops the characters that the URL parser ignores, and the
+// fragment, and replaces backslashes by the slashes they stand for.
 func cleanReference(s string) string {
 	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
 	if strings.ContainsAny(s, "\t\n\r") {
@@ -77,7 +77,7 @@ func cleanReference(s string) string {
 	return path
 }
 
-// cutScheme splits a URL's scheme off, in lower case.
+// cutScheme splits off a URL's scheme, in lower case.
 func cutScheme(s string) (scheme, rest string, ok bool) {
 	for i := range len(s) {
 		c := s[i]
@@ -93,7 +93,8 @@ func cutScheme(s string) (scheme, rest string, ok bool) {
 	return "", "", false
 }
 
-// normalize writes an absolute URL as browsers send and compare it.
+// normalize writes an absolute URL in the form in which browsers send and
+// compare it.
 func normalize(scheme, rest string) (string, bool) {
 	end := strings.IndexAny(rest, "/?")
 	if end < 0 {
@@ -142,7 +143,7 @@ func normalizeHost(scheme, authority string) (string, bool) {
 	} else {
 		ascii, err := idna.Lookup.ToASCII(strings.ToLower(host))
 		if err != nil {
-			// Hosts with underscores, which DNS has and IDNA refuses.
+			// IDNA rejects hosts with underscores, which exist in DNS.
 			ascii = strings.ToLower(host)
 		}
 		if ascii == "" || strings.ContainsFunc(ascii, func(r rune) bool {
@@ -158,8 +159,7 @@ func normalizeHost(scheme, authority string) (string, bool) {
 	return net.JoinHostPort(strings.Trim(host, "[]"), port), true
 }
 
-// removeDots takes "." and ".." out of a path, which begins with a slash
-// afterwards.
+// removeDots removes "." and ".." from a path. The result begins with a slash.
 func removeDots(path string) string {
 	if !strings.Contains(path, "/.") && !strings.Contains(path, "/%2") && strings.HasPrefix(path, "/") {
 		return path
@@ -185,7 +185,8 @@ func removeDots(path string) string {
 	return "/" + strings.Join(out, "/")
 }
 
-// escape writes s with what may not stand in a URL percent-encoded.
+// escape writes s with the characters percent-encoded that a URL must not
+// contain.
 func escape(b *strings.Builder, s, more string) {
 	const hex = "0123456789ABCDEF"
 	s = strings.ToValidUTF8(s, "\uFFFD")

@@ -7,14 +7,14 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// viewport is the window that lengths and media queries are about.
+// viewport is the window to which lengths and media queries refer.
 type viewport struct{ width, height, ratio float64 }
 
-// fontSize is the initial font size, px. Media queries and sizes attributes
-// know no other (Media Queries 4, section 1.3).
+// fontSize is the initial font size in px, the only one that media queries and
+// sizes attributes use (Media Queries 4, section 1.3).
 const fontSize = 16
 
-// length is a length in px.
+// length converts a length to px.
 func (v viewport) length(value float64, unit string) (float64, bool) {
 	switch unit {
 	case "px":
@@ -49,12 +49,12 @@ func (v viewport) length(value float64, unit string) (float64, bool) {
 	return 0, false
 }
 
-// maxNesting bounds how deeply brackets in values and conditions are followed.
+// maxNesting limits the depth of brackets in values and conditions.
 const maxNesting = 32
 
-// calculate evaluates a length: a dimension, or a calc(), min(), max() or
-// clamp() of some (CSS Values 4, section 10). Plain numbers come out as
-// themselves, for products.
+// calculate evaluates a length: a dimension, or calc(), min(), max() or clamp()
+// (CSS Values 4, section 10). Plain numbers evaluate to themselves, for use in
+// products.
 func (v viewport) calculate(tokens []cssToken, depth int) (float64, bool) {
 	tokens = trimSpace(tokens)
 	if depth > maxNesting || len(tokens) == 0 {

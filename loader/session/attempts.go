@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Browsers do not wait for one connection where two would do. What follows is
-// Chromium's way, since no standard has a say in it; other strategies than the
-// browser's open one connection where they need one.
+// Browsers do not wait for one connection where two would help. No standard
+// covers this, so the following is Chromium's way. Strategies other than
+// "browser" open one connection where they need one.
 
-// backupAfter is how long Chromium gives a TCP handshake before it begins another
+// backupAfter is how long Chromium waits for a TCP handshake before it opens a second
 // connection beside it (kMaxConnectRetryIntervalMs in net/socket/client_socket_pool.h).
 const backupAfter = 250 * time.Millisecond
 
-// eager tells whether connections are opened as a browser does. The session's lock is
-// held.
+// eager reports whether connections are opened as a browser does. The caller holds
+// the session's lock.
 func (o *origin) eager() bool {
 	return o.session.options.Strategy.word == "" && o.row.Transport == "tcp"
 }
 
-// guard has a second connection begun if the first one to the origin takes too long to
-// be made. In the clear that time begins with the look-up, as Chromium knows the address
-// before it opens a connection for TLS. The session's lock is held.
+// guard opens a second connection if the first dial attempt to the origin takes too
+// long. Without TLS the time includes the DNS look-up; with TLS Chromium knows the
+// address before it opens a connection. The caller holds the session's lock.
 func (o *origin) guard() []func() {
 	if !o.eager() || o.connected != nil {
 		return nil
@@ -54,7 +54,7 @@ func (o *origin) guard() []func() {
 	}}
 }
 
-// relax ends the guard. The session's lock is held.
+// relax ends the guard. The caller holds the session's lock.
 func (o *origin) relax() {
 	if o.connected != nil {
 		close(o.connected)
@@ -62,9 +62,9 @@ func (o *origin) relax() {
 	}
 }
 
-// backUp says what begins a connection beside the first, and whether the guard that
-// waits for connected is through. There is none while it is not that connection which
-// takes so long, and none any more when nobody waits for it.
+// backUp returns what opens a connection beside the first, and whether the guard that
+// waits for connected has finished. It opens none unless that very connection is slow
+// and a request still waits for it.
 func (o *origin) backUp(connected chan struct{}) (begin []func(), through bool) {
 	s := o.session
 	s.mu.Lock()
@@ -93,7 +93,7 @@ func (o *origin) backUp(connected chan struct{}) (begin []func(), through bool) 
 	return append(begin, o.spare), true
 }
 
-// spare opens a connection that no request has asked for.
+// spare opens a connection that no request needs yet.
 func (o *origin) spare() {
 	s := o.session
 	c, err := o.open(s.context(), false)
@@ -109,9 +109,9 @@ func (o *origin) spare() {
 	o.work(c)
 }
 
-// attempts are the connections to begin for an origin whose requests one of them is to
-// carry: one, or, where it is not known yet that the origin multiplexes, one for each
-// request. The session's lock is held.
+// attempts returns the dial attempts to start for an origin whose requests share a
+// connection: one, or, until the origin is known to multiplex, one for each request.
+// The caller holds the session's lock.
 func (o *origin) attempts() (begin []func()) {
 	want := 1
 	if o.eager() && !o.multiplexes {
@@ -134,14 +134,15 @@ func (o *origin) attempts() (begin []func()) {
 	return begin
 }
 
-// racer is a connection that is being opened to carry all requests of its origin.
+// racer is a dial attempt for a connection that is to carry all requests of its
+// origin.
 type racer struct {
 	ctx  context.Context
-	give context.CancelCauseFunc // gives it up
+	give context.CancelCauseFunc // cancels it
 }
 
-// attempt is one more connection: the first to be ready carries the requests, and the
-// others are given up. The session's lock is held.
+// attempt adds a dial attempt: the first connection to be ready carries the requests,
+// and the other attempts are cancelled. The caller holds the session's lock.
 func (o *origin) attempt() func() {
 	s := o.session
 	r := &racer{}
@@ -170,8 +171,8 @@ func (o *origin) attempt() func() {
 	}
 }
 
-// share has a new connection carry the origin's requests, and gives up the others that
-// are being opened for that. The session's lock is held.
+// share makes a new connection carry the origin's requests, and cancels the other dial
+// attempts. The caller holds the session's lock.
 func (o *origin) share(c *conn) {
 	o.conn, o.multiplexes, o.busy = c, true, true
 	for _, r := range o.racing {

@@ -16,9 +16,9 @@ import (
 
 const ms = time.Millisecond
 
-// TestBackup has handshakes of TCP take so long. Chromium's packets are the model: for
-// 400 ms to look up and 400 ms to connect, https has SYNs after 400 and 650 ms, http
-// after 400 and 500 ms.
+// TestBackup makes TCP handshakes take this long. The expectations come from
+// Chromium's packets: for a look-up of 400 ms and a handshake of 400 ms, https sends
+// SYNs after 400 and 650 ms, http after 400 and 500 ms.
 func TestBackup(t *testing.T) {
 	hour := []time.Duration{time.Hour}
 	for _, c := range []struct {
@@ -27,15 +27,15 @@ func TestBackup(t *testing.T) {
 		strategy string
 		lookUp   time.Duration
 		connect  []time.Duration
-		dialled  []time.Duration // when connections are begun
+		dialled  []time.Duration // when connections are dialled
 		over     int             // the connection of the first request
 	}{
 		{"in time", "https/1.1", "browser", 400 * ms, []time.Duration{249 * ms}, []time.Duration{400 * ms}, 1},
 		{"too long", "https/1.1", "browser", 400 * ms, []time.Duration{400 * ms}, []time.Duration{400 * ms, 650 * ms}, 1},
 		{"the look-up counts in the clear", "http/1.1", "browser", 400 * ms, []time.Duration{400 * ms}, []time.Duration{400 * ms, 500 * ms}, 1},
 		{"in time with its look-up", "http/1.1", "browser", 100 * ms, []time.Duration{149 * ms}, []time.Duration{100 * ms}, 1},
-		{"a SYN that is lost", "http/1.1", "browser", 0, []time.Duration{1020 * ms, 20 * ms}, []time.Duration{0, 250 * ms}, 2},
-		{"two are all there are", "https/1.1", "browser", 0, []time.Duration{5 * time.Second}, []time.Duration{0, 250 * ms}, 1},
+		{"a lost SYN", "http/1.1", "browser", 0, []time.Duration{1020 * ms, 20 * ms}, []time.Duration{0, 250 * ms}, 2},
+		{"never more than two", "https/1.1", "browser", 0, []time.Duration{5 * time.Second}, []time.Duration{0, 250 * ms}, 1},
 		{"h2", "h2", "browser", 400 * ms, []time.Duration{400 * ms}, []time.Duration{400 * ms, 650 * ms}, 1},
 		{"SPDY, the first lost", "spdy/3.1", "browser", 0, []time.Duration{time.Hour, 20 * ms}, []time.Duration{0, 250 * ms}, 2},
 		{"refused", "https/1.1", "browser", 0, []time.Duration{300 * ms, -ms}, []time.Duration{0, 250 * ms}, 1},
@@ -52,15 +52,15 @@ func TestBackup(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
 				if !slices.Equal(n.dialled, c.dialled) || a.record.Connection != c.over {
-					t.Errorf("connections were begun after %v, want %v; the request went over %d, want %d", n.dialled, c.dialled, a.record.Connection, c.over)
+					t.Errorf("dialled after %v, want %v; the request used connection %d, want %d", n.dialled, c.dialled, a.record.Connection, c.over)
 				}
 			})
 		})
 	}
 }
 
-// TestBackupIsUsed has the second connection carry what comes later, and a guard begin
-// anew with a new visit.
+// TestBackupIsUsed checks that the second connection carries later requests, and that
+// a new visit starts a new guard.
 func TestBackupIsUsed(t *testing.T) {
 	bubble(t, row(t, "https/1.1"), "browser", func(t *testing.T, n *pipes, s *Session) {
 		n.connect = []time.Duration{400 * ms}
@@ -80,15 +80,15 @@ func TestBackupIsUsed(t *testing.T) {
 				used[a.record.Connection] = true
 			}
 			if len(n.dialled) != 2*(visit+1) || len(used) != 2 {
-				t.Errorf("visit %d: connections were begun after %v, the later requests used %v", visit, n.dialled, used)
+				t.Errorf("visit %d: dialled after %v, later requests used %v", visit, n.dialled, used)
 			}
 			must(t, s.Disconnect())
 		}
 	})
 }
 
-// TestGuardOfNobody withdraws a request while its host is looked up: that leaves the next
-// one's connection guarded as ever.
+// TestGuardOfNobody withdraws a request while its host is being resolved: the next
+// request's connection is still guarded.
 func TestGuardOfNobody(t *testing.T) {
 	bubble(t, row(t, "http/1.1"), "browser", func(t *testing.T, n *pipes, s *Session) {
 		n.lookUp, n.connect = time.Second, []time.Duration{400 * ms}
@@ -99,21 +99,21 @@ func TestGuardOfNobody(t *testing.T) {
 		<-a.ended
 		time.Sleep(2 * time.Second)
 		if len(n.dialled) != 0 {
-			t.Errorf("connections were begun after %v for nobody", n.dialled)
+			t.Errorf("dialled after %v without a request", n.dialled)
 		}
 		b := get(t, s, n.url(pageHost, "/b"), Highest)
 		<-b.ended
 		must(t, b.err)
 		if want := []time.Duration{2 * time.Second, 2250 * ms}; !slices.Equal(n.dialled, want) {
-			t.Errorf("connections were begun after %v, want %v", n.dialled, want)
+			t.Errorf("dialled after %v, want %v", n.dialled, want)
 		}
 		time.Sleep(time.Second)
 	})
 }
 
-// TestRace asks an origin for several things at once of which it is not known yet that
-// it multiplexes: the first connection to be ready carries them all, the others are given
-// up, and from then on there is one.
+// TestRace requests several things at once from an origin that is not known to multiplex.
+// The first connection to be ready carries them all, the other attempts are cancelled,
+// and one connection remains.
 func TestRace(t *testing.T) {
 	for _, name := range []string{"h2", "spdy/2", "spdy/3", "spdy/3.1"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestRace(t *testing.T) {
 					}
 					synctest.Wait()
 					if len(n.dialled) != c.dialled || n.givenUp != c.givenUp || n.open != 1 || len(used) != 1 {
-						t.Errorf("visit %d: %d connections were begun, %d given up, %d are open, %v were used; want %+v and one",
+						t.Errorf("visit %d: %d connections dialled, %d cancelled, %d open, %v used; want %+v and one",
 							visit, len(n.dialled), n.givenUp, n.open, used, c)
 					}
 					must(t, s.Disconnect())
@@ -146,7 +146,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestRaceOverMoreThanSix has no more connections than to any host.
+// TestRaceOverMoreThanSix opens no more connections than to any other host.
 func TestRaceOverMoreThanSix(t *testing.T) {
 	bubble(t, row(t, "h2"), "browser", func(t *testing.T, n *pipes, s *Session) {
 		n.connect = []time.Duration{100 * ms}
@@ -160,13 +160,13 @@ func TestRaceOverMoreThanSix(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(n.dialled) != connectionsPerHost {
-			t.Errorf("%d connections were begun", len(n.dialled))
+			t.Errorf("%d connections dialled", len(n.dialled))
 		}
 	})
 }
 
-// TestRaceWithFailures has some of the connections refused: that fails no request as
-// long as another one is to come, and begins no more of them.
+// TestRaceWithFailures refuses some of the connections. No request fails while
+// another attempt is pending, and no further attempt is made.
 func TestRaceWithFailures(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -174,7 +174,7 @@ func TestRaceWithFailures(t *testing.T) {
 		dialled int
 		fails   bool
 	}{
-		{"the last is there", []time.Duration{-10 * ms, -20 * ms, 5 * time.Second}, 4, false},
+		{"the last one succeeds", []time.Duration{-10 * ms, -20 * ms, 5 * time.Second}, 4, false},
 		{"all are refused", []time.Duration{-10 * ms, -20 * ms, -30 * ms}, 3, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,16 +191,16 @@ func TestRaceWithFailures(t *testing.T) {
 					}
 				}
 				synctest.Wait()
-				if len(n.dialled) != c.dialled { // the one more is the guard's
-					t.Errorf("connections were begun after %v, want %d", n.dialled, c.dialled)
+				if len(n.dialled) != c.dialled { // the extra one is the guard's
+					t.Errorf("dialled after %v, want %d connections", n.dialled, c.dialled)
 				}
 			})
 		})
 	}
 }
 
-// TestIdleBeforeOpening has a connection become free while another is being opened for
-// the request that waits.
+// TestIdleBeforeOpening frees a connection while another is being opened for the
+// waiting request.
 func TestIdleBeforeOpening(t *testing.T) {
 	for _, name := range []string{"http/1.1", "https/1.1"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
@@ -213,13 +213,13 @@ func TestIdleBeforeOpening(t *testing.T) {
 						<-a.ended
 						must(t, a.err)
 						if a.record.Connection != 1 {
-							t.Errorf("it went over connection %d", a.record.Connection)
+							t.Errorf("the request used connection %d", a.record.Connection)
 						}
 					}
 				}
 				synctest.Wait()
 				if since := time.Since(n.began); since > time.Minute || len(n.dialled) != 2 {
-					t.Errorf("it took %v, with %d connections", since, len(n.dialled))
+					t.Errorf("the request took %v, with %d connections", since, len(n.dialled))
 				}
 				time.Sleep(2 * time.Hour)
 			})
@@ -227,8 +227,8 @@ func TestIdleBeforeOpening(t *testing.T) {
 	}
 }
 
-// TestSpareThatWasClosed has the server close a connection that nobody has used yet,
-// which shows when a request is sent: it is sent again.
+// TestSpareThatWasClosed closes an unused connection at the server. The next request
+// finds that out and is sent again.
 func TestSpareThatWasClosed(t *testing.T) {
 	for _, name := range []string{"http/1.1", "https/1.1"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestSpareThatWasClosed(t *testing.T) {
 				<-a.ended
 				must(t, a.err)
 				if a.record.Connection != 3 || len(n.dialled) != 3 {
-					t.Errorf("it went over connection %d of %d, want the third", a.record.Connection, len(n.dialled))
+					t.Errorf("the request used connection %d of %d, want the third", a.record.Connection, len(n.dialled))
 				}
 				<-slow.ended
 				must(t, slow.err)
@@ -257,8 +257,8 @@ func TestSpareThatWasClosed(t *testing.T) {
 	}
 }
 
-// TestSecondConnectionsMakeRoom has as many connections as there may be, idle, and then
-// one that takes so long that there is a second one: two of the others are closed.
+// TestSecondConnectionsMakeRoom fills the limit with idle connections, and then opens
+// one slow enough to need a second one: two idle ones are closed.
 func TestSecondConnectionsMakeRoom(t *testing.T) {
 	bubble(t, row(t, "http/1.1"), "browser", func(t *testing.T, n *pipes, s *Session) {
 		n.connect = append(make([]time.Duration, mostSockets), 400*ms)
@@ -274,8 +274,8 @@ func TestSecondConnectionsMakeRoom(t *testing.T) {
 	})
 }
 
-// TestIdleConnections has three that are free, of which one was never used: the one that
-// was used last goes first, the unused one last.
+// TestIdleConnections has three idle connections, one of them never used. The most
+// recently used one is chosen first, the unused one last.
 func TestIdleConnections(t *testing.T) {
 	bubble(t, row(t, "http/1.1"), "browser", func(t *testing.T, n *pipes, s *Session) {
 		n.connect = []time.Duration{300 * ms, 300 * ms, 0}
@@ -296,7 +296,7 @@ func TestIdleConnections(t *testing.T) {
 			last = append(last, a.record.Connection)
 		}
 		if slow.record.Connection != 1 || !slices.Equal(last, []int{1, 1}) {
-			t.Errorf("the slow request went over connection %d, those after it over %v; want 1 and 1", slow.record.Connection, last)
+			t.Errorf("the slow request used connection %d, the later ones %v; want 1 and 1", slow.record.Connection, last)
 		}
 	})
 }

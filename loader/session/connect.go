@@ -16,9 +16,9 @@ import (
 	"wiretime/spdy"
 )
 
-// open opens a connection, which room has counted, unless ctx ends before. One that is
-// shared carries the origin's requests from then on, unless another one does. The
-// connection is returned with an error too, for its context.
+// open opens a connection, already counted by room, unless ctx ends first. A shared
+// one carries the origin's requests from then on, unless another one does already. The
+// connection is also returned with an error, for its context.
 func (o *origin) open(ctx context.Context, shared bool) (*conn, error) {
 	s := o.session
 	s.mu.Lock()
@@ -70,8 +70,8 @@ func (c *conn) establish() error {
 	return c.establishHTTP1()
 }
 
-// dial opens a TCP connection and makes the TLS handshake, if there is one: without
-// TLS, transport and secured are the same.
+// dial opens a TCP connection and makes the TLS handshake, if any. Without TLS,
+// transport and secured are the same.
 func (c *conn) dial() (transport, secured net.Conn, err error) {
 	from := time.Now()
 	transport, err = c.origin.session.options.Dial(c.ctx, "tcp4", c.remote.String())
@@ -86,19 +86,19 @@ func (c *conn) dial() (transport, secured net.Conn, err error) {
 	return transport, secured, nil
 }
 
-// made notes that a TCP connection to the origin is there.
+// made records that a TCP connection to the origin exists.
 func (o *origin) made() {
 	o.session.mu.Lock()
 	defer o.session.mu.Unlock()
 	o.relax()
 }
 
-// secure makes the TLS handshake, if there is one.
+// secure makes the TLS handshake, if any.
 func (c *conn) secure(transport net.Conn) (net.Conn, error) {
 	host := c.origin.host
 	if t, ok := transport.(*net.TCPConn); ok {
 		if err := t.SetKeepAlive(false); err != nil {
-			return nil, fmt.Errorf("turn keep-alive probes to %s off: %w", host, err)
+			return nil, fmt.Errorf("disable keep-alive probes to %s: %w", host, err)
 		}
 	}
 	if c.row.ALPN == "" {
@@ -111,7 +111,7 @@ func (c *conn) secure(transport net.Conn) (net.Conn, error) {
 	}
 	secured := tls.Client(transport, config)
 	if err := secured.HandshakeContext(c.ctx); err != nil {
-		return nil, fmt.Errorf("make the TLS handshake with %s: %w", host, err)
+		return nil, fmt.Errorf("TLS handshake with %s: %w", host, err)
 	}
 	if err := c.negotiated(secured.ConnectionState()); err != nil {
 		return nil, err
@@ -128,13 +128,14 @@ func closeConn(c net.Conn) error {
 	return nil
 }
 
-// tls is the client's side of the handshake: TLS 1.3 alone, one protocol alone.
+// tls returns the client's side of the handshake: TLS 1.3 only, one protocol
+// only.
 func (o *origin) tls(row protocol.Protocol, t *tickets) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, ServerName: o.host, NextProtos: []string{row.ALPN}, KeyLogWriter: o.session.options.KeyLog,
-		// The session's owner verifies. In the lab that is without looking at the clock,
-		// which crypto/tls would do before it resumes a session: its clock is set to a
-		// time at which the certificate is valid.
+		// The session's owner verifies the certificate. In the lab it ignores the date,
+		// which crypto/tls would check before it resumes a session: the clock is set to
+		// a time at which the certificate is valid.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if err := o.session.options.Verify(state); err != nil {
@@ -149,31 +150,31 @@ func (o *origin) tls(row protocol.Protocol, t *tickets) *tls.Config {
 	}
 }
 
-// padding is protocols that no server knows, for a ClientHello of the length of Chromium's:
-// what dozens of connections say first at once overflows a thin link's queue or does not.
-// Chromium says more than crypto/tls: values that are there to be passed over (RFC 8701),
-// and what looks like an encrypted ClientHello, which has one of four lengths by chance.
-// Protocols are the one thing by which crypto/tls can be made to say more.
+// padding returns protocols that no server knows, to make a ClientHello as long as
+// Chromium's: whether the first packets of dozens of connections overflow a thin link's
+// queue depends on it. Chromium sends more than crypto/tls: values that must be ignored
+// (RFC 8701), and a fake encrypted ClientHello with one of four random lengths. Protocols
+// are the only part of the ClientHello that crypto/tls lets one extend.
 func padding(alpn string) []string {
 	const least, step = 237, 32 // octets: Chromium 156 against crypto/tls of Go 1.26, without alpn
 	var chance [1]byte
-	_, _ = rand.Read(chance[:]) // which never fails
+	_, _ = rand.Read(chance[:]) // never fails
 	octets := least - len(alpn) + step*int(chance[0]%4)
 	first := octets / 2 // a name has 255 octets at most, and one for its length
 	return []string{strings.Repeat("-", first-1), strings.Repeat("-", octets-first-1)}
 }
 
-// negotiated makes sure that the server chose the protocol that was offered, TLS
-// lets it choose none, and notes what is told of the TLS session.
+// negotiated checks that the server chose the offered protocol, since TLS allows
+// it to choose none, and records the TLS session.
 func (c *conn) negotiated(state tls.ConnectionState) error {
 	if want := c.row.ALPN; state.NegotiatedProtocol != want {
-		return fmt.Errorf("make the TLS handshake with %s: it negotiated %q, want %q", c.origin.host, state.NegotiatedProtocol, want)
+		return fmt.Errorf("TLS handshake with %s: negotiated %q, want %q", c.origin.host, state.NegotiatedProtocol, want)
 	}
 	c.secured(state)
 	return nil
 }
 
-// secured notes what is told of a TLS session.
+// secured records what is known of a TLS session.
 func (c *conn) secured(state tls.ConnectionState) {
 	c.resumed = state.DidResume
 	c.covers = func(host string) bool {
@@ -181,14 +182,14 @@ func (c *conn) secured(state tls.ConnectionState) {
 	}
 }
 
-// clock is an origin's time for TLS: the machine's, or, if the server's certificate
-// is not valid then, one that goes as fast and begins with the certificate. It is
-// set by the first handshake, before the first ticket comes, and not again, so that
-// the age of a ticket is right.
+// clock is an origin's time for TLS: the machine's or, if the server's certificate
+// is not valid then, one that runs at the same rate and starts with the
+// certificate. The first handshake sets it, before the first ticket arrives; it
+// never changes, so that ticket ages are right.
 type clock struct {
 	mu    sync.Mutex
 	isSet bool
-	ahead time.Duration // of the machine's
+	ahead time.Duration // of the machine's clock
 }
 
 func (c *clock) set(certificate *x509.Certificate) {

@@ -12,8 +12,8 @@ import (
 	"wiretime/capture"
 )
 
-// readSize is how much of a body is read at a time: no less than a frame of HTTP/2,
-// which would be acknowledged in parts otherwise.
+// readSize is how much of a body is read at a time: at least a frame of HTTP/2,
+// which would otherwise be acknowledged in parts.
 const readSize = 32 << 10
 
 // Priority is how urgent a request is: Chromium's net::RequestPriority, from Idle to
@@ -29,66 +29,66 @@ const (
 	Highest
 )
 
-// Request is a resource to be fetched.
+// Request is a resource to fetch.
 type Request struct {
-	// HTTP is what is sent. Its context cancels it, and its URL has the scheme of
-	// the session's protocol. It is not changed. A body is sent again only if
-	// GetBody is set.
+	// HTTP is the request to send. Its context cancels it, and its URL has the
+	// scheme of the session's protocol. The session does not change it. A body is
+	// sent again only if GetBody is set.
 	HTTP *http.Request
-	// Priority decides on the order of the queue and on SPDY's priority. HTTP/2 and
-	// HTTP/3 have a header field for it, which is the caller's (RFC 9218).
+	// Priority determines the order in the queue and the SPDY priority. For HTTP/2 and
+	// HTTP/3 the caller sets the header field (RFC 9218).
 	Priority Priority
-	// Anonymous requests carry no credentials, and have connections of their own, as
-	// browsers keep the two apart (Fetch standard, "obtain a connection").
+	// Anonymous requests carry no credentials and use separate connections, as in
+	// browsers (Fetch standard, "obtain a connection").
 	Anonymous bool
 	Handler   Handler
 }
 
-// Handler is told of an answer as it arrives. It is called on goroutines of the
-// session, for one request one call at a time, and holds back its connection until
-// it returns. It may call Fetch.
+// Handler receives a response as it arrives. The session calls it on its own
+// goroutines, one call at a time for each request, and reads no more from the
+// connection until it returns. It may call Fetch.
 type Handler interface {
-	// Interim is an answer of status 1xx before the final one, as of 103 Early Hints
-	// (RFC 8297).
+	// Interim receives a response of status 1xx before the final one, such as 103
+	// Early Hints (RFC 8297).
 	Interim(*http.Response)
-	// Head is the final answer. Its Body is nil.
+	// Head receives the final response. Its Body is nil.
 	Head(*http.Response)
-	// Data is the next part of its content, which is valid during the call. Content
-	// codings are not undone.
+	// Data receives the next part of the content, which is valid only during the
+	// call. Content codings are not decoded.
 	Data([]byte)
-	// End comes once, and last. An error means that there was no answer, or not the
-	// whole of it. The record is the handler's to keep.
+	// End is called once, and last. An error means that there was no response, or
+	// only a part of one. The handler may keep the record.
 	End(*Exchange, error)
 }
 
-// Exchange is the record of a request and its answer. Moments are zero, and
-// durations -1, where it did not come to that or where another request tells of it.
+// Exchange is the record of a request and its response. Moments are zero, and
+// durations -1, if they do not apply or if another request records them.
 type Exchange struct {
 	Started  time.Time // Fetch was called
-	Sending  time.Time // a connection was ready for it
+	Sending  time.Time // a connection was ready
 	Sent     time.Time
-	Answered time.Time // the answer, or an interim one before it, began to arrive
-	Ended    time.Time // it had arrived whole, or failed
+	Answered time.Time // the response, or an interim one before it, began to arrive
+	Ended    time.Time // it was complete, or failed
 
-	Connection int    // its number, from 1; 0: it did not come to one
+	Connection int    // its number, from 1; 0: none
 	Remote     string // IP address
-	First      bool   // over its connection
+	First      bool   // the first over its connection
 
-	DNS     time.Duration // the look-up, told by the first request to an origin
+	DNS     time.Duration // the DNS look-up, recorded by the first request to an origin
 	Connect time.Duration // opening the connection, TLS and QUIC included
-	SSL     time.Duration // of it, TLS; all of it for QUIC, whose handshakes are one
+	SSL     time.Duration // the TLS part of Connect; all of it for QUIC, which has one handshake
 
-	Transferred int64  // octets of head and content as they came; -1: not known
+	Transferred int64  // octets of head and content as transferred; -1: unknown
 	Body        int64  // octets of content
-	Proto       string // protocol.Protocol.Spoken of the row it went over
+	Proto       string // protocol.Protocol.Spoken of its row
 	Resumed     bool   // its connection resumed a TLS session
-	EarlyData   bool   // it was sent as 0-RTT, and the server took it
-	Pushed      bool   // the server sent the answer before it was asked for
+	EarlyData   bool   // it was sent as 0-RTT and the server accepted it
+	Pushed      bool   // the server pushed the response
 }
 
-// Timings splits the time of a request, total in all, into HAR's phases. What lies
-// before and between the moments that are known is time that the request was held
-// up, so that the phases add up to the whole.
+// Timings splits the time of a request, total in all, into HAR's phases. The time
+// before and between the known moments counts as blocked, so that the phases add
+// up to the total.
 func (e *Exchange) Timings(total time.Duration) capture.Timings {
 	p := capture.Timings{Blocked: milliseconds(total), DNS: -1, Connect: -1, SSL: -1}
 	if e.Answered.IsZero() {
@@ -108,20 +108,20 @@ func (e *Exchange) Timings(total time.Duration) capture.Timings {
 	return p
 }
 
-// exchange is a request that is under way.
+// exchange is a request in flight.
 type exchange struct {
 	Exchange
 	*Request
 	ctx    context.Context
 	number int // in the order of Fetch
-	// calls is held while Fetch runs and while the handler does.
+	// calls is held while Fetch or the handler runs.
 	calls sync.Mutex
-	over  bool // the handler is through with it; guarded by calls
+	over  bool // the handler has finished; guarded by calls
 
 	// Guarded by the session's lock.
 	origin    *origin
-	abort     func() // ends it on its connection; nil: its context does
-	forgotten bool   // its answer is thrown away
+	abort     func() // ends it on its connection; nil: its context ends it
+	forgotten bool   // its response is discarded
 }
 
 func newExchange(s *Session, r *Request) *exchange {
@@ -130,19 +130,19 @@ func newExchange(s *Session, r *Request) *exchange {
 	return x
 }
 
-// reset has a request begin anew; what it has told of the look-up it still tells.
+// reset restarts a request, but keeps the record of its look-up.
 func (x *exchange) reset() {
 	dns := x.DNS
 	x.Exchange = blank(x.Started, x.Proto)
 	x.DNS = dns
 }
 
-// blank is the record of a request to which nothing has happened yet.
+// blank returns the record of a request to which nothing has happened yet.
 func blank(started time.Time, proto string) Exchange {
 	return Exchange{Started: started, DNS: -1, Connect: -1, SSL: -1, Transferred: -1, Proto: proto}
 }
 
-// call has the handler do something, unless it is through with the request.
+// call runs f unless the handler has finished.
 func (x *exchange) call(f func()) {
 	x.calls.Lock()
 	defer x.calls.Unlock()
@@ -153,8 +153,8 @@ func (x *exchange) call(f func()) {
 
 func (x *exchange) interim(r *http.Response) { x.call(func() { x.Handler.Interim(r) }) }
 
-// end is the last that happens to a request. Why its context ended tells more than
-// the symptom, a closed connection.
+// end completes a request. The cause of a cancelled context is more informative
+// than its symptom, a closed connection.
 func (x *exchange) end(err error) {
 	x.Ended = time.Now()
 	if cause := context.Cause(x.ctx); cause != nil && err != nil {
@@ -166,7 +166,7 @@ func (x *exchange) end(err error) {
 	})
 }
 
-// read takes in an answer whose head has arrived.
+// read reads a response whose head has arrived.
 func (x *exchange) read(response *http.Response) error {
 	body := response.Body
 	defer body.Close()
@@ -188,19 +188,19 @@ func (x *exchange) read(response *http.Response) error {
 		}
 	}
 	if want := response.ContentLength; want >= 0 && want != x.Body && hasBody(x.HTTP, response) {
-		return fmt.Errorf("read the body after %d octets: it has ended, and Content-Length is %d", x.Body, want)
+		return fmt.Errorf("read the body after %d octets: ended early, Content-Length is %d", x.Body, want)
 	}
 	return nil
 }
 
-// hasBody tells whether a Content-Length is that of the answer itself (RFC 9110
-// section 8.6).
+// hasBody reports whether a Content-Length is that of the response itself (RFC
+// 9110 section 8.6).
 func hasBody(r *http.Request, response *http.Response) bool {
 	return r.Method != http.MethodHead && response.StatusCode != http.StatusNoContent && response.StatusCode != http.StatusNotModified
 }
 
-// final reads answers up to the first that is not an interim one, which have no
-// content (RFC 9110 section 15.2).
+// final reads responses up to the first that is not an interim one; interim
+// ones have no content (RFC 9110 section 15.2).
 func (x *exchange) final(read func() (*http.Response, error)) (*http.Response, error) {
 	for {
 		response, err := read()
@@ -210,18 +210,18 @@ func (x *exchange) final(read func() (*http.Response, error)) (*http.Response, e
 		if x.Answered.IsZero() {
 			x.Answered = time.Now()
 		}
-		head := *response // the next one may come in its place
+		head := *response // the next one may overwrite it
 		head.Body = nil
 		x.interim(&head)
 	}
 }
 
-// repeatable tells whether the request can be sent once more.
+// repeatable reports whether the request can be sent again.
 func (x *exchange) repeatable() bool {
 	return x.HTTP.Body == nil || x.HTTP.Body == http.NoBody || x.HTTP.GetBody != nil
 }
 
-// message is the request as it is sent, with a body that was not read yet.
+// message returns the request to send, with an unread body.
 func (x *exchange) message() *http.Request {
 	if x.HTTP.GetBody == nil {
 		return x.HTTP

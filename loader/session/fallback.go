@@ -9,15 +9,15 @@ import (
 	"wiretime/protocol"
 )
 
-// quicAlone is how long QUIC has before a TCP connection is tried beside it:
-// Chromium's kDefaultDelayMilliSecsForWaitingJob.
+// quicAlone is how long QUIC is tried alone before a TCP connection is tried
+// beside it: Chromium's kDefaultDelayMilliSecsForWaitingJob.
 const quicAlone = 300 * time.Millisecond
 
-// errRaceLost is why the opening of a connection ends that is not needed any more.
-var errRaceLost = errors.New("another one was faster")
+// errRaceLost is why a dial attempt ends that is no longer needed.
+var errRaceLost = errors.New("another connection was faster")
 
-// race opens c over HTTP/3 or, if that fails or is not ready in time, a connection
-// over the fallback's row, and returns the one that is ready first.
+// race opens c over HTTP/3 and, if that fails or takes too long, a connection over
+// the fallback's row. It returns the one that is ready first.
 func (c *conn) race() (*conn, error) {
 	s := c.origin.session
 	row, err := protocol.Lookup(s.options.Fallback)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestFallback has an origin that is meant to speak HTTP/3, and what is at its ports.
+// TestFallback connects to an origin that should speak HTTP/3, with various listeners
+// at its ports.
 func TestFallback(t *testing.T) {
 	for _, c := range []struct {
 		name, fallback string
@@ -18,8 +19,8 @@ func TestFallback(t *testing.T) {
 		tcp            bool
 		proto, failure string
 	}{
-		{"HTTP/3 is there", "h2", "h3", true, "h3", ""},
-		{"HTTP/3 alone is there", "h2", "h3", false, "h3", ""},
+		{"HTTP/3 and HTTP/2", "h2", "h3", true, "h3", ""},
+		{"HTTP/3 only", "h2", "h3", false, "h3", ""},
 		{"nothing comes back over UDP", "h2", "silent", true, "h2", ""},
 		{"no UDP at all", "h2", "refused", true, "h2", ""},
 		{"no UDP at all, and no fallback", "", "refused", true, "", "open a UDP socket: refused"},
@@ -43,7 +44,7 @@ func TestFallback(t *testing.T) {
 				udp = b.url(pageHost, "/x")
 			}
 			address := strings.TrimPrefix(strings.TrimSuffix(udp, "/x"), "https://"+pageHost)
-			// The TCP server has a port of its own, to which the client is led.
+			// The TCP server has its own port, to which dials are redirected.
 			tcp := newBench(t, row(t, "h2"))
 			tcp.authority = b.authority
 			if c.tcp {
@@ -70,7 +71,7 @@ func TestFallback(t *testing.T) {
 					continue
 				}
 				if must(t, a.err); a.record.Proto != c.proto || string(a.body) != "/x" || a.record.Connection != 1 {
-					t.Errorf("the body is %q, the record %+v, want it over %s", a.body, a.record, c.proto)
+					t.Errorf("the body is %q, the record %+v, want %s", a.body, a.record, c.proto)
 				}
 			}
 		})

@@ -12,11 +12,11 @@ import (
 	"wiretime/capture"
 )
 
-// Entry is an exchange as HAR has it, in the shape that the browser's loads have.
-// began is when the page asked for the resource, no later than Started; response is
-// the head of the answer, nil if there was none; err is what End was told. The
-// size of the content is that on the wire, and the resource's type follows from the
-// content's: both are the caller's to correct, as are page and initiator.
+// Entry returns an exchange in HAR's form, as in the browsers' loads. began is when
+// the page requested the resource, no later than Started. response is the head of
+// the response, or nil if there was none. err is End's error. The size of the
+// content is that on the wire, and the resource's type follows from the content's;
+// the caller corrects both, and adds page and initiator.
 func (e *Exchange) Entry(r *http.Request, response *http.Response, began time.Time, err error) capture.Entry {
 	total := e.Ended.Sub(began)
 	entry := capture.Entry{
@@ -55,12 +55,13 @@ func (e *Exchange) describe(entry *capture.Entry, response *http.Response) {
 	entry.Response.TransferSize, entry.Response.BodySize = e.Transferred, e.Body
 	entry.Response.RedirectURL = response.Header.Get("Location")
 	entry.Response.Content.Size = e.Body
-	// A type that cannot be read is as good as none.
+	// A malformed type counts as none.
 	entry.Response.Content.MimeType, _, _ = mime.ParseMediaType(response.Header.Get("Content-Type"))
 	entry.ResourceType = ResourceType(entry.Response.Content.MimeType)
 }
 
-// ResourceType is what browsers would call a resource of the given content type.
+// ResourceType returns the browsers' type of a resource with the given content
+// type.
 func ResourceType(contentType string) string {
 	kind, subtype, _ := strings.Cut(contentType, "/")
 	switch {
@@ -78,7 +79,7 @@ func ResourceType(contentType string) string {
 	return "other"
 }
 
-// pairs are the fields of a header, or of a query, sorted by their names.
+// pairs returns the fields of a header, or of a query, sorted by name.
 func pairs[M http.Header | url.Values](fields M) []capture.Pair {
 	var out []capture.Pair
 	for name, values := range fields {

@@ -16,7 +16,7 @@ import (
 	"wiretime/protocol"
 )
 
-// TestBodyCutShort has a server close in the middle of a body.
+// TestBodyCutShort closes the connection in the middle of a body.
 func TestBodyCutShort(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p)
@@ -26,7 +26,7 @@ func TestBodyCutShort(t *testing.T) {
 				return
 			}
 			w.Header().Set("Content-Length", "200000")
-			_, _ = w.Write(make([]byte, 100_000)) // more than the server holds back
+			_, _ = w.Write(make([]byte, 100_000)) // more than the server buffers
 			panic(http.ErrAbortHandler)
 		}))
 		s := b.session(t)
@@ -34,18 +34,18 @@ func TestBodyCutShort(t *testing.T) {
 		if cut.wait(t); cut.err == nil || cut.record.Body != int64(len(cut.body)) {
 			t.Errorf("error is %v after %d octets", cut.err, len(cut.body))
 		}
-		// A stream of QUIC may be reset before what has come over it is read.
+		// A QUIC stream may be reset before its received data is read.
 		if p.Transport == "tcp" && (cut.head == nil || !strings.Contains(fmt.Sprint(cut.err), "read the body after ")) {
 			t.Errorf("error is %v, want where the body ended", cut.err)
 		}
 		if must(t, other.wait(t).err); len(other.body) != 1000 {
-			t.Errorf("the other answer has %d octets", len(other.body))
+			t.Errorf("the other response has %d octets", len(other.body))
 		}
 	})
 }
 
-// TestWrongContentLength has servers over TLS whose answers are longer or shorter than
-// they say. Whatever a client makes of the first, it is at most what was announced.
+// TestWrongContentLength uses TLS servers whose responses are longer or shorter than
+// announced. A client accepts at most what was announced.
 func TestWrongContentLength(t *testing.T) {
 	for _, c := range []struct {
 		name, length string
@@ -67,7 +67,7 @@ func TestWrongContentLength(t *testing.T) {
 	}
 }
 
-// TestAnswersOverHTTP1 has a server say something, once, and then close.
+// TestAnswersOverHTTP1 sends a fixed response once, and then closes.
 func TestAnswersOverHTTP1(t *testing.T) {
 	for _, c := range []struct{ name, answer, body, failure string }{
 		{"counted", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", "body", ""},
@@ -75,9 +75,9 @@ func TestAnswersOverHTTP1(t *testing.T) {
 		{"up to the end", "HTTP/1.1 200 OK\r\n\r\nbody", "body", ""},
 		{"more than counted", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nbody", "bo", ""},
 		{"less than counted", "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nbody", "body", "read the body after 4 octets"},
-		{"of an unbelievable length", "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775808\r\n\r\nbody", "", "read the response's head"},
+		{"of an impossible length", "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775808\r\n\r\nbody", "", "read the response's head"},
 		{"a broken chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\nbody", "", "read the body after 0 octets"},
-		{"of the version before", "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nbody", "", "the answer is HTTP/1.0, not HTTP/1.1"},
+		{"of HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nbody", "", "the response is HTTP/1.0 instead of HTTP/1.1"},
 		{"not HTTP", "SSH-2.0-OpenSSH_9.2\r\n", "", "read the response's head"},
 		{"none", "", "", "wait for the response: EOF"},
 	} {
@@ -91,7 +91,7 @@ func TestAnswersOverHTTP1(t *testing.T) {
 					}
 				})
 				s := b.session(t)
-				for range 2 { // the second finds nothing of the first
+				for range 2 { // the second finds nothing left of the first
 					a := get(t, s, b.url(pageHost, "/"), Highest).wait(t)
 					if (a.err != nil) != (c.failure != "") || a.err != nil && !strings.Contains(a.err.Error(), c.failure) || string(a.body) != c.body {
 						t.Errorf("%s: error is %v, want %q; the body is %q", word, a.err, c.failure, a.body)
@@ -102,8 +102,8 @@ func TestAnswersOverHTTP1(t *testing.T) {
 	}
 }
 
-// TestPipelining has a server that answers so many requests of a connection and then
-// closes it, with more of them read.
+// TestPipelining uses a server that answers so many requests of a connection and
+// then closes it, although it has read more.
 func TestPipelining(t *testing.T) {
 	for _, c := range []struct{ perConnection, requests, connections int }{{100, 20, 1}, {7, 20, 3}, {1, 5, 5}} {
 		t.Run(fmt.Sprint(c.perConnection, " to a connection"), func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestPipelining(t *testing.T) {
 					_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(r.URL.Path), r.URL.Path)
 				}
 				if end, ok := conn.(*net.TCPConn); ok {
-					_ = end.CloseWrite() // what was read and not answered is no reason to take the answers back
+					_ = end.CloseWrite() // unanswered requests must not discard the answers
 					_, _ = in.WriteTo(discard{})
 				}
 			})
@@ -140,7 +140,7 @@ func TestPipelining(t *testing.T) {
 			for k, i := range sent[1:] {
 				this, before := answers[i].record, answers[sent[k]].record
 				if this.Connection == before.Connection && this.Answered.Before(before.Ended) {
-					t.Errorf("answer %d came before that to %d, which was sent before it, had ended", i, sent[k])
+					t.Errorf("response %d came before the end of response %d, which was requested first", i, sent[k])
 				}
 			}
 			if got := s.Connections(); got != c.connections {
@@ -150,13 +150,13 @@ func TestPipelining(t *testing.T) {
 	}
 }
 
-// discard takes everything.
+// discard is a writer that accepts everything.
 type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// TestNoAnswer has servers that accept connections and never say a word, at every
-// point where a client waits.
+// TestNoAnswer uses servers that accept connections and never send anything, at
+// every point where a client waits.
 func TestNoAnswer(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p)
@@ -189,7 +189,7 @@ func TestNoAnswer(t *testing.T) {
 			})
 		}
 		s := b.session(t)
-		enough := errors.New("the test has seen enough")
+		enough := errors.New("cancelled by the test")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		a := fetch(t, ctx, s, http.MethodGet, b.url(pageHost, "/"), Highest, nil)
 		<-accepted
@@ -197,12 +197,12 @@ func TestNoAnswer(t *testing.T) {
 		if a.wait(t); !errors.Is(a.err, enough) {
 			t.Errorf("error is %v, want the cause", a.err)
 		}
-		must(t, s.Close()) // it does not wait for what will not come
+		must(t, s.Close()) // it does not wait for responses
 	})
 }
 
-// TestLongHello reads ClientHellos off the wire: with the option they have one of the four
-// lengths that Chromium's have, for each length of the host's name.
+// TestLongHello reads ClientHellos off the wire. With the option they have one of the four
+// lengths of Chromium's, whatever the length of the host's name.
 func TestLongHello(t *testing.T) {
 	const chromium = 1709 // octets of Chromium 156's shortest, without the host's name
 	lengths := map[int]bool{}
@@ -223,7 +223,7 @@ func TestLongHello(t *testing.T) {
 	}
 	want := map[int]bool{chromium: true, chromium + 32: true, chromium + 64: true, chromium + 96: true}
 	if !maps.Equal(lengths, want) {
-		t.Errorf("ClientHellos have %v octets beside the name, want %v", lengths, want)
+		t.Errorf("ClientHellos have %v octets besides the name, want %v", lengths, want)
 	}
 }
 
@@ -233,10 +233,10 @@ func TestHandshakeOfAnotherProtocol(t *testing.T) {
 		client string
 		want   string
 	}{
-		{[]string{"http/1.1"}, "h2", "make the TLS handshake with www.page.test"},
-		{[]string{"h2"}, "https/1.1", "make the TLS handshake with www.page.test"},
-		{[]string{"spdy/3"}, "spdy/3.1", "make the TLS handshake with www.page.test"},
-		{nil, "h2", `it negotiated "", want "h2"`},
+		{[]string{"http/1.1"}, "h2", "TLS handshake with www.page.test"},
+		{[]string{"h2"}, "https/1.1", "TLS handshake with www.page.test"},
+		{[]string{"spdy/3"}, "spdy/3.1", "TLS handshake with www.page.test"},
+		{nil, "h2", `negotiated "", want "h2"`},
 	} {
 		t.Run(strings.ReplaceAll(fmt.Sprint(c.client, " of ", c.server), "/", "-"), func(t *testing.T) {
 			b := newBench(t, row(t, c.client))

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// http1 is a connection of HTTP/1.1 (RFC 9112). net/http's own transport lets idle
-// connections race against new ones; this one must not.
+// http1 is an HTTP/1.1 connection (RFC 9112). net/http's own transport lets idle
+// connections race with new ones; this one must not.
 type http1 struct {
 	net.Conn
 	conn      *conn
@@ -20,10 +20,10 @@ type http1 struct {
 	in        *bufio.Reader
 	broken    atomic.Bool
 	asked     atomic.Bool   // a request was written
-	ahead     chan struct{} // closed once something has arrived; nil: nobody looks for it
+	ahead     chan struct{} // closed once something has arrived; nil: no look-ahead
 }
 
-// counter counts the octets that are read through it.
+// counter counts the octets read through it.
 type counter struct {
 	io.Reader
 	n int64
@@ -50,18 +50,19 @@ func (c *conn) establishHTTP1() error {
 	return nil
 }
 
-// lookAhead reads before there is something to read, so that the tickets for TLS
-// sessions are taken in that come behind the handshake, also where no request follows.
-// Chromium does so (DoPeek in net/socket/ssl_client_socket_impl.cc).
+// lookAhead reads before a response is due, so that the session tickets after the
+// handshake are received even if no request follows. Chromium does the same (DoPeek in
+// net/socket/ssl_client_socket_impl.cc).
 func (h *http1) lookAhead() {
 	defer close(h.ahead)
-	_, _ = h.in.Peek(1) // an error comes again when the answer is read
+	_, _ = h.in.Peek(1) // an error recurs when the response is read
 	if !h.asked.Load() {
-		h.broken.Store(true) // it is closed, or nobody has asked for what is there
+		h.broken.Store(true) // it is closed, or has sent unrequested data
 	}
 }
 
-// consumed is how many octets of answers have been taken off the connection.
+// consumed returns how many octets of responses have been read off the
+// connection.
 func (h *http1) consumed() int64 { return h.received.n - int64(h.in.Buffered()) }
 
 func (h *http1) send(x *exchange) (func() error, error) {
@@ -70,7 +71,7 @@ func (h *http1) send(x *exchange) (func() error, error) {
 	return func() error {
 		err := h.receive(x)
 		if h.in.Buffered() > 0 {
-			h.broken.Store(true) // nobody has asked for what is there
+			h.broken.Store(true) // unrequested data
 		}
 		return err
 	}, nil
@@ -79,13 +80,13 @@ func (h *http1) send(x *exchange) (func() error, error) {
 func (h *http1) write(x *exchange) {
 	x.Sending = time.Now()
 	h.asked.Store(true)
-	// An error shows when the answer is read.
+	// An error shows when the response is read.
 	_ = x.message().Write(h.Conn)
 	x.Sent = time.Now()
 }
 
-// receive takes in the answer to x. Unless all is well with it, the connection does
-// not carry another request.
+// receive reads the response to x. Unless all is well, the connection carries no
+// further request.
 func (h *http1) receive(x *exchange) error {
 	h.broken.Store(true)
 	if h.ahead != nil {
@@ -101,7 +102,7 @@ func (h *http1) receive(x *exchange) error {
 		return fmt.Errorf("read the response's head: %w", err)
 	}
 	if response.Proto != "HTTP/1.1" {
-		return fmt.Errorf("the answer is %s, not HTTP/1.1", response.Proto)
+		return fmt.Errorf("the response is %s instead of HTTP/1.1", response.Proto)
 	}
 	err = x.read(response)
 	x.Transferred = h.consumed() - before
@@ -119,7 +120,8 @@ func (h *http1) close() error {
 	return closeConn(h.Conn)
 }
 
-// cut closes the connection without a word, to which there could be an answer.
+// cut closes the connection without a close_notify, which the server might
+// answer.
 func (h *http1) cut() error {
 	h.broken.Store(true)
 	return closeConn(h.transport)

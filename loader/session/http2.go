@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// http2 is a connection of HTTP/2 (RFC 9113) by net/http.
+// http2 is an HTTP/2 connection (RFC 9113) of net/http.
 type http2 struct {
 	*http.ClientConn
 	conn      *conn
@@ -25,7 +25,7 @@ func (c *conn) establishHTTP2() error {
 		return err
 	}
 	protocols := new(http.Protocols)
-	// The TLS is ours, and net/http cannot see it behind the splitter.
+	// TLS is ours: net/http cannot see it behind the splitter.
 	protocols.SetUnencryptedHTTP2(true)
 	t := &http.Transport{
 		Protocols: protocols, DisableCompression: true,
@@ -34,14 +34,14 @@ func (c *conn) establishHTTP2() error {
 	client, err := t.NewClientConn(c.ctx, "https", c.remote.String())
 	if err != nil {
 		_ = closeConn(transport)
-		return fmt.Errorf("begin HTTP/2 with %s: %w", c.origin.host, err)
+		return fmt.Errorf("start HTTP/2 with %s: %w", c.origin.host, err)
 	}
 	c.carrier = &http2{client, c, transport}
 	return nil
 }
 
-// send waits until the request is written: requests that wait for each other are
-// sent in order.
+// send returns when the request is written, so that queued requests are sent in
+// order.
 func (h *http2) send(x *exchange) (func() error, error) {
 	sent := make(chan struct{})
 	result := make(chan error, 1)
@@ -50,14 +50,15 @@ func (h *http2) send(x *exchange) (func() error, error) {
 	return func() error { return <-result }, nil
 }
 
-// roundTrip sends x, calls sent once that is done or has failed, and takes in the
-// answer.
+// roundTrip sends x, calls sent once that is done or has failed, and reads the
+// response.
 func (h *http2) roundTrip(x *exchange, sent func()) error {
 	defer sent()
-	// The hooks may be called after RoundTrip has given up.
+	// The hooks may be called after RoundTrip has returned.
 	var sending, wrote, answered moment
 	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{
-		// The first field is written when the server's limit allows the request.
+		// The first field is written when the server's stream limit allows the
+		// request.
 		WroteHeaderField: func(string, []string) { sending.first(time.Now()) },
 		WroteHeaders: func() {
 			wrote.first(time.Now())
@@ -79,7 +80,7 @@ func (h *http2) roundTrip(x *exchange, sent func()) error {
 		return err
 	}
 	if x.Answered = answered.get(); x.Sent.IsZero() || x.Sent.After(x.Answered) {
-		x.Sent = x.Answered // the answer was here before the hook was called
+		x.Sent = x.Answered // the response arrived before the hook was called
 	}
 	return x.read(response)
 }
@@ -88,7 +89,7 @@ func (h *http2) usable() bool { return h.ClientConn.Err() == nil }
 
 func (h *http2) close() error {
 	err := closeConn(h.transport)
-	_ = h.ClientConn.Close() // it has nothing to close any more
+	_ = h.ClientConn.Close() // nothing is left to close
 	return err
 }
 
@@ -97,7 +98,7 @@ type moment struct{ at atomic.Pointer[time.Time] }
 
 func (m *moment) first(t time.Time) { m.at.CompareAndSwap(nil, &t) }
 
-// get is the zero time if none was set.
+// get returns the time, zero if none was set.
 func (m *moment) get() time.Time {
 	if t := m.at.Load(); t != nil {
 		return *t

@@ -16,31 +16,31 @@ import (
 	quichttp "github.com/quic-go/quic-go/http3"
 )
 
-// The windows of flow control are those that net/http's HTTP/2 gives: 4 MiB to a
-// response, and to a connection more than any page fills.
+// The flow-control windows are those of net/http's HTTP/2: 4 MiB for a response,
+// and for a connection more than any page fills.
 const (
 	streamWindow     = 4 << 20
 	connectionWindow = 1 << 30
 )
 
-// http3 is a connection of HTTP/3 (RFC 9114) by quic-go.
+// http3 is an HTTP/3 connection (RFC 9114) of quic-go.
 type http3 struct {
 	conn    *conn
 	quic    *quic.Conn
 	shut    func() error
-	leaving atomic.Bool // the server takes no more requests
+	leaving atomic.Bool // the server accepts no more requests
 
 	mu       sync.Mutex
 	client   *quichttp.ClientConn
 	early    []*earlyRequest // sent as 0-RTT, in order
-	rejected bool            // the server did not take them, and they were sent again
+	rejected bool            // the server rejected them, and they were sent again
 }
 
-// earlyRequest is one that was sent before the handshake was complete.
+// earlyRequest is a request sent before the handshake was complete.
 type earlyRequest struct {
 	x      *exchange
 	stream *quichttp.RequestStream
-	err    error // of sending it again
+	err    error // from sending it again
 }
 
 // chromiumPacket is the size of Chromium's QUIC packets, in octets of UDP payload
@@ -63,7 +63,7 @@ func (c *conn) establishHTTP3() error {
 	config := &quic.Config{
 		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
 		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,
-		MaxIncomingStreams: -1, // HTTP/3 has none from the server
+		MaxIncomingStreams: -1, // HTTP/3 servers open none
 		TokenStore:         s.tokens,
 	}
 	if s.options.ChromiumSizes {
@@ -71,19 +71,19 @@ func (c *conn) establishHTTP3() error {
 	}
 	connection, err := dial(c.ctx, net.UDPAddrFromAddrPort(c.remote), o.tls(c.row, s.quic), config)
 	if err != nil {
-		return errors.Join(fmt.Errorf("make the QUIC handshake with %s: %w", o.host, err), shut())
+		return errors.Join(fmt.Errorf("QUIC handshake with %s: %w", o.host, err), shut())
 	}
 	h := &http3{conn: c, quic: connection, shut: shut}
 	if h.complete() {
 		err = c.negotiated(connection.ConnectionState().TLS)
 	} else {
-		c.secured(connection.ConnectionState().TLS) // that it is resumed is all that is known
+		c.secured(connection.ConnectionState().TLS) // only resumption is known so far
 		c.resumed = true
 	}
 	if err != nil {
 		return errors.Join(err, h.close())
 	}
-	// The handshakes of transport and TLS are one.
+	// Transport and TLS share one handshake.
 	c.connect = time.Since(from)
 	c.ssl = c.connect
 	h.begin()
@@ -98,12 +98,12 @@ func closePacketConn(c net.PacketConn) error {
 	return nil
 }
 
-// begin begins HTTP/3 on the connection.
+// begin starts HTTP/3 on the connection.
 func (h *http3) begin() {
 	h.client = (&quichttp.Transport{DisableCompression: true}).NewClientConn(h.quic)
 }
 
-// complete tells whether the handshake is complete.
+// complete reports whether the handshake is complete.
 func (h *http3) complete() bool {
 	select {
 	case <-h.quic.HandshakeComplete():
@@ -148,7 +148,7 @@ func (h *http3) send(x *exchange) (func() error, error) {
 	return func() error { return h.receive(x, stream, early) }, nil
 }
 
-// open opens a stream and writes x to it. The lock is held.
+// open opens a stream and writes x to it. The caller holds the lock.
 func (h *http3) open(x *exchange) (*quichttp.RequestStream, error) {
 	stream, err := h.client.OpenRequestStream(x.ctx)
 	if err != nil {
@@ -158,13 +158,13 @@ func (h *http3) open(x *exchange) (*quichttp.RequestStream, error) {
 	m := *x.message()
 	body := m.Body
 	if body != nil {
-		m.Body = http.NoBody // what is to come is counted all the same
+		m.Body = http.NoBody // its length is still announced
 	}
 	if err := stream.SendRequestHeader(&m); err != nil {
 		return nil, err
 	}
 	if body == nil || body == http.NoBody {
-		// An error means that the answer came first.
+		// An error means that the response came first.
 		_ = stream.Close()
 	} else {
 		h.conn.origin.session.running.Go(func() { sendBody(stream, stream.Close, body) })
@@ -180,14 +180,14 @@ func (h *http3) open(x *exchange) (*quichttp.RequestStream, error) {
 // sendBody sends a request's body.
 func sendBody(to io.Writer, end func() error, body io.ReadCloser) {
 	defer body.Close()
-	// An error means that the answer came first, or that there will be none.
+	// An error means that the response came first, or never will.
 	if _, err := io.Copy(to, body); err == nil {
 		_ = end()
 	}
 }
 
-// again sends what was sent as 0-RTT once more, in the same order, when the server
-// has not taken it (RFC 9001 section 4.6.2). The lock is held.
+// again resends the 0-RTT requests in the same order after the server has rejected
+// them (RFC 9001 section 4.6.2). The caller holds the lock.
 func (h *http3) again(ctx context.Context) error {
 	if h.rejected {
 		return nil
@@ -218,12 +218,13 @@ func (h *http3) receive(x *exchange, stream *quichttp.RequestStream, early *earl
 		err = x.read(response)
 	}
 	if ofConnection(err) {
-		h.leaving.Store(true) // which its context tells only later
+		h.leaving.Store(true) // the context ends only later
 	}
 	return err
 }
 
-// ofConnection tells whether an error is that of a connection, not of a stream.
+// ofConnection reports whether an error belongs to a connection rather than to
+// a stream.
 func ofConnection(err error) bool {
 	var application *quic.ApplicationError
 	var transport *quic.TransportError
@@ -233,10 +234,10 @@ func ofConnection(err error) bool {
 	return errors.As(err, &application) || errors.As(err, &transport) || errors.As(err, &idle) || errors.As(err, &handshake) || errors.As(err, &reset)
 }
 
-// settled waits until it is known whether the server has taken a request as 0-RTT,
-// and returns the stream that its answer comes on. The first stream must not be read
-// before that: quic-go would reset it when it fails, and with it the one that has its
-// number by then.
+// settled waits until it is known whether the server has accepted a request as 0-RTT,
+// and returns the stream of its response. The first stream must not be read before
+// that: quic-go resets it when the read fails, and with it the stream that has since
+// got its number.
 func (h *http3) settled(x *exchange, early *earlyRequest) (*quichttp.RequestStream, error) {
 	if err := h.handshake(x.ctx); err != nil {
 		return nil, err
@@ -258,13 +259,13 @@ func (h *http3) handshake(ctx context.Context) error {
 	case <-h.quic.HandshakeComplete():
 		return nil
 	case <-h.quic.Context().Done():
-		return fmt.Errorf("make the QUIC handshake with %s: %w", h.conn.origin.host, context.Cause(h.quic.Context()))
+		return fmt.Errorf("QUIC handshake with %s: %w", h.conn.origin.host, context.Cause(h.quic.Context()))
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// safe tells whether a method is safe (RFC 9110 section 9.2.1).
+// safe reports whether a method is safe (RFC 9110 section 9.2.1).
 func safe(method string) bool {
 	switch method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:

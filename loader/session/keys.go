@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Keys gathers TLS secrets in NSS key log format. The zero value is ready to be written
-// to, by several goroutines.
+// Keys collects TLS secrets in NSS key log format. The zero value is ready to use by
+// several goroutines.
 type Keys struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// Write adds to what is there.
+// Write appends to the text.
 func (k *Keys) Write(b []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -20,7 +20,7 @@ func (k *Keys) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Text is what is there.
+// Text returns what has been written so far.
 func (k *Keys) Text() []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()

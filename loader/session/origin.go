@@ -15,69 +15,70 @@ import (
 // origin is one host and port, with credentials or without.
 type origin struct {
 	session   *Session
-	authority string // host, and port if the URL has one
+	authority string // host, with the port if the URL has one
 	anonymous bool
 	host      string
 	port      string
 	clock     clock
-	// sending is held while a request is written, so that requests go onto the wire
-	// in the order of the queue.
+	// sending is held while a request is written, so that requests are sent in the
+	// order of the queue.
 	sending sync.Mutex
 
 	// Guarded by the session's lock.
-	row     protocol.Protocol // that it is fetched over
-	address netip.Addr        // zero: not looked up yet
-	dns     time.Duration     // of the look-up; -1: a request has told of it
+	row     protocol.Protocol // the protocol it is fetched over
+	address netip.Addr        // zero: not resolved yet
+	dns     time.Duration     // of the look-up; -1: already recorded by a request
 	queue   queue
-	busy    bool    // looks the host up, or sends over the shared connection
-	conn    *conn   // that carries all requests; nil: none, or the strategy has none
+	busy    bool    // resolving the host, or sending over the shared connection
+	conn    *conn   // carries all requests; nil: none, or not used by the strategy
 	lanes   int     // connections with one request at a time, open and being opened
-	hands   int     // of these, those that are about to take a request
-	opening int     // of those, such as are being opened
-	idle    []*conn // in the order in which they became so
+	hands   int     // those of lanes that are about to take a request
+	opening int     // those of hands that are being opened
+	idle    []*conn // in the order in which they became idle
 	pipes   []*pipe
 
-	// Of connections that are being opened.
-	multiplexes bool          // the origin is known to
-	racing      []*racer      // those that are to carry all requests
-	failed      int           // such as were begun with these and have failed
-	connected   chan struct{} // closed when one of them is made; nil: no guard
+	// Connections being opened.
+	multiplexes bool          // the origin is known to multiplex
+	racing      []*racer      // dial attempts for a connection that carries all requests
+	failed      int           // failed dial attempts of the race
+	connected   chan struct{} // closed when a connection is made; nil: no guard
 }
 
 // carrier is a connection over one of the protocols.
 type carrier interface {
-	// send puts a request onto the wire, once that may be, and returns what takes in
-	// its answer. It is called for one request after the other.
+	// send writes a request once the connection allows it, and returns the function
+	// that reads the response. It is called for one request after the other.
 	send(x *exchange) (receive func() error, err error)
-	// usable tells whether it takes another request, now or once another has ended.
+	// usable reports whether it accepts another request, now or once another has
+	// ended.
 	usable() bool
-	// close ends what is under way. It may be called more than once.
+	// close ends the requests in flight. It may be called more than once.
 	close() error
 }
 
-// conn is a connection and what is told of it.
+// conn is a connection and what is recorded about it.
 type conn struct {
 	carrier
-	origin       *origin // that it was opened for
+	origin       *origin // the origin it was opened for
 	row          protocol.Protocol
 	ctx          context.Context // ends when the session closes its connections
 	number       int
 	remote       netip.AddrPort
 	connect, ssl time.Duration // -1: does not apply
 	resumed      bool
-	covers       func(host string) bool // its certificate is good for a host
+	covers       func(host string) bool // whether its certificate covers a host
 	shared       bool                   // carries all requests at once
 
 	// Guarded by the session's lock.
-	told  bool // a request has told of the times
-	spare bool // was there before a request wanted it
-	under int  // requests under way
+	told  bool // a request has recorded the times
+	spare bool // was opened before a request needed it
+	under int  // requests in flight
 	idle  bool
-	used  int // the number of the last request over it
+	used  int // number of the last request over it
 }
 
-// begin says what is to be started for the requests in the queue. The session's
-// lock is held.
+// begin returns what to start for the requests in the queue. The caller holds
+// the session's lock.
 func (o *origin) begin() []func() {
 	s := o.session
 	switch {
@@ -89,7 +90,7 @@ func (o *origin) begin() []func() {
 		}
 		if twin := s.twin(o); twin != nil {
 			if !twin.address.IsValid() {
-				return nil // until it has looked the host up
+				return nil // until it has resolved the host
 			}
 			o.address = twin.address
 			return o.begin()
@@ -105,7 +106,7 @@ func (o *origin) begin() []func() {
 		return o.beginPipes()
 	}
 	var begin []func()
-	// A connection that is there need not wait for one that is being opened.
+	// An idle connection need not wait for one that is being opened.
 	for len(o.idle) > 0 && o.hands-o.opening < len(o.queue) {
 		c := o.takeIdle()
 		if !c.usable() {
@@ -135,9 +136,9 @@ func (o *origin) begin() []func() {
 	return begin
 }
 
-// takeIdle takes the connection that was used last, or, if none was, the oldest, as
-// Chromium does (net/socket/transport_client_socket_pool.cc). There is one. The session's
-// lock is held.
+// takeIdle takes the most recently used idle connection or, if none was used, the oldest,
+// like Chromium (net/socket/transport_client_socket_pool.cc). There must be one. The
+// caller holds the session's lock.
 func (o *origin) takeIdle() *conn {
 	i := 0
 	for j, c := range o.idle {
@@ -151,8 +152,8 @@ func (o *origin) takeIdle() *conn {
 	return c
 }
 
-// twin is another origin of the same host whose address is known, or about to be. The
-// session's lock is held.
+// twin returns another origin of the same host whose address is known or being
+// resolved. The caller holds the session's lock.
 func (s *Session) twin(o *origin) *origin {
 	i := slices.IndexFunc(s.origins, func(other *origin) bool {
 		return other != o && other.host == o.host && (other.address.IsValid() || other.busy)
@@ -163,7 +164,8 @@ func (s *Session) twin(o *origin) *origin {
 	return s.origins[i]
 }
 
-// beginShared is begin where one connection carries all requests.
+// beginShared does what begin does, for origins with one connection for all
+// requests.
 func (o *origin) beginShared() []func() {
 	s := o.session
 	if o.busy {
@@ -186,8 +188,8 @@ func (o *origin) beginShared() []func() {
 	return append(begin, func() { o.multiplex(c) })
 }
 
-// coalesce finds an open connection to the same address whose certificate is good
-// for another origin too. The session's lock is held.
+// coalesce finds an open connection to the same address whose certificate also
+// covers another origin. The caller holds the session's lock.
 func (s *Session) coalesce(o *origin) *conn {
 	for _, c := range s.open {
 		if c.shared && c.row.Name == o.row.Name && c.remote == o.server() && c.usable() && c.covers(o.host) && c.origin.anonymous == o.anonymous {
@@ -197,7 +199,7 @@ func (s *Session) coalesce(o *origin) *conn {
 	return nil
 }
 
-// lookUp looks the host up.
+// lookUp resolves the host.
 func (o *origin) lookUp() {
 	s := o.session
 	s.mu.Lock()
@@ -215,7 +217,7 @@ func (o *origin) lookUp() {
 	s.advance()
 }
 
-// giveUp ends the requests in the queue, which will not be sent.
+// giveUp fails the requests in the queue.
 func (o *origin) giveUp(ctx context.Context, err error) {
 	s := o.session
 	if cause := context.Cause(ctx); cause != nil {
@@ -232,10 +234,11 @@ func (o *origin) giveUp(ctx context.Context, err error) {
 	s.advance()
 }
 
-// multiplex sends the queue's requests one after the other over the one connection.
+// multiplex sends the queue's requests one after the other over the shared
+// connection.
 func (o *origin) multiplex(c *conn) {
 	s := o.session
-	// A connection that is lost at once is told by its first request.
+	// The first request reports a connection that is lost at once.
 	for first := true; first || c.usable(); first = false {
 		x, receive, err := o.send(c)
 		if x == nil {
@@ -253,8 +256,8 @@ func (o *origin) multiplex(c *conn) {
 	s.advance()
 }
 
-// work sends one request over c, a new connection if it is nil, and takes in the
-// answer.
+// work sends one request over c, or over a new connection if c is nil, and reads
+// the response.
 func (o *origin) work(c *conn) {
 	s := o.session
 	if c == nil {
@@ -284,7 +287,7 @@ func (o *origin) work(c *conn) {
 }
 
 // send writes the next request to c before any other connection takes another. If
-// there is none, c is kept for later.
+// there is none, c becomes idle.
 func (o *origin) send(c *conn) (x *exchange, receive func() error, err error) {
 	s := o.session
 	o.sending.Lock()
@@ -311,9 +314,9 @@ func (o *origin) send(c *conn) (x *exchange, receive func() error, err error) {
 	return x, receive, err
 }
 
-// take notes the connection that a request goes over. The first one to an origin
-// tells of the look-up, the first one over a connection of how it was opened. The
-// session's lock is held.
+// take records the connection of a request. The first request to an origin
+// records the look-up, the first over a connection how it was opened. The caller
+// holds the session's lock.
 func (c *conn) take(o *origin, x *exchange) {
 	x.Connection, x.Remote, x.Proto, x.Resumed = c.number, c.remote.Addr().String(), c.row.Spoken, c.resumed
 	if o.dns >= 0 {
@@ -326,7 +329,7 @@ func (c *conn) take(o *origin, x *exchange) {
 	c.idle, c.used = false, x.number
 }
 
-// aborts says how a request that is under way is ended.
+// aborts sets how a request in flight is ended.
 func (c *conn) aborts(x *exchange, f func()) {
 	s := c.origin.session
 	s.mu.Lock()
@@ -337,7 +340,7 @@ func (c *conn) aborts(x *exchange, f func()) {
 	}
 }
 
-// server is where the origin is served.
+// server returns where the origin is served.
 func (o *origin) server() netip.AddrPort {
 	port, err := net.LookupPort("ip", o.port)
 	if err != nil {

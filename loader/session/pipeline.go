@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// pipe is a connection of HTTP/1.1 on which requests do not wait for answers, which
+// pipe is an HTTP/1.1 connection on which requests do not wait for responses, which
 // come in the same order (RFC 9112 section 9.3.2).
 type pipe struct {
 	origin *origin
 
 	// Guarded by the session's lock.
-	conn    *conn // nil: to be opened
+	conn    *conn // nil: not opened yet
 	waiting queue
-	flight  []*exchange // written, and not answered
+	flight  []*exchange // written and not answered
 	writing bool
 	reading bool
-	lost    bool // the connection is
+	lost    bool // the connection is lost
 }
 
-// beginPipes deals the queue out, each request to the pipe that has the fewest, new
-// ones first. The session's lock is held.
+// beginPipes distributes the queue, each request to the pipe with the fewest, new
+// pipes first. The caller holds the session's lock.
 func (o *origin) beginPipes() []func() {
 	s := o.session
 	var begin []func()
@@ -56,7 +56,7 @@ func (o *origin) beginPipes() []func() {
 
 func (p *pipe) load() int { return len(p.waiting) + len(p.flight) }
 
-// write sends what waits, one request after the other.
+// write sends the waiting requests one after the other.
 func (p *pipe) write() {
 	o, s := p.origin, p.origin.session
 	s.mu.Lock()
@@ -80,7 +80,8 @@ func (p *pipe) write() {
 	}
 }
 
-// dissolve gives what waits back to the origin. The session's lock is held.
+// dissolve returns the waiting requests to the origin. The caller holds the
+// session's lock.
 func (p *pipe) dissolve() {
 	p.lost = true
 	p.origin.pipes = slices.DeleteFunc(p.origin.pipes, func(q *pipe) bool { return q == p })
@@ -90,7 +91,7 @@ func (p *pipe) dissolve() {
 	p.waiting = nil
 }
 
-// writeNext sends one request; false if there is none.
+// writeNext sends one request, or returns false if there is none.
 func (p *pipe) writeNext() bool {
 	o, s := p.origin, p.origin.session
 	o.sending.Lock()
@@ -116,8 +117,8 @@ func (p *pipe) writeNext() bool {
 	return true
 }
 
-// abort ends a request whose context has ended. The one whose answer is next takes
-// the connection with it; others are answered, and nobody is told.
+// abort ends a request whose context has ended. If its response is the next one,
+// the connection is closed; otherwise the response is read and discarded.
 func (p *pipe) abort(x *exchange) {
 	s := p.origin.session
 	s.mu.Lock()
@@ -131,7 +132,7 @@ func (p *pipe) abort(x *exchange) {
 	s.finish(x, context.Cause(x.ctx))
 }
 
-// read takes in the answers to what was written.
+// read reads the responses to the written requests.
 func (p *pipe) read() {
 	s, h := p.origin.session, p.conn.carrier.(*http1)
 	for {
@@ -156,7 +157,7 @@ func (p *pipe) read() {
 		p.flight = p.flight[1:]
 		p.conn.under--
 		if p.conn.under == 0 && h.in.Buffered() > 0 {
-			h.broken.Store(true) // nobody has asked for what is there
+			h.broken.Store(true) // unrequested data
 		}
 		err, again := p.conn.outcome(x, err)
 		dropped := false
@@ -178,6 +179,6 @@ func (p *pipe) read() {
 	}
 }
 
-// errPipeLost is the error of a request on whose connection an answer before its own
-// was the last, if it cannot be sent again.
-var errPipeLost = errors.New("wait for the response: the connection was closed after an earlier one")
+// errPipeLost is the error of a request that cannot be sent again, on a connection
+// that ended with an earlier response.
+var errPipeLost = errors.New("wait for the response: the connection was closed after an earlier response")

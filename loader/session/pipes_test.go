@@ -21,22 +21,22 @@ import (
 	"wiretime/spdy"
 )
 
-// pipes is a network in which time passes only where a test says so: it is for use in a
-// bubble of testing/synctest.
+// pipes is a network in which time passes only where a test says so. Use it in a bubble
+// of testing/synctest.
 type pipes struct {
 	options Options
 	began   time.Time
 	lookUp  time.Duration
-	// connect is how long each dial takes, in their order; the last one's holds for
-	// all after it. Less than zero: refused, after as long.
+	// connect is how long each dial takes, in their order; the last value applies
+	// to all later ones. A negative value means refused after that time.
 	connect []time.Duration
-	// serve has a connection to itself, which is closed when it returns.
+	// serve handles one connection, which is closed when it returns.
 	serve func(net.Conn)
 
 	mu      sync.Mutex
 	dialled []time.Duration // since the beginning
 	givenUp int             // dials
-	open    int             // connections, by the client
+	open    int             // the client's connections
 	serving sync.WaitGroup
 }
 
@@ -55,7 +55,7 @@ func newPipes(p protocol.Protocol, word string) *pipes {
 	return n
 }
 
-// pass has so much time pass.
+// pass lets time pass.
 func pass(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -94,8 +94,8 @@ func (n *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return &openPipe{Conn: client, n: n}, nil
 }
 
-// buffered is an end of a pipe that can be written to before the other end reads, as a
-// socket can.
+// buffered is an end of a pipe that accepts writes before the other end reads, like a
+// socket.
 type buffered struct {
 	net.Conn
 	out    chan []byte
@@ -143,7 +143,7 @@ func (p *openPipe) Close() error {
 	return p.Conn.Close()
 }
 
-// answerHTTP1 answers requests with their paths. One for /slow it answers an hour later.
+// answerHTTP1 answers requests with their paths; /slow an hour later.
 func answerHTTP1(c net.Conn) {
 	in := bufio.NewReader(c)
 	for {
@@ -158,7 +158,7 @@ func answerHTTP1(c net.Conn) {
 	}
 }
 
-// overTLS is a server of a row over TLS on connections that it is given.
+// overTLS returns a TLS server of a row for given connections.
 func overTLS(t *testing.T, p protocol.Protocol) func(net.Conn) {
 	certificate, _ := certificate(t, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), pageHost)
 	config := &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{p.ALPN}}
@@ -182,7 +182,7 @@ func overTLS(t *testing.T, p protocol.Protocol) func(net.Conn) {
 	}
 }
 
-// single is a listener with one connection, which ends when that does.
+// single is a listener for one connection, and ends with it.
 type single struct {
 	conn net.Conn
 	once sync.Once
@@ -207,8 +207,8 @@ func (l *single) state(_ net.Conn, s http.ConnState) {
 func (l *single) Close() error   { return nil }
 func (l *single) Addr() net.Addr { return l.conn.LocalAddr() }
 
-// bubble runs a test in virtual time with a session on pipes, which must be left in
-// order.
+// bubble runs a test in virtual time with a session on pipes, and checks that it
+// leaves nothing behind.
 func bubble(t *testing.T, p protocol.Protocol, word string, test func(t *testing.T, n *pipes, s *Session)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newPipes(p, word)
@@ -220,18 +220,18 @@ func bubble(t *testing.T, p protocol.Protocol, word string, test func(t *testing
 		synctest.Wait()
 		s.mu.Lock()
 		if s.sockets != n.open || len(s.open) != n.open {
-			t.Errorf("the session counts %d sockets and %d connections, %d are open", s.sockets, len(s.open), n.open)
+			t.Errorf("the session counts %d sockets and %d connections, but %d are open", s.sockets, len(s.open), n.open)
 		}
 		s.mu.Unlock()
 		must(t, s.Close())
 		for _, o := range s.origins {
 			if o.connected != nil || len(o.racing) > 0 || o.hands != 0 || o.opening != 0 {
-				t.Errorf("after Close there are left a guard: %v, %d in a race, %d hands, %d of them opening", o.connected != nil, len(o.racing), o.hands, o.opening)
+				t.Errorf("left after Close: guard %v, %d racers, %d hands, %d of them opening", o.connected != nil, len(o.racing), o.hands, o.opening)
 			}
 		}
 		n.serving.Wait()
 	})
 }
 
-// url is the address of a path on a host.
+// url returns the URL of a path on a host.
 func (n *pipes) url(host, path string) string { return n.options.Protocol.Scheme + "://" + host + path }

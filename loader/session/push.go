@@ -10,22 +10,22 @@ import (
 	"wiretime/spdy"
 )
 
-// pushes are the answers that a SPDY server has sent before they were asked for.
+// pushes holds the responses that a SPDY server has pushed.
 type pushes struct {
 	mu    sync.Mutex
-	all   []*pushed                // that no request has taken, in the order in which they came
-	noted map[*spdy.Stream]*pushed // that nobody has accepted yet
+	all   []*pushed                // not taken by a request, in order of arrival
+	noted map[*spdy.Stream]*pushed // not accepted yet
 }
 
 type pushed struct {
 	url    string
 	stream *spdy.Stream
-	done   chan struct{} // closed once a request has taken it and is through with it
-	status spdy.Status   // why it is refused; 0: it is not
+	done   chan struct{} // closed once the request that took it has finished
+	status spdy.Status   // why it is refused; 0: not refused
 	why    error
 }
 
-// take finds what was pushed for a request, and takes it; nil if there is nothing.
+// take returns the push for a request, and removes it; nil if there is none.
 func (p *pushes) take(r *http.Request) *pushed {
 	if r.Method != http.MethodGet {
 		return nil
@@ -41,9 +41,9 @@ func (p *pushes) take(r *http.Request) *pushed {
 	return found
 }
 
-// arrived notes a stream that the server has opened, before what comes behind it is read:
-// that may be what has it asked for. What has no URL of this origin, or is there already,
-// is to be refused.
+// arrived records a stream that the server has opened before anything after it is read,
+// since that may contain the reference to it. A push without a URL of this origin, or of
+// a URL already pushed, will be refused.
 func (s *spdyConn) arrived(stream *spdy.Stream) {
 	p := &pushed{stream: stream, done: make(chan struct{})}
 	url, ok := s.pushedURL(stream.Fields())
@@ -52,9 +52,9 @@ func (s *spdyConn) arrived(stream *spdy.Stream) {
 	defer s.pushes.mu.Unlock()
 	switch {
 	case !ok:
-		p.status, p.why = spdy.ProtocolError, errors.New("what is pushed has no URL of this origin")
+		p.status, p.why = spdy.ProtocolError, errors.New("the pushed URL does not belong to this origin")
 	case slices.ContainsFunc(s.pushes.all, func(q *pushed) bool { return q.url == url }):
-		p.status, p.why = spdy.RefusedStream, errors.New("it is pushed already")
+		p.status, p.why = spdy.RefusedStream, errors.New("the URL has already been pushed")
 	default:
 		s.pushes.all = append(s.pushes.all, p)
 	}
@@ -64,8 +64,8 @@ func (s *spdyConn) arrived(stream *spdy.Stream) {
 	s.pushes.noted[stream] = p
 }
 
-// accept keeps a stream that has arrived until a request has taken it or the connection
-// ends, or refuses it.
+// accept keeps a stream until a request has taken it or the connection ends, or refuses
+// it.
 func (s *spdyConn) accept(stream *spdy.Stream) {
 	s.pushes.mu.Lock()
 	p := s.pushes.noted[stream]
@@ -81,9 +81,9 @@ func (s *spdyConn) accept(stream *spdy.Stream) {
 	}
 }
 
-// pushedURL is what a pushed stream answers for (draft 3 section 3.3.1; version 2
-// has the whole URL in one field). It has to be of the origin that the connection
-// was opened for.
+// pushedURL returns the URL of a pushed stream (draft 3 section 3.3.1; version 2
+// has the whole URL in one field). It must belong to the origin that the
+// connection was opened for.
 func (s *spdyConn) pushedURL(fields []spdy.Field) (string, bool) {
 	u := &url.URL{}
 	path := ""

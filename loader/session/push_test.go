@@ -20,8 +20,8 @@ func eachSPDY(t *testing.T, test func(t *testing.T, p protocol.Protocol, v spdy.
 	})
 }
 
-// TestPush has a server that pushes what the page will ask for, and something that it
-// will not.
+// TestPush uses a server that pushes what the page will request, and something that
+// it will not.
 func TestPush(t *testing.T) {
 	for _, accepted := range []bool{true, false} {
 		t.Run(fmt.Sprint("accepted ", accepted), func(t *testing.T) {
@@ -58,16 +58,16 @@ func TestPush(t *testing.T) {
 				}
 				again := get(t, s, b.url(pageHost, "/style/5000"), Highest).wait(t)
 				if must(t, again.err); again.record.Pushed {
-					t.Error("what was pushed answers twice")
+					t.Error("a push answered two requests")
 				}
 				log := string(s.FrameLog())
 				sent, came := count(log, "frame_sent", "syn_stream"), count(log, "frame_received", "syn_stream")
-				want := 2 // page, and the style once more
+				want := 2 // the page, and the style once more
 				if !accepted {
 					want = 4
 				}
 				if sent != want || came != 3 {
-					t.Errorf("%d requests were sent and %d answers pushed, want %d and 3", sent, came, want)
+					t.Errorf("%d requests were sent and %d responses pushed, want %d and 3", sent, came, want)
 				}
 			})
 		})

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// queue holds requests in the order to send them: higher priorities first, equal
-// ones in the order of Fetch.
+// queue holds requests in the order in which to send them: higher priorities
+// first, equal ones in the order of Fetch.
 type queue []*exchange
 
 func (q *queue) add(x *exchange) {
@@ -16,7 +16,7 @@ func (q *queue) add(x *exchange) {
 	*q = slices.Insert(*q, i, x)
 }
 
-// take takes the first one out, nil if there is none.
+// take removes the first request, or returns nil if there is none.
 func (q *queue) take() *exchange {
 	if len(*q) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func (q *queue) take() *exchange {
 	return x
 }
 
-// remove takes x out, if it is there.
+// remove removes x if it is in the queue.
 func (q *queue) remove(x *exchange) bool {
 	i := slices.Index(*q, x)
 	if i < 0 {

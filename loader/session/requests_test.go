@@ -11,7 +11,7 @@ import (
 	"wiretime/protocol"
 )
 
-// request is one that a test keeps hold of.
+// request returns a request with its answer.
 func request(t *testing.T, ctx context.Context, target string, priority Priority, anonymous bool) (*Request, *answer) {
 	t.Helper()
 	a := &answer{ended: make(chan struct{})}
@@ -20,8 +20,8 @@ func request(t *testing.T, ctx context.Context, target string, priority Priority
 	return &Request{HTTP: r, Priority: priority, Anonymous: anonymous, Handler: a}, a
 }
 
-// TestReprioritize gives requests other priorities while they wait for their origin's
-// only connection, and once they do not any more.
+// TestReprioritize changes priorities of requests that wait for their origin's only
+// connection, and of requests that no longer wait.
 func TestReprioritize(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		for _, word := range []string{"parallel-1", "sequential", "multiplexed"} {
@@ -42,7 +42,7 @@ func TestReprioritize(t *testing.T) {
 					s.Fetch(r)
 					requests, answers = append(requests, r), append(answers, a)
 				}
-				s.Reprioritize(requests[1], Highest) // it goes behind the one that had it before
+				s.Reprioritize(requests[1], Highest) // goes after the one that already had it
 				s.Reprioritize(requests[2], Idle)
 				stranger, _ := request(t, t.Context(), b.url(pageHost, "/stranger"), Low, false)
 				s.Reprioritize(stranger, Highest)
@@ -62,8 +62,8 @@ func TestReprioritize(t *testing.T) {
 	})
 }
 
-// TestAnonymous asks a host for things with credentials and without: each kind has
-// connections of its own, which are kept, and both have one look-up.
+// TestAnonymous sends requests with and without credentials to a host: each kind
+// has its own connections, which are kept, and both share one look-up.
 func TestAnonymous(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p)
@@ -75,7 +75,7 @@ func TestAnonymous(t *testing.T) {
 			var answers []*answer
 			var kinds []bool
 			// In the first round both wait for the look-up; in the second both connections
-			// are there; in the third they are opened anew.
+			// exist; in the third they are opened again.
 			for _, anonymous := range []bool{round == 0, round != 0} {
 				r, a := request(t, t.Context(), b.url(pageHost, "/x"), Medium, anonymous)
 				s.Fetch(r)
@@ -88,7 +88,7 @@ func TestAnonymous(t *testing.T) {
 					lookups++
 				}
 				if want := round != 1; a.record.First != want {
-					t.Errorf("round %d, anonymous %v: the first over its connection: %v", round, kinds[i], a.record.First)
+					t.Errorf("round %d, anonymous %v: first over its connection: %v", round, kinds[i], a.record.First)
 				}
 			}
 			if round == 1 {
@@ -104,13 +104,13 @@ func TestAnonymous(t *testing.T) {
 			t.Errorf("%d connections: %v with credentials, %v without", s.Connections(), used[false], used[true])
 		}
 		if len(b.lookups) != 1 || lookups != 1 {
-			t.Errorf("looked up %v, %d requests told of it; want once", b.lookups, lookups)
+			t.Errorf("looked up %v, recorded by %d requests; want once", b.lookups, lookups)
 		}
 	})
 }
 
-// TestTicketsOfTheOtherKind comes back with credentials to where it was without, and the
-// other way round. Over TCP that resumes nothing, over QUIC it does.
+// TestTicketsOfTheOtherKind returns with credentials where it was without, and vice
+// versa. QUIC then resumes its session, TCP does not.
 func TestTicketsOfTheOtherKind(t *testing.T) {
 	eachTLS(t, func(t *testing.T, p protocol.Protocol) {
 		for _, anonymous := range []bool{true, false} {
@@ -137,8 +137,8 @@ func TestTicketsOfTheOtherKind(t *testing.T) {
 	})
 }
 
-// TestTickets puts sessions in and takes them out: the last two are kept, the newest is
-// taken first, and none twice.
+// TestTickets stores and takes sessions: the last two are kept, the newest is taken
+// first, and none twice.
 func TestTickets(t *testing.T) {
 	states := make([]*tls.ClientSessionState, 4)
 	for i := range states {
@@ -149,7 +149,7 @@ func TestTickets(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		overQUIC bool
-		puts     []int // sessions by the connection that brings them, which are numbered from 0
+		puts     []int // sessions by the connection that brings them, numbered from 0
 		at       *origin
 		want     []int // sessions taken out
 	}{

@@ -14,15 +14,15 @@ import (
 	"github.com/miekg/dns"
 )
 
-// A query is sent three times in all, 5 s apart: the C library's own defaults, but
-// for the third (resolv.conf(5): timeout, attempts).
+// A query is sent three times in all, 5 s apart: the C library's defaults, plus a
+// third attempt (resolv.conf(5): timeout, attempts).
 const (
 	queryTimeout  = 5 * time.Second
 	queryAttempts = 3
 )
 
-// Resolver returns a function that looks names up by asking the DNS server at an
-// address:port for an A record over UDP (RFC 1035), one query for each call.
+// Resolver returns a function that resolves names by querying the DNS server at
+// an address:port for an A record over UDP (RFC 1035), one query for each call.
 // Queries are numbered from 1. dial opens the socket.
 func Resolver(dial func(ctx context.Context, network, address string) (net.Conn, error), server string) func(ctx context.Context, host string) (netip.Addr, error) {
 	var queries atomic.Uint32
@@ -32,7 +32,7 @@ func Resolver(dial func(ctx context.Context, network, address string) (net.Conn,
 		query.Id = uint16(queries.Add(1))
 		c, err := dial(ctx, "udp4", server)
 		if err != nil {
-			return netip.Addr{}, fmt.Errorf("ask the DNS server %s: %w", server, err)
+			return netip.Addr{}, fmt.Errorf("query the DNS server %s: %w", server, err)
 		}
 		defer c.Close()
 		defer context.AfterFunc(ctx, func() { _ = c.Close() })()
@@ -41,13 +41,13 @@ func Resolver(dial func(ctx context.Context, network, address string) (net.Conn,
 			return netip.Addr{}, context.Cause(ctx)
 		}
 		if err != nil {
-			return netip.Addr{}, fmt.Errorf("ask the DNS server %s: %w", server, err)
+			return netip.Addr{}, fmt.Errorf("query the DNS server %s: %w", server, err)
 		}
 		return address, nil
 	}
 }
 
-// ask sends a query, again if need be, and waits for its answer.
+// ask sends a query, repeatedly if necessary, and waits for the response.
 func ask(c net.Conn, query *dns.Msg) (netip.Addr, error) {
 	wire, err := query.Pack()
 	if err != nil {
@@ -74,11 +74,11 @@ func ask(c net.Conn, query *dns.Msg) (netip.Addr, error) {
 			}
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("no answer to %d queries within %v each", queryAttempts, queryTimeout)
+	return netip.Addr{}, fmt.Errorf("timed out after %d queries of %v each", queryAttempts, queryTimeout)
 }
 
-// readAnswer reads a message. It is ours if it answers the query; others, as late
-// or forged ones, are passed over.
+// readAnswer parses a message. It is ours if it answers the query; others, such
+// as late or forged ones, are ignored.
 func readAnswer(message []byte, query *dns.Msg) (address netip.Addr, ours bool, err error) {
 	answer := new(dns.Msg)
 	if err := answer.Unpack(message); err != nil {
@@ -89,7 +89,7 @@ func readAnswer(message []byte, query *dns.Msg) (address netip.Addr, ours bool, 
 		return netip.Addr{}, false, nil
 	}
 	if answer.Rcode != dns.RcodeSuccess {
-		return netip.Addr{}, true, fmt.Errorf("it answered %s", dns.RcodeToString[answer.Rcode])
+		return netip.Addr{}, true, fmt.Errorf("the response code is %s", dns.RcodeToString[answer.Rcode])
 	}
 	for _, record := range answer.Answer {
 		if a, ok := record.(*dns.A); ok {
@@ -98,5 +98,5 @@ func readAnswer(message []byte, query *dns.Msg) (address netip.Addr, ours bool, 
 			}
 		}
 	}
-	return netip.Addr{}, true, errors.New("its answer has no address")
+	return netip.Addr{}, true, errors.New("the response has no address")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// nameServer answers queries with what answer makes of them until the test ends.
+// nameServer answers queries with answer until the test ends.
 func nameServer(t *testing.T, answer func(w dns.ResponseWriter, query *dns.Msg)) string {
 	t.Helper()
 	c, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp4", "127.0.0.1:0")
@@ -86,7 +86,7 @@ func TestResolverStops(t *testing.T) {
 	if _, err := Resolver(new(net.Dialer).DialContext, server)(ctx, "www.page.test"); !errors.Is(err, enough) {
 		t.Errorf("error is %v, want the cause", err)
 	}
-	refused := errors.New("refused for the test")
+	refused := errors.New("refused by the test")
 	dial := func(context.Context, string, string) (net.Conn, error) { return nil, refused }
 	if _, err := Resolver(dial, server)(t.Context(), "www.page.test"); !errors.Is(err, refused) || !strings.Contains(err.Error(), server) {
 		t.Errorf("error is %v, want the cause and the server", err)
@@ -113,7 +113,7 @@ func FuzzReadAnswer(f *testing.F) {
 			t.Errorf("%v, %v, %v", address, ours, err)
 		}
 		if (address != netip.Addr{}) && len(message) < 12+16+4 {
-			t.Errorf("an address out of %d octets", len(message))
+			t.Errorf("an address was parsed from %d octets", len(message))
 		}
 	})
 }

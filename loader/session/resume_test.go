@@ -18,8 +18,9 @@ func eachTLS(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
 	})
 }
 
-// TestResumption has servers that give tickets: each connection after Disconnect
-// resumes, whatever the dates of the certificate. A new session is cold again.
+// TestResumption uses servers that issue tickets: each connection after
+// Disconnect resumes, whatever the dates of the certificate. A new session
+// starts cold.
 func TestResumption(t *testing.T) {
 	year := 365 * 24 * time.Hour
 	for _, c := range []struct {
@@ -49,7 +50,7 @@ func TestResumption(t *testing.T) {
 					must(t, a.err)
 					want := c.tickets && visit > 0
 					if got := <-seen; got != want || a.record.Resumed != want || a.record.EarlyData || !a.record.First || a.record.SSL < 0 {
-						t.Errorf("visit %d: the server says it resumed: %v, want %v; the record is %+v", visit, got, want, a.record)
+						t.Errorf("visit %d: resumed at the server: %v, want %v; the record is %+v", visit, got, want, a.record)
 					}
 					must(t, s.Disconnect())
 				}
@@ -65,9 +66,9 @@ func TestResumption(t *testing.T) {
 	}
 }
 
-// TestEarlyData has an HTTP/3 server take 0-RTT, or refuse it: a server that has
-// changed what it allows must (RFC 9000 section 7.4.1), and every request arrives all
-// the same, once.
+// TestEarlyData uses HTTP/3 servers that accept or reject 0-RTT; a server with
+// changed limits must reject it (RFC 9000 section 7.4.1). Every request arrives
+// exactly once.
 func TestEarlyData(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -118,7 +119,7 @@ func TestEarlyData(t *testing.T) {
 				early = early || a.record.EarlyData
 			}
 			if early != c.asked0 {
-				t.Errorf("some request went as 0-RTT: %v, want %v", early, c.asked0)
+				t.Errorf("some request was sent as 0-RTT: %v, want %v", early, c.asked0)
 			}
 			count := 0
 			for len(requests) > 0 {
@@ -129,7 +130,7 @@ func TestEarlyData(t *testing.T) {
 				}
 			}
 			if count != len(answers) {
-				t.Errorf("%d requests came, want %d", count, len(answers))
+				t.Errorf("%d requests arrived, want %d", count, len(answers))
 			}
 			if got := s.Connections(); got != 2 {
 				t.Errorf("%d connections, want 2", got)

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// RoundTrip fetches with middling priority, so that a session can serve as the
-// Transport of an http.Client. The body holds its connection back until it is read.
+// RoundTrip fetches with medium priority, so that a session can serve as the
+// Transport of an http.Client. An unread body blocks its connection.
 func (s *Session) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, arriving := io.Pipe()
 	t := &trip{request: r, body: body, arriving: arriving, head: make(chan *http.Response, 1), failed: make(chan error, 1)}
@@ -37,7 +37,7 @@ func (t *trip) Head(response *http.Response) {
 	t.head <- response
 }
 
-// Data waits for the body's reader. One that has closed it wants no more.
+// Data waits for the body's reader. A closed body discards the data.
 func (t *trip) Data(b []byte) { _, _ = t.arriving.Write(b) }
 
 func (t *trip) End(_ *Exchange, err error) {

@@ -8,16 +8,16 @@ import (
 	"strconv"
 )
 
-// dispatch puts connections to work until there is nothing more to be begun. One
-// goroutine at a time does so.
+// dispatch starts work on connections until there is nothing left to start. Only
+// one goroutine at a time runs it.
 func (s *Session) dispatch() {
 	for {
 		s.mu.Lock()
 		var begin []func()
 		if s.ctx.Err() == nil {
 			s.assign()
-			// Chromium asks for addresses before it sends anything: the answers to what it
-			// sends would be in the way of the addresses.
+			// Chromium resolves names before it sends anything: the responses to what it
+			// sends would delay the addresses.
 			origins := slices.Clone(s.origins)
 			slices.SortStableFunc(origins, func(a, b *origin) int { return cmp.Compare(a.lookedUp(), b.lookedUp()) })
 			for _, o := range origins {
@@ -35,7 +35,8 @@ func (s *Session) dispatch() {
 	}
 }
 
-// lookedUp is 1 if the host's address is known, and 0 if not. The session's lock is held.
+// lookedUp returns 1 if the host's address is known, else 0. The caller holds the
+// session's lock.
 func (o *origin) lookedUp() int {
 	if o.address.IsValid() {
 		return 1
@@ -43,7 +44,7 @@ func (o *origin) lookedUp() int {
 	return 0
 }
 
-// advance is dispatch after something has changed.
+// advance calls dispatch after a change.
 func (s *Session) advance() {
 	s.mu.Lock()
 	other := s.dispatching
@@ -54,8 +55,8 @@ func (s *Session) advance() {
 	}
 }
 
-// assign gives requests to their origins, as many as may be under way. The
-// session's lock is held.
+// assign gives requests to their origins, as many as may be in flight. The
+// caller holds the session's lock.
 func (s *Session) assign() {
 	for len(s.incoming) > 0 && (s.active == 0 || !s.options.Strategy.single()) {
 		x := s.incoming.take()
@@ -79,16 +80,16 @@ func (s *Session) originOf(u *url.URL, anonymous bool) *origin {
 	return o
 }
 
-// Multiplexes says whether a host, with its port if it is not the protocol's own, is known
-// to carry many requests over one connection: there is one, or has been.
+// Multiplexes reports whether a host, with its port unless it is the protocol's default,
+// is known to carry many requests over one connection: it has, or had, such a connection.
 func (s *Session) Multiplexes(host string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.origins, func(o *origin) bool { return o.authority == host && (o.multiplexes || o.conn != nil) })
 }
 
-// Reprioritize gives a request another priority if it waits for a connection. One that
-// was sent has the priority that it was sent with.
+// Reprioritize changes the priority of a request that waits for a connection. A
+// request that has been sent keeps its priority.
 func (s *Session) Reprioritize(r *Request, p Priority) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +107,8 @@ func (s *Session) Reprioritize(r *Request, p Priority) {
 	}
 }
 
-// withdraw takes a request back that is on no connection yet. The session's lock is
-// held.
+// withdraw takes back a request that is not yet on a connection. The caller holds
+// the session's lock.
 func (s *Session) withdraw(x *exchange) bool {
 	if x.origin == nil {
 		return s.incoming.remove(x)
@@ -115,7 +116,7 @@ func (s *Session) withdraw(x *exchange) bool {
 	return x.origin.queue.remove(x) || slices.ContainsFunc(x.origin.pipes, func(p *pipe) bool { return p.waiting.remove(x) })
 }
 
-// finish ends a request, unless it has ended.
+// finish ends a request unless it has already ended.
 func (s *Session) finish(x *exchange, err error) {
 	s.mu.Lock()
 	i := slices.Index(s.live, x)
@@ -132,8 +133,8 @@ func (s *Session) finish(x *exchange, err error) {
 	}
 }
 
-// settle does what is to be done when a connection is through with a request: it
-// ends it, or has it sent again.
+// settle ends a request when its connection has finished with it, or sends it
+// again.
 func (s *Session) settle(x *exchange, c *conn, err error) {
 	s.mu.Lock()
 	c.under--
@@ -154,7 +155,7 @@ func (s *Session) settle(x *exchange, c *conn, err error) {
 	}
 	s.mu.Unlock()
 	if dropped {
-		_ = c.close() // its request has told what is wrong with it
+		_ = c.close() // its request has already reported the error
 	}
 	if !again {
 		s.finish(x, err)
@@ -162,10 +163,11 @@ func (s *Session) settle(x *exchange, c *conn, err error) {
 	s.advance()
 }
 
-// outcome is what became of a request over a connection: the error, for people, and
-// whether it is to be sent again. That is so if a connection which was there before
-// it was wanted was lost without a part of the answer. A request that a connection was
-// opened for ends with it, so this comes to an end. The session's lock is held.
+// outcome returns what became of a request on a connection: the error, for people, and
+// whether to send it again. It is sent again if a connection that existed before the
+// request was lost before any part of the response. If the connection was opened for
+// the request, both end together, so there is no endless retry. The caller holds the
+// session's lock.
 func (c *conn) outcome(x *exchange, err error) (cause error, again bool) {
 	x.abort = nil
 	if err == nil {
@@ -177,8 +179,8 @@ func (c *conn) outcome(x *exchange, err error) (cause error, again bool) {
 	return err, !c.usable() && (!x.First || c.spare) && x.Answered.IsZero() && x.ctx.Err() == nil && x.repeatable()
 }
 
-// drop forgets a connection, which is then the caller's to close; it is no news if
-// that was done before. The session's lock is held.
+// drop forgets a connection, which the caller then closes. It returns false if
+// that was done before. The caller holds the session's lock.
 func (s *Session) drop(c *conn) bool {
 	i := slices.Index(s.open, c)
 	if i < 0 {
@@ -201,9 +203,9 @@ func (s *Session) drop(c *conn) bool {
 	return true
 }
 
-// room tells whether one more connection may be opened, and counts it. If there are
-// as many as may be, the one that has been idle longest goes, and evict closes it.
-// The session's lock is held.
+// room reports whether one more connection may be opened, and counts it. At the
+// limit it removes the connection that has been idle longest, which evict closes.
+// The caller holds the session's lock.
 func (s *Session) room() (ok bool, evict func()) {
 	if s.sockets >= mostSockets && s.options.Strategy.word != unlimited {
 		var oldest *conn

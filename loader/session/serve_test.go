@@ -30,7 +30,7 @@ import (
 	"wiretime/spdy"
 )
 
-// patience is how long a test waits for what takes milliseconds.
+// patience is how long a test waits for something that takes milliseconds.
 const patience = 20 * time.Second
 
 // The tests' servers have two hosts on two addresses.
@@ -43,7 +43,7 @@ func addresses() map[string]netip.Addr {
 	return map[string]netip.Addr{pageHost: netip.MustParseAddr("127.0.0.1"), imageHost: netip.MustParseAddr("127.0.0.2")}
 }
 
-// eachRow runs a test for every protocol there is.
+// eachRow runs a test for every protocol.
 func eachRow(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
 	for _, p := range protocol.All() {
 		t.Run(strings.ReplaceAll(p.Name, "/", "-"), func(t *testing.T) { test(t, p) })
@@ -57,8 +57,8 @@ func row(t *testing.T, name string) protocol.Protocol {
 	return p
 }
 
-// bench is a place for servers, and options for a session that finds them. Ports
-// are not the protocol's, which may be taken or forbidden, so they are in the URLs.
+// bench holds servers, and options for a session that finds them. The ports are not
+// the protocol's, which may be taken or forbidden, so URLs contain them.
 type bench struct {
 	options   Options
 	authority *protocol.Authority
@@ -67,10 +67,10 @@ type bench struct {
 	mu      sync.Mutex
 	ports   map[netip.Addr]uint16
 	lookups []string
-	wire    []string // of what was written to TCP connections, the first line
+	wire    []string // first lines written to TCP connections
 }
 
-// newBench is a bench without servers.
+// newBench returns a bench without servers.
 func newBench(t *testing.T, p protocol.Protocol) *bench {
 	t.Helper()
 	b := &bench{ports: map[netip.Addr]uint16{}, addresses: addresses()}
@@ -139,8 +139,8 @@ func (b *bench) found(a net.Addr) {
 	b.ports[at.Addr()] = at.Port()
 }
 
-// handle starts a server of the test's own for the page's host over TCP. It has
-// each connection to itself, which is closed when it returns.
+// handle starts a custom TCP server for the page's host. serve handles one
+// connection, which is closed when it returns.
 func (b *bench) handle(t *testing.T, serve func(net.Conn)) {
 	t.Helper()
 	l, err := b.listenTCP(t.Context(), "tcp4", "127.0.0.1:0")
@@ -164,9 +164,9 @@ func (b *bench) handle(t *testing.T, serve func(net.Conn)) {
 	})
 }
 
-// serveTLS starts a server for the page's host with a TLS configuration of the
-// test's own, which gives tickets unless that says otherwise. What it returns closes
-// the connections that are open.
+// serveTLS starts a server for the page's host with a custom TLS configuration,
+// which issues tickets unless configured otherwise. hangUp closes the open
+// connections.
 func (b *bench) serveTLS(t *testing.T, config *tls.Config, handler http.Handler) (hangUp func()) {
 	t.Helper()
 	p := b.options.Protocol
@@ -212,8 +212,8 @@ func (b *bench) serveTLS(t *testing.T, config *tls.Config, handler http.Handler)
 	}
 }
 
-// serveQUIC starts a server of HTTP/3 that allows 0-RTT. What it returns starts it
-// anew, at the same address and with the same keys, and without 0-RTT.
+// serveQUIC starts an HTTP/3 server that allows 0-RTT. refuse restarts it at the
+// same address, with the same keys, without 0-RTT.
 func (b *bench) serveQUIC(t *testing.T, config *tls.Config, handler http.Handler) (refuse func()) {
 	t.Helper()
 	if config.Certificates == nil {
@@ -245,8 +245,8 @@ func (b *bench) serveQUIC(t *testing.T, config *tls.Config, handler http.Handler
 	}
 }
 
-// certificate is one for several hosts, valid from then until then, and a function
-// that accepts no other.
+// certificate returns a certificate for several hosts, valid from from until
+// until, and a function that accepts no other.
 func certificate(t *testing.T, from, until time.Time, hosts ...string) (tls.Certificate, func(tls.ConnectionState) error) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -262,7 +262,7 @@ func certificate(t *testing.T, from, until time.Time, hosts ...string) (tls.Cert
 	}
 }
 
-// recorded is a TCP connection whose writes are noted.
+// recorded is a TCP connection that records its writes.
 type recorded struct {
 	net.Conn
 	bench *bench
@@ -281,7 +281,7 @@ func anyPort(address string) string {
 	return net.JoinHostPort(host, "0")
 }
 
-// url is the address of a path on one of the hosts.
+// url returns the URL of a path on one of the hosts.
 func (b *bench) url(host, path string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -289,7 +289,7 @@ func (b *bench) url(host, path string) string {
 	return u.String()
 }
 
-// session opens one that ends with the test.
+// session opens a session that ends with the test.
 func (b *bench) session(t *testing.T) *Session {
 	t.Helper()
 	s := New(b.options)
@@ -297,7 +297,7 @@ func (b *bench) session(t *testing.T) *Session {
 	return s
 }
 
-// answer is a Handler that keeps all it is told.
+// answer is a Handler that keeps everything it receives.
 type answer struct {
 	interim []*http.Response
 	head    *http.Response
@@ -330,7 +330,7 @@ func (a *answer) End(e *Exchange, err error) {
 	close(a.ended)
 }
 
-// wait waits for the end, and is the answer.
+// wait waits for the end and returns the answer.
 func (a *answer) wait(t *testing.T) *answer {
 	t.Helper()
 	select {
@@ -360,8 +360,8 @@ func fetch(t *testing.T, ctx context.Context, s *Session, method, target string,
 	return a
 }
 
-// path answers with the path of the request, and as many octets of it as that ends
-// in, if it ends in a number.
+// path answers with the request's path, repeated to as many octets as the number
+// at its end, if any.
 func path(w http.ResponseWriter, r *http.Request) {
 	var size int
 	if _, err := fmt.Sscanf(r.URL.Path[strings.LastIndex(r.URL.Path, "/"):], "/%d", &size); err == nil {

@@ -1,32 +1,32 @@
 // Package session is the network side of a loader: the names, TLS sessions and
-// connections of one client. Loaders ask it for resources and are told of each
-// answer as it arrives; what a page is, it does not know.
+// connections of one client. Loaders request resources from it and receive each
+// response as it arrives. It knows nothing about pages.
 //
-// How connections are used is the [Strategy]'s; the one that browsers have is:
+// The [Strategy] determines how connections are used. That of browsers is:
 //
-//   - HTTP/1.1, in the clear and over TLS: at most 6 connections to a host, each
-//     with one request at a time and kept alive. A request goes to the connection
-//     that is first ready for it.
-//   - HTTP/2 (net/http): one connection for an origin, as many requests at a time
+//   - HTTP/1.1, with and without TLS: at most 6 connections to a host, each with one
+//     request at a time and kept alive. A request goes to the first connection that is
+//     ready for it.
+//   - HTTP/2 (net/http): one connection for an origin, with as many requests at a time
 //     as the server allows.
-//   - SPDY (package spdy): likewise. Flow control has the windows that Chromium
-//     had while it spoke SPDY, spdy.ChromiumWindow.
-//   - HTTP/3 (quic-go): likewise. Flow control begins with the windows of
-//     net/http's HTTP/2, so that they are not the difference between the two.
+//   - SPDY (package spdy): likewise. The flow-control windows are those of Chromium when
+//     it spoke SPDY, spdy.ChromiumWindow.
+//   - HTTP/3 (quic-go): likewise. The initial flow-control windows are those of net/http's
+//     HTTP/2, so that windows make no difference between the two.
 //
-// Those that multiplex use a connection for another origin too, if the address is
-// the same and the certificate good for its host (RFC 9113 section 9.1.1, RFC 9114
-// section 3.3).
+// Protocols that multiplex also use a connection for another origin if the address
+// is the same and the certificate covers its host (RFC 9113 section 9.1.1, RFC
+// 9114 section 3.3).
 //
-// Requests wait in one queue for each origin: those with a higher priority first,
-// equal ones in the order of Fetch. That is the order on the wire, never that of a
-// map or of a race between goroutines. There are no pings and no timers but those
-// of TCP, QUIC and the resolver.
+// Requests wait in one queue for each origin: higher priorities first, equal ones
+// in the order of Fetch. The order on the wire is the same, and never depends on a
+// map or on a race between goroutines. There are no pings, and no timers except
+// those of TCP, QUIC and the resolver.
 //
-// A session begins cold: nothing looked up, no TLS session, no connection. It
-// keeps what it learns: names, the TLS sessions for which servers give tickets,
-// the tokens by which QUIC servers know an address again (RFC 9000 section 8.1.3),
-// and, until Disconnect, its connections.
+// A session starts cold: no names resolved, no TLS session, no connection. It
+// keeps what it learns: names, the TLS sessions for which servers issue tickets,
+// the address validation tokens of QUIC servers (RFC 9000 section 8.1.3) and,
+// until Disconnect, its connections.
 package session
 
 import (
@@ -51,34 +51,35 @@ import (
 // Options say what a session speaks, where it runs and whom it trusts.
 type Options struct {
 	Protocol protocol.Protocol
-	// Strategy is how connections are used. It must support the protocol.
+	// Strategy says how connections are used. It must support the protocol.
 	Strategy Strategy
-	// Verify decides on the certificate of a server: protocol.Authority.Verify in
-	// the lab. It is asked about resumed sessions too.
+	// Verify checks the certificate of a server: protocol.Authority.Verify in the
+	// lab. It is also called for resumed sessions.
 	Verify func(tls.ConnectionState) error
 	// KeyLog receives the TLS secrets in NSS key log format; nil for none.
 	KeyLog io.Writer
-	// Dial opens a TCP connection on the client's host. It is called again while
-	// earlier calls wait, and must not make one wait for another. Keep-alive
-	// probes are turned off on what it returns.
+	// Dial opens a TCP connection on the client's host. Calls overlap, and must
+	// not wait for each other. The session disables keep-alive probes on the
+	// connection.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// ListenPacket opens a UDP socket on the client's host.
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
-	// Resolve looks a name up as a client on that host would: see [Resolver].
+	// Resolve resolves a name like a client on that host: see [Resolver].
 	Resolve func(ctx context.Context, host string) (netip.Addr, error)
-	// EarlyData has HTTP/3 send requests with safe methods as 0-RTT when a TLS
-	// session is resumed whose server allows it (RFC 9001 section 4.6, RFC 8470).
+	// EarlyData makes HTTP/3 send requests with safe methods as 0-RTT when it
+	// resumes a TLS session whose server allows it (RFC 9001 section 4.6, RFC
+	// 8470).
 	EarlyData bool
-	// Push accepts what SPDY servers push to the one connection of an origin. It
+	// Push accepts what SPDY servers push on the connection of an origin. A push
 	// answers a later request for the same URL.
 	Push bool
-	// ChromiumSizes has ClientHellos over TCP be as long as Chromium's, and QUIC's packets:
-	// 1250 octets at most, and no search for what the path can carry.
+	// ChromiumSizes makes ClientHellos over TCP as long as Chromium's, and QUIC packets
+	// like Chromium's: 1250 octets at most, without path MTU discovery.
 	ChromiumSizes bool
-	// Fallback is "", or "h2": an origin of HTTP/3 whose QUIC handshake fails is
-	// fetched from over that row instead, for the rest of the session. When the
-	// handshake takes longer than 300 ms a TCP connection is tried beside it, and
-	// the first to be ready is used, as Chromium has it.
+	// Fallback is "" or "h2". With "h2", an HTTP/3 origin whose QUIC handshake
+	// fails is fetched over that row instead for the rest of the session. Like
+	// Chromium, the session tries a TCP connection beside a handshake that takes
+	// longer than 300 ms, and uses the first to be ready.
 	Fallback string
 }
 
@@ -92,22 +93,22 @@ type Session struct {
 	running sync.WaitGroup // goroutines
 
 	mu          sync.Mutex
-	ctx         context.Context // ends with the connections that are open
+	ctx         context.Context // ends with the open connections
 	cancel      context.CancelCauseFunc
 	closed      bool
 	dispatching bool
 	origins     []*origin   // in the order of their first request
-	live        []*exchange // under way, in the order of Fetch
-	incoming    queue       // that no origin has yet
-	active      int         // that origins have
+	live        []*exchange // in flight, in the order of Fetch
+	incoming    queue       // not yet assigned to an origin
+	active      int         // assigned to origins
 	watches     []*watch
 	fetched     int     // requests so far
 	connections int     // opened so far
 	open        []*conn // in the order in which they were opened
-	sockets     int     // open and being opened
+	sockets     int     // open or being opened
 }
 
-// New makes a session. It opens nothing.
+// New returns a session. It opens nothing.
 func New(o Options) *Session {
 	s := &Session{
 		options: o, tickets: newTickets(false), quic: newTickets(true), tokens: quic.NewLRUTokenStore(mostTokens, 1),
@@ -119,14 +120,14 @@ func New(o Options) *Session {
 	return s
 }
 
-// mostTokens is how many hosts a session keeps a QUIC token for.
+// mostTokens is the number of hosts for which a session keeps a QUIC token.
 const mostTokens = 1024
 
-// Fetch asks for a resource and returns at once; the request's handler is told of
+// Fetch requests a resource and returns at once. The request's handler receives
 // the rest, and is not called before Fetch has returned.
 //
-// A request that is sent over a connection which others have used, and which ends
-// without a part of the answer, is sent again over a new one.
+// If a request is sent over a connection that others have used, and ends without
+// any part of a response, it is sent again over a new connection.
 func (s *Session) Fetch(r *Request) {
 	x := newExchange(s, r)
 	x.calls.Lock()
@@ -148,37 +149,38 @@ func (s *Session) Fetch(r *Request) {
 	}
 }
 
-// start runs f beside its caller and lets it begin: on one processor, as under the
-// virtual clock, f runs until it has to wait for the network before the caller
-// goes on, so that what is started first goes first onto the wire.
+// start runs f concurrently and lets it begin: on one processor, as on the virtual
+// clock, f runs until it waits for the network before the caller continues, so
+// that what is started first is sent first.
 func (s *Session) start(f func()) {
 	s.running.Go(f)
 	runtime.Gosched()
 }
 
-// context is that of connections which are opened now.
+// context returns the context of connections opened now.
 func (s *Session) context() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ctx
 }
 
-// Connections is how many connections were opened so far.
+// Connections returns how many connections have been opened so far.
 func (s *Session) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.connections
 }
 
-// The reasons for which requests end that are under way at such a time.
+// The causes with which requests in flight end.
 var (
 	ErrClosed       = errors.New("the session was closed")
 	ErrDisconnected = errors.New("the session closed its connections")
 )
 
-// Disconnect closes all connections and waits for them. Requests under way end
+// Disconnect closes all connections and waits for them. Requests in flight end
 // with ErrDisconnected. Names and TLS sessions are kept, and the next Fetch opens
-// new connections. It must not be called by a handler, or beside Fetch.
+// new connections. Disconnect must not be called by a handler, or concurrently
+// with Fetch.
 func (s *Session) Disconnect() error {
 	err := s.shut(ErrDisconnected)
 	s.mu.Lock()
@@ -189,9 +191,9 @@ func (s *Session) Disconnect() error {
 	return err
 }
 
-// Close ends what is under way with ErrClosed, closes all connections and waits for
-// the session's goroutines. Connections that their server has closed before are no
-// error. It must not be called by a handler.
+// Close ends the requests in flight with ErrClosed, closes all connections and
+// waits for the session's goroutines. Connections that their server has already
+// closed are no error. A handler must not call Close.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -199,8 +201,8 @@ func (s *Session) Close() error {
 	return s.shut(ErrClosed)
 }
 
-// shut ends whatever is under way, for the given reason, closes what is open, what
-// was opened last first, and waits for all goroutines.
+// shut ends all requests in flight with the given cause, closes the connections,
+// the newest first, and waits for all goroutines.
 func (s *Session) shut(cause error) error {
 	s.mu.Lock()
 	s.cancel(cause)
@@ -230,15 +232,15 @@ func (s *Session) shut(cause error) error {
 	return errors.Join(errs...)
 }
 
-// watch is a context that requests are under way with.
+// watch is a context shared by requests in flight.
 type watch struct {
 	done  <-chan struct{}
 	stop  func() bool
 	users int
 }
 
-// watch has requests end with their context: those of one context in the order of
-// Fetch. The session's lock is held.
+// watch makes requests end with their context; those of one context end in the
+// order of Fetch. The caller holds the session's lock.
 func (s *Session) watch(x *exchange) {
 	done := x.ctx.Done()
 	if done == nil {
@@ -258,7 +260,8 @@ func (s *Session) watch(x *exchange) {
 	s.watches[i].users++
 }
 
-// unwatch is for a request that has ended. The session's lock is held.
+// unwatch removes a request that has ended. The caller holds the session's
+// lock.
 func (s *Session) unwatch(x *exchange) {
 	i := slices.IndexFunc(s.watches, func(w *watch) bool { return w.done == x.ctx.Done() })
 	if i < 0 {
@@ -300,7 +303,7 @@ func (s *Session) abort(done <-chan struct{}) {
 
 // frames is a session's frame log.
 type frames struct {
-	log *spdy.FrameLog // nil where the protocol has none
+	log *spdy.FrameLog // nil if the protocol has none
 
 	mu   sync.Mutex
 	text []byte
@@ -313,8 +316,8 @@ func (f *frames) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// StartFrameLog has FrameLog hold nothing of what was before. Times and the numbers of
-// connections go on.
+// StartFrameLog drops earlier frames from FrameLog. Times and connection numbers
+// continue.
 func (s *Session) StartFrameLog() {
 	s.frames.mu.Lock()
 	defer s.frames.mu.Unlock()
@@ -322,8 +325,8 @@ func (s *Session) StartFrameLog() {
 	s.frames.text = s.frames.text[:head]
 }
 
-// FrameLog is every frame of the session's connections so far, as package spdy
-// writes them down; nil where the protocol is not SPDY.
+// FrameLog returns every frame of the session's connections so far, in package
+// spdy's format, or nil if the protocol is not SPDY.
 func (s *Session) FrameLog() []byte {
 	s.frames.mu.Lock()
 	defer s.frames.mu.Unlock()

@@ -18,14 +18,14 @@ import (
 	"wiretime/spdy"
 )
 
-// TestDataAsItArrives has a server that sends the second half of a body when the
-// client has seen the first.
+// TestDataAsItArrives uses a server that sends the second half of a body when
+// the client has seen the first.
 func TestDataAsItArrives(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p)
 		seen := make(chan struct{})
 		b.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = w.Write(make([]byte, 100_000)) // more than the server holds back
+			_, _ = w.Write(make([]byte, 100_000)) // more than the server buffers
 			select {
 			case <-seen:
 			case <-r.Context().Done():
@@ -43,7 +43,7 @@ func TestDataAsItArrives(t *testing.T) {
 func TestInterim(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		if _, ok := spdy.ParseVersion(p.ALPN); ok {
-			return // SPDY has none but 100
+			return // SPDY has only 100
 		}
 		b := newBench(t, p)
 		seen := make(chan struct{})
@@ -65,16 +65,16 @@ func TestInterim(t *testing.T) {
 		a.wait(t)
 		must(t, a.err)
 		if len(a.interim) != 1 || a.interim[0].StatusCode != 103 || a.interim[0].Header.Get("Link") != "</style.css>; rel=preload; as=style" || string(a.body) != "/x" {
-			t.Errorf("interim answers are %+v, the body is %q", a.interim, a.body)
+			t.Errorf("interim responses are %+v, the body is %q", a.interim, a.body)
 		}
-		// As Navigation Timing has it, that is when the answer begins.
+		// In Navigation Timing this is when the response starts.
 		if answered := a.record.Answered; answered.IsZero() || answered.After(a.at) {
-			t.Errorf("the answer began at %v, the interim one was there at %v", answered, a.at)
+			t.Errorf("the response began at %v, the interim one arrived at %v", answered, a.at)
 		}
 	})
 }
 
-// hinted is an answer that tells of its hint.
+// hinted is an answer that reports its hint.
 type hinted struct {
 	answer
 	seen chan struct{}
@@ -87,8 +87,8 @@ func (h *hinted) Interim(r *http.Response) {
 	close(h.seen)
 }
 
-// TestFetchByAHandler has a handler call Fetch with a lock held that the next request's
-// handler takes.
+// TestFetchByAHandler calls Fetch from a handler while it holds a lock that the next
+// request's handler needs.
 func TestFetchByAHandler(t *testing.T) {
 	eachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p)
@@ -112,8 +112,8 @@ func TestFetchByAHandler(t *testing.T) {
 	})
 }
 
-// TestCancel cancels one request that is answered by nobody, with others under way
-// and waiting.
+// TestCancel cancels one request that is never answered, while others are in
+// flight or waiting.
 func TestCancel(t *testing.T) {
 	for _, word := range []string{"browser", "sequential", "keep-alive", "parallel-2", "pipelined-2"} {
 		t.Run(word, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestCancel(t *testing.T) {
 					path(w, r)
 				}))
 				s := b.session(t)
-				enough := errors.New("the test has seen enough")
+				enough := errors.New("cancelled by the test")
 				ctx, cancel := context.WithCancelCause(t.Context())
 				never := fetch(t, ctx, s, http.MethodGet, b.url(pageHost, "/never"), Highest, nil)
 				also := fetch(t, ctx, s, http.MethodGet, b.url(pageHost, "/also-never"), Idle, nil)
@@ -154,20 +154,20 @@ func TestCancel(t *testing.T) {
 					}
 				}
 				if must(t, get(t, s, b.url(pageHost, "/x"), Highest).wait(t).err); len(s.live) != 0 || len(s.watches) > 1 {
-					t.Errorf("%d requests are left, %d contexts", len(s.live), len(s.watches))
+					t.Errorf("%d requests and %d contexts are left", len(s.live), len(s.watches))
 				}
 			})
 		})
 	}
 }
 
-// TestClose ends a session, or its connections, with requests under way.
+// TestClose ends a session, or its connections, with requests in flight.
 func TestClose(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		end  func(*Session) error
 		want error
-		goes bool // on with the next request
+		goes bool // the next request succeeds
 	}{{"Close", (*Session).Close, ErrClosed, false}, {"Disconnect", (*Session).Disconnect, ErrDisconnected, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			eachRow(t, func(t *testing.T, p protocol.Protocol) {
@@ -211,8 +211,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreKept has a second visit over the connections of the first, which
-// the server may have closed.
+// TestConnectionsAreKept makes a second visit over the connections of the first,
+// which the server may have closed.
 func TestConnectionsAreKept(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		t.Run(fmt.Sprint("closed by the server ", closed), func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
-// TestSockets has more hosts than there may be connections.
+// TestSockets uses more hosts than there may be connections.
 func TestSockets(t *testing.T) {
 	const hosts = mostSockets + 20
 	for _, c := range []struct {
@@ -300,7 +300,8 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// TestCoalescing has two hosts at one address, with certificates for both or not.
+// TestCoalescing has two hosts at one address, with certificates that cover both
+// or only one.
 func TestCoalescing(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -319,7 +320,7 @@ func TestCoalescing(t *testing.T) {
 				var pair tls.Certificate
 				pair, verify := certificate(t, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), c.names...)
 				b.options.Verify = func(s tls.ConnectionState) error {
-					s.ServerName = pageHost // as if the other host had a certificate too
+					s.ServerName = pageHost // as if the other host had a certificate, too
 					return verify(s)
 				}
 				b.addresses[imageHost] = netip.MustParseAddr(c.address)
@@ -345,7 +346,7 @@ func TestCoalescing(t *testing.T) {
 	}
 }
 
-// elsewhere has all addresses lead to the same server.
+// elsewhere redirects all addresses to the same server.
 func elsewhere(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		return dial(ctx, network, strings.Replace(address, "127.0.0.2", "127.0.0.1", 1))

@@ -12,11 +12,11 @@ import (
 )
 
 // streamsUntold is how many streams are opened on a connection before the server
-// has told it how many it takes: the fewest that a server should take (draft 3
+// has announced its limit: the smallest that a server should announce (draft 3
 // section 2.6.4), and what Chromium opened.
 const streamsUntold = 100
 
-// spdyConn is a connection of SPDY by package spdy.
+// spdyConn is a SPDY connection of package spdy.
 type spdyConn struct {
 	session *spdy.Session
 	conn    *conn
@@ -24,7 +24,7 @@ type spdyConn struct {
 	pushes  pushes
 	first   *spdy.Stream
 	opened  int
-	leaving atomic.Bool // the server takes no more streams
+	leaving atomic.Bool // the server accepts no more streams
 }
 
 func (c *conn) establishSPDY(v spdy.Version) error {
@@ -45,8 +45,8 @@ func (c *conn) establishSPDY(v spdy.Version) error {
 	return nil
 }
 
-// send opens a stream, once the server's limit allows it. The session writes at
-// once what it has to.
+// send opens a stream, once the server's limit allows it. The session writes
+// pending frames at once.
 func (s *spdyConn) send(x *exchange) (func() error, error) {
 	if p := s.pushes.take(x.HTTP); p != nil {
 		x.Pushed, x.Sending = true, time.Now()
@@ -57,7 +57,7 @@ func (s *spdyConn) send(x *exchange) (func() error, error) {
 		}, nil
 	}
 	if s.opened++; s.opened == streamsUntold+1 {
-		// Settings come before any reply. That one comes is all that counts.
+		// SETTINGS precede any reply, so the arrival of one is enough.
 		_, _ = s.first.Reply(x.ctx)
 	}
 	m := x.message()
@@ -80,7 +80,7 @@ func (s *spdyConn) send(x *exchange) (func() error, error) {
 	return func() error { return s.receive(x, stream) }, nil
 }
 
-// urgency is how Chromium wrote a priority down.
+// urgency maps a priority the way Chromium did.
 func urgency(p Priority) spdy.Priority { return spdy.Priority(Highest - min(max(p, Idle), Highest)) }
 
 func (s *spdyConn) receive(x *exchange, stream *spdy.Stream) error {
@@ -102,12 +102,12 @@ func (s *spdyConn) usable() bool { return !s.leaving.Load() && s.session.Err() =
 
 func (s *spdyConn) close() error {
 	err := s.session.Close()
-	_ = s.session.Wait() // for those who keep what is pushed; why it ended is known
+	_ = s.session.Wait() // for those who keep pushes; why it ended is known
 	return err
 }
 
-// pseudo is what a version calls a part of HTTP's first lines (draft 3 section
-// 3.2, draft 2 "Standard Transactions").
+// pseudo returns a version's name for a part of HTTP's first lines (draft 3
+// section 3.2, draft 2 "Standard Transactions").
 func pseudo(v spdy.Version, name string) string {
 	switch {
 	case v != spdy.V2:
@@ -118,7 +118,7 @@ func pseudo(v spdy.Version, name string) string {
 	return name
 }
 
-// requestFields are the fields of a request's SYN_STREAM.
+// requestFields returns the fields of a request's SYN_STREAM.
 func requestFields(v spdy.Version, r *http.Request) []spdy.Field {
 	fields := []spdy.Field{
 		{Name: pseudo(v, "host"), Value: r.URL.Host},
@@ -141,7 +141,7 @@ func requestFields(v spdy.Version, r *http.Request) []spdy.Field {
 	return fields
 }
 
-// readReply makes a response of a SYN_REPLY's fields, without its body.
+// readReply builds a response from a SYN_REPLY's fields, without its body.
 func readReply(v spdy.Version, fields []spdy.Field) (*http.Response, error) {
 	response := &http.Response{Proto: strings.ToUpper(v.String()), Header: http.Header{}, ContentLength: -1}
 	for _, f := range fields {
@@ -158,7 +158,7 @@ func readReply(v spdy.Version, fields []spdy.Field) (*http.Response, error) {
 	digits, _, _ := strings.Cut(response.Status, " ")
 	var err error
 	if response.StatusCode, err = strconv.Atoi(digits); err != nil {
-		return nil, fmt.Errorf("read the reply: its status is %q", response.Status)
+		return nil, fmt.Errorf("read the reply: invalid status %q", response.Status)
 	}
 	if length, err := strconv.ParseUint(response.Header.Get("Content-Length"), 10, 63); err == nil {
 		response.ContentLength = int64(length)

@@ -6,24 +6,25 @@ import (
 	"net"
 )
 
-// HTTP/2's frame head, and the one type that is split (RFC 9113 sections 4.1 and 6.1).
+// The frame head of HTTP/2, and the one frame type that is split (RFC 9113 sections
+// 4.1 and 6.1).
 const (
 	frameHead  = 9
 	dataFrame  = 0x0
 	endStream  = 0x1
 	padded     = 0x8
-	splitsOver = 16 << 10 // octets read ahead: a TLS record's most
+	splitsOver = 16 << 10 // octets read ahead: at most a TLS record
 )
 
 // splitter is an HTTP/2 connection whose DATA frames come in parts, as they arrive.
-// net/http gives a frame's content away once it has all of it, which over a thin link
-// is round trips later; browsers give what has come.
+// net/http delivers a frame's content only once it is complete, which over a thin
+// link is round trips later; browsers deliver what has arrived.
 type splitter struct {
 	net.Conn
 	in   *bufio.Reader
-	head []byte // of a frame or a part, still to be handed on
-	left int    // octets of its payload, likewise
-	rest int    // octets of the frame that is in parts, not in one yet
+	head []byte // head of a frame or part, not yet returned
+	left int    // octets of its payload, not yet returned
+	rest int    // octets of the split frame that are not in a part yet
 	data [frameHead]byte
 }
 
@@ -31,7 +32,7 @@ func newSplitter(c net.Conn) *splitter {
 	return &splitter{Conn: c, in: bufio.NewReaderSize(c, splitsOver)}
 }
 
-// Read hands on heads and payloads, of parts in place of the frames they are of.
+// Read returns heads and payloads, with parts in place of split frames.
 func (s *splitter) Read(p []byte) (int, error) {
 	if len(s.head) == 0 && s.left == 0 {
 		if err := s.next(); err != nil {
@@ -48,7 +49,7 @@ func (s *splitter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next waits for the next frame, or for more of the one that is in parts.
+// next waits for the next frame, or for more of the split one.
 func (s *splitter) next() error {
 	if s.rest == 0 {
 		head, err := s.in.Peek(frameHead)
@@ -69,7 +70,7 @@ func (s *splitter) next() error {
 	s.left = min(s.in.Buffered(), s.rest)
 	s.rest -= s.left
 	part := s.data
-	binary.BigEndian.PutUint16(part[1:3], uint16(s.left)) // which fits: no more is read ahead
+	binary.BigEndian.PutUint16(part[1:3], uint16(s.left)) // fits: no more is read ahead
 	part[0] = 0
 	if s.rest > 0 {
 		part[4] &^= endStream

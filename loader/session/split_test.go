@@ -11,7 +11,7 @@ import (
 	wire "golang.org/x/net/http2"
 )
 
-// written is a connection on which something has arrived.
+// written is a connection on which data has arrived.
 type written struct {
 	net.Conn
 	io.Reader
@@ -19,8 +19,8 @@ type written struct {
 
 func (w written) Read(p []byte) (int, error) { return w.Reader.Read(p) }
 
-// sentFrames are what the tests' server sends: among other frames, one of data that takes
-// its time, one with padding, and an empty one that ends a stream.
+// sentFrames returns what the tests' server sends: among other frames, a slow DATA frame,
+// one with padding, and an empty one that ends a stream.
 func sentFrames(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -41,7 +41,7 @@ func sentFrames(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestSplitterChangesNothingButParts: put together again, the parts are what was sent.
+// TestSplitterChangesNothingButParts checks that the joined parts are what was sent.
 func TestSplitterChangesNothingButParts(t *testing.T) {
 	for name, slow := range map[string]func(io.Reader) io.Reader{
 		"at once": func(r io.Reader) io.Reader { return r }, "octet by octet": iotest.OneByteReader, "by halves": iotest.HalfReader,
@@ -83,7 +83,7 @@ func TestSplitterChangesNothingButParts(t *testing.T) {
 	}
 }
 
-// TestSplitterHandsOnWhatHasCome: half of a frame is given before the other half is sent.
+// TestSplitterHandsOnWhatHasCome reads half of a frame before the other half is sent.
 func TestSplitterHandsOnWhatHasCome(t *testing.T) {
 	server, client := net.Pipe()
 	defer server.Close()

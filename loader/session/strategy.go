@@ -9,22 +9,22 @@ import (
 	"wiretime/protocol"
 )
 
-// connectionsPerHost is how many connections browsers open to one host over
-// HTTP/1.1.
+// connectionsPerHost is how many HTTP/1.1 connections browsers open to one
+// host.
 const connectionsPerHost = 6
 
-// mostSockets is how many connections Chromium has open in all. The one that was
-// idle longest is closed for a new one; if none is idle, the new one waits.
+// mostSockets is Chromium's limit of open connections. For a new one it closes
+// the one that has been idle longest; if none is idle, the new one waits.
 const mostSockets = 256
 
 // mostParallel is the greatest number of connections to a host that a strategy can
-// name.
+// have.
 const mostParallel = mostSockets
 
-// Strategy is how connections are used. The zero value is what browsers do.
+// Strategy says how connections are used. The zero value is what browsers do.
 type Strategy struct {
 	word  string // without its number; empty: browser
-	count int    // connections to a host, of the words that have a number
+	count int    // connections to a host, for words with a number
 }
 
 // The words of strategies.
@@ -38,28 +38,27 @@ const (
 	multiplexed = "multiplexed"
 )
 
-// Strategies names the strategies, those with a number with their usual one:
+// Strategies returns the strategies, those with a number with their default:
 //
 //   - browser: 6 connections to a host over HTTP/1.1, kept alive; over the others
-//     one connection to an origin, with all requests at once. Over TCP some more are
-//     begun than turn out to be needed, as Chromium does: a second one beside a first
-//     that takes more than 250 ms, and one for each request, up to 6, to an origin that
-//     is not known to multiplex yet.
-//   - sequential: one request at a time over all origins, each over a connection of
-//     its own.
+//     one connection to an origin, with all requests at once. Over TCP it dials more
+//     often than turns out to be necessary, like Chromium: a second time if the first
+//     attempt takes more than 250 ms, and once for each request, up to 6, to an origin
+//     that is not known to multiplex yet.
+//   - sequential: one request at a time over all origins, each over its own connection.
 //   - keep-alive: one request at a time over all origins, one connection to each.
 //   - parallel-N: N connections to a host, each with one request at a time; parallel
 //     is parallel-6.
-//   - unlimited: a new connection for each request that finds none idle.
+//   - unlimited: a new connection for each request that finds no idle one.
 //   - pipelined-N: all requests over N connections to a host, without waiting for
-//     answers (RFC 9112 section 9.3.2); pipelined is pipelined-1.
+//     responses (RFC 9112 section 9.3.2); pipelined is pipelined-1.
 //   - multiplexed: one connection to an origin, with all requests at once.
 func Strategies() []string {
 	return []string{browser, sequential, keepAlive, parallel, unlimited, pipelined, multiplexed}
 }
 
-// ParseStrategy reads the word for a strategy; the empty one is browser. N is 1 to
-// 256.
+// ParseStrategy parses the word for a strategy; the empty word is browser. N is 1
+// to 256.
 func ParseStrategy(word string) (Strategy, error) {
 	switch word {
 	case "", browser:
@@ -78,7 +77,7 @@ func ParseStrategy(word string) (Strategy, error) {
 		}
 		n, err := strconv.Atoi(digits)
 		if err != nil || n < 1 || n > mostParallel || strconv.Itoa(n) != digits {
-			return Strategy{}, fmt.Errorf("read strategy %q: the number of connections is to be 1 to %d", word, mostParallel)
+			return Strategy{}, fmt.Errorf("invalid strategy %q: the number of connections must be 1 to %d", word, mostParallel)
 		}
 		return Strategy{name, n}, nil
 	}
@@ -86,8 +85,8 @@ func ParseStrategy(word string) (Strategy, error) {
 		word, strings.Join(Strategies(), ", "), parallel, pipelined)
 }
 
-// Plain is the strategy that comes to as many connections as a browser's and opens none
-// that turns out not to be needed: parallel over HTTP/1.1, multiplexed over the others.
+// Plain returns the strategy that ends up with as many connections as a browser, but
+// opens no unnecessary ones: parallel over HTTP/1.1, multiplexed over the others.
 func Plain(p protocol.Protocol) Strategy {
 	if p.Spoken == "http/1.1" {
 		return Strategy{parallel, connectionsPerHost}
@@ -95,7 +94,8 @@ func Plain(p protocol.Protocol) Strategy {
 	return Strategy{word: multiplexed}
 }
 
-// String is the word for the strategy, with its number if that is not the usual one.
+// String returns the word for the strategy, with its number unless it is the
+// default.
 func (s Strategy) String() string {
 	switch {
 	case s.word == "":
@@ -106,26 +106,28 @@ func (s Strategy) String() string {
 	return s.word
 }
 
-// Supports says why a strategy cannot be used over a protocol; nil if it can.
+// Supports returns an error that says why a strategy cannot be used over a
+// protocol, or nil if it can.
 func (s Strategy) Supports(p protocol.Protocol) error {
 	switch clear := p.Spoken == "http/1.1"; {
 	case s.word == multiplexed && clear:
-		return fmt.Errorf("strategy %s over %s: a connection of HTTP/1.1 has no streams; use browser or parallel", s, p.Name)
+		return fmt.Errorf("strategy %s over %s: HTTP/1.1 has no streams; use browser or parallel", s, p.Name)
 	case s.word == pipelined && !clear:
 		return fmt.Errorf("strategy %s over %s: only HTTP/1.1 has pipelining; use multiplexed", s, p.Name)
 	}
 	return nil
 }
 
-// shared tells whether one connection carries all of an origin's requests at once.
+// shared reports whether one connection carries all of an origin's requests at
+// once.
 func (s Strategy) shared(p protocol.Protocol) bool {
 	return p.Spoken != "http/1.1" && (s.word == "" || s.word == multiplexed)
 }
 
-// single tells whether there is one request at a time over all origins.
+// single reports whether there is only one request at a time over all origins.
 func (s Strategy) single() bool { return s.word == sequential || s.word == keepAlive }
 
-// lanes is how many connections an origin may have.
+// lanes returns how many connections an origin may have.
 func (s Strategy) lanes() int {
 	switch {
 	case s.word == "":

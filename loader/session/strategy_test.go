@@ -24,7 +24,7 @@ func TestParseStrategy(t *testing.T) {
 	} {
 		s, err := ParseStrategy(c.word)
 		if (err != nil) != (c.failure != "") || err != nil && !strings.Contains(err.Error(), c.failure) || err == nil && s.String() != c.want {
-			t.Errorf("%q is read as %v, error %v; want %q, %q", c.word, s, err, c.want, c.failure)
+			t.Errorf("%q is parsed as %v, error %v; want %q, %q", c.word, s, err, c.want, c.failure)
 		}
 	}
 	if s, _ := ParseStrategy("browser"); s != (Strategy{}) {
@@ -32,12 +32,12 @@ func TestParseStrategy(t *testing.T) {
 	}
 	for _, word := range Strategies() {
 		if s, err := ParseStrategy(word); err != nil || s.String() != word {
-			t.Errorf("%q of the list is read as %v, error %v", word, s, err)
+			t.Errorf("%q of the list is parsed as %v, error %v", word, s, err)
 		}
 	}
 }
 
-// strategy reads a word that is known.
+// strategy parses a known word.
 func strategy(t *testing.T, word string) Strategy {
 	t.Helper()
 	s, err := ParseStrategy(word)
@@ -45,8 +45,8 @@ func strategy(t *testing.T, word string) Strategy {
 	return s
 }
 
-// TestStrategies has a server hold requests back until as many are there as the
-// strategy sends at a time, and counts connections.
+// TestStrategies uses a server that holds requests back until as many have
+// arrived as the strategy sends at a time, and counts connections.
 func TestStrategies(t *testing.T) {
 	const each = 10 // resources of each of two hosts
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func TestStrategies(t *testing.T) {
 				b := newBench(t, p)
 				b.options.Strategy = strategy(t, c.word)
 				if err := b.options.Strategy.Supports(p); (err == nil) != (connections > 0) {
-					t.Fatalf("it is supported: %v", err)
+					t.Fatalf("want the strategy to be supported: %v", err)
 				} else if err != nil {
 					return
 				}
@@ -142,11 +142,11 @@ func TestStrategies(t *testing.T) {
 				mu.Unlock()
 				begun := 2 * connections
 				if c.word == "browser" && p.Spoken != "http/1.1" && p.Transport == "tcp" {
-					// That each host multiplexes is not known beforehand.
+					// The hosts are not yet known to multiplex.
 					begun *= connectionsPerHost
 				}
 				if got := s.Connections(); got < 2*connections || got > begun {
-					t.Errorf("%d connections in all, want %d, begun from %d", got, 2*connections, begun)
+					t.Errorf("%d connections in all, want %d, dialled from %d", got, 2*connections, begun)
 				}
 				must(t, s.Close())
 				must(t, server.Close())
@@ -162,7 +162,7 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// TestOrder has requests of all priorities wait for one connection.
+// TestOrder makes requests of all priorities wait for one connection.
 func TestOrder(t *testing.T) {
 	for _, word := range []string{"parallel-1", "keep-alive", "sequential", "multiplexed"} {
 		t.Run(word, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// holdBack is a resolver that answers once hold is closed.
+// holdBack returns a resolver that answers once hold is closed.
 func holdBack(resolve func(context.Context, string) (netip.Addr, error), hold chan struct{}) func(context.Context, string) (netip.Addr, error) {
 	return func(ctx context.Context, host string) (netip.Addr, error) {
 		<-hold
@@ -200,7 +200,7 @@ func holdBack(resolve func(context.Context, string) (netip.Addr, error), hold ch
 	}
 }
 
-// order is the order in which requests were sent.
+// order returns the order in which requests were sent.
 func order(answers []*answer) []int {
 	var all []int
 	for i := range answers {

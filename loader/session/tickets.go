@@ -5,13 +5,14 @@ import (
 	"sync"
 )
 
-// ticketsPerHost is how many TLS sessions Chromium keeps for a host, the last ones.
+// ticketsPerHost is how many TLS sessions Chromium keeps for a host, the newest
+// ones.
 const ticketsPerHost = 2
 
-// tickets keeps TLS sessions as Chromium does. Each is used once (RFC 8446 appendix
-// C.4), the newest first. Those of TLS over TCP are kept apart for connections without
-// credentials (net/ssl/ssl_client_session_cache.h). Those of QUIC are not, and there a
-// host's are of one connection, the last that brought any
+// tickets keeps TLS sessions like Chromium. Each is used once (RFC 8446 appendix C.4),
+// the newest first. Sessions over TCP are stored separately for connections without
+// credentials (net/ssl/ssl_client_session_cache.h). QUIC sessions are not, and a
+// host's are all from one connection, the last that brought any
 // (net/quic/quic_client_session_cache.cc).
 type tickets struct {
 	overQUIC bool
@@ -34,7 +35,8 @@ func newTickets(overQUIC bool) *tickets {
 	return &tickets{overQUIC: overQUIC, kept: map[shelf]*sessions{}}
 }
 
-// of is what a new connection finds, and where it puts what it brings.
+// of returns the sessions for a new connection, which also stores the ones it
+// receives.
 func (t *tickets) of(o *origin) tls.ClientSessionCache {
 	return &connTickets{t, shelf{o.host, o.anonymous && !t.overQUIC}}
 }
@@ -45,7 +47,7 @@ type connTickets struct {
 	at  shelf
 }
 
-// Get takes the newest session out.
+// Get removes and returns the newest session.
 func (c *connTickets) Get(string) (*tls.ClientSessionState, bool) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -59,8 +61,8 @@ func (c *connTickets) Get(string) (*tls.ClientSessionState, bool) {
 	return state, true
 }
 
-// Put keeps a session. There is nothing to be done for nil, by which crypto/tls says
-// that the one it got is of no use: it is not kept any more.
+// Put stores a session. A nil state, by which crypto/tls rejects the session it got,
+// needs no action: Get has already removed it.
 func (c *connTickets) Put(_ string, state *tls.ClientSessionState) {
 	if state == nil {
 		return

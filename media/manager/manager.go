@@ -1,13 +1,13 @@
-// Package manager is the network's manager of a streaming experiment (Nam et al.,
-// 2021, section 4.1): from time to time it draws how long the link's delay is, and
-// has the client move between two access points. It decides everything ahead, from a
-// seed: a path with these changes as its timeline, which an emulator carries out to
-// the nanosecond, and a log of what to tell the client, and when.
+// Package manager plays the network's manager of a streaming experiment (Nam et al., 2021,
+// section 4.1): it draws the link's delay from time to time, and makes the client move
+// between two access points. It decides everything in advance from a seed. It produces a
+// path with these changes as its timeline, which an emulator carries out to the nanosecond,
+// and a log of what to tell the client and when.
 //
-// What the paper does not print is chosen here: the deviation of the delay
-// ([Deviation]), the rate of the links ([DefaultRate]), and that both directions of
-// both access links have the same delay, rate and loss. The link delay is read as that
-// of each direction, since both ends set it with tc; a round trip takes twice as long.
+// Three things that the paper does not print are chosen here: the standard deviation of the
+// delay ([Deviation]), the rate of the links ([DefaultRate]), and equal delay, rate and
+// loss in both directions of both access links. The paper's link delay is read as one-way,
+// since both ends set it with tc; a round trip takes twice as long.
 package manager
 
 import (
@@ -21,25 +21,25 @@ import (
 	"wiretime/network"
 )
 
-// Deviation is the standard deviation of the link delay, as a share of the average.
-// With a quarter of it, an average of 150 ms has the delay within the 100 to 200 ms
-// for which the paper's clients choose FHD four times out of five, and drawn values
-// below zero, which become zero, are too rare to move the average (3 in 100,000).
+// Deviation is the standard deviation of the link delay, as a share of the average. At a
+// quarter, an average of 150 ms keeps the delay four times out of five within 100 to 200
+// ms, where the paper's clients choose FHD. Negative draws become zero and are too rare to
+// move the average (3 in 100,000).
 const Deviation = 0.25
 
-// DefaultRate is that of the links where a study names none: it carries segments in
-// the highest resolution, of 60 Mbit/s, as they play.
+// DefaultRate is the links' rate if a study states none: it carries segments in the highest
+// resolution, 60 Mbit/s, in real time.
 const DefaultRate network.BitRate = 100_000_000
 
-// maxChanges bounds a plan; more are a slip of the unit.
+// maxChanges bounds a plan; more suggest a wrong unit.
 const maxChanges = 100_000
 
 // AccessPoints returns the names of the paper's access points.
 func AccessPoints() []string { return []string{"AP1", "AP2"} }
 
-// Config is what the manager is to do.
+// Config says what the manager does.
 type Config struct {
-	Name   string   // of the path
+	Name   string   // name of the path
 	Access []string // names of the access links, one or two; the client begins with the first
 
 	Rate  network.BitRate // in each direction of each access link; 0 = unlimited
@@ -51,34 +51,33 @@ type Config struct {
 	Period   time.Duration
 	Duration time.Duration
 
-	// Reconnections is how often the client moves to the other access link. The moments
-	// are drawn from those of the changes, 0 left out, that lie before Window; 0 is
-	// Duration. What takes longer over one transport than over another, such as a file,
-	// meets all reconnections over each of them only if the window is over before the
-	// fastest is through: the file's size over the rate is.
+	// Reconnections is how often the client moves to the other access link. The moments are
+	// drawn from those of the changes, without 0, before Window; 0 means Duration. A transfer
+	// that takes longer over one transport than over another, such as a file, meets all
+	// reconnections over each transport only if Window ends before the fastest transfer does,
+	// which is the file's size divided by the rate.
 	Reconnections int
 	Window        time.Duration
-	// Together says that the client has both access links at the same time, as a host with
-	// two radios ([network.Path.Together]). The one it leaves is lost, and there again one
-	// Period before the client comes back to it, but lost for one Period at least.
+	// Together says that the client has both access links at the same time, like a host with
+	// two radios ([network.Path.Together]). The link that it leaves is lost until one Period
+	// before the client returns to it, but at least for one Period.
 	Together bool
 
 	Seed uint64
 }
 
-// Event is what the client is told at a moment, counted from the path's first
-// packet.
+// Event is what the client is told at a moment, counted from the path's first packet.
 type Event struct {
 	At     time.Duration `json:"at"`
 	Delay  time.Duration `json:"delay"`           // of the link from now on, one-way
 	Access string        `json:"access,omitzero"` // link to associate with now; "" = the one it has
 }
 
-// Plan draws what happens. The path has the changes as its events; the log has the
-// same, the first entry being the state at the beginning. Equal configurations give
-// equal plans. With the same seed, other averages deviate by the same share at the
-// same moments, and more reconnections are those of fewer and some more. The error
-// says what of the configuration cannot be.
+// Plan draws the changes. The path has them as its events. The log has the same changes;
+// its first entry is the initial state. Equal configurations give equal plans. With the
+// same seed, other averages deviate by the same share at the same moments, and a plan with
+// more reconnections keeps those of a plan with fewer. The error says what is wrong with
+// the configuration.
 func Plan(c Config) (network.Path, []Event, error) {
 	if err := c.validate(); err != nil {
 		return network.Path{}, nil, fmt.Errorf("plan network %q: %w", c.Name, err)
@@ -110,7 +109,7 @@ func (c Config) events() []Event {
 	return log
 }
 
-// path makes a log the timeline of a path.
+// path turns a log into the timeline of a path.
 func (c Config) path(log []Event) network.Path {
 	link := network.Link{Rate: c.Rate, Delay: log[0].Delay, Loss: network.Loss{Rate: c.Loss}, Queue: network.DefaultQueue(c.Rate)}
 	path := network.Path{
@@ -142,7 +141,8 @@ func (c Config) path(log []Event) network.Path {
 	return path
 }
 
-// away is how long an access link is lost that is left at the first of the events.
+// away returns how long the access link that the client leaves at the first event stays
+// lost.
 func (c Config) away(log []Event) time.Duration {
 	left := log[0].At
 	for _, e := range log[1:] {
@@ -153,7 +153,7 @@ func (c Config) away(log []Event) time.Duration {
 	return c.Duration - left
 }
 
-// changes is how many moments reconnections can be at.
+// changes returns how many moments are available for reconnections.
 func (c Config) changes() int {
 	window := c.Duration
 	if c.Window > 0 {
@@ -168,25 +168,25 @@ func (c Config) changes() int {
 func (c Config) validate() error {
 	switch {
 	case len(c.Access) < 1 || len(c.Access) > 2:
-		return fmt.Errorf("it has %d access links; name one or two, such as AP1 and AP2", len(c.Access))
+		return fmt.Errorf("%d access links: want one or two, such as AP1 and AP2", len(c.Access))
 	case c.Delay < 0:
-		return fmt.Errorf("an average link delay of %v is negative; write it like 50ms", c.Delay)
+		return fmt.Errorf("invalid average link delay %v: must not be negative; write it like 50ms", c.Delay)
 	case c.Period < 0:
-		return fmt.Errorf("a period of %v is negative; write it like 1s, or 0 for a delay that does not change", c.Period)
+		return fmt.Errorf("invalid period %v: must not be negative; write it like 1s, or 0 for a constant delay", c.Period)
 	case c.Duration < 0:
-		return fmt.Errorf("a duration of %v is negative; write it like 60s", c.Duration)
+		return fmt.Errorf("invalid duration %v: must not be negative; write it like 60s", c.Duration)
 	case c.Period > 0 && c.Duration == 0:
-		return errors.New("it has a period but no duration; write how long the network goes on changing, such as 60s")
+		return errors.New("a period needs a duration: write how long the network changes, such as 60s")
 	case c.Period > 0 && c.Duration/c.Period > maxChanges:
 		return fmt.Errorf("%v every %v are more than %d changes; make the period longer", c.Duration, c.Period, maxChanges)
 	case c.Window < 0:
-		return fmt.Errorf("a window of %v is negative; write it like 60s, or 0 for the whole duration", c.Window)
+		return fmt.Errorf("invalid window %v: must not be negative; write it like 60s, or 0 for the whole duration", c.Window)
 	case c.Reconnections < 0:
-		return fmt.Errorf("%d reconnections are negative; write 0 or more", c.Reconnections)
+		return fmt.Errorf("invalid number of reconnections %d: must not be negative", c.Reconnections)
 	case c.Reconnections > 0 && len(c.Access) < 2:
 		return fmt.Errorf("%d reconnections need two access links, and it has only %q; name another one", c.Reconnections, c.Access[0])
 	case c.Reconnections > 0 && c.Period == 0:
-		return fmt.Errorf("%d reconnections need a period, at whose ends they happen; write it like 1s", c.Reconnections)
+		return fmt.Errorf("%d reconnections need a period: they happen when the network changes, such as every 1s", c.Reconnections)
 	case c.Reconnections > c.changes():
 		return fmt.Errorf("there is no room for %d reconnections: with a period of %v there are %d moments for them; make the period shorter or the duration longer", c.Reconnections, c.Period, c.changes())
 	}

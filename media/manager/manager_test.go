@@ -14,7 +14,8 @@ import (
 
 const ms = time.Millisecond
 
-// usual is a minute of changes every second around 150 ms, with three reconnections.
+// usual changes the network every second for a minute around 150 ms, with three
+// reconnections.
 func usual() Config {
 	return Config{
 		Name: "test", Access: AccessPoints(), Rate: DefaultRate, Delay: 150 * ms,
@@ -31,13 +32,13 @@ func plan(t *testing.T, c Config) (network.Path, []Event) {
 	return path, log
 }
 
-// The path says the same as the log, and an emulation of it does so to the
-// nanosecond.
+// TestThePathDoesWhatTheClientIsTold checks that path and log agree, and that an emulation
+// of the path follows them to the nanosecond.
 func TestThePathDoesWhatTheClientIsTold(t *testing.T) {
 	c := usual()
 	c.Rate = 0 // a packet leaves when it arrives
 	path, log := plan(t, c)
-	for i := range path.Access { // nor does it wait for the one before
+	for i := range path.Access { // and no packet waits for its predecessor
 		path.Access[i].Up.Reorder, path.Access[i].Down.Reorder = true, true
 	}
 	e, err := path.Start(7)
@@ -51,7 +52,7 @@ func TestThePathDoesWhatTheClientIsTold(t *testing.T) {
 			t.Errorf("change %d is at %v, want %v", i, event.At, want)
 		}
 		if i > 0 {
-			// The nanosecond before, everything is as it was.
+			// One nanosecond earlier everything is as before.
 			wantDelay(t, e, active, event.At-1, delay)
 		}
 		if event.Access != "" {
@@ -69,8 +70,9 @@ func TestThePathDoesWhatTheClientIsTold(t *testing.T) {
 	}
 }
 
-// With two radios both links carry, and the one that is left is gone until a period before
-// the client comes back to it: the log is that of a client with one.
+// TestTogether checks that with two radios both links work, and that the link that is left
+// stays lost until a period before the client returns. The log is that of a client with one
+// radio.
 func TestTogether(t *testing.T) {
 	c := usual()
 	c.Rate, c.Reconnections = 0, 20 // some at two moments that follow each other
@@ -168,7 +170,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Without a period nothing changes.
+// TestAConstantNetwork checks that nothing changes without a period.
 func TestAConstantNetwork(t *testing.T) {
 	path, log := plan(t, Config{Name: "test", Access: []string{"wlan"}, Rate: DefaultRate, Delay: 50 * ms, Seed: 1})
 	if want := []Event{{Delay: 50 * ms}}; !reflect.DeepEqual(log, want) || len(path.Events) != 0 || path.Access[0].Up.Delay != 50*ms {
@@ -176,8 +178,8 @@ func TestAConstantNetwork(t *testing.T) {
 	}
 }
 
-// 100,000 draws: mean and standard deviation are within four standard errors of what
-// they should be, and none is below zero.
+// TestDelaysAreNormallyDistributedAroundTheAverage makes 100,000 draws: mean and standard
+// deviation must be within four standard errors, and none negative.
 func TestDelaysAreNormallyDistributedAroundTheAverage(t *testing.T) {
 	c := usual()
 	c.Period, c.Duration, c.Reconnections = ms, 100*time.Second, 0
@@ -215,7 +217,8 @@ func TestADelayIsCutOffAtZero(t *testing.T) {
 	}
 }
 
-// One seed, one plan; and what one axis of a study changes leaves the others alone.
+// TestTheSeedDecides checks that a seed gives one plan, and that changing one axis of a
+// study leaves the others as they are.
 func TestTheSeedDecides(t *testing.T) {
 	path, log := plan(t, usual())
 	again, logAgain := plan(t, usual())
@@ -246,14 +249,15 @@ func TestTheSeedDecides(t *testing.T) {
 		}
 		for _, at := range before {
 			if !slices.Contains(moments, at) {
-				t.Fatalf("one of %d reconnections is at %v, and not with one more", len(before), at)
+				t.Fatalf("of %d reconnections, the one at %v disappears with one more", len(before), at)
 			}
 		}
 		before = moments
 	}
 }
 
-// All reconnections lie in the window, after the beginning; the delay goes on changing.
+// TestWindow checks that all reconnections lie in the window after the beginning, while the
+// delay goes on changing.
 func TestWindow(t *testing.T) {
 	c := usual()
 	for seed := range uint64(100) {
@@ -268,7 +272,7 @@ func TestWindow(t *testing.T) {
 			t.Errorf("%d changes", len(log))
 		}
 	}
-	// Reconnections go everywhere in it.
+	// Reconnections occur everywhere in the window.
 	var at [9]int
 	c.Reconnections = 1
 	for c.Seed = range uint64(9000) {
@@ -297,17 +301,17 @@ func TestPlansThatCannotBe(t *testing.T) {
 		{func(c *Config) { c.Window = 3 * time.Second }, "there are 2 moments for them"},
 		{func(c *Config) { c.Window = 1 }, "there are 0 moments for them"},
 		{func(c *Config) { c.Access = c.Access[:1] }, `3 reconnections need two access links, and it has only "AP1"; name another one`},
-		{func(c *Config) { c.Access = nil }, "it has 0 access links; name one or two"},
-		{func(c *Config) { c.Access = []string{"a", "b", "c"} }, "it has 3 access links"},
+		{func(c *Config) { c.Access = nil }, "0 access links: want one or two"},
+		{func(c *Config) { c.Access = []string{"a", "b", "c"} }, "3 access links"},
 		{func(c *Config) { c.Access = []string{"AP1", "AP1"} }, `two access links are named "AP1"`},
 		{func(c *Config) { c.Period = 0 }, "3 reconnections need a period"},
-		{func(c *Config) { c.Delay = -1 }, "an average link delay of -1ns is negative"},
+		{func(c *Config) { c.Delay = -1 }, "invalid average link delay -1ns: must not be negative"},
 		{func(c *Config) { c.Delay = 2 * time.Hour }, "is outside 0 to 1h0m0s"},
-		{func(c *Config) { c.Period = -1 }, "a period of -1ns is negative"},
-		{func(c *Config) { c.Duration = -1 }, "a duration of -1ns is negative"},
-		{func(c *Config) { c.Duration = 0 }, "it has a period but no duration"},
-		{func(c *Config) { c.Window = -1 }, "a window of -1ns is negative"},
-		{func(c *Config) { c.Reconnections = -1 }, "-1 reconnections are negative"},
+		{func(c *Config) { c.Period = -1 }, "invalid period -1ns: must not be negative"},
+		{func(c *Config) { c.Duration = -1 }, "invalid duration -1ns: must not be negative"},
+		{func(c *Config) { c.Duration = 0 }, "a period needs a duration"},
+		{func(c *Config) { c.Window = -1 }, "invalid window -1ns: must not be negative"},
+		{func(c *Config) { c.Reconnections = -1 }, "invalid number of reconnections -1: must not be negative"},
 		{func(c *Config) { c.Period = 1 }, "are more than 100000 changes; make the period longer"},
 		{func(c *Config) { c.Period, c.Duration, c.Reconnections = math.MaxInt64, math.MaxInt64, 0 }, ""},
 		{func(c *Config) { c.Loss = 2 }, "a loss of 2 is not a probability"},
@@ -321,7 +325,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 		case (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want):
 			t.Errorf("%+v: %v, want %q", c, err, test.want)
 		case err != nil && (path.Name != "" || log != nil):
-			t.Errorf("%+v: a plan beside an error", c)
+			t.Errorf("%+v: both a plan and an error", c)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 // SegmentLength is how long a segment plays (Nam et al., 2021, section 4.1).
 const SegmentLength = time.Second
 
-// Defaults of a Config. The paper says nothing about its player's buffer: these are
-// our choice. One segment is what the paper's viewer waits for before it plays.
+// These are the defaults of a Config. The paper says nothing about its player's buffer, so
+// they are our choice. The paper's viewer waits for one segment before it plays.
 const (
 	DefaultStartAt  = 1
 	DefaultResumeAt = 2
@@ -21,23 +21,23 @@ const (
 	DefaultGiveUp   = time.Minute
 )
 
-// RetryPause is how long a player waits after a second failure in a row, and after
-// each further one, before it tries again.
+// RetryPause is how long a player waits before it retries, from the second failure in a row
+// on.
 const RetryPause = time.Second
 
 // Mode is what the player is for.
 type Mode string
 
-// The modes.
+// These are the modes.
 const (
 	View Mode = "view" // play a video
 	File Mode = "file" // fetch one file as fast as it comes
 )
 
-// Resolution is that of a segment. The numbers are those of a storage's.
+// Resolution is the resolution of a segment, numbered as in a storage.
 type Resolution uint8
 
-// The resolutions, in the order of their sizes.
+// These are the resolutions, in order of size.
 const (
 	Plain Resolution = iota // a file, which has none
 	HD
@@ -55,7 +55,7 @@ func (r Resolution) String() string {
 	return fmt.Sprintf("resolution %d", uint8(r))
 }
 
-// MarshalText gives the resolution's name.
+// MarshalText returns the resolution's name.
 func (r Resolution) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText is the reverse of MarshalText.
@@ -68,51 +68,51 @@ func (r *Resolution) UnmarshalText(name []byte) error {
 	return nil
 }
 
-// Strategy is what the player does when its host gets another address. The names
-// are those that transports have for it.
+// Strategy is what the player does when its host's address changes. The names are those of
+// transport strategies.
 type Strategy string
 
 // The strategies.
 const (
-	Reconnect Strategy = "reconnect" // open a new session from the new address
-	ZeroRTT   Strategy = "0-rtt"     // the same to the player; its transport saves the round trip
-	Migrate   Strategy = "migrate"   // take the session along
-	Multihome Strategy = "multihome" // nothing: the transport has both addresses
+	Reconnect Strategy = "reconnect" // opens a new session from the new address
+	ZeroRTT   Strategy = "0-rtt"     // reconnects, too; the transport saves the round trip
+	Migrate   Strategy = "migrate"   // moves the session to the new address
+	Multihome Strategy = "multihome" // does nothing: the transport has both addresses
 )
 
 var strategies = []Strategy{Reconnect, ZeroRTT, Migrate, Multihome}
 
-// Config is a viewing.
+// Config describes a viewing.
 type Config struct {
 	Mode Mode
-	// For is how long the viewing lasts at most; 0 is until the end of the video or the
-	// file, which a viewing with seeks has none of.
+	// For limits the length of the viewing; 0 means until the end of the video or file. A
+	// viewing with seeks has no end of its own.
 	For time.Duration
 
-	// Segments is how long the video is taken to be, in segments, until the server says
-	// otherwise. Seeks go to these.
+	// Segments is the assumed length of the video in segments until the server states it.
+	// Seeks go to these segments.
 	Segments int
-	// Sizes are those of a segment in HD, FHD and QHD, in octets, as a manifest has
-	// them. Only Throughput and BOLA need them.
+	// Sizes are the octets of a segment in HD, FHD and QHD, as a manifest states them. Only
+	// Throughput and BOLA need them.
 	Sizes [3]int64
 	Rule  Rule
 
-	// StartAt and ResumeAt are how many segments are buffered when playback starts, at
-	// the beginning and after a seek, and when it resumes after a stall; Ahead is how
-	// many are buffered at most. 0 is the default.
+	// StartAt and ResumeAt are how many segments must be buffered before playback starts, at
+	// the beginning and after a seek, and before it resumes after a stall. Ahead limits the
+	// buffer. 0 means the default.
 	StartAt, ResumeAt, Ahead int
 
-	// SeekProbability is that of a seek in each second.
+	// SeekProbability is the probability of a seek in each second.
 	SeekProbability float64
 	Seed            uint64
 
 	OnHandover Strategy
-	// GiveUp is for how long no octet comes, while some are wanted, before the viewing
-	// ends as failed; 0 is DefaultGiveUp.
+	// GiveUp is how long the player waits for an octet before the viewing fails; 0 means
+	// DefaultGiveUp.
 	GiveUp time.Duration
 }
 
-// withDefaults puts the defaults in.
+// withDefaults returns the configuration with defaults filled in.
 func (c Config) withDefaults() Config {
 	c.StartAt = cmp.Or(c.StartAt, DefaultStartAt)
 	c.ResumeAt = cmp.Or(c.ResumeAt, DefaultResumeAt)
@@ -124,21 +124,21 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	switch {
 	case c.For < 0:
-		return fmt.Errorf("it lasts %v; write how long it is, such as 60s, or 0 for as long as there is something to come", c.For)
+		return fmt.Errorf("invalid duration %v: must not be negative; write it like 60s, or 0 for the whole video or file", c.For)
 	case c.GiveUp < 0:
-		return fmt.Errorf("it gives up after %v; write how long nothing may come, such as 60s", c.GiveUp)
+		return fmt.Errorf("invalid timeout %v: must be positive; write it like 60s", c.GiveUp)
 	case !slices.Contains(strategies, c.OnHandover):
 		return fmt.Errorf("unknown strategy %q for handovers: there are %s, %s, %s and %s", c.OnHandover, Reconnect, ZeroRTT, Migrate, Multihome)
 	case c.Mode == File:
 		return nil
 	case c.Mode != View:
-		return fmt.Errorf("unknown mode %q: there are %s and %s", c.Mode, View, File)
+		return fmt.Errorf("unknown mode %q: want %s or %s", c.Mode, View, File)
 	case c.Segments < 1:
-		return fmt.Errorf("its video has %d segments; there must be one at least", c.Segments)
-	case !(c.SeekProbability >= 0 && c.SeekProbability <= 1): // refuses NaN too
-		return fmt.Errorf("a seek probability of %v; write a number from 0 to 1, such as 0.3 for 30 %%", c.SeekProbability)
+		return fmt.Errorf("%d segments: must be positive", c.Segments)
+	case !(c.SeekProbability >= 0 && c.SeekProbability <= 1): // rejects NaN too
+		return fmt.Errorf("invalid seek probability %v: want a number from 0 to 1, such as 0.3 for 30 %%", c.SeekProbability)
 	case c.SeekProbability > 0 && c.For == 0:
-		return errors.New("with seeks it has no end; write how long it lasts, such as 60s")
+		return errors.New("a viewing with seeks needs a duration; write it like 60s")
 	}
 	if err := c.validateBuffer(); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (c Config) validateBuffer() error {
 		segments int
 	}{{"starts", c.StartAt}, {"resumes", c.ResumeAt}} {
 		if threshold.segments < 1 || threshold.segments > c.Ahead {
-			return fmt.Errorf("playback %s with %d segments and no more than %d are buffered; write 1 to %d", threshold.what, threshold.segments, c.Ahead, max(c.Ahead, 1))
+			return fmt.Errorf("playback %s with %d segments, but the buffer holds %d: want 1 to %d", threshold.what, threshold.segments, c.Ahead, max(c.Ahead, 1))
 		}
 	}
 	return nil
@@ -160,16 +160,16 @@ func (c Config) validateBuffer() error {
 
 func (c Config) validateRule() error {
 	if _, ok := rules[c.Rule]; !ok {
-		return fmt.Errorf("unknown rule %q for the resolution: there are %s, %s and %s", c.Rule, Paper, Throughput, BOLA)
+		return fmt.Errorf("unknown rule %q for the resolution: want %s, %s or %s", c.Rule, Paper, Throughput, BOLA)
 	}
 	if c.Rule == Paper {
 		return nil
 	}
 	if s := c.Sizes; !(0 < s[0] && s[0] < s[1] && s[1] < s[2]) {
-		return fmt.Errorf("rule %s needs to know how large segments are, each resolution's larger than the one before; %d, %d and %d octets are not", c.Rule, s[0], s[1], s[2])
+		return fmt.Errorf("rule %s needs segment sizes that grow with the resolution: got %d, %d and %d octets", c.Rule, s[0], s[1], s[2])
 	}
 	if c.Rule == BOLA && c.Ahead < 2 {
-		return fmt.Errorf("rule %s goes by how full the buffer is, and one segment is all it holds; write 2 or more", c.Rule)
+		return fmt.Errorf("rule %s needs a buffer of at least 2 segments", c.Rule)
 	}
 	return nil
 }

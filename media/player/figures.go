@@ -2,7 +2,7 @@ package player
 
 import "time"
 
-// Times are how long the viewing was in each state. They add up to its duration.
+// Times gives the time spent in each state. The sum is the viewing's duration.
 type Times struct {
 	Starting time.Duration `json:"starting"`
 	Playing  time.Duration `json:"playing"`
@@ -26,11 +26,11 @@ func (t *Times) of(s State) *time.Duration {
 	}
 }
 
-// Figures are what became of a viewing. Octets are of content: Received is the sum
-// of Played, Wasted and Held.
+// Figures are the results of a viewing. Octets are of content: Received is the sum of
+// Played, Wasted and Held.
 type Figures struct {
 	Duration time.Duration `json:"duration"`
-	Failure  string        `json:"failure,omitzero"` // why it ended before its time
+	Failure  string        `json:"failure,omitzero"` // why it ended early
 
 	Started bool          `json:"started"`
 	StartUp time.Duration `json:"start_up,omitzero"` // start-up delay: until the first segment was shown, if Started
@@ -39,15 +39,15 @@ type Figures struct {
 	// Rebuffer is the rebuffer ratio: the share of Stalled in Stalled and Playing
 	// (BufRatio of Dobrian et al., SIGCOMM 2011). Start-up and seeks are left out.
 	Rebuffer float64 `json:"rebuffer"`
-	Switches int     `json:"switches"` // how often the resolution shown was another than the one before
+	Switches int     `json:"switches"` // changes of the resolution shown
 	Seeks    int     `json:"seeks"`
 
 	Received int64 `json:"received"`
 	Played   int64 `json:"played"`
-	Wasted   int64 `json:"wasted"` // thrown away: by seeks, by requests anew, or come too late
-	Held     int64 `json:"held"`   // at the end: a file, or what was still buffered or under way
-	// Goodput is how many octets came in each second of the viewing, until the last
-	// in which some did.
+	Wasted   int64 `json:"wasted"` // discarded by seeks or repeated requests, or received too late
+	Held     int64 `json:"held"`   // at the end: a file, or what was buffered or partly received
+	// Goodput is the octets received in each second of the viewing, up to the last second with
+	// any.
 	Goodput []int64 `json:"goodput"`
 
 	Loads     []Load     `json:"loads"`
@@ -56,8 +56,8 @@ type Figures struct {
 	Timeline  []Entry    `json:"timeline"`
 }
 
-// TTD is the total transmission delay of a file: from the viewing's beginning, so
-// that connecting counts, until the file was whole (Nam et al., 2021, section 4.2).
+// TTD returns the total transmission delay of a file: from the beginning of the viewing,
+// including the handshake, to the last octet (Nam et al., 2021, section 4.2).
 func (f Figures) TTD() (d time.Duration, ok bool) {
 	if len(f.Loads) == 0 {
 		return 0, false
@@ -65,8 +65,8 @@ func (f Figures) TTD() (d time.Duration, ok bool) {
 	return f.Loads[0].Delay()
 }
 
-// Figures returns the figures up to now. What they hold must not be changed, and is
-// only good until the player is told of something more.
+// Figures returns the figures up to now. The caller must not change them; they are valid
+// until the next event is reported to the player.
 func (p *Player) Figures() Figures {
 	f := p.figures
 	*f.Times.of(p.state) += p.now - p.since
@@ -90,15 +90,15 @@ func (p *Player) Figures() Figures {
 	return f
 }
 
-// Status is what a viewing looks like.
+// Status describes the current state of a viewing.
 type Status struct {
 	State      State
 	Position   time.Duration // in the video
 	Buffer     time.Duration // how much more can be played
-	Resolution Resolution    // of what was played last; Plain if nothing was
+	Resolution Resolution    // resolution played last; Plain if none was
 }
 
-// Status returns what the viewing looks like now.
+// Status returns the current state of the viewing.
 func (p *Player) Status() Status {
 	return Status{p.state, time.Duration(p.head)*SegmentLength + p.progress(), p.level(), p.shown}
 }

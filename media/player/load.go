@@ -5,27 +5,26 @@ import (
 	"time"
 )
 
-// Load is the loading of one segment, or of the file. Moments that have not come
-// are 0.
+// Load is the loading of one segment or of the file. Moments that have not occurred are 0.
 type Load struct {
 	Segment    int           `json:"segment"`
 	Resolution Resolution    `json:"resolution"`     // of the last request
-	Wanted     time.Duration `json:"wanted"`         // when the player would have asked, had it been connected
+	Wanted     time.Duration `json:"wanted"`         // when the player would have made the request if connected
 	Asked      time.Duration `json:"asked,omitzero"` // when the first request was made
 	Began      time.Duration `json:"began,omitzero"` // when the last request's response began
-	Ended      time.Duration `json:"ended,omitzero"` // when it was whole, or was cancelled
+	Ended      time.Duration `json:"ended,omitzero"` // when it was complete or cancelled
 	Whole      bool          `json:"whole,omitzero"`
 	Octets     int64         `json:"octets,omitzero"` // size of the whole segment
 	Requests   int           `json:"requests"`
 }
 
-// Delay is the loading delay: from when the segment was wanted until it was whole,
-// so that waiting for a connection counts (Nam et al., 2021, section 4.2: waiting
-// and transmission). Only a whole segment has one. That slow segments are cancelled
-// by seeks more often than fast ones must be told with any mean of it.
+// Delay returns the loading delay: from when the segment was wanted until it was complete,
+// including the wait for a connection (Nam et al., 2021, section 4.2: waiting and
+// transmission). Only complete segments have one. Seeks cancel slow segments more often
+// than fast ones, which must be stated with any mean of it.
 func (l Load) Delay() (d time.Duration, ok bool) { return l.Ended - l.Wanted, l.Whole }
 
-// request is one under way.
+// request is a pending request.
 type request struct {
 	id       int
 	offset   int64
@@ -35,7 +34,7 @@ type request struct {
 	asked    time.Duration
 }
 
-// want begins to load the next segment, if it is time for that.
+// want starts to load the next segment if it is time for it.
 func (p *Player) want() {
 	next := p.head + len(p.buffer)
 	if p.over || p.loading || next >= p.segments || p.config.Mode == View && len(p.buffer) >= p.config.Ahead {
@@ -45,7 +44,7 @@ func (p *Player) want() {
 	p.loading, p.kept = true, 0
 }
 
-// ask makes the request for what is wanted, as soon as that is possible.
+// ask requests the wanted segment as soon as possible.
 func (p *Player) ask() {
 	p.want()
 	if p.over || !p.loading || p.request != nil || p.connection != open || p.retryAt > 0 {
@@ -77,12 +76,11 @@ func (p *Player) choose() Resolution {
 	return rules[p.config.Rule](view{p.config, fresh, p.told, p.delay, p.level(), p.samples})
 }
 
-// load is the last load; there must be one.
+// load returns the last load; there must be one.
 func (p *Player) load() *Load { return &p.loads[len(p.loads)-1] }
 
-// Answered says that the response to a request begins: the size of the whole
-// segment, or file, and how many segments there are, which is 0 if the server does
-// not say.
+// Answered reports the beginning of a response: the size of the whole segment or file, and
+// the number of segments, or 0 if the server does not state it.
 func (p *Player) Answered(now time.Duration, id int, size int64, segments int) {
 	if !p.at(now) || !p.isUnderWay(id) || p.request.answered {
 		return
@@ -93,7 +91,7 @@ func (p *Player) Answered(now time.Duration, id int, size int64, segments int) {
 	if size < p.request.offset {
 		p.waste(p.kept)
 		p.kept, p.request.offset = 0, 0
-		p.fail(errors.New("the server has another segment than before"))
+		p.fail(errors.New("the server changed the size of the segment"))
 		return
 	}
 	p.request.size, p.request.answered = size, true
@@ -102,8 +100,8 @@ func (p *Player) Answered(now time.Duration, id int, size int64, segments int) {
 	p.finish()
 }
 
-// Received says that octets of a response have come. Those of a request that was
-// cancelled, or has failed, may still come.
+// Received reports octets of a response. Octets may still arrive for requests that failed
+// or were cancelled.
 func (p *Player) Received(now time.Duration, id int, octets int64) {
 	if octets <= 0 || id < 1 || id > p.requests || !p.at(now) {
 		return
@@ -121,7 +119,7 @@ func (p *Player) Received(now time.Duration, id int, octets int64) {
 	p.finish()
 }
 
-// hear notes that an octet came that was waited for.
+// hear notes the arrival of an octet that was waited for.
 func (p *Player) hear() {
 	if h := p.handover(); h != nil {
 		silence := p.now - max(h.At, p.lastOctet, p.request.asked)
@@ -137,7 +135,7 @@ func (p *Player) hear() {
 	p.lastOctet, p.failures = p.now, 0
 }
 
-// finish takes the segment into the buffer once it is whole.
+// finish moves a complete segment into the buffer.
 func (p *Player) finish() {
 	r, l := p.request, p.load()
 	if r.offset+r.got < r.size {
@@ -159,7 +157,7 @@ func (p *Player) finish() {
 	p.ask()
 }
 
-// Failed says that a request has failed, although its session goes on.
+// Failed reports that a request failed although its session continues.
 func (p *Player) Failed(now time.Duration, id int, err error) {
 	if p.at(now) && p.isUnderWay(id) {
 		p.fail(err)
@@ -173,7 +171,7 @@ func (p *Player) fail(err error) {
 	p.ask()
 }
 
-// keep ends a request that has failed, and keeps what came of it.
+// keep ends a failed request and keeps what it received.
 func (p *Player) keep() {
 	if p.request != nil {
 		p.kept += p.request.got
@@ -181,14 +179,14 @@ func (p *Player) keep() {
 	}
 }
 
-// PastEnd says that there is no such segment: the video has fewer, as many as are
-// told.
+// PastEnd reports that a segment does not exist because the video has only the given number
+// of segments.
 func (p *Player) PastEnd(now time.Duration, id, segments int) {
 	if !p.at(now) || !p.isUnderWay(id) {
 		return
 	}
 	if p.config.Mode == File || segments < 0 || segments > p.load().Segment {
-		p.fail(errors.New("the server says that what it has is past its end"))
+		p.fail(errors.New("the server rejected a segment within the video as past its end"))
 		return
 	}
 	p.segments = segments
@@ -196,7 +194,7 @@ func (p *Player) PastEnd(now time.Duration, id, segments int) {
 	p.play()
 }
 
-// abandon ends a load that is not whole.
+// abandon ends an incomplete load.
 func (p *Player) abandon(why Entry) {
 	p.keep()
 	p.waste(p.kept)

@@ -9,7 +9,7 @@ import (
 // State is what the viewer sees.
 type State string
 
-// The states. A viewing is in one of them at each moment.
+// These are the states. A viewing is always in exactly one of them.
 const (
 	Starting State = "starting" // nothing has been played yet; a file stays so
 	Playing  State = "playing"
@@ -78,7 +78,7 @@ func (p *Player) account() {
 	p.since = p.now
 }
 
-// show begins to play the segment at the head.
+// show starts to play the segment at the head.
 func (p *Player) show() {
 	p.headAt = p.now
 	resolution := p.buffer[0].resolution
@@ -105,8 +105,8 @@ func (p *Player) played() {
 	p.ask()
 }
 
-// maybeSeek decides whether the viewer seeks in this second. It draws where to in
-// any case, so that a seek is the same with whatever probability.
+// maybeSeek decides whether the viewer seeks in this second. It draws the target in any
+// case, so that seeks are the same whatever the probability.
 func (p *Player) maybeSeek() {
 	p.seekAt += time.Second
 	luck, to := p.seeks.Float64(), p.seeks.IntN(p.config.Segments)
@@ -139,7 +139,7 @@ func (p *Player) seek(to int) {
 	p.ask()
 }
 
-// discard throws segments away, from the head on.
+// discard drops segments from the head of the buffer.
 func (p *Player) discard(segments int) {
 	for i, s := range p.buffer[:segments] {
 		var played int64
@@ -156,7 +156,7 @@ func (p *Player) discard(segments int) {
 	p.head += segments
 }
 
-// cancel gives up what is being loaded.
+// cancel cancels the current load.
 func (p *Player) cancel() {
 	if !p.loading {
 		return

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// One viewing, moment by moment, with every figure worked out by hand.
+// TestAViewingToTheNanosecond follows one viewing moment by moment; every figure was
+// computed by hand.
 func TestAViewingToTheNanosecond(t *testing.T) {
 	c := viewing()
 	c.Segments, c.StartAt, c.ResumeAt, c.Ahead = 5, 2, 1, 3
@@ -262,23 +263,23 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 		{func(c *Config) { c.StartAt, c.ResumeAt, c.Ahead = 3, 3, 3 }, ""},
 		{func(c *Config) { c.SeekProbability, c.For = 1, time.Second }, ""},
 		{func(c *Config) { c.Sizes = [3]int64{} }, ""}, // the paper's rule does not look at them
-		{func(c *Config) { c.Mode = "listen" }, `begin a viewing: unknown mode "listen": there are view and file`},
-		{func(c *Config) { c.Segments = 0 }, "its video has 0 segments"},
-		{func(c *Config) { c.For = -1 }, "it lasts -1ns"},
-		{func(c *Config) { c.GiveUp = -1 }, "it gives up after -1ns"},
+		{func(c *Config) { c.Mode = "listen" }, `start a viewing: unknown mode "listen": want view or file`},
+		{func(c *Config) { c.Segments = 0 }, "0 segments: must be positive"},
+		{func(c *Config) { c.For = -1 }, "invalid duration -1ns"},
+		{func(c *Config) { c.GiveUp = -1 }, "invalid timeout -1ns"},
 		{func(c *Config) { c.OnHandover = "pray" }, `unknown strategy "pray" for handovers: there are reconnect, 0-rtt, migrate and multihome`},
 		{func(c *Config) { c.Mode, c.OnHandover = File, "" }, `unknown strategy ""`},
-		{func(c *Config) { c.SeekProbability = 1.5 }, "a seek probability of 1.5; write a number from 0 to 1"},
-		{func(c *Config) { c.SeekProbability = -0.1 }, "a seek probability of -0.1"},
-		{func(c *Config) { c.SeekProbability = 0.3 }, "with seeks it has no end"},
-		{func(c *Config) { c.StartAt = 11 }, "playback starts with 11 segments and no more than 10 are buffered; write 1 to 10"},
+		{func(c *Config) { c.SeekProbability = 1.5 }, "invalid seek probability 1.5: want a number from 0 to 1"},
+		{func(c *Config) { c.SeekProbability = -0.1 }, "invalid seek probability -0.1"},
+		{func(c *Config) { c.SeekProbability = 0.3 }, "a viewing with seeks needs a duration"},
+		{func(c *Config) { c.StartAt = 11 }, "playback starts with 11 segments, but the buffer holds 10: want 1 to 10"},
 		{func(c *Config) { c.ResumeAt = -1 }, "playback resumes with -1 segments"},
-		{func(c *Config) { c.Ahead = 1 }, "playback resumes with 2 segments and no more than 1 are buffered"},
-		{func(c *Config) { c.Ahead = -1 }, "no more than -1 are buffered; write 1 to 1"},
-		{func(c *Config) { c.Rule = "best" }, `unknown rule "best" for the resolution: there are paper, throughput and bola`},
-		{func(c *Config) { c.Rule, c.Sizes[2] = Throughput, fhdOctets }, "rule throughput needs to know how large segments are"},
-		{func(c *Config) { c.Rule, c.Sizes[0] = BOLA, 0 }, "rule bola needs to know how large segments are"},
-		{func(c *Config) { c.Rule, c.ResumeAt, c.Ahead = BOLA, 1, 1 }, "rule bola goes by how full the buffer is"},
+		{func(c *Config) { c.Ahead = 1 }, "playback resumes with 2 segments, but the buffer holds 1"},
+		{func(c *Config) { c.Ahead = -1 }, "the buffer holds -1: want 1 to 1"},
+		{func(c *Config) { c.Rule = "best" }, `unknown rule "best" for the resolution: want paper, throughput or bola`},
+		{func(c *Config) { c.Rule, c.Sizes[2] = Throughput, fhdOctets }, "rule throughput needs segment sizes that grow"},
+		{func(c *Config) { c.Rule, c.Sizes[0] = BOLA, 0 }, "rule bola needs segment sizes that grow"},
+		{func(c *Config) { c.Rule, c.ResumeAt, c.Ahead = BOLA, 1, 1 }, "rule bola needs a buffer of at least 2 segments"},
 	} {
 		c := viewing()
 		test.change(&c)

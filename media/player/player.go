@@ -6,25 +6,24 @@ import (
 	"time"
 )
 
-// OrderKind is what is to be done.
+// OrderKind says what an order asks for.
 type OrderKind string
 
 // The kinds of orders.
 const (
-	// Connect: open session Session from the host's present address, and close the
-	// one before it, whatever it is doing.
+	// Connect opens session Session from the host's current address and closes the previous
+	// session, whatever it is doing.
 	Connect OrderKind = "connect"
-	// Move: take session Session along to the host's present address.
+	// Move moves session Session to the host's current address.
 	Move OrderKind = "move"
-	// Ask: ask for segment Segment in resolution Resolution, from octet Offset on, as
-	// request Request of session Session. Requests of one session may be on streams
-	// of their own.
+	// Ask requests segment Segment in resolution Resolution, from octet Offset on, as request
+	// Request of session Session. Requests of one session may use separate streams.
 	Ask OrderKind = "ask"
-	// Cancel: nobody waits for request Request any more.
+	// Cancel says that the result of request Request is no longer needed.
 	Cancel OrderKind = "cancel"
 )
 
-// Order is what to do next.
+// Order is an instruction to the owner of the connections.
 type Order struct {
 	Kind       OrderKind
 	Session    int // counted from 1
@@ -49,12 +48,12 @@ type Player struct {
 	longest    time.Duration // silence since the last handover
 	failures   int           // since the last octet
 	failure    error         // the last
-	retryAt    time.Duration // 0: nothing has to wait
+	retryAt    time.Duration // 0: no retry is pending
 
-	// What is asked for: one segment at a time.
+	// The loading state; one segment is loaded at a time.
 	loads     []Load
-	loading   bool     // the last of loads is not whole yet
-	kept      int64    // octets of it from requests that failed
+	loading   bool     // the last of loads is incomplete
+	kept      int64    // octets of it from failed requests
 	request   *request // under way
 	requests  int      // made so far
 	lastOctet time.Duration
@@ -68,8 +67,8 @@ type Player struct {
 	headAt   time.Duration // when it began to play, if it does
 	buffer   []segment     // from head on
 	shown    Resolution    // what was played last
-	fresh    bool          // nothing has been asked for since connecting or the last seek
-	told     bool          // what delay is
+	fresh    bool          // no request since connecting or the last seek
+	told     bool          // the manager has stated delay
 	delay    time.Duration
 	seeks    *rand.Rand
 	seekAt   time.Duration // when the viewer next decides whether to seek
@@ -77,18 +76,17 @@ type Player struct {
 	figures Figures
 }
 
-// segment is one that is buffered.
+// segment is a buffered segment.
 type segment struct {
 	resolution Resolution
 	octets     int64
 }
 
-// New begins a viewing, at moment 0. The error says what is wrong with the
-// configuration.
+// New starts a viewing at moment 0. The error says what is wrong with the configuration.
 func New(c Config) (*Player, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
-		return nil, fmt.Errorf("begin a viewing: %w", err)
+		return nil, fmt.Errorf("start a viewing: %w", err)
 	}
 	p := &Player{config: c, state: Starting, segments: c.Segments, seeks: rand.New(rand.NewPCG(c.Seed, 0))}
 	if c.Mode == File {
@@ -102,27 +100,26 @@ func New(c Config) (*Player, error) {
 	return p, nil
 }
 
-// Orders are those since the last call, in the order in which to carry them out.
-// Those for a session that has been lost meanwhile are void. None says that the
-// viewing is over: whoever has the session closes it then.
+// Orders returns the orders since the last call, in the order in which to carry them out.
+// Orders for a session that has been lost meanwhile are void. No order says that the
+// viewing is over: the owner of the session then closes it.
 func (p *Player) Orders() []Order {
 	orders := p.orders
 	p.orders = nil
 	return orders
 }
 
-// Over says whether the viewing has ended.
+// Over reports whether the viewing has ended.
 func (p *Player) Over() bool { return p.over }
 
-// End ends the viewing, for a reason or, with nil, because the viewer has had
-// enough.
+// End ends the viewing for a reason, or with nil because the viewer stops watching.
 func (p *Player) End(now time.Duration, reason error) {
 	if p.at(now) {
 		p.end(reason)
 	}
 }
 
-// Advance says that it is now; what was to happen by itself until then happens.
+// Advance moves the time to now and performs everything that is due until then.
 func (p *Player) Advance(now time.Duration) {
 	p.until(now + 1)
 	if !p.over {
@@ -130,15 +127,14 @@ func (p *Player) Advance(now time.Duration) {
 	}
 }
 
-// Next is when something happens by itself, if nothing comes before.
+// Next returns when the player acts by itself unless an event comes first.
 func (p *Player) Next() (at time.Duration, ok bool) {
 	next, ok := p.next()
 	return next.at, ok
 }
 
-// at brings the player to a moment, and leaves what happens by itself at that very
-// moment for later: what comes from outside comes first. It says whether the
-// viewing still goes on.
+// at moves the time to now. It leaves what is due at that very moment for later, since
+// external events come first. It reports whether the viewing continues.
 func (p *Player) at(now time.Duration) bool {
 	p.until(now)
 	if !p.over {
@@ -147,7 +143,7 @@ func (p *Player) at(now time.Duration) bool {
 	return !p.over
 }
 
-// until lets happen what happens by itself before a moment.
+// until performs everything that is due before end.
 func (p *Player) until(end time.Duration) {
 	for {
 		next, ok := p.next()
@@ -159,14 +155,14 @@ func (p *Player) until(end time.Duration) {
 	}
 }
 
-// occasion is something that happens by itself.
+// occasion is a timed action of the player.
 type occasion struct {
 	at time.Duration
 	do func()
 }
 
-// next is the first occasion; of those at the same moment, the one that comes first
-// here.
+// next returns the first occasion; of several at the same moment, the first in the order
+// below.
 func (p *Player) next() (first occasion, ok bool) {
 	if p.over {
 		return occasion{}, false
@@ -186,7 +182,7 @@ func (p *Player) next() (first occasion, ok bool) {
 	return first, ok
 }
 
-// patience is when the viewer gives up.
+// patience returns when the viewer gives up.
 func (p *Player) patience() time.Duration {
 	return max(p.lastOctet, p.loads[len(p.loads)-1].Wanted) + p.config.GiveUp
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// FuzzViewing watches over random networks, with handovers and lost sessions, and
-// checks at every moment what must always be true, the timeline against the figures
-// at the end, and that the same seed and network give the same viewing.
+// FuzzViewing plays over random networks with handovers and lost sessions. It checks the
+// invariants at every moment, compares the timeline with the final figures, and checks that
+// the same seed and network give the same viewing.
 func FuzzViewing(f *testing.F) {
 	for seed := range uint64(60) {
 		f.Add(seed)
@@ -66,7 +66,7 @@ func someWire(random *rand.Rand) wire {
 	return w
 }
 
-// FuzzWords tells the player anything in any order: it must neither break nor lose
+// FuzzWords reports arbitrary events in any order: the player must neither panic nor lose
 // an octet.
 func FuzzWords(f *testing.F) {
 	f.Add(uint64(1), []byte{0, 1, 100, 2, 1, 50, 3, 1, 9, 5, 1, 1, 6, 2, 2, 7, 1, 1, 8, 0, 200})
@@ -104,7 +104,7 @@ func FuzzWords(f *testing.F) {
 			}
 			r.check(t)
 			if at, ok := p.Next(); ok == p.Over() || ok && at < p.now-SegmentLength {
-				t.Fatalf("at %v the next is %v, %v", p.now, at, ok)
+				t.Fatalf("at %v next is %v, %v", p.now, at, ok)
 			}
 			p.Orders()
 		}

@@ -10,10 +10,10 @@ type Rule string
 
 // The rules.
 const (
-	// Paper goes by the link delay that the network's manager tells, one-way: below
-	// 100 ms QHD, from 100 to 200 ms FHD, above HD; and always HD for the first segment
-	// after connecting and after a seek (Nam et al., 2021, section 4.1). Without a word
-	// from the manager it stays with HD.
+	// Paper chooses by the one-way link delay that the network's manager reports: QHD below
+	// 100 ms, FHD from 100 to 200 ms, HD above, and always HD for the first segment after
+	// connecting and after a seek (Nam et al., 2021, section 4.1). Without a report it stays
+	// with HD.
 	Paper Rule = "paper"
 	// Throughput takes the highest resolution whose rate is no more than 0.85 of the
 	// harmonic mean of the rates at which the last 20 segments came, from request to
@@ -39,11 +39,11 @@ const (
 	bolaGammaP = 5
 )
 
-// view is what a rule may look at.
+// view is the input of a rule.
 type view struct {
 	config  Config
 	fresh   bool // the first request after connecting or a seek
-	told    bool // the manager has said how long the link's delay is
+	told    bool // the manager has reported the link's delay
 	delay   time.Duration
 	level   time.Duration // of the buffer
 	samples []sample      // of the last segments

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Nam et al., 2021, section 4.1.
+// TestPaperRule follows Nam et al., 2021, section 4.1.
 func TestPaperRule(t *testing.T) {
 	for _, test := range []struct {
 		delay time.Duration
@@ -28,8 +28,8 @@ func TestPaperRule(t *testing.T) {
 	}
 }
 
-// The first request after connecting and after a seek is for HD, whatever the delay;
-// the second is not.
+// TestHDRightAfterConnectingAndSeeking checks that the first request after connecting and
+// after a seek is for HD, whatever the delay, and the second is not.
 func TestHDRightAfterConnectingAndSeeking(t *testing.T) {
 	s := begin(t, viewing())
 	s.LinkDelay(0, 10*ms)
@@ -46,8 +46,8 @@ func TestHDRightAfterConnectingAndSeeking(t *testing.T) {
 	s.ordered("connect 2", "ask 5 in 2: hd 51 from 0")
 }
 
-// The rates of these segments are 8, 16 and 32 Mbit/s; 0.85 of the estimate must
-// reach them.
+// TestThroughputRule has segments with rates of 8, 16 and 32 Mbit/s, which 0.85 of the
+// estimate must reach.
 func TestThroughputRule(t *testing.T) {
 	second := func(bits float64) sample { return sample{1_000_000, time.Duration(8e15 / bits)} }
 	for _, test := range []struct {
@@ -60,10 +60,10 @@ func TestThroughputRule(t *testing.T) {
 		{[]sample{second(16e6 / 0.8499)}, FHD},
 		{[]sample{second(32e6 / 0.8501)}, FHD},
 		{[]sample{second(32e6 / 0.8499)}, QHD},
-		// The harmonic mean of 10 and 90 Mbit/s is 18, that of the arithmetic 50.
+		// The harmonic mean of 10 and 90 Mbit/s is 18, the arithmetic mean 50.
 		{[]sample{second(10e6), second(90e6)}, HD},
 		{[]sample{second(13e6), second(90e6)}, FHD}, // 22.7
-		// Sizes do not weigh.
+		// Sizes are not weights.
 		{[]sample{{1, 800}, {1e9, 80 * time.Second}}, HD}, // 10 and 100 Mbit/s: 18.2
 	} {
 		if got := byThroughput(view{config: Config{Sizes: sizes}, samples: test.samples}); got != test.want {
@@ -72,7 +72,8 @@ func TestThroughputRule(t *testing.T) {
 	}
 }
 
-// The player gives the rule the last 20 segments, from request to last octet.
+// TestThroughputIsThatOfTheLastSegments checks that the rule gets the last 20 segments,
+// from request to last octet.
 func TestThroughputIsThatOfTheLastSegments(t *testing.T) {
 	c := viewing()
 	c.Rule, c.StartAt, c.ResumeAt, c.Ahead = Throughput, 50, 50, 50
@@ -96,8 +97,8 @@ func TestThroughputIsThatOfTheLastSegments(t *testing.T) {
 	}
 }
 
-// Where the scores of two resolutions are equal, BOLA goes from one to the other:
-// at Q = V (gp + (v S' - v' S) / (S' - S)).
+// TestBOLA checks the buffer levels at which BOLA switches, where the scores of two
+// resolutions are equal: Q = V (gp + (v S' - v' S) / (S' - S)).
 func TestBOLA(t *testing.T) {
 	for _, ahead := range []int{2, 10, 50} {
 		v := view{config: Config{Sizes: sizes, Ahead: ahead}}

@@ -10,7 +10,7 @@ import (
 
 const ms = time.Millisecond
 
-// The segments of these tests: sizes that are easy to reckon with.
+// The segments of these tests have sizes that are easy to compute with.
 const (
 	hdOctets  = 1_000_000
 	fhdOctets = 2_000_000
@@ -42,7 +42,7 @@ func begin(t *testing.T, c Config) scene {
 	return scene{p, t}
 }
 
-// connected is a player that has made its first request at 100 ms.
+// connected returns a player that has made its first request at 100 ms.
 func connected(t *testing.T, c Config) scene {
 	t.Helper()
 	s := begin(t, c)
@@ -51,13 +51,13 @@ func connected(t *testing.T, c Config) scene {
 	return s
 }
 
-// comes lets a request be answered and come whole at one moment.
+// comes delivers a whole response at one moment.
 func (s scene) comes(at time.Duration, request int, octets int64) {
 	s.Answered(at, request, octets, 0)
 	s.Received(at, request, octets)
 }
 
-// ordered checks the orders since the last time.
+// ordered checks the orders since its last call.
 func (s scene) ordered(want ...string) {
 	s.t.Helper()
 	var got []string
@@ -89,7 +89,7 @@ func (s scene) looks(at time.Duration, state State, position, buffer time.Durati
 	}
 }
 
-// octets checks what became of the octets so far.
+// octets checks how the octets received so far were used.
 func (s scene) octets(played, wasted, held int64) {
 	s.t.Helper()
 	f := s.Figures()

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// What a seek keeps and what it throws away.
+// TestSeek checks what a seek keeps and what it discards.
 func TestSeek(t *testing.T) {
-	// At 1.5 s, segments 0 to 2 are buffered, the first half played, and of segment 3
-	// 250,000 octets have come.
+	// At 1.5 s segments 0 to 2 are buffered, the first half is played, and 250,000 octets of
+	// segment 3 have arrived.
 	for _, test := range []struct {
 		name                 string
 		to                   int
@@ -65,8 +65,8 @@ func TestSeek(t *testing.T) {
 	}
 }
 
-// A seek in a stall ends it; waiting after a seek is no stall, and StartAt counts
-// for it again.
+// TestWaitingAfterASeek checks that a seek ends a stall, and that waiting after a seek is
+// not a stall and uses StartAt again.
 func TestWaitingAfterASeek(t *testing.T) {
 	c := viewing()
 	c.StartAt, c.ResumeAt = 2, 1
@@ -85,7 +85,8 @@ func TestWaitingAfterASeek(t *testing.T) {
 	}
 }
 
-// A seek before anything was played leaves the viewing in its start-up.
+// TestSeekBeforeTheStart checks that a seek before playback leaves the viewing in its
+// start-up.
 func TestSeekBeforeTheStart(t *testing.T) {
 	s := begin(t, viewing())
 	s.seek(7)
@@ -98,7 +99,7 @@ func TestSeekBeforeTheStart(t *testing.T) {
 	}
 }
 
-// The server's video ends earlier than the player thought.
+// TestPastTheEnd covers a server whose video ends earlier than the player assumed.
 func TestPastTheEnd(t *testing.T) {
 	c := viewing()
 	c.For, c.SeekProbability = time.Minute, 1e-12
@@ -120,7 +121,7 @@ func TestPastTheEnd(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 
-	// Without seeks that is the end of the viewing.
+	// Without seeks the viewing ends there.
 	s = connected(t, viewing())
 	s.comes(time.Second, 1, hdOctets)
 	s.PastEnd(1500*ms, 2, 1)
@@ -129,7 +130,7 @@ func TestPastTheEnd(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 
-	// The server may say so with any response, and take back what it had said.
+	// The server may correct the number of segments with any response.
 	s = connected(t, viewing())
 	s.Answered(time.Second, 1, hdOctets, 2)
 	s.Received(time.Second, 1, hdOctets)
@@ -154,13 +155,14 @@ func TestPastTheEnd(t *testing.T) {
 	s.ordered("cancel 4 in 1")
 	s.looks(1200*ms, Ended, 2*time.Second, 0)
 
-	// A server that contradicts itself is like one that fails.
+	// A server that contradicts itself counts as failed.
 	s = connected(t, viewing())
 	s.PastEnd(time.Second, 1, 50)
 	s.ordered("ask 2 in 1: hd 0 from 0")
 }
 
-// When and where to the viewer seeks is the seed's business, not the network's.
+// TestSeeksFollowFromTheSeed checks that the times and targets of seeks depend on the seed,
+// not on the network.
 func TestSeeksFollowFromTheSeed(t *testing.T) {
 	seeks := func(seed uint64, w wire) (all []Entry) {
 		for _, e := range run(t, watched(seed), w).Timeline {
@@ -186,8 +188,8 @@ func TestSeeksFollowFromTheSeed(t *testing.T) {
 	}
 }
 
-// 10,000 seconds: the share of seeks is within four standard deviations of 30 %, and
-// they go everywhere.
+// TestSeeksAreAsFrequentAsToldAndEverywhere runs 10,000 seconds: the share of seeks must be
+// within four standard deviations of 30 %, and targets must be everywhere.
 func TestSeeksAreAsFrequentAsToldAndEverywhere(t *testing.T) {
 	c := viewing()
 	c.For, c.SeekProbability, c.GiveUp = 10_000*time.Second+1, 0.3, 20_000*time.Second

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// connection is what the last session is doing.
+// connection is the state of the last session.
 type connection uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 // Session is one connection, or association, to the server. Moments that have not
 // come are 0.
 type Session struct {
-	Asked  time.Duration `json:"asked"`           // when it was to be opened
+	Asked  time.Duration `json:"asked"`           // when it was ordered
 	Open   time.Duration `json:"open,omitzero"`   // when requests could be made
 	Closed time.Duration `json:"closed,omitzero"` // when it was lost or given up
 }
@@ -28,14 +28,14 @@ type Handover struct {
 	Access string        `json:"access"` // link that is in use from then on
 	// Ready is when there was a session at the new address; not known with Multihome.
 	Ready time.Duration `json:"ready,omitzero"`
-	// Recovered is when octets came again: the first ones after Ready, or Ready if none
-	// were waited for. With Multihome, where nothing tells the viewer what the
-	// transport is doing, it is the end of the longest silence between this handover and
-	// the next, while octets were waited for.
+	// Recovered is when octets arrived again: the first ones after Ready, or Ready if none
+	// were waited for. With Multihome the viewer cannot see what the transport does. Recovered
+	// then is the end of the longest silence between this handover and the next, while octets
+	// were waited for.
 	Recovered time.Duration `json:"recovered,omitzero"`
 }
 
-// Connected says that a session can take requests.
+// Connected reports that a session can take requests.
 func (p *Player) Connected(now time.Duration, session int) {
 	if !p.at(now) || session != len(p.sessions) || p.connection != opening {
 		return
@@ -47,7 +47,7 @@ func (p *Player) Connected(now time.Duration, session int) {
 	p.ask()
 }
 
-// Moved says that a session has been taken along to the host's new address.
+// Moved reports that a session has moved to the host's new address.
 func (p *Player) Moved(now time.Duration, session int) {
 	if !p.at(now) || session != len(p.sessions) || p.connection != open {
 		return
@@ -66,7 +66,7 @@ func (p *Player) ready() {
 	}
 }
 
-// handover is the last one; nil if there was none.
+// handover returns the last handover, or nil.
 func (p *Player) handover() *Handover {
 	if len(p.handovers) == 0 {
 		return nil
@@ -74,9 +74,9 @@ func (p *Player) handover() *Handover {
 	return &p.handovers[len(p.handovers)-1]
 }
 
-// Lost says that a session is gone, with everything under way in it: it could not
-// be opened, could not be moved, or ended. err is nil if that is no failure but how
-// the transport cancels a request, as TCP does.
+// Lost reports that a session is gone with all its requests: it could not be opened or
+// moved, or it ended. err is nil if that is how the transport cancels a request, as TCP
+// does.
 func (p *Player) Lost(now time.Duration, session int, err error) {
 	if !p.at(now) || session != len(p.sessions) || p.connection == closed {
 		return
@@ -90,7 +90,7 @@ func (p *Player) Lost(now time.Duration, session int, err error) {
 	}
 }
 
-// close gives the session up.
+// close closes the session.
 func (p *Player) close(why Entry) {
 	p.keep()
 	p.connection = closed
@@ -106,8 +106,7 @@ func (p *Player) connect() {
 	p.note(Entry{Event: Connecting, Session: len(p.sessions)})
 }
 
-// setback takes note of a failure, and decides whether the next attempt has to
-// wait.
+// setback records a failure and decides whether the next attempt must wait.
 func (p *Player) setback(err error) {
 	p.failure = err
 	if p.failures++; p.failures > 1 {
@@ -124,8 +123,7 @@ func (p *Player) retry() {
 	p.ask()
 }
 
-// LinkDelay is what the network's manager says of the link: its one-way delay from
-// now on.
+// LinkDelay reports the link's new one-way delay as the network's manager states it.
 func (p *Player) LinkDelay(now, delay time.Duration) {
 	if p.at(now) {
 		p.told, p.delay = true, delay
@@ -133,8 +131,7 @@ func (p *Player) LinkDelay(now, delay time.Duration) {
 	}
 }
 
-// Associate is what the network's manager says when the host leaves its access link
-// for another one, so that its address changes.
+// Associate reports that the host moves to another access link, which changes its address.
 func (p *Player) Associate(now time.Duration, access string) {
 	if !p.at(now) {
 		return
@@ -155,11 +152,11 @@ func (p *Player) Associate(now time.Duration, access string) {
 	}
 }
 
-// giveUp ends a viewing for which nothing comes.
+// giveUp ends a viewing that has received nothing for GiveUp.
 func (p *Player) giveUp() {
-	err := fmt.Errorf("nothing came for %v", p.config.GiveUp)
+	err := fmt.Errorf("timed out after %v without data", p.config.GiveUp)
 	if p.failure != nil && p.failures > 0 {
-		err = fmt.Errorf("%w; the last failure: %w", err, p.failure)
+		err = fmt.Errorf("%w; last failure: %w", err, p.failure)
 	}
 	p.end(err)
 }
@@ -178,7 +175,7 @@ func (p *Player) end(why error) {
 
 func (p *Player) order(o Order) { p.orders = append(p.orders, o) }
 
-// reason is an error for the record.
+// reason returns an error's text for the record.
 func reason(err error) string {
 	if err == nil {
 		return ""

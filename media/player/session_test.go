@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What has come of a segment is kept, and the rest asked for, if the rule chooses the
-// same resolution again.
+// TestWhatCameBeforeAFailureIsKept checks that the received part of a segment is kept and
+// the rest requested if the rule chooses the same resolution again.
 func TestWhatCameBeforeAFailureIsKept(t *testing.T) {
 	s := connected(t, viewing()) // the manager says nothing: always HD
 	s.Answered(200*ms, 1, hdOctets, 100)
@@ -34,8 +34,8 @@ func TestWhatCameBeforeAFailureIsKept(t *testing.T) {
 	}
 }
 
-// The paper's rule asks for HD after connecting, so the part of a larger segment is
-// thrown away.
+// TestAnotherResolutionAfterAFailureBeginsAnew checks that part of a larger segment is
+// discarded, because the paper's rule chooses HD after connecting.
 func TestAnotherResolutionAfterAFailureBeginsAnew(t *testing.T) {
 	s := connected(t, viewing())
 	s.LinkDelay(100*ms, 150*ms)
@@ -48,7 +48,7 @@ func TestAnotherResolutionAfterAFailureBeginsAnew(t *testing.T) {
 	s.ordered("connect 2", "ask 3 in 2: hd 1 from 0")
 	s.octets(400_000, 1_900_000, 600_000)
 
-	// The server has changed its mind about the size.
+	// The server has changed the size.
 	s = connected(t, viewing())
 	s.Answered(200*ms, 1, hdOctets, 100)
 	s.Received(300*ms, 1, 300_000)
@@ -59,8 +59,8 @@ func TestAnotherResolutionAfterAFailureBeginsAnew(t *testing.T) {
 	s.octets(0, 300_000, 0)
 }
 
-// The first failure since an octet came is repaired at once, each further one after a
-// second.
+// TestPausesBetweenAttempts checks that the player retries the first failure since an octet
+// at once, and each further one after a second.
 func TestPausesBetweenAttempts(t *testing.T) {
 	s := begin(t, viewing())
 	s.ordered("connect 1")
@@ -99,8 +99,8 @@ func TestPausesBetweenAttempts(t *testing.T) {
 	}
 }
 
-// A transport that cancels a request by closing the session has not failed, however
-// often in a row.
+// TestASessionThatACancelledRequestTookAlong checks that a transport that cancels requests
+// by closing the session does not count as failed, however often in a row.
 func TestASessionThatACancelledRequestTookAlong(t *testing.T) {
 	s := connected(t, viewing())
 	for i := 1; i < 5; i++ {
@@ -128,21 +128,21 @@ func TestTheViewerGivesUp(t *testing.T) {
 		t.Error("it gives up before its time")
 	}
 	s.Advance(20 * time.Second)
-	if f := s.Figures(); !s.Over() || f.Duration != 13*time.Second || f.Failure != "nothing came for 10s" {
+	if f := s.Figures(); !s.Over() || f.Duration != 13*time.Second || f.Failure != "timed out after 10s without data" {
 		t.Errorf("%+v", f)
 	}
 
-	// Connections that come and go are no octets.
+	// Opening and losing connections delivers no octets.
 	s = begin(t, c)
 	for at := 300 * ms; !s.Over(); at += 300 * ms {
 		s.Connected(at, len(s.sessions))
 		s.Lost(at, len(s.sessions), errGone)
 	}
-	if f := s.Figures(); f.Duration != 10*time.Second || !strings.HasSuffix(f.Failure, "the last failure: the server is gone") {
+	if f := s.Figures(); f.Duration != 10*time.Second || !strings.HasSuffix(f.Failure, "last failure: the server is gone") {
 		t.Errorf("%+v", f)
 	}
 
-	// Where nothing is wanted, nothing is missed.
+	// Without wanted octets there is no timeout.
 	c.Ahead, c.GiveUp = 2, 500*ms
 	s = connected(t, c)
 	s.comes(200*ms, 1, hdOctets)
@@ -163,7 +163,8 @@ func TestTheViewerGivesUp(t *testing.T) {
 	}
 }
 
-// An outage longer than every timeout: the viewing goes on where it was.
+// TestALongOutage has an outage longer than every timeout: the viewing continues where it
+// was.
 func TestALongOutage(t *testing.T) {
 	s := connected(t, viewing())
 	s.Answered(200*ms, 1, hdOctets, 100)
@@ -179,7 +180,7 @@ func TestALongOutage(t *testing.T) {
 	}
 }
 
-// At 2 s, in the middle of segment 1, the host moves to the other access link.
+// TestHandover moves the host to the other access link at 2 s, in the middle of segment 1.
 func TestHandover(t *testing.T) {
 	for _, test := range []struct {
 		strategy  Strategy
@@ -229,7 +230,8 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// A handover while a session is being opened begins that anew: its address is gone.
+// TestHandoverWhileConnecting checks that a handover restarts a connection attempt, since
+// its address is gone.
 func TestHandoverWhileConnecting(t *testing.T) {
 	for _, strategy := range []Strategy{Reconnect, Migrate} {
 		c := viewing()
@@ -242,7 +244,7 @@ func TestHandoverWhileConnecting(t *testing.T) {
 		s.Connected(200*ms, 2)
 		s.ordered("ask 1 in 2: hd 0 from 0")
 
-		// It does not wait for the pause after failures either.
+		// A handover does not wait for the pause after failures either.
 		s = begin(t, c)
 		s.Lost(10*ms, 1, errGone)
 		s.Lost(20*ms, 2, errGone)
@@ -253,8 +255,8 @@ func TestHandoverWhileConnecting(t *testing.T) {
 	}
 }
 
-// With Multihome only silence tells. It counts from the handover on, while octets are
-// waited for; the longest decides.
+// TestRecoveryByMultihoming checks that Multihome's recovery is the end of the longest
+// silence after the handover while octets are waited for.
 func TestRecoveryByMultihoming(t *testing.T) {
 	c := viewing()
 	c.OnHandover, c.Ahead = Multihome, 2
@@ -283,7 +285,7 @@ func TestRecoveryByMultihoming(t *testing.T) {
 	recovered(6600 * ms)
 }
 
-// What happens to later sessions is not the handover's doing.
+// TestAHandoverIsReadyOnce checks that later sessions do not change a handover.
 func TestAHandoverIsReadyOnce(t *testing.T) {
 	s := connected(t, viewing())
 	s.Associate(time.Second, "AP2")
@@ -300,7 +302,8 @@ func TestAHandoverIsReadyOnce(t *testing.T) {
 	}
 }
 
-// Where nothing is waited for, a handover is over when the session is there.
+// TestHandoverWithAFullBuffer checks that a handover without pending octets ends when the
+// session is ready.
 func TestHandoverWithAFullBuffer(t *testing.T) {
 	for _, strategy := range []Strategy{Reconnect, Migrate} {
 		c := viewing()
@@ -315,12 +318,12 @@ func TestHandoverWithAFullBuffer(t *testing.T) {
 			t.Errorf("%s: %+v", strategy, h)
 		}
 		if s.Orders(); len(s.Figures().Loads) != 2 {
-			t.Errorf("%s: it asks for what it has no room for", strategy)
+			t.Errorf("%s: it requests a segment without room in the buffer", strategy)
 		}
 	}
 }
 
-// A file: the TTD begins with connecting, and goes on over failures.
+// TestFile checks that TTD includes connecting and failures.
 func TestFile(t *testing.T) {
 	const size = 1_000_000_000
 	c := Config{Mode: File, OnHandover: Reconnect, SeekProbability: 1, Seed: 1}
@@ -338,7 +341,7 @@ func TestFile(t *testing.T) {
 	s.Answered(21*time.Second, 2, size, 1)
 	s.Received(30*time.Second, 2, 600_000_000-1)
 	if s.octets(0, 0, size-1); s.Over() {
-		t.Error("it ends with an octet missing")
+		t.Error("the viewing ends with an octet missing")
 	}
 	s.Received(30*time.Second+1, 2, 1)
 	f := s.Figures()
@@ -351,7 +354,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("goodput %v", f.Goodput)
 	}
 
-	// The server goes away in the middle, for good.
+	// The server disappears for good in the middle.
 	s = begin(t, c)
 	s.Connected(100*ms, 1)
 	s.Answered(200*ms, 1, size, 1)
@@ -360,7 +363,7 @@ func TestFile(t *testing.T) {
 		s.Lost(at, len(s.sessions), errGone)
 	}
 	f = s.Figures()
-	if _, ok := f.TTD(); ok || f.Duration != 61*time.Second || f.Failure != "nothing came for 1m0s; the last failure: the server is gone" || f.Held != 1000 {
+	if _, ok := f.TTD(); ok || f.Duration != 61*time.Second || f.Failure != "timed out after 1m0s without data; last failure: the server is gone" || f.Held != 1000 {
 		t.Errorf("%+v", f)
 	}
 
@@ -368,7 +371,7 @@ func TestFile(t *testing.T) {
 		t.Error("a viewing that never was has a TTD")
 	}
 
-	// An empty file is there as soon as it is answered.
+	// An empty file is complete once the request is answered.
 	s = begin(t, c)
 	s.Connected(100*ms, 1)
 	s.Answered(200*ms, 1, 0, 1)
@@ -377,7 +380,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// Words that come too late, twice or for nothing change nothing.
+// TestWordsThatDoNotFit checks that late, repeated and pointless reports change nothing.
 func TestWordsThatDoNotFit(t *testing.T) {
 	s := begin(t, viewing())
 	s.Moved(50*ms, 1) // a session that is being opened

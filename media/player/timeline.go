@@ -5,8 +5,8 @@ import "time"
 // Event is what an entry of the timeline tells of.
 type Event string
 
-// The events. That playback starts, resumes, stalls or is at the end of the video is
-// an event with the name of the state.
+// These are the events. When playback starts, resumes, stalls or reaches the end of the
+// video, the event has the name of the new state.
 const (
 	Connecting Event = "connecting" // a session was ordered
 	Connected  Event = "connected"

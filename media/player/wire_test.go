@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// watched is a viewing with seeks, for half a minute.
+// watched configures a viewing with seeks for half a minute.
 func watched(seed uint64) Config {
 	c := viewing()
 	c.For, c.SeekProbability, c.Seed = 30*time.Second, 0.3, seed
 	return c
 }
 
-// wire is a network and a server by the book: everything happens at a moment that
-// can be worked out. Responses share a line that carries so many octets, one after
-// the other.
+// wire is an idealised network and server whose timing can be computed. Responses share a
+// link of fixed rate, one after the other.
 type wire struct {
 	setUp     time.Duration // of a session
 	delay     time.Duration // one-way
@@ -27,7 +26,7 @@ type wire struct {
 	delays    []time.Duration // what the manager says at each second
 }
 
-// piece is what comes at once.
+// piece is how many octets arrive at once.
 const piece = 100_000
 
 // run plays a whole viewing.
@@ -67,7 +66,7 @@ type running struct {
 	cancelled map[int]time.Duration // when the server learns it
 }
 
-// step carries out orders and lets the next thing happen.
+// step carries out orders and performs the next event.
 func (r *running) step(t testing.TB) {
 	p := r.player
 	for _, o := range p.Orders() {
@@ -80,7 +79,7 @@ func (r *running) step(t testing.TB) {
 	} else if ok {
 		p.Advance(at)
 	} else {
-		t.Fatal("nothing is to happen any more")
+		t.Fatal("no event is due")
 	}
 	r.check(t)
 }
@@ -100,7 +99,7 @@ func (r *running) obey(o Order) {
 	}
 }
 
-// answer is what the server does with a request.
+// answer is the server's handling of a request.
 func (r *running) answer(o Order, now time.Duration) {
 	p, back := r.player, now+r.delay
 	segments := r.segments
@@ -136,7 +135,7 @@ func (r *running) when(at time.Duration, do func()) {
 	heap.Push(&r.events, event{at, r.serial, do})
 }
 
-// check checks what is true at every moment.
+// check checks the invariants.
 func (r *running) check(t testing.TB) {
 	t.Helper()
 	f, s := r.player.Figures(), r.player.Status()
@@ -159,7 +158,7 @@ func (r *running) check(t testing.TB) {
 	}
 }
 
-// checkTimeline works a viewing's figures out again from its timeline alone.
+// checkTimeline recomputes a viewing's figures from its timeline alone.
 func checkTimeline(t testing.TB, f Figures) {
 	t.Helper()
 	var times Times
@@ -194,7 +193,7 @@ func checkTimeline(t testing.TB, f Figures) {
 			}
 			shown = e.Resolution
 		}
-		// Only seeks throw away what is buffered, or play it again.
+		// Only seeks discard buffered segments or play them again.
 		if e.Buffer != buffer && e.Event != Sought && e.Event != Cancelled && e.Event != Event(Playing) && e.Event != Event(Ended) {
 			t.Fatalf("entry %d, %s at %v: %v are buffered, by the entries before %v", i, e.Event, e.At, e.Buffer, buffer)
 		}

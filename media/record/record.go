@@ -1,4 +1,4 @@
-// Package record is what is kept of a stream: one JSON file beside its capture.
+// Package record holds the record of a stream: one JSON file next to its capture.
 package record
 
 import (
@@ -12,7 +12,7 @@ import (
 	"wiretime/media/player"
 )
 
-// Stream is one stream from beginning to end. Moments are since Started.
+// Stream is a stream from beginning to end. Moments count from Started.
 type Stream struct {
 	Media     string `json:"media"`     // what was asked for, as studies refer to it
 	Transport string `json:"transport"` // a row of package transport
@@ -20,14 +20,14 @@ type Stream struct {
 	Strategy  string `json:"strategy"`  // at handovers
 
 	Started time.Time `json:"started"`
-	// Epoch is when the path's first packet was sent, from which the manager counts;
-	// less than 0 if none was.
+	// Epoch is when the path's first packet was sent, from which the manager counts; negative
+	// if none was sent.
 	Epoch time.Duration `json:"epoch"`
-	// Manager is what the network's manager did, and told the client.
+	// Manager is the log of what the network's manager did and told the client.
 	Manager []manager.Event `json:"manager"`
 
 	Figures player.Figures `json:"figures"`
-	// Sessions are what the transport knows of Figures.Sessions, in their order; those
+	// Sessions holds the transport's data on Figures.Sessions, in the same order; sessions
 	// that never opened are zero.
 	Sessions []Session `json:"sessions"`
 }
@@ -36,8 +36,8 @@ type Stream struct {
 type Session struct {
 	SetUp time.Duration  `json:"set_up,omitzero"` // until it could take the first request
 	Local netip.AddrPort `json:"local,omitzero"`  // where packets left from, when it ended
-	// Resumed says that a TLS session was taken up again, EarlyData that the server took
-	// 0-RTT data.
+	// Resumed says that the TLS session was resumed, EarlyData that the server accepted 0-RTT
+	// data.
 	Resumed   bool `json:"resumed,omitzero"`
 	EarlyData bool `json:"early_data,omitzero"`
 }
@@ -54,7 +54,7 @@ func Write(name string, s *Stream) error {
 	return nil
 }
 
-// Read is the reverse of Write.
+// Read reads a file that Write has written.
 func Read(name string) (*Stream, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

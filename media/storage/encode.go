@@ -13,8 +13,8 @@ import (
 	"wiretime/process"
 )
 
-// ErrNoFFmpeg says that the program which encodes clips is not installed.
-var ErrNoFFmpeg = errors.New("the program ffmpeg is not installed (Debian's package ffmpeg); storages that are made to size need none")
+// ErrNoFFmpeg says that ffmpeg, which encodes clips, is not installed.
+var ErrNoFFmpeg = errors.New("ffmpeg is not installed: install it (Debian package ffmpeg), or use a generated storage, which does not need it")
 
 // rungs are how Encode encodes each resolution: the picture's height, and the
 // bitrates that YouTube recommends for uploads.
@@ -24,11 +24,10 @@ var rungs = []struct {
 	bitrate    string
 }{{HD, 720, "5M"}, {FHD, 1080, "8M"}, {QHD, 1440, "16M"}}
 
-// Encode encodes a clip, a file or whatever else ffmpeg takes as an input, into
-// the item called name of the storage in folder dir: segments of a second in HD,
-// FHD and QHD (H.264 in MPEG-TS), each of which begins with a key frame. The item
-// is there whole or not at all; it must not be there before. The error wraps
-// ErrNoFFmpeg if there is no ffmpeg.
+// Encode encodes a clip, a file or whatever else ffmpeg takes as an input, into the item
+// called name of the storage in folder dir: segments of a second in HD, FHD and QHD (H.264
+// in MPEG-TS), each of which begins with a key frame. The item appears whole or not at all,
+// and must not exist before. The error wraps ErrNoFFmpeg if there is no ffmpeg.
 func Encode(ctx context.Context, dir, name, clip string) error {
 	return encode(ctx, dir, name, "-i", clip)
 }

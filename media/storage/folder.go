@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// Folder is a storage of real files. A file in it is an item in resolution Plain.
-// A folder in it is a video; in it are folders called hd, fhd and qhd, or some of
-// them, and their files are the segments. They are in the order of their names,
-// shorter names first, so that "10.ts" comes after "9.ts". Hidden ones are not seen.
+// Folder is a storage of real files. A file in it is an item in resolution Plain. A folder
+// in it is a video, with subfolders hd, fhd and qhd, or some of them, whose files are the
+// segments. Segments are ordered by name, shorter names first, so that "10.ts" comes after
+// "9.ts". Hidden files are ignored.
 type Folder struct {
 	root   *os.Root
 	pieces map[ID][]string // with Segment 0: the files of an item in a resolution
 }
 
-// OpenFolder opens the storage in dir. It learns now what files there are, and
-// opens each when it is asked for; files that are links to elsewhere cannot be.
+// OpenFolder opens the storage in dir. It lists the files at once and opens each on
+// request. Links that lead out of dir cannot be opened.
 func OpenFolder(dir string) (*Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -32,7 +32,7 @@ func OpenFolder(dir string) (*Folder, error) {
 		return nil, errors.Join(fmt.Errorf("open the storage in %s: %w", dir, err), root.Close())
 	}
 	if len(f.pieces) == 0 {
-		return nil, errors.Join(fmt.Errorf("open the storage in %s: it has neither files nor folders with segments in hd, fhd or qhd", dir), root.Close())
+		return nil, errors.Join(fmt.Errorf("open the storage in %s: neither files nor folders with segments in hd, fhd or qhd", dir), root.Close())
 	}
 	return f, nil
 }
@@ -43,7 +43,7 @@ func (f *Folder) scan() error {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") { // hidden, or not whole yet
+		if strings.HasPrefix(e.Name(), ".") { // hidden, or still being written
 			continue
 		}
 		if e.Type().IsRegular() {
@@ -84,8 +84,7 @@ func (f *Folder) scanSegments(id ID) error {
 	return nil
 }
 
-// Items are those of the storage in each resolution that they are there in: their
-// segments 0, by name.
+// Items returns the items in each of their resolutions, as segments 0, by name.
 func (f *Folder) Items() []ID {
 	return slices.SortedFunc(maps.Keys(f.pieces), func(a, b ID) int {
 		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Resolution, b.Resolution))

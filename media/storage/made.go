@@ -13,20 +13,20 @@ import (
 
 // The sizes of a video's segments in octets.
 //
-// The paper gives 4 to 5 MB for a piece of about a second (Nam et al., 2021,
-// section 4.2) and does not say how it differs between resolutions. That these
-// are in the proportion of the bitrates which YouTube recommends for uploads (5,
-// 8 and 16 Mbit/s) with a mean of 4.5 MB is our choice.
+// The paper gives 4 to 5 MB for a piece of about a second (Nam et al., 2021, section 4.2)
+// and does not say how it differs between resolutions. We chose sizes with a mean of 4.5 MB
+// in the proportion of the bitrates that YouTube recommends for uploads (5, 8 and 16
+// Mbit/s).
 const (
 	HDSize  = 2_300_000
 	FHDSize = 3_700_000
 	QHDSize = 7_500_000
 )
 
-// FileSize is that of the file whose transmission the paper measures, in octets.
+// FileSize is the size in octets of the file whose transmission the paper measures.
 const FileSize = 1_000_000_000
 
-// Item is one thing in a storage that is made.
+// Item describes an item of a generated storage.
 type Item struct {
 	Name     string
 	Segments uint32
@@ -34,23 +34,23 @@ type Item struct {
 	Sizes map[Resolution]int64
 }
 
-// Video is an item of so many segments in the three resolutions of the paper.
+// Video returns an item with the given number of segments in the paper's three resolutions.
 func Video(name string, segments uint32) Item {
 	return Item{Name: name, Segments: segments, Sizes: map[Resolution]int64{HD: HDSize, FHD: FHDSize, QHD: QHDSize}}
 }
 
-// File is an item of one piece, a file of so many octets.
+// File returns an item of one piece, a file of the given size in octets.
 func File(name string, size int64) Item {
 	return Item{Name: name, Segments: 1, Sizes: map[Resolution]int64{Plain: size}}
 }
 
-// Made is a storage whose content comes from a seed: equal seeds, names and
-// sizes make equal octets.
+// Made is a storage whose content is generated from a seed: equal seeds, names and sizes
+// give equal octets.
 //
-// Content is a sequence of blocks. Each is one and the same random block, turned
-// by a number of octets that comes from the piece and the block's place in it, so
-// content costs no more than a copy to make and a comparison to check. Two blocks
-// are equal by chance only, one time in 65,536.
+// Content is a sequence of blocks. Each block is the same random block, rotated by a number
+// of octets that depends on the piece and the block's position, so generating content costs
+// one copy, and checking it one comparison. Two blocks are equal only by chance, one time
+// in 65,536.
 type Made struct {
 	items  map[string]Item
 	named  bool // it also has what ParseMedia makes of an item's name
@@ -70,13 +70,12 @@ func Make(seed uint64, items ...Item) (*Made, error) {
 	}
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
-	_, _ = rand.NewChaCha8(key).Read(m.random[:blockSize]) // which never fails
+	_, _ = rand.NewChaCha8(key).Read(m.random[:blockSize]) // never fails
 	copy(m.random[blockSize:], m.random)
 	return m, nil
 }
 
-// MakeAll makes a storage of all that ParseMedia knows, by the names that it has
-// there.
+// MakeAll makes a storage of everything that ParseMedia accepts, by those names.
 func MakeAll(seed uint64) *Made {
 	m, _ := Make(seed) // which fails because of items only
 	m.named = true
@@ -99,7 +98,7 @@ func (m *Made) add(item Item) error {
 	return nil
 }
 
-// find is the item of a name, one without segments if there is none.
+// find returns the item with a name, or an item without segments.
 func (m *Made) find(name string) Item {
 	item, has := m.items[name]
 	if !has && m.named {
@@ -108,7 +107,7 @@ func (m *Made) find(name string) Item {
 	return item
 }
 
-// Items are those that the storage was made of, by name.
+// Items returns the items that the storage was made of, by name.
 func (m *Made) Items() []Item {
 	var all []Item
 	for _, item := range m.items {
@@ -131,15 +130,15 @@ func (m *Made) Open(id ID) (Piece, error) {
 	return Piece{ReaderAt: content{m.random, m.key(id), size}, Size: size, Segments: item.Segments}, nil
 }
 
-// Check compares octets that were received with what piece id has from an offset
-// on. The error names the first one that differs.
+// Check compares received octets with piece id from an offset on. The error names the first
+// octet that differs.
 func (m *Made) Check(id ID, offset int64, octets []byte) error {
 	p, err := m.Open(id)
 	if err != nil {
 		return fmt.Errorf("check what was received: %w", err)
 	}
 	if end := offset + int64(len(octets)); offset < 0 || end > p.Size {
-		return fmt.Errorf("check %v: octets %d to %d were received of %d", id, offset, end, p.Size)
+		return fmt.Errorf("check %v: received octets %d to %d of %d", id, offset, end, p.Size)
 	}
 	c := content{m.random, m.key(id), p.Size}
 	for len(octets) > 0 {
@@ -157,7 +156,7 @@ func (m *Made) Check(id ID, offset int64, octets []byte) error {
 	return nil
 }
 
-// key tells pieces apart.
+// key returns a number that distinguishes pieces.
 func (m *Made) key(id ID) uint64 {
 	key := m.seed
 	for _, b := range []byte(id.Item) {
@@ -173,8 +172,8 @@ type content struct {
 	size   int64
 }
 
-// run is the content from an offset before the end on, as far as it lies in one
-// place.
+// run returns the content from an offset before the end on, up to the end of the block in
+// memory.
 func (c content) run(offset int64) []byte {
 	block, in := offset/blockSize, offset%blockSize
 	turn := int64(mix(c.key+uint64(block)) % blockSize)

@@ -7,21 +7,20 @@ import (
 )
 
 const (
-	// ClipName is what viewers call the video that they ask for if they ask for no file.
+	// ClipName is the name of the video that viewers request by default.
 	ClipName = "clip"
-	// ClipSegments is how many segments it has when it is made to size: ten minutes.
+	// ClipSegments is the number of segments of the generated video: ten minutes.
 	ClipSegments = 600
-	// MaxFileSize is that of the largest file that can be asked for, in octets.
+	// MaxFileSize is the size in octets of the largest file that can be requested.
 	MaxFileSize = 1_000_000_000_000
 )
 
 const filePrefix = "file@"
 
-// ParseMedia reads the name by which studies and viewers ask for something that is
-// made to size, which is also the item's: "clip", a Video of ClipSegments segments,
-// or a File such as "file@1GB", "file@100MB", "file@512kB" or "file@1500B", of 1 to
-// MaxFileSize octets. k is 1000. Errors name the column within the reference, from
-// 1.
+// ParseMedia parses the name of generated media in studies and requests: "clip", a Video of
+// ClipSegments segments, or a File such as "file@1GB", "file@100MB", "file@512kB" or
+// "file@1500B", of 1 to MaxFileSize octets. k is 1000. The item has the same name. Errors
+// give the column within the reference, from 1.
 func ParseMedia(reference string) (Item, error) {
 	if reference == ClipName {
 		return Video(ClipName, ClipSegments), nil
@@ -32,7 +31,7 @@ func ParseMedia(reference string) (Item, error) {
 	}
 	digits := len(size) - len(strings.TrimLeft(size, "0123456789"))
 	n, err := strconv.ParseInt(size[:digits], 10, 64)
-	if err != nil || n < 1 || n > MaxFileSize { // and would not fit when multiplied
+	if err != nil || n < 1 || n > MaxFileSize { // larger values would overflow the multiplication below
 		return Item{}, fmt.Errorf("media %q, column %d: want a whole number, 1 B to %d GB: write it as in %s", reference, len(filePrefix)+1, MaxFileSize/1_000_000_000, filePrefix+"1GB")
 	}
 	unit, known := map[string]int64{"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[size[digits:]]

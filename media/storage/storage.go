@@ -1,10 +1,9 @@
-// Package storage holds what a media server serves: videos in pieces of about a
-// second, each in several resolutions, and plain files.
+// Package storage holds what a media server serves: videos in pieces of about a second,
+// each in several resolutions, and plain files.
 //
-// A Made storage is made to size from a seed, octet by octet as it is read, so
-// that a file of 1 GB takes no memory, and whoever receives it can tell at any
-// offset whether it is the right one. A Folder holds real files, for example
-// those that Encode made of a clip.
+// A Made storage is generated from a seed as it is read. A file of 1 GB takes no memory,
+// and the receiver can check its octets at any offset. A Folder holds real files, for
+// example those that Encode made of a clip.
 package storage
 
 import (
@@ -18,7 +17,7 @@ import (
 // of about 1 s" (Nam et al., 2021, section 4.1).
 const SegmentLength = time.Second
 
-// Resolution is that of a video's segment, or Plain.
+// Resolution is the resolution of a video's segment, or Plain.
 type Resolution uint8
 
 // The resolutions, in the order of their sizes. The paper's three are those of
@@ -35,7 +34,7 @@ func Resolutions() []Resolution { return []Resolution{HD, FHD, QHD} }
 
 var resolutionNames = [...]string{"plain", "hd", "fhd", "qhd"}
 
-// String is what studies and folders call the resolution.
+// String returns the resolution's name in studies and folders.
 func (r Resolution) String() string {
 	if int(r) < len(resolutionNames) {
 		return resolutionNames[r]
@@ -43,7 +42,7 @@ func (r Resolution) String() string {
 	return fmt.Sprintf("resolution %d", uint8(r))
 }
 
-// ParseResolution is the reverse of String.
+// ParseResolution parses a name that String returns.
 func ParseResolution(name string) (Resolution, error) {
 	for r, n := range resolutionNames {
 		if n == name {
@@ -68,7 +67,7 @@ func (id ID) String() string {
 }
 
 var (
-	// ErrNotFound says that a storage has no such item, or not in that resolution.
+	// ErrNotFound says that a storage does not have the item, or not in that resolution.
 	ErrNotFound = errors.New("not in the storage")
 	// ErrPastEnd says that a piece was asked for past the end of its item.
 	ErrPastEnd = errors.New("past the end")
@@ -91,9 +90,9 @@ type Piece struct {
 	close func() error
 }
 
-// View is what the piece has from an offset on, as far as it lies in memory in one
-// place, without a copy; it must not be changed. It is empty where there is nothing,
-// and where the piece has to be read.
+// View returns the piece's content from an offset on, as far as it is contiguous in memory,
+// without a copy; the caller must not change it. It is empty past the end and if the piece
+// has to be read.
 func (p Piece) View(offset int64) []byte {
 	c, inMemory := p.ReaderAt.(content)
 	if !inMemory || offset < 0 || offset >= c.size {
@@ -102,7 +101,7 @@ func (p Piece) View(offset int64) []byte {
 	return c.run(offset)
 }
 
-// Close gives up what reading took.
+// Close releases the resources of reading.
 func (p Piece) Close() error {
 	if p.close == nil {
 		return nil

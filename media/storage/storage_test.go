@@ -19,11 +19,11 @@ func TestResolutionsHaveNames(t *testing.T) {
 		}
 	}
 	if _, err := ParseResolution("4k"); err == nil || !strings.Contains(err.Error(), "qhd") {
-		t.Errorf("the error for an unknown resolution does not say which there are: %v", err)
+		t.Errorf("the error for an unknown resolution does not list the valid ones: %v", err)
 	}
 }
 
-// TestVideoIsAsThePaperHasIt holds the sizes to section 4.2 of Nam et al., 2021:
+// TestVideoIsAsThePaperHasIt checks the sizes against section 4.2 of Nam et al., 2021:
 // pieces of 4 to 5 MB.
 func TestVideoIsAsThePaperHasIt(t *testing.T) {
 	v := Video("clip", 60)
@@ -160,7 +160,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		{"another segment", ID{"clip", FHD, 1}, 0, whole, "segment 1: octet"},
 		{"another resolution", ID{"clip", HD, 2}, 0, whole[:200_000], "hd, segment 2: octet"},
 		{"another item", ID{Item: "file"}, 0, whole, "file: octet"},
-		{"too much", id, 1, whole, "octets 1 to 300001 were received of 300000"},
+		{"too much", id, 1, whole, "received octets 1 to 300001 of 300000"},
 		{"no such item", ID{Item: "films"}, 0, whole, "not in the storage"},
 	}
 	for _, test := range tests {
@@ -220,7 +220,7 @@ func TestAStorageOfAllThatHasAName(t *testing.T) {
 		t.Errorf("past the clip's end: %v", err)
 	}
 	if _, err := m.Open(ID{Item: "file@3XB"}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("what has no name: %v", err)
+		t.Errorf("an unknown name: %v", err)
 	}
 }
 
@@ -342,7 +342,7 @@ func TestEncodeMakesAnItem(t *testing.T) {
 	}
 }
 
-// BenchmarkMake makes content and checks it, as both ends of a transmission do.
+// BenchmarkMake generates content and checks it, as both ends of a transmission do.
 func BenchmarkMake(b *testing.B) {
 	m, err := Make(1, File("file", FileSize))
 	if err != nil {

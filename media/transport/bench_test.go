@@ -22,13 +22,11 @@ import (
 	"wiretime/media/storage"
 )
 
-// BenchmarkTransfer carries a part of a file over the loopback device, by each
-// transport and by what it is to be compared with: iperf3, which knows no TLS, and
-// bare copies by crypto/tls, quic-go and pion with the settings that we give them.
-// Both take turns, so that they meet the same machine,
-// and the medians of their rounds are compared: "ratio" is our goodput by theirs,
-// and "cpu-ratio" their processor time by ours, which depends less on what else the
-// machine does.
+// BenchmarkTransfer transfers a part of a file over the loopback device by each transport
+// and by a reference: iperf3, which has no TLS, and plain copies by crypto/tls, quic-go and
+// pion with our settings. Both take turns on the same machine, and the medians of their
+// rounds are compared: "ratio" is our goodput divided by theirs, and "cpu-ratio" their
+// processor time divided by ours, which depends less on other load of the machine.
 func BenchmarkTransfer(b *testing.B) {
 	b.Setenv("QUIC_GO_DISABLE_GSO", "false") // which labs switch off
 	references := map[string]func(*testing.B) round{"tcp": bareTLS, "tcp-clear": iperf, "sctp-udp": barePion, "quic": bareQUIC}
@@ -46,12 +44,11 @@ func BenchmarkTransfer(b *testing.B) {
 	}
 }
 
-// round carries so many octets and says how long that took, and how much processor
-// time both ends together took for it.
+// round transfers size octets and returns how long that took, and the processor time of
+// both ends together.
 type round func(size int64) (took, processor time.Duration)
 
-// compare has both carry as much, b.N times. theirs makes what is compared with; it
-// may be nil, and so may what it makes.
+// compare runs both b.N times. theirs makes the reference; it may be nil or return nil.
 func compare(b *testing.B, size int64, our round, theirs func(*testing.B) round) {
 	sides := []round{our}
 	if theirs != nil {
@@ -71,7 +68,7 @@ func compare(b *testing.B, size int64, our round, theirs func(*testing.B) round)
 	}
 	rate := func(i int) float64 { return float64(size) / 1e6 / median(took[i]).Seconds() }
 	cost := func(i int) float64 { return median(processor[i]).Seconds() * 1e9 / float64(size) }
-	b.ReportMetric(0, "ns/op") // of both together: says nothing
+	b.ReportMetric(0, "ns/op") // the sum of both is meaningless
 	b.ReportMetric(rate(0), "MB/s")
 	b.ReportMetric(cost(0), "cpu-s/GB")
 	if len(sides) > 1 {
@@ -145,8 +142,8 @@ func writeAll(to io.Writer, buffer []byte, size int64) error {
 	return nil
 }
 
-// bare makes a round of a connection that carries something. The writer writes when
-// it is told how much; what it is told over is made by this and closed with b.
+// bare makes a round of a connection. The writer writes the sizes that it receives from a
+// channel, which bare makes and closes with b.
 func bare(b *testing.B, from io.Reader, write func(sizes <-chan int64)) round {
 	sizes := make(chan int64)
 	done := make(chan struct{})
@@ -162,7 +159,7 @@ func bare(b *testing.B, from io.Reader, write func(sizes <-chan int64)) round {
 	return timed(b, func(size int64) error {
 		select {
 		case sizes <- size:
-		case <-done: // reading says why
+		case <-done: // the reader reports the cause
 		}
 		return readAll(from, buffer, size)
 	})
@@ -173,7 +170,7 @@ func bare(b *testing.B, from io.Reader, write func(sizes <-chan int64)) round {
 func iperf(b *testing.B) round {
 	program, err := exec.LookPath("iperf3")
 	if err != nil {
-		b.Log("compared with nothing: iperf3 is not installed (Debian's package iperf3)")
+		b.Log("no comparison: iperf3 is not installed (Debian's package iperf3)")
 		return nil
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -216,7 +213,7 @@ func iperf(b *testing.B) round {
 	}
 }
 
-// bareConfigs are for TLS without anything of ours but the certificate.
+// bareConfigs returns plain TLS configurations with our certificate.
 func bareConfigs(b *testing.B) (client, server *tls.Config) {
 	authority := serve(b, mustLookup(b, "tcp"), nil).server.config.CA
 	server = &tls.Config{GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {

@@ -21,12 +21,11 @@ import (
 const alpn = "wiretime-media/1"
 
 var (
-	// ErrClosed says that a session has no connection any more: open another one.
-	ErrClosed = errors.New("the session's connection is gone")
-	// ErrFailed says that the server has the piece that was asked for, but could
-	// not read it.
-	ErrFailed = errors.New("the server failed to read it")
-	// ErrUnread says why a session has no connection any more: a response was closed
+	// ErrClosed says that a session has lost its connection. Open another session.
+	ErrClosed = errors.New("the session's connection is closed")
+	// ErrFailed says that the server has the requested piece but could not read it.
+	ErrFailed = errors.New("the server failed to read the piece")
+	// ErrUnread says that a session's connection was closed because a response was closed
 	// before its end, for which TCP has no other way (see Response.Close).
 	ErrUnread = errors.New("a response was not read to its end")
 )
@@ -35,36 +34,37 @@ var (
 type ClientConfig struct {
 	Transport Transport
 	Server    netip.AddrPort
-	// Name is the server's in its certificate, and Verify decides on that:
-	// protocol.Authority.Verify in a lab; nil asks what the machine trusts. Rows
-	// without encryption need neither.
+	// Name is the server's name in its certificate, and Verify checks the certificate:
+	// protocol.Authority.Verify in a lab; nil means the machine's trusted roots. Rows without
+	// encryption need neither.
 	Name   string
 	Verify func(tls.ConnectionState) error
 	Host   Host
-	// EarlyData has sessions after the first begin with 0-RTT data, for rows that
-	// support ZeroRTT. Otherwise they only resume the TLS session.
+	// EarlyData makes sessions after the first begin with 0-RTT data, for rows that support
+	// ZeroRTT. Otherwise they only resume the TLS session.
 	EarlyData bool
 	// Patience is how long a request waits for octets before it fails with
 	// ErrSilent; 0 is DefaultPatience.
 	Patience time.Duration
 	// KeyLog receives the secrets in NSS key log format; nil for none.
 	KeyLog io.Writer
-	// QLog opens what a QUIC connection, by its original destination connection ID,
-	// writes its qlog to (draft-ietf-quic-qlog-main-schema); nil for none.
+	// QLog opens the destination of a QUIC connection's qlog
+	// (draft-ietf-quic-qlog-main-schema), named by the original destination connection ID; nil
+	// for none.
 	QLog func(connection string) io.WriteCloser
 }
 
-// Client is one viewer. It keeps what servers gave it for its next session: TLS
-// tickets and QUIC tokens.
+// Client is one viewer. It keeps the TLS tickets and QUIC tokens that servers issued for
+// its next session.
 type Client struct {
 	config  ClientConfig
 	tickets tls.ClientSessionCache
 	tokens  quic.TokenStore
 }
 
-// NewClient makes a viewer, which has no session yet. The error wraps
-// ErrUnsupported if the transport cannot do what the configuration asks for,
-// ErrNoSCTP or ErrNoMPTCP if the host cannot.
+// NewClient makes a viewer without a session. The error wraps ErrUnsupported if the
+// transport does not support the configuration, and ErrNoSCTP or ErrNoMPTCP if the host
+// does not support the transport.
 func NewClient(c ClientConfig) (*Client, error) {
 	if c.EarlyData {
 		if err := c.Transport.Supports(ZeroRTT); err != nil {
@@ -80,15 +80,14 @@ func NewClient(c ClientConfig) (*Client, error) {
 	return &Client{config: c, tickets: tls.NewLRUClientSessionCache(1), tokens: quic.NewLRUTokenStore(1, 4)}, nil
 }
 
-// tls is the client's side of a handshake: TLS 1.3 alone, and sessions taken up
-// again where there is one.
+// tls returns the client's TLS configuration: TLS 1.3 only, with session resumption.
 func (c *Client) tls() *tls.Config {
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS13, ServerName: c.config.Name, NextProtos: []string{alpn},
 		ClientSessionCache: c.tickets, KeyLogWriter: c.config.KeyLog,
 	}
 	if c.config.Verify != nil {
-		config.InsecureSkipVerify = true // what follows does it
+		config.InsecureSkipVerify = true // VerifyConnection below verifies the certificate
 		config.VerifyConnection = c.config.Verify
 	}
 	return config
@@ -102,27 +101,28 @@ type Session struct {
 	setUp  time.Duration
 }
 
-// link is what a row makes of a session.
+// link is a session as a row of the table implements it.
 type link interface {
-	// open begins an exchange for a request, in which nothing has been written yet.
+	// open starts an exchange for a request. Nothing has been written to it yet.
 	open(ctx context.Context, r Request) (exchange, error)
-	// again says whether a request is to be repeated that failed so.
+	// again reports whether a request that failed with this error is to be repeated.
 	again(ctx context.Context, failed error) bool
 	migrate(ctx context.Context, local netip.Addr) error
 	state() State
 	close() error
 }
 
-// end is that of a session's connection.
+// end records the end of a session's connection.
 type end struct {
-	came chan struct{} // closed when it has
+	came chan struct{} // closed when the connection has ended
 	mu   sync.Mutex
 	why  error
 }
 
 func newEnd() end { return end{came: make(chan struct{})} }
 
-// comes notes why the connection has ended, for the first time, and returns it.
+// comes records why the connection has ended, unless it has already, and returns the
+// recorded cause.
 func (e *end) comes(why error) (first bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -133,7 +133,7 @@ func (e *end) comes(why error) (first bool, err error) {
 	return first, e.why
 }
 
-// cause is why the connection has ended; nil if it has not.
+// cause returns why the connection has ended, or nil.
 func (e *end) cause() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -145,29 +145,29 @@ type exchange interface {
 	io.Reader
 	// Write writes the whole request, once.
 	io.Writer
-	// abort makes a Read under way, and all others, fail. It may come at any time.
+	// abort makes a pending Read and all later ones fail. It may be called at any time.
 	abort()
-	// finish ends the exchange when nobody will call Read any more. left is how much
-	// of the response has not been read; less than 0 if that is not known.
+	// finish ends the exchange after the last Read. left is the number of unread octets of the
+	// response; negative if unknown.
 	finish(left int64)
 }
 
-// State is what is known of a session.
+// State describes a session.
 type State struct {
 	// SetUp is how long it took to open the session: until it could take the first
 	// request.
 	SetUp time.Duration
 	// Local is the address that packets leave from.
 	Local netip.AddrPort
-	// Resumed says that a TLS session was taken up again, EarlyData that the server
-	// took the 0-RTT data. Both are known once the first response has come.
+	// Resumed says that a TLS session was resumed, EarlyData that the server accepted 0-RTT
+	// data. Both are known once the first response has arrived.
 	Resumed, EarlyData bool
 }
 
-// Connect opens a session from the first of the local addresses given, with the
-// others as alternatives (see Multihome), or from the one that the host's routes
-// choose. ctx ends the attempt, not the session. The error wraps ErrSilent if the
-// server does not answer for as long as the client has patience.
+// Connect opens a session from the first of the given local addresses, with the others as
+// alternatives (see Multihome), or from the address that the host's routes choose. ctx ends
+// the attempt, not the session. The error wraps ErrSilent if the server does not answer
+// within the client's Patience.
 func (c *Client) Connect(ctx context.Context, locals ...netip.Addr) (*Session, error) {
 	if len(locals) > 1 {
 		if err := c.config.Transport.Supports(Multihome); err != nil {
@@ -187,16 +187,16 @@ func (c *Client) Connect(ctx context.Context, locals ...netip.Addr) (*Session, e
 	return &Session{client: c, link: l, setUp: time.Since(began)}, nil
 }
 
-// State returns what is known now.
+// State returns the session's current state.
 func (s *Session) State() State {
 	state := s.link.state()
 	state.SetUp = s.setUp
 	return state
 }
 
-// Migrate takes the session along to another local address, and returns when it
-// is there: the server has been reached from it. Requests under way go on. The
-// error wraps ErrUnsupported if the transport cannot do it.
+// Migrate moves the session to another local address and returns once the server has been
+// reached from it. Pending requests continue. The error wraps ErrUnsupported if the
+// transport cannot migrate.
 func (s *Session) Migrate(ctx context.Context, local netip.Addr) error {
 	if err := s.client.config.Transport.Supports(Migrate); err != nil {
 		return err
@@ -207,12 +207,12 @@ func (s *Session) Migrate(ctx context.Context, local netip.Addr) error {
 	return nil
 }
 
-// Close ends the session. Responses under way fail. The server is told if it can
-// be reached; Close does not wait for that.
+// Close ends the session. Pending responses fail. Close notifies the server if it is
+// reachable, and does not wait.
 func (s *Session) Close() error { return s.link.close() }
 
-// Response is the answer to a request, of which the content is read. Whoever has
-// it closes it, or reads it to its end.
+// Response is the answer to a request; its content is read with Read. The caller must close
+// it or read it to its end.
 type Response struct {
 	Request  Request
 	Size     int64  // of the whole piece, in octets
@@ -221,23 +221,23 @@ type Response struct {
 
 	exchange exchange
 	watch    *watch
-	left     int64 // of the content
+	left     int64 // unread octets of the content
 	forget   func() bool
 	cause    atomic.Pointer[error] // why the exchange was aborted
 	closed   atomic.Bool
-	failed   error // what Read has returned last
+	failed   error // the last error of Read
 }
 
 // Request asks for a piece and returns when the response begins. ctx holds until
 // the response has been read: when it ends, reading fails with its cause.
 //
-// Over a transport with streams, up to StreamsPerResolution requests for each
-// resolution are under way at once, and further ones wait; over one without, one.
+// Over a transport with streams, up to StreamsPerResolution requests per resolution can be
+// pending, and further ones wait. Without streams, one request can be pending.
 //
-// The error wraps storage.ErrNotFound, storage.ErrPastEnd or ErrFailed if the
-// server says so; past the end, the Response still has Size and Segments, and
-// need not be closed. It wraps ErrClosed if the session has no connection any
-// more, ErrSilent if nothing came for too long.
+// The error wraps storage.ErrNotFound, storage.ErrPastEnd or ErrFailed if the server says
+// so; past the end, the Response still has Size and Segments, and need not be closed. It
+// wraps ErrClosed if the session has lost its connection, and ErrSilent if the server timed
+// out.
 func (s *Session) Request(ctx context.Context, r Request) (*Response, error) {
 	for {
 		response, err := s.request(ctx, r)
@@ -281,7 +281,7 @@ func (s *Session) request(ctx context.Context, r Request) (*Response, error) {
 	return response, statusError(h.status)
 }
 
-// statusError is what a status that is not OK means.
+// statusError returns the error of a status other than OK.
 func statusError(status int) error {
 	switch status {
 	case http.StatusOK:
@@ -293,12 +293,12 @@ func statusError(status int) error {
 	case http.StatusInternalServerError:
 		return ErrFailed
 	default:
-		return fmt.Errorf("the server refuses with status %d", status)
+		return fmt.Errorf("the server rejected the request with status %d", status)
 	}
 }
 
-// Read reads content: see io.Reader. Errors that are not io.EOF say how much had
-// come; those of a connection that ended wrap io.ErrUnexpectedEOF.
+// Read reads content: see io.Reader. Errors other than io.EOF give the number of octets
+// received. If the connection ended, they wrap io.ErrUnexpectedEOF.
 func (r *Response) Read(p []byte) (int, error) {
 	if r.failed != nil {
 		return 0, r.failed
@@ -309,20 +309,20 @@ func (r *Response) Read(p []byte) (int, error) {
 	r.left -= int64(n)
 	if r.left == 0 {
 		r.failed = io.EOF
-		r.end(0) // what comes next need not wait for Close
+		r.end(0) // the next request need not wait for Close
 	} else if err != nil {
 		r.failed = fmt.Errorf("receive %v: after %d of %d octets: %w", r.Request.ID, r.Length-r.left, r.Length, r.because(noEOF(err)))
 	}
 	return n, r.failed
 }
 
-// abort makes reading fail for a reason.
+// abort makes reading fail with a cause.
 func (r *Response) abort(cause error) {
 	r.cause.CompareAndSwap(nil, &cause)
 	r.exchange.abort()
 }
 
-// because is the reason for an error.
+// because returns the cause of an aborted exchange, or err.
 func (r *Response) because(err error) error {
 	if cause := r.cause.Load(); cause != nil {
 		return *cause
@@ -330,12 +330,11 @@ func (r *Response) because(err error) error {
 	return err
 }
 
-// Close ends the exchange. If the content has not been read to its end, the
-// server is told not to send the rest: over QUIC by STOP_SENDING (RFC 9000 section
-// 3.5), over SCTP by a message; what is under way still comes. TCP can only close
-// the connection, which takes the session with it, unless no more than 16,384
-// octets are left: what browsers do for HTTP/1.1 (Chromium's
-// HttpResponseBodyDrainer). Close must not be called while Read is under way.
+// Close ends the exchange. If the content has not been read to its end, Close tells the
+// server to stop: over QUIC by STOP_SENDING (RFC 9000 section 3.5), over SCTP by a message;
+// data in flight still arrives. Over TCP, Close drains up to 16,384 octets, like browsers
+// over HTTP/1.1 (Chromium's HttpResponseBodyDrainer). If more are left, it closes the
+// connection, which ends the session. Close must not be called during a Read.
 func (r *Response) Close() error {
 	r.end(r.left)
 	return nil

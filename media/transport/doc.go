@@ -25,8 +25,8 @@
 //	 1  length of the item's name         ...
 //	1-255  the item's name
 //
-// A server that cannot read the rest of a piece breaks off in the way that the
-// transport has for it.
+// A server that cannot read the rest of a piece aborts the response in the transport's own
+// way.
 //
 //   - TCP and MPTCP carry one request after the other. To break off, the server
 //     closes the connection.
@@ -40,8 +40,8 @@
 //
 // # What differs between transports
 //
-// Comparisons must know it (read in the source of quic-go 0.65, pion/sctp 1.11 and
-// Linux 7.3):
+// Comparisons must take these differences into account (from the source of quic-go 0.65,
+// pion/sctp 1.11 and Linux 7.3):
 //
 //   - Windows. QUIC's grow to 6 MB for a stream and 15 MB for a connection, SCTP's
 //     are 6 MB, those of TCP and MPTCP as the host's tcp_rmem says.

@@ -16,7 +16,7 @@ import (
 	"wiretime/protocol"
 )
 
-// TestTheServerGoesAway closes it in the middle of a file.
+// TestTheServerGoesAway closes the server in the middle of a file.
 func TestTheServerGoesAway(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		b := serve(t, row, nil)
@@ -34,14 +34,14 @@ func TestTheServerGoesAway(t *testing.T) {
 		if _, err := b.fetch(t.Context(), s, segment(storage.HD, 0)); !errors.Is(err, ErrClosed) {
 			t.Errorf("a further request: %v, want %v", err, ErrClosed)
 		}
-		b.viewer.Patience = 300 * time.Millisecond // over UDP nobody need say that nobody is there
+		b.viewer.Patience = 300 * time.Millisecond // over UDP there may be no sign that the server is gone
 		if _, err := b.client(t).Connect(t.Context()); err == nil {
 			t.Error("a session is opened with a server that has gone")
 		}
 	})
 }
 
-// TestASilentServer waits for one whose disk has stopped.
+// TestASilentServer waits for a server whose disk has stopped.
 func TestASilentServer(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		halts := newHalting(t, 30_000)
@@ -56,7 +56,7 @@ func TestASilentServer(t *testing.T) {
 	})
 }
 
-// TestPatienceIsForWaitingOnly lets time pass while nobody waits.
+// TestPatienceIsForWaitingOnly checks that the timeout does not run while nobody waits.
 func TestPatienceIsForWaitingOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := make(chan error, 2)
@@ -94,7 +94,7 @@ func TestPatienceIsForWaitingOnly(t *testing.T) {
 	})
 }
 
-// TestAClientThatDoesNotRead is given up by the server.
+// TestAClientThatDoesNotRead checks that the server drops a client that does not read.
 func TestAClientThatDoesNotRead(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		b := serve(t, row, func(c *ServerConfig) { c.Patience = time.Second })
@@ -111,7 +111,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestNoRequests sends what is none to servers of byte streams.
+// TestNoRequests sends invalid requests to servers of byte streams.
 func TestNoRequests(t *testing.T) {
 	for _, name := range []string{"tcp", "tcp-clear", "mptcp-clear"} {
 		t.Run(name, func(t *testing.T) {
@@ -144,8 +144,8 @@ func TestNoRequests(t *testing.T) {
 	}
 }
 
-// TestNoRequestsOnStreams does likewise where there are streams. Over QUIC only the
-// stream is lost, over SCTP the association.
+// TestNoRequestsOnStreams does the same on streams. Over QUIC only the stream is lost, over
+// SCTP the association.
 func TestNoRequestsOnStreams(t *testing.T) {
 	request, err := segment(storage.HD, 0).octets()
 	must(t, err)
@@ -177,8 +177,8 @@ func TestNoRequestsOnStreams(t *testing.T) {
 	})
 }
 
-// TestAnotherServersCertificate has a viewer trust another authority, or ask for
-// another name.
+// TestAnotherServersCertificate has a viewer trust another authority or expect another
+// name.
 func TestAnotherServersCertificate(t *testing.T) {
 	other, err := protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
 	must(t, err)
@@ -189,7 +189,7 @@ func TestAnotherServersCertificate(t *testing.T) {
 		b := serve(t, row, nil)
 		var events record
 		b.viewer.Verify, b.viewer.QLog = other.Verify, func(string) io.WriteCloser { return &events }
-		if _, err := b.client(t).Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "not this authority's") {
+		if _, err := b.client(t).Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "not issued by this authority") {
 			t.Errorf("%v", err)
 		}
 		if events.closed != (row.Name == "quic") {
@@ -202,7 +202,7 @@ func TestAnotherServersCertificate(t *testing.T) {
 	})
 }
 
-// TestClientsOfOtherProtocols are refused in the handshake.
+// TestClientsOfOtherProtocols checks that the handshake rejects them.
 func TestClientsOfOtherProtocols(t *testing.T) {
 	b := serve(t, mustLookup(t, "tcp"), nil)
 	for _, offer := range [][]string{nil, {"h2"}} {
@@ -221,7 +221,7 @@ func TestAServerOfTCPIsNoneOfMPTCP(t *testing.T) {
 	}
 	b := serve(t, mustLookup(t, "tcp-clear"), nil)
 	b.viewer.Transport = row
-	if _, err := b.client(t).Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "is one of TCP") {
+	if _, err := b.client(t).Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "fell back to TCP") {
 		t.Errorf("%v", err)
 	}
 }

@@ -62,13 +62,12 @@ func newField(t *testing.T) *field {
 
 func setForwarding() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0) }
 
-// giveUpSoon has MPTCP take a subflow for lost after one timeout without an answer.
+// giveUpSoon makes MPTCP treat a subflow as lost after one timeout without an answer.
 func giveUpSoon() error {
 	return os.WriteFile("/proc/sys/net/mptcp/stale_loss_cnt", []byte("1"), 0)
 }
 
-// join makes a link between a host and the router. It is called as on the host in
-// both namespaces.
+// join makes a link between a host and the router.
 func (f *field) join(host *lab.Namespace, name, own, routers string) error {
 	router, err := unix.Open(f.router.Path(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -107,8 +106,8 @@ func addRoute(gateway string, table, priority int) error {
 	return netlink.RouteAdd(&netlink.Route{Dst: all, Gw: net.ParseIP(gateway), Table: table, Priority: priority})
 }
 
-// cut has the router drop, without a word, all that comes from the client's link
-// or goes there; mend lets it pass again.
+// cut makes the router silently drop everything from or to the client's link; mend lets it
+// pass again.
 func (f *field) cut(t *testing.T, link int)  { must(t, f.drop(link, netlink.RuleAdd)) }
 func (f *field) mend(t *testing.T, link int) { must(t, f.drop(link, netlink.RuleDel)) }
 
@@ -127,7 +126,7 @@ func (f *field) drop(link int, change func(*netlink.Rule) error) error {
 	})
 }
 
-// leave takes the first link from the client, with its address and its routes.
+// leave removes the client's first link with its address and routes.
 func (f *field) leave(t *testing.T) {
 	t.Helper()
 	must(t, f.client.Do(func() error {
@@ -150,8 +149,8 @@ func (f *field) leave(t *testing.T) {
 	}))
 }
 
-// awaitSubflows waits until the server has so many connections of TCP. MPTCP makes
-// further ones some round trips after the first.
+// awaitSubflows waits until the server has so many TCP connections. MPTCP opens further
+// ones some round trips after the first.
 func (f *field) awaitSubflows(t *testing.T, want int) {
 	t.Helper()
 	const established = " 01 "

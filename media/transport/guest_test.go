@@ -18,8 +18,8 @@ import (
 
 const allWell = "guest: all tests passed"
 
-// TestOverTheGuestsKernel runs the tests of this package again in a guest on the
-// virtual clock: its kernel has SCTP and MPTCP, whatever this machine's has.
+// TestOverTheGuestsKernel runs the tests of this package again in a guest on the virtual
+// clock, whose kernel has SCTP and MPTCP even if this machine's does not.
 func TestOverTheGuestsKernel(t *testing.T) {
 	if os.Getpid() == 1 {
 		t.Skip("this is the guest")
@@ -59,7 +59,7 @@ func TestOverTheGuestsKernel(t *testing.T) {
 	t.Logf("%s", said)
 }
 
-// checkStatic sees to it that a program needs no other files: a guest has none.
+// checkStatic checks that a program needs no other files, since a guest has none.
 func checkStatic(path string) error {
 	program, err := elf.Open(path)
 	if err != nil {

@@ -14,10 +14,9 @@ import (
 	"wiretime/socket"
 )
 
-// Host is where sockets are opened: it runs a function on a thread that is in the
-// host's network namespace (lab's Namespace.Do) and returns its error. Sockets
-// keep the namespace that they were opened in. No function waits for the network.
-// Nil is the host that this program runs on.
+// Host runs a function on a thread in a host's network namespace (lab's Namespace.Do) and
+// returns its error. Sockets stay in the namespace in which they were opened. The function
+// must not wait for the network. A nil Host is the host that this program runs on.
 type Host func(f func() error) error
 
 func (h Host) do(f func() error) error {
@@ -47,7 +46,7 @@ func (h Host) connect(ctx context.Context, protocol int, to netip.AddrPort, loca
 	return opened, nil
 }
 
-// listen opens a TCP listener, which multipath makes one of MPTCP.
+// listen opens a TCP listener, or an MPTCP listener if multipath is set.
 func (h Host) listen(ctx context.Context, at netip.AddrPort, multipath bool) (listener net.Listener, err error) {
 	var config net.ListenConfig
 	config.SetMultipathTCP(multipath)
@@ -67,8 +66,8 @@ func (h Host) listenUDP(at netip.AddrPort) (socket *net.UDPConn, err error) {
 	return socket, err
 }
 
-// takeBuffer asks for room for so many octets in a socket, by SO_RCVBUF or
-// SO_SNDBUF. Who has no right to more than the machine's limit gets that.
+// takeBuffer sets a socket's buffer to so many octets by SO_RCVBUF or SO_SNDBUF. Without
+// the privilege for more, the kernel caps it at the machine's limit.
 func takeBuffer(fd, option, octets int) error {
 	force := map[int]int{unix.SO_RCVBUF: unix.SO_RCVBUFFORCE, unix.SO_SNDBUF: unix.SO_SNDBUFFORCE}[option]
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, octets) == nil {
@@ -93,23 +92,22 @@ func (h Host) dialUDP(to netip.AddrPort, locals []netip.Addr) (socket *net.UDPCo
 	return socket, err
 }
 
-// source is the given local addresses or, without any, the one that the host's
+// source returns the given local addresses or, without any, the address that the host's
 // routes choose.
 func (h Host) source(to netip.AddrPort, locals []netip.Addr) ([]netip.Addr, error) {
 	if len(locals) > 0 {
 		return locals, nil
 	}
-	socket, err := h.dialUDP(to, nil) // which sends nothing
+	socket, err := h.dialUDP(to, nil) // connecting a UDP socket sends nothing
 	if err != nil {
 		return nil, err
 	}
 	return []netip.Addr{addressOf(socket.LocalAddr()).Addr()}, socket.Close()
 }
 
-// patientSocket is a UDP socket on which nobody minds that there is no way to a
-// peer: the packet is lost, and another one may find a way. Otherwise a session
-// would end in the moment between the loss of an address and the migration to
-// another.
+// patientSocket is a UDP socket that ignores a missing route to the peer: the packet is
+// lost, and a later one may find a route. Otherwise a session would end between the loss of
+// an address and the migration to another.
 type patientSocket struct{ *net.UDPConn }
 
 func (s patientSocket) Write(b []byte) (int, error) {
@@ -131,7 +129,7 @@ func (s patientSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int,
 func (patientSocket) lost(n, all int, err error) (int, error) {
 	for _, noWay := range []syscall.Errno{
 		unix.ENETUNREACH, unix.EHOSTUNREACH, unix.ENETDOWN, unix.EHOSTDOWN, unix.EADDRNOTAVAIL,
-		unix.EINVAL, // the socket's own address is the host's no more
+		unix.EINVAL, // the host has lost the socket's address
 	} {
 		if errors.Is(err, noWay) {
 			return all, nil
@@ -140,7 +138,7 @@ func (patientSocket) lost(n, all int, err error) (int, error) {
 	return n, err
 }
 
-// addressOf is the address of one of net's, zero if it is of another kind.
+// addressOf converts an address of package net. It returns the zero value for other kinds.
 func addressOf(a net.Addr) netip.AddrPort {
 	out, _ := netip.ParseAddrPort(a.String())
 	return netip.AddrPortFrom(out.Addr().Unmap(), out.Port())

@@ -12,7 +12,7 @@ import (
 	"wiretime/lab"
 )
 
-// What this test program does when it is started as something else.
+// These select what this test program does when it is started in another role.
 const (
 	guestWord    = "transport-test"     // among the arguments of a guest's first program: guest_test.go
 	transferMark = "TEST_TRANSFER_OVER" // in the environment, with a row's name: memory_test.go

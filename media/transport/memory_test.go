@@ -24,9 +24,9 @@ const (
 	fileSize   = 96 << 20
 )
 
-// TestAFileTakesNoMemory sends a file that is larger than the memory which both
-// ends may have. They are a process of their own; what counts is the most that it
-// has had in memory at once, its program's code included.
+// TestAFileTakesNoMemory sends a file that is larger than the memory limit of both ends,
+// which run in a process of their own. It checks the process's peak memory, including its
+// code.
 func TestAFileTakesNoMemory(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		command := exec.CommandContext(t.Context(), "/proc/self/exe")

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Linux' numbers for its MPTCP path manager (include/uapi/linux/mptcp_pm.h).
+// These are Linux's numbers for its MPTCP path manager (include/uapi/linux/mptcp_pm.h).
 const (
 	mptcpFamily      = "mptcp_pm"
 	mptcpVersion     = 1
@@ -26,10 +26,10 @@ const (
 	mptcpBackup  = 1 << 2 // MPTCP_PM_ADDR_FLAG_BACKUP
 )
 
-// addEndpoints tells the kernel which of the host's addresses connections of
-// MPTCP are to take: the first, and the others as backups, so that they carry
-// data only when the first does not, as SCTP's do. It needs the right to configure
-// the network. What the kernel has been told before stays.
+// addEndpoints tells the kernel which of the host's addresses MPTCP connections use: the
+// first, and the others as backups, which carry data only when the first does not, as with
+// SCTP. It needs the privilege to configure the network. It keeps endpoints that already
+// exist.
 func addEndpoints(locals []netip.Addr) error {
 	family, err := netlink.GenlFamilyGet(mptcpFamily)
 	if err != nil {
@@ -53,7 +53,7 @@ func addEndpoints(locals []netip.Addr) error {
 		address.AddRtAttr(mptcpAddressFlags, nl.Uint32Attr(flags))
 		request.AddData(address)
 		if _, err := request.Execute(unix.NETLINK_GENERIC, 0); err != nil && !errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("have MPTCP use address %v: %w", a, err)
+			return fmt.Errorf("make MPTCP use address %v: %w", a, err)
 		}
 	}
 	return nil

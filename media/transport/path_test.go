@@ -13,7 +13,7 @@ import (
 	"wiretime/media/storage"
 )
 
-// across serves at the server of a field and makes a viewer at its client.
+// across starts a server at the server of a field and makes a viewer at its client.
 func across(t *testing.T, f *field, row Transport) *bench {
 	t.Helper()
 	b := serve(t, row, func(c *ServerConfig) {
@@ -23,8 +23,8 @@ func across(t *testing.T, f *field, row Transport) *bench {
 	return b
 }
 
-// begin requests the file and returns when its first octets are there. The rest is
-// more than there is room for on the way.
+// begin requests the file and returns when its first octets have arrived. The rest exceeds
+// all buffers on the way.
 func begin(t *testing.T, s *Session) *Response {
 	t.Helper()
 	response, err := s.Request(t.Context(), wholeFile)
@@ -35,7 +35,7 @@ func begin(t *testing.T, s *Session) *Response {
 	return response
 }
 
-// TestAnOutageThatEnds cuts the path off for half a second while a file comes.
+// TestAnOutageThatEnds cuts off the path for half a second during a file.
 func TestAnOutageThatEnds(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		f := newField(t)
@@ -55,8 +55,8 @@ func TestAnOutageThatEnds(t *testing.T) {
 	})
 }
 
-// TestAnOutageLongerThanPatience cuts the path off for good, while a file comes and
-// before a session is opened; then there is another way.
+// TestAnOutageLongerThanPatience cuts off the path for good, during a file and before a
+// session is opened; then another path becomes available.
 func TestAnOutageLongerThanPatience(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		f := newField(t)
@@ -79,8 +79,8 @@ func TestAnOutageLongerThanPatience(t *testing.T) {
 	})
 }
 
-// TestAHandover takes the client's address away in the middle of a segment. Every
-// transport reconnects; QUIC then also migrates.
+// TestAHandover removes the client's address in the middle of a segment. Every transport
+// reconnects; QUIC then also migrates.
 func TestAHandover(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		f := newField(t)
@@ -107,7 +107,7 @@ func TestAHandover(t *testing.T) {
 	})
 }
 
-// TestAMigrationThatFails has nobody at the other end of the new way.
+// TestAMigrationThatFails migrates to a path with no peer at its end.
 func TestAMigrationThatFails(t *testing.T) {
 	f := newField(t)
 	b := across(t, f, mustLookup(t, "quic"))
@@ -127,9 +127,9 @@ func TestAMigrationThatFails(t *testing.T) {
 	}
 }
 
-// TestMultihoming takes the way from a session that it has begun on. Where the
-// path is cut off beyond the client's sight, only MPTCP finds the other one: SCTP's
-// client has but one address of the server's, and sends there as its routes say.
+// TestMultihoming removes the path on which a session began. If the path is cut off beyond
+// the client, only MPTCP finds the other one: SCTP's client knows a single address of the
+// server and follows its routes.
 func TestMultihoming(t *testing.T) {
 	for name, handover := range map[string]func(*field, *testing.T){
 		"the link is lost":    (*field).leave,
@@ -168,8 +168,8 @@ func TestMultihoming(t *testing.T) {
 	}
 }
 
-// TestAnAssociationHasTheAddressesItIsGiven asks the server's kernel for those of
-// its peer.
+// TestAnAssociationHasTheAddressesItIsGiven queries the server's kernel for its peer's
+// addresses.
 func TestAnAssociationHasTheAddressesItIsGiven(t *testing.T) {
 	row := mustLookup(t, "sctp")
 	if err := row.Available(nil); err != nil {

@@ -13,17 +13,17 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/qlogwriter"
 
-	_ "github.com/quic-go/quic-go/qlog" // says in traces what its events mean
+	_ "github.com/quic-go/quic-go/qlog" // registers the schema of the events
 )
 
-// The error codes of our protocol over QUIC (RFC 9000 section 20.2).
+// These are the error codes of our protocol over QUIC (RFC 9000 section 20.2).
 const (
-	codeDone   = 0 // nobody wants it any more
-	codeFailed = 1 // the server failed to read it
+	codeDone   = 0 // the response is no longer needed
+	codeFailed = 1 // the server failed to read the piece
 )
 
-// quicConfig adds to a side's configuration that its connections write qlogs, in
-// goroutines that run starts. All else is as quic-go has it.
+// quicConfig makes connections write qlogs, in goroutines that run starts. Everything else
+// keeps quic-go's defaults.
 func quicConfig(c quic.Config, qlog func(string) io.WriteCloser, run func(func())) *quic.Config {
 	if qlog != nil {
 		c.Tracer = func(_ context.Context, client bool, id quic.ConnectionID) qlogwriter.Trace {
@@ -46,9 +46,9 @@ type quicLink struct {
 	tidy   sync.WaitGroup // streams whose end nobody waits for, and qlogs
 
 	mu    sync.Mutex
-	shook *quic.ConnectionState // what the handshake came to; nil until somebody has asked
+	shook *quic.ConnectionState // result of the handshake; nil until first queried
 	way   quicWay               // the one in use
-	spent []quicWay             // those that were, or never came to be: closing them would end the connection, too
+	spent []quicWay             // former and failed ways: closing them would end the connection, too
 	ended bool
 }
 
@@ -61,8 +61,8 @@ type quicWay struct {
 
 func (w quicWay) close() error { return errors.Join(w.transport.Close(), w.socket.Close()) }
 
-// openWay opens a socket on one address, as a browser's are: one on all of them
-// would follow the host's routes to another address by itself.
+// openWay opens a socket on one address, as browsers do. A socket on all addresses would
+// follow the host's routes to another address by itself.
 func (c *Client) openWay(locals []netip.Addr) (quicWay, error) {
 	locals, err := c.config.Host.source(c.config.Server, locals)
 	if err != nil {
@@ -82,7 +82,7 @@ func connectQUIC(ctx context.Context, c *Client, locals []netip.Addr) (link, err
 	}
 	l := &quicLink{client: c, way: way}
 	config := quicConfig(quic.Config{
-		HandshakeIdleTimeout: 2 * c.config.Patience, // Connect's own comes first
+		HandshakeIdleTimeout: 2 * c.config.Patience, // Connect's own timeout fires first
 		MaxIdleTimeout:       c.config.Patience, TokenStore: c.tokens,
 	}, c.config.QLog, l.tidy.Go)
 	dial := way.transport.Dial
@@ -111,8 +111,8 @@ func (l *quicLink) open(ctx context.Context, _ Request) (exchange, error) {
 	return &quicExchange{link: l, stream: stream}, nil
 }
 
-// again repeats requests that went out as 0-RTT data that the server refused:
-// nothing of them has reached it (RFC 9001 section 4.6.2).
+// again repeats requests in 0-RTT data that the server rejected: the server has not
+// processed them (RFC 9001 section 4.6.2).
 func (l *quicLink) again(ctx context.Context, failed error) bool {
 	if !errors.Is(failed, quic.Err0RTTRejected) {
 		return false
@@ -121,16 +121,16 @@ func (l *quicLink) again(ctx context.Context, failed error) bool {
 	return err == nil
 }
 
-// migrate probes the new way (RFC 9000 section 8.2) before it goes over to it.
+// migrate probes the new way (RFC 9000 section 8.2) before it switches to it.
 func (l *quicLink) migrate(ctx context.Context, local netip.Addr) error {
 	select {
-	case <-l.conn.HandshakeComplete(): // no sooner, by section 9
+	case <-l.conn.HandshakeComplete(): // section 9 forbids it earlier
 	case <-l.conn.Context().Done():
 		return closedBy(context.Cause(l.conn.Context()))
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	_ = l.state() // quic-go cannot say it while a connection moves
+	_ = l.state() // quic-go cannot report it during a migration
 	way, err := l.client.openWay([]netip.Addr{local})
 	if err != nil {
 		return err
@@ -159,9 +159,9 @@ func (l *quicLink) migrate(ctx context.Context, local netip.Addr) error {
 	return err
 }
 
-// nudge sends the server something from the new way, as it stays with the old one
-// until a packet comes that does more than probe (RFC 9000 section 9.3), and a viewer
-// that only receives has none to send: a stream that is given up.
+// nudge sends the server a non-probing packet from the new way, because the server stays
+// with the old one until it gets one (RFC 9000 section 9.3) and a viewer that only receives
+// sends none. The packet opens a stream and resets it.
 func (l *quicLink) nudge() {
 	if stream, err := l.conn.OpenStream(); err == nil {
 		stream.CancelRead(codeDone)
@@ -169,7 +169,7 @@ func (l *quicLink) nudge() {
 	}
 }
 
-// probe is Path.Probe for no longer than there is a connection and patience.
+// probe calls Path.Probe and limits it by the connection's life and the client's Patience.
 func (l *quicLink) probe(ctx context.Context, p *quic.Path) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.client.config.Patience, fmt.Errorf("%w for %v", ErrSilent, l.client.config.Patience))
 	defer cancel()
@@ -209,11 +209,11 @@ func (l *quicLink) close() error {
 	return errors.Join(errs...)
 }
 
-// quicExchange has a stream for itself.
+// quicExchange has its own stream.
 type quicExchange struct {
 	link    *quicLink
 	stream  *quic.Stream
-	refused atomic.Bool // with all 0-RTT data; its number is another stream's by now
+	refused atomic.Bool // rejected with all 0-RTT data; another stream has its number by now
 }
 
 func (x *quicExchange) Write(p []byte) (int, error) {
@@ -229,7 +229,7 @@ func (x *quicExchange) Read(p []byte) (int, error) {
 	return n, x.explain(err)
 }
 
-// explain says in our words what a stream's error means.
+// explain translates a stream's error to the errors of this package.
 func (x *quicExchange) explain(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
@@ -241,20 +241,20 @@ func (x *quicExchange) explain(err error) error {
 	if s, is := errors.AsType[*quic.StreamError](err); is && s.Remote && s.ErrorCode == codeFailed {
 		return ErrFailed
 	}
-	if errors.Is(err, net.ErrClosed) { // as quic-go's errors of connections are
+	if errors.Is(err, net.ErrClosed) { // quic-go's connection errors match net.ErrClosed
 		return closedBy(err)
 	}
 	return err
 }
 
-// closedBy says in our words why a connection has ended.
+// closedBy translates the cause of a connection's end.
 func closedBy(err error) error {
 	_, idle := errors.AsType[*quic.IdleTimeoutError](err)
 	_, shaking := errors.AsType[*quic.HandshakeTimeoutError](err)
 	if idle || shaking {
 		err = fmt.Errorf("%w: %w", ErrSilent, err)
 	} else if a, is := errors.AsType[*quic.ApplicationError](err); is && a.Remote {
-		err = fmt.Errorf("the server has closed it: %w", io.ErrUnexpectedEOF)
+		err = fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
 	}
 	return fmt.Errorf("%w: %w", ErrClosed, err)
 }
@@ -272,7 +272,7 @@ func (x *quicExchange) finish(left int64) {
 		x.abort()
 		return
 	}
-	// A stream is over for quic-go when its end has been read.
+	// quic-go releases a stream when its end has been read.
 	x.link.tidy.Go(func() { _, _ = io.Copy(io.Discard, x.stream) })
 }
 
@@ -295,7 +295,7 @@ func serveQUIC(_ context.Context, s *Server) error {
 		for {
 			conn, err := listener.Accept(s.ctx)
 			if err != nil {
-				return // closing is the only way to one
+				return // Accept fails only after Close
 			}
 			s.serving.Go(func() { s.serveQUICConn(conn) })
 		}
@@ -342,8 +342,8 @@ func (s *Server) serveQUICStream(conn *quic.Conn, number int64, stream *quic.Str
 	if state.Used0RTT {
 		select {
 		case <-conn.HandshakeComplete():
-			// Viewers connect when they have a request, so that the first comes in 0-RTT
-			// packets, even if this goroutine hears of it when the handshake is over.
+			// Viewers connect when they have a request, so the first request arrives in 0-RTT
+			// packets, even if this goroutine sees it after the handshake.
 			p.early = stream.StreamID() == 0
 		default:
 			p.early = true

@@ -10,8 +10,8 @@ import (
 	"wiretime/media/storage"
 )
 
-// TestSessionsAreTakenUpAgain opens two after one another; over QUIC with early
-// data and without.
+// TestSessionsAreTakenUpAgain opens two sessions in a row, over QUIC with and without early
+// data.
 func TestSessionsAreTakenUpAgain(t *testing.T) {
 	tests := []struct {
 		row   string
@@ -49,8 +49,8 @@ func TestSessionsAreTakenUpAgain(t *testing.T) {
 	}
 }
 
-// TestEarlyDataThatIsRefused meets a server that has been started again, and does
-// not know the tickets of the one before.
+// TestEarlyDataThatIsRefused uses a restarted server, which does not know the tickets of
+// its predecessor.
 func TestEarlyDataThatIsRefused(t *testing.T) {
 	row := mustLookup(t, "quic")
 	first := serve(t, row, nil)
@@ -82,8 +82,7 @@ func TestEarlyDataThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestMigration takes a session from one address to another, and another, while a
-// file comes.
+// TestMigration moves a session to another address, and to a third, during a file.
 func TestMigration(t *testing.T) {
 	b := serve(t, mustLookup(t, "quic"), nil)
 	s := connect(t, b.client(t), loopback(2))
@@ -113,7 +112,7 @@ func TestMigration(t *testing.T) {
 	}
 }
 
-// TestLogsOfSecretsAndEvents asks both sides for them.
+// TestLogsOfSecretsAndEvents checks the key logs and qlogs of both sides.
 func TestLogsOfSecretsAndEvents(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		if !row.Encrypted {

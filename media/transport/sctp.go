@@ -12,44 +12,42 @@ import (
 	"wiretime/media/storage"
 )
 
-// What an SCTP message is, by its payload protocol identifier (RFC 9260 section
-// 3.3.1). The numbers are ours: "WTM" and a digit.
+// These are the payload protocol identifiers of our SCTP messages (RFC 9260 section 3.3.1):
+// "WTM" and a digit.
 const (
 	ppidMedia  uint32 = 0x57544d31 // a request, or a part of a response
 	ppidCancel uint32 = 0x57544d32 // from the client: send no more of the response; from the server: what was sent is all
 	ppidFailed uint32 = 0x57544d33 // from the server: what was sent is all, as the rest cannot be read
 )
 
-// messageSize is how many octets a message has at most.
+// messageSize is the largest message in octets.
 const messageSize = 1 << 16
 
-// StreamsPerResolution is how many requests for one resolution may be under way at
-// once in a session of a transport with streams.
+// StreamsPerResolution is how many requests for one resolution can be pending in a session
+// of a transport with streams.
 const StreamsPerResolution = 4
 
-// concurrentStreams is how many streams a session has in all.
+// concurrentStreams is the number of streams of a session.
 const concurrentStreams = int(storage.QHD+1) * StreamsPerResolution
 
-// association is what we need of SCTP, of the kernel's or of our own process's.
+// association is the part of SCTP that we need, from the kernel or in user space.
 type association interface {
-	// stream is one of both sides' streams, by number.
+	// stream returns a stream by its number, which both sides share.
 	stream(number uint16) (messages, error)
-	// accept waits for the next stream on which the peer is the first to say
-	// something.
+	// accept waits for the next stream on which the peer speaks first.
 	accept() (messages, error)
 	local() netip.AddrPort
-	// Close ends the association at once, and tells the peer.
+	// Close aborts the association at once and notifies the peer.
 	io.Closer
 }
 
-// messages are those of one stream, in both directions. One goroutine receives,
-// any may send.
+// messages sends and receives on one stream. Only one goroutine may receive; any may send.
 type messages interface {
-	// receive takes the next message, or part of one, of at most messageSize
-	// octets, into p, which has room for it.
+	// receive reads the next message, or a part of one, of at most messageSize octets into p,
+	// which must be large enough.
 	receive(p []byte) (n int, ppid uint32, err error)
 	send(p []byte, ppid uint32) error
-	// portion is how many octets to send in a message, at most messageSize.
+	// portion returns how many octets to send per message, at most messageSize.
 	portion() int
 	// interrupt makes receive fail from now on; resume makes it work again.
 	interrupt()
@@ -98,7 +96,7 @@ func (l *sctpLink) open(ctx context.Context, r Request) (exchange, error) {
 	}
 }
 
-// breaks ends the session for a reason, which it returns.
+// breaks ends the session with a cause and returns the cause.
 func (l *sctpLink) breaks(why error) error {
 	_, err := l.comes(why)
 	return err
@@ -109,21 +107,20 @@ func (*sctpLink) migrate(context.Context, netip.Addr) error { return ErrUnsuppor
 func (l *sctpLink) state() State                            { return State{Local: l.association.local()} }
 
 func (l *sctpLink) close() error {
-	_ = l.breaks(errors.New("this side has closed it"))
+	_ = l.breaks(errors.New("closed by this side"))
 	err := l.association.Close()
 	l.tidy.Wait()
 	return err
 }
 
-// sctpExchange has a stream for itself until the server has said all that it has
-// to say.
+// sctpExchange owns its stream until the server has finished its response.
 type sctpExchange struct {
 	link     *sctpLink
 	messages messages
 	release  func() // gives the stream back
 	buffer   []byte // for messages that are longer than what Read is given
-	rest     []byte // of the message in buffer
-	failed   bool   // the server has said so: there is nothing more to come
+	rest     []byte // unread part of the message in buffer
+	failed   bool   // the server has aborted the response
 
 	mu      sync.Mutex
 	done    bool
@@ -166,8 +163,8 @@ func (x *sctpExchange) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// broken ends the session with an error of its association, unless it is our own
-// haste.
+// broken ends the session with an error of its association, unless this side caused the
+// error by an abort.
 func (x *sctpExchange) broken(err error) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -186,8 +183,8 @@ func (x *sctpExchange) abort() {
 	}
 }
 
-// finish gives the stream back; if the server still has something to say, once it
-// has agreed not to.
+// finish returns the stream to the pool; if the response is incomplete, only after the
+// server has confirmed its cancellation.
 func (x *sctpExchange) finish(left int64) {
 	x.mu.Lock()
 	x.done = true
@@ -219,8 +216,8 @@ func (x *sctpExchange) finish(left int64) {
 	})
 }
 
-// nothing is in a message that says all by what it is: one must not be empty (RFC
-// 9260 section 3.3.1).
+// nothing is the content of a message that consists only of its identifier, since a message
+// must not be empty (RFC 9260 section 3.3.1).
 var nothing = []byte{0}
 
 // serveAssociation serves one client over SCTP, each request on the stream that it
@@ -237,8 +234,8 @@ func (s *Server) serveAssociation(a association, p peer) {
 	}
 }
 
-// serveStream answers the requests of one stream, one after the other. A message
-// that is none ends the association.
+// serveStream answers the requests of one stream in order. An invalid message ends the
+// association.
 func (s *Server) serveStream(a association, m messages, p peer) {
 	var answering sync.WaitGroup
 	stop := func() {}
@@ -284,17 +281,17 @@ func (s *Server) answerStream(ctx context.Context, a association, m messages, p 
 	}
 }
 
-// firstMessage is how long the first message of a response may be, in octets; each
-// further one may be twice as long as the one before.
+// firstMessage is the size limit of a response's first message in octets; the limit doubles
+// with each message.
 const firstMessage = 512
 
-// messageWriter cuts a response into messages. These come whole or not at all, so the
-// first are short: otherwise the first octets over a new association, whose congestion
-// window begins with 4,380 octets, would be seen some round trips later than over a
-// transport of octets.
+// messageWriter cuts a response into messages. A message is delivered as a whole, so the
+// first ones are short. Otherwise the first octets over a new association, whose congestion
+// window begins with 4,380 octets, would be delivered some round trips later than over a
+// byte-stream transport.
 type messageWriter struct {
 	to   messages
-	next int // how long the next message may be
+	next int // size limit of the next message
 }
 
 func (w *messageWriter) Write(p []byte) (n int, err error) {

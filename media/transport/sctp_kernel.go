@@ -17,7 +17,7 @@ import (
 	"wiretime/socket"
 )
 
-// Linux' numbers for SCTP sockets (include/uapi/linux/sctp.h; RFC 6458 has the
+// These are Linux's numbers for SCTP sockets (include/uapi/linux/sctp.h; RFC 6458 has the
 // names).
 const (
 	sctpInitMsg         = 2
@@ -32,14 +32,12 @@ const (
 	sctpRoundRobin = 2 // a scheduler: streams take turns by messages (RFC 8260 section 3.2)
 )
 
-// sctpQueue is how many octets a side takes from the kernel that nobody has asked
-// for yet. SCTP has one window for all streams, so a stream that nobody reads
-// stops the others in the end.
+// sctpQueue limits the octets that a side reads from the kernel ahead of its callers. SCTP
+// has one window for all streams, so an unread stream eventually stops the others.
 const sctpQueue = 1 << 20
 
-// prepareSCTP makes a socket as both sides have it, on further local addresses if
-// there are any. Everything that is not set is as the host's net.sctp parameters
-// have it, such as the time after which it fails over.
+// prepareSCTP configures a socket for either side, on further local addresses if there are
+// any. Other settings, such as the failover timeout, follow the host's net.sctp parameters.
 func prepareSCTP(fd int, further []netip.Addr) error {
 	var addresses []byte
 	for _, a := range further {
@@ -89,7 +87,7 @@ func rawAddress(a netip.Addr) []byte {
 }
 
 func connectSCTP(ctx context.Context, c *Client, locals []netip.Addr) (link, error) {
-	// A socket that is bound to no address is on all that the host has.
+	// An unbound socket would use all of the host's addresses.
 	locals, err := c.config.Host.source(c.config.Server, locals)
 	if err != nil {
 		return nil, err
@@ -125,7 +123,7 @@ func serveSCTP(_ context.Context, s *Server) error {
 		for {
 			socket, client, err := acceptSCTP(raw)
 			if err != nil {
-				return // closing is the only way to one that stays
+				return // Accept fails permanently only after Close
 			}
 			s.serving.Go(func() { s.serveSocket(socket, client) })
 		}
@@ -179,24 +177,23 @@ func (s *Server) serveSocket(socket *os.File, client netip.AddrPort) {
 	s.serveAssociation(a, peer{number: number, client: client})
 }
 
-// kernelAssociation is one of the kernel's, on a one-to-one style socket (RFC 6458
-// section 4). One goroutine takes messages from it and sorts them by streams. The
-// ends of messages mean nothing: all that must come whole is shorter than a
-// packet.
+// kernelAssociation is an association of the kernel on a one-to-one style socket (RFC 6458
+// section 4). One goroutine receives the messages and sorts them by stream. It ignores
+// message boundaries: everything that must stay whole is shorter than a packet.
 type kernelAssociation struct {
 	socket *os.File
 	raw    syscall.RawConn
-	ended  chan struct{} // closed when nothing is received any more
+	ended  chan struct{} // closed when receiving has ended
 
 	mu      sync.Mutex
-	changed *sync.Cond // any of these
+	changed *sync.Cond // broadcast when any of these change
 	streams map[uint16]*kernelStream
-	fresh   []*kernelStream // that the peer has opened, and nobody has accepted
+	fresh   []*kernelStream // opened by the peer, not yet accepted
 	queued  int             // octets, in all streams
-	failed  error           // why nothing is received any more
+	failed  error           // why receiving has ended
 }
 
-// kernelStream is one stream of such an association.
+// kernelStream is one stream of a kernelAssociation.
 type kernelStream struct {
 	association *kernelAssociation
 	number      uint16
@@ -254,7 +251,7 @@ func (a *kernelAssociation) run() {
 	}
 }
 
-// add makes a stream; the caller has the lock.
+// add makes a stream; the caller holds the lock.
 func (a *kernelAssociation) add(number uint16) *kernelStream {
 	s := &kernelStream{association: a, number: number}
 	a.streams[number] = s
@@ -264,7 +261,7 @@ func (a *kernelAssociation) add(number uint16) *kernelStream {
 // sizeofRcvInfo is the size of struct sctp_rcvinfo.
 const sizeofRcvInfo = 28
 
-// next takes a message, or a part of one, from the kernel.
+// next receives a message, or a part of one, from the kernel.
 func (a *kernelAssociation) next(buffer, control []byte) (number uint16, m message, err error) {
 	n, controls, flags := 0, 0, 0
 	if stopped := a.raw.Read(func(fd uintptr) bool {
@@ -292,7 +289,7 @@ func (a *kernelAssociation) next(buffer, control []byte) (number uint16, m messa
 	return 0, m, fmt.Errorf("a message of %d octets without the number of its stream (flags %#x)", n, flags)
 }
 
-// again says whether a system call is to be tried again when the socket is ready.
+// again reports whether to retry a system call when the socket is ready.
 func again(err error) bool { return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) }
 
 func (a *kernelAssociation) stream(number uint16) (messages, error) {
@@ -320,8 +317,8 @@ func (a *kernelAssociation) accept() (messages, error) {
 
 func (a *kernelAssociation) local() netip.AddrPort { return localAddress(a.raw) }
 
-// Close tells the peer by one ABORT, after which the kernel knows nothing of the
-// association, as pionAssociation's does.
+// Close sends one ABORT, after which the kernel has no state of the association, like
+// pionAssociation.Close.
 func (a *kernelAssociation) Close() error {
 	err := a.socket.Close()
 	a.mu.Lock()
@@ -373,7 +370,7 @@ func (s *kernelStream) send(p []byte, ppid uint32) (err error) {
 	return err
 }
 
-// portion: streams take turns by whole messages.
+// portion returns 16 kB, because streams take turns by whole messages.
 func (*kernelStream) portion() int { return 1 << 14 }
 
 func (s *kernelStream) interrupt() { s.stop(true) }
@@ -386,7 +383,7 @@ func (s *kernelStream) stop(stopped bool) {
 	s.association.changed.Broadcast()
 }
 
-// localAddress is the one that a socket is bound to.
+// localAddress returns the address that a socket is bound to.
 func localAddress(raw syscall.RawConn) (at netip.AddrPort) {
 	_ = raw.Control(func(fd uintptr) {
 		if a, err := unix.Getsockname(int(fd)); err == nil {

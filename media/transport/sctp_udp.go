@@ -22,13 +22,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What pion's SCTP is told; all else is as pion has it.
+// These settings differ from pion's defaults.
 const (
-	// receiveWindow is what a side has room for, in octets: as much as quic-go gives
-	// to a stream. pion's own 1 MB would be the limit on long, fast paths.
+	// receiveWindow is a side's receive window in octets, the same as quic-go's stream window.
+	// pion's default of 1 MB would limit long, fast paths.
 	receiveWindow = 6 << 20
-	// An SCTP packet fills an Ethernet frame behind the headers of IPv4 and UDP, and
-	// DTLS's record in between.
+	// An SCTP packet fills an Ethernet frame after the headers of IPv4 and UDP, and of a DTLS
+	// record if there is one.
 	packetSize       = 1500 - 20 - 8
 	securePacketSize = packetSize - 13 - 8 - 16
 )
@@ -47,12 +47,11 @@ func sctpOptions(conn net.Conn, secure bool) []sctp.AssociationOption {
 	}
 }
 
-// pionAssociation is one of SCTP packets in UDP, bare (RFC 6951) or in DTLS (RFC
-// 8261).
+// pionAssociation is an association over UDP, plain (RFC 6951) or in DTLS (RFC 8261).
 type pionAssociation struct {
 	*sctp.Association
 	conn net.Conn
-	over atomic.Bool // nobody is there any more to be told
+	over atomic.Bool // the peer is gone, so it cannot be notified
 }
 
 func connectSCTPOverUDP(ctx context.Context, c *Client, locals []netip.Addr) (link, error) {
@@ -81,8 +80,8 @@ func connectSCTPOverUDP(ctx context.Context, c *Client, locals []netip.Addr) (li
 	return newSCTPLink(&pionAssociation{Association: a, conn: conn}), nil
 }
 
-// takeWindow makes room for what may come at once: Linux gives a UDP socket a
-// thirtieth of the window.
+// takeWindow enlarges the socket's receive buffer to hold a full window: Linux's default is
+// a thirtieth of it.
 func takeWindow(socket *net.UDPConn) error {
 	raw, err := socket.SyscallConn()
 	if err != nil {
@@ -113,7 +112,7 @@ func (c *Client) secureDatagrams(ctx context.Context, conn net.Conn) (net.Conn, 
 	return secure, nil
 }
 
-// verifyDTLS has the client's own Verify decide.
+// verifyDTLS verifies the server's certificate with the client's Verify.
 func (c *Client) verifyDTLS(s *dtls.State) error {
 	state := tls.ConnectionState{ServerName: c.config.Name}
 	for _, der := range s.PeerCertificates {
@@ -144,7 +143,7 @@ func serveSCTPOverUDP(_ context.Context, s *Server) error {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
-				return // closing is the only way to one
+				return // Accept fails only after Close
 			}
 			s.serving.Go(func() { s.serveDatagrams(conn) })
 		}
@@ -152,16 +151,16 @@ func serveSCTPOverUDP(_ context.Context, s *Server) error {
 	return nil
 }
 
-// beginsSCTP says whether a packet is the first of an association: its first chunk
-// is an INIT (RFC 9260 section 3.3.2).
+// beginsSCTP reports whether a packet is the first of an association: its first chunk is an
+// INIT (RFC 9260 section 3.3.2).
 func beginsSCTP(packet []byte) bool { return len(packet) > 12 && packet[12] == 1 }
 
-// beginsDTLS says whether a packet is a record with a handshake message (RFC 6347
+// beginsDTLS reports whether a packet is a record with a handshake message (RFC 6347
 // section 4.1).
 func beginsDTLS(packet []byte) bool { return len(packet) > 0 && packet[0] == 22 }
 
-// datagramPeer is a client's packets, and then its association. Closing ends what
-// there is.
+// datagramPeer holds a client's packets and later its association. Closing it closes
+// either.
 type datagramPeer struct {
 	mu     sync.Mutex
 	now    func() error
@@ -195,7 +194,7 @@ func (s *Server) serveDatagrams(conn net.Conn) {
 	s.serveAssociation(a, peer{number: number, client: addressOf(conn.RemoteAddr())})
 }
 
-// acceptAssociation shakes hands with a client.
+// acceptAssociation performs the handshakes with a client.
 func (s *Server) acceptAssociation(conn net.Conn) (*pionAssociation, error) {
 	w := newWatch(s.config.Patience, func(error) { _ = conn.Close() })
 	defer w.stop()
@@ -252,7 +251,7 @@ func (a *pionAssociation) accept() (messages, error) {
 	return pionStream{stream, a}, nil
 }
 
-// ends notes an error after which there is nobody to talk to.
+// ends records an error after which the peer is unreachable.
 func (a *pionAssociation) ends(err error) error {
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		a.over.Store(true)
@@ -262,7 +261,7 @@ func (a *pionAssociation) ends(err error) error {
 
 func (a *pionAssociation) local() netip.AddrPort { return addressOf(a.conn.LocalAddr()) }
 
-// Close tells the peer by an ABORT: a SHUTDOWN would first send what nobody wants.
+// Close sends an ABORT: a SHUTDOWN would first send queued data that is no longer needed.
 func (a *pionAssociation) Close() error {
 	if !a.over.Swap(true) {
 		a.Abort("closed")
@@ -270,7 +269,7 @@ func (a *pionAssociation) Close() error {
 	return ignoreGone(a.Association.Close())
 }
 
-// pionStream is one stream of such an association.
+// pionStream is one stream of a pionAssociation.
 type pionStream struct {
 	*sctp.Stream
 	association *pionAssociation
@@ -289,7 +288,7 @@ func (s pionStream) send(p []byte, ppid uint32) error {
 	return s.association.ends(err)
 }
 
-// portion: chunks of all streams mix (RFC 8260).
+// portion returns messageSize, because chunks of all streams interleave (RFC 8260).
 func (pionStream) portion() int { return messageSize }
 
 func (s pionStream) interrupt() { _ = s.SetReadDeadline(time.Unix(1, 0)) }

@@ -15,8 +15,8 @@ import (
 
 const serverName = "media.test"
 
-// testItems are what the tests' storages hold: a video with small segments, and a
-// file that no window has room for.
+// testItems returns the items of the tests' storages: a video with small segments, and a
+// file larger than any window.
 func testItems() []storage.Item {
 	return []storage.Item{
 		{Name: "clip", Segments: 8, Sizes: map[storage.Resolution]int64{storage.HD: 100_000, storage.FHD: 200_000, storage.QHD: 400_000}},
@@ -43,8 +43,8 @@ func rows(t *testing.T, test func(t *testing.T, row Transport)) {
 	}
 }
 
-// serve starts a server on the loopback device. change, if not nil, has the last
-// word on its configuration.
+// serve starts a server on the loopback device. change, if not nil, adjusts its
+// configuration last.
 func serve(t testing.TB, row Transport, change func(*ServerConfig)) *bench {
 	t.Helper()
 	content := content(t)
@@ -75,7 +75,7 @@ func connect(t testing.TB, c *Client, locals ...netip.Addr) *Session {
 	return s
 }
 
-// session is a viewer's with the server.
+// session opens a session of the viewer with the server.
 func (b *bench) session(t testing.TB) *Session {
 	t.Helper()
 	return connect(t, b.client(t))

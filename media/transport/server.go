@@ -20,36 +20,34 @@ import (
 	"wiretime/protocol"
 )
 
-// writeSize is how many octets of content the server hands to a connection at
-// once.
+// writeSize is how many octets of content the server passes to a connection per write.
 const writeSize = 1 << 16
 
 // ServerConfig says what to serve, how and where.
 type ServerConfig struct {
 	Transport Transport
-	// Address is where to serve. Port 0 is any that is free: see Server.Address.
-	// With SCTP it is the only address of the association's side.
+	// Address is where to serve. Port 0 picks any free port: see Server.Address. With SCTP it
+	// is the association's only address on this side.
 	Address netip.AddrPort
 	Host    Host
 	Storage storage.Storage
 	// CA issues the server's certificates, for any name that clients ask for. Rows
 	// without encryption need none.
 	CA *protocol.Authority
-	// Patience is how long the server waits for a client to take octets before it
-	// gives the client up; 0 is DefaultPatience.
+	// Patience is how long the server waits for a client to accept octets before it drops the
+	// client; 0 is DefaultPatience.
 	Patience time.Duration
 	// KeyLog receives the secrets in NSS key log format; nil for none.
 	KeyLog io.Writer
 	// QLog is as in ClientConfig.
 	QLog func(connection string) io.WriteCloser
-	// Answered is told of each request when it would come into Log, one at a time, and
-	// Log then has none; nil for a Log.
+	// Answered, if not nil, receives each request in place of Log, one at a time; Log then
+	// stays empty.
 	Answered func(capture.ServerEntry)
 }
 
-// Server serves one storage over one transport. It takes up TLS sessions again,
-// and takes 0-RTT data: requests only read, so that it does no harm to repeat them
-// (RFC 8446 appendix E.5).
+// Server serves one storage over one transport. It resumes TLS sessions and accepts 0-RTT
+// data: requests only read, so replaying them is harmless (RFC 8446 appendix E.5).
 type Server struct {
 	config  ServerConfig
 	tls     *tls.Config
@@ -66,9 +64,8 @@ type Server struct {
 	log         []capture.ServerEntry
 }
 
-// Serve starts a server. It is ready when Serve returns, and serves until Close;
-// ctx holds for the beginning only. The error wraps ErrNoSCTP or ErrNoMPTCP if the
-// host lacks it.
+// Serve starts a server. It is ready when Serve returns, and serves until Close; ctx
+// applies only to the start. The error wraps ErrNoSCTP or ErrNoMPTCP if the host lacks it.
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	if c.Patience == 0 {
 		c.Patience = DefaultPatience
@@ -88,7 +85,7 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// secure makes the server's side of handshakes: TLS 1.3 and our protocol alone.
+// secure sets up the server's side of handshakes: only TLS 1.3 and our protocol.
 func (s *Server) secure() error {
 	if s.config.CA == nil {
 		return errors.New("no certificate authority")
@@ -96,7 +93,7 @@ func (s *Server) secure() error {
 	s.tls = &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{alpn}, KeyLogWriter: s.config.KeyLog,
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-			// crypto/tls lets clients pass that offer nothing.
+			// crypto/tls accepts clients that offer no protocol.
 			if !slices.Contains(hello.SupportedProtos, alpn) {
 				return nil, fmt.Errorf("the client offers %q, not %s", hello.SupportedProtos, alpn)
 			}
@@ -106,17 +103,17 @@ func (s *Server) secure() error {
 	return nil
 }
 
-// Address is where the server listens.
+// Address returns the address where the server listens.
 func (s *Server) Address() netip.AddrPort { return s.address }
 
-// listens says where the server listens, and what to close to end that.
+// listens records the server's address and the listener to close at the end.
 func (s *Server) listens(at netip.AddrPort, listener io.Closer) {
 	s.address = at
 	s.listeners = append(s.listeners, listener)
 }
 
-// joins numbers a new connection and has the server close it when it ends, or at
-// once if it has. The caller calls leave when the connection is over.
+// joins numbers a new connection and registers it to be closed with the server, or closes
+// it at once if the server has ended. The caller calls leave when the connection is over.
 func (s *Server) joins(c io.Closer) (number int64, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +130,7 @@ func (s *Server) joins(c io.Closer) (number int64, leave func()) {
 	}
 }
 
-// peer is what the server knows of who asks.
+// peer describes the client of a request.
 type peer struct {
 	number int64 // of the connection
 	client netip.AddrPort
@@ -141,12 +138,11 @@ type peer struct {
 	early  bool                 // the request came in 0-RTT packets
 }
 
-// refusal answers what is no request.
+// refusal is the response to an invalid request.
 var refusal = header{status: http.StatusBadRequest}.octets()
 
-// answer answers a request, and logs it. If the client takes no octet for as long
-// as the server has patience, the connection is closed. An error says that the
-// response is not whole.
+// answer answers a request and logs it. If the client accepts no octet for the server's
+// Patience, answer closes the connection. An error means that the response is incomplete.
 func (s *Server) answer(ctx context.Context, p peer, r Request, to io.Writer, connection io.Closer) error {
 	began := time.Now()
 	h, piece := s.find(r)
@@ -176,7 +172,8 @@ func (s *Server) answer(ctx context.Context, p peer, r Request, to io.Writer, co
 	return err
 }
 
-// find looks for what a request is for. Without status OK there is no piece.
+// find looks up the piece that a request names. It returns no piece if the status is not
+// OK.
 func (s *Server) find(r Request) (header, storage.Piece) {
 	piece, err := s.config.Storage.Open(r.ID)
 	h := header{status: http.StatusOK, segments: piece.Segments, size: piece.Size}
@@ -198,7 +195,7 @@ func (s *Server) find(r Request) (header, storage.Piece) {
 	return h, piece
 }
 
-// send sends a part of a piece and says how much of it the connection has taken.
+// send sends a part of a piece and returns how many octets the connection has accepted.
 func send(ctx context.Context, to io.Writer, piece storage.Piece, offset, length int64, w *watch) (sent int64, err error) {
 	var buffer []byte // for pieces that are not in memory
 	for sent < length {
@@ -227,7 +224,7 @@ func send(ctx context.Context, to io.Writer, piece storage.Piece, offset, length
 	return sent, nil
 }
 
-// URL is how logs name what a request is for.
+// URL returns the name of a request in logs.
 func (r Request) URL() string {
 	url := "media:" + r.Item
 	if r.Resolution != storage.Plain {
@@ -239,9 +236,9 @@ func (r Request) URL() string {
 	return url
 }
 
-// Log returns what has been served so far, in the order of the requests. A request
-// is in it once all of the response has been handed to its connection, or that
-// has failed. Status is HTTP's, Protocol the transport's name.
+// Log returns the requests served so far, in order. A request is logged once its response
+// has been passed to the connection completely, or has failed. Status is HTTP's, Protocol
+// the transport's name.
 func (s *Server) Log() []capture.ServerEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,8 +247,8 @@ func (s *Server) Log() []capture.ServerEntry {
 	return entries
 }
 
-// Close closes all listeners and connections, without waiting for responses under
-// way, and waits for their goroutines.
+// Close closes all listeners and connections without waiting for pending responses, and
+// waits for their goroutines.
 func (s *Server) Close() error {
 	s.cancel()
 	s.mu.Lock()
@@ -262,7 +259,7 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	var errs []error
-	for _, c := range append(open, s.listeners...) { // connections first: some say good-bye over the listener's socket
+	for _, c := range append(open, s.listeners...) { // connections first: some notify the peer over the listener's socket
 		if err := c.Close(); !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) {
 			errs = append(errs, err)
 		}

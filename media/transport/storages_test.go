@@ -9,8 +9,8 @@ import (
 	"wiretime/media/storage"
 )
 
-// halting is a storage whose disk stops at an offset until it is released, without
-// which its server cannot be closed.
+// halting is a storage whose disk stops at an offset until it is released. Its server
+// cannot be closed before that.
 type halting struct {
 	*storage.Made
 	at     int64
@@ -45,8 +45,8 @@ func (r haltingReader) ReadAt(b []byte, offset int64) (int, error) {
 	return r.ReaderAt.ReadAt(b[:min(len(b), 10_000)], offset)
 }
 
-// breaking is a storage that is broken in parts: segments 0 cannot be opened,
-// segments 1 not be read from brokenFrom on.
+// breaking is a storage that is partly broken: segments 0 cannot be opened, and segments 1
+// cannot be read from brokenFrom on.
 type breaking struct{ storage.Storage }
 
 const brokenFrom = 200_000

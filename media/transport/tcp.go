@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// drained is how many octets of a response that nobody wants any more are read
-// all the same, to keep the connection.
+// drained is how many unwanted octets of a response are read in order to keep the
+// connection.
 const drained = 16384
 
 // tcpLink is a session over TCP or MPTCP.
 type tcpLink struct {
 	conn   net.Conn
-	secure *tls.Conn     // conn, if it is secured
+	secure *tls.Conn     // TLS over conn; nil in the clear
 	turn   chan struct{} // holds an element while no exchange is under way
-	stale  int64         // octets to come of a response that nobody wants any more; for who has the turn
+	stale  int64         // octets to drain of an unwanted response; owned by the holder of turn
 
 	end
 }
@@ -57,9 +57,9 @@ func connectTCP(ctx context.Context, c *Client, locals []netip.Addr) (link, erro
 	return l, nil
 }
 
-// abortive is a connection that ends by one RST, after which the kernel knows nothing
-// of it. Otherwise it would go on for minutes to send what the peer has not taken, and
-// the news of the end, which reach nobody if the peer's address has changed.
+// abortive is a connection that closes with one RST, after which the kernel has no state of
+// it. Otherwise the kernel would retransmit unacknowledged data and the FIN for minutes, in
+// vain if the peer's address has changed.
 type abortive struct{ *net.TCPConn }
 
 func (a abortive) Close() error {
@@ -67,15 +67,15 @@ func (a abortive) Close() error {
 	return a.TCPConn.Close()
 }
 
-// checkMultipath sees to it that a connection that was asked to be one of MPTCP
-// is one: Linux quietly goes on with TCP if the other side does not speak it.
+// checkMultipath checks that a connection uses MPTCP: Linux silently falls back to TCP if
+// the other side does not support MPTCP.
 func checkMultipath(conn net.Conn) error {
 	is, err := conn.(abortive).MultipathTCP()
 	if err != nil {
-		return fmt.Errorf("ask whether the connection is one of MPTCP: %w", err)
+		return fmt.Errorf("check whether the connection uses MPTCP: %w", err)
 	}
 	if !is {
-		return errors.New("the connection is one of TCP: the server, or something before it, does not speak MPTCP")
+		return errors.New("the connection fell back to TCP: the server or a middlebox does not support MPTCP")
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (l *tcpLink) close() error {
 	return ignoreGone(l.conn.Close())
 }
 
-// breaks ends the session for a reason, which it returns.
+// breaks ends the session with a cause and returns the cause.
 func (l *tcpLink) breaks(why error) error {
 	first, err := l.comes(why)
 	if first {
@@ -113,7 +113,7 @@ func (l *tcpLink) breaks(why error) error {
 	return err
 }
 
-// ignoreGone passes over the error of telling somebody good-bye who has left.
+// ignoreGone ignores the error of closing a connection whose peer has gone.
 func ignoreGone(err error) error {
 	if _, is := errors.AsType[*net.OpError](err); is {
 		return nil
@@ -161,8 +161,8 @@ func (x *tcpExchange) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// broken ends the session with an error of its connection, unless it is our own
-// haste.
+// broken ends the session with an error of its connection, unless this side caused the
+// error by an abort.
 func (x *tcpExchange) broken(err error) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -172,7 +172,7 @@ func (x *tcpExchange) broken(err error) error {
 	return x.link.breaks(err)
 }
 
-// abort has reads fail by a deadline, after which the connection is still good.
+// abort makes reads fail by a deadline, which leaves the connection usable.
 func (x *tcpExchange) abort() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -206,7 +206,7 @@ func serveTCP(ctx context.Context, s *Server) error {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
-				return // closing is the only way to an error that stays
+				return // Accept fails permanently only after Close
 			}
 			s.serving.Go(func() { s.serveConn(conn.(*net.TCPConn)) })
 		}
@@ -219,7 +219,7 @@ func (s *Server) serveConn(socket *net.TCPConn) {
 	number, leave := s.joins(connection)
 	defer leave()
 	defer func() {
-		if s.ctx.Err() == nil { // what the client has not taken yet still comes
+		if s.ctx.Err() == nil { // unread data is still delivered
 			_ = socket.Close()
 		}
 	}()

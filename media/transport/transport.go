@@ -15,28 +15,25 @@ import (
 type Strategy string
 
 const (
-	// Reconnect is to open a new session from the new address. Rows with TLS take
-	// the old TLS session up again, which saves certificates but no round trip.
+	// Reconnect opens a new session from the new address. Rows with TLS resume the old TLS
+	// session, which saves certificates but no round trip.
 	Reconnect Strategy = "reconnect"
-	// ZeroRTT is to reconnect, with the first requests in the first packets (RFC
-	// 9001 section 4.6).
+	// ZeroRTT reconnects with the first requests in the first packets (RFC 9001 section 4.6).
 	ZeroRTT Strategy = "0-rtt"
-	// Migrate is to take the session along to the new address (RFC 9000 section 9).
+	// Migrate moves the session to the new address (RFC 9000 section 9).
 	Migrate Strategy = "migrate"
-	// Multihome is to have a session on several addresses from the beginning, and
-	// have the transport fail over from one to the other (RFC 9260 section 6.4, RFC
-	// 8684). An address is an alternative for what the server sends; what the client
-	// sends over SCTP leaves as its host's routes say. MPTCP knows of alternatives
-	// some round trips after the session has been opened, and gives their use to the
-	// host for good.
+	// Multihome opens a session on several addresses and lets the transport fail over between
+	// them (RFC 9260 section 6.4, RFC 8684). An address is an alternative for what the server
+	// sends; what the client sends over SCTP follows its host's routes. MPTCP learns of
+	// alternatives some round trips after the session has been opened, and the host's
+	// endpoints stay configured for good.
 	//
-	// Linux 6.18 has a fault here: where a path is cut off that the hosts still take to
-	// be there, about one session of MPTCP in ten never sends again, until Patience
-	// ends it. It is those in which all that had been sent had arrived and only the
-	// acknowledgements were lost: the kernel (__mptcp_retrans) then leaves the
-	// alternative marked as chosen, and no longer looks whether the path has failed.
-	// Linux 7.3, which the virtual clock has, is well; so is 6.18 where the address
-	// is lost with the link, or with net.mptcp.stale_loss_cnt at 1.
+	// Linux 6.18 has a bug: if a path is cut off without the hosts noticing, about one MPTCP
+	// session in ten never sends again until Patience ends it. This happens if all data had
+	// arrived and only acknowledgements were lost. The kernel (__mptcp_retrans) then leaves
+	// the alternative marked as chosen and no longer checks whether the path has failed. Linux
+	// 7.3, which the virtual clock uses, is not affected; nor is 6.18 if the address is lost
+	// with the link, or with net.mptcp.stale_loss_cnt at 1.
 	Multihome Strategy = "multihome"
 )
 
@@ -50,13 +47,13 @@ type Transport struct {
 	Protocol string
 	// Encrypted says whether it is secured by TLS 1.3, or DTLS 1.2.
 	Encrypted bool
-	// Streams says whether a session has several requests under way at once, each on
-	// a stream of its own, instead of one after the other.
+	// Streams says whether a session can have several pending requests, each on its own
+	// stream, instead of one at a time.
 	Streams bool
 
 	strategies []Strategy
 	number     int   // of the protocol, for the socket call; 0 if programs bring their own
-	lacking    error // what a host says that does not have it
+	lacking    error // the error if the host does not have the protocol
 	connect    func(ctx context.Context, c *Client, locals []netip.Addr) (link, error)
 	serve      func(ctx context.Context, s *Server) error
 }
@@ -112,7 +109,7 @@ func (t Transport) clear() Transport {
 	return t
 }
 
-// multipath says whether the row is one of MPTCP.
+// multipath reports whether the row uses MPTCP.
 func (t Transport) multipath() bool { return t.number == unix.IPPROTO_MPTCP }
 
 // Names returns the names of all rows.
@@ -134,8 +131,8 @@ func Lookup(name string) (Transport, error) {
 	return Transport{}, fmt.Errorf("unknown transport %q: there are %s", name, strings.Join(Names(), ", "))
 }
 
-// Supports says why the transport has no such strategy; nil if it has it. The
-// error wraps ErrUnsupported.
+// Supports returns nil if the transport supports a strategy, and otherwise the reason why
+// not. The error wraps ErrUnsupported.
 func (t Transport) Supports(s Strategy) error {
 	if slices.Contains(t.strategies, s) {
 		return nil
@@ -151,8 +148,8 @@ func (t Transport) Supports(s Strategy) error {
 	return fmt.Errorf("strategy %s over %s is %w: %s", s, t.Name, ErrUnsupported, why)
 }
 
-// Available says why a host cannot use the transport; nil if it can. The error
-// wraps ErrNoSCTP or ErrNoMPTCP where these are the reason.
+// Available returns nil if a host can use the transport, and otherwise the reason why not.
+// The error wraps ErrNoSCTP or ErrNoMPTCP if the kernel lacks the protocol.
 func (t Transport) Available(h Host) error {
 	if t.lacking == nil {
 		return nil
@@ -164,7 +161,7 @@ func (t Transport) Available(h Host) error {
 		}
 		return unix.Close(fd)
 	})
-	// A protocol that is not there, one that is not compiled in, one that is switched off.
+	// The protocol is unknown, not compiled in, or switched off.
 	if errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.ESOCKTNOSUPPORT) || errors.Is(err, unix.ENOPROTOOPT) {
 		return t.lacking
 	}

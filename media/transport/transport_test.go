@@ -40,7 +40,7 @@ func TestStrategies(t *testing.T) {
 				t.Errorf("%s over %s: %v, want support: %v", s, row.Name, err, want)
 			}
 			if err != nil && !errors.Is(err, ErrUnsupported) {
-				t.Errorf("%v is no %v", err, ErrUnsupported)
+				t.Errorf("%v does not wrap %v", err, ErrUnsupported)
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// TestWhatATransportCannot asks each for what it does not support.
+// TestWhatATransportCannot requests unsupported features from each transport.
 func TestWhatATransportCannot(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		b := serve(t, row, nil)
@@ -161,12 +161,12 @@ func TestWhatIsNotThere(t *testing.T) {
 			}
 		}
 		if _, err := b.fetch(t.Context(), s, segment(storage.HD, 7)); err != nil {
-			t.Errorf("after that: %v", err)
+			t.Errorf("after an error: %v", err)
 		}
 	})
 }
 
-// TestManyRequestsAtOnce has more under way than there are streams.
+// TestManyRequestsAtOnce has more pending requests than streams.
 func TestManyRequestsAtOnce(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		b := serve(t, row, nil)
@@ -183,7 +183,7 @@ func TestManyRequestsAtOnce(t *testing.T) {
 	})
 }
 
-// TestStreamsDoNotWaitForEachOther leaves a response unread while others come.
+// TestStreamsDoNotWaitForEachOther leaves a response unread while others arrive.
 func TestStreamsDoNotWaitForEachOther(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		if !row.Streams {
@@ -205,8 +205,8 @@ func TestStreamsDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// TestAResponseThatNobodyWants closes one in the middle: sessions with streams go
-// on, others only if little is left.
+// TestAResponseThatNobodyWants closes a response in the middle: sessions with streams
+// continue, others only if little is left.
 func TestAResponseThatNobodyWants(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		b := serve(t, row, nil)
@@ -220,7 +220,7 @@ func TestAResponseThatNobodyWants(t *testing.T) {
 				must(t, response.Close())
 				must(t, response.Close())
 				if _, err := response.Read(make([]byte, 1)); err == nil {
-					t.Error("it is read after it has been closed")
+					t.Error("a closed response can still be read")
 				}
 				_, err = b.fetch(t.Context(), s, segment(storage.FHD, 2))
 				if stays := row.Streams || left <= drained; !stays {
@@ -236,13 +236,13 @@ func TestAResponseThatNobodyWants(t *testing.T) {
 	})
 }
 
-// TestAFileThatNobodyWants closes one that the server is still sending.
+// TestAFileThatNobodyWants closes a response that the server is still sending.
 func TestAFileThatNobodyWants(t *testing.T) {
 	rows(t, func(t *testing.T, row Transport) {
 		if !row.Streams {
 			t.Skip("it takes the session along")
 		}
-		// The server may have sent many times a window before it hears that it need not.
+		// The server may send many windows before it learns that the response was cancelled.
 		const size = 200_000_000
 		b := serve(t, row, func(c *ServerConfig) {
 			items := testItems()
@@ -264,7 +264,7 @@ func TestAFileThatNobodyWants(t *testing.T) {
 	})
 }
 
-// TestARequestEndsWithItsContext cancels one while the viewer waits for it.
+// TestARequestEndsWithItsContext cancels a request while the viewer waits for its response.
 func TestARequestEndsWithItsContext(t *testing.T) {
 	stop := errors.New("the viewer has left")
 	rows(t, func(t *testing.T, row Transport) {

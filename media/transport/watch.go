@@ -8,23 +8,21 @@ import (
 	"time"
 )
 
-// DefaultPatience is how long a side waits for its peer to move: what quic-go
-// waits on a silent connection, and as long over all transports, as the kernel's
-// TCP would wait for a quarter of an hour and pion's SCTP for good.
+// DefaultPatience is how long a side waits for progress of its peer: quic-go's idle
+// timeout, for all transports alike, since the kernel's TCP would wait for a quarter of an
+// hour and pion's SCTP forever.
 const DefaultPatience = 30 * time.Second
 
-// ErrSilent says that the other side has not moved for as long as this one has
-// patience.
-var ErrSilent = errors.New("the other side is silent")
+// ErrSilent says that the other side made no progress within the timeout.
+var ErrSilent = errors.New("the other side made no progress")
 
-// watch calls late, once, when this side has waited for the other for as long as
-// patience. It costs one timer that fires once in that time at most, not one for
-// each octet.
+// watch calls late once if this side has waited for the other for as long as patience. It
+// uses one timer that fires at most once per patience, not one per octet.
 type watch struct {
 	patience time.Duration
 	late     func(error)
 	began    time.Time
-	since    atomic.Int64 // when the waiting began, in ns since began; less than 0 while nobody waits
+	since    atomic.Int64 // when the wait began, in ns since began; negative while not waiting
 
 	mu    sync.Mutex
 	timer *time.Timer // nil once it is over
@@ -39,7 +37,7 @@ func newWatch(patience time.Duration, late func(error)) *watch {
 	return w
 }
 
-// wait says that this side begins to wait for the other, moved that it has moved.
+// wait marks the start of a wait for the other side, moved its progress.
 func (w *watch) wait()  { w.since.Store(int64(time.Since(w.began))) }
 func (w *watch) moved() { w.since.Store(-1) }
 

@@ -14,7 +14,7 @@ import (
 // wireVersion is the first octet of each request and response.
 const wireVersion = 1
 
-// The octets of a request before the item's name, and of a response before its
+// These are the octets of a request before the item's name and of a response before its
 // content; see the package's documentation.
 const (
 	requestHead  = 1 + 1 + 4 + 8 + 8 + 1
@@ -26,19 +26,19 @@ const (
 type Request struct {
 	storage.ID
 	Offset int64 // of the first octet
-	Length int64 // in octets, and 0 to the end; what goes past the end is cut off
+	Length int64 // in octets; 0 means to the end; cut off at the end
 }
 
-// errMalformed is wrapped by errors about octets that are no request or response.
-var errMalformed = errors.New("not as this version of Wiretime has it")
+// errMalformed is wrapped by errors about invalid requests and responses.
+var errMalformed = errors.New("not a message of this version of Wiretime")
 
-// octets are the request written down.
+// octets encodes the request.
 func (r Request) octets() ([]byte, error) {
 	switch {
 	case r.Item == "" || len(r.Item) > longestName:
 		return nil, fmt.Errorf("an item's name of %d octets: want 1 to %d", len(r.Item), longestName)
 	case r.Offset < 0 || r.Length < 0:
-		return nil, fmt.Errorf("%d octets from octet %d on: want no negative numbers", r.Length, r.Offset)
+		return nil, fmt.Errorf("%d octets from octet %d on: must not be negative", r.Length, r.Offset)
 	}
 	b := append(make([]byte, 0, requestHead+len(r.Item)), wireVersion, byte(r.Resolution))
 	b = binary.BigEndian.AppendUint32(b, r.Segment)
@@ -48,8 +48,8 @@ func (r Request) octets() ([]byte, error) {
 	return append(b, r.Item...), nil
 }
 
-// readRequest reads one request. The error is io.EOF if nothing comes, and wraps
-// errMalformed if something else does.
+// readRequest reads one request. The error is io.EOF if there is none, and wraps
+// errMalformed if the octets are not a request.
 func readRequest(from io.Reader) (Request, error) {
 	var head [requestHead]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
@@ -73,7 +73,7 @@ func readRequest(from io.Reader) (Request, error) {
 	return Request{ID: id, Offset: int64(offset), Length: int64(length)}, nil
 }
 
-// header is what a response begins with.
+// header is the beginning of a response.
 type header struct {
 	status   int
 	segments uint32
@@ -81,7 +81,7 @@ type header struct {
 	length   int64 // of the content that follows
 }
 
-// octets are the header written down.
+// octets encodes the header.
 func (h header) octets() []byte {
 	b := append(make([]byte, 0, responseHead), wireVersion)
 	b = binary.BigEndian.AppendUint16(b, uint16(h.status))
@@ -90,8 +90,8 @@ func (h header) octets() []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(h.length))
 }
 
-// readHeader reads the beginning of a response. The error wraps
-// io.ErrUnexpectedEOF if it does not come, errMalformed if something else does.
+// readHeader reads the beginning of a response. The error wraps io.ErrUnexpectedEOF if it
+// is truncated, and errMalformed if the octets are not a response.
 func readHeader(from io.Reader) (header, error) {
 	var b [responseHead]byte
 	if _, err := io.ReadFull(from, b[:]); err != nil {
@@ -110,8 +110,7 @@ func readHeader(from io.Reader) (header, error) {
 	return h, nil
 }
 
-// cut says which part of a piece a request is for, and whether there is such a
-// part at all.
+// cut returns the length of the requested part of a piece, and whether that part exists.
 func (r Request) cut(size int64) (length int64, ok bool) {
 	if r.Offset > size {
 		return 0, false
@@ -123,7 +122,7 @@ func (r Request) cut(size int64) (length int64, ok bool) {
 	return length, true
 }
 
-// noEOF is the error for octets that should have come.
+// noEOF turns io.EOF into io.ErrUnexpectedEOF.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -10,7 +10,7 @@ import (
 	"wiretime/media/storage"
 )
 
-// TestRequestIsAsDocumented holds the format to the package's documentation.
+// TestRequestIsAsDocumented compares the format with the package's documentation.
 func TestRequestIsAsDocumented(t *testing.T) {
 	r := Request{ID: storage.ID{Item: "clip", Resolution: storage.QHD, Segment: 258}, Offset: 3, Length: 4}
 	got, err := r.octets()

@@ -23,7 +23,7 @@ const (
 	segmentSize = 100_000    // of HD
 )
 
-// TestMain lets many tests wait side by side: that is most of what they do.
+// TestMain runs many tests in parallel, since they mostly wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "16"); err != nil {
@@ -86,7 +86,7 @@ func (b *bench) serve(t *testing.T) {
 	t.Cleanup(func() { must(t, server.Close()) })
 }
 
-// clip has the viewer watch the video, of which it believes that it has so many
+// clip makes the viewer watch the video, which it assumes to have the given number of
 // segments.
 func (b *bench) clip(segments int) *player.Config {
 	b.viewer.Media = "clip"
@@ -94,8 +94,7 @@ func (b *bench) clip(segments int) *player.Config {
 	return &b.viewer.Player
 }
 
-// inTheMiddle has something done when a part of the file has come, before more of
-// it is received.
+// inTheMiddle calls do once a part of the file has arrived, before more is received.
 func (b *bench) inTheMiddle(do func()) {
 	var once sync.Once
 	check := b.viewer.Check
@@ -123,7 +122,7 @@ func (b *bench) watch(t *testing.T) *record.Stream {
 	return s
 }
 
-// wholeFile sees to it that the file has come.
+// wholeFile checks that the file is complete.
 func wholeFile(t *testing.T, s *record.Stream) {
 	t.Helper()
 	f := s.Figures
@@ -142,8 +141,8 @@ func count(s *record.Stream, event player.Event) (n int) {
 	return n
 }
 
-// halting is a storage whose disk stops in the middle of each segment until it is
-// released, without which its server cannot be closed.
+// halting is a storage whose disk stops in the middle of each segment until it is released.
+// Its server cannot be closed before that.
 type halting struct {
 	storage.Storage
 	going chan struct{}
@@ -167,7 +166,7 @@ func (r haltingReader) ReadAt(p []byte, offset int64) (int, error) {
 	return r.ReaderAt.ReadAt(p[:min(len(p), segmentSize/4)], offset)
 }
 
-// boasting is a storage that may say that it has more segments than it does.
+// boasting is a storage that may claim more segments than it has.
 type boasting struct {
 	storage.Storage
 	boasts bool
@@ -181,7 +180,7 @@ func (b *boasting) Open(id storage.ID) (storage.Piece, error) {
 	return p, err
 }
 
-// breaking is a storage that can be read no more once it is broken.
+// breaking is a storage that cannot be read once it is broken.
 type breaking struct {
 	storage.Storage
 	broken <-chan struct{}

@@ -14,16 +14,16 @@ import (
 	"wiretime/media/transport"
 )
 
-// session is one that the player has ordered.
+// session is a session that the player has ordered.
 type session struct {
 	number int
-	ctx    context.Context // of all that is done for it
+	ctx    context.Context // covers everything done for the session
 	cancel context.CancelFunc
-	open   *transport.Session // nil until it is
-	left   bool               // nobody wants it any more
+	open   *transport.Session // nil until it is open
+	left   bool               // the session is no longer needed
 	state  record.Session     // once it has been left
 
-	moving   sync.Mutex         // held while it is taken to another address
+	moving   sync.Mutex         // held during a migration
 	stopMove context.CancelFunc // nil until it is
 }
 
@@ -70,9 +70,8 @@ func (v *viewing) leave(s *session) {
 	v.close(s, s.open)
 }
 
-// close closes a session, while the viewing goes on. What is under way in it fails
-// with it: the server need not be told of each request that it is cancelled. That
-// it cannot be told of the end is of no interest.
+// close closes a session while the viewing continues. Its pending requests fail with it, so
+// the server need not be told that each is cancelled. Errors of closing are ignored.
 func (v *viewing) close(s *session, open *transport.Session) {
 	v.work.Go(func() {
 		_ = open.Close()
@@ -80,14 +79,14 @@ func (v *viewing) close(s *session, open *transport.Session) {
 	})
 }
 
-// lose takes note of the end of a session.
+// lose handles the end of a session.
 func (v *viewing) lose(now time.Duration, s *session, why error) {
 	v.leave(s)
 	v.player.Lost(now, s.number, why)
 }
 
-// move takes a session along to the host's present address. A move before that has
-// not got there is given up.
+// move migrates a session to the host's current address and aborts an unfinished earlier
+// migration.
 func (v *viewing) move(s *session) {
 	if s.stopMove != nil {
 		s.stopMove()
@@ -104,7 +103,7 @@ func (v *viewing) move(s *session) {
 		err := s.open.Migrate(ctx, to)
 		v.tell(func(now time.Duration) {
 			switch {
-			case ctx.Err() != nil: // there is another one
+			case ctx.Err() != nil: // a newer migration has replaced this one
 			case err != nil:
 				v.lose(now, s, err)
 			default:
@@ -114,7 +113,7 @@ func (v *viewing) move(s *session) {
 	})
 }
 
-// readSize is how many octets are read at once: no message of SCTP is longer.
+// readSize is how many octets are read at once, the longest SCTP message.
 const readSize = 1 << 16
 
 // ask makes a request.
@@ -131,12 +130,12 @@ func (v *viewing) ask(s *session, o player.Order) {
 	})
 }
 
-// fail tells the player what an error means for it.
+// fail reports an error to the player.
 func (v *viewing) fail(now time.Duration, s *session, request int, err error) {
 	switch {
 	case errors.Is(err, storage.ErrNotFound), errors.Is(err, errWrong):
 		v.player.End(now, err)
-	case errors.Is(err, transport.ErrUnread): // which a request before had cancelled
+	case errors.Is(err, transport.ErrUnread): // closed because an earlier request was cancelled
 		v.lose(now, s, nil)
 	case errors.Is(err, transport.ErrClosed), errors.Is(err, transport.ErrSilent):
 		v.lose(now, s, err)
@@ -145,8 +144,8 @@ func (v *viewing) fail(now time.Duration, s *session, request int, err error) {
 	}
 }
 
-// errWrong says that octets came which the server should not have sent.
-var errWrong = errors.New("something else came than what was asked for")
+// errWrong says that the server sent octets that were not requested.
+var errWrong = errors.New("the server sent data that was not requested")
 
 // fetch makes a request and receives the response.
 func (v *viewing) fetch(ctx context.Context, s *session, number int, r transport.Request) error {

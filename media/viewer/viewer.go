@@ -1,9 +1,7 @@
-// Package viewer watches a stream: it does what a player orders, over a transport
-// and by the clock, and tells the player what comes of it. The content is thrown
-// away as it comes.
+// Package viewer watches a stream. It carries out a player's orders over a transport and by
+// the clock, and reports the results to the player. It discards the content.
 //
-// The clock is that of Go's package time, so a viewing in a guest takes virtual
-// time.
+// The clock is that of Go's package time, so a viewing in a guest takes virtual time.
 package viewer
 
 import (
@@ -25,26 +23,24 @@ type Config struct {
 	Media  string // item of the server's storage
 	Player player.Config
 
-	// Links are the host's access links, in the order of the path's, of which the first
-	// is the one in use. Without any the host's routes choose its address. A player whose
-	// strategy is Multihome has sessions on all of them that carry, others on the one in
-	// use.
+	// Links are the host's access links in the order of the path; the first is in use. Without
+	// any, the host's routes choose its address. A player with strategy Multihome has sessions
+	// on all working links, other players on the link in use.
 	Links []Link
-	// Handovers says when the host has another address, that of the link To. Nil, or
-	// closed: it keeps the one it has.
+	// Handovers reports that the host's address changes to that of the link To. If it is nil
+	// or closed, the host keeps its address.
 	Handovers <-chan network.Handover
-	// Epoch is closed when the path's first packet has been sent; nil: none ever is.
+	// Epoch is closed when the path's first packet has been sent; nil means never.
 	Epoch <-chan struct{}
-	// Events are what the network's manager tells of the link's delay, in order of time,
-	// which counts from the epoch. What it says of access links comes by Handovers.
+	// Events are the manager's reports of the link's delay, in order of time, counted from the
+	// epoch. Changes of the access link arrive by Handovers.
 	Events []manager.Event
 
-	// Check, if there is one, looks at the octets that have come of a piece, from an
-	// offset on; it must not keep them. Its error ends the viewing. It is called by one
-	// goroutine after the other but for requests that have been cancelled.
+	// Check, if not nil, checks received octets of a piece from an offset on; it must not keep
+	// them. Its error ends the viewing. Calls are sequential, except for cancelled requests.
 	Check func(piece storage.ID, offset int64, octets []byte) error
-	// Show, if there is one, is told what the viewing looks like, every ShowEvery and at its
-	// end. It must not keep what the figures hold.
+	// Show, if not nil, receives the state of the viewing every ShowEvery and at its end. It
+	// must not keep references from the figures.
 	Show func(at time.Duration, status player.Status, figures player.Figures)
 }
 
@@ -57,11 +53,10 @@ type Link struct {
 	Address netip.Addr
 }
 
-// Watch watches until the player has had enough, or ctx ends, whose cause is then
-// the viewing's failure. It returns when all that it began has ended, sessions
-// included, with a record of all but the names that a study has for what was done:
-// Media, Transport, Player and Strategy. The error says what is wrong with the
-// player's configuration.
+// Watch watches until the player stops, or until ctx ends, whose cause is then the
+// viewing's failure. It returns when everything that it started, including sessions, has
+// ended. The record lacks only the study's names: Media, Transport, Player and Strategy.
+// The error says what is wrong with the player's configuration.
 func Watch(ctx context.Context, c Config) (*record.Stream, error) {
 	began := time.Now()
 	p, err := player.New(c.Player)

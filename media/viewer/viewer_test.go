@@ -49,8 +49,8 @@ func TestAVideoPlays(t *testing.T) {
 	})
 }
 
-// TestSeeksCancelWhatIsUnderWay seeks in each second while no segment ever comes
-// whole: sessions over TCP end with each request, others go on.
+// TestSeeksCancelWhatIsUnderWay seeks every second while no segment completes: sessions
+// over TCP end with each request, others continue.
 func TestSeeksCancelWhatIsUnderWay(t *testing.T) {
 	rows(t, func(t *testing.T, row transport.Transport) {
 		halts := &halting{content(t), make(chan struct{})}
@@ -78,8 +78,8 @@ func TestSeeksCancelWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-// TestASeekPastTheEnd believes that the video is longer than it is, and learns
-// better with the first segment, or if the server believes so too, past the end.
+// TestASeekPastTheEnd assumes that the video is longer than it is. The viewer learns the
+// length with the first segment or, if the server is wrong too, past the end.
 func TestASeekPastTheEnd(t *testing.T) {
 	rows(t, func(t *testing.T, row transport.Transport) {
 		for _, boasts := range []bool{false, true} {
@@ -95,8 +95,8 @@ func TestASeekPastTheEnd(t *testing.T) {
 	})
 }
 
-// TestTheManagerIsHeard plays in the resolution for the delays that it tells, from
-// the path's first packet on.
+// TestTheManagerIsHeard checks that the resolution follows the delays that the manager
+// reports, from the path's first packet on.
 func TestTheManagerIsHeard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, transport.All()[0], content(t))
@@ -177,7 +177,7 @@ func TestHandovers(t *testing.T) {
 	})
 }
 
-// TestHandoversOneAfterTheOther moves on, and back, before a session is anywhere.
+// TestHandoversOneAfterTheOther moves on and back before a session is ready.
 func TestHandoversOneAfterTheOther(t *testing.T) {
 	rows(t, func(t *testing.T, row transport.Transport) {
 		for _, strategy := range []player.Strategy{player.Reconnect, player.Migrate} {
@@ -204,7 +204,7 @@ func TestHandoversOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestAMigrationThatFails goes to an address that is none of the host's.
+// TestAMigrationThatFails migrates to an address that the host does not have.
 func TestAMigrationThatFails(t *testing.T) {
 	t.Parallel()
 	row, err := transport.Lookup("quic")
@@ -220,15 +220,15 @@ func TestAMigrationThatFails(t *testing.T) {
 	}
 }
 
-// TestTheServerGoes closes it in the middle of a file, for good or until it is
-// there again.
+// TestTheServerGoes closes the server in the middle of a file, for good or until it
+// returns.
 func TestTheServerGoes(t *testing.T) {
 	rows(t, func(t *testing.T, row transport.Transport) {
 		b := newBench(t, row, content(t))
 		b.client.Patience, b.viewer.Player.GiveUp = 300*time.Millisecond, 1500*time.Millisecond
 		b.inTheMiddle(func() { must(t, b.server.Close()) })
 		f := b.watch(t).Figures
-		if !strings.Contains(f.Failure, "nothing came for 1.5s; the last failure: ") || f.Loads[0].Whole || len(f.Sessions) < 2 || f.Held == 0 {
+		if !strings.Contains(f.Failure, "timed out after 1.5s without data; last failure: ") || f.Loads[0].Whole || len(f.Sessions) < 2 || f.Held == 0 {
 			t.Errorf("failure %q after %d sessions, %d octets are held", f.Failure, len(f.Sessions), f.Held)
 		}
 
@@ -251,13 +251,13 @@ func TestTheServerFails(t *testing.T) {
 		b.viewer.Player.GiveUp = 1500 * time.Millisecond
 		b.inTheMiddle(func() { close(broken) })
 		s := b.watch(t)
-		if f := s.Figures; !strings.HasPrefix(f.Failure, "nothing came for 1.5s") || f.Loads[0].Requests < 2 || row.Streams && len(s.Sessions) != 1 {
+		if f := s.Figures; !strings.HasPrefix(f.Failure, "timed out after 1.5s without data") || f.Loads[0].Requests < 2 || row.Streams && len(s.Sessions) != 1 {
 			t.Errorf("failure %q after %d requests in %d sessions", f.Failure, f.Loads[0].Requests, len(s.Sessions))
 		}
 	})
 }
 
-// TestASilentServer is given up, session by session, and then for good.
+// TestASilentServer checks that the viewer gives up on each session and then for good.
 func TestASilentServer(t *testing.T) {
 	rows(t, func(t *testing.T, row transport.Transport) {
 		halts := &halting{content(t), make(chan struct{})}
@@ -306,7 +306,7 @@ func TestViewingsThatEndEarly(t *testing.T) {
 }
 
 func TestAPlayerThatCannotBe(t *testing.T) {
-	if s, err := Watch(t.Context(), Config{}); s != nil || err == nil || !strings.Contains(err.Error(), "begin a viewing: ") {
+	if s, err := Watch(t.Context(), Config{}); s != nil || err == nil || !strings.Contains(err.Error(), "start a viewing: ") {
 		t.Errorf("%v, %v", s, err)
 	}
 }

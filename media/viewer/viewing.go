@@ -10,27 +10,26 @@ import (
 	"wiretime/network"
 )
 
-// viewing is one that goes on. What it holds is for one goroutine, that of run; all
-// others send it their news.
+// viewing is a viewing in progress. Only the goroutine of run may use its fields; all
+// others send it news.
 type viewing struct {
 	Config
 	ctx    context.Context
 	player *player.Player
 	began  time.Time
-	epoch  time.Duration // less than 0: it has not come
-	told   int           // events that the player has been told of
+	epoch  time.Duration // negative: not yet
+	told   int           // number of events reported to the player
 	news   chan func(now time.Duration)
-	over   chan struct{} // closed when nobody takes news any more
+	over   chan struct{} // closed when run no longer takes news
 	work   sync.WaitGroup
 
 	sessions []*session
 	cancel   context.CancelFunc    // of the last request
-	active   int                   // link in use
-	lost     map[int]time.Duration // links that do not carry, and until when
+	active   int                   // index of the link in use
+	lost     map[int]time.Duration // links that are lost, and until when
 }
 
-// run does what the player orders until it has had enough, and then ends
-// everything.
+// run carries out the player's orders until it stops, and then ends everything.
 func (v *viewing) run() {
 	timer := newAlarm()
 	defer timer.Stop()
@@ -74,16 +73,16 @@ func (v *viewing) run() {
 	v.work.Wait()
 }
 
-// show tells of what the viewing looks like.
+// show reports the state of the viewing.
 func (v *viewing) show() {
 	figures := v.player.Figures()
 	v.Show(figures.Duration, v.player.Status(), figures)
 }
 
-// now is the moment, for the player.
+// now returns the player's time.
 func (v *viewing) now() time.Duration { return time.Since(v.began) }
 
-// next is when something is to be done although nobody has any news.
+// next returns when something is due even without news.
 func (v *viewing) next() (at time.Duration, ok bool) {
 	at, ok = v.player.Next()
 	if due, pending := v.due(); pending && (!ok || due < at) {
@@ -92,7 +91,7 @@ func (v *viewing) next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// due is when the manager says something more.
+// due returns when the manager's next report is due.
 func (v *viewing) due() (at time.Duration, pending bool) {
 	if v.epoch < 0 || v.told == len(v.Events) {
 		return 0, false
@@ -100,7 +99,7 @@ func (v *viewing) due() (at time.Duration, pending bool) {
 	return v.epoch + v.Events[v.told].At, true
 }
 
-// advance tells the player what time it is, and what the manager says by then.
+// advance moves the player's time and delivers the manager's reports up to it.
 func (v *viewing) advance(now time.Duration) {
 	for at, pending := v.due(); pending && at <= now; at, pending = v.due() {
 		v.player.LinkDelay(now, v.Events[v.told].Delay)
@@ -109,7 +108,7 @@ func (v *viewing) advance(now time.Duration) {
 	v.player.Advance(now)
 }
 
-// tell hands news over to run, which carries them out.
+// tell passes news to run, which executes it.
 func (v *viewing) tell(news func(now time.Duration)) (taken bool) {
 	select {
 	case v.news <- news:
@@ -140,7 +139,7 @@ func (v *viewing) obey() {
 	}
 }
 
-// handOver takes note of the host's new address.
+// handOver handles a new address of the host.
 func (v *viewing) handOver(h network.Handover) {
 	v.active = h.To
 	if h.Back > 0 {
@@ -149,7 +148,7 @@ func (v *viewing) handOver(h network.Handover) {
 	v.player.Associate(v.now(), v.Links[h.To].Name)
 }
 
-// addresses are those from which a session is opened now.
+// addresses returns the addresses from which to open a session now.
 func (v *viewing) addresses() []netip.Addr {
 	if len(v.Links) == 0 {
 		return nil
@@ -163,9 +162,8 @@ func (v *viewing) addresses() []netip.Addr {
 	return all
 }
 
-// alarm is a timer that goes off at the moment it is set to or, if it has been put
-// off since, at one before: most octets that come put the end of the player's
-// patience off, and to set a timer takes longer than to let it go off in vain.
+// alarm is a timer that may fire early if its time has been put off. Most received octets
+// put off the player's timeout, and resetting a timer costs more than a spurious wake-up.
 type alarm struct {
 	*time.Timer
 	armed bool

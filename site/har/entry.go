@@ -12,11 +12,11 @@ import (
 	"wiretime/site/recording"
 )
 
-// reader makes exchanges of entries, and counts what is odd about them.
+// reader turns entries into exchanges and counts their oddities.
 type reader struct {
-	notes   map[string]bool // texts that say that the body is not there
-	removed int             // such bodies
-	short   int             // bodies that are shorter than the file says
+	notes   map[string]bool // texts that stand in for removed bodies
+	removed int             // removed bodies
+	short   int             // bodies shorter than the file says
 	base64  int             // bodies that cannot be decoded
 }
 
@@ -26,9 +26,9 @@ func (r *reader) repairs() []recording.Repair {
 		count int
 		what  string
 	}{
-		{r.removed, "%d bodies are a note in place of the content, the same in responses of different sizes: taken as not recorded"},
-		{r.short, "%d bodies have less than half of the octets that the file says: taken as not recorded"},
-		{r.base64, "%d bodies are no base64, though the file says so: taken as not recorded"},
+		{r.removed, "%d bodies are placeholders, the same text in responses of different sizes: treated as not recorded"},
+		{r.short, "%d bodies have less than half the size that the file gives: treated as not recorded"},
+		{r.base64, "%d bodies are invalid base64: treated as not recorded"},
 	} {
 		if c.count > 0 {
 			out = append(out, recording.Repair{What: fmt.Sprintf(c.what, c.count)})
@@ -37,10 +37,11 @@ func (r *reader) repairs() []recording.Repair {
 	return out
 }
 
-// maxNote is how long a note in place of a body may be.
+// maxNote limits the length of a placeholder for a body.
 const maxNote = 200
 
-// placeholders are texts that stand in responses of at least three different sizes.
+// placeholders returns the texts that stand in for bodies in responses of at least three
+// different sizes.
 func (l *log) placeholders(entries []*entry) map[string]bool {
 	sizes := map[string][]int64{}
 	for _, e := range entries {
@@ -61,7 +62,7 @@ func (l *log) placeholders(entries []*entry) map[string]bool {
 	return notes
 }
 
-// exchange makes an exchange of an entry.
+// exchange converts an entry to an exchange.
 func (r *reader) exchange(e *entry) recording.Exchange {
 	x := recording.Exchange{
 		Where: "entry " + strconv.Itoa(e.number+1), Method: string(e.Request.Method), URL: string(e.Request.URL), Sent: e.sent(),
@@ -72,7 +73,7 @@ func (r *reader) exchange(e *entry) recording.Exchange {
 	if x.Priority == "" {
 		x.Priority = string(e.FirstPriority)
 	}
-	if x.MIME == "x-unknown" { // Chromium's word for nothing
+	if x.MIME == "x-unknown" { // Chromium's value for an unknown type
 		x.MIME = ""
 	}
 	x.Initiator, x.InitiatorType, x.InitiatorLine = e.initiator()
@@ -87,7 +88,7 @@ func (r *reader) exchange(e *entry) recording.Exchange {
 	return x
 }
 
-// field is a header field's value.
+// field returns a header field's value.
 func field(headers []header, name string) string {
 	for _, h := range headers {
 		if strings.EqualFold(strings.TrimSpace(string(h.Name)), name) {
@@ -97,7 +98,7 @@ func field(headers []header, name string) string {
 	return ""
 }
 
-// sent is how long the request's body was.
+// sent returns the size of the request's body.
 func (e *entry) sent() int64 {
 	if n := e.Request.BodySize.octets(); n > 0 {
 		return n
@@ -108,7 +109,7 @@ func (e *entry) sent() int64 {
 	return int64(len(e.Request.PostData.Text))
 }
 
-// took is how long it all took.
+// took returns how long the whole exchange took.
 func (e *entry) took() float64 {
 	if t := e.Time.time(); t > 0 {
 		return t
@@ -120,8 +121,8 @@ func (e *entry) took() float64 {
 	return sum
 }
 
-// connect is how long opening the TCP connection took. HAR counts TLS in; over QUIC both are
-// the same.
+// connect returns how long the TCP handshake took. HAR's value includes TLS. Over QUIC the
+// two handshakes are one.
 func (e *entry) connect() float64 {
 	all, tls := e.Timings.Connect.time(), e.Timings.SSL.time()
 	switch {
@@ -135,7 +136,7 @@ func (e *entry) connect() float64 {
 	return all - tls
 }
 
-// address is the server's, if it is one.
+// address returns the server's IP address, or "" if the entry holds no valid one.
 func (e *entry) address() string {
 	for _, text := range []text{e.Address, e.IPAddress} {
 		if a, err := netip.ParseAddr(strings.Trim(string(text), "[] ")); err == nil {
@@ -145,7 +146,7 @@ func (e *entry) address() string {
 	return ""
 }
 
-// sizes are those of the content, and of what crossed the wire.
+// sizes returns the sizes of the content and of what crossed the wire.
 func (e *entry) sizes() (size, transfer int64) {
 	r := &e.Response
 	length := int64(-1)
@@ -168,7 +169,7 @@ func (e *entry) sizes() (size, transfer int64) {
 	switch {
 	case size > 0:
 	case length > 0 && !coded && r.Content.Text == nil:
-		size = length // the recorder did not see the content: its server says more
+		size = length // the recorder did not see the content, so content-length is more reliable
 	case length > 0 && r.Content.Text == nil:
 		size = -1
 	case size < 0 && !coded:
@@ -180,7 +181,7 @@ func (e *entry) sizes() (size, transfer int64) {
 	return size, transfer
 }
 
-// body is the content, if it is there.
+// body returns the content if the entry holds it.
 func (r *reader) body(c *content) ([]byte, bool) {
 	if c.Text == nil {
 		return nil, false
@@ -202,7 +203,7 @@ func (r *reader) body(c *content) ([]byte, bool) {
 		}
 		body = decoded
 	}
-	// Text that was in UTF-16 has half as many octets here, and a mark less.
+	// UTF-16 text has half as many octets here, and no byte order mark.
 	if size > 64 && int64(2*len(body)+2) < size {
 		r.short++
 		return nil, false
@@ -210,13 +211,13 @@ func (r *reader) body(c *content) ([]byte, bool) {
 	return body, true
 }
 
-// decodeBase64 reads base64 in either alphabet, with or without padding and line breaks.
+// decodeBase64 decodes base64 in either alphabet, with or without padding and line breaks.
 func decodeBase64(s string) ([]byte, error) {
 	s = strings.NewReplacer("\r", "", "\n", "", " ", "", "-", "+", "_", "/").Replace(s)
 	return base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 }
 
-// initiator is who asked for it, how, and in which line, counted from 1.
+// initiator returns the initiator's URL, its type, and its line, counted from 1.
 func (e *entry) initiator() (url, kind string, line int) {
 	i := e.Initiator
 	if i.url == "" && e.InitiatorDetail != "" {
@@ -231,7 +232,7 @@ func (e *entry) initiator() (url, kind string, line int) {
 	return i.url, i.kind, i.line
 }
 
-// destinations are kinds by the field Sec-Fetch-Dest
+// destinations maps values of Sec-Fetch-Dest to kinds
 // (https://www.w3.org/TR/fetch-metadata/#sec-fetch-dest-header).
 var destinations = map[string]string{
 	"audio": "media", "document": "document", "embed": "document", "font": "font", "frame": "document", "iframe": "document", "image": "image",
@@ -239,8 +240,8 @@ var destinations = map[string]string{
 	"serviceworker": "fetch", "sharedworker": "fetch", "worker": "fetch", "report": "ping",
 }
 
-// kind is what it was asked for as: what the recorder says, or what the request's fields give
-// away.
+// kind returns the type of the request as the recorder states it, or as the request's
+// fields suggest.
 func (e *entry) kind() string {
 	for _, said := range []text{e.ResourceType, e.RequestType} {
 		if k := strings.ToLower(string(said)); k != "" && k != "other" {

@@ -1,10 +1,11 @@
 // Package har reads HTTP Archive files (HAR 1.2, http://www.softwareishard.com/blog/har-12-spec/)
 // as recordings.
 //
-// Programs write HAR as they like: numbers as strings, -1 or null for what they do not know,
-// sizes of the coded body as those of the content, initiators and types of requests in fields
-// of their own (Chromium's DevTools, chrome-har, WebPageTest, Firefox). Whatever can be
-// understood is, and only a file that is no JSON, or has no entries, is refused.
+// Programs write HAR as they like: numbers as strings, -1 or null for what they do not
+// know, sizes of the coded body as those of the content, initiators and types of requests
+// in fields of their own (Chromium's DevTools, chrome-har, WebPageTest, Firefox). This
+// package reads whatever it can understand, and rejects only files that are not JSON or
+// have no entries.
 package har
 
 import (
@@ -22,18 +23,18 @@ import (
 	"wiretime/site/recording"
 )
 
-// Options say what is read of a file.
+// Options says what to read from a file.
 type Options struct {
-	// Page is the page to read, of a file with several: by its ID, or by its number from 1.
-	// Empty: the first.
+	// Page selects a page of a file with several, by its ID or by its number from 1. Empty
+	// means the first.
 	Page string
 }
 
-// maxFile is the longest file that is read, in octets.
+// maxFile limits the size of a file in octets.
 const maxFile = 1 << 30
 
-// Read reads a HAR file. source names it in messages and in the recording. An error of
-// syntax names the octet, counted from 0, and the line, counted from 1, where it is.
+// Read reads a HAR file. source names the file in messages and in the recording. A syntax
+// error names the octet, from 0, and the line, from 1.
 func Read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 	rec, err := read(r, source, o)
 	if err != nil {
@@ -48,13 +49,13 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 		return nil, err
 	}
 	if len(data) > maxFile {
-		return nil, errors.New("it has more than 1 GiB: export it without bodies, or page by page")
+		return nil, errors.New("the file exceeds 1 GiB: export it without bodies, or page by page")
 	}
 	text, repairs := clean(data)
 	var f file
 	err = json.Unmarshal(text, &f)
 	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		repairs = append(repairs, recording.Repair{What: fmt.Sprintf("a value, and perhaps more of them, has another type than HAR says (%s is a %s): taken as not known", cmp.Or(mistyped.Field, "the file"), mistyped.Value)})
+		repairs = append(repairs, recording.Repair{What: fmt.Sprintf("at least one value does not have the type that HAR requires (%s is a %s): treated as unknown", cmp.Or(mistyped.Field, "the file"), mistyped.Value)})
 	} else if err != nil {
 		return nil, at(text, err)
 	}
@@ -62,7 +63,7 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 		f.Log.Entries = f.Entries // without the object around it
 	}
 	if len(f.Log.Entries) == 0 {
-		return nil, errors.New("it has no log.entries, or none in them: it is no HAR file, or an empty one")
+		return nil, errors.New("log.entries is missing or empty: not a HAR file, or an empty one")
 	}
 	l := &f.Log
 	page, entries, err := l.choose(o.Page)
@@ -72,23 +73,23 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 	rec := &recording.Recording{Source: l.describe(source), Repairs: repairs}
 	rec.Title = cmp.Or(string(page.Title), source)
 	if others := len(l.Entries) - len(entries); others > 0 {
-		rec.Repairs = append(rec.Repairs, recording.Repair{What: fmt.Sprintf("%d of the file's entries are of other pages than %s", others, page.name())})
+		rec.Repairs = append(rec.Repairs, recording.Repair{What: fmt.Sprintf("%d of the file's entries belong to pages other than %s", others, page.name())})
 	}
 	l.fill(rec, page, entries)
 	return rec, nil
 }
 
-// at adds to an error of syntax where it is.
+// at adds the position to a syntax error.
 func at(text []byte, err error) error {
 	offset := int64(len(text))
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = min(syntax.Offset, offset)
 	}
 	line := 1 + strings.Count(string(text[:offset]), "\n")
-	return fmt.Errorf("octet %d, line %d: %w: it is no JSON, or not all of it", offset, line, err)
+	return fmt.Errorf("octet %d, line %d: %w: the file is not valid JSON, or is truncated", offset, line, err)
 }
 
-// describe names the programs that made the file.
+// describe names the programs that wrote the file.
 func (l *log) describe(source string) string {
 	var by []string
 	for _, p := range []program{l.Creator, l.Browser} {
@@ -109,7 +110,7 @@ func (p *page) name() string {
 	return strconv.Quote(string(p.ID))
 }
 
-// choose finds a page and its entries, in the order of the file.
+// choose returns a page and its entries, in file order.
 func (l *log) choose(wanted string) (*page, []*entry, error) {
 	l.completePages()
 	of := l.assign()
@@ -141,10 +142,10 @@ func (l *log) noPage(wanted string, empty bool) error {
 	if empty {
 		why = "has no entries"
 	}
-	return fmt.Errorf("page %q %s, whose pages are %s: name one of them by its ID or number", wanted, why, strings.Join(pages, ", "))
+	return fmt.Errorf("page %q %s, which has the pages %s: name one of them by its ID or number", wanted, why, strings.Join(pages, ", "))
 }
 
-// completePages adds the pages that entries name but the file does not describe.
+// completePages adds pages that entries refer to but the file does not describe.
 func (l *log) completePages() {
 	known := map[text]bool{}
 	for i := range l.Pages {
@@ -161,8 +162,8 @@ func (l *log) completePages() {
 	}
 }
 
-// assign gives each entry to its page. One that names none belongs to the page that began
-// last before it.
+// assign gives each entry to its page. An entry without a page belongs to the page that
+// began last before the entry.
 func (l *log) assign() [][]*entry {
 	of := make([][]*entry, len(l.Pages))
 	index := map[text]int{}
@@ -186,7 +187,7 @@ func (l *log) assign() [][]*entry {
 	return of
 }
 
-// fill makes exchanges of entries.
+// fill converts entries to exchanges.
 func (l *log) fill(rec *recording.Recording, p *page, entries []*entry) {
 	last := time.Time{}
 	for _, e := range entries {
@@ -221,8 +222,8 @@ func (l *log) fill(rec *recording.Recording, p *page, entries []*entry) {
 
 func ms(d time.Duration) float64 { return math.Round(float64(d)/1e3) / 1e3 }
 
-// pageURL is what was navigated to: what the page says, if it was asked for, else the first
-// document.
+// pageURL returns the URL that was navigated to: the page's own URL if it was requested,
+// otherwise the first document.
 func pageURL(p *page, exchanges []recording.Exchange) string {
 	for _, said := range []text{p.URL, p.URL2, p.Title} {
 		for i := range exchanges {

@@ -13,13 +13,13 @@ import (
 	"wiretime/site/recording"
 )
 
-// log12 is a HAR file with entries.
+// log12 returns a HAR file with the given entries.
 func log12(entries ...string) string {
 	return `{"log":{"version":"1.2","creator":{"name":"Test","version":"1"},"pages":[{"startedDateTime":"2020-01-01T00:00:00Z","id":"p","title":"https://a.test/","pageTimings":{"onLoad":500}}],"entries":[` +
 		strings.Join(entries, ",\n") + `]}}`
 }
 
-// entryOf is an entry of which something is replaced, or added.
+// entryOf returns an entry with some members replaced or added.
 func entryOf(t *testing.T, change string) string {
 	t.Helper()
 	var e, c map[string]any
@@ -59,7 +59,7 @@ func readText(t *testing.T, text string, o Options) *recording.Recording {
 	return r
 }
 
-// TestEntries reads entries as programs write them.
+// TestEntries covers entries in the forms that programs write.
 func TestEntries(t *testing.T) {
 	type x = recording.Exchange
 	for _, c := range []struct {
@@ -175,7 +175,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestNotQuiteJSON are files that parsers of JSON refuse.
+// TestNotQuiteJSON covers files that JSON parsers reject.
 func TestNotQuiteJSON(t *testing.T) {
 	whole := log12(entryOf(t, `{"comment":"ü"}`))
 	wide := utf16.Encode([]rune(whole))
@@ -204,7 +204,7 @@ func TestRefusedFiles(t *testing.T) {
 	whole := log12(entryOf(t, `{}`), entryOf(t, `{}`))
 	for _, c := range []struct{ text, want string }{
 		{"", "octet 0, line 1"}, {whole[:len(whole)-200], fmt.Sprintf("octet %d, line 2", len(whole)-200)}, {"{\n\"log\": }", "octet 10, line 2"}, {"<html>", "octet 1, line 1"},
-		{"{}", "no log.entries"}, {"[]", "no log.entries"}, {"null", "no log.entries"}, {`{"log":{"entries":[]}}`, "no log.entries"}, {`{"log":7}`, "no log.entries"},
+		{"{}", "log.entries is missing or empty"}, {"[]", "log.entries is missing or empty"}, {"null", "log.entries is missing or empty"}, {`{"log":{"entries":[]}}`, "log.entries is missing or empty"}, {`{"log":7}`, "log.entries is missing or empty"},
 	} {
 		if _, err := Read(strings.NewReader(c.text), "test.har", Options{}); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "test.har") {
 			t.Errorf("%.30q: %v, want one with %q", c.text, err, c.want)
@@ -240,7 +240,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestNotesInsteadOfBodies are bodies that somebody took out.
+// TestNotesInsteadOfBodies covers files whose bodies were replaced by placeholders.
 func TestNotesInsteadOfBodies(t *testing.T) {
 	var entries []string
 	for _, size := range []int{5, 100, 7, 9000} {
@@ -252,7 +252,7 @@ func TestNotesInsteadOfBodies(t *testing.T) {
 			t.Errorf("%s has a body", e.Where)
 		}
 	}
-	if len(r.Repairs) != 1 || !strings.Contains(r.Repairs[0].What, "4 bodies are a note") {
+	if len(r.Repairs) != 1 || !strings.Contains(r.Repairs[0].What, "4 bodies are placeholders") {
 		t.Errorf("%+v", r.Repairs)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"wiretime/site/recording"
 )
 
-// What is read of a HAR file. Fields that begin with an underscore are other programs' own.
+// These types hold what is read of a HAR file. Fields that begin with an underscore are
+// extensions by other programs.
 type (
 	file struct {
 		Log     log     `json:"log"`
@@ -101,7 +102,8 @@ type (
 	}
 )
 
-// number is a number, as such or as a string; -1 and whatever is none are not known.
+// number holds a number, written as such or as a string. -1 and invalid numbers count as
+// unknown.
 type number struct {
 	v     float64
 	known bool
@@ -115,10 +117,10 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// value is a number that is not negative.
+// value returns the number if it is not negative.
 func (n number) value() (float64, bool) { return n.v, n.known && n.v >= 0 }
 
-// octets is a size; -1 if it is not known.
+// octets returns the number as a size, or -1 if it is unknown.
 func (n number) octets() int64 {
 	if v, ok := n.value(); ok && v < math.MaxInt64/2 {
 		return int64(v)
@@ -126,7 +128,7 @@ func (n number) octets() int64 {
 	return -1
 }
 
-// line is a line counted from 1, of one counted from 0; 0 if it is not known.
+// line converts a line counted from 0 to one counted from 1; 0 means unknown.
 func (n number) line() int {
 	if v, ok := n.value(); ok && v < math.MaxInt32 {
 		return int(v) + 1
@@ -134,7 +136,7 @@ func (n number) line() int {
 	return 0
 }
 
-// time is a duration in ms; -1 if it is not known.
+// time returns the number as a duration in ms, or -1 if it is unknown.
 func (n number) time() float64 {
 	if v, ok := n.value(); ok {
 		return v
@@ -142,7 +144,7 @@ func (n number) time() float64 {
 	return -1
 }
 
-// text is a string, or whatever stands in its place.
+// text holds a string, or the JSON of any other value.
 type text string
 
 // UnmarshalJSON never fails.
@@ -160,13 +162,13 @@ func (t *text) UnmarshalJSON(b []byte) error {
 // moment is a date and time.
 type moment struct{ time.Time }
 
-// layouts are the ways in which programs write ISO 8601.
+// layouts lists the variants of ISO 8601 that programs write.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999",
 	"2006-01-02T15:04Z07:00", time.RFC1123, time.RFC1123Z,
 }
 
-// UnmarshalJSON never fails. A time that cannot be read is zero.
+// UnmarshalJSON never fails. An unreadable time becomes zero.
 func (m *moment) UnmarshalJSON(b []byte) error {
 	m.Time = time.Time{}
 	s := strings.Replace(strings.TrimSpace(strings.Trim(string(b), `"`)), ",", ".", 1)
@@ -176,7 +178,7 @@ func (m *moment) UnmarshalJSON(b []byte) error {
 			return nil
 		}
 	}
-	if v, err := strconv.ParseFloat(s, 64); err == nil && v > 1e9 && v < 1e14 { // since 1970, in s or ms
+	if v, err := strconv.ParseFloat(s, 64); err == nil && v > 1e9 && v < 1e14 { // Unix time in s or ms
 		if v < 1e11 {
 			v *= 1000
 		}
@@ -185,11 +187,11 @@ func (m *moment) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// initiator is who asked for something: a URL, or an object as the Chrome DevTools Protocol
-// has it.
+// initiator says what made a request: a URL, or an object as in the Chrome DevTools
+// Protocol.
 type initiator struct {
 	url, kind string
-	line      int // counted from 1; 0: not known
+	line      int // counted from 1; 0: unknown
 }
 
 // UnmarshalJSON never fails.
@@ -212,15 +214,15 @@ type stack struct {
 	Parent *stack `json:"parent"`
 }
 
-// readObject takes the URL of an initiator, else that of the innermost function of its stack
-// that has one, and then its line as well.
+// readObject takes the initiator's URL, or else the URL and line of the innermost function
+// on its stack that has a URL.
 func (i *initiator) readObject(b []byte) {
 	var object struct {
 		Type  text   `json:"type"`
 		URL   text   `json:"url"`
 		Stack *stack `json:"stack"`
 	}
-	_ = json.Unmarshal(b, &object) // what cannot be read is not known
+	_ = json.Unmarshal(b, &object) // unreadable parts stay unknown
 	i.kind, i.url = strings.ToLower(string(object.Type)), string(object.URL)
 	for s := object.Stack; s != nil && i.url == ""; s = s.Parent {
 		for _, f := range s.Frames {
@@ -232,8 +234,8 @@ func (i *initiator) readObject(b []byte) {
 	}
 }
 
-// clean makes of a file's octets what a parser of JSON takes: UTF-8 without a mark, numbers
-// that are none as null, control characters in strings escaped.
+// clean turns a file's octets into valid JSON: UTF-8 without a byte order mark, invalid
+// numbers as null, control characters in strings escaped.
 func clean(data []byte) ([]byte, []recording.Repair) {
 	var repairs []recording.Repair
 	note := func(what string) { repairs = append(repairs, recording.Repair{What: what}) }
@@ -242,17 +244,17 @@ func clean(data []byte) ([]byte, []recording.Repair) {
 		data = data[3:]
 	case bytes.HasPrefix(data, []byte("\xff\xfe")):
 		data = fromUTF16(data[2:], binary.LittleEndian)
-		note("the file is in UTF-16: read as such")
+		note("the file is in UTF-16: converted to UTF-8")
 	case bytes.HasPrefix(data, []byte("\xfe\xff")):
 		data = fromUTF16(data[2:], binary.BigEndian)
-		note("the file is in UTF-16: read as such")
+		note("the file is in UTF-16: converted to UTF-8")
 	}
 	if !utf8.Valid(data) {
-		note("the file is not in UTF-8 everywhere: what is not stands as U+FFFD")
+		note("parts of the file are not UTF-8: replaced by U+FFFD")
 	}
 	out, changed := mend(data)
 	if changed {
-		note("the file is not quite JSON (numbers that are none, control characters in strings): read all the same")
+		note("the file is not valid JSON (invalid numbers, or control characters in strings): corrected")
 	}
 	return out, repairs
 }
@@ -265,10 +267,10 @@ func fromUTF16(data []byte, order binary.ByteOrder) []byte {
 	return []byte(string(utf16.Decode(units)))
 }
 
-// odd are words that some programs write for numbers and values.
+// odd lists words that some programs write in place of numbers and values.
 var odd = []string{"NaN", "-Infinity", "Infinity", "undefined"}
 
-// mend writes null for odd words outside of strings, and escapes control characters inside.
+// mend writes null for odd words outside strings, and escapes control characters inside.
 func mend(data []byte) (out []byte, changed bool) {
 	written := 0
 	replace := func(from, to int, with string) {

@@ -12,7 +12,7 @@ import (
 	"wiretime/site/recording"
 )
 
-// realFolder holds HAR files that other programs made.
+// realFolder holds HAR files that other programs wrote.
 const realFolder = "../../../shared/data/har"
 
 func realFile(t testing.TB, name string) []byte {
@@ -24,8 +24,8 @@ func realFile(t testing.TB, name string) []byte {
 	return data
 }
 
-// TestRealFiles imports files that other programs made: what is in each, how much of it the
-// site has, and whether all octets and all exchanges are accounted for.
+// TestRealFiles imports files that other programs wrote. It checks what each contains, how
+// much of it the site has, and that all octets and exchanges are accounted for.
 func TestRealFiles(t *testing.T) {
 	for _, c := range []struct {
 		file, page         string
@@ -68,7 +68,7 @@ func TestRealFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				if two, _ := json.Marshal(again.Resources[i]); !bytes.Equal(one, two) {
-					t.Errorf("the second time %s is %s", one, two)
+					t.Errorf("the second import turns %s into %s", one, two)
 				}
 			}
 		})
@@ -88,7 +88,7 @@ func importFile(t *testing.T, data []byte, page string) (*recording.Recording, *
 	return r, s, repairs
 }
 
-// distinct counts the URLs that were fetched over HTTP and answered.
+// distinct counts URLs that were fetched over HTTP and answered.
 func distinct(r *recording.Recording) int {
 	urls := map[string]bool{}
 	for _, e := range r.Exchanges {
@@ -109,7 +109,7 @@ func recordedBodies(s *site.Site) int {
 	return n
 }
 
-// checkSizes holds what a site sends to what crossed the wire.
+// checkSizes compares what a site sends with what crossed the wire.
 func checkSizes(t *testing.T, r *recording.Recording, s *site.Site) {
 	t.Helper()
 	var all, allWant int64
@@ -121,21 +121,21 @@ func checkSizes(t *testing.T, r *recording.Recording, s *site.Site) {
 		}
 		want := e.Transfer
 		if e.Size >= 0 {
-			want = min(want, e.Size+32) // some recorders count heads in
+			want = min(want, e.Size+32) // some recorders include heads
 		}
 		all, allWant = all+got.Size, allWant+want
 		if d := max(got.Size-want, want-got.Size); d > 32+want/50 {
 			away++
 		}
 	}
-	// Stubs that ask for more than fits are longer, and coded anew recorded bodies differ.
+	// Stubs with many references are longer, and recoded bodies differ in size.
 	if d := max(all-allWant, allWant-all); d*100 > allWant*2 || away*10 > len(r.Exchanges) {
 		t.Errorf("%d octets in all, %d were recorded; %d resources differ by more than 2 %%", all, allWant, away)
 	}
 }
 
-// BenchmarkImport5MB imports a file of five megabytes: the real ones, several times, each
-// time from other hosts.
+// BenchmarkImport5MB imports five megabytes: the real files several times, each time with
+// other hosts.
 func BenchmarkImport5MB(b *testing.B) {
 	var entries []json.RawMessage
 	size := 0

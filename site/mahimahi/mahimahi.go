@@ -24,28 +24,28 @@ import (
 	"wiretime/site/recording"
 )
 
-// Options say how a folder is read.
+// Options says how to read a folder.
 type Options struct {
-	// Page is the URL of the page; empty: what the records let guess, see [Read].
+	// Page is the URL of the page; if empty, [Read] guesses it.
 	Page string
 }
 
-// maxRecords is how many a recording may have.
+// maxRecords limits the number of records.
 const maxRecords = 100_000
 
-// Read reads a record folder. Its files may have any name; those that are no record, or a
-// damaged one, folders, and links that lead out of dir are left out, and a repair names
-// them. So are names that begin with a dot, without being named.
+// Read reads a folder of records. Its files may have any name. Read leaves out names that
+// begin with a dot, and also leaves out, with a repair that names them, damaged records,
+// other files, folders, and links that lead out of dir.
 //
-// Records have no times and no order. The exchanges are in the order of their files'
-// names, but for the page, which is the first. It is told by two things: it is HTML that a
-// GET of the path / was answered by with status 200 (of any path, if there is no such), and
-// of these, it is on the host that most records name in their Referer field. If a redirect
-// leads to it, the page is what that redirects.
+// Records have no times and no order. The exchanges are in the order of their file names,
+// except that the page comes first. Read takes as the page an HTML answer with status 200
+// to a GET of the path /, or of any path if there is no such answer; of several, it takes
+// the one on the host that most Referer fields name. If a redirect leads to that document,
+// the page is the redirect's URL.
 //
-// A body may have 256 MiB with its content coding and without; one that has more is left
-// out. It is an error if the folder has no record, more than 100,000 files, or bodies of
-// more than 1 GiB without their codings.
+// Read leaves out bodies of more than 256 MiB, encoded or decoded. It is an error if the
+// folder has no record, more than 100,000 files, or bodies of more than 1 GiB in total when
+// decoded.
 func Read(dir string, o Options) (*recording.Recording, error) {
 	r, err := read(dir, o, message.NewBudget())
 	if err != nil {
@@ -69,7 +69,7 @@ func read(dir string, o Options, budget *message.Budget) (*recording.Recording, 
 		return nil, err
 	}
 	if len(files) > maxRecords {
-		return nil, fmt.Errorf("it has %d files, a recording has up to %d", len(files), maxRecords)
+		return nil, fmt.Errorf("%d files: a recording has at most %d", len(files), maxRecords)
 	}
 	i := importer{budget: budget, referrers: map[string]int{}}
 	for _, f := range files {
@@ -82,14 +82,14 @@ func read(dir string, o Options, budget *message.Budget) (*recording.Recording, 
 			return nil, err
 		}
 		if err != nil {
-			i.repair(name, "It was left out: %v.", err)
+			i.repair(name, "Left out: %v.", err)
 		}
 	}
 	if len(i.exchanges) == 0 {
 		if len(i.repairs) > 0 {
-			return nil, fmt.Errorf("none of its files is a record; %s: %s", i.repairs[0].Where, i.repairs[0].What)
+			return nil, fmt.Errorf("none of the files is a record; %s: %s", i.repairs[0].Where, i.repairs[0].What)
 		}
-		return nil, errors.New("it has no files")
+		return nil, errors.New("the folder has no files")
 	}
 	r := &recording.Recording{
 		Source: "Mahimahi records of the folder " + strings.ToValidUTF8(filepath.Base(abs), "?"), Exchanges: i.exchanges, Repairs: i.repairs,
@@ -111,11 +111,11 @@ func order(e recording.Exchange, page string) int {
 	return 1
 }
 
-// importer is what has been read so far.
+// importer holds what has been read so far.
 type importer struct {
 	budget    *message.Budget
 	exchanges []recording.Exchange
-	referrers map[string]int // host of a Referer field -> records
+	referrers map[string]int // host of a Referer field -> number of records
 	repairs   []recording.Repair
 }
 
@@ -130,10 +130,10 @@ func (i *importer) file(root *os.Root, name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("it is not a file")
+		return errors.New("not a regular file")
 	}
 	if limit := i.budget.Body + 1<<20; info.Size() > limit {
-		return fmt.Errorf("it has %d octets, more than %d", info.Size(), limit)
+		return fmt.Errorf("%d octets, more than %d", info.Size(), limit)
 	}
 	octets, err := root.ReadFile(name)
 	if err != nil {
@@ -142,7 +142,7 @@ func (i *importer) file(root *os.Root, name string) error {
 	return i.record(name, octets)
 }
 
-// record takes in what one file says.
+// record adds the exchange that one file holds.
 func (i *importer) record(name string, octets []byte) error {
 	rec, err := parseRecord(octets)
 	if err != nil {
@@ -170,7 +170,7 @@ func (i *importer) record(name string, octets []byte) error {
 	return nil
 }
 
-// target is the method and the URL of the request (RFC 9112 section 3).
+// target returns the method and URL of the request (RFC 9112 section 3).
 func (r *record) target() (method, rawURL string, err error) {
 	method, rest, _ := strings.Cut(r.request.firstLine, " ")
 	target, _, _ := strings.Cut(rest, " ")
@@ -188,7 +188,7 @@ func (r *record) target() (method, rawURL string, err error) {
 	return method, rawURL, nil
 }
 
-// origin is where the request was sent to: the host that it names, else the address.
+// origin returns the host that the request names, or else the address it was sent to.
 func (r *record) origin() string {
 	scheme, port := "http", "80"
 	if r.scheme == schemeHTTPS || r.scheme != schemeHTTP && r.port == 443 {
@@ -204,7 +204,7 @@ func (r *record) origin() string {
 	return scheme + "://" + host
 }
 
-// page guesses the page, by the rule of [Read]; it is empty if there is no document.
+// page guesses the page as [Read] describes. It returns "" if there is no document.
 func (i *importer) page() string {
 	best, most := "", [2]int{-1, -1}
 	for n := range i.exchanges {

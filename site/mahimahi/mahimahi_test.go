@@ -13,7 +13,7 @@ import (
 	"wiretime/site/recording"
 )
 
-// lengthed is a field that has a length; number is one that is a varint.
+// lengthed encodes a length-delimited field, number a varint field.
 func lengthed(field int, content string) string {
 	b := binary.AppendUvarint(nil, uint64(field)<<3|2)
 	return string(binary.AppendUvarint(b, uint64(len(content)))) + content
@@ -23,7 +23,7 @@ func number(field int, value uint64) string {
 	return string(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(field)<<3), value))
 }
 
-// httpMessageOf is an HTTPMessage, of its head's lines and a body.
+// httpMessageOf encodes an HTTPMessage from the lines of its head and a body.
 func httpMessageOf(head, body string) string {
 	lines := strings.Split(head, "\n")
 	out := lengthed(1, lines[0])
@@ -34,7 +34,7 @@ func httpMessageOf(head, body string) string {
 	return out + lengthed(3, body)
 }
 
-// saved is a record of a request over https and its response.
+// saved encodes a record of an https request and its response.
 func saved(request, response, body string) string {
 	return lengthed(1, "192.0.2.1") + number(2, 443) + number(3, schemeHTTPS) + lengthed(4, httpMessageOf(request, "")) + lengthed(5, httpMessageOf(response, body))
 }
@@ -63,7 +63,7 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// describe is a recording in lines.
+// describe renders a recording as lines.
 func describe(r *recording.Recording) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "page %s\n", r.Page)
@@ -97,27 +97,27 @@ func TestRead(t *testing.T) {
 		{"fields that are not Mahimahi's", map[string]string{"save.1": number(9, 1) + string(binary.AppendUvarint(nil, 10<<3|1)) + "12345678" + string(binary.AppendUvarint(nil, 11<<3|5)) + "1234" + lengthed(12, "x") + first}, firstLines},
 		{"chunks", map[string]string{"save.1": saved("GET / HTTP/1.1\nHost: www.a.test", html+"\nTransfer-Encoding: chunked", "3\r\n<p>\r\n0\r\n\r\n")}, firstLines},
 		{"chunks that are cut off", map[string]string{"save.1": saved("GET / HTTP/1.1\nHost: www.a.test", html+"\nTransfer-Encoding: chunked", "9\r\n<p>")},
-			firstLines + "! save.1: https://www.a.test/: The chunked body is cut off after 3 octets, which were kept.\n"},
+			firstLines + "! save.1: https://www.a.test/: The chunked body is truncated after 3 octets, which were kept.\n"},
 
 		{"records that are damaged", map[string]string{
 			"save.1": first, "save.2": first[:40], "save.3": first[:len(first)-1], "save.4": "", "save.5": "\xff\xff\xff", "save.6": lengthed(4, "\x0b"), "save.7": lengthed(4, "") + lengthed(5, ""),
 			"save.8": saved("GET / HTTP/1.1\nHost: www.a.test", "nothing", "x"), "save.9": saved("CONNECT a.test:443 HTTP/1.1\nHost: a.test", css, ""),
 			"save.A": saved("get / HTTP/1.1\nHost: www.a.test", css, ""), "save.B": saved("GET / HTTP/1.1\nHost: a\xff.test", css, ""),
-		}, firstLines + `! save.2: It was left out: it is not a message of Protocol Buffers, or is cut off.
-! save.3: It was left out: it is not a message of Protocol Buffers, or is cut off.
-! save.4: It was left out: it has no request and response.
-! save.5: It was left out: it is not a message of Protocol Buffers, or is cut off.
-! save.6: It was left out: it is not a message of Protocol Buffers, or is cut off: wire type 3.
-! save.7: It was left out: "" is not the first line of a request.
-! save.8: It was left out: https://www.a.test/: "nothing" is not the status line of an HTTP response.
-! save.9: It was left out: "a.test:443" is not the URL of a request.
-! save.A: It was left out: "get / HTTP/1.1" is not the first line of a request.
-! save.B: It was left out: "https://a\xff.test/" is not the URL of a request.
+		}, firstLines + `! save.2: Left out: not a Protocol Buffers message, or truncated.
+! save.3: Left out: not a Protocol Buffers message, or truncated.
+! save.4: Left out: no request and response in it.
+! save.5: Left out: not a Protocol Buffers message, or truncated.
+! save.6: Left out: not a Protocol Buffers message, or truncated: wire type 3.
+! save.7: Left out: "" is not the first line of a request.
+! save.8: Left out: https://www.a.test/: invalid status line "nothing".
+! save.9: Left out: "a.test:443" is not the URL of a request.
+! save.A: Left out: "get / HTTP/1.1" is not the first line of a request.
+! save.B: Left out: "https://a\xff.test/" is not the URL of a request.
 `},
 		{"what is no record", map[string]string{"save.1": first, ".git/config": "x", "notes.txt": "hello", "old/save.2": first, "link": "-> save.1"},
-			"page https://www.a.test/\nlink: GET https://www.a.test/ 200 \"<p>\" 192.0.2.1\nsave.1: GET https://www.a.test/ 200 \"<p>\" 192.0.2.1\n! notes.txt: It was left out: it is not a message of Protocol Buffers, or is cut off: wire type 4.\n! old: It was left out: it is not a file.\n"},
-		{"a name that is not UTF-8", map[string]string{"save.1": first, "save.\xff": first[:9]}, firstLines + "! save.?: It was left out: it is not a message of Protocol Buffers, or is cut off.\n"},
-		{"a link that leads out", map[string]string{"save.1": first, "save.2": "-> " + outside + "/save.x"}, firstLines + "! save.2: It was left out: statat save.2: path escapes from parent.\n"},
+			"page https://www.a.test/\nlink: GET https://www.a.test/ 200 \"<p>\" 192.0.2.1\nsave.1: GET https://www.a.test/ 200 \"<p>\" 192.0.2.1\n! notes.txt: Left out: not a Protocol Buffers message, or truncated: wire type 4.\n! old: Left out: not a regular file.\n"},
+		{"a name that is not UTF-8", map[string]string{"save.1": first, "save.\xff": first[:9]}, firstLines + "! save.?: Left out: not a Protocol Buffers message, or truncated.\n"},
+		{"a link that leads out", map[string]string{"save.1": first, "save.2": "-> " + outside + "/save.x"}, firstLines + "! save.2: Left out: statat save.2: path escapes from parent.\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := Read(folder(t, c.files), Options{})
@@ -162,42 +162,42 @@ func TestReadFindsThePage(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Read(folder(t, map[string]string{"1": document("a.test", "/", "")}), Options{Page: "https://b.test/"}); err == nil || !strings.Contains(err.Error(), "it has https://a.test/") {
-		t.Errorf("a page that is not there: %v", err)
+	if _, err := Read(folder(t, map[string]string{"1": document("a.test", "/", "")}), Options{Page: "https://b.test/"}); err == nil || !strings.Contains(err.Error(), "which has https://a.test/") {
+		t.Errorf("a missing page: %v", err)
 	}
 }
 
 func TestReadRefuses(t *testing.T) {
 	if _, err := Read(filepath.Join(t.TempDir(), "x"), Options{}); err == nil {
-		t.Error("a folder that is not there is read")
+		t.Error("a missing folder was accepted")
 	}
 	for want, files := range map[string]map[string]string{
-		"it has no files":               nil,
-		"none of its files is a record": {"a": "hello", "b": "world"},
+		"the folder has no files":       nil,
+		"none of the files is a record": {"a": "hello", "b": "world"},
 	} {
 		if _, err := Read(folder(t, files), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	long := saved("GET / HTTP/1.1\nHost: www.a.test", html, strings.Repeat("x", 100))
-	if _, err := read(folder(t, map[string]string{"1": long, "2": long}), Options{}, &message.Budget{Body: 100, Total: 150}); err == nil || !strings.Contains(err.Error(), "over the limit of a recording") {
-		t.Errorf("more than a recording has: %v", err)
+	if _, err := read(folder(t, map[string]string{"1": long, "2": long}), Options{}, &message.Budget{Body: 100, Total: 150}); err == nil || !strings.Contains(err.Error(), "limit of a recording is exceeded") {
+		t.Errorf("bodies over the total limit: %v", err)
 	}
 	r, err := read(folder(t, map[string]string{"1": long, "2": saved("GET / HTTP/1.1\nHost: www.a.test", html, "<p>"), "3": strings.Repeat("x", 2<<20)}), Options{}, &message.Budget{Body: 99, Total: 150})
 	if err != nil || len(r.Exchanges) != 1 || len(r.Repairs) != 2 {
-		t.Errorf("a body and a file that are too long: %+v, %v", r, err)
+		t.Errorf("an oversized body and an oversized file: %+v, %v", r, err)
 	}
-	// Nobody writes to it, so that reading it would not end.
+	// Nobody writes to the pipe, so reading it would block.
 	dir := folder(t, map[string]string{"1": long})
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Read(dir, Options{}); err != nil || len(r.Repairs) != 1 || !strings.Contains(r.Repairs[0].What, "not a file") {
+	if r, err := Read(dir, Options{}); err != nil || len(r.Repairs) != 1 || !strings.Contains(r.Repairs[0].What, "not a regular file") {
 		t.Errorf("a pipe: %+v, %v", r, err)
 	}
 }
 
-// FuzzRecord: whatever the octets are, what is taken in is an exchange.
+// FuzzRecord checks that a record gives an error or a valid exchange, whatever its octets.
 func FuzzRecord(f *testing.F) {
 	first := saved("GET / HTTP/1.1\nHost: www.a.test\nReferer: http://a.test/", html, "<p>")
 	for _, s := range []string{"", first, first[:30], saved("GET http://a.test/ HTTP/1.1", css+"\nTransfer-Encoding: chunked", "2\r\nhi\r\n"), number(2, 1<<63), lengthed(4, lengthed(2, "\xff")), "\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {

@@ -9,7 +9,7 @@ import (
 )
 
 // record is the message RequestResponse of Mahimahi's http_record.proto. The two messages
-// are read by hand: they have ten fields, of two of the encoding's four types.
+// are decoded by hand: they have ten fields and use two of the four wire types.
 type record struct {
 	ip       string // 1
 	port     uint64 // 2
@@ -26,7 +26,7 @@ type httpMessage struct {
 	body      []byte        // 3: as it crossed the wire, in chunks if it came in chunks
 }
 
-// The values of the enumeration Scheme.
+// These are the values of the enumeration Scheme.
 const (
 	schemeHTTP  = 1
 	schemeHTTPS = 2
@@ -50,7 +50,7 @@ func parseRecord(octets []byte) (*record, error) {
 		return err
 	})
 	if err == nil && !(r.request.present && r.response.present) {
-		err = errors.New("it has no request and response")
+		err = errors.New("no request and response in it")
 	}
 	return r, err
 }
@@ -80,14 +80,14 @@ func (m *httpMessage) parse(octets []byte) error {
 	})
 }
 
-// field is one field of a message in the encoding of Protocol Buffers.
+// field is a field of a Protocol Buffers message.
 type field struct {
 	number uint64
-	value  uint64 // of a varint
-	octets []byte // of a field that has a length
+	value  uint64 // value of a varint
+	octets []byte // content of a length-delimited field
 }
 
-// The wire types of the encoding.
+// These are the wire types of Protocol Buffers.
 const (
 	varint  = 0
 	fixed64 = 1
@@ -95,9 +95,9 @@ const (
 	fixed32 = 5
 )
 
-var errMessage = errors.New("it is not a message of Protocol Buffers, or is cut off")
+var errMessage = errors.New("not a Protocol Buffers message, or truncated")
 
-// eachField calls f with the fields of a message, one after the other.
+// eachField calls f with each field of a message in order.
 func eachField(octets []byte, f func(field) error) error {
 	for len(octets) > 0 {
 		tag, n := binary.Uvarint(octets)

@@ -9,18 +9,19 @@ import (
 	"wiretime/coding"
 )
 
-// Budget is how much an importer takes in. It is used up as responses are read.
+// Budget limits how much an importer reads. Reading responses uses it up.
 type Budget struct {
-	Body  int64 // octets of one body, with its content coding and without
-	Total int64 // octets that all bodies may still have without their content codings
+	Body  int64 // most octets of one body, both encoded and decoded
+	Total int64 // octets left for all decoded bodies together
 }
 
-// NewBudget is that of one recording: 256 MiB for a body, 1 GiB for all of them.
+// NewBudget returns the budget of one recording: 256 MiB for a body, 1 GiB in total.
 func NewBudget() *Budget { return &Budget{Body: 256 << 20, Total: 1 << 30} }
 
-// checkCoding finds out whether the body has the content codings that the header names
-// (RFC 9110 section 8.4.1). Where it has not, most programs that recorded it had decoded
-// it already: it is kept as it is. Where gzip or zstd break off, what came before is kept.
+// checkCoding checks whether the body has the content codings that the header names (RFC
+// 9110 section 8.4.1). If it does not, the recorder has most likely decoded it already, and
+// checkCoding keeps it as it is. If gzip or zstd data is truncated, it keeps the part that
+// can be decoded.
 func (r *Response) checkCoding(budget *Budget) error {
 	codings := coding.Names(r.field("content-encoding"))
 	if len(r.Body) == 0 || len(codings) == 0 {
@@ -36,7 +37,7 @@ func (r *Response) checkCoding(budget *Budget) error {
 		if limit < budget.Body {
 			return ErrTotal
 		}
-		return fmt.Errorf("%w: decoded, it has more than %d octets", ErrBody, limit)
+		return fmt.Errorf("%w: it exceeds %d octets when decoded", ErrBody, limit)
 	case err == nil:
 		r.Encoded = true
 	default:
@@ -45,24 +46,23 @@ func (r *Response) checkCoding(budget *Budget) error {
 	return nil
 }
 
-// keepDecoded is what is done with a body that could not be decoded, or not to its end:
-// Size octets of it were.
+// keepDecoded handles a body that could not be decoded, or only its first Size octets.
 func (r *Response) keepDecoded(codings []string, limit int64, cause error) {
 	names := strings.Join(codings, ", ")
 	magic := slices.Contains([]string{"gzip", "zstd"}, codings[0])
 	if decoder, err := coding.Open(r.Body, codings, limit); err == nil && len(codings) == 1 && magic && r.Size > 0 {
 		if begun, _ := io.ReadAll(io.LimitReader(decoder, r.Size)); int64(len(begun)) == r.Size {
 			r.Body = begun
-			r.repair("The body, in %s, is damaged (%v): the %d octets before that were decoded and kept.", names, cause, r.Size)
+			r.repair("The %s body is damaged (%v): the first %d octets could be decoded and were kept.", names, cause, r.Size)
 			return
 		}
 	}
 	r.Size = int64(len(r.Body))
-	r.repair("Content-Encoding says %s and the body is not (%v): it was kept as it is, as one that was decoded before.", names, cause)
+	r.repair("Content-Encoding is %s, but the body is not (%v): kept as already decoded.", names, cause)
 }
 
-// Spend takes size octets from what all bodies may still have; if that is not enough, it is
-// [ErrTotal].
+// Spend takes size octets from the total budget. It returns [ErrTotal] if that is not
+// enough.
 func (b *Budget) Spend(size int64) error {
 	if size > b.Total {
 		return ErrTotal

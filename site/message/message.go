@@ -1,5 +1,5 @@
-// Package message reads HTTP/1 responses as recorders keep them: the octets of a message
-// (WARC) or its parts (Mahimahi), by many programs, not all of them careful.
+// Package message reads HTTP/1 responses as recorders store them: the octets of a message
+// (WARC) or its parts (Mahimahi), written by many programs, some of them careless.
 package message
 
 import (
@@ -22,33 +22,32 @@ type Response struct {
 	Status int // 100 to 999
 	Header []site.Header
 	Body   []byte
-	// Encoded says that Body has the content coding that Header names, and that it can be
-	// decoded.
+	// Encoded says that Body has the content coding that Header names, and can be decoded.
 	Encoded bool
-	// Size is the length of the content without its coding in octets, Transfer that of the
-	// content as it crossed the wire; -1 if that is not known.
+	// Size is the length of the decoded content in octets. Transfer is the length of the
+	// content on the wire, or -1 if it is unknown.
 	Size, Transfer int64
-	// Repairs are what was wrong with it, and what was done about it: sentences.
+	// Repairs says in sentences what was wrong with the message and what was done about it.
 	Repairs []string
 }
 
-// Fill copies what the response says into an exchange. Its repairs are the caller's to
-// report, since only the caller knows where it was.
+// Fill copies the response into an exchange. The caller reports its repairs, since only the
+// caller knows where the message was.
 func (r *Response) Fill(e *recording.Exchange) {
 	e.Status, e.Header = r.Status, r.Header
 	e.Body, e.HasBody, e.Encoded = r.Body, true, r.Encoded
 	e.Size, e.Transfer = r.Size, r.Transfer
 }
 
-// Bounds of what a header may be, far beyond those of browsers and servers.
+// These limits of a header are far beyond those of browsers and servers.
 const (
 	maxFields = 10_000
 	maxFolded = 64 << 10 // octets of a value over several lines
 )
 
-// Split takes a message apart (RFC 9112 section 2.1). Lines may end without CR, and a
-// field may go on over several lines (section 5.2). Interim responses before it are left
-// out. Whatever the octets are, they are split somehow; [New] finds what is wrong.
+// Split splits a message into its parts (RFC 9112 section 2.1). Lines may end without CR,
+// and fields may be folded (section 5.2). Split skips interim responses. It accepts any
+// octets; [New] reports what is wrong.
 func Split(octets []byte) (firstLine string, header []site.Header, body []byte) {
 	for {
 		firstLine, header, body = splitOne(octets)
@@ -66,8 +65,8 @@ func splitOne(octets []byte) (firstLine string, header []site.Header, body []byt
 	return strings.TrimSpace(string(line)), header, body
 }
 
-// Fields reads the fields before a body and the blank line behind them. What is not
-// written as a field is one with an empty value.
+// Fields reads the fields and the blank line in front of a body. A line that is not a field
+// becomes a field with an empty value.
 func Fields(octets []byte) (header []site.Header, body []byte) {
 	for rest := octets; len(rest) > 0; {
 		var line []byte
@@ -91,9 +90,9 @@ func Fields(octets []byte) (header []site.Header, body []byte) {
 	return header, nil
 }
 
-// New makes a response of its parts, as they were recorded. An error says that there is no
-// status line, or names the limit that the header or the content is over; [ErrTotal] is
-// that of the whole recording.
+// New makes a response from its recorded parts. The error says that the status line is
+// invalid, or names the limit that the header or content exceeds; [ErrTotal] stands for the
+// limit of the whole recording.
 func New(statusLine string, header []site.Header, body []byte, budget *Budget) (*Response, error) {
 	r := &Response{Transfer: -1}
 	var err error
@@ -101,7 +100,7 @@ func New(statusLine string, header []site.Header, body []byte, budget *Budget) (
 		return nil, err
 	}
 	if len(header) > maxFields {
-		return nil, fmt.Errorf("its header has more than %d fields", maxFields)
+		return nil, fmt.Errorf("header with more than %d fields", maxFields)
 	}
 	r.setHeader(header)
 	decoded := r.restoreCodings()
@@ -122,20 +121,20 @@ func New(statusLine string, header []site.Header, body []byte, budget *Budget) (
 	return r, nil
 }
 
-// parseStatus reads a status line (RFC 9112 section 4). Programs that recorded HTTP/2,
-// where there is no such line, write one without a reason, or with HTTP/2.
+// parseStatus parses a status line (RFC 9112 section 4). HTTP/2 has no status line, so
+// recorders write one without a reason, or with HTTP/2.
 func parseStatus(line string) (int, error) {
 	version, rest, _ := strings.Cut(line, " ")
 	code, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
 	status, err := strconv.Atoi(code)
 	if !strings.HasPrefix(strings.ToUpper(version), "HTTP/") || err != nil || len(code) != 3 || status < 100 {
-		return 0, fmt.Errorf("%.60q is not the status line of an HTTP response", line)
+		return 0, fmt.Errorf("invalid status line %.60q", line)
 	}
 	return status, nil
 }
 
-// setHeader takes the fields that are valid. An archive is UTF-8: what is not is taken for
-// ISO 8859-1, which fields once were (RFC 9110 section 5.5).
+// setHeader keeps the valid fields. An archive is UTF-8, so other values are read as ISO
+// 8859-1, which fields once were (RFC 9110 section 5.5).
 func (r *Response) setHeader(header []site.Header) {
 	var invalid []string
 	for _, h := range header {
@@ -144,7 +143,7 @@ func (r *Response) setHeader(header []site.Header) {
 		}
 		if !utf8.ValidString(h.Value) {
 			h.Value = latin1(h.Value)
-			r.repair("The field %s is not UTF-8: it was read as ISO 8859-1.", h.Name)
+			r.repair("The field %s is not UTF-8: read as ISO 8859-1.", h.Name)
 		}
 		if !httpguts.ValidHeaderFieldName(h.Name) || !httpguts.ValidHeaderFieldValue(h.Value) {
 			invalid = append(invalid, fmt.Sprintf("%.40q", h.Name))
@@ -153,12 +152,12 @@ func (r *Response) setHeader(header []site.Header) {
 		r.Header = append(r.Header, h)
 	}
 	if len(invalid) > 0 {
-		r.repair("Header lines that are no valid fields were left out (%d): %s.", len(invalid), strings.Join(invalid[:min(3, len(invalid))], ", "))
+		r.repair("Invalid header fields were left out (%d): %s.", len(invalid), strings.Join(invalid[:min(3, len(invalid))], ", "))
 	}
 }
 
-// restoreCodings gives back their names to the fields that Browsertrix renames, since it
-// keeps bodies decoded. It tells whether there was a content coding among them.
+// restoreCodings restores the names of fields that Browsertrix renames because it stores
+// decoded bodies. It reports whether a content coding was among them.
 func (r *Response) restoreCodings() (decoded bool) {
 	const renamed = "x-orig-"
 	named := r.field("content-encoding") != ""
@@ -175,7 +174,7 @@ func (r *Response) restoreCodings() (decoded bool) {
 	return decoded
 }
 
-// field is a field's value, with several lines of it joined (RFC 9110 section 5.2).
+// field returns a field's value; several lines are joined (RFC 9110 section 5.2).
 func (r *Response) field(name string) string {
 	var values []string
 	for _, h := range r.Header {
@@ -190,12 +189,12 @@ func (r *Response) repair(format string, args ...any) {
 	r.Repairs = append(r.Repairs, fmt.Sprintf(format, args...))
 }
 
-// ErrBody is the error of a body that is over the limit of one: it is left out.
-var ErrBody = errors.New("its body is over the limit of one record")
+// ErrBody says that a body exceeds the limit of one body. Importers leave out such a body.
+var ErrBody = errors.New("the body exceeds the limit of one record")
 
-// ErrTotal is the error of a recording that is over the limit of all bodies together: it
-// is refused.
-var ErrTotal = errors.New("it is over the limit of a recording (1 GiB without compression and content codings): record one page alone")
+// ErrTotal says that a recording exceeds the limit of all bodies together. Importers reject
+// the recording.
+var ErrTotal = errors.New("the limit of a recording is exceeded (1 GiB after decoding): record a single page")
 
 func latin1(s string) string {
 	runes := make([]rune, len(s))

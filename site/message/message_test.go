@@ -18,7 +18,7 @@ import (
 	"wiretime/site/recording"
 )
 
-// coded is content with a content coding.
+// coded applies a content coding.
 func coded(t testing.TB, coding, content string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -48,7 +48,7 @@ func coded(t testing.TB, coding, content string) string {
 	return b.String()
 }
 
-// parse reads a message whose lines end in LF; what follows the blank line is as it is.
+// parse reads a message whose head has LF line ends.
 func parse(octets string, budget *Budget) (*Response, error) {
 	line, header, body := Split([]byte(octets))
 	return New(line, header, body, budget)
@@ -74,7 +74,7 @@ func TestNew(t *testing.T) {
 		{"interim responses", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\nhi", "200 A=b false 2 2", "hi", ""},
 		{"lines that are no fields", "HTTP/1.1 200 OK\r\nA b\r\nA(: b\r\nC: d\x00\r\nE: f\r\n\r\n", "200 E=f false 0 0", "", "were left out (3)"},
 		{"a field that is not UTF-8", "HTTP/1.1 200 OK\r\nA: \xe4\r\n\r\n", "200 A=ä false 0 0", "", "not UTF-8"},
-		{"a body with less than its length", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", "200 Content-Length=9 false 2 2", "hi", "2 octets of the 9"},
+		{"a body with less than its length", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", "200 Content-Length=9 false 2 2", "hi", "2 octets, but Content-Length is 9"},
 		{"a body with more than its length", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nhi", "200 Content-Length=1 false 2 2", "hi", ""},
 		{"a length that is none", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nhi", "200 Content-Length=x false 2 2", "hi", ""},
 		{"the answer to HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "200 Content-Length=9 false 0 0", "", ""},
@@ -82,11 +82,11 @@ func TestNew(t *testing.T) {
 		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n3;x=y\r\n ho\r\n0\r\nA: b\r\n\r\n", "200 Transfer-Encoding=chunked false 5 5", "hi ho", ""},
 		{"chunks with LF alone", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nhi\n0\n\n", "200 Transfer-Encoding=chunked false 2 2", "hi", ""},
 		{"no octets in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "200 Transfer-Encoding=chunked false 0 0", "", ""},
-		{"chunks cut off within one", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n9\r\nho", "200 Transfer-Encoding=chunked false 4 4", "hiho", "cut off after 4 octets"},
-		{"chunks cut off between two", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n", "200 Transfer-Encoding=chunked false 2 2", "hi", "cut off after 2 octets"},
-		{"a chunk longer than it says", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhiho\r\n0\r\n\r\n", "200 Transfer-Encoding=chunked false 2 2", "hi", "cut off after 2 octets"},
-		{"chunked that is not", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\nworld", "200 Transfer-Encoding=chunked false 11 11", "hello\nworld", "says chunked and the body is not"},
-		{"a chunk of more than there can be", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nhi", "200 Transfer-Encoding=chunked false 22 22", "ffffffffffffffffff\r\nhi", "says chunked and the body is not"},
+		{"chunks cut off within one", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n9\r\nho", "200 Transfer-Encoding=chunked false 4 4", "hiho", "truncated after 4 octets"},
+		{"chunks cut off between two", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n", "200 Transfer-Encoding=chunked false 2 2", "hi", "truncated after 2 octets"},
+		{"a chunk longer than it says", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhiho\r\n0\r\n\r\n", "200 Transfer-Encoding=chunked false 2 2", "hi", "truncated after 2 octets"},
+		{"chunked that is not", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\nworld", "200 Transfer-Encoding=chunked false 11 11", "hello\nworld", "is chunked, but the body is not"},
+		{"a chunk of more than there can be", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nhi", "200 Transfer-Encoding=chunked false 22 22", "ffffffffffffffffff\r\nhi", "is chunked, but the body is not"},
 
 		{"gzip", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gz, fmt.Sprintf("200 Content-Encoding=gzip true 1000 %d", len(gz)), gz, ""},
 		{"gzip in chunks", fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: x-gzip\r\nTransfer-Encoding: Chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(gz), gz), fmt.Sprintf("200 Content-Encoding=x-gzip Transfer-Encoding=Chunked true 1000 %d", len(gz)), gz, ""},
@@ -96,13 +96,13 @@ func TestNew(t *testing.T) {
 		{"zstd", "HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\n\r\n" + coded(t, "zstd", "hi"), "200 Content-Encoding=zstd true 2 15", coded(t, "zstd", "hi"), ""},
 		{"one coding over the other", "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Encoding: identity, gzip\r\n\r\n" + coded(t, "gzip", coded(t, "br", "hi")), "200 Content-Encoding=br Content-Encoding=identity, gzip true 2 30", coded(t, "gzip", coded(t, "br", "hi")), ""},
 		{"gzip of no octets", "HTTP/1.1 302 Found\r\nContent-Encoding: gzip\r\n\r\n", "302 Content-Encoding=gzip false 0 0", "", ""},
-		{"gzip that was decoded", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + text, "200 Content-Encoding=gzip false 1000 1000", text, "says gzip and the body is not"},
-		{"br that was decoded", "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n" + text, "200 Content-Encoding=br false 1000 1000", text, "says br and the body is not"},
-		{"deflate that was decoded", "HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n" + text, "200 Content-Encoding=deflate false 1000 1000", text, "says deflate and the body is not"},
+		{"gzip that was decoded", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + text, "200 Content-Encoding=gzip false 1000 1000", text, "is gzip, but the body is not"},
+		{"br that was decoded", "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n" + text, "200 Content-Encoding=br false 1000 1000", text, "is br, but the body is not"},
+		{"deflate that was decoded", "HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n" + text, "200 Content-Encoding=deflate false 1000 1000", text, "is deflate, but the body is not"},
 		{"gzip with more behind it", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gz + "more", fmt.Sprintf("200 Content-Encoding=gzip false 1000 %d", len(gz)+4), text, "is damaged"},
-		{"gzip without its end", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gz[:len(gz)-8], fmt.Sprintf("200 Content-Encoding=gzip false 1000 %d", len(gz)-8), text, "1000 octets before that were decoded"},
-		{"a coding that nobody knows", "HTTP/1.1 200 OK\r\nContent-Encoding: utf-8\r\n\r\nhi", "200 Content-Encoding=utf-8 false 2 2", "hi", "unknown content coding"},
-		{"a heap of codings", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip, gzip, gzip, gzip\r\n\r\nhi", "200 Content-Encoding=gzip, gzip, gzip, gzip false 2 2", "hi", "4 content codings"},
+		{"gzip without its end", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gz[:len(gz)-8], fmt.Sprintf("200 Content-Encoding=gzip false 1000 %d", len(gz)-8), text, "first 1000 octets could be decoded"},
+		{"a coding that nobody knows", "HTTP/1.1 200 OK\r\nContent-Encoding: utf-8\r\n\r\nhi", "200 Content-Encoding=utf-8 false 2 2", "hi", "unsupported content coding"},
+		{"a heap of codings", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip, gzip, gzip, gzip\r\n\r\nhi", "200 Content-Encoding=gzip, gzip, gzip, gzip false 2 2", "hi", "4 nested content codings"},
 
 		{"what Browsertrix decoded", "HTTP/1.1 200 OK\r\nx-orig-content-encoding: br\r\nx-orig-transfer-encoding: chunked\r\ncontent-length: 2\r\n\r\nhi", "200 content-encoding=br content-length=2 false 2 -1", "hi", ""},
 	} {
@@ -162,7 +162,7 @@ func TestBudgetIsUsedUp(t *testing.T) {
 		}
 	}
 	if _, err := parse("HTTP/1.1 200 OK\r\n\r\nabc", budget); !errors.Is(err, ErrTotal) {
-		t.Errorf("four times three octets of ten: %v", err)
+		t.Errorf("spending three octets four times from a budget of ten: %v", err)
 	}
 }
 
@@ -196,13 +196,13 @@ func TestEntryAndFind(t *testing.T) {
 			t.Errorf("Find(%q) = %q, %v", typed, got, err)
 		}
 		if err != nil && !strings.Contains(err.Error(), document.URL) {
-			t.Errorf("the error does not say which page there is: %v", err)
+			t.Errorf("the error does not list the existing page: %v", err)
 		}
 	}
 }
 
-// FuzzNew: whatever the octets are, a response that is read keeps within its budget, has
-// fields that an archive takes, and says of its coding what is true.
+// FuzzNew checks that a response keeps within its budget, has fields that an archive
+// accepts, and reports its coding correctly, whatever the octets.
 func FuzzNew(f *testing.F) {
 	for _, s := range []string{
 		"", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200\nA: b\n c\n\n", "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 OK\r\n\r\nx",

@@ -10,18 +10,19 @@ import (
 	"wiretime/site/recording"
 )
 
-// maxRedirects is how many a browser follows (the Fetch standard, HTTP-redirect fetch).
+// maxRedirects is the number of redirects that browsers follow (the Fetch standard,
+// HTTP-redirect fetch).
 const maxRedirects = 20
 
-// IsDocument tells whether an exchange is a page that a browser would show: a GET that
-// was answered by HTML with status 200.
+// IsDocument reports whether an exchange is a page that a browser would show: an HTML
+// response with status 200 to a GET.
 func IsDocument(e *recording.Exchange) bool {
 	mediaType, _, _ := mime.ParseMediaType(Field(e.Header, "content-type"))
 	return e.Method == "GET" && e.Status == 200 && (mediaType == "text/html" || mediaType == "application/xhtml+xml")
 }
 
-// Entry is the URL whose redirects lead to page: what somebody had asked for who came to
-// page. It is page itself if no redirect leads there.
+// Entry returns the URL from which redirects lead to page, or page itself if there are
+// none.
 func Entry(exchanges []recording.Exchange, page string) string {
 	from := map[string]string{} // target of a redirect -> the first URL that led there
 	for i := range exchanges {
@@ -57,8 +58,8 @@ func redirect(e *recording.Exchange) (target string, ok bool) {
 	return normal(location.String()), true
 }
 
-// Find is the URL of the exchange that page, as somebody typed it, means. An error says
-// that there is none, and which pages there are.
+// Find returns the URL of the exchange that page, as typed by a user, refers to. If there
+// is none, the error lists the pages that exist.
 func Find(exchanges []recording.Exchange, page string) (string, error) {
 	var pages []string
 	for i := range exchanges {
@@ -70,17 +71,17 @@ func Find(exchanges []recording.Exchange, page string) (string, error) {
 		}
 	}
 	if len(pages) == 0 {
-		return "", fmt.Errorf("the page %s is not in the recording, nor is any other", page)
+		return "", fmt.Errorf("the page %s is not in the recording, which has no pages", page)
 	}
 	const shown = 5
 	more := ""
 	if len(pages) > shown {
 		more = fmt.Sprintf(" and %d more", len(pages)-shown)
 	}
-	return "", fmt.Errorf("the page %s is not in the recording: it has %s%s", page, strings.Join(pages[:min(shown, len(pages))], ", "), more)
+	return "", fmt.Errorf("the page %s is not in the recording, which has %s%s", page, strings.Join(pages[:min(shown, len(pages))], ", "), more)
 }
 
-// normal is a URL without its fragment, and with a path.
+// normal returns a URL without its fragment and with a path.
 func normal(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -94,7 +95,7 @@ func normal(rawURL string) string {
 	return u.String()
 }
 
-// Field is the value of the first field of that name; empty if there is none.
+// Field returns the value of the first field of that name, or "" if there is none.
 func Field(header []site.Header, name string) string {
 	for _, h := range header {
 		if strings.EqualFold(h.Name, name) {

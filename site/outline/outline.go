@@ -1,5 +1,5 @@
-// Package outline says what a site is made of: how many resources of which types, on
-// which hosts, how large, and how deep they are nested.
+// Package outline summarises a site: the number, types, hosts and sizes of its resources,
+// and how deep requests nest.
 package outline
 
 import (
@@ -14,7 +14,7 @@ import (
 	"wiretime/site"
 )
 
-// Outline is what a site is made of. Sizes are octets of bodies as they are sent.
+// Outline is the summary of a site. Sizes are octets of bodies as sent.
 type Outline struct {
 	Resources int
 	Octets    int64
@@ -22,16 +22,16 @@ type Outline struct {
 	Types     []Type // the one with the most octets first
 	Redirects int    // resources with a status of 300 to 399
 	Made      int    // resources whose bodies the recording lacked
-	// Depth is how many resources must have come, one after the other, before the last
-	// one can be asked for: 1 for a page and what it names, 2 for what its style sheets
-	// name, and so on. What nothing seems to ask for counts as asked for by the page.
+	// Depth is how many resources must arrive, one after the other, before the last one can be
+	// requested: 1 for a page and what it references, 2 for what its style sheets reference,
+	// and so on. A resource without a known initiator counts as requested by the page.
 	Depth int
-	// Deepest is a chain of that length, from the page on.
+	// Deepest is a chain of that length, starting at the page.
 	Deepest []string
 	Largest []site.Resource // up to five, the largest first
 }
 
-// Host is what a site has on one of its hosts.
+// Host is what a site has on one host.
 type Host struct {
 	site.Host
 	Resources int
@@ -46,7 +46,7 @@ type Type struct {
 	Octets    int64
 }
 
-// Of describes a site.
+// Of returns the outline of a site.
 func Of(s *site.Site) (Outline, error) {
 	o := Outline{Resources: len(s.Resources)}
 	hosts, types := map[string]*Host{}, map[string]*Type{}
@@ -100,8 +100,8 @@ func Of(s *site.Site) (Outline, error) {
 	return o, nil
 }
 
-// MediaType is a resource's media type in lower case, without parameters; empty if it
-// says none.
+// MediaType returns a resource's media type in lower case without parameters, or "" if the
+// header has none.
 func MediaType(r *site.Resource) string {
 	for _, h := range r.Header {
 		if strings.EqualFold(h.Name, "content-type") {
@@ -115,7 +115,7 @@ func MediaType(r *site.Resource) string {
 	return ""
 }
 
-// kind names a resource's type for people.
+// kind returns a resource's type in words for people.
 func kind(r *site.Resource) string {
 	if r.Status >= 300 && r.Status < 400 {
 		return "redirect"
@@ -140,7 +140,8 @@ func kind(r *site.Resource) string {
 	return "other"
 }
 
-// depth follows what asks for what from the site's pages on.
+// depth follows requests from the site's pages and returns the greatest depth and a chain
+// of that length.
 func depth(s *site.Site) (int, []string) {
 	at := map[string]int{} // URL -> index
 	for i := range s.Resources {
@@ -209,15 +210,14 @@ func depth(s *site.Site) (int, []string) {
 	return level[deepest], chain
 }
 
-// token is what stands between the signs that end a URL in HTML, CSS and scripts.
+// token matches text between the characters that end a URL in HTML, CSS and scripts.
 var token = regexp.MustCompile(`[^\s"'()<>\\]+`)
 
-// maxURL is how long a URL may be, in octets.
+// maxURL limits the length of a URL in octets.
 const maxURL = 4096
 
-// references are the URLs that a resource may name: where it redirects to, and whatever
-// in its text reads as one once it is resolved. Some are none; whether they are in the
-// archive tells.
+// references returns the URLs that a resource may name: its redirect target, and everything
+// in its text that parses as a URL. Callers keep those that the archive has.
 func references(s *site.Site, r *site.Resource) []string {
 	base, err := url.Parse(r.URL)
 	if err != nil {
@@ -250,7 +250,7 @@ func references(s *site.Site, r *site.Resource) []string {
 	}
 	text, err := s.Content(r)
 	if err != nil {
-		return names // what cannot be read names nothing
+		return names // an unreadable body names nothing
 	}
 	text = bytes.ReplaceAll(text, []byte(`\/`), []byte("/"))
 	for _, found := range token.FindAll(text, -1) {
@@ -259,7 +259,7 @@ func references(s *site.Site, r *site.Resource) []string {
 		}
 		word := strings.TrimRight(strings.ReplaceAll(string(found), "&amp;", "&"), ",;")
 		add(word)
-		if _, value, ok := strings.Cut(word, "="); ok { // of an attribute without quotes
+		if _, value, ok := strings.Cut(word, "="); ok { // unquoted attribute
 			add(value)
 		}
 	}

@@ -66,6 +66,6 @@ func TestOutline(t *testing.T) {
 		hosts = append(hosts, h.Name)
 	}
 	if want := []string{"www.a.test", "cdn.a.test", "t.test"}; !slices.Equal(hosts, want) || o.Hosts[1].RTT != 12.5 || o.Hosts[1].Resources != 5 {
-		t.Errorf("hosts %q, the second %+v; want %q, and what is known of it with 5 resources", hosts, o.Hosts[1], want)
+		t.Errorf("hosts %q, the second %+v; want %q, the second with address and 5 resources", hosts, o.Hosts[1], want)
 	}
 }

@@ -15,38 +15,38 @@ import (
 	"wiretime/site/recording"
 )
 
-// busy gathers from the browser's trace when the pages' processes were at work: on their main
-// threads, or on those that parse scripts for them. What a script asked for late because
-// the processor was slow is no wait of the script's.
+// busy collects from the browser's trace when the pages' processes were at work, on their
+// main threads or on threads that parse scripts. If a script requested something late
+// because the processor was slow, that is not the script's own wait.
 type busy struct {
 	mu       sync.Mutex
 	renders  map[int]bool             // processes that have pages
-	tasks    map[int][]recording.Span // of processes, in ms of the browser's clock
-	complete chan struct{}            // closed when all of the trace has come
+	tasks    map[int][]recording.Span // per process, in ms of the browser's clock
+	complete chan struct{}            // closed when the trace is complete
 }
 
 func newBusy() *busy {
 	return &busy{renders: map[int]bool{}, tasks: map[int][]recording.Span{}, complete: make(chan struct{})}
 }
 
-// taskCategory has the browser say when a thread works on a task.
+// taskCategory makes the browser trace when a thread runs a task.
 const taskCategory = "toplevel"
 
-// start has the browser begin its trace. The browser itself is the session without an ID.
+// start starts the browser's trace. The session without an ID is the browser itself.
 func (b *busy) start(ctx context.Context, t *chromium.Tab) error {
 	if _, err := chromium.Call(ctx, t, "", tracing.Start, tracing.StartParams{
 		TraceConfig: &tracing.TraceConfig{IncludedCategories: []string{taskCategory}, ExcludedCategories: []string{"*"}},
 	}); err != nil {
-		return fmt.Errorf("have the browser say when it is busy: %w", err)
+		return fmt.Errorf("start the browser's trace: %w", err)
 	}
 	return nil
 }
 
-// traceLimit is how long the browser may take to hand over its trace.
+// traceLimit is how long the browser may take to deliver its trace.
 const traceLimit = 30 * time.Second
 
-// stop ends the trace, and returns when all of it has come, or when it takes too long: then
-// less is known.
+// stop ends the trace and returns when the trace is complete or traceLimit has passed. In
+// the latter case some work remains unknown.
 func (b *busy) stop(ctx context.Context, t *chromium.Tab) {
 	ctx, cancel := context.WithTimeout(ctx, traceLimit)
 	defer cancel()
@@ -60,7 +60,7 @@ func (b *busy) stop(ctx context.Context, t *chromium.Tab) {
 	}
 }
 
-// note takes in what the browser tells of its trace.
+// note handles an event about the trace.
 func (b *busy) note(event any) {
 	switch e := event.(type) {
 	case *tracing.EventDataCollected:
@@ -74,8 +74,8 @@ func (b *busy) note(event any) {
 	}
 }
 
-// take takes in an event of the trace (Trace Event Format). Others than those of tasks and
-// of names of threads are passed over.
+// take records an event of the trace (Trace Event Format). It ignores events other than
+// tasks and thread names.
 func (b *busy) take(value []byte) {
 	var e struct {
 		Name    string  `json:"name"`
@@ -97,8 +97,8 @@ func (b *busy) take(value []byte) {
 	}
 }
 
-// since are the times of work of all pages' processes, since a moment of the browser's clock,
-// in ms.
+// since returns when the pages' processes worked, in ms since a moment of the browser's
+// clock.
 func (b *busy) since(origin float64) []recording.Span {
 	b.mu.Lock()
 	defer b.mu.Unlock()

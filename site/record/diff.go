@@ -11,20 +11,20 @@ import (
 	"wiretime/site"
 )
 
-// Difference is how two sites differ.
+// Difference lists how two sites differ.
 type Difference struct {
-	// Changes are in the order of their URLs; none: the sites are the same.
+	// Changes are ordered by URL. It is empty if the sites are the same.
 	Changes []Change
 }
 
-// Change is how one resource differs.
+// Change says how one resource differs.
 type Change struct {
 	Method, URL string
-	// What differs, for people.
+	// What describes the difference for people.
 	What string
 }
 
-// String has a line for each change, and ends with a newline.
+// String returns one line per change. It ends with a newline.
 func (d Difference) String() string {
 	if len(d.Changes) == 0 {
 		return "The two are the same.\n"
@@ -39,10 +39,10 @@ func (d Difference) String() string {
 	return text.String()
 }
 
-// Diff compares the resources of two sites: which of them only one has, and of what both have
-// status, media type and content, coding undone. Resources whose URLs differ in the values of
-// parameters are taken for the same, the nearest ones first: pages put times and random numbers
-// there.
+// Diff compares the resources of two sites. It reports resources that only one site has,
+// and for common ones differences in status, media type and decoded content. Resources
+// whose URLs differ only in parameter values count as the same, the nearest ones first,
+// because pages put times and random numbers there.
 func Diff(a, b *site.Site) Difference {
 	names := [2]string{a.Name, b.Name}
 	if a.Name == b.Name {
@@ -77,7 +77,7 @@ func Diff(a, b *site.Site) Difference {
 	return d
 }
 
-// unmatched are the resources of a that b has not.
+// unmatched returns the resources of a that b lacks.
 func unmatched(a, b *site.Site) []*site.Resource {
 	var list []*site.Resource
 	for i := range a.Resources {
@@ -89,12 +89,11 @@ func unmatched(a, b *site.Site) []*site.Resource {
 	return list
 }
 
-// couple is a resource of one site and what is taken for the same in the other; either may
-// be nil.
+// couple pairs a resource of one site with its counterpart in the other. Either may be nil.
 type couple struct{ a, b *site.Resource }
 
-// pair finds what is the same but for the query: of a method, host and path, those first that
-// have most in common.
+// pair matches resources with the same method, host and path, those with the most similar
+// queries first.
 func pair(a, b []*site.Resource) []couple {
 	type candidate struct {
 		couple
@@ -135,8 +134,8 @@ func pair(a, b []*site.Resource) []couple {
 	return couples
 }
 
-// common is how much two queries have in common: equal parameters count twice, those of the
-// same name once.
+// common scores how much two queries have in common: 2 for an equal parameter, 1 for an
+// equal name.
 func common(one, other string) int {
 	values := map[string]bool{}
 	names := map[string]bool{}
@@ -157,7 +156,7 @@ func common(one, other string) int {
 	return n
 }
 
-// queryChange says which parameters have other values.
+// queryChange returns the parameters whose values changed.
 func queryChange(one, other string) string {
 	before, after := parameters(one), parameters(other)
 	var changes []string
@@ -194,14 +193,14 @@ func keys(maps ...url.Values) func(yield func(string) bool) {
 	}
 }
 
-// parameters are those of a URL's query. What is no query has none.
+// parameters returns the parameters of a URL's query. An invalid query has none.
 func parameters(rawURL string) url.Values {
 	_, query, _ := strings.Cut(rawURL, "?")
 	values, _ := url.ParseQuery(query)
 	return values
 }
 
-// short is a value as lines have room for.
+// short shortens a value for display.
 func short(value string) string {
 	if runes := []rune(value); len(runes) > 40 {
 		return string(runes[:39]) + "…"
@@ -209,8 +208,8 @@ func short(value string) string {
 	return value
 }
 
-// compare says how the resource of one site differs from that of another; empty: in nothing
-// that counts.
+// compare describes how two sites' versions of a resource differ. It returns "" if they do
+// not differ in anything relevant.
 func compare(a, b *site.Site, one, other *site.Resource) string {
 	var what []string
 	if one.Status != other.Status {
@@ -222,7 +221,7 @@ func compare(a, b *site.Site, one, other *site.Resource) string {
 	before, errBefore := a.Content(one)
 	after, errAfter := b.Content(other)
 	switch {
-	case errBefore != nil || errAfter != nil: // a coding that nobody can undo
+	case errBefore != nil || errAfter != nil: // unsupported coding
 		if one.Body != other.Body {
 			what = append(what, "another body")
 		}
@@ -241,7 +240,7 @@ func join(first, second string) string {
 	return first + "; " + second
 }
 
-// mediaType is what a resource says it is, without parameters.
+// mediaType returns the media type that a resource states, without parameters.
 func mediaType(r *site.Resource) string {
 	for _, h := range r.Header {
 		if strings.EqualFold(h.Name, "content-type") {

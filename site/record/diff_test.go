@@ -11,7 +11,7 @@ import (
 	"wiretime/site/record"
 )
 
-// archive makes a site of what a shop would serve.
+// archive makes a site of objects as the shop would serve them.
 func archive(t *testing.T, name string, objects map[string]object) *site.Site {
 	t.Helper()
 	s := site.Site{Name: name, Page: "https://www.p.test/"}
@@ -79,7 +79,7 @@ https://www.p.test/was: status 200, then 404; type text/plain, then text/html
 	}
 	for _, s := range []*site.Site{a, b} {
 		if got := record.Diff(s, s).String(); got != "The two are the same.\n" {
-			t.Errorf("a site and itself: %s", got)
+			t.Errorf("a site compared with itself: %s", got)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"wiretime/site/recording"
 )
 
-// recording makes a recording of what the log has. It is called after close.
+// recording makes a recording of the log. Call it after close.
 func (l *log) recording(page, browser string) *recording.Recording {
 	page, _, _ = strings.Cut(page, "#")
 	made := &recording.Recording{Source: "recorded with " + strings.Replace(browser, "/", " ", 1), Page: page}
@@ -36,7 +36,7 @@ func (l *log) recording(page, browser string) *recording.Recording {
 		}
 	}
 	for _, socket := range l.sockets {
-		repairs.name(socket, "for WebSockets, whose messages no site can hold: left out")
+		repairs.name(socket, "for WebSockets: left out, since a site cannot hold their messages")
 	}
 	if l.loaded > 0 {
 		made.Loaded = milliseconds(l.loaded - origin)
@@ -45,7 +45,7 @@ func (l *log) recording(page, browser string) *recording.Recording {
 	return made
 }
 
-// origin is when the first request that is recorded was made, in seconds of the browser's
+// origin returns when the first recorded request was made, in seconds of the browser's
 // clock.
 func (l *log) origin() float64 {
 	origin := math.Inf(1)
@@ -57,9 +57,9 @@ func (l *log) origin() float64 {
 	return origin
 }
 
-// placeHeads gives responses their heads as they came over the wire, where the browser has
-// told of them. A response that it kept from the page, as for want of CORS fields, has no
-// other.
+// placeHeads assigns responses their heads as they came over the wire, if the browser
+// reported them. A response that the browser withheld from the page, for example for lack
+// of CORS fields, has no other head.
 func (l *log) placeHeads() {
 	for _, r := range l.requests {
 		heads := l.heads[r.id]
@@ -80,7 +80,7 @@ func (l *log) placeHeads() {
 
 func milliseconds(seconds float64) float64 { return seconds * 1000 }
 
-// exchange writes a request with a response down. origin is when the first began.
+// exchange converts a request and its response. origin is when the first request began.
 func (r *request) exchange(origin float64) recording.Exchange {
 	at, response := r.sent.Timestamp.Float64(), r.response
 	x := recording.Exchange{
@@ -108,7 +108,7 @@ func (r *request) exchange(origin float64) recording.Exchange {
 	return x
 }
 
-// where names a request in repairs.
+// where returns the name of a request in repairs.
 func (r *request) where() string {
 	text := []rune(r.sent.Request.URL)
 	if len(text) > 100 {
@@ -120,7 +120,7 @@ func (r *request) where() string {
 	return string(text)
 }
 
-// posted is how many octets the request's body had, as far as the browser shows them.
+// posted returns the octets of the request's body, as far as the browser reports them.
 func (r *request) posted() int64 {
 	n := int64(0)
 	for _, part := range r.sent.Request.PostDataEntries {
@@ -129,7 +129,8 @@ func (r *request) posted() int64 {
 	return n
 }
 
-// fields are a response's header fields. Those of a name are lines of one value.
+// fields returns a response's header fields. Chromium joins fields of the same name with
+// line breaks.
 func fields(headers network.Headers) []site.Header {
 	var list []site.Header
 	for name, v := range headers {
@@ -137,12 +138,12 @@ func fields(headers network.Headers) []site.Header {
 			list = append(list, site.Header{Name: strings.ToLower(name), Value: line})
 		}
 	}
-	// The browser's own order is lost on the way here.
+	// The browser does not report the original order.
 	slices.SortStableFunc(list, func(a, b site.Header) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-// span is the time from one moment to another, -1 if there is none.
+// span returns the time between two moments, or -1 if one is missing.
 func span(from, to float64) float64 {
 	if from < 0 || to < from {
 		return -1
@@ -150,8 +151,8 @@ func span(from, to float64) float64 {
 	return to - from
 }
 
-// connecting is how long TCP took to open a connection. With QUIC there is no such time
-// apart from the cryptographic handshake.
+// connecting returns how long the TCP handshake took. QUIC has no separate transport
+// handshake.
 func connecting(protocol string, t *network.ResourceTiming) float64 {
 	switch {
 	case strings.HasPrefix(protocol, "h3") || t.ConnectStart < 0:
@@ -162,8 +163,8 @@ func connecting(protocol string, t *network.ResourceTiming) float64 {
 	return span(t.ConnectStart, t.ConnectEnd)
 }
 
-// initiator is what asked for a request, how, and in which line, counted from 1; 0 if that
-// is not known.
+// initiator returns the URL, type and line of a request's initiator. The line counts from
+// 1; 0 means unknown.
 func initiator(i *network.Initiator) (url, kind string, line int) {
 	if i == nil {
 		return "", "", 0
@@ -180,7 +181,7 @@ func initiator(i *network.Initiator) (url, kind string, line int) {
 	return url, kind, line
 }
 
-// caller is the URL and the line of the innermost function that is part of a file.
+// caller returns the URL and line of the innermost function that belongs to a file.
 func caller(s *cdpruntime.StackTrace) (url string, line int) {
 	for ; s != nil; s = s.Parent {
 		for _, frame := range s.CallFrames {

@@ -15,58 +15,58 @@ import (
 	"wiretime/loader/browser"
 )
 
-// request is one request, gathered from the browser's events. Times are seconds of the
+// request collects the browser's events about one request. Times are seconds of the
 // browser's clock.
 type request struct {
 	id       network.RequestID
 	sent     *network.EventRequestWillBeSent
-	asked    target.SessionID // which told of the request
-	answered target.SessionID // which told of the response
+	asked    target.SessionID // reported the request
+	answered target.SessionID // reported the response
 	response *network.Response
-	raw      bool    // the browser tells of the response's head as it came
+	raw      bool    // the browser reports the raw response head
 	ended    float64 // 0: under way
-	received float64 // octets, head and body as they came
-	octets   int64   // of the body, content coding undone
-	failure  string  // why there is no response, or not all of it
-	cached   bool    // or made by the browser itself
+	received float64 // octets of head and body on the wire
+	octets   int64   // of the decoded body
+	failure  string  // why the response is missing or incomplete
+	cached   bool    // from the cache, or made by the browser
 
 	body    []byte
 	hasBody bool
-	text    bool // the browser gives the body as text
+	text    bool // the browser delivers the body as text
 }
 
-// onWire is a response's head as it came over the wire.
+// onWire is a response's head as it crossed the wire.
 type onWire struct {
 	header network.Headers
 	status int64
 }
 
-// log gathers what the sessions of a page's targets tell. One may tell of a request and
-// another of its response, or several of the same: the browser has one way of numbering them
-// all.
+// log collects the events of all sessions of a page's targets. One session may report a
+// request and another its response, or several the same: request IDs are unique within the
+// browser.
 type log struct {
-	// fetch asks a session for a response's body.
+	// fetch requests a response's body from a session.
 	fetch   func(of *request, from target.SessionID)
-	changed chan struct{} // holds one value after the state below has changed
+	changed chan struct{} // receives a value after the state below has changed
 	readers sync.WaitGroup
 
 	mu       sync.Mutex
 	requests []*request
-	current  map[network.RequestID]*request // the latest one of a chain of redirects
-	heads    map[network.RequestID][]onWire // of the chain, in its order
-	latest   float64                        // when it was last told of something
+	current  map[network.RequestID]*request // the last of a chain of redirects
+	heads    map[network.RequestID][]onWire // of the chain, in order
+	latest   float64                        // time of the last event
 	loaded   float64                        // when the page's load event fired; 0: not yet
 	crashed  error
 	sockets  []string // URLs of WebSockets
 	reading  int      // bodies
-	over     bool     // nothing is taken in any more
+	over     bool     // further events are ignored
 }
 
 func newLog() *log {
 	return &log{changed: make(chan struct{}, 1), current: map[network.RequestID]*request{}, heads: map[network.RequestID][]onWire{}}
 }
 
-// stir has whoever waits look at the state again.
+// stir wakes the waiters to look at the state again.
 func (l *log) stir() {
 	select {
 	case l.changed <- struct{}{}:
@@ -74,8 +74,7 @@ func (l *log) stir() {
 	}
 }
 
-// note takes in what a session tells: that of the page itself, or of one of its frames and
-// workers.
+// note handles an event from the page's session or from that of a frame or worker.
 func (l *log) note(from target.SessionID, page bool, event any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +92,7 @@ func (l *log) notePage(event any) {
 	switch e := event.(type) {
 	case *page.EventFrameNavigated:
 		if e.Frame.ParentID == "" {
-			l.loaded = 0 // that was the page before
+			l.loaded = 0 // the event was the previous page's
 		}
 	case *page.EventLoadEventFired:
 		l.loaded = e.Timestamp.Float64()
@@ -146,7 +145,7 @@ func (l *log) noteRequest(from target.SessionID, event any) {
 	}
 }
 
-// begin takes in a request. Each session that hears of a service worker tells of it.
+// begin records a request. Every session that sees a service worker reports its requests.
 func (l *log) begin(from target.SessionID, e *network.EventRequestWillBeSent) {
 	if !strings.HasPrefix(e.Request.URL, "http://") && !strings.HasPrefix(e.Request.URL, "https://") {
 		return
@@ -158,9 +157,9 @@ func (l *log) begin(from target.SessionID, e *network.EventRequestWillBeSent) {
 		}
 		if e.RedirectResponse != nil {
 			before.answer(e.RedirectResponse, e.RedirectHasExtraInfo)
-			before.hasBody = true // nobody is shown it
+			before.hasBody = true // the body of a redirect is never delivered
 			l.end(before, at, e.RedirectResponse.EncodedDataLength)
-			// The browser takes https for http of its own accord (RFC 6797).
+			// The browser upgraded http to https on its own (RFC 6797).
 			before.cached = before.cached || value(e.RedirectResponse.Headers, "non-authoritative-reason") != ""
 		}
 	}
@@ -170,8 +169,9 @@ func (l *log) begin(from target.SessionID, e *network.EventRequestWillBeSent) {
 	l.requests = append(l.requests, r)
 }
 
-// answer takes in a response's head. What the server has told of by early hints (RFC 8297)
-// is fetched into the cache before anybody asks for it, and nobody tells of that.
+// answer records a response's head. The browser fetches resources announced by Early Hints
+// (RFC 8297) into the cache before the page requests them, and does not report those
+// fetches.
 func (r *request) answer(response *network.Response, raw bool) {
 	r.response, r.raw = response, raw
 	if !response.FromEarlyHints {
@@ -179,8 +179,8 @@ func (r *request) answer(response *network.Response, raw bool) {
 	}
 }
 
-// end takes in that a request has ended, and how many octets had come for it. One that needs
-// what is on its way for another waits for that, and gets it from the cache.
+// end records the end of a request and its octets. A request for a resource that another
+// request is fetching waits for that one and is served from the cache.
 func (l *log) end(r *request, at, received float64) {
 	r.ended, r.received = at, received
 	l.latest = max(l.latest, at)
@@ -189,7 +189,7 @@ func (l *log) end(r *request, at, received float64) {
 	}
 }
 
-// read asks for the body of a response that has come.
+// read requests the body of a finished response.
 func (l *log) read(r *request, from target.SessionID) {
 	if r.response == nil || r.cached {
 		return
@@ -202,7 +202,7 @@ func (l *log) read(r *request, from target.SessionID) {
 	l.readers.Go(func() { l.fetch(r, from) })
 }
 
-// take takes in what the browser has said of a body.
+// take records the browser's answer about a body.
 func (l *log) take(r *request, answer network.GetResponseBodyResult, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,14 +210,14 @@ func (l *log) take(r *request, answer network.GetResponseBodyResult, err error) 
 	switch {
 	case err == nil && (len(answer.Body) > 0 || r.octets == 0):
 		r.body, r.hasBody, r.text = answer.Body, true, !answer.Base64encoded
-	case r.octets == 0 && r.failure == "": // it knows nothing of bodies without octets
+	case r.octets == 0 && r.failure == "": // the browser has no entry for empty bodies
 		r.hasBody = true
 	}
 	l.stir()
 }
 
-// gone ends the requests that a target has left under way. Its own document or script is
-// there if it ever ran.
+// gone ends the requests that a detached target left unfinished. The target's own document
+// or script is complete if it ever ran.
 func (l *log) gone(id target.SessionID) {
 	for _, r := range l.current {
 		if r.ended == 0 && (r.answered == id || r.response == nil && r.asked == id) {
@@ -227,20 +227,20 @@ func (l *log) gone(id target.SessionID) {
 	}
 }
 
-// empty says whether a response has no content by definition. Where a page does not read
-// one of these, Chromium calls it canceled.
+// empty reports whether a response has no content by definition. Chromium calls such a
+// response canceled if the page does not read it.
 func (r *request) empty() bool {
 	return r.response != nil && browser.Empty(r.sent.Request.Method, r.response.Status)
 }
 
-// pageLoaded says whether the page's load event has fired.
+// pageLoaded reports whether the page's load event has fired.
 func (l *log) pageLoaded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.loaded > 0
 }
 
-// idle says whether the page has loaded and nothing is under way.
+// idle reports whether the page has loaded and no request is pending.
 func (l *log) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -250,21 +250,21 @@ func (l *log) idle() bool {
 	return !slices.ContainsFunc(slices.Collect(maps.Values(l.current)), func(r *request) bool { return r.ended == 0 })
 }
 
-// answered says whether there has been a response.
+// answered reports whether there has been a response.
 func (l *log) answered() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.requests, func(r *request) bool { return r.response != nil })
 }
 
-// crash is how the page's process died, if it did.
+// crash returns the error of a crashed page process, or nil.
 func (l *log) crash() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.crashed
 }
 
-// close ends the log, and returns when what it had begun has ended.
+// close ends the log and waits for the body reads in progress.
 func (l *log) close() {
 	l.mu.Lock()
 	l.over = true
@@ -272,7 +272,7 @@ func (l *log) close() {
 	l.readers.Wait()
 }
 
-// value is a header field's, or empty. Its name is in lower case.
+// value returns a header field's value, or "". name must be in lower case.
 func value(headers network.Headers, name string) string {
 	for n, v := range headers {
 		if text, ok := v.(string); ok && strings.EqualFold(n, name) {

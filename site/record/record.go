@@ -1,10 +1,10 @@
-// Package record makes recordings of pages, as Chromium loads them over this machine's own
-// network: every response of the page, of its frames and of its workers, with what asked for
-// it and how long connecting and waiting took. [Diff] compares what became of two recordings.
+// Package record makes recordings of pages as Chromium loads them over this machine's own
+// network: every response of the page, its frames and its workers, with initiators,
+// handshake times and server waits. [Diff] compares two recorded sites.
 //
-// The browser knows nothing of the page before: it has a profile of its own. It undoes
-// content codings before anybody can have a body; that of a redirect is not to be had at all.
-// What is not as it came over the wire is in the repairs of the recording.
+// The browser uses a fresh profile, so its caches are cold. It delivers bodies only after
+// undoing content codings, and never delivers the body of a redirect. The recording's
+// repairs say what differs from what crossed the wire.
 package record
 
 import (
@@ -29,44 +29,45 @@ import (
 	"wiretime/site/recording"
 )
 
-// Options say what to record, and how.
+// Options says what to record and how.
 type Options struct {
-	// URL is that of the page, http or https.
+	// URL is the page's URL, http or https.
 	URL string
-	// Chromium is the browser's program, as chromium.Find returns it.
+	// Chromium is the path of the browser's program, as chromium.Find returns it.
 	Chromium string
-	// Folder receives the browser's profile and is removed in the end.
+	// Folder receives the browser's profile. Record removes it at the end.
 	Folder string
-	// Script is done once the page has loaded; nil: nothing.
+	// Script runs after the page has loaded; nil means none.
 	Script *Script
-	// Limit is how long loading the page and doing the script may take; 0: two minutes.
+	// Limit bounds loading the page and running the script; 0 means two minutes.
 	Limit time.Duration
-	// Quiet is how long nothing may be under way before the recording ends; 0: a second.
+	// Quiet is how long the page must have no pending requests before the recording ends; 0
+	// means one second.
 	Quiet time.Duration
-	// Progress is told what is done, in lines; nil: nobody is.
+	// Progress receives progress messages, one line each; it may be nil.
 	Progress func(line string)
-	// HostRules say where hosts are, other than the DNS does, as Chromium's
+	// HostRules maps hosts to other addresses, in the syntax of Chromium's
 	// --host-resolver-rules.
 	HostRules string
-	// SPKIHash is the base64 SHA-256 of a public key; certificate chains that contain it are
-	// trusted.
+	// SPKIHash is the base64 SHA-256 of a public key; Chromium trusts certificate chains that
+	// contain it.
 	SPKIHash string
 }
 
-// Defaults of Options, and limits beside them.
+// These are the defaults of Options and further limits.
 const (
 	defaultLimit = 2 * time.Minute
 	defaultQuiet = time.Second
-	// bodiesLimit is how long the browser may take to hand over the bodies that are under way
-	// when the recording ends.
+	// bodiesLimit is how long the browser may take to deliver bodies that are pending when the
+	// recording ends.
 	bodiesLimit = 30 * time.Second
-	// settling is how long the script waits for a page that never becomes quiet, in times of
-	// Quiet.
+	// settling bounds, in multiples of Quiet, how long the script waits for a page that never
+	// becomes quiet.
 	settling = 5
 )
 
-// errLimit ends what takes too long.
-var errLimit = errors.New("the time is over")
+// errLimit is the cause of a context that Limit cancelled.
+var errLimit = errors.New("timed out")
 
 // recorder records a page.
 type recorder struct {
@@ -76,9 +77,10 @@ type recorder struct {
 	busy *busy
 }
 
-// Record loads a page, does the script, and waits until nothing has been under way for a
-// while. If the limit comes first, what is there by then is the recording, and a repair says
-// so. That there is no page at that URL is an error, and so is a step that cannot be done.
+// Record loads a page, runs the script, and waits until the page has been quiet for a
+// while. If the limit passes first, the recording holds what was there by then, and a
+// repair says so. It is an error if the page cannot be loaded or a step of the script
+// fails.
 func Record(ctx context.Context, o Options) (r *recording.Recording, err error) {
 	o.Limit, o.Quiet = cmp.Or(o.Limit, defaultLimit), cmp.Or(o.Quiet, defaultQuiet)
 	b, err := chromium.Launch(ctx, chromium.Options{Binary: o.Chromium, Folder: o.Folder, SPKIHash: o.SPKIHash, Enter: o.enter})
@@ -93,8 +95,8 @@ func Record(ctx context.Context, o Options) (r *recording.Recording, err error) 
 	return r, nil
 }
 
-// enter gives the browser its further switches. Pages that are recorded are of strangers, so
-// the browser locks them in, unless root runs it: for root it does not.
+// enter adds switches to the browser's command. Recorded pages are foreign code, so the
+// browser sandboxes them, except under root, for which Chromium has no sandbox.
 func (o Options) enter(c *exec.Cmd) {
 	if os.Geteuid() != 0 {
 		c.Args = slices.DeleteFunc(c.Args, func(argument string) bool { return argument == "--no-sandbox" })
@@ -126,7 +128,7 @@ func (r *recorder) record(ctx context.Context, b *chromium.Browser) (*recording.
 		return nil, r.explain(err)
 	}
 	r.busy.stop(ctx, r.tab)
-	// Bodies that the browser has by now may still be on their way.
+	// Bodies that the browser has received may still be on their way.
 	late := time.AfterFunc(bodiesLimit, stop)
 	r.log.close()
 	late.Stop()
@@ -137,17 +139,17 @@ func (r *recorder) record(ctx context.Context, b *chromium.Browser) (*recording.
 	made := r.log.recording(r.URL, b.Version())
 	made.Busy = r.busy.since(milliseconds(r.log.origin()))
 	if err != nil {
-		made.Repairs = append([]recording.Repair{{What: fmt.Sprintf("the recording was ended after %v %s: what was there by then is kept", r.Limit, stage)}}, made.Repairs...)
+		made.Repairs = append([]recording.Repair{{What: fmt.Sprintf("the recording timed out after %v %s: kept what was there", r.Limit, stage)}}, made.Repairs...)
 	}
 	return made, nil
 }
 
-// visit loads the page, does the script and waits. If the context ends before, it says what
-// was under way.
+// visit loads the page, runs the script and waits. If the context ends early, visit returns
+// the stage it had reached.
 func (r *recorder) visit(ctx context.Context) (stage string, err error) {
 	r.progress("Loading %s", r.URL)
 	if err := r.navigate(ctx); err != nil {
-		return "before the page was there", err
+		return "before the page arrived", err
 	}
 	if err := r.await(ctx, 0, r.log.pageLoaded); err != nil {
 		return "before the page's load event", err
@@ -162,43 +164,43 @@ func (r *recorder) visit(ctx context.Context) (stage string, err error) {
 	if err := r.run(ctx, r.Script); err != nil {
 		return "in the script (" + strings.TrimSuffix(err.Error(), ": "+errLimit.Error()) + ")", err
 	}
-	r.progress("Waiting until nothing has been under way for %v", r.Quiet)
+	r.progress("Waiting until no request has been pending for %v", r.Quiet)
 	if err := r.await(ctx, r.Quiet, r.log.idle); err != nil {
-		return "while something was still under way", err
+		return "while requests were still pending", err
 	}
 	return "", nil
 }
 
-// explain prefers the cause over its symptoms.
+// explain returns the cause rather than its symptom.
 func (r *recorder) explain(err error) error {
 	if errors.Is(err, errLimit) {
-		return fmt.Errorf("the server has not answered within the limit of %v", r.Limit)
+		return fmt.Errorf("timed out after %v without an answer from the server", r.Limit)
 	}
 	return err
 }
 
-// open makes a tab ready.
+// open opens and configures a tab.
 func (r *recorder) open(ctx context.Context, b *chromium.Browser) (err error) {
 	if r.tab, err = b.OpenTab(ctx, r.observe); err != nil {
 		return err
 	}
 	enable(r.tab, r.tab.Page())
-	// Once this has been answered, so has all before it.
+	// The browser answers in order, so all commands before this one have taken effect.
 	if _, err = chromium.Call(ctx, r.tab, r.tab.Page(), page.Enable, page.EnableParams{}); err != nil {
 		return fmt.Errorf("open a tab: %w", err)
 	}
 	return r.busy.start(ctx, r.tab)
 }
 
-// observe runs in the loop that reads the browser's messages: it only notes, and lets
-// targets and the page go on.
+// observe runs in the loop that reads the browser's messages, so it only notes events and
+// lets targets and the page continue.
 func (r *recorder) observe(t *chromium.Tab, from target.SessionID, event any) {
 	switch e := event.(type) {
 	case *target.EventAttachedToTarget:
 		t.Listen(e.SessionID)
 		enable(t, e.SessionID)
 		chromium.Post(t, e.SessionID, cdpruntime.RunIfWaitingForDebugger, cdp.Empty{})
-	case *page.EventJavascriptDialogOpening: // as alert(), which nobody is there to answer
+	case *page.EventJavascriptDialogOpening: // such as alert(), which would block the page
 		chromium.Post(t, from, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
 	case *tracing.EventDataCollected, *tracing.EventTracingComplete:
 		r.busy.note(event)
@@ -207,7 +209,7 @@ func (r *recorder) observe(t *chromium.Tab, from target.SessionID, event any) {
 	}
 }
 
-// navigate goes to the page, and returns when the answer to that has begun.
+// navigate navigates to the page and returns when its response has begun.
 func (r *recorder) navigate(ctx context.Context) error {
 	answer, err := chromium.Call(ctx, r.tab, r.tab.Page(), page.Navigate, page.NavigateParams{URL: r.URL})
 	if err != nil {
@@ -219,7 +221,7 @@ func (r *recorder) navigate(ctx context.Context) error {
 	return nil
 }
 
-// await returns when something has been true for a while.
+// await returns when a condition has held for a while.
 func (r *recorder) await(ctx context.Context, quiet time.Duration, reached func() bool) error {
 	for {
 		var passed <-chan time.Time
@@ -241,8 +243,8 @@ func (r *recorder) await(ctx context.Context, quiet time.Duration, reached func(
 	}
 }
 
-// readBody asks for a response's body, at once: the browser keeps it only as long as there is
-// room, and as long as its page is there.
+// readBody requests a response's body at once, because the browser keeps bodies only while
+// its buffer has room and the page exists.
 func (r *recorder) readBody(ctx context.Context, of *request, from target.SessionID) {
 	answer, err := chromium.Call(ctx, r.tab, from, network.GetResponseBody, network.GetResponseBodyParams{RequestID: of.id})
 	r.log.take(of, answer, err)

@@ -26,7 +26,7 @@ const (
 	plain = "Content-Type: text/plain"
 )
 
-// octets are n octets that are no text.
+// octets returns n octets that are not text.
 func octets(n int) string {
 	b := make([]byte, n)
 	for i := range b {
@@ -35,8 +35,8 @@ func octets(n int) string {
 	return string(b)
 }
 
-// picture is a PNG image of one pixel and n octets that say nothing: browsers give up what is
-// no image as soon as they see it, and a large one with it, of which then a part is known.
+// picture returns a PNG image of one pixel, padded with n octets. Browsers abort what is
+// not an image as soon as they see it, so only part of a large body would be recorded.
 func picture(n int) string {
 	chunk := func(kind, data string) string {
 		b := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
@@ -47,7 +47,7 @@ func picture(n int) string {
 		chunk("IDAT", "\x78\x9c\x63\x60\x00\x00\x00\x02\x00\x01") + chunk("IEND", "")
 }
 
-// shopPage is a page with all that a recorder must find its way through.
+// shopPage is a page with everything that a recorder must handle.
 var shopPage = map[string]object{
 	"GET http://shop.test/":      {status: 301, header: "Location: https://www.shop.test/"},
 	"GET https://www.shop.test/": {status: 302, header: "Location: /start?from=home\nSet-Cookie: sid=verysecret; Path=/\nSet-Cookie: lang=en"},
@@ -86,8 +86,8 @@ navigator.serviceWorker.register("/service.js");`},
 	"GET https://ads.other.test/pixel.gif?r=1": {header: "Content-Type: image/gif", body: octets(43)},
 }
 
-// TestRecordsAllThatWasServed records a page of seven origins with frame, worker, redirects,
-// codings and a script, and holds the site that it makes against what was served.
+// TestRecordsAllThatWasServed records a page of seven origins with a frame, workers,
+// redirects, codings and a script, and compares the resulting site with what was served.
 func TestRecordsAllThatWasServed(t *testing.T) {
 	s := startShop(t, shopPage)
 	o := s.options(t, "http://shop.test/")
@@ -121,7 +121,7 @@ func TestRecordsAllThatWasServed(t *testing.T) {
 	if !slices.ContainsFunc(repairs, func(r recording.Repair) bool {
 		return strings.Contains(r.What, "net::ERR_NAME_NOT_RESOLVED") && strings.Contains(r.Where, "https://nowhere.test/never.png")
 	}) {
-		t.Error("no repair tells of the image whose host is not there")
+		t.Error("no repair names the image with the unknown host")
 	}
 	for _, h := range made.Hosts {
 		if h.Address != "127.0.0.1" || h.RTT <= 0 {
@@ -130,13 +130,13 @@ func TestRecordsAllThatWasServed(t *testing.T) {
 	}
 }
 
-// same fails unless the site answers as the shop does.
+// same fails unless the site answers like the shop.
 func same(t *testing.T, s *site.Site, key string, o object) {
 	t.Helper()
 	method, url, _ := strings.Cut(key, " ")
 	r, ok := s.Lookup(method, url)
 	if !ok {
-		t.Errorf("%s is not there", key)
+		t.Errorf("the site lacks %s", key)
 		return
 	}
 	content, err := s.Content(r)
@@ -163,7 +163,8 @@ func same(t *testing.T, s *site.Site, key string, o object) {
 	}
 }
 
-// TestDoesWhatIsAsked: what waits to be scrolled to or clicked on is not loaded without.
+// TestDoesWhatIsAsked checks that lazy content and content behind a click load only if a
+// script scrolls or clicks.
 func TestDoesWhatIsAsked(t *testing.T) {
 	s := startShop(t, shopPage)
 	_, err := record.Record(t.Context(), s.options(t, "https://www.shop.test/"))
@@ -173,13 +174,13 @@ func TestDoesWhatIsAsked(t *testing.T) {
 		"GET https://img.shop.test/below.png": false, "GET https://ads.other.test/late.js": false,
 	} {
 		if got := s.times(key) > 0; got != want {
-			t.Errorf("%s was asked for: %t", key, got)
+			t.Errorf("%s was requested: %t", key, got)
 		}
 	}
 }
 
-// TestKeepsThePageThatWasLeft: what a page had loaded is there although a script has gone on to
-// another one, in another process.
+// TestKeepsThePageThatWasLeft checks that a page's resources stay in the recording after a
+// script has navigated to a page in another process.
 func TestKeepsThePageThatWasLeft(t *testing.T) {
 	page := map[string]object{
 		"GET https://www.p.test/":      {header: html, body: `<link rel=icon href="data:,"><script src=/go.js></script>`},
@@ -199,11 +200,11 @@ func TestKeepsThePageThatWasLeft(t *testing.T) {
 		t.Errorf("the page is %s", made.Page)
 	}
 	if text := fmt.Sprint(r.Repairs); !strings.Contains(text, "wss://other.test/talk") {
-		t.Errorf("no repair tells of the WebSocket: %s", text)
+		t.Errorf("no repair names the WebSocket: %s", text)
 	}
 }
 
-// checkExchanges looks at what the recording says of requests beside their content.
+// checkExchanges checks a recording's data about requests besides their content.
 func checkExchanges(t *testing.T, r *recording.Recording) {
 	t.Helper()
 	at := map[string]recording.Exchange{}
@@ -212,7 +213,7 @@ func checkExchanges(t *testing.T, r *recording.Recording) {
 		if i > 0 && x.Started < r.Exchanges[i-1].Started {
 			t.Errorf("%s began before the exchange before it", x.URL)
 		}
-		// Of the scripts of workers it is not told.
+		// The browser does not report when workers' scripts were initiated.
 		worker := strings.HasPrefix(x.URL, "https://www.shop.test/s") && strings.HasSuffix(x.URL, ".js") || strings.HasSuffix(x.URL, "/worker.js")
 		if x.Wait < 0 && !worker && x.Method != "OPTIONS" || x.Took < 0 || x.Transfer < 0 {
 			t.Errorf("%s: wait %g, took %g, transfer %d", x.URL, x.Wait, x.Took, x.Transfer)
@@ -235,7 +236,7 @@ func checkExchanges(t *testing.T, r *recording.Recording) {
 		}
 	}
 	if x := at["POST https://api.shop.test/seen"]; x.Sent != 5 {
-		t.Errorf("the request that was posted has %d octets, want 5", x.Sent)
+		t.Errorf("the POST request has %d octets, want 5", x.Sent)
 	}
 	if x := at["GET https://static.shop.test/app.js"]; x.Transfer >= x.Size || x.Encoded {
 		t.Errorf("a coded script: transfer %d, size %d", x.Transfer, x.Size)
@@ -245,8 +246,8 @@ func checkExchanges(t *testing.T, r *recording.Recording) {
 	}
 }
 
-// TestEndsAtItsLimit: pages that never get quiet, never load, or do not end in time with their
-// script are recorded as far as they came.
+// TestEndsAtItsLimit checks that a page that never becomes quiet, never loads, or whose
+// script takes too long is recorded up to the limit.
 func TestEndsAtItsLimit(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -256,10 +257,10 @@ func TestEndsAtItsLimit(t *testing.T) {
 	}{
 		{"long poll", map[string]object{"GET https://www.p.test/poll": {stays: true},
 			"GET https://www.p.test/": {header: html, body: `<link rel=icon href="data:,"><script>onload = () => setTimeout(() => fetch("/poll"))</script>`}},
-			"", []string{"still under way", "https://www.p.test/poll", "without a response"}},
+			"", []string{"still pending", "https://www.p.test/poll", "still pending when"}},
 		{"answer without end", map[string]object{"GET https://www.p.test/poll": {header: plain, body: "a beginning", stays: true},
 			"GET https://www.p.test/": {header: html, body: `<link rel=icon href="data:,"><script>onload = () => setTimeout(() => fetch("/poll"))</script>`}},
-			"", []string{"still under way", "https://www.p.test/poll", "had not ended"}},
+			"", []string{"still pending", "https://www.p.test/poll", "incomplete"}},
 		{"never loaded", map[string]object{"GET https://www.p.test/img.png": {stays: true},
 			"GET https://www.p.test/": {header: html, body: `<link rel=icon href="data:,"><img src=img.png>`}},
 			"", []string{"load event", "img.png"}},
@@ -275,19 +276,19 @@ func TestEndsAtItsLimit(t *testing.T) {
 			r, err := record.Record(t.Context(), o)
 			must(t, err)
 			text := fmt.Sprint(r.Repairs)
-			for _, word := range append(test.says, "ended after 2s") {
+			for _, word := range append(test.says, "timed out after 2s") {
 				if !strings.Contains(text, word) {
 					t.Errorf("no repair says %q: %s", word, text)
 				}
 			}
 			if len(r.Exchanges) == 0 || r.Exchanges[0].URL != "https://www.p.test/" || !r.Exchanges[0].HasBody {
-				t.Errorf("the page is not in it: %+v", r.Exchanges)
+				t.Errorf("the page is not in the recording: %+v", r.Exchanges)
 			}
 		})
 	}
 }
 
-// TestSaysWhyItCannot: what makes a recording impossible is in the error.
+// TestSaysWhyItCannot checks that the error explains why a page cannot be recorded.
 func TestSaysWhyItCannot(t *testing.T) {
 	const page = `<link rel=icon href="data:,">`
 	tests := []struct {
@@ -299,7 +300,7 @@ func TestSaysWhyItCannot(t *testing.T) {
 		{"untrusted", func(o *record.Options) { o.SPKIHash = "" }, []string{"certificate", "ERR_CERT_AUTHORITY_INVALID"}},
 		{"no browser", func(o *record.Options) { o.Chromium = "/nowhere/chromium" }, []string{"/nowhere/chromium"}},
 		{"a browser that ends at once", func(o *record.Options) { o.Chromium = "/bin/true" }, []string{"/bin/true"}},
-		{"silent server", func(o *record.Options) { o.URL, o.Limit = "https://www.p.test/silent", time.Second }, []string{"not answered within the limit of 1s"}},
+		{"silent server", func(o *record.Options) { o.URL, o.Limit = "https://www.p.test/silent", time.Second }, []string{"timed out after 1s"}},
 		{"missing element", func(o *record.Options) { o.Script = script(t, "# agree\nclick #agree") }, []string{"steps.txt:2:1", "#agree", "click?"}},
 		{"bad selector", func(o *record.Options) { o.Script = script(t, "click? #a[") }, []string{"steps.txt:1:1", "#a["}},
 		{"exception", func(o *record.Options) { o.Script = script(t, "eval nothing.at.all") }, []string{"steps.txt:1:1", "nothing is not defined"}},
@@ -318,7 +319,7 @@ func TestSaysWhyItCannot(t *testing.T) {
 			}
 			_, err := record.Record(ctx, o)
 			if err == nil {
-				t.Fatal("it was recorded")
+				t.Fatal("the recording succeeded")
 			}
 			for _, word := range append(test.says, "record "+o.URL) {
 				if !strings.Contains(err.Error(), word) {

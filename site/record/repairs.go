@@ -8,13 +8,13 @@ import (
 	"wiretime/site/recording"
 )
 
-// repairs gathers what is not as it was, by what was done about it.
+// repairs groups requests by what had to be repaired in them.
 type repairs struct {
 	kinds []string // in the order in which they were met
 	where map[string][]string
 }
 
-// maxNamed is how many requests a repair names.
+// maxNamed limits the requests that a repair names.
 const maxNamed = 5
 
 func (r *repairs) note(of *request, what string) { r.name(of.where(), what) }
@@ -33,21 +33,21 @@ func (r *repairs) name(where, what string) {
 func (r *repairs) judge(of *request) {
 	switch {
 	case of.response == nil && of.ended == 0:
-		r.note(of, "without a response when the recording ended: left out")
+		r.note(of, "still pending when the recording ended: left out")
 	case of.response == nil:
 		r.note(of, "failed ("+describe(of.failure)+"): left out")
 	case of.ended == 0:
-		r.note(of, "whose response had not ended when the recording did: its body is not known")
+		r.note(of, "whose response was incomplete when the recording ended: its body is unknown")
 	case of.failure != "" && of.hasBody && of.octets > 0:
-		r.note(of, "whose response was broken off ("+describe(of.failure)+"): what had come of its body is taken as the whole")
+		r.note(of, "whose response was interrupted ("+describe(of.failure)+"): the received part is taken as the whole body")
 	case of.failure != "":
-		r.note(of, "whose response the page did not get ("+describe(of.failure)+"): stored without a body")
+		r.note(of, "whose response the browser withheld from the page ("+describe(of.failure)+"): stored without a body")
 	case of.redirects() && value(of.response.Headers, "content-length") != "0" && value(of.response.Headers, "content-length") != "":
-		r.note(of, "whose body cannot be had, since it is a redirect: stored without one")
+		r.note(of, "answered by a redirect, whose body the browser does not deliver: stored without a body")
 	case !of.hasBody:
-		r.note(of, "whose body the browser did not keep: its body is not known")
+		r.note(of, "whose body the browser did not keep: its body is unknown")
 	case of.text && of.octets > 0 && int64(len(of.body)) != of.octets:
-		r.note(of, "whose body this Chromium gives as UTF-8, which it was not: stored so")
+		r.note(of, "whose body was not UTF-8, but is delivered as UTF-8 by this Chromium: stored as UTF-8")
 	}
 }
 
@@ -68,17 +68,17 @@ func (r *repairs) list() []recording.Repair {
 	return out
 }
 
-// reasons are what the browser's errors mean.
+// reasons explains the browser's errors.
 var reasons = map[string]string{
-	"net::ERR_NAME_NOT_RESOLVED":        "there is no such host",
-	"net::ERR_INTERNET_DISCONNECTED":    "there is no network",
-	"net::ERR_CONNECTION_REFUSED":       "nothing listens there",
-	"net::ERR_CERT_AUTHORITY_INVALID":   "its certificate is of nobody that is trusted",
+	"net::ERR_NAME_NOT_RESOLVED":        "no such host",
+	"net::ERR_INTERNET_DISCONNECTED":    "no network",
+	"net::ERR_CONNECTION_REFUSED":       "connection refused",
+	"net::ERR_CERT_AUTHORITY_INVALID":   "its certificate's issuer is not trusted",
 	"net::ERR_CERT_COMMON_NAME_INVALID": "its certificate is for another host",
-	"net::ERR_CERT_DATE_INVALID":        "its certificate is of another time",
+	"net::ERR_CERT_DATE_INVALID":        "its certificate has expired or is not yet valid",
 }
 
-// describe says what an error of the browser means, where that helps.
+// describe explains an error of the browser if it can.
 func describe(failure string) string {
 	if meaning := reasons[failure]; meaning != "" {
 		return meaning + ", " + failure
@@ -86,7 +86,7 @@ func describe(failure string) string {
 	return failure
 }
 
-// redirects says whether a response leads on to another URL.
+// redirects reports whether a response is a redirect.
 func (r *request) redirects() bool {
 	to := value(r.response.Headers, "location")
 	_, err := url.Parse(to)

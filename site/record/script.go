@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Script says what to do once a page has loaded, in steps.
+// Script lists the steps to perform once a page has loaded.
 type Script struct {
 	file  string
 	steps []step
@@ -23,7 +23,7 @@ type step struct {
 	pixels       int           // to scroll; 0: to the bottom
 }
 
-// What steps do.
+// These are the names of the steps.
 const (
 	wait       = "wait"
 	scroll     = "scroll"
@@ -32,14 +32,14 @@ const (
 	eval       = "eval"
 )
 
-// Limits of what one step may ask for.
+// These limit what one step may do.
 const (
 	maxWait   = time.Hour
 	maxPixels = 1_000_000
 )
 
-// ParseScript reads a script: a step on each line, lines that begin with # and empty ones
-// aside.
+// ParseScript reads a script: one step per line. Empty lines and lines that begin with #
+// are ignored.
 //
 //	wait 2s            lets time pass, up to an hour
 //	scroll 2000        scrolls down by so many CSS pixels
@@ -49,8 +49,8 @@ const (
 //	click? SELECTOR    the same, if there is such an element
 //	eval JAVASCRIPT    runs it in the page, and waits for its promise
 //
-// file names it in errors, which say the line, the column in characters from 1, what is
-// wrong there and what to write.
+// file names the script in errors. An error gives the line, the column in characters from
+// 1, what is wrong and what to write.
 func ParseScript(file string, text []byte) (*Script, error) {
 	s := &Script{file: file}
 	number := 0
@@ -62,7 +62,7 @@ func ParseScript(file string, text []byte) (*Script, error) {
 		}
 		at := step{line: number, column: columnOf(line, content)}
 		if !utf8.ValidString(content) {
-			return nil, s.fault(at, "the line is no UTF-8 text: save the file as UTF-8")
+			return nil, s.fault(at, "invalid UTF-8: save the file as UTF-8")
 		}
 		at.do = content
 		if i := strings.IndexAny(content, " \t"); i >= 0 {
@@ -76,30 +76,30 @@ func ParseScript(file string, text []byte) (*Script, error) {
 	return s, nil
 }
 
-// columnOf is where the end of a line begins, in characters from 1.
+// columnOf returns the column where the end of a line begins, in characters from 1.
 func columnOf(line, end string) int {
 	line = strings.TrimRight(line, " \t\r\n\v\f\u0085\u00a0")
 	return utf8.RuneCountInString(strings.TrimSuffix(line, end)) + 1
 }
 
-// fault is an error in the script.
+// fault returns an error at a step of the script.
 func (s *Script) fault(at step, format string, values ...any) error {
 	return fmt.Errorf("%s:%d:%d: %w", s.file, at.line, at.column, fmt.Errorf(format, values...))
 }
 
-// examples are what steps look like, in messages.
+// examples shows each step's syntax in messages.
 var examples = map[string]string{
 	wait: "wait 2s", scroll: "scroll 2000 or scroll bottom", click: "click SELECTOR", clickIfAny: "click? SELECTOR", eval: "eval JAVASCRIPT",
 }
 
-// read reads a step's argument, which begins in a column of its own.
+// read parses a step's argument, which begins at column.
 func (s *Script) read(at *step, column int) error {
 	example, known := examples[at.do]
 	if !known {
-		return s.fault(*at, "%q is no step: write wait, scroll, click, click? or eval", at.do)
+		return s.fault(*at, "unknown step %q: write wait, scroll, click, click? or eval", at.do)
 	}
 	if at.argument == "" {
-		return s.fault(*at, "%s what? Write %s", at.do, example)
+		return s.fault(*at, "%s needs an argument: write %s", at.do, example)
 	}
 	inside := *at
 	inside.column = column
@@ -107,10 +107,10 @@ func (s *Script) read(at *step, column int) error {
 	case wait:
 		d, err := time.ParseDuration(at.argument)
 		if err != nil {
-			return s.fault(inside, "%q is no time: write a number with its unit, as in wait 500ms or wait 2s", at.argument)
+			return s.fault(inside, "invalid duration %q: write a number with its unit, as in wait 500ms or wait 2s", at.argument)
 		}
 		if d <= 0 || d > maxWait {
-			return s.fault(inside, "a wait of %s: write one of more than 0, and an hour at most", at.argument)
+			return s.fault(inside, "invalid duration %s: must be positive and at most one hour", at.argument)
 		}
 		at.time = d
 	case scroll:
@@ -119,7 +119,7 @@ func (s *Script) read(at *step, column int) error {
 		}
 		pixels, err := strconv.Atoi(at.argument)
 		if err != nil || pixels < 1 || pixels > maxPixels {
-			return s.fault(inside, "%q is no distance: write 1 to %d CSS pixels, as in scroll 2000, or scroll bottom", at.argument, maxPixels)
+			return s.fault(inside, "invalid distance %q: write 1 to %d CSS pixels, as in scroll 2000, or scroll bottom", at.argument, maxPixels)
 		}
 		at.pixels = pixels
 	}

@@ -22,7 +22,7 @@ import (
 	"wiretime/site/record"
 )
 
-// object is what the shop serves at a URL.
+// object is a response of the shop.
 type object struct {
 	status int
 	header string // lines of fields
@@ -30,8 +30,7 @@ type object struct {
 	stays  bool   // the answer never ends
 }
 
-// shop is a made-up site of several origins, served over TLS and in the clear on loopback
-// ports.
+// shop is a made-up site of several origins, served over https and http on loopback ports.
 type shop struct {
 	objects map[string]object // by method and URL
 	ca      *protocol.Authority
@@ -131,7 +130,7 @@ func coded(coding, body string) []byte {
 	return out.Bytes()
 }
 
-// options are what recording a URL of the shop takes.
+// options returns the options for recording a URL of the shop.
 func (s *shop) options(t *testing.T, url string) record.Options {
 	t.Helper()
 	binary, err := chromium.Find("")
@@ -155,7 +154,7 @@ func script(t *testing.T, text string) *record.Script {
 	return s
 }
 
-// times is how often something was asked for.
+// times returns how often a URL was requested.
 func (s *shop) times(key string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"wiretime/loader/chromium"
 )
 
-// run does the steps one after the other. The step that was under way when the context
-// ended is returned with the cause.
+// run performs the steps in order. If the context ends, the error names the step that was
+// running and the cause.
 func (r *recorder) run(ctx context.Context, s *Script) error {
 	if s == nil {
 		return nil
@@ -45,7 +45,7 @@ func (r *recorder) do(ctx context.Context, at step) error {
 	return err
 }
 
-// sleep lets time pass.
+// sleep waits for d or until the context ends.
 func (r *recorder) sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -67,13 +67,13 @@ func (r *recorder) click(ctx context.Context, selector string, needed bool) erro
 		return fmt.Errorf("%s: %w", selector, err)
 	}
 	if needed && string(found) != "true" {
-		return fmt.Errorf("there is no element %s: correct the selector, wait for it in a line before, or write click? if it may be missing", selector)
+		return fmt.Errorf("no element matches %s: correct the selector, wait for the element first, or write click? if it may be missing", selector)
 	}
 	return nil
 }
 
-// evaluate runs a script in the page, waits for its promise, and returns what that gives
-// as JSON.
+// evaluate runs a script in the page, waits for its promise, and returns the result as
+// JSON.
 func (r *recorder) evaluate(ctx context.Context, script string) ([]byte, error) {
 	on := true
 	answer, err := chromium.Call(ctx, r.tab, r.tab.Page(), cdpruntime.Evaluate, cdpruntime.EvaluateParams{
@@ -91,8 +91,8 @@ func (r *recorder) evaluate(ctx context.Context, script string) ([]byte, error) 
 	return answer.Result.Value, nil
 }
 
-// scrollScript scrolls by screens, so that what waits to be seen is seen, and gives the page
-// two frames for each. A page that grows without end is left after two hundred screens.
+// scrollScript scrolls one screen at a time and gives the page two frames for each, so that
+// lazy content loads. It stops after two hundred screens if the page keeps growing.
 const scrollScript = `async (distance) => {
 	const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
 	for (let screen = 0; screen < 200 && distance !== 0; screen++) {
@@ -106,7 +106,7 @@ const scrollScript = `async (distance) => {
 	}
 }`
 
-// clickScript says whether there was something to click on.
+// clickScript clicks on an element and returns whether there was one.
 const clickScript = `(selector) => {
 	const find = (root) => {
 		const found = root.querySelector(selector);

@@ -10,10 +10,11 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// invented is the domain of hosts whose own names no site can have (RFC 6761 section 6.2).
+// invented is the domain for hosts whose own names are not valid in a site (RFC 6761
+// section 6.2).
 const invented = ".recorded.test"
 
-// addresses knows the hosts of a recording by what they are called in the site.
+// addresses maps the hosts of a recording to their names in the site.
 type addresses struct {
 	names map[string]string // host or host:port as recorded, in lower case
 	taken map[string]string // the inverse, for hosts alone
@@ -27,7 +28,8 @@ type address struct {
 	rest   string // path and query
 }
 
-// parseAddress reads a URL. One that is not fetched by HTTP has its scheme alone.
+// parseAddress parses a URL. For a URL that is not fetched over HTTP it returns only the
+// scheme.
 func parseAddress(raw string) (address, error) {
 	raw = strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
 	raw = unbroken.Replace(raw)
@@ -63,7 +65,7 @@ func parseAddress(raw string) (address, error) {
 	return a, nil
 }
 
-// unbroken takes out what the URL Standard does.
+// unbroken removes the characters that the URL Standard removes.
 var unbroken = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
 func (a *address) setHost(authority string) error {
@@ -72,7 +74,7 @@ func (a *address) setHost(authority string) error {
 		host, port = authority[:i], authority[i+1:]
 	}
 	if strings.Trim(port, "0123456789") != "" || len(port) > 5 {
-		return fmt.Errorf("%.100q is no port", port)
+		return fmt.Errorf("invalid port %.100q", port)
 	}
 	if a.scheme == "http" && port != "80" || a.scheme == "https" && port != "443" {
 		a.port = port
@@ -82,13 +84,13 @@ func (a *address) setHost(authority string) error {
 		host = ascii
 	}
 	if strings.Trim(host, ".") == "" {
-		return fmt.Errorf("there is no host in it")
+		return fmt.Errorf("no host")
 	}
 	a.host = host
 	return nil
 }
 
-// removeDots takes "." and ".." out of a path, which begins with a slash afterwards.
+// removeDots removes "." and ".." from a path. The result begins with a slash.
 func removeDots(path string) string {
 	if strings.HasPrefix(path, "/") && !strings.Contains(path, "/.") && !strings.Contains(path, "/%2") {
 		return path
@@ -114,8 +116,8 @@ func removeDots(path string) string {
 	return "/" + strings.Join(out, "/")
 }
 
-// repairPercents escapes the percent signs of a path that escape nothing: browsers send
-// them, but net/http refuses them.
+// repairPercents escapes stray percent signs of a path: browsers send them, but net/http
+// rejects them.
 func repairPercents(path string) string {
 	if !strings.Contains(path, "%") {
 		return path
@@ -132,7 +134,7 @@ func repairPercents(path string) string {
 
 func isHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 }
 
-// escapeURL writes s with what may not stand in a URL percent-encoded.
+// escapeURL writes s with characters percent-encoded that are not allowed in a URL.
 func escapeURL(b *strings.Builder, s, more string) {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	for i := range len(s) {
@@ -144,7 +146,7 @@ func escapeURL(b *strings.Builder, s, more string) {
 	}
 }
 
-// authority is how the host is known in the recording.
+// authority returns the host's name in the recording.
 func (a address) authority() string {
 	if a.port == "" {
 		return a.host
@@ -152,7 +154,7 @@ func (a address) authority() string {
 	return a.host + ":" + a.port
 }
 
-// add makes a host known, and says what it is called.
+// add registers a host and returns its name in the site.
 func (k *addresses) add(a address) string {
 	if name, ok := k.names[a.authority()]; ok {
 		return name
@@ -170,13 +172,13 @@ func (k *addresses) add(a address) string {
 	return name
 }
 
-// url is what an address is in the site, if its host is known.
+// url returns an address as a URL of the site if its host is known.
 func (k *addresses) url(a address) (string, bool) {
 	name, ok := k.names[a.authority()]
 	return "https://" + name + a.rest, ok
 }
 
-// resolve resolves a reference to a base.
+// resolve resolves a reference against a base.
 func resolve(base address, reference string) (address, bool) {
 	u, err := url.Parse(base.scheme + "://" + base.authority() + base.rest)
 	if err != nil {
@@ -184,7 +186,7 @@ func resolve(base address, reference string) (address, bool) {
 	}
 	reference = strings.TrimSpace(reference)
 	to, err := u.Parse(reference)
-	if err != nil { // browsers read more than net/url
+	if err != nil { // browsers accept more than net/url
 		var b strings.Builder
 		escapeURL(&b, repairPercents(reference), "")
 		if to, err = u.Parse(b.String()); err != nil {
@@ -195,7 +197,7 @@ func resolve(base address, reference string) (address, bool) {
 	return a, err == nil && a.host != ""
 }
 
-// locate resolves a reference to a base, and gives what it is in the site.
+// locate resolves a reference against a base and returns its URL in the site.
 func (k *addresses) locate(base address, reference string) (string, bool) {
 	a, ok := resolve(base, reference)
 	if !ok {
@@ -204,13 +206,13 @@ func (k *addresses) locate(base address, reference string) (string, bool) {
 	return k.url(a)
 }
 
-// servable are the hosts that a site may have.
+// servable matches host names that are valid in a site.
 var servable = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// maxHost is how long a host's name may be (RFC 1035 section 2.3.4).
+// maxHost is the longest host name (RFC 1035 section 2.3.4).
 const maxHost = 253
 
-// free is a name that a site can have for a host and that no other host has.
+// free returns a valid name for a host that no other host of the site has.
 func (k *addresses) free(host string) string {
 	name := host
 	switch ip, err := netip.ParseAddr(host); {
@@ -245,7 +247,7 @@ func (k *addresses) free(host string) string {
 	return name
 }
 
-// label makes a DNS label of what is nearly one.
+// label turns nearly valid text into a DNS label.
 func label(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -256,8 +258,7 @@ func label(s string) string {
 	return strings.Trim(s[:min(len(s), 63)], "-")
 }
 
-// key is what makes two requests the same one, as it is to a site: method, host, path as
-// decoded, and query.
+// key identifies a request as a site does: by method, host, decoded path, and query.
 func key(method, siteURL string) string {
 	rest := strings.TrimPrefix(siteURL, "https://")
 	rest, query, hasQuery := strings.Cut(rest, "?")

@@ -38,7 +38,7 @@ func TestParseAddress(t *testing.T) {
 	}
 	for _, raw := range []string{"", "no scheme", "/path", "http:///", "https://:8080/", "https://a:b/", "https://a:99999999/", "https://./"} {
 		if a, err := parseAddress(raw); err == nil {
-			t.Errorf("%q is taken for %+v", raw, a)
+			t.Errorf("%q was parsed as %+v", raw, a)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestHostsGetNamesThatASiteCanHave(t *testing.T) {
 	}
 }
 
-// servedAs checks that a site can have a resource at a URL.
+// servedAs checks that a site can hold a resource with this URL.
 func servedAs(t *testing.T, url string) *site.Site {
 	t.Helper()
 	s, err := site.New(site.Site{Name: "x", Page: url, Resources: []site.Resource{{Method: "GET", URL: url, Status: 200, Body: site.Hash(nil)}}}, map[string][]byte{site.Hash(nil): nil})
@@ -88,7 +88,7 @@ func servedAs(t *testing.T, url string) *site.Site {
 	return s
 }
 
-// TestKey holds what counts as the same request here to what does for a site.
+// TestKey checks that key and a site agree on which requests are the same.
 func TestKey(t *testing.T) {
 	urls := []string{
 		"https://a.test/", "https://a.test/?", "https://a.test/?a", "https://a.test/b", "https://a.test/%62", "https://a.test/b/c", "https://a.test/b%2Fc",
@@ -106,7 +106,7 @@ func TestKey(t *testing.T) {
 			b, _ := parseAddress(y)
 			y = "https://" + b.host + b.rest
 			if _, same := s.Lookup("GET", y); same != (key("GET", x) == key("GET", y)) {
-				t.Errorf("a site says %t to whether %s and %s are the same, the key %t", same, x, y, !same)
+				t.Errorf("a site gives %t for whether %s and %s are the same request, key gives %t", same, x, y, !same)
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func FuzzRewrite(f *testing.F) {
 		}
 		once, changed := known.rewrite(text)
 		if !changed && string(once) != string(text) {
-			t.Fatalf("%q became %q unsaid", text, once)
+			t.Fatalf("%q became %q, reported as unchanged", text, once)
 		}
 		if twice, again := known.rewrite(once); again {
 			t.Errorf("%q becomes %q and then %q", text, once, twice)

@@ -8,8 +8,8 @@ import (
 	"wiretime/coding"
 )
 
-// takeBodies takes the bodies that were recorded: without coding, so that scripts can be
-// looked into, and with what they name called as the site calls it.
+// takeBodies takes over the recorded bodies: decoded, so that scripts can be searched, and
+// with hosts renamed to their names in the site.
 func (m *maker) takeBodies() {
 	kept := m.nodes[:0]
 	for _, n := range m.nodes {
@@ -25,23 +25,23 @@ func (m *maker) takeBodies() {
 	m.nodes = kept
 }
 
-// takeBody is false if the response is left out.
+// takeBody returns false if it leaves out the response.
 func (m *maker) takeBody(n *node) bool {
 	codings := n.codings()
 	n.body = n.Body
 	if n.Encoded && codings != "" {
 		content, err := coding.Decode(n.Body, coding.Names(codings), min(m.limits.body, m.left))
 		if err != nil {
-			m.repairs.leave(n.Where, "response", "%s left out, whose content coding could not be undone, or only to too many octets")
+			m.repairs.leave(n.Where, "response", "%s left out: the body cannot be decoded or is too large when decoded")
 			return false
 		}
 		n.body = content
 		if n.coding == strings.ToLower(strings.TrimSpace(codings)) {
-			n.sent = n.Body // unless it has to be changed
+			n.sent = n.Body // unless the body has to be changed
 		}
 	}
 	if int64(len(n.body)) > m.left {
-		m.repairs.leave(n.Where, "response", "%s left out, since all bodies together would have more than 1 GiB")
+		m.repairs.leave(n.Where, "response", "%s left out: all bodies together would exceed 1 GiB")
 		return false
 	}
 	m.left -= int64(len(n.body))
@@ -57,12 +57,12 @@ func (m *maker) takeBody(n *node) bool {
 	}
 	if changed {
 		n.body, n.sent = body, nil
-		m.repairs.note(n.Where, "body", "%s in which URLs were changed to what the site calls them")
+		m.repairs.note(n.Where, "body", "%s in which URLs were rewritten to the site's host names")
 	}
 	return true
 }
 
-// codings are the content codings of the response as recorded.
+// codings returns the content codings of the response as recorded.
 func (n *node) codings() string {
 	var all []string
 	for _, h := range n.Header {
@@ -73,7 +73,7 @@ func (n *node) codings() string {
 	return strings.Join(all, ",")
 }
 
-// send codes a recorded body as it is sent.
+// send encodes a recorded body as it is sent.
 func (n *node) send(by *coder) error {
 	if n.made || n.sent != nil {
 		return nil
@@ -87,9 +87,9 @@ func (n *node) send(by *coder) error {
 	return err
 }
 
-// rewrite calls hosts of the recording as the site does, and makes https URLs of their http
-// ones, also where slashes are escaped as in JSON. changed is false if there is nothing of
-// the kind, and then text is returned itself.
+// rewrite renames hosts of the recording to their names in the site and turns their http
+// URLs into https, even where slashes are escaped as in JSON. If nothing changes, it
+// returns text itself.
 func (k *addresses) rewrite(text []byte) (out []byte, changed bool) {
 	written := 0
 	for at := 0; at < len(text); {
@@ -140,7 +140,7 @@ func (k *addresses) rewrite(text []byte) (out []byte, changed bool) {
 	return append(out, text[written:]...), true
 }
 
-// find is what the site calls a host that stands in a text.
+// find returns the site's name of a host that occurs in a text.
 func (k *addresses) find(scheme, authority string) (string, bool) {
 	switch scheme {
 	case "http":
@@ -156,8 +156,8 @@ func isAuthority(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' || c == ':'
 }
 
-// schemeBefore finds the scheme at the end of a text, and where it begins. Without one,
-// that is the text's end.
+// schemeBefore returns the scheme at the end of a text and where it begins. Without a
+// scheme, begin is the text's end.
 func schemeBefore(text []byte) (begin int, scheme string) {
 	for _, scheme := range []string{"https", "http"} {
 		begin := len(text) - len(scheme) - 1

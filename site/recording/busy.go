@@ -6,10 +6,10 @@ import (
 	"sort"
 )
 
-// Span is a time, in ms since the first exchange.
+// Span is a period of time, in ms since the first exchange.
 type Span struct{ From, To float64 }
 
-// Unite makes spans that neither touch nor overlap, in their order, of any.
+// Unite sorts spans and merges those that touch or overlap.
 func Unite(spans []Span) []Span {
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 	var out []Span
@@ -23,7 +23,7 @@ func Unite(spans []Span) []Span {
 	return out
 }
 
-// within is how much of the spans lies between two moments.
+// within returns how much of the spans lies between two moments.
 func within(spans []Span, from, to float64) float64 {
 	first := sort.Search(len(spans), func(i int) bool { return spans[i].To > from })
 	sum := 0.0

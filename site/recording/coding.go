@@ -12,8 +12,9 @@ import (
 	"wiretime/coding"
 )
 
-// recode is the coding in which a site keeps what was recorded with some codings; empty:
-// none. deflate is ambiguous, and others than these are not for everyone.
+// recode returns the coding in which a site stores a body that was recorded with some
+// codings; empty means none. It replaces deflate, which is ambiguous, and codings that some
+// browsers lack.
 func recode(codings string) string {
 	names := strings.Split(strings.ToLower(codings), ",")
 	switch last := strings.TrimSpace(names[len(names)-1]); last {
@@ -25,14 +26,16 @@ func recode(codings string) string {
 	return "gzip"
 }
 
-// levels are those of the codings that bodies are given: what the libraries take by themselves,
-// and for br what servers use that compress as they answer.
+// levels holds the level of each coding that bodies are given: the library's default, and for
+// br the level of servers that compress on the fly.
 var levels = map[string]int{"gzip": gzip.DefaultCompression, "br": 5, "zstd": int(zstd.SpeedDefault)}
 
-// coder codes content. It keeps its writers, which are large. The zero value is ready.
+// coder encodes content. It reuses its writers, which are large. The zero value is ready to
+// use.
 type coder struct{ writers map[string]coding.Writer }
 
-// encode codes content, unless the coding has no name. The same content gives the same octets.
+// encode applies a coding, unless its name is empty. The same content always gives the same
+// octets.
 func (c *coder) encode(content []byte, name string) ([]byte, error) {
 	if name == "" {
 		return content, nil
@@ -42,11 +45,11 @@ func (c *coder) encode(content []byte, name string) ([]byte, error) {
 	if w == nil {
 		level, ok := levels[name]
 		if !ok {
-			return nil, fmt.Errorf("code a body: the coding %q is not known", name)
+			return nil, fmt.Errorf("encode a body: unknown coding %q", name)
 		}
 		var err error
 		if w, err = coding.NewWriter(name, nil, level); err != nil {
-			return nil, fmt.Errorf("code a body: %w", err)
+			return nil, fmt.Errorf("encode a body: %w", err)
 		}
 		if c.writers == nil {
 			c.writers = map[string]coding.Writer{}
@@ -56,7 +59,7 @@ func (c *coder) encode(content []byte, name string) ([]byte, error) {
 	w.Reset(&b)
 	_, err := w.Write(content)
 	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, fmt.Errorf("code a body as %q: %w", name, err)
+		return nil, fmt.Errorf("encode a body as %q: %w", name, err)
 	}
 	return b.Bytes(), nil
 }

@@ -20,7 +20,7 @@ func TestCodings(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again, _ := new(coder).encode(text, name); !bytes.Equal(b, again) {
-			t.Errorf("%s: the same text gives other octets the second time", name)
+			t.Errorf("%s: encoding the same text twice gives different octets", name)
 		}
 		coded[name] = b
 	}
@@ -49,7 +49,7 @@ func TestCodings(t *testing.T) {
 		}
 		if codings != "" && codings != "identity" && strings.TrimSpace(codings) == codings {
 			if _, err := coding.Decode(b[:len(b)/2], coding.Names(codings), 1<<20); err == nil {
-				t.Errorf("%q: half of it is taken for all", codings)
+				t.Errorf("%q: half a body was accepted", codings)
 			}
 		}
 	}
@@ -94,15 +94,15 @@ func TestTune(t *testing.T) {
 					t.Errorf("%d octets that are %d by %s: %d octets", c.size, c.wire, name, len(content))
 				}
 				if back, err := coding.Decode(sent, []string{name}, 1<<20); err != nil || !bytes.Equal(back, content) {
-					t.Errorf("%d octets by %s: what is sent is not the content, %v", c.size, name, err)
+					t.Errorf("%d octets by %s: the encoded form does not decode to the content, %v", c.size, name, err)
 				}
 			}
 		}
 	}
 }
 
-// TestRender makes bodies of exactly the size, with their pieces in order, and nothing in
-// between that means anything.
+// TestRender checks that bodies have exactly the given size, contain their pieces in order,
+// and are inert in between.
 func TestRender(t *testing.T) {
 	s := &skeleton{pieces: []string{"<html>", "<img>", "</html>"}, open: "<!--", close: "-->", pad: "\n"}
 	for _, level := range []float64{0, .5, 1, 1.5, 2} {
@@ -114,7 +114,7 @@ func TestRender(t *testing.T) {
 			for _, piece := range s.pieces {
 				_, rest, ok := strings.Cut(body, piece)
 				if !ok {
-					t.Fatalf("level %v, %d octets: %s is not there", level, size, piece)
+					t.Fatalf("level %v, %d octets: %s is missing", level, size, piece)
 				}
 				body = rest
 			}
@@ -122,7 +122,7 @@ func TestRender(t *testing.T) {
 	}
 	for _, c := range []string{"-", ">", "<", "*", "/", `"`, "'", `\`, "&"} {
 		if strings.Contains(octets, c) || strings.Contains(letters, c) {
-			t.Errorf("filler may hold %s, which can end it", c)
+			t.Errorf("filler may hold %s, which can terminate it", c)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// assignSheets gives each made style sheet that uses images or fonts the document with the
-// element that it uses them for.
+// assignSheets assigns each made style sheet with images or fonts to the document whose
+// element uses them.
 func (m *maker) assignSheets() {
 	for _, n := range m.nodes {
 		if n.kind != stylesheet || !n.made || n.redirects || len(n.of(image))+len(n.of(font)) == 0 {
@@ -19,7 +19,7 @@ func (m *maker) assignSheets() {
 	}
 }
 
-// cssStub is a style sheet that uses its children.
+// cssStub makes a style sheet that uses its children.
 func (m *maker) cssStub(n *node) *skeleton {
 	var b strings.Builder
 	for _, c := range n.of(stylesheet) {
@@ -44,7 +44,7 @@ func (m *maker) cssStub(n *node) *skeleton {
 	return &skeleton{pieces: []string{b.String(), ""}, open: "/*", close: "*/", pad: "\n"}
 }
 
-// fontRules are a family of fonts, each with a letter of its own.
+// fontRules declares a font family in which each font covers one letter.
 func fontRules(family string, fonts []*node) string {
 	var b strings.Builder
 	for i, c := range fonts {
@@ -53,11 +53,11 @@ func fontRules(family string, fonts []*node) string {
 	return b.String()
 }
 
-// elsewhere are what sheets use in documents that have no element for them, since they were
-// recorded.
+// elsewhere lists the pseudo-elements for sheets in recorded documents, which have no
+// element for them.
 var elsewhere = []string{"html::before", "html::after", "body::before", "body::after"}
 
-// selector begins the rule for what a sheet uses.
+// selector writes the beginning of the rule that uses a sheet's images and fonts.
 func (n *node) selector(fonts int) string {
 	if n.in.made {
 		return "." + n.class + "{"

@@ -14,21 +14,21 @@ import (
 	"wiretime/site"
 )
 
-// connections are fields that belong to a connection or follow from the body, not to the
-// page (RFC 9110 section 7.6.1), pseudo-header fields that some recorders write among the
-// others, and fields that say how a body was coded, which is written anew.
+// connections lists fields that belong to a connection or follow from the body, not to the
+// page (RFC 9110 section 7.6.1), pseudo-header fields that some recorders keep, and fields
+// about codings, which are written anew.
 var connections = set(`alt-svc alternate-protocol connection content-length keep-alive proxy-connection te trailer
 	transfer-encoding upgrade http2-settings content-encoding status version content-range
 	non-authoritative-reason`)
 
-// moving are fields that would move a row of a study to another protocol or to another
-// request: to https (RFC 6797), or to the same navigation again
+// moving lists fields that would move a cell of a study to another protocol or repeat a
+// navigation: HSTS (RFC 6797) and Critical-CH
 // (https://wicg.github.io/client-hints-infrastructure/#critical-ch-parse).
 var moving = set("strict-transport-security critical-ch")
 
-// forbidding are fields that could keep a made document from being shown, or from asking
-// for what it must; hindering are those that could keep another made body from being used,
-// or used whole.
+// forbidding lists fields that could keep a made document from being shown or from making
+// its requests. hindering lists fields that could keep other made bodies from being used in
+// full.
 var (
 	forbidding = set(`content-security-policy content-security-policy-report-only x-content-security-policy x-webkit-csp
 		x-frame-options cross-origin-embedder-policy cross-origin-embedder-policy-report-only cross-origin-opener-policy
@@ -44,7 +44,7 @@ func set(words string) map[string]bool {
 	return s
 }
 
-// fields are a response's header fields as the site has them.
+// fields returns a response's header fields as the site stores them.
 func (m *maker) fields(n *node) []site.Header {
 	var out []site.Header
 	typed := false
@@ -53,7 +53,7 @@ func (m *maker) fields(n *node) []site.Header {
 		if strings.HasPrefix(name, ":") || connections[name] {
 			continue
 		}
-		// Chromium writes fields with the same name as lines of one.
+		// Chromium joins fields of the same name with line breaks.
 		for value := range strings.SplitSeq(h.Value, "\n") {
 			f, ok := m.field(n, site.Header{Name: strings.TrimSpace(h.Name), Value: strings.TrimSpace(value)})
 			if !ok || name == "content-type" && typed {
@@ -76,9 +76,9 @@ func (m *maker) fields(n *node) []site.Header {
 	return out
 }
 
-// keepFresh has caches keep a response as long as they would have when it was recorded. Its
-// date is left out, for servers say the day's; a lifetime that is counted from the date is
-// written as one that is not (RFC 9111 section 4.2.1).
+// keepFresh makes caches keep a response as long as they would have when it was recorded.
+// It drops the date, because servers send the current one, and turns an expiry date into a
+// lifetime (RFC 9111 section 4.2.1).
 func (m *maker) keepFresh(n *node, header []site.Header) []site.Header {
 	date, err := http.ParseTime(fieldOf(header, "date"))
 	header = slices.DeleteFunc(header, func(h site.Header) bool { return strings.EqualFold(h.Name, "date") })
@@ -91,41 +91,41 @@ func (m *maker) keepFresh(n *node, header []site.Header) []site.Header {
 	if err != nil || !expires.After(date) {
 		return header
 	}
-	m.repairs.note(n.Where, "response", "%s with a day on which it expires: written as the time until then (cache-control: max-age)")
+	m.repairs.note(n.Where, "response", "%s with an expiry date: replaced by a lifetime (cache-control: max-age)")
 	return append(header, site.Header{Name: "cache-control", Value: fmt.Sprintf("max-age=%d", int64(expires.Sub(date)/time.Second))})
 }
 
-// lifetime finds what says how long a response is kept, before Expires is asked.
+// lifetime matches directives that take precedence over Expires.
 var lifetime = regexp.MustCompile(`(?i)max-age|no-cache|no-store`)
 
-// validType says whether a media type that is said beside the header is one.
+// validType reports whether a media type given outside the header is valid.
 func validType(mime string) bool {
 	major, _, ok := strings.Cut(mime, "/")
 	return ok && httpguts.ValidHeaderFieldName(major) && httpguts.ValidHeaderFieldValue(mime)
 }
 
-// field is one field line as the site has it; false: it is left out.
+// field returns one field line as the site stores it, or false if it is left out.
 func (m *maker) field(n *node, h site.Header) (site.Header, bool) {
 	if !httpguts.ValidHeaderFieldName(h.Name) || !httpguts.ValidHeaderFieldValue(h.Value) {
-		m.repairs.note(n.Where, "header field", "%s that no protocol can carry: left out")
+		m.repairs.note(n.Where, "header field", "%s left out: not valid in HTTP")
 		return h, false
 	}
 	name := strings.ToLower(h.Name)
 	switch {
 	case moving[name]:
-		k := m.repairs.kind("header field", "%s that would move requests to other protocols, or repeat them: left out")
+		k := m.repairs.kind("header field", "%s that would move requests to other protocols or repeat them: left out")
 		k.add(n.Where)
 		k.mention(name)
 		return h, false
 	case n.made && (hindering[name] || n.kind == document && forbidding[name] || n.kind == media && name == "accept-ranges"):
-		k := m.repairs.kind("header field", "%s of responses with made bodies that could keep these from being loaded: left out")
+		k := m.repairs.kind("header field", "%s that could keep made bodies from being loaded: left out")
 		k.add(n.Where)
 		k.mention(name)
 		return h, false
 	case name == "set-cookie":
 		h.Value = m.blankCookie(n, h.Value)
 	case secretField.MatchString(name):
-		k := m.repairs.kind("header field", "%s with what may be a secret: its letters and digits are x")
+		k := m.repairs.kind("header field", "%s that may hold a secret: letters and digits replaced by x")
 		k.add(n.Where)
 		k.mention(name)
 		h.Value = blank(h.Value)
@@ -141,10 +141,9 @@ func (m *maker) field(n *node, h site.Header) (site.Header, bool) {
 	return h, h.Value != "" || name != "content-security-policy"
 }
 
-// leadOn writes where a redirect leads as the site calls it, if that is not what stands
-// there already.
+// leadOn rewrites a redirect's location for the site, unless it already is as it should be.
 func (m *maker) leadOn(n *node, h site.Header) (site.Header, bool) {
-	if n.to == nil { // it does not lead on, or not any more
+	if n.to == nil { // not a redirect, or no longer one
 		return h, n.status == http.StatusCreated
 	}
 	base, err := url.Parse(n.url)
@@ -157,14 +156,14 @@ func (m *maker) leadOn(n *node, h site.Header) (site.Header, bool) {
 	return h, true
 }
 
-// secretField are names of fields whose values may let somebody in.
+// secretField matches names of fields that may hold credentials.
 var secretField = regexp.MustCompile(`authorization|token|secret|password|api-?key|session-?id|(^|-)auth(-|$)`)
 
-// secretParameter are names of URL parameters of which the same is true.
+// secretParameter matches names of URL parameters that may hold credentials.
 var secretParameter = regexp.MustCompile(`(?i)^(.*[_.-])?(access|api|auth|private|secret|security|session)?[_.-]?(key|token|secret|sig|signature|password|passwd|pwd|jwt|sid|session|sessionid|credential|auth)$`)
 
-// blankCookie replaces a cookie's value by as many x; its name and attributes stay
-// (RFC 6265 section 4.1).
+// blankCookie replaces a cookie's value by x of the same length. It keeps the name and
+// attributes (RFC 6265 section 4.1).
 func (m *maker) blankCookie(n *node, value string) string {
 	pair, attributes, cut := strings.Cut(value, ";")
 	name, secret, named := strings.Cut(pair, "=")
@@ -172,7 +171,7 @@ func (m *maker) blankCookie(n *node, value string) string {
 		name, secret = "", pair
 	}
 	if strings.Trim(secret, "x") != "" {
-		m.repairs.note(n.Where, "cookie", "%s whose value is replaced by as many x")
+		m.repairs.note(n.Where, "cookie", "%s whose value was replaced by x of the same length")
 	}
 	secret = strings.Repeat("x", len(secret))
 	if named {
@@ -193,21 +192,21 @@ func blank(value string) string {
 	}, value)
 }
 
-// noteSecrets says which URLs may hold secrets. They stay, since requests are known by
-// their URLs.
+// noteSecrets reports URLs that may hold secrets. The parameters stay because requests are
+// found by their URLs.
 func (m *maker) noteSecrets(n *node) {
 	_, query, _ := strings.Cut(n.url, "?")
 	for pair := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		if len(value) >= 8 && secretParameter.MatchString(name) {
-			k := m.repairs.kind("URL parameter", "%s that may be a secret: they stay, since requests are found by their URLs; look before you publish the site")
+			k := m.repairs.kind("URL parameter", "%s that may hold a secret: kept, since requests are found by their URLs; check before you publish the site")
 			k.add(n.Where)
 			k.mention(name)
 		}
 	}
 }
 
-// withoutUpgrade takes upgrade-insecure-requests out of a policy
+// withoutUpgrade removes upgrade-insecure-requests from a policy
 // (https://www.w3.org/TR/upgrade-insecure-requests/#delivery).
 func withoutUpgrade(policy string) string {
 	var kept []string
@@ -221,20 +220,20 @@ func withoutUpgrade(policy string) string {
 
 const upgradeDirective = "upgrade-insecure-requests"
 
-// suit has the header of a made body allow what the recorded one was used for.
+// suit makes the header of a made body allow what the recorded body was used for.
 func (m *maker) suit(n *node, header []site.Header) []site.Header {
 	if strings.Contains(strings.ToLower(fieldOf(header, "content-type")), "charset=utf-16") {
 		header = setField(header, "content-type", n.recordedType()) // stubs are in ASCII
 	}
 	if want := n.mediaType(); want != "" && want != n.recordedType() {
 		if n.recordedType() != "" && n.status/100 != 3 {
-			m.repairs.note(n.Where, "response", "%s with a made body whose type is not what it was used for: the type is changed")
+			m.repairs.note(n.Where, "response", "%s with a made body whose type does not match its use: type changed")
 		}
 		header = setField(header, "content-type", want)
 	}
 	if n.needsCORS() {
 		if got := fieldOf(header, "access-control-allow-origin"); got != "*" {
-			m.repairs.note(n.Where, "response", "%s with a made body that is allowed to be read by other origins (access-control-allow-origin: *), as the recorded one was to its own")
+			m.repairs.note(n.Where, "response", "%s with a made body: other origins may read it (access-control-allow-origin: *), as the recorded origin could")
 			header = setField(header, "access-control-allow-origin", "*")
 		}
 	}
@@ -244,7 +243,7 @@ func (m *maker) suit(n *node, header []site.Header) []site.Header {
 	return header
 }
 
-// suitLinks leaves out what a made document would preload that the recording does not have.
+// suitLinks drops preloads of a made document that the recording lacks.
 func (m *maker) suitLinks(n *node, header []site.Header) []site.Header {
 	out := header[:0:0]
 	for _, h := range header {
@@ -258,7 +257,7 @@ func (m *maker) suitLinks(n *node, header []site.Header) []site.Header {
 			if loads.MatchString(parameters) {
 				to, ok := m.hosts.locate(n.from, target)
 				if !ok || m.get(to) == nil {
-					m.repairs.note(n.Where, "link", "%s in the header of a made document to what the recording does not have: left out")
+					m.repairs.note(n.Where, "link", "%s left out: the header of a made document points to a URL that the recording lacks")
 					continue
 				}
 			}
@@ -271,10 +270,10 @@ func (m *maker) suitLinks(n *node, header []site.Header) []site.Header {
 	return out
 }
 
-// loads are the relations of links that browsers fetch.
+// loads matches link relations that browsers fetch.
 var loads = regexp.MustCompile(`(?i)rel\s*=\s*"?[^";,]*(preload|prefetch|prerender|stylesheet|icon|manifest)`)
 
-// splitLinks splits a Link field at the commas between its links (RFC 8288 section 3).
+// splitLinks splits a Link field at the commas between links (RFC 8288 section 3).
 func splitLinks(value string) []string {
 	var out []string
 	from, quoted, target := 0, false, false

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// skeleton is a made body without what makes it as long and as compressible as the recorded
-// one was: pieces that must stand, and filler between them.
+// skeleton is a made body without its padding: required pieces, with filler in between that
+// gives the body the recorded size and compressibility.
 type skeleton struct {
-	pieces []string // filler comes between two
-	open   string   // what filler begins and ends with, so that it means nothing
+	pieces []string // filler goes between the pieces
+	open   string   // delimiters that make filler inert
 	close  string
-	pad    string // one octet that means nothing by itself, for gaps too small for filler
-	binary bool   // filler may be any octets
+	pad    string // an inert octet for gaps too small for filler
+	binary bool   // filler may be arbitrary octets
 }
 
-// minFiller is how much filler is worth its open and close.
+// minFiller is the smallest filler worth its delimiters.
 const minFiller = 64
 
-// render writes the skeleton with filler to size octets in all, or without if it is longer
-// by itself. level is how hard the filler is to compress: 0 not at all, 1 as random letters
-// and digits, 2 as random octets.
+// render writes the skeleton with filler to size octets in all, or without filler if the
+// pieces are longer. level says how hard the filler is to compress: 0 trivial, 1 like
+// random letters and digits, 2 like random octets.
 func (s *skeleton) render(size int64, level float64, seed uint64) []byte {
 	spare := size
 	for _, piece := range s.pieces {
@@ -59,23 +59,22 @@ func (s *skeleton) gap(b *bytes.Buffer, f *filler, octets int) {
 	b.WriteString(s.close)
 }
 
-// filler is text that says nothing: lines, some of which are always the same, and some
-// random.
+// filler generates inert text: lines that are all the same, mixed with random ones.
 type filler struct {
 	random *rand.Rand
-	share  float64 // of the lines that are harder to compress
+	share  float64 // share of lines that are harder to compress
 	owed   float64
 	hard   string // the alphabets of the two
 	soft   string
 }
 
-// Alphabets of filler. None of them has an octet that would end a comment, a string or an
-// element.
+// These are the alphabets of filler. None has an octet that would end a comment, a string
+// or an element.
 var (
 	letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+ "
 	octets  = func() string {
 		var b strings.Builder
-		for c := 0x23; c < 0x100; c++ { // not the quotes and the space before, nor these
+		for c := 0x23; c < 0x100; c++ { // leaves out space, ! and ", and these
 			if !strings.ContainsRune("&'*-/<>\\", rune(c)) && c != 0x7f {
 				b.WriteByte(byte(c))
 			}
@@ -91,10 +90,10 @@ var (
 	}()
 )
 
-// line is how long a line of filler is.
+// line is the length of a line of filler.
 const line = 64
 
-// same is the line that does not change.
+// same is the line that repeats.
 const same = "the body that stood here was not recorded and this only fills i\n"
 
 func newFiller(seed uint64, level float64, binary bool) *filler {
@@ -127,16 +126,16 @@ func (f *filler) write(b *bytes.Buffer, octets int) {
 	}
 }
 
-// seed is what the filler of a URL begins with.
+// seed derives the filler's seed from a request.
 func seed(method, url string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(method + " " + url))
 	return h.Sum64()
 }
 
-// tune renders a skeleton so that it has nearly wire octets in a coding: with filler that is
-// as hard to compress as that takes, and if even the hardest is not enough, with more of it.
-// It gives content and what is sent.
+// tune renders a skeleton so that its encoded size comes close to wire octets. It adjusts
+// how hard the filler is to compress, and adds filler if that is not enough. It returns the
+// content and its encoded form.
 func (s *skeleton) tune(size, wire int64, coding string, seed uint64, by *coder) (content, sent []byte, err error) {
 	try := func(level float64) int64 {
 		c := s.render(size, level, seed)
@@ -164,7 +163,7 @@ func (s *skeleton) tune(size, wire int64, coding string, seed uint64, by *coder)
 			most = try(high)
 			continue
 		}
-		// What a share of random letters costs is nearly proportional to it.
+		// Cost is nearly proportional to the share of random letters.
 		level := low + (high-low)*float64(wire-least)/float64(most-least)
 		if level <= low || level >= high {
 			level = (low + high) / 2
@@ -181,15 +180,14 @@ func (s *skeleton) tune(size, wire int64, coding string, seed uint64, by *coder)
 const (
 	hardest    = 2.0
 	maxGuesses = 8
-	longBody   = 8 << 20 // octets, which take time to code
+	longBody   = 8 << 20 // octets; larger bodies take long to encode
 )
 
 func away(body []byte, wire int64) int64 {
 	return max(int64(len(body))-wire, wire-int64(len(body)))
 }
 
-// near says whether a body has as many octets on the wire as it should: within one in a
-// hundred, or within 16.
+// near reports whether a size is close enough to the wanted one: within 1 % or 16 octets.
 func near(got, want int64) bool {
 	away := max(got-want, want-got)
 	return away <= 16 || away*100 <= want

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// htmlStub is a document that asks for its children: what a parser sees in the recorded
-// order, with what fills the body between, and then, from a script at the end, the rest.
+// htmlStub makes a document that requests its children: markup for those that a parser saw,
+// in recorded order with filler in between, and a script at the end for the rest.
 func (m *maker) htmlStub(n *node) *skeleton {
 	var visible, hidden, fonts []*node
 	for _, c := range n.children {
@@ -23,14 +23,14 @@ func (m *maker) htmlStub(n *node) *skeleton {
 	if len(n.children)+len(n.sheets) == 0 && n != m.root {
 		return &skeleton{pieces: []string{"", ""}, open: "<!--", close: "-->", pad: "\n"}
 	}
-	head := 0 // what stands in it: all before the first that is shown
+	head := 0 // number of elements in head: all before the first visible one
 	for head < len(visible) && (visible[head].kind == stylesheet || visible[head].kind == script) && inHead(visible[head]) {
 		head++
 	}
 	var b strings.Builder
 	b.WriteString(`<!DOCTYPE html><html><head><meta charset="utf-8">`)
 	if n == m.root {
-		// Otherwise browsers would ask for an icon that may not be there.
+		// Without this, browsers would request an icon that may not exist.
 		b.WriteString("<title>" + html.EscapeString(m.Title) + `</title><link rel="icon" href="data:,">`)
 	}
 	for _, c := range visible[:head] {
@@ -58,17 +58,17 @@ func (m *maker) htmlStub(n *node) *skeleton {
 	return &skeleton{pieces: append(pieces, end), open: "<!--", close: "-->", pad: "\n"}
 }
 
-// inHead says whether what asks for a style sheet or a script stands in the head: it blocks
-// rendering, or does not block anything.
+// inHead reports whether a style sheet or script belongs in the head because it blocks
+// rendering, or blocks nothing.
 func inHead(n *node) bool {
 	switch strings.ToLower(n.Priority) {
-	case "medium": // Chromium's priority of what blocks the parser within the body
+	case "medium": // Chromium's priority for parser-blocking resources in the body
 		return false
 	}
 	return true
 }
 
-// of are the children of a kind that a parser sees.
+// of returns the children of a kind that a parser sees.
 func (n *node) of(kind string) []*node {
 	var out []*node
 	for _, c := range n.children {
@@ -79,13 +79,13 @@ func (n *node) of(kind string) []*node {
 	return out
 }
 
-// className gives each style sheet a name of its own.
+// className returns a new class name for a style sheet.
 func (m *maker) className() string {
 	m.classes++
 	return fmt.Sprintf("w%d", m.classes)
 }
 
-// markup is the element that asks for a node.
+// markup returns the element that requests a node.
 func markup(n *node) string {
 	switch n.kind {
 	case stylesheet:
@@ -102,11 +102,11 @@ func markup(n *node) string {
 	return `<img src="` + attribute(n.url) + `">`
 }
 
-// frameStyle keeps frames in the window: browsers do not draw those of other sites that are
-// outside of it, and so ask for none of their fonts.
+// frameStyle keeps frames inside the window: browsers do not render cross-site frames
+// outside it, and so do not request their fonts.
 const frameStyle = "position:fixed;top:0;left:0;border:0"
 
-// lettered is an element of a class with letters for its fonts.
+// lettered returns an element of a class, with one letter per font.
 func lettered(class string, fonts int) string {
 	var b strings.Builder
 	b.WriteString(`<i class=` + class + `>`)
@@ -117,12 +117,12 @@ func lettered(class string, fonts int) string {
 	return b.String()
 }
 
-// firstLetter is the letter that the first font of a sheet is for; each has one of its own,
-// so that all of them are needed.
+// firstLetter is the letter of a sheet's first font. Every font has its own letter, so that
+// all are needed.
 const firstLetter = 0x100
 
-// Ways to write a URL of the site. A URL within it must stay as it is when the site is
-// rewritten to be served in the clear, so its slashes are written otherwise.
+// These functions write a URL of the site. A URL inside another URL must not change when
+// the site is rewritten for http, so its slashes are escaped.
 
 // attribute writes a URL into a double-quoted attribute.
 func attribute(url string) string {

@@ -5,9 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// Images of one pixel, as small as they get. What follows them is no part of the image, and
-// decoders leave it alone; browsers load a body to its end only if they can decode its
-// beginning.
+// These are the smallest images of one pixel. Decoders ignore octets after the image, but
+// browsers load a body to its end only if they can decode its beginning.
 var (
 	gifPixel  = pixel("R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=")
 	pngPixel  = pixel("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
@@ -18,14 +17,14 @@ var (
 func pixel(text string) string {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		panic(err) // it stands above
+		panic(err) // the constant above is invalid
 	}
 	return string(b)
 }
 
-// imageSkeleton is an image of a type. One of a type that is not known here is octets that
-// no browser takes for an image of any.
-// One that is to be shorter than a pixel's is cut off.
+// imageSkeleton returns an image of a type. For an unknown type it returns octets that
+// browsers do not recognise as an image. It truncates an image that must be smaller than
+// one pixel needs.
 func imageSkeleton(media string, size int64) *skeleton {
 	image := ""
 	switch media {
@@ -43,16 +42,16 @@ func imageSkeleton(media string, size int64) *skeleton {
 	return &skeleton{pieces: []string{image[:min(int64(len(image)), size)], ""}, pad: "\x00", binary: true}
 }
 
-// icon is an ICO file that holds a PNG image.
+// icon returns an ICO file that holds a PNG image.
 func icon() string {
 	var b []byte
 	b = binary.LittleEndian.AppendUint16(b, 0)
-	b = binary.LittleEndian.AppendUint16(b, 1) // icons
-	b = binary.LittleEndian.AppendUint16(b, 1) // of which there is one:
+	b = binary.LittleEndian.AppendUint16(b, 1) // type: icon
+	b = binary.LittleEndian.AppendUint16(b, 1) // number of images
 	b = append(b, 1, 1, 0, 0)                  // one pixel wide and high, no palette
 	b = binary.LittleEndian.AppendUint16(b, 1)
 	b = binary.LittleEndian.AppendUint16(b, 32)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(pngPixel)))
-	b = binary.LittleEndian.AppendUint32(b, 22) // where it begins
+	b = binary.LittleEndian.AppendUint32(b, 22) // offset of the image
 	return string(b) + pngPixel
 }

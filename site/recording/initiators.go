@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// findRoot finds the page's document. If the recording has none, one is invented that asks
-// for everything.
+// findRoot returns the page's document. If the recording has none, it invents one that
+// requests everything.
 func (m *maker) findRoot(page string) *node {
 	start := m.navigated(page)
 	if start == nil {
@@ -26,7 +26,7 @@ func (m *maker) findRoot(page string) *node {
 	}
 }
 
-// navigated is the request that the page began with; nil: there is none.
+// navigated returns the request that the page began with, or nil.
 func (m *maker) navigated(page string) *node {
 	shown := func(n *node) bool {
 		end := n.end()
@@ -40,7 +40,7 @@ func (m *maker) navigated(page string) *node {
 			}
 		}
 		if page != "" {
-			m.repairs.note("", "page", "%s that was navigated to is not among the exchanges, or no document: the first document is taken instead")
+			m.repairs.note("", "page", "%s that was navigated to is not in the recording or is not a document: the first document is used instead")
 		}
 	}
 	for _, n := range m.nodes {
@@ -51,20 +51,20 @@ func (m *maker) navigated(page string) *node {
 	return nil
 }
 
-// invent makes a page for a recording that has none.
+// invent makes a page for a recording without one.
 func (m *maker) invent() *node {
 	n := &node{
 		Exchange: &Exchange{Where: "the made page", Method: http.MethodGet, MIME: "text/html", Status: http.StatusOK, Size: 0, Transfer: -1, Connect: -1, Wait: -1},
 		from:     address{scheme: "https", host: "page" + invented, rest: "/"}, method: http.MethodGet, status: http.StatusOK, kind: document, made: true,
 	}
 	n.url = "https://" + m.hosts.add(n.from) + n.from.rest
-	m.repairs.note("", "page", "%s made, since the recording has no document: it asks for everything")
+	m.repairs.note("", "page", "%s made: the recording has no document, so this one requests everything")
 	m.nodes = append([]*node{n}, m.nodes...)
 	m.byURL[key(n.method, n.url)] = n
 	return n
 }
 
-// findParents finds out who asks for what.
+// findParents determines the initiator of every request.
 func (m *maker) findParents(start *node) {
 	m.source = map[*node]*node{}
 	for _, n := range m.nodes {
@@ -80,7 +80,7 @@ func (m *maker) findParents(start *node) {
 		}
 		n.parent, n.visible = m.parentOf(n, static)
 		if n.visible && n.parent.made {
-			n.async = n.kind == script && slices.Contains([]string{"low", "verylow", "lowest", "idle"}, strings.ToLower(n.Priority)) // as Chromium fetches what holds no parser up
+			n.async = n.kind == script && slices.Contains([]string{"low", "verylow", "lowest", "idle"}, strings.ToLower(n.Priority)) // Chromium's priorities for async and deferred scripts
 		}
 	}
 	m.breakCircles()
@@ -93,16 +93,16 @@ func (m *maker) findParents(start *node) {
 	}
 }
 
-// holdsLoad says whether the load event waits for requests of a kind once they have been made
+// holdsLoad reports whether requests of a kind delay the load event
 // (https://html.spec.whatwg.org/#delay-the-load-event).
 func (n *node) holdsLoad() bool {
 	return slices.Contains([]string{document, stylesheet, script, image, font}, n.kind)
 }
 
-// ended is when a response had come.
+// ended returns when the response was complete.
 func (e *Exchange) ended() float64 { return e.Started + max(0, e.Took) }
 
-// parentOf finds out who asks for a node, and whether a parser sees that it does.
+// parentOf determines a node's initiator, and whether a parser sees the reference.
 func (m *maker) parentOf(n *node, static map[string]bool) (parent *node, visible bool) {
 	if n.Initiator != "" {
 		if by := m.initiator(n); by != nil {
@@ -126,13 +126,13 @@ func (m *maker) parentOf(n *node, static map[string]bool) (parent *node, visible
 	return m.guess(n), false
 }
 
-// markup says whether HTML can ask for a node.
+// markup reports whether HTML can request a node.
 func (n *node) markup() bool {
 	return n.method == http.MethodGet && n.holdsLoad()
 }
 
-// initiator is the node that asked for another, as recorded; nil: there is none that could
-// have.
+// initiator returns the recorded initiator's node, or nil if that cannot have made the
+// request.
 func (m *maker) initiator(n *node) *node {
 	a, err := parseAddress(n.Initiator)
 	if err != nil || a.host == "" {
@@ -162,7 +162,7 @@ func (m *maker) initiator(n *node) *node {
 	return by
 }
 
-// breakCircles gives what does not come from the page to the page.
+// breakCircles makes the page the initiator of nodes that cannot be reached from it.
 func (m *maker) breakCircles() {
 	rooted := map[*node]bool{m.root: true}
 	for _, n := range m.nodes {
@@ -170,7 +170,7 @@ func (m *maker) breakCircles() {
 		for at := n; at != nil && !rooted[at]; at = m.above(at) {
 			if path[at] {
 				n.parent, n.visible = m.root, m.root.made && n.markup()
-				m.repairs.note(n.Where, "request", "%s whose initiators ask for each other in a circle: asked for by the page instead")
+				m.repairs.note(n.Where, "request", "%s whose initiators form a cycle: requested by the page instead")
 				break
 			}
 			path[at] = true
@@ -181,7 +181,7 @@ func (m *maker) breakCircles() {
 	}
 }
 
-// above is what a node comes from: who asks for it, or what is redirected to it.
+// above returns a node's initiator, or the redirect that leads to it.
 func (m *maker) above(n *node) *node {
 	if n.parent != nil {
 		return n.parent
@@ -189,12 +189,12 @@ func (m *maker) above(n *node) *node {
 	return m.source[n]
 }
 
-// maxSearched bounds the work of guessing, in octets of texts.
+// maxSearched bounds the text that guesses search, in octets.
 const maxSearched = 1 << 30
 
-// guess finds out who may have asked for what no body asks for openly: the latest text that
-// had come and holds the URL, else the last segment of its path, else its host; else the
-// latest script that had come, else the page.
+// guess finds a likely initiator for a request that no body makes openly: the latest
+// earlier text that contains the URL, or else the last segment of its path, or else its
+// host; otherwise the latest earlier script, or the page.
 func (m *maker) guess(n *node) *node {
 	p, _, _ := strings.Cut(n.from.rest, "?")
 	for _, hint := range []string{"//" + n.from.authority() + n.from.rest, path.Base(p), n.from.host} {
@@ -209,8 +209,8 @@ func (m *maker) guess(n *node) *node {
 	return cmp.Or(m.latest(m.scripts, n, func(*node) bool { return true }), m.root)
 }
 
-// latest is the first of nodes, the latest first, that had come before another was asked for
-// and fits; nil: there is none.
+// latest returns the first of nodes, ordered latest first, that fits and had arrived before
+// another was requested, or nil.
 func (m *maker) latest(nodes []*node, before *node, fits func(*node) bool) *node {
 	come := sort.Search(len(nodes), func(i int) bool { return nodes[i].ended() <= before.Started })
 	for _, by := range nodes[come:] {
@@ -224,8 +224,8 @@ func (m *maker) latest(nodes []*node, before *node, fits func(*node) bool) *node
 	return nil
 }
 
-// findRunners finds the scripts that may have asked for something, and the texts in which
-// what was asked for may stand, the latest first.
+// findRunners collects scripts that may have made requests, and texts that may contain
+// their URLs, latest first.
 func (m *maker) findRunners() {
 	for _, n := range m.nodes {
 		running := n.kind == script && n.status/100 == 2 && !n.redirects
@@ -243,7 +243,7 @@ func (m *maker) findRunners() {
 	}
 }
 
-// documentOf is the document in which a node is used.
+// documentOf returns the document that uses a node.
 func (m *maker) documentOf(n *node) *node {
 	for range len(m.nodes) + 1 {
 		above := m.above(n)

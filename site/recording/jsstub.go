@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// jsStub is a script that asks for its children.
+// jsStub makes a script that requests its children.
 func (m *maker) jsStub(n *node) *skeleton {
 	return &skeleton{pieces: []string{scriptText(n.children), ""}, open: "/*", close: "*/", pad: "\n"}
 }
 
-// helpers are the functions of stubs, by their names: first those that ask for a URL. What
-// fetch gets is read, since browsers wait with a body's end until somebody does. A last argument
-// is what to do once the answer is there.
+// helpers holds the functions of stubs by name; the first ones request a URL. fetch reads
+// the body, since browsers wait with the end of a body until somebody reads it. A last
+// argument is the callback for the response.
 var helpers = []struct{ name, text string }{
 	{"i", `function i(u){new Image().src=u}`},
 	{"s", `function s(u){var e=d.createElement("script");e.src=u;d.head.appendChild(e)}`},
@@ -25,16 +25,17 @@ var helpers = []struct{ name, text string }{
 	{"x", `function x(u,m,n,g){var r=new XMLHttpRequest;r.open(m,u);r.onload=g;r.send(n?"x".repeat(n):null)}`},
 	{"b", `function b(u,n){navigator.sendBeacon(u,"x".repeat(n))}`},
 	{"z", `function z(){}`},
-	// After a time, while the load event waits: a document that is being written delays that
-	// of the one around it (https://html.spec.whatwg.org/#delay-the-load-event).
+	// h runs g after a time and delays the load event until then: a document that is being
+	// written delays the load event of its parent
+	// (https://html.spec.whatwg.org/#delay-the-load-event).
 	{"h", `function h(t,g){var e=d.createElement("iframe"),p;e.style.display="none";d.documentElement.appendChild(e);p=e.contentDocument;p.open();setTimeout(function(){try{g()}finally{p.close();e.remove()}},t)}`},
-	// After a time, or once the load event has fired.
+	// l runs g after a time, but no later than the load event.
 	{"l", `function l(t,g){var o;function k(){o||g();o=1}d.readyState=="complete"?k():(addEventListener("load",k),setTimeout(k,t))}`},
-	// After a time that counts from the load event, if this has not fired yet.
+	// a runs g after a time that counts from the load event.
 	{"a", `function a(t,g){function k(){setTimeout(g,t)}d.readyState=="complete"?k():addEventListener("load",k)}`},
 }
 
-// scriptText is JavaScript that asks for nodes.
+// scriptText returns JavaScript that requests nodes.
 func scriptText(nodes []*node) string {
 	if len(nodes) == 0 {
 		return ""
@@ -52,7 +53,7 @@ func scriptText(nodes []*node) string {
 	return b.String() + calls + "}(document);"
 }
 
-// callsFor are the calls of helpers that ask for nodes. The helpers are noted.
+// callsFor returns the helper calls that request nodes and marks the helpers as used.
 func callsFor(nodes []*node, used map[string]bool) string {
 	var calls strings.Builder
 	for _, n := range nodes {
@@ -75,7 +76,8 @@ func callsFor(nodes []*node, used map[string]bool) string {
 	return calls.String()
 }
 
-// then is what is to be done once a node has come that runs no script itself, as the last
+// then returns, as the last argument of a call, what to do after a node arrives that runs
+// no script itself.
 // argument of a call.
 func (n *node) then(used map[string]bool) string {
 	var next []*node
@@ -90,7 +92,7 @@ func (n *node) then(used map[string]bool) string {
 	return ",function(){" + callsFor(next, used) + "}"
 }
 
-// call is the call of a helper that asks for a node.
+// call returns the helper call that requests a node.
 func (n *node) call(used map[string]bool) (helper, call string) {
 	url := quoteJS(n.url)
 	if n.method == http.MethodGet {
@@ -124,8 +126,8 @@ func (n *node) call(used map[string]bool) (helper, call string) {
 	return "q", fmt.Sprintf("q(%s,%q,%d,%q%s)", url, n.method, sent, mode, n.then(used))
 }
 
-// open says whether all responses to a request let other origins read them: made ones do, of
-// others nobody knows.
+// open reports whether all responses to a request allow other origins to read them. Made
+// responses do; recorded ones may not.
 func (n *node) open() bool {
 	for n.redirects && n.made {
 		n = n.to
@@ -133,11 +135,12 @@ func (n *node) open() bool {
 	return n.made
 }
 
-// beacon says whether a request is one that outlives its page.
+// beacon reports whether a request outlives its page.
 func (n *node) beacon() bool {
 	return n.kind == ping && n.method == http.MethodPost && n.Sent <= maxBeacon
 }
 
-// maxBeacon is how much such a request may send, in octets, so that four of them may be under
-// way; those that would have a page send more than 64 KiB fail (https://fetch.spec.whatwg.org/#http-network-or-cache-fetch).
+// maxBeacon limits such a request's body in octets, so that four can be pending: browsers
+// reject beyond 64 KiB per page
+// (https://fetch.spec.whatwg.org/#http-network-or-cache-fetch).
 const maxBeacon = 16_000

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The kinds of requests that stubs tell apart, as the Chrome DevTools Protocol names them, in
-// lower case.
+// These are the kinds of requests that stubs distinguish, named as in the Chrome DevTools
+// Protocol, in lower case.
 const (
 	document   = "document"
 	stylesheet = "stylesheet"
@@ -22,7 +22,7 @@ const (
 	fetch      = "fetch"
 )
 
-// synonyms are what other tools call the same.
+// synonyms maps other tools' names to kinds.
 var synonyms = map[string]string{
 	"subdocument": document, "sub_frame": document, "main_frame": document, "iframe": document, "frame": document, "html": document, "doc": document,
 	"css": stylesheet, "style": stylesheet, "js": script, "javascript": script, "img": image, "imageset": image, "favicon": image,
@@ -32,14 +32,14 @@ var synonyms = map[string]string{
 	"cspviolationreport": ping,
 }
 
-// byExtension are kinds where the media type says nothing.
+// byExtension gives the kind if the media type does not.
 var byExtension = map[string]string{
 	".css": stylesheet, ".js": script, ".mjs": script, ".png": image, ".gif": image, ".jpg": image, ".jpeg": image, ".webp": image, ".avif": image,
 	".svg": image, ".ico": image, ".bmp": image, ".woff": font, ".woff2": font, ".ttf": font, ".otf": font, ".eot": font,
 	".mp4": media, ".webm": media, ".mp3": media, ".ogg": media, ".m4a": media, ".json": fetch, ".xml": fetch, ".txt": fetch,
 }
 
-// mediaOf is a media type without parameters, in lower case.
+// mediaOf returns a media type in lower case without parameters.
 func mediaOf(contentType string) string {
 	t, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -48,7 +48,7 @@ func mediaOf(contentType string) string {
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-// recordedType is the media type of the response as recorded.
+// recordedType returns the media type of the response as recorded.
 func (n *node) recordedType() string {
 	if t := mediaOf(fieldOf(n.Header, "content-type")); t != "" {
 		return t
@@ -65,7 +65,7 @@ func isScript(media string) bool {
 
 func isHTML(media string) bool { return media == "text/html" || media == "application/xhtml+xml" }
 
-// isText says whether a body of a type is text, in which hosts may be named.
+// isText reports whether a media type is text that may name hosts.
 func isText(media string) bool {
 	return strings.HasPrefix(media, "text/") || isScript(media) || isXML(media) || isJSON(media)
 }
@@ -76,7 +76,7 @@ func isJSON(media string) bool {
 	return media == "application/json" || strings.HasSuffix(media, "+json")
 }
 
-// isDocument says whether a node is a document that asks for things.
+// isDocument reports whether a node is a document that makes requests.
 func (n *node) isDocument() bool {
 	if n.kind != document || n.status == http.StatusNoContent {
 		return false
@@ -84,7 +84,7 @@ func (n *node) isDocument() bool {
 	return isHTML(n.mediaType()) || n.mediaType() == "" && isHTML(n.recordedType())
 }
 
-// tellKinds finds out what each request was for. A redirect was for what it led to.
+// tellKinds determines the kind of each request. A redirect has the kind of its target.
 func (m *maker) tellKinds() {
 	for _, n := range m.nodes {
 		n.kind = synonyms[n.Kind]
@@ -92,7 +92,7 @@ func (m *maker) tellKinds() {
 		if n.kind == "" {
 			n.kind = kindOf(end)
 		}
-		// What has no content cannot be shown in a frame.
+		// A frame cannot show a response without content.
 		if n.kind == document && end.status == http.StatusNoContent || n.method != http.MethodGet && !slices.Contains([]string{xhr, fetch, ping, document}, n.kind) {
 			n.kind = fetch
 		}
@@ -104,7 +104,7 @@ func (m *maker) tellKinds() {
 	}
 }
 
-// kindOf tells a response's kind from its media type, or from its URL.
+// kindOf derives a response's kind from its media type or URL.
 func kindOf(n *node) string {
 	t := n.recordedType()
 	switch {
@@ -128,13 +128,13 @@ func kindOf(n *node) string {
 		return k
 	}
 	if n.status == http.StatusNoContent || n.made && n.Size == 0 {
-		return image // a pixel that counts visits
+		return image // a tracking pixel
 	}
 	return fetch
 }
 
-// mediaType is the media type that the response must have to be used for its kind; empty:
-// any will do.
+// mediaType returns the media type that a response needs to be used as its kind; empty
+// means any.
 func (n *node) mediaType() string {
 	t := n.recordedType()
 	if !n.made || n.status == http.StatusNoContent || n.redirects {
@@ -163,7 +163,7 @@ func (n *node) mediaType() string {
 	return t
 }
 
-// needsCORS says whether the stubs ask for it in a way that its server must allow.
+// needsCORS reports whether the stubs request a node with CORS.
 func (n *node) needsCORS() bool {
 	return !n.beacon() && !slices.Contains([]string{document, stylesheet, script, image}, n.kind)
 }

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// typical are how many octets made bodies have where the recording says nothing at all of
-// their size.
+// typical gives the octets of made bodies of which the recording states no size.
 var typical = map[string]int64{document: 30_000, stylesheet: 20_000, script: 30_000, image: 15_000, font: 30_000, media: 500_000}
 
-// typicalRatio is how many times longer than on the wire text is, where the recording says
-// only how long it was there.
+// typicalRatio is the assumed compression ratio of text if the recording states only the
+// encoded size.
 const typicalRatio = 4
 
 // makeBodies makes the bodies that were not recorded.
@@ -21,7 +20,7 @@ func (m *maker) makeBodies() error {
 		}
 		size, wire := m.sizes(n)
 		if size > m.left {
-			m.repairs.note(n.Where, "body", "%s made shorter than recorded, since all together would have more than 1 GiB")
+			m.repairs.note(n.Where, "body", "%s made shorter than recorded: all together would exceed 1 GiB")
 			size, wire = m.left, m.left
 		}
 		m.left -= size
@@ -29,13 +28,13 @@ func (m *maker) makeBodies() error {
 			return err
 		}
 		if got := int64(len(n.sent)); got > wire && !near(got, wire) {
-			m.repairs.note(n.Where, "made body", "%s longer than the recorded, since what it must ask for takes more")
+			m.repairs.note(n.Where, "made body", "%s longer than recorded: the references need more room")
 		}
 	}
 	return nil
 }
 
-// make renders the body, size octets long, and wire octets as it is sent.
+// make renders a body of size octets that takes wire octets when encoded.
 func (n *node) make(s *skeleton, size, wire int64, by *coder) (err error) {
 	if n.coding == "" {
 		n.body = s.render(size, 1, seed(n.method, n.url))
@@ -49,7 +48,7 @@ func (n *node) make(s *skeleton, size, wire int64, by *coder) (err error) {
 	return err
 }
 
-// sizes are how many octets the body has, and how many on the wire.
+// sizes returns the sizes of the body: decoded and on the wire.
 func (m *maker) sizes(n *node) (size, wire int64) {
 	size, wire = n.Size, n.Transfer
 	if n.status == http.StatusNoContent || n.status == http.StatusResetContent || n.method == http.MethodHead {
@@ -63,12 +62,12 @@ func (m *maker) sizes(n *node) (size, wire int64) {
 			if size == 0 {
 				size = 1000
 			}
-			m.repairs.note(n.Where, "body", "%s of which nothing is known: made to a usual size of their kind")
+			m.repairs.note(n.Where, "body", "%s of unknown size: made in a typical size for the kind")
 		case n.coding == "":
 			size = wire
 		default:
 			size = wire * typicalRatio
-			m.repairs.note(n.Where, "body", "%s of which only the coded size is known: made four times as long, uncoded")
+			m.repairs.note(n.Where, "body", "%s of which only the encoded size is known: made four times as large, uncompressed")
 		}
 	}
 	if n.coding == "" {
@@ -78,12 +77,12 @@ func (m *maker) sizes(n *node) (size, wire int64) {
 	case wire <= 0:
 		wire = size / typicalRatio
 	case wire == size:
-		m.repairs.note(n.Where, "body", "%s whose coded size stands for the uncoded one too: made so that they hardly compress")
+		m.repairs.note(n.Where, "body", "%s with equal encoded and decoded sizes: made hardly compressible")
 	}
 	return size, min(wire, size+size/1000+64)
 }
 
-// skeleton is what a made body consists of.
+// skeleton returns a made body without its padding.
 func (m *maker) skeleton(n *node, size int64) *skeleton {
 	t := n.mediaType()
 	if t == "" {

@@ -10,11 +10,11 @@ import (
 	"wiretime/site"
 )
 
-// maxRedirects is how many redirects in a row are kept; browsers follow twenty
+// maxRedirects is the longest chain of redirects that is kept; browsers follow twenty
 // (https://fetch.spec.whatwg.org/#http-redirect-fetch).
 const maxRedirects = 20
 
-// location is where a response leads, as it says; empty: nowhere.
+// location returns a response's redirect target as stated, or "".
 func (n *node) location() string {
 	if !slices.Contains([]int{301, 302, 303, 307, 308}, n.status) {
 		return ""
@@ -27,8 +27,8 @@ func (n *node) location() string {
 	return ""
 }
 
-// linkRedirects finds out where redirects lead. Those that lead to nothing that the
-// recording has become ordinary responses, since what they lead to could not be answered.
+// linkRedirects determines where redirects lead. Redirects to a URL that the recording
+// lacks become ordinary responses, since their target could not be answered.
 func (m *maker) linkRedirects() {
 	for _, n := range m.nodes {
 		location := n.location()
@@ -36,7 +36,7 @@ func (m *maker) linkRedirects() {
 			continue
 		}
 		if scheme, _, ok := strings.Cut(strings.ToLower(location), ":"); ok && exotic[scheme] != "" {
-			m.repairs.note(n.Where, "redirect", "%s to a URL that no server answers: what it leads to is answered instead")
+			m.repairs.note(n.Where, "redirect", "%s to a URL without a server: replaced by the target's content")
 			m.inline(n, location)
 			continue
 		}
@@ -44,7 +44,7 @@ func (m *maker) linkRedirects() {
 			n.to = m.byKey[key(n.follows(), to)]
 		}
 		if n.to == nil {
-			m.repairs.note(n.Where, "redirect", "%s to what the recording does not have: an empty body is answered instead")
+			m.repairs.note(n.Where, "redirect", "%s to a URL that the recording lacks: replaced by an empty body")
 			n.answerWith(nil)
 			continue
 		}
@@ -53,7 +53,7 @@ func (m *maker) linkRedirects() {
 	m.breakLoops()
 }
 
-// follows is the method by which a redirect is followed
+// follows returns the method with which a redirect is followed
 // (https://fetch.spec.whatwg.org/#http-redirect-fetch).
 func (n *node) follows() string {
 	if n.method == http.MethodHead || n.status == http.StatusTemporaryRedirect || n.status == http.StatusPermanentRedirect {
@@ -62,13 +62,13 @@ func (n *node) follows() string {
 	return http.MethodGet
 }
 
-// breakLoops ends chains of redirects that never end, or later than browsers follow.
+// breakLoops ends chains of redirects that loop or exceed what browsers follow.
 func (m *maker) breakLoops() {
 	for _, n := range m.nodes {
 		steps := 0
 		for end := n; end.redirects; end = end.to {
 			if steps++; steps >= maxRedirects {
-				m.repairs.note(n.Where, "redirect", "%s in a chain without an end: an empty body is answered instead")
+				m.repairs.note(n.Where, "redirect", "%s in a redirect loop or too long a chain: replaced by an empty body")
 				n.to, n.redirects = nil, false
 				n.answerWith(nil)
 				break
@@ -77,7 +77,7 @@ func (m *maker) breakLoops() {
 	}
 }
 
-// end is what a request leads to in the end.
+// end returns the node at the end of a request's redirects.
 func (n *node) end() *node {
 	for n.redirects {
 		n = n.to
@@ -85,7 +85,7 @@ func (n *node) end() *node {
 	return n
 }
 
-// answerWith makes an ordinary response of a redirect.
+// answerWith turns a redirect into an ordinary response.
 func (n *node) answerWith(body []byte) {
 	n.status, n.body, n.sent, n.coding, n.made = http.StatusOK, body, nil, "", false
 	if len(body) == 0 {
@@ -100,8 +100,8 @@ func clone(e *Exchange) *Exchange {
 	return &c
 }
 
-// inline answers with what a data: URL holds, and with nothing instead of others
-// (RFC 2397).
+// inline answers with the content of a data: URL (RFC 2397), and with an empty body for
+// other URLs.
 func (m *maker) inline(n *node, location string) {
 	media, data, ok := strings.Cut(location, ",")
 	if !ok || !strings.HasPrefix(strings.ToLower(media), "data:") {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// staticReferences are the keys of all that the recorded HTML and CSS ask for openly, so
-// that a parser sees it.
+// staticReferences returns the keys of all requests that a parser can see in the recorded
+// HTML and CSS.
 func (m *maker) staticReferences() map[string]bool {
 	found := map[string]bool{}
 	for _, n := range m.nodes {
@@ -44,18 +44,18 @@ func (m *maker) staticReferences() map[string]bool {
 	return found
 }
 
-// sources are the attributes by which elements ask for things as soon as they are parsed.
+// sources maps elements to the attributes that cause requests during parsing.
 var sources = map[string][]string{
 	"img": {"src", "srcset"}, "source": {"src", "srcset"}, "script": {"src"}, "link": {"href", "imagesrcset"}, "iframe": {"src"}, "frame": {"src"},
 	"embed": {"src"}, "object": {"data"}, "video": {"src", "poster"}, "audio": {"src"}, "track": {"src"}, "input": {"src"},
 	"image": {"href", "xlink:href"}, "use": {"href", "xlink:href"}, "body": {"background"}, "table": {"background"}, "td": {"background"},
 }
 
-// fetched are the relations of links that all browsers fetch.
+// fetched matches link relations that all browsers fetch.
 var fetched = regexp.MustCompile(`(?i)stylesheet|preload|prefetch`)
 
-// htmlReferences finds what HTML asks for, and which of it are scripts that hold no parser
-// up. What is for browsers without scripts, or for scripts alone, it leaves out.
+// htmlReferences reports the references in HTML, and which of them are async or deferred
+// scripts. It skips noscript content and templates.
 func htmlReferences(text []byte, rebase, note, async func(string)) {
 	z := html.NewTokenizer(bytes.NewReader(text))
 	inert, style := 0, false
@@ -85,7 +85,7 @@ func htmlReferences(text []byte, rebase, note, async func(string)) {
 	}
 }
 
-// tagReferences finds what a tag asks for.
+// tagReferences reports the references of a tag.
 func tagReferences(t html.Token, rebase, note, async func(string)) {
 	attributes := map[string]string{}
 	for _, a := range t.Attr {
@@ -119,10 +119,10 @@ func tagReferences(t html.Token, rebase, note, async func(string)) {
 	}
 }
 
-// cssURL finds url() and the strings of @import (CSS Syntax 3, section 4.3.6).
+// cssURL matches url() and the strings of @import (CSS Syntax 3, section 4.3.6).
 var cssURL = regexp.MustCompile(`(?i)url\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^"'()\s]+))\s*\)|@import\s+(?:"([^"\n]*)"|'([^'\n]*)')`)
 
-// cssReferences finds what CSS refers to.
+// cssReferences reports the references in CSS.
 func cssReferences(text []byte, note func(string)) {
 	for _, match := range cssURL.FindAllSubmatch(text, -1) {
 		for _, group := range match[1:] {

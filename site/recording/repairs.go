@@ -7,22 +7,22 @@ import (
 	"wiretime/english"
 )
 
-// repairs gathers repairs of a kind into one.
+// repairs groups repairs by kind.
 type repairs struct {
 	kinds []*repairKind // in the order in which they were met
 	index map[[2]string]*repairKind
 }
 
 type repairKind struct {
-	what    string // with a %s for what is counted
-	thing   string // that is counted, in the singular
+	what    string // with a %s for the number and the things
+	thing   string // the counted thing, in the singular
 	where   []string
 	names   []string // examples of it
 	named   map[string]bool
 	leftOut int
 }
 
-// maxNamed is how many records a repair names.
+// maxNamed limits the records that a repair names.
 const maxNamed = 5
 
 // note counts a record that was repaired. what is a sentence with a %s for the number and
@@ -52,7 +52,7 @@ func (r *repairs) kind(thing, what string) *repairKind {
 
 func (k *repairKind) add(where string) { k.where = append(k.where, where) }
 
-// mention has a kind of repair give names as examples: of hosts, fields, parameters.
+// mention adds an example, such as a host, field or parameter, to a kind of repair.
 func (k *repairKind) mention(name string) {
 	if !k.named[name] {
 		k.named[name] = true
@@ -60,7 +60,7 @@ func (k *repairKind) mention(name string) {
 	}
 }
 
-// list are the repairs in the order in which their kinds were met.
+// list returns the repairs in the order in which their kinds first occurred.
 func (r *repairs) list() []Repair {
 	var out []Repair
 	for _, k := range r.kinds {
@@ -73,7 +73,7 @@ func (r *repairs) list() []Repair {
 	return out
 }
 
-// some names the first of many.
+// some joins the first few names.
 func some(names []string) string {
 	if len(names) <= maxNamed {
 		return strings.Join(names, ", ")

@@ -26,28 +26,28 @@ type node struct {
 
 	to        *node   // where a redirect leads
 	redirects bool    // it is one
-	parent    *node   // what asks for it; nil: the page, or what a redirect leads to
+	parent    *node   // the initiator; nil for the page and for redirect targets
 	children  []*node // in the recorded order
-	visible   bool    // a parser sees that it is asked for
-	async     bool    // a script that holds no parser up
-	late      bool    // the load event does not wait until it has been asked for
-	afterLoad bool    // it was asked for after that event, from which delay counts
+	visible   bool    // a parser sees the reference
+	async     bool    // an async or deferred script
+	late      bool    // the load event does not wait for its request
+	afterLoad bool    // requested after the load event, from which delay counts
 	delay     float64
-	ends      []float64 // when it had come, each time it was asked for
+	ends      []float64 // when it was complete, for each request
 
-	class  string  // of a made style sheet, or a document's own: its element's
+	class  string  // class of the element that a made style sheet or document styles
 	in     *node   // the document that a made style sheet is used in
 	sheets []*node // of a document: the made sheets that are used in it
 }
 
-// Limits of what is taken from a recording.
+// These limit what is taken from a recording.
 const (
 	maxExchanges = 100_000
 	maxBody      = 256 << 20
 	maxBodies    = 1 << 30
 )
 
-// limits can be lowered by tests.
+// limits exists so that tests can lower them.
 type limits struct {
 	exchanges    int
 	body, bodies int64
@@ -62,30 +62,30 @@ type maker struct {
 	hosts   addresses
 	nodes   []*node
 	byKey   map[string]*node
-	byURL   map[string]*node // of GET
+	byURL   map[string]*node // nodes of GET requests
 	root    *node            // the page's document, at the end of its redirects
 	left    int64            // octets that bodies may still have
 
-	source   map[*node]*node // what is redirected to a node, the first
-	scripts  []*node         // that may have asked for something, the latest first
+	source   map[*node]*node // the first redirect to a node
+	scripts  []*node         // scripts that may have made requests, latest first
 	texts    []*node         // recorded documents and scripts, likewise
 	rtt      map[string]float64
-	classes  int // names given
-	searched int // octets in which guesses were looked for
+	classes  int // class names given
+	searched int // octets searched by guesses
 }
 
-// exotic are the schemes of URLs that no server answers, in words.
+// exotic describes the schemes of URLs that no server answers.
 var exotic = map[string]string{
 	"data": "are data", "blob": "are made by scripts", "about": "are the browser's own", "ws": "are WebSockets", "wss": "are WebSockets",
 	"file": "are files", "filesystem": "are files", "javascript": "are scripts",
 }
 
-// selectServable keeps what a site can hold.
+// selectServable keeps the exchanges that a site can hold.
 func (m *maker) selectServable() {
 	for i := range m.Exchanges {
 		e := &m.Exchanges[i]
 		if i >= m.limits.exchanges {
-			m.repairs.leave(e.Where, "exchange", "%s beyond the first hundred thousand are left out")
+			m.repairs.leave(e.Where, "exchange", "%s beyond the first hundred thousand left out")
 			continue
 		}
 		if n := m.servable(e); n != nil {
@@ -96,7 +96,7 @@ func (m *maker) selectServable() {
 	m.unite()
 }
 
-// servable is an exchange as a node, or nil if it is left out.
+// servable converts an exchange to a node, or returns nil if the exchange is left out.
 func (m *maker) servable(e *Exchange) *node {
 	e = finite(e)
 	n := &node{Exchange: e, method: strings.ToUpper(strings.TrimSpace(e.Method)), status: e.Status}
@@ -107,32 +107,32 @@ func (m *maker) servable(e *Exchange) *node {
 	n.from, err = parseAddress(e.URL)
 	switch {
 	case err != nil:
-		m.repairs.leave(e.Where, "request", "%s left out, whose URL cannot be read")
+		m.repairs.leave(e.Where, "request", "%s left out: invalid URL")
 		return nil
 	case n.from.host == "":
 		what := exotic[n.from.scheme]
 		if what == "" {
-			what = "no web server answers"
+			what = "have no web server"
 		}
-		m.repairs.leave(e.Where, "URL", "%s with "+scheme(n.from.scheme)+": left out, since they "+what)
+		m.repairs.leave(e.Where, "URL", "%s with "+scheme(n.from.scheme)+" left out, since they "+what)
 		return nil
 	case !httpguts.ValidHeaderFieldName(n.method) || slices.Contains([]string{"CONNECT", "TRACE", "TRACK"}, n.method):
-		m.repairs.leave(e.Where, "request", "%s with a method that no page can use: left out")
+		m.repairs.leave(e.Where, "request", "%s left out: pages cannot use the method")
 		return nil
 	case n.method == http.MethodOptions:
-		m.repairs.leave(e.Where, "preflight", "%s left out: browsers make them themselves (OPTIONS), and they are answered without being in the site")
+		m.repairs.leave(e.Where, "preflight", "%s left out: the replay answers OPTIONS itself")
 		return nil
 	case e.Status == 0:
-		m.repairs.leave(e.Where, "request", "%s without a response: left out")
+		m.repairs.leave(e.Where, "request", "%s left out: no response")
 		return nil
 	case e.Status == http.StatusSwitchingProtocols:
 		m.repairs.leave(e.Where, "WebSocket", "%s left out (status 101)")
 		return nil
 	case e.Status < 200 || e.Status > 599:
-		m.repairs.leave(e.Where, "response", "%s with a status that is none of a final response (200 to 599): left out")
+		m.repairs.leave(e.Where, "response", "%s left out: not a final status (200 to 599)")
 		return nil
 	case int64(len(e.Body)) > m.limits.body || !e.HasBody && max(e.Size, e.Transfer) > m.limits.body:
-		m.repairs.leave(e.Where, "response", "%s left out, whose bodies have more than 256 MiB")
+		m.repairs.leave(e.Where, "response", "%s left out: the body exceeds 256 MiB")
 		return nil
 	}
 	known := len(m.hosts.names)
@@ -144,7 +144,7 @@ func (m *maker) servable(e *Exchange) *node {
 	return n
 }
 
-// finite is a copy of an exchange in which what is no number is not known.
+// finite returns a copy of an exchange in which invalid times are unknown.
 func finite(e *Exchange) *Exchange {
 	e = clone(e)
 	for _, v := range []*float64{&e.Started, &e.Took, &e.DNS, &e.Connect, &e.Wait, &e.CPU} {
@@ -155,52 +155,52 @@ func finite(e *Exchange) *Exchange {
 	return e
 }
 
-// maxTime is what no load takes, in ms: a year.
+// maxTime is an upper bound for times of a load, in ms: a year.
 const maxTime = 365 * 24 * 3600 * 1000
 
-// scheme names a scheme in messages, which may be anything.
+// scheme returns the name of a URL scheme for messages. It accepts any text.
 func scheme(s string) string {
 	if len(s) > 30 || strings.ContainsAny(s, "%\n") {
-		return "a scheme of its own"
+		return "an unknown scheme"
 	}
 	return s + ":"
 }
 
-// noteHost says that a host has another name in the site.
+// noteHost reports that a host has another name in the site.
 func (m *maker) noteHost(n *node) {
 	name := m.hosts.add(n.from)
 	if n.from.port != "" {
-		k := m.repairs.kind("host", "%s with a port, which belongs to the protocol: left out of their URLs")
+		k := m.repairs.kind("host", "%s with a port, removed from URLs since it belongs to the protocol")
 		k.add(n.Where)
 		k.mention(n.from.authority())
 	}
 	if name != n.from.host {
-		k := m.repairs.kind("host", "%s with a name that no site can have: called otherwise")
+		k := m.repairs.kind("host", "%s with a name that is not valid in a site, renamed")
 		k.add(n.Where)
 		k.mention(n.from.host + " is " + name)
 	}
 }
 
-// normalize makes statuses such as a whole response to a first visit has.
+// normalize replaces statuses that a first visit would not get.
 func (m *maker) normalize(n *node) {
 	switch n.status {
 	case http.StatusPartialContent:
 		n.status = http.StatusOK
-		m.repairs.note(n.Where, "part of a resource", "%s stored as if it were the whole (status 206 is 200)")
+		m.repairs.note(n.Where, "part of a resource", "%s stored as the whole (status 206 becomes 200)")
 	case http.StatusNotModified:
 		n.status, n.made = http.StatusOK, true
-		m.repairs.note(n.Where, "response", "%s that said that the browser's cache was right (status 304): stored as 200 with a made body")
+		m.repairs.note(n.Where, "response", "%s with status 304 (not modified): stored as 200 with a made body")
 	case http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly:
-		// RFC 9110 sections 15.5.9 and 15.5.20, RFC 8470 section 5.2.
-		m.repairs.note(n.Where, "response", "%s upon which browsers ask again (status 408, 421, 425): stored as 400")
+		// RFC 9110 sections 15.5.9 and 15.5.20 and RFC 8470 section 5.2 let clients retry.
+		m.repairs.note(n.Where, "response", "%s that browsers retry (status 408, 421, 425): stored as 400")
 		n.status = http.StatusBadRequest
 	}
 	n.made = n.made || !n.HasBody
 }
 
-// unite keeps one exchange of those with the same method and URL: the first with a body
-// and status 200, else the first with status 200, else the first. One that leads to its own
-// URL, from http to https, comes last.
+// unite keeps one exchange per method and URL: the first with a body and status 200, else
+// the first with status 200, else the first. A redirect from http to https of the same URL
+// comes last.
 func (m *maker) unite() {
 	m.byKey, m.byURL = map[string]*node{}, map[string]*node{}
 	for _, n := range m.nodes {
@@ -221,15 +221,15 @@ func (m *maker) unite() {
 				m.byURL[k] = n
 			}
 		case m.rank(n, k) == selfRedirect:
-			m.repairs.leave(n.Where, "redirect", "%s between http and https of the same URL: left out, the target stays")
+			m.repairs.leave(n.Where, "redirect", "%s between http and https of the same URL left out: the target stays")
 		default:
-			m.repairs.leave(n.Where, "request", "%s for a URL that was asked for before: one response of each stays")
+			m.repairs.leave(n.Where, "request", "%s left out: repeated URL, of which one response stays")
 		}
 	}
 	m.nodes = kept
 }
 
-// How good an exchange is among those with the same method and URL.
+// These rank exchanges with the same method and URL.
 const (
 	selfRedirect = iota
 	anyResponse
@@ -252,5 +252,5 @@ func (m *maker) rank(n *node, k string) int {
 	return anyResponse
 }
 
-// get finds the node that answers GET of a URL of the site.
+// get returns the node that answers a GET of a URL of the site.
 func (m *maker) get(siteURL string) *node { return m.byURL[key(http.MethodGet, siteURL)] }

@@ -9,17 +9,17 @@ import (
 	"wiretime/site"
 )
 
-// Options say how a recording becomes a site.
+// Options says how a recording becomes a site.
 type Options struct {
-	// Page is the URL to navigate to; empty: the recording's.
+	// Page is the URL to navigate to; empty means the recording's.
 	Page string
 }
 
-// Site makes a site of the recording, and says what is not as it was recorded. Of what
-// cannot be served it leaves out as little as it can; it is an error if nothing is left.
+// Site makes a site of the recording and reports deviations from it as repairs. It leaves
+// out as little as possible, and fails if nothing can be served.
 //
-// The repairs account for each exchange: as many as they leave out are not among the site's
-// resources, and all others are.
+// The repairs account for every exchange: the site has all exchanges except those that the
+// repairs count as left out.
 func (r *Recording) Site(name string, o Options) (*site.Site, []Repair, error) {
 	return r.site(name, o, limits{maxExchanges, maxBody, maxBodies})
 }
@@ -54,7 +54,7 @@ func (r *Recording) site(name string, o Options, l limits) (*site.Site, []Repair
 	return made, append(slices.Clip(r.Repairs), m.repairs.list()...), err
 }
 
-// firstReason is why exchanges were left out, if there were any.
+// firstReason returns the first reason why exchanges were left out, or "".
 func (m *maker) firstReason() string {
 	if list := m.repairs.list(); len(list) > 0 {
 		return ": " + list[0].What
@@ -62,7 +62,7 @@ func (m *maker) firstReason() string {
 	return ""
 }
 
-// resource is what the site has of a node.
+// resource converts a node to a resource of the site.
 func (m *maker) resource(n *node) (site.Resource, error) {
 	if err := n.send(&m.coder); err != nil {
 		return site.Resource{}, err
@@ -82,7 +82,7 @@ func (m *maker) resource(n *node) (site.Resource, error) {
 	return r, nil
 }
 
-// siteHosts is what the recording knows of servers, in the order of their first use.
+// siteHosts returns what the recording knows of servers, in the order of their first use.
 func (m *maker) siteHosts() []site.Host {
 	var hosts []site.Host
 	index := map[string]int{}
@@ -103,8 +103,8 @@ func (m *maker) siteHosts() []site.Host {
 	return hosts
 }
 
-// wait is how long the server took, as recorded, without the way there and back: that to the
-// host, or to another with its address.
+// wait returns the server's recorded think time, without the round trip to the host or to
+// another host with the same address.
 func (m *maker) wait(n *node) float64 {
 	rtt := m.rtt[m.hosts.add(n.from)]
 	if rtt == 0 && n.Address != "" {
@@ -116,7 +116,7 @@ func (m *maker) wait(n *node) float64 {
 	return max(0, round(n.Wait-rtt))
 }
 
-// measureHosts makes the times to hosts known, by their names and by their addresses.
+// measureHosts records the round-trip times of hosts by name and by address.
 func (m *maker) measureHosts(hosts []site.Host) {
 	m.rtt = map[string]float64{}
 	for _, h := range hosts {
@@ -128,5 +128,5 @@ func (m *maker) measureHosts(hosts []site.Host) {
 	}
 }
 
-// round leaves microseconds of ms.
+// round rounds ms to microseconds.
 func round(ms float64) float64 { return math.Round(ms*1000) / 1000 }

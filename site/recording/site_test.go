@@ -13,7 +13,7 @@ import (
 	"wiretime/site"
 )
 
-// get is an exchange as an importer gives it of which nothing but this is known.
+// get returns a GET exchange with only the given data known.
 func get(url string, status int, mime string, more ...func(*Exchange)) Exchange {
 	e := Exchange{Method: "GET", URL: url, Status: status, Size: -1, Transfer: -1, Started: -1, Took: -1, DNS: -1, Connect: -1, Wait: -1}
 	if mime != "" {
@@ -45,7 +45,7 @@ func sized(size, transfer int64) func(*Exchange) {
 
 func method(m string) func(*Exchange) { return func(e *Exchange) { e.Method = m } }
 
-// imported makes a site of exchanges, and checks what holds for each.
+// imported makes a site of exchanges and checks the invariants.
 func imported(t *testing.T, exchanges ...Exchange) (*site.Site, []Repair) {
 	t.Helper()
 	r := &Recording{Title: "Test", Source: "a test", Exchanges: exchanges}
@@ -96,13 +96,13 @@ func said(repairs []Repair, what string) bool {
 	return slices.ContainsFunc(repairs, func(r Repair) bool { return strings.Contains(r.What, what) })
 }
 
-// TestOddExchanges are what recordings hold that no site can.
+// TestOddExchanges covers exchanges that a site cannot hold as recorded.
 func TestOddExchanges(t *testing.T) {
 	page := get("https://a.test/", 200, "text/html", holding("<p>page"))
 	for _, c := range []struct {
 		name string
 		odd  Exchange
-		want string // the resource it becomes; empty: none
+		want string // the resulting resource; empty: none
 		said string
 	}{
 		{"data", get("data:text/plain,a", 200, ""), "", "1 URL with data:"},
@@ -110,25 +110,25 @@ func TestOddExchanges(t *testing.T) {
 		{"extension", get("chrome-extension://a/b.js", 200, ""), "", "1 URL with chrome-extension:"},
 		{"about", get("about:blank", 200, ""), "", "1 URL with about:"},
 		{"websocket", get("wss://a.test/", 101, ""), "", "1 URL with wss:"},
-		{"no URL", get("", 200, ""), "", "cannot be read"},
-		{"hostless", get("https:///", 200, ""), "", "cannot be read"},
+		{"no URL", get("", 200, ""), "", "invalid URL"},
+		{"hostless", get("https:///", 200, ""), "", "invalid URL"},
 		{"upgrade", get("https://a.test/socket", 101, ""), "", "status 101"},
-		{"no response", get("https://a.test/x", 0, ""), "", "without a response"},
-		{"status 99", get("https://a.test/x", 99, ""), "", "none of a final response"},
-		{"status 600", get("https://a.test/x", 600, ""), "", "none of a final response"},
-		{"status -1", get("https://a.test/x", -1, ""), "", "none of a final response"},
+		{"no response", get("https://a.test/x", 0, ""), "", "no response"},
+		{"status 99", get("https://a.test/x", 99, ""), "", "not a final status"},
+		{"status 600", get("https://a.test/x", 600, ""), "", "not a final status"},
+		{"status -1", get("https://a.test/x", -1, ""), "", "not a final status"},
 		{"preflight", get("https://a.test/x", 204, "", method("OPTIONS")), "", "preflight"},
-		{"connect", get("https://a.test/x", 200, "", method("CONNECT")), "", "no page can use"},
-		{"no method", get("https://a.test/x", 200, "", method("A B")), "", "no page can use"},
-		{"huge", get("https://a.test/x", 200, "", sized(maxBody+1, -1)), "", "more than 256 MiB"},
-		{"huge on the wire", get("https://a.test/x", 200, "", sized(-1, math.MaxInt64/8)), "", "more than 256 MiB"},
-		{"twice", get("https://a.test/#top", 200, "text/html", holding("other")), "", "asked for before"},
+		{"connect", get("https://a.test/x", 200, "", method("CONNECT")), "", "pages cannot use the method"},
+		{"no method", get("https://a.test/x", 200, "", method("A B")), "", "pages cannot use the method"},
+		{"huge", get("https://a.test/x", 200, "", sized(maxBody+1, -1)), "", "exceeds 256 MiB"},
+		{"huge on the wire", get("https://a.test/x", 200, "", sized(-1, math.MaxInt64/8)), "", "exceeds 256 MiB"},
+		{"twice", get("https://a.test/#top", 200, "text/html", holding("other")), "", "repeated URL"},
 		{"empty method", get("https://a.test/x", 200, "", method(" ")), "GET https://a.test/x 200", ""},
 		{"lower case", get("https://A.TEST/x", 200, "", method("get")), "GET https://a.test/x 200", ""},
 		{"post", get("https://a.test/x", 201, "", method("POST")), "POST https://a.test/x 201", ""},
-		{"part", get("https://a.test/x.mp4", 206, "video/mp4", with("Content-Range", "bytes 0-1/9"), holding("ab")), "GET https://a.test/x.mp4 200", "status 206 is 200"},
+		{"part", get("https://a.test/x.mp4", 206, "video/mp4", with("Content-Range", "bytes 0-1/9"), holding("ab")), "GET https://a.test/x.mp4 200", "status 206 becomes 200"},
 		{"not modified", get("https://a.test/x.css", 304, "text/css"), "GET https://a.test/x.css 200", "status 304"},
-		{"misdirected", get("https://a.test/x", 421, ""), "GET https://a.test/x 400", "ask again"},
+		{"misdirected", get("https://a.test/x", 421, ""), "GET https://a.test/x 400", "that browsers retry"},
 		{"gone", get("https://a.test/x", 404, "text/html"), "GET https://a.test/x 404", ""},
 		{"port", get("https://a.test:8443/x", 200, ""), "GET https://a.test/x 200", "a.test:8443"},
 		{"address", get("http://192.0.2.1/x", 200, ""), "GET https://ip-192-0-2-1.recorded.test/x 200", "192.0.2.1 is ip-192-0-2-1.recorded.test"},
@@ -137,14 +137,14 @@ func TestOddExchanges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, repairs := imported(t, page, c.odd)
 			if c.want == "" && len(s.Resources) != 1 {
-				t.Errorf("it is in the site: %+v", s.Resources[1])
+				t.Errorf("the exchange is in the site: %+v", s.Resources[1])
 			}
 			if c.want != "" {
 				if r := s.Resources[len(s.Resources)-1]; fmt.Sprintf("%s %s %d", r.Method, r.URL, r.Status) != c.want {
 					t.Errorf("it becomes %s %s %d, want %s", r.Method, r.URL, r.Status, c.want)
 				}
 			}
-			if c.said == "" && len(repairs) > 0 && !said(repairs, "nothing is known") || c.said != "" && !said(repairs, c.said) {
+			if c.said == "" && len(repairs) > 0 && !said(repairs, "of unknown size") || c.said != "" && !said(repairs, c.said) {
 				t.Errorf("repairs are %+v, want one with %q", repairs, c.said)
 			}
 		})
@@ -158,11 +158,11 @@ func TestNothingToServe(t *testing.T) {
 	}
 	r.Exchanges = []Exchange{get("https://a.test/", 200, "text/html")}
 	if _, _, err := r.Site("No Name", Options{}); err == nil {
-		t.Error("a site has a name that none can have")
+		t.Error("an invalid name was accepted")
 	}
 }
 
-// TestWhichOfMany keeps one response of each URL.
+// TestWhichOfMany checks which response of a repeated URL is kept.
 func TestWhichOfMany(t *testing.T) {
 	s, _ := imported(t,
 		get("https://a.test/", 302, "", with("Location", "https://a.test/")),
@@ -227,14 +227,14 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.url, body, c.body)
 		}
 	}
-	for _, what := range []string{"1 redirect between http and https", "without an end", "2 redirects to what the recording does not have", "3 redirects to a URL that no server answers"} {
+	for _, what := range []string{"1 redirect between http and https", "redirect loop", "2 redirects to a URL that the recording lacks", "3 redirects to a URL without a server"} {
 		if !said(repairs, what) {
-			t.Errorf("not said: %s: %+v", what, repairs)
+			t.Errorf("no repair says: %s: %+v", what, repairs)
 		}
 	}
 }
 
-// TestFields are responses' header fields, and what the site has of them.
+// TestFields checks how a site stores responses' header fields.
 func TestFields(t *testing.T) {
 	real, madeUp := holding("<p>page"), sized(100, 100)
 	for _, c := range []struct {
@@ -278,7 +278,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestFieldLines are those that recorders put into one field.
+// TestFieldLines covers lines that recorders join into one field.
 func TestFieldLines(t *testing.T) {
 	s, repairs := imported(t, get("https://a.test/?token=0123456789&x=1", 200, "text/html", holding("<p>"), with("set-cookie", "a=1\nb=22; Secure"), with("content-type", "text/plain"),
 		with("Date", "Sat, 29 Aug 2015 19:44:56 GMT"), with("Expires", "Sat, 29 Aug 2015 19:45:56 GMT")))
@@ -287,12 +287,12 @@ func TestFieldLines(t *testing.T) {
 	if got := s.Resources[0].Header; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if !said(repairs, "may be a secret") || !said(repairs, "token") {
-		t.Errorf("nothing is said of the token in the URL: %+v", repairs)
+	if !said(repairs, "may hold a secret") || !said(repairs, "token") {
+		t.Errorf("no repair names the token in the URL: %+v", repairs)
 	}
 }
 
-// TestRecordedBodies come as they were, but for URLs and codings.
+// TestRecordedBodies checks that bodies stay unchanged except for URLs and codings.
 func TestRecordedBodies(t *testing.T) {
 	page := `<meta http-equiv="Content-Security-Policy" content="img-src *; upgrade-insecure-requests"><img src="http://b.test:81/i.png"><a href="http://elsewhere.test/">`
 	want := `<meta http-equiv="Content-Security-Policy" content="img-src *;                          "><img src="https://b.test/i.png"><a href="http://elsewhere.test/">`
@@ -316,9 +316,9 @@ func TestRecordedBodies(t *testing.T) {
 		t.Errorf("the image was changed: %s", body)
 	}
 	if r, _ := resource(t, s, "GET", "https://a.test/s.css"); r.Body != site.Hash(coded) {
-		t.Error("the style sheet was coded again")
+		t.Error("the style sheet was encoded again")
 	}
-	if !said(repairs, "coding could not be undone") || !said(repairs, "1 body in which URLs were changed") {
+	if !said(repairs, "body cannot be decoded") || !said(repairs, "1 body in which URLs were rewritten") {
 		t.Errorf("%+v", repairs)
 	}
 }
@@ -347,9 +347,9 @@ func TestLimits(t *testing.T) {
 	if len(s.Resources) != 3 || total != 1000 {
 		t.Errorf("%d resources with %d octets, want 3 with 1000: %+v", len(s.Resources), total, repairs)
 	}
-	for _, what := range []string{"too many octets", "all bodies together", "all together", "hundred thousand"} {
+	for _, what := range []string{"too large when decoded", "all bodies together", "all together", "hundred thousand"} {
 		if !said(repairs, what) {
-			t.Errorf("not said: %s: %+v", what, repairs)
+			t.Errorf("no repair says: %s: %+v", what, repairs)
 		}
 	}
 }
@@ -378,7 +378,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// FuzzSite makes sites of whatever importers may make of a file.
+// FuzzSite makes sites of arbitrary recordings.
 func FuzzSite(f *testing.F) {
 	add := func(exchanges ...Exchange) {
 		b, err := json.Marshal(exchanges)

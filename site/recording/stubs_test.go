@@ -22,20 +22,20 @@ import (
 	"wiretime/site/recording"
 )
 
-// asked are the requests that a site's bodies ask for, as a browser without a network would
-// find them: methods and URLs, and how often.
+// asked counts the requests that a site's bodies make, by method and URL, as a browser
+// without a network would see them.
 type asked struct {
 	t     *testing.T
 	site  *site.Site
 	times map[string]int
 }
 
-// visit asks for a URL and for all that its body asks for.
+// visit requests a URL and everything that its body requests.
 func (a *asked) visit(method, rawURL string) {
 	a.t.Helper()
 	r, ok := a.site.Lookup(method, rawURL)
 	if !ok {
-		a.t.Errorf("%s %s is asked for, and is not in the site", method, rawURL)
+		a.t.Errorf("%s %s is requested but not in the site", method, rawURL)
 		return
 	}
 	name := method + " " + r.URL
@@ -95,8 +95,8 @@ func (a *asked) body(r *site.Resource) string {
 	return string(body)
 }
 
-// html finds what a parsed document asks for. Styles count only if an element has their
-// class.
+// html follows the references of a parsed document. Styles count only if an element has
+// their class.
 func (a *asked) html(text string) {
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil {
@@ -127,7 +127,7 @@ func (a *asked) html(text string) {
 
 var (
 	cssURL = regexp.MustCompile(`(?:url\(|@import )"((?:[^"\\]|\\.)*)"`)
-	// jsCall is a helper's call in a stub: what it is, the URL, and more.
+	// jsCall matches a stub's call of a helper: its name, the URL, and more.
 	jsCall = regexp.MustCompile(`\b([iscftbxq])\(("(?:[^"\\]|\\.)*")(?:,("[A-Z]+"|\d+))?[^)]*\)`)
 )
 
@@ -137,7 +137,7 @@ func (a *asked) css(text string) {
 	}
 }
 
-// unescape undoes the escapes that stubs have in strings of CSS.
+// unescape undoes the escapes that stubs write in CSS strings.
 func unescape(s string) string {
 	return strings.NewReplacer(`\2f `, "/", `\\`, `\`).Replace(s)
 }
@@ -161,8 +161,8 @@ func (a *asked) script(text string) {
 	}
 }
 
-// crawl checks that a site's made bodies ask for all that is in it, and for nothing else,
-// each once but for what several redirects lead to.
+// crawl checks that a site's made bodies request everything in the site and nothing else,
+// each URL once unless several redirects lead to it.
 func crawl(t *testing.T, s *site.Site) {
 	t.Helper()
 	a := &asked{t: t, site: s, times: map[string]int{}}
@@ -181,12 +181,12 @@ func crawl(t *testing.T, s *site.Site) {
 	for i := range s.Resources {
 		name := s.Resources[i].Method + " " + s.Resources[i].URL
 		if n := a.times[name]; n != 1 && !(n > 1 && targets[name]) {
-			t.Errorf("asked for %d times: %.200s", n, name)
+			t.Errorf("requested %d times: %.200s", n, name)
 		}
 	}
 }
 
-// realFiles are HAR files that other programs made.
+// realFiles returns HAR files that other programs wrote.
 func realFiles(t testing.TB) []string {
 	files, err := filepath.Glob("../../../shared/data/har/*.har")
 	if err != nil || len(files) == 0 {
@@ -208,10 +208,10 @@ func read(t testing.TB, file string, o har.Options) *recording.Recording {
 	return r
 }
 
-// TestRealStubs crawls sites made of files without bodies.
+// TestRealStubs crawls sites made from files without bodies.
 func TestRealStubs(t *testing.T) {
 	for _, file := range realFiles(t) {
-		if strings.Contains(file, "h2o") { // it has bodies
+		if strings.Contains(file, "h2o") { // this file has bodies
 			continue
 		}
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestRealStubs(t *testing.T) {
 	}
 }
 
-// entry is a request of a made recording.
+// entry returns a request of a made-up recording.
 func entry(url, mime string, more ...func(*recording.Exchange)) recording.Exchange {
 	e := recording.Exchange{Method: "GET", URL: url, Status: 200, MIME: mime, Size: 5000, Transfer: 1500, Started: 10, Took: 5, Connect: -1, Wait: -1,
 		Header: []site.Header{{Name: "content-type", Value: mime}, {Name: "content-encoding", Value: "gzip"}}}
@@ -257,7 +257,7 @@ func leading(to string) func(*recording.Exchange) {
 	}
 }
 
-// everything has each kind of request asked for by each kind of initiator.
+// everything returns a recording with each kind of request made by each kind of initiator.
 func everything() *recording.Recording {
 	const page, frame, sheet, script = "https://a.test/", "https://b.test/frame", "https://a.test/s.css", "https://b.test/s.js"
 	types := map[string]string{"stylesheet": "text/css", "script": "text/javascript", "image": "image/png", "font": "font/woff2", "document": "text/html",
@@ -319,13 +319,13 @@ func TestStubsAreTheSameEveryTime(t *testing.T) {
 	}
 	for i := range one.Resources {
 		if one.Resources[i].Body != two.Resources[i].Body {
-			t.Errorf("%s has other octets the second time", one.Resources[i].URL)
+			t.Errorf("%s differs between two runs", one.Resources[i].URL)
 		}
 	}
 }
 
-// TestWhoAsks says for requests of a page without bodies what the site has of their
-// initiators, and how their stubs ask.
+// TestWhoAsks checks, for a page without bodies, the initiators that the site records and
+// how their stubs make the requests.
 func TestWhoAsks(t *testing.T) {
 	const page, script = "https://a.test/", "https://a.test/s.js"
 	for _, c := range []struct {
@@ -333,7 +333,7 @@ func TestWhoAsks(t *testing.T) {
 		entry     recording.Exchange
 		initiator string
 		delay     float64
-		in, how   string // the body that asks, and the words
+		in, how   string // the body that makes the request, and its text
 	}{
 		{"unknown image", entry("https://b.test/x", "image/png"), "", 0, page, `<img src="https://b.test/x">`},
 		{"parser's script", entry("https://b.test/x", "text/javascript", by(page, "parser")), "", 0, page, `<script src="https://b.test/x">`},
@@ -362,7 +362,7 @@ func TestWhoAsks(t *testing.T) {
 			crawl(t, s)
 			got, ok := s.Lookup(c.entry.Method, "https://b.test/x")
 			if !ok || got.Initiator != c.initiator || got.Delay != c.delay {
-				t.Fatalf("%+v, want it asked for by %s after %v ms", got, c.initiator, c.delay)
+				t.Fatalf("%+v, want it requested by %s after %v ms", got, c.initiator, c.delay)
 			}
 			asks, _ := s.Lookup("GET", c.in)
 			if body := (&asked{t: t, site: s}).body(asks); !strings.Contains(body, c.how) {
@@ -372,7 +372,8 @@ func TestWhoAsks(t *testing.T) {
 	}
 }
 
-// TestGuesses says who is taken to have asked for what recorded bodies do not ask for openly.
+// TestGuesses checks the guessed initiators of requests that recorded bodies do not make
+// openly.
 func TestGuesses(t *testing.T) {
 	full := func(url, mime, body string, from, to float64) recording.Exchange {
 		return recording.Exchange{Method: "GET", URL: url, Status: 200, Header: []site.Header{{Name: "content-type", Value: mime}}, Body: []byte(body), HasBody: true,
@@ -405,13 +406,13 @@ func TestGuesses(t *testing.T) {
 	}
 	for _, r := range s.Resources {
 		if r.Initiator != want[r.URL] {
-			t.Errorf("%s: asked for by %q, want %q", r.URL, r.Initiator, want[r.URL])
+			t.Errorf("%s: requested by %q, want %q", r.URL, r.Initiator, want[r.URL])
 		}
 	}
 }
 
-// TestMixedBodies has a recorded document whose style sheets and scripts are made: these ask
-// for what is theirs without help of the document.
+// TestMixedBodies has a recorded document with made style sheets and scripts, which must
+// make their requests without help from the document.
 func TestMixedBodies(t *testing.T) {
 	page := recording.Exchange{Method: "GET", URL: "https://a.test/", Status: 200, Header: []site.Header{{Name: "content-type", Value: "text/html"}},
 		Body: []byte(`<link rel=stylesheet href="https://a.test/s.css"><script src="https://a.test/s.js"></script>`), HasBody: true, Size: -1, Transfer: -1}
@@ -430,7 +431,7 @@ func TestMixedBodies(t *testing.T) {
 	}
 }
 
-// TestInventedPage is what a recording without a document gets.
+// TestInventedPage covers a recording without a document.
 func TestInventedPage(t *testing.T) {
 	r := &recording.Recording{Exchanges: []recording.Exchange{entry("https://a.test/a.json", "application/json"), entry("https://a.test/b.png", "image/png"), entry("https://a.test/c", "", posted(9))}}
 	s, _, err := r.Site("x", recording.Options{})

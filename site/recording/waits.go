@@ -7,15 +7,14 @@ import (
 	"sort"
 )
 
-// findWaits finds out how long scripts waited before they asked for something.
+// findWaits determines how long scripts waited before each request.
 //
-// A recording says when a script had come, and when it asked. Between the two it may have
-// waited for the network: for scripts and style sheets before it, or for what it had asked
-// for itself. That takes another time on another network, so it is no part of the wait,
-// which counts from the last thing that had come and that the script can have waited for.
-// If the script, or one that it had asked for, had asked for this thing, or it is a script
-// further down in the document, then the site says that this thing asks: in a replay, too,
-// it has to come first.
+// A recording says when a script arrived and when it made a request. In between the script
+// may have waited for the network: for earlier scripts and style sheets, or for its own
+// requests. Such time differs on another network and is no part of the wait, which
+// therefore counts from the last arrival that the script can have waited for. If the script
+// or one it loaded had requested that resource, or if the resource is a script further down
+// in the document, it becomes the initiator in the site, so that a replay waits for it too.
 func (m *maker) findWaits() {
 	f := m.newWaits()
 	parents := map[*node]*node{}
@@ -37,11 +36,11 @@ func (m *maker) findWaits() {
 		}
 		wait := max(0, n.Started-since)
 		if !n.parent.made {
-			wait -= within(m.Busy, since, n.Started) // whoever runs it takes time of its own
+			wait -= within(m.Busy, since, n.Started) // a replay spends its own time on running the script
 		}
 		n.delay = math.Round(max(0, wait)*1000) / 1000
 		if n.parent.made {
-			n.delay = math.Round(n.delay) // as timers of browsers count
+			n.delay = math.Round(n.delay) // browsers' timers count whole ms
 		}
 	}
 	for n, cause := range parents {
@@ -49,15 +48,15 @@ func (m *maker) findWaits() {
 	}
 }
 
-// waits are what scripts may have waited for.
+// waits holds the resources that scripts may have waited for.
 type waits struct {
 	*maker
-	causes   []coming        // the latest first
-	document map[*node]*node // in which a node is used
-	top      map[*node]*node // the node itself or above it, right below its document
+	causes   []coming        // latest first
+	document map[*node]*node // the document that uses a node
+	top      map[*node]*node // a node's ancestor, or itself, right below its document
 }
 
-// coming is that something had come.
+// coming is the arrival of a node.
 type coming struct {
 	node *node
 	at   float64 // ms since the first exchange
@@ -91,8 +90,8 @@ func (m *maker) newWaits() *waits {
 	return f
 }
 
-// cause is the last thing that had come between who asked for a node and the node, and that
-// this can have waited for; nil: there is none.
+// cause returns the last arrival between a node's initiator and the node's request that the
+// initiator can have waited for, or nil.
 func (f *waits) cause(n *node) *coming {
 	come := sort.Search(len(f.causes), func(i int) bool { return f.causes[i].at <= n.Started })
 	for i := range f.causes[come:] {
@@ -107,9 +106,9 @@ func (f *waits) cause(n *node) *coming {
 	return nil
 }
 
-// lastOf is the last to have been asked for of what a script asked for together with a cause
-// and that had come, too, before a node was asked for: it is the last to come on most networks,
-// whichever it was when it was recorded.
+// lastOf returns the resource that was requested last among those that a script requested
+// together with cause and that arrived before n was requested. On most networks it arrives
+// last too, whichever did in the recording.
 func (f *waits) lastOf(cause, n *node) *node {
 	last := cause
 	come := sort.Search(len(f.causes), func(i int) bool { return f.causes[i].at <= n.Started })
@@ -125,8 +124,8 @@ func (f *waits) lastOf(cause, n *node) *node {
 	return last
 }
 
-// blocks says whether the parser has to get past a script or style sheet before it comes to
-// who asks for something.
+// blocks reports whether c is a script or style sheet that the parser must pass before it
+// reaches the initiator by.
 func (f *waits) blocks(c, by *node) bool {
 	if !f.holdsParser(c) || f.document[c] != f.documentAt(by) {
 		return false
@@ -135,8 +134,8 @@ func (f *waits) blocks(c, by *node) bool {
 	return by.isDocument() || top.visible && !top.async && c.order < top.order
 }
 
-// follows says whether a script stands further down in the document: who asks for something
-// may have waited until all of the document was there.
+// follows reports whether c is a script further down in the document: the initiator may
+// have waited for the complete document.
 func (f *waits) follows(c, by *node) bool {
 	return f.holdsParser(c) && c.kind == script && !by.isDocument() && f.document[c] == f.document[by] && c.order > f.top[by].order
 }
@@ -145,12 +144,12 @@ func (f *waits) holdsParser(c *node) bool {
 	return c.visible && (c.kind == stylesheet || c.kind == script && !c.async)
 }
 
-// related says whether scripts that belong together asked for both.
+// related reports whether scripts that belong together requested both.
 func (f *waits) related(c, n *node) bool {
 	return !c.visible && (c.parent == n.parent || f.top[c] == f.top[n])
 }
 
-// documentAt is the document that a node is, or is used in.
+// documentAt returns the document that a node is or is used in.
 func (f *waits) documentAt(n *node) *node {
 	if n.isDocument() && !n.redirects {
 		return n

@@ -6,7 +6,7 @@ import (
 	"wiretime/site/recording"
 )
 
-// TestWaits says what a script's wait counts from, so that nothing of it is the network's.
+// TestWaits checks what a script's wait counts from, so that it excludes network time.
 func TestWaits(t *testing.T) {
 	const page, first, second = "https://a.test/", "https://a.test/1.js", "https://a.test/2.js"
 	took := func(ms float64) func(*recording.Exchange) {
@@ -53,14 +53,15 @@ func TestWaits(t *testing.T) {
 			}
 			got, ok := s.Lookup("GET", c.entry.URL)
 			if !ok || got.Initiator != c.initiator || got.Delay != c.delay || got.AfterLoad != c.afterLoad {
-				t.Errorf("%+v, want it asked for by %s after %v ms", got, c.initiator, c.delay)
+				t.Errorf("%+v, want it requested by %s after %v ms", got, c.initiator, c.delay)
 			}
 			crawl(t, s)
 		})
 	}
 }
 
-// TestWaitsWithoutWork: a recorded script is run again, and takes whatever time it takes then.
+// TestWaitsWithoutWork covers a recorded script, which runs again in the replay and takes
+// its own time.
 func TestWaitsWithoutWork(t *testing.T) {
 	body := func(text string) func(*recording.Exchange) {
 		return func(e *recording.Exchange) { e.Body, e.HasBody, e.Size = []byte(text), true, int64(len(text)) }
@@ -76,8 +77,8 @@ func TestWaitsWithoutWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of 85 ms since the script had come, 14, 10 and 10 were work.
+	// The script arrived 85 ms earlier and worked for 14, 10 and 10 ms of them.
 	if got, ok := s.Lookup("GET", "https://b.test/x"); !ok || got.Delay != 51 {
-		t.Errorf("%+v, want it asked for after 51 ms", got)
+		t.Errorf("%+v, want it requested after 51 ms", got)
 	}
 }

@@ -14,12 +14,12 @@ import (
 
 // savedFile is a file of the page.
 type savedFile struct {
-	name string // within the page's folder, with the folder's own name before it
+	name string // path that begins with the name of the page's folder
 	url  string
 	body []byte
 
-	asked bool // for, by the page or what it asks for
-	kind  kind // as what
+	asked bool // requested by the page or its subresources
+	kind  kind // how it was requested
 }
 
 // savedFrom is the comment with which Chromium begins a document that it saves, as Internet
@@ -60,14 +60,14 @@ func (p *page) readFolder() error {
 		}
 		p.add(strings.ToValidUTF8(f.name, "?"), f.url, f.contentType(), f.body)
 	}
-	p.repairAll("Files that nothing in the page asks for, so they were left out", unused)
+	p.repairAll("Files that the page does not reference were left out", unused)
 	return nil
 }
 
-// baseURL is the document's URL: the one that it was saved from, or the root of the site's
+// baseURL returns the document's URL: the one it was saved from, or the root of the site's
 // own host.
 func (p *page) baseURL(body []byte) *url.URL {
-	const comment = 4096 // octets from the beginning in which the comment is looked for
+	const comment = 4096 // first octets of the document, which are searched for the comment
 	own := &url.URL{Scheme: "https", Host: p.host, Path: "/"}
 	match := savedFrom.FindSubmatch(body[:min(len(body), comment)])
 	if match == nil {
@@ -84,11 +84,11 @@ func (p *page) baseURL(body []byte) *url.URL {
 	return u
 }
 
-// translated is what stands behind the document's name in its folder's: the word for files
-// in the language of the browser.
+// translated matches the suffix of a folder's name after the document's: the word for files
+// in the browser's language.
 var translated = regexp.MustCompile(`^[-_]\p{L}+$`)
 
-// findFolder is the name of the folder beside the document; empty if there is none.
+// findFolder returns the name of the folder next to the document, or "".
 func (p *page) findFolder() (string, error) {
 	entries, err := fs.ReadDir(p.root.FS(), ".")
 	if err != nil {
@@ -109,10 +109,10 @@ func (p *page) findFolder() (string, error) {
 		found = append(found, e.Name())
 	}
 	if len(found) > 1 {
-		return "", fmt.Errorf("which folder holds its files is not clear: %s", strings.Join(found, ", "))
+		return "", fmt.Errorf("several folders may hold its files: %s", strings.Join(found, ", "))
 	}
 	if len(found) == 0 {
-		p.repair("", "There is no folder %s_files beside the document: it was read alone.", p.stem)
+		p.repair("", "The folder %s_files is missing: the document was read without it.", p.stem)
 		return "", nil
 	}
 	return found[0], nil
@@ -145,14 +145,14 @@ func (p *page) readFiles(folder string, base *url.URL) ([]*savedFile, error) {
 		full := folder + "/" + name
 		body, err := p.readFile(root, name)
 		if none, ok := errors.AsType[*notReadError](err); ok {
-			p.repair(strings.ToValidUTF8(full, "?"), "%s: it was left out.", none)
+			p.repair(strings.ToValidUTF8(full, "?"), "Left out: %s.", none)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		if !utf8.ValidString(name) {
-			p.repair(strings.ToValidUTF8(full, "?"), "Its name is not UTF-8: no document can ask for it, and it was left out.")
+			p.repair(strings.ToValidUTF8(full, "?"), "The name is not UTF-8, so no document can reference it: left out.")
 			return nil
 		}
 		files = append(files, &savedFile{name: full, url: base.ResolveReference(&url.URL{Path: full}).String(), body: body})
@@ -161,12 +161,12 @@ func (p *page) readFiles(folder string, base *url.URL) ([]*savedFile, error) {
 	return files, err
 }
 
-// maxReferences bounds how many different ones are followed.
+// maxReferences limits the number of distinct references that are followed.
 const maxReferences = 1_000_000
 
-// follow goes from the document, which is the first file, through all that it asks for,
-// tells as what each file is asked for, and names what is not there. folder is the URL of
-// the page's folder with a slash behind it; empty if there is none.
+// follow goes from the document, the first file, through all references, notes how each
+// file is used, and reports missing ones. folder is the URL of the page's folder with a
+// trailing slash, or "".
 func (p *page) follow(files []*savedFile, folder string) {
 	byURL := map[string]*savedFile{}
 	for _, f := range files {
@@ -199,12 +199,12 @@ func (p *page) follow(files []*savedFile, folder string) {
 			}
 		})
 	}
-	p.repairAll("Files that the page asks for and its folder lacks", missing)
-	p.repairAll("Files that the page asks for and that are not in its folder, so they were not read", outside)
-	p.repairAll("URLs that the page asks for and that were not saved with it, so they will be missed", network)
+	p.repairAll("Files that the page references but the folder lacks", missing)
+	p.repairAll("Files outside the folder that the page references were not read", outside)
+	p.repairAll("URLs that the page references but the browser did not save will be missing", network)
 }
 
-// repairAll names the first of many.
+// repairAll adds a repair that names the first few of many.
 func (p *page) repairAll(what string, names []string) {
 	const shown = 10
 	if len(names) == 0 {
@@ -218,7 +218,7 @@ func (p *page) repairAll(what string, names []string) {
 	p.repair("", "%s: %.2000s%s.", what, strings.Join(names, ", "), rest)
 }
 
-// scan finds what a file asks for, if it is a document or a style sheet.
+// scan reports the references of a document or style sheet.
 func (p *page) scan(f *savedFile, note func(reference string, target *url.URL, k kind)) {
 	base, err := url.Parse(f.url)
 	if err != nil {
@@ -236,38 +236,38 @@ func (p *page) scan(f *savedFile, note func(reference string, target *url.URL, k
 	}
 }
 
-// isLocal tells whether a reference was meant to lead to a file: it is relative, and not to
+// isLocal reports whether a reference was meant for a saved file: it is relative and not to
 // the root of a host.
 func isLocal(reference string) bool {
 	u, err := url.Parse(reference)
 	return err == nil && (u.Scheme == "file" || u.Scheme == "" && u.Host == "" && !strings.HasPrefix(u.Path, "/"))
 }
 
-// notReadError is why a file is left out.
+// notReadError says why a file is left out.
 type notReadError struct{ reason string }
 
 func (e *notReadError) Error() string { return e.reason }
 
-// readFile reads a regular file of root, or one within root that a link leads to.
+// readFile reads a regular file of root, following links within root.
 func (p *page) readFile(root *os.Root, name string) ([]byte, error) {
 	info, err := root.Stat(name) // refuses links that leave root
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: remove it, or put the file itself there", err)
+		return nil, fmt.Errorf("%w: remove it, or replace it with the file", err)
 	case !info.Mode().IsRegular():
-		return nil, &notReadError{"It is not a file"}
+		return nil, &notReadError{"not a regular file"}
 	case info.Size() > maxBody:
-		return nil, &notReadError{fmt.Sprintf("It has %d octets, more than %d", info.Size(), maxBody)}
+		return nil, &notReadError{fmt.Sprintf("%d octets, more than %d", info.Size(), maxBody)}
 	case info.Size() > p.left:
-		return nil, fmt.Errorf("the page has more than %d octets", maxTotal)
+		return nil, fmt.Errorf("the page exceeds %d octets", maxTotal)
 	}
 	body, err := root.ReadFile(name)
 	p.left -= int64(len(body))
 	return body, err
 }
 
-// contentType is what a server would say of the file. Documents and style sheets say
-// themselves in which encoding they are.
+// contentType returns the Content-Type that a server would send. Documents and style sheets
+// state their own encoding.
 func (f *savedFile) contentType() string {
 	switch f.kind {
 	case kindStylesheet:
@@ -275,7 +275,7 @@ func (f *savedFile) contentType() string {
 	case kindScript:
 		return "text/javascript"
 	}
-	// Chromium puts .download behind the names of scripts, so that nobody runs them.
+	// Chromium appends .download to the names of scripts, so that nobody runs them.
 	extension := strings.ToLower(path.Ext(strings.TrimSuffix(f.name, ".download")))
 	if t := contentTypes[extension]; t != "" {
 		return t

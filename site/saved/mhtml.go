@@ -27,7 +27,7 @@ type part struct {
 	location    string // Content-Location
 	id          string // Content-ID, without its angle brackets
 	body        []byte
-	url         string // under which it is served; empty: it is left out
+	url         string // under which the part is served; empty: left out
 }
 
 func (p *part) where() string { return fmt.Sprintf("part %d", p.number) }
@@ -37,14 +37,14 @@ func (p *part) mediaType() string {
 	return t
 }
 
-// maxNesting is how deep multiparts may stand in each other.
+// maxNesting limits how deep multiparts may nest.
 const maxNesting = 4
 
-// mhtml is what has been read of an MHTML file so far.
+// mhtml holds what has been read of an MHTML file so far.
 type mhtml struct {
 	*page
 	parts []*part
-	count int    // of parts, those that are left out among them
+	count int    // of parts, including those that are left out
 	start string // Content-ID of the document, if the multipart names it
 }
 
@@ -55,7 +55,7 @@ func (p *page) readMHTML() error {
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxTotal {
-		return fmt.Errorf("it is not a file of up to %d octets", maxTotal)
+		return fmt.Errorf("not a regular file of at most %d octets", maxTotal)
 	}
 	octets, err := p.root.ReadFile(p.file)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *page) readMHTML() error {
 
 func (p *page) parseMHTML(octets []byte) error {
 	m := &mhtml{page: p}
-	header, body := message.Fields(octets) // written as those of an HTTP message
+	header, body := message.Fields(octets) // MIME fields have the syntax of HTTP fields
 	if err := m.readParts(header, body, 0); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (m *mhtml) readParts(header []site.Header, body []byte, depth int) error {
 	contentType := message.Field(header, "Content-Type")
 	mediaType, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil || !strings.HasPrefix(mediaType, "multipart/") || parameters["boundary"] == "" {
-		return fmt.Errorf("its Content-Type %.100q is not that of an MHTML file, which begins with the field Content-Type: multipart/related and a boundary", contentType)
+		return fmt.Errorf("not an MHTML file: Content-Type is %.100q, want multipart/related with a boundary at the beginning of the file", contentType)
 	}
 	if m.start == "" {
 		m.start = withoutBrackets(parameters["start"])
@@ -96,16 +96,16 @@ func (m *mhtml) readParts(header []site.Header, body []byte, depth int) error {
 		}
 	}
 	if !whole {
-		m.repair(fmt.Sprintf("part %d", m.count+1), "The file is cut off in this part, which was left out.")
+		m.repair(fmt.Sprintf("part %d", m.count+1), "The file is truncated in this part, which was left out.")
 	}
 	return nil
 }
 
-// splitParts takes a multipart's body apart (RFC 2046 section 5.1.1). whole is false if the
-// last delimiter is missing; what comes after the last one that is there is no part then.
+// splitParts splits a multipart's body (RFC 2046 section 5.1.1). whole is false if the
+// closing delimiter is missing; splitParts then drops what follows the last delimiter.
 func splitParts(body []byte, boundary string) (parts [][]byte, whole bool) {
 	delimiter := []byte("--" + boundary)
-	begin := -1 // of the part, behind the delimiter before it
+	begin := -1 // start of the part, after the preceding delimiter
 	for at := 0; ; {
 		found := bytes.Index(body[at:], delimiter)
 		if found < 0 {
@@ -116,10 +116,10 @@ func splitParts(body []byte, boundary string) (parts [][]byte, whole bool) {
 		line, _, ended := bytes.Cut(body[at:], []byte("\n"))
 		last := bytes.HasPrefix(line, []byte("--"))
 		if found > 0 && body[found-1] != '\n' || !last && (!ended || len(bytes.TrimSpace(line)) > 0) {
-			continue // another boundary that begins as this one does, or text
+			continue // text, or a longer boundary that begins like this one
 		}
 		if begin >= 0 {
-			// The line end before a delimiter is part of it.
+			// The line end before a delimiter belongs to the delimiter.
 			part := bytes.TrimSuffix(body[begin:max(begin, found)], []byte("\n"))
 			parts = append(parts, bytes.TrimSuffix(part, []byte("\r")))
 		}
@@ -131,7 +131,7 @@ func splitParts(body []byte, boundary string) (parts [][]byte, whole bool) {
 	}
 }
 
-// add takes a part as it stands in the file.
+// add adds a part in its encoded form.
 func (m *mhtml) add(header []site.Header, octets []byte) error {
 	m.count++
 	p := &part{
@@ -140,28 +140,28 @@ func (m *mhtml) add(header []site.Header, octets []byte) error {
 	}
 	switch {
 	case m.count > maxFiles:
-		return fmt.Errorf("it has more than %d parts", maxFiles)
+		return fmt.Errorf("the file has more than %d parts", maxFiles)
 	case len(octets) > maxBody:
-		m.repair(p.where(), "It has more than %d octets: it was left out.", maxBody)
+		m.repair(p.where(), "More than %d octets: left out.", maxBody)
 		return nil
 	case !utf8.ValidString(p.location + p.id):
-		m.repair(p.where(), "Its location is not UTF-8: it was left out.")
+		m.repair(p.where(), "The location is not UTF-8: left out.")
 		return nil
 	}
 	if !httpguts.ValidHeaderFieldValue(p.contentType) || !utf8.ValidString(p.contentType) {
-		m.repair(p.where(), "Its type %.60q is not valid: it was served without one.", p.contentType)
+		m.repair(p.where(), "Invalid type %.60q: served without a type.", p.contentType)
 		p.contentType = ""
 	}
 	var err error
 	if p.body, err = decode(message.Field(header, "Content-Transfer-Encoding"), octets); err != nil {
-		m.repair(p.where(), "It is damaged (%v): what comes before that was kept (octets: %d).", err, len(p.body))
+		m.repair(p.where(), "The part is damaged (%v): the first %d octets were kept.", err, len(p.body))
 	}
 	m.parts = append(m.parts, p)
 	return nil
 }
 
-// decode undoes a content transfer encoding (RFC 2045 section 6). With an error it returns
-// what comes before it.
+// decode undoes a content transfer encoding (RFC 2045 section 6). On an error it also
+// returns what it could decode.
 func decode(encoding string, octets []byte) ([]byte, error) {
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
 	case "base64":
@@ -171,23 +171,23 @@ func decode(encoding string, octets []byte) ([]byte, error) {
 	case "", "7bit", "8bit", "binary":
 		return octets, nil
 	}
-	return octets, fmt.Errorf("its encoding %.40q is not known", encoding)
+	return octets, fmt.Errorf("unknown transfer encoding %.40q", encoding)
 }
 
 func withoutBrackets(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(s), "<"), ">")
 }
 
-// finish gives each part its URL and makes exchanges of them, the document's first.
+// finish gives each part its URL and makes exchanges of the parts, the document first.
 func (m *mhtml) finish(header []site.Header) error {
 	location := message.Field(header, "Content-Location")
 	if snapshot := message.Field(header, "Snapshot-Content-Location"); snapshot != "" {
 		location = snapshot
-		m.repair("", "Chromium saves no scripts in MHTML files: the page is what they had made of it.")
+		m.repair("", "Chromium does not save scripts in MHTML files: the page is in the state that its scripts produced.")
 	}
 	document := m.document(location)
 	if document == nil {
-		return errors.New("it has no HTML document")
+		return errors.New("the file has no HTML document")
 	}
 	m.place(document, location)
 	rewrite := m.references()
@@ -198,7 +198,7 @@ func (m *mhtml) finish(header []site.Header) error {
 		}
 		body, err := rewritten(rewrite, p)
 		if err != nil || len(body) > left {
-			return fmt.Errorf("its parts have more than %d octets", maxTotal)
+			return fmt.Errorf("the parts exceed %d octets", maxTotal)
 		}
 		left -= len(body)
 		m.page.add(p.where(), p.url, p.contentType, body)
@@ -213,8 +213,8 @@ func (m *mhtml) finish(header []site.Header) error {
 	return nil
 }
 
-// document is the part that is the page: the one at the location that the file names, the
-// one that the multipart names, or the first HTML.
+// document returns the part that is the page: the one at the location that the file names,
+// the one that the multipart names, or the first HTML part.
 func (m *mhtml) document(location string) *part {
 	for _, is := range []func(*part) bool{
 		func(p *part) bool { return location != "" && p.location == location },
@@ -230,9 +230,9 @@ func (m *mhtml) document(location string) *part {
 	return nil
 }
 
-// place gives the parts their URLs: their own, if it is on the web and they are the first
-// with it, else one that is made on the document's host. What nothing can refer to is left
-// out.
+// place gives the parts their URLs: their own if it is a web URL and no earlier part has
+// it, otherwise a made one on the document's host. It leaves out parts that nothing can
+// reference.
 func (m *mhtml) place(document *part, location string) {
 	slices.SortStableFunc(m.parts, func(a, b *part) int { return first(a, document) - first(b, document) })
 	base := webURL(nil, location)
@@ -250,7 +250,7 @@ func (m *mhtml) place(document *part, location string) {
 				p.url += "x"
 			}
 		default:
-			m.repair(p.where(), "Nothing can refer to it, since its location %.200q is none or that of another part: it was left out.", p.location)
+			m.repair(p.where(), "Left out: nothing can reference the part, because its location %.200q is invalid or belongs to another part.", p.location)
 			continue
 		}
 		taken[p.url] = true
@@ -268,7 +268,7 @@ func first(p, document *part) int {
 	return 1
 }
 
-// webURL is the http or https URL that a location is; nil if it is none.
+// webURL returns a location as an http or https URL, or nil if it is not one.
 func webURL(base *url.URL, location string) *url.URL {
 	if base == nil {
 		base = &url.URL{}
@@ -284,9 +284,8 @@ func webURL(base *url.URL, location string) *url.URL {
 	return u
 }
 
-// references replaces references to parts that are not on the web by their URLs: those to
-// a part's identifier (RFC 2392), and those to a location within the browser or its
-// machine.
+// references returns a replacer that rewrites references to parts without a web URL: by
+// identifier (RFC 2392), or by a location inside the browser or its machine.
 func (m *mhtml) references() *strings.Replacer {
 	var pairs [][2]string
 	for _, p := range m.parts {
@@ -300,7 +299,7 @@ func (m *mhtml) references() *strings.Replacer {
 			pairs = append(pairs, [2]string{p.location, p.url})
 		}
 	}
-	// One may begin as another does: the longer one is meant where it fits.
+	// Longer references come first because one may be a prefix of another.
 	slices.SortStableFunc(pairs, func(a, b [2]string) int { return len(b[0]) - len(a[0]) })
 	var flat []string
 	for _, pair := range pairs {
@@ -309,8 +308,8 @@ func (m *mhtml) references() *strings.Replacer {
 	return strings.NewReplacer(flat...)
 }
 
-// rewritten is the part's body with its references replaced, if it is of a type that has
-// some.
+// rewritten returns the part's body with its references replaced, if its type has
+// references.
 func rewritten(r *strings.Replacer, p *part) ([]byte, error) {
 	switch p.mediaType() {
 	case "text/html", "application/xhtml+xml", "text/css", "image/svg+xml":
@@ -322,12 +321,12 @@ func rewritten(r *strings.Replacer, p *part) ([]byte, error) {
 	return b.octets.Bytes(), err
 }
 
-// limitedBuffer takes as much as a body may have.
+// limitedBuffer holds at most maxBody octets.
 type limitedBuffer struct{ octets bytes.Buffer }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if b.octets.Len()+len(p) > maxBody {
-		return 0, errors.New("more than a body may have")
+		return 0, errors.New("the body exceeds its limit")
 	}
 	return b.octets.Write(p)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// mhtmlOf is an MHTML file of Chromium's kind. Each part is its header's lines, an empty
-// one and its body, with LF.
+// mhtmlOf returns an MHTML file in Chromium's form. Each part consists of header lines, an
+// empty line and the body, with LF line ends.
 func mhtmlOf(header string, parts ...string) string {
 	file := header + "MIME-Version: 1.0\nContent-Type: multipart/related;\n\ttype=\"text/html\";\n\tboundary=\"----MultipartBoundary--x----\"\n\n\n"
 	for _, p := range parts {
@@ -19,7 +19,7 @@ func mhtmlOf(header string, parts ...string) string {
 
 const (
 	chromium = "From: <Saved by Blink>\nSnapshot-Content-Location: https://www.a.test/b\nSubject: =?utf-8?Q?Ein=20sch=C3=B6ner=20Tag?=\nDate: Mon, 6 May 2024 07:08:09 -0100\n"
-	noScript = "! : Chromium saves no scripts in MHTML files: the page is what they had made of it.\n"
+	noScript = "! : Chromium does not save scripts in MHTML files: the page is in the state that its scripts produced.\n"
 )
 
 func TestReadMHTML(t *testing.T) {
@@ -58,7 +58,7 @@ https://www.a.test/mhtml/5 image/png g
 		{"a document without a location", mhtmlOf("", "Content-Type: text/html\n\n<img src=d.png>", "Content-Type: image/png\nContent-Location: d.png\n\nd"),
 			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <img src=d.png>\nhttps://www.p.test/d.png image/png d\n"},
 		{"a multipart in another", mhtmlOf("", "Content-Type: multipart/alternative; boundary=y\n\n--y\nContent-Type: text/plain\n\nno\n--y\nContent-Type: text/html\nContent-Location: https://a.test/\n\n<p>\n--y--"),
-			"page https://a.test/ \"\"\nhttps://a.test/ text/html <p>\n! part 1: Nothing can refer to it, since its location \"\" is none or that of another part: it was left out.\n"},
+			"page https://a.test/ \"\"\nhttps://a.test/ text/html <p>\n! part 1: Left out: nothing can reference the part, because its location \"\" is invalid or belongs to another part.\n"},
 		{"parts that are not in order", mhtmlOf("",
 			"Content-Type: text/html\nContent-Location: https://a.test/\n\n<p>",
 			"Content-Type: text/css\nContent-Location: https://a.test/\n\np{}",
@@ -75,11 +75,11 @@ https://a.test/2 text/css p=ZZ
 https://a.test/3 text/css p
 https://a.test/4 none p
 https://a.test/5 none p
-! part 3: It is damaged (unexpected EOF): what comes before that was kept (octets: 3).
-! part 5: It is damaged (its encoding "x-uuencode" is not known): what comes before that was kept (octets: 1).
-! part 6: Its type "text/\x01css" is not valid: it was served without one.
-! part 7: Its location is not UTF-8: it was left out.
-! part 2: Nothing can refer to it, since its location "https://a.test/" is none or that of another part: it was left out.
+! part 3: The part is damaged (unexpected EOF): the first 3 octets were kept.
+! part 5: The part is damaged (unknown transfer encoding "x-uuencode"): the first 1 octets were kept.
+! part 6: Invalid type "text/\x01css": served without a type.
+! part 7: The location is not UTF-8: left out.
+! part 2: Left out: nothing can reference the part, because its location "https://a.test/" is invalid or belongs to another part.
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestReadMHTMLCutOff(t *testing.T) {
 		switch {
 		case n < whole-40:
 			if err == nil && len(p.recording.Repairs) == 0 {
-				t.Errorf("%d octets are read as if they were all", n)
+				t.Errorf("a file of %d octets is not reported as truncated", n)
 			}
 		case n >= whole && (err != nil || p.recording.Exchanges[0].URL != "https://a.test/" || len(p.recording.Repairs) != 1):
 			t.Errorf("%d octets: %v, %s", n, err, describe(&p.recording))
@@ -126,10 +126,10 @@ func TestReadMHTMLCutOff(t *testing.T) {
 
 func TestReadMHTMLRefuses(t *testing.T) {
 	for want, file := range map[string]string{
-		"begins with the field Content-Type": "<html>",
-		"is not that of an MHTML file":       "MIME-Version: 1.0\r\nContent-Type: text/html\r\n\r\n<p>",
-		"multipart/related and a boundary":   "Content-Type: multipart/related\r\n\r\n<p>",
-		"no HTML document":                   mhtmlOf("", "Content-Type: text/css\nContent-Location: https://a.test/\n\np{}"),
+		"at the beginning of the file":      "<html>",
+		"not an MHTML file":                 "MIME-Version: 1.0\r\nContent-Type: text/html\r\n\r\n<p>",
+		"multipart/related with a boundary": "Content-Type: multipart/related\r\n\r\n<p>",
+		"no HTML document":                  mhtmlOf("", "Content-Type: text/css\nContent-Location: https://a.test/\n\np{}"),
 	} {
 		p := &page{host: "www.p.test"}
 		if err := p.parseMHTML([]byte(file)); err == nil || !strings.Contains(err.Error(), want) {
@@ -138,8 +138,8 @@ func TestReadMHTMLRefuses(t *testing.T) {
 	}
 }
 
-// FuzzMHTML: whatever the octets are, the page of what is read is there, and each exchange
-// has a URL of its own.
+// FuzzMHTML checks that the page of a recording is in it, and that each exchange has its
+// own URL, whatever the octets.
 func FuzzMHTML(f *testing.F) {
 	for _, s := range []string{
 		"", mhtmlOf(chromium, "Content-Type: text/html\nContent-ID: <a>\nContent-Location: https://www.a.test/b\n\ncid:b", "Content-Type: text/css\nContent-Location: cid:b\n\ncid:a"),
@@ -161,7 +161,7 @@ func FuzzMHTML(f *testing.F) {
 			urls[e.URL] = true
 		}
 		if !urls[p.recording.Page] {
-			t.Errorf("the page %q is not there", p.recording.Page)
+			t.Errorf("the page %q is missing", p.recording.Page)
 		}
 	})
 }

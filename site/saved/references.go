@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// kind is as what a file is asked for, as far as that says what it is.
+// kind says how a file is used, as far as that determines its type.
 type kind int
 
 const (
@@ -20,8 +20,8 @@ const (
 	kindScript
 )
 
-// sources are the attributes by which elements ask for a file as they are parsed, and as
-// what. Those of link depend on its relation, and srcset has several.
+// sources maps elements to the attributes that request a file during parsing, and to the
+// kind. link depends on its relation, and srcset holds several URLs.
 var sources = map[string]map[string]kind{
 	"audio": {"src": kindOther}, "body": {"background": kindOther}, "embed": {"src": kindOther}, "frame": {"src": kindDocument},
 	"iframe": {"src": kindDocument}, "image": {"href": kindOther, "xlink:href": kindOther}, "img": {"src": kindOther}, "input": {"src": kindOther},
@@ -29,13 +29,13 @@ var sources = map[string]map[string]kind{
 	"td": {"background": kindOther}, "th": {"background": kindOther}, "tr": {"background": kindOther}, "track": {"src": kindOther}, "use": {"href": kindOther, "xlink:href": kindOther}, "video": {"src": kindOther, "poster": kindOther},
 }
 
-// relations are those of links that browsers fetch.
+// relations maps the link relations that browsers fetch to kinds.
 var relations = map[string]kind{"stylesheet": kindStylesheet, "icon": kindOther, "preload": kindOther, "modulepreload": kindScript}
 
-// scanner finds what documents and style sheets ask for.
+// scanner finds the references of documents and style sheets.
 type scanner struct {
 	base *url.URL
-	// note is called with each reference as it stands there, and where it leads.
+	// note is called with each reference as written and its target.
 	note  func(reference string, target *url.URL, k kind)
 	title string // of a document
 }
@@ -50,7 +50,7 @@ func (s *scanner) refer(reference string, k kind) {
 	s.note(reference, target, k)
 }
 
-// html scans a document. What stands in noscript and template is not asked for.
+// html scans a document. It skips noscript and template.
 func (s *scanner) html(text []byte) {
 	z := html.NewTokenizer(bytes.NewReader(text))
 	inert, within, based := 0, "", false
@@ -124,8 +124,8 @@ func (s *scanner) element(tag html.Token) {
 	}
 }
 
-// candidates are the URLs of a srcset attribute
-// (https://html.spec.whatwg.org/#parsing-a-srcset-attribute), which may hold commas.
+// candidates returns the URLs of a srcset attribute
+// (https://html.spec.whatwg.org/#parsing-a-srcset-attribute). URLs may contain commas.
 func candidates(srcset string) []string {
 	const space = " \t\n\f\r"
 	var urls []string
@@ -153,7 +153,7 @@ func candidates(srcset string) []string {
 
 // css scans a style sheet, a style element or a style attribute.
 func (s *scanner) css(text []byte) {
-	// Preprocessing, CSS Syntax section 3.3: the lexer stops at NULs.
+	// The lexer stops at NULs, so preprocess as in CSS Syntax section 3.3.
 	text = bytes.ReplaceAll(text, []byte{0}, []byte("\uFFFD"))
 	lexer := css.NewLexer(parse.NewInputBytes(text))
 	importing := false
@@ -183,7 +183,7 @@ func (s *scanner) css(text []byte) {
 	}
 }
 
-// unquote takes the quotes and the backslashes from a string of CSS.
+// unquote removes the quotes and backslashes of a CSS string.
 func unquote(s string) string {
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
 		s = s[1 : len(s)-1]

@@ -1,10 +1,9 @@
 // Package saved reads pages that a browser saved: a document with a folder of its files
 // ("Web page, complete"), and MHTML files (RFC 2557), in one file.
 //
-// Both hold a page as it was when it was saved, after its scripts had run: what scripts
-// added is there, and in a document with a folder they run again. In the MHTML files of
-// Chromium there are no scripts. Neither has header fields, times, or what the page did
-// not use at that moment.
+// Both hold the page's state when it was saved, after its scripts had run. A document with
+// a folder includes the scripts, which run again; Chromium's MHTML files do not. Neither
+// has header fields, times, or resources that the page did not use at that moment.
 package saved
 
 import (
@@ -18,14 +17,14 @@ import (
 	"wiretime/site/recording"
 )
 
-// Options say how a page is read.
+// Options says how to read a page.
 type Options struct {
-	// Name is the site's; what has no URL of its own is served from www.<name>.test. Empty:
-	// made of the file's name.
+	// Name is the name of the site; resources without a URL of their own are served from
+	// www.<name>.test. Empty means derived from the file's name.
 	Name string
 }
 
-// Limits of what is read.
+// These limit what is read.
 const (
 	maxBody  = 256 << 20 // octets of a file or part
 	maxTotal = 1 << 30   // octets of all of them
@@ -36,16 +35,15 @@ const (
 // beside it (or X-Dateien, X_fichiers and so on: Firefox translates the name), or X.mhtml,
 // X.mht. Nothing else is read.
 //
-// A document has the URL that it was saved from, if it says so, and its files are beside it
-// on the same host; else they are on www.<name>.test, and the document is at its root.
-// What a document or style sheet asks for and the folder lacks is named in a repair, as is
-// what leads out of the folder or was not saved. Files that nothing asks for are left out.
-// In an MHTML file every part has its own URL; references to parts that have none (cid: and
-// file: URLs) are rewritten.
+// A document has the URL it was saved from, if it states one, and its files are next to it
+// on the same host. Otherwise the document is at the root of www.<name>.test. Repairs name
+// references of documents and style sheets that the folder lacks, that lead out of it, or
+// that were not saved. Files without a reference are left out. In an MHTML file every part
+// has its own URL; cid: and file: references are rewritten.
 //
 // It is an error if the file is neither, a link leads out of the folder, or there are more
-// than 100,000 files or 1 GiB. A file of more than 256 MiB is left out. Of an MHTML file
-// that is cut off, the whole parts are kept.
+// than 100,000 files or 1 GiB. Read leaves out files of more than 256 MiB, and keeps the
+// complete parts of a truncated MHTML file.
 func Read(name string, o Options) (*recording.Recording, error) {
 	r, err := read(name, o)
 	if err != nil {
@@ -77,17 +75,17 @@ func read(name string, o Options) (*recording.Recording, error) {
 	case ".mhtml", ".mht":
 		err = p.readMHTML()
 	default:
-		err = fmt.Errorf("%q is none of .html, .htm, .xhtml, .mhtml and .mht", filepath.Ext(base))
+		err = fmt.Errorf("unsupported extension %q: want .html, .htm, .xhtml, .mhtml or .mht", filepath.Ext(base))
 	}
 	return &p.recording, err
 }
 
-// page is what has been read of a page so far.
+// page holds what has been read of a page so far.
 type page struct {
 	root      *os.Root
 	file      string // the document, or the MHTML file
 	stem      string // its name without the extension
-	host      string // of what has no URL of its own
+	host      string // host of resources without a URL of their own
 	left      int64  // octets that may still be read
 	recording recording.Recording
 }
@@ -96,7 +94,7 @@ func (p *page) repair(where, format string, args ...any) {
 	p.recording.Repairs = append(p.recording.Repairs, recording.Repair{Where: where, What: fmt.Sprintf(format, args...)})
 }
 
-// add makes an exchange of a body. contentType may be empty.
+// add adds an exchange with a body. contentType may be empty.
 func (p *page) add(where, rawURL, contentType string, body []byte) {
 	e := recording.Exchange{
 		Where: where, Method: "GET", URL: rawURL, Status: 200, Body: body, HasBody: true, Size: int64(len(body)),
@@ -110,7 +108,7 @@ func (p *page) add(where, rawURL, contentType string, body []byte) {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// siteName makes a name for a site, which is part of a host's, of a file's name.
+// siteName derives a site's name, which is part of a host name, from a file's name.
 func siteName(stem string) string {
 	const longest = 40
 	name := notInNames.ReplaceAllString(strings.ToLower(stem), "-")

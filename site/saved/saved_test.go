@@ -31,7 +31,7 @@ func folder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// describe is a recording in lines.
+// describe renders a recording as lines.
 func describe(r *recording.Recording) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "page %s %q\n", r.Page, r.Title)
@@ -83,11 +83,11 @@ https://www.a.test/b/A%20day_files/saved_resource.html text/html <img src="./i.p
 https://www.p.test/ text/html <img src="p-Dateien/i%20j.png" srcset="p-Dateien/i%20j.png 1x, p-Dateien/k,l.png 2x">
 https://www.p.test/p-Dateien/i%20j.png image/png png
 https://www.p.test/p-Dateien/k,l.png image/png png
-! : Files that nothing in the page asks for, so they were left out: p-Dateien/unused.woff, p-Dateien/x/unused.html.
+! : Files that the page does not reference were left out: p-Dateien/unused.woff, p-Dateien/x/unused.html.
 `},
 		{"an English folder before a translated one", map[string]string{"p.html": "<img src=p_files/a.txt>", "p_files/a.txt": "a", "p_fichiers/b.txt": "b"},
 			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <img src=p_files/a.txt>\nhttps://www.p.test/p_files/a.txt text/plain a\n"},
-		{"no folder", map[string]string{"p.html": "<p>", "p_files": "x"}, "page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <p>\n! : There is no folder p_files beside the document: it was read alone.\n"},
+		{"no folder", map[string]string{"p.html": "<p>", "p_files": "x"}, "page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <p>\n! : The folder p_files is missing: the document was read without it.\n"},
 		{"a URL that it was not saved from the web", map[string]string{"p.html": "<!-- saved from url=(0014)about:internet --><img src=p_files/a.txt>", "p_files/a.txt": "a"},
 			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <!-- saved from url=(0014)about:internet --><img src=p_files/a.txt>\nhttps://www.p.test/p_files/a.txt text/plain a\n"},
 		{"a URL without a path", map[string]string{"p.html": "<!-- saved from url=(0014)http://u@a.test:81 --><img src=p_files/a.txt>", "p_files/a.txt": "a"},
@@ -115,16 +115,16 @@ https://www.p.test/p_files/x/b.css text/css b
 		}, `page https://www.p.test/ ""
 https://www.p.test/ text/html <img src=p_files/a.png><img src=p_files/a.png#x><img src=../b.png><img src=file:///etc/passwd><img src=p_files/../../c.png><script src=https://b.test/d.js></script><img src=/e.png><img src=data:,x><a href=f.html></a><link rel=canonical href=https://c.test/><noscript><img src=g.png></noscript><template><img src=h.png></template><style>/* url(i.png) */p{background:url( "p_files/j.png" )}</style><p style="background:url('k.png')"><video poster=p_files/l.png><img src="http://[::"><img src=""><link rel="icon stylesheet" href=p_files/x.css>
 https://www.p.test/p_files/x.css text/css p{}
-! : Files that the page asks for and its folder lacks: a.png, j.png, l.png.
-! : Files that the page asks for and that are not in its folder, so they were not read: ../b.png, file:///etc/passwd, p_files/../../c.png, k.png.
-! : URLs that the page asks for and that were not saved with it, so they will be missed: https://b.test/d.js, https://www.p.test/e.png.
+! : Files that the page references but the folder lacks: a.png, j.png, l.png.
+! : Files outside the folder that the page references were not read: ../b.png, file:///etc/passwd, p_files/../../c.png, k.png.
+! : URLs that the page references but the browser did not save will be missing: https://b.test/d.js, https://www.p.test/e.png.
 `},
 		{"a base", map[string]string{"p.html": `<base href="p_files/"><base href="https://b.test/"><img src=a.png>`, "p_files/a.png": "png"},
 			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <base href=\"p_files/\"><base href=\"https://b.test/\"><img src=a.png>\nhttps://www.p.test/p_files/a.png image/png png\n"},
 		{"links within the folder", map[string]string{"p.html": "<img src=p_files/a.txt><img src=p_files/b.txt>", "p_files/a.txt": "a", "p_files/b.txt": "-> a.txt"},
 			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html <img src=p_files/a.txt><img src=p_files/b.txt>\nhttps://www.p.test/p_files/a.txt text/plain a\nhttps://www.p.test/p_files/b.txt text/plain a\n"},
 		{"a name that is not UTF-8", map[string]string{"p.html": "", "p_files/\xff": "a"},
-			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html \n! p_files/?: Its name is not UTF-8: no document can ask for it, and it was left out.\n"},
+			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html \n! p_files/?: The name is not UTF-8, so no document can reference it: left out.\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := folder(t, c.files)
@@ -171,15 +171,15 @@ func TestReadRefuses(t *testing.T) {
 		want  string
 	}{
 		{"nothing", nil, "p.html", "no such file"},
-		{"another type", map[string]string{"p.pdf": "x"}, "p.pdf", `".pdf" is none of .html`},
-		{"a folder as the document", map[string]string{"p.html/x": "x"}, "p.html", "It is not a file"},
+		{"another type", map[string]string{"p.pdf": "x"}, "p.pdf", `unsupported extension ".pdf"`},
+		{"a folder as the document", map[string]string{"p.html/x": "x"}, "p.html", "not a regular file"},
 		{"a document that is a link out", map[string]string{"p.html": "-> " + outside + "/secret"}, "p.html", "path escapes"},
 		{"a folder that is a link out", map[string]string{"p.html": "x", "p_files": "-> " + outside}, "p.html", ""},
 		{"a link out of the folder", map[string]string{"p.html": "x", "p_files/a": "-> " + outside + "/secret"}, "p.html", "path escapes"},
 		{"a link to what is beside the page", map[string]string{"p.html": "x", "p_files/a": "-> ../secret", "secret": "s"}, "p.html", "path escapes"},
 		{"a link to nothing", map[string]string{"p.html": "x", "p_files/a": "-> b"}, "p.html", "no such file"},
 		{"two folders in other languages", map[string]string{"p.html": "x", "p-Dateien/a": "a", "p_fichiers/a": "a"}, "p.html", "p-Dateien, p_fichiers"},
-		{"an MHTML file that is a folder", map[string]string{"p.mhtml/x": "x"}, "p.mhtml", "not a file"},
+		{"an MHTML file that is a folder", map[string]string{"p.mhtml/x": "x"}, "p.mhtml", "not a regular file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := Read(filepath.Join(folder(t, c.files), c.file), Options{})
@@ -195,7 +195,7 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func TestReadPassesOverPipes(t *testing.T) {
-	// Nobody writes to it, so that reading it would not end.
+	// Nobody writes to the pipe, so reading it would block.
 	dir := folder(t, map[string]string{"p.html": "<img src=p_files/a>", "p_files/a": "a"})
 	if err := syscall.Mkfifo(filepath.Join(dir, "p_files", "pipe"), 0o644); err != nil {
 		t.Fatal(err)
@@ -229,8 +229,8 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// FuzzScan: whatever a document or style sheet is, it is gone through, and no reference
-// leads to a place without a URL.
+// FuzzScan scans arbitrary documents and style sheets. No reference may lead to a place
+// without a URL.
 func FuzzScan(f *testing.F) {
 	for _, s := range []string{"", "<img src=a srcset='b 1x, c'>", "<base href='//b'><link rel=stylesheet href=x>", "<style>@import 'a';p{background:url(b", "<template><noscript></template><img src=a></noscript>", "@import url( 'a\\' );", "<p style='background:url(\"a'>", "<title>x", "<svg><image xlink:href=a>"} {
 		f.Add([]byte(s))

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// contentTypes are those of files that browsers save, as registered with IANA.
+// contentTypes maps the extensions of saved files to the types registered with IANA.
 var contentTypes = map[string]string{
 	".avif": "image/avif", ".bmp": "image/bmp", ".css": "text/css", ".gif": "image/gif", ".htm": "text/html", ".html": "text/html",
 	".ico": "image/vnd.microsoft.icon", ".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".js": "text/javascript", ".json": "application/json",
@@ -14,7 +14,7 @@ var contentTypes = map[string]string{
 	".woff": "font/woff", ".woff2": "font/woff2", ".xht": "application/xhtml+xml", ".xhtml": "application/xhtml+xml", ".xml": "text/xml",
 }
 
-// sniff tells a type from the first octets, as browsers would without one.
+// sniff guesses a type from the first octets, as browsers do.
 func sniff(body []byte) string {
 	if bytes.HasPrefix(bytes.TrimSpace(body[:min(len(body), 512)]), []byte("<svg")) {
 		return "image/svg+xml"

@@ -1,5 +1,5 @@
-// Package urllist reads lists of URLs and sizes: a page by what it fetches, for when that
-// is all that is known of it, or all that matters.
+// Package urllist reads lists of URLs and sizes. A list describes a page by what it
+// fetches, if nothing else is known or matters.
 //
 //	# What our shop fetches
 //	https://www.shop.test/shop.css      18kB
@@ -8,8 +8,8 @@
 //
 // A line has a URL, a size and a type, with blanks between them. The size is that of the
 // body in B, kB or MB (k is 1000). The type is a media type or one of document, stylesheet,
-// script, image, font, media and fetch; without one, the end of the URL's path tells. Where
-// a word begins with #, the rest of the line is a comment.
+// script, image, font, media and fetch; without one, the extension of the URL's path
+// decides. A word that begins with # starts a comment.
 package urllist
 
 import (
@@ -26,17 +26,17 @@ import (
 	"wiretime/site/recording"
 )
 
-// Options say what the list becomes.
+// Options says what the list becomes.
 type Options struct {
-	// Name is the site's: the page is on www.<name>.test. Empty: list.
+	// Name is the name of the site; the page is on www.<name>.test. Empty means list.
 	Name string
 }
 
-// DefaultSize is that of a body whose line says none, in octets: that of the objects in a
-// site called objects.
+// DefaultSize is the size in octets of a body whose line states none, the same as in the
+// site objects.
 const DefaultSize = 20_000
 
-// Limits of a list.
+// These limit a list.
 const (
 	maxList  = 64 << 20 // octets of the list itself
 	maxURLs  = 100_000
@@ -45,12 +45,12 @@ const (
 	maxTotal = 1 << 30   // octets of all bodies
 )
 
-// kinds are the types that are not media types.
+// kinds lists the types that are not media types.
 var kinds = []string{"document", "stylesheet", "script", "image", "font", "media", "fetch"}
 
-// Read reads a list; source names it in the recording. The recording has no bodies: the
-// page, at the root of its host, and all other responses are for [recording.Recording.Site]
-// to make. Errors name the line and the column, counted in characters from 1.
+// Read reads a list; source names it in the recording. The recording has no bodies:
+// [recording.Recording.Site] makes the page, at the root of its host, and all other
+// responses. Errors name the line and the column, counted in characters from 1.
 func Read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 	rec, err := read(r, source, o)
 	if err != nil {
@@ -65,7 +65,7 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 		return nil, err
 	}
 	if len(text) > maxList {
-		return nil, fmt.Errorf("it has more than %d octets", maxList)
+		return nil, fmt.Errorf("the list exceeds %d octets", maxList)
 	}
 	if o.Name == "" {
 		o.Name = "list"
@@ -81,9 +81,9 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 		}
 	}
 	if len(l.exchanges) == 0 {
-		return nil, errors.New("it has no URLs: write one on each line")
+		return nil, errors.New("no URLs in the list: write one on each line")
 	}
-	// About as long as it takes to ask for all of them.
+	// The page is about as large as the markup that requests all URLs.
 	page.Size = pageEmpty
 	for _, e := range l.exchanges {
 		page.Size += int64(len(e.URL)) + pageEach
@@ -96,13 +96,13 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 	}, nil
 }
 
-// What a page takes in octets, without URLs: for each one that it asks for, and for itself.
+// These are octets of the page's markup besides URLs: per URL, and for the page itself.
 const (
 	pageEach  = 80
 	pageEmpty = 1000
 )
 
-// list is what has been read so far.
+// list holds what has been read so far.
 type list struct {
 	page      string
 	exchanges []recording.Exchange
@@ -110,7 +110,7 @@ type list struct {
 	total     int64
 }
 
-// wrong is an error at an octet of a line.
+// wrong returns an error at an octet of a line.
 func wrong(line string, at int, format string, args ...any) error {
 	return fmt.Errorf("column %d: %w", utf8.RuneCountInString(line[:at])+1, fmt.Errorf(format, args...))
 }
@@ -119,7 +119,7 @@ func (l *list) line(number int, line string) error {
 	for at, r := range line {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(line[at:]); size == 1 {
-				return wrong(line, at, "it is not UTF-8: save the list as UTF-8")
+				return wrong(line, at, "invalid UTF-8: save the list as UTF-8")
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (l *list) line(number int, line string) error {
 	e := exchange(fmt.Sprintf("line %d", number), words[0], DefaultSize)
 	e.Initiator = l.page
 	if path, _, _ := strings.Cut(words[0], "?"); strings.HasSuffix(path, ".html") || strings.HasSuffix(path, ".htm") {
-		e.Kind = "document" // other endings are told by recording.Recording.Site
+		e.Kind = "document" // recording.Recording.Site handles other extensions
 	}
 	if err := l.checkURL(words[0], number); err != nil {
 		return wrong(line, starts[0], "%w", err)
@@ -154,16 +154,16 @@ func (l *list) line(number int, line string) error {
 		rest++
 	}
 	if len(words) > rest {
-		return wrong(line, starts[rest], "%q is one word too many: a line has a URL, a size and a type", words[rest])
+		return wrong(line, starts[rest], "unexpected %q: a line has a URL, a size and a type", words[rest])
 	}
 	if l.total += e.Size; l.total > maxTotal {
-		return wrong(line, starts[0], "all bodies together have more than %d octets", maxTotal)
+		return wrong(line, starts[0], "all bodies together exceed %d octets", maxTotal)
 	}
 	l.exchanges = append(l.exchanges, e)
 	return nil
 }
 
-// split gives a line's words, and where they begin, up to a comment.
+// split returns a line's words and where they begin, without a comment.
 func split(line string) (words []string, starts []int) {
 	for at := 0; ; {
 		for at < len(line) && (line[at] == ' ' || line[at] == '\t') {
@@ -187,9 +187,9 @@ func (l *list) checkURL(text string, number int) error {
 	case err != nil:
 		return err
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(text) > maxURL:
-		return fmt.Errorf("%.200q is not a URL as https://www.example.test/logo.png", text)
+		return fmt.Errorf("invalid URL %.200q: want one like https://www.example.test/logo.png", text)
 	case u.User != nil:
-		return fmt.Errorf("%s has a user name, which no page asks with: leave it out", u.Redacted())
+		return fmt.Errorf("%s has a user name: leave it out", u.Redacted())
 	}
 	u.Fragment, u.RawFragment = "", ""
 	if u.Path == "" {
@@ -197,9 +197,9 @@ func (l *list) checkURL(text string, number int) error {
 	}
 	switch first, taken := l.seen[u.String()]; {
 	case taken && first == 0:
-		return fmt.Errorf("%s is the page that asks for the list's URLs: give the site another name", u)
+		return fmt.Errorf("%s is the URL of the page itself: give the site another name", u)
 	case taken:
-		return fmt.Errorf("%s is there already, in line %d", u, first)
+		return fmt.Errorf("duplicate URL %s: first in line %d", u, first)
 	}
 	l.seen[u.String()] = number
 	return nil
@@ -211,9 +211,9 @@ func parseSize(text string) (int64, error) {
 	size, err := strconv.ParseInt(text[:digits], 10, 64)
 	switch {
 	case !known:
-		return 0, fmt.Errorf("%.40q is not a size as 20kB: a whole number of B, kB or MB", text)
+		return 0, fmt.Errorf("invalid size %.40q: want a whole number of B, kB or MB, as in 20kB", text)
 	case err != nil || size > maxBody/factor:
-		return 0, fmt.Errorf("%.40q is more than a body may have: %d octets", text, maxBody)
+		return 0, fmt.Errorf("size %.40q exceeds the limit of a body: %d octets", text, maxBody)
 	}
 	return size * factor, nil
 }
@@ -225,10 +225,10 @@ func parseType(text string) (kind, mediaType string, err error) {
 	if t, _, err := mime.ParseMediaType(text); err == nil && strings.Contains(t, "/") {
 		return "", text, nil
 	}
-	return "", "", fmt.Errorf("%.60q is not a type: write a media type as image/png, or one of %s", text, strings.Join(kinds, ", "))
+	return "", "", fmt.Errorf("invalid type %.60q: want a media type such as image/png, or one of %s", text, strings.Join(kinds, ", "))
 }
 
-// exchange is one that was answered by something of a size.
+// exchange returns an exchange with a response of the given size.
 func exchange(where, rawURL string, size int64) recording.Exchange {
 	return recording.Exchange{
 		Where: where, Method: "GET", URL: rawURL, Status: 200, Size: size,

@@ -16,7 +16,7 @@ func TestRead(t *testing.T) {
 		"http://api.test\n" +
 		"https://a.test/b.html?c 1B\n" +
 		"http://api.test/x fetch#y\n"
-	if _, err := Read(strings.NewReader(list), "shop.txt", Options{}); err == nil || !strings.Contains(err.Error(), `line 9, column 19: "fetch#y" is not a type`) {
+	if _, err := Read(strings.NewReader(list), "shop.txt", Options{}); err == nil || !strings.Contains(err.Error(), `line 9, column 19: invalid type "fetch#y"`) {
 		t.Errorf("a # within a word: %v", err)
 	}
 	r, err := Read(strings.NewReader(strings.Replace(list, "fetch#y", "fetch #y", 1)), "shop.txt", Options{Name: "shop"})
@@ -44,27 +44,27 @@ line 9: GET http://api.test/x 200 false 20000 fetch| from https://www.shop.test/
 
 func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ list, want string }{
-		{"", "it has no URLs"},
-		{"# nothing\n", "it has no URLs"},
-		{"www.a.test/b", `line 1, column 1: "www.a.test/b" is not a URL as https://`},
+		{"", "no URLs in the list"},
+		{"# nothing\n", "no URLs in the list"},
+		{"www.a.test/b", `line 1, column 1: invalid URL "www.a.test/b": want one like https://`},
 		{"\n  ftp://a.test/", "line 2, column 3: "},
 		{"https:///a", "line 1, column 1: "},
 		{"https://[::", "line 1, column 1: "},
 		{"https://me:secret@a.test/", "line 1, column 1: https://me:xxxxx@a.test/ has a user name"},
-		{"https://a.test/" + strings.Repeat("x", maxURL), "is not a URL"},
-		{"https://a.test/ 20", `line 1, column 17: "20" is not a size as 20kB`},
+		{"https://a.test/" + strings.Repeat("x", maxURL), "invalid URL"},
+		{"https://a.test/ 20", `line 1, column 17: invalid size "20"`},
 		{"https://a.test/ 20KB", "line 1, column 17: "},
 		{"https://a.test/ 1.5kB", "line 1, column 17: "},
-		{"https://a.test/ 300MB", `"300MB" is more than a body may have: 268435456 octets`},
-		{"https://a.test/ 99999999999999999999B", "is more than a body may have"},
-		{"https://a.test/ä 2kB picture", `line 1, column 22: "picture" is not a type: write a media type as image/png, or one of document`},
-		{"https://a.test/ image 2kB", `line 1, column 23: "2kB" is one word too many`},
+		{"https://a.test/ 300MB", `size "300MB" exceeds the limit of a body: 268435456 octets`},
+		{"https://a.test/ 99999999999999999999B", "exceeds the limit of a body"},
+		{"https://a.test/ä 2kB picture", `line 1, column 22: invalid type "picture": want a media type such as image/png, or one of document`},
+		{"https://a.test/ image 2kB", `line 1, column 23: unexpected "2kB"`},
 		{"https://a.test/ 2kB image x", "line 1, column 27: "},
-		{"https://a.test/\nhttps://b.test/\nhttps://a.test#x", "line 3, column 1: https://a.test/ is there already, in line 1"},
-		{"https://www.list.test", "line 1, column 1: https://www.list.test/ is the page"},
-		{"https://a.test/\nhttps://a.test/\xff", "line 2, column 16: it is not UTF-8"},
+		{"https://a.test/\nhttps://b.test/\nhttps://a.test#x", "line 3, column 1: duplicate URL https://a.test/: first in line 1"},
+		{"https://www.list.test", "line 1, column 1: https://www.list.test/ is the URL of the page"},
+		{"https://a.test/\nhttps://a.test/\xff", "line 2, column 16: invalid UTF-8"},
 		{"https://a.test/\x00", "line 1, column 1: "},
-		{lines(5, "256MB"), "line 5, column 1: all bodies together have more than 1073741824 octets"},
+		{lines(5, "256MB"), "line 5, column 1: all bodies together exceed 1073741824 octets"},
 		{lines(maxURLs+1, "1B"), "line 100001, column 1: more than 100000 URLs"},
 	} {
 		if _, err := Read(strings.NewReader(c.list), "list.txt", Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -81,8 +81,8 @@ func lines(n int, size string) string {
 	return b.String()
 }
 
-// FuzzRead: whatever the text is, a list that is read has URLs and sizes within limits, and
-// an error says where.
+// FuzzRead checks that the URLs and sizes of a list are within limits, and that errors name
+// a place.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{"", "https://a.test/ 20kB image\n", "\uFEFF# x\r\nhttp://a.test/é?b#c 0B text/css", "https://a.test/\xff", "https://a.test/ 99999999999999999999MB", "https://a.test/ a/b;c=d"} {
 		f.Add(s)
@@ -91,7 +91,7 @@ func FuzzRead(f *testing.F) {
 		r, err := Read(strings.NewReader(text), "x", Options{})
 		if err != nil {
 			if !strings.Contains(err.Error(), "line ") && !strings.Contains(err.Error(), "no URLs") {
-				t.Errorf("an error without a place: %v", err)
+				t.Errorf("an error that names no place: %v", err)
 			}
 			return
 		}

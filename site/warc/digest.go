@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// hashes are the algorithms that programs label digests with, hyphens left out.
+// hashes maps algorithm labels, without hyphens, to hash functions.
 var hashes = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New}
 
-// wrongDigest names the digest of a record that does not fit; it is empty if they do, or
-// there is none that can be checked. That of the payload counts where that of the block is
-// missing only, and may be made of the payload with its transfer coding or without:
-// programs do not agree on what a payload is.
+// wrongDigest returns the name of the record's digest field that does not match, or "" if
+// all match or none can be checked. It checks the payload digest only if there is no block
+// digest, and accepts it with or without the transfer coding, because programs disagree on
+// what a payload is.
 func wrongDigest(rec *record, block, payload, content []byte) string {
 	const blockDigest, payloadDigest = "WARC-Block-Digest", "WARC-Payload-Digest"
 	if fits, known := fitsDigest(rec.field(blockDigest), block); known {
@@ -36,8 +36,8 @@ func wrongDigest(rec *record, block, payload, content []byte) string {
 	return payloadDigest
 }
 
-// fitsDigest compares octets with a labelled digest (ISO 28500:2017, section 5.8), as in
-// sha1:AB2CD3EF4GH5IJ6KL7MN8OPQRSTUVWXY: base32 usually, hexadecimal with some.
+// fitsDigest compares octets with a labelled digest (ISO 28500:2017, section 5.8) such as
+// sha1:AB2CD3EF4GH5IJ6KL7MN8OPQRSTUVWXY. Most programs write base32, some hexadecimal.
 func fitsDigest(label string, octets []byte) (fits, known bool) {
 	algorithm, value, _ := strings.Cut(label, ":")
 	newHash, known := hashes[strings.ReplaceAll(strings.ToLower(algorithm), "-", "")]

@@ -11,16 +11,16 @@ import (
 	"wiretime/site/recording"
 )
 
-// finish puts together what the records say of each other.
+// finish combines what the records say about each other into a recording.
 func (i *importer) finish(source string, o Options) (*recording.Recording, error) {
 	if err := i.resolve(); err != nil {
 		return nil, err
 	}
 	if len(i.entries) == 0 {
 		if len(i.repairs) > 0 {
-			return nil, fmt.Errorf("it has no response that can be read; %s: %s", i.repairs[0].Where, i.repairs[0].What)
+			return nil, fmt.Errorf("no readable response; %s: %s", i.repairs[0].Where, i.repairs[0].What)
 		}
-		return nil, errors.New("it has no responses: record the page again")
+		return nil, errors.New("no responses: record the page again")
 	}
 	i.setMethods()
 	i.setNotes()
@@ -29,10 +29,10 @@ func (i *importer) finish(source string, o Options) (*recording.Recording, error
 		r.Source = fmt.Sprintf("%s, written by %.200s", source, i.software)
 	}
 	if i.foreign > 0 {
-		r.Repairs = append(r.Repairs, recording.Repair{What: fmt.Sprintf("Records whose URIs are neither http nor https were left out: %d.", i.foreign)})
+		r.Repairs = append(r.Repairs, recording.Repair{What: fmt.Sprintf("Records left out because their URIs are not http or https: %d.", i.foreign)})
 	}
 	if i.types > 0 {
-		r.Repairs = append(r.Repairs, recording.Repair{What: fmt.Sprintf("Records of types that are not read (conversion, continuation and others) were left out: %d.", i.types)})
+		r.Repairs = append(r.Repairs, recording.Repair{What: fmt.Sprintf("Records of unsupported types left out (conversion, continuation and others): %d.", i.types)})
 	}
 	for n := range i.entries {
 		r.Exchanges = append(r.Exchanges, i.entries[n].Exchange)
@@ -47,15 +47,15 @@ func (i *importer) finish(source string, o Options) (*recording.Recording, error
 	return r, err
 }
 
-// choosePage is the page that the file names, else what leads to the first document; empty
-// if there is none.
+// choosePage returns the page that the file names, or else the entry URL of the first
+// document, or "".
 func (i *importer) choosePage(r *recording.Recording) string {
 	if i.page != "" {
 		page, err := message.Find(r.Exchanges, i.page)
 		if err == nil {
 			return page
 		}
-		r.Repairs = append(r.Repairs, recording.Repair{Where: pagesFile, What: fmt.Sprintf("%v: the page was taken for the first document.", err)})
+		r.Repairs = append(r.Repairs, recording.Repair{Where: pagesFile, What: fmt.Sprintf("%v: the first document was used as the page.", err)})
 	}
 	for n := range r.Exchanges {
 		if message.IsDocument(&r.Exchanges[n]) {
@@ -65,8 +65,8 @@ func (i *importer) choosePage(r *recording.Recording) string {
 	return ""
 }
 
-// setMethods finds the request of every response: by the identifiers with which one of
-// them names the other, else the next one in the file for the same URL.
+// setMethods finds the request of every response: by identifiers in either direction, or
+// else the next request in the file for the same URL.
 func (i *importer) setMethods() {
 	byID, byResponse := map[string]int{}, map[string]int{}
 	for n, q := range i.requests {
@@ -76,7 +76,7 @@ func (i *importer) setMethods() {
 		}
 	}
 	found := make([]bool, len(i.requests))
-	var alone []*entry // those that no identifier names a request for
+	var alone []*entry // responses without a request by identifier
 	for n := range i.entries {
 		e := &i.entries[n]
 		q, ok := byResponse[e.id]
@@ -117,8 +117,8 @@ func (i *importer) setNotes() {
 	}
 }
 
-// setTimes puts the exchanges in the order of their dates, and says when the first one
-// was. Those without a date stay behind the one that they follow in the file.
+// setTimes sorts the exchanges by date and returns the date of the first one. Exchanges
+// without a date stay behind their predecessor in the file.
 func (i *importer) setTimes() (began time.Time) {
 	for n := range i.entries {
 		if date := i.entries[n].date; !date.IsZero() && (began.IsZero() || date.Before(began)) {

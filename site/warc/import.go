@@ -17,7 +17,7 @@ import (
 	"wiretime/site/recording"
 )
 
-// entry is an exchange with what only WARC says of it.
+// entry is an exchange and its data that only WARC has.
 type entry struct {
 	recording.Exchange
 	id         string
@@ -27,20 +27,20 @@ type entry struct {
 	refers     *reference
 }
 
-// request is the part of a request record that is kept: the rest may hold secrets.
+// request holds the part of a request record that is kept: the rest may hold secrets.
 type request struct {
 	id, url, method string
 	concurrent      []string
 }
 
-// note is a metadata record of another record.
+// note is a metadata record about another record.
 type note struct {
 	about []string
-	via   string  // the URL of what asked for it
-	took  float64 // ms; -1 if that is not said
+	via   string  // the initiator's URL
+	took  float64 // ms; -1 if unknown
 }
 
-// record takes one record in. Errors are those that end the file.
+// record imports one record. An error ends the file.
 func (i *importer) record(records *reader, rec *record, where string) error {
 	switch strings.ToLower(rec.field("warc-type")) {
 	case "response", "resource", "revisit":
@@ -61,16 +61,16 @@ func (i *importer) exchange(records *reader, rec *record, where string) error {
 	scheme := uriScheme(target)
 	switch {
 	case scheme == "":
-		i.repair(where, "Its URI %.200q is none: it was left out.", target)
+		i.repair(where, "Invalid URI %.200q: left out.", target)
 		return nil
 	case scheme != "http" && scheme != "https":
 		i.foreign++
 		return nil
 	case rec.length > i.budget.Body+maxHeader:
-		i.repair(where, "It has %d octets: it was left out.", rec.length)
+		i.repair(where, "Too large (%d octets): left out.", rec.length)
 		return nil
 	case len(i.entries) == maxExchanges:
-		return fmt.Errorf("it has more than %d responses: it is a crawl, not a page", maxExchanges)
+		return fmt.Errorf("more than %d responses: want a single page, not a crawl", maxExchanges)
 	}
 	block, err := records.block()
 	if err != nil {
@@ -80,7 +80,7 @@ func (i *importer) exchange(records *reader, rec *record, where string) error {
 		Exchange: recording.Exchange{
 			Where: where, Method: "GET", URL: target, Size: -1, Transfer: -1,
 			Started: -1, Took: -1, DNS: -1, Connect: -1, Wait: -1,
-			Kind: strings.ToLower(rec.field("warc-resource-type")), // of Browsertrix: the browser's own
+			Kind: strings.ToLower(rec.field("warc-resource-type")), // written by Browsertrix, with the browser's resource type
 		},
 		id: rec.uri("warc-record-id"), concurrent: rec.uris("warc-concurrent-to"),
 		date: parseDate(rec.field("warc-date")), digest: rec.field("warc-payload-digest"),
@@ -97,7 +97,7 @@ func (i *importer) exchange(records *reader, rec *record, where string) error {
 	return err
 }
 
-// fill takes the record's block for the exchange's response.
+// fill parses the record's block as the exchange's response.
 func (i *importer) fill(e *entry, rec *record, block []byte) error {
 	if strings.EqualFold(rec.field("warc-type"), "revisit") {
 		return i.fillRevisit(e, rec, block)
@@ -112,13 +112,13 @@ func (i *importer) fill(e *entry, rec *record, block []byte) error {
 	}
 	response.Fill(&e.Exchange)
 	if field := wrongDigest(rec, block, payload, response.Body); field != "" {
-		i.repair(e.Where, "%s differs from its %s: it is not what was recorded. It was kept.", e.URL, field)
+		i.repair(e.Where, "%s does not match its %s and may be damaged. It was kept.", e.URL, field)
 	}
 	if reason := rec.field("warc-truncated"); reason != "" {
-		i.repair(e.Where, "%s was cut off when it was recorded (%.40q).", e.URL, reason)
+		i.repair(e.Where, "%s was truncated during recording (%.40q).", e.URL, reason)
 	}
 	if rec.field("warc-segment-number") != "" {
-		i.repair(e.Where, "%s goes on in continuation records, which are not read: it was kept as it begins.", e.URL)
+		i.repair(e.Where, "%s continues in continuation records, which are not supported: only the beginning was kept.", e.URL)
 	}
 	i.respond(e, response)
 	return nil
@@ -130,7 +130,7 @@ func (i *importer) respond(e *entry, response *message.Response) {
 	}
 }
 
-// fillResource takes a block that is the content alone (ISO 28500:2017, section 6.4).
+// fillResource takes a block that is only content (ISO 28500:2017, section 6.4).
 func (i *importer) fillResource(e *entry, rec *record, block []byte) error {
 	if int64(len(block)) > i.budget.Body {
 		return message.ErrBody
@@ -140,16 +140,16 @@ func (i *importer) fillResource(e *entry, rec *record, block []byte) error {
 		e.Header = []site.Header{{Name: "content-type", Value: t}}
 	}
 	if field := wrongDigest(rec, block, block, block); field != "" {
-		i.repair(e.Where, "%s differs from its %s: it is not what was recorded. It was kept.", e.URL, field)
+		i.repair(e.Where, "%s does not match its %s and may be damaged. It was kept.", e.URL, field)
 	}
 	return i.budget.Spend(e.Size)
 }
 
-// maxURI is the length of a URI in octets.
+// maxURI limits the length of a URI in octets.
 const maxURI = 64 << 10
 
-// uriScheme is the scheme of a URI in lower case; empty if it is none, or names no host
-// where it has to.
+// uriScheme returns the scheme of a URI in lower case, or "" if the URI is invalid or lacks
+// a required host.
 func uriScheme(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || len(s) > maxURI || !utf8.ValidString(s) || strings.HasPrefix(u.Scheme, "http") && u.Host == "" {
@@ -158,7 +158,7 @@ func uriScheme(s string) string {
 	return u.Scheme
 }
 
-// small is the length in octets up to which records without content are read.
+// small limits the size of records without content that are read, in octets.
 const small = 1 << 20
 
 func (i *importer) request(records *reader, rec *record, where string) error {
@@ -172,7 +172,7 @@ func (i *importer) request(records *reader, rec *record, where string) error {
 	line, _, _ := message.Split(block[:min(len(block), small)])
 	method, _, _ := strings.Cut(line, " ")
 	if !httpguts.ValidHeaderFieldName(method) || strings.ToUpper(method) != method {
-		i.repair(where, "%.60q is not the first line of a request: its response was taken for that to a GET.", line)
+		i.repair(where, "Invalid request line %.60q: its response was treated as the answer to a GET.", line)
 		return nil
 	}
 	i.requests = append(i.requests, request{
@@ -181,8 +181,8 @@ func (i *importer) request(records *reader, rec *record, where string) error {
 	return nil
 }
 
-// note reads a metadata record whose fields the standard names (ISO 28500:2017, section
-// 6.6). Others are the business of those who wrote them.
+// note reads a metadata record with fields of the standard (ISO 28500:2017, section 6.6).
+// It ignores other metadata.
 func (i *importer) note(records *reader, rec *record) error {
 	if !strings.HasPrefix(strings.ToLower(rec.field("content-type")), "application/warc-fields") || rec.length > small {
 		return nil
@@ -216,8 +216,8 @@ func (i *importer) info(records *reader, rec *record) error {
 	return nil
 }
 
-// parseDate reads a record's date (ISO 28500:2017, section 5.4), which may be given to the
-// day only. Zero is one that is not valid.
+// parseDate parses a record's date (ISO 28500:2017, section 5.4), which may be as coarse as
+// a day. An invalid date gives the zero time.
 func parseDate(s string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02"} {
 		if t, err := time.Parse(layout, s); err == nil {

@@ -13,25 +13,25 @@ import (
 	"wiretime/site/message"
 )
 
-// maxHeader is the length of a record's own header in octets. Browsertrix keeps whole
-// storages of a browser there.
+// maxHeader limits a record's own header in octets. Browsertrix stores the browser's whole
+// local storage there.
 const maxHeader = 16 << 20
 
-// record is one record's header (ISO 28500:2017, section 4).
+// record is the header of one record (ISO 28500:2017, section 4).
 type record struct {
 	number int // from 1, in its file
 	header []site.Header
 	length int64 // of its block, in octets
 }
 
-// field is the value of a named field; empty if there is none.
+// field returns the value of a named field, or "".
 func (r *record) field(name string) string { return message.Field(r.header, name) }
 
-// uri is the value of a field that holds a URI. Early programs put all of them in angle
+// uri returns the value of a field that holds a URI. Early programs put every URI in angle
 // brackets, as the grammar of WARC 1.0 said.
 func (r *record) uri(name string) string { return bare(r.field(name)) }
 
-// uris are the values of a field that may be there several times.
+// uris returns the values of a field that may occur several times.
 func (r *record) uris(name string) []string {
 	var all []string
 	for _, h := range r.header {
@@ -54,14 +54,14 @@ type reader struct {
 	in      *bufio.Reader
 	records int
 	rest    int64 // of the current record's block, in octets
-	skipped int64 // octets before the current record that belong to none
+	skipped int64 // octets before the current record that belong to no record
 }
 
-// errDamaged is wrapped by errors of a file whose records from here on cannot be read.
-var errDamaged = errors.New("damaged or cut off")
+// errDamaged is wrapped by the error of a file that cannot be read further.
+var errDamaged = errors.New("damaged or truncated")
 
-// next finds the next record, wherever its predecessor ends; io.EOF says that there is
-// none. Its block is then read by block; what is not read of it is passed over.
+// next finds the next record, wherever its predecessor ends, or returns io.EOF. Call block
+// to read the record's block; next skips what was not read.
 func (r *reader) next() (*record, error) {
 	r.skipped = 0
 	if _, err := io.CopyN(io.Discard, r.in, r.rest); err != nil {
@@ -99,11 +99,11 @@ func (r *reader) readHeader() (*record, error) {
 			break
 		}
 	}
-	header, _ := message.Fields(octets) // written as those of an HTTP message, but in UTF-8
+	header, _ := message.Fields(octets) // WARC fields have the syntax of HTTP fields, but in UTF-8
 	rec := &record{number: r.records, header: header}
 	length, err := strconv.ParseInt(rec.field("content-length"), 10, 64)
 	if err != nil || length < 0 {
-		length = 0 // the next record is then searched for
+		length = 0 // makes next search for the next record
 	}
 	rec.length, r.rest = length, length
 	return rec, nil
@@ -130,7 +130,8 @@ func (r *reader) wrap(what string, cause error) error {
 	return fmt.Errorf("%s %d: %w: %w", what, r.records, errDamaged, cause)
 }
 
-// line reads up to and with the next line feed. One that is longer than limit is an error.
+// line reads up to and including the next line feed. It is an error if the line is longer
+// than limit.
 func (r *reader) line(limit int) ([]byte, error) {
 	var line []byte
 	for {

@@ -9,12 +9,12 @@ import (
 	"wiretime/site/message"
 )
 
-// reference is what a revisit record says of the record whose body it shares (ISO
-// 28500:2017, section 6.7).
+// reference identifies the record whose body a revisit record shares (ISO 28500:2017,
+// section 6.7).
 type reference struct {
 	id, url     string
 	date        time.Time
-	notModified bool // the server said so: the whole response is that of the other record
+	notModified bool // the server answered 304: the other record has the whole response
 	followed    bool
 }
 
@@ -37,8 +37,8 @@ func (i *importer) fillRevisit(e *entry, rec *record, block []byte) error {
 	return nil
 }
 
-// resolve gives every revisit the body of the record that it refers to. One for which
-// there is none is left out.
+// resolve gives every revisit the body of the record that it refers to, and leaves out
+// revisits without one.
 func (i *importer) resolve() error {
 	x := newIndex(i.entries)
 	for n := range i.entries {
@@ -46,24 +46,24 @@ func (i *importer) resolve() error {
 		if e.refers == nil || !x.follow(n) {
 			continue
 		}
-		if err := i.budget.Spend(e.Size); err != nil { // else few records could stand for many bodies
+		if err := i.budget.Spend(e.Size); err != nil { // otherwise a small file could stand for many bodies
 			return err
 		}
 	}
 	i.entries = slices.DeleteFunc(i.entries, func(e entry) bool {
 		if e.refers != nil {
-			i.repair(e.Where, "%s has the body of a record that is not in the file: it was left out.", e.URL)
+			i.repair(e.Where, "%s was left out: the record with its body is not in the file.", e.URL)
 		}
 		return e.refers != nil
 	})
 	return nil
 }
 
-// index finds entries by what references say; of several, the first in the file.
+// index finds entries by reference; of several matches it gives the first in the file.
 type index struct {
 	entries  []entry
 	byID     map[string]int
-	byDigest map[string]int // those that have a body of their own
+	byDigest map[string]int // entries with their own body
 	byDate   map[visit]int  // likewise
 	byURL    map[string]int // likewise
 }
@@ -94,8 +94,8 @@ func first[K comparable](index map[K]int, key K, n int) {
 	}
 }
 
-// find is the entry that the revisit n refers to: by its identifier, else by URL and date,
-// else by the digest of the payload, else by the URL alone.
+// find returns the entry that the revisit n refers to: by identifier, or else by URL and
+// date, by payload digest, or by URL alone.
 func (x *index) find(n int) (target int, ok bool) {
 	e := &x.entries[n]
 	if target, ok = x.byID[e.refers.id]; ok {
@@ -114,8 +114,7 @@ func (x *index) find(n int) (target int, ok bool) {
 	return target, ok
 }
 
-// follow makes the revisit n an exchange as any other, if the chain of records that it
-// refers to ends at one that is.
+// follow completes the revisit n if its chain of references ends at an ordinary exchange.
 func (x *index) follow(n int) bool {
 	e := &x.entries[n]
 	if e.refers == nil {
@@ -140,7 +139,7 @@ func (x *index) follow(n int) bool {
 	return true
 }
 
-// sameCoding is a header that names the content codings of another one, whose body it
+// sameCoding replaces the content codings in a header by those of the header whose body it
 // gets.
 func sameCoding(header, from []site.Header) []site.Header {
 	isCoding := func(h site.Header) bool { return strings.EqualFold(h.Name, "content-encoding") }

@@ -17,9 +17,9 @@ const (
 	pagesFile = "pages/pages.jsonl"
 )
 
-// wacz reads the WARC files of a WACZ file (Web Archive Collection Zipped 1.1.1, section
-// 5) and the page that it names first. A zip file has its table at the end, so it is read
-// into memory first.
+// wacz reads the WARC files of a WACZ file (Web Archive Collection Zipped 1.1.1, section 5)
+// and the first page that it lists. It reads the file into memory first, because a zip file
+// has its directory at the end.
 func (i *importer) wacz(r io.Reader) error {
 	octets, err := io.ReadAll(&metered{r, &i.left})
 	if err != nil {
@@ -27,7 +27,7 @@ func (i *importer) wacz(r io.Reader) error {
 	}
 	z, err := zip.NewReader(bytes.NewReader(octets), int64(len(octets)))
 	if err != nil {
-		return fmt.Errorf("it begins as a WACZ file, which is a zip archive: %w", err)
+		return fmt.Errorf("invalid WACZ file: %w", err)
 	}
 	found := false
 	for _, f := range z.File {
@@ -39,11 +39,11 @@ func (i *importer) wacz(r io.Reader) error {
 			err = within(f, func(r io.Reader) error { return i.file(bufio.NewReader(r), path.Base(f.Name)+" ") })
 		}
 		if err != nil {
-			return fmt.Errorf("%.200q in it: %w", f.Name, err)
+			return fmt.Errorf("member %.200q: %w", f.Name, err)
 		}
 	}
 	if !found {
-		return errors.New("it is a zip archive without WARC files in a folder archive, so no WACZ file")
+		return errors.New("not a WACZ file: the zip archive has no WARC files in its folder archive")
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func within(f *zip.File, read func(io.Reader) error) error {
 	return read(r)
 }
 
-// firstPage takes the URL of the first page of a list of them, one JSON object on a line.
+// firstPage takes the URL of the first page in a list with one JSON object per line.
 func (i *importer) firstPage(r io.Reader) error {
 	lines := json.NewDecoder(&metered{r, &i.left})
 	for i.page == "" {
@@ -69,7 +69,7 @@ func (i *importer) firstPage(r io.Reader) error {
 			break
 		}
 		if err != nil {
-			i.repair(pagesFile, "It could not be read (%v): the page was taken for the first document.", err)
+			i.repair(pagesFile, "Unreadable (%v): the first document was used as the page.", err)
 			break
 		}
 		i.page = line.URL

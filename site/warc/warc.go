@@ -1,6 +1,6 @@
-// Package warc reads WARC files (ISO 28500, versions 1.0 and 1.1), which crawlers and
-// archiving browsers write: wget, Heritrix, warcprox, pywb, Browsertrix and others; and
-// WACZ files, in which the latter pack them.
+// Package warc reads WARC files (ISO 28500, versions 1.0 and 1.1), as written by crawlers
+// and archiving browsers (wget, Heritrix, warcprox, pywb, Browsertrix and others), and WACZ
+// files, the zipped form of the latter.
 //
 // # What becomes of the records
 //
@@ -11,9 +11,9 @@
 //	metadata      who asked for its response, and how long that took
 //	warcinfo      the program that wrote the file
 //
-// Records of other types (conversion, continuation, those to come) and records whose URI
-// is not http or https (names, screenshots and texts that crawlers keep) are left out; a
-// repair says how many. So does one for every record that was not in order.
+// Records of other types (conversion, continuation, future ones) and records whose URI is
+// not http or https (names, screenshots and texts that crawlers keep) are left out; a
+// repair gives their number. Every damaged record has a repair of its own.
 package warc
 
 import (
@@ -28,26 +28,27 @@ import (
 	"wiretime/site/recording"
 )
 
-// Options say how a file is read.
+// Options says how to read a file.
 type Options struct {
-	// Page is the URL of the page; empty: that of the first response that is HTML with
-	// status 200, or of the redirect that leads to it. A WACZ file names it itself.
+	// Page is the URL of the page. If it is empty, a WACZ file names the page; otherwise the
+	// page is the first HTML response with status 200, or the redirect that leads to it.
 	Page string
 }
 
-// maxExchanges is how many a recording may have, maxRecords how many records of all types.
+// maxExchanges limits the exchanges of a recording, maxRecords the records of all types.
 const (
 	maxExchanges = 100_000
 	maxRecords   = 1_000_000
 )
 
-// Read reads a WARC file, plain or compressed with gzip, as a whole or record by record,
-// or a WACZ file with such files in it. source names it in the recording. Of a file that
-// is cut off or damaged, the records before that are read, and a repair names the place.
+// Read reads a WARC file, plain or compressed with gzip, as a whole or record by record, or
+// a WACZ file with such files in it. source names it in the recording. Read keeps the
+// records before the point where a file is truncated or damaged, and a repair names that
+// point.
 //
-// A body may have 256 MiB with its content coding and without; one that has more is left
-// out. It is an error if the file is no WARC file, has no response, has more than 100,000,
-// or more than 1 GiB, be it without its compression or its bodies without their codings.
+// Read leaves out bodies of more than 256 MiB, encoded or decoded. It is an error if the
+// file is not a WARC file, has no response or more than 100,000, or exceeds 1 GiB, either
+// decompressed or as the sum of decoded bodies.
 func Read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 	rec, err := read(r, source, o, message.NewBudget())
 	if err != nil {
@@ -69,7 +70,7 @@ func read(r io.Reader, source string, o Options, budget *message.Budget) (*recor
 	return i.finish(source, o)
 }
 
-// importer is what has been read so far.
+// importer holds what has been read so far.
 type importer struct {
 	budget *message.Budget
 	left   int64 // octets of files, without their compression, that may still be read
@@ -79,7 +80,7 @@ type importer struct {
 	requests []request
 	notes    []note
 	software string
-	page     string // the one that a WACZ file names
+	page     string // named by a WACZ file
 	foreign  int    // records left out for their URIs
 	types    int    // records left out for their types
 	repairs  []recording.Repair
@@ -100,26 +101,26 @@ func (i *importer) file(r *bufio.Reader, prefix string) error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		return fmt.Errorf("it begins with %.20q, not with WARC/1.0 or WARC/1.1: not a WARC file, or one of another version", head)
+		return fmt.Errorf("the file begins with %.20q, want WARC/1.0 or WARC/1.1: not a WARC file, or an unsupported version", head)
 	}
 	for {
 		rec, err := records.next()
 		where := fmt.Sprintf("%srecord %d", prefix, records.records)
 		if records.skipped > 0 {
-			i.repair(where, "%d octets belong to no record and were passed over: a length before them is wrong, or they were damaged.", records.skipped)
+			i.repair(where, "Skipped %d octets that belong to no record: a preceding length is wrong, or they are damaged.", records.skipped)
 		}
 		if err == nil {
 			err = i.record(records, rec, where)
 			i.records++
 		}
 		if i.records > maxRecords {
-			return fmt.Errorf("it has more than %d records: it is a crawl, not a page", maxRecords)
+			return fmt.Errorf("more than %d records: want a single page, not a crawl", maxRecords)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, errDamaged):
-			i.repair(where, "The file could not be read beyond this (%v): the records before it were kept.", err)
+			i.repair(where, "The rest of the file cannot be read (%v): the records before it were kept.", err)
 			return nil
 		case err != nil:
 			return err
@@ -129,20 +130,20 @@ func (i *importer) file(r *bufio.Reader, prefix string) error {
 
 const gzipMagic = "\x1f\x8b"
 
-// decompress undoes gzip, if the file is compressed with it. Members of it follow each
-// other, usually one for each record (ISO 28500:2017, annex D).
+// decompress undoes gzip if the file is compressed. The file may have several gzip members,
+// usually one per record (ISO 28500:2017, annex D).
 func decompress(r *bufio.Reader) (io.Reader, error) {
 	if head, _ := r.Peek(len(gzipMagic)); string(head) != gzipMagic {
 		return r, nil
 	}
 	plain, err := gzip.NewReader(r)
 	if err != nil {
-		return nil, fmt.Errorf("decompress it: %w", err)
+		return nil, fmt.Errorf("decompress: %w", err)
 	}
 	return plain, nil
 }
 
-// metered is a reader that may be read until what is left of a limit is used up.
+// metered is a reader that fails once a shared limit is used up.
 type metered struct {
 	r    io.Reader
 	left *int64

@@ -17,13 +17,13 @@ import (
 	"wiretime/site/recording"
 )
 
-// rec is a WARC record: its fields but for its length, each line followed by LF here, and
-// its block.
+// rec returns a WARC record: its fields without the length, with LF line ends here, and its
+// block.
 func rec(fields, block string) string {
 	return fmt.Sprintf("WARC/1.1\r\n%sContent-Length: %d\r\n\r\n%s\r\n\r\n", strings.ReplaceAll(fields, "\n", "\r\n"), len(block), block)
 }
 
-// response is a record of one, at a second of a day.
+// response returns a response record, dated at a second of a fixed day.
 func response(url string, second int, message string) string {
 	return rec(fmt.Sprintf("WARC-Type: response\nWARC-Target-URI: %s\nWARC-Date: 2024-05-06T07:08:%02dZ\nWARC-Record-ID: <urn:uuid:%s>\nContent-Type: application/http; msgtype=response\n", url, second, url), message)
 }
@@ -49,7 +49,7 @@ func zipped(t testing.TB, records ...string) string {
 	return b.String()
 }
 
-// describe is a recording in lines.
+// describe renders a recording as lines.
 func describe(r *recording.Recording) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "page %s\n", r.Page)
@@ -111,19 +111,19 @@ func TestRead(t *testing.T) {
 				rec("WARC-Type: request\nWARC-Target-URI: "+page+"a\n", "PUT / HTTP/1.1\r\n\r\n") +
 				rec("WARC-Type: response\nWARC-Target-URI: "+page+"a\n", css) + first,
 			"page https://www.a.test/\nPOST https://www.a.test/ 200 \"p{}\"\nHEAD https://www.a.test/ 200 \"p{}\"\nPUT https://www.a.test/a 200 \"p{}\"\nGET https://www.a.test/ 200 \"<p>\"\n"},
-		{"a request that is none", rec("WARC-Type: request\nWARC-Target-URI: "+page+"\n", "\x16\x03\x01") + first, pageLine + "! record 1: \"\\x16\\x03\\x01\" is not the first line of a request: its response was taken for that to a GET.\n"},
+		{"a request that is none", rec("WARC-Type: request\nWARC-Target-URI: "+page+"\n", "\x16\x03\x01") + first, pageLine + "! record 1: Invalid request line \"\\x16\\x03\\x01\": its response was treated as the answer to a GET.\n"},
 		{"what crawlers note", first + rec("WARC-Type: metadata\nWARC-Concurrent-To: <urn:uuid:"+page+">\nContent-Type: application/warc-fields\n", "via: http://b.test/\r\nfetchTimeMs: 120\r\nhopsFromSeed: L\r\n") +
 			rec("WARC-Type: metadata\nWARC-Concurrent-To: <urn:uuid:"+page+">\nContent-Type: text/json\n", "{}"), "page https://www.a.test/\nGET https://www.a.test/ 200 \"<p>\" took 120 http://b.test/\n"},
 		{"a resource", first + rec("WARC-Type: resource\nWARC-Target-URI: "+page+"a\nContent-Type: text/plain\n", "hi"), pageLine + "GET https://www.a.test/a 200 \"hi\"\n"},
 		{"records that are none of the page's", first + rec("WARC-Type: resource\nWARC-Target-URI: urn:thumbnail:"+page+"\nContent-Type: image/png\n", "png") +
 			rec("WARC-Type: response\nWARC-Target-URI: dns:a.test\nContent-Type: text/dns\n", "192.0.2.1") + rec("WARC-Type: conversion\nWARC-Target-URI: "+page+"\n", "x") + rec("WARC-Type: continuation\nWARC-Target-URI: "+page+"\n", "x") + rec("WARC-Type: new\n", "x") + rec("", "x"),
-			pageLine + "! : Records whose URIs are neither http nor https were left out: 2.\n! : Records of types that are not read (conversion, continuation and others) were left out: 4.\n"},
+			pageLine + "! : Records left out because their URIs are not http or https: 2.\n! : Records of unsupported types left out (conversion, continuation and others): 4.\n"},
 		{"URIs that are none", first + response("https://[::", 0, html) + response("//a.test/", 0, html) + response("https:///a", 0, html) + response("https://a.test/\xff", 0, html),
-			pageLine + "! record 2: Its URI \"https://[::\" is none: it was left out.\n! record 3: Its URI \"//a.test/\" is none: it was left out.\n! record 4: Its URI \"https:///a\" is none: it was left out.\n! record 5: Its URI \"https://a.test/\\xff\" is none: it was left out.\n"},
-		{"a response that is none", first + response(page+"a", 0, "SSH-2.0"), pageLine + "! record 2: https://www.a.test/a was left out: \"SSH-2.0\" is not the status line of an HTTP response.\n"},
-		{"a response cut off when it was recorded", rec("WARC-Type: response\nWARC-Target-URI: "+page+"\nWARC-Truncated: time\n", html), pageLine + "! record 1: https://www.a.test/ was cut off when it was recorded (\"time\").\n"},
-		{"a response in segments", rec("WARC-Type: response\nWARC-Target-URI: "+page+"\nWARC-Segment-Number: 1\n", html), pageLine + "! record 1: https://www.a.test/ goes on in continuation records, which are not read: it was kept as it begins.\n"},
-		{"a message that is not in order", response(page, 0, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n<p>\r\n"), pageLine + "! record 1: https://www.a.test/: The chunked body is cut off after 3 octets, which were kept.\n"},
+			pageLine + "! record 2: Invalid URI \"https://[::\": left out.\n! record 3: Invalid URI \"//a.test/\": left out.\n! record 4: Invalid URI \"https:///a\": left out.\n! record 5: Invalid URI \"https://a.test/\\xff\": left out.\n"},
+		{"a response that is none", first + response(page+"a", 0, "SSH-2.0"), pageLine + "! record 2: https://www.a.test/a was left out: invalid status line \"SSH-2.0\".\n"},
+		{"a response cut off when it was recorded", rec("WARC-Type: response\nWARC-Target-URI: "+page+"\nWARC-Truncated: time\n", html), pageLine + "! record 1: https://www.a.test/ was truncated during recording (\"time\").\n"},
+		{"a response in segments", rec("WARC-Type: response\nWARC-Target-URI: "+page+"\nWARC-Segment-Number: 1\n", html), pageLine + "! record 1: https://www.a.test/ continues in continuation records, which are not supported: only the beginning was kept.\n"},
+		{"a message that is not in order", response(page, 0, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n<p>\r\n"), pageLine + "! record 1: https://www.a.test/: The chunked body is truncated after 3 octets, which were kept.\n"},
 
 		{"digests that fit", rec("WARC-Type: response\nWARC-Target-URI: "+page+"\nWARC-Block-Digest: "+digest(html)+"\nWARC-Payload-Digest: sha1:OTHER\n", html) +
 			rec("WARC-Type: response\nWARC-Target-URI: "+page+"a\nWARC-Payload-Digest: sha-256:B94D27B9934D3E08A52E52D7DA7DABFAC484EFE37A5380EE9088F7ACE2EFCDE9\n", "HTTP/1.1 200 OK\r\n\r\nhello world") +
@@ -131,15 +131,15 @@ func TestRead(t *testing.T) {
 			rec("WARC-Type: resource\nWARC-Target-URI: "+page+"c\nWARC-Payload-Digest: xxh3:00\n", "hi"),
 			pageLine + "GET https://www.a.test/a 200 \"hello world\"\nGET https://www.a.test/b 200 \"hi\"\nGET https://www.a.test/c 200 \"hi\"\n"},
 		{"digests that do not", rec("WARC-Type: response\nWARC-Target-URI: "+page+"\nWARC-Block-Digest: "+digest("x")+"\n", html) + rec("WARC-Type: resource\nWARC-Target-URI: "+page+"a\nWARC-Payload-Digest: md5:00\n", "hi"),
-			pageLine + "GET https://www.a.test/a 200 \"hi\"\n! record 1: https://www.a.test/ differs from its WARC-Block-Digest: it is not what was recorded. It was kept.\n! record 2: https://www.a.test/a differs from its WARC-Payload-Digest: it is not what was recorded. It was kept.\n"},
+			pageLine + "GET https://www.a.test/a 200 \"hi\"\n! record 1: https://www.a.test/ does not match its WARC-Block-Digest and may be damaged. It was kept.\n! record 2: https://www.a.test/a does not match its WARC-Payload-Digest and may be damaged. It was kept.\n"},
 
 		{"a length that is too short", strings.Replace(first, "Content-Length: 47", "Content-Length: 40", 1) + response(page+"a", 0, css),
-			"page https://www.a.test/\nGET https://www.a.test/ 200 \"\"\nGET https://www.a.test/a 200 \"p{}\"\n! record 2: 5 octets belong to no record and were passed over: a length before them is wrong, or they were damaged.\n"},
+			"page https://www.a.test/\nGET https://www.a.test/ 200 \"\"\nGET https://www.a.test/a 200 \"p{}\"\n! record 2: Skipped 5 octets that belong to no record: a preceding length is wrong, or they are damaged.\n"},
 		{"a length that is none", strings.Replace(first, "Content-Length: 47", "Content-Length: -1", 1) + response(page, 0, html),
-			pageLine + "! record 1: https://www.a.test/ was left out: \"\" is not the status line of an HTTP response.\n! record 2: 47 octets belong to no record and were passed over: a length before them is wrong, or they were damaged.\n"},
-		{"cut off in a block", first + response(page+"a", 0, css)[:265], pageLine + "! record 2: The file could not be read beyond this (the block of record 2: damaged or cut off: unexpected EOF): the records before it were kept.\n"},
-		{"cut off in a block that is not read", first + rec("WARC-Type: conversion\n", "xyz")[:55], pageLine + "! record 2: The file could not be read beyond this (the block of record 2: damaged or cut off: unexpected EOF): the records before it were kept.\n! : Records of types that are not read (conversion, continuation and others) were left out: 1.\n"},
-		{"cut off in a header", first + response(page+"a", 0, css)[:30], pageLine + "! record 2: The file could not be read beyond this (the header of record 2: damaged or cut off: unexpected EOF): the records before it were kept.\n"},
+			pageLine + "! record 1: https://www.a.test/ was left out: invalid status line \"\".\n! record 2: Skipped 47 octets that belong to no record: a preceding length is wrong, or they are damaged.\n"},
+		{"cut off in a block", first + response(page+"a", 0, css)[:265], pageLine + "! record 2: The rest of the file cannot be read (the block of record 2: damaged or truncated: unexpected EOF): the records before it were kept.\n"},
+		{"cut off in a block that is not read", first + rec("WARC-Type: conversion\n", "xyz")[:55], pageLine + "! record 2: The rest of the file cannot be read (the block of record 2: damaged or truncated: unexpected EOF): the records before it were kept.\n! : Records of unsupported types left out (conversion, continuation and others): 1.\n"},
+		{"cut off in a header", first + response(page+"a", 0, css)[:30], pageLine + "! record 2: The rest of the file cannot be read (the header of record 2: damaged or truncated: unexpected EOF): the records before it were kept.\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := Read(strings.NewReader(c.file), "x.warc", Options{})
@@ -179,7 +179,7 @@ func TestReadRevisits(t *testing.T) {
 	gz := zipped(t, "p{}")
 	original := response(page+"a", 0, css) + response(page+"a", 5, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"+gz) +
 		rec("WARC-Type: response\nWARC-Target-URI: "+page+"d\nWARC-Date: 2024-05-06T07:08:05Z\nWARC-Payload-Digest: "+digest("hi")+"\n", "HTTP/1.1 203 X\r\nA: b\r\n\r\nhi")
-	const left = "has the body of a record that is not in the file: it was left out"
+	const left = "was left out: the record with its body is not in the file"
 	for _, c := range []struct {
 		name, record string
 		want         string // status, header, body; or a part of the repair
@@ -197,7 +197,7 @@ func TestReadRevisits(t *testing.T) {
 		{"in a ring", revisit("r", "WARC-Record-ID: <urn:r>\nWARC-Refers-To: <urn:s>\n", "") + revisit("s", "WARC-Record-ID: <urn:s>\nWARC-Refers-To: <urn:r>\n", ""), left},
 		{"of what is not there", revisit("r", same+"WARC-Payload-Digest: sha1:X\n", "HTTP/1.1 200 Again\r\n\r\n"), left},
 		{"of no record at all", revisit("r", "", ""), left},
-		{"with a header that is none", revisit("r", same+"WARC-Payload-Digest: "+digest("hi")+"\n", "x"), "is not the status line"},
+		{"with a header that is none", revisit("r", same+"WARC-Payload-Digest: "+digest("hi")+"\n", "x"), "invalid status line"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, file := range []string{original + c.record, c.record + original} {
@@ -235,10 +235,10 @@ func TestReadCompressed(t *testing.T) {
 			t.Errorf("%s: got\n%swant\n%s", name, got, want)
 		}
 	}
-	// Wherever it is cut off, what is whole before that is read.
+	// At every truncation point, the complete records before it are read.
 	for n := range len(members) {
 		r, err := Read(strings.NewReader(members[:n]), "x.warc.gz", Options{})
-		if whole := len(zipped(t, a)); n < whole-8 { // the end of a member says nothing but how long it was
+		if whole := len(zipped(t, a)); n < whole-8 { // a member ends with its checksum and length only
 			if err == nil && len(r.Repairs) == 0 {
 				t.Errorf("%d octets: %s", n, describe(r))
 			}
@@ -259,7 +259,7 @@ func TestReadPage(t *testing.T) {
 		t.Errorf("page %q, %v", r.Page, err)
 	}
 	if _, err := Read(strings.NewReader(file), "x.warc", Options{Page: page + "c"}); err == nil || !strings.Contains(err.Error(), page+", "+page+"b") {
-		t.Errorf("a page that is not there: %v", err)
+		t.Errorf("a missing page: %v", err)
 	}
 }
 
@@ -287,13 +287,13 @@ func TestReadWACZ(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "page https://www.a.test/b\nGET https://www.a.test/b 200 \"<p>\"\nGET https://www.a.test/ 200 \"<p>\" at 1000\n! 2.warc.gz record 1: 5 octets belong to no record and were passed over: a length before them is wrong, or they were damaged.\n"
+	want := "page https://www.a.test/b\nGET https://www.a.test/b 200 \"<p>\"\nGET https://www.a.test/ 200 \"<p>\" at 1000\n! 2.warc.gz record 1: Skipped 5 octets that belong to no record: a preceding length is wrong, or they are damaged.\n"
 	if got := describe(r); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	for list, want := range map[string]string{
 		"{\"url\": \"https://www.a.test/c\"}": "the page https://www.a.test/c is not in the recording",
-		"{\"url\": 3}":                        "could not be read",
+		"{\"url\": 3}":                        "Unreadable",
 		"":                                    "",
 	} {
 		r, err := Read(strings.NewReader(pack("pages/pages.jsonl", list, "archive/1.warc.gz", one)), "x.wacz", Options{})
@@ -305,7 +305,7 @@ func TestReadWACZ(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		pack("a", "b"):                    "without WARC files",
+		pack("a", "b"):                    "no WARC files",
 		pack("archive/1.warc", "x"):       "archive/1.warc",
 		pack("archive/1.warc", one)[:100]: "zip",
 	} {
@@ -323,16 +323,16 @@ func TestReadRefuses(t *testing.T) {
 		want       string
 	}{
 		{"nothing", "", message.Budget{Body: 1e6, Total: 1e6}, "not a WARC file"},
-		{"a HAR", `{"log": {}}`, message.Budget{Body: 1e6, Total: 1e6}, `it begins with "{\"log\": {}}"`},
-		{"an ARC file", "filedesc://x 0.0.0.0 2001 text/plain 77\n1 0 x\n", message.Budget{Body: 1e6, Total: 1e6}, "not with WARC/1.0"},
-		{"a version to come", strings.Replace(first, "1.1", "2.0", 1), message.Budget{Body: 1e6, Total: 1e6}, "another version"},
-		{"half a gzip header", "\x1f\x8b\x08", message.Budget{Body: 1e6, Total: 1e6}, "decompress it: unexpected EOF"},
+		{"a HAR", `{"log": {}}`, message.Budget{Body: 1e6, Total: 1e6}, `the file begins with "{\"log\": {}}"`},
+		{"an ARC file", "filedesc://x 0.0.0.0 2001 text/plain 77\n1 0 x\n", message.Budget{Body: 1e6, Total: 1e6}, "want WARC/1.0"},
+		{"a version to come", strings.Replace(first, "1.1", "2.0", 1), message.Budget{Body: 1e6, Total: 1e6}, "unsupported version"},
+		{"half a gzip header", "\x1f\x8b\x08", message.Budget{Body: 1e6, Total: 1e6}, "decompress: unexpected EOF"},
 		{"no response", rec("WARC-Type: warcinfo\n", "software: x"), message.Budget{Body: 1e6, Total: 1e6}, "no responses"},
 		{"no response that can be read", response(page, 0, "x"), message.Budget{Body: 1e6, Total: 1e6}, "record 1: https://www.a.test/ was left out"},
-		{"gzip without end", zipped(t, first+strings.Repeat("\x00", 1e7)), message.Budget{Body: 1e6, Total: 1e6}, "over the limit of a recording"},
+		{"gzip without end", zipped(t, first+strings.Repeat("\x00", 1e7)), message.Budget{Body: 1e6, Total: 1e6}, "limit of a recording is exceeded"},
 		{"a crawl", strings.Repeat("WARC/1.0\nWARC-Type: response\nWARC-Target-URI: "+page+"\nContent-Length: 14\n\nHTTP/1.1 200\n\n", maxExchanges+1), message.Budget{Body: 1e6, Total: 1e8}, "more than 100000 responses"},
-		{"a file that is too long", first + strings.Repeat(first, 10_000), message.Budget{Body: 1e6, Total: 1e6}, "over the limit of a recording"},
-		{"bodies that are too long when decoded", response(page, 0, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"+zipped(t, strings.Repeat("x", 1e6))) + strings.Repeat(rec("WARC-Type: revisit\nWARC-Target-URI: "+page+"\nWARC-Refers-To-Target-URI: "+page+"\n", ""), 10), message.Budget{Body: 1e7, Total: 1e7}, "over the limit of a recording"},
+		{"a file that is too long", first + strings.Repeat(first, 10_000), message.Budget{Body: 1e6, Total: 1e6}, "limit of a recording is exceeded"},
+		{"bodies that are too long when decoded", response(page, 0, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"+zipped(t, strings.Repeat("x", 1e6))) + strings.Repeat(rec("WARC-Type: revisit\nWARC-Target-URI: "+page+"\nWARC-Refers-To-Target-URI: "+page+"\n", ""), 10), message.Budget{Body: 1e7, Total: 1e7}, "limit of a recording is exceeded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := read(strings.NewReader(c.file), "x.warc", Options{}, &c.budget); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -354,17 +354,17 @@ func TestReadLeavesOutWhatIsTooLong(t *testing.T) {
 	want := `page https://www.a.test/
 GET https://www.a.test/ 200 "<p>"
 GET https://www.a.test/d 200 "p{}"
-! record 2: https://www.a.test/a was left out: its body is over the limit of one record: 100 octets.
-! record 3: https://www.a.test/b was left out: its body is over the limit of one record: decoded, it has more than 99 octets.
-! record 4: https://www.a.test/c was left out: its body is over the limit of one record.
+! record 2: https://www.a.test/a was left out: the body exceeds the limit of one record: 100 octets.
+! record 3: https://www.a.test/b was left out: the body exceeds the limit of one record: it exceeds 99 octets when decoded.
+! record 4: https://www.a.test/c was left out: the body exceeds the limit of one record.
 `
 	if got := describe(r); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
-// FuzzRead: whatever the octets are, a recording that is read has exchanges in order, with
-// URLs, methods and times that can be.
+// FuzzRead checks that a recording has ordered exchanges with valid URLs, methods and
+// times, whatever the octets.
 func FuzzRead(f *testing.F) {
 	first := response(page, 0, html)
 	for _, s := range []string{
@@ -389,7 +389,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("%+v", e)
 			}
 			if e.Started >= 0 && e.Started < last {
-				t.Errorf("%s began at %v, after one at %v", e.URL, e.Started, last)
+				t.Errorf("%s began at %v, before its predecessor at %v", e.URL, e.Started, last)
 			}
 			last = max(last, e.Started)
 		}

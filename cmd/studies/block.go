@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// block is a table, a claims' table, a quotation or a picture that a page shows of studies.
+type block struct {
+	line int    // of the page, at which it begins
+	kind string // table, claims, quote or picture
+	spec string // the comment, from its kind to before its end
+	body string // what stands between the comments
+	shows
+}
+
+// shows is what a block's comment says, in YAML, after its kind.
+type shows struct {
+	Study  studyNames `yaml:"study"`
+	Metric string     `yaml:"metric"` // tables: the figure, by its name in exports; a column may have its own
+	Unit   string     `yaml:"unit"`   // tables: s for figures in ms
+	For    selection  `yaml:"for"`    // tables: the cells to take
+	Rows   []axis     `yaml:"rows"`   // tables: an axis for each of the columns at the row's head
+	Across *axis      `yaml:"across"` // tables: a column for each of its values, in which all Columns stand together
+	// Columns of tables. With Across they are joined by slashes.
+	Columns  []column `yaml:"columns"`
+	Form     string   `yaml:"form"` // tables: median (the default), interval or paper (median, and in parentheses what the paper printed)
+	Digits   *int     `yaml:"digits"`
+	Lines    string   `yaml:"lines"`    // quotes: a regular expression for lines of 'wiretime results'; its first group, if it has one, is shown
+	File     string   `yaml:"file"`     // pictures: beside the page
+	Alt      string   `yaml:"alt"`      // pictures: what the picture shows, in words
+	Elements string   `yaml:"elements"` // pictures: of the report, a CSS selector; all that it finds is shown
+	Width    int      `yaml:"width"`    // pictures: of the window that shows the report, in pixels
+}
+
+// studyNames are one name or a list.
+type studyNames []string
+
+// selection says which values an axis may have: one or a list, written as in exports.
+type selection map[string]any
+
+// axis is an axis of a study, by its name in exports.
+type axis struct {
+	Axis  string `yaml:"axis"`
+	Title string `yaml:"title"` // default: the axis' name
+	// Label is a regular expression for the part of the value that is shown: its first group. Values that it
+	// does not match are left out.
+	Label  string            `yaml:"label"`
+	Titles map[string]string `yaml:"titles"` // other words for labels
+
+	expression *regexp.Regexp
+}
+
+// column is a figure of the cells that a selection picks, or the ratio of two such.
+type column struct {
+	Title  string      `yaml:"title"`
+	Metric string      `yaml:"metric"`
+	Of     selection   `yaml:"of"`
+	Ratio  []selection `yaml:"ratio"` // the second divided by the first
+	Form   string      `yaml:"form"`
+	Digits *int        `yaml:"digits"`
+}
+
+func (n *studyNames) UnmarshalYAML(unmarshal func(any) error) error {
+	var one string
+	if unmarshal(&one) == nil {
+		*n = studyNames{one}
+		return nil
+	}
+	return unmarshal((*[]string)(n))
+}
+
+func parseBlock(spec string) (block, error) {
+	kind, text, _ := strings.Cut(spec, "\n")
+	b := block{kind: strings.TrimSpace(kind), spec: spec}
+	if !slices.Contains([]string{"table", "claims", "quote", "picture"}, b.kind) {
+		return b, fmt.Errorf("unknown kind of block %q: it must be table, claims, quote or picture", b.kind)
+	}
+	if err := yaml.UnmarshalWithOptions([]byte(text), &b.shows, yaml.Strict()); err != nil {
+		return b, fmt.Errorf("parse the block's description: %w", err)
+	}
+	if len(b.Study) == 0 {
+		return b, fmt.Errorf("the block names no study")
+	}
+	axes := make([]*axis, 0, len(b.Rows)+1)
+	for i := range b.Rows {
+		axes = append(axes, &b.Rows[i])
+	}
+	if b.Across != nil {
+		axes = append(axes, b.Across)
+	}
+	for _, a := range axes {
+		var err error
+		if a.expression, err = regexp.Compile(a.Label); err != nil {
+			return b, fmt.Errorf("parse the label of %s: %w", a.Axis, err)
+		}
+	}
+	return b, nil
+}
+
+func (b *block) studies() []string { return b.Study }
+
+// make gives what stands between the block's comments: the table or picture, and what made it.
+func (b *block) make(ctx context.Context, runs []*measuredRun, folder string) (string, error) {
+	var shown string
+	var err error
+	switch b.kind {
+	case "table":
+		shown, err = b.table(runs)
+	case "claims":
+		shown, err = claimsTable(runs)
+	case "quote":
+		shown, err = b.quote(runs)
+	case "picture":
+		shown = fmt.Sprintf("![%s](%s)\n", b.Alt, b.File)
+		err = b.draw(ctx, runs, filepath.Join(folder, b.File))
+	}
+	if err != nil {
+		return "", err
+	}
+	return "\n" + shown + "\n" + madeBy(runs) + "\n\n", nil
+}
+
+// madeBy says what measured the runs.
+func madeBy(runs []*measuredRun) string {
+	var commands, with []string
+	for _, r := range runs {
+		commands = append(commands, "`make studies STUDY="+r.name+"`")
+		if w := r.with(); !slices.Contains(with, w) {
+			with = append(with, w)
+		}
+	}
+	return fmt.Sprintf("<sub>Made by %s: %s.</sub>", strings.Join(commands, ", "), strings.Join(with, "; "))
+}
+
+// quote gives the lines of 'wiretime results' that the block asks for, as a paragraph each.
+func (b *block) quote(runs []*measuredRun) (string, error) {
+	expression, err := regexp.Compile("(?m)" + b.Lines)
+	if err != nil {
+		return "", fmt.Errorf("parse lines: %w", err)
+	}
+	var found []string
+	for _, r := range runs {
+		for _, m := range expression.FindAllStringSubmatch(r.results, -1) {
+			found = append(found, "> "+m[len(m)-1]+"\n")
+		}
+	}
+	if len(found) == 0 {
+		return "", fmt.Errorf("no line of the results matches %q", b.Lines)
+	}
+	return strings.Join(found, ">\n"), nil
+}
+
+var claimLines = regexp.MustCompile(`(?m)^\d+\. (.+)\n   (.+): (.+)\.$`)
+
+// claimsTable gives the claims of studies with their verdicts, as 'wiretime results' prints them.
+func claimsTable(runs []*measuredRun) (string, error) {
+	var all strings.Builder
+	all.WriteString("| claim | tested as | here |\n| --- | --- | --- |\n")
+	for _, r := range runs {
+		found := claimLines.FindAllStringSubmatch(r.results, -1)
+		if len(found) == 0 {
+			return "", fmt.Errorf("'wiretime results' printed no claims of %s", r.name)
+		}
+		for _, m := range found {
+			fmt.Fprintf(&all, "| %s | %s | %s |\n", strings.TrimSuffix(m[1], "."), m[2], m[3])
+		}
+	}
+	return all.String(), nil
+}

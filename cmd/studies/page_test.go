@@ -1,0 +1,172 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const onePage = `# Title
+
+<!-- measured table
+study: small
+metric: onload
+unit: s
+rows: [{axis: network, label: '^(\d+)k', title: rate}]
+columns:
+  - {title: h2, of: {protocol: h2}, form: paper}
+  - {title: h3, of: {protocol: h3}, form: interval}
+  - {title: h3 to h2, ratio: [{protocol: h2}, {protocol: h3}]}
+-->
+what was there
+<!-- end -->
+
+Text.
+`
+
+// small is a run of two networks, six loads in each cell but for h3 on the faster network, which has one.
+func small() *measuredRun {
+	m := &measuredRun{name: "small", results: "1. It is faster.\n   ratio of onLoad below 1 (here 0.5): held in all 2 networks.\n"}
+	m.Run.StudyText = "name: small\nmatrix:\n  networks: [1000k, 90k]\n"
+	m.Run.Version = "0123456789ab "
+	m.Run.Environment = map[string]any{"virtual_kernel": "7.3.4", "browser": "Chromium 1"}
+	day := time.Date(2026, 11, 22, 5, 0, 0, 0, time.UTC)
+	m.Run.Finished = &day
+	add := func(network, protocol string, values ...float64) {
+		for _, v := range values {
+			m.loads = append(m.loads, load{axes: map[string]string{"network": network, "protocol": protocol, "clock": "virtual"}, values: map[string]float64{"onload": v}})
+		}
+	}
+	add("1000k", "h2", 2000, 2001, 2002, 2003, 2004, 2005)
+	add("1000k", "h3", 1000)
+	add("90k", "h2", 20000, 20010, 20020, 20030, 20040, 20050)
+	add("90k", "h3", 10000, 10010, 10020, 10030, 10040, 10050)
+	m.Published = append(m.Published, struct {
+		Metric  string `json:"metric"`
+		Cell    string `json:"cell"`
+		Printed string `json:"printed"`
+	}{"onload", "network=90k protocol=h2", "19.50"})
+	return m
+}
+
+func TestPageComesBackAsItWas(t *testing.T) {
+	p, err := parsePage("page.md", []byte(onePage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(p.text()); got != onePage {
+		t.Errorf("the page came back as\n%s", got)
+	}
+	if len(p.blocks) != 1 || p.blocks[0].line != 3 || p.blocks[0].body != "what was there\n" {
+		t.Errorf("blocks: %+v", p.blocks)
+	}
+}
+
+func TestBlocksThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ old, now, want string }{
+		"no end":           {"<!-- end -->", "", "page.md:3: the block has no end"},
+		"comment not shut": {"\n-->\n", "\n", "page.md:3: the block has no end"},
+		"unknown kind":     {"measured table", "measured chart", `unknown kind of block "chart"`},
+		"unknown key":      {"metric: onload", "metrik: onload", "metrik"},
+		"no study":         {"study: small\n", "", "names no study"},
+		"broken label":     {`(\d+)k`, `(\d+k`, "parse the label of network"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parsePage("page.md", []byte(strings.Replace(onePage, c.old, c.now, 1)))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestTable(t *testing.T) {
+	p, err := parsePage("page.md", []byte(onePage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.blocks[0].make(t.Context(), []*measuredRun{small()}, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+| rate | h2 | h3 | h3 to h2 |
+| --- | --- | --- | --- |
+| 90 | 20.0 (19.50) | 10.0 (10.0 to 10.1) | 0.50 |
+| 1000 | 2.00 | 1.00 (n = 1) | 0.50 |
+
+<sub>Made by ` + "`make studies STUDY=small`" + `: Wiretime 0123456789ab, Linux 7.3.4 on the virtual clock, Chromium 1, 2026-11-22.</sub>
+
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestTableAcross(t *testing.T) {
+	p, err := parsePage("page.md", []byte(`
+<!-- measured table
+study: small
+metric: onload
+digits: 0
+rows: [{axis: protocol}]
+across: {axis: network, titles: {1000k: fast}}
+columns: [{}, {ratio: [{protocol: h2}, {protocol: h2}]}]
+-->
+<!-- end -->`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.blocks[0].table([]*measuredRun{small()})
+	const want = `| protocol | 90k | fast |
+| --- | --- | --- |
+| h2 | 20025 / 1 | 2002 / 1 |
+| h3 | 10025 / - | 1000 / - |
+`
+	if err != nil || got != want {
+		t.Errorf("got %v\n%s\nwant\n%s", err, got, want)
+	}
+}
+
+func TestTablesOfWhatAStudyDoesNotHave(t *testing.T) {
+	for name, c := range map[string]struct{ old, now, want string }{
+		"axis of rows":        {"axis: network", "axis: site", `small has no axis "site": it has [clock network protocol]`},
+		"axis of a selection": {"{protocol: h3}", "{transport: h3}", `small has no axis "transport"`},
+		"metric":              {"metric: onload", "metric: plt", `small has no metric "plt": it has [onload]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := parsePage("page.md", []byte(strings.Replace(onePage, c.old, c.now, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.blocks[0].table([]*measuredRun{small()}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestClaims(t *testing.T) {
+	got, err := claimsTable([]*measuredRun{small()})
+	const want = "| claim | tested as | here |\n| --- | --- | --- |\n| It is faster | ratio of onLoad below 1 (here 0.5) | held in all 2 networks |\n"
+	if err != nil || got != want {
+		t.Errorf("got %v\n%s\nwant\n%s", err, got, want)
+	}
+}
+
+// TestPagesOfTheRepository: what make studies would write has to be in place.
+func TestPagesOfTheRepository(t *testing.T) {
+	t.Chdir("../..")
+	pages, err := readPages(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range studiesOf(pages) {
+		if _, err := studyFile(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(studiesOf(pages)) == 0 {
+		t.Error("no page shows a study")
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"wiretime/loader/chromium"
+)
+
+// tall is the height of the window in which reports are shown, in pixels: the elements that are wanted are
+// moved to its top, and all of them have to be in the window.
+const tall = 4000
+
+// overhang is how far letters of a chart's last line hang below the chart, in pixels.
+const overhang = 4
+
+// alone is added to a report: it hides all but the wanted elements and what they stand in, and notes the box
+// around them.
+const alone = `
+<script type="module">
+dispatchEvent(new Event("beforeprint"));
+const wanted = [...document.querySelectorAll(%q)];
+const holds = (e) => wanted.some((w) => e.contains(w));
+const hide = (e) => {
+  for (const child of e.children) {
+    if (wanted.includes(child)) continue;
+    if (holds(child)) hide(child);
+    else child.style.display = "none";
+  }
+};
+hide(document.body);
+const boxes = wanted.map((w) => w.getBoundingClientRect());
+if (boxes.length > 0) document.documentElement.dataset.box = [
+  Math.floor(Math.min(...boxes.map((b) => b.left))), Math.floor(Math.min(...boxes.map((b) => b.top))),
+  Math.ceil(Math.max(...boxes.map((b) => b.right))), Math.ceil(Math.max(...boxes.map((b) => b.bottom)))].join(" ");
+</script>
+`
+
+// draw writes a picture of the block's elements in each study's report. Pictures of several studies stand in two
+// columns.
+func (b *block) draw(ctx context.Context, runs []*measuredRun, path string) error {
+	browser, err := chromium.Find("")
+	if err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "wiretime-picture-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	var parts []image.Image
+	for _, r := range runs {
+		part, err := b.reported(ctx, browser, folder, r)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, part)
+	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, arranged(parts)); err != nil {
+		return err
+	}
+	return replaceFile(path, picture.Bytes())
+}
+
+// reported is the block's elements as the report of a run shows it.
+func (b *block) reported(ctx context.Context, browser, folder string, r *measuredRun) (image.Image, error) {
+	report, shot := filepath.Join(folder, r.name+".html"), filepath.Join(folder, r.name+".png")
+	if _, err := output(ctx, wiretime, "report", "--store", r.store, "-o", report); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(report)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(report, append(text, fmt.Sprintf(alone, b.Elements)...), 0o600); err != nil {
+		return nil, err
+	}
+	flags := []string{"--no-sandbox", "--hide-scrollbars", fmt.Sprintf("--window-size=%d,%d", b.Width, tall), "file://" + report}
+	dom, err := output(ctx, browser, append([]string{"--dump-dom"}, flags...)...)
+	if err != nil {
+		return nil, err
+	}
+	_, rest, _ := strings.Cut(string(dom), ` data-box="`)
+	where, _, _ := strings.Cut(rest, `"`)
+	var box image.Rectangle
+	if _, err := fmt.Sscan(where, &box.Min.X, &box.Min.Y, &box.Max.X, &box.Max.Y); err != nil {
+		return nil, fmt.Errorf("draw %s of %s: the report has no such elements", b.Elements, r.name)
+	}
+	if _, err := output(ctx, browser, append([]string{"--screenshot=" + shot}, flags...)...); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(shot)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	whole, err := png.Decode(f)
+	if err != nil {
+		return nil, err
+	}
+	box.Max.Y += overhang
+	part := image.NewRGBA(image.Rect(0, 0, box.Dx(), min(box.Dy(), tall-box.Min.Y)))
+	draw.Draw(part, part.Bounds(), whole, box.Min, draw.Src)
+	return part, nil
+}
+
+// margin is the white around and between pictures, in pixels.
+const margin = 16
+
+// arranged puts pictures on white, several of them in two columns.
+func arranged(parts []image.Image) image.Image {
+	columns := min(len(parts), 2)
+	places := make([]image.Point, len(parts))
+	size := image.Pt(margin, margin)
+	for i, p := range parts {
+		if i%columns == 0 { // a row begins
+			places[i] = image.Pt(margin, size.Y)
+		} else {
+			places[i] = image.Pt(places[i-1].X+parts[i-1].Bounds().Dx()+margin, places[i-1].Y)
+		}
+		end := places[i].Add(p.Bounds().Size())
+		size = image.Pt(max(size.X, end.X+margin), max(size.Y, end.Y+margin))
+	}
+	all := image.NewRGBA(image.Rectangle{Max: size})
+	draw.Draw(all, all.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	for i, p := range parts {
+		draw.Draw(all, p.Bounds().Add(places[i]), p, image.Point{}, draw.Src)
+	}
+	return all
+}
