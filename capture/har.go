@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"wiretime/atomicfile"
 )
 
 // HAR is an HTTP Archive, version 1.2 (Odvarka, 2012), with the underscore
@@ -219,7 +221,7 @@ func ParseHAR(data []byte) (*HAR, error) {
 // WriteHAR writes h to path, whole or not at all. Nil lists are written as
 // empty ones, since HAR readers expect lists.
 func WriteHAR(path string, h *HAR) error {
-	err := writeWhole(path, func(w io.Writer) error {
+	err := atomicfile.Write(path, func(w io.Writer) error {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", " ")

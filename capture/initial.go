@@ -156,15 +156,28 @@ type initialKeys struct {
 // initialSalt is the salt of QUIC version 1 (RFC 9001 section 5.2).
 var initialSalt, _ = hex.DecodeString("38762cf7f55934b34d179ae6a4c80cadccbb7f0a")
 
-func clientInitialKeys(destination []byte) *initialKeys {
+// InitialSecrets are the secrets of both ends' Initial packets in QUIC version 1 (RFC 9001 section
+// 5.2), which follow from the connection ID that the client's first packet is sent to.
+func InitialSecrets(destination []byte) (client, server []byte, err error) {
 	secret, err := hkdf.Extract(sha256.New, destination, initialSalt)
+	if err != nil {
+		return nil, nil, err
+	}
+	if client, err = ExpandLabel(sha256.New, secret, "client in", nil, sha256.Size); err != nil {
+		return nil, nil, err
+	}
+	server, err = ExpandLabel(sha256.New, secret, "server in", nil, sha256.Size)
+	return client, server, err
+}
+
+func clientInitialKeys(destination []byte) *initialKeys {
+	client, _, err := InitialSecrets(destination)
 	expand := func(secret []byte, label string, size int) (out []byte) {
 		if err == nil {
 			out, err = ExpandLabel(sha256.New, secret, label, nil, size)
 		}
 		return out
 	}
-	client := expand(secret, "client in", sha256.Size)
 	key, iv, protection := expand(client, "quic key", 16), expand(client, "quic iv", 12), expand(client, "quic hp", 16)
 	k := &initialKeys{iv: iv}
 	var block cipher.Block

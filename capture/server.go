@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"wiretime/atomicfile"
 )
 
 // ServerEntry is one request as the server saw it. A server log holds one entry
@@ -41,7 +43,7 @@ type ServerEntry struct {
 
 // WriteServerLog writes a server log to path, whole or not at all.
 func WriteServerLog(path string, entries []ServerEntry) error {
-	err := writeWhole(path, func(w io.Writer) error {
+	err := atomicfile.Write(path, func(w io.Writer) error {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		for i := range entries {

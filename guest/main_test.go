@@ -192,7 +192,7 @@ func machine(seed uint64) Machine {
 // are all in Go.
 func labConfig(links int) lab.Config {
 	return lab.Config{AccessLinks: links, InstantDNS: true, Virtual: true, Unblocked: true,
-		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}}
+		TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem()}
 }
 
 // cubic is Linux's default, named.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/process"
 )
 
 // Epoch is when every guest's clock starts.
@@ -122,15 +124,11 @@ func openConsole(theirs *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "console"), nil
 }
 
-// run owns the guest's processes from the first to the last. It keeps its thread, because
-// Linux kills the processes that a thread has started when the thread ends (see
-// newCommand).
+// run owns the guest's processes from the first to the last.
 func (g *Guest) run(ctx context.Context, cpu int, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	defer close(g.exited)
 	defer g.console.Close()
-	err := startOn(cpu, g.command)
+	child, err := startOn(cpu, g.command)
 	if started <- err; err != nil {
 		return
 	}
@@ -146,31 +144,18 @@ func (g *Guest) run(ctx context.Context, cpu int, started chan<- error) {
 	g.mu.Lock()
 	g.reaped = true
 	g.mu.Unlock()
-	err = g.command.Wait()
+	err = child.Wait()
 	_ = os.RemoveAll(g.scratch) // a kernel that powers off removes it itself
 	g.err = g.explain(ctx, err)
 }
 
 // startOn starts a command on one of the host's processors: system calls of a guest that
-// migrates between processors take six times as long. A process inherits its processors
-// from the thread that starts it.
-func startOn(cpu int, c *exec.Cmd) error {
+// migrates between processors take six times as long.
+func startOn(cpu int, c *exec.Cmd) (*process.Child, error) {
 	if cpu < 0 {
-		return c.Start()
+		return process.Start(c)
 	}
-	var before, one unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return fmt.Errorf("read this thread's CPU affinity: %w", err)
-	}
-	one.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &one); err != nil {
-		return fmt.Errorf("pin the guest to processor %d: %w", cpu, err)
-	}
-	started := c.Start()
-	if err := unix.SchedSetaffinity(0, &before); err != nil && started == nil {
-		return errors.Join(fmt.Errorf("unpin the thread that starts guests: %w", err), c.Process.Kill(), c.Wait())
-	}
-	return started
+	return process.StartOn(cpu, c)
 }
 
 // Wait waits until the guest has ended. It returns nil if the guest powered itself off.

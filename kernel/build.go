@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/atomicfile"
 )
 
 // BuildOptions says what to build from. The zero value is right unless there is no Debian
@@ -176,27 +177,14 @@ func publish(root, work, built string, r Record) (Kernel, error) {
 		return Kernel{}, fmt.Errorf("describe the kernel: %w", err)
 	}
 	dir := filepath.Join(root, identity(r.SourceSHA256, r.Compiler))
-	for _, name := range []string{filepath.Join(fresh, executable), filepath.Join(fresh, recordFile), fresh} {
-		if err := syncFile(name); err != nil {
-			return Kernel{}, fmt.Errorf("write the kernel to disk: %w", err)
-		}
-	}
 	if err := os.RemoveAll(dir); err != nil { // an existing kernel is incomplete, or it would have been reused
 		return Kernel{}, fmt.Errorf("replace a damaged kernel: %w", err)
 	}
-	if err := os.Rename(fresh, dir); err != nil {
+	if err := atomicfile.MoveFolder(fresh, dir); err != nil {
 		return Kernel{}, fmt.Errorf("keep the kernel: %w", err)
 	}
 	k, _, err := load(dir)
 	return k, err
-}
-
-func syncFile(name string) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return cmp.Or(file.Sync(), file.Close())
 }
 
 // lock waits until no other process builds a kernel in root.

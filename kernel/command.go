@@ -11,18 +11,19 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"wiretime/process"
 )
 
 // newCommand prepares a program in its own process group, which is killed as a whole when
-// ctx or this process ends. An empty environment means this process's own, with messages in
-// English.
+// ctx ends. An empty environment means this process's own, with messages in English.
 func newCommand(ctx context.Context, dir string, environment []string, program string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Dir = dir
 	if c.Env = environment; environment == nil {
 		c.Env = append(os.Environ(), "LC_ALL=C")
 	}
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	return c
 }
@@ -33,7 +34,7 @@ func output(ctx context.Context, dir string, environment []string, program strin
 	c := newCommand(ctx, dir, environment, program, args...)
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said
-	if err := c.Run(); err != nil {
+	if err := process.Run(c); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -72,12 +73,13 @@ func extractTarball(ctx context.Context, deb, name, to string) error {
 		return err
 	}
 	pick.Stdin = between
-	if err := unpack.Start(); err != nil {
+	unpacking, err := process.Start(unpack)
+	if err != nil {
 		return err
 	}
-	failed := pick.Run()
+	failed := process.Run(pick)
 	_, drained := io.Copy(io.Discard, between) // tar stops reading early, but dpkg-deb must be able to write everything
-	if err := errors.Join(failed, drained, unpack.Wait(), file.Close()); err != nil {
+	if err := errors.Join(failed, drained, unpacking.Wait(), file.Close()); err != nil {
 		return fmt.Errorf("%s: %s", howEnded(err), lastLines(said.String(), 3))
 	}
 	return context.Cause(ctx)

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/atomicfile"
 )
 
 // checkCommand, as a word of a guest's command line, makes this program the guest's first
@@ -160,16 +163,7 @@ func leave(s sight) error {
 	if err != nil {
 		return err
 	}
-	partial := guestResults + "/" + resultFile + ".partial"
-	file, err := os.Create(partial)
-	if err != nil {
-		return fmt.Errorf("write the results: %w", err)
-	}
-	_, err = file.Write(text)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("write the results: %w", err)
-	}
-	if err := os.Rename(partial, guestResults+"/"+resultFile); err != nil {
+	if err := atomicfile.WriteBytes(filepath.Join(guestResults, resultFile), text); err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}
 	return nil

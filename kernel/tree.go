@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"wiretime/process"
 )
 
 // tree is an unpacked Linux source.
@@ -142,12 +144,14 @@ func (t *tree) patch(ctx context.Context, name string) error {
 	}
 	c := newCommand(ctx, t.dir, t.environment, "patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch", "--reject-file=-")
 	c.Stdin = bytes.NewReader(text)
-	said, err := c.CombinedOutput()
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
+	err = process.Run(c)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s to Linux %s: %s", ErrPatch, filepath.Base(name), t.version, misfit(string(said)))
+		return fmt.Errorf("%w: %s to Linux %s: %s", ErrPatch, filepath.Base(name), t.version, misfit(said.String()))
 	}
 	return nil
 }
@@ -240,7 +244,8 @@ func (t *tree) compile(ctx context.Context, o BuildOptions) error {
 	if err != nil {
 		return fmt.Errorf("compile Linux %s: %w", t.version, err)
 	}
-	if err := c.Start(); err != nil {
+	child, err := process.Start(c)
+	if err != nil {
 		return fmt.Errorf("compile Linux %s: %w", t.version, err)
 	}
 	s := Step{Name: "compiling Linux " + t.version, Expected: expectedFiles}
@@ -253,7 +258,7 @@ func (t *tree) compile(ctx context.Context, o BuildOptions) error {
 			o.Progress(s)
 		}
 	}
-	if err := c.Wait(); err != nil {
+	if err := child.Wait(); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

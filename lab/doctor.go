@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/process"
 )
 
 // Finding is one thing that a lab needs, or would be better with, and whether
@@ -56,9 +59,11 @@ func try(p Privilege) error {
 	if err != nil {
 		return err
 	}
-	said, err := command.CombinedOutput()
-	if err != nil && len(said) > 0 {
-		return errors.New(strings.TrimSpace(string(said)))
+	var said bytes.Buffer
+	command.Stdout, command.Stderr = &said, &said
+	err = process.Run(command)
+	if err != nil && said.Len() > 0 {
+		return errors.New(strings.TrimSpace(said.String()))
 	}
 	return err
 }

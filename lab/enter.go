@@ -16,6 +16,7 @@ import (
 
 	"wiretime/lab/emulator"
 	"wiretime/machine"
+	"wiretime/process"
 )
 
 // insideMark tells a program that Enter started it; it says how.
@@ -109,9 +110,9 @@ func EnterBeside(beside func(pid int) *os.File) (Privilege, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a pipe from the program inside: %w", err)
 	}
-	command, err := startAgain(Rootless, shut, urgency)
+	child, err := startAgain(Rootless, shut, urgency)
 	if err != nil && os.Geteuid() == 0 {
-		command, err = startAgain(Root, shut, urgency)
+		child, err = startAgain(Root, shut, urgency)
 	}
 	if err != nil {
 		return "", forbidden(err)
@@ -121,10 +122,10 @@ func EnterBeside(beside func(pid int) *os.File) (Privilege, error) {
 	go grantUrgency(requests) // ends with this program
 	var held *os.File
 	if beside != nil {
-		held = beside(command.Process.Pid)
+		held = beside(child.Command.Process.Pid)
 	}
 	_ = open.Close()
-	code := waitInside(command)
+	code := waitInside(child)
 	_ = held.Close() // closing no file is no harm
 	os.Exit(code)
 	return "", nil
@@ -132,7 +133,7 @@ func EnterBeside(beside func(pid int) *os.File) (Privilege, error) {
 
 // startAgain starts this program inside new namespaces with the arguments it
 // was given.
-func startAgain(p Privilege, gate, urgency *os.File) (*exec.Cmd, error) {
+func startAgain(p Privilege, gate, urgency *os.File) (*process.Child, error) {
 	command, err := inside(p, os.Args[1:]...)
 	if err != nil {
 		return nil, err
@@ -140,13 +141,11 @@ func startAgain(p Privilege, gate, urgency *os.File) (*exec.Cmd, error) {
 	command.Args[0] = os.Args[0]
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	command.ExtraFiles = []*os.File{gate, urgency} // become gateFD and urgencyFD
-	// The kernel ties Pdeathsig to the thread that started the child; this one
-	// is kept for as long as the program runs.
-	runtime.LockOSThread()
-	if err := command.Start(); err != nil {
+	child, err := process.Start(command)
+	if err != nil {
 		return nil, fmt.Errorf("start inside new namespaces (%s): %w", p, err)
 	}
-	return command, nil
+	return child, nil
 }
 
 // inside is this program, about to be started inside new namespaces.
@@ -156,7 +155,7 @@ func inside(p Privilege, args ...string) (*exec.Cmd, error) {
 		// Segmentation offload would hand the emulator QUIC packets in bunches
 		// that no sender's pacing meant.
 		"QUIC_GO_DISABLE_GSO=1", "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=1")
-	attributes := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWNET}
+	attributes := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWNET}
 	if p == Rootless {
 		attributes.Cloneflags |= unix.CLONE_NEWUSER
 		var err error
@@ -194,32 +193,32 @@ func identities(file string, own int) ([]syscall.SysProcIDMap, error) {
 }
 
 // waitInside waits for the program inside and returns its exit status.
-func waitInside(command *exec.Cmd) int {
-	err := WaitRelaying(command)
-	if command.ProcessState == nil {
+func waitInside(child *process.Child) int {
+	err := WaitRelaying(child)
+	if child.Command.ProcessState == nil {
 		fmt.Fprintln(os.Stderr, "wiretime: wait for the program inside:", err)
 		return 1
 	}
-	status := command.ProcessState.Sys().(syscall.WaitStatus)
+	status := child.Command.ProcessState.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
 		return 128 + int(status.Signal())
 	}
 	return status.ExitStatus()
 }
 
-// WaitRelaying waits for a command that has been started and passes on to it
-// the signals that would end this program. The terminal sends Ctrl-C to both.
-func WaitRelaying(command *exec.Cmd) error {
+// WaitRelaying waits for a child and passes on to it the signals that would end this
+// program. The terminal sends Ctrl-C to both.
+func WaitRelaying(child *process.Child) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
+	go func() { ended <- child.Wait() }()
 	for {
 		select {
 		case s := <-signals:
 			if s != syscall.SIGINT || !sharesTerminal() {
-				_ = command.Process.Signal(s) // it may just have ended
+				_ = child.Command.Process.Signal(s) // it may just have ended
 			}
 		case err := <-ended:
 			return err

@@ -14,7 +14,7 @@ import (
 	"wiretime/network"
 )
 
-var linuxBuffers = Config{AccessLinks: 2, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}}
+var linuxBuffers = Config{AccessLinks: 2, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem()}
 
 func newLab(t testing.TB) *Lab {
 	t.Helper()

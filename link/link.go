@@ -10,14 +10,15 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 
 	"github.com/vishvananda/netlink"
 
+	"wiretime/atomicfile"
 	"wiretime/lab"
 	"wiretime/lab/emulator"
 	"wiretime/network"
+	"wiretime/process"
 )
 
 // depthVariable is set in the environment of a command behind an emulated path. It counts
@@ -127,28 +128,27 @@ func arm(ctx context.Context, e *emulator.Process, c Config) (finish func() erro
 	if c.Capture == "" {
 		return func() error { return nil }, e.Arm(ctx, c.Path, c.Seed, emulator.Recording{})
 	}
-	file, err := os.CreateTemp(filepath.Dir(c.Capture), ".wiretime-*.pcapng")
+	file, err := atomicfile.Create(c.Capture, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("make the capture %s: %w", c.Capture, err)
 	}
-	if err := errors.Join(e.Arm(ctx, c.Path, c.Seed, emulator.Recording{File: file, Comment: "wiretime link"}), file.Chmod(0o644)); err != nil {
-		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
+	if err := e.Arm(ctx, c.Path, c.Seed, emulator.Recording{File: file.File, Comment: "wiretime link"}); err != nil {
+		file.Discard()
+		return nil, err
 	}
 	return func() error {
+		defer file.Discard()
 		report, err := e.Stop(context.WithoutCancel(ctx))
 		if err == nil && report.CaptureError != "" {
 			err = errors.New(report.CaptureError)
 		}
 		if err == nil {
-			err = file.Sync()
-		}
-		if err == nil {
-			err = os.Rename(file.Name(), c.Capture)
+			err = file.Commit()
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("write the capture %s: %w", c.Capture, err), file.Close(), os.Remove(file.Name()))
+			return fmt.Errorf("write the capture %s: %w", c.Capture, err)
 		}
-		return file.Close()
+		return nil
 	}, nil
 }
 
@@ -156,8 +156,9 @@ func arm(ctx context.Context, e *emulator.Process, c Config) (finish func() erro
 func runInside(n *lab.Namespace, command *exec.Cmd) error {
 	name := command.Path
 	n.Command(command)
-	if err := command.Start(); err != nil {
+	child, err := process.Start(command)
+	if err != nil {
 		return fmt.Errorf("run %s: %w", name, err)
 	}
-	return lab.WaitRelaying(command)
+	return lab.WaitRelaying(child)
 }

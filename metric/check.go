@@ -65,11 +65,3 @@ func some(list []string) string {
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
 }
-
-// count writes a number with its noun: "1 request", "2 requests".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

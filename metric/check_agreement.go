@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wiretime/capture"
+	"wiretime/english"
 )
 
 // checkAgreement is rule 4: the browser, the server and the wire tell the same
@@ -80,13 +81,13 @@ func compareRequests(l *Load) []Violation {
 	}
 	var list []Violation
 	if len(failures) > 0 {
-		list = append(list, Violation{4, fmt.Sprintf("the browser did not get %s: %s", count(len(failures), "resource"), some(failures))})
+		list = append(list, Violation{4, fmt.Sprintf("the browser did not get %s: %s", english.Count(len(failures), "resource"), some(failures))})
 	}
 	if len(browserOnly) > 0 && !l.NoServerLog {
-		list = append(list, Violation{4, fmt.Sprintf("the browser reports %s that the server did not answer: %s", count(len(browserOnly), "request"), some(browserOnly))})
+		list = append(list, Violation{4, fmt.Sprintf("the browser reports %s that the server did not answer: %s", english.Count(len(browserOnly), "request"), some(browserOnly))})
 	}
 	if len(serverOnly) > 0 {
-		list = append(list, Violation{4, fmt.Sprintf("the server answered %s that the browser does not report: %s", count(len(serverOnly), "request"), some(serverOnly))})
+		list = append(list, Violation{4, fmt.Sprintf("the server answered %s that the browser does not report: %s", english.Count(len(serverOnly), "request"), some(serverOnly))})
 	}
 	return list
 }
@@ -179,7 +180,7 @@ func compareFlows(l *Load) []Violation {
 	}
 	if len(absent) > 0 {
 		flows := slices.Sorted(maps.Keys(absent))
-		list = append(list, Violation{4, fmt.Sprintf("the server answered on %s that the packets do not show: %s", count(len(flows), "connection"), some(flows))})
+		list = append(list, Violation{4, fmt.Sprintf("the server answered on %s that the packets do not show: %s", english.Count(len(flows), "connection"), some(flows))})
 	}
 	return list
 }

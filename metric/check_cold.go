@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"wiretime/capture"
+	"wiretime/english"
 )
 
 // The states of a client that comes back to a site.
@@ -61,7 +62,7 @@ func cachedBefore(l *Load) []Violation {
 	if len(urls) == 0 {
 		return nil
 	}
-	return []Violation{{2, fmt.Sprintf("the browser had %s in a cache before the load: %s", count(len(urls), "resource"), some(urls))}}
+	return []Violation{{2, fmt.Sprintf("the browser had %s in a cache before the load: %s", english.Count(len(urls), "resource"), some(urls))}}
 }
 
 // resumed finds connections that took up a TLS session from before the load. On
@@ -80,7 +81,7 @@ func resumed(l *Load) []Violation {
 		return nil
 	}
 	list := slices.Sorted(maps.Keys(flows))
-	return []Violation{{2, fmt.Sprintf("%s resumed an earlier TLS session: %s", count(len(list), "connection"), some(list))}}
+	return []Violation{{2, fmt.Sprintf("%s resumed an earlier TLS session: %s", english.Count(len(list), "connection"), some(list))}}
 }
 
 // leftBehind is when the first page that had been to a host was there, in ns
@@ -122,7 +123,7 @@ func early(l *Load) []Violation {
 	if len(list) == 0 {
 		return nil
 	}
-	return []Violation{{2, fmt.Sprintf("%s came as early data: %s", count(len(list), "request"), some(list))}}
+	return []Violation{{2, fmt.Sprintf("%s came as early data: %s", english.Count(len(list), "request"), some(list))}}
 }
 
 // notEarly finds origins of an earlier visit to which no request came as early data.
@@ -179,7 +180,7 @@ func origins(l *Load, how string, asItShouldBe func(*capture.ServerEntry) bool) 
 		return nil
 	}
 	hosts := slices.Sorted(maps.Keys(sound))
-	return []Violation{{2, fmt.Sprintf("%s, visited before, answered %s: %s", count(len(hosts), "origin"), how, some(hosts))}}
+	return []Violation{{2, fmt.Sprintf("%s, visited before, answered %s: %s", english.Count(len(hosts), "origin"), how, some(hosts))}}
 }
 
 // host is that of a URL, with its port unless it is the scheme's.
@@ -221,7 +222,7 @@ func openedBefore(l *Load) []Violation {
 	}
 	var list []Violation
 	if len(warm) > 0 {
-		list = append(list, Violation{2, fmt.Sprintf("%s carried requests without a handshake in the capture: %s", count(len(warm), "connection"), some(warm))})
+		list = append(list, Violation{2, fmt.Sprintf("%s carried requests without a handshake in the capture: %s", english.Count(len(warm), "connection"), some(warm))})
 	}
 	reported := map[netip.Addr]map[string]bool{}
 	for _, e := range l.fetched() {
@@ -236,7 +237,7 @@ func openedBefore(l *Load) []Violation {
 	}
 	for _, address := range slices.SortedFunc(maps.Keys(reported), netip.Addr.Compare) {
 		if browser, wire := len(reported[address]), perAddress[address]; browser > wire {
-			list = append(list, Violation{2, fmt.Sprintf("the browser used %s to %s, but the capture holds the handshakes of %d", count(browser, "connection"), address, wire)})
+			list = append(list, Violation{2, fmt.Sprintf("the browser used %s to %s, but the capture holds the handshakes of %d", english.Count(browser, "connection"), address, wire)})
 		}
 	}
 	return list

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"wiretime/english"
 )
 
 // checkProtocol is rule 1: browser and server both saw the protocol that was
@@ -61,7 +63,7 @@ func strangers(wanted []spoken, requests map[spoken][]string, who string) []Viol
 	for _, was := range slices.SortedFunc(maps.Keys(requests), func(a, b spoken) int { return strings.Compare(a.String(), b.String()) }) {
 		if !slices.Contains(wanted, was) {
 			urls := requests[was]
-			list = append(list, Violation{1, fmt.Sprintf("%s %s as %s, not as %s: %s", who, count(len(urls), "request"), was, wanted[0], some(urls))})
+			list = append(list, Violation{1, fmt.Sprintf("%s %s as %s, not as %s: %s", who, english.Count(len(urls), "request"), was, wanted[0], some(urls))})
 		}
 	}
 	return list

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"wiretime/capture"
+	"wiretime/english"
 	"wiretime/media/player"
 )
 
@@ -110,7 +111,7 @@ func openedOutside(l *Load) []Violation {
 		return nil
 	}
 	list := slices.Sorted(maps.Keys(flows))
-	return []Violation{{2, fmt.Sprintf("%s carried requests without an opening in the capture: %s", count(len(list), "session"), some(list))}}
+	return []Violation{{2, fmt.Sprintf("%s carried requests without an opening in the capture: %s", english.Count(len(list), "session"), some(list))}}
 }
 
 // earlyData finds early data where none were to be, and none where some were.
@@ -139,7 +140,7 @@ func earlyData(l *Load) []Violation {
 		return nil
 	}
 	if len(without) > 0 {
-		return []Violation{{2, fmt.Sprintf("%s, opened after another had been answered, went without early data: %s", count(len(without), "session"), some(without))}}
+		return []Violation{{2, fmt.Sprintf("%s, opened after another had been answered, went without early data: %s", english.Count(len(without), "session"), some(without))}}
 	}
 	return nil
 }
@@ -165,5 +166,5 @@ func newSessions(l *Load) []Violation {
 		return nil
 	}
 	return []Violation{{2, fmt.Sprintf("with strategy %s there is a new session after each handover, but the viewer had %s and %s in all",
-		l.Stream.Strategy, count(len(f.Handovers), "handover"), count(len(f.Sessions), "session"))}}
+		l.Stream.Strategy, english.Count(len(f.Handovers), "handover"), english.Count(len(f.Sessions), "session"))}}
 }

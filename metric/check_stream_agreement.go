@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/english"
 	"wiretime/media/player"
 )
 
@@ -24,7 +25,7 @@ func checkStreamAgreement(l *Load) []Violation {
 		list = append(list, Violation{4, "the stream has no packets to compare the rest with"})
 	}
 	if of, in := len(l.Stream.Figures.Sessions), len(l.Stream.Sessions); of != in {
-		list = append(list, Violation{4, fmt.Sprintf("the viewer had %s, but the record tells of %d of them how they went", count(of, "session"), in)})
+		list = append(list, Violation{4, fmt.Sprintf("the viewer had %s, but the record tells of %d of them how they went", english.Count(of, "session"), in)})
 	}
 	if len(list) > 0 {
 		return list
@@ -57,13 +58,13 @@ func compareMediaRequests(l *Load) []Violation {
 	}
 	var list []Violation
 	if pieces := surplusOf(unanswered); len(pieces) > 0 {
-		list = append(list, Violation{4, fmt.Sprintf("the viewer had %s that the server log does not show: %s", count(len(pieces), "answer"), some(pieces))})
+		list = append(list, Violation{4, fmt.Sprintf("the viewer had %s that the server log does not show: %s", english.Count(len(pieces), "answer"), some(pieces))})
 	}
 	if pieces := surplusOf(unasked); len(pieces) > 0 {
-		list = append(list, Violation{4, fmt.Sprintf("the server answered %s that the viewer did not make: %s", count(len(pieces), "request"), some(pieces))})
+		list = append(list, Violation{4, fmt.Sprintf("the server answered %s that the viewer did not make: %s", english.Count(len(pieces), "request"), some(pieces))})
 	}
 	if had := len(l.Stream.Figures.Sessions); len(connections) > had {
-		list = append(list, Violation{4, fmt.Sprintf("the server answered on %s, but the viewer had %s", count(len(connections), "connection"), count(had, "session"))})
+		list = append(list, Violation{4, fmt.Sprintf("the server answered on %s, but the viewer had %s", english.Count(len(connections), "connection"), english.Count(had, "session"))})
 	}
 	return list
 }
@@ -143,7 +144,7 @@ func compareServed(l *Load) []Violation {
 	}
 	if len(absent) > 0 {
 		flows := slices.Sorted(maps.Keys(absent))
-		list = append(list, Violation{4, fmt.Sprintf("the server answered on %s that the packets do not show: %s", count(len(flows), "flow"), some(flows))})
+		list = append(list, Violation{4, fmt.Sprintf("the server answered on %s that the packets do not show: %s", english.Count(len(flows), "flow"), some(flows))})
 	}
 	return list
 }
@@ -155,7 +156,7 @@ func compareSessions(l *Load) []Violation {
 	row, _ := transportOf(l.Protocol)
 	shown, end := l.shownUntil()
 	if tried := len(l.Stream.Figures.Sessions); len(shown) == 0 && tried > 0 {
-		return []Violation{{4, fmt.Sprintf("the viewer tried to open %s, but nothing of that passed the client's interfaces", count(tried, "session"))}}
+		return []Violation{{4, fmt.Sprintf("the viewer tried to open %s, but nothing of that passed the client's interfaces", english.Count(tried, "session"))}}
 	}
 	sources := map[netip.AddrPort]bool{}
 	for flow := range shown {
@@ -174,7 +175,7 @@ func compareSessions(l *Load) []Violation {
 	if len(absent) == 0 {
 		return nil
 	}
-	return []Violation{{4, fmt.Sprintf("the viewer had %s that the packets do not show: %s", count(len(absent), "session"), some(absent))}}
+	return []Violation{{4, fmt.Sprintf("the viewer had %s that the packets do not show: %s", english.Count(len(absent), "session"), some(absent))}}
 }
 
 // source is by what a session is known at the client's end: where its packets leave from
@@ -233,7 +234,7 @@ func compareHandovers(l *Load) []Violation {
 		return []Violation{{4, fmt.Sprintf("the network's manager planned handovers to %s, but the viewer was told of %s", some(planned), some(told))}}
 	}
 	if len(told) < due {
-		return []Violation{{4, fmt.Sprintf("%s of the network's manager came while the stream lasted, but the viewer was told of %d", count(due, "handover"), len(told))}}
+		return []Violation{{4, fmt.Sprintf("%s of the network's manager came while the stream lasted, but the viewer was told of %d", english.Count(due, "handover"), len(told))}}
 	}
 	return nil
 }

@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"wiretime/atomicfile"
 )
 
 // The files in an authority's folder.
@@ -128,30 +130,11 @@ func writeFolder(dir string, files map[string]*pem.Block) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(pem.Encode(file, block), file.Sync(), file.Close()); err != nil {
+		if err := errors.Join(pem.Encode(file, block), file.Close()); err != nil {
 			return err
 		}
 	}
-	if err := syncFolder(temporary); err != nil {
-		return err
-	}
-	// The folder may already exist if it is empty, but not if it has files.
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Rename(temporary, dir); err != nil {
-		return err
-	}
-	return syncFolder(parent)
-}
-
-// syncFolder makes the entries of a folder survive a power cut.
-func syncFolder(dir string) error {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return atomicfile.MoveFolder(temporary, dir) // the folder may already exist if it is empty, but not if it has files
 }
 
 func issuer(name string, below int) (*x509.Certificate, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"wiretime/english"
 	"wiretime/store"
 	"wiretime/study"
 )
@@ -130,7 +131,7 @@ func spoken(c study.Cell, axis study.Axis) string {
 	case study.AxisLoss:
 		return "loss " + percent(c.Link().Loss)
 	case study.AxisReconnections:
-		return counted(c.Link().Reconnections, "reconnection")
+		return english.Count(c.Link().Reconnections, "reconnection")
 	}
 	return c.On(axis)
 }

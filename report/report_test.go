@@ -299,17 +299,3 @@ func isWritten(t *testing.T, d Data) {
 		}
 	}
 }
-
-func TestWriteLeavesNothingHalfMade(t *testing.T) {
-	dir := t.TempDir()
-	target := filepath.Join(dir, "report.html")
-	if err := os.Mkdir(target, 0o755); err != nil { // a folder cannot be replaced by a file
-		t.Fatal(err)
-	}
-	if err := writeWhole(target, []byte("x")); err == nil {
-		t.Fatal("no error")
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, ".report*")); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
-	}
-}

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"wiretime/media/player"
@@ -137,11 +136,4 @@ func describeLink(l study.Link, p network.Path) Network {
 		n.Facts = append(n.Facts, Fact{"rate", rate(p.Access[0].Down.Rate) + " of each access link, in each direction"}, Fact{"queue", describeQueue(p.Access[0].Down.Queue)})
 	}
 	return n
-}
-
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
 }

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+
+	"wiretime/atomicfile"
 )
 
 // dist holds the built page. A checkout has none until `make build`, which is
@@ -40,7 +40,7 @@ func Write(path string, d Data) error {
 	if err != nil {
 		return fmt.Errorf("write report %s: %w", path, err)
 	}
-	if err := writeWhole(path, html); err != nil {
+	if err := atomicfile.WriteBytes(path, html); err != nil {
 		return fmt.Errorf("write report %s: %w", path, err)
 	}
 	return nil
@@ -59,44 +59,4 @@ func fill(page []byte, d Data) ([]byte, error) {
 	}
 	open, end, _ := bytes.Cut([]byte(slot), []byte("null"))
 	return bytes.Join([][]byte{before, open, data, end, after}, nil), nil
-}
-
-// writeWhole writes a file beside its destination and renames it into place, so
-// that a full disk or a crash leaves the old file or none.
-func writeWhole(path string, content []byte) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if _, err := f.Write(content); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("flush folder %s: %w", dir, err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("flush folder %s: %w", dir, err)
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/lab"
+	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
 	"wiretime/station"
@@ -33,7 +34,7 @@ func TestFallbackIsJudgedByTheStudy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := station.Open(t.Context(), station.Config{Authority: ca, Lab: lab.Config{
-		AccessLinks: 1, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
+		AccessLinks: 1, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
 	}})
 	if err != nil {
 		t.Fatal(err)

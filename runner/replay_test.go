@@ -11,6 +11,7 @@ import (
 	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
+	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
 	"wiretime/station"
@@ -69,7 +70,7 @@ func replayStation(t *testing.T, s *site.Site, browser string) *station.Station 
 		t.Fatal(err)
 	}
 	opened, err := station.Open(t.Context(), station.Config{Authority: ca, Chromium: browser, ForceQUIC: s.Origins(), Lab: lab.Config{
-		AccessLinks: 1, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
+		AccessLinks: 1, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
 	}})
 	if err != nil {
 		t.Fatal(err)

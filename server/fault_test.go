@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/process/processtest"
 	"wiretime/server"
 )
 
@@ -193,5 +194,27 @@ func awaitListener(t *testing.T, at string) {
 		if time.Now().After(limit) {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestServerOutlivesThread starts a server from a thread that ends while the server is needed, as
+// a lab's threads do when the lab is closed.
+func TestServerOutlivesThread(t *testing.T) {
+	c := config(t, template("well"), "http/1.1", plainSite(t))
+	var r *running
+	processtest.OnEndingThread(func() {
+		srv, err := server.Start(t.Context(), c)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r = &running{srv, c}
+	})
+	if r == nil {
+		return
+	}
+	defer func() { must(t, r.Stop()) }()
+	if response, body := r.get(t, r.client(t), "GET", "https://"+pageHost+"/css/a.css?v=3"); response.StatusCode != 200 || string(body) != "p {}" {
+		t.Errorf("the server answered %s %q", response.Status, body)
 	}
 }

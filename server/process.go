@@ -12,12 +12,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"wiretime/process"
 )
 
-// process is a running server program. It is the first process of a PID namespace: when
+// instance is a running server program. It is the first process of a PID namespace: when
 // it ends, the kernel ends whatever it has started.
-type process struct {
-	command  *exec.Cmd
+type instance struct {
+	child    *process.Child
 	output   string // the file with its output
 	patience time.Duration
 	stopping atomic.Bool
@@ -29,35 +31,36 @@ type process struct {
 var asNobody = []string{"unshare", "--user", "--map-user=65534", "--map-group=65534", "--"}
 
 // start starts a program. output is the file that receives its output.
-func start(l launch, enter func(*exec.Cmd), output string) (*process, error) {
+func start(l launch, enter func(*exec.Cmd), output string) (*instance, error) {
 	args := l.args
 	if l.nobody && os.Geteuid() == 0 {
 		args = append(append([]string{}, asNobody...), args...)
 	}
-	p := &process{command: exec.Command(args[0], args[1:]...), output: output, patience: cmp.Or(l.patience, stopLimit), ended: make(chan struct{})}
-	p.command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(output), "LANG=C.UTF-8"}, l.environment...)
-	p.command.Dir = filepath.Dir(output)
-	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true, Cloneflags: syscall.CLONE_NEWPID}
+	command := exec.Command(args[0], args[1:]...)
+	p := &instance{output: output, patience: cmp.Or(l.patience, stopLimit), ended: make(chan struct{})}
+	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(output), "LANG=C.UTF-8"}, l.environment...)
+	command.Dir = filepath.Dir(output)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Cloneflags: syscall.CLONE_NEWPID}
 	file, err := os.OpenFile(output, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	p.command.Stdout, p.command.Stderr = file, file
-	if p.command.Err != nil {
-		return nil, p.command.Err
+	command.Stdout, command.Stderr = file, file
+	if command.Err != nil {
+		return nil, command.Err
 	}
-	enter(p.command)
-	if err := p.command.Start(); err != nil {
+	enter(command)
+	if p.child, err = process.Start(command); err != nil {
 		return nil, err
 	}
 	go p.wait()
 	return p, nil
 }
 
-func (p *process) wait() {
+func (p *instance) wait() {
 	defer close(p.ended)
-	err := p.command.Wait()
+	err := p.child.Wait()
 	if p.stopping.Load() {
 		return
 	}
@@ -72,7 +75,7 @@ const keptOutput = 1500
 
 // lastWords returns the end of the program's output, to be appended to an
 // error.
-func (p *process) lastWords() string {
+func (p *instance) lastWords() string {
 	text, err := os.ReadFile(p.output)
 	if err != nil || len(text) == 0 {
 		return "; no output"
@@ -91,9 +94,9 @@ const stopLimit = 2 * time.Second
 
 // stop ends the program and whatever it has started, and waits until all have
 // ended.
-func (p *process) stop() {
+func (p *instance) stop() {
 	p.stopping.Store(true)
-	group := p.command.Process.Pid
+	group := p.child.Command.Process.Pid
 	if p.catches(syscall.SIGTERM) {
 		_ = syscall.Kill(group, syscall.SIGTERM) // it may have just exited
 		select {
@@ -107,8 +110,8 @@ func (p *process) stop() {
 
 // catches reports whether the program has a handler for a signal. Without one, SIGTERM
 // has no effect on the first process of a namespace.
-func (p *process) catches(s syscall.Signal) bool {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+func (p *instance) catches(s syscall.Signal) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.child.Command.Process.Pid))
 	if err != nil {
 		return false
 	}

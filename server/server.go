@@ -50,7 +50,7 @@ type Config struct {
 type Server struct {
 	config    Config
 	setup     *setup
-	processes []*process
+	processes []*instance
 	watching  sync.WaitGroup
 	died      chan struct{}
 
@@ -66,7 +66,7 @@ type Server struct {
 func (s *Server) Processes() []int {
 	pids := make([]int, len(s.processes))
 	for i, p := range s.processes {
-		pids[i] = p.command.Process.Pid
+		pids[i] = p.child.Command.Process.Pid
 	}
 	return pids
 }
@@ -116,7 +116,7 @@ func (s *Server) start(ctx context.Context) error {
 }
 
 // watch records that a process has exited by itself.
-func (s *Server) watch(p *process) {
+func (s *Server) watch(p *instance) {
 	<-p.ended
 	if p.err == nil {
 		return

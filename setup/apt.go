@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"wiretime/atomicfile"
 )
 
 // lockPatience makes apt wait for another apt, in seconds, including one that an
@@ -154,17 +156,15 @@ func keepServicesStopped(file string) (remove func() error, err error) {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return remove, err
 	}
-	fresh, err := os.CreateTemp(filepath.Dir(file), ".policy-rc.d.*")
+	fresh, err := atomicfile.Create(file, 0o755)
 	if err != nil {
 		return nil, fmt.Errorf("keep services from being started: %w", err)
 	}
-	_, err = fresh.WriteString(policy)
-	err = errors.Join(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close())
-	if err == nil {
-		err = os.Rename(fresh.Name(), file)
+	defer fresh.Discard()
+	if _, err = fresh.WriteString(policy); err == nil {
+		err = fresh.Commit()
 	}
 	if err != nil {
-		_ = os.Remove(fresh.Name())
 		return nil, fmt.Errorf("keep services from being started: %w", err)
 	}
 	return remove, nil

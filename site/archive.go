@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/atomicfile"
 )
 
 // The files of an archive. In foldedFormat packFile is a folder.
@@ -260,10 +262,7 @@ func (s *Site) Save(dir string) (err error) {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(temp) }() // already renamed if Save succeeded
-	if err := os.Rename(temp, dir); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(dir))
+	return atomicfile.MoveFolder(temp, dir)
 }
 
 // saveBeside writes the archive to a new folder next to dir.
@@ -313,10 +312,7 @@ func (s *Site) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, indexFile), data); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	return writeFile(filepath.Join(dir, indexFile), data)
 }
 
 func writeFile(name string, data []byte) error {
@@ -326,7 +322,7 @@ func writeFile(name string, data []byte) error {
 	})
 }
 
-// create writes a file and syncs it to disk.
+// create writes a file.
 func create(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -337,17 +333,5 @@ func create(name string, write func(io.Writer) error) error {
 	if err == nil {
 		err = w.Flush()
 	}
-	if err == nil {
-		err = f.Sync()
-	}
 	return errors.Join(err, f.Close())
-}
-
-// syncDir syncs a folder, so that the names in it survive a power cut.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"wiretime/coding"
 )
 
 // Content returns a resource's body with its content codings undone. It fails if a coding
@@ -19,7 +21,7 @@ func (s *Site) Content(r *Resource) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("decode the body of %s: unsupported content coding: want gzip, br or zstd", r.URL)
 	}
-	content, err := decode(body, codings)
+	content, err := coding.Decode(body, codings, maxDecoded)
 	if err != nil {
 		return nil, fmt.Errorf("decode the body of %s: %w", r.URL, err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/atomicfile"
 )
 
 // Library is the set of sites a study can refer to: the built-in world-flags, objects,
@@ -91,6 +93,9 @@ func (l Library) Replace(s *Site) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // holds the old archive after a successful exchange
+	if err := atomicfile.SyncTree(temp); err != nil {
+		return err
+	}
 	err = unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
 	switch {
 	case errors.Is(err, unix.ENOENT): // no site has this name yet
@@ -101,7 +106,7 @@ func (l Library) Replace(s *Site) (err error) {
 	if err != nil {
 		return fmt.Errorf("exchange it with %s: %w", dir, err)
 	}
-	return syncDir(l.Dir)
+	return atomicfile.SyncFolder(l.Dir)
 }
 
 // exchange swaps the names of two folders by renaming one after the other.

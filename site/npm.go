@@ -13,6 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"wiretime/atomicfile"
+	"wiretime/process"
 )
 
 // npmPackage is an npm package, pinned by the integrity that the registry publishes for it.
@@ -81,7 +84,7 @@ func (p npmPackage) download(ctx context.Context, cache string) (data []byte, er
 	command.WaitDelay = 5 * time.Second
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
-	if err := command.Run(); err != nil {
+	if err := process.Run(command); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -95,14 +98,7 @@ func (p npmPackage) download(ctx context.Context, cache string) (data []byte, er
 	if err := p.verify(data); err != nil {
 		return nil, fmt.Errorf("%w: npm's registry served another package; check npm's configuration", err)
 	}
-	whole := filepath.Join(temp, "whole")
-	if err := writeFile(whole, data); err != nil {
-		return nil, err
-	}
-	if err := os.Rename(whole, kept); err != nil {
-		return nil, err
-	}
-	return data, syncDir(cache)
+	return data, atomicfile.WriteBytes(kept, data)
 }
 
 func (p npmPackage) verify(data []byte) error {

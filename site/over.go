@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"wiretime/coding"
 )
 
 // rewrittenFields lists the fields whose URLs browsers follow or compare, except link.
@@ -72,14 +74,13 @@ func (s *Site) gzipInstead(r *Resource) error {
 	if err != nil {
 		return err
 	}
-	plain, err := decode(body, names)
+	plain, err := coding.Decode(body, names, maxDecoded)
 	if err != nil {
 		return nil //nolint:nilerr // the browser will not decode it either
 	}
-	gzip := codings["gzip"]
-	level, err := gzip.level(plain, len(body))
+	level, err := nearestLevel("gzip", plain, len(body))
 	if err == nil {
-		body, err = gzip.compress(plain, level)
+		body, err = coding.Encode(plain, "gzip", level)
 	}
 	if err != nil {
 		return fmt.Errorf("encode the body of %s: %w", r.URL, err)
@@ -108,7 +109,7 @@ func (s *Site) rewrite(r *Resource, change func([]byte) []byte, sums map[string]
 	if !ok {
 		return nil
 	}
-	plain, err := decode(body, codings)
+	plain, err := coding.Decode(body, codings, maxDecoded)
 	if err != nil {
 		return nil //nolint:nilerr // the browser will not decode it either
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"wiretime/coding"
 )
 
 func TestClearReferences(t *testing.T) {
@@ -87,13 +89,12 @@ func compressed(t *testing.T, body []byte, names string, hard bool) []byte {
 		t.Fatalf("%q is not known", names)
 	}
 	for _, name := range list {
-		c := codings[name]
-		level := c.fastest
+		level, hardest := coding.Levels(name)
 		if hard {
-			level = c.hardest
+			level = hardest
 		}
 		var err error
-		body, err = c.compress(body, level)
+		body, err = coding.Encode(body, name, level)
 		must(t, err)
 	}
 	return body
@@ -117,7 +118,7 @@ func TestOver(t *testing.T) {
 				must(t, err)
 				a := clear.Respond("GET", "www.over.test", "/")
 				list, _ := a.Resource.codings()
-				got, err := decode(a.Body, list)
+				got, err := coding.Decode(a.Body, list, maxDecoded)
 				must(t, err)
 				if !bytes.Equal(got, want) {
 					t.Errorf("got %.200s", got)
@@ -258,9 +259,10 @@ func TestOverKeepsIntegrity(t *testing.T) {
 // lower level compresses better than a higher one.
 func TestEncodeLikeBefore(t *testing.T) {
 	text := page("www.over.test", "cdn.over.test")
-	for name, c := range codings {
-		for level := c.fastest; level <= c.hardest; level++ {
-			body, err := c.compress(text, level)
+	for _, name := range []string{"gzip", "deflate", "br", "zstd"} {
+		fastest, hardest := coding.Levels(name)
+		for level := fastest; level <= hardest; level++ {
+			body, err := coding.Encode(text, name, level)
 			must(t, err)
 			again, err := encodeLike(text, text, body, []string{name})
 			must(t, err)
@@ -272,9 +274,10 @@ func TestEncodeLikeBefore(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for name := range codings {
+	for _, name := range []string{"gzip", "deflate", "br", "zstd"} {
 		f.Add(name, []byte{})
-		b, err := codings[name].compress(page("a.test"), codings[name].hardest)
+		_, hardest := coding.Levels(name)
+		b, err := coding.Encode(page("a.test"), name, hardest)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -286,7 +289,7 @@ func FuzzDecode(f *testing.F) {
 		if !ok || len(list) > 2 {
 			return
 		}
-		plain, err := decode(body, list)
+		plain, err := coding.Decode(body, list, maxDecoded)
 		if err != nil || len(plain) > 1<<20 {
 			return
 		}
@@ -294,7 +297,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err := decode(again, list); err != nil || !bytes.Equal(back, plain) {
+		if back, err := coding.Decode(again, list, maxDecoded); err != nil || !bytes.Equal(back, plain) {
 			t.Errorf("after another round trip it has %d octets, want %d: %v", len(back), len(plain), err)
 		}
 	})
@@ -305,7 +308,8 @@ func TestOverHTTPBrotliAndZstdBecomeGzip(t *testing.T) {
 	bodies := map[string][]byte{}
 	var resources []Resource
 	for _, name := range []string{"br", "zstd", "gzip"} {
-		body, err := codings[name].compress(text, codings[name].hardest)
+		_, hardest := coding.Levels(name)
+		body, err := coding.Encode(text, name, hardest)
 		if err != nil {
 			t.Fatal(err)
 		}

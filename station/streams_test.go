@@ -17,6 +17,7 @@ import (
 	"wiretime/media/player"
 	"wiretime/media/record"
 	"wiretime/media/transport"
+	"wiretime/network"
 	"wiretime/protocol"
 )
 
@@ -28,7 +29,7 @@ func openForStreams(t *testing.T) *Station {
 		t.Fatal(err)
 	}
 	s, err := Open(t.Context(), Config{Authority: ca, Lab: lab.Config{
-		AccessLinks: 2, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
+		AccessLinks: 2, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func openWith(t *testing.T, binary string, sites ...*site.Site) *Station {
 		t.Fatal(err)
 	}
 	c := Config{Chromium: binary, Authority: ca, Lab: lab.Config{
-		AccessLinks: 1, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
+		AccessLinks: 1, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
 	}}
 	for _, s := range sites {
 		c.ForceQUIC = append(c.ForceQUIC, s.Origins()...)

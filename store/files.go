@@ -2,9 +2,9 @@ package store
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
+
+	"wiretime/atomicfile"
 )
 
 // StageDir makes an empty folder inside the store for the artefacts of one load and returns
@@ -34,7 +34,7 @@ func (s *Store) publish(loadID string) (published bool, err error) {
 	if _, err := os.Lstat(staged); os.IsNotExist(err) {
 		return false, nil
 	}
-	err = syncTree(staged)
+	err = atomicfile.SyncTree(staged)
 	if err == nil {
 		err = os.Rename(staged, final)
 	}
@@ -42,29 +42,9 @@ func (s *Store) publish(loadID string) (published bool, err error) {
 		_ = os.RemoveAll(staged)
 		return false, err
 	}
-	if err := syncDir(s.path(loadsName)); err != nil {
+	if err := atomicfile.SyncFolder(s.path(loadsName)); err != nil {
 		_ = os.RemoveAll(final)
 		return false, err
 	}
 	return true, nil
-}
-
-// syncTree syncs every regular file and folder in root, and root itself.
-func syncTree(root string) error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
-			return err
-		}
-		return syncDir(path)
-	})
-}
-
-// syncDir syncs a folder or a file by name.
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }

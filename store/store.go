@@ -29,6 +29,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"wiretime/atomicfile"
 )
 
 const (
@@ -173,7 +175,7 @@ func create(dir string) error {
 		removeDatabase()
 		return fmt.Errorf("create %s: %w", databaseName, err)
 	}
-	return syncDir(dir)
+	return atomicfile.SyncFolder(dir)
 }
 
 func writeSchema(path string) error {

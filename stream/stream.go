@@ -16,6 +16,7 @@ import (
 	"wiretime/media/record"
 	"wiretime/media/transport"
 	"wiretime/metric"
+	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/runner"
 	"wiretime/station"
@@ -81,7 +82,7 @@ func PlayVirtual(ctx context.Context, k kernel.Kernel, order station.Order, dir 
 // stationConfig describes the lab with the defaults of studies.
 func stationConfig() station.Config {
 	return station.Config{Lab: lab.Config{
-		AccessLinks: 2, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
+		AccessLinks: 2, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
 	}}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"wiretime/network"
 )
 
 // Options are what holds for every load of a study.
@@ -81,8 +83,8 @@ var defaults = Options{
 	Retries:    2,
 	Timeout:    120 * time.Second,
 	Fallback:   FallbackNone,
-	TCPRmem:    [3]int{4096, 131072, 6291456},
-	TCPWmem:    [3]int{4096, 16384, 4194304},
+	TCPRmem:    network.TCPRmem(),
+	TCPWmem:    network.TCPWmem(),
 }
 
 const (

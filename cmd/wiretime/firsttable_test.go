@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"wiretime/kernel"
+	"wiretime/process"
 )
 
 // TestMain of this package starts the test's own program again as this disturber.
@@ -42,15 +43,13 @@ func besideADisturber(t *testing.T) {
 	t.Helper()
 	c := exec.Command("/proc/self/exe")
 	c.Env = append(os.Environ(), disturberMark+"=1")
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // its parent is the thread that starts it
-	if err := c.Start(); err != nil {
+	child, err := process.Start(c)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
-		_ = c.Wait()
-		runtime.UnlockOSThread()
+		_ = child.Wait()
 	})
 }
 

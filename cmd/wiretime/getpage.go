@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"wiretime/capture"
+	"wiretime/english"
 	"wiretime/get"
 	"wiretime/loader/live"
 	"wiretime/loader/page"
@@ -109,15 +110,7 @@ func printPages(out io.Writer, har *capture.HAR, timing capture.Timing) {
 		octets += size
 	}
 	fmt.Fprintf(out, "\nDCL %s, onLoad %s: %s over %s, %s\n", inMilliseconds(timing.DCL), inMilliseconds(timing.OnLoad),
-		several(len(har.Log.Entries), "request"), several(len(connections), "connection"), several(int(octets), "octet"))
-}
-
-// several writes a number with its noun.
-func several(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+		english.Count(len(har.Log.Entries), "request"), english.Count(len(connections), "connection"), english.Count(int(octets), "octet"))
 }
 
 // inMilliseconds writes a time that the page may not have reached.

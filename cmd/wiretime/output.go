@@ -7,14 +7,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"wiretime/atomicfile"
 )
 
 // output is a file that is written beside its final place and moved there once it is
 // complete.
 type output struct {
 	io.Writer
-	file  *os.File // nil for standard output
-	place string   // empty: what is written is there at once
+	name string
+	open *os.File         // what is written is there at once; nil for files and standard output
+	file *atomicfile.File // nil for all else
 }
 
 // newOutput begins a file. If the name exists and is not a regular file, such as
@@ -32,56 +35,35 @@ func newOutput(name string) (*output, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &output{Writer: file, file: file}, nil
+		return &output{Writer: file, name: name, open: file}, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp")
+	file, err := atomicfile.Create(name, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", name, err)
 	}
-	return &output{Writer: file, file: file, place: name}, nil
+	return &output{Writer: file, name: name, file: file}, nil
 }
 
 // keep puts the file in its place.
-func (o *output) keep() (err error) {
+func (o *output) keep() error {
+	if o.open != nil {
+		return o.open.Close()
+	}
 	if o.file == nil {
 		return nil
 	}
-	if o.place == "" {
-		return o.file.Close()
+	if err := o.file.Commit(); err != nil {
+		return fmt.Errorf("write %s: %w", o.name, err)
 	}
-	defer func() {
-		if err != nil {
-			o.discard()
-			err = fmt.Errorf("write %s: %w", o.place, err)
-		}
-	}()
-	if err := o.file.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := o.file.Sync(); err != nil {
-		return err
-	}
-	if err := o.file.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(o.file.Name(), o.place); err != nil {
-		return err
-	}
-	folder, err := os.Open(filepath.Dir(o.place))
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	return folder.Sync()
+	return nil
 }
 
 // discard leaves the place as it was. After keep it does nothing.
 func (o *output) discard() {
-	if o.file != nil && o.place != "" {
-		_ = o.file.Close()
-		_ = os.Remove(o.file.Name())
+	if o.file != nil {
+		o.file.Discard()
 	}
 }

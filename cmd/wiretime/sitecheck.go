@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/english"
 	"wiretime/lab"
 	"wiretime/loader/chromium"
 	"wiretime/replay"
@@ -206,6 +207,6 @@ func learn(s *site.Site, r check.Result) error {
 	if err := library.Replace(learned); err != nil {
 		return input(err)
 	}
-	fmt.Printf("\nLearned the initiators of %s.\n", several(changed, "resource"))
+	fmt.Printf("\nLearned the initiators of %s.\n", english.Count(changed, "resource"))
 	return nil
 }

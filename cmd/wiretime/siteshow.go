@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/english"
 	"wiretime/site"
 	"wiretime/site/outline"
 )
@@ -114,7 +115,7 @@ func showSite(out io.Writer, s *site.Site, all bool) error {
 	for _, page := range s.Tabs {
 		about("beside it", "%s", page)
 	}
-	about("resources", "%d, %.2f kB, on %s", o.Resources, float64(o.Octets)/1000, several(len(o.Hosts), "host"))
+	about("resources", "%d, %.2f kB, on %s", o.Resources, float64(o.Octets)/1000, english.Count(len(o.Hosts), "host"))
 	if o.Redirects > 0 {
 		about("redirects", "%d", o.Redirects)
 	}

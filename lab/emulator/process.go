@@ -16,11 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/network"
+	"wiretime/process"
 )
 
 // Process is a running emulator. Its methods, except Kill, must not be called concurrently.
 type Process struct {
-	command *exec.Cmd
+	child   *process.Child
 	wire    *os.File // nil with TUN devices
 	control *net.UnixConn
 	replies chan reply
@@ -94,25 +95,12 @@ func start(ctx context.Context, wire *os.File, open request, devices ...*os.File
 	}
 
 	p := &Process{control: conn.(*net.UnixConn), replies: make(chan reply), epoch: make(chan struct{}, 1), exited: make(chan struct{}), bury: make(chan chan struct{})}
-	p.command = exec.Command("/proc/self/exe", Command)
-	p.command.ExtraFiles = []*os.File{theirs} // becomes controlFD
-	p.command.Stderr = &p.stderr
-	p.command.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
-	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	started := make(chan error)
-	go func() {
-		// The kernel ties Pdeathsig to the thread that started the child. Any other thread may
-		// end before the child does, since a goroutine locked to a thread ends that thread when
-		// it returns.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.command.Start()
-		started <- err
-		if err == nil {
-			<-p.exited
-		}
-	}()
-	if err := <-started; err != nil {
+	command := exec.Command("/proc/self/exe", Command)
+	command.ExtraFiles = []*os.File{theirs} // becomes controlFD
+	command.Stderr = &p.stderr
+	command.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if p.child, err = process.Start(command); err != nil {
 		_ = p.control.Close()
 		return nil, fmt.Errorf("start the emulator process: %w", err)
 	}
@@ -127,7 +115,7 @@ func start(ctx context.Context, wire *os.File, open request, devices ...*os.File
 }
 
 // PID is the emulator's process number.
-func (p *Process) PID() int { return p.command.Process.Pid }
+func (p *Process) PID() int { return p.child.Command.Process.Pid }
 
 // receive owns the reading end of the control socket until the process is gone.
 func (p *Process) receive() {
@@ -151,13 +139,13 @@ func (p *Process) receive() {
 		}
 		p.replies <- r
 	}
-	_ = p.command.Process.Kill()
+	_ = p.child.Command.Process.Kill()
 	if p.quiet {
 		buried := make(chan struct{})
 		p.bury <- buried
 		<-buried
 	}
-	_ = p.command.Wait()
+	_ = p.child.Wait()
 }
 
 func (p *Process) ask(ctx context.Context, r request, files ...*os.File) (reply, error) {
@@ -264,7 +252,7 @@ func (p *Process) Stop(ctx context.Context) (Report, error) {
 
 // Kill ends the process and waits until it is gone.
 func (p *Process) Kill() {
-	_ = p.command.Process.Kill()
+	_ = p.child.Command.Process.Kill()
 	_ = p.control.Close()
 	for {
 		select {

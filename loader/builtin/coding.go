@@ -8,15 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/zstd"
+	"wiretime/coding"
 )
 
 // acceptEncoding lists the codings that a decoder supports.
 const acceptEncoding = "gzip, deflate, br, zstd"
-
-// zstdWindow is the largest window that a response may require (RFC 9659).
-const zstdWindow = 8 << 20
 
 // decoder decodes the content codings of a response (RFC 9110 section 8.4) as its
 // octets arrive. The decoding libraries read from a blocking source, so they run in
@@ -34,12 +30,7 @@ type decoder struct {
 // newDecoder returns a decoder for the value of Content-Encoding, or nil if
 // there is nothing to decode.
 func newDecoder(contentEncoding string) *decoder {
-	var codings []string
-	for coding := range strings.SplitSeq(strings.ToLower(contentEncoding), ",") {
-		if coding = strings.TrimSpace(coding); coding != "" && coding != "identity" {
-			codings = append(codings, coding)
-		}
-	}
+	codings := coding.Names(contentEncoding)
 	if len(codings) == 0 {
 		return nil
 	}
@@ -74,11 +65,15 @@ func (w waiting) Read(p []byte) (int, error) {
 
 // run removes the codings, the last one first, until the body ends.
 func (d *decoder) run(codings []string, yield func([]byte) bool) {
+	if len(codings) > coding.MaxCodings {
+		d.err = fmt.Errorf("%d nested content codings: want at most %d", len(codings), coding.MaxCodings)
+		return
+	}
 	var r io.Reader = waiting{d, yield}
-	for _, coding := range slices.Backward(codings) {
-		undone, err := undo(coding, r)
+	for _, name := range slices.Backward(codings) {
+		undone, err := undo(name, r)
 		if err != nil {
-			d.err = explainCoding(coding, err)
+			d.err = explainCoding(name, err)
 			return
 		}
 		r = undone
@@ -99,29 +94,23 @@ func (d *decoder) run(codings []string, yield func([]byte) bool) {
 	}
 }
 
-func undo(coding string, r io.Reader) (io.Reader, error) {
-	switch coding {
-	case "gzip", "x-gzip":
+// undo undoes one coding. Those that are DEFLATE inside are not undone by [coding.NewReader], which
+// keeps octets back (see inflater).
+func undo(name string, r io.Reader) (io.Reader, error) {
+	switch name {
+	case "gzip":
 		return newGunzip(r)
 	case "deflate":
 		return newUnzlib(r)
-	case "br":
-		return brotli.NewReader(r), nil
-	case "zstd":
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
-		if err != nil {
-			return nil, err
-		}
-		return z.IOReadCloser(), nil
 	}
-	return nil, errors.New("not a requested coding")
+	return coding.NewReader(name, r)
 }
 
-func explainCoding(coding string, err error) error {
+func explainCoding(name string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the body ends too early")
 	}
-	return fmt.Errorf("decode content coding %s: %w", coding, err)
+	return fmt.Errorf("decode content coding %s: %w", name, err)
 }
 
 // feed adds octets and passes on what they decode to, in pieces that are valid

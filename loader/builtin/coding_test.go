@@ -125,7 +125,7 @@ func TestDecoderRefusesBodiesThatAreNotWhole(t *testing.T) {
 			t.Errorf("%s, no body: %d octets, %v", coding, len(got), err)
 		}
 	}
-	if _, err := decode("lzma", []byte("x"), 1); err == nil || !strings.Contains(err.Error(), "not a requested coding") {
+	if _, err := decode("lzma", []byte("x"), 1); err == nil || !strings.Contains(err.Error(), "unsupported content coding") {
 		t.Errorf("an unknown coding: %v", err)
 	}
 	for _, plain := range []string{"", "identity", " , identity"} {

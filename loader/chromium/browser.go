@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +25,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"wiretime/loader/browser"
+	"wiretime/process"
 )
 
 // ErrMissing means that no Chromium was found on this machine.
@@ -152,7 +152,7 @@ func (b *Browser) start(ctx context.Context) error {
 	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder, noRDRAND)
 	command.Stdout, command.Stderr = b.output, b.output
 	command.WaitDelay = time.Second // for child processes that may keep its output open
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.options.Enter(command)
 	err = b.run(command)
 	// Only the browser keeps its own ends.
@@ -164,24 +164,17 @@ func (b *Browser) start(ctx context.Context) error {
 	return b.prepare(ctx)
 }
 
-// run starts the browser's process in a thread that lives as long as the process:
-// the parent-death signal is sent when the parent's thread ends, not its program.
+// run starts the browser's process.
 func (b *Browser) run(command *exec.Cmd) error {
-	started := make(chan error)
-	exited := make(chan struct{})
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := command.Start()
-		started <- err
-		if err == nil {
-			_ = command.Wait() // the exit status is in its last output
-			close(exited)
-		}
-	}()
-	if err := <-started; err != nil {
+	child, err := process.Start(command)
+	if err != nil {
 		return err
 	}
+	exited := make(chan struct{})
+	go func() {
+		_ = child.Wait() // the exit status is in its last output
+		close(exited)
+	}()
 	b.process, b.exited = command.Process, exited
 	return nil
 }

@@ -66,7 +66,7 @@ func newBench(t *testing.T, o Options, switches ...string) *bench {
 	t.Helper()
 	o.Binary = needChromium(t)
 	l, err := lab.New(t.Context(), lab.Config{
-		AccessLinks: 1, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
+		AccessLinks: 1, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, l.Close()) })

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"wiretime/loader/browser"
+	"wiretime/process"
 )
 
 // ErrMissing means that no Firefox was found on this machine.
@@ -59,7 +60,7 @@ type Options struct {
 // Browser is a running Firefox.
 type Browser struct {
 	options Options
-	process *exec.Cmd
+	process *os.Process
 	exited  chan struct{} // closed when the process has been waited for
 	killing sync.Once
 	session *session
@@ -98,17 +99,17 @@ func (b *Browser) start(ctx context.Context) error {
 		"MOZ_REMOTE_SETTINGS_DEVTOOLS=1") // without it Firefox ignores the preference for its maker's server
 	command.Stdout, command.Stderr = b.output, b.output
 	command.WaitDelay = time.Second // for child processes that may keep its output open
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.options.Enter(command)
-	if err := command.Start(); err != nil {
+	child, err := process.Start(command)
+	if err != nil {
 		return err
 	}
-	b.process, b.exited = command, make(chan struct{})
+	b.process, b.exited = command.Process, make(chan struct{})
 	go func() {
-		_ = command.Wait() // the exit status is in its last output
+		_ = child.Wait() // the exit status is in its last output
 		close(b.exited)
 	}()
-	var err error
 	select {
 	case address := <-b.output.listening:
 		b.session, err = connect(ctx, b.options.Dial, address, b.observe)
@@ -240,9 +241,9 @@ func (b *Browser) kill() {
 			return
 		}
 		// Content processes may still be running after a crash.
-		_ = syscall.Kill(-b.process.Process.Pid, syscall.SIGKILL)
+		_ = syscall.Kill(-b.process.Pid, syscall.SIGKILL)
 		<-b.exited
-		browser.Reap(b.process.Process.Pid)
+		browser.Reap(b.process.Pid)
 	})
 }
 

@@ -61,7 +61,7 @@ func newBench(t *testing.T, quic bool) *bench {
 func newBenchWith(t *testing.T, quic bool, hosts ...string) *bench {
 	t.Helper()
 	binary := needFirefox(t)
-	l, err := lab.New(t.Context(), lab.Config{AccessLinks: 1, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}})
+	l, err := lab.New(t.Context(), lab.Config{AccessLinks: 1, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem()})
 	must(t, err)
 	t.Cleanup(func() { must(t, l.Close()) })
 	b := &bench{lab: l}
@@ -391,7 +391,7 @@ func TestBrowserDies(t *testing.T) {
 	b := newBench(t, false)
 	visit, err := b.browser.Open(t.Context(), nil)
 	must(t, err)
-	must(t, b.browser.process.Process.Kill())
+	must(t, b.browser.process.Kill())
 	_, _, err = visit.Load(t.Context(), "http://"+pageHost+"/")
 	if err == nil || !strings.Contains(err.Error(), "the browser died") || !strings.Contains(err.Error(), "last output: ") {
 		t.Errorf("the error is %v", err)

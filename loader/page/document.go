@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+
+	"wiretime/weburl"
 )
 
 // moment is when something happened, if it did.
@@ -75,7 +77,7 @@ func (d *document) navigate(w want) {
 // respond handles the head of the document's response.
 func (d *document) respond(h Head) {
 	if h.URL != "" {
-		if url, ok := resolve(h.URL, h.URL); ok {
+		if url, ok := weburl.Resolve("", h.URL); ok {
 			d.url, d.base = url, url
 		}
 	}

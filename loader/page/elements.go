@@ -3,6 +3,8 @@ package page
 import (
 	"slices"
 	"strings"
+
+	"wiretime/weburl"
 )
 
 // inserted runs an element's steps after the parser has inserted it into the
@@ -49,7 +51,7 @@ func (d *document) fetch(t *token, reference string, kind Kind) *resource {
 	if reference == "" || strings.HasPrefix(reference, "#") {
 		return nil
 	}
-	url, ok := resolve(t.base, reference)
+	url, ok := weburl.Resolve(t.base, reference)
 	if !ok {
 		return nil
 	}
@@ -80,7 +82,7 @@ func (d *document) insertedImage(e *element, t *token) {
 		if top > d.page.view.height+lazyMargin {
 			return false
 		}
-		if url, ok := resolve(t.base, t.source); ok && t.source != "" {
+		if url, ok := weburl.Resolve(t.base, t.source); ok && t.source != "" {
 			e.image = d.ask(want{
 				url: url, kind: Image, free: true, initiator: d.layoutInitiator(),
 				priority: d.priority(Image, urgency{hint: t.word("fetchpriority")}),
@@ -126,7 +128,7 @@ func (d *document) insertedFrame(e *element, t *token) {
 		child.close()
 		return
 	}
-	url, ok := resolve(t.base, t.attribute("src"))
+	url, ok := weburl.Resolve(t.base, t.attribute("src"))
 	if !ok || t.attribute("src") == "" {
 		return
 	}
@@ -165,7 +167,7 @@ func (d *document) newFrame(url string, delays bool) *document {
 // insertedObject handles an object or embed element. It loads at layout, and
 // only if displayed, but the load event waits for that from now on.
 func (d *document) insertedObject(e *element, t *token, reference string) {
-	url, ok := resolve(t.base, reference)
+	url, ok := weburl.Resolve(t.base, reference)
 	if !ok || reference == "" {
 		return
 	}

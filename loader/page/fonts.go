@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"wiretime/weburl"
 )
 
 // systemFonts are the families that a Linux machine has, by their names or as
@@ -37,7 +39,7 @@ func (d *document) askFonts(text *letters, st *style) {
 				continue
 			}
 			if source, ok := face.source(); ok && source != "" {
-				if url, ok := resolve(face.base, source); ok {
+				if url, ok := weburl.Resolve(face.base, source); ok {
 					d.ask(want{url: url, kind: Font, initiator: face.origin, priority: d.priority(Font, urgency{})})
 				}
 			}

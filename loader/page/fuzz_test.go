@@ -71,18 +71,3 @@ func (s server) any(path string) answer {
 	}
 	return a
 }
-
-func FuzzResolve(f *testing.F) {
-	f.Add("https://a.example/b/c?d", "../e f#g")
-	f.Add("http://[::1]", `\\x\..\%2e%zz?`)
-	f.Add("", "https:")
-	f.Fuzz(func(t *testing.T, base, reference string) {
-		url, ok := resolve(base, reference)
-		if !ok {
-			return
-		}
-		if again, ok := resolve(url, url); !ok || again != url {
-			t.Errorf("%q, then %q", url, again)
-		}
-	})
-}

@@ -7,58 +7,9 @@ import (
 	"testing"
 
 	"golang.org/x/net/html/charset"
-)
 
-func TestResolve(t *testing.T) {
-	const base = "https://a.example/dir/page.html?q=1"
-	for reference, want := range map[string]string{
-		"":                           "https://a.example/dir/page.html?q=1",
-		"x.png":                      "https://a.example/dir/x.png",
-		" \n x\t.p\nng ":             "https://a.example/dir/x.png",
-		"/x":                         "https://a.example/x",
-		"//B.example/x":              "https://b.example/x",
-		`\\b.example\x`:              "https://b.example/x",
-		"?r":                         "https://a.example/dir/page.html?r",
-		"#f":                         "https://a.example/dir/page.html?q=1",
-		"x#f":                        "https://a.example/dir/x",
-		"../../x/./y/..":             "https://a.example/x/",
-		"%2e%2E/x":                   "https://a.example/x",
-		"HTTP://b.example:80":        "http://b.example/",
-		"https:x":                    "https://a.example/dir/x",
-		"https:/x":                   "https://x/",
-		"http://b.example:8080?q":    "http://b.example:8080/?q",
-		"a b|c%zz[d]\"":              "https://a.example/dir/a%20b|c%zz[d]%22",
-		"x?a b|'":                    "https://a.example/dir/x?a%20b|%27",
-		"ñ?ñ":                        "https://a.example/dir/%C3%B1?%C3%B1",
-		"\xff":                       "https://a.example/dir/%EF%BF%BD",
-		"https://ñ.example/":         "https://xn--ida.example/",
-		"https://a_b.example/":       "https://a_b.example/",
-		"https://[::1]:8080/":        "https://[::1]:8080/",
-		"https://u:p@b.example/":     "https://u:p@b.example/",
-		"data:image/png,x":           "",
-		"DATA:,x":                    "",
-		"blob:https://a.example/1":   "",
-		"javascript:void(0)":         "",
-		"java\nscript:void(0)":       "",
-		"about:blank":                "",
-		"mailto:a@b.example":         "",
-		"https://":                   "",
-		"https://a b/":               "",
-		"https://b.example:port/":    "",
-		"https://[::1/":              "",
-		"chrome-extension://x/y.png": "",
-	} {
-		if got, ok := resolve(base, reference); got != want || ok != (want != "") {
-			t.Errorf("%q: %q, want %q", reference, got, want)
-		}
-	}
-	if got, _ := resolve("https://a.example", "x"); got != "https://a.example/x" {
-		t.Error(got)
-	}
-	if _, ok := resolve("about:srcdoc", "x"); ok {
-		t.Error("a reference without a base was resolved")
-	}
-}
+	"wiretime/weburl"
+)
 
 var screen = viewport{1280, 800, 1}
 
@@ -281,7 +232,7 @@ func TestEncodings(t *testing.T) {
 		}
 		s := server{answers: map[string]answer{"/": {body: c.before + body, kind: c.contentType}}, chunk: 1}
 		log, _ := s.load(t, Config{})
-		want, _ := resolve(origin, text)
+		want, _ := weburl.Resolve(origin, text)
 		if len(log) < 2 || !strings.Contains(log[1], strings.TrimPrefix(want, origin)) {
 			t.Errorf("%s of %s: %q", c.label, c.contentType, log)
 		}

@@ -1,6 +1,10 @@
 package page
 
-import "strings"
+import (
+	"strings"
+
+	"wiretime/weburl"
+)
 
 // recordings holds the recorded requests by their initiators' URLs.
 type recordings struct {
@@ -11,13 +15,13 @@ type recordings struct {
 func newRecordings(all []Recorded) recordings {
 	r := recordings{map[string][]Recorded{}, map[string]bool{}}
 	for _, rec := range all {
-		url, ok := resolve(rec.URL, rec.URL)
+		url, ok := weburl.Resolve("", rec.URL)
 		if !ok {
 			continue
 		}
 		rec.URL = url
 		rec.Initiator, _, _ = strings.Cut(rec.Initiator, "#")
-		if initiator, ok := resolve(rec.Initiator, rec.Initiator); ok {
+		if initiator, ok := weburl.Resolve("", rec.Initiator); ok {
 			rec.Initiator = initiator
 		}
 		r.by[rec.Initiator] = append(r.by[rec.Initiator], rec)
@@ -56,7 +60,7 @@ func (d *document) recordedDocument() { d.recordedWhere(func(Recorded) bool { re
 func (p *Page) adopt(afterLoad bool) {
 	for _, rec := range p.config.Recorded { // in order
 		initiator, _, _ := strings.Cut(rec.Initiator, "#")
-		if url, ok := resolve(initiator, initiator); ok {
+		if url, ok := weburl.Resolve("", initiator); ok {
 			initiator = url
 		}
 		if rec.AfterLoad != afterLoad || p.byURL[initiator] != nil || p.recorded.known[initiator] {

@@ -3,6 +3,8 @@ package page
 import (
 	"slices"
 	"strings"
+
+	"wiretime/weburl"
 )
 
 // sheet is a stylesheet of a document, with the sheets it imports.
@@ -34,7 +36,7 @@ func (d *document) linkSheet(t *token, href string, alternate bool) {
 	if _, disabled := t.get("disabled"); disabled || !styleType(t.word("type")) {
 		return
 	}
-	url, ok := resolve(t.base, href)
+	url, ok := weburl.Resolve(t.base, href)
 	if !ok {
 		return
 	}
@@ -148,7 +150,7 @@ func (s *sheet) parse(d *document, text []byte) {
 	s.rules = parseSheet(text, d.page.view, s.layer, wholeSheet)
 	s.imported = make([]*sheet, len(s.rules.imports))
 	for i, rule := range s.rules.imports {
-		url, ok := resolve(s.base, rule.url)
+		url, ok := weburl.Resolve(s.base, rule.url)
 		if !ok || rule.url == "" || s.depth >= maxDepthOfImports || d.page.imports >= maxImports || s.within(url) {
 			continue
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tdewolff/parse/v2/css"
+
+	"wiretime/weburl"
 )
 
 // styling holds a document's rules, and how far its elements have been styled.
@@ -299,7 +301,7 @@ func (d *document) askImages(e *element, st *style, c *cascade) {
 			if strings.HasPrefix(reference, "#") || reference == "" {
 				continue
 			}
-			url, ok := resolve(base, reference)
+			url, ok := weburl.Resolve(base, reference)
 			if !ok {
 				continue
 			}

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"slices"
 	"time"
+
+	"wiretime/weburl"
 )
 
 // Page is one page being loaded. Its methods must not be called from several
@@ -59,7 +61,7 @@ func New(c Config) *Page {
 // Begin requests the document.
 func (p *Page) Begin(now time.Duration) {
 	p.until(now)
-	url, ok := resolve(p.config.URL, p.config.URL)
+	url, ok := weburl.Resolve("", p.config.URL)
 	if !ok {
 		p.main.close()
 		return

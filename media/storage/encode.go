@@ -8,6 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"wiretime/atomicfile"
+	"wiretime/process"
 )
 
 // ErrNoFFmpeg says that ffmpeg, which encodes clips, is not installed.
@@ -58,31 +61,17 @@ func encode(ctx context.Context, dir, name string, input ...string) (err error) 
 			"-force_key_frames", "expr:gte(t,n_forced*"+seconds+")", "-c:a", "aac",
 			"-f", "segment", "-segment_time", seconds, filepath.Join(folder, "%06d.ts"))
 	}
-	if said, err := exec.CommandContext(ctx, program, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("encode %s: ffmpeg: %w: %s", name, err, strings.TrimSpace(string(said)))
+	command := exec.CommandContext(ctx, program, args...)
+	var said strings.Builder
+	command.Stdout, command.Stderr = &said, &said
+	if err := process.Run(command); err != nil {
+		return fmt.Errorf("encode %s: ffmpeg: %w: %s", name, err, strings.TrimSpace(said.String()))
 	}
 	if err := os.Chmod(temporary, 0o755); err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	if err := syncAll(temporary); err != nil {
-		return fmt.Errorf("encode %s: %w", name, err)
-	}
-	if err := os.Rename(temporary, filepath.Join(dir, name)); err != nil {
+	if err := atomicfile.MoveFolder(temporary, filepath.Join(dir, name)); err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
 	return nil
-}
-
-// syncAll syncs a folder and everything in it, so that it survives a power cut.
-func syncAll(dir string) error {
-	return filepath.WalkDir(dir, func(name string, _ os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		return errors.Join(file.Sync(), file.Close())
-	})
 }

@@ -86,7 +86,7 @@ func Load(ctx context.Context, s *site.Site, c Config) (results []Result, err er
 	st, err := station.Open(ctx, station.Config{
 		Chromium: c.Chromium, Stacks: c.Initiators, Authority: ca, ForceQUIC: s.Origins(),
 		Lab: lab.Config{
-			AccessLinks: 1, InstantDNS: true, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
+			AccessLinks: 1, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
 		},
 	})
 	if err != nil {

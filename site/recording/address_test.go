@@ -24,7 +24,7 @@ func TestParseAddress(t *testing.T) {
 		{"https://example.com/ä?ä", "https", "example.com", "/%C3%A4?%C3%A4"},
 		{"https://example.com/100%/%41%zz%4", "https", "example.com", "/100%25/%41%25zz%254"},
 		{"https://bücher.example/", "https", "xn--bcher-kva.example", "/"},
-		{"https://[2001:db8::1]:8443/", "https", "2001:db8::1:8443", "/"},
+		{"https://[2001:db8::1]:8443/", "https", "[2001:db8::1]:8443", "/"},
 		{"https://a_b.example./", "https", "a_b.example.", "/"},
 		{"data:image/gif;base64,AAAA", "data", "", ""},
 		{"chrome-extension://abc/d.js", "chrome-extension", "", ""},
@@ -32,8 +32,8 @@ func TestParseAddress(t *testing.T) {
 		{"WSS://example.com/", "wss", "", ""},
 	} {
 		a, err := parseAddress(c.raw)
-		if err != nil || a.scheme != c.scheme || a.authority() != c.authority || a.rest != c.rest {
-			t.Errorf("%q: %q %q %q, %v, want %q %q %q", c.raw, a.scheme, a.authority(), a.rest, err, c.scheme, c.authority, c.rest)
+		if err != nil || a.Scheme != c.scheme || a.Authority() != c.authority || a.Path != c.rest {
+			t.Errorf("%q: %q %q %q, %v, want %q %q %q", c.raw, a.Scheme, a.Authority(), a.Path, err, c.scheme, c.authority, c.rest)
 		}
 	}
 	for _, raw := range []string{"", "no scheme", "/path", "http:///", "https://:8080/", "https://a:b/", "https://a:99999999/", "https://./"} {
@@ -74,7 +74,7 @@ func TestHostsGetNamesThatASiteCanHave(t *testing.T) {
 		if got := known.add(a); got != c.want {
 			t.Errorf("%s is called %s the second time, want %s", c.recorded, got, c.want)
 		}
-		servedAs(t, "https://"+c.want+a.rest)
+		servedAs(t, "https://"+c.want+a.Path)
 	}
 }
 
@@ -100,11 +100,11 @@ func TestKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x = "https://" + a.host + a.rest
+		x = "https://" + a.Host + a.Path
 		s := servedAs(t, x)
 		for _, y := range urls {
 			b, _ := parseAddress(y)
-			y = "https://" + b.host + b.rest
+			y = "https://" + b.Host + b.Path
 			if _, same := s.Lookup("GET", y); same != (key("GET", x) == key("GET", y)) {
 				t.Errorf("a site gives %t for whether %s and %s are the same request, key gives %t", same, x, y, !same)
 			}

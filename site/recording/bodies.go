@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
+
+	"wiretime/coding"
 )
 
 // takeBodies takes over the recorded bodies: decoded, so that scripts can be searched, and
@@ -28,7 +30,7 @@ func (m *maker) takeBody(n *node) bool {
 	codings := n.codings()
 	n.body = n.Body
 	if n.Encoded && codings != "" {
-		content, err := decode(n.Body, codings, min(m.limits.body, m.left))
+		content, err := coding.Decode(n.Body, coding.Names(codings), min(m.limits.body, m.left))
 		if err != nil {
 			m.repairs.leave(n.Where, "response", "%s left out: the body cannot be decoded or is too large when decoded")
 			return false

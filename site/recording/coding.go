@@ -2,64 +2,15 @@ package recording
 
 import (
 	"bytes"
-	"compress/zlib"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 
-	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"wiretime/coding"
 )
-
-// errTooLong says that a short body is not decoded because of its decoded size.
-var errTooLong = errors.New("the decoded body exceeds the limit of a site")
-
-// decode undoes the content codings of a body (RFC 9110 section 8.4), the last first. It
-// fails if the content exceeds limit octets.
-func decode(body []byte, codings string, limit int64) ([]byte, error) {
-	names := strings.Split(codings, ",")
-	for _, name := range slices.Backward(names) {
-		name = strings.ToLower(strings.TrimSpace(name))
-		var r io.Reader
-		var err error
-		switch name {
-		case "", "identity", "none":
-			continue
-		case "gzip", "x-gzip":
-			r, err = gzip.NewReader(bytes.NewReader(body))
-		case "deflate":
-			// deflate means a zlib stream, but many servers send raw deflate (RFC 9110 section
-			// 8.4.1.2).
-			if r, err = zlib.NewReader(bytes.NewReader(body)); err != nil {
-				r, err = flate.NewReader(bytes.NewReader(body)), nil
-			}
-		case "br":
-			r = brotli.NewReader(bytes.NewReader(body))
-		case "zstd":
-			var z *zstd.Decoder
-			if z, err = zstd.NewReader(bytes.NewReader(body), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20)); err == nil {
-				defer z.Close()
-				r = z
-			}
-		default:
-			err = errors.New("unknown coding")
-		}
-		if err == nil {
-			body, err = io.ReadAll(io.LimitReader(r, limit+1))
-		}
-		if err == nil && int64(len(body)) > limit {
-			err = errTooLong
-		}
-		if err != nil {
-			return nil, fmt.Errorf("undo the content coding %q: %w", name, err)
-		}
-	}
-	return body, nil
-}
 
 // recode returns the coding in which a site stores a body that was recorded with some
 // codings; empty means none. It replaces deflate, which is ambiguous, and codings that some
@@ -75,53 +26,40 @@ func recode(codings string) string {
 	return "gzip"
 }
 
+// levels holds the level of each coding that bodies are given: the library's default, and for
+// br the level of servers that compress on the fly.
+var levels = map[string]int{"gzip": gzip.DefaultCompression, "br": 5, "zstd": int(zstd.SpeedDefault)}
+
 // coder encodes content. It reuses its writers, which are large. The zero value is ready to
 // use.
-type coder struct {
-	gzip   *gzip.Writer
-	brotli *brotli.Writer
-	zstd   *zstd.Encoder
-}
+type coder struct{ writers map[string]coding.Writer }
 
-// encode applies a coding. The same content always gives the same octets.
-func (c *coder) encode(content []byte, coding string) ([]byte, error) {
-	var b bytes.Buffer
-	var w io.WriteCloser
-	var err error
-	switch coding {
-	case "":
+// encode applies a coding, unless its name is empty. The same content always gives the same
+// octets.
+func (c *coder) encode(content []byte, name string) ([]byte, error) {
+	if name == "" {
 		return content, nil
-	case "gzip":
-		if c.gzip == nil {
-			c.gzip = gzip.NewWriter(nil)
-		}
-		c.gzip.Reset(&b)
-		w = c.gzip
-	case "br":
-		if c.brotli == nil {
-			c.brotli = brotli.NewWriterLevel(nil, brotliLevel)
-		}
-		c.brotli.Reset(&b)
-		w = c.brotli
-	case "zstd":
-		if c.zstd == nil {
-			if c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
-				return nil, fmt.Errorf("encode a body: %w", err)
-			}
-		}
-		c.zstd.Reset(&b)
-		w = c.zstd
-	default:
-		return nil, fmt.Errorf("encode a body: unknown coding %q", coding)
 	}
-	if _, err = w.Write(content); err == nil {
-		err = w.Close()
+	var b bytes.Buffer
+	w := c.writers[name]
+	if w == nil {
+		level, ok := levels[name]
+		if !ok {
+			return nil, fmt.Errorf("encode a body: unknown coding %q", name)
+		}
+		var err error
+		if w, err = coding.NewWriter(name, nil, level); err != nil {
+			return nil, fmt.Errorf("encode a body: %w", err)
+		}
+		if c.writers == nil {
+			c.writers = map[string]coding.Writer{}
+		}
+		c.writers[name] = w
 	}
-	if err != nil {
-		return nil, fmt.Errorf("encode a body as %q: %w", coding, err)
+	w.Reset(&b)
+	_, err := w.Write(content)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("encode a body as %q: %w", name, err)
 	}
 	return b.Bytes(), nil
 }
-
-// brotliLevel is the level of servers that compress on the fly.
-const brotliLevel = 5

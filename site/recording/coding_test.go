@@ -7,20 +7,22 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"wiretime/coding"
 )
 
 func TestCodings(t *testing.T) {
 	text := []byte(strings.Repeat("as it was said before ", 1000))
 	coded := map[string][]byte{"": text, "identity": text}
-	for _, coding := range []string{"gzip", "br", "zstd"} {
-		b, err := new(coder).encode(text, coding)
+	for _, name := range []string{"gzip", "br", "zstd"} {
+		b, err := new(coder).encode(text, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, _ := new(coder).encode(text, coding); !bytes.Equal(b, again) {
-			t.Errorf("%s: encoding the same text twice gives different octets", coding)
+		if again, _ := new(coder).encode(text, name); !bytes.Equal(b, again) {
+			t.Errorf("%s: encoding the same text twice gives different octets", name)
 		}
-		coded[coding] = b
+		coded[name] = b
 	}
 	coded["X-GZIP"] = coded["gzip"]
 	var z, raw bytes.Buffer
@@ -38,20 +40,20 @@ func TestCodings(t *testing.T) {
 	}
 	coded["gzip, br"] = twice
 	for codings, b := range coded {
-		got, err := decode(b, codings, 1<<20)
+		got, err := coding.Decode(b, coding.Names(codings), 1<<20)
 		if err != nil || !bytes.Equal(got, text) {
 			t.Errorf("%q: %d octets, %v", codings, len(got), err)
 		}
-		if _, err := decode(b, codings, 100); strings.TrimSpace(codings) != "" && codings != "identity" && !errors.Is(err, errTooLong) {
+		if _, err := coding.Decode(b, coding.Names(codings), 100); strings.TrimSpace(codings) != "" && codings != "identity" && !errors.Is(err, coding.ErrTooLong) {
 			t.Errorf("%q, at most 100 octets: %v", codings, err)
 		}
 		if codings != "" && codings != "identity" && strings.TrimSpace(codings) == codings {
-			if _, err := decode(b[:len(b)/2], codings, 1<<20); err == nil {
+			if _, err := coding.Decode(b[:len(b)/2], coding.Names(codings), 1<<20); err == nil {
 				t.Errorf("%q: half a body was accepted", codings)
 			}
 		}
 	}
-	if _, err := decode(text, "sdch", 1<<20); err == nil || !strings.Contains(err.Error(), `"sdch"`) {
+	if _, err := coding.Decode(text, coding.Names("sdch"), 1<<20); err == nil || !strings.Contains(err.Error(), `"sdch"`) {
 		t.Errorf("an unknown coding: %v", err)
 	}
 }
@@ -77,22 +79,22 @@ func TestTune(t *testing.T) {
 	stub := &skeleton{pieces: []string{"!function(d){}(document);", ""}, open: "/*", close: "*/", pad: "\n"}
 	parts := &skeleton{pieces: []string{"<html>", `<img src="a">`, `<img src="b">`, "</html>"}, open: "<!--", close: "-->", pad: "\n"}
 	for _, s := range []*skeleton{stub, parts} {
-		for _, coding := range []string{"gzip", "br", "zstd"} {
+		for _, name := range []string{"gzip", "br", "zstd"} {
 			for _, c := range []struct{ size, wire int64 }{
 				{200_000, 50_000}, {200_000, 5_000}, {200_000, 150_000}, {200_000, 190_000}, {20_000, 20_000}, {3_000, 900}, {500, 350}, {100, 100}, {1_000, 4_000}, {100_000, 300},
 			} {
-				content, sent, err := s.tune(c.size, c.wire, coding, 1, new(coder))
+				content, sent, err := s.tune(c.size, c.wire, name, 1, new(coder))
 				if err != nil {
 					t.Fatal(err)
 				}
 				if away(sent, c.wire) > 40+c.wire/50 && int64(len(sent)) < c.wire {
-					t.Errorf("%d octets that are %d by %s: %d on the wire", c.size, c.wire, coding, len(sent))
+					t.Errorf("%d octets that are %d by %s: %d on the wire", c.size, c.wire, name, len(sent))
 				}
 				if c.wire <= c.size*9/10 && int64(len(content)) != c.size && c.size > 400 {
-					t.Errorf("%d octets that are %d by %s: %d octets", c.size, c.wire, coding, len(content))
+					t.Errorf("%d octets that are %d by %s: %d octets", c.size, c.wire, name, len(content))
 				}
-				if back, err := decode(sent, coding, 1<<20); err != nil || !bytes.Equal(back, content) {
-					t.Errorf("%d octets by %s: the encoded form does not decode to the content, %v", c.size, coding, err)
+				if back, err := coding.Decode(sent, []string{name}, 1<<20); err != nil || !bytes.Equal(back, content) {
+					t.Errorf("%d octets by %s: the encoded form does not decode to the content, %v", c.size, name, err)
 				}
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"wiretime/weburl"
 )
 
 // findRoot returns the page's document. If the recording has none, it invents one that
@@ -55,9 +57,9 @@ func (m *maker) navigated(page string) *node {
 func (m *maker) invent() *node {
 	n := &node{
 		Exchange: &Exchange{Where: "the made page", Method: http.MethodGet, MIME: "text/html", Status: http.StatusOK, Size: 0, Transfer: -1, Connect: -1, Wait: -1},
-		from:     address{scheme: "https", host: "page" + invented, rest: "/"}, method: http.MethodGet, status: http.StatusOK, kind: document, made: true,
+		from:     address{weburl.URL{Scheme: "https", Host: "page" + invented, Path: "/"}}, method: http.MethodGet, status: http.StatusOK, kind: document, made: true,
 	}
-	n.url = "https://" + m.hosts.add(n.from) + n.from.rest
+	n.url = "https://" + m.hosts.add(n.from) + n.from.Path
 	m.repairs.note("", "page", "%s made: the recording has no document, so this one requests everything")
 	m.nodes = append([]*node{n}, m.nodes...)
 	m.byURL[key(n.method, n.url)] = n
@@ -135,7 +137,7 @@ func (n *node) markup() bool {
 // request.
 func (m *maker) initiator(n *node) *node {
 	a, err := parseAddress(n.Initiator)
-	if err != nil || a.host == "" {
+	if err != nil || a.Host == "" {
 		return nil
 	}
 	u, ok := m.hosts.url(a)
@@ -196,8 +198,8 @@ const maxSearched = 1 << 30
 // earlier text that contains the URL, or else the last segment of its path, or else its
 // host; otherwise the latest earlier script, or the page.
 func (m *maker) guess(n *node) *node {
-	p, _, _ := strings.Cut(n.from.rest, "?")
-	for _, hint := range []string{"//" + n.from.authority() + n.from.rest, path.Base(p), n.from.host} {
+	p, _, _ := strings.Cut(n.from.Path, "?")
+	for _, hint := range []string{"//" + n.from.Authority() + n.from.Path, path.Base(p), n.from.Host} {
 		by := m.latest(m.texts, n, func(by *node) bool {
 			m.searched += len(hint) + len(by.body)
 			return len(hint) > 1 && bytes.Contains(by.body, []byte(hint))

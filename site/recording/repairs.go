@@ -3,6 +3,8 @@ package recording
 import (
 	"fmt"
 	"strings"
+
+	"wiretime/english"
 )
 
 // repairs groups repairs by kind.
@@ -62,24 +64,13 @@ func (k *repairKind) mention(name string) {
 func (r *repairs) list() []Repair {
 	var out []Repair
 	for _, k := range r.kinds {
-		what := fmt.Sprintf(k.what, number(len(k.where), k.thing))
+		what := fmt.Sprintf(k.what, english.Count(len(k.where), k.thing))
 		if len(k.names) > 0 {
 			what += ": " + some(k.names)
 		}
 		out = append(out, Repair{Where: some(k.where), What: what, LeftOut: k.leftOut})
 	}
 	return out
-}
-
-// number formats a count of things.
-func number(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	if stem, ok := strings.CutSuffix(thing, "body"); ok {
-		thing = stem + "bodie"
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // some joins the first few names.

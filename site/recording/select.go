@@ -109,12 +109,12 @@ func (m *maker) servable(e *Exchange) *node {
 	case err != nil:
 		m.repairs.leave(e.Where, "request", "%s left out: invalid URL")
 		return nil
-	case n.from.host == "":
-		what := exotic[n.from.scheme]
+	case n.from.Host == "":
+		what := exotic[n.from.Scheme]
 		if what == "" {
 			what = "have no web server"
 		}
-		m.repairs.leave(e.Where, "URL", "%s with "+scheme(n.from.scheme)+" left out, since they "+what)
+		m.repairs.leave(e.Where, "URL", "%s with "+scheme(n.from.Scheme)+" left out, since they "+what)
 		return nil
 	case !httpguts.ValidHeaderFieldName(n.method) || slices.Contains([]string{"CONNECT", "TRACE", "TRACK"}, n.method):
 		m.repairs.leave(e.Where, "request", "%s left out: pages cannot use the method")
@@ -136,7 +136,7 @@ func (m *maker) servable(e *Exchange) *node {
 		return nil
 	}
 	known := len(m.hosts.names)
-	n.url = "https://" + m.hosts.add(n.from) + n.from.rest
+	n.url = "https://" + m.hosts.add(n.from) + n.from.Path
 	if len(m.hosts.names) > known {
 		m.noteHost(n)
 	}
@@ -169,15 +169,15 @@ func scheme(s string) string {
 // noteHost reports that a host has another name in the site.
 func (m *maker) noteHost(n *node) {
 	name := m.hosts.add(n.from)
-	if n.from.port != "" {
+	if n.from.Port != "" {
 		k := m.repairs.kind("host", "%s with a port, removed from URLs since it belongs to the protocol")
 		k.add(n.Where)
-		k.mention(n.from.authority())
+		k.mention(n.from.Authority())
 	}
-	if name != n.from.host {
+	if name != n.from.Host {
 		k := m.repairs.kind("host", "%s with a name that is not valid in a site, renamed")
 		k.add(n.Where)
-		k.mention(n.from.host + " is " + name)
+		k.mention(n.from.Host + " is " + name)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"wiretime/coding"
 	"wiretime/site"
 )
 
@@ -84,7 +85,7 @@ func resource(t *testing.T, s *site.Site, method, url string) (*site.Resource, s
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := decode(body, fieldOf(r.Header, "content-encoding"), 1<<30)
+	content, err := coding.Decode(body, coding.Names(fieldOf(r.Header, "content-encoding")), 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
