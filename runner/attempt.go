@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/critical"
+	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/lab/emulator"
 	"wiretime/loader/session"
@@ -128,94 +130,73 @@ func congestionControls() []string {
 
 // measured is what a load left, ready to be judged.
 type measured struct {
-	record *lab.Record
-	load   *metric.Load
-	paths  []*critical.Path // of its pages
-	stream bool             // not a page
+	record   *lab.Record
+	evidence *evidence.Evidence
+	paths    []*critical.Path // of its pages
+	stream   bool             // not a page
 }
 
 // measure reads the capture in dir back.
 func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error) {
-	packets, err := ReadPackets(filepath.Join(dir, lab.CaptureFile))
+	packets, err := capture.ReadPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return nil, err
 	}
-	if j.stream != nil {
-		return &measured{record, &metric.Load{
-			Protocol: j.planned.Cell.Protocol, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
-			Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0, Counted: Counted(record.Emulator),
-		}, nil, true}, nil
+	left := &evidence.Evidence{
+		Protocol: j.planned.Cell.Protocol, Visit: j.planned.Cell.Visit, Fallback: r.fallback(), NoServerLog: j.foreign() && !j.server.Logs,
+		HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
+		Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0, Counted: Counted(record.Emulator),
 	}
-	paths, err := explain(record.HAR, packets, filepath.Join(dir, lab.HARFile))
+	paths, err := explain(left, filepath.Join(dir, lab.HARFile))
 	if err != nil {
 		return nil, err
 	}
-	return &measured{record, &metric.Load{
-		Protocol: j.planned.Cell.Protocol, HAR: record.HAR, Server: record.Server, Packets: packets,
-		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.Visit, Fallback: r.fallback(),
-		NoServerLog: j.foreign() && !j.server.Logs,
-	}, paths, false}, nil
+	return &measured{record, left, paths, j.stream != nil}, nil
 }
 
-// Counted is what an emulator counted of a load.
-func Counted(r emulator.Report) *metric.Counts {
-	c := &metric.Counts{Up: r.Arrived[network.Up], Down: r.Delivered[network.Down]}
+// Counted returns what an emulator counted of a load.
+func Counted(r emulator.Report) *evidence.Counts {
+	c := &evidence.Counts{Up: r.Arrived[network.Up], Down: r.Delivered[network.Down]}
 	for _, n := range r.Dropped {
 		c.Drops += n
 	}
 	return c
 }
 
-// explain finds out what decided onLoad and writes it into the HAR.
-func explain(h *capture.HAR, packets *capture.Packets, name string) ([]*critical.Path, error) {
-	if h == nil {
+// explain finds out what decided onLoad and writes it into the HAR, if there is one.
+func explain(left *evidence.Evidence, name string) ([]*critical.Path, error) {
+	if left.HAR == nil {
 		return nil, nil
 	}
-	paths := critical.Find(h, packets)
+	paths := critical.Find(left)
 	text, err := json.Marshal(paths)
 	if err != nil {
 		return nil, fmt.Errorf("write the critical path down: %w", err)
 	}
-	h.Log.CriticalPath = text
-	return paths, capture.WriteHAR(name, h)
-}
-
-// ReadPackets reads the packets of a load's capture.
-func ReadPackets(name string) (*capture.Packets, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read the capture back: %w", err)
-	}
-	defer file.Close()
-	packets, err := capture.ReadPcapng(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the capture %s back: %w", name, err)
-	}
-	return packets, nil
+	left.HAR.Log.CriticalPath = text
+	return paths, capture.WriteHAR(name, left.HAR)
 }
 
 // judge takes the load's figures and decides on its validity.
 func (r *run) judge(record *store.LoadRecord, m *measured) {
+	set := metric.Pages()
+	if m.stream {
+		set = metric.Streams()
+	}
 	record.Values = disturbances(m)
-	metrics := metric.OfStreams()
 	if !m.stream {
-		metrics = metric.All()
 		record.Values[dnsQueries.Name] = float64(m.record.DNSQueries)
 	}
-	for _, metric := range metrics {
-		if v, ok := metric.Of(m.load); ok {
-			record.Values[metric.Name] = v
-		}
-	}
-	for _, p := range m.load.Pages() {
+	maps.Copy(record.Values, set.Values(m.evidence))
+	for _, p := range metric.EachPage(m.evidence) {
 		record.Pages = append(record.Pages, store.Page(p))
 	}
 	if m.record.LoadError != nil {
 		record.Validity, record.Reason = store.Failed, m.record.LoadError.Error()
 		return
 	}
-	for _, v := range metric.Check(m.load) {
-		record.Violations = append(record.Violations, store.Violation{Rule: v.Rule, Detail: v.Detail})
+	for _, v := range set.Violations(m.evidence) {
+		record.Violations = append(record.Violations, store.Violation(v))
 	}
 	record.Violations = slices.Concat(record.Violations, r.checkLateness(m, record.Values["late_p99"]), r.checkTaken(m.record.Taken))
 	record.Validity = store.Valid
@@ -266,13 +247,13 @@ var dnsQueries = store.Metric{Name: "dns_queries", Unit: "queries", Title: "DNS 
 // Metrics are the figures that a run keeps of each load of a page, in the order to show
 // them.
 func Metrics() []store.Metric {
-	return append(described(metric.All()), lateShift, emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal, dnsQueries)
+	return append(described(metric.Pages().Metrics), lateShift, emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal, dnsQueries)
 }
 
 // StreamMetrics are the figures that a run keeps of each stream, in the order to show
 // them.
 func StreamMetrics() []store.Metric {
-	return append(described(metric.OfStreams()), emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal)
+	return append(described(metric.Streams().Metrics), emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal)
 }
 
 func described(metrics []metric.Metric) []store.Metric {

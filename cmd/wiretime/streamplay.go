@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wiretime/capture"
+	"wiretime/evidence"
 	"wiretime/guest"
 	"wiretime/kernel"
 	"wiretime/lab"
@@ -139,7 +141,7 @@ func streamFrom(ctx context.Context, o streamOptions, order station.Order) (err 
 	if err := record.Write(filepath.Join(dir, lab.StreamFile), r); err != nil {
 		return err
 	}
-	return o.tellOf(&metric.Load{Protocol: order.Protocol, Stream: r, ServerLost: -1}, nil)
+	return o.tellOf(&evidence.Evidence{Protocol: order.Protocol, Stream: r, ServerLost: -1}, nil)
 }
 
 // answers tries whether sessions can be opened. A viewing would try for as long as the
@@ -212,18 +214,18 @@ func (o streamOptions) tell(dir string, r *lab.Record) error {
 	if r.Stream == nil {
 		return r.LoadError
 	}
-	packets, err := runner.ReadPackets(filepath.Join(dir, lab.CaptureFile))
+	packets, err := capture.ReadPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return err
 	}
-	return o.tellOf(&metric.Load{
+	return o.tellOf(&evidence.Evidence{
 		Protocol: r.Stream.Transport, Server: r.Server, Packets: packets, ServerLost: r.ServerLost, Stream: r.Stream,
 		CaptureCut: r.Emulator.Uncaptured > 0, Counted: runner.Counted(r.Emulator),
 	}, r.LoadError)
 }
 
 // tellOf prints a stream's figures and handovers. That it failed is an error.
-func (o streamOptions) tellOf(l *metric.Load, failed error) error {
+func (o streamOptions) tellOf(l *evidence.Evidence, failed error) error {
 	if err := printStream(os.Stdout, l); err != nil {
 		return err
 	}
@@ -236,9 +238,9 @@ func (o streamOptions) tellOf(l *metric.Load, failed error) error {
 	return failed
 }
 
-func printStream(out io.Writer, l *metric.Load) error {
+func printStream(out io.Writer, l *evidence.Evidence) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, m := range metric.OfStreams() {
+	for _, m := range metric.Streams().Metrics {
 		if v, ok := m.Of(l); ok {
 			fmt.Fprintf(w, "%s\t%s %s\n", m.Title, number(v), m.Unit)
 		}
