@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/binary"
@@ -13,6 +12,8 @@ import (
 
 	"golang.org/x/crypto/chacha20"
 	"golang.org/x/crypto/chacha20poly1305"
+
+	"wiretime/capture"
 )
 
 // keyLog holds TLS secrets by the client's random and their label, as in the
@@ -59,14 +60,9 @@ var suites = map[uint16]*suite{
 	0x1303: {hash: sha256.New, size: 32, chacha: true},
 }
 
-// expand returns HKDF-Expand-Label with an empty context (RFC 8446 section
-// 7.1).
+// expand returns HKDF-Expand-Label with an empty context.
 func (s *suite) expand(secret []byte, label string, length int) []byte {
-	const prefix = "tls13 "
-	info := binary.BigEndian.AppendUint16(nil, uint16(length))
-	info = append(info, byte(len(prefix)+len(label)))
-	info = append(info, prefix+label...)
-	out, err := hkdf.Expand(s.hash, secret, string(append(info, 0)), length)
+	out, err := capture.ExpandLabel(s.hash, secret, label, nil, length)
 	if err != nil {
 		return make([]byte, length) // the secret is too short for the hash: decryption will fail
 	}

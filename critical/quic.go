@@ -2,13 +2,11 @@ package critical
 
 import (
 	"bytes"
-	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
-)
 
-// initialSalt is the salt of QUIC version 1 (RFC 9001 section 5.2).
-var initialSalt = []byte{0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc, 0xbb, 0x7f, 0x0a}
+	"wiretime/capture"
+)
 
 const version1 = 1
 
@@ -140,7 +138,7 @@ func (q *quicReader) identify(d direction, source []byte) {
 // the server (RFC 9001 section 5.2).
 func (q *quicReader) begin(destination []byte) {
 	s := suites[0x1301]
-	secret, err := hkdf.Extract(sha256.New, destination, initialSalt)
+	secret, err := capture.InitialSecret(destination)
 	if err != nil {
 		return
 	}

@@ -72,7 +72,10 @@ func strangers(wanted []spoken, requests map[spoken][]string, who string) []stud
 // checkTransport is rule 1 for streams: the record, the server and the packets all have
 // the transport that was asked for.
 func checkTransport(ev *evidence.Evidence) []study.Violation {
-	row, known := transports[ev.Protocol]
+	if ev.Stream == nil {
+		return nil // rule 4 says so
+	}
+	row, known := transportOf(ev.Protocol)
 	if !known {
 		return []study.Violation{violation(1, "what packets of the transport %q look like is not known", ev.Protocol)}
 	}

@@ -21,6 +21,9 @@ import (
 // With migrate and multihome there may be a new session after a handover, or none: that
 // one is lost is what is measured then.
 func checkSessions(ev *evidence.Evidence) []study.Violation {
+	if ev.Stream == nil {
+		return nil // rule 4 says so
+	}
 	return slices.Concat(warmSession(ev), openedOutside(ev), earlyData(ev), newSessions(ev))
 }
 

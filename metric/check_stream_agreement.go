@@ -18,6 +18,9 @@ import (
 // checkStreamAgreement is rule 4 for streams: the record, the server and the wire tell
 // the same story, and so do the network's manager and the viewer.
 func checkStreamAgreement(ev *evidence.Evidence) []study.Violation {
+	if ev.Stream == nil {
+		return []study.Violation{violation(4, "the stream has no record to compare the rest with")}
+	}
 	var list []study.Violation
 	if ev.Server == nil && len(answeredSessions(&ev.Stream.Figures)) > 0 {
 		list = append(list, violation(4, "the stream has no server log to compare the rest with"))
@@ -154,7 +157,7 @@ func compareServed(ev *evidence.Evidence) []study.Violation {
 // viewer tried was sent, and each session that was opened left from where the record
 // says, as long as packets were kept.
 func compareSessions(ev *evidence.Evidence) []study.Violation {
-	row := transports[ev.Protocol]
+	row, _ := transportOf(ev.Protocol)
 	shown, end := shownUntil(ev)
 	if tried := len(ev.Stream.Figures.Sessions); len(shown) == 0 && tried > 0 {
 		return []study.Violation{violation(4, "the viewer tried to open %s, but nothing of that passed the client's interfaces", count(tried, "session"))}
@@ -204,7 +207,7 @@ func shownUntil(ev *evidence.Evidence) (shown map[capture.Flow]bool, end time.Ti
 // mediaEndpoints is endpoints for a stream: the transport says what IP carries.
 func mediaEndpoints(ev *evidence.Evidence, e *capture.ServerEntry) (capture.Flow, error) {
 	flow, err := endpoints(e)
-	row := transports[ev.Protocol]
+	row, _ := transportOf(ev.Protocol)
 	flow.Protocol = row.wire.Protocol()
 	return flow, err
 }

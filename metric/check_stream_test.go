@@ -32,13 +32,13 @@ func TestCheckFindsNothingInASoundStream(t *testing.T) {
 func TestTransports(t *testing.T) {
 	numbers := map[string]uint8{"tcp": capture.TCP, "udp": capture.UDP, "sctp": capture.SCTP}
 	for _, row := range media.All() {
-		got, ok := transports[row.Name]
+		got, ok := transportOf(row.Name)
 		if !ok || got.wire.Protocol() != numbers[row.Protocol] || got.tls != (row.Encrypted && got.wire != evidence.WireDTLS) {
 			t.Errorf("%s: %+v, %v, but the row is %+v", row.Name, got, ok, row)
 		}
 	}
-	if len(transports) != len(media.All()) {
-		t.Errorf("%d transports, want %d", len(transports), len(media.All()))
+	if len(transports()) != len(media.All()) {
+		t.Errorf("%d transports, want %d", len(transports()), len(media.All()))
 	}
 }
 
@@ -54,7 +54,7 @@ func TestCheckTellsTransportsApart(t *testing.T) {
 				s.log[i].Protocol = asked
 			}
 			got := checkTransport(s.load(t))
-			was := transports[had]
+			was, _ := transportOf(had)
 			shows := slices.ContainsFunc(got, func(v study.Violation) bool {
 				return v.Rule == 1 && strings.HasPrefix(v.Detail, "the capture has sessions of "+string(was.wire)+",")
 			})
@@ -220,6 +220,14 @@ func TestCheckStreamNeedsAllParts(t *testing.T) {
 		{Rule: 4, Detail: "the stream has no server log to compare the rest with"},
 		{Rule: 4, Detail: "the stream has no packets to compare the rest with"},
 	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestCheckStreamNeedsARecord(t *testing.T) {
+	got := Streams().Violations(&evidence.Evidence{Protocol: "tcp"})
+	want := []study.Violation{{Rule: 4, Detail: "the stream has no record to compare the rest with"}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

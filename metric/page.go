@@ -56,27 +56,35 @@ var requests = Metric{
 	},
 }
 
-var misses = countServed(study.Metric{
-	Name: "misses", Unit: "requests", Title: "Misses",
-	Definition: "Requests for a URL that the site's archive does not hold, nor anything near it, as the server counted them; the browser's own request for a /favicon.ico is among them.",
-}, func(e *capture.ServerEntry) bool { return e.Miss })
+var misses = Metric{
+	study.Metric{
+		Name: "misses", Unit: "requests", Title: "Misses",
+		Definition: "Requests for a URL that the site's archive does not hold, nor anything near it, as the server counted them; the browser's own request for a /favicon.ico is among them.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) {
+		return countServed(ev, func(e *capture.ServerEntry) bool { return e.Miss })
+	},
+}
 
-var inexact = countServed(study.Metric{
-	Name: "inexact", Unit: "requests", Title: "Inexact answers",
-	Definition: "Requests for a URL that the site's archive does not hold, which were answered with what it holds for one that differs in its query, as the server counted them.",
-}, func(e *capture.ServerEntry) bool { return e.Near != "" })
+var inexact = Metric{
+	study.Metric{
+		Name: "inexact", Unit: "requests", Title: "Inexact answers",
+		Definition: "Requests for a URL that the site's archive does not hold, which were answered with what it holds for one that differs in its query, as the server counted them.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) {
+		return countServed(ev, func(e *capture.ServerEntry) bool { return e.Near != "" })
+	},
+}
 
-// countServed makes a metric that counts the server log's entries for which is holds.
-func countServed(m study.Metric, is func(*capture.ServerEntry) bool) Metric {
-	return Metric{m, func(ev *evidence.Evidence) (float64, bool) {
-		n := 0
-		for i := range ev.Server {
-			if is(&ev.Server[i]) {
-				n++
-			}
+// countServed counts the server log's entries for which is holds.
+func countServed(ev *evidence.Evidence, is func(*capture.ServerEntry) bool) (float64, bool) {
+	n := 0
+	for i := range ev.Server {
+		if is(&ev.Server[i]) {
+			n++
 		}
-		return float64(n), ev.Server != nil
-	}}
+	}
+	return float64(n), ev.Server != nil
 }
 
 var unused = Metric{

@@ -43,7 +43,7 @@ func download(t *testing.T, transport string, strategy player.Strategy) *streamS
 	if err != nil {
 		t.Fatal(err)
 	}
-	row, known := transports[transport]
+	row, known := transportOf(transport)
 	if !known {
 		t.Fatalf("%s is not known", transport)
 	}
@@ -103,7 +103,7 @@ func (s *streamScene) plan(at time.Duration, access string) {
 
 // serve logs a request for the file, or a part of it.
 func (s *streamScene) serve(connection int64, from, part string, octets int64) {
-	row := transports[s.record.Transport]
+	row, _ := transportOf(s.record.Transport)
 	e := capture.ServerEntry{
 		Start: ns(50 + 1100*float64(connection-1)), Protocol: s.record.Transport, Method: "GET", URL: item + part,
 		Status: 200, BodyBytes: octets, Client: from, Server: server, Connection: connection,

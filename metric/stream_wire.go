@@ -8,6 +8,18 @@ import (
 	"wiretime/study"
 )
 
+// streamPackets returns what the stream took on the wire, and how far to trust it.
+func streamPackets() []Metric {
+	return []Metric{
+		ofWhole(bytesUp), ofWhole(bytesDown),
+		orCounted(packetsUp, func(c *evidence.Counts) int64 { return c.Up }),
+		orCounted(packetsDown, func(c *evidence.Counts) int64 { return c.Down }),
+		orCounted(drops, func(c *evidence.Counts) int64 { return c.Drops }),
+		ofWhole(streamRetransmissions),
+		ofCaptured(lateP50), ofCaptured(lateP99), ofCaptured(lateMax),
+	}
+}
+
 // ofWhole makes a metric apply only to captures with all packets.
 func ofWhole(m Metric) Metric {
 	of := m.Of
@@ -51,11 +63,12 @@ var streamRetransmissions = Metric{
 			"QUIC, whose retransmissions cannot be told from outside: packets the server declared lost, if it says so. Over DTLS nothing tells them.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
-		switch wire := transports[ev.Protocol].wire; wire {
+		row, _ := transportOf(ev.Protocol)
+		switch row.wire {
 		case evidence.WireTCP, evidence.WireMPTCP:
 			return countRetransmissions(ev)
 		case evidence.WireSCTP, evidence.WireSCTPOverUDP:
-			return countChunksAgain(ev, wire.Protocol())
+			return countChunksAgain(ev, row.wire.Protocol())
 		case evidence.WireQUIC:
 			return float64(ev.ServerLost), ev.Stream != nil && ev.ServerLost >= 0
 		}
@@ -112,18 +125,30 @@ func dataChunks(chunks []byte) (numbers []uint32) {
 
 // transport is what captures show of a row of package transport.
 type transport struct {
+	name string
 	wire evidence.Wire
 	tls  bool // is in the server log; DTLS is not
 }
 
-// transports are the rows by name.
-var transports = map[string]transport{
-	"tcp":           {wire: evidence.WireTCP, tls: true},
-	"tcp-clear":     {wire: evidence.WireTCP},
-	"mptcp":         {wire: evidence.WireMPTCP, tls: true},
-	"mptcp-clear":   {wire: evidence.WireMPTCP},
-	"sctp":          {wire: evidence.WireSCTP},
-	"sctp-udp":      {wire: evidence.WireSCTPOverUDP},
-	"sctp-udp-dtls": {wire: evidence.WireDTLS},
-	"quic":          {wire: evidence.WireQUIC, tls: true},
+func transports() []transport {
+	return []transport{
+		{name: "tcp", wire: evidence.WireTCP, tls: true},
+		{name: "tcp-clear", wire: evidence.WireTCP},
+		{name: "mptcp", wire: evidence.WireMPTCP, tls: true},
+		{name: "mptcp-clear", wire: evidence.WireMPTCP},
+		{name: "sctp", wire: evidence.WireSCTP},
+		{name: "sctp-udp", wire: evidence.WireSCTPOverUDP},
+		{name: "sctp-udp-dtls", wire: evidence.WireDTLS},
+		{name: "quic", wire: evidence.WireQUIC, tls: true},
+	}
+}
+
+// transportOf returns the row of that name.
+func transportOf(name string) (row transport, ok bool) {
+	for _, t := range transports() {
+		if t.name == name {
+			return t, true
+		}
+	}
+	return transport{}, false
 }

@@ -213,7 +213,7 @@ func TestEveryMetricOfStreamsIsDefined(t *testing.T) {
 func FuzzMetricsOfStreams(f *testing.F) {
 	rows := []string{"tcp", "mptcp", "sctp", "sctp-udp", "sctp-udp-dtls", "quic"}
 	for i, row := range rows {
-		w := transports[row]
+		w, _ := transportOf(row)
 		s := &scene{}
 		s.up(0, opening(w.wire, client))
 		s.down(200, carrying(w.wire, server, client, 100))
