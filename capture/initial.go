@@ -6,6 +6,7 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 )
 
 // ClientHellos returns the TLS ClientHello of each QUIC connection that a client of
@@ -152,11 +153,13 @@ type initialKeys struct {
 	iv     []byte
 }
 
+// initialSalt is the salt of QUIC version 1 (RFC 9001 section 5.2).
+var initialSalt, _ = hex.DecodeString("38762cf7f55934b34d179ae6a4c80cadccbb7f0a")
+
 // InitialSecret returns the secret from which both ends of a QUIC version 1 connection derive the keys of their Initial
 // packets (RFC 9001 section 5.2). destination is the connection ID that the client chose for the server.
 func InitialSecret(destination []byte) ([]byte, error) {
-	salt := []byte{0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc, 0xbb, 0x7f, 0x0a}
-	return hkdf.Extract(sha256.New, destination, salt)
+	return hkdf.Extract(sha256.New, destination, initialSalt)
 }
 
 func clientInitialKeys(destination []byte) *initialKeys {
