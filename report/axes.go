@@ -1,41 +1,24 @@
 package report
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"wiretime/media/player"
 	"wiretime/store"
+	"wiretime/study"
 )
 
-// The values that most studies leave the axes at.
-const (
-	coldVisit       = "cold"
-	browserStrategy = "browser"
-	ownServer       = "wiretime"
-)
-
-// The values of Axes.Compared where it is more than one axis' name.
-const (
-	byTransport            = "transport"
-	byTransportAndStrategy = "transport and strategy"
-)
-
-// Axes says how a run's cells are told apart where it uses axes that few studies
-// use. The zero value is that of a run whose loads are all cold, by the browser's
-// strategy and from Wiretime's own server.
+// Axes says how a run's cells are told apart where it uses axes that few studies use.
 type Axes struct {
-	Streams    bool // the cells are of streams: their protocols are transports
+	Workload   *study.Workload
 	Visits     bool // some cell has a visit that is not cold
 	Strategies bool // some cell has another strategy than the browser's; of streams, some cell has handovers
 	Servers    bool // some cell has another server than Wiretime's own
 
-	// compared is empty for the protocol.
-	compared string
+	// compared are the axes by which cells are compared.
+	compared []study.Axis
 	// links are the properties of streams' links that vary.
 	links []linkAxis
 }
@@ -44,114 +27,121 @@ type Axes struct {
 // one protocol, by their servers, or where there is one server too, by their strategies.
 // Streams are compared by their transports and, where these vary, by their strategies.
 func AxesOf(results []store.Result) Axes {
-	some := func(is func(store.Cell) bool) bool {
+	if len(results) == 0 {
+		return Axes{Workload: study.Pages(), compared: []study.Axis{study.AxisProtocol}}
+	}
+	some := func(is func(study.Cell) bool) bool {
 		return slices.ContainsFunc(results, func(r store.Result) bool { return is(r.Cell) })
 	}
-	varies := func(on func(store.Cell) string) bool {
-		return some(func(c store.Cell) bool { return on(c) != on(results[0].Cell) })
+	varies := func(axis study.Axis) bool {
+		return some(func(c study.Cell) bool { return c.On(axis) != results[0].Cell.On(axis) })
 	}
-	if some(func(c store.Cell) bool { return c.Link != nil }) {
-		return Axes{
-			links: slices.DeleteFunc(slices.Clone(linkAxes), func(l linkAxis) bool {
-				return !varies(func(c store.Cell) string { return l.words(c.Link) })
-			}),
-			Streams:    true,
-			Strategies: some(func(c store.Cell) bool { return c.Link.Reconnections > 0 || c.Strategy != string(player.Reconnect) }),
-			compared:   comparedOfStreams(varies(func(c store.Cell) string { return c.Protocol }), varies(func(c store.Cell) string { return c.Strategy })),
+	unusual := func(axis study.Axis) bool {
+		return some(func(c study.Cell) bool { return c.Unusual(axis) })
+	}
+	a := Axes{Workload: results[0].Cell.Workload, Strategies: unusual(study.AxisStrategy)}
+	a.compared = []study.Axis{a.Workload.Over}
+	if a.Streams() {
+		a.links = slices.DeleteFunc(slices.Clone(linkAxes), func(l linkAxis) bool { return !varies(l.axis) })
+		a.Strategies = a.Strategies || unusual(study.AxisReconnections)
+		if varies(study.AxisStrategy) && varies(study.AxisTransport) {
+			a.compared = append(a.compared, study.AxisStrategy)
+		} else if varies(study.AxisStrategy) {
+			a.compared = []study.Axis{study.AxisStrategy}
 		}
+		return a
 	}
-	a := Axes{
-		Visits:     some(func(c store.Cell) bool { return c.Visit != coldVisit }),
-		Strategies: some(func(c store.Cell) bool { return c.Strategy != browserStrategy }),
-		Servers:    some(func(c store.Cell) bool { return c.Server != ownServer }),
-	}
-	switch {
-	case varies(func(c store.Cell) string { return c.Protocol }):
-	case varies(func(c store.Cell) string { return c.Server }):
-		a.compared = "server"
-	case varies(func(c store.Cell) string { return c.Strategy }):
-		a.compared = "strategy"
+	a.Visits, a.Servers = unusual(study.AxisVisit), unusual(study.AxisServer)
+	for _, axis := range []study.Axis{study.AxisProtocol, study.AxisServer, study.AxisStrategy} {
+		if varies(axis) {
+			a.compared = []study.Axis{axis}
+			break
+		}
 	}
 	return a
 }
 
-func comparedOfStreams(transports, strategies bool) string {
-	switch {
-	case transports && strategies:
-		return byTransportAndStrategy
-	case strategies:
-		return "strategy"
+// Streams reports whether the cells are of streams.
+func (a Axes) Streams() bool { return a.Workload == study.Streams() }
+
+// Compared names what cells are compared by: "protocol", "strategy" or "server"; of streams
+// "transport", "strategy" or "transport and strategy".
+func (a Axes) Compared() string {
+	words := make([]string, len(a.compared))
+	for i, axis := range a.compared {
+		words[i] = string(axis)
 	}
-	return byTransport
+	return strings.Join(words, " and ")
 }
 
-// Compared names the axis by which cells are compared: "protocol", "strategy" or "server";
-// of streams "transport", "strategy" or "transport and strategy".
-func (a Axes) Compared() string { return cmp.Or(a.compared, "protocol") }
-
-// Contender is the cell's value on that axis.
-func (a Axes) Contender(c store.Cell) string {
-	switch a.compared {
-	case "server":
-		return c.Server
-	case "strategy":
-		return c.Strategy
-	case byTransportAndStrategy:
-		return c.Protocol + " · " + c.Strategy
+// Contender is the cell's value on the axes that it is compared by.
+func (a Axes) Contender(c study.Cell) string {
+	words := make([]string, len(a.compared))
+	for i, axis := range a.compared {
+		words[i] = c.On(axis)
 	}
-	return c.Protocol
+	return strings.Join(words, " · ")
 }
 
 // Shared is what cells that are compared with each other have in common of the
 // axes that few studies use, such as "resumed visit" and "strategy parallel-2".
-func (a Axes) Shared(c store.Cell) []string {
+func (a Axes) Shared(c study.Cell) []string {
 	var words []string
 	if a.Visits {
-		words = append(words, c.Visit+" visit")
+		words = append(words, c.On(study.AxisVisit)+" visit")
 	}
-	if a.Strategies && !a.Streams && a.compared != "strategy" {
-		words = append(words, "strategy "+c.Strategy)
+	if a.Strategies && !a.Streams() && !slices.Contains(a.compared, study.AxisStrategy) {
+		words = append(words, "strategy "+c.On(study.AxisStrategy))
 	}
-	if a.Servers && a.compared != "server" {
-		words = append(words, "server "+c.Server)
+	if a.Servers && !slices.Contains(a.compared, study.AxisServer) {
+		words = append(words, "server "+c.On(study.AxisServer))
 	}
 	return words
 }
 
 // shared is Shared as one text.
-func (a Axes) shared(c store.Cell) string { return strings.Join(a.Shared(c), ", ") }
+func (a Axes) shared(c study.Cell) string { return strings.Join(a.Shared(c), ", ") }
 
 // labels names each cell within its section: by what it is compared by, and by
 // the loader, congestion control and initial window where the study varies them.
 func labels(results []store.Result) []string {
-	varies := func(of func(store.Cell) string) bool {
-		return slices.ContainsFunc(results, func(r store.Result) bool { return of(r.Cell) != of(results[0].Cell) })
-	}
-	axes := []func(store.Cell) string{
-		func(c store.Cell) string { return c.Loader },
-		func(c store.Cell) string { return c.Congestion },
-		func(c store.Cell) string { return "initcwnd " + strconv.Itoa(c.InitCwnd) },
-	}
-	axes = slices.DeleteFunc(axes, func(of func(store.Cell) string) bool { return !varies(of) })
-	first := AxesOf(results).Contender
+	axes := AxesOf(results)
+	named := slices.DeleteFunc([]study.Axis{axes.Workload.By, study.AxisCongestion, study.AxisInitCwnd}, func(axis study.Axis) bool {
+		return !slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.On(axis) != results[0].Cell.On(axis) })
+	})
 	labels := make([]string, len(results))
 	for i, r := range results {
-		words := []string{first(r.Cell)}
-		for _, of := range axes {
-			words = append(words, of(r.Cell))
+		words := []string{axes.Contender(r.Cell)}
+		for _, axis := range named {
+			words = append(words, spoken(r.Cell, axis))
 		}
 		labels[i] = strings.Join(words, " · ")
 	}
 	return labels
 }
 
+// spoken is the cell's value on an axis as a sentence has it.
+func spoken(c study.Cell, axis study.Axis) string {
+	switch axis {
+	case study.AxisInitCwnd:
+		return "initcwnd " + c.On(axis)
+	case study.AxisLinkDelay:
+		return duration(c.Link().Delay)
+	case study.AxisLoss:
+		return "loss " + percent(c.Link().Loss)
+	case study.AxisReconnections:
+		return counted(c.Link().Reconnections, "reconnection")
+	}
+	return c.On(axis)
+}
+
 // visitMeanings says of each visit what the client knew, in the order of studies.
 var visitMeanings = []Fact{
-	{coldVisit, "The client knows nothing of the site."},
-	{"resumed", "The client has been there before and takes up its TLS sessions again; connections are closed and the cache is empty."},
-	{"0rtt", "As resumed, and the client's first requests go out with the handshake, as early data."},
-	{"connected", "The client has been there before and its connections are still open; the cache is empty."},
-	{"cached", "The client has been there before, takes up its TLS sessions again and has what its cache may keep; connections are closed."},
+	{study.VisitCold, "The client knows nothing of the site."},
+	{study.VisitResumed, "The client has been there before and takes up its TLS sessions again; connections are closed and the cache is empty."},
+	{study.VisitZeroRTT, "As resumed, and the client's first requests go out with the handshake, as early data."},
+	{study.VisitConnected, "The client has been there before and its connections are still open; the cache is empty."},
+	{study.VisitCached, "The client has been there before, takes up its TLS sessions again and has what its cache may keep; connections are closed."},
 }
 
 // describeVisits explains the visits that the cells have; none if all are cold.
@@ -161,7 +151,7 @@ func (a Axes) describeVisits(results []store.Result) []Fact {
 	}
 	var facts []Fact
 	for _, f := range visitMeanings {
-		if slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.Visit == f.Name }) {
+		if slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.On(study.AxisVisit) == f.Name }) {
 			facts = append(facts, f)
 		}
 	}
@@ -175,10 +165,10 @@ func (a Axes) describeStrategies(results []store.Result) []Fact {
 		return nil
 	}
 	describe := describeStrategy
-	if a.Streams {
+	if a.Streams() {
 		describe = func(name string) string { return handoverMeanings[name] }
 	}
-	return meanings(results, func(c store.Cell) string { return c.Strategy }, describe)
+	return meanings(results, func(c study.Cell) string { return c.On(study.AxisStrategy) }, describe)
 }
 
 // describeServers says of the servers that the cells have what they are, in their order, by
@@ -193,13 +183,13 @@ func (a Axes) describeServers(results []store.Result, environment json.RawMessag
 	}
 	var facts []Fact
 	for _, r := range results {
-		name := r.Cell.Server
+		name := r.Cell.On(study.AxisServer)
 		if slices.ContainsFunc(facts, func(f Fact) bool { return f.Name == name }) {
 			continue
 		}
 		version, ok := known["server_"+name].(string)
 		switch {
-		case name == ownServer:
+		case name == study.ServerOwn:
 			version = "Wiretime's own, the same for every protocol."
 		case !ok:
 			version = "The version is not known: a command of the study's, or a program that is not installed."
@@ -222,7 +212,7 @@ func describeStrategy(name string) string {
 		}
 	}
 	switch word {
-	case browserStrategy:
+	case study.StrategyBrowser:
 		return "As browsers do: over HTTP/1.1 up to 6 connections per host, over other protocols one per origin for all requests."
 	case "sequential":
 		return "One request at a time, each on a connection of its own."

@@ -9,6 +9,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // collected is the report of a synthetic study; with -keep it is left for a look
@@ -158,8 +159,8 @@ func TestClocksAreComparedWithinAVisitAndAStrategy(t *testing.T) {
 	for _, visit := range []string{"cold", "cached"} {
 		for _, strategy := range []string{"browser", "unlimited"} {
 			for _, clock := range []string{"real", "virtual"} {
-				results = append(results, store.Result{Values: map[string][]float64{"plt": {1}}, Cell: store.Cell{
-					Protocol: "h2", Network: "n", NetworkJSON: []byte(`{}`), Clock: clock, Visit: visit, Strategy: strategy, Server: "wiretime"}})
+				results = append(results, store.Result{Values: map[string][]float64{"plt": {1}}, Cell: page("n", map[study.Axis]string{
+					study.AxisProtocol: "h2", study.AxisClock: clock, study.AxisVisit: visit, study.AxisStrategy: strategy})})
 			}
 		}
 	}

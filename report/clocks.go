@@ -1,13 +1,13 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 
 	"wiretime/stats"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // VirtualClock is what a reader of figures from the virtual clock must know.
@@ -19,7 +19,7 @@ const virtual = "virtual"
 // OnVirtualClock reports whether the cell of any of the results is on the
 // virtual clock.
 func OnVirtualClock(results []store.Result) bool {
-	return slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.Clock == virtual })
+	return slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.Clock() == virtual })
 }
 
 // agreement is how far the ratio of two medians may be from 1 for the clocks to
@@ -51,16 +51,10 @@ type ClockPair struct {
 // The samples of a pair are taken as independent, although they share the seeds
 // of loss and jitter: that makes the intervals too wide rather than too narrow.
 func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
-	type place struct {
-		site, protocol, network, loader, congestion, visit, strategy, server string
-		initCwnd                                                             int
-	}
-	of := func(c store.Cell) place {
-		return place{c.Site, c.Protocol, c.Network, c.Loader, c.Congestion, c.Visit, c.Strategy, c.Server, c.InitCwnd}
-	}
-	onVirtual := map[place]int{}
+	of := func(c study.Cell) string { return c.But(study.AxisClock) }
+	onVirtual := map[string]int{}
 	for i, r := range results {
-		if r.Cell.Clock == virtual {
+		if r.Cell.Clock() == virtual {
 			onVirtual[of(r.Cell)] = i
 		}
 	}
@@ -70,13 +64,9 @@ func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
 		if !both || i == j {
 			continue
 		}
-		var p path
-		if err := json.Unmarshal(real.Cell.NetworkJSON, &p); err != nil {
-			return nil, fmt.Errorf("compare clocks: read network %s: %w", real.Cell.Network, err)
-		}
 		r := stats.CompareRatio(results[j].Values[clocks.Metric], real.Values[clocks.Metric], seed)
 		clocks.Pairs = append(clocks.Pairs, ClockPair{
-			Real: i, Virtual: j, Lossy: p.lossy(), Ratio: r.Value, Interval: r.Enough, Low: r.Low, High: r.High,
+			Real: i, Virtual: j, Lossy: lossy(real.Cell.Network), Ratio: r.Value, Interval: r.Enough, Low: r.Low, High: r.High,
 			Agrees: math.Abs(r.Value-1) <= agreement,
 		})
 	}
@@ -91,7 +81,7 @@ func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
 // where nothing was fetched as a file, the loading delay.
 func comparedTime(results []store.Result) string {
 	switch {
-	case len(results) == 0 || results[0].Cell.Link == nil:
+	case len(results) == 0 || results[0].Cell.Workload != study.Streams():
 		return "plt"
 	case slices.ContainsFunc(results, func(r store.Result) bool { return len(r.Values["ttd"]) > 0 }):
 		return "ttd"

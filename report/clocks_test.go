@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"wiretime/network"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 func TestClocksAreComparedAndNeverMixed(t *testing.T) {
@@ -89,8 +91,8 @@ func TestTheVerdictOnClocksCountsPairsWithoutLoss(t *testing.T) {
 
 func TestPairsShareAllAxesButTheClock(t *testing.T) {
 	result := func(network, congestion, clock string, plt ...float64) store.Result {
-		return store.Result{Values: map[string][]float64{"plt": plt}, Cell: store.Cell{Site: "s", Protocol: "h2", Network: network,
-			Loader: "chromium", Congestion: congestion, InitCwnd: 10, Clock: clock, Visit: "cold", Strategy: "browser", Server: "wiretime", NetworkJSON: json.RawMessage(`{}`)}}
+		return store.Result{Values: map[string][]float64{"plt": plt}, Cell: page(network, map[study.Axis]string{
+			study.AxisProtocol: "h2", study.AxisCongestion: congestion, study.AxisClock: clock})}
 	}
 	got, err := CompareClocks([]store.Result{
 		result("a", "cubic", "real", 100), result("a", "bbr", "virtual", 70), result("b", "cubic", "virtual", 80), result("a", "cubic", "virtual", 90), result("b", "cubic", "real"),
@@ -112,11 +114,11 @@ func TestWhichNetworksLosePackets(t *testing.T) {
 		`{"events":[{"at":1,"loss":0},{"at":2,"outage":5},{"at":3,"handover":"x"}]}`:   false,
 		`{"events":[{"at":1,"outage":5,"outage_drops":true}]}`:                         true,
 	} {
-		var p path
+		var p network.Path
 		if err := json.Unmarshal([]byte(stored), &p); err != nil {
 			t.Fatal(err)
 		}
-		if p.lossy() != want {
+		if lossy(p) != want {
 			t.Errorf("%s: lossy is %v", stored, !want)
 		}
 	}

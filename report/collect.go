@@ -10,6 +10,7 @@ import (
 	"wiretime/capture"
 	"wiretime/stats"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // checks are the validity rules that are found out per load; the others hold
@@ -24,7 +25,7 @@ var checks = []Check{
 
 // checksOf are the checks in a run of these axes.
 func checksOf(axes Axes) []Check {
-	if axes.Streams {
+	if axes.Streams() {
 		return slices.Clone(streamChecks)
 	}
 	all := slices.Clone(checks)
@@ -123,14 +124,11 @@ func (c *collector) addCells(results []store.Result, axes Axes) error {
 	sections := map[[4]string]int{}
 	labels := labels(results)
 	for i, r := range results {
-		if !described[r.Cell.Network] {
-			described[r.Cell.Network] = true
-			n, err := describeNetwork(r.Cell)
-			if err != nil {
-				return err
-			}
-			if axes.Streams {
-				n.Title = axes.linkTitle(r.Cell.Link)
+		if !described[r.Cell.Network.Name] {
+			described[r.Cell.Network.Name] = true
+			n := describeNetwork(r.Cell)
+			if axes.Streams() {
+				n.Title = axes.linkTitle(r.Cell)
 			}
 			c.data.Networks = append(c.data.Networks, n)
 		}
@@ -140,18 +138,18 @@ func (c *collector) addCells(results []store.Result, axes Axes) error {
 		}
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
-			Site: r.Cell.Site, Network: r.Cell.Network, Protocol: r.Cell.Protocol, Loader: r.Cell.Loader, Clock: r.Cell.Clock,
-			Visit: r.Cell.Visit, Strategy: r.Cell.Strategy, Server: r.Cell.Server, Link: linkOf(r.Cell), Shared: axes.shared(r.Cell), Label: labels[i],
+			Site: r.Cell.Subject(), Network: r.Cell.Network.Name, Protocol: r.Cell.Over(), Loader: r.Cell.By(), Clock: r.Cell.Clock(),
+			Visit: r.Cell.On(study.AxisVisit), Strategy: r.Cell.On(study.AxisStrategy), Server: r.Cell.On(study.AxisServer), Link: linkOf(r.Cell), Shared: axes.shared(r.Cell), Label: labels[i],
 			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
 			Summaries: summaries, MedianLoad: -1, Loads: []int{},
 		})
 		shared := axes.shared(r.Cell)
-		key := [4]string{r.Cell.Site, r.Cell.Network, r.Cell.Clock, shared}
+		key := [4]string{r.Cell.Subject(), r.Cell.Network.Name, r.Cell.Clock(), shared}
 		s, ok := sections[key]
 		if !ok {
 			s = len(c.data.Sections)
 			sections[key] = s
-			c.data.Sections = append(c.data.Sections, Section{Site: r.Cell.Site, Network: r.Cell.Network, Clock: r.Cell.Clock, Shared: shared, Answers: []Answer{}})
+			c.data.Sections = append(c.data.Sections, Section{Site: r.Cell.Subject(), Network: r.Cell.Network.Name, Clock: r.Cell.Clock(), Shared: shared, Answers: []Answer{}})
 		}
 		c.data.Sections[s].Cells = append(c.data.Sections[s].Cells, i)
 
@@ -175,7 +173,7 @@ func (c *collector) addLoads(results []store.Result) {
 	cells := cellsByKey(results)
 	for _, l := range c.loads {
 		load := Load{
-			ID: l.ID, Cell: cells[l.Cell.Key], Repeat: l.Repeat, Attempt: l.Attempt,
+			ID: l.ID, Cell: cells[l.Cell.Key()], Repeat: l.Repeat, Attempt: l.Attempt,
 			Validity: string(l.Validity), Reason: l.Reason, Values: make([]*float64, len(c.data.Metrics)),
 		}
 		for i, m := range c.data.Metrics {

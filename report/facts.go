@@ -9,67 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"wiretime/store"
+	"wiretime/network"
+	"wiretime/study"
 )
 
-// path mirrors network.Path as the store keeps it, so that a report can be
-// made from a store alone. Delays are nanoseconds, rates bit/s.
-type path struct {
-	Name   string `json:"name"`
-	Source string `json:"source"`
-	Note   string `json:"note"`
-	Access []struct {
-		Name string `json:"name"`
-		Up   link   `json:"up"`
-		Down link   `json:"down"`
-	} `json:"access"`
-	Events []event `json:"events"`
-}
-
-type link struct {
-	Rate  int64 `json:"rate"`
-	Trace *struct {
-		Name string `json:"name"`
-	} `json:"trace"`
-	Delay   time.Duration `json:"delay"`
-	Jitter  time.Duration `json:"jitter"`
-	Reorder bool          `json:"reorder"`
-	Loss    struct {
-		Rate           float64 `json:"rate"`
-		GilbertElliott *struct {
-			P        float64 `json:"p"`
-			R        float64 `json:"r"`
-			GoodLoss float64 `json:"good_loss"`
-			BadLoss  float64 `json:"bad_loss"`
-		} `json:"gilbert_elliott"`
-	} `json:"loss"`
-	Queue struct {
-		Bytes   int64 `json:"bytes"`
-		Packets int64 `json:"packets"`
-	} `json:"queue"`
-}
-
-type event struct {
-	At          time.Duration  `json:"at"`
-	Access      string         `json:"access"`
-	Direction   string         `json:"direction"`
-	Rate        *int64         `json:"rate"`
-	Delay       *time.Duration `json:"delay"`
-	Loss        *float64       `json:"loss"`
-	Outage      time.Duration  `json:"outage"`
-	OutageDrops bool           `json:"outage_drops"`
-	Handover    string         `json:"handover"`
-}
-
-// describeNetwork puts the stored path of a cell into words.
-func describeNetwork(c store.Cell) (Network, error) {
-	var p path
-	if err := json.Unmarshal(c.NetworkJSON, &p); err != nil {
-		return Network{}, fmt.Errorf("describe network %s: %w", c.Network, err)
-	}
-	p.Name = c.Network
-	if c.Link != nil {
-		return describeLink(c.Link, p), nil
+// describeNetwork puts the path of a cell into words.
+func describeNetwork(c study.Cell) Network {
+	p := c.Network
+	if c.Workload == study.Streams() {
+		return describeLink(c.Link(), p)
 	}
 	n := Network{Name: p.Name, Source: p.Source, Note: p.Note, Facts: []Fact{}}
 	for _, a := range p.Access {
@@ -78,28 +26,28 @@ func describeNetwork(c store.Cell) (Network, error) {
 			prefix = a.Name + " "
 		}
 		n.Facts = append(n.Facts,
-			Fact{prefix + "down", a.Down.describe()},
-			Fact{prefix + "up", a.Up.describe()})
+			Fact{prefix + "down", describeDirection(a.Down)},
+			Fact{prefix + "up", describeDirection(a.Up)})
 	}
 	for _, e := range p.Events {
-		n.Facts = append(n.Facts, Fact{"at " + duration(e.At), e.describe()})
+		n.Facts = append(n.Facts, Fact{"at " + duration(e.At), describeEvent(e)})
 	}
-	return n, nil
+	return n
 }
 
 // lossy reports whether the path itself loses packets: at random, or in an
 // outage. A queue that overflows is not the path's doing alone.
-func (p path) lossy() bool {
-	random := func(l link) bool { return l.Loss.Rate > 0 || l.Loss.GilbertElliott != nil }
+func lossy(p network.Path) bool {
+	random := func(l network.Link) bool { return l.Loss.Rate > 0 || l.Loss.GilbertElliott != nil }
 	for _, a := range p.Access {
 		if random(a.Up) || random(a.Down) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(p.Events, func(e event) bool { return e.Loss != nil && *e.Loss > 0 || e.OutageDrops })
+	return slices.ContainsFunc(p.Events, func(e network.Event) bool { return e.Loss != nil && *e.Loss > 0 || e.OutageDrops })
 }
 
-func (l link) describe() string {
+func describeDirection(l network.Link) string {
 	words := []string{rate(l.Rate)}
 	if l.Trace != nil {
 		words[0] = "trace " + l.Trace.Name
@@ -121,12 +69,12 @@ func (l link) describe() string {
 	default:
 		words = append(words, "no random loss")
 	}
-	words = append(words, "queue "+l.describeQueue())
+	words = append(words, "queue "+describeQueue(l.Queue))
 	return strings.Join(words, ", ")
 }
 
-func (l link) describeQueue() string {
-	switch q := l.Queue; {
+func describeQueue(q network.Queue) string {
+	switch {
 	case q.Bytes > 0 && q.Packets > 0:
 		return fmt.Sprintf("%s or %d packets", kilobytes(q.Bytes), q.Packets)
 	case q.Bytes > 0:
@@ -137,7 +85,7 @@ func (l link) describeQueue() string {
 	return "without limit"
 }
 
-func (e event) describe() string {
+func describeEvent(e network.Event) string {
 	if e.Handover != "" {
 		return "handover to " + e.Handover
 	}
@@ -166,7 +114,7 @@ func (e event) describe() string {
 }
 
 // rate writes bit/s, k = 1000; 0 is a link without a limit.
-func rate(bits int64) string {
+func rate(bits network.BitRate) string {
 	switch {
 	case bits == 0:
 		return "no rate limit"
@@ -177,7 +125,7 @@ func rate(bits int64) string {
 	case bits >= 1_000:
 		return decimal(float64(bits)/1e3) + " kbit/s"
 	default:
-		return strconv.FormatInt(bits, 10) + " bit/s"
+		return strconv.FormatInt(int64(bits), 10) + " bit/s"
 	}
 }
 
@@ -190,7 +138,7 @@ func duration(d time.Duration) string {
 
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 6, 64) + " %" }
 
-func kilobytes(n int64) string { return decimal(float64(n)/1e3) + " kB" }
+func kilobytes(n int) string { return decimal(float64(n)/1e3) + " kB" }
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 

@@ -14,11 +14,11 @@ func Gaps(results []store.Result) []string {
 	var sites, sentences []string
 	of := map[string]*gap{}
 	for _, r := range results {
-		g := of[r.Cell.Site]
+		g := of[r.Cell.Subject()]
 		if g == nil {
 			g = &gap{}
-			of[r.Cell.Site] = g
-			sites = append(sites, r.Cell.Site)
+			of[r.Cell.Subject()] = g
+			sites = append(sites, r.Cell.Subject())
 		}
 		g.valid += r.Valid
 		g.missed.add(r.Values["misses"])

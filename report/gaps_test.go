@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"wiretime/store"
+	"wiretime/study"
 )
 
 func TestGapsNameTheSitesThatLackSomething(t *testing.T) {
 	result := func(site, protocol string, valid int, misses, inexact []float64) store.Result {
-		return store.Result{Cell: store.Cell{Site: site, Protocol: protocol}, Valid: valid,
+		return store.Result{Cell: page("n", map[study.Axis]string{study.AxisSite: site, study.AxisProtocol: protocol}), Valid: valid,
 			Values: map[string][]float64{"misses": misses, "inexact": inexact}}
 	}
 	got := Gaps([]store.Result{

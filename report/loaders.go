@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"wiretime/stats"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // chromium is the loader that others are compared with.
@@ -43,17 +43,13 @@ type LoaderPair struct {
 // count the results. asked gives the URLs that a cell's median load asked for, in their
 // order.
 func CompareLoaders(results []store.Result, asked func(cell int) ([]string, error)) ([]*Loaders, error) {
-	of := func(c store.Cell) store.Cell {
-		c.Key, c.Loader, c.NetworkJSON = "", "", nil
-		return c
-	}
-	same := func(a, b store.Cell) bool { return fmt.Sprint(of(a)) == fmt.Sprint(of(b)) }
+	same := func(a, b study.Cell) bool { return a.But(study.AxisLoader) == b.But(study.AxisLoader) }
 	var all []*Loaders
 	for i, other := range results {
-		if other.Cell.Loader == chromium {
+		if other.Cell.By() == chromium {
 			continue
 		}
-		j := slices.IndexFunc(results, func(r store.Result) bool { return r.Cell.Loader == chromium && same(r.Cell, other.Cell) })
+		j := slices.IndexFunc(results, func(r store.Result) bool { return r.Cell.By() == chromium && same(r.Cell, other.Cell) })
 		if j < 0 || other.Valid == 0 || results[j].Valid == 0 {
 			continue
 		}
@@ -70,10 +66,10 @@ func CompareLoaders(results []store.Result, asked func(cell int) ([]string, erro
 			return nil, err
 		}
 		p.Order = sameOrder(first, second)
-		at := slices.IndexFunc(all, func(l *Loaders) bool { return l.Loader == other.Cell.Loader })
+		at := slices.IndexFunc(all, func(l *Loaders) bool { return l.Loader == other.Cell.By() })
 		if at < 0 {
 			at = len(all)
-			all = append(all, &Loaders{Loader: other.Cell.Loader})
+			all = append(all, &Loaders{Loader: other.Cell.By()})
 		}
 		all[at].Pairs = append(all[at].Pairs, p)
 	}
@@ -125,10 +121,7 @@ func sameOrder(a, b []string) float64 {
 
 // judge counts what is near, and what is ranked alike.
 func (l *Loaders) judge(results []store.Result) {
-	place := func(p LoaderPair) string {
-		c := results[p.Other].Cell
-		return strings.Join([]string{c.Site, c.Network, c.Loader, c.Clock, c.Visit, c.Strategy, c.Server, c.Congestion, fmt.Sprint(c.InitCwnd)}, "\n")
-	}
+	place := func(p LoaderPair) string { return results[p.Other].Cell.But(study.AxisProtocol) }
 	onload := func(cell int) float64 { return stats.Median(results[cell].Values["onload"]).Median }
 	for i, p := range l.Pairs {
 		if p.OnLoad == 0 {

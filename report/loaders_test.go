@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // TestCompareLoaders: cells are paired by everything but their loader, protocols ranked
 // where Chromium tells them apart, and orders compared by pairs.
 func TestCompareLoaders(t *testing.T) {
 	cell := func(loader, protocol, network string, onload ...float64) store.Result {
-		return store.Result{Cell: store.Cell{Site: "s", Protocol: protocol, Network: network, Loader: loader, Key: loader + protocol + network},
+		return store.Result{Cell: page(network, map[study.Axis]string{study.AxisProtocol: protocol, study.AxisLoader: loader}),
 			Valid: len(onload), Values: map[string][]float64{"onload": onload, "dcl": onload, "plt": onload}}
 	}
 	results := []store.Result{

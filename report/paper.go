@@ -8,6 +8,7 @@ import (
 
 	"wiretime/stats"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // Printed is a table that a paper printed, beside what was measured.
@@ -98,7 +99,7 @@ type ClaimPair struct {
 // JudgeClaims finds out what became of the claims; nil if there are none. Cells in it
 // count the results. The seed is of the bootstrap. Figures of one cell, or of two, are
 // taken as independent samples.
-func JudgeClaims(results []store.Result, metrics []store.Metric, claims []store.Claim, seed uint64) []Claim {
+func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.Claim, seed uint64) []Claim {
 	cells := cellsByKey(results)
 	var judged []Claim
 	for _, c := range claims {
@@ -137,7 +138,7 @@ func outcome(c store.Claim, r stats.Ratio) string {
 }
 
 // describeTest says what a claim's ratio is of, and where it is claimed to lie.
-func describeTest(c store.Claim, metrics []store.Metric) string {
+func describeTest(c store.Claim, metrics []study.Metric) string {
 	title := func(name string) string {
 		for _, m := range metrics {
 			if m.Name == name {
@@ -156,70 +157,38 @@ func describeTest(c store.Claim, metrics []store.Metric) string {
 	return fmt.Sprintf("ratio of %s to %s %s", title(p.Metric), title(p.ToMetric), c.Ratio)
 }
 
-// axis is one by which pairs of cells are told apart, and what several of its values
-// are called.
-type axis struct {
-	plural string
-	of     func(store.Cell) string
-}
-
-var pageAxes = []axis{
-	{"sites", func(c store.Cell) string { return c.Site }},
-	{"networks", func(c store.Cell) string { return c.Network }},
-	{"loaders", func(c store.Cell) string { return c.Loader }},
-	{"congestion controls", func(c store.Cell) string { return c.Congestion }},
-	{"initial windows", func(c store.Cell) string { return "initcwnd " + strconv.Itoa(c.InitCwnd) }},
-	{"clocks", func(c store.Cell) string { return c.Clock }},
-	{"visits", func(c store.Cell) string { return c.Visit }},
-	{"protocols", func(c store.Cell) string { return c.Protocol }},
-	{"strategies", func(c store.Cell) string { return c.Strategy }},
-	{"servers", func(c store.Cell) string { return c.Server }},
-}
-
-var streamAxes = []axis{
-	{"media", func(c store.Cell) string { return c.Site }},
-	{"link delays", func(c store.Cell) string { return duration(c.Link.Delay) }},
-	{"losses", func(c store.Cell) string { return "loss " + percent(c.Link.Loss) }},
-	{"numbers of reconnections", func(c store.Cell) string { return counted(c.Link.Reconnections, "reconnection") }},
-	{"players", func(c store.Cell) string { return c.Loader }},
-	{"congestion controls", func(c store.Cell) string { return c.Congestion }},
-	{"initial windows", func(c store.Cell) string { return "initcwnd " + strconv.Itoa(c.InitCwnd) }},
-	{"clocks", func(c store.Cell) string { return c.Clock }},
-	{"transports", func(c store.Cell) string { return c.Protocol }},
-	{"strategies", func(c store.Cell) string { return c.Strategy }},
-}
-
 // pairNames names each pair by the axes that tell the pairs apart, and says what these
 // names are: "sites" if pairs differ in nothing else.
 func pairNames(results []store.Result, cells map[string]int, pairs []store.ClaimPair) (names []string, noun string) {
-	first := func(p store.ClaimPair) store.Cell { return results[cells[p.Cell]].Cell }
-	second := func(p store.ClaimPair) store.Cell { return results[cells[p.ToCell]].Cell }
-	varies := func(side func(store.ClaimPair) store.Cell, of func(store.Cell) string) bool {
-		return slices.ContainsFunc(pairs, func(p store.ClaimPair) bool { return of(side(p)) != of(side(pairs[0])) })
+	first := func(p store.ClaimPair) study.Cell { return results[cells[p.Cell]].Cell }
+	second := func(p store.ClaimPair) study.Cell { return results[cells[p.ToCell]].Cell }
+	varies := func(side func(store.ClaimPair) study.Cell, axis study.Axis) bool {
+		return slices.ContainsFunc(pairs, func(p store.ClaimPair) bool { return side(p).On(axis) != side(pairs[0]).On(axis) })
 	}
 	words := make([][]string, len(pairs))
 	var nouns []string
-	axes := pageAxes
-	if len(pairs) > 0 && first(pairs[0]).Link != nil {
-		axes = streamAxes
+	var axes []study.AxisInfo
+	if len(pairs) > 0 {
+		axes = first(pairs[0]).Workload.Axes
 	}
-	for _, axis := range axes {
+	for _, info := range axes {
+		axis := info.Axis
 		switch {
-		case varies(first, axis.of):
-			nouns = append(nouns, axis.plural)
+		case varies(first, axis):
+			nouns = append(nouns, info.Plural)
 			for i, p := range pairs {
-				words[i] = append(words[i], axis.of(first(p)))
+				words[i] = append(words[i], spoken(first(p), axis))
 			}
-			if differ := func(p store.ClaimPair) bool { return axis.of(first(p)) != axis.of(second(p)) }; varies(second, axis.of) && slices.ContainsFunc(pairs, differ) {
+			if differ := func(p store.ClaimPair) bool { return first(p).On(axis) != second(p).On(axis) }; varies(second, axis) && slices.ContainsFunc(pairs, differ) {
 				nouns = append(nouns, "those that they are compared with")
 				for i, p := range pairs {
-					words[i] = append(words[i], "to "+axis.of(second(p)))
+					words[i] = append(words[i], "to "+spoken(second(p), axis))
 				}
 			}
-		case varies(second, axis.of):
-			nouns = append(nouns, axis.plural)
+		case varies(second, axis):
+			nouns = append(nouns, info.Plural)
 			for i, p := range pairs {
-				words[i] = append(words[i], "to "+axis.of(second(p)))
+				words[i] = append(words[i], "to "+spoken(second(p), axis))
 			}
 		}
 	}
@@ -262,7 +231,7 @@ func verdict(pairs []ClaimPair, noun string) string {
 func cellsByKey(results []store.Result) map[string]int {
 	cells := make(map[string]int, len(results))
 	for i, r := range results {
-		cells[r.Cell.Key] = i
+		cells[r.Cell.Key()] = i
 	}
 	return cells
 }

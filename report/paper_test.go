@@ -7,15 +7,20 @@ import (
 	"testing"
 
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // results are cells of one site and network, whose loads took what is given.
 func cellResults(of map[string][]float64, protocols ...string) []store.Result {
 	var all []store.Result
 	for _, p := range protocols {
-		all = append(all, store.Result{Cell: store.Cell{Key: p, Protocol: p, Site: "flags"}, Values: map[string][]float64{"plt": of[p]}})
+		all = append(all, store.Result{Cell: protocolCell(p), Values: map[string][]float64{"plt": of[p]}})
 	}
 	return all
+}
+
+func protocolCell(protocol string) study.Cell {
+	return page("n", map[study.Axis]string{study.AxisProtocol: protocol})
 }
 
 func TestAClaimHoldsWhereTheIntervalLiesInItsRange(t *testing.T) {
@@ -49,7 +54,7 @@ func TestAClaimHoldsWhereTheIntervalLiesInItsRange(t *testing.T) {
 		{"slow", "zero", 0, 1, true, Unmeasured},
 	} {
 		judged := JudgeClaims(results, nil, []store.Claim{{Text: "x", Low: c.low, High: c.high, Open: c.open,
-			Pairs: []store.ClaimPair{{Metric: "plt", Cell: c.a, ToMetric: "plt", ToCell: c.b}}}}, 1)
+			Pairs: []store.ClaimPair{{Metric: "plt", Cell: protocolCell(c.a).Key(), ToMetric: "plt", ToCell: protocolCell(c.b).Key()}}}}, 1)
 		if got := judged[0]; got.Pairs[0].Outcome != c.want || got.Verdict != c.want || got.Pairs[0].Name != "" {
 			t.Errorf("%s to %s in %v to %v is %+v, want %s", c.a, c.b, c.low, c.high, got, c.want)
 		}
@@ -63,7 +68,7 @@ func TestAVerdictCountsPairsByWhatTellsThemApart(t *testing.T) {
 	below := func(pairs ...[2]string) store.Claim {
 		c := store.Claim{Ratio: "below 1", High: 1, Open: true}
 		for _, p := range pairs {
-			c.Pairs = append(c.Pairs, store.ClaimPair{Metric: "plt", Cell: p[0], ToMetric: "plt", ToCell: p[1]})
+			c.Pairs = append(c.Pairs, store.ClaimPair{Metric: "plt", Cell: protocolCell(p[0]).Key(), ToMetric: "plt", ToCell: protocolCell(p[1]).Key()})
 		}
 		return c
 	}
@@ -93,8 +98,8 @@ func TestTheReportHoldsWhatPapersPrintedAndClaimed(t *testing.T) {
 			for column, strategy := range []string{"sequential", "parallel-2", "browser"} {
 				key := ""
 				for _, c := range r.Cells {
-					if c.Network == network && c.Strategy == strategy {
-						key = c.Key
+					if c.Network.Name == network && c.On(study.AxisStrategy) == strategy {
+						key = c.Key()
 					}
 				}
 				if row == 1 && column == 1 {
@@ -107,8 +112,8 @@ func TestTheReportHoldsWhatPapersPrintedAndClaimed(t *testing.T) {
 		for _, ratio := range []store.Claim{{Text: "One after another is slower.", Ratio: "above 1", Low: 1, High: math.Inf(1), Open: true}, {Text: "It is twice as fast.", Ratio: "below 0.5", High: 0.5, Open: true}} {
 			for i := range r.Cells {
 				for j := range r.Cells {
-					if a, b := r.Cells[i], r.Cells[j]; a.Network == b.Network && a.Strategy == "sequential" && b.Strategy == "browser" {
-						ratio.Pairs = append(ratio.Pairs, store.ClaimPair{Metric: "plt", Cell: a.Key, ToMetric: "plt", ToCell: b.Key})
+					if a, b := r.Cells[i], r.Cells[j]; a.Network.Name == b.Network.Name && a.On(study.AxisStrategy) == "sequential" && b.On(study.AxisStrategy) == "browser" {
+						ratio.Pairs = append(ratio.Pairs, store.ClaimPair{Metric: "plt", Cell: a.Key(), ToMetric: "plt", ToCell: b.Key()})
 					}
 				}
 			}

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"wiretime/capture"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // keepReport, with `go test ./report -run TestCollect -keep FILE`, leaves the
@@ -149,7 +151,7 @@ func TestCollectKeepsOnlyMedianWaterfallsOfManyRequests(t *testing.T) {
 
 func TestLabelsNameWhatTheStudyVaries(t *testing.T) {
 	cell := func(protocol, congestion string, initcwnd int) store.Result {
-		return store.Result{Cell: store.Cell{Protocol: protocol, Loader: "chromium", Congestion: congestion, InitCwnd: initcwnd, Visit: "cold", Strategy: "browser", Server: "wiretime"}}
+		return store.Result{Cell: page("n", map[study.Axis]string{study.AxisProtocol: protocol, study.AxisCongestion: congestion, study.AxisInitCwnd: strconv.Itoa(initcwnd)})}
 	}
 	for _, c := range []struct {
 		results []store.Result
@@ -179,10 +181,11 @@ func TestDescribeNetworkInWords(t *testing.T) {
 		{`{"access":[],"events":[{"at":3000000000,"direction":"down","rate":64000,"outage":500000000,"outage_drops":true}]}`,
 			"at 3000 ms: down: 64 kbit/s, outage of 500 ms (packets are lost)"},
 	} {
-		n, err := describeNetwork(store.Cell{Network: "n", NetworkJSON: json.RawMessage(c.stored)})
-		if err != nil {
+		cell := page("n", nil)
+		if err := json.Unmarshal([]byte(c.stored), &cell.Network); err != nil {
 			t.Fatal(err)
 		}
+		n := describeNetwork(cell)
 		var lines []string
 		for _, f := range n.Facts {
 			lines = append(lines, f.Name+": "+f.Value)

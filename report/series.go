@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // Series is how cells differ along one property of the link, all else being equal:
@@ -30,33 +31,41 @@ type Line struct {
 
 // linkAxis is a property of the link.
 type linkAxis struct {
-	name  string
-	value func(*store.Link) float64
-	words func(*store.Link) string
+	axis  study.Axis
+	name  string // of Link in JSON
+	value func(study.Link) float64
 }
 
 var linkAxes = []linkAxis{
-	{"delay", func(l *store.Link) float64 { return float64(l.Delay) }, func(l *store.Link) string { return "link delay " + duration(l.Delay) }},
-	{"loss", func(l *store.Link) float64 { return l.Loss }, func(l *store.Link) string { return "loss " + percent(l.Loss) }},
-	{"reconnections", func(l *store.Link) float64 { return float64(l.Reconnections) }, func(l *store.Link) string { return counted(l.Reconnections, "reconnection") }},
+	{study.AxisLinkDelay, "delay", func(l study.Link) float64 { return float64(l.Delay) }},
+	{study.AxisLoss, "loss", func(l study.Link) float64 { return l.Loss }},
+	{study.AxisReconnections, "reconnections", func(l study.Link) float64 { return float64(l.Reconnections) }},
+}
+
+// words describes a cell's value.
+func (l linkAxis) words(c study.Cell) string {
+	if l.axis == study.AxisLinkDelay {
+		return "link delay " + spoken(c, l.axis)
+	}
+	return spoken(c, l.axis)
 }
 
 // series puts the cells into lines along each property of the link that varies;
 // indices count the results.
 func (a Axes) series(results []store.Result, labels []string) []Series {
-	varies := func(of func(store.Cell) string) bool {
+	varies := func(of func(study.Cell) string) bool {
 		return slices.ContainsFunc(results, func(r store.Result) bool { return of(r.Cell) != of(results[0].Cell) })
 	}
-	site, clock := func(c store.Cell) string { return c.Site }, func(c store.Cell) string { return c.Clock + " clock" }
+	site, clock := func(c study.Cell) string { return c.Subject() }, func(c study.Cell) string { return c.Clock() + " clock" }
 	var all []Series
 	for _, along := range a.links {
-		var shared []func(store.Cell) string
+		var shared []func(study.Cell) string
 		if varies(site) {
 			shared = append(shared, site)
 		}
 		for _, other := range a.links {
 			if other.name != along.name {
-				shared = append(shared, func(c store.Cell) string { return other.words(c.Link) })
+				shared = append(shared, func(c study.Cell) string { return other.words(c) })
 			}
 		}
 		if varies(clock) {
@@ -70,7 +79,7 @@ func (a Axes) series(results []store.Result, labels []string) []Series {
 			}
 			s.add(strings.Join(words, ", "), labels[i], i)
 		}
-		s.keepLines(func(cell int) float64 { return along.value(results[cell].Cell.Link) })
+		s.keepLines(func(cell int) float64 { return along.value(results[cell].Cell.Link()) })
 		if len(s.Panels) > 0 {
 			all = append(all, s)
 		}

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"wiretime/media/player"
+	"wiretime/network"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // download is the player that nobody watches.
@@ -29,28 +31,29 @@ type Link struct {
 }
 
 // linkOf is the link of a cell of streams; nil for pages.
-func linkOf(c store.Cell) *Link {
-	if c.Link == nil {
+func linkOf(c study.Cell) *Link {
+	if c.Workload != study.Streams() {
 		return nil
 	}
-	return &Link{Delay: float64(c.Link.Delay) / 1e6, Loss: c.Link.Loss, Reconnections: c.Link.Reconnections}
+	l := c.Link()
+	return &Link{Delay: float64(l.Delay) / 1e6, Loss: l.Loss, Reconnections: l.Reconnections}
 }
 
 // describeStreams says what the cells streamed, and how; nil if they are of pages.
 func (a Axes) describeStreams(results []store.Result) *Streams {
-	if !a.Streams {
+	if !a.Streams() {
 		return nil
 	}
 	return &Streams{
-		Media:      meanings(results, func(c store.Cell) string { return c.Site }, describeMedia),
-		Transports: meanings(results, func(c store.Cell) string { return c.Protocol }, func(name string) string { return transportMeanings[name] }),
-		Players:    meanings(results, func(c store.Cell) string { return c.Loader }, func(name string) string { return playerMeanings[name] }),
+		Media:      meanings(results, func(c study.Cell) string { return c.Subject() }, describeMedia),
+		Transports: meanings(results, func(c study.Cell) string { return c.Over() }, func(name string) string { return transportMeanings[name] }),
+		Players:    meanings(results, func(c study.Cell) string { return c.By() }, func(name string) string { return playerMeanings[name] }),
 		Series:     a.series(results, labels(results)),
 	}
 }
 
 // meanings explains the values that the cells have on an axis, in their order.
-func meanings(results []store.Result, of func(store.Cell) string, describe func(string) string) []Fact {
+func meanings(results []store.Result, of func(study.Cell) string, describe func(string) string) []Fact {
 	var facts []Fact
 	for _, r := range results {
 		name := of(r.Cell)
@@ -97,14 +100,14 @@ var handoverMeanings = map[string]string{
 }
 
 // linkTitle is what tells the link from the study's others.
-func (a Axes) linkTitle(l *store.Link) string {
+func (a Axes) linkTitle(c study.Cell) string {
 	axes := a.links
 	if len(axes) == 0 {
 		axes = linkAxes[:1]
 	}
 	var words []string
 	for _, axis := range axes {
-		words = append(words, axis.words(l))
+		words = append(words, axis.words(c))
 	}
 	return strings.Join(words, ", ")
 }
@@ -120,7 +123,7 @@ var streamChecks = []Check{
 
 // describeLink is describeNetwork of a stream's network: both ways of both access
 // links are the same.
-func describeLink(l *store.Link, p path) Network {
+func describeLink(l study.Link, p network.Path) Network {
 	n := Network{Name: p.Name, Source: p.Source, Note: p.Note, Facts: []Fact{
 		{"link delay", duration(l.Delay) + " one-way on average, in each direction"},
 		{"loss", percent(l.Loss) + " of packets at random, in each direction"},
@@ -131,7 +134,7 @@ func describeLink(l *store.Link, p path) Network {
 	}
 	n.Facts = append(n.Facts, Fact{"reconnections", moves})
 	if len(p.Access) > 0 {
-		n.Facts = append(n.Facts, Fact{"rate", rate(p.Access[0].Down.Rate) + " of each access link, in each direction"}, Fact{"queue", p.Access[0].Down.describeQueue()})
+		n.Facts = append(n.Facts, Fact{"rate", rate(p.Access[0].Down.Rate) + " of each access link, in each direction"}, Fact{"queue", describeQueue(p.Access[0].Down.Queue)})
 	}
 	return n
 }

@@ -10,6 +10,7 @@ import (
 	"wiretime/capture"
 	"wiretime/media/record"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // watched is the report of a synthetic study of streams; with -keep it is left for a
@@ -151,15 +152,15 @@ func TestWatchPassesOnWhyARecordCannotBeRead(t *testing.T) {
 }
 
 func TestPagesHaveNothingOfStreams(t *testing.T) {
-	results := []store.Result{{Cell: store.Cell{Protocol: "h2", Strategy: browserStrategy, Visit: coldVisit, Server: ownServer}}}
-	if a := AxesOf(results); a.Streams || a.describeStreams(results) != nil || a.Compared() != "protocol" || linkOf(results[0].Cell) != nil {
+	results := []store.Result{{Cell: page("n", map[study.Axis]string{study.AxisProtocol: "h2"})}}
+	if a := AxesOf(results); a.Streams() || a.describeStreams(results) != nil || a.Compared() != "protocol" || linkOf(results[0].Cell) != nil {
 		t.Errorf("the axes are %+v", a)
 	}
 }
 
 func TestSeriesLeaveOutWhatDoesNotVary(t *testing.T) {
 	cell := func(delay time.Duration, loss float64) store.Result {
-		return store.Result{Cell: store.Cell{Protocol: "tcp", Strategy: "reconnect", Link: &store.Link{Delay: delay, Loss: loss}}}
+		return store.Result{Cell: streamOver("tcp", study.Link{Delay: delay, Loss: loss})}
 	}
 	results := []store.Result{cell(3, 0), cell(1, 0), cell(2, 0), cell(1, 0.5)}
 	series := AxesOf(results).series(results, labels(results))

@@ -13,7 +13,9 @@ import (
 	"wiretime/media/manager"
 	"wiretime/media/player"
 	"wiretime/media/record"
+	"wiretime/network"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // syntheticStreams describes a made-up run of streams. The viewer and the network's
@@ -56,7 +58,7 @@ var viewStudy = syntheticStreams{
 	delays: []time.Duration{80 * time.Millisecond}, losses: []float64{0}, moves: []int{0, 2, 8}, seeks: 0.05, repeats: 3,
 }
 
-var streamMetrics = []store.Metric{
+var streamMetrics = []study.Metric{
 	{Name: "ttd", Unit: "ms", Title: "TTD", Definition: "Total transmission delay: from the request until the file was whole."},
 	{Name: "loading_delay", Unit: "ms", Title: "Loading delay", Definition: "From when a segment was wanted until it was whole; the mean of those that became whole."},
 	{Name: "start_up", Unit: "ms", Title: "Start-up", Definition: "Until the first segment was shown."},
@@ -85,7 +87,7 @@ func (s syntheticStreams) keep(t *testing.T) (*store.Store, int64) {
 			for _, moves := range s.moves {
 				for _, clock := range orElse(s.clocks, virtual) {
 					for _, c := range s.contenders {
-						spec.Cells = append(spec.Cells, s.cell(t, store.Link{Delay: delay, Loss: loss, Reconnections: moves}, clock, c))
+						spec.Cells = append(spec.Cells, s.cell(t, study.Link{Delay: delay, Loss: loss, Reconnections: moves}, clock, c))
 					}
 				}
 			}
@@ -94,14 +96,14 @@ func (s syntheticStreams) keep(t *testing.T) (*store.Store, int64) {
 	for _, c := range s.claims {
 		for i, cell := range spec.Cells {
 			if i%len(s.contenders) == len(s.contenders)-1 { // the last of each network, to its first
-				c.Pairs = append(c.Pairs, store.ClaimPair{Metric: "ttd", Cell: cell.Key, ToMetric: "ttd", ToCell: spec.Cells[i+1-len(s.contenders)].Key})
+				c.Pairs = append(c.Pairs, store.ClaimPair{Metric: "ttd", Cell: cell.Key(), ToMetric: "ttd", ToCell: spec.Cells[i+1-len(s.contenders)].Key()})
 			}
 		}
 		spec.Claims = append(spec.Claims, c)
 	}
 	for repeat := range s.repeats {
 		for _, c := range spec.Cells {
-			spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: c.Key, Repeat: repeat, Seed: uint64(repeat + 1)})
+			spec.Plan = append(spec.Plan, study.PlannedLoad{Cell: c, Repeat: repeat, Seed: uint64(repeat + 1)})
 		}
 	}
 	run, err := st.BeginRun(spec)
@@ -125,7 +127,7 @@ func (s syntheticStreams) keep(t *testing.T) (*store.Store, int64) {
 	return st, run
 }
 
-func (s syntheticStreams) cell(t *testing.T, link store.Link, clock string, c contender) store.Cell {
+func (s syntheticStreams) cell(t *testing.T, link study.Link, clock string, c contender) study.Cell {
 	t.Helper()
 	name := link.Delay.String()
 	if link.Loss > 0 {
@@ -138,20 +140,15 @@ func (s syntheticStreams) cell(t *testing.T, link store.Link, clock string, c co
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return store.Cell{
-		Key: fmt.Sprint(name, clock, c), Site: s.media, Protocol: c.transport, Network: name, NetworkJSON: text, Loader: s.player,
-		Congestion: "cubic", InitCwnd: 10, Clock: clock, Visit: "cold", Strategy: c.strategy, Server: "wiretime", Link: &link,
-	}
+	cell := streamOver(c.transport, link).With(study.AxisMedia, s.media).With(study.AxisPlayer, s.player).With(study.AxisClock, clock).With(study.AxisStrategy, c.strategy)
+	cell.Network = path
+	return cell
 }
 
 func (s syntheticStreams) measure(t *testing.T, st *store.Store, p store.Planned) {
 	t.Helper()
 	l := store.LoadRecord{Planned: p, Attempt: 1, Started: time.Date(2026, 3, 4, 10, 21, p.Index%60, 0, time.UTC), Wall: time.Second, Validity: store.Valid, Final: true}
-	if p.Cell.Protocol == "tcp" && p.Cell.Strategy == string(player.Migrate) {
+	if p.Cell.Over() == "tcp" && p.Cell.On(study.AxisStrategy) == string(player.Migrate) {
 		l.Validity, l.Reason = store.Unsupported, "strategy migrate over tcp is unsupported: its sessions are bound to the addresses they were opened with"
 	} else {
 		stream := s.stream(t, p.Cell, p.Seed)
@@ -201,13 +198,13 @@ func figuresOf(s *record.Stream) map[string]float64 {
 }
 
 // stream plays one load to its end.
-func (s syntheticStreams) stream(t *testing.T, cell store.Cell, seed uint64) *record.Stream {
+func (s syntheticStreams) stream(t *testing.T, cell study.Cell, seed uint64) *record.Stream {
 	t.Helper()
 	path := manager.Config{
-		Name: cell.Network, Access: manager.AccessPoints(), Rate: manager.DefaultRate, Delay: cell.Link.Delay, Loss: cell.Link.Loss,
-		Period: time.Second, Duration: 10 * time.Minute, Reconnections: cell.Link.Reconnections, Window: 30 * time.Second, Seed: seed,
+		Name: cell.Network.Name, Access: manager.AccessPoints(), Rate: manager.DefaultRate, Delay: cell.Link().Delay, Loss: cell.Link().Loss,
+		Period: time.Second, Duration: 10 * time.Minute, Reconnections: cell.Link().Reconnections, Window: 30 * time.Second, Seed: seed,
 	}
-	viewing := player.Config{Mode: player.File, OnHandover: player.Strategy(cell.Strategy), Seed: seed}
+	viewing := player.Config{Mode: player.File, OnHandover: player.Strategy(cell.On(study.AxisStrategy)), Seed: seed}
 	if s.player != download {
 		viewing.Mode, viewing.For, viewing.Segments, viewing.Sizes = player.View, 40*time.Second, 600, [3]int64{2_300_000, 3_700_000, 7_500_000}
 		viewing.Rule, viewing.SeekProbability = player.Rule(s.player), s.seeks
@@ -220,10 +217,10 @@ func (s syntheticStreams) stream(t *testing.T, cell store.Cell, seed uint64) *re
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := wire{player: p, transport: cell.Protocol, strategy: player.Strategy(cell.Strategy), loss: cell.Link.Loss, random: rand.New(rand.NewPCG(seed, 3)), sizes: viewing.Sizes, file: 40_000_000}
+	w := wire{player: p, transport: cell.Over(), strategy: player.Strategy(cell.On(study.AxisStrategy)), loss: cell.Link().Loss, random: rand.New(rand.NewPCG(seed, 3)), sizes: viewing.Sizes, file: 40_000_000}
 	w.play(events)
 	events = slices.DeleteFunc(events, func(e manager.Event) bool { return e.At > w.now })
-	return &record.Stream{Media: s.media, Transport: cell.Protocol, Player: s.player, Strategy: cell.Strategy, Manager: events, Figures: p.Figures()}
+	return &record.Stream{Media: s.media, Transport: cell.Over(), Player: s.player, Strategy: cell.On(study.AxisStrategy), Manager: events, Figures: p.Figures()}
 }
 
 // wire is what lies between a player and its server, in steps of 5 ms.
@@ -339,4 +336,11 @@ func readStream(l store.Load) (*record.Stream, error) {
 		return nil, nil
 	}
 	return record.Read(filepath.Join(l.Artefacts, "stream.json"))
+}
+
+// streamOver is a cell of streams over a transport.
+func streamOver(transport string, l study.Link) study.Cell {
+	values := l.Values()
+	values[study.AxisMedia], values[study.AxisTransport], values[study.AxisPlayer] = "file@1MB", transport, "download"
+	return study.NewCell(study.Streams(), values, network.Path{Name: l.Name()})
 }

@@ -3,16 +3,18 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"wiretime/capture"
+	"wiretime/network"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // synthetic describes a made-up run. Its figures come from a crude model of
@@ -102,7 +104,7 @@ var serverStudy = synthetic{
 // clock of clockStudy, in ms.
 var processor = map[string]float64{"http/1.1": 4, "h2": 9, "h3": 30}
 
-var syntheticMetrics = []store.Metric{
+var syntheticMetrics = []study.Metric{
 	{Name: "dcl", Unit: "ms", Title: "DCL", Definition: "domContentLoadedEventStart from navigationStart (Navigation Timing)."},
 	{Name: "onload", Unit: "ms", Title: "onLoad", Definition: "loadEventStart from navigationStart (Navigation Timing)."},
 	{Name: "plt", Unit: "ms", Title: "PLT", Definition: "Navigation start until the last byte of the last resource that the page needs."},
@@ -135,17 +137,17 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 		Metrics:     syntheticMetrics,
 	}
 	for _, n := range s.networks {
-		link := fmt.Sprintf(`{"rate": %.0f, "delay": %.0f, "loss": {"rate": %v}, "queue": {"bytes": 64000}}`, n.rate, n.rtt/2*1e6, n.loss)
-		path := json.RawMessage(fmt.Sprintf(`{"name": %q, "source": "made up for a test", "access": [{"name": "a", "up": %s, "down": %s}]}`, n.name, link, link))
+		link := network.Link{Rate: network.BitRate(n.rate), Delay: time.Duration(n.rtt / 2 * 1e6), Loss: network.Loss{Rate: n.loss}, Queue: network.Queue{Bytes: 64000}}
+		path := network.Path{Name: n.name, Source: "made up for a test", Access: []network.Access{{Name: "a", Up: link, Down: link}}}
 		for _, clock := range s.clocks {
 			for _, visit := range orElse(s.visits, "cold") {
 				for _, server := range orElse(s.servers, "wiretime") {
 					for _, strategy := range orElse(s.strategies, "browser") {
 						for _, p := range s.protocols {
-							spec.Cells = append(spec.Cells, store.Cell{
-								Key: strings.Join([]string{s.site, n.name, p, clock, visit, strategy, server}, "/"), Site: s.site, Protocol: p, Network: n.name, NetworkJSON: path,
-								Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: clock, Visit: visit, Strategy: strategy, Server: server,
-							})
+							cell := page(n.name, map[study.Axis]string{study.AxisSite: s.site, study.AxisProtocol: p,
+								study.AxisClock: clock, study.AxisVisit: visit, study.AxisStrategy: strategy, study.AxisServer: server})
+							cell.Network = path
+							spec.Cells = append(spec.Cells, cell)
 						}
 					}
 				}
@@ -155,7 +157,7 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for repeat := range s.repeats {
 		for _, c := range spec.Cells {
-			spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: c.Key, Repeat: repeat, Seed: random.Uint64()})
+			spec.Plan = append(spec.Plan, study.PlannedLoad{Cell: c, Repeat: repeat, Seed: random.Uint64()})
 		}
 	}
 	if s.paper != nil {
@@ -191,14 +193,14 @@ func orElse(words []string, usual string) []string {
 
 func (s synthetic) measure(t *testing.T, st *store.Store, p store.Planned, random *rand.Rand) {
 	t.Helper()
-	network := s.networks[slices.IndexFunc(s.networks, func(n syntheticNetwork) bool { return n.name == p.Cell.Network })]
+	network := s.networks[slices.IndexFunc(s.networks, func(n syntheticNetwork) bool { return n.name == p.Cell.Network.Name })]
 	record := store.LoadRecord{Planned: p, Attempt: 1, Started: time.Date(2026, 3, 4, 10, 21, p.Index, 0, time.UTC), Wall: time.Second, Validity: store.Valid, Final: true}
 	commit := func() {
 		t.Helper()
 		h, values := s.load(network, p.Cell, random)
-		if slices.Contains(s.clocks, "virtual") && p.Cell.Clock == "real" {
+		if slices.Contains(s.clocks, "virtual") && p.Cell.Clock() == "real" {
 			for _, time := range []string{"dcl", "onload", "plt", "tow", "lcp"} {
-				values[time] += processor[p.Cell.Protocol]
+				values[time] += processor[p.Cell.Over()]
 			}
 		}
 		if record.Validity == store.Invalid {
@@ -222,19 +224,19 @@ func (s synthetic) measure(t *testing.T, st *store.Store, p store.Planned, rando
 		}
 	}
 	switch {
-	case p.Cell.Visit == "0rtt" && p.Cell.Protocol != "h3":
-		record.Validity, record.Reason = store.Unsupported, "0-RTT over "+p.Cell.Protocol+": only HTTP/3 has it here"
+	case p.Cell.On(study.AxisVisit) == "0rtt" && p.Cell.Over() != "h3":
+		record.Validity, record.Reason = store.Unsupported, "0-RTT over "+p.Cell.Over()+": only HTTP/3 has it here"
 		if err := st.Commit(record); err != nil {
 			t.Fatal(err)
 		}
 		return
 	case s.untidy && p.Index == len(s.networks)*len(s.protocols)*s.repeats-1:
 		return // stays pending
-	case s.untidy && network.name == "cable" && p.Cell.Protocol == "h3" && p.Repeat >= 4:
+	case s.untidy && network.name == "cable" && p.Cell.Over() == "h3" && p.Repeat >= 4:
 		record.Validity, record.Reason = store.Failed, "the page did not end within 120 s"
 	case s.untidy && p.Index%31 == 5:
 		record.Validity, record.Reason, record.Final = store.Invalid, "late: p99 of packet lateness 3.2 ms, limit 1 ms", false
-		record.Violations = []store.Violation{{Rule: 3, Detail: record.Reason}}
+		record.Violations = []study.Violation{{Rule: 3, Detail: record.Reason}}
 		commit()
 		record.Validity, record.Reason, record.Final, record.Violations, record.Attempt = store.Valid, "", true, nil, 2
 	}
@@ -243,8 +245,8 @@ func (s synthetic) measure(t *testing.T, st *store.Store, p store.Planned, rando
 
 // load makes up one page load: the page, then all its images at once, over six
 // connections or one, sharing the link's rate.
-func (s synthetic) load(n syntheticNetwork, cell store.Cell, random *rand.Rand) (*capture.HAR, map[string]float64) {
-	protocol := cell.Protocol
+func (s synthetic) load(n syntheticNetwork, cell study.Cell, random *rand.Rand) (*capture.HAR, map[string]float64) {
+	protocol := cell.Over()
 	rtt := n.rtt * (1 + n.spread*math.Abs(random.NormFloat64()))
 	perByte := 8e3 / n.rate * (1 + n.spread*math.Abs(random.NormFloat64())) // ms
 	start := time.Date(2026, 3, 4, 10, 21, 0, 0, time.UTC)
@@ -254,10 +256,10 @@ func (s synthetic) load(n syntheticNetwork, cell store.Cell, random *rand.Rand) 
 		lanes = 1
 	}
 	dns := 4.0
-	if cell.Visit != "cold" {
+	if cell.On(study.AxisVisit) != "cold" {
 		dns = 0
 	}
-	switch cell.Visit {
+	switch cell.On(study.AxisVisit) {
 	case "0rtt":
 		handshakes--
 	case "connected":
@@ -265,10 +267,10 @@ func (s synthetic) load(n syntheticNetwork, cell store.Cell, random *rand.Rand) 
 	case "cached":
 		s.flags /= 4
 	}
-	if few := map[string]int{"sequential": 1, "keep-alive": 1, "parallel-2": 2, "pipelined": 1}[cell.Strategy]; few > 0 {
+	if few := map[string]int{"sequential": 1, "keep-alive": 1, "parallel-2": 2, "pipelined": 1}[cell.On(study.AxisStrategy)]; few > 0 {
 		lanes = few
 	}
-	if cell.Strategy == "sequential" || cell.Strategy == "keep-alive" {
+	if cell.On(study.AxisStrategy) == "sequential" || cell.On(study.AxisStrategy) == "keep-alive" {
 		rtt *= 1 + float64(s.flags)/20
 	}
 	page := dns + handshakes*rtt + rtt + 12_000*perByte
@@ -339,4 +341,11 @@ func readSynthetic(l store.Load) (*capture.HAR, error) {
 		return nil, nil
 	}
 	return capture.ReadHAR(filepath.Join(l.Artefacts, "load.har"))
+}
+
+// page is a cell of pages over a network, by Chromium unless the values say otherwise.
+func page(over string, values map[study.Axis]string) study.Cell {
+	all := map[study.Axis]string{study.AxisSite: "s", study.AxisNetwork: over, study.AxisLoader: "chromium"}
+	maps.Copy(all, values)
+	return study.NewCell(study.Pages(), all, network.Path{Name: over})
 }

@@ -46,8 +46,8 @@ func (r *run) unsupported(j *job) string {
 	if why := why(j); why != "" {
 		return why
 	}
-	if has := r.congestion[cell.Clock]; !slices.Contains(has, cell.Congestion) {
-		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock, cell.Congestion, strings.Join(has, ", "))
+	if has := r.congestion[cell.Clock()]; !slices.Contains(has, cell.On(study.AxisCongestion)) {
+		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock(), cell.On(study.AxisCongestion), strings.Join(has, ", "))
 	}
 	return ""
 }
@@ -55,10 +55,10 @@ func (r *run) unsupported(j *job) string {
 // unsupportedPage says why a page's cell cannot run here; "" if it can.
 func (r *run) unsupportedPage(j *job) string {
 	cell := j.planned.Cell
-	if why := j.protocol.NoBrowser; why != "" && station.IsBrowser(cell.Loader) {
+	if why := j.protocol.NoBrowser; why != "" && station.IsBrowser(cell.By()) {
 		return why
 	}
-	if cell.Loader == station.Firefox && cell.Clock == study.ClockVirtual {
+	if cell.By() == station.Firefox && cell.Clock() == study.ClockVirtual {
 		return "Firefox is no guest of the virtual clock: its processes crash or hang there more often than not; use clock: real"
 	}
 	if why := unsupportedVisit(j); why != "" {
@@ -70,12 +70,12 @@ func (r *run) unsupportedPage(j *job) string {
 	if why := r.unsupportedServer(j); why != "" {
 		return why
 	}
-	if r.fallback() != "" && j.protocol.Transport == "udp" && cell.Loader != station.Builtin {
+	if r.fallback() != "" && j.protocol.Transport == "udp" && cell.By() != station.Builtin {
 		return fmt.Sprintf("fallback %s over %s: the loader %s is told to use HTTP/3 and does not fall back from it; use %s, or fallback: %s",
-			r.fallback(), j.protocol.Name, cell.Loader, station.Builtin, study.FallbackNone)
+			r.fallback(), j.protocol.Name, cell.By(), station.Builtin, study.FallbackNone)
 	}
-	if n := len(j.site.Tabs); n > 0 && cell.Loader != station.Builtin {
-		return fmt.Sprintf("the site has %d pages to be opened at once: the loader %s has one tab; use the loader %s", n+1, cell.Loader, station.Builtin)
+	if n := len(j.site.Tabs); n > 0 && cell.By() != station.Builtin {
+		return fmt.Sprintf("the site has %d pages to be opened at once: the loader %s has one tab; use the loader %s", n+1, cell.By(), station.Builtin)
 	}
 	return ""
 }
@@ -84,12 +84,12 @@ func (r *run) unsupportedPage(j *job) string {
 func unsupportedVisit(j *job) string {
 	cell := j.planned.Cell
 	switch {
-	case cell.Visit == study.VisitCold:
+	case cell.On(study.AxisVisit) == study.VisitCold:
 		return ""
-	case cell.Visit == study.VisitZeroRTT && j.protocol.Transport != "udp":
+	case cell.On(study.AxisVisit) == study.VisitZeroRTT && j.protocol.Transport != "udp":
 		return fmt.Sprintf("0-RTT over %s: only HTTP/3 has it here", j.protocol.Name)
-	case cell.Loader != station.Chromium && cell.Loader != station.Builtin:
-		return fmt.Sprintf("the loader %s makes cold visits only; use %s or %s", cell.Loader, station.Chromium, station.Builtin)
+	case cell.By() != station.Chromium && cell.By() != station.Builtin:
+		return fmt.Sprintf("the loader %s makes cold visits only; use %s or %s", cell.By(), station.Chromium, station.Builtin)
 	}
 	return ""
 }
@@ -99,14 +99,14 @@ func unsupportedVisit(j *job) string {
 func unsupportedStrategy(j *job) string {
 	cell := j.planned.Cell
 	switch {
-	case cell.Strategy == study.StrategyBrowser:
+	case cell.On(study.AxisStrategy) == study.StrategyBrowser:
 		return ""
-	case cell.Loader != station.Builtin:
-		return fmt.Sprintf("the loader %s has one way with connections; use %s", cell.Loader, station.Builtin)
-	case cell.Visit == study.VisitConnected && cell.Strategy == oneEach:
-		return fmt.Sprintf("strategy %s after a visit whose connections are open: each request has a connection of its own", cell.Strategy)
+	case cell.By() != station.Builtin:
+		return fmt.Sprintf("the loader %s has one way with connections; use %s", cell.By(), station.Builtin)
+	case cell.On(study.AxisVisit) == study.VisitConnected && cell.On(study.AxisStrategy) == oneEach:
+		return fmt.Sprintf("strategy %s after a visit whose connections are open: each request has a connection of its own", cell.On(study.AxisStrategy))
 	}
-	strategy, err := session.ParseStrategy(cell.Strategy)
+	strategy, err := session.ParseStrategy(cell.On(study.AxisStrategy))
 	if err == nil {
 		err = strategy.Supports(j.protocol)
 	}
@@ -143,7 +143,7 @@ func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error)
 		return nil, err
 	}
 	left := &evidence.Evidence{
-		Protocol: j.planned.Cell.Protocol, Visit: j.planned.Cell.Visit, Fallback: r.fallback(), NoServerLog: j.foreign() && !j.server.Logs,
+		Protocol: j.planned.Cell.Over(), Visit: j.planned.Cell.On(study.AxisVisit), Fallback: r.fallback(), NoServerLog: j.foreign() && !j.server.Logs,
 		HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
 		Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0, Counted: Counted(record.Emulator),
 	}
@@ -188,17 +188,12 @@ func (r *run) judge(record *store.LoadRecord, m *measured) {
 		record.Values[dnsQueries.Name] = float64(m.record.DNSQueries)
 	}
 	maps.Copy(record.Values, set.Values(m.evidence))
-	for _, p := range metric.EachPage(m.evidence) {
-		record.Pages = append(record.Pages, store.Page(p))
-	}
+	record.Pages = metric.EachPage(m.evidence)
 	if m.record.LoadError != nil {
 		record.Validity, record.Reason = store.Failed, m.record.LoadError.Error()
 		return
 	}
-	for _, v := range set.Violations(m.evidence) {
-		record.Violations = append(record.Violations, store.Violation(v))
-	}
-	record.Violations = slices.Concat(record.Violations, r.checkLateness(m, record.Values["late_p99"]), r.checkTaken(m.record.Taken))
+	record.Violations = slices.Concat(set.Violations(m.evidence), r.checkLateness(m, record.Values["late_p99"]), r.checkTaken(m.record.Taken))
 	record.Validity = store.Valid
 	if len(record.Violations) > 0 {
 		record.Validity, record.Reason = store.Invalid, record.Violations[0].Detail
@@ -241,25 +236,25 @@ func (r *run) headline(j *job, record store.LoadRecord) (name string, ms float64
 }
 
 // dnsQueries is a figure of the lab itself, beside those of package metric.
-var dnsQueries = store.Metric{Name: "dns_queries", Unit: "queries", Title: "DNS queries",
+var dnsQueries = study.Metric{Name: "dns_queries", Unit: "queries", Title: "DNS queries",
 	Definition: "queries that the lab's DNS server answered during the load"}
 
 // Metrics are the figures that a run keeps of each load of a page, in the order to show
 // them.
-func Metrics() []store.Metric {
+func Metrics() []study.Metric {
 	return append(described(metric.Pages().Metrics), lateShift, emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal, dnsQueries)
 }
 
 // StreamMetrics are the figures that a run keeps of each stream, in the order to show
 // them.
-func StreamMetrics() []store.Metric {
+func StreamMetrics() []study.Metric {
 	return append(described(metric.Streams().Metrics), emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal)
 }
 
-func described(metrics []metric.Metric) []store.Metric {
-	var all []store.Metric
+func described(metrics []metric.Metric) []study.Metric {
+	var all []study.Metric
 	for _, m := range metrics {
-		all = append(all, store.Metric{Name: m.Name, Unit: m.Unit, Title: m.Title, Definition: m.Definition})
+		all = append(all, m.Metric)
 	}
 	return all
 }

@@ -170,7 +170,7 @@ func newPace(queue []*job, planned int) *pace {
 
 // note takes an attempt into account.
 func (p *pace) note(j *job, took time.Duration, final bool) (done, planned int, remaining time.Duration) {
-	p.took[j.planned.Cell.Key] = append(p.took[j.planned.Cell.Key], took)
+	p.took[j.planned.Cell.Key()] = append(p.took[j.planned.Cell.Key()], took)
 	if final {
 		delete(p.waiting, j)
 		p.done++
@@ -184,7 +184,7 @@ func (p *pace) note(j *job, took time.Duration, final bool) (done, planned int, 
 
 // expected is the mean of what the cell's loads took so far, or an estimate.
 func (p *pace) expected(j *job) time.Duration {
-	seen := p.took[j.planned.Cell.Key]
+	seen := p.took[j.planned.Cell.Key()]
 	if len(seen) == 0 {
 		return j.estimate.duration
 	}
@@ -202,17 +202,17 @@ func (p *pace) expected(j *job) time.Duration {
 // Protocols are not told apart, for cells on different clocks are not compared.
 // Firefox has no choice: see unsupported. A stream has no site.
 func FasterClock(c study.Cell, s *site.Site, o study.Options, virtual bool) string {
-	if !virtual || c.Loader == station.Firefox {
+	if !virtual || c.By() == station.Firefox {
 		return study.ClockReal
 	}
-	if c.Link != nil {
+	if c.Workload == study.Streams() {
 		return fasterStreamClock(c, o.Stream)
 	}
 	var onReal, onVirtual time.Duration
 	for _, p := range protocol.All() {
-		e := estimateLoad(c.Loader, c.Visit, c.Network, s, p, 0)
+		e := estimateLoad(c.By(), c.On(study.AxisVisit), c.Network, s, p, 0)
 		onReal += e.work(e.duration)
-		e = estimateVirtual(c.Loader, c.Visit, s, p)
+		e = estimateVirtual(c.By(), c.On(study.AxisVisit), s, p)
 		onVirtual += e.work(e.duration)
 	}
 	if onVirtual < onReal {

@@ -142,7 +142,7 @@ func TestBudgetKeepsOrder(t *testing.T) {
 func TestPaceCountsDownToNothing(t *testing.T) {
 	var queue []*job
 	for i := range 4 {
-		queue = append(queue, &job{planned: store.Planned{Index: i, Cell: store.Cell{Key: "cell"}}, estimate: estimate{time.Second, 2 * time.Second, 1}})
+		queue = append(queue, &job{planned: store.Planned{Index: i, Cell: pageCell(map[study.Axis]string{})}, estimate: estimate{time.Second, 2 * time.Second, 1}})
 	}
 	p := newPace(queue, 10) // six of ten are done already
 	before := time.Hour
@@ -178,7 +178,8 @@ func TestFasterClock(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := study.Cell{Site: test.page.Name, Loader: test.loader, Network: slow, Visit: study.VisitCold}
+			c := pageCell(map[study.Axis]string{study.AxisSite: test.page.Name, study.AxisLoader: test.loader, study.AxisVisit: study.VisitCold})
+			c.Network = slow
 			if clock := FasterClock(c, test.page, study.Options{}, test.virtual); clock != test.want {
 				t.Errorf("the clock is %s, want %s", clock, test.want)
 			}

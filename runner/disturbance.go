@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"wiretime/machine"
-	"wiretime/store"
+	"wiretime/study"
 )
 
 // The numbers of the validity rules on what disturbs a load.
@@ -16,21 +16,21 @@ const (
 
 // Figures of how far a load was disturbed. They stand beside those of package metric.
 var (
-	lateShift = store.Metric{Name: "late_shift", Unit: "ms", Title: "Late shift",
+	lateShift = study.Metric{Name: "late_shift", Unit: "ms", Title: "Late shift",
 		Definition: "how far a late emulator can have moved onLoad, at most: the lateness of packets along the critical path, " +
 			"and how long the emulator was ready but had no processor, for so late it may have seen packets come"}
-	emulatorWait = store.Metric{Name: "emulator_wait", Unit: "ms", Title: "emulator waited",
+	emulatorWait = study.Metric{Name: "emulator_wait", Unit: "ms", Title: "emulator waited",
 		Definition: "how long the emulator's thread was ready to run but had no processor, over the whole load (Linux schedstat)"}
-	takenShift = store.Metric{Name: "taken_shift", Unit: "ms", Title: "Taken shift",
+	takenShift = study.Metric{Name: "taken_shift", Unit: "ms", Title: "Taken shift",
 		Definition: "how far what others took of the processors can have moved the load, at most (real clock): " +
 			"what they took, divided by the number of processors, but steal whole; or what the load's threads waited for a processor, plus steal, if that is less"}
-	processorUsed = store.Metric{Name: "processor_used", Unit: "ms", Title: "Processor used",
+	processorUsed = study.Metric{Name: "processor_used", Unit: "ms", Title: "Processor used",
 		Definition: "processor time of browser, servers and emulator, from navigation until the loader was done (real clock)"}
-	processorTaken = store.Metric{Name: "processor_taken", Unit: "ms", Title: "Processor taken",
+	processorTaken = study.Metric{Name: "processor_taken", Unit: "ms", Title: "Processor taken",
 		Definition: "processor time, of all processors, that others took from navigation until the loader was done: other programs, other loads, the kernel's threads, the hypervisor (real clock)"}
-	processorWaited = store.Metric{Name: "processor_waited", Unit: "ms", Title: "Processor waited for",
+	processorWaited = study.Metric{Name: "processor_waited", Unit: "ms", Title: "Processor waited for",
 		Definition: "how long threads of browser, servers and emulator were ready to run but had no processor, added up over threads (real clock, Linux schedstat)"}
-	steal = store.Metric{Name: "steal", Unit: "ms", Title: "Steal",
+	steal = study.Metric{Name: "steal", Unit: "ms", Title: "Steal",
 		Definition: "processor time, of all processors, that the hypervisor gave to others from navigation until the loader was done, in steps of 10 ms (real clock)"}
 )
 
@@ -59,20 +59,20 @@ func disturbances(m *measured) map[string]float64 {
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // checkLateness holds a load to the study's limit on late packets: rule 3.
-func (r *run) checkLateness(m *measured, p99 float64) []store.Violation {
+func (r *run) checkLateness(m *measured, p99 float64) []study.Violation {
 	limit := r.Options.LateLimit
 	if limit.Share == 0 || len(m.paths) == 0 {
 		if p99 <= inMS(limit.P99) {
 			return nil
 		}
-		return []store.Violation{{Rule: lateRule,
+		return []study.Violation{{Rule: lateRule,
 			Detail: fmt.Sprintf("one packet in a hundred left more than %.3f ms late; the study's limit is %.3f ms", p99, inMS(limit.P99))}}
 	}
-	var violations []store.Violation
+	var violations []study.Violation
 	for _, p := range m.paths {
 		shift := p.Late + m.record.Emulator.RunQueueWait
 		if share := float64(shift) / float64(p.OnLoad); share > limit.Share {
-			violations = append(violations, store.Violation{Rule: lateRule,
+			violations = append(violations, study.Violation{Rule: lateRule,
 				Detail: fmt.Sprintf("a late emulator can have moved onLoad by %.3f ms, %.1f %% of it; the study's limit is %g %%",
 					float64(shift)/1e6, 100*share, 100*limit.Share)})
 		}
@@ -82,7 +82,7 @@ func (r *run) checkLateness(m *measured, p99 float64) []store.Violation {
 
 // checkTaken holds a load to the study's limit on what others took of the processors:
 // rule 7.
-func (r *run) checkTaken(t *machine.Taken) []store.Violation {
+func (r *run) checkTaken(t *machine.Taken) []study.Violation {
 	if t == nil || t.Elapsed <= 0 {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (r *run) checkTaken(t *machine.Taken) []store.Violation {
 	if share <= r.Options.TakenLimit {
 		return nil
 	}
-	return []store.Violation{{Rule: takenRule,
+	return []study.Violation{{Rule: takenRule,
 		Detail: fmt.Sprintf("others took %.1f ms of the processors, %.1f ms of it steal, and can have made the load %.1f ms longer, %.1f %% of %.0f ms; the study's limit is %g %%",
 			inMS(t.Others), inMS(t.Steal), inMS(shift), 100*share, inMS(t.Elapsed), 100*r.Options.TakenLimit)}}
 }

@@ -9,7 +9,6 @@ import (
 	"wiretime/lab"
 	"wiretime/lab/emulator"
 	"wiretime/machine"
-	"wiretime/store"
 	"wiretime/study"
 )
 
@@ -62,7 +61,7 @@ func TestRule7(t *testing.T) {
 	}
 }
 
-func wantViolation(t *testing.T, name string, got []store.Violation, rule int, want string) {
+func wantViolation(t *testing.T, name string, got []study.Violation, rule int, want string) {
 	t.Helper()
 	switch {
 	case want == "" && len(got) > 0:

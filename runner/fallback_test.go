@@ -59,8 +59,7 @@ func TestFallbackIsJudgedByTheStudy(t *testing.T) {
 	} {
 		t.Run(c.fallback+" "+c.visit, func(t *testing.T) {
 			r := &run{Config: Config{Options: study.Options{Fallback: c.fallback, Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1}}}
-			j := &job{protocol: row(t, "h3"), site: page, path: path(0, 20*time.Millisecond), planned: store.Planned{Seed: 1, Cell: store.Cell{
-				Loader: station.Builtin, Protocol: "h3", Visit: c.visit, Strategy: study.StrategyBrowser, Server: study.ServerOwn, Congestion: "cubic", InitCwnd: 10}}}
+			j := &job{protocol: row(t, "h3"), site: page, path: path(0, 20*time.Millisecond), planned: store.Planned{Seed: 1, Cell: pageCell(map[study.Axis]string{study.AxisLoader: station.Builtin, study.AxisProtocol: "h3", study.AxisVisit: c.visit, study.AxisStrategy: study.StrategyBrowser, study.AxisServer: study.ServerOwn, study.AxisCongestion: "cubic", study.AxisInitCwnd: "10"})}}
 			dir := t.TempDir()
 			record, err := s.Load(t.Context(), r.order(j, "load"), page, dir)
 			if err != nil {

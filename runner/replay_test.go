@@ -109,8 +109,7 @@ func TestReplay(t *testing.T) {
 func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Protocol, s *site.Site) {
 	options := study.Options{Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1, Fallback: study.FallbackNone, ServerWait: true, OriginRTT: true}
 	r := &run{Config: Config{Options: options}}
-	j := &job{protocol: p, site: s, planned: store.Planned{Seed: 1, Cell: store.Cell{
-		Loader: loader, Protocol: p.Name, Visit: study.VisitCold, Strategy: study.StrategyBrowser, Congestion: "cubic", InitCwnd: 10}}}
+	j := &job{protocol: p, site: s, planned: store.Planned{Seed: 1, Cell: pageCell(map[study.Axis]string{study.AxisLoader: loader, study.AxisProtocol: p.Name, study.AxisVisit: study.VisitCold, study.AxisStrategy: study.StrategyBrowser, study.AxisCongestion: "cubic", study.AxisInitCwnd: "10"})}}
 	j.path = Network(study.Cell{Network: path(0, 10*time.Millisecond)}, s, options)
 	dir := t.TempDir()
 	record, err := at.Load(t.Context(), r.order(j, "load"), s, dir)
@@ -237,8 +236,7 @@ func TestFreeze(t *testing.T) {
 		asked := map[string]bool{}
 		for _, name := range []string{"https/1.1", "h2", "h2"} {
 			r := &run{Config: Config{Options: study.Options{Timeout: 30 * time.Second, Fallback: study.FallbackNone, Freeze: freeze}}}
-			j := &job{protocol: row(t, name), site: s, path: path(0, 10*time.Millisecond), planned: store.Planned{Seed: uint64(len(asked)), Cell: store.Cell{
-				Loader: station.Chromium, Protocol: name, Visit: study.VisitCold, Strategy: study.StrategyBrowser, Congestion: "cubic", InitCwnd: 10}}}
+			j := &job{protocol: row(t, name), site: s, path: path(0, 10*time.Millisecond), planned: store.Planned{Seed: uint64(len(asked)), Cell: pageCell(map[study.Axis]string{study.AxisLoader: station.Chromium, study.AxisProtocol: name, study.AxisVisit: study.VisitCold, study.AxisStrategy: study.StrategyBrowser, study.AxisCongestion: "cubic", study.AxisInitCwnd: "10"})}}
 			record, err := at.Load(t.Context(), r.order(j, "load"), s, t.TempDir())
 			if err != nil || record.LoadError != nil {
 				t.Fatal(err, record.LoadError)

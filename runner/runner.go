@@ -4,7 +4,6 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -43,7 +42,7 @@ type Config struct {
 // Attempt is one load that has been kept, and how the run stands after it.
 type Attempt struct {
 	ID        string
-	Cell      store.Cell
+	Cell      study.Cell
 	Validity  store.Validity
 	Reason    string
 	Headline  string        // the name of its foremost figure: onload, of streams ttd or loading_delay
@@ -92,7 +91,7 @@ func Run(ctx context.Context, c Config) error {
 }
 
 func onClock(queue []*job, clock string) []*job {
-	return slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.planned.Cell.Clock != clock })
+	return slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.planned.Cell.Clock() != clock })
 }
 
 // queue makes a job of each planned load, in the order of the plan, and the
@@ -144,12 +143,9 @@ type job struct {
 }
 
 func (r *run) job(p store.Planned) (*job, error) {
-	j := &job{planned: p, attempt: p.Attempts + 1}
-	if err := json.Unmarshal(p.Cell.NetworkJSON, &j.path); err != nil {
-		return nil, fmt.Errorf("plan load %d: read network %s: %w", p.Index, p.Cell.Network, err)
-	}
+	j := &job{planned: p, attempt: p.Attempts + 1, path: p.Cell.Network}
 	bind := r.bindPage
-	if p.Cell.Link != nil {
+	if p.Cell.Workload == study.Streams() {
 		bind = r.bindStream
 	}
 	if err := bind(j); err != nil {
@@ -161,19 +157,19 @@ func (r *run) job(p store.Planned) (*job, error) {
 // bindPage completes a job whose load is a page.
 func (r *run) bindPage(j *job) (err error) {
 	cell := j.planned.Cell
-	if j.site = r.Sites[cell.Site]; j.site == nil {
-		return fmt.Errorf("site %s was not opened", cell.Site)
+	if j.site = r.Sites[cell.Subject()]; j.site == nil {
+		return fmt.Errorf("site %s was not opened", cell.Subject())
 	}
-	if j.protocol, err = protocol.Lookup(cell.Protocol); err != nil {
+	if j.protocol, err = protocol.Lookup(cell.Over()); err != nil {
 		return err
 	}
-	if j.server, j.template, err = r.serves(cell.Server); err != nil {
+	if j.server, j.template, err = r.serves(cell.On(study.AxisServer)); err != nil {
 		return err
 	}
-	if cell.Clock == study.ClockVirtual {
-		j.estimate = estimateVirtual(cell.Loader, cell.Visit, j.site, j.protocol)
+	if cell.Clock() == study.ClockVirtual {
+		j.estimate = estimateVirtual(cell.By(), cell.On(study.AxisVisit), j.site, j.protocol)
 	} else {
-		j.estimate = estimateLoad(cell.Loader, cell.Visit, j.path, j.site, j.protocol, r.Options.ThinkTime)
+		j.estimate = estimateLoad(cell.By(), cell.On(study.AxisVisit), j.path, j.site, j.protocol, r.Options.ThinkTime)
 	}
 	j.estimate = j.estimate.starting(j.server)
 	return nil
@@ -186,12 +182,12 @@ func (r *run) order(j *job, id string) station.Order {
 		return r.streamOrder(j, id)
 	}
 	return station.Order{
-		Loader: cell.Loader, Protocol: cell.Protocol, Server: cell.Server, Template: j.template, Path: j.path, Seed: j.planned.Seed,
-		TCP:     lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},
+		Loader: cell.By(), Protocol: cell.Over(), Server: cell.On(study.AxisServer), Template: j.template, Path: j.path, Seed: j.planned.Seed,
+		TCP:     lab.TCPOptions{Congestion: cell.On(study.AxisCongestion), InitCwnd: cell.InitCwnd()},
 		Timeout: r.Options.Timeout,
 		CPU:     page.CPU{ParsePerKB: r.Options.CPU.Parse, StylePerKB: r.Options.CPU.Style, ScriptPerKB: r.Options.CPU.Script, Scale: r.Options.CPU.Scale},
-		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
-		Visit:   cell.Visit, Strategy: cell.Strategy, ThinkTime: r.Options.ThinkTime, Fallback: r.fallback(),
+		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key(), j.planned.Seed),
+		Visit:   cell.On(study.AxisVisit), Strategy: cell.On(study.AxisStrategy), ThinkTime: r.Options.ThinkTime, Fallback: r.fallback(),
 		ServerWait: r.Options.ServerWait, Freeze: r.Options.Freeze,
 	}
 }

@@ -47,7 +47,7 @@ func (r *run) unsupportedServer(j *job) string {
 	if err := k.Supports(j.site, j.protocol); err != nil {
 		return err.Error()
 	}
-	if why := k.NoBrowser(j.protocol.Name); why != "" && station.IsBrowser(cell.Loader) {
+	if why := k.NoBrowser(j.protocol.Name); why != "" && station.IsBrowser(cell.By()) {
 		return why
 	}
 	switch {
@@ -55,13 +55,13 @@ func (r *run) unsupportedServer(j *job) string {
 		return fmt.Sprintf("fallback %s over %s: the server %s serves one protocol at a time", r.fallback(), j.protocol.Name, k.Name)
 	case r.Options.ServerWait && slices.ContainsFunc(j.site.Resources, func(r site.Resource) bool { return r.Wait > 0 }):
 		return fmt.Sprintf("server_wait: the server %s takes no longer than it needs for an answer; use server_wait: none", k.Name)
-	case cell.Visit == study.VisitConnected && !k.Logs:
+	case cell.On(study.AxisVisit) == study.VisitConnected && !k.Logs:
 		return fmt.Sprintf("the server %s keeps no log, by which open connections could be told", k.Name)
-	case cell.Visit != study.VisitCold && cell.Visit != study.VisitConnected:
+	case cell.On(study.AxisVisit) != study.VisitCold && cell.On(study.AxisVisit) != study.VisitConnected:
 		return fmt.Sprintf("the server %s gives out no TLS sessions: of visits that come back there is %s", k.Name, study.VisitConnected)
 	}
 	program, err := k.Find()
-	if err == nil && cell.Clock == study.ClockVirtual {
+	if err == nil && cell.Clock() == study.ClockVirtual {
 		err = guest.Sees(program)
 	}
 	if err != nil {

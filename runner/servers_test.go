@@ -60,9 +60,7 @@ func TestUnsupportedServers(t *testing.T) {
 	} {
 		r := &run{Config: Config{Servers: []server.Template{missing, there, usr}, Options: study.Options{Fallback: cmp.Or(c.fallback, study.FallbackNone), ServerWait: c.wait}},
 			congestion: map[string][]string{study.ClockReal: {"cubic"}, study.ClockVirtual: {"cubic"}}}
-		j := &job{protocol: row(t, c.protocol), site: plain, planned: store.Planned{Cell: store.Cell{
-			Loader: cmp.Or(c.loader, station.Builtin), Clock: cmp.Or(c.clock, study.ClockReal), Congestion: "cubic",
-			Visit: cmp.Or(c.visit, study.VisitCold), Strategy: study.StrategyBrowser, Server: c.server}}}
+		j := &job{protocol: row(t, c.protocol), site: plain, planned: store.Planned{Cell: pageCell(map[study.Axis]string{study.AxisLoader: cmp.Or(c.loader, station.Builtin), study.AxisClock: cmp.Or(c.clock, study.ClockReal), study.AxisCongestion: "cubic", study.AxisVisit: cmp.Or(c.visit, study.VisitCold), study.AxisStrategy: study.StrategyBrowser, study.AxisServer: c.server})}}
 		if c.page != nil {
 			j.site = c.page
 		}

@@ -49,7 +49,7 @@ func (j *job) served() string {
 	if j.stream != nil {
 		return ""
 	}
-	return j.protocol.Scheme + " " + j.planned.Cell.Site
+	return j.protocol.Scheme + " " + j.planned.Cell.Subject()
 }
 
 // prepare checks the sites of all loads that can run, once, which brings them into memory,
@@ -61,7 +61,7 @@ func (r *run) prepare(ctx context.Context, queue []*job) error {
 		if j.stream != nil {
 			continue
 		}
-		if reference := j.planned.Cell.Site; !checked[reference] {
+		if reference := j.planned.Cell.Subject(); !checked[reference] {
 			checked[reference] = true
 			if err := j.site.Verify(ctx); err != nil {
 				return err

@@ -32,16 +32,16 @@ func (r *run) bindStream(j *job) error {
 	if r.Options.Stream == nil {
 		return fmt.Errorf("it is a stream, and the study says nothing of streams")
 	}
-	media, err := storage.ParseMedia(cell.Site)
+	media, err := storage.ParseMedia(cell.Subject())
 	if err != nil {
 		return err
 	}
-	row, err := transport.Lookup(cell.Protocol)
+	row, err := transport.Lookup(cell.Over())
 	if err != nil {
 		return err
 	}
 	j.stream = &stream{media, row, expectedOctets(media, r.Options.Stream)}
-	j.estimate = estimateStream(cell.Clock, media, j.path, r.Options.Stream)
+	j.estimate = estimateStream(cell.Clock(), media, j.path, r.Options.Stream)
 	return nil
 }
 
@@ -49,20 +49,20 @@ func (r *run) bindStream(j *job) error {
 func (r *run) streamOrder(j *job, id string) station.Order {
 	cell, s := j.planned.Cell, r.Options.Stream
 	o := station.Stream{
-		Media: cell.Site, Player: cell.Loader, Strategy: transport.Strategy(cell.Strategy),
-		Manager: r.Options.Manager(study.Link(*cell.Link), j.stream.file(), j.planned.Seed),
+		Media: cell.Subject(), Player: cell.By(), Strategy: transport.Strategy(cell.On(study.AxisStrategy)),
+		Manager: r.Options.Manager(cell.Link(), j.stream.file(), j.planned.Seed),
 		Seeks:   s.Seeks, StartAt: s.StartAt, ResumeAt: s.ResumeAt, Ahead: s.Ahead,
 		Patience: s.Patience, GiveUp: s.GiveUp,
 		Keep: emulator.Keep(s.Capture),
 	}
-	if cell.Loader != station.Download {
+	if cell.By() != station.Download {
 		o.For = s.Duration
 	}
 	return station.Order{
-		Protocol: cell.Protocol, Seed: j.planned.Seed,
-		TCP:     lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},
+		Protocol: cell.Over(), Seed: j.planned.Seed,
+		TCP:     lab.TCPOptions{Congestion: cell.On(study.AxisCongestion), InitCwnd: cell.InitCwnd()},
 		Timeout: r.Options.Timeout,
-		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
+		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key(), j.planned.Seed),
 		Stream:  &o,
 	}
 }
@@ -71,14 +71,14 @@ func (r *run) streamOrder(j *job, id string) station.Order {
 func (r *run) unsupportedStream(j *job) string {
 	cell, s := j.planned.Cell, j.stream
 	switch {
-	case cell.Loader == station.Download && s.file() == 0:
+	case cell.By() == station.Download && s.file() == 0:
 		return fmt.Sprintf("a download of %s: it is a video, which is played segment by segment; use %s, or one of the players %s",
-			cell.Site, "file@1GB", strings.Join(viewers(), ", "))
-	case cell.Loader != station.Download && s.file() > 0:
-		return fmt.Sprintf("the player %s plays videos, and %s is a file; use the player %s, or clip", cell.Loader, cell.Site, station.Download)
+			cell.Subject(), "file@1GB", strings.Join(viewers(), ", "))
+	case cell.By() != station.Download && s.file() > 0:
+		return fmt.Sprintf("the player %s plays videos, and %s is a file; use the player %s, or clip", cell.By(), cell.Subject(), station.Download)
 	}
-	err := s.transport.Supports(transport.Strategy(cell.Strategy))
-	if err == nil && cell.Clock == study.ClockReal {
+	err := s.transport.Supports(transport.Strategy(cell.On(study.AxisStrategy)))
+	if err == nil && cell.Clock() == study.ClockReal {
 		err = s.transport.Available(nil)
 	}
 	if err != nil {
@@ -148,7 +148,7 @@ func estimateStream(clock string, media storage.Item, path network.Path, s *stud
 
 // fasterStreamClock is FasterClock for streams.
 func fasterStreamClock(c study.Cell, s *study.Stream) string {
-	media, err := storage.ParseMedia(c.Site)
+	media, err := storage.ParseMedia(c.Subject())
 	if err != nil {
 		return study.ClockReal // which will say so
 	}

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,19 +34,15 @@ func streaming() *run {
 }
 
 // streamCell is a cell of streams; its path does not matter but for its delay.
-func streamCell(t *testing.T, media, transport, player string) store.Cell {
+func streamCell(t *testing.T, media, transport, player string) study.Cell {
 	t.Helper()
-	p, err := json.Marshal(path(100_000_000, 100*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return store.Cell{
-		Key: media + transport + player, Site: media, Protocol: transport, Loader: player, NetworkJSON: p, Clock: study.ClockVirtual, Congestion: "cubic", InitCwnd: 10,
-		Visit: study.VisitCold, Server: study.ServerOwn, Strategy: study.StrategyReconnect, Link: &store.Link{Delay: 50 * time.Millisecond, Loss: 0.01, Reconnections: 2},
-	}
+	values := study.Link{Delay: 50 * time.Millisecond, Loss: 0.01, Reconnections: 2}.Values()
+	values[study.AxisMedia], values[study.AxisTransport], values[study.AxisPlayer] = media, transport, player
+	values[study.AxisClock] = study.ClockVirtual
+	return study.NewCell(study.Streams(), values, path(100_000_000, 100*time.Millisecond))
 }
 
-func streamJob(t *testing.T, r *run, index int, cell store.Cell) *job {
+func streamJob(t *testing.T, r *run, index int, cell study.Cell) *job {
 	t.Helper()
 	j, err := r.job(store.Planned{Index: index, Cell: cell, Seed: 7})
 	if err != nil {
@@ -96,15 +91,13 @@ func TestUnsupportedStreams(t *testing.T) {
 		{"file@1MB", "sctp", station.Download, study.StrategyMultihome, ""},
 		{"file@1MB", "quic", station.Download, study.StrategyMultihome, "a session of it has one address at a time"},
 	} {
-		cell := streamCell(t, c.media, c.transport, c.player)
-		cell.Strategy = c.strategy
+		cell := streamCell(t, c.media, c.transport, c.player).With(study.AxisStrategy, c.strategy)
 		j := streamJob(t, r, 0, cell)
 		if why := r.unsupported(j); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%+v: %q", c, why)
 		}
 	}
-	cell := streamCell(t, "clip", "tcp", "paper")
-	cell.Congestion = "vegas"
+	cell := streamCell(t, "clip", "tcp", "paper").With(study.AxisCongestion, "vegas")
 	if why := r.unsupported(streamJob(t, r, 0, cell)); !strings.Contains(why, `no congestion control "vegas"`) {
 		t.Error(why)
 	}
@@ -119,7 +112,7 @@ func TestWhatThisMachinesKernelLacksIsLeftToTheVirtualClock(t *testing.T) {
 		if why := r.unsupported(streamJob(t, r, 0, cell)); why != "" {
 			t.Errorf("%s on the virtual clock: %s", row.Name, why)
 		}
-		cell.Clock = study.ClockReal
+		cell = cell.With(study.AxisClock, study.ClockReal)
 		want := ""
 		if err := row.Available(nil); err != nil {
 			want = err.Error()
@@ -132,7 +125,7 @@ func TestWhatThisMachinesKernelLacksIsLeftToTheVirtualClock(t *testing.T) {
 
 func TestAStreamThatTheProgramDoesNotKnowIsAnError(t *testing.T) {
 	for _, c := range []struct {
-		cell store.Cell
+		cell study.Cell
 		says string
 	}{
 		{streamCell(t, "film", "tcp", "paper"), `plan load 4: unknown media "film"`},
@@ -210,7 +203,8 @@ func TestEstimateStream(t *testing.T) {
 			}
 		})
 	}
-	c := study.Cell{Site: "file@1GB", Network: slow, Link: &study.Link{}}
+	c := streamCell(t, "file@1GB", "tcp", "download")
+	c.Network = slow
 	if clock := FasterClock(c, nil, study.Options{Stream: s}, true); clock != study.ClockVirtual && cores() > 1 {
 		t.Errorf("a download is expected to be faster on the %s clock", clock)
 	}
@@ -220,7 +214,7 @@ func TestEstimateStream(t *testing.T) {
 }
 
 func TestFiguresOfStreams(t *testing.T) {
-	names := func(metrics []store.Metric) (all []string) {
+	names := func(metrics []study.Metric) (all []string) {
 		for _, m := range metrics {
 			all = append(all, m.Name)
 		}

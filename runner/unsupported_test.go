@@ -28,8 +28,7 @@ func TestUnsupported(t *testing.T) {
 		{"h2", station.Fetch, study.ClockVirtual, "vegas", ""},
 		{"h3", station.Chromium, study.ClockVirtual, "reno", `of the virtual clock has no congestion control "reno"`},
 	} {
-		j := &job{protocol: row(t, c.protocol), site: flags(t), planned: store.Planned{Cell: store.Cell{
-			Loader: c.loader, Clock: c.clock, Congestion: c.congestion, Visit: study.VisitCold, Strategy: study.StrategyBrowser}}}
+		j := &job{protocol: row(t, c.protocol), site: flags(t), planned: store.Planned{Cell: pageCell(map[study.Axis]string{study.AxisLoader: c.loader, study.AxisClock: c.clock, study.AxisCongestion: c.congestion, study.AxisVisit: study.VisitCold, study.AxisStrategy: study.StrategyBrowser})}}
 		why := r.unsupported(j)
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%+v: %q", c, why)
@@ -55,8 +54,7 @@ func TestUnsupportedFallback(t *testing.T) {
 		{station.Fetch, "spdy/3.1", study.FallbackH2, ""},
 	} {
 		r := &run{Config: Config{Options: study.Options{Fallback: c.fallback}}, congestion: map[string][]string{study.ClockReal: {"cubic"}}}
-		j := &job{protocol: row(t, c.protocol), site: flags(t), planned: store.Planned{Cell: store.Cell{
-			Loader: c.loader, Clock: study.ClockReal, Congestion: "cubic", Visit: study.VisitCold, Strategy: study.StrategyBrowser}}}
+		j := &job{protocol: row(t, c.protocol), site: flags(t), planned: store.Planned{Cell: pageCell(map[study.Axis]string{study.AxisLoader: c.loader, study.AxisClock: study.ClockReal, study.AxisCongestion: "cubic", study.AxisVisit: study.VisitCold, study.AxisStrategy: study.StrategyBrowser})}}
 		if why := r.unsupported(j); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%+v: %q", c, why)
 		}
@@ -91,8 +89,7 @@ func TestUnsupportedVisits(t *testing.T) {
 	} {
 		page := *flags(t)
 		page.Tabs = make([]string, c.tabs)
-		j := &job{protocol: row(t, c.protocol), site: &page, planned: store.Planned{Cell: store.Cell{
-			Loader: c.loader, Clock: study.ClockReal, Congestion: "cubic", Visit: c.visit, Strategy: c.strategy}}}
+		j := &job{protocol: row(t, c.protocol), site: &page, planned: store.Planned{Cell: pageCell(map[study.Axis]string{study.AxisLoader: c.loader, study.AxisClock: study.ClockReal, study.AxisCongestion: "cubic", study.AxisVisit: c.visit, study.AxisStrategy: c.strategy})}}
 		if why := r.unsupported(j); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%+v: %q", c, why)
 		}

@@ -19,7 +19,7 @@ import (
 // it.
 type Repetition struct {
 	ID   string
-	Cell store.Cell
+	Cell study.Cell
 	// SameCapture says that both captures are equal byte for byte and, of a stream, both
 	// records.
 	SameCapture bool
@@ -30,7 +30,7 @@ type Repetition struct {
 // Difference is a metric that was not the same twice. A load that lacks it has
 // NaN.
 type Difference struct {
-	Metric        store.Metric
+	Metric        study.Metric
 	First, Second float64
 }
 
@@ -137,7 +137,7 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 	return repetition, err
 }
 
-func compareValues(metrics []store.Metric, first, second map[string]float64) []Difference {
+func compareValues(metrics []study.Metric, first, second map[string]float64) []Difference {
 	var all []Difference
 	for _, m := range metrics {
 		a, inFirst := first[m.Name]

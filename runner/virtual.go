@@ -76,7 +76,7 @@ func batches(queue []*job) []*batch {
 	var all []*batch
 	open := map[class]*batch{}
 	for _, j := range queue {
-		c, size := class{loader: j.planned.Cell.Loader, server: j.server.Name}, fetchBatch
+		c, size := class{loader: j.planned.Cell.By(), server: j.server.Name}, fetchBatch
 		if station.IsBrowser(c.loader) {
 			c.quic, size = j.protocol.Transport == "udp", browserBatch
 		}
@@ -299,7 +299,7 @@ func copyFile(from, to string) error {
 
 // orders is what a guest is to do for these jobs.
 func (r *run) orders(jobs []*job, attempt int) guest.Batch {
-	browser, foreign := station.IsBrowser(jobs[0].planned.Cell.Loader), jobs[0].foreign()
+	browser, foreign := station.IsBrowser(jobs[0].planned.Cell.By()), jobs[0].foreign()
 	b := guest.Batch{Station: r.station, Programs: browser || foreign}
 	b.Station.Lab.Virtual, b.Station.Lab.Unblocked = true, !b.Programs
 	if !browser {
@@ -356,7 +356,7 @@ func seedOf(parts ...uint64) uint64 {
 func guestMemory(jobs []*job) int64 {
 	memory, largest := int64(fetchMemory), int64(0)
 	for _, j := range jobs {
-		if station.IsBrowser(j.planned.Cell.Loader) || j.foreign() {
+		if station.IsBrowser(j.planned.Cell.By()) || j.foreign() {
 			memory = browserMemory
 		}
 		if j.stream != nil {

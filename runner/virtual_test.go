@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/network"
 	"wiretime/site"
 	"wiretime/station"
 	"wiretime/store"
@@ -19,14 +20,14 @@ func plan(t *testing.T, n int) []*job {
 	page := flags(t)
 	var queue []*job
 	for i := range n {
-		cell := store.Cell{Key: fmt.Sprint(i % 4), Clock: study.ClockVirtual, Loader: station.Fetch, Protocol: "h2", Visit: study.VisitCold, Strategy: study.StrategyBrowser, Server: study.ServerOwn}
+		cell := pageCell(map[study.Axis]string{study.AxisClock: study.ClockVirtual, study.AxisLoader: station.Fetch, study.AxisProtocol: "h2", study.AxisVisit: study.VisitCold, study.AxisStrategy: study.StrategyBrowser, study.AxisServer: study.ServerOwn})
 		if i%2 == 1 {
-			cell.Loader = station.Chromium
+			cell = cell.With(study.AxisLoader, station.Chromium)
 		}
 		if i%4 >= 2 {
-			cell.Protocol = "h3"
+			cell = cell.With(study.AxisProtocol, "h3")
 		}
-		queue = append(queue, &job{planned: store.Planned{Index: i, Cell: cell}, site: page, protocol: row(t, cell.Protocol), attempt: 1})
+		queue = append(queue, &job{planned: store.Planned{Index: i, Cell: cell}, site: page, protocol: row(t, cell.Over()), attempt: 1})
 	}
 	return queue
 }
@@ -61,15 +62,15 @@ func TestBatchesHoldWhatOneGuestCanLoad(t *testing.T) {
 	for _, b := range batches(plan(t, 8*fetchBatch)) {
 		first := b.jobs[0]
 		most := fetchBatch
-		if first.planned.Cell.Loader == station.Chromium {
+		if first.planned.Cell.By() == station.Chromium {
 			most = browserBatch
 		}
 		if len(b.jobs) > most {
-			t.Errorf("batch %d has %d loads by %s, want %d at most", b.number, len(b.jobs), first.planned.Cell.Loader, most)
+			t.Errorf("batch %d has %d loads by %s, want %d at most", b.number, len(b.jobs), first.planned.Cell.By(), most)
 		}
 		for _, j := range b.jobs {
-			if j.planned.Cell.Loader != first.planned.Cell.Loader {
-				t.Errorf("batch %d has loads by %s and %s", b.number, first.planned.Cell.Loader, j.planned.Cell.Loader)
+			if j.planned.Cell.By() != first.planned.Cell.By() {
+				t.Errorf("batch %d has loads by %s and %s", b.number, first.planned.Cell.By(), j.planned.Cell.By())
 			}
 			if most == browserBatch && j.protocol.Transport != first.protocol.Transport {
 				t.Errorf("batch %d asks a browser for %s and %s", b.number, first.protocol.Name, j.protocol.Name)
@@ -85,7 +86,7 @@ func TestLoadersWithoutABrowserShareAGuestWithNone(t *testing.T) {
 	for loader, browser := range map[string]bool{station.Chromium: true, station.Fetch: false, station.Builtin: false, "firefox": true} {
 		queue := plan(t, 2*fetchBatch)
 		for _, j := range queue {
-			j.planned.Cell.Loader = loader
+			j.planned.Cell = j.planned.Cell.With(study.AxisLoader, loader)
 		}
 		r := &run{Config: Config{Options: study.Options{Fallback: study.FallbackNone}}}
 		r.station.Chromium = "/usr/bin/chromium"
@@ -102,7 +103,7 @@ func TestLoadersWithoutABrowserShareAGuestWithNone(t *testing.T) {
 func TestOrdersSayHowToVisit(t *testing.T) {
 	r := &run{Config: Config{Options: study.Options{ThinkTime: 3 * time.Second, Fallback: study.FallbackH2}}}
 	j := plan(t, 1)[0]
-	j.planned.Cell.Visit, j.planned.Cell.Strategy = study.VisitZeroRTT, "parallel-2"
+	j.planned.Cell = j.planned.Cell.With(study.AxisVisit, study.VisitZeroRTT).With(study.AxisStrategy, "parallel-2")
 	if o := r.order(j, "id"); o.Visit != "0rtt" || o.Strategy != "parallel-2" || o.ThinkTime != 3*time.Second || o.Fallback != "h2" {
 		t.Errorf("the order is %+v", o)
 	}
@@ -146,4 +147,9 @@ func TestGuestMemoryGrowsWithThePage(t *testing.T) {
 	if large := guestMemory(queue); large < small+100<<20 {
 		t.Errorf("%d bytes for a page of 100 MiB, %d for a small one", large, small)
 	}
+}
+
+// pageCell is a cell of pages, by the usual values where there are none.
+func pageCell(values map[study.Axis]string) study.Cell {
+	return study.NewCell(study.Pages(), values, network.Path{Name: values[study.AxisNetwork]})
 }

@@ -1,12 +1,15 @@
 package store
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"time"
+
+	"wiretime/study"
 )
 
 // row is one value of one load with all its axes: the long form, which statistics programs
@@ -67,14 +70,17 @@ func optional(v *float64) string {
 // decimal returns the shortest text that reads back as the same number.
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-func rowsOf(run Run, metrics []Metric, loads []Load) []row {
+func rowsOf(run Run, metrics []study.Metric, loads []Load) []row {
 	rows := []row{}
 	for _, l := range loads {
 		r := row{Run: run.ID, Study: run.StudyName, Load: l.ID, Index: l.Index, Repeat: l.Repeat, Attempt: l.Attempt, Seed: l.Seed,
-			Site: l.Cell.Site, Protocol: l.Cell.Protocol, Network: l.Cell.Network,
-			Loader: l.Cell.Loader, Congestion: l.Cell.Congestion, InitCwnd: l.Cell.InitCwnd, Clock: l.Cell.Clock, Visit: l.Cell.Visit, Strategy: l.Cell.Strategy, Server: l.Cell.Server,
+			Site: l.Cell.Subject(), Protocol: l.Cell.Over(), Network: l.Cell.Network.Name, Loader: l.Cell.By(),
+			Congestion: l.Cell.On(study.AxisCongestion), InitCwnd: l.Cell.InitCwnd(), Clock: l.Cell.Clock(),
+			Visit: cmp.Or(l.Cell.On(study.AxisVisit), study.VisitCold), Strategy: l.Cell.On(study.AxisStrategy),
+			Server:  cmp.Or(l.Cell.On(study.AxisServer), study.ServerOwn),
 			Started: l.Started.UTC().Format(time.RFC3339Nano), WallMS: float64(l.Wall) / 1e6, Validity: l.Validity, Reason: l.Reason}
-		if link := l.Cell.Link; link != nil {
+		if l.Cell.Workload == study.Streams() {
+			link := l.Cell.Link()
 			delay := float64(link.Delay) / 1e6
 			r.LinkDelayMS, r.Loss, r.Reconnections = &delay, &link.Loss, &link.Reconnections
 		}
@@ -91,7 +97,7 @@ func rowsOf(run Run, metrics []Metric, loads []Load) []row {
 	return rows
 }
 
-func (s *Store) exported(id int64) (Run, []Metric, []row, error) {
+func (s *Store) exported(id int64) (Run, []study.Metric, []row, error) {
 	run, err := s.Run(id)
 	if err != nil {
 		return Run{}, nil, nil, err
@@ -156,11 +162,11 @@ func (s *Store) ExportJSON(w io.Writer, id int64) error {
 		Done        int             `json:"done"`
 	}
 	document := struct {
-		Run       about    `json:"run"`
-		Metrics   []Metric `json:"metrics"`
-		Published []Figure `json:"published,omitempty"`
-		Claims    []Claim  `json:"claims,omitempty"`
-		Rows      []row    `json:"rows"`
+		Run       about          `json:"run"`
+		Metrics   []study.Metric `json:"metrics"`
+		Published []Figure       `json:"published,omitempty"`
+		Claims    []Claim        `json:"claims,omitempty"`
+		Rows      []row          `json:"rows"`
 	}{
 		about{ID: run.ID, Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Version: run.Version,
 			Environment: run.Environment, Started: run.Started.UTC(), Planned: run.Planned, Done: run.Done},

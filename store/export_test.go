@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"wiretime/network"
+	"wiretime/study"
 )
 
 func exportStore(t *testing.T) *Store {
@@ -41,12 +44,22 @@ func TestExportCSV(t *testing.T) {
 	}
 }
 
+// streamCell is a cell of streams over a transport.
+func streamCell(transport string, l study.Link) study.Cell {
+	values := l.Values()
+	values[study.AxisMedia], values[study.AxisTransport], values[study.AxisPlayer] = "file@1MB", transport, "download"
+	return study.NewCell(study.Streams(), values, network.Path{Name: l.Name()})
+}
+
 func TestAStreamIsExportedWithItsLink(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
 	defer mustClose(t, s)
 	spec := spec(1)
 	for i := range spec.Cells {
-		spec.Cells[i].Link = &Link{Delay: 12500 * time.Microsecond, Loss: 0.015}
+		spec.Cells[i] = streamCell(spec.Cells[i].Over(), study.Link{Delay: 12500 * time.Microsecond, Loss: 0.015})
+	}
+	for i := range spec.Plan {
+		spec.Plan[i].Cell = spec.Cells[i]
 	}
 	run, err := s.BeginRun(spec)
 	if err != nil {
@@ -56,7 +69,7 @@ func TestAStreamIsExportedWithItsLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(spec.Cells[0].Link, pending[0].Cell.Link); d != "" {
+	if d := cmp.Diff(study.Link{Delay: 12500 * time.Microsecond, Loss: 0.015}, pending[0].Cell.Link()); d != "" {
 		t.Error(d)
 	}
 	if err := s.Commit(measured(pending[0])); err != nil {
@@ -94,7 +107,7 @@ func TestExportJSONHoldsTheSameRows(t *testing.T) {
 			Finished    *string
 			Planned     int
 		}
-		Metrics []Metric
+		Metrics []study.Metric
 		Rows    []map[string]any
 	}
 	if err := json.Unmarshal(out.Bytes(), &document); err != nil {

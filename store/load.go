@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"time"
+
+	"wiretime/study"
 )
 
 // Validity is the verdict on one load.
@@ -22,22 +24,6 @@ const (
 	Unsupported Validity = "unsupported" // the cell cannot run here
 )
 
-// Violation is a breach of one of the validity rules.
-type Violation struct {
-	Rule   int // 1 to 6
-	Detail string
-}
-
-// Page is one of the pages of a load that has several: a journey's, which follow
-// one another, or those of tabs. Times are ms, -1 where unknown.
-type Page struct {
-	URL     string
-	Started float64 // navigationStart, since that of the load's first page
-	DCL     float64 // since the page's own navigationStart, as the next two
-	OnLoad  float64
-	PLT     float64
-}
-
 // LoadRecord holds the results of one attempt at a planned load, apart from the files in
 // its staged folder.
 type LoadRecord struct {
@@ -48,9 +34,9 @@ type LoadRecord struct {
 	Validity   Validity
 	Reason     string // why the load is not valid; empty if it is valid
 	Values     map[string]float64
-	Violations []Violation
-	Pages      []Page // in the order of the journey; none if the load has one page only
-	Final      bool   // no attempt will follow, whatever the verdict
+	Violations []study.Violation
+	Pages      []study.Page // in the order of the journey; none if the load has one page only
+	Final      bool         // no attempt will follow, whatever the verdict
 }
 
 // ID returns the load's name, such as "r1-0007-a2": run 1, place 7 in the plan, second
@@ -64,7 +50,7 @@ type Load struct {
 	ID         string
 	Run        int64
 	Index      int // place in the plan, from 0
-	Cell       Cell
+	Cell       study.Cell
 	Repeat     int // from 0
 	Seed       uint64
 	Attempt    int // from 1
@@ -74,8 +60,8 @@ type Load struct {
 	Reason     string
 	Artefacts  string // absolute path of the folder; empty if there is none
 	Values     map[string]float64
-	Violations []Violation
-	Pages      []Page // in the order of the journey; none if the load has one page only
+	Violations []study.Violation
+	Pages      []study.Page // in the order of the journey; none if the load has one page only
 }
 
 // Commit stores one attempt: it makes the staged folder durable, moves it into place, and
@@ -176,16 +162,26 @@ func (s *Store) Load(id string) (Load, error) {
 
 const fromLoad = ` FROM load l JOIN planned p ON p.id = l.planned JOIN cell c ON c.id = p.cell `
 
-// loads reads the loads that the condition selects, then their values and
-// violations.
+// loads reads the loads that the condition selects, which are of one run, then their values
+// and violations.
 func (s *Store) loads(where string, arg any) ([]Load, error) {
-	loads, err := query(s, s.scanLoad, `SELECT l.id, p.run, p.idx, p.repeat, p.seed, l.attempt, l.started, l.wall_ms,
-		l.validity, l.reason, l.artefacts, `+s.cellColumns()+fromLoad+where+` ORDER BY p.idx, l.attempt`, arg)
+	rows, err := query(s, s.scanLoad, `SELECT l.id, p.run, p.idx, p.repeat, p.seed, l.attempt, l.started, l.wall_ms,
+		l.validity, l.reason, l.artefacts, p.cell`+fromLoad+where+` ORDER BY p.idx, l.attempt`, arg)
 	if err != nil {
 		return nil, err
 	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	cells, err := s.cells(rows[0].Run)
+	if err != nil {
+		return nil, err
+	}
+	loads := make([]Load, len(rows))
 	byID := make(map[string]*Load, len(loads))
-	for i := range loads {
+	for i, r := range rows {
+		loads[i] = r.Load
+		loads[i].Cell = cells[r.cell]
 		byID[loads[i].ID] = &loads[i]
 	}
 	// Only the later queries see a load committed since the first one.
@@ -203,7 +199,7 @@ func (s *Store) loads(where string, arg any) ([]Load, error) {
 	}
 	_, err = query(s, func(rows *sql.Rows) (_ struct{}, err error) {
 		var id string
-		var v Violation
+		var v study.Violation
 		err = rows.Scan(&id, &v.Rule, &v.Detail)
 		if l := byID[id]; l != nil {
 			l.Violations = append(l.Violations, v)
@@ -215,7 +211,7 @@ func (s *Store) loads(where string, arg any) ([]Load, error) {
 	}
 	_, err = query(s, func(rows *sql.Rows) (_ struct{}, err error) {
 		var id string
-		var p Page
+		var p study.Page
 		err = rows.Scan(&id, &p.URL, &p.Started, &p.DCL, &p.OnLoad, &p.PLT)
 		if l := byID[id]; l != nil {
 			l.Pages = append(l.Pages, p)
@@ -225,13 +221,19 @@ func (s *Store) loads(where string, arg any) ([]Load, error) {
 	return loads, err
 }
 
-func (s *Store) scanLoad(rows *sql.Rows) (Load, error) {
-	l := Load{Values: map[string]float64{}}
+// loadRow is a load that lacks its cell, and the cell's row ID.
+type loadRow struct {
+	Load
+	cell int64
+}
+
+func (s *Store) scanLoad(rows *sql.Rows) (loadRow, error) {
+	l := loadRow{Load: Load{Values: map[string]float64{}}}
 	var started int64
 	var wallMS float64
 	var artefacts sql.NullString
-	err := rows.Scan(append([]any{&l.ID, &l.Run, &l.Index, &l.Repeat, &l.Seed, &l.Attempt, &started, &wallMS,
-		&l.Validity, &l.Reason, &artefacts}, l.Cell.fields()...)...)
+	err := rows.Scan(&l.ID, &l.Run, &l.Index, &l.Repeat, &l.Seed, &l.Attempt, &started, &wallMS,
+		&l.Validity, &l.Reason, &artefacts, &l.cell)
 	l.Started = time.Unix(0, started)
 	l.Wall = time.Duration(math.Round(wallMS * 1e6))
 	if artefacts.Valid {

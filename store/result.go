@@ -3,11 +3,13 @@ package store
 import (
 	"database/sql"
 	"fmt"
+
+	"wiretime/study"
 )
 
 // Result is a run's result for one cell.
 type Result struct {
-	Cell   Cell
+	Cell   study.Cell
 	Values map[string][]float64 // by metric: the raw values of the valid loads, in the order of the plan
 
 	// These count attempts by verdict: a late load and its repetition count as one invalid and
@@ -23,25 +25,31 @@ func (s *Store) Results(run int64) ([]Result, error) {
 	if _, err := s.Run(run); err != nil {
 		return nil, err
 	}
+	cells, err := s.cells(run)
+	if err != nil {
+		return nil, fmt.Errorf("results of run %d: %w", run, err)
+	}
 	results, err := query(s, func(rows *sql.Rows) (Result, error) {
 		r := Result{Values: map[string][]float64{}}
-		err := rows.Scan(append([]any{&r.Planned, &r.Pending}, r.Cell.fields()...)...)
+		var cell int64
+		err := rows.Scan(&r.Planned, &r.Pending, &cell)
+		r.Cell = cells[cell]
 		return r, err
-	}, `SELECT count(p.id), count(p.id) FILTER (WHERE p.state = 'planned'), `+s.cellColumns()+`
+	}, `SELECT count(p.id), count(p.id) FILTER (WHERE p.state = 'planned'), c.id
 		FROM cell c LEFT JOIN planned p ON p.cell = c.id WHERE c.run = ? GROUP BY c.id ORDER BY c.id`, run)
 	if err != nil {
 		return nil, fmt.Errorf("results of run %d: %w", run, err)
 	}
 	byKey := make(map[string]*Result, len(results))
 	for i := range results {
-		byKey[results[i].Cell.Key] = &results[i]
+		byKey[results[i].Cell.Key()] = &results[i]
 	}
 	loads, err := s.Loads(run)
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range loads {
-		r := byKey[l.Cell.Key]
+		r := byKey[l.Cell.Key()]
 		switch l.Validity {
 		case Invalid:
 			r.Invalid++

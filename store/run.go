@@ -8,40 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"wiretime/study"
 )
-
-// Cell is one combination of a study's axes. In a cell of streams, the site is the media,
-// the protocol the transport, and the loader the player.
-type Cell struct {
-	Key         string          // unique within its run
-	Site        string          // as the study refers to it
-	Protocol    string          // a row of package protocol, e.g. "h3", or of media/transport, e.g. "sctp"
-	Network     string          // the path's name
-	NetworkJSON json.RawMessage // the whole path, so that a store is self-contained; for streams, which draw their own paths, the constant part
-	Loader      string
-	Congestion  string // of TCP on both hosts, e.g. "cubic"
-	InitCwnd    int    // segments
-	Clock       string // "real" or "virtual"
-	Visit       string // "cold", "resumed", "0rtt", "connected" or "cached"
-	Strategy    string // "browser", or another connection strategy
-	Server      string // "wiretime", or another server
-	Link        *Link  // of a cell of streams; nil for pages
-}
-
-// Metric is the definition of a run's metric as the store keeps it.
-type Metric struct {
-	Name       string `json:"name"`
-	Unit       string `json:"unit"`
-	Title      string `json:"title"`
-	Definition string `json:"definition"`
-}
-
-// PlannedSpec is one load of a plan.
-type PlannedSpec struct {
-	Cell   string // a Key of RunSpec.Cells
-	Repeat int    // from 0
-	Seed   uint64
-}
 
 // RunSpec describes a run before its first load.
 type RunSpec struct {
@@ -51,11 +20,11 @@ type RunSpec struct {
 	Version     string // of wiretime
 	Environment json.RawMessage
 	Started     time.Time
-	Metrics     []Metric      // in display order
-	Cells       []Cell        // in the order of the study
-	Plan        []PlannedSpec // in the order to run them
-	Published   []Figure      // figures that papers printed for the cells, in display order
-	Claims      []Claim       // claims about the cells, in display order
+	Metrics     []study.Metric      // in display order
+	Cells       []study.Cell        // in the order of the study
+	Plan        []study.PlannedLoad // in the order to run them
+	Published   []Figure            // figures that papers printed for the cells, in display order
+	Claims      []Claim             // claims about the cells, in display order
 }
 
 // Run is one execution of a study.
@@ -77,7 +46,7 @@ type Planned struct {
 	ID       int64 // row ID
 	Run      int64
 	Index    int // place in the plan, from 0
-	Cell     Cell
+	Cell     study.Cell
 	Repeat   int // from 0
 	Seed     uint64
 	Done     bool // no further attempt is needed
@@ -121,19 +90,15 @@ func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
 	}
 	cells := make(map[string]int64, len(spec.Cells))
 	for _, c := range spec.Cells {
-		row, err := tx.Exec(`INSERT INTO cell (run, key, site, protocol, network, network_json, loader, congestion, initcwnd, clock, visit, strategy, server, link_delay_ms, loss, reconnections) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			append([]any{run, c.Key, c.Site, c.Protocol, c.Network, string(c.NetworkJSON), c.Loader, c.Congestion, c.InitCwnd, c.Clock, c.Visit, c.Strategy, c.Server}, c.Link.values()...)...)
-		if err != nil {
-			return 0, fmt.Errorf("cell %s: %w", c.Key, err)
-		}
-		if cells[c.Key], err = row.LastInsertId(); err != nil {
-			return 0, err
+		key := c.Key()
+		if cells[key], err = insertCell(tx, run, c); err != nil {
+			return 0, fmt.Errorf("cell %s: %w", key, err)
 		}
 	}
 	for i, p := range spec.Plan {
-		cell, ok := cells[p.Cell]
+		cell, ok := cells[p.Cell.Key()]
 		if !ok {
-			return 0, fmt.Errorf("planned load %d: the run has no cell %q", i, p.Cell)
+			return 0, fmt.Errorf("planned load %d: the run has no cell %q", i, p.Cell.Key())
 		}
 		if _, err := tx.Exec(`INSERT INTO planned (run, idx, cell, repeat, seed) VALUES (?, ?, ?, ?, ?)`,
 			run, i, cell, p.Repeat, strconv.FormatUint(p.Seed, 10)); err != nil {
@@ -163,12 +128,21 @@ func (s *Store) FinishRun(run int64, at time.Time) error {
 
 // Plan returns all loads of a run in the order of the plan.
 func (s *Store) Plan(run int64) ([]Planned, error) {
-	plan, err := query(s, scanPlanned, `
-		SELECT p.id, p.run, p.idx, p.repeat, p.seed, p.state = 'done', (SELECT count(*) FROM load l WHERE l.planned = p.id), `+s.cellColumns()+`
-		FROM planned p JOIN cell c ON c.id = p.cell
+	rows, err := query(s, scanPlanned, `
+		SELECT p.id, p.run, p.idx, p.repeat, p.seed, p.state = 'done', (SELECT count(*) FROM load l WHERE l.planned = p.id), p.cell
+		FROM planned p
 		WHERE p.run = ? ORDER BY p.idx`, run)
+	var cells map[int64]study.Cell
+	if err == nil {
+		cells, err = s.cells(run)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("plan of run %d: %w", run, err)
+	}
+	plan := make([]Planned, len(rows))
+	for i, r := range rows {
+		plan[i] = r.Planned
+		plan[i].Cell = cells[r.cell]
 	}
 	return plan, nil
 }
@@ -180,14 +154,14 @@ func (s *Store) Pending(run int64) ([]Planned, error) {
 	return slices.DeleteFunc(plan, func(p Planned) bool { return p.Done }), err
 }
 
-// fields returns the scan destinations of Store.cellColumns.
-func (c *Cell) fields() []any {
-	return append([]any{&c.Key, &c.Site, &c.Protocol, &c.Network, (*jsonText)(&c.NetworkJSON), &c.Loader, &c.Congestion, &c.InitCwnd, &c.Clock, &c.Visit, &c.Strategy, &c.Server},
-		linkFields(&c.Link)...)
+// plannedRow is a planned load that lacks its cell, and the cell's row ID.
+type plannedRow struct {
+	Planned
+	cell int64
 }
 
-func scanPlanned(rows *sql.Rows) (p Planned, err error) {
-	err = rows.Scan(append([]any{&p.ID, &p.Run, &p.Index, &p.Repeat, &p.Seed, &p.Done, &p.Attempts}, p.Cell.fields()...)...)
+func scanPlanned(rows *sql.Rows) (p plannedRow, err error) {
+	err = rows.Scan(&p.ID, &p.Run, &p.Index, &p.Repeat, &p.Seed, &p.Done, &p.Attempts, &p.cell)
 	return p, err
 }
 
@@ -242,8 +216,8 @@ func (s *Store) UnfinishedRun() (Run, bool, error) {
 }
 
 // Metrics returns the metrics of a run in display order.
-func (s *Store) Metrics(run int64) ([]Metric, error) {
-	metrics, err := query(s, func(rows *sql.Rows) (m Metric, err error) {
+func (s *Store) Metrics(run int64) ([]study.Metric, error) {
+	metrics, err := query(s, func(rows *sql.Rows) (m study.Metric, err error) {
 		return m, rows.Scan(&m.Name, &m.Unit, &m.Title, &m.Definition)
 	}, "SELECT name, unit, title, definition FROM metric WHERE run = ? ORDER BY position", run)
 	if err != nil {

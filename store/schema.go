@@ -4,7 +4,7 @@ package store
 // the database as `PRAGMA user_version`. Open rejects a store with a higher version with
 // ErrNewer. It upgrades a lower version when it opens the store for writing, and reads it
 // unchanged otherwise.
-const SchemaVersion = 5
+const SchemaVersion = 6
 
 // applicationID marks the database file as Wiretime's ("WIRE" in ASCII), kept
 // as `PRAGMA application_id`, where file(1) and other tools look for it.
@@ -38,20 +38,8 @@ CREATE TABLE cell (
   id            INTEGER PRIMARY KEY,
   run           INTEGER NOT NULL REFERENCES run(id),
   key           TEXT NOT NULL,
-  site          TEXT NOT NULL,
-  protocol      TEXT NOT NULL,
   network       TEXT NOT NULL,
   network_json  TEXT NOT NULL CHECK (json_valid(network_json)),
-  loader        TEXT NOT NULL,
-  congestion    TEXT NOT NULL,
-  initcwnd      INTEGER NOT NULL,
-  clock         TEXT NOT NULL CHECK (clock IN ('real', 'virtual')),
-  visit         TEXT NOT NULL CHECK (visit IN ('cold', 'resumed', '0rtt', 'connected', 'cached')),
-  strategy      TEXT NOT NULL,
-  server        TEXT NOT NULL,
-  link_delay_ms REAL CHECK (link_delay_ms >= 0),
-  loss          REAL CHECK (loss BETWEEN 0 AND 1),
-  reconnections INTEGER CHECK (reconnections >= 0),
   UNIQUE (run, key)
 ) STRICT;
 
@@ -93,7 +81,18 @@ CREATE TABLE violation (
 ) STRICT;
 
 CREATE INDEX violation_load ON violation(load);
-` + pageTable + paperTables
+` + cellValueTable + pageTable + paperTables
+
+// cellValueTable holds a row for each axis of each cell, in the order of the workload.
+const cellValueTable = `
+CREATE TABLE cell_value (
+  cell     INTEGER NOT NULL REFERENCES cell(id),
+  position INTEGER NOT NULL,
+  axis     TEXT NOT NULL,
+  value    TEXT NOT NULL,
+  PRIMARY KEY (cell, axis)
+) STRICT, WITHOUT ROWID;
+`
 
 const pageTable = `
 CREATE TABLE page (
@@ -150,7 +149,8 @@ CREATE TABLE claim_pair (
 ) STRICT, WITHOUT ROWID;
 `
 
-// upgrades[v-1] upgrades a store from schema version v to v+1.
+// upgrades[v-1] upgrades a store from schema version v to v+1; after them comes
+// Store.upgradeCells.
 var upgrades = []string{
 	// Before the virtual clock existed, every cell was on the real one.
 	"ALTER TABLE cell ADD COLUMN clock TEXT NOT NULL DEFAULT 'real' CHECK (clock IN ('real', 'virtual'))",

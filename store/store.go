@@ -248,44 +248,27 @@ func (s *Store) checkDatabase(mode Mode) error {
 	return s.upgrade()
 }
 
-// cellColumns returns the columns that Cell.fields scans, of a table named c. For columns
-// that an older database lacks, it returns the value that all its cells had.
-func (s *Store) cellColumns() string {
-	columns := []string{"c.key, c.site, c.protocol, c.network, c.network_json, c.loader, c.congestion, c.initcwnd"}
-	for _, later := range []struct {
-		since           int
-		columns, before string
-	}{
-		{2, "c.clock", "'real'"},
-		{3, "c.visit, c.strategy", "'cold', 'browser'"},
-		{4, "c.server", "'wiretime'"},
-		{5, "c.link_delay_ms, c.loss, c.reconnections", "NULL, NULL, NULL"},
-	} {
-		if s.version >= later.since {
-			columns = append(columns, later.columns)
-		} else {
-			columns = append(columns, later.before)
-		}
-	}
-	return strings.Join(columns, ", ")
-}
-
 // upgrade upgrades the schema to SchemaVersion, whole or not at all.
 func (s *Store) upgrade() error {
 	if s.version == SchemaVersion {
 		return nil
 	}
+	was := s.version
 	err := s.transact(func(tx *sql.Tx) error {
-		for _, statements := range upgrades[s.version-1:] {
+		for _, statements := range upgrades[was-1:] {
 			if _, err := tx.Exec(statements); err != nil {
 				return err
 			}
+		}
+		if err := s.upgradeCells(tx); err != nil {
+			return err
 		}
 		_, err := tx.Exec(fmt.Sprintf("PRAGMA user_version=%d", SchemaVersion))
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("upgrade its schema from version %d to %d: %w", s.version, SchemaVersion, err)
+		s.version = was
+		return fmt.Errorf("upgrade its schema from version %d to %d: %w", was, SchemaVersion, err)
 	}
 	s.version = SchemaVersion
 	return nil

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"wiretime/network"
+	"wiretime/study"
 )
 
 var started = time.Date(2024, 5, 6, 7, 8, 9, 123456789, time.UTC)
@@ -23,22 +26,28 @@ func spec(repeats int) RunSpec {
 	s := RunSpec{
 		StudyName: "first", StudyText: "name: first\n", Seed: 1<<64 - 1, Version: "v0.1",
 		Environment: json.RawMessage(`{"kernel":"6.1"}`), Started: started,
-		Metrics: []Metric{
+		Metrics: []study.Metric{
 			{Name: "plt", Unit: "ms", Title: "PLT", Definition: "navigation start until the last byte"},
 			{Name: "drops", Unit: "packets", Title: "Drops", Definition: "packets lost"},
 		},
 	}
 	for _, protocol := range []string{"https/1.1", "h2", "h3"} {
-		s.Cells = append(s.Cells, Cell{Key: "flags/" + protocol, Site: "flags", Protocol: protocol, Network: "cable",
-			NetworkJSON: json.RawMessage(`{"Name":"cable"}`), Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real", Visit: "cold", Strategy: "browser", Server: "wiretime"})
+		s.Cells = append(s.Cells, pageCell(protocol))
 	}
 	for repeat := range repeats {
 		for i := range s.Cells {
 			c := s.Cells[len(s.Cells)-1-i]
-			s.Plan = append(s.Plan, PlannedSpec{Cell: c.Key, Repeat: repeat, Seed: 1<<63 + uint64(len(s.Plan))})
+			s.Plan = append(s.Plan, study.PlannedLoad{Cell: c, Repeat: repeat, Seed: 1<<63 + uint64(len(s.Plan))})
 		}
 	}
 	return s
+}
+
+// pageCell is a cell of pages over a protocol.
+func pageCell(protocol string) study.Cell {
+	return study.NewCell(study.Pages(), map[study.Axis]string{
+		study.AxisSite: "flags", study.AxisProtocol: protocol, study.AxisNetwork: "cable", study.AxisLoader: "chromium",
+	}, network.Path{Name: "cable"})
 }
 
 func mustOpen(t *testing.T, dir string, mode Mode) *Store {
@@ -112,7 +121,7 @@ func TestARunIsReadBackAsItWasMeasured(t *testing.T) {
 	pending := begin(t, s, 1)
 	want := spec(1)
 	for i, p := range pending {
-		if p.Index != i || p.Cell.Key != want.Plan[i].Cell || p.Seed != want.Plan[i].Seed || p.Attempts != 0 {
+		if p.Index != i || p.Cell.Key() != want.Plan[i].Cell.Key() || p.Seed != want.Plan[i].Seed || p.Attempts != 0 {
 			t.Errorf("planned load %d is %+v, want %+v", i, p, want.Plan[i])
 		}
 	}
@@ -120,8 +129,8 @@ func TestARunIsReadBackAsItWasMeasured(t *testing.T) {
 	// h3 is late once, h2 is unsupported, https/1.1 fails permanently.
 	late := measured(pending[0])
 	late.Validity, late.Reason = Invalid, "late packets"
-	late.Pages = []Page{{URL: "https://a.test/", DCL: 200, OnLoad: 300.5, PLT: 280}, {URL: "https://a.test/next", Started: 800, DCL: -1, OnLoad: -1, PLT: 40}}
-	late.Violations = []Violation{{Rule: 3, Detail: "p99 lateness 2.5 ms"}, {Rule: 4, Detail: "1 miss"}}
+	late.Pages = []study.Page{{URL: "https://a.test/", DCL: 200, OnLoad: 300.5, PLT: 280}, {URL: "https://a.test/next", Started: 800, DCL: -1, OnLoad: -1, PLT: 40}}
+	late.Violations = []study.Violation{{Rule: 3, Detail: "p99 lateness 2.5 ms"}, {Rule: 4, Detail: "1 miss"}}
 	again := measured(pending[0])
 	again.Attempt = 2
 	unsupported := measured(pending[1])
@@ -291,9 +300,9 @@ func TestBeginRunRefuses(t *testing.T) {
 		want   string
 	}{
 		{"an empty plan", func(s *RunSpec) { s.Plan = nil }, "the plan holds no load"},
-		{"an unknown cell", func(s *RunSpec) { s.Plan[1].Cell = "x" }, `planned load 1: the run has no cell "x"`},
-		{"a clock that was never chosen", func(s *RunSpec) { s.Cells[1].Clock = "auto" }, "cell flags/h2: "},
-		{"a cell twice", func(s *RunSpec) { s.Cells[1] = s.Cells[0] }, "cell flags/https/1.1"},
+		{"an unknown cell", func(s *RunSpec) { s.Plan[1].Cell = pageCell("gopher") }, `planned load 1: the run has no cell "site=flags protocol=gopher `},
+		{"a clock that was never chosen", func(s *RunSpec) { s.Cells[1] = s.Cells[1].With(study.AxisClock, "auto") }, "protocol=h2 "},
+		{"a cell twice", func(s *RunSpec) { s.Cells[1] = s.Cells[0] }, "protocol=https/1.1 "},
 		{"a load twice", func(s *RunSpec) { s.Plan[1] = s.Plan[0] }, "planned load 1"},
 		{"an environment that is not JSON", func(s *RunSpec) { s.Environment = json.RawMessage("{") }, "json_valid"},
 	}
@@ -376,8 +385,8 @@ func TestOpenRefuses(t *testing.T) {
 		}, []Mode{Write, Create}, ErrDamaged, "restore it from a copy"},
 		{"a newer store", func(t *testing.T, dir string) {
 			made(t, dir)
-			database(t, dir, "PRAGMA user_version = 6")
-		}, []Mode{Read, Write, Create}, ErrNewer, "its schema has version 6, but this program supports only up to 5; upgrade wiretime"},
+			database(t, dir, "PRAGMA user_version = 7")
+		}, []Mode{Read, Write, Create}, ErrNewer, "its schema has version 7, but this program supports only up to 6; upgrade wiretime"},
 	}
 	for _, tt := range tests {
 		for _, mode := range tt.modes {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"wiretime/study"
 )
 
 // earlier makes a store of an earlier schema version: one run of two cells, whose first
@@ -29,8 +30,8 @@ func earlier(t *testing.T, version int) string {
 	_, err = db.Exec(fmt.Sprintf("BEGIN; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT; PRAGMA journal_mode=WAL;", schema, applicationID, version) + `
 		INSERT INTO run VALUES (1, 'old', 'name: old', '7', 'v0.1', '{}', 1, NULL);
 		INSERT INTO metric VALUES (1, 0, 'plt', 'ms', 'PLT', 'until the last byte');
-		INSERT INTO cell VALUES (1, 1, 'flags/h2', 'flags', 'h2', 'cable', '{}', 'chromium', 'cubic', 10` + axesSince[version] + `);
-		INSERT INTO cell VALUES (2, 1, 'flags/h3', 'flags', 'h3', 'cable', '{}', 'chromium', 'cubic', 10` + axesSince[version] + `);
+		INSERT INTO cell VALUES (1, 1, 'flags/h2', ` + oldColumns(version, "h2") + `);
+		INSERT INTO cell VALUES (2, 1, 'flags/h3', ` + oldColumns(version, "h3") + `);
 		INSERT INTO planned VALUES (1, 1, 0, 1, 0, '11', 'done');
 		INSERT INTO planned VALUES (2, 1, 1, 2, 0, '12', 'planned');
 		INSERT INTO load VALUES ('r1-0000-a1', 1, 1, 2, 3.5, 'valid', '', NULL);
@@ -41,22 +42,30 @@ func earlier(t *testing.T, version int) string {
 	return dir
 }
 
-// axesSince holds the values of the axes that a version added.
-var axesSince = map[int]string{1: "", 2: ", 'virtual'", 3: ", 'virtual', 'cached', 'parallel-6'",
-	4: ", 'virtual', 'cached', 'parallel-6', 'nginx'"}
+// oldColumns are the values of a cell's columns in a version, which the last of them has of a
+// stream.
+func oldColumns(version int, over string) string {
+	if version == 5 {
+		return "'file@1MB', '" + over + "', '12.5ms-1.5%-2x', '{}', 'download', 'cubic', 10, 'virtual', 'cold', 'reconnect', 'wiretime', 12.5, 0.015, 2"
+	}
+	return "'flags', '" + over + "', 'cable', '{}', 'chromium', 'cubic', 10" +
+		map[int]string{2: ", 'virtual'", 3: ", 'virtual', 'cached', 'parallel-6'", 4: ", 'virtual', 'cached', 'parallel-6', 'nginx'"}[version]
+}
 
 // oldCell returns the first cell of earlier's run as today's program reads it.
-func oldCell(version int) Cell {
-	c := Cell{Key: "flags/h2", Site: "flags", Protocol: "h2", Network: "cable", NetworkJSON: json.RawMessage(`{}`),
-		Loader: "chromium", Congestion: "cubic", InitCwnd: 10, Clock: "real", Visit: "cold", Strategy: "browser", Server: "wiretime"}
+func oldCell(version int) study.Cell {
+	if version >= 5 {
+		return streamCell("h2", study.Link{Delay: 12500 * time.Microsecond, Loss: 0.015, Reconnections: 2}).With(study.AxisClock, "virtual")
+	}
+	c := pageCell("h2")
 	if version >= 2 {
-		c.Clock = "virtual"
+		c = c.With(study.AxisClock, "virtual")
 	}
 	if version >= 3 {
-		c.Visit, c.Strategy = "cached", "parallel-6"
+		c = c.With(study.AxisVisit, "cached").With(study.AxisStrategy, "parallel-6")
 	}
 	if version >= 4 {
-		c.Server = "nginx"
+		c = c.With(study.AxisServer, "nginx")
 	}
 	return c
 }
@@ -73,7 +82,7 @@ func version(t *testing.T, s *Store) (v int) {
 func holdsTheOldRun(t *testing.T, s *Store, version int) {
 	t.Helper()
 	first, second := oldCell(version), oldCell(version)
-	second.Key, second.Protocol = "flags/h3", "h3"
+	second = second.With(second.Workload.Over, "h3")
 	results, err := s.Results(1)
 	if err != nil {
 		t.Fatal(err)
@@ -127,11 +136,11 @@ func TestAStoreOfAnEarlierVersionIsUpgradedByItsWriter(t *testing.T) {
 			t.Error(err)
 		}
 		today := withPaper()
-		today.Cells[0].Clock, today.Cells[0].Visit, today.Cells[0].Strategy, today.Cells[0].Server = "virtual", "0rtt", "parallel-2", "nginx"
-		today.Cells[0].Link = &Link{Delay: 50 * time.Millisecond, Loss: 0.01, Reconnections: 2}
+		today.Cells = append(today.Cells, today.Cells[0].With(study.AxisVisit, "0rtt").With(study.AxisStrategy, "parallel-2"),
+			streamCell("quic", study.Link{Delay: 50 * time.Millisecond, Loss: 0.01, Reconnections: 2}))
 		if run, err := s.BeginRun(today); err != nil {
 			t.Error(err)
-		} else if results, err := s.Results(run); err != nil || !cmp.Equal(results[0].Cell, today.Cells[0]) {
+		} else if results, err := s.Results(run); err != nil || !cmp.Equal([]study.Cell{results[3].Cell, results[4].Cell}, today.Cells[3:]) {
 			t.Errorf("results are %+v (%v)", results, err)
 		} else {
 			holdsThePaper(t, s, run)
@@ -169,7 +178,7 @@ func TestAnUpgradeThatFailsLeavesTheStoreAsItWas(t *testing.T) {
 	eachEarlierVersion(t, func(t *testing.T, dir string, was int) {
 		db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, databaseName), ""))
 		if err == nil {
-			_, err = db.Exec("ALTER TABLE cell ADD COLUMN reconnections INTEGER") // a user's column that conflicts with the last step
+			_, err = db.Exec("CREATE TABLE cell_value (note TEXT)") // a user's table that conflicts with the last step
 		}
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)

@@ -51,11 +51,11 @@ func (c Claim) Pairs(cells []Cell) [][2]Cell {
 }
 
 func (c Claim) match(a, b Cell) bool {
-	return !slices.ContainsFunc(axes(a.Link != nil), func(axis string) bool { return !c.names(axis) && a.on(axis) != b.on(axis) })
+	return !slices.ContainsFunc(a.Values, func(v Value) bool { return !c.names(v.Axis) && v.Word != b.On(v.Axis) })
 }
 
 // names reports whether one of the sides names the axis.
-func (c Claim) names(axis string) bool {
+func (c Claim) names(axis Axis) bool {
 	return c.Compare.Cells[axis] != nil || c.To.Cells[axis] != nil
 }
 
@@ -95,7 +95,7 @@ func (r *reader) claims(n ast.Node, s *Study, v Vocabulary) {
 			r.fail(item, "%s is in %s and %s in %s, which have no ratio", c.Compare.Metric, v.Metrics[c.Compare.Metric], c.To.Metric, v.Metrics[c.To.Metric])
 		}
 		if len(c.Pairs(cells)) == 0 {
-			r.fail(item, "the claim compares no two cells: none of %q has one of %q beside it", c.Compare.Cells.label(), c.To.Cells.label())
+			r.fail(item, "the claim compares no two cells: none of %q has one of %q beside it", c.Compare.Cells.label(s.Workload), c.To.Cells.label(s.Workload))
 		}
 		s.Claims = append(s.Claims, c)
 	}
@@ -107,7 +107,7 @@ func (r *reader) side(m mapping, key, metric string, s *Study, v Vocabulary) Sid
 	if !ok {
 		return Side{}
 	}
-	side, ok := r.mapping(n, key, append([]string{"metric"}, axes(s.Streams())...)...)
+	side, ok := r.mapping(n, key, append([]string{"metric"}, s.Workload.names()...)...)
 	if !ok {
 		return Side{}
 	}
@@ -121,12 +121,12 @@ func (r *reader) side(m mapping, key, metric string, s *Study, v Vocabulary) Sid
 
 // narrowing reads what a claim is narrowed to: axes that its sides do not name.
 func (r *reader) narrowing(n ast.Node, c Claim, s *Study, v Vocabulary) Selection {
-	m, ok := r.mapping(n, "for", axes(s.Streams())...)
+	m, ok := r.mapping(n, "for", s.Workload.names()...)
 	if !ok {
 		return nil
 	}
-	for _, axis := range axisNames {
-		if n, ok := m.get(axis); ok && c.names(axis) {
+	for _, axis := range s.Workload.order() {
+		if n, ok := m.get(string(axis)); ok && c.names(axis) {
 			r.fail(n, "compare or to names a %s already; name it there", axis)
 		}
 	}

@@ -53,7 +53,7 @@ func TestClaimsPairCellsThatShareWhatNoSideNames(t *testing.T) {
 	for _, c := range s.Claims {
 		var pairs []string
 		for _, p := range c.Pairs(s.Cells(nil)) {
-			pairs = append(pairs, strings.Join([]string{c.Compare.Metric, p[0].Network.Name, p[0].Protocol, c.To.Metric, p[1].Network.Name, p[1].Protocol}, " "))
+			pairs = append(pairs, strings.Join([]string{c.Compare.Metric, p[0].Network.Name, p[0].Over(), c.To.Metric, p[1].Network.Name, p[1].Over()}, " "))
 		}
 		got = append(got, pairs)
 	}
@@ -96,7 +96,7 @@ func TestExceptLeavesCellsOut(t *testing.T) {
 	s := parsed(t, "chromium]", "chromium]\n  except:\n    - {protocol: [h2, h3], network: cable}\n    - {network: 3g-weak, protocol: http/1.1}")
 	var got []string
 	for _, c := range s.Cells(nil) {
-		got = append(got, c.Network.Name+" "+c.Protocol)
+		got = append(got, c.Network.Name+" "+c.Over())
 	}
 	if d := cmp.Diff([]string{"3g-weak h2", "3g-weak h3", "cable http/1.1"}, got); d != "" {
 		t.Error(d)

@@ -56,7 +56,7 @@ func TestEveryBlockHoldsEveryCellOnce(t *testing.T) {
 func TestCellsAreInTheOrderOfTheFile(t *testing.T) {
 	var got []string
 	for _, c := range parsed(t, "chromium]", "chromium]\n  initcwnd: [10, 4]", "http/1.1, ", "").Cells(nil) {
-		got = append(got, fmt.Sprint(c.Network.Name, c.InitCwnd, c.Protocol))
+		got = append(got, fmt.Sprint(c.Network.Name, c.InitCwnd(), c.Over()))
 	}
 	want := []string{"3g-weak10h2", "3g-weak10h3", "3g-weak4h2", "3g-weak4h3", "cable10h2", "cable10h3", "cable4h2", "cable4h3"}
 	if d := cmp.Diff(want, got); d != "" {
@@ -83,7 +83,7 @@ func TestVisitsAndStrategiesAreCells(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if c := cells[7]; c.Visit != VisitZeroRTT || c.Strategy != "sequential" || c.Protocol != "h3" || c.Clock != ClockReal {
+	if c := cells[7]; c.On(AxisVisit) != VisitZeroRTT || c.On(AxisStrategy) != "sequential" || c.Over() != "h3" || c.Clock() != ClockReal {
 		t.Errorf("the last cell is %+v", c)
 	}
 	seeds := map[uint64]string{}
@@ -161,7 +161,7 @@ func TestALoadKeepsItsSeedWhateverElseTheStudyHolds(t *testing.T) {
 func TestThePlanOfASeedDoesNotChange(t *testing.T) {
 	var got []string
 	for _, l := range planned(t)[:6] {
-		got = append(got, fmt.Sprintf("%s %s %d", l.Cell.Network.Name, l.Cell.Protocol, l.Seed))
+		got = append(got, fmt.Sprintf("%s %s %d", l.Cell.Network.Name, l.Cell.Over(), l.Seed))
 	}
 	want := []string{
 		"3g-weak h2 16933341223498037937",
@@ -181,19 +181,19 @@ func TestThePlanOfASeedDoesNotChange(t *testing.T) {
 
 func TestOpenClocksAreChosenCellByCell(t *testing.T) {
 	s := parsed(t)
-	if c := s.Cells(nil)[0]; c.Clock != ClockAuto {
-		t.Errorf("without a choice the clock is %q", c.Clock)
+	if c := s.Cells(nil)[0]; c.Clock() != ClockAuto {
+		t.Errorf("without a choice the clock is %q", c.Clock())
 	}
 	for _, c := range s.Cells(func(c Cell) string {
 		return map[bool]string{true: ClockVirtual, false: ClockReal}[c.Network.Name == "3g-weak"]
 	}) {
 		want := map[string]string{"3g-weak": ClockVirtual, "cable": ClockReal}[c.Network.Name]
-		if c.Clock != want || strings.HasSuffix(c.Key(), " clock=virtual") != (want == ClockVirtual) || strings.Contains(c.Key(), ClockReal) {
-			t.Errorf("%s: clock %q, want %q", c.Key(), c.Clock, want)
+		if c.Clock() != want || strings.HasSuffix(c.Key(), " clock=virtual") != (want == ClockVirtual) || strings.Contains(c.Key(), ClockReal) {
+			t.Errorf("%s: clock %q, want %q", c.Key(), c.Clock(), want)
 		}
 	}
 	for _, c := range parsed(t, "repeats: 3", "repeats: 3\nclock: virtual").Cells(onReal) {
-		if c.Clock != ClockVirtual {
+		if c.Clock() != ClockVirtual {
 			t.Errorf("%s: a clock that the study names was chosen anew", c.Key())
 		}
 	}

@@ -95,7 +95,7 @@ func (r *reader) columns(m mapping, s *Study, v Vocabulary) ([]Selection, bool) 
 	errs := len(r.errs)
 	var columns []Selection
 	for _, item := range items {
-		if m, ok := r.mapping(item, "a column", axes(s.Streams())...); ok {
+		if m, ok := r.mapping(item, "a column", s.Workload.names()...); ok {
 			columns = append(columns, r.selection(m, s, v))
 		}
 	}
@@ -104,7 +104,7 @@ func (r *reader) columns(m mapping, s *Study, v Vocabulary) ([]Selection, bool) 
 
 // figures reads a row, whose number counts from 1.
 func (r *reader) figures(n ast.Node, row int, columns []Selection, scale float64, s *Study, v Vocabulary, cells []Cell) []Figure {
-	m, ok := r.mapping(n, "a row", append([]string{"values"}, axes(s.Streams())...)...)
+	m, ok := r.mapping(n, "a row", append([]string{"values"}, s.Workload.names()...)...)
 	if !ok {
 		return nil
 	}
@@ -127,12 +127,12 @@ func (r *reader) figures(n ast.Node, row int, columns []Selection, scale float64
 		if _, empty := value.(*ast.NullNode); empty || value.GetToken().Value == "-" {
 			continue
 		}
-		f := Figure{Row: row, Column: i + 1, RowLabel: picks.label(), ColumnLabel: columns[i].label()}
+		f := Figure{Row: row, Column: i + 1, RowLabel: picks.label(s.Workload), ColumnLabel: columns[i].label(s.Workload)}
 		if f.Printed, f.Value, ok = r.figure(value); !ok {
 			continue
 		}
 		f.Value *= scale
-		if f.Cell, ok = r.oneCell(value, picks, columns[i], cells); ok {
+		if f.Cell, ok = r.oneCell(value, s, picks, columns[i], cells); ok {
 			figures = append(figures, f)
 		}
 	}
@@ -154,8 +154,8 @@ func (r *reader) figure(n ast.Node) (string, float64, bool) {
 }
 
 // oneCell puts what row and column pick together, which must be one cell.
-func (r *reader) oneCell(n ast.Node, row, column Selection, cells []Cell) (Selection, bool) {
-	for _, axis := range axisNames {
+func (r *reader) oneCell(n ast.Node, s *Study, row, column Selection, cells []Cell) (Selection, bool) {
+	for _, axis := range s.Workload.order() {
 		if row[axis] != nil && column[axis] != nil {
 			r.fail(n, "row and column both name a %s; name it in one of them", axis)
 			return nil, false
@@ -170,7 +170,7 @@ func (r *reader) oneCell(n ast.Node, row, column Selection, cells []Cell) (Selec
 	}
 	switch len(picked) {
 	case 0:
-		r.fail(n, "row and column pick no cell: the study leaves %q out", both.label())
+		r.fail(n, "row and column pick no cell: the study leaves %q out", both.label(s.Workload))
 	case 1:
 		return both, true
 	default:

@@ -1,96 +1,38 @@
 package study
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 )
 
-// axisNames are the words by which a Selection names the axes, of pages and of
-// streams, in the order in which a label has them.
-var axisNames = []string{"site", "media", "network", "link_delay", "loss", "reconnections", "loader", "player", "congestion", "initcwnd",
-	"clock", "visit", "protocol", "transport", "strategy", "server"}
-
-// What studies of one kind only have of them.
-var (
-	axesOfPages   = []string{"site", "network", "loader", "visit", "protocol", "server"}
-	axesOfStreams = []string{"media", "link_delay", "loss", "reconnections", "player", "transport"}
-)
-
-// axes are the words for the axes of a study of streams, or of pages.
-func axes(streams bool) []string {
-	others := axesOfStreams
-	if streams {
-		others = axesOfPages
-	}
-	return slices.DeleteFunc(slices.Clone(axisNames), func(axis string) bool { return slices.Contains(others, axis) })
-}
-
-// Selection picks cells by some of their axes: by the axis's name ("site",
-// "protocol" and so on, in the singular), the values that a cell may have there.
-type Selection map[string][]string
+// Selection picks cells by some of their axes: by the axis, the values that a cell may have
+// there.
+type Selection map[Axis][]string
 
 // Picks reports whether the cell has one of the values on each axis that the
 // selection names. The empty selection picks every cell.
 func (s Selection) Picks(c Cell) bool {
 	for axis, values := range s {
-		if !slices.Contains(values, c.on(axis)) {
+		if !slices.Contains(values, c.On(axis)) {
 			return false
 		}
 	}
 	return true
 }
 
-// on is the cell's value on an axis.
-func (c Cell) on(axis string) string {
-	switch axis {
-	case "site", "media":
-		return c.Site
-	case "network":
-		return c.Network.Name
-	case "link_delay":
-		return delayWord(c.Link.Delay)
-	case "loss":
-		return lossWord(c.Link.Loss)
-	case "reconnections":
-		return strconv.Itoa(c.Link.Reconnections)
-	case "loader", "player":
-		return c.Loader
-	case "congestion":
-		return c.Congestion
-	case "initcwnd":
-		return strconv.Itoa(c.InitCwnd)
-	case "clock":
-		return c.Clock
-	case "visit":
-		return c.Visit
-	case "protocol", "transport":
-		return c.Protocol
-	case "strategy":
-		return c.Strategy
-	case "server":
-		return c.Server
-	}
-	panic("no axis " + axis)
-}
-
 // label names what the selection picks: its values, without their axes.
-func (s Selection) label() string {
+func (s Selection) label(w *Workload) string {
 	var words []string
-	for _, axis := range axisNames {
-		if values := s[axis]; len(values) > 0 {
-			words = append(words, strings.Join(values, " or ")+unitOf[axis])
+	for _, a := range w.Axes {
+		if values := s[a.Axis]; len(values) > 0 {
+			words = append(words, strings.Join(values, " or ")+a.Suffix)
 		}
 	}
 	return strings.Join(words, " ")
 }
-
-// unitOf is what a label adds to values that do not speak for themselves.
-var unitOf = map[string]string{"loss": " loss", "reconnections": " reconnections"}
 
 // with is both selections as one. No axis may be in both.
 func (s Selection) with(other Selection) Selection {
@@ -103,8 +45,8 @@ func (s Selection) with(other Selection) Selection {
 // stands for any of its values.
 func (r *reader) selection(m mapping, s *Study, v Vocabulary) Selection {
 	selection := Selection{}
-	for _, axis := range axes(s.Streams()) {
-		n, ok := m.get(axis)
+	for _, axis := range s.Workload.order() {
+		n, ok := m.get(string(axis))
 		if !ok {
 			continue
 		}
@@ -124,79 +66,36 @@ func (r *reader) selection(m mapping, s *Study, v Vocabulary) Selection {
 }
 
 // onAxis reads a value that the matrix has on the axis.
-func (r *reader) onAxis(n ast.Node, axis string, s *Study, v Vocabulary) (string, bool) {
+func (r *reader) onAxis(n ast.Node, axis Axis, s *Study, v Vocabulary) (string, bool) {
 	word, ok := r.axisWord(n, axis, v)
 	if !ok {
 		return "", false
 	}
-	if known := s.valuesOn(axis); !slices.Contains(known, word) {
+	if known := s.Matrix[axis]; !slices.Contains(known, word) {
 		r.fail(n, "the study has no %s %.40q; %s", axis, word, nearest(word, known))
 		return "", false
 	}
 	return word, true
 }
 
-// axisWord reads a value on an axis as Cell.on has it, since several words may mean the
+// axisWord reads a value on an axis as Cell.On has it, since several words may mean the
 // same.
-func (r *reader) axisWord(n ast.Node, axis string, v Vocabulary) (string, bool) {
+func (r *reader) axisWord(n ast.Node, axis Axis, v Vocabulary) (string, bool) {
 	switch axis {
-	case "link_delay":
-		d, ok := r.duration(n, axis)
+	case AxisLinkDelay:
+		d, ok := r.duration(n, string(axis))
 		return delayWord(d), ok
-	case "loss":
+	case AxisLoss:
 		errs := len(r.errs)
-		return lossWord(r.probability(n, axis)), len(r.errs) == errs
+		return lossWord(r.probability(n, string(axis))), len(r.errs) == errs
 	}
-	word, ok := r.text(n, "a "+axis)
-	if ok && axis == "strategy" && v.Strategy != nil {
+	word, ok := r.text(n, "a "+string(axis))
+	if ok && axis == AxisStrategy && v.Strategy != nil {
 		if name, err := v.Strategy(word); err == nil {
 			word = name
 		}
 	}
 	return word, ok
-}
-
-// valuesOn are the values of an axis.
-func (s *Study) valuesOn(axis string) []string {
-	switch axis {
-	case "link_delay", "loss", "reconnections":
-		var words []string
-		for i := range s.Links {
-			if word := (Cell{Link: &s.Links[i]}).on(axis); !slices.Contains(words, word) {
-				words = append(words, word)
-			}
-		}
-		return words
-	case "site", "media":
-		return s.Sites
-	case "network":
-		var names []string
-		for _, path := range s.Networks {
-			names = append(names, path.Name)
-		}
-		return names
-	case "loader", "player":
-		return s.Loaders
-	case "congestion":
-		return s.Congestion
-	case "initcwnd":
-		var words []string
-		for _, segments := range s.InitCwnd {
-			words = append(words, fmt.Sprint(segments))
-		}
-		return words
-	case "clock":
-		return s.Clocks
-	case "visit":
-		return s.Visits
-	case "protocol", "transport":
-		return s.Protocols
-	case "strategy":
-		return s.Strategies
-	case "server":
-		return s.Servers
-	}
-	panic("no axis " + axis)
 }
 
 // except reads the selections of cells that the matrix leaves out.
@@ -206,7 +105,7 @@ func (r *reader) except(n ast.Node, s *Study, v Vocabulary) {
 		return
 	}
 	for _, item := range items {
-		m, ok := r.mapping(item, "a selection of cells", axes(s.Streams())...)
+		m, ok := r.mapping(item, "a selection of cells", s.Workload.names()...)
 		if !ok {
 			continue
 		}

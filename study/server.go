@@ -124,5 +124,5 @@ func (r *reader) server(n ast.Node, s *Study, v Vocabulary) string {
 // Foreign says whether the study has loads that Wiretime's own server does not serve. Their
 // processor time is a part of what is compared then.
 func (s *Study) Foreign() bool {
-	return slices.ContainsFunc(s.Servers, func(name string) bool { return name != ServerOwn })
+	return slices.ContainsFunc(s.Matrix[AxisServer], func(name string) bool { return name != ServerOwn })
 }

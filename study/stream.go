@@ -70,10 +70,6 @@ func defaultStream() *Stream {
 	}
 }
 
-// Streams says whether the study is one of streams. Its sites are media then, its
-// protocols transports, and its loaders players.
-func (s *Study) Streams() bool { return s.Options.Stream != nil }
-
 // Manager is what the network's manager is to do in one stream of a study of
 // streams. octets is the size of a file that is downloaded, 0 for the viewing of a
 // video.
@@ -127,6 +123,11 @@ func (l Link) Name() string {
 		name += fmt.Sprintf("-%dx", l.Reconnections)
 	}
 	return name
+}
+
+// Values are the values of the link's three axes.
+func (l Link) Values() map[Axis]string {
+	return map[Axis]string{AxisLinkDelay: delayWord(l.Delay), AxisLoss: lossWord(l.Loss), AxisReconnections: strconv.Itoa(l.Reconnections)}
 }
 
 // delayWord is how keys and selections have a link delay.

@@ -2,6 +2,7 @@ package study
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,19 +90,22 @@ func TestEveryKeyOfAStudyOfStreamsIsRead(t *testing.T) {
 	if d := cmp.Diff(want, s.Options); d != "" {
 		t.Error(d)
 	}
-	if !s.Streams() || !cmp.Equal(s.Sites, []string{"file@1MB", "clip"}) || !cmp.Equal(s.Protocols, []string{"tcp", "sctp", "quic"}) ||
-		!cmp.Equal(s.Loaders, []string{"download", "paper"}) || !cmp.Equal(s.Visits, []string{VisitCold}) || !cmp.Equal(s.Servers, []string{ServerOwn}) ||
-		!cmp.Equal(s.Strategies, []string{"reconnect", "0-rtt", "migrate", "multihome"}) {
+	if s.Workload != Streams() || !cmp.Equal(s.Matrix[AxisMedia], []string{"file@1MB", "clip"}) || !cmp.Equal(s.Matrix[AxisTransport], []string{"tcp", "sctp", "quic"}) ||
+		!cmp.Equal(s.Matrix[AxisPlayer], []string{"download", "paper"}) ||
+		!cmp.Equal(s.Matrix[AxisStrategy], []string{"reconnect", "0-rtt", "migrate", "multihome"}) {
 		t.Errorf("%+v", s)
 	}
 	var names []string
-	for _, p := range s.Networks {
-		names = append(names, p.Name)
+	for _, c := range s.Cells(nil) {
+		if !slices.Contains(names, c.Network.Name) {
+			names = append(names, c.Network.Name)
+		}
 	}
 	if d := cmp.Diff([]string{"20ms", "20ms-2x", "20ms-1%", "20ms-1%-2x", "50ms", "50ms-2x", "50ms-1%", "50ms-1%-2x"}, names); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(Link{50 * time.Millisecond, 0.01, 2}, s.Links[7]); d != "" {
+	cells := s.Cells(nil)
+	if d := cmp.Diff(Link{50 * time.Millisecond, 0.01, 2}, cells[len(cells)-1].Link()); d != "" {
 		t.Error(d)
 	}
 	if n := len(s.Cells(nil)); n != 2*8*2*3*4 {
@@ -121,11 +125,11 @@ func TestDefaultsOfStreams(t *testing.T) {
 		t.Error(d)
 	}
 	cells := s.Cells(nil)
-	if len(cells) != 1 || cells[0].Strategy != StrategyReconnect || cells[0].Congestion != "cubic" || cells[0].Clock != ClockAuto ||
-		*cells[0].Link != (Link{Delay: 50 * time.Millisecond}) {
+	if len(cells) != 1 || cells[0].On(AxisStrategy) != StrategyReconnect || cells[0].On(AxisCongestion) != "cubic" || cells[0].Clock() != ClockAuto ||
+		cells[0].Link() != (Link{Delay: 50 * time.Millisecond}) {
 		t.Errorf("%+v", cells)
 	}
-	if parsed(t).Streams() || parsed(t).Cells(nil)[0].Link != nil {
+	if parsed(t).Workload != Pages() || parsed(t).Cells(nil)[0].Workload != Pages() {
 		t.Error("a study of pages is one of streams")
 	}
 }
@@ -153,7 +157,7 @@ func TestThePathOfAStreamIsThatOfItsAverage(t *testing.T) {
 		}
 		for _, a := range p.Access {
 			for _, l := range []network.Link{a.Up, a.Down} {
-				if l.Delay != c.Link.Delay || l.Loss.Rate != c.Link.Loss || l.Rate != 50_000_000 {
+				if l.Delay != c.Link().Delay || l.Loss.Rate != c.Link().Loss || l.Rate != 50_000_000 {
 					t.Errorf("%s: %+v", p.Name, l)
 				}
 			}
@@ -198,7 +202,7 @@ func TestClaimsAndFiguresOfStreamsPickCells(t *testing.T) {
 	}
 	var got []string
 	for _, p := range s.Claims[0].Pairs(cells) {
-		got = append(got, strings.Join([]string{p[0].Network.Name, p[0].Protocol, p[0].Strategy, p[1].Network.Name, p[1].Protocol, p[1].Strategy}, " "))
+		got = append(got, strings.Join([]string{p[0].Network.Name, p[0].Over(), p[0].On(AxisStrategy), p[1].Network.Name, p[1].Over(), p[1].On(AxisStrategy)}, " "))
 	}
 	want := []string{
 		"20ms-2x quic migrate 20ms-2x tcp reconnect", "20ms-2x quic migrate 20ms-2x quic reconnect",

@@ -10,13 +10,36 @@ import (
 	"wiretime/media/manager"
 )
 
-// Keys of the matrix: what only studies of pages have, what only studies of streams
-// have, what both have.
-var (
-	pageKeys   = []string{"sites", "protocols", "networks", "loaders", "visits", "servers"}
-	streamKeys = []string{"media", "transports", "players", "link_delays", "losses", "reconnections"}
-	bothKeys   = []string{"congestion", "initcwnd", "strategies", "except"}
-)
+// required are the keys of the matrix that every study of the workload has.
+func (w *Workload) required() []string {
+	var keys []string
+	for _, axis := range w.KeyOrder {
+		if info := w.Info(axis); info.Usual == "" {
+			keys = append(keys, info.Key)
+		}
+	}
+	return keys
+}
+
+// accepted are the keys that the matrix may have, and those that have an error of their own.
+func (w *Workload) accepted() []string {
+	keys := append(w.keys(), "except")
+	if w == Streams() {
+		keys = append(keys, Pages().keys()...)
+	}
+	return keys
+}
+
+// keys are those of the workload's axes in the matrix.
+func (w *Workload) keys() []string {
+	keys := w.required()
+	for _, a := range w.Axes {
+		if a.Axis != AxisClock && a.Usual != "" {
+			keys = append(keys, a.Key)
+		}
+	}
+	return keys
+}
 
 // notOfStreams says why streams have no such key.
 var notOfStreams = map[string]string{
@@ -53,7 +76,7 @@ func (r *reader) misplaced(matrix ast.Node) bool {
 		return false
 	}
 	for each := fields.MapRange(); each.Next(); {
-		if key := each.Key().String(); slices.Contains(streamKeys, key) {
+		if key := each.Key().String(); slices.Contains(Streams().keys(), key) && !slices.Contains(Pages().keys(), key) {
 			r.fail(each.Key(), "%s is for studies of streams; write stream: {} above the matrix to make this one, or remove it", key)
 			return true
 		}
@@ -143,44 +166,28 @@ func (r *reader) capture(n ast.Node, c *Capture) {
 	}
 }
 
-// streamMatrix reads the axes of a study of streams. Its options must have been read.
-func (r *reader) streamMatrix(n ast.Node, s *Study, v Vocabulary) {
-	m, ok := r.mapping(n, "the matrix", slices.Concat(streamKeys, bothKeys, pageKeys)...)
+// medium reads what is streamed.
+func (r *reader) medium(n ast.Node, s *Study, v Vocabulary) string {
+	reference, ok := r.text(n, "a medium")
 	if !ok {
-		return
+		return ""
 	}
-	m.refuse()
-	files := map[string]int64{} // sizes in octets, 0 for a video
-	s.Sites = axis(m, "media", func(n ast.Node) (string, string) {
-		reference, ok := r.text(n, "a medium")
-		if !ok {
-			return "", ""
-		}
-		octets, err := v.Media(reference)
-		if err != nil {
-			r.fail(n, "%v", err)
-			return "", ""
-		}
-		files[reference] = octets
-		r.fits(n, reference, octets, s.Options)
-		return reference, reference
-	})
-	s.Protocols = axis(m, "transports", r.wordOf("transport", v.Transports))
-	s.Loaders = axis(m, "players", r.wordOf("player", v.Players))
-	r.links(m, s, files)
-	r.tcp(m, s)
-	if m.has("strategies") {
-		s.Strategies = axis(m, "strategies", func(n ast.Node) (string, string) {
-			word := r.word(n, "strategy", handoverWords)
-			if word == StrategyMultihome && len(s.Options.Stream.Access) < 2 {
-				r.fail(n, "multihome needs two access links, and the study has one; name another one in access")
-			}
-			return word, word
-		})
+	octets, err := v.Media(reference)
+	if err != nil {
+		r.fail(n, "%v", err)
+		return ""
 	}
-	if n, ok := m.get("except"); ok && len(r.errs) == 0 {
-		r.except(n, s, v)
+	r.fits(n, reference, octets, s.Options)
+	return reference
+}
+
+// handoverStrategy reads what a client does at handovers.
+func (r *reader) handoverStrategy(n ast.Node, s *Study) string {
+	word := r.word(n, "strategy", handoverWords)
+	if word == StrategyMultihome && len(s.Options.Stream.Access) < 2 {
+		r.fail(n, "multihome needs two access links, and the study has one; name another one in access")
 	}
+	return word
 }
 
 // fits refuses streams that the timeout always ends.
@@ -193,69 +200,54 @@ func (r *reader) fits(n ast.Node, reference string, octets int64, o Options) {
 	}
 }
 
-// links reads the three axes of the network, and makes their product the networks. Each
-// value is tried in a plan, so that what cannot be is found now.
-func (r *reader) links(m mapping, s *Study, files map[string]int64) {
-	delays := axis(m, "link_delays", func(n ast.Node) (time.Duration, string) {
-		d, ok := r.duration(n, "link_delays")
-		if !ok || !r.tried(n, s, files, Link{Delay: d}) {
-			return 0, ""
-		}
-		return d, delayWord(d)
-	})
-	var first time.Duration
-	if len(delays) > 0 {
-		first = delays[0]
+// onLink reads a value on one of the three axes of the network. Each is tried in a plan, so
+// that what cannot be is found now.
+func (r *reader) onLink(n ast.Node, axis Axis, s *Study, v Vocabulary) string {
+	l, word := Link{}, ""
+	if delays := s.Matrix[AxisLinkDelay]; axis != AxisLinkDelay && len(delays) > 0 {
+		l.Delay, _ = time.ParseDuration(delays[0])
 	}
-	losses := []float64{0}
-	if m.has("losses") {
-		losses = axis(m, "losses", func(n ast.Node) (float64, string) {
-			errs := len(r.errs)
-			loss := r.share(n, "losses", "packets")
-			if len(r.errs) > errs || !r.tried(n, s, files, Link{Delay: first, Loss: loss}) {
-				return 0, ""
-			}
-			return loss, lossWord(loss)
-		})
+	errs := len(r.errs)
+	switch axis {
+	case AxisLinkDelay:
+		l.Delay, _ = r.duration(n, "link_delays")
+		word = delayWord(l.Delay)
+	case AxisLoss:
+		l.Loss = r.share(n, "losses", "packets")
+		word = lossWord(l.Loss)
+	default:
+		l.Reconnections, _ = r.integer(n, "reconnections", 0, maxLoads)
+		word = fmt.Sprint(l.Reconnections)
 	}
-	reconnections := []int{0}
-	if m.has("reconnections") {
-		reconnections = axis(m, "reconnections", func(n ast.Node) (int, string) {
-			count, ok := r.integer(n, "reconnections", 0, maxLoads)
-			if !ok || !r.tried(n, s, files, Link{Delay: first, Reconnections: count}) {
-				return 0, ""
-			}
-			return count, fmt.Sprint(count)
-		})
+	if len(r.errs) > errs || !r.tried(n, s, v, l) {
+		return ""
 	}
-	if len(r.errs) > 0 {
-		return
-	}
-	for _, delay := range delays {
-		for _, loss := range losses {
-			for _, count := range reconnections {
-				l := Link{delay, loss, count}
-				path, err := s.Options.network(l)
-				if err != nil {
-					r.fail(m.node, "%v", err)
-					return
-				}
-				s.Links = append(s.Links, l)
-				s.Networks = append(s.Networks, path)
-			}
+	return word
+}
+
+// plannable plans the network of every combination of the three axes.
+func (r *reader) plannable(n ast.Node, s *Study) {
+	for _, c := range s.Cells(nil) {
+		if _, err := s.Options.network(c.Link()); err != nil {
+			r.fail(n, "%v", err)
+			return
 		}
 	}
 }
 
 // tried plans the network of each of the media over a link, and says what is wrong. After
 // an error in what all networks share, there is nothing to be tried.
-func (r *reader) tried(n ast.Node, s *Study, files map[string]int64, l Link) bool {
+func (r *reader) tried(n ast.Node, s *Study, v Vocabulary, l Link) bool {
 	if len(r.errs) > 0 {
 		return true
 	}
-	for _, reference := range s.Sites {
-		c := s.Options.Manager(l, files[reference], s.Seed)
-		if l.Reconnections > 0 && c.Window == 0 && files[reference] > 0 {
+	for _, reference := range s.Matrix[AxisMedia] {
+		octets, err := v.Media(reference)
+		if err != nil {
+			continue // which was said when it was read
+		}
+		c := s.Options.Manager(l, octets, s.Seed)
+		if l.Reconnections > 0 && c.Window == 0 && octets > 0 {
 			r.fail(n, "reconnections while %s is downloaded over links without a limit to their rate need a window in which they lie; write one under stream, as in window: 20s", reference)
 			return false
 		}

@@ -22,19 +22,11 @@ type Study struct {
 	Description string // empty if the file gives none
 	Seed        uint64 // of the order of the loads and of everything random in them
 
-	// The axes; their product, but for what Except picks, is the study's cells. No
-	// axis is empty and none holds a value twice.
-	Sites      []string       // media in a study of streams
-	Protocols  []string       // transports in a study of streams
-	Networks   []network.Path // valid, told apart by name
-	Links      []Link         // of a study of streams: those that Networks are made of
-	Loaders    []string       // players in a study of streams
-	Congestion []string       // TCP congestion control of both hosts, by its name in Linux
-	InitCwnd   []int          // initial congestion window of TCP on both hosts, in segments
-	Clocks     []string       // ClockReal, ClockVirtual or both, or ClockAuto alone
-	Visits     []string       // what a client remembers of the site when a load begins: VisitCold and so on
-	Strategies []string       // how a client divides its requests among connections, such as StrategyBrowser; what one of streams does at handovers, such as StrategyReconnect
-	Servers    []string       // what serves the sites: ServerOwn, somebody else's, or one of OwnServers
+	Workload *Workload
+	// Matrix has the values of each axis of the workload; their product, but for what Except
+	// picks, is the study's cells. No axis is empty and none holds a value twice.
+	Matrix   map[Axis][]string
+	Networks []network.Path // those on AxisNetwork, valid, told apart by name
 
 	OwnServers []Server // that the study brings along
 
@@ -132,13 +124,12 @@ func (s *Study) UseClock(clock string) error {
 	if !slices.Contains(clockWords, clock) {
 		return fmt.Errorf("use the clock %q: there are %s", clock, strings.Join(clockWords, ", "))
 	}
-	s.Clocks = []string{clock}
+	s.Matrix[AxisClock] = []string{clock}
 	return nil
 }
 
 func (r *reader) study(body ast.Node, v Vocabulary) *Study {
-	s := &Study{Seed: 1, Congestion: []string{"cubic"}, InitCwnd: []int{10}, Clocks: []string{ClockAuto},
-		Visits: []string{VisitCold}, Strategies: []string{StrategyBrowser}, Servers: []string{ServerOwn}, Options: defaults}
+	s := &Study{Seed: 1, Workload: Pages(), Matrix: map[Axis][]string{AxisClock: {ClockAuto}}, Options: defaults}
 	m, ok := r.mapping(body, "the study", "name", "title", "description", "seed", "repeats", "clock", "servers", "stream", "matrix", "options", "published", "claims")
 	if !ok {
 		return s
@@ -160,11 +151,11 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 		s.Repeats, _ = r.integer(repeatsAt, "repeats", 1, maxLoads)
 	}
 	if n, ok := m.get("clock"); ok {
-		s.Clocks = r.clocks(m, n)
+		s.Matrix[AxisClock] = r.clocks(m, n)
 	}
 	if n, ok := m.get("stream"); ok {
 		m.refuse()
-		s.Strategies, s.Options.Timeout, s.Options.Stream = []string{StrategyReconnect}, streamTimeout, defaultStream()
+		s.Workload, s.Options.Timeout, s.Options.Stream = Streams(), streamTimeout, defaultStream()
 		s.Options.LateLimit.Share = 0
 		v.Strategy, v.Metrics = nil, v.StreamMetrics
 		r.stream(n, s.Options.Stream)
@@ -174,7 +165,7 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	if n, ok := m.get("options"); ok {
 		r.options(n, &s.Options)
 	}
-	if n, ok := m.need("matrix", "say what to combine: "+strings.Join(s.required(), ", ")); ok {
+	if n, ok := m.need("matrix", "say what to combine: "+strings.Join(s.Workload.required(), ", ")); ok {
 		r.matrix(n, s, v)
 	}
 	// What these say is about cells, of which there are none after an error.
@@ -190,71 +181,75 @@ func (r *reader) study(body ast.Node, v Vocabulary) *Study {
 	return s
 }
 
-// required are the axes that every study of its kind has.
-func (s *Study) required() []string {
-	if s.Streams() {
-		return streamKeys[:4]
-	}
-	return pageKeys[:4]
-}
-
+// matrix reads the axes. The options of streams must have been read.
 func (r *reader) matrix(n ast.Node, s *Study, v Vocabulary) {
-	if s.Streams() {
-		r.streamMatrix(n, s, v)
+	if s.Workload != Streams() && r.misplaced(n) {
 		return
 	}
-	if r.misplaced(n) {
-		return
-	}
-	m, ok := r.mapping(n, "the matrix", slices.Concat(pageKeys, bothKeys)...)
+	m, ok := r.mapping(n, "the matrix", s.Workload.accepted()...)
 	if !ok {
 		return
 	}
-	s.Sites = axis(m, "sites", func(n ast.Node) (string, string) {
-		ref := r.site(n, v)
-		return ref, ref
-	})
-	s.Protocols = axis(m, "protocols", r.wordOf("protocol", v.Protocols))
-	s.Networks = axis(m, "networks", func(n ast.Node) (network.Path, string) {
-		p := r.network(n)
-		return p, p.Name
-	})
-	s.Loaders = axis(m, "loaders", r.wordOf("loader", v.Loaders))
-	r.tcp(m, s)
-	if m.has("visits") {
-		s.Visits = axis(m, "visits", r.wordOf("visit", visitWords))
+	if s.Workload == Streams() {
+		m.refuse()
 	}
-	if m.has("strategies") {
-		s.Strategies = axis(m, "strategies", func(n ast.Node) (string, string) {
-			name := r.strategy(n, v)
-			return name, name
-		})
+	for _, a := range s.Workload.Axes {
+		switch {
+		case a.Axis == AxisClock: // beside the matrix
+		case a.Usual != "" && !m.has(a.Key):
+			s.Matrix[a.Axis] = []string{a.Usual}
+		default:
+			s.Matrix[a.Axis] = axis(m, a.Key, func(n ast.Node) (string, string) {
+				word := r.value(n, a.Axis, s, v)
+				return word, word
+			})
+		}
 	}
-	if m.has("servers") {
-		s.Servers = axis(m, "servers", func(n ast.Node) (string, string) {
-			name := r.server(n, s, v)
-			return name, name
-		})
+	if s.Workload == Streams() && len(r.errs) == 0 {
+		r.plannable(m.node, s)
 	}
 	if n, ok := m.get("except"); ok && len(r.errs) == 0 {
 		r.except(n, s, v)
 	}
 }
 
-// tcp reads the axes of TCP.
-func (r *reader) tcp(m mapping, s *Study) {
-	if m.has("congestion") {
-		s.Congestion = axis(m, "congestion", r.wordOf("congestion control", congestionControls))
+// value reads a value on an axis; "" after an error.
+func (r *reader) value(n ast.Node, axis Axis, s *Study, v Vocabulary) string {
+	switch axis {
+	case AxisSite:
+		return r.site(n, v)
+	case AxisProtocol:
+		return r.word(n, "protocol", v.Protocols)
+	case AxisNetwork:
+		p := r.network(n)
+		s.Networks = append(s.Networks, p)
+		return p.Name
+	case AxisLoader:
+		return r.word(n, "loader", v.Loaders)
+	case AxisVisit:
+		return r.word(n, "visit", visitWords)
+	case AxisServer:
+		return r.server(n, s, v)
+	case AxisMedia:
+		return r.medium(n, s, v)
+	case AxisTransport:
+		return r.word(n, "transport", v.Transports)
+	case AxisPlayer:
+		return r.word(n, "player", v.Players)
+	case AxisLinkDelay, AxisLoss, AxisReconnections:
+		return r.onLink(n, axis, s, v)
+	case AxisCongestion:
+		return r.word(n, "congestion control", congestionControls)
+	case AxisInitCwnd:
+		if segments, ok := r.integer(n, "initcwnd", 1, maxInitCwnd); ok {
+			return fmt.Sprint(segments)
+		}
+		return ""
 	}
-	if m.has("initcwnd") {
-		s.InitCwnd = axis(m, "initcwnd", func(n ast.Node) (int, string) {
-			segments, ok := r.integer(n, "initcwnd", 1, maxInitCwnd)
-			if !ok {
-				return 0, ""
-			}
-			return segments, fmt.Sprint(segments)
-		})
+	if s.Workload == Streams() {
+		return r.handoverStrategy(n, s)
 	}
+	return r.strategy(n, v)
 }
 
 func (r *reader) strategy(n ast.Node, v Vocabulary) string {

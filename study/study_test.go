@@ -147,7 +147,12 @@ func TestParseReadsEveryKey(t *testing.T) {
 	trace := network.Link{Trace: &network.Trace{Name: "made.trace", Opportunities: []int64{1, 5, 5}}, Delay: 10 * time.Millisecond}
 	want := &Study{
 		Name: "whole", Title: "All keys", Description: "Two lines\nof text\n", Seed: 1<<64 - 1,
-		Sites: []string{"world-flags", "world-flags@4"}, Protocols: []string{"h2", "h3"},
+		Workload: Pages(),
+		Matrix: map[Axis][]string{
+			AxisSite: {"world-flags", "world-flags@4"}, AxisProtocol: {"h2", "h3"}, AxisNetwork: {"cable", "mine", "two-ways"},
+			AxisLoader: {"chromium"}, AxisCongestion: {"cubic", "reno"}, AxisInitCwnd: {"4", "10"}, AxisClock: {ClockVirtual, ClockReal},
+			AxisVisit: {VisitZeroRTT, VisitCold, VisitConnected}, AxisStrategy: {"parallel-6", StrategyBrowser}, AxisServer: {"nginx", "mine", ServerOwn},
+		},
 		Networks: []network.Path{cable, {
 			Name: "mine", Source: "measured", Note: "at home",
 			Access: []network.Access{{Name: "access",
@@ -170,9 +175,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 				{At: 3 * time.Second, Handover: "lte"},
 			},
 		}},
-		Loaders: []string{"chromium"}, Congestion: []string{"cubic", "reno"}, InitCwnd: []int{4, 10}, Clocks: []string{ClockVirtual, ClockReal}, Repeats: 2,
-		Visits: []string{VisitZeroRTT, VisitCold, VisitConnected}, Strategies: []string{"parallel-6", StrategyBrowser},
-		Servers: []string{"nginx", "mine", ServerOwn},
+		Repeats: 2,
 		OwnServers: []Server{
 			{Name: "mine", Command: []string{"prog", "--root", "{folder}", "--listen", "{address}:{port}"}, Protocols: []string{"h2", "https/1.1"}},
 			{Name: "other", Command: []string{"other", "with blanks", "{folder}"}, Protocols: []string{"http/1.1"}},
@@ -209,10 +212,9 @@ func TestDefaults(t *testing.T) {
 	}
 	want := Options{DNS: DNSEmulated, LateLimit: Late{Share: 0.01, P99: time.Millisecond}, TakenLimit: 0.05, Retries: 2, Timeout: 2 * time.Minute, Fallback: FallbackNone,
 		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}}
-	if s.Seed != 1 || !cmp.Equal(s.Congestion, []string{"cubic"}) || !cmp.Equal(s.InitCwnd, []int{10}) || !cmp.Equal(s.Clocks, []string{ClockAuto}) || s.Options != want ||
-		!cmp.Equal(s.Visits, []string{VisitCold}) || !cmp.Equal(s.Strategies, []string{StrategyBrowser}) || !cmp.Equal(s.Servers, []string{ServerOwn}) {
-		t.Errorf("seed %d, congestion %v, initcwnd %v, clocks %v, visits %v, strategies %v, servers %v, options %+v",
-			s.Seed, s.Congestion, s.InitCwnd, s.Clocks, s.Visits, s.Strategies, s.Servers, s.Options)
+	if s.Seed != 1 || !cmp.Equal(s.Matrix[AxisCongestion], []string{"cubic"}) || !cmp.Equal(s.Matrix[AxisInitCwnd], []string{"10"}) || !cmp.Equal(s.Matrix[AxisClock], []string{ClockAuto}) || s.Options != want ||
+		!cmp.Equal(s.Matrix[AxisVisit], []string{VisitCold}) || !cmp.Equal(s.Matrix[AxisStrategy], []string{StrategyBrowser}) || !cmp.Equal(s.Matrix[AxisServer], []string{ServerOwn}) {
+		t.Errorf("seed %d, matrix %v, options %+v", s.Seed, s.Matrix, s.Options)
 	}
 }
 

@@ -59,9 +59,9 @@ func explainLoad(dir, id string, asJSON bool) error {
 			Load  string           `json:"load"`
 			Cell  string           `json:"cell"`
 			Pages []*critical.Path `json:"pages"`
-		}{l.ID, l.Cell.Key, paths})
+		}{l.ID, l.Cell.Key(), paths})
 	}
-	fmt.Printf("load %s, %s\n", l.ID, l.Cell.Key)
+	fmt.Printf("load %s, %s\n", l.ID, l.Cell.Key())
 	for _, p := range paths {
 		if err := printPath(p); err != nil {
 			return err

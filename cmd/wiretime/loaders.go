@@ -12,6 +12,7 @@ import (
 	"wiretime/lab"
 	"wiretime/report"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // printLoaders compares the medians of other loaders with Chromium's, pair by pair; it
@@ -69,8 +70,8 @@ func count(values []float64) string {
 }
 
 // askedFor are the URLs that a cell's median load by onLoad asked for, in their order.
-func askedFor(loads []store.Load, cell store.Cell) ([]string, error) {
-	valid := slices.DeleteFunc(slices.Clone(loads), func(l store.Load) bool { return l.Cell.Key != cell.Key || l.Validity != store.Valid })
+func askedFor(loads []store.Load, cell study.Cell) ([]string, error) {
+	valid := slices.DeleteFunc(slices.Clone(loads), func(l store.Load) bool { return l.Cell.Key() != cell.Key() || l.Validity != store.Valid })
 	if len(valid) == 0 {
 		return nil, nil
 	}

@@ -9,11 +9,12 @@ import (
 	"wiretime/report"
 	"wiretime/stats"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // printPaper prints what papers printed of a run's cells beside what was measured,
 // and what became of the study's claims; nothing for a study that has neither.
-func printPaper(w io.Writer, st *store.Store, run store.Run, results []store.Result, metrics []store.Metric) error {
+func printPaper(w io.Writer, st *store.Store, run store.Run, results []store.Result, metrics []study.Metric) error {
 	published, err := st.Published(run.ID)
 	if err != nil {
 		return err
@@ -31,9 +32,9 @@ func printPaper(w io.Writer, st *store.Store, run store.Run, results []store.Res
 }
 
 // printTable prints one printed table, figure by figure.
-func printTable(w io.Writer, t report.Printed, results []store.Result, metrics []store.Metric) error {
+func printTable(w io.Writer, t report.Printed, results []store.Result, metrics []study.Metric) error {
 	title := t.Metric
-	if i := slices.IndexFunc(metrics, func(m store.Metric) bool { return m.Name == t.Metric }); i >= 0 {
+	if i := slices.IndexFunc(metrics, func(m study.Metric) bool { return m.Name == t.Metric }); i >= 0 {
 		title = metrics[i].Title
 	}
 	fmt.Fprintf(w, "\nPublished: %s; %s, %s\n", t.Source, title, t.Unit)

@@ -7,20 +7,21 @@ import (
 	"testing"
 
 	"wiretime/store"
+	"wiretime/study"
 )
 
 func TestResultsShowWhatPapersPrintedAndClaimed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
-	cell := func(strategy string) store.Cell {
-		return store.Cell{Protocol: "h2", Clock: "virtual", Visit: "cold", Strategy: strategy, Server: "wiretime"}
+	cell := func(strategy string) study.Cell {
+		return pageCell(map[study.Axis]string{study.AxisProtocol: "h2", study.AxisClock: "virtual", study.AxisVisit: "cold", study.AxisStrategy: strategy, study.AxisServer: "wiretime"})
 	}
 	pair := func(a, b string) store.ClaimPair {
-		return store.ClaimPair{Metric: "plt", Cell: "h2 virtual cold " + a + " wiretime", ToMetric: "plt", ToCell: "h2 virtual cold " + b + " wiretime"}
+		return store.ClaimPair{Metric: "plt", Cell: cell(a).Key(), ToMetric: "plt", ToCell: cell(b).Key()}
 	}
-	keep(t, dir, []store.Cell{cell("browser"), cell("sequential"), cell("unlimited")}, func(r *store.RunSpec) {
+	keep(t, dir, []study.Cell{cell("browser"), cell("sequential"), cell("unlimited")}, func(r *store.RunSpec) {
 		r.Published = []store.Figure{
-			{Table: 1, Row: 1, Column: 1, Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", RowLabel: "page", ColumnLabel: "browser", Cell: "h2 virtual cold browser wiretime", Printed: "0.50", Value: 500},
-			{Table: 1, Row: 1, Column: 2, Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", RowLabel: "page", ColumnLabel: "sequential", Cell: "h2 virtual cold sequential wiretime", Printed: "2.005", Value: 2005},
+			{Table: 1, Row: 1, Column: 1, Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", RowLabel: "page", ColumnLabel: "browser", Cell: cell("browser").Key(), Printed: "0.50", Value: 500},
+			{Table: 1, Row: 1, Column: 2, Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", RowLabel: "page", ColumnLabel: "sequential", Cell: cell("sequential").Key(), Printed: "2.005", Value: 2005},
 		}
 		r.Claims = []store.Claim{
 			{Text: "They take equally long.", Ratio: "0.9 to 1.1", Low: 0.9, High: 1.1, Pairs: []store.ClaimPair{pair("browser", "sequential"), pair("unlimited", "sequential")}},

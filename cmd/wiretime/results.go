@@ -14,6 +14,7 @@ import (
 	"wiretime/report"
 	"wiretime/stats"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 func resultsCommand() *cobra.Command {
@@ -63,16 +64,16 @@ var (
 )
 
 // columnsOf are the metrics that a table of these results shows.
-func columnsOf(metrics []store.Metric, results []store.Result, streams bool) []store.Metric {
+func columnsOf(metrics []study.Metric, results []store.Result, streams bool) []study.Metric {
 	shown := shownMetrics
 	if streams {
 		shown = slices.DeleteFunc(slices.Clone(shownStreamMetrics), func(name string) bool {
 			return !slices.ContainsFunc(results, func(r store.Result) bool { return len(r.Values[name]) > 0 })
 		})
 	}
-	var columns []store.Metric
+	var columns []study.Metric
 	for _, name := range shown {
-		if i := slices.IndexFunc(metrics, func(m store.Metric) bool { return m.Name == name }); i >= 0 {
+		if i := slices.IndexFunc(metrics, func(m study.Metric) bool { return m.Name == name }); i >= 0 {
 			columns = append(columns, metrics[i])
 		}
 	}
@@ -145,12 +146,12 @@ func printVersions(w io.Writer, run store.Run) error {
 
 // printTables prints the medians of cells that are next to each other and differ only in
 // what they are compared by.
-func printTables(w io.Writer, results []store.Result, metrics []store.Metric) error {
+func printTables(w io.Writer, results []store.Result, metrics []study.Metric) error {
 	axes, onVirtual := report.AxesOf(results), report.OnVirtualClock(results)
 	heading := func(r store.Result) string {
 		h := place(r.Cell, axes)
 		if onVirtual {
-			h += ", " + r.Cell.Clock + " clock"
+			h += ", " + r.Cell.Clock() + " clock"
 		}
 		return h
 	}
@@ -161,7 +162,7 @@ func printTables(w io.Writer, results []store.Result, metrics []store.Metric) er
 			rows = rest[:end]
 		}
 		rest = rest[len(rows):]
-		shown := columnsOf(metrics, rows, axes.Streams)
+		shown := columnsOf(metrics, rows, axes.Streams())
 		columns := []string{axes.Compared()}
 		for _, m := range shown {
 			columns = append(columns, m.Title+", "+m.Unit)
@@ -210,27 +211,27 @@ func printFaults(w io.Writer, loads []store.Load) error {
 }
 
 // place names what the cells of a table share, their clock left out.
-func place(c store.Cell, axes report.Axes) string {
-	network := c.Network
+func place(c study.Cell, axes report.Axes) string {
+	network := c.Network.Name
 	if by := axes.Compared(); by == "server" || by == "strategy" {
-		network += " and " + c.Protocol
+		network += " and " + c.Over()
 	}
-	about := fmt.Sprintf("%s over %s (%s, %s, initcwnd %d)", c.Site, network, c.Loader, c.Congestion, c.InitCwnd)
-	if axes.Compared() == "transport" && c.Strategy != usualStrategy(c) {
-		about += ", strategy " + c.Strategy
+	about := fmt.Sprintf("%s over %s (%s, %s, initcwnd %d)", c.Subject(), network, c.By(), c.On(study.AxisCongestion), c.InitCwnd())
+	if axes.Compared() == "transport" && c.Unusual(study.AxisStrategy) {
+		about += ", strategy " + c.On(study.AxisStrategy)
 	}
 	return strings.Join(append([]string{about}, axes.Shared(c)...), ", ")
 }
 
 // printClocks compares the medians on both clocks, pair by pair; it prints
 // nothing if no cell is on both.
-func printClocks(w io.Writer, results []store.Result, metrics []store.Metric, seed uint64) error {
+func printClocks(w io.Writer, results []store.Result, metrics []study.Metric, seed uint64) error {
 	clocks, err := report.CompareClocks(results, seed)
 	if err != nil || clocks == nil {
 		return err
 	}
 	axes, title := report.AxesOf(results), clocks.Metric
-	if i := slices.IndexFunc(metrics, func(m store.Metric) bool { return m.Name == clocks.Metric }); i >= 0 {
+	if i := slices.IndexFunc(metrics, func(m study.Metric) bool { return m.Name == clocks.Metric }); i >= 0 {
 		title = metrics[i].Title
 	}
 	fmt.Fprintf(w, "\nTwo clocks. %s\n", clocks.Verdict)

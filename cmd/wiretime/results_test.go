@@ -8,26 +8,34 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/network"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // kept makes a store with a run of h2 and h3 on the given clocks.
 func kept(t *testing.T, dir string, clocks ...string) {
 	t.Helper()
-	var cells []store.Cell
+	var cells []study.Cell
 	for _, clock := range clocks {
 		for _, protocol := range []string{"h2", "h3"} {
-			cells = append(cells, store.Cell{Protocol: protocol, Clock: clock, Visit: "cold", Strategy: "browser", Server: "wiretime"})
+			cells = append(cells, pageCell(map[study.Axis]string{study.AxisProtocol: protocol, study.AxisClock: clock, study.AxisVisit: "cold", study.AxisStrategy: "browser", study.AxisServer: "wiretime"}))
 		}
 	}
 	keep(t, dir, cells)
+}
+
+// pageCell is a cell of one page over one network, by Chromium.
+func pageCell(values map[study.Axis]string) study.Cell {
+	values[study.AxisSite], values[study.AxisNetwork], values[study.AxisLoader] = "page", "cable", "chromium"
+	return study.NewCell(study.Pages(), values, network.Path{Name: "cable"})
 }
 
 // keep makes a store with a run of cells, of which the axes that do not matter here
 // are filled in. The n-th load of a cell takes 1000 ms and n more; h3 takes 50 ms of
 // processor time on the real clock. The n-th load's archive lacked n URLs. The first load of all is a journey. What more is
 // known of the run before its first load, change says.
-func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.RunSpec)) {
+func keep(t *testing.T, dir string, cells []study.Cell, change ...func(*store.RunSpec)) {
 	t.Helper()
 	st, err := store.Open(dir, store.Create)
 	if err != nil {
@@ -35,14 +43,12 @@ func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.Ru
 	}
 	defer st.Close()
 	spec := store.RunSpec{StudyName: "kept", StudyText: "name: kept", Environment: json.RawMessage(`{}`), Started: time.Unix(1, 0),
-		Metrics: []store.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"},
+		Metrics: []study.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"},
 			{Name: "misses", Unit: "requests", Title: "Misses"}, {Name: "inexact", Unit: "requests", Title: "Inexact answers"}}}
 	for _, c := range cells {
-		c.Key = strings.Join([]string{c.Protocol, c.Clock, c.Visit, c.Strategy, c.Server}, " ")
-		c.Site, c.Network, c.NetworkJSON, c.Loader, c.Congestion, c.InitCwnd = "page", "cable", json.RawMessage(`{}`), "chromium", "cubic", 10
 		spec.Cells = append(spec.Cells, c)
 		for repeat := range 6 {
-			spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: c.Key, Repeat: repeat})
+			spec.Plan = append(spec.Plan, study.PlannedLoad{Cell: c, Repeat: repeat})
 		}
 	}
 	for _, f := range change {
@@ -58,7 +64,7 @@ func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.Ru
 	}
 	for _, p := range pending {
 		plt := 1000 + float64(p.Repeat)
-		if p.Cell.Protocol == "h3" && p.Cell.Clock == "real" {
+		if p.Cell.Over() == "h3" && p.Cell.Clock() == "real" {
 			plt += 50
 		}
 		if err := st.Commit(store.LoadRecord{Planned: p, Attempt: 1, Started: time.Unix(2, 0), Validity: store.Valid,
@@ -69,7 +75,7 @@ func keep(t *testing.T, dir string, cells []store.Cell, change ...func(*store.Ru
 }
 
 // pages are those of the loads that have several, by their place in the plan.
-var pages = map[int][]store.Page{0: {
+var pages = map[int][]study.Page{0: {
 	{URL: "https://page.test/", DCL: 300, OnLoad: 700.25, PLT: 600},
 	{URL: "https://page.test/next", Started: 1700, DCL: -1, OnLoad: 400, PLT: 400},
 }}
@@ -124,34 +130,33 @@ func TestResultsKeepTheClocksApartAndCompareThem(t *testing.T) {
 // TestResultsNameVisitsAndStrategies shows tables of runs that use these axes, and
 // that others do not mention them.
 func TestResultsNameVisitsAndStrategies(t *testing.T) {
-	cell := func(protocol, visit, strategy string) store.Cell {
-		return store.Cell{Protocol: protocol, Clock: "real", Visit: visit, Strategy: strategy, Server: "wiretime"}
+	cell := func(protocol, visit, strategy string) study.Cell {
+		return pageCell(map[study.Axis]string{study.AxisProtocol: protocol, study.AxisClock: "real", study.AxisVisit: visit, study.AxisStrategy: strategy, study.AxisServer: "wiretime"})
 	}
-	from := func(server string, c store.Cell) store.Cell {
-		c.Server = server
-		return c
+	from := func(server string, c study.Cell) study.Cell {
+		return c.With(study.AxisServer, server)
 	}
 	const place, byStrategy = "page over cable (chromium, cubic, initcwnd 10)", "page over cable and h2 (chromium, cubic, initcwnd 10)"
 	for _, c := range []struct {
 		name          string
-		cells         []store.Cell
+		cells         []study.Cell
 		shows, spares []string
 	}{
-		{"the usual ones", []store.Cell{cell("h2", "cold", "browser")}, []string{place + "\nprotocol  "}, []string{"visit", "strategy"}},
-		{"visits", []store.Cell{cell("h2", "cold", "browser"), cell("h3", "cold", "browser"), cell("h2", "0rtt", "browser"), cell("h3", "0rtt", "browser")},
+		{"the usual ones", []study.Cell{cell("h2", "cold", "browser")}, []string{place + "\nprotocol  "}, []string{"visit", "strategy"}},
+		{"visits", []study.Cell{cell("h2", "cold", "browser"), cell("h3", "cold", "browser"), cell("h2", "0rtt", "browser"), cell("h3", "0rtt", "browser")},
 			[]string{place + ", cold visit\nprotocol", place + ", 0rtt visit\nprotocol"}, []string{"strategy"}},
-		{"one visit that is not cold", []store.Cell{cell("h2", "cached", "browser")}, []string{place + ", cached visit\nprotocol"}, []string{"strategy"}},
-		{"strategies of two protocols", []store.Cell{cell("h2", "cold", "browser"), cell("h3", "cold", "browser"), cell("h2", "cold", "sequential"), cell("h3", "cold", "sequential")},
+		{"one visit that is not cold", []study.Cell{cell("h2", "cached", "browser")}, []string{place + ", cached visit\nprotocol"}, []string{"strategy"}},
+		{"strategies of two protocols", []study.Cell{cell("h2", "cold", "browser"), cell("h3", "cold", "browser"), cell("h2", "cold", "sequential"), cell("h3", "cold", "sequential")},
 			[]string{place + ", strategy browser\nprotocol", place + ", strategy sequential\nprotocol"}, []string{"visit"}},
-		{"strategies of one protocol", []store.Cell{cell("h2", "cold", "browser"), cell("h2", "cold", "sequential")},
+		{"strategies of one protocol", []study.Cell{cell("h2", "cold", "browser"), cell("h2", "cold", "sequential")},
 			[]string{byStrategy + "\nstrategy  ", "\nbrowser  ", "\nsequential  "}, []string{"visit", "protocol  "}},
-		{"strategies of one protocol in two visits", []store.Cell{cell("h2", "cold", "browser"), cell("h2", "cold", "parallel-2"), cell("h2", "connected", "browser"), cell("h2", "connected", "parallel-2")},
+		{"strategies of one protocol in two visits", []study.Cell{cell("h2", "cold", "browser"), cell("h2", "cold", "parallel-2"), cell("h2", "connected", "browser"), cell("h2", "connected", "parallel-2")},
 			[]string{byStrategy + ", cold visit\nstrategy", byStrategy + ", connected visit\nstrategy"}, []string{"protocol  "}},
-		{"servers of one protocol", []store.Cell{cell("h2", "cold", "browser"), from("nginx", cell("h2", "cold", "browser"))},
+		{"servers of one protocol", []study.Cell{cell("h2", "cold", "browser"), from("nginx", cell("h2", "cold", "browser"))},
 			[]string{byStrategy + "\nserver  ", "\nwiretime  ", "\nnginx  "}, []string{"visit", "protocol  ", "strategy"}},
-		{"servers of two protocols", []store.Cell{cell("h2", "cold", "browser"), cell("h3", "cold", "browser"), from("caddy", cell("h2", "cold", "browser")), from("caddy", cell("h3", "cold", "browser"))},
+		{"servers of two protocols", []study.Cell{cell("h2", "cold", "browser"), cell("h3", "cold", "browser"), from("caddy", cell("h2", "cold", "browser")), from("caddy", cell("h3", "cold", "browser"))},
 			[]string{place + ", server wiretime\nprotocol", place + ", server caddy\nprotocol"}, []string{"visit", "strategy"}},
-		{"one strategy of one protocol", []store.Cell{cell("h2", "cold", "unlimited")}, []string{place + ", strategy unlimited\nprotocol"}, []string{"visit"}},
+		{"one strategy of one protocol", []study.Cell{cell("h2", "cold", "unlimited")}, []string{place + ", strategy unlimited\nprotocol"}, []string{"visit"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "kept")
@@ -176,7 +181,7 @@ func TestResultsNameVisitsAndStrategies(t *testing.T) {
 
 func TestShowListsThePagesOfAJourney(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
-	keep(t, dir, []store.Cell{{Protocol: "h3", Clock: "real", Visit: "0rtt", Strategy: "browser", Server: "wiretime"}})
+	keep(t, dir, []study.Cell{pageCell(map[study.Axis]string{study.AxisProtocol: "h3", study.AxisVisit: "0rtt"})})
 	for load, want := range map[string][]string{
 		"r1-0000-a1": {
 			"visit, strategy        0rtt, browser\n",

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -99,10 +98,8 @@ func run(o runOptions) (err error) {
 	}
 	// Sites may have to be fetched, which only works outside.
 	var sites map[string]*site.Site
-	if !s.Streams() {
-		if sites, err = runner.Sites(ctx, library, s.Sites); err != nil {
-			return err
-		}
+	if sites, err = runner.Sites(ctx, library, s.Matrix[study.AxisSite]); err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
 	privilege, err := w.enter(ctx, o.wait)
@@ -134,7 +131,7 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 }
 
 // units are those of metrics, by their names.
-func units(metrics []store.Metric) map[string]string {
+func units(metrics []study.Metric) map[string]string {
 	units := map[string]string{}
 	for _, m := range metrics {
 		units[m.Name] = m.Unit
@@ -256,8 +253,8 @@ func (t *tally) add(a runner.Attempt) {
 		return
 	}
 	t.loads++
-	t.streams = a.Cell.Link != nil
-	if a.Cell.Clock == study.ClockVirtual {
+	t.streams = a.Cell.Workload == study.Streams()
+	if a.Cell.Clock() == study.ClockVirtual {
 		t.virtual += a.Lasted
 	}
 }
@@ -282,7 +279,7 @@ func verify(ctx context.Context, c runner.Config, samples int) error {
 	err := runner.Verify(ctx, c, samples, func(r runner.Repetition) {
 		verdict := "the same in every metric and every byte of the capture"
 		if len(r.Differences) > 0 || !r.SameCapture {
-			if !station.IsBrowser(r.Cell.Loader) && r.Cell.Server == study.ServerOwn {
+			if !station.IsBrowser(r.Cell.By()) && !r.Cell.Unusual(study.AxisServer) {
 				differing++
 			}
 			verdict = "the captures differ"
@@ -290,7 +287,7 @@ func verify(ctx context.Context, c runner.Config, samples int) error {
 				verdict += fmt.Sprintf("; %s %g and %g %s", d.Metric.Name, d.First, d.Second, d.Metric.Unit)
 			}
 		}
-		fmt.Printf("%s  %s %s %s: %s\n", r.ID, r.Cell.Network, r.Cell.Site, way(r.Cell), verdict)
+		fmt.Printf("%s  %s %s %s: %s\n", r.ID, r.Cell.Network.Name, r.Cell.Subject(), way(r.Cell), verdict)
 	})
 	if err == nil && differing > 0 {
 		err = fmt.Errorf("%d loads without other people's programs came out differently when run again", differing)
@@ -335,12 +332,12 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		}
 	}
 	cells := s.Cells(func(c study.Cell) string {
-		if w.virtual && !s.Foreign() && !w.mayBeReal() && c.Loader != station.Firefox {
+		if w.virtual && !s.Foreign() && !w.mayBeReal() && c.By() != station.Firefox {
 			return study.ClockVirtual
 		}
-		return runner.FasterClock(c, sites[c.Site], s.Options, w.virtual && !s.Foreign())
+		return runner.FasterClock(c, sites[c.Subject()], s.Options, w.virtual && !s.Foreign())
 	})
-	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Servers, w.kernel, w.state(), file)
+	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Matrix[study.AxisServer], w.kernel, w.state(), file)
 	if err != nil {
 		return 0, err
 	}
@@ -348,20 +345,13 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		StudyName: s.Name, StudyText: string(s.Source), Seed: s.Seed, Version: runner.Version(),
 		Environment: environment, Started: time.Now(), Metrics: runner.Metrics(),
 	}
-	if s.Streams() {
+	if s.Workload == study.Streams() {
 		spec.Metrics = runner.StreamMetrics()
 	}
-	for _, c := range cells {
-		path, err := json.Marshal(runner.Network(c, sites[c.Site], s.Options))
-		if err != nil {
-			return 0, fmt.Errorf("describe network %s: %w", c.Network.Name, err)
-		}
-		spec.Cells = append(spec.Cells, store.Cell{Key: c.Key(), Site: c.Site, Protocol: c.Protocol,
-			Network: c.Network.Name, NetworkJSON: path, Loader: c.Loader, Congestion: c.Congestion, InitCwnd: c.InitCwnd, Clock: c.Clock, Visit: c.Visit, Strategy: c.Strategy, Server: c.Server, Link: (*store.Link)(c.Link)})
+	for i, c := range cells {
+		cells[i].Network = runner.Network(c, sites[c.Subject()], s.Options)
 	}
-	for _, p := range s.Plan(cells) {
-		spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: p.Cell.Key(), Repeat: p.Repeat, Seed: p.Seed})
-	}
+	spec.Cells, spec.Plan = cells, s.Plan(cells)
 	addPaper(&spec, s, cells)
 	id, err := st.BeginRun(spec)
 	if err == nil {
@@ -397,26 +387,14 @@ func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
 
 // way names how a cell's loads are fetched: by its protocol and by those of visit,
 // strategy and server that are not the usual ones.
-func way(c store.Cell) string {
-	words := []string{c.Protocol}
-	if c.Visit != study.VisitCold {
-		words = append(words, c.Visit)
-	}
-	if c.Strategy != usualStrategy(c) {
-		words = append(words, c.Strategy)
-	}
-	if c.Server != study.ServerOwn {
-		words = append(words, c.Server)
+func way(c study.Cell) string {
+	words := []string{c.Over()}
+	for _, axis := range []study.Axis{study.AxisVisit, study.AxisStrategy, study.AxisServer} {
+		if c.Unusual(axis) {
+			words = append(words, c.On(axis))
+		}
 	}
 	return strings.Join(words, " ")
-}
-
-// usualStrategy is that of a study which names none.
-func usualStrategy(c store.Cell) string {
-	if c.Link != nil {
-		return study.StrategyReconnect
-	}
-	return study.StrategyBrowser
 }
 
 // headlines are what the progress calls the foremost figures.
@@ -428,7 +406,7 @@ func printAttempt(a runner.Attempt) {
 	if a.Value >= 0 {
 		what = fmt.Sprintf("%s %8.3f s", headlines[a.Headline], a.Value/1000)
 	}
-	line := fmt.Sprintf("[%*d/%d] %-10s %-12s %-9s %s", len(fmt.Sprint(a.Planned)), a.Done, a.Planned, a.Cell.Network, a.Cell.Site, way(a.Cell), what)
+	line := fmt.Sprintf("[%*d/%d] %-10s %-12s %-9s %s", len(fmt.Sprint(a.Planned)), a.Done, a.Planned, a.Cell.Network.Name, a.Cell.Subject(), way(a.Cell), what)
 	if a.Validity != store.Valid {
 		line += fmt.Sprintf("  %s: %s", a.Validity, a.Reason)
 	}

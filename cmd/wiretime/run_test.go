@@ -90,7 +90,7 @@ func decrypts(t *testing.T, kept string) {
 		t.Fatal(err)
 	}
 	for _, l := range loads {
-		if l.Cell.Protocol != "h3" {
+		if l.Cell.Over() != "h3" {
 			continue
 		}
 		out, err := exec.CommandContext(t.Context(), "tshark", "-r", filepath.Join(l.Artefacts, "load.pcapng"),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 func showCommand() *cobra.Command {
@@ -45,14 +47,15 @@ func show(dir, id string) error {
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "load\t%s\n", l.ID)
-	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key)
-	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock)
-	if link := l.Cell.Link; link != nil {
-		fmt.Fprintf(w, "link\tdelay %v on average, one-way, loss %g %%, each way; %d reconnections (%s)\n", link.Delay, 100*link.Loss, link.Reconnections, l.Cell.Strategy)
+	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key())
+	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock())
+	if l.Cell.Workload == study.Streams() {
+		link := l.Cell.Link()
+		fmt.Fprintf(w, "link\tdelay %v on average, one-way, loss %g %%, each way; %d reconnections (%s)\n", link.Delay, 100*link.Loss, link.Reconnections, l.Cell.On(study.AxisStrategy))
 	} else {
-		fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.Visit, l.Cell.Strategy)
+		fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.On(study.AxisVisit), l.Cell.On(study.AxisStrategy))
 	}
-	fmt.Fprintf(w, "server\t%s%s\n", l.Cell.Server, unlogged(l))
+	fmt.Fprintf(w, "server\t%s%s\n", cmp.Or(l.Cell.On(study.AxisServer), study.ServerOwn), unlogged(l))
 	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)
 	fmt.Fprintf(w, "started\t%s, took %v\n", l.Started.Format("2006-01-02 15:04:05.000"), l.Wall)
 	fmt.Fprintf(w, "validity\t%s\t%s\n", l.Validity, l.Reason)

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"wiretime/media/record"
+	"wiretime/network"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // streamStudy is a study of streams on some clocks: downloads and viewings over several
@@ -144,8 +146,8 @@ func TestStreamsOnTheRealClock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Media != l.Cell.Site || s.Transport != l.Cell.Protocol || s.Player != l.Cell.Loader || s.Strategy != l.Cell.Strategy {
-			t.Errorf("%s is a record of %s over %s by %s, %s", l.Cell.Key, s.Media, s.Transport, s.Player, s.Strategy)
+		if s.Media != l.Cell.Subject() || s.Transport != l.Cell.Over() || s.Player != l.Cell.By() || s.Strategy != l.Cell.On(study.AxisStrategy) {
+			t.Errorf("%s is a record of %s over %s by %s, %s", l.Cell.Key(), s.Media, s.Transport, s.Player, s.Strategy)
 		}
 		moved := 0
 		for _, e := range s.Manager {
@@ -153,12 +155,12 @@ func TestStreamsOnTheRealClock(t *testing.T) {
 				moved++
 			}
 		}
-		if l.Cell.Link == nil || moved != l.Cell.Link.Reconnections {
-			t.Errorf("%s: %d reconnections", l.Cell.Key, moved)
+		if l.Cell.Workload != study.Streams() || moved != l.Cell.Link().Reconnections {
+			t.Errorf("%s: %d reconnections", l.Cell.Key(), moved)
 		}
 		logs, err := filepath.Glob(filepath.Join(l.Artefacts, "client-*.sqlog"))
-		if err != nil || (len(logs) > 0) != (l.Cell.Protocol == "quic") {
-			t.Errorf("%s has the logs %q (error %v)", l.Cell.Key, logs, err)
+		if err != nil || (len(logs) > 0) != (l.Cell.Over() == "quic") {
+			t.Errorf("%s has the logs %q (error %v)", l.Cell.Key(), logs, err)
 		}
 	}
 	rows := u.values(t, "kept")
@@ -200,14 +202,16 @@ func TestResultsOfStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := store.RunSpec{StudyName: "streams", Environment: json.RawMessage(`{}`), Started: time.Unix(1, 0), Metrics: []store.Metric{
+	spec := store.RunSpec{StudyName: "streams", Environment: json.RawMessage(`{}`), Started: time.Unix(1, 0), Metrics: []study.Metric{
 		{Name: "ttd", Unit: "ms", Title: "TTD"}, {Name: "loading_delay", Unit: "ms", Title: "Loading delay"}, {Name: "goodput", Unit: "Mbit/s", Title: "Goodput"}}}
-	for i, c := range [][2]string{{"file@1MB", "download"}, {"clip", "paper"}} {
-		for j, transport := range []string{"tcp", "quic"} {
-			cell := store.Cell{Key: fmt.Sprint(i, j), Site: c[0], Loader: c[1], Protocol: transport, Network: "50ms-1%", NetworkJSON: json.RawMessage(`{}`), Congestion: "cubic", InitCwnd: 10,
-				Clock: "virtual", Visit: "cold", Strategy: "reconnect", Server: "wiretime", Link: &store.Link{Delay: 50 * time.Millisecond, Loss: 0.01}}
+	for _, c := range [][2]string{{"file@1MB", "download"}, {"clip", "paper"}} {
+		for _, transport := range []string{"tcp", "quic"} {
+			link := study.Link{Delay: 50 * time.Millisecond, Loss: 0.01}
+			values := link.Values()
+			values[study.AxisMedia], values[study.AxisPlayer], values[study.AxisTransport], values[study.AxisClock] = c[0], c[1], transport, "virtual"
+			cell := study.NewCell(study.Streams(), values, network.Path{Name: link.Name()})
 			spec.Cells = append(spec.Cells, cell)
-			spec.Plan = append(spec.Plan, store.PlannedSpec{Cell: cell.Key})
+			spec.Plan = append(spec.Plan, study.PlannedLoad{Cell: cell})
 		}
 	}
 	run, err := st.BeginRun(spec)
@@ -220,7 +224,7 @@ func TestResultsOfStreams(t *testing.T) {
 	}
 	for i, p := range pending {
 		values := map[string]float64{"loading_delay": 1234.5, "goodput": 12.25}
-		if p.Cell.Loader == "download" {
+		if p.Cell.By() == "download" {
 			values = map[string]float64{"ttd": 5000 + float64(i), "goodput": 8}
 		}
 		if err := st.Commit(store.LoadRecord{Planned: p, Attempt: 1, Started: time.Unix(2, 0), Validity: store.Valid, Values: values}); err != nil {

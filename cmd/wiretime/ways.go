@@ -51,19 +51,19 @@ func (w *ways) state() *machine.State {
 // findWays looks for what the study needs. Where the study leaves the clock open
 // and the virtual one is not to be had, it says so and does without.
 func findWays(o runOptions, s *study.Study) (*ways, error) {
-	w := &ways{real: !slices.Equal(s.Clocks, []string{study.ClockVirtual})}
+	w := &ways{real: !slices.Equal(s.Matrix[study.AxisClock], []string{study.ClockVirtual})}
 	var err error
-	if slices.Contains(s.Loaders, station.Chromium) {
+	if slices.Contains(s.Matrix[study.AxisLoader], station.Chromium) {
 		if w.browsers.Chromium, err = chromium.Find(o.browsers.Chromium); err != nil {
 			return nil, err
 		}
 	}
-	if slices.Contains(s.Loaders, station.Firefox) {
+	if slices.Contains(s.Matrix[study.AxisLoader], station.Firefox) {
 		if w.browsers.Firefox, err = firefox.Find(o.browsers.Firefox); err != nil {
 			return nil, err
 		}
 	}
-	if slices.Equal(s.Clocks, []string{study.ClockReal}) {
+	if slices.Equal(s.Matrix[study.AxisClock], []string{study.ClockReal}) {
 		return w, nil
 	}
 	w.kernel, err = kernel.Find()
@@ -73,7 +73,7 @@ func findWays(o runOptions, s *study.Study) (*ways, error) {
 	if w.virtual = err == nil; !w.virtual {
 		w.kernel = kernel.Kernel{}
 	}
-	if err != nil && slices.Contains(s.Clocks, study.ClockVirtual) {
+	if err != nil && slices.Contains(s.Matrix[study.AxisClock], study.ClockVirtual) {
 		return nil, fmt.Errorf("use the virtual clock: %w", err)
 	}
 	if err != nil && os.Getenv(saidMark) == "" {

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"wiretime/network"
+	"wiretime/study"
+)
+
+// insertCell stores a cell with its network, so that a store is self-contained, and its
+// value on each axis.
+func insertCell(tx *sql.Tx, run int64, c study.Cell) (int64, error) {
+	if clock := c.Clock(); clock != study.ClockReal && clock != study.ClockVirtual {
+		return 0, fmt.Errorf("clock %q: it must be %s or %s by now", clock, study.ClockReal, study.ClockVirtual)
+	}
+	path, err := json.Marshal(c.Network)
+	if err != nil {
+		return 0, fmt.Errorf("describe network %s: %w", c.Network.Name, err)
+	}
+	row, err := tx.Exec(`INSERT INTO cell (run, key, network, network_json) VALUES (?, ?, ?, ?)`, run, c.Key(), c.Network.Name, string(path))
+	if err != nil {
+		return 0, err
+	}
+	id, err := row.LastInsertId()
+	if err != nil {
+		return 0, err
+	}
+	return id, insertValues(tx, id, c)
+}
+
+func insertValues(tx *sql.Tx, id int64, c study.Cell) error {
+	for i, v := range c.Values {
+		if _, err := tx.Exec(`INSERT INTO cell_value (cell, position, axis, value) VALUES (?, ?, ?, ?)`, id, i, string(v.Axis), v.Word); err != nil {
+			return fmt.Errorf("axis %s: %w", v.Axis, err)
+		}
+	}
+	return nil
+}
+
+// axesSince is the first schema version that keeps a cell's axes as rows. Earlier ones had a
+// column for each.
+const axesSince = 6
+
+// cells returns the cells of a run by their row IDs.
+func (s *Store) cells(run int64) (map[int64]study.Cell, error) {
+	if s.version < axesSince {
+		return s.columnCells(s.db, run)
+	}
+	type row struct {
+		id                         int64
+		network, path, axis, value string
+	}
+	rows, err := query(s, func(rows *sql.Rows) (r row, err error) {
+		return r, rows.Scan(&r.id, &r.network, &r.path, &r.axis, &r.value)
+	}, `SELECT c.id, c.network, c.network_json, v.axis, v.value
+		FROM cell c JOIN cell_value v ON v.cell = c.id WHERE c.run = ? ORDER BY c.id, v.position`, run)
+	if err != nil {
+		return nil, err
+	}
+	values := map[int64]map[study.Axis]string{}
+	paths := map[int64]network.Path{}
+	for _, r := range rows {
+		if values[r.id] == nil {
+			values[r.id] = map[study.Axis]string{}
+			if paths[r.id], err = readPath(r.network, r.path); err != nil {
+				return nil, err
+			}
+		}
+		values[r.id][study.Axis(r.axis)] = r.value
+	}
+	cells := make(map[int64]study.Cell, len(values))
+	for id, on := range values {
+		w, err := workloadOf(on)
+		if err != nil {
+			return nil, fmt.Errorf("cell %d: %w", id, err)
+		}
+		cells[id] = study.NewCell(w, on, paths[id])
+	}
+	return cells, nil
+}
+
+// workloadOf finds the workload whose cells have these axes.
+func workloadOf(values map[study.Axis]string) (*study.Workload, error) {
+	for _, w := range study.Workloads() {
+		if _, ok := values[w.Subject]; ok {
+			return w, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: it has no axis that says what is loaded", ErrDamaged)
+}
+
+func readPath(name, text string) (network.Path, error) {
+	var p network.Path
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return p, fmt.Errorf("read network %s: %w", name, err)
+	}
+	p.Name = name
+	return p, nil
+}
+
+// querier is a database or a transaction.
+type querier interface {
+	Query(statement string, args ...any) (*sql.Rows, error)
+}
+
+// columnCells returns the cells of a run, or of all runs if run is 0, from a database of an
+// earlier version. In columns that it lacks, all cells had one value.
+func (s *Store) columnCells(db querier, run int64) (map[int64]study.Cell, error) {
+	columns := []string{"id, site, protocol, network, network_json, loader, congestion, initcwnd"}
+	for _, later := range []struct {
+		since           int
+		columns, before string
+	}{
+		{2, "clock", "'real'"},
+		{3, "visit, strategy", "'cold', 'browser'"},
+		{4, "server", "'wiretime'"},
+		{5, "link_delay_ms, loss, reconnections", "NULL, NULL, NULL"},
+	} {
+		if s.version >= later.since {
+			columns = append(columns, later.columns)
+		} else {
+			columns = append(columns, later.before)
+		}
+	}
+	rows, err := db.Query("SELECT "+strings.Join(columns, ", ")+" FROM cell WHERE run = ? OR ? = 0 ORDER BY id", run, run)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	cells := map[int64]study.Cell{}
+	for rows.Next() {
+		id, c, err := scanColumns(rows)
+		if err != nil {
+			return nil, explain(err)
+		}
+		cells[id] = c
+	}
+	return cells, explain(rows.Err())
+}
+
+func scanColumns(rows *sql.Rows) (id int64, c study.Cell, err error) {
+	var subject, over, name, path, by, congestion, initcwnd, clock, visit, strategy, server string
+	var delay, loss sql.NullFloat64
+	var reconnections sql.NullInt64
+	if err := rows.Scan(&id, &subject, &over, &name, &path, &by, &congestion, &initcwnd, &clock, &visit, &strategy, &server, &delay, &loss, &reconnections); err != nil {
+		return 0, c, err
+	}
+	values := map[study.Axis]string{
+		study.AxisCongestion: congestion, study.AxisInitCwnd: initcwnd, study.AxisClock: clock, study.AxisStrategy: strategy,
+	}
+	w := study.Pages()
+	if delay.Valid {
+		w = study.Streams()
+		l := study.Link{Delay: time.Duration(math.Round(delay.Float64 * 1e6)), Loss: loss.Float64, Reconnections: int(reconnections.Int64)}
+		for axis, word := range l.Values() {
+			values[axis] = word
+		}
+	} else {
+		values[study.AxisNetwork], values[study.AxisVisit], values[study.AxisServer] = name, visit, server
+	}
+	values[w.Subject], values[w.Over], values[w.By] = subject, over, by
+	p, err := readPath(name, path)
+	return id, study.NewCell(w, values, p), err
+}
+
+// upgradeCells turns the columns of a cell into rows.
+func (s *Store) upgradeCells(tx *sql.Tx) error {
+	s.version = axesSince - 1 // which the statements before this have made it
+	cells, err := s.columnCells(tx, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(cellValueTable); err != nil {
+		return err
+	}
+	for id, c := range cells {
+		if err := insertValues(tx, id, c); err != nil {
+			return fmt.Errorf("cell %d: %w", id, err)
+		}
+	}
+	for _, column := range []string{"site", "protocol", "loader", "congestion", "initcwnd", "clock", "visit", "strategy", "server", "link_delay_ms", "loss", "reconnections"} {
+		if _, err := tx.Exec("ALTER TABLE cell DROP COLUMN " + column); err != nil {
+			return err
+		}
+	}
+	return nil
+}
