@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/bits"
+	"os"
 )
 
 // ReadPcapng reads a whole capture file. It ignores unknown blocks and options,
@@ -30,6 +31,20 @@ func ReadPcapng(r io.Reader) (*Packets, error) {
 		return reader.packets, fmt.Errorf("read capture: the file is empty: %w", ErrTruncated)
 	}
 	return reader.packets, nil
+}
+
+// ReadPackets reads the capture file at path.
+func ReadPackets(path string) (*Packets, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read capture: %w", err)
+	}
+	defer file.Close()
+	packets, err := ReadPcapng(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return packets, nil
 }
 
 type pcapngReader struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 )
 
 // slack is the possible disagreement of two clocks of a browser: pages see time
@@ -103,7 +104,7 @@ func newChain(h *capture.HAR, page *capture.Page, isFirst bool) *chain {
 	c := &chain{}
 	for i := range h.Log.Entries {
 		e := &h.Log.Entries[i]
-		if e.Page != page.ID && (e.Page != "" || !isFirst) || inline(e.Request.URL) {
+		if e.Page != page.ID && (e.Page != "" || !isFirst) || evidence.Inline(e.Request.URL) {
 			continue
 		}
 		r := newResource(e, page.Started)
@@ -113,13 +114,6 @@ func newChain(h *capture.HAR, page *capture.Page, isFirst bool) *chain {
 		}
 	}
 	return c
-}
-
-// inline reports whether a URL contains its resource or names one in the
-// browser's memory.
-func inline(address string) bool {
-	scheme, _, _ := strings.Cut(address, ":")
-	return scheme == "data" || scheme == "blob" || scheme == "about"
 }
 
 // walk goes back from onLoad, from each resource to its cause.
@@ -238,7 +232,7 @@ func (c *chain) redirect(r *resource) *resource {
 			return false
 		}
 		target, err := base.Parse(q.entry.Response.RedirectURL)
-		return err == nil && address(target.String()) == address(r.url)
+		return err == nil && evidence.Address(target.String()) == evidence.Address(r.url)
 	})
 }
 
@@ -253,30 +247,9 @@ func (c *chain) initiator(r *resource) *resource {
 	index := slices.Index(c.resources, r)
 	for i, q := range c.resources {
 		isBefore := q.start < r.start || q.start == r.start && i < index
-		if q != r && isBefore && address(q.url) == address(name) && (best == nil || q.start > best.start) {
+		if q != r && isBefore && evidence.Address(q.url) == evidence.Address(name) && (best == nil || q.start > best.start) {
 			best = q
 		}
 	}
 	return best
-}
-
-// address returns a URL as a server sees it: without its fragment, without the
-// scheme's default port, and with "/" for an empty path.
-func address(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return text
-	}
-	port := u.Port()
-	if u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
-		u.Host = strings.TrimSuffix(u.Host, ":"+port)
-	}
-	path := u.EscapedPath()
-	if path == "" {
-		path = "/"
-	}
-	if u.RawQuery != "" {
-		path += "?" + u.RawQuery
-	}
-	return u.Scheme + "://" + strings.ToLower(u.Host) + path
 }

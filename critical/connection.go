@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 )
 
 // connection is a TCP or QUIC connection, or the DNS queries for one name.
@@ -103,7 +104,7 @@ func (c *connection) opened() span {
 	return s
 }
 
-func (c *connection) isLookUp() bool { return c.flow.Destination.Port() == portDNS }
+func (c *connection) isLookUp() bool { return c.flow.Destination.Port() == evidence.PortDNS }
 
 // waits reports whether a sender has octets in flight whose arrival it cannot
 // know yet at that moment.

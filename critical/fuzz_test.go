@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 )
 
 // FuzzFind accepts any HAR and any capture: it never panics, and its steps are a
@@ -30,7 +31,7 @@ func FuzzFind(f *testing.F) {
 			return
 		}
 		packets, _ := capture.ReadPcapng(bytes.NewReader(file))
-		for _, p := range Find(h, packets) {
+		for _, p := range Find(&evidence.Evidence{HAR: h, Packets: packets}) {
 			checkWhole(t, p)
 		}
 	})

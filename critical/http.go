@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/http2/hpack"
 
+	"wiretime/evidence"
 	"wiretime/spdy"
 )
 
@@ -29,7 +30,7 @@ func readHTTP1(texts [2]*text, scheme string) []*exchange {
 	}, func(i, from, to int) {
 		if i < len(requests) {
 			r := requests[i]
-			x := &exchange{url: address(scheme + "://" + r.Host + r.URL.RequestURI())}
+			x := &exchange{url: evidence.Address(scheme + "://" + r.Host + r.URL.RequestURI())}
 			x.add(up, texts[up], from, to)
 			list = append(list, x)
 		}
@@ -118,7 +119,7 @@ func (f *fields) url() string {
 	if f.path == "" {
 		return ""
 	}
-	return address(f.scheme + "://" + f.authority + f.path)
+	return evidence.Address(f.scheme + "://" + f.authority + f.path)
 }
 
 // Types and flags of HTTP/2 frames (RFC 9113 section 6).

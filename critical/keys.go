@@ -60,8 +60,7 @@ var suites = map[uint16]*suite{
 	0x1303: {hash: sha256.New, size: 32, chacha: true},
 }
 
-// expand returns HKDF-Expand-Label with an empty context (RFC 8446 section
-// 7.1).
+// expand returns HKDF-Expand-Label with an empty context.
 func (s *suite) expand(secret []byte, label string, length int) []byte {
 	out, err := capture.ExpandLabel(s.hash, secret, label, nil, length)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"wiretime/evidence"
 )
 
 // ledger explains what the time of a page's path was spent on.
@@ -34,7 +36,7 @@ func (t *traffic) match(resources []*resource, epoch int64) map[*resource]*excha
 		}
 		var best *exchange
 		var nearest int64
-		for _, x := range byURL[address(r.url)] {
+		for _, x := range byURL[evidence.Address(r.url)] {
 			began, _ := x.begins()
 			gap := began - epoch - r.phases[atSend].from
 			if gap = max(gap, -gap); !taken[x] && began-epoch <= r.end+slack && (best == nil || gap < nearest) {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"wiretime/capture"
+	"wiretime/evidence"
 )
 
 // Kind says what a piece of a path was spent on.
@@ -112,16 +112,17 @@ func (p *Path) MarshalJSON() ([]byte, error) {
 	}{(*plain)(p), sums})
 }
 
-// Find computes the critical path of each page of a HAR that has an onLoad, in
-// their order. packets may be nil or lack the TLS keys; kinds then follow from the
+// Find computes the critical path of each page of a load's HAR that has an onLoad, in
+// their order. The packets may be missing or lack the TLS keys; kinds then follow from the
 // phases. Errors in the HAR or in the packets are no failure: time that cannot be
 // explained is the client's.
-func Find(h *capture.HAR, packets *capture.Packets) []*Path {
+func Find(e *evidence.Evidence) []*Path {
+	h := e.HAR
 	if h == nil {
 		return nil
 	}
 	var paths []*Path
-	traffic := readTraffic(packets)
+	traffic := readTraffic(e)
 	for i := range h.Log.Pages {
 		page := &h.Log.Pages[i]
 		onLoad := nanoseconds(page.Timings.OnLoad)

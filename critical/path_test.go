@@ -232,19 +232,6 @@ func TestChain(t *testing.T) {
 	}
 }
 
-func TestAddress(t *testing.T) {
-	for text, want := range map[string]string{
-		"HTTP://WWW.Test:80#x":        "http://www.test/",
-		"https://www.test:443/a?b=c":  "https://www.test/a?b=c",
-		"https://www.test:8443/%7Ea/": "https://www.test:8443/%7Ea/",
-		"://":                         "://",
-	} {
-		if got := address(text); got != want {
-			t.Errorf("address(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestVerdict(t *testing.T) {
 	tests := []struct {
 		sums map[Kind]int64 // ms

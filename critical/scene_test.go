@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 )
 
 // epoch is 0 ms of every scene, in ns since the Unix epoch.
@@ -65,7 +66,7 @@ func (s *scene) entry(url string, from, to float64, t capture.Timings) *capture.
 
 func (s *scene) path(t *testing.T) *Path {
 	t.Helper()
-	paths := Find(&s.har, &s.packets)
+	paths := Find(&evidence.Evidence{HAR: &s.har, Packets: &s.packets})
 	if len(paths) != 1 {
 		t.Fatalf("%d paths, want 1", len(paths))
 	}

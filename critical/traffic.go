@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 )
 
 // never is the arrival time of a packet that does not arrive.
@@ -89,16 +90,16 @@ type traffic struct {
 }
 
 // readTraffic reads a capture.
-func readTraffic(packets *capture.Packets) *traffic {
+func readTraffic(e *evidence.Evidence) *traffic {
 	t := &traffic{names: map[string]*connection{}}
-	if packets == nil {
+	if e.Packets == nil {
 		return t
 	}
-	lines := t.readPackets(packets)
+	lines := t.readPackets(e.Sightings())
 	for _, l := range lines {
 		l.serve()
 	}
-	keys := readKeys(packets.Secrets)
+	keys := readKeys(e.Packets.Secrets)
 	for _, p := range t.packets {
 		t.assign(p)
 	}
@@ -113,15 +114,11 @@ func readTraffic(packets *capture.Packets) *traffic {
 
 // readPackets joins the sightings of each packet. It returns the lines in the order
 // of their first packets.
-func (t *traffic) readPackets(packets *capture.Packets) []*line {
+func (t *traffic) readPackets(sightings []evidence.Sighting) []*line {
 	var lines []*line
 	from := map[int]*line{} // by the sender's interface
 	under := map[uint64]*packet{}
-	for i := range packets.Records {
-		r := &packets.Records[i]
-		if r.Interface < 0 || r.Interface >= len(packets.Interfaces) {
-			continue
-		}
+	for _, r := range sightings {
 		if r.Inbound {
 			if p := under[r.ID]; p != nil {
 				delete(under, r.ID)
@@ -130,10 +127,6 @@ func (t *traffic) readPackets(packets *capture.Packets) []*line {
 			}
 			continue
 		}
-		h, err := capture.Dissect(r.Data)
-		if err != nil {
-			h = capture.Headers{}
-		}
 		l := from[r.Interface]
 		if l == nil {
 			l = &line{}
@@ -141,10 +134,10 @@ func (t *traffic) readPackets(packets *capture.Packets) []*line {
 			lines = append(lines, l)
 		}
 		p := &packet{
-			line: l, direction: down, headers: h, sent: r.Time, lost: strings.HasPrefix(r.Comment, capture.DroppedPrefix),
+			line: l, direction: down, headers: r.Headers, sent: r.Time, lost: r.Dropped(),
 			arrived: never, begins: never, served: never,
 		}
-		if strings.HasPrefix(packets.Interfaces[r.Interface].Name, "client.") {
+		if r.AtClient {
 			p.direction = up
 		}
 		if !p.lost {
@@ -156,11 +149,6 @@ func (t *traffic) readPackets(packets *capture.Packets) []*line {
 	return lines
 }
 
-const (
-	portDNS   = 53
-	portHTTPS = 443
-)
-
 // assign adds a packet to its connection.
 func (t *traffic) assign(p *packet) {
 	flow := p.headers.Flow
@@ -168,9 +156,9 @@ func (t *traffic) assign(p *packet) {
 		flow = flow.Reverse()
 	}
 	switch {
-	case flow.Destination.Port() == portDNS:
+	case flow.Destination.Port() == evidence.PortDNS:
 		t.assignQuery(flow, p)
-	case flow.Protocol == capture.TCP, flow.Protocol == capture.UDP && flow.Destination.Port() == portHTTPS:
+	case flow.Protocol == capture.TCP, flow.Protocol == capture.UDP && flow.Destination.Port() == evidence.PortHTTPS:
 		c := t.connection(flow, p)
 		c.packets = append(c.packets, p)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 	"wiretime/spdy"
 )
 
@@ -144,7 +145,7 @@ func TestReadsWhatIsSent(t *testing.T) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.packets.Secrets = r.keys.Bytes()
-			checkExchanges(t, readTraffic(&r.packets), base)
+			checkExchanges(t, readTraffic(&evidence.Evidence{Packets: &r.packets}), base)
 		})
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"wiretime/capture"
 	"wiretime/english"
+	"wiretime/evidence"
+	"wiretime/study"
 )
 
 // checkAgreement is rule 4: the browser, the server and the wire tell the same
@@ -29,43 +31,43 @@ import (
 // A request for /favicon.ico that only the server saw is passed over: it is
 // the browser's own, not the page's, and browsers do not report it. It shows
 // among the misses if the archive lacks it.
-func checkAgreement(l *Load) []Violation {
-	var list []Violation
+func checkAgreement(ev *evidence.Evidence) []study.Violation {
+	var list []study.Violation
 	for _, part := range []struct {
 		name    string
 		missing bool
 	}{
-		{"HAR", l.HAR == nil},
-		{"server log", l.Server == nil && !l.NoServerLog},
-		{"packets", l.Packets == nil},
+		{"HAR", ev.HAR == nil},
+		{"server log", ev.Server == nil && !ev.NoServerLog},
+		{"packets", ev.Packets == nil},
 	} {
 		if part.missing {
-			list = append(list, Violation{4, fmt.Sprintf("the load has no %s to compare the rest with", part.name)})
+			list = append(list, violation(4, "the load has no %s to compare the rest with", part.name))
 		}
 	}
 	if len(list) > 0 {
 		return list
 	}
-	return slices.Concat(compareRequests(l), compareFlows(l), compareSizes(l))
+	return slices.Concat(compareRequests(ev), compareFlows(ev), compareSizes(ev))
 }
 
 // compareRequests holds the HAR against the server log: the same requests, the
 // same number of times. What was pushed answers one.
-func compareRequests(l *Load) []Violation {
+func compareRequests(ev *evidence.Evidence) []study.Violation {
 	var failures []string
-	surplus, forgiven, goesOn := l.surplus(), map[string]int{}, map[string]bool{}
-	for _, e := range l.fetched() {
+	surplus, forgiven, goesOn := surplus(ev), map[string]int{}, map[string]bool{}
+	for _, e := range ev.Fetched() {
 		request := nameOf(e.Request.Method, e.Request.URL)
 		if e.Unawaited != "" {
 			forgiven[request]++
 			goesOn[withoutQuery(request)] = true
 		}
-		if failed(e) {
+		if evidence.Failed(e) {
 			forgiven[request]++
 			failures = append(failures, fmt.Sprintf("%s (%s)", request, reason(e)))
 		}
 	}
-	unused := l.unused()
+	unused := unusedResponses(ev)
 	var browserOnly, serverOnly []string
 	for _, request := range slices.Sorted(maps.Keys(surplus)) {
 		n := surplus[request]
@@ -79,21 +81,21 @@ func compareRequests(l *Load) []Violation {
 			serverOnly = append(serverOnly, request)
 		}
 	}
-	var list []Violation
+	var list []study.Violation
 	if len(failures) > 0 {
-		list = append(list, Violation{4, fmt.Sprintf("the browser did not get %s: %s", english.Count(len(failures), "resource"), some(failures))})
+		list = append(list, violation(4, "the browser did not get %s: %s", english.Count(len(failures), "resource"), some(failures)))
 	}
-	if len(browserOnly) > 0 && !l.NoServerLog {
-		list = append(list, Violation{4, fmt.Sprintf("the browser reports %s that the server did not answer: %s", english.Count(len(browserOnly), "request"), some(browserOnly))})
+	if len(browserOnly) > 0 && !ev.NoServerLog {
+		list = append(list, violation(4, "the browser reports %s that the server did not answer: %s", english.Count(len(browserOnly), "request"), some(browserOnly)))
 	}
 	if len(serverOnly) > 0 {
-		list = append(list, Violation{4, fmt.Sprintf("the server answered %s that the browser does not report: %s", english.Count(len(serverOnly), "request"), some(serverOnly))})
+		list = append(list, violation(4, "the server answered %s that the browser does not report: %s", english.Count(len(serverOnly), "request"), some(serverOnly)))
 	}
 	return list
 }
 
 // nameOf is what makes two requests the same one.
-func nameOf(method, address string) string { return method + " " + normalURL(address) }
+func nameOf(method, address string) string { return method + " " + evidence.Address(address) }
 
 func withoutQuery(request string) string {
 	request, _, _ = strings.Cut(request, "?")
@@ -101,24 +103,24 @@ func withoutQuery(request string) string {
 }
 
 // surplus is how many more of each request the browser saw than the server.
-func (l *Load) surplus() map[string]int {
+func surplus(ev *evidence.Evidence) map[string]int {
 	surplus := map[string]int{}
-	for _, e := range l.fetched() {
+	for _, e := range ev.Fetched() {
 		surplus[nameOf(e.Request.Method, e.Request.URL)]++
 	}
-	for i := range l.Server {
-		surplus[nameOf(l.Server[i].Method, l.Server[i].URL)]--
+	for i := range ev.Server {
+		surplus[nameOf(ev.Server[i].Method, ev.Server[i].URL)]--
 	}
 	return surplus
 }
 
-// unused is how many responses that a page's requests did not ask for it did not use either,
+// unusedResponses is how many responses that a page's requests did not ask for it did not use either,
 // by the request that they would have answered: pushed ones, and those to what the server
 // had hinted at.
-func (l *Load) unused() map[string]int {
+func unusedResponses(ev *evidence.Evidence) map[string]int {
 	unasked := map[string]int{}
-	for i := range l.Server {
-		e := &l.Server[i]
+	for i := range ev.Server {
+		e := &ev.Server[i]
 		if e.Pushed {
 			unasked[nameOf(e.Method, e.URL)]++
 		}
@@ -126,7 +128,7 @@ func (l *Load) unused() map[string]int {
 			unasked[nameOf("GET", target)]++
 		}
 	}
-	surplus := l.surplus()
+	surplus := surplus(ev)
 	for request, n := range unasked {
 		unasked[request] = max(0, min(n, -surplus[request]))
 	}
@@ -160,27 +162,27 @@ func reason(e *capture.Entry) string {
 
 // compareFlows holds the server log against the packets: each connection the
 // server answered on passed the client's interfaces.
-func compareFlows(l *Load) []Violation {
+func compareFlows(ev *evidence.Evidence) []study.Violation {
 	seen := map[capture.Flow]bool{}
-	for _, c := range l.connections() {
-		seen[c.flow] = true
+	for _, c := range ev.Connections() {
+		seen[c.Flow] = true
 	}
 	absent, unclear := map[string]bool{}, map[string]bool{}
-	for i := range l.Server {
-		flow, err := endpoints(&l.Server[i])
+	for i := range ev.Server {
+		flow, err := endpoints(&ev.Server[i])
 		if err != nil {
 			unclear[err.Error()] = true
 		} else if !seen[flow] {
 			absent[flow.String()] = true
 		}
 	}
-	var list []Violation
+	var list []study.Violation
 	for _, sentence := range slices.Sorted(maps.Keys(unclear)) {
-		list = append(list, Violation{4, sentence})
+		list = append(list, study.Violation{Rule: 4, Detail: sentence})
 	}
 	if len(absent) > 0 {
 		flows := slices.Sorted(maps.Keys(absent))
-		list = append(list, Violation{4, fmt.Sprintf("the server answered on %s that the packets do not show: %s", english.Count(len(flows), "connection"), some(flows))})
+		list = append(list, violation(4, "the server answered on %s that the packets do not show: %s", english.Count(len(flows), "connection"), some(flows)))
 	}
 	return list
 }
@@ -188,44 +190,26 @@ func compareFlows(l *Load) []Violation {
 // compareSizes holds the server log against the packets: what the server says
 // it served cannot be more than what reached the client. What was pushed is left out: a
 // client that does not want it has it stopped on its way. So is what the load did not wait for.
-func compareSizes(l *Load) []Violation {
+func compareSizes(ev *evidence.Evidence) []study.Violation {
 	var served, arrived int64
 	unawaited := map[string]bool{}
-	for _, e := range l.fetched() {
+	for _, e := range ev.Fetched() {
 		if e.Unawaited != "" {
 			unawaited[nameOf(e.Request.Method, e.Request.URL)] = true
 		}
 	}
-	for i := range l.Server {
-		if e := &l.Server[i]; !e.Pushed && !unawaited[nameOf(e.Method, e.URL)] {
+	for i := range ev.Server {
+		if e := &ev.Server[i]; !e.Pushed && !unawaited[nameOf(e.Method, e.URL)] {
 			served += e.BodyBytes
 		}
 	}
-	for p, h := range l.atClient() {
-		if p.Inbound && h.Flow.Source.Port() != portDNS {
-			arrived += int64(h.PayloadLength)
+	for p := range ev.AtClient() {
+		if p.Inbound && p.Flow.Source.Port() != evidence.PortDNS {
+			arrived += int64(p.PayloadLength)
 		}
 	}
 	if arrived < served {
-		return []Violation{{4, fmt.Sprintf("the server log adds up to %d octets of bodies, but only %d octets reached the client", served, arrived)}}
+		return []study.Violation{violation(4, "the server log adds up to %d octets of bodies, but only %d octets reached the client", served, arrived)}
 	}
 	return nil
-}
-
-// normalURL writes a URL so that the browser's and the server's way of writing
-// it compare equal: host in lower case, no default port, no fragment, a path.
-func normalURL(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	u.Fragment, u.RawFragment = "", ""
-	u.Host = strings.ToLower(u.Host)
-	if port := u.Port(); u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
-		u.Host = strings.TrimSuffix(u.Host, ":"+port)
-	}
-	if u.Path == "" {
-		u.Path = "/"
-	}
-	return u.String()
 }

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"wiretime/capture"
+	"wiretime/evidence"
+	"wiretime/study"
 )
 
 func TestCheckFindsNothingInASoundLoad(t *testing.T) {
 	for protocol, s := range map[string]*scene{"h2": h2Scene(), "h3": h3Scene()} {
-		if got := Check(s.load(t, protocol)); len(got) != 0 {
+		if got := Pages().Violations(s.load(t, protocol)); len(got) != 0 {
 			t.Errorf("%s: %v", protocol, got)
 		}
 	}
@@ -29,7 +31,7 @@ func TestCheckHTTP1(t *testing.T) {
 		s := h2Scene()
 		s.entries[0].Protocol, s.entries[0].Request.URL = "http/1.1", c.url
 		s.log[0].Protocol, s.log[0].URL, s.log[0].TLS = "http/1.1", c.url, c.tls
-		if got := Check(s.load(t, c.row)); (len(got) == 0) != c.sound {
+		if got := Pages().Violations(s.load(t, c.row)); (len(got) == 0) != c.sound {
 			t.Errorf("row %s, %s: %v", c.row, c.url, got)
 		}
 	}
@@ -66,7 +68,7 @@ func TestCheckSPDY(t *testing.T) {
 		s := h2Scene()
 		s.entries[0].Protocol, s.log[0].Protocol = "spdy/3.1", "spdy/3.1"
 		c.change(s)
-		got := Check(s.load(t, c.row))
+		got := Pages().Violations(s.load(t, c.row))
 		if (len(got) == 0) != (c.rule == 0) {
 			t.Errorf("%s: %v", c.name, got)
 		}
@@ -83,39 +85,39 @@ func TestCheckFinds(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(s *scene)
-		want   []Violation
+		want   []study.Violation
 	}{
-		{"another protocol by the browser's report", func(s *scene) { s.entries[0].Protocol = "http/1.1" }, []Violation{
-			{1, "the browser reports 1 request as http/1.1 over TLS, not as h2 over TLS: GET " + page}}},
-		{"another protocol by the server's", func(s *scene) { s.log[0].Protocol = "http/1.1" }, []Violation{
-			{1, "the server log shows 1 request as http/1.1 over TLS, not as h2 over TLS: GET " + page}}},
+		{"another protocol by the browser's report", func(s *scene) { s.entries[0].Protocol = "http/1.1" }, []study.Violation{
+			{Rule: 1, Detail: "the browser reports 1 request as http/1.1 over TLS, not as h2 over TLS: GET " + page}}},
+		{"another protocol by the server's", func(s *scene) { s.log[0].Protocol = "http/1.1" }, []study.Violation{
+			{Rule: 1, Detail: "the server log shows 1 request as http/1.1 over TLS, not as h2 over TLS: GET " + page}}},
 		{"a protocol the HAR names in the response only", func(s *scene) {
 			s.entries[0].Protocol, s.entries[0].Response.HTTPVersion = "", "H3"
-		}, []Violation{{1, "the browser reports 1 request as h3 over TLS, not as h2 over TLS: GET " + page}}},
+		}, []study.Violation{{Rule: 1, Detail: "the browser reports 1 request as h3 over TLS, not as h2 over TLS: GET " + page}}},
 		{"a resource from a warm cache", func(s *scene) {
 			s.fetch(412, 413, page+"a.png", "h2")
 			s.entries[1].FromCache, s.log = "disk", s.log[:1]
-		}, []Violation{{2, "the browser had 1 resource in a cache before the load: " + page + "a.png"}}},
+		}, []study.Violation{{Rule: 2, Detail: "the browser had 1 resource in a cache before the load: " + page + "a.png"}}},
 		{"an image that the page names twice is no warmth", func(s *scene) {
 			s.fetch(412, 413, page+"a.png", "h2")
 			s.fetch(412, 413, page+"a.png", "h2")
 			s.entries[2].FromCache, s.log = "memory", s.log[:2]
 		}, nil},
-		{"a resumed TLS session", func(s *scene) { s.log[0].Resumed = true }, []Violation{
-			{2, "1 connection resumed an earlier TLS session: 10.0.0.2:4000 > 10.0.1.2:443"}}},
-		{"a connection from before the capture", func(s *scene) { s.records = s.records[8:] }, []Violation{
-			{2, "1 connection carried requests without a handshake in the capture: tcp 10.0.0.2:4000 > 10.0.1.2:443"},
-			{2, "the browser used 1 connection to 10.0.1.2, but the capture holds the handshakes of 0"}}},
-		{"a connection that the wire does not show", func(s *scene) { s.log[0].Client = "10.0.0.2:4999" }, []Violation{
-			{4, "the server answered on 1 connection that the packets do not show: tcp 10.0.0.2:4999 > 10.0.1.2:443"}}},
+		{"a resumed TLS session", func(s *scene) { s.log[0].Resumed = true }, []study.Violation{
+			{Rule: 2, Detail: "1 connection resumed an earlier TLS session: 10.0.0.2:4000 > 10.0.1.2:443"}}},
+		{"a connection from before the capture", func(s *scene) { s.records = s.records[8:] }, []study.Violation{
+			{Rule: 2, Detail: "1 connection carried requests without a handshake in the capture: tcp 10.0.0.2:4000 > 10.0.1.2:443"},
+			{Rule: 2, Detail: "the browser used 1 connection to 10.0.1.2, but the capture holds the handshakes of 0"}}},
+		{"a connection that the wire does not show", func(s *scene) { s.log[0].Client = "10.0.0.2:4999" }, []study.Violation{
+			{Rule: 4, Detail: "the server answered on 1 connection that the packets do not show: tcp 10.0.0.2:4999 > 10.0.1.2:443"}}},
 		{"a fetch that the server did not see", func(s *scene) {
 			s.log = append(s.log[:0], h2Scene().log[0])
 			s.fetch(0, 1, page+"b", "h2")
 			s.log = s.log[:1]
-		}, []Violation{
-			{4, "the browser reports 1 request that the server did not answer: GET " + page + "b"}}},
-		{"a fetch that the browser does not report", func(s *scene) { s.fetch(0, 1, page, "h2"); s.entries = s.entries[:1] }, []Violation{
-			{4, "the server answered 1 request that the browser does not report: GET " + page}}},
+		}, []study.Violation{
+			{Rule: 4, Detail: "the browser reports 1 request that the server did not answer: GET " + page + "b"}}},
+		{"a fetch that the browser does not report", func(s *scene) { s.fetch(0, 1, page, "h2"); s.entries = s.entries[:1] }, []study.Violation{
+			{Rule: 4, Detail: "the server answered 1 request that the browser does not report: GET " + page}}},
 		{"the browser's own look for an icon is none", func(s *scene) {
 			s.fetch(0, 1, page+"favicon.ico", "h2")
 			s.entries, s.log[1].Miss = s.entries[:1], true
@@ -128,16 +130,16 @@ func TestCheckFinds(t *testing.T) {
 			s.fetch(0, 1, page+"b", "")
 			s.entries[1].Response = capture.Response{Error: "net::ERR_CONNECTION_RESET"}
 			s.log = s.log[:1]
-		}, []Violation{{4, "the browser did not get 1 resource: GET " + page + "b (net::ERR_CONNECTION_RESET)"}}},
-		{"more served than arrived", func(s *scene) { s.log[0].BodyBytes = 3031 }, []Violation{
-			{4, "the server log adds up to 3031 octets of bodies, but only 3030 octets reached the client"}}},
-		{"a server log without addresses", func(s *scene) { s.log[0].Client = "" }, []Violation{
-			{4, `the server log names the client "": not an ip:port`}}},
+		}, []study.Violation{{Rule: 4, Detail: "the browser did not get 1 resource: GET " + page + "b (net::ERR_CONNECTION_RESET)"}}},
+		{"more served than arrived", func(s *scene) { s.log[0].BodyBytes = 3031 }, []study.Violation{
+			{Rule: 4, Detail: "the server log adds up to 3031 octets of bodies, but only 3030 octets reached the client"}}},
+		{"a server log without addresses", func(s *scene) { s.log[0].Client = "" }, []study.Violation{
+			{Rule: 4, Detail: `the server log names the client "": not an ip:port`}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := h2Scene()
 			c.change(s)
-			got := Check(s.load(t, "h2"))
+			got := Pages().Violations(s.load(t, "h2"))
 			if len(got) != len(c.want) {
 				t.Fatalf("got %v, want %v", got, c.want)
 			}
@@ -205,11 +207,11 @@ func TestCheckStateOfTheClient(t *testing.T) {
 			}
 			l := s.load(t, c.row)
 			l.Visit = c.visit
-			got := Check(l)
+			got := Pages().Violations(l)
 			if c.want == "" && len(got) > 0 {
 				t.Error(got)
 			}
-			if c.want != "" && !slices.Contains(got, Violation{2, c.want}) {
+			if c.want != "" && !slices.Contains(got, study.Violation{Rule: 2, Detail: c.want}) {
 				t.Errorf("got %v, want %s", got, c.want)
 			}
 		})
@@ -254,11 +256,11 @@ func TestCheckEarlyData(t *testing.T) {
 			}
 			l := s.load(t, "h3")
 			l.Visit = "0rtt"
-			got := checkCold(l)
+			got := checkVisit(l)
 			if c.want == "" && len(got) > 0 {
 				t.Error(got)
 			}
-			if c.want != "" && !slices.Contains(got, Violation{2, c.want}) {
+			if c.want != "" && !slices.Contains(got, study.Violation{Rule: 2, Detail: c.want}) {
 				t.Errorf("got %v, want %s", got, c.want)
 			}
 		})
@@ -293,11 +295,11 @@ func TestCheckStateOnAJourney(t *testing.T) {
 			c.change(s)
 			l := s.load(t, "h2")
 			l.Visit = c.visit
-			got := Check(l)
+			got := Pages().Violations(l)
 			if c.want == "" && len(got) > 0 {
 				t.Error(got)
 			}
-			if c.want != "" && !slices.Contains(got, Violation{2, c.want}) {
+			if c.want != "" && !slices.Contains(got, study.Violation{Rule: 2, Detail: c.want}) {
 				t.Errorf("got %v, want %s", got, c.want)
 			}
 		})
@@ -325,8 +327,8 @@ func TestCheckFallback(t *testing.T) {
 }
 
 func TestCheckNeedsAllParts(t *testing.T) {
-	got := Check(&Load{Protocol: "h2"})
-	if len(got) != 3 || got[0] != (Violation{4, "the load has no HAR to compare the rest with"}) {
+	got := Pages().Violations(&evidence.Evidence{Protocol: "h2"})
+	if len(got) != 3 || got[0] != (study.Violation{Rule: 4, Detail: "the load has no HAR to compare the rest with"}) {
 		t.Errorf("got %v", got)
 	}
 }
@@ -336,20 +338,20 @@ func TestCheckWithoutAServerLog(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*scene)
-		want   []Violation
+		want   []study.Violation
 	}{
 		{"sound", func(*scene) {}, nil},
-		{"another protocol by the browser's word", func(s *scene) { s.entries[0].Protocol = "http/1.1" }, []Violation{
-			{1, "the browser reports 1 request as http/1.1 over TLS, not as h2 over TLS: GET https://www.example.test/"}}},
-		{"a fetch that failed", func(s *scene) { s.entries[0].Response = capture.Response{Error: "net::ERR_CONNECTION_RESET"} }, []Violation{
-			{4, "the browser did not get 1 resource: GET https://www.example.test/ (net::ERR_CONNECTION_RESET)"}}},
+		{"another protocol by the browser's word", func(s *scene) { s.entries[0].Protocol = "http/1.1" }, []study.Violation{
+			{Rule: 1, Detail: "the browser reports 1 request as http/1.1 over TLS, not as h2 over TLS: GET https://www.example.test/"}}},
+		{"a fetch that failed", func(s *scene) { s.entries[0].Response = capture.Response{Error: "net::ERR_CONNECTION_RESET"} }, []study.Violation{
+			{Rule: 4, Detail: "the browser did not get 1 resource: GET https://www.example.test/ (net::ERR_CONNECTION_RESET)"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := h2Scene()
 			c.change(s)
 			l := s.load(t, "h2")
 			l.Server, l.NoServerLog = nil, true
-			if got := Check(l); !slices.Equal(got, c.want) {
+			if got := Pages().Violations(l); !slices.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 			if v, ok := misses.Of(l); ok {
@@ -364,7 +366,7 @@ func TestCheckSaysWhatAPersonCanRead(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		s.fetch(0, 1, "https://www.example.test/"+name, "h3")
 	}
-	got := Check(s.load(t, "h2"))
+	got := Pages().Violations(s.load(t, "h2"))
 	if len(got) == 0 || !strings.HasSuffix(got[0].Detail, "/c and 1 more") {
 		t.Errorf("got %v", got)
 	}
@@ -377,28 +379,7 @@ func TestCheckMigration(t *testing.T) {
 	s.down(303, datagram(server, "10.0.9.2:4001", short, 30))
 	s.fetch(302, 303, "https://www.example.test/a.png", "h3")
 	s.log[1].Client = "10.0.9.2:4001"
-	if got := Check(s.load(t, "h3")); len(got) != 0 {
+	if got := Pages().Violations(s.load(t, "h3")); len(got) != 0 {
 		t.Error(got)
-	}
-}
-
-func TestNormalURL(t *testing.T) {
-	for _, same := range [][2]string{
-		{"https://A.test", "https://a.test/"},
-		{"https://a.test:443/x#y", "https://a.test/x"},
-		{"http://a.test:80/", "http://a.test/"},
-	} {
-		if a, b := normalURL(same[0]), normalURL(same[1]); a != b {
-			t.Errorf("%s and %s differ: %s, %s", same[0], same[1], a, b)
-		}
-	}
-	for _, differ := range [][2]string{
-		{"https://a.test/?a=1", "https://a.test/?a=2"},
-		{"https://a.test:80/", "https://a.test/"},
-		{"http://a.test/", "https://a.test/"},
-	} {
-		if a, b := normalURL(differ[0]), normalURL(differ[1]); a == b {
-			t.Errorf("%s and %s are the same: %s", differ[0], differ[1], a)
-		}
 	}
 }

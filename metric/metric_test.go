@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"wiretime/capture"
+	"wiretime/evidence"
+	"wiretime/study"
 )
 
-func value(t *testing.T, l *Load, name string) (float64, bool) {
+func value(t *testing.T, l *evidence.Evidence, name string) (float64, bool) {
 	t.Helper()
-	for _, m := range All() {
+	for _, m := range Pages().Metrics {
 		if m.Name == name {
 			return m.Of(l)
 		}
@@ -23,7 +25,7 @@ func value(t *testing.T, l *Load, name string) (float64, bool) {
 // none is what a table says where a metric has no value.
 var none = math.NaN()
 
-func expect(t *testing.T, l *Load, want map[string]float64) {
+func expect(t *testing.T, l *evidence.Evidence, want map[string]float64) {
 	t.Helper()
 	for name, w := range want {
 		got, ok := value(t, l, name)
@@ -230,12 +232,12 @@ func TestUnusedPushes(t *testing.T) {
 	s.entries = slices.Delete(s.entries, 2, 3)
 	l := s.load(t, "h2")
 	expect(t, l, map[string]float64{"requests": 3, "unused": 2})
-	if got := Check(l); len(got) > 0 {
+	if got := Pages().Violations(l); len(got) > 0 {
 		t.Error(got)
 	}
 	// A response that nobody asked for, and that was not pushed, is one too many.
 	l.Server[2].Pushed = false
-	if got, want := Check(l), (Violation{4, "the server answered 1 request that the browser does not report: GET " + script}); len(got) != 1 || got[0] != want {
+	if got, want := Pages().Violations(l), (study.Violation{Rule: 4, Detail: "the server answered 1 request that the browser does not report: GET " + script}); len(got) != 1 || got[0] != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -254,19 +256,19 @@ func TestUnusedHints(t *testing.T) {
 	s.entries = slices.Delete(s.entries, 2, 4)
 	l := s.load(t, "h2")
 	expect(t, l, map[string]float64{"requests": 3, "unused": 2})
-	if got := Check(l); len(got) > 0 {
+	if got := Pages().Violations(l); len(got) > 0 {
 		t.Error(got)
 	}
 	l.Server[0].Early = l.Server[0].Early[1:]
-	if got, want := Check(l), "the server answered 2 requests that the browser does not report: GET "+script+", GET "+style; len(got) != 1 || got[0].Detail != want {
+	if got, want := Pages().Violations(l), "the server answered 2 requests that the browser does not report: GET "+script+", GET "+style; len(got) != 1 || got[0].Detail != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
 // A part that was not captured gives no figures rather than zeros.
 func TestNothingCaptured(t *testing.T) {
-	l := &Load{Protocol: "h2", ServerLost: -1, Timing: capture.Timing{DCL: -1, OnLoad: -1, TTFB: -1, FCP: -1, LCP: -1}}
-	for _, m := range All() {
+	l := &evidence.Evidence{Protocol: "h2", ServerLost: -1, Timing: capture.Timing{DCL: -1, OnLoad: -1, TTFB: -1, FCP: -1, LCP: -1}}
+	for _, m := range Pages().Metrics {
 		if got, ok := m.Of(l); ok {
 			t.Errorf("%s = %v without any capture", m.Name, got)
 		}
@@ -275,7 +277,7 @@ func TestNothingCaptured(t *testing.T) {
 
 func TestEveryMetricIsDefined(t *testing.T) {
 	names := map[string]bool{}
-	for _, m := range All() {
+	for _, m := range Pages().Metrics {
 		if names[m.Name] || m.Name == "" || m.Unit == "" || m.Title == "" || len(m.Definition) < 40 || m.Of == nil {
 			t.Errorf("%+v is not fully defined, or a name is taken twice", m)
 		}
@@ -301,9 +303,9 @@ func FuzzMetrics(f *testing.F) {
 			return
 		}
 		s := h2Scene()
-		l := &Load{Protocol: "h2", Packets: packets, Server: s.log, HAR: &capture.HAR{Log: capture.Log{Entries: s.entries}}}
-		Check(l)
-		for _, m := range All() {
+		l := &evidence.Evidence{Protocol: "h2", Packets: packets, Server: s.log, HAR: &capture.HAR{Log: capture.Log{Entries: s.entries}}}
+		Pages().Violations(l)
+		for _, m := range Pages().Metrics {
 			if v, ok := m.Of(l); ok && m.Unit != "ms" && v < 0 {
 				t.Errorf("%s = %v", m.Name, v)
 			}

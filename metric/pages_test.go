@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wiretime/capture"
+	"wiretime/study"
 )
 
 // turn adds a page that is navigated to at the given ms, with the entries that
@@ -48,25 +49,25 @@ func tabs() *scene {
 func TestPages(t *testing.T) {
 	for name, c := range map[string]struct {
 		scene *scene
-		want  []Page
+		want  []study.Page
 		plt   float64
 		tow   float64
 	}{
 		"one page": {h2Scene(), nil, 412, 411},
-		"a journey, the time to think left out": {journey(), []Page{
-			{"https://www.example.test/", 0, 20, 30, 412}, {"https://www.example.test/next", 1412, 20, 30, 200},
+		"a journey, the time to think left out": {journey(), []study.Page{
+			{URL: "https://www.example.test/", Started: 0, DCL: 20, OnLoad: 30, PLT: 412}, {URL: "https://www.example.test/next", Started: 1412, DCL: 20, OnLoad: 30, PLT: 200},
 		}, 612, 1513 - 1000},
-		"tabs": {tabs(), []Page{
-			{"https://www.example.test/", 0, 20, 30, 412}, {"https://www.example.test/b", 1, 20, 30, 299}, {"https://www.example.test/c", 2, 20, 30, 198},
+		"tabs": {tabs(), []study.Page{
+			{URL: "https://www.example.test/", Started: 0, DCL: 20, OnLoad: 30, PLT: 412}, {URL: "https://www.example.test/b", Started: 1, DCL: 20, OnLoad: 30, PLT: 299}, {URL: "https://www.example.test/c", Started: 2, DCL: 20, OnLoad: 30, PLT: 198},
 		}, 412, 411},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := c.scene.load(t, "h2")
-			if d := cmp.Diff(c.want, l.Pages()); d != "" {
+			if d := cmp.Diff(c.want, EachPage(l)); d != "" {
 				t.Error(d)
 			}
 			expect(t, l, map[string]float64{"plt": c.plt, "tow": c.tow, "requests": float64(len(c.scene.entries))})
-			if got := Check(l); len(got) > 0 {
+			if got := Pages().Violations(l); len(got) > 0 {
 				t.Error(got)
 			}
 		})
@@ -78,7 +79,7 @@ func TestAPageWithoutEntriesHasNoPLT(t *testing.T) {
 	s.turn("page_1", 0, func() {})
 	s.turn("page_2", 900, func() {})
 	l := s.load(t, "h2")
-	if pages := l.Pages(); pages[1] != (Page{"title of page_2", 900, 20, 30, -1}) {
+	if pages := EachPage(l); pages[1] != (study.Page{URL: "title of page_2", Started: 900, DCL: 20, OnLoad: 30, PLT: -1}) {
 		t.Errorf("the second page is %+v", pages[1])
 	}
 	expect(t, l, map[string]float64{"plt": 412})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 )
 
 // epoch is 0 ms of every scene, in ns since the Unix epoch.
@@ -64,7 +65,7 @@ func (s *scene) fetch(from, to float64, url, protocol string) {
 func ns(ms float64) int64 { return epoch + int64(ms*1e6) }
 
 // load writes the scene with the writers of package capture and reads it back.
-func (s *scene) load(t *testing.T, protocol string) *Load {
+func (s *scene) load(t *testing.T, protocol string) *evidence.Evidence {
 	t.Helper()
 	file := capture.AppendHeader(nil, capture.Header{Interfaces: []capture.Interface{{Name: "client.lte"}, {Name: "server.lte"}}})
 	for i := range s.records {
@@ -87,7 +88,7 @@ func (s *scene) load(t *testing.T, protocol string) *Load {
 	if err := capture.WriteServerLog(log, s.log); err != nil {
 		t.Fatal(err)
 	}
-	l := &Load{
+	l := &evidence.Evidence{
 		Protocol: protocol, Packets: packets, ServerLost: -1,
 		Timing: capture.Timing{NavigationStart: epoch, DCL: -1, OnLoad: 700, TTFB: 301.5, FCP: -1, LCP: -1},
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 	"wiretime/media/player"
 	"wiretime/media/record"
 )
@@ -26,7 +27,7 @@ type streamScene struct {
 }
 
 // load writes the scene down and reads it back.
-func (s *streamScene) load(t *testing.T) *Load {
+func (s *streamScene) load(t *testing.T) *evidence.Evidence {
 	t.Helper()
 	l := s.scene.load(t, s.record.Transport)
 	l.HAR, l.Timing, l.Stream = nil, capture.Timing{}, &s.record
@@ -52,16 +53,16 @@ func download(t *testing.T, transport string, strategy player.Strategy) *streamS
 	}}
 	s.plan(0, "")
 	s.plan(time.Second, "AP2")
-	s.up(0, row.wire.opening(client))
+	s.up(0, opening(row.wire, client))
 	p.Connected(100*ms, 1)
-	s.up(100, row.wire.carrying(client, server, 30))
+	s.up(100, carrying(row.wire, client, server, 30))
 	p.Answered(200*ms, 1, 3000, 1)
 	p.Received(200*ms, 1, 1000)
-	s.down(200, row.wire.carrying(server, client, 1000))
+	s.down(200, carrying(row.wire, server, client, 1000))
 	p.Associate(time.Second, "AP2")
 	switch strategy {
 	case player.Migrate:
-		s.up(1000, row.wire.carrying(moved, server, 20))
+		s.up(1000, carrying(row.wire, moved, server, 20))
 		p.Moved(1100*ms, 1)
 		p.Received(1300*ms, 1, 2000)
 		s.record.Sessions[0].Local = netip.MustParseAddrPort(moved)
@@ -71,9 +72,9 @@ func download(t *testing.T, transport string, strategy player.Strategy) *streamS
 		s.serve(1, client, "", 3000)
 	default:
 		isEarly := strategy == player.ZeroRTT
-		s.up(1000, row.wire.opening(moved))
+		s.up(1000, opening(row.wire, moved))
 		p.Connected(1100*ms, 2)
-		s.up(1100, row.wire.carrying(moved, server, 30))
+		s.up(1100, carrying(row.wire, moved, server, 30))
 		p.Answered(1200*ms, 2, 3000, 1)
 		p.Received(1300*ms, 2, 2000)
 		s.record.Sessions = append(s.record.Sessions, record.Session{
@@ -83,7 +84,7 @@ func download(t *testing.T, transport string, strategy player.Strategy) *streamS
 		s.serve(2, moved, "?offset=1000&length=0", 2000)
 		s.log[1].Resumed, s.log[1].EarlyData = row.tls, isEarly
 	}
-	s.down(1300, row.wire.carrying(server, moved, 2000))
+	s.down(1300, carrying(row.wire, server, moved, 2000))
 	if !p.Over() {
 		t.Fatal("the file is not whole")
 	}
@@ -114,25 +115,25 @@ func (s *streamScene) serve(connection int64, from, part string, octets int64) {
 }
 
 // opening is the packet with which a client begins a session.
-func (w wire) opening(from string) []byte {
+func opening(w evidence.Wire, from string) []byte {
 	switch w {
-	case wireTCP:
+	case evidence.WireTCP:
 		return synWith(from, 4, 2) // SACK is permitted
-	case wireMPTCP:
+	case evidence.WireMPTCP:
 		return synWith(from, 1, 1, 30, 4, 0x01, 0)
-	case wireSCTP:
+	case evidence.WireSCTP:
 		return sctp(from, server, 1, 0, 0, 4)
-	case wireSCTPOverUDP:
+	case evidence.WireSCTPOverUDP:
 		return udpWith(from, server, append(make([]byte, 12), 1, 0, 0, 4))
-	case wireDTLS:
+	case evidence.WireDTLS:
 		return udpWith(from, server, []byte{22, 0xfe, 0xff})
 	}
 	return datagram(from, server, long, 1200)
 }
 
 // carrying is a packet with so many octets of content.
-func (w wire) carrying(from, to string, octets int) []byte {
-	switch w.protocol() {
+func carrying(w evidence.Wire, from, to string, octets int) []byte {
+	switch w.Protocol() {
 	case capture.TCP:
 		return segment(from, to, 1, 1, capture.ACK, octets)
 	case capture.SCTP:
@@ -199,10 +200,10 @@ func viewing() record.Stream {
 	}
 }
 
-// ofStream gives the value of a metric of streams.
-func ofStream(t *testing.T, l *Load, name string) (float64, bool) {
+// valueOfStream returns the value of a metric of streams.
+func valueOfStream(t *testing.T, l *evidence.Evidence, name string) (float64, bool) {
 	t.Helper()
-	all := OfStreams()
+	all := Streams().Metrics
 	i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
 	if i < 0 {
 		t.Fatalf("no metric of streams is called %q", name)

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 	"wiretime/media/player"
 	"wiretime/media/record"
 )
 
-func expectOfStream(t *testing.T, l *Load, want map[string]float64) {
+func expectOfStream(t *testing.T, l *evidence.Evidence, want map[string]float64) {
 	t.Helper()
 	for name, w := range want {
-		got, ok := ofStream(t, l, name)
+		got, ok := valueOfStream(t, l, name)
 		if ok == math.IsNaN(w) || ok && math.Abs(got-w) > 1e-6 {
 			t.Errorf("%s = %v, %v; want %v", name, got, ok, w)
 		}
@@ -51,7 +52,7 @@ func TestMetricsOfHalfADownload(t *testing.T) {
 		{"that ends in the second of the last octet", 1250 * ms, 1e6 * 8 / 1e6 / 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := &Load{Stream: &record.Stream{Player: "download", Figures: player.Figures{
+			l := &evidence.Evidence{Stream: &record.Stream{Player: "download", Figures: player.Figures{
 				Duration: c.duration, Failure: "timed out after 1m0s without data", Received: 1_000_000, Held: 1_000_000, Goodput: []int64{0, 1_000_000},
 				Loads: []player.Load{{Asked: 250 * ms, Requests: 1}}, Sessions: []player.Session{{Open: 250 * ms}},
 			}}}
@@ -62,7 +63,7 @@ func TestMetricsOfHalfADownload(t *testing.T) {
 
 func TestMetricsOfAViewing(t *testing.T) {
 	s := viewing()
-	expectOfStream(t, &Load{Stream: &s, ServerLost: -1}, map[string]float64{
+	expectOfStream(t, &evidence.Evidence{Stream: &s, ServerLost: -1}, map[string]float64{
 		"ttd": none, "loading_delay": 750, "loading_delay_max": 900, "set_up": 90, "start_up": 600,
 		"recovery": 350, "recovery_max": 500,
 		"stalls": 2, "stalled": 3000, "rebuffer": 100 * 3.0 / 18, "switches": 4, "seeks": 5,
@@ -85,8 +86,8 @@ func TestMetricsOfAViewingThatNeverPlayed(t *testing.T) {
 		}
 		p.Advance(at)
 	}
-	l := &Load{ServerLost: -1, Stream: &record.Stream{Player: "paper", Strategy: "0-rtt", Sessions: []record.Session{{}}, Figures: p.Figures()}}
-	for _, m := range OfStreams() {
+	l := &evidence.Evidence{ServerLost: -1, Stream: &record.Stream{Player: "paper", Strategy: "0-rtt", Sessions: []record.Session{{}}, Figures: p.Figures()}}
+	for _, m := range Streams().Metrics {
 		v, ok := m.Of(l)
 		if isCount := slices.Contains([]string{"seeks", "media_down", "wasted", "handovers", "sessions", "early"}, m.Name); ok != isCount || v != 0 {
 			t.Errorf("%s = %v, %v", m.Name, v, ok)
@@ -103,7 +104,7 @@ func TestMetricsOfACutCapture(t *testing.T) {
 		"bytes_up": none, "bytes_down": none, "packets_up": none, "packets_down": none, "drops": none, "retransmissions": none,
 		"late_max": 0.11, "ttd": 1300, "media_down": 3000,
 	})
-	l.Counted = &Counts{Up: 300, Down: 500, Drops: 7}
+	l.Counted = &evidence.Counts{Up: 300, Down: 500, Drops: 7}
 	expectOfStream(t, l, map[string]float64{"bytes_up": none, "packets_up": 300, "packets_down": 500, "drops": 7, "retransmissions": none})
 }
 
@@ -116,14 +117,14 @@ func TestMetricsOfCutPackets(t *testing.T) {
 			p.Data = p.Data[:min(48, len(p.Data))]
 		}
 		a, b := whole.load(t), cut.load(t)
-		for _, m := range OfStreams() {
+		for _, m := range Streams().Metrics {
 			va, oka := m.Of(a)
 			vb, okb := m.Of(b)
 			if va != vb || oka != okb {
 				t.Errorf("%s over %s: %v, %v of whole packets, %v, %v of their headers", m.Name, transport, va, oka, vb, okb)
 			}
 		}
-		if got := Check(b); len(got) > 0 {
+		if got := Streams().Violations(b); len(got) > 0 {
 			t.Errorf("%s: %v", transport, got)
 		}
 	}
@@ -188,7 +189,7 @@ func TestRetransmissionsOfStreams(t *testing.T) {
 func TestNoMetricsOfStreamsOfAPage(t *testing.T) {
 	ofPackets := []string{"bytes_up", "bytes_down", "packets_up", "packets_down", "drops", "late_p50", "late_p99", "late_max"}
 	l := h3Scene().load(t, "h3")
-	for _, m := range OfStreams() {
+	for _, m := range Streams().Metrics {
 		if v, ok := m.Of(l); ok != slices.Contains(ofPackets, m.Name) {
 			t.Errorf("%s = %v, %v", m.Name, v, ok)
 		}
@@ -197,7 +198,7 @@ func TestNoMetricsOfStreamsOfAPage(t *testing.T) {
 
 func TestEveryMetricOfStreamsIsDefined(t *testing.T) {
 	names := map[string]bool{}
-	for _, m := range OfStreams() {
+	for _, m := range Streams().Metrics {
 		if names[m.Name] || m.Name == "" || m.Unit == "" || m.Title == "" || len(m.Definition) < 40 || m.Of == nil {
 			t.Errorf("%+v is not fully defined, or a name is taken twice", m)
 		}
@@ -214,8 +215,8 @@ func FuzzMetricsOfStreams(f *testing.F) {
 	for i, row := range rows {
 		w, _ := transportOf(row)
 		s := &scene{}
-		s.up(0, w.wire.opening(client))
-		s.down(200, w.wire.carrying(server, client, 100))
+		s.up(0, opening(w.wire, client))
+		s.down(200, carrying(w.wire, server, client, 100))
 		file := capture.AppendHeader(nil, capture.Header{Interfaces: []capture.Interface{{Name: "client.lte"}, {Name: "server.lte"}}})
 		for i := range s.records {
 			file = capture.AppendPacket(file, &s.records[i])
@@ -229,9 +230,9 @@ func FuzzMetricsOfStreams(f *testing.F) {
 		}
 		s := viewing()
 		s.Transport = rows[row%len(rows)]
-		l := &Load{Protocol: s.Transport, Packets: packets, Server: []capture.ServerEntry{{URL: item}}, Stream: &s}
-		Check(l)
-		for _, m := range OfStreams() {
+		l := &evidence.Evidence{Protocol: s.Transport, Packets: packets, Server: []capture.ServerEntry{{URL: item}}, Stream: &s}
+		Streams().Violations(l)
+		for _, m := range Streams().Metrics {
 			if v, ok := m.Of(l); ok && m.Unit != "ms" && v < 0 {
 				t.Errorf("%s = %v", m.Name, v)
 			}

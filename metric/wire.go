@@ -1,186 +1,203 @@
 package metric
 
 import (
-	"encoding/binary"
-	"strings"
-	"time"
+	"math"
+	"slices"
 
 	"wiretime/capture"
+	"wiretime/evidence"
+	"wiretime/study"
 )
 
-// wire is what a stream's packets are, as far as the first packet of a session shows.
-type wire string
+var bytesUp = Metric{
+	study.Metric{
+		Name: "bytes_up", Unit: "B", Title: "Bytes up",
+		Definition: "Octets of the IP packets that the client sent during the capture, headers and DNS included, also those dropped on their way.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) { return octets(ev, false) },
+}
 
-const (
-	wireTCP         wire = "TCP"
-	wireMPTCP       wire = "MPTCP"
-	wireSCTP        wire = "SCTP"
-	wireSCTPOverUDP wire = "SCTP over UDP"
-	wireDTLS        wire = "DTLS over UDP"
-	wireQUIC        wire = "QUIC"
-)
+var bytesDown = Metric{
+	study.Metric{
+		Name: "bytes_down", Unit: "B", Title: "Bytes down",
+		Definition: "Octets of the IP packets that reached the client during the capture, headers and DNS included.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) { return octets(ev, true) },
+}
 
-// protocol is the number of the protocol that IP carries.
-func (w wire) protocol() uint8 {
-	switch w {
-	case wireTCP, wireMPTCP:
-		return capture.TCP
-	case wireSCTP:
-		return capture.SCTP
+// octets adds up the sizes of the packets that entered or left the client.
+func octets(ev *evidence.Evidence, inbound bool) (float64, bool) {
+	n := 0
+	for p := range ev.AtClient() {
+		if p.Inbound == inbound {
+			n += p.Length
+		}
 	}
-	return capture.UDP
+	return float64(n), ev.Packets != nil
 }
 
-// transport is a row of the media transports, as captures show it.
-type transport struct {
-	wire wire
-	tls  bool // is in the server log; DTLS is not
+var packetsUp = Metric{
+	study.Metric{
+		Name: "packets_up", Unit: "packets", Title: "Packets up",
+		Definition: "IP packets that the client sent during the capture, DNS included, also those dropped on their way.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) { return packets(ev, false) },
 }
 
-// transportOf gives the row that is called name.
-func transportOf(name string) (row transport, ok bool) {
-	switch name {
-	case "tcp":
-		return transport{wire: wireTCP, tls: true}, true
-	case "tcp-clear":
-		return transport{wire: wireTCP}, true
-	case "mptcp":
-		return transport{wire: wireMPTCP, tls: true}, true
-	case "mptcp-clear":
-		return transport{wire: wireMPTCP}, true
-	case "sctp":
-		return transport{wire: wireSCTP}, true
-	case "sctp-udp":
-		return transport{wire: wireSCTPOverUDP}, true
-	case "sctp-udp-dtls":
-		return transport{wire: wireDTLS}, true
-	case "quic":
-		return transport{wire: wireQUIC, tls: true}, true
+var packetsDown = Metric{
+	study.Metric{
+		Name: "packets_down", Unit: "packets", Title: "Packets down",
+		Definition: "IP packets that reached the client during the capture, DNS included.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) { return packets(ev, true) },
+}
+
+// packets counts the packets that entered or left the client.
+func packets(ev *evidence.Evidence, inbound bool) (float64, bool) {
+	n := 0
+	for p := range ev.AtClient() {
+		if p.Inbound == inbound {
+			n++
+		}
 	}
-	return transport{}, false
+	return float64(n), ev.Packets != nil
 }
 
-// mediaFlow is what a stream's packets at the client's interfaces show of one flow.
-type mediaFlow struct {
-	flow capture.Flow // from the client to the server
-	// opens is what the flow's first packet opens a session of; empty if it opens none,
-	// as when a session has come along from another address, or has several.
-	opens wire
-}
-
-// mediaFlows lists the flows of TCP, UDP and SCTP at the client's interfaces, in the
-// order of their first packets. DNS is not among them.
-func (l *Load) mediaFlows() (list []mediaFlow) {
-	known := map[capture.Flow]bool{}
-	for p, h := range l.atClient() {
-		flow := h.Flow
-		if p.Inbound {
-			flow = flow.Reverse()
-		}
-		if known[flow] || flow.Destination.Port() == 0 || flow.Destination.Port() == portDNS {
-			continue
-		}
-		known[flow] = true
-		f := mediaFlow{flow: flow}
-		if !p.Inbound {
-			f.opens = openedBy(p, h)
-		}
-		list = append(list, f)
-	}
-	return list
-}
-
-// openedBy tells what a packet from the client opens a session of; empty if it opens
-// none.
-func openedBy(p *capture.PacketRecord, h capture.Headers) wire {
-	const (
-		initiation  = 1    // the chunk INIT of SCTP (RFC 9260, section 3.3.2)
-		commonSCTP  = 12   // octets before the first chunk (section 3.1)
-		tagOfINIT   = 0    // in the second four of them (section 8.5.1)
-		handshake   = 22   // a record of DTLS (RFC 6347, section 4.1)
-		versionDTLS = 0xfe // its first octet, of all versions that announce themselves so
-		longHeader  = 0xc0 // of QUIC, and its fixed bit (RFC 9000, section 17.2)
-	)
-	b := h.Payload
-	switch {
-	case h.Flow.Protocol == capture.TCP:
-		if !opens(h) {
-			return ""
-		}
-		return openedBySYN(p.Data)
-	case h.Flow.Protocol == capture.SCTP && len(b) > 0 && b[0] == initiation:
-		return wireSCTP
-	case h.Flow.Protocol != capture.UDP:
-		return ""
-	case len(b) > 0 && b[0]&longHeader == longHeader:
-		return wireQUIC
-	case len(b) > 1 && b[0] == handshake && b[1] == versionDTLS:
-		return wireDTLS
-	case len(b) > commonSCTP && b[commonSCTP] == initiation && binary.BigEndian.Uint32(b[4:]) == tagOfINIT:
-		return wireSCTPOverUDP
-	}
-	return ""
-}
-
-// openedBySYN looks for MPTCP's option in a SYN (RFC 8684, section 3): MP_CAPABLE
-// opens a connection, MP_JOIN adds a subflow to one. The packet has been dissected.
-func openedBySYN(packet []byte) wire {
-	const (
-		end, padding = 0, 1 // the options of TCP that have no length (RFC 9293, section 3.1)
-		multipath    = 30
-		capable      = 0
-	)
-	segment := packet[int(packet[0]&15)*4:]
-	options := segment[20 : int(segment[12]>>4)*4]
-	for len(options) > 0 && options[0] != end {
-		if options[0] == padding {
-			options = options[1:]
-			continue
-		}
-		if len(options) < 3 || options[1] < 2 || int(options[1]) > len(options) {
-			break
-		}
-		if options[0] == multipath {
-			if options[2]>>4 == capable {
-				return wireMPTCP
+var drops = Metric{
+	study.Metric{
+		Name: "drops", Unit: "packets", Title: "Drops",
+		Definition: "Packets of both directions that the emulator dropped, for whatever reason: random loss, full queue, outage, handover.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) {
+		n := 0
+		for _, p := range ev.Sightings() {
+			if p.Dropped() {
+				n++
 			}
-			return ""
 		}
-		options = options[options[1]:]
-	}
-	return wireTCP
+		return float64(n), ev.Packets != nil
+	},
 }
 
-// dataChunks are the numbers (TSN) of the DATA chunks of an SCTP packet (RFC 9260,
-// section 3.3.1) and of its I-DATA chunks (RFC 8260, section 2.1), as far as the packet
-// was kept.
-func dataChunks(chunks []byte) (numbers []uint32) {
-	const data, interleaved = 0, 64
-	for len(chunks) >= 8 {
-		kind, length := chunks[0], int(binary.BigEndian.Uint16(chunks[2:]))
-		if kind == data || kind == interleaved {
-			numbers = append(numbers, binary.BigEndian.Uint32(chunks[4:]))
+var connectionCount = Metric{
+	study.Metric{
+		Name: "connections", Unit: "connections", Title: "Connections",
+		Definition: "Connections that the client's interfaces show the client opened and that were answered, used or not: " +
+			"TCP with SYN and SYN-ACK (DNS left out); QUIC as UDP flows to port 443 that begin with a long header and had an answer, " +
+			"so that a flow a connection migrated to does not count again.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) {
+		n := 0
+		for _, c := range ev.Connections() {
+			if c.Established() {
+				n++
+			}
 		}
-		if length = (length + 3) &^ 3; length < 4 || length > len(chunks) {
-			break
-		}
-		chunks = chunks[length:]
-	}
-	return numbers
+		return float64(n), ev.Packets != nil
+	},
 }
 
-// lastCaptured is when the last packet of the capture passed; the zero time without
-// any.
-func (l *Load) lastCaptured() (last time.Time) {
-	for i := range l.Packets.Records {
-		if at := time.Unix(0, l.Packets.Records[i].Time); at.After(last) {
-			last = at
+var retransmissions = Metric{
+	study.Metric{
+		Name: "retransmissions", Unit: "packets", Title: "Retransmissions",
+		Definition: "TCP: segments of both directions, as they left their sender, that begin at or before an octet (or SYN) the sender had already sent. " +
+			"QUIC, whose retransmissions cannot be told from outside: packets the server declared lost.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) {
+		if ev.Protocol == "h3" {
+			return float64(ev.ServerLost), ev.ServerLost >= 0
 		}
-	}
-	return last
+		return countRetransmissions(ev)
+	},
 }
 
-// isDropped tells whether the emulator did not deliver a packet.
-func isDropped(p *capture.PacketRecord) bool {
-	return strings.HasPrefix(p.Comment, capture.DroppedPrefix)
+// countRetransmissions counts the TCP segments that repeat octets.
+func countRetransmissions(ev *evidence.Evidence) (float64, bool) {
+	n := 0
+	senders := map[capture.Flow]*sender{}
+	for _, p := range ev.Sightings() {
+		if p.Inbound || p.Flow.Protocol != capture.TCP {
+			continue
+		}
+		s := senders[p.Flow]
+		if p.Flags.Has(capture.SYN) {
+			if s != nil && uint32(s.start) == p.Sequence {
+				n++
+			} else {
+				senders[p.Flow] = newSender(p.Sequence)
+			}
+			continue
+		}
+		if s == nil {
+			s = newSender(p.Sequence - 1)
+			senders[p.Flow] = s
+		}
+		if p.PayloadLength == 0 {
+			continue
+		}
+		first := s.number(p.Sequence)
+		if first < s.next {
+			n++
+		}
+		s.next = max(s.next, first+int64(p.PayloadLength))
+	}
+	return float64(n), ev.Packets != nil
+}
+
+// sender follows one direction of a TCP connection. Its numbers are sequence numbers that do not wrap.
+type sender struct {
+	start int64 // of the SYN
+	next  int64 // after the highest octet seen so far
+	acked int64 // after the highest octet acknowledged so far
+}
+
+func newSender(syn uint32) *sender {
+	return &sender{start: int64(syn), next: int64(syn) + 1, acked: int64(syn) + 1}
+}
+
+// number returns the octet a sequence number stands for: the one within 2^31 of the
+// highest octet seen (RFC 9293, section 3.4).
+func (s *sender) number(sequence uint32) int64 {
+	return s.next + int64(int32(sequence-uint32(s.next)))
+}
+
+var lateP50 = Metric{
+	study.Metric{
+		Name: "late_p50", Unit: "ms", Title: "Lateness p50",
+		Definition: "Median of the time between when a delivered packet was due to leave the emulator and when it left, both directions.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) { return lateness(ev, 0.5) },
+}
+
+var lateP99 = Metric{
+	study.Metric{
+		Name: "late_p99", Unit: "ms", Title: "Lateness p99",
+		Definition: "The 99th percentile (nearest rank) of the time between when a delivered packet was due to leave the emulator and when it left, both directions.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) { return lateness(ev, 0.99) },
+}
+
+var lateMax = Metric{
+	study.Metric{
+		Name: "late_max", Unit: "ms", Title: "Lateness max",
+		Definition: "The longest time between when a delivered packet was due to leave the emulator and when it left, both directions.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) { return lateness(ev, 1) },
+}
+
+// lateness returns the q-quantile (0 < q <= 1, nearest rank) of how late the
+// emulator let the delivered packets go, in ms.
+func lateness(ev *evidence.Evidence, q float64) (float64, bool) {
+	var late []int64
+	for _, p := range ev.Sightings() {
+		if p.HasLateness {
+			late = append(late, p.Lateness)
+		}
+	}
+	if len(late) == 0 {
+		return 0, false
+	}
+	slices.Sort(late)
+	rank := int(math.Ceil(q * float64(len(late))))
+	return milliseconds(late[rank-1]), true
 }

@@ -8,6 +8,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/critical"
+	"wiretime/evidence"
 	"wiretime/store"
 )
 
@@ -22,7 +23,7 @@ func TestExplainShowsTheMedianLoad(t *testing.T) {
 	find := func(l store.Load) ([]*critical.Path, error) {
 		asked = append(asked, l.ID)
 		h, err := readSynthetic(l)
-		return critical.Find(h, nil), err
+		return critical.Find(&evidence.Evidence{HAR: h}), err
 	}
 	if err := data.Explain(st, find); err != nil {
 		t.Fatal(err)

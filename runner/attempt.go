@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/critical"
+	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/lab/emulator"
 	"wiretime/loader/session"
@@ -128,96 +130,70 @@ func congestionControls() []string {
 
 // measured is what a load left, ready to be judged.
 type measured struct {
-	record *lab.Record
-	load   *metric.Load
-	paths  []*critical.Path // of its pages
-	stream bool             // not a page
+	record   *lab.Record
+	evidence *evidence.Evidence
+	paths    []*critical.Path // of its pages
+	stream   bool             // not a page
 }
 
 // measure reads the capture in dir back.
 func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error) {
-	packets, err := ReadPackets(filepath.Join(dir, lab.CaptureFile))
+	packets, err := capture.ReadPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return nil, err
 	}
-	if j.stream != nil {
-		return &measured{record, &metric.Load{
-			Protocol: j.planned.Cell.Over(), Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
-			Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0, Counted: Counted(record.Emulator),
-		}, nil, true}, nil
+	left := &evidence.Evidence{
+		Protocol: j.planned.Cell.Over(), Visit: j.planned.Cell.On(study.AxisVisit), Fallback: r.fallback(), NoServerLog: j.foreign() && !j.server.Logs,
+		HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
+		Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0, Counted: Counted(record.Emulator),
 	}
-	paths, err := explain(record.HAR, packets, filepath.Join(dir, lab.HARFile))
+	paths, err := explain(left, filepath.Join(dir, lab.HARFile))
 	if err != nil {
 		return nil, err
 	}
-	return &measured{record, &metric.Load{
-		Protocol: j.planned.Cell.Over(), HAR: record.HAR, Server: record.Server, Packets: packets,
-		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.On(study.AxisVisit), Fallback: r.fallback(),
-		NoServerLog: j.foreign() && !j.server.Logs,
-	}, paths, false}, nil
+	return &measured{record, left, paths, j.stream != nil}, nil
 }
 
-// Counted is what an emulator counted of a load.
-func Counted(r emulator.Report) *metric.Counts {
-	c := &metric.Counts{Up: r.Arrived[network.Up], Down: r.Delivered[network.Down]}
+// Counted returns what an emulator counted of a load.
+func Counted(r emulator.Report) *evidence.Counts {
+	c := &evidence.Counts{Up: r.Arrived[network.Up], Down: r.Delivered[network.Down]}
 	for _, n := range r.Dropped {
 		c.Drops += n
 	}
 	return c
 }
 
-// explain finds out what decided onLoad and writes it into the HAR.
-func explain(h *capture.HAR, packets *capture.Packets, name string) ([]*critical.Path, error) {
-	if h == nil {
+// explain finds out what decided onLoad and writes it into the HAR, if there is one.
+func explain(left *evidence.Evidence, name string) ([]*critical.Path, error) {
+	if left.HAR == nil {
 		return nil, nil
 	}
-	paths := critical.Find(h, packets)
+	paths := critical.Find(left)
 	text, err := json.Marshal(paths)
 	if err != nil {
 		return nil, fmt.Errorf("write the critical path down: %w", err)
 	}
-	h.Log.CriticalPath = text
-	return paths, capture.WriteHAR(name, h)
-}
-
-// ReadPackets reads the packets of a load's capture.
-func ReadPackets(name string) (*capture.Packets, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read the capture back: %w", err)
-	}
-	defer file.Close()
-	packets, err := capture.ReadPcapng(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the capture %s back: %w", name, err)
-	}
-	return packets, nil
+	left.HAR.Log.CriticalPath = text
+	return paths, capture.WriteHAR(name, left.HAR)
 }
 
 // judge takes the load's figures and decides on its validity.
 func (r *run) judge(record *store.LoadRecord, m *measured) {
+	set := metric.Pages()
+	if m.stream {
+		set = metric.Streams()
+	}
 	record.Values = disturbances(m)
-	metrics := metric.OfStreams()
 	if !m.stream {
-		metrics = metric.All()
 		record.Values[dnsQueries.Name] = float64(m.record.DNSQueries)
 	}
-	for _, metric := range metrics {
-		if v, ok := metric.Of(m.load); ok {
-			record.Values[metric.Name] = v
-		}
-	}
-	for _, p := range m.load.Pages() {
-		record.Pages = append(record.Pages, study.Page(p))
-	}
+	maps.Copy(record.Values, set.Values(m.evidence))
+	record.Pages = metric.EachPage(m.evidence)
 	if m.record.LoadError != nil {
 		record.Validity, record.Reason = store.Failed, m.record.LoadError.Error()
 		return
 	}
-	for _, v := range metric.Check(m.load) {
-		record.Violations = append(record.Violations, study.Violation{Rule: v.Rule, Detail: v.Detail})
-	}
-	record.Violations = slices.Concat(record.Violations, r.checkLateness(m, record.Values["late_p99"]), r.checkTaken(m.record.Taken))
+	record.Violations = slices.Concat(set.Violations(m.evidence), r.checkLateness(m, record.Values["late_p99"]), r.checkTaken(m.record.Taken))
 	record.Validity = store.Valid
 	if len(record.Violations) > 0 {
 		record.Validity, record.Reason = store.Invalid, record.Violations[0].Detail
@@ -266,19 +242,19 @@ var dnsQueries = study.Metric{Name: "dns_queries", Unit: "queries", Title: "DNS 
 // Metrics are the figures that a run keeps of each load of a page, in the order to show
 // them.
 func Metrics() []study.Metric {
-	return append(described(metric.All()), lateShift, emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal, dnsQueries)
+	return append(described(metric.Pages().Metrics), lateShift, emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal, dnsQueries)
 }
 
 // StreamMetrics are the figures that a run keeps of each stream, in the order to show
 // them.
 func StreamMetrics() []study.Metric {
-	return append(described(metric.OfStreams()), emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal)
+	return append(described(metric.Streams().Metrics), emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal)
 }
 
 func described(metrics []metric.Metric) []study.Metric {
 	var all []study.Metric
 	for _, m := range metrics {
-		all = append(all, study.Metric{Name: m.Name, Unit: m.Unit, Title: m.Title, Definition: m.Definition})
+		all = append(all, m.Metric)
 	}
 	return all
 }

@@ -151,7 +151,7 @@ func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Pro
 		}
 	}
 	checkLog(t, p, record.Server, loader)
-	checkDistances(t, m.load.Packets)
+	checkDistances(t, m.evidence.Packets)
 }
 
 // checkLog checks what only the server's log tells.

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/lab/emulator"
 	"wiretime/media/manager"
 	"wiretime/media/storage"
 	"wiretime/media/transport"
-	"wiretime/metric"
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
@@ -232,7 +232,7 @@ func TestFiguresOfStreams(t *testing.T) {
 	// What was kept of a stream that could not begin is no figure of a page.
 	r := streaming()
 	record := store.LoadRecord{}
-	r.judge(&record, &measured{&lab.Record{LoadError: fmt.Errorf("no server")}, &metric.Load{Protocol: "tcp"}, nil, true})
+	r.judge(&record, &measured{&lab.Record{LoadError: fmt.Errorf("no server")}, &evidence.Evidence{Protocol: "tcp"}, nil, true})
 	if record.Validity != store.Failed || record.Reason != "no server" {
 		t.Errorf("%+v", record)
 	}

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/metric"
 	"wiretime/protocol"
 	"wiretime/server"
 	"wiretime/site"
+	"wiretime/study"
 )
 
 // eachServer runs a test for every row of every server that is installed.
@@ -43,8 +45,8 @@ func (o Order) served(k server.Kind) Order {
 }
 
 // violations are what the load's captures say against it.
-func (l loaded) violations(o Order) []metric.Violation {
-	return metric.Check(&metric.Load{
+func (l loaded) violations(o Order) []study.Violation {
+	return metric.Pages().Violations(&evidence.Evidence{
 		Protocol: o.Protocol, HAR: l.HAR, Server: l.Server, Packets: l.packets, Timing: l.Timing, ServerLost: l.ServerLost, Visit: o.Visit,
 	})
 }

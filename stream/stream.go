@@ -10,12 +10,13 @@ import (
 	"path/filepath"
 	"time"
 
+	"wiretime/capture"
+	"wiretime/evidence"
 	"wiretime/guest"
 	"wiretime/kernel"
 	"wiretime/lab"
 	"wiretime/media/record"
 	"wiretime/media/transport"
-	"wiretime/metric"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/runner"
@@ -32,7 +33,7 @@ const (
 // behind, and show is called as in station.Stream. The program must have called lab.Enter.
 //
 // If the stream began, PlayReal returns what was measured, and an error if it failed later.
-func PlayReal(ctx context.Context, order station.Order, dir string) (_ *metric.Load, err error) {
+func PlayReal(ctx context.Context, order station.Order, dir string) (_ *evidence.Evidence, err error) {
 	folder, err := os.MkdirTemp(lab.Scratch, "stream-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the certificate authority: %w", err)
@@ -56,13 +57,13 @@ func PlayReal(ctx context.Context, order station.Order, dir string) (_ *metric.L
 
 // PlayVirtual plays a stream in a guest of the kernel, as PlayReal does on the real clock.
 // Nothing can be seen of the stream before its end, so order.Stream.Show is not called.
-func PlayVirtual(ctx context.Context, k kernel.Kernel, order station.Order, dir string) (l *metric.Load, err error) {
+func PlayVirtual(ctx context.Context, k kernel.Kernel, order station.Order, dir string) (l *evidence.Evidence, err error) {
 	host, err := guest.NewHost(k, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
-	batch := guest.Batch{Station: stationConfig(), Loads: []guest.Load{{ID: "stream", Order: order}}}
+	batch := guest.Batch{Station: stationConfig(), Loads: []guest.Load{{ID: "stream", Seed: order.Seed, Order: order}}}
 	batch.Station.Lab.Virtual, batch.Station.Lab.Unblocked = true, true
 	machine := guest.Machine{Seed: order.Seed, Memory: guestMemory, Limit: guestLimit}
 	err = host.Run(ctx, machine, batch, func(result guest.Result) error {
@@ -87,15 +88,15 @@ func stationConfig() station.Config {
 }
 
 // measured returns what was measured of a stream in a lab. The error says why it failed.
-func measured(dir string, r *lab.Record) (*metric.Load, error) {
+func measured(dir string, r *lab.Record) (*evidence.Evidence, error) {
 	if r.Stream == nil {
 		return nil, r.LoadError
 	}
-	packets, err := runner.ReadPackets(filepath.Join(dir, lab.CaptureFile))
+	packets, err := capture.ReadPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return nil, err
 	}
-	l := &metric.Load{
+	l := &evidence.Evidence{
 		Protocol: r.Stream.Transport, Server: r.Server, Packets: packets, ServerLost: r.ServerLost, Stream: r.Stream,
 		CaptureCut: r.Emulator.Uncaptured > 0, Counted: runner.Counted(r.Emulator),
 	}
@@ -107,7 +108,7 @@ func measured(dir string, r *lab.Record) (*metric.Load, error) {
 
 // PlayFrom plays a stream from a server outside of any lab, as PlayReal does in one. What is
 // measured lacks everything that packets and the server's log show.
-func PlayFrom(ctx context.Context, c transport.ClientConfig, order station.Order, dir string) (*metric.Load, error) {
+func PlayFrom(ctx context.Context, c transport.ClientConfig, order station.Order, dir string) (*evidence.Evidence, error) {
 	r, err := station.StreamFrom(ctx, c, order, dir)
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func PlayFrom(ctx context.Context, c transport.ClientConfig, order station.Order
 	if err := record.Write(filepath.Join(dir, lab.StreamFile), r); err != nil {
 		return nil, err
 	}
-	return &metric.Load{Protocol: order.Protocol, Stream: r, ServerLost: -1}, failure(r)
+	return &evidence.Evidence{Protocol: order.Protocol, Stream: r, ServerLost: -1}, failure(r)
 }
 
 // failure returns why a stream failed; nil if it did not.

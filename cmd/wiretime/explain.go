@@ -13,6 +13,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/critical"
+	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/store"
 )
@@ -75,16 +76,11 @@ func criticalPaths(l store.Load) ([]*critical.Path, error) {
 	if har == nil || err != nil {
 		return nil, err
 	}
-	file, err := os.Open(filepath.Join(l.Artefacts, lab.CaptureFile))
+	packets, err := capture.ReadPackets(filepath.Join(l.Artefacts, lab.CaptureFile))
 	if err != nil {
 		return nil, fmt.Errorf("explain load %s: %w", l.ID, err)
 	}
-	defer file.Close()
-	packets, err := capture.ReadPcapng(file)
-	if err != nil {
-		return nil, fmt.Errorf("explain load %s: %w", l.ID, err)
-	}
-	return critical.Find(har, packets), nil
+	return critical.Find(&evidence.Evidence{HAR: har, Packets: packets}), nil
 }
 
 func printPath(p *critical.Path) error {

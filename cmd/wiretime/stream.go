@@ -16,12 +16,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/evidence"
 	"wiretime/kernel"
 	"wiretime/lab"
 	"wiretime/loader/live"
 	"wiretime/media/player"
 	"wiretime/media/transport"
-	"wiretime/metric"
 	"wiretime/network"
 	"wiretime/station"
 	"wiretime/stream"
@@ -137,7 +137,7 @@ func (o streamOptions) playReal(ctx context.Context, order station.Order) error 
 	if _, err := lab.Enter(); err != nil {
 		return err
 	}
-	return o.keep(func(dir string) (*metric.Load, error) {
+	return o.keep(func(dir string) (*evidence.Evidence, error) {
 		line := newProgressLine(os.Stderr)
 		defer line.end()
 		order.Stream.Show = line.show
@@ -150,7 +150,7 @@ func (o streamOptions) playVirtual(ctx context.Context, order station.Order) err
 	if err != nil {
 		return fmt.Errorf("use the virtual clock: %w", err)
 	}
-	return o.keep(func(dir string) (*metric.Load, error) { return stream.PlayVirtual(ctx, k, order, dir) })
+	return o.keep(func(dir string) (*evidence.Evidence, error) { return stream.PlayVirtual(ctx, k, order, dir) })
 }
 
 func (o streamOptions) playFrom(ctx context.Context, order station.Order) error {
@@ -161,7 +161,7 @@ func (o streamOptions) playFrom(ctx context.Context, order station.Order) error 
 	if err := stream.TryServer(ctx, client); err != nil {
 		return err
 	}
-	return o.keep(func(dir string) (*metric.Load, error) {
+	return o.keep(func(dir string) (*evidence.Evidence, error) {
 		line := newProgressLine(os.Stderr)
 		defer line.end()
 		order.Stream.Show = line.show
@@ -171,7 +171,7 @@ func (o streamOptions) playFrom(ctx context.Context, order station.Order) error 
 
 // keep plays a stream into the folder of --output, or into one that it removes, and prints
 // what was measured, even if the stream failed.
-func (o streamOptions) keep(play func(dir string) (*metric.Load, error)) (err error) {
+func (o streamOptions) keep(play func(dir string) (*evidence.Evidence, error)) (err error) {
 	dir := o.output
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "wiretime-stream-"); err != nil {

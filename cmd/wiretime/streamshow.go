@@ -9,14 +9,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wiretime/evidence"
 	"wiretime/media/player"
 	"wiretime/metric"
 )
 
 // printStream prints a stream's figures and handovers.
-func printStream(out io.Writer, l *metric.Load) error {
+func printStream(out io.Writer, l *evidence.Evidence) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, m := range metric.OfStreams() {
+	for _, m := range metric.Streams().Metrics {
 		if v, ok := m.Of(l); ok {
 			fmt.Fprintf(w, "%s\t%s %s\n", m.Title, number(v), m.Unit)
 		}

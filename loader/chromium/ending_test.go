@@ -12,9 +12,11 @@ import (
 	"github.com/chromedp/cdproto/network"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 	"wiretime/loader/browser"
 	"wiretime/metric"
 	"wiretime/site"
+	"wiretime/study"
 )
 
 // endless returns a site with a page and resources that keep other pages from
@@ -80,7 +82,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := b.load(t, row(t, "https/1.1"), endless(t, c.page), b.open(t), 20*time.Second)
-			for _, violation := range metric.Check(l) {
+			for _, violation := range metric.Pages().Violations(l) {
 				t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
 			}
 			if strings.Contains(l.HAR.Log.Pages[0].Comment, browser.TooLate) {
@@ -120,7 +122,7 @@ func TestWhatIsNotWaitedForHasNoPartInPLT(t *testing.T) {
 			want = end
 		}
 	}
-	for _, m := range metric.All() {
+	for _, m := range metric.Pages().Metrics {
 		if got, _ := m.Of(l); m.Name == "plt" && time.Duration(got*1e6)-want.Sub(time.Unix(0, l.Timing.NavigationStart)) != 0 {
 			t.Errorf("PLT is %v ms, the last resource that counts arrived at %v", got, want)
 		}
@@ -136,8 +138,8 @@ func TestRequestThatIsNotAnswered(t *testing.T) {
 	b := newBench(t, Options{})
 	record, packets := b.runWaiting(t, row(t, "https/1.1"), endless(t, late("fetch('/slow.html')")), b.open(t), 20*time.Second)
 	must(t, record.LoadError)
-	got := metric.Check(&metric.Load{Protocol: "https/1.1", HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing})
-	want := metric.Violation{Rule: 4, Detail: "the browser did not get 1 resource: GET https://www.page.test/slow.html (no response when the load ended)"}
+	got := metric.Pages().Violations(&evidence.Evidence{Protocol: "https/1.1", HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing})
+	want := study.Violation{Rule: 4, Detail: "the browser did not get 1 resource: GET https://www.page.test/slow.html (no response when the load ended)"}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -17,6 +17,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/metric"
 	"wiretime/network"
@@ -96,11 +97,11 @@ func (b *bench) open(t *testing.T) *Visit {
 const patience = 30 * time.Second
 
 // load loads a page over a path of 10 ms.
-func (b *bench) load(t *testing.T, p protocol.Protocol, s *site.Site, v lab.Visit, timeout time.Duration) *metric.Load {
+func (b *bench) load(t *testing.T, p protocol.Protocol, s *site.Site, v lab.Visit, timeout time.Duration) *evidence.Evidence {
 	t.Helper()
 	record, packets := b.run(t, p, s, v, timeout)
 	must(t, record.LoadError)
-	return &metric.Load{Protocol: p.Name, HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost}
+	return &evidence.Evidence{Protocol: p.Name, HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost}
 }
 
 func (b *bench) run(t *testing.T, p protocol.Protocol, s *site.Site, v lab.Visit, timeout time.Duration) (*lab.Record, *capture.Packets) {
@@ -310,7 +311,7 @@ func TestEveryRequestIsSeen(t *testing.T) {
 						kinds[target.Type]++
 					}
 				}}, patience)
-				for _, violation := range metric.Check(l) {
+				for _, violation := range metric.Pages().Violations(l) {
 					t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
 				}
 				var got []string
@@ -345,7 +346,7 @@ func TestWebSocketsShakeHandsBeforeTheServersEyes(t *testing.T) {
 	b := newBench(t, Options{})
 	for name, want := range map[string]int{"http/1.1": 404, "https/1.1": 404, "h2": 0} {
 		l := b.load(t, row(t, name), page, b.open(t), patience)
-		for _, violation := range metric.Check(l) {
+		for _, violation := range metric.Pages().Violations(l) {
 			t.Errorf("%s: rule %d is broken: %s", name, violation.Rule, violation.Detail)
 		}
 		got := 0
@@ -373,7 +374,7 @@ func TestHostsThatChromiumUpgrades(t *testing.T) {
 		"GET https://www.facebook.com/a.json":       "{}",
 	})
 	l := b.load(t, row(t, "http/1.1"), parts, b.open(t), patience)
-	for _, violation := range metric.Check(l) {
+	for _, violation := range metric.Pages().Violations(l) {
 		t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
 	}
 	if len(l.Server) != len(parts.Resources) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/evidence"
 	"wiretime/loader/browser"
 	"wiretime/metric"
 	"wiretime/site"
@@ -69,8 +70,8 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 			p := row(t, "https/1.1")
 			r, packets := b.load(t, p, endless(t, c.page), fast, 40*time.Second)
 			must(t, r.LoadError)
-			l := &metric.Load{Protocol: p.Name, HAR: r.HAR, Server: r.Server, Packets: packets, Timing: r.Timing}
-			for _, violation := range metric.Check(l) {
+			l := &evidence.Evidence{Protocol: p.Name, HAR: r.HAR, Server: r.Server, Packets: packets, Timing: r.Timing}
+			for _, violation := range metric.Pages().Violations(l) {
 				t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
 			}
 			if strings.Contains(l.HAR.Log.Pages[0].Comment, browser.TooLate) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/loader/browser"
 	"wiretime/metric"
@@ -230,8 +231,8 @@ func TestEveryProtocol(t *testing.T) {
 
 func checkRecord(t *testing.T, p protocol.Protocol, r *lab.Record, packets *capture.Packets, began time.Time) {
 	t.Helper()
-	load := &metric.Load{Protocol: p.Name, HAR: r.HAR, Server: r.Server, Packets: packets, Timing: r.Timing, ServerLost: r.ServerLost}
-	for _, v := range metric.Check(load) {
+	load := &evidence.Evidence{Protocol: p.Name, HAR: r.HAR, Server: r.Server, Packets: packets, Timing: r.Timing, ServerLost: r.ServerLost}
+	for _, v := range metric.Pages().Violations(load) {
 		t.Errorf("rule %d is broken: %s", v.Rule, v.Detail)
 	}
 	kinds := map[string]int{}
@@ -333,8 +334,8 @@ func TestAnswersWithoutContent(t *testing.T) {
 		must(t, err)
 		record, packets := b.load(t, p, s, fast, patience)
 		must(t, record.LoadError)
-		load := &metric.Load{Protocol: p.Name, HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost}
-		for _, v := range metric.Check(load) {
+		load := &evidence.Evidence{Protocol: p.Name, HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost}
+		for _, v := range metric.Pages().Violations(load) {
 			t.Errorf("%s: rule %d is broken: %s", name, v.Rule, v.Detail)
 		}
 		if n := len(record.HAR.Log.Entries); n != len(pages) {

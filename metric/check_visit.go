@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"fmt"
 	"maps"
 	"net/netip"
 	"net/url"
@@ -9,17 +8,11 @@ import (
 
 	"wiretime/capture"
 	"wiretime/english"
+	"wiretime/evidence"
+	"wiretime/study"
 )
 
-// The states of a client that comes back to a site.
-const (
-	visitResumed   = "resumed"
-	visitZeroRTT   = "0rtt"
-	visitConnected = "connected"
-	visitCached    = "cached"
-)
-
-// checkCold is rule 2: the client knew of the site what its visit says, and not
+// checkVisit is rule 2: the client knew of the site what its visit says, and not
 // more.
 //
 //	cold       nothing came from a cache that was filled before the load, no TLS
@@ -31,28 +24,28 @@ const (
 //	connected  nothing came from a cache, and no origin had to be connected to anew
 //
 // But for 0rtt no request comes as early data.
-func checkCold(l *Load) []Violation {
-	switch l.Visit {
-	case visitResumed:
-		return slices.Concat(cachedBefore(l), notResumed(l), early(l), openedBefore(l))
-	case visitZeroRTT:
-		return slices.Concat(cachedBefore(l), notResumed(l), notEarly(l), openedBefore(l))
-	case visitCached:
-		return slices.Concat(notResumed(l), early(l), openedBefore(l))
-	case visitConnected:
-		return slices.Concat(cachedBefore(l), connectedAnew(l), early(l))
+func checkVisit(ev *evidence.Evidence) []study.Violation {
+	switch ev.Visit {
+	case study.VisitResumed:
+		return slices.Concat(cachedBefore(ev), notResumed(ev), early(ev), openedBefore(ev))
+	case study.VisitZeroRTT:
+		return slices.Concat(cachedBefore(ev), notResumed(ev), notEarly(ev), openedBefore(ev))
+	case study.VisitCached:
+		return slices.Concat(notResumed(ev), early(ev), openedBefore(ev))
+	case study.VisitConnected:
+		return slices.Concat(cachedBefore(ev), connectedAnew(ev), early(ev))
 	}
-	return slices.Concat(cachedBefore(l), resumed(l), early(l), openedBefore(l))
+	return slices.Concat(cachedBefore(ev), resumed(ev), early(ev), openedBefore(ev))
 }
 
 // cachedBefore finds resources that came from a cache without having been
 // fetched earlier in the same load. A page that names an image twice gets it
 // from memory the second time, which is no warmth.
-func cachedBefore(l *Load) []Violation {
+func cachedBefore(ev *evidence.Evidence) []study.Violation {
 	var urls []string
 	fetched := map[string]bool{}
-	for _, e := range l.entries() {
-		url := normalURL(e.Request.URL)
+	for _, e := range ev.Entries() {
+		url := evidence.Address(e.Request.URL)
 		if e.FromCache == "" {
 			fetched[url] = true
 		} else if !fetched[url] {
@@ -62,16 +55,16 @@ func cachedBefore(l *Load) []Violation {
 	if len(urls) == 0 {
 		return nil
 	}
-	return []Violation{{2, fmt.Sprintf("the browser had %s in a cache before the load: %s", english.Count(len(urls), "resource"), some(urls))}}
+	return []study.Violation{violation(2, "the browser had %s in a cache before the load: %s", english.Count(len(urls), "resource"), some(urls))}
 }
 
 // resumed finds connections that took up a TLS session from before the load. On
 // a journey, what an earlier page left behind is not from before.
-func resumed(l *Load) []Violation {
-	left := leftBehind(l)
+func resumed(ev *evidence.Evidence) []study.Violation {
+	left := leftBehind(ev)
 	flows := map[string]bool{}
-	for i := range l.Server {
-		e := &l.Server[i]
+	for i := range ev.Server {
+		e := &ev.Server[i]
 		since, known := left[host(e.URL)]
 		if e.Resumed && (!known || e.Start < since) {
 			flows[e.Client+" > "+e.Server] = true
@@ -81,19 +74,19 @@ func resumed(l *Load) []Violation {
 		return nil
 	}
 	list := slices.Sorted(maps.Keys(flows))
-	return []Violation{{2, fmt.Sprintf("%s resumed an earlier TLS session: %s", english.Count(len(list), "connection"), some(list))}}
+	return []study.Violation{violation(2, "%s resumed an earlier TLS session: %s", english.Count(len(list), "connection"), some(list))}
 }
 
 // leftBehind is when the first page that had been to a host was there, in ns
 // since the Unix epoch, by host. In a load of one page nothing can be left.
-func leftBehind(l *Load) map[string]int64 {
+func leftBehind(ev *evidence.Evidence) map[string]int64 {
 	left := map[string]int64{}
-	if l.HAR == nil || len(l.HAR.Log.Pages) < 2 {
+	if ev.HAR == nil || len(ev.HAR.Log.Pages) < 2 {
 		return left
 	}
-	for _, page := range l.HAR.Log.Pages {
-		entries := l.entriesOf(page.ID)
-		end := lastEnd(entries).UnixNano()
+	for _, page := range ev.HAR.Log.Pages {
+		entries := ev.EntriesOf(page.ID)
+		end := evidence.LastEnd(entries).UnixNano()
 		for _, e := range entries {
 			if h := host(e.Request.URL); left[h] == 0 || end < left[h] {
 				left[h] = end
@@ -106,53 +99,53 @@ func leftBehind(l *Load) map[string]int64 {
 // notResumed finds origins of an earlier visit at which no connection took up a
 // TLS session again. That not all did is no fault: browsers keep fewer sessions
 // than they open connections.
-func notResumed(l *Load) []Violation {
-	return origins(l, "without a resumed TLS session on any connection", func(e *capture.ServerEntry) bool {
+func notResumed(ev *evidence.Evidence) []study.Violation {
+	return origins(ev, "without a resumed TLS session on any connection", func(e *capture.ServerEntry) bool {
 		return e.TLS == "" || e.Resumed
 	})
 }
 
 // early finds requests that came as early data.
-func early(l *Load) []Violation {
+func early(ev *evidence.Evidence) []study.Violation {
 	var list []string
-	for i := range l.Server {
-		if e := &l.Server[i]; e.EarlyData {
+	for i := range ev.Server {
+		if e := &ev.Server[i]; e.EarlyData {
 			list = append(list, e.Method+" "+e.URL)
 		}
 	}
 	if len(list) == 0 {
 		return nil
 	}
-	return []Violation{{2, fmt.Sprintf("%s came as early data: %s", english.Count(len(list), "request"), some(list))}}
+	return []study.Violation{violation(2, "%s came as early data: %s", english.Count(len(list), "request"), some(list))}
 }
 
 // notEarly finds origins of an earlier visit to which no request came as early data.
 // Where the path lost of the client's first flight, that was to be expected and is no
 // fault: the request is repeated when the handshake is done. A fallback has no early
 // data.
-func notEarly(l *Load) []Violation {
+func notEarly(ev *evidence.Evidence) []study.Violation {
 	lost := map[capture.Flow]bool{}
-	for _, c := range l.connections() {
-		lost[c.flow] = c.flightLost
+	for _, c := range ev.Connections() {
+		lost[c.Flow] = c.FlightLost
 	}
-	return origins(l, "without early data", func(e *capture.ServerEntry) bool {
+	return origins(ev, "without early data", func(e *capture.ServerEntry) bool {
 		flow, err := endpoints(e)
-		return e.EarlyData || e.Protocol != l.Protocol || err == nil && lost[flow]
+		return e.EarlyData || e.Protocol != ev.Protocol || err == nil && lost[flow]
 	})
 }
 
 // connectedAnew finds origins of an earlier visit that were asked on no
 // connection from then. One more beside an open one is no fault: over HTTP/1.1
 // that is what browsers do with more requests than there are connections.
-func connectedAnew(l *Load) []Violation {
-	if l.Packets == nil {
+func connectedAnew(ev *evidence.Evidence) []study.Violation {
+	if ev.Packets == nil {
 		return nil
 	}
 	opened := map[capture.Flow]bool{}
-	for _, c := range l.connections() {
-		opened[c.flow] = c.opened
+	for _, c := range ev.Connections() {
+		opened[c.Flow] = c.Opened
 	}
-	return origins(l, "on new connections alone, as if none had been open", func(e *capture.ServerEntry) bool {
+	return origins(ev, "on new connections alone, as if none had been open", func(e *capture.ServerEntry) bool {
 		flow, err := endpoints(e)
 		return err != nil || !opened[flow]
 	})
@@ -161,16 +154,16 @@ func connectedAnew(l *Load) []Violation {
 // origins finds those hosts that an earlier visit had been to, which are at
 // least those of the load's first page, and of whose requests none is as it
 // should be.
-func origins(l *Load, how string, asItShouldBe func(*capture.ServerEntry) bool) []Violation {
+func origins(ev *evidence.Evidence, how string, asItShouldBe func(*capture.ServerEntry) bool) []study.Violation {
 	visited := map[string]bool{}
-	for _, e := range l.fetched() {
-		if len(l.HAR.Log.Pages) == 0 || e.Page == "" || e.Page == l.HAR.Log.Pages[0].ID {
+	for _, e := range ev.Fetched() {
+		if len(ev.HAR.Log.Pages) == 0 || e.Page == "" || e.Page == ev.HAR.Log.Pages[0].ID {
 			visited[host(e.Request.URL)] = true
 		}
 	}
 	sound := map[string]bool{}
-	for i := range l.Server {
-		e := &l.Server[i]
+	for i := range ev.Server {
+		e := &ev.Server[i]
 		if h := host(e.URL); visited[h] {
 			sound[h] = sound[h] || asItShouldBe(e)
 		}
@@ -180,12 +173,12 @@ func origins(l *Load, how string, asItShouldBe func(*capture.ServerEntry) bool) 
 		return nil
 	}
 	hosts := slices.Sorted(maps.Keys(sound))
-	return []Violation{{2, fmt.Sprintf("%s, visited before, answered %s: %s", english.Count(len(hosts), "origin"), how, some(hosts))}}
+	return []study.Violation{violation(2, "%s, visited before, answered %s: %s", english.Count(len(hosts), "origin"), how, some(hosts))}
 }
 
 // host is that of a URL, with its port unless it is the scheme's.
 func host(address string) string {
-	u, err := url.Parse(normalURL(address))
+	u, err := url.Parse(evidence.Address(address))
 	if err != nil {
 		return address
 	}
@@ -194,38 +187,38 @@ func host(address string) string {
 
 // openedBefore finds connections that were used in the load but whose
 // handshake the capture does not hold.
-func openedBefore(l *Load) []Violation {
-	if l.Packets == nil {
+func openedBefore(ev *evidence.Evidence) []study.Violation {
+	if ev.Packets == nil {
 		return nil
 	}
 	var warm []string
 	perAddress := map[netip.Addr]int{}
 	quicServers := map[netip.AddrPort]bool{}
-	connections := l.connections()
+	connections := ev.Connections()
 	for _, c := range connections {
-		if c.established() {
-			perAddress[c.flow.Destination.Addr()]++
-			quicServers[c.flow.Destination] = quicServers[c.flow.Destination] || c.flow.Protocol == capture.UDP
+		if c.Established() {
+			perAddress[c.Flow.Destination.Addr()]++
+			quicServers[c.Flow.Destination] = quicServers[c.Flow.Destination] || c.Flow.Protocol == capture.UDP
 		}
 	}
 	used := map[capture.Flow]bool{}
-	for i := range l.Server {
-		if flow, err := endpoints(&l.Server[i]); err == nil {
+	for i := range ev.Server {
+		if flow, err := endpoints(&ev.Server[i]); err == nil {
 			used[flow] = true
 		}
 	}
 	for _, c := range connections {
-		migrated := c.flow.Protocol == capture.UDP && quicServers[c.flow.Destination]
-		if used[c.flow] && !c.established() && !migrated {
-			warm = append(warm, c.flow.String())
+		migrated := c.Flow.Protocol == capture.UDP && quicServers[c.Flow.Destination]
+		if used[c.Flow] && !c.Established() && !migrated {
+			warm = append(warm, c.Flow.String())
 		}
 	}
-	var list []Violation
+	var list []study.Violation
 	if len(warm) > 0 {
-		list = append(list, Violation{2, fmt.Sprintf("%s carried requests without a handshake in the capture: %s", english.Count(len(warm), "connection"), some(warm))})
+		list = append(list, violation(2, "%s carried requests without a handshake in the capture: %s", english.Count(len(warm), "connection"), some(warm)))
 	}
 	reported := map[netip.Addr]map[string]bool{}
-	for _, e := range l.fetched() {
+	for _, e := range ev.Fetched() {
 		address, err := netip.ParseAddr(e.ServerIPAddress)
 		if err != nil || e.Connection == "" || e.Connection == "0" {
 			continue
@@ -237,7 +230,7 @@ func openedBefore(l *Load) []Violation {
 	}
 	for _, address := range slices.SortedFunc(maps.Keys(reported), netip.Addr.Compare) {
 		if browser, wire := len(reported[address]), perAddress[address]; browser > wire {
-			list = append(list, Violation{2, fmt.Sprintf("the browser used %s to %s, but the capture holds the handshakes of %d", english.Count(browser, "connection"), address, wire)})
+			list = append(list, violation(2, "the browser used %s to %s, but the capture holds the handshakes of %d", english.Count(browser, "connection"), address, wire))
 		}
 	}
 	return list

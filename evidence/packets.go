@@ -1,0 +1,70 @@
+package evidence
+
+import (
+	"iter"
+	"strings"
+
+	"wiretime/capture"
+)
+
+// Ports by which traffic is told apart.
+const (
+	PortDNS   = 53
+	PortHTTPS = 443
+)
+
+// Sighting is one packet at one end of an access link, with what its headers say. They are empty where the packet
+// cannot be dissected.
+type Sighting struct {
+	*capture.PacketRecord
+	capture.Headers
+	AtClient bool // at the client's end, not at the server's
+}
+
+// Sightings returns the packets of the capture at both ends, in the order of the capture.
+func (e *Evidence) Sightings() []Sighting {
+	if e.sightings == nil && e.Packets != nil {
+		e.sightings = make([]Sighting, len(e.Packets.Records))
+		for i := range e.sightings {
+			p := &e.Packets.Records[i]
+			s := Sighting{PacketRecord: p, AtClient: strings.HasPrefix(e.Packets.Interfaces[p.Interface].Name, "client.")}
+			if h, err := capture.Dissect(p.Data); err == nil {
+				s.Headers = h
+			}
+			e.sightings[i] = s
+		}
+	}
+	return e.sightings
+}
+
+// AtClient yields the packets that passed the client's interfaces, in the order of the capture.
+func (e *Evidence) AtClient() iter.Seq[*Sighting] {
+	return func(yield func(*Sighting) bool) {
+		all := e.Sightings()
+		for i := range all {
+			if all[i].AtClient && !yield(&all[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Dropped reports whether the emulator did not deliver the packet.
+func (s *Sighting) Dropped() bool { return strings.HasPrefix(s.Comment, capture.DroppedPrefix) }
+
+// FromClient returns the packet's flow as the client sends on it. The packet was seen at the client.
+func (s *Sighting) FromClient() capture.Flow {
+	if s.Inbound {
+		return s.Flow.Reverse()
+	}
+	return s.Flow
+}
+
+// Opens reports whether a client opens a connection with such a packet: TCP's SYN, or a QUIC packet with a long
+// header, which all versions use until the handshake is done (RFC 8999, section 5.1).
+func (s *Sighting) Opens() bool {
+	if s.Flow.Protocol == capture.TCP {
+		return s.Flags.Has(capture.SYN) && !s.Flags.Has(capture.ACK)
+	}
+	return s.Flow.Protocol == capture.UDP && s.Flow.Destination.Port() == PortHTTPS && len(s.Payload) > 0 && s.Payload[0]&0x80 != 0
+}
