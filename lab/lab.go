@@ -93,6 +93,14 @@ func (l *Lab) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	// Loads begin on the first access link. A browser that starts before its first load must
+	// not see the others go down: when its network changes, it gives up what it is loading.
+	for i := 1; i < l.config.AccessLinks; i++ {
+		if err := l.client.Do(func() error { return switchAccess(i, false) }); err != nil {
+			return err
+		}
+		l.upLinks[i] = false
+	}
 	if err := l.server.Do(ownServerPrefix); err != nil {
 		return err
 	}

@@ -82,6 +82,18 @@ func TestAccessLinksTogether(t *testing.T) {
 	}
 }
 
+// TestALabBeginsOnItsFirstAccessLink looks before any load, when browsers are started.
+func TestALabBeginsOnItsFirstAccessLink(t *testing.T) {
+	l, err := New(t.Context(), linuxBuffers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if up := addresses(t, l); !reflect.DeepEqual(up, []string{"198.18.0.2"}) {
+		t.Errorf("the client begins with the addresses %v", up)
+	}
+}
+
 // TestTogetherEnds puts the client on a path whose links carry together, and then on one
 // of which they do not: nothing is left of the first, be one of its links lost or not.
 func TestTogetherEnds(t *testing.T) {
