@@ -86,33 +86,60 @@ func performAll(ctx context.Context, config lab.Config, authority, out string, l
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return nil, err
 		}
-		var outcome performed
-		r, err := l.Play(ctx, lab.Play{
-			Path: p.Path, Seed: 1, TCP: cubic, Keep: emulator.Keep{Octets: 64}, Dir: dir,
-			Perform: func(ctx context.Context, s *lab.Stage) error {
-				if p.Transport == "" {
-					return p.look(ctx, s, &outcome)
-				}
-				return p.take(ctx, s, ca, &outcome)
-			},
-		})
+		outcome, err := p.perform(ctx, l, ca, dir)
 		if err != nil {
 			return nil, fmt.Errorf("performance %d: %w", i, err)
-		}
-		outcome.Log, outcome.Emulator = r.Server, r.Emulator
-		if r.LoadError != nil {
-			outcome.Failure = r.LoadError.Error()
 		}
 		outcomes = append(outcomes, outcome)
 	}
 	return outcomes, nil
 }
 
+// perform runs one performance in a lab, which it renews, and stores the capture in dir.
+func (p performance) perform(ctx context.Context, l *lab.Lab, ca *protocol.Authority, dir string) (outcome performed, err error) {
+	h, err := l.Prepare(p.Path, cubic)
+	if err != nil {
+		return outcome, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	s := &stage{Hosts: h, outcome: &outcome}
+	report, err := h.Run(ctx, lab.Task{Seed: 1, Keep: emulator.Keep{Octets: 64}, Do: func(ctx context.Context, path lab.Progress) error {
+		s.Progress = path
+		if p.Transport == "" {
+			return p.look(ctx, s)
+		}
+		return p.take(ctx, s, ca)
+	}})
+	if s.server != nil {
+		err = errors.Join(err, s.server.Close())
+		outcome.Log = s.server.Log()
+	}
+	if err != nil {
+		return outcome, err
+	}
+	if outcome.Emulator = report.Emulator; report.LoadError != nil {
+		outcome.Failure = report.LoadError.Error()
+	}
+	if err := h.SaveCapture(dir); err != nil {
+		return outcome, err
+	}
+	return outcome, l.Renew(ctx)
+}
+
+// stage is where a performance takes place.
+type stage struct {
+	*lab.Hosts
+	lab.Progress
+	server  *transport.Server // nil if there is none
+	outcome *performed
+}
+
 // look starts the path's time with an unsolicited datagram, and records the client's
 // addresses.
-func (p performance) look(ctx context.Context, s *lab.Stage, outcome *performed) error {
+func (p performance) look(ctx context.Context, s *stage) error {
+	outcome := s.outcome
 	uses := func() (local net.Addr, err error) {
-		conn, err := new(net.Dialer).DialContext(ctx, "udp4", netip.AddrPortFrom(s.Address, 9).String())
+		conn, err := new(net.Dialer).DialContext(ctx, "udp4", netip.AddrPortFrom(lab.ServerAddress(0), 9).String())
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +187,7 @@ func (p performance) look(ctx context.Context, s *lab.Stage, outcome *performed)
 }
 
 // take serves the file and receives it.
-func (p performance) take(ctx context.Context, s *lab.Stage, ca *protocol.Authority, outcome *performed) error {
+func (p performance) take(ctx context.Context, s *stage, ca *protocol.Authority) error {
 	row, err := transport.Lookup(p.Transport)
 	if err != nil {
 		return err
@@ -170,16 +197,12 @@ func (p performance) take(ctx context.Context, s *lab.Stage, ca *protocol.Author
 		return err
 	}
 	server, err := transport.Serve(ctx, transport.ServerConfig{
-		Transport: row, Address: netip.AddrPortFrom(s.Address, 4433), Host: s.Server.Do, Storage: made, CA: ca, KeyLog: s.KeyLog,
+		Transport: row, Address: netip.AddrPortFrom(lab.ServerAddress(0), 4433), Host: s.Hosts.Server.Do, Storage: made, CA: ca, KeyLog: s.Keys,
 	})
 	if err != nil {
 		return err
 	}
-	s.After(func() error {
-		err := server.Close()
-		s.Record.Server = server.Log()
-		return err
-	})
+	s.server = server
 	client, err := transport.NewClient(transport.ClientConfig{
 		Transport: row, Server: server.Address(), Name: "media.test", Verify: ca.Verify, Host: s.Client.Do,
 	})
@@ -199,9 +222,9 @@ func (p performance) take(ctx context.Context, s *lab.Stage, ca *protocol.Author
 	epoch := <-begins
 	follow, stop := context.WithCancel(ctx)
 	moved := make(chan error, 1)
-	go func() { moved <- p.follow(follow, s, epoch, session, outcome) }()
+	go func() { moved <- p.follow(follow, s, epoch, session) }()
 	err = receive(ctx, session, made)
-	outcome.Took = time.Since(epoch)
+	s.outcome.Took = time.Since(epoch)
 	stop()
 	return errors.Join(err, <-moved, session.Close())
 }
@@ -232,7 +255,8 @@ func receive(ctx context.Context, session *transport.Session, made *storage.Made
 
 // follow records the handovers and carries out the strategy, except for opening another
 // session.
-func (p performance) follow(ctx context.Context, s *lab.Stage, epoch time.Time, session *transport.Session, outcome *performed) error {
+func (p performance) follow(ctx context.Context, s *stage, epoch time.Time, session *transport.Session) error {
+	outcome := s.outcome
 	for {
 		select {
 		case h := <-s.Handovers:

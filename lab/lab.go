@@ -7,14 +7,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"wiretime/lab/emulator"
-	"wiretime/site"
 )
 
 // Config says how a lab is built. It holds for all loads of the lab.
@@ -41,8 +39,8 @@ type Config struct {
 	Unblocked bool
 }
 
-// Lab is a client and a server host joined by an emulated path. It runs one
-// load at a time.
+// Lab is a client and a server host joined by an emulated path. It serves one use at a time:
+// see Prepare.
 type Lab struct {
 	config   Config
 	client   *Namespace
@@ -55,7 +53,6 @@ type Lab struct {
 	active   int    // the one that it uses
 	together int    // how many of them it has routes for by source address
 	tcp      TCPOptions
-	served   map[servedSite]*site.Site
 }
 
 // New builds a lab. The program must have been through Enter.
@@ -63,7 +60,7 @@ func New(ctx context.Context, c Config) (*Lab, error) {
 	if c.AccessLinks < 1 {
 		return nil, fmt.Errorf("build a lab: %d access links: want at least 1", c.AccessLinks)
 	}
-	l := &Lab{config: c, upLinks: make([]bool, c.AccessLinks), served: map[servedSite]*site.Site{}}
+	l := &Lab{config: c, upLinks: make([]bool, c.AccessLinks)}
 	if err := l.build(ctx); err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("build a lab: %w", err)
@@ -209,50 +206,9 @@ func own(prefix *net.IPNet) error {
 	return nil
 }
 
-// originAddress is the address of the i-th origin of a site.
-func originAddress(i int) netip.Addr {
+// ServerAddress is one of the addresses of the server's host, which has many: i counts from 0.
+func ServerAddress(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{198, 19, byte(1 + i/250), byte(1 + i%250)})
-}
-
-// originAddresses gives each host an address of its own.
-func originAddresses(hosts []string) map[string]netip.Addr {
-	addresses := make(map[string]netip.Addr, len(hosts))
-	for i, h := range hosts {
-		addresses[h] = originAddress(i)
-	}
-	return addresses
-}
-
-// listen opens a TCP listener on the server host.
-func (l *Lab) listen(ctx context.Context, network, address string) (listener net.Listener, err error) {
-	config := net.ListenConfig{Control: reuseAddress}
-	config.SetMultipathTCP(false)
-	err = l.server.Do(func() (err error) {
-		listener, err = config.Listen(ctx, network, address)
-		return err
-	})
-	return listener, err
-}
-
-// listenPacket opens a UDP socket on the server host.
-func (l *Lab) listenPacket(ctx context.Context, network, address string) (conn net.PacketConn, err error) {
-	err = l.server.Do(func() (err error) {
-		conn, err = new(net.ListenConfig).ListenPacket(ctx, network, address)
-		return err
-	})
-	return conn, err
-}
-
-// reuseAddress lets the server of one load take the port of the one before it,
-// whose connections may still linger.
-func reuseAddress(_, _ string, c syscall.RawConn) error {
-	var set error
-	if err := c.Control(func(fd uintptr) {
-		set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	}); err != nil {
-		return err
-	}
-	return set
 }
 
 // Client is the client's host, where loaders run.
@@ -263,9 +219,11 @@ func (l *Lab) drain(ctx context.Context) error {
 	return l.emulator.Drain(ctx, 10*time.Millisecond, time.Second)
 }
 
-// renew takes the lab apart and builds it anew. After an error it can only be closed.
-func (l *Lab) renew(ctx context.Context) error {
-	config, served := l.config, l.served
+// Renew takes the lab apart and builds it anew. After a handover a kernel may still hold data
+// for an address that is gone, and goes on sending it for a while; MPTCP keeps the addresses
+// that it was told of. After an error the lab can only be closed.
+func (l *Lab) Renew(ctx context.Context) error {
+	config := l.config
 	err := l.Close()
 	*l = Lab{config: config}
 	if err != nil {
@@ -275,7 +233,7 @@ func (l *Lab) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	*l, l.served = *fresh, served
+	*l = *fresh
 	return nil
 }
 

@@ -19,6 +19,8 @@ import (
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload"
+	"wiretime/workload/pageload"
 )
 
 // begin is the record of an attempt that begins now.
@@ -128,31 +130,32 @@ func congestionControls() []string {
 
 // measured is what a load left, ready to be judged.
 type measured struct {
-	record *lab.Record
+	record *workload.Record
 	load   *metric.Load
 	paths  []*critical.Path // of its pages
 	stream bool             // not a page
 }
 
 // measure reads the capture in dir back.
-func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error) {
+func (r *run) measure(j *job, record *station.Record, dir string) (*measured, error) {
 	packets, err := ReadPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return nil, err
 	}
+	common := record.Common()
 	if j.stream != nil {
-		return &measured{record, &metric.Load{
-			Protocol: j.planned.Cell.Protocol, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
-			Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0, Counted: Counted(record.Emulator),
+		return &measured{common, &metric.Load{
+			Protocol: j.planned.Cell.Protocol, Server: common.Server, Packets: packets, ServerLost: common.ServerLost,
+			Stream: record.Stream.Stream, CaptureCut: common.Emulator.Uncaptured > 0, Counted: Counted(common.Emulator),
 		}, nil, true}, nil
 	}
-	paths, err := explain(record.HAR, packets, filepath.Join(dir, lab.HARFile))
+	paths, err := explain(record.Page.HAR, packets, filepath.Join(dir, pageload.HARFile))
 	if err != nil {
 		return nil, err
 	}
-	return &measured{record, &metric.Load{
-		Protocol: j.planned.Cell.Protocol, HAR: record.HAR, Server: record.Server, Packets: packets,
-		Timing: record.Timing, ServerLost: record.ServerLost, Visit: j.planned.Cell.Visit, Fallback: r.fallback(),
+	return &measured{common, &metric.Load{
+		Protocol: j.planned.Cell.Protocol, HAR: record.Page.HAR, Server: common.Server, Packets: packets,
+		Timing: record.Page.Timing, ServerLost: common.ServerLost, Visit: j.planned.Cell.Visit, Fallback: r.fallback(),
 		NoServerLog: j.foreign() && !j.server.Logs,
 	}, paths, false}, nil
 }

@@ -126,7 +126,7 @@ func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Pro
 		t.Errorf("it is %s: %s, %v", verdict.Validity, verdict.Reason, verdict.Violations)
 	}
 	if testing.Verbose() {
-		for _, e := range record.Server {
+		for _, e := range record.Page.Server {
 			t.Logf("%+v", e)
 		}
 	}
@@ -150,7 +150,7 @@ func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Pro
 			t.Errorf("%s is %g, want %g", name, got, value)
 		}
 	}
-	checkLog(t, p, record.Server, loader)
+	checkLog(t, p, record.Page.Server, loader)
 	checkDistances(t, m.load.Packets)
 }
 
@@ -240,10 +240,10 @@ func TestFreeze(t *testing.T) {
 			j := &job{protocol: row(t, name), site: s, path: path(0, 10*time.Millisecond), planned: store.Planned{Seed: uint64(len(asked)), Cell: store.Cell{
 				Loader: station.Chromium, Protocol: name, Visit: study.VisitCold, Strategy: study.StrategyBrowser, Congestion: "cubic", InitCwnd: 10}}}
 			record, err := at.Load(t.Context(), r.order(j, "load"), s, t.TempDir())
-			if err != nil || record.LoadError != nil {
-				t.Fatal(err, record.LoadError)
+			if err != nil || record.Page.LoadError != nil {
+				t.Fatal(err, record.Page.LoadError)
 			}
-			for _, e := range record.Server {
+			for _, e := range record.Page.Server {
 				if e.Near != "" {
 					asked[e.URL] = true
 				}

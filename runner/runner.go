@@ -22,6 +22,7 @@ import (
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload/pageload"
 )
 
 // Config is what a run needs beside its plan.
@@ -183,9 +184,9 @@ func (r *run) bindPage(j *job) (err error) {
 func (r *run) order(j *job, id string) station.Order {
 	cell := j.planned.Cell
 	if j.stream != nil {
-		return r.streamOrder(j, id)
+		return station.Order{Stream: r.streamOrder(j, id)}
 	}
-	return station.Order{
+	return station.Order{Page: &pageload.Order{
 		Loader: cell.Loader, Protocol: cell.Protocol, Server: cell.Server, Template: j.template, Path: j.path, Seed: j.planned.Seed,
 		TCP:     lab.TCPOptions{Congestion: cell.Congestion, InitCwnd: cell.InitCwnd},
 		Timeout: r.Options.Timeout,
@@ -193,7 +194,7 @@ func (r *run) order(j *job, id string) station.Order {
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key, j.planned.Seed),
 		Visit:   cell.Visit, Strategy: cell.Strategy, ThinkTime: r.Options.ThinkTime, Fallback: r.fallback(),
 		ServerWait: r.Options.ServerWait, Freeze: r.Options.Freeze,
-	}
+	}}
 }
 
 // fallback is the study's, as stations and checks take it: empty if there is none.

@@ -22,7 +22,7 @@ import (
 	"wiretime/protocol"
 	"wiretime/serve"
 	"wiretime/site"
-	"wiretime/station"
+	"wiretime/workload/playback"
 )
 
 type serveOptions struct {
@@ -381,7 +381,7 @@ func printMedia(out io.Writer, servers []mediaServer, content *mediaContent, roo
 			words = append(words, "--cacert", quote(root))
 		}
 		if first := content.items[0]; first.Resolution == storage.Plain {
-			words = append(words, "--player", station.Download, quote(first.Item))
+			words = append(words, "--player", playback.Download, quote(first.Item))
 		} else {
 			words = append(words, quote(first.Item))
 		}

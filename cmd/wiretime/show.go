@@ -11,8 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"wiretime/capture"
-	"wiretime/lab"
 	"wiretime/store"
+	"wiretime/workload"
+	"wiretime/workload/pageload"
 )
 
 func showCommand() *cobra.Command {
@@ -94,7 +95,7 @@ func showNotes(w io.Writer, l store.Load) error {
 	if l.Artefacts == "" {
 		return nil
 	}
-	har, err := capture.ReadHAR(filepath.Join(l.Artefacts, lab.HARFile))
+	har, err := capture.ReadHAR(filepath.Join(l.Artefacts, pageload.HARFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -117,7 +118,7 @@ func unlogged(l store.Load) string {
 	if l.Artefacts == "" {
 		return ""
 	}
-	if _, err := os.Stat(filepath.Join(l.Artefacts, lab.ServerFile)); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(l.Artefacts, workload.ServerFile)); errors.Is(err, os.ErrNotExist) {
 		return ", no log"
 	}
 	return ""

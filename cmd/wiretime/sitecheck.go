@@ -25,6 +25,7 @@ import (
 	"wiretime/replay"
 	"wiretime/site"
 	"wiretime/station"
+	"wiretime/workload/pageload"
 )
 
 type checkOptions struct {
@@ -132,7 +133,7 @@ func (o checkOptions) rows() ([]protocol.Protocol, error) {
 type check struct {
 	protocol string
 	renamed  []string // domains, and the names under which they were served
-	record   *lab.Record
+	record   *pageload.Record
 	verdict  replay.Verdict
 }
 
@@ -161,14 +162,15 @@ func loadOverAll(ctx context.Context, s *site.Site, rows []protocol.Protocol, o 
 		if err != nil {
 			return nil, err
 		}
-		record, err := st.Load(ctx, station.Order{
+		loaded, err := st.Load(ctx, station.Order{Page: &pageload.Order{
 			Loader: o.loader, Protocol: p.Name, Seed: 1, Timeout: o.timeout, Freeze: o.freeze,
 			Path: network.Path{Name: "check", Access: []network.Access{{Name: "access", Up: link, Down: link}}},
 			TCP:  lab.TCPOptions{Congestion: "cubic", InitCwnd: 10},
-		}, s, dir)
+		}}, s, dir)
 		if err != nil {
 			return nil, err
 		}
+		record := loaded.Page
 		renamed := renames(record.HAR)
 		replay.RestoreNames(record.HAR, record.Server)
 		checks = append(checks, check{p.Name, renamed, record, replay.Compare(s, record.HAR, record.Server)})

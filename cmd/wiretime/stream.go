@@ -17,8 +17,8 @@ import (
 	"wiretime/media/storage"
 	"wiretime/media/transport"
 	"wiretime/network"
-	"wiretime/station"
 	"wiretime/study"
+	"wiretime/workload/playback"
 )
 
 type streamOptions struct {
@@ -42,7 +42,7 @@ client moves between; on the real clock or, in a moment, on the virtual one. Wit
 --server it streams over this machine's own network, from 'wiretime serve --media'.
 
 Transports: ` + strings.Join(transport.Names(), ", ") + `.
-Players: ` + strings.Join(station.Players(), ", ") + `.
+Players: ` + strings.Join(playback.Players(), ", ") + `.
 Strategies for handovers: reconnect, 0-rtt, migrate, multihome.
 
     wiretime stream --transport quic --delay 50ms --reconnections 2 --strategy migrate
@@ -116,9 +116,9 @@ func runStream(c *cobra.Command, media string, o streamOptions) error {
 }
 
 // order is what the flags describe. The error says which of them is wrong.
-func (o streamOptions) order(media string) (station.Order, error) {
-	order := station.Order{
-		Protocol: o.transport, Seed: o.seed, TCP: lab.TCPOptions{Congestion: o.congestion, InitCwnd: o.initcwnd}, Timeout: longestStream,
+func (o streamOptions) order(media string) (playback.Order, error) {
+	order := playback.Order{
+		Media: media, Transport: o.transport, Seed: o.seed, TCP: lab.TCPOptions{Congestion: o.congestion, InitCwnd: o.initcwnd}, Timeout: longestStream,
 		Comment: fmt.Sprintf("%s over %s, seed %d", media, o.transport, o.seed),
 	}
 	item, err := storage.ParseMedia(media)
@@ -130,7 +130,7 @@ func (o streamOptions) order(media string) (station.Order, error) {
 	if o.player == "" {
 		o.player = string(player.Paper)
 		if isFile {
-			o.player = station.Download
+			o.player = playback.Download
 		}
 	}
 	row, err := transport.Lookup(o.transport)
@@ -146,19 +146,16 @@ func (o streamOptions) order(media string) (station.Order, error) {
 	if o.length <= 0 || o.length > longestStream {
 		return order, fmt.Errorf("--for: %v is no time to watch: write it like 30s, up to %v", o.length, longestStream)
 	}
-	s := &station.Stream{
-		Media: media, Elsewhere: elsewhere, Player: o.player, Strategy: transport.Strategy(o.strategy),
-		For: o.length, GiveUp: o.giveUp, Patience: o.patience,
-		Keep: emulator.Keep{Octets: keptOctets, Packets: keptPackets},
-	}
-	if s.Seeks, err = percentage(o.seeks); err != nil {
+	order.Elsewhere, order.Player, order.Strategy = elsewhere, o.player, transport.Strategy(o.strategy)
+	order.For, order.GiveUp, order.Patience = o.length, o.giveUp, o.patience
+	order.Keep = emulator.Keep{Octets: keptOctets, Packets: keptPackets}
+	if order.Seeks, err = percentage(o.seeks); err != nil {
 		return order, fmt.Errorf("--seeks: %w", err)
 	}
-	if s.Manager, err = o.manager(item.Sizes[storage.Plain]); err != nil {
+	if order.Manager, err = o.manager(item.Sizes[storage.Plain]); err != nil {
 		return order, err
 	}
-	order.Stream = s
-	return order, s.Check()
+	return order, order.Check()
 }
 
 const (

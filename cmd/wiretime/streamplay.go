@@ -26,11 +26,12 @@ import (
 	"wiretime/protocol"
 	"wiretime/runner"
 	"wiretime/station"
+	"wiretime/workload/playback"
 )
 
 // streamReally plays a stream in a lab on the real clock.
-func streamReally(ctx context.Context, o streamOptions, order station.Order) (err error) {
-	row, err := transport.Lookup(order.Protocol)
+func streamReally(ctx context.Context, o streamOptions, order playback.Order) (err error) {
+	row, err := transport.Lookup(order.Transport)
 	if err != nil {
 		return err
 	}
@@ -63,13 +64,13 @@ func streamReally(ctx context.Context, o streamOptions, order station.Order) (er
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	live := newLive(os.Stderr)
-	order.Stream.Show = live.show
-	r, err := s.Load(ctx, order, nil, dir)
+	order.Show = live.show
+	r, err := s.Load(ctx, station.Order{Stream: &order}, nil, dir)
 	live.end()
 	if err != nil {
 		return err
 	}
-	return o.tell(dir, r)
+	return o.tell(dir, r.Stream)
 }
 
 // streamStation is where streams are played: as by a study that says nothing of it.
@@ -80,7 +81,7 @@ func streamStation() station.Config {
 }
 
 // streamVirtually plays a stream in a guest. Nobody sees into it before it is over.
-func streamVirtually(ctx context.Context, o streamOptions, order station.Order) (err error) {
+func streamVirtually(ctx context.Context, o streamOptions, order playback.Order) (err error) {
 	k, err := kernel.Find()
 	if err != nil {
 		return fmt.Errorf("use the virtual clock: %w", err)
@@ -95,7 +96,7 @@ func streamVirtually(ctx context.Context, o streamOptions, order station.Order) 
 		return err
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
-	batch := guest.Batch{Station: streamStation(), Loads: []guest.Load{{ID: "stream", Order: order}}}
+	batch := guest.Batch{Station: streamStation(), Loads: []guest.Load{{ID: "stream", Order: station.Order{Stream: &order}}}}
 	batch.Station.Lab.Virtual, batch.Station.Lab.Unblocked = true, true
 	machine := guest.Machine{Seed: o.seed, Memory: guestStreamMemory, Limit: guestStreamLimit}
 	return host.Run(ctx, machine, batch, func(result guest.Result) error {
@@ -105,7 +106,7 @@ func streamVirtually(ctx context.Context, o streamOptions, order station.Order) 
 		if err := os.CopyFS(dir, os.DirFS(result.Dir)); err != nil {
 			return fmt.Errorf("keep what the stream left: %w", err)
 		}
-		return o.tell(dir, result.Record)
+		return o.tell(dir, result.Record.Stream)
 	})
 }
 
@@ -116,7 +117,7 @@ const (
 )
 
 // streamFrom streams from a server over this machine's network.
-func streamFrom(ctx context.Context, o streamOptions, order station.Order) (err error) {
+func streamFrom(ctx context.Context, o streamOptions, order playback.Order) (err error) {
 	client, err := o.client()
 	if err != nil {
 		return input(err)
@@ -130,16 +131,16 @@ func streamFrom(ctx context.Context, o streamOptions, order station.Order) (err 
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	live := newLive(os.Stderr)
-	order.Stream.Show = live.show
-	r, err := station.StreamFrom(ctx, client, order, dir)
+	order.Show = live.show
+	r, err := playback.From(ctx, client, order, dir)
 	live.end()
 	if err != nil {
 		return err
 	}
-	if err := record.Write(filepath.Join(dir, lab.StreamFile), r); err != nil {
+	if err := record.Write(filepath.Join(dir, playback.StreamFile), r); err != nil {
 		return err
 	}
-	return o.tellOf(&metric.Load{Protocol: order.Protocol, Stream: r, ServerLost: -1}, nil)
+	return o.tellOf(&metric.Load{Protocol: order.Transport, Stream: r, ServerLost: -1}, nil)
 }
 
 // answers tries whether sessions can be opened. A viewing would try for as long as the
@@ -208,7 +209,7 @@ func (o streamOptions) folder() (dir string, done func() error, err error) {
 }
 
 // tell prints what became of a stream in a lab.
-func (o streamOptions) tell(dir string, r *lab.Record) error {
+func (o streamOptions) tell(dir string, r *playback.Record) error {
 	if r.Stream == nil {
 		return r.LoadError
 	}
