@@ -35,13 +35,13 @@ const (
 	// These are the first argument after the restart for that role.
 	pingsProgram     = "pings"     // pings_test.go
 	comebacksProgram = "comebacks" // visits_test.go
-	playsProgram     = "plays"     // plays_test.go
+	transfersProgram = "transfers" // transfer_test.go
 	// browserSwitch is among the arguments when this program is started as a browser.
 	browserSwitch = "--remote-debugging-pipe"
 )
 
 // programs are the roles of a guest besides batches.
-var programs = map[string]func() error{pingsProgram: servePings, comebacksProgram: serveComebacks, playsProgram: servePlays}
+var programs = map[string]func() error{pingsProgram: servePings, comebacksProgram: serveComebacks, transfersProgram: serveTransfers}
 
 func TestMain(m *testing.M) {
 	if program := os.Getenv(programMark); os.Getpid() == 1 && program != "" {

@@ -20,17 +20,17 @@ import (
 // acknowledgement is in the capture.
 const settleQuiet = 45 * time.Millisecond
 
-// settleLimit ends the wait for silence. What still moves by then is talk of the
-// transports (pings, repeated acknowledgements), or the repetition of data that
-// had arrived but whose acknowledgement was lost.
+// settleLimit ends the wait for silence. What is still sent by then are pings, repeated
+// acknowledgements, or retransmissions of data whose acknowledgement was lost.
 const settleLimit = 50 * time.Millisecond
 
-// Task is something to do while a path is emulated.
+// Task is what to do while a path is emulated.
 type Task struct {
 	Seed    uint64        // of the path's loss and jitter
 	Keep    emulator.Keep // of the capture
 	Comment string        // goes into the capture's header
-	// Programs are processes that take part, besides this one and the emulator.
+	// Programs are the processes that take part, besides this one and the emulator. Their
+	// processor time does not count as taken by others.
 	Programs []int
 	// Do does it. The path is emulated until it returns, and then until the hosts are
 	// silent. Its error becomes Report.LoadError.
@@ -49,14 +49,14 @@ type Progress struct {
 // Report is what the lab recorded of a task, besides the capture.
 type Report struct {
 	Emulator   emulator.Report
-	Taken      *machine.Taken // what others took of the processors meanwhile; nil in virtual time
-	DNSQueries int            // that the lab's DNS server has answered since Hosts.Resolve
-	// LoadError is why the task did not go as it should; nil if all went well.
+	Taken      *machine.Taken // processor time that others took meanwhile; nil in virtual time
+	DNSQueries int            // queries to the lab's DNS server since Hosts.Resolve
+	// LoadError is the error of Task.Do; nil if all went well.
 	LoadError error `json:"-"`
 }
 
-// Run emulates the path and does a task meanwhile. It may be called again: the capture holds
-// the packets of the last one. An error means that the lab itself failed.
+// Run emulates the path and carries out a task meanwhile. It may be called again; the capture
+// holds the packets of the last call. An error means that the lab itself failed.
 func (h *Hosts) Run(ctx context.Context, t Task) (*Report, error) {
 	if err := h.emptyCapture(); err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func (h *Hosts) Run(ctx context.Context, t Task) (*Report, error) {
 	return report, nil
 }
 
-// meter begins to watch what others take of the processors. What it returns says what
-// that was; in virtual time, where nobody else is, nil.
+// meter starts to measure how much processor time other programs take. The function that it
+// returns gives the result; nil in virtual time, where there are no others.
 func (l *Lab) meter(programs []int) func() *machine.Taken {
 	if l.config.Virtual {
 		return func() *machine.Taken { return nil }
@@ -110,7 +110,7 @@ func (l *Lab) meter(programs []int) func() *machine.Taken {
 	}
 }
 
-// captureFailure gives an error that came from another process its meaning back.
+// captureFailure turns the text of the emulator's error back into an error that callers know.
 func captureFailure(text string) error {
 	if strings.Contains(text, unix.ENOSPC.Error()) {
 		return unix.ENOSPC
@@ -129,7 +129,7 @@ func newEmulation(path network.Path) *emulation {
 	return &emulation{path: path, epoch: make(chan struct{}), handovers: make(chan network.Handover, len(path.Handovers()))}
 }
 
-// follow has the client's access links do what the path's do, counted from the path's
+// follow changes the client's access links when the path's change, in time since the path's
 // first packet.
 func (l *Lab) follow(ctx context.Context, e *emulation) (err error) {
 	select {

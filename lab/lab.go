@@ -15,7 +15,7 @@ import (
 	"wiretime/lab/emulator"
 )
 
-// Config says how a lab is built. It holds for all loads of the lab.
+// Config says how a lab is built. It holds for all uses of the lab.
 type Config struct {
 	// AccessLinks is how many access links the client has: at least 1, and as
 	// many as the widest path that the lab is to emulate.
@@ -27,11 +27,11 @@ type Config struct {
 	// and maximum buffer in bytes) of both hosts. Linux derives its defaults
 	// from the machine's memory, so they are always set.
 	TCPRmem, TCPWmem [3]int
-	// Awake is the process that keeps the machine's processors awake, 0 if none does
-	// (machine.KeepAwake).
+	// Awake is the process that keeps the machine's processors awake (machine.KeepAwake); 0
+	// if there is none.
 	Awake int
-	// Virtual says that this is Wiretime's own kernel, whose time jumps, and
-	// that packets take the way which that kernel has for them.
+	// Virtual says that this is Wiretime's own kernel, whose time jumps and which hands
+	// packets to the emulator through a device of its own.
 	Virtual bool
 	// Unblocked promises, in virtual time, that this program makes no system call
 	// that blocks for more than a moment, such as waiting for a browser's process
@@ -50,8 +50,8 @@ type Lab struct {
 	emulator *emulator.Process
 	names    *resolver
 	upLinks  []bool // which of the client's access links are up
-	active   int    // the one that it uses
-	together int    // how many of them it has routes for by source address
+	active   int    // the access link of the default route
+	together int    // how many access links have routes by source address
 	tcp      TCPOptions
 }
 
@@ -90,7 +90,7 @@ func (l *Lab) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	// Loads begin on the first access link. A browser that starts before its first load must
+	// Every path begins on the first access link. A browser that starts before its first load must
 	// not see the others go down: when its network changes, it gives up what it is loading.
 	for i := 1; i < l.config.AccessLinks; i++ {
 		if err := l.client.Do(func() error { return switchAccess(i, false) }); err != nil {
@@ -123,15 +123,15 @@ func (l *Lab) build(ctx context.Context) (err error) {
 	return err
 }
 
-// setKernelParameters makes the host the same on every machine.
+// setKernelParameters gives the host the same kernel parameters on every machine.
 func (l *Lab) setKernelParameters() error {
 	triple := func(v [3]int) string { return fmt.Sprintf("%d\t%d\t%d", v[0], v[1], v[2]) }
 	for _, p := range [][2]string{
 		{"net/ipv4/tcp_rmem", triple(l.config.TCPRmem)},
 		{"net/ipv4/tcp_wmem", triple(l.config.TCPWmem)},
-		// A load must not know what the one before it learned of the path.
+		// TCP must not use what it learned of the path in an earlier load.
 		{"net/ipv4/tcp_no_metrics_save", "1"},
-		// Servers that will not run as root are no user who may listen on low ports.
+		// Servers that refuse to run as root must be able to listen on low ports.
 		{"net/ipv4/ip_unprivileged_port_start", "0"},
 		{"net/ipv6/conf/all/disable_ipv6", "1"},
 		{"net/ipv6/conf/default/disable_ipv6", "1"},
