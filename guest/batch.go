@@ -11,14 +11,11 @@ package guest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
-	"wiretime/capture"
-	"wiretime/lab"
-	"wiretime/lab/emulator"
-	mediarecord "wiretime/media/record"
 	"wiretime/station"
 )
 
@@ -39,7 +36,7 @@ type settings struct {
 type Load struct {
 	ID    string // a file name, unique in the batch
 	Seed  uint64 // of the kernel's random numbers during the load
-	Site  string // one of the host's sites; empty for a stream
+	Site  string // one of the host's sites; empty if the order needs none
 	Order station.Order
 }
 
@@ -47,54 +44,51 @@ type Load struct {
 const (
 	stationFile = "station.json"
 	outDir      = "out"
-	recordFile  = "record.json" // next to a load's artefacts, in a folder that appears as a whole
+	outcomeFile = "record.json" // next to a load's artefacts, in a folder that appears as a whole
 )
 
 // orderFile returns the name of the file with the load at a place of the batch. Every load
 // has its own file, so that reading one does not depend on later loads.
 func orderFile(place int) string { return fmt.Sprintf("order-%d.json", place) }
 
-// record is the form in which lab.Record is sent to the host, without what the artefacts
-// hold.
-type record struct {
-	Failed     string // why the station failed; if set, the rest is empty
-	LoadError  string // why the page did not load
-	Timing     capture.Timing
-	ServerLost int
-	DNSQueries int
-	Emulator   emulator.Report
+// outcome is the form in which the record of a load is sent to the host, which finds the rest
+// in the load's artefacts.
+type outcome struct {
+	Failed    string // why the station failed; if set, the rest is empty
+	LoadError string // why the load did not go well
+	Record    *station.Record
 }
 
-// writeRecord writes the record of a load beside its artefacts.
-func writeRecord(dir string, r *lab.Record, failed error) error {
-	var out record
+// writeOutcome writes the outcome of a load beside its artefacts.
+func writeOutcome(dir string, r *station.Record, failed error) error {
+	var out outcome
 	if failed != nil {
 		out.Failed = failed.Error()
 	} else {
-		out = record{Timing: r.Timing, ServerLost: r.ServerLost, DNSQueries: r.DNSQueries, Emulator: r.Emulator}
-		if r.LoadError != nil {
-			out.LoadError = r.LoadError.Error()
+		out.Record = r
+		if err := r.Common().LoadError; err != nil {
+			out.LoadError = err.Error()
 		}
 	}
 	text, err := json.Marshal(out)
 	if err != nil {
 		return fmt.Errorf("write the record of a load: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, recordFile), text, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, outcomeFile), text, 0o644); err != nil {
 		return fmt.Errorf("write the record of a load: %w", err)
 	}
 	return nil
 }
 
-// readRecord reads what writeRecord has written and the artefacts next to it. It removes
-// the record's file, so that only artefacts remain in the folder.
-func readRecord(dir string) (*lab.Record, error) {
-	file := filepath.Join(dir, recordFile)
+// readOutcome reads what writeOutcome has written and the artefacts next to it. It removes
+// the outcome's file, so that only artefacts remain in the folder.
+func readOutcome(dir string) (*station.Record, error) {
+	file := filepath.Join(dir, outcomeFile)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the record of a load: %w", err)
 	}
-	var in record
+	var in outcome
 	if err := json.Unmarshal(text, &in); err != nil {
 		return nil, fmt.Errorf("read the record of a load: %w", err)
 	}
@@ -104,26 +98,10 @@ func readRecord(dir string) (*lab.Record, error) {
 	if in.Failed != "" {
 		return nil, &StationError{in.Failed}
 	}
-	r := &lab.Record{Timing: in.Timing, ServerLost: in.ServerLost, DNSQueries: in.DNSQueries, Emulator: in.Emulator}
 	if in.LoadError != "" {
-		r.LoadError = fmt.Errorf("%s", in.LoadError)
+		in.Record.Common().LoadError = errors.New(in.LoadError)
 	}
-	if har := filepath.Join(dir, lab.HARFile); exists(har) {
-		if r.HAR, err = capture.ReadHAR(har); err != nil {
-			return nil, err
-		}
-	}
-	if log := filepath.Join(dir, lab.ServerFile); exists(log) {
-		if r.Server, err = capture.ReadServerLog(log); err != nil {
-			return nil, err
-		}
-	}
-	if stream := filepath.Join(dir, lab.StreamFile); exists(stream) {
-		if r.Stream, err = mediarecord.Read(stream); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+	return in.Record, in.Record.ReadFiles(dir)
 }
 
 func exists(name string) bool {

@@ -15,7 +15,7 @@ import (
 // builtinOrder returns an order for a load by the built-in loader.
 func builtinOrder(row, visit string, path network.Path, seed uint64) station.Order {
 	o := order(row, path, seed)
-	o.Loader, o.Visit = station.Builtin, visit
+	o.Page.Loader, o.Page.Visit = station.Builtin, visit
 	return o
 }
 
@@ -48,7 +48,7 @@ func TestBuiltinComesBackInWholeRoundTrips(t *testing.T) {
 	loads := run(t, host(t), machine(1), b)
 	for _, test := range tests {
 		t.Run(name(test.protocol)+" "+test.word, func(t *testing.T) {
-			r := loads[test.word+"-"+name(test.protocol)].record
+			r := loads[test.word+"-"+name(test.protocol)].record.Page
 			if r.LoadError != nil {
 				t.Fatal(r.LoadError)
 			}
@@ -102,7 +102,7 @@ func TestBuiltinSameSeedSameNanoseconds(t *testing.T) {
 		if where := difference(t, first[id], again); where != "" {
 			t.Errorf("load %s differs: %s", id, where)
 		}
-		if err := again.record.LoadError; err != nil {
+		if err := again.record.Common().LoadError; err != nil {
 			t.Errorf("load %s: %v", id, err)
 		}
 	}
@@ -135,8 +135,8 @@ func TestSecondConnections(t *testing.T) {
 	loads := run(t, host(t), machine(1), b)
 	for _, test := range tests {
 		l := loads["by-"+name(test.protocol)]
-		if l.record.LoadError != nil {
-			t.Fatal(l.record.LoadError)
+		if l.record.Common().LoadError != nil {
+			t.Fatal(l.record.Common().LoadError)
 		}
 		packets := l.packets(t)
 		var syns []time.Duration

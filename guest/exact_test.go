@@ -117,7 +117,7 @@ func TestHandshakesTakeWholeRoundTrips(t *testing.T) {
 				loads map[string]done
 				want  time.Duration
 			}{{"instant DNS", near, want}, {"DNS behind the path", behind, want + rtt}} {
-				r := dns.loads["at-"+name(test.protocol)].record
+				r := dns.loads["at-"+name(test.protocol)].record.Page
 				if r.LoadError != nil {
 					t.Fatal(r.LoadError)
 				}

@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/kernel"
-	"wiretime/lab"
 	"wiretime/server"
 	"wiretime/site"
+	"wiretime/station"
 )
 
 // Host holds what the guests of a run share. It is safe for concurrent use.
@@ -146,9 +146,9 @@ func (l *Lost) Unwrap() error { return l.Cause }
 // Result is the result of a load in a guest.
 type Result struct {
 	ID     string
-	Dir    string      // the load's artefacts; removed when the batch is done
-	Record *lab.Record // nil if the station failed
-	Failed error       // why the station failed
+	Dir    string          // the load's artefacts; removed when the batch is done
+	Record *station.Record // nil if the station failed
+	Failed error           // why the station failed
 }
 
 // Run boots a guest for a batch, waits until the batch is done, and ends the guest. It
@@ -265,7 +265,7 @@ func (h *Host) share(b Batch) (string, error) {
 		return "", err
 	}
 	for i, l := range b.Loads {
-		if l.Order.Stream == nil {
+		if l.Site != "" {
 			name, ok := h.sites[l.Site]
 			if !ok {
 				return "", fmt.Errorf("load %s: this host was not prepared for site %s", l.ID, l.Site)
@@ -304,7 +304,7 @@ func (c *collector) collect() error {
 		}
 		var failed *StationError
 		var err error
-		if r.Record, err = readRecord(r.Dir); errors.As(err, &failed) {
+		if r.Record, err = readOutcome(r.Dir); errors.As(err, &failed) {
 			r.Failed = failed
 		} else if err != nil {
 			return err

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"wiretime/lab"
 	"wiretime/protocol"
 	"wiretime/server"
 	"wiretime/site"
@@ -167,7 +166,7 @@ func (w *worker) load(ctx context.Context, l Load) error {
 	if failed != nil {
 		failed = errors.Join(failed, w.close())
 	}
-	if err := writeRecord(part, record, failed); err != nil {
+	if err := writeOutcome(part, record, failed); err != nil {
 		return err
 	}
 	if err := os.Rename(part, filepath.Join(shared, outDir, l.ID)); err != nil {
@@ -176,9 +175,9 @@ func (w *worker) load(ctx context.Context, l Load) error {
 	return nil
 }
 
-func (w *worker) run(ctx context.Context, l Load, dir string) (r *lab.Record, err error) {
+func (w *worker) run(ctx context.Context, l Load, dir string) (r *station.Record, err error) {
 	page := w.sites[l.Site]
-	if page == nil && l.Order.Stream == nil {
+	if page == nil && l.Site != "" {
 		if page, err = site.Open(filepath.Join(sites, l.Site)); err != nil {
 			return nil, err
 		}

@@ -24,6 +24,7 @@ import (
 	"wiretime/network"
 	"wiretime/site"
 	"wiretime/station"
+	"wiretime/workload/pageload"
 )
 
 // These select what this test program does when it is started in another role.
@@ -34,13 +35,13 @@ const (
 	// These are the first argument after the restart for that role.
 	pingsProgram     = "pings"     // pings_test.go
 	comebacksProgram = "comebacks" // visits_test.go
-	playsProgram     = "plays"     // plays_test.go
+	transfersProgram = "transfers" // transfer_test.go
 	// browserSwitch is among the arguments when this program is started as a browser.
 	browserSwitch = "--remote-debugging-pipe"
 )
 
 // programs are the roles of a guest besides batches.
-var programs = map[string]func() error{pingsProgram: servePings, comebacksProgram: serveComebacks, playsProgram: servePlays}
+var programs = map[string]func() error{pingsProgram: servePings, comebacksProgram: serveComebacks, transfersProgram: serveTransfers}
 
 func TestMain(m *testing.M) {
 	if program := os.Getenv(programMark); os.Getpid() == 1 && program != "" {
@@ -200,7 +201,7 @@ var cubic = lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}
 
 // order returns an order for a load by the built-in loader.
 func order(protocol string, path network.Path, seed uint64) station.Order {
-	return station.Order{Loader: station.Fetch, Protocol: protocol, Path: path, Seed: seed, TCP: cubic, Timeout: time.Minute}
+	return station.Order{Page: &pageload.Order{Loader: station.Fetch, Protocol: protocol, Path: path, Seed: seed, TCP: cubic, Timeout: time.Minute}}
 }
 
 // oneLink is a path with equal links up and down.
@@ -258,7 +259,7 @@ func inGuest(t *testing.T, program, in string, what any, out string, outcome any
 
 // done is the result of a load in a guest.
 type done struct {
-	record *lab.Record
+	record *station.Record
 	files  map[string][]byte // by name
 }
 

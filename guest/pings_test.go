@@ -18,6 +18,7 @@ import (
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/workload/pageload"
 )
 
 // pings are echo requests (RFC 792) that a client sends to a server through a lab on either
@@ -86,17 +87,13 @@ func (p pings) send(ctx context.Context, config lab.Config, authority, dir strin
 	if err != nil {
 		return nil, err
 	}
-	row, err := protocol.Lookup("http/1.1")
-	if err != nil {
-		return nil, err
-	}
 	page, err := site.Objects(1, 1)
 	if err != nil {
 		return nil, err
 	}
 	v := &pinger{pings: p, lab: l}
-	record, err := l.Run(ctx, lab.Load{Path: p.Path, Seed: p.Seed, TCP: cubic, Protocol: row, Site: page, Authority: ca,
-		Visit: v, Dir: dir, Timeout: time.Duration(p.Count)*p.Spacing + p.Wait + time.Minute})
+	record, err := pageload.Run(ctx, l, pageload.Load{Order: pageload.Order{Path: p.Path, Seed: p.Seed, TCP: cubic, Protocol: "http/1.1",
+		Timeout: time.Duration(p.Count)*p.Spacing + p.Wait + time.Minute}, Site: page, Authority: ca, Session: v, Dir: dir})
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"wiretime/capture"
-	"wiretime/lab"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/workload/pageload"
 )
 
 // recorded makes a site of a page and an image on another host, with recorded server data:
@@ -77,7 +77,7 @@ func TestServersWait(t *testing.T) {
 		for _, s := range sites {
 			for _, waits := range []bool{true, false} {
 				o := builtinOrder(row, "cold", oneLink(network.Link{Delay: rtt / 2}), 1)
-				o.ServerWait = waits
+				o.Page.ServerWait = waits
 				b.Loads = append(b.Loads, Load{ID: fmt.Sprint(name(row), s.Name, waits), Site: s.Name, Order: o})
 			}
 		}
@@ -91,14 +91,14 @@ func TestServersWait(t *testing.T) {
 		for i, ms := range waits {
 			for _, waits := range []bool{true, false} {
 				r := loads[fmt.Sprint(name(row.Name), sites[i].Name, waits)].record
-				if r.LoadError != nil {
-					t.Fatal(r.LoadError)
+				if r.Page.LoadError != nil {
+					t.Fatal(r.Page.LoadError)
 				}
 				want := time.Duration(roundTrips) * rtt
 				if waits {
 					want += time.Duration(ms * float64(time.Millisecond))
 				}
-				first := time.Duration(math.Round(r.Timing.TTFB * float64(time.Millisecond)))
+				first := time.Duration(math.Round(r.Page.Timing.TTFB * float64(time.Millisecond)))
 				if over := first - want; over < 0 || over > mostReadings*reading {
 					t.Errorf("%s, a server of %v ms, waiting %v: the first byte came after %v, want %v and no more than %d readings of the clock of %v",
 						row.Name, ms, waits, first, want, mostReadings, reading)
@@ -114,7 +114,7 @@ func TestServersWait(t *testing.T) {
 func TestFarOrigins(t *testing.T) {
 	s := recorded(t, "recorded", 0)
 	path := oneLink(network.Link{Delay: 10 * time.Millisecond})
-	path.Far = lab.Far(s)
+	path.Far = pageload.Far(s)
 	b := Batch{Station: stationConfig(1)}
 	for _, row := range protocol.Names() {
 		b.Loads = append(b.Loads, Load{ID: name(row), Site: s.Name, Order: builtinOrder(row, "cold", path, 1)})
@@ -122,8 +122,8 @@ func TestFarOrigins(t *testing.T) {
 	loads := run(t, recordedHost(t, s), machine(1), b)
 	for _, row := range protocol.Names() {
 		l := loads[name(row)]
-		if l.record.LoadError != nil {
-			t.Fatal(l.record.LoadError)
+		if l.record.Common().LoadError != nil {
+			t.Fatal(l.record.Common().LoadError)
 		}
 		answered := firstAnswers(t, l.packets(t))
 		near, far := answered[netip.MustParseAddr("198.19.1.1")], answered[netip.MustParseAddr("198.19.1.2")]
@@ -167,18 +167,18 @@ func TestServerThatTakesForEver(t *testing.T) {
 	for _, row := range protocol.Names() {
 		for _, s := range []*site.Site{never, atOnce} {
 			o := builtinOrder(row, "cold", oneLink(network.Link{Delay: 10 * time.Millisecond}), 1)
-			o.ServerWait, o.Timeout = true, limit
+			o.Page.ServerWait, o.Page.Timeout = true, limit
 			b.Loads = append(b.Loads, Load{ID: s.Name + name(row), Site: s.Name, Order: o})
 		}
 	}
 	loads := run(t, recordedHost(t, never, atOnce), machine(1), b)
 	for _, row := range protocol.Names() {
 		r := loads[never.Name+name(row)].record
-		if r.LoadError == nil || !strings.Contains(r.LoadError.Error(), "the page was not there after 3s, the study's timeout") {
-			t.Errorf("%s: the load ended with %v", row, r.LoadError)
+		if r.Page.LoadError == nil || !strings.Contains(r.Page.LoadError.Error(), "the page was not there after 3s, the study's timeout") {
+			t.Errorf("%s: the load ended with %v", row, r.Page.LoadError)
 		}
-		if after := loads[atOnce.Name+name(row)].record; after.LoadError != nil || len(after.Server) != 2 {
-			t.Errorf("%s: the next load ended with %v, the server's log is %+v", row, after.LoadError, after.Server)
+		if after := loads[atOnce.Name+name(row)].record; after.Page.LoadError != nil || len(after.Page.Server) != 2 {
+			t.Errorf("%s: the next load ended with %v, the server's log is %+v", row, after.Page.LoadError, after.Page.Server)
 		}
 	}
 }

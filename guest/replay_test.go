@@ -63,7 +63,7 @@ func TestEveryPacketGoesTheWayOfTheArithmetic(t *testing.T) {
 		for k, protocol := range protocols {
 			o := order(protocol, p, uint64(10*i+k))
 			if len(p.Access) > 1 {
-				o.Timeout = 5 * time.Second // a connection does not survive a handover
+				o.Page.Timeout = 5 * time.Second // a connection does not survive a handover
 			}
 			b.Loads = append(b.Loads, Load{ID: "over-" + p.Name + "-" + name(protocol), Site: small, Order: o})
 		}
@@ -74,8 +74,8 @@ func TestEveryPacketGoesTheWayOfTheArithmetic(t *testing.T) {
 			var seen tally
 			for k, protocol := range protocols {
 				l := loads["over-"+p.Name+"-"+name(protocol)]
-				if l.record.LoadError != nil && p.Name != "handover" {
-					t.Error(l.record.LoadError)
+				if l.record.Common().LoadError != nil && p.Name != "handover" {
+					t.Error(l.record.Common().LoadError)
 				}
 				seen.add(replay(t, p, uint64(10*i+k), l.packets(t)))
 			}

@@ -16,6 +16,10 @@ import (
 	"wiretime/lab"
 	"wiretime/network"
 	"wiretime/protocol"
+	"wiretime/station"
+	"wiretime/workload"
+	"wiretime/workload/pageload"
+	"wiretime/workload/playback"
 )
 
 // lossy is a path on which much depends on packets' timing.
@@ -63,7 +67,7 @@ func TestALoadFollowsFromItsBatch(t *testing.T) {
 	b := everyProtocol(1)
 	last := &b.Loads[len(b.Loads)-1]
 	first := run(t, host(t), machine(1), b)
-	last.Order.Path = oneLink(network.Link{Rate: 1_000_000, Delay: 100 * time.Millisecond})
+	last.Order.Page.Path = oneLink(network.Link{Rate: 1_000_000, Delay: 100 * time.Millisecond})
 	for id, again := range run(t, host(t), machine(1), b) {
 		if where := difference(t, first[id], again); (where == "") != (id != last.ID) {
 			t.Errorf("load %s: the difference is %q", id, where)
@@ -128,7 +132,7 @@ func difference(t *testing.T, a, b done) string {
 	if !bytes.Equal(a.files[lab.CaptureFile], b.files[lab.CaptureFile]) {
 		where = append(where, "the capture: "+parting(a.packets(t), b.packets(t)))
 	}
-	for _, file := range []string{lab.HARFile, lab.ServerFile, lab.FramesFile} {
+	for _, file := range []string{pageload.HARFile, workload.ServerFile, pageload.FramesFile, playback.StreamFile} {
 		if x, y := string(a.files[file]), string(b.files[file]); x != y {
 			where = append(where, file+": "+around(x, y))
 		}
@@ -196,7 +200,7 @@ func TestDifference(t *testing.T) {
 	header := capture.Header{Interfaces: []capture.Interface{{Name: "client.0"}}}
 	load := func(at int64, har string) done {
 		text := capture.AppendPacket(capture.AppendHeader(nil, header), &capture.PacketRecord{Time: at, ID: 1, Data: []byte{69}})
-		return done{&lab.Record{}, map[string][]byte{lab.CaptureFile: text, lab.HARFile: []byte(har)}}
+		return done{&station.Record{}, map[string][]byte{lab.CaptureFile: text, pageload.HARFile: []byte(har)}}
 	}
 	for _, test := range []struct {
 		b    done

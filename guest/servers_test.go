@@ -14,7 +14,7 @@ func byServer(k server.Kind) Batch {
 	b.Station.Lab.Unblocked = false
 	for i, row := range k.Protocols {
 		o := order(row, distant, uint64(i))
-		o.Loader, o.Server = station.Builtin, k.Name
+		o.Page.Loader, o.Page.Server = station.Builtin, k.Name
 		b.Loads = append(b.Loads, Load{ID: "by-" + name(row), Site: many, Order: o})
 	}
 	return b
@@ -42,17 +42,17 @@ func TestOtherPeoplesServers(t *testing.T) {
 			loads := run(t, h, m, byServer(k))
 			again := run(t, h, m, byServer(k))
 			for id, l := range loads {
-				if err := l.record.LoadError; err != nil {
+				if err := l.record.Common().LoadError; err != nil {
 					t.Errorf("load %s: %v", id, err)
 				}
-				if requests := len(l.record.HAR.Log.Entries); len(l.record.Server) != requests || requests < 30 {
-					t.Errorf("load %s: %d requests by the loader, %d by the server", id, requests, len(l.record.Server))
+				if requests := len(l.record.Page.HAR.Log.Entries); len(l.record.Common().Server) != requests || requests < 30 {
+					t.Errorf("load %s: %d requests by the loader, %d by the server", id, requests, len(l.record.Common().Server))
 				}
 				where := difference(t, l, again[id])
 				if where != "" && k.Name != "caddy" {
 					t.Errorf("load %s differs: %s", id, where)
 				}
-				t.Logf("load %s: onLoad %.6f ms, then %.6f ms", id, l.record.Timing.OnLoad, again[id].record.Timing.OnLoad)
+				t.Logf("load %s: onLoad %.6f ms, then %.6f ms", id, l.record.Page.Timing.OnLoad, again[id].record.Page.Timing.OnLoad)
 			}
 		})
 	}

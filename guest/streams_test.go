@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"wiretime/capture"
-	"wiretime/lab"
 	"wiretime/lab/emulator"
 	"wiretime/media/manager"
 	"wiretime/media/player"
 	"wiretime/media/transport"
 	"wiretime/station"
+	"wiretime/workload/playback"
 )
 
 // download orders a file over a link with constant delay.
 func download(row, media string, delay time.Duration) station.Order {
-	return station.Order{Protocol: row, Seed: 1, TCP: cubic, Timeout: 10 * time.Minute, Stream: &station.Stream{
-		Media: media, Player: station.Download, Strategy: transport.Reconnect,
+	return station.Order{Stream: &playback.Order{
+		Media: media, Transport: row, Seed: 1, TCP: cubic, Timeout: 10 * time.Minute, Player: playback.Download, Strategy: transport.Reconnect,
 		Manager: manager.Config{Name: "link", Access: manager.AccessPoints(), Delay: delay},
 		Keep:    emulator.Keep{Octets: 128, Packets: 100_000},
 	}}
@@ -29,7 +29,7 @@ func download(row, media string, delay time.Duration) station.Order {
 // second.
 func moving(row string, strategy transport.Strategy, loss float64, seed uint64) station.Order {
 	o := download(row, "file@10MB", 50*time.Millisecond)
-	o.Seed, o.Stream.Strategy = seed, strategy
+	o.Stream.Seed, o.Stream.Strategy = seed, strategy
 	m := &o.Stream.Manager
 	m.Rate, m.Loss = manager.DefaultRate, loss
 	m.Period, m.Duration, m.Window, m.Reconnections = time.Second, time.Minute, 2*time.Second, 1
@@ -83,11 +83,11 @@ func TestStreamsTakeWholeRoundTrips(t *testing.T) {
 		orders[row] = download(row, "file@1kB", rtt/2)
 	}
 	for row, d := range streams(t, host(t), orders) {
-		if d.record.LoadError != nil {
-			t.Errorf("%s: %v", row, d.record.LoadError)
+		if d.record.Common().LoadError != nil {
+			t.Errorf("%s: %v", row, d.record.Common().LoadError)
 			continue
 		}
-		s := d.record.Stream
+		s := d.record.Stream.Stream
 		ttd, _ := s.Figures.TTD()
 		for _, phase := range []struct {
 			what string
@@ -111,7 +111,7 @@ func TestStreamsComeWhole(t *testing.T) {
 	orders := map[string]station.Order{}
 	for _, row := range transport.Names() {
 		orders["file-over-"+row] = moving(row, transport.Reconnect, 0, 1)
-		orders["clip-over-"+row] = viewing(row, station.Players()[1], 0, 1)
+		orders["clip-over-"+row] = viewing(row, playback.Players()[1], 0, 1)
 	}
 	loads := streams(t, host(t), orders)
 	for _, row := range transport.All() {
@@ -119,15 +119,15 @@ func TestStreamsComeWhole(t *testing.T) {
 			t.Run(media+" over "+row.Name, func(t *testing.T) {
 				id := media + "-over-" + row.Name
 				d := loads[id]
-				s := d.record.Stream
-				if d.record.LoadError != nil || s == nil {
-					t.Fatalf("%v; %+v", d.record.LoadError, s)
+				s := d.record.Stream.Stream
+				if d.record.Common().LoadError != nil || s == nil {
+					t.Fatalf("%v; %+v", d.record.Common().LoadError, s)
 				}
 				if o := orders[id].Stream; s.Transport != row.Name || s.Media != o.Media || s.Player != o.Player || s.Strategy != string(o.Strategy) || s.Epoch < 0 || len(s.Manager) == 0 {
 					t.Errorf("the record is of %+v", s)
 				}
 				var served int64
-				for _, e := range d.record.Server {
+				for _, e := range d.record.Common().Server {
 					served += e.BodyBytes
 					if e.Protocol != row.Name {
 						t.Errorf("the server says of %s that it was over %s", e.URL, e.Protocol)
@@ -180,10 +180,10 @@ func TestRecoveryTakesWholeRoundTrips(t *testing.T) {
 	}
 	for id, d := range streams(t, host(t), orders) {
 		t.Run(id, func(t *testing.T) {
-			if d.record.LoadError != nil {
-				t.Fatal(d.record.LoadError)
+			if d.record.Common().LoadError != nil {
+				t.Fatal(d.record.Common().LoadError)
 			}
-			s := d.record.Stream
+			s := d.record.Stream.Stream
 			if len(s.Figures.Handovers) != 1 {
 				t.Fatalf("the handovers are %+v", s.Figures.Handovers)
 			}
@@ -217,9 +217,9 @@ func TestMultihoming(t *testing.T) {
 		orders[row] = moving(row, transport.Multihome, 0, 1)
 	}
 	for row, d := range streams(t, host(t), orders) {
-		s := d.record.Stream
-		if d.record.LoadError != nil || len(s.Sessions) != 1 || len(s.Figures.Handovers) != 1 || len(d.record.Server) != 1 {
-			t.Errorf("%s: %v; %d sessions, handovers %+v, log %+v", row, d.record.LoadError, len(s.Sessions), s.Figures.Handovers, d.record.Server)
+		s := d.record.Stream.Stream
+		if d.record.Common().LoadError != nil || len(s.Sessions) != 1 || len(s.Figures.Handovers) != 1 || len(d.record.Common().Server) != 1 {
+			t.Errorf("%s: %v; %d sessions, handovers %+v, log %+v", row, d.record.Common().LoadError, len(s.Sessions), s.Figures.Handovers, d.record.Common().Server)
 			continue
 		}
 		h := s.Figures.Handovers[0]
@@ -235,12 +235,12 @@ func TestMultihoming(t *testing.T) {
 // off for longer than the viewer waits.
 func TestStreamsThatDoNotCome(t *testing.T) {
 	slow := download("tcp", "file@100MB", 50*time.Millisecond)
-	slow.Timeout, slow.Stream.Manager.Rate = time.Second, manager.DefaultRate
+	slow.Stream.Timeout, slow.Stream.Manager.Rate = time.Second, manager.DefaultRate
 	lossy := download("quic", "file@100MB", 50*time.Millisecond)
 	lossy.Stream.Manager.Loss, lossy.Stream.Patience, lossy.Stream.GiveUp = 1, 2*time.Second, 5*time.Second
 	for id, d := range streams(t, host(t), map[string]station.Order{"slow": slow, "lossy": lossy}) {
 		want := map[string]string{"slow": "it was not over after 1s", "lossy": "timed out after 5s without data; last failure: "}[id]
-		if err := d.record.LoadError; err == nil || !strings.Contains(err.Error(), want) || d.record.Stream == nil || d.record.Stream.Figures.Failure != err.Error() {
+		if err := d.record.Common().LoadError; err == nil || !strings.Contains(err.Error(), want) || d.record.Stream.Stream == nil || d.record.Stream.Stream.Figures.Failure != err.Error() {
 			t.Errorf("%s: %v, want %q", id, err, want)
 		}
 	}
@@ -269,12 +269,12 @@ func TestStreamsSameSeedSameNanoseconds(t *testing.T) {
 		if where := difference(t, first[id], again); where != "" {
 			t.Errorf("%s differs: %s", id, where)
 		}
-		if err := again.record.LoadError; err != nil {
+		if err := again.record.Common().LoadError; err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
 	another := streams(t, host(t), map[string]station.Order{"tcp-reconnect": moving("tcp", transport.Reconnect, 0.001, 2)})
-	if id := "tcp-reconnect"; bytes.Equal(first[id].files[lab.StreamFile], another[id].files[lab.StreamFile]) {
+	if id := "tcp-reconnect"; bytes.Equal(first[id].files[playback.StreamFile], another[id].files[playback.StreamFile]) {
 		t.Errorf("%s is the same with another seed", id)
 	}
 }

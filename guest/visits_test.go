@@ -24,6 +24,7 @@ import (
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/workload/pageload"
 )
 
 // comebacks are visits to one small page by a returning client.
@@ -123,16 +124,12 @@ func (c comebacks) come(ctx context.Context) (outcomes []cameBack, err error) {
 		if err != nil {
 			return nil, err
 		}
-		warm, err := capture.ParseVisit(visit.Visit)
-		if err != nil {
-			return nil, err
-		}
 		dir := filepath.Join("/tmp", fmt.Sprint(i))
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return nil, err
 		}
-		r, err := l.Run(ctx, lab.Load{Path: c.Path, Seed: 1, TCP: cubic, Protocol: row, Site: page, Authority: ca, Warm: warm, Dir: dir, Timeout: time.Minute,
-			Visit: &returner{lab: l, row: row, ca: ca, sessions: tls.NewLRUClientSessionCache(8)}})
+		r, err := pageload.Run(ctx, l, pageload.Load{Order: pageload.Order{Path: c.Path, Seed: 1, TCP: cubic, Protocol: visit.Protocol, Visit: visit.Visit, Timeout: time.Minute},
+			Site: page, Authority: ca, Dir: dir, Session: &returner{lab: l, row: row, ca: ca, sessions: tls.NewLRUClientSessionCache(8)}})
 		if err == nil {
 			err = r.LoadError
 		}

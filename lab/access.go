@@ -13,8 +13,8 @@ import (
 	"wiretime/network"
 )
 
-// setRoutes applies a cell's TCP settings to both hosts and puts the client on
-// its first access link.
+// setRoutes applies TCP options to both hosts and puts the client on its first
+// access link.
 func (l *Lab) setRoutes(tcp TCPOptions) error {
 	l.tcp = tcp
 	if err := l.useAccess(0); err != nil {
@@ -22,7 +22,7 @@ func (l *Lab) setRoutes(tcp TCPOptions) error {
 	}
 	err := l.server.Do(func() error {
 		for i := range l.config.AccessLinks {
-			if err := replaceRoute(i, clientPrefix(i), nil, unix.RT_TABLE_MAIN, tcp); err != nil {
+			if err := (route{access: i, to: clientPrefix(i), table: unix.RT_TABLE_MAIN}).replace(tcp); err != nil {
 				return err
 			}
 		}
@@ -34,9 +34,9 @@ func (l *Lab) setRoutes(tcp TCPOptions) error {
 	return nil
 }
 
-// useAccess makes access link i the client's only one, as after a handover to
-// it: the others lose their address and go down, and the kernel tells programs
-// that watch for that.
+// useAccess makes access link i the client's only one, as a handover to it does:
+// the others lose their addresses and go down, which the kernel tells programs
+// that watch for network changes.
 func (l *Lab) useAccess(i int) error {
 	up := make([]bool, len(l.upLinks))
 	up[i] = true
@@ -61,8 +61,8 @@ func (l *Lab) associate(path network.Path) error {
 	return nil
 }
 
-// useTogether gives the client the first n access links at once. It uses the first,
-// but what leaves from the address of another takes that one.
+// useTogether gives the client the first n access links at once. Its default route
+// is through the first, but packets from the address of another leave through that one.
 func (l *Lab) useTogether(n int) error {
 	up := make([]bool, len(l.upLinks))
 	return l.client.Do(func() error {
@@ -77,8 +77,8 @@ func (l *Lab) useTogether(n int) error {
 	})
 }
 
-// use gives the client the access links that are to be up, and no others, and has it
-// use the active one. It runs at the client, as what it calls does.
+// use brings up exactly these of the client's access links and routes through the active
+// one. It must run in the client's namespace.
 func (l *Lab) use(active int, up []bool) error {
 	for k, is := range l.upLinks {
 		if is != up[k] {
@@ -90,21 +90,21 @@ func (l *Lab) use(active int, up []bool) error {
 	}
 	for k := range l.together {
 		if up[k] { // the routes of a link go when it goes
-			if err := replaceRoute(k, anywhere, nil, tableFrom(k), l.tcp); err != nil {
+			if err := (route{access: k, to: anywhere, table: tableFrom(k)}).replace(l.tcp); err != nil {
 				return err
 			}
 		}
 	}
 	l.active = active
-	return replaceRoute(active, anywhere, clientAddress(active), unix.RT_TABLE_MAIN, l.tcp)
+	return route{access: active, to: anywhere, from: clientAddress(active), table: unix.RT_TABLE_MAIN}.replace(l.tcp)
 }
 
-// endTogether takes back what useTogether has told the kernel.
+// endTogether undoes useTogether.
 func (l *Lab) endTogether() error {
 	for ; l.together > 0; l.together-- {
 		k := l.together - 1
 		if err := netlink.RuleDel(ruleFrom(k)); err != nil {
-			return fmt.Errorf("route no more by source address: %w", err)
+			return fmt.Errorf("stop routing by source address: %w", err)
 		}
 		if !l.upLinks[k] {
 			continue
@@ -120,8 +120,8 @@ func (l *Lab) endTogether() error {
 	return nil
 }
 
-// tableFrom is the routing table of what leaves from the address of access link k: any
-// that Linux does not use itself.
+// tableFrom is the number of the routing table for packets from the address of access link
+// k: any number that Linux does not use itself.
 func tableFrom(k int) int { return 100 + k }
 
 func ruleFrom(k int) *netlink.Rule {
@@ -136,8 +136,8 @@ func ownPrefix(k int) *net.IPNet {
 	return &net.IPNet{IP: clientAddress(k), Mask: net.CIDRMask(32, 32)}
 }
 
-// switchAccess gives the client access link k with its address, or takes both
-// away.
+// switchAccess brings the client's access link k up and gives it its address, or takes
+// both away.
 func switchAccess(k int, up bool) error {
 	link, err := netlink.LinkByName(tunName(k))
 	address := &netlink.Addr{IPNet: ownPrefix(k)}
@@ -163,7 +163,7 @@ type move struct {
 	back     int               // that link
 }
 
-// moves are those of a path in order of time. At the same moment links come back
+// moves returns the moves of a path in order of time. At the same moment links come back
 // before others are lost, since the client may be about to use them.
 func moves(path network.Path) []move {
 	var list []move
@@ -186,7 +186,7 @@ func (m move) order() int {
 	return 1
 }
 
-// move has the client do what its access links do.
+// move changes the client's access links.
 func (l *Lab) move(m move) error {
 	up, active := slices.Clone(l.upLinks), l.active
 	switch {

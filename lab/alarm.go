@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm is a timer of the kernel's. Go's own go off up to a millisecond late, since they
-// wait in whole milliseconds for whatever comes first.
+// alarm is a kernel timer. Go's own timers are up to a millisecond late, because the runtime
+// sleeps in whole milliseconds.
 type alarm struct{ file *os.File }
 
 func newAlarm() (alarm, error) {

@@ -54,7 +54,7 @@ func ping(l *Lab) (took time.Duration, err error) {
 		}
 		echo := []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0} // type 8, code 0, checksum of the rest
 		began := time.Now()
-		if err := unix.Sendto(fd, echo, 0, &unix.SockaddrInet4{Addr: originAddress(0).As4()}); err != nil {
+		if err := unix.Sendto(fd, echo, 0, &unix.SockaddrInet4{Addr: ServerAddress(0).As4()}); err != nil {
 			return err
 		}
 		answer, control := make([]byte, 64), make([]byte, 64)

@@ -38,10 +38,6 @@ func (l *Lab) Dial(ctx context.Context, network, address string) (conn net.Conn,
 }
 
 // ListenPacket opens a UDP socket on the client's host.
-func (l *Lab) ListenPacket(ctx context.Context, network, address string) (conn net.PacketConn, err error) {
-	err = l.client.Do(func() (err error) {
-		conn, err = new(net.ListenConfig).ListenPacket(ctx, network, address)
-		return err
-	})
-	return conn, err
+func (l *Lab) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
+	return l.client.ListenPacket(ctx, network, address)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -15,85 +14,90 @@ import (
 	"wiretime/network"
 )
 
-// begin makes the lab ready for a load over a path.
-func (l *Lab) begin(path network.Path, tcp TCPOptions) error {
-	if n := len(path.Access); n > l.config.AccessLinks {
-		return fmt.Errorf("path %s has %d access links, this lab was built with %d", path.Name, n, l.config.AccessLinks)
-	}
-	if err := l.setRoutes(tcp); err != nil {
-		return err
-	}
-	if err := l.associate(path); err != nil {
-		return err
-	}
-	if !l.config.Virtual { // there its own rights do
-		AskForUrgency(l.emulator.PID())
-	}
-	return nil
+// settleQuiet is how long no packet may have arrived before a capture is
+// closed. It is longer than Linux's delayed acknowledgement (40 ms) and QUIC's
+// max_ack_delay (25 ms, RFC 9000 section 18.2), so the last data's
+// acknowledgement is in the capture.
+const settleQuiet = 45 * time.Millisecond
+
+// settleLimit ends the wait for silence. What is still sent by then are pings, repeated
+// acknowledgements, or retransmissions of data whose acknowledgement was lost.
+const settleLimit = 50 * time.Millisecond
+
+// Task is what to do while a path is emulated.
+type Task struct {
+	Seed    uint64        // of the path's loss and jitter
+	Keep    emulator.Keep // of the capture
+	Comment string        // goes into the capture's header
+	// Programs are the processes that take part, besides this one and the emulator. Their
+	// processor time does not count as taken by others.
+	Programs []int
+	// Do does it. The path is emulated until it returns, and then until the hosts are
+	// silent. Its error becomes Report.LoadError.
+	Do func(ctx context.Context, p Progress) error
 }
 
-// makeCapture makes the file that the emulator writes to. It is in memory: a disk that
-// is busy keeping the load before this one would make packets late.
-func makeCapture() (*os.File, error) {
-	raw, err := os.CreateTemp(Scratch, "capture-*.pcapng")
-	if err != nil {
-		return nil, fmt.Errorf("make the capture file: %w", err)
+// Progress tells a task how far its path is.
+type Progress struct {
+	// Epoch is closed when the path's first packet has been sent: the path's time 0.
+	Epoch <-chan struct{}
+	// Handovers delivers each handover of the path once the client is there: its packets
+	// leave from the address of To.
+	Handovers <-chan network.Handover
+}
+
+// Report is what the lab recorded of a task, besides the capture.
+type Report struct {
+	Emulator   emulator.Report
+	Taken      *machine.Taken // processor time that others took meanwhile; nil in virtual time
+	DNSQueries int            // queries to the lab's DNS server since Hosts.Resolve
+	// LoadError is the error of Task.Do; nil if all went well.
+	LoadError error `json:"-"`
+}
+
+// Run emulates the path and carries out a task meanwhile. It may be called again; the capture
+// holds the packets of the last call. An error means that the lab itself failed.
+func (h *Hosts) Run(ctx context.Context, t Task) (*Report, error) {
+	if err := h.emptyCapture(); err != nil {
+		return nil, err
 	}
-	return raw, nil
-}
-
-// course is a path as it is to be emulated once, and what is told of it meanwhile.
-type course struct {
-	path      network.Path
-	seed      uint64
-	recording emulator.Recording
-	programs  []int // processes that take part, beside this one and the emulator
-
-	epoch     chan struct{}         // closed when the path's first packet has been sent
-	handovers chan network.Handover // each one once the client is there; has room for all
-}
-
-func newCourse(path network.Path, seed uint64, r emulator.Recording) *course {
-	return &course{path: path, seed: seed, recording: r, epoch: make(chan struct{}), handovers: make(chan network.Handover, len(path.Handovers()))}
-}
-
-// emulate has the path there while perform does its part, whose error becomes the
-// record's, and closes the capture.
-func (l *Lab) emulate(ctx context.Context, c *course, record *Record, perform func() error) error {
-	if err := l.emulator.Arm(ctx, c.path, c.seed, c.recording); err != nil {
-		return err
+	l, e := h.lab, newEmulation(h.path)
+	if err := l.emulator.Arm(ctx, h.path, t.Seed, emulator.Recording{File: h.capture, Comment: t.Comment, Keep: t.Keep}); err != nil {
+		return nil, err
 	}
 	follow, stop := context.WithCancel(ctx)
 	followed := make(chan error, 1)
-	go func() { followed <- l.follow(follow, c) }()
+	go func() { followed <- l.follow(follow, e) }()
 
-	metered := l.meter(c.programs)
-	record.LoadError = perform()
-	record.Taken = metered()
+	report := &Report{}
+	metered := l.meter(t.Programs)
+	report.LoadError = t.Do(ctx, Progress{e.epoch, e.handovers})
+	report.Taken = metered()
 	stop()
 	if err := <-followed; err != nil {
-		return err
+		return nil, err
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
-	if record.LoadError == nil {
+	if report.LoadError == nil {
 		if err := l.emulator.Settle(ctx, settleQuiet, settleLimit); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	var err error
-	if record.Emulator, err = l.emulator.Stop(ctx); err != nil {
-		return err
+	if report.Emulator, err = l.emulator.Stop(ctx); err != nil {
+		return nil, err
 	}
-	if why := record.Emulator.CaptureError; why != "" {
-		return fmt.Errorf("write the capture to memory, %s: %w", Scratch, captureFailure(why))
+	if why := report.Emulator.CaptureError; why != "" {
+		return nil, fmt.Errorf("write the capture to memory, %s: %w", Scratch, captureFailure(why))
 	}
-	return nil
+	report.DNSQueries = l.names.asked()
+	return report, nil
 }
 
-// meter begins to watch what others take of the processors. What it returns says what
-// that was; in virtual time, where nobody else is, nil.
+// meter starts to measure how much processor time other programs take. The function that it
+// returns gives the result; nil in virtual time, where there are no others.
 func (l *Lab) meter(programs []int) func() *machine.Taken {
 	if l.config.Virtual {
 		return func() *machine.Taken { return nil }
@@ -106,7 +110,7 @@ func (l *Lab) meter(programs []int) func() *machine.Taken {
 	}
 }
 
-// captureFailure gives an error that came from another process its meaning back.
+// captureFailure turns the text of the emulator's error back into an error that callers know.
 func captureFailure(text string) error {
 	if strings.Contains(text, unix.ENOSPC.Error()) {
 		return unix.ENOSPC
@@ -114,17 +118,28 @@ func captureFailure(text string) error {
 	return errors.New(text)
 }
 
-// follow has the client's access links do what the path's do, counted from the path's
+// emulation is a path while it is emulated.
+type emulation struct {
+	path      network.Path
+	epoch     chan struct{}
+	handovers chan network.Handover // has room for all
+}
+
+func newEmulation(path network.Path) *emulation {
+	return &emulation{path: path, epoch: make(chan struct{}), handovers: make(chan network.Handover, len(path.Handovers()))}
+}
+
+// follow changes the client's access links when the path's change, in time since the path's
 // first packet.
-func (l *Lab) follow(ctx context.Context, c *course) (err error) {
+func (l *Lab) follow(ctx context.Context, e *emulation) (err error) {
 	select {
 	case <-l.emulator.Epoch():
-		close(c.epoch)
+		close(e.epoch)
 	case <-ctx.Done():
 		return nil
 	}
 	epoch := time.Now()
-	list := moves(c.path)
+	list := moves(e.path)
 	if len(list) == 0 {
 		return nil
 	}
@@ -141,7 +156,7 @@ func (l *Lab) follow(ctx context.Context, c *course) (err error) {
 			return fmt.Errorf("hand the client over at %v: %w", m.at, err)
 		}
 		if m.handover != nil {
-			c.handovers <- *m.handover
+			e.handovers <- *m.handover
 		}
 	}
 	return nil

@@ -7,17 +7,15 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"wiretime/lab/emulator"
-	"wiretime/site"
 )
 
-// Config says how a lab is built. It holds for all loads of the lab.
+// Config says how a lab is built. It holds for all uses of the lab.
 type Config struct {
 	// AccessLinks is how many access links the client has: at least 1, and as
 	// many as the widest path that the lab is to emulate.
@@ -29,11 +27,11 @@ type Config struct {
 	// and maximum buffer in bytes) of both hosts. Linux derives its defaults
 	// from the machine's memory, so they are always set.
 	TCPRmem, TCPWmem [3]int
-	// Awake is the process that keeps the machine's processors awake, 0 if none does
-	// (machine.KeepAwake).
+	// Awake is the process that keeps the machine's processors awake (machine.KeepAwake); 0
+	// if there is none.
 	Awake int
-	// Virtual says that this is Wiretime's own kernel, whose time jumps, and
-	// that packets take the way which that kernel has for them.
+	// Virtual says that this is Wiretime's own kernel, whose time jumps and which hands
+	// packets to the emulator through a device of its own.
 	Virtual bool
 	// Unblocked promises, in virtual time, that this program makes no system call
 	// that blocks for more than a moment, such as waiting for a browser's process
@@ -41,8 +39,8 @@ type Config struct {
 	Unblocked bool
 }
 
-// Lab is a client and a server host joined by an emulated path. It runs one
-// load at a time.
+// Lab is a client and a server host joined by an emulated path. It serves one use at a time:
+// see Prepare.
 type Lab struct {
 	config   Config
 	client   *Namespace
@@ -52,10 +50,9 @@ type Lab struct {
 	emulator *emulator.Process
 	names    *resolver
 	upLinks  []bool // which of the client's access links are up
-	active   int    // the one that it uses
-	together int    // how many of them it has routes for by source address
+	active   int    // the access link of the default route
+	together int    // how many access links have routes by source address
 	tcp      TCPOptions
-	served   map[servedSite]*site.Site
 }
 
 // New builds a lab. The program must have been through Enter.
@@ -63,7 +60,7 @@ func New(ctx context.Context, c Config) (*Lab, error) {
 	if c.AccessLinks < 1 {
 		return nil, fmt.Errorf("build a lab: %d access links: want at least 1", c.AccessLinks)
 	}
-	l := &Lab{config: c, upLinks: make([]bool, c.AccessLinks), served: map[servedSite]*site.Site{}}
+	l := &Lab{config: c, upLinks: make([]bool, c.AccessLinks)}
 	if err := l.build(ctx); err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("build a lab: %w", err)
@@ -93,6 +90,14 @@ func (l *Lab) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	// Every path begins on the first access link. A browser that starts before its first load must
+	// not see the others go down: when its network changes, it gives up what it is loading.
+	for i := 1; i < l.config.AccessLinks; i++ {
+		if err := l.client.Do(func() error { return switchAccess(i, false) }); err != nil {
+			return err
+		}
+		l.upLinks[i] = false
+	}
 	if err := l.server.Do(ownServerPrefix); err != nil {
 		return err
 	}
@@ -118,15 +123,15 @@ func (l *Lab) build(ctx context.Context) (err error) {
 	return err
 }
 
-// setKernelParameters makes the host the same on every machine.
+// setKernelParameters gives the host the same kernel parameters on every machine.
 func (l *Lab) setKernelParameters() error {
 	triple := func(v [3]int) string { return fmt.Sprintf("%d\t%d\t%d", v[0], v[1], v[2]) }
 	for _, p := range [][2]string{
 		{"net/ipv4/tcp_rmem", triple(l.config.TCPRmem)},
 		{"net/ipv4/tcp_wmem", triple(l.config.TCPWmem)},
-		// A load must not know what the one before it learned of the path.
+		// TCP must not use what it learned of the path in an earlier load.
 		{"net/ipv4/tcp_no_metrics_save", "1"},
-		// Servers that will not run as root are no user who may listen on low ports.
+		// Servers that refuse to run as root must be able to listen on low ports.
 		{"net/ipv4/ip_unprivileged_port_start", "0"},
 		{"net/ipv6/conf/all/disable_ipv6", "1"},
 		{"net/ipv6/conf/default/disable_ipv6", "1"},
@@ -201,50 +206,9 @@ func own(prefix *net.IPNet) error {
 	return nil
 }
 
-// originAddress is the address of the i-th origin of a site.
-func originAddress(i int) netip.Addr {
+// ServerAddress is one of the addresses of the server's host, which has many: i counts from 0.
+func ServerAddress(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{198, 19, byte(1 + i/250), byte(1 + i%250)})
-}
-
-// originAddresses gives each host an address of its own.
-func originAddresses(hosts []string) map[string]netip.Addr {
-	addresses := make(map[string]netip.Addr, len(hosts))
-	for i, h := range hosts {
-		addresses[h] = originAddress(i)
-	}
-	return addresses
-}
-
-// listen opens a TCP listener on the server host.
-func (l *Lab) listen(ctx context.Context, network, address string) (listener net.Listener, err error) {
-	config := net.ListenConfig{Control: reuseAddress}
-	config.SetMultipathTCP(false)
-	err = l.server.Do(func() (err error) {
-		listener, err = config.Listen(ctx, network, address)
-		return err
-	})
-	return listener, err
-}
-
-// listenPacket opens a UDP socket on the server host.
-func (l *Lab) listenPacket(ctx context.Context, network, address string) (conn net.PacketConn, err error) {
-	err = l.server.Do(func() (err error) {
-		conn, err = new(net.ListenConfig).ListenPacket(ctx, network, address)
-		return err
-	})
-	return conn, err
-}
-
-// reuseAddress lets the server of one load take the port of the one before it,
-// whose connections may still linger.
-func reuseAddress(_, _ string, c syscall.RawConn) error {
-	var set error
-	if err := c.Control(func(fd uintptr) {
-		set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	}); err != nil {
-		return err
-	}
-	return set
 }
 
 // Client is the client's host, where loaders run.
@@ -255,9 +219,11 @@ func (l *Lab) drain(ctx context.Context) error {
 	return l.emulator.Drain(ctx, 10*time.Millisecond, time.Second)
 }
 
-// renew takes the lab apart and builds it anew. After an error it can only be closed.
-func (l *Lab) renew(ctx context.Context) error {
-	config, served := l.config, l.served
+// Renew takes the lab apart and builds it anew. After a handover a kernel may still hold data
+// for an address that is gone, and goes on sending it for a while; MPTCP keeps the addresses
+// that it was told of. After an error the lab can only be closed.
+func (l *Lab) Renew(ctx context.Context) error {
+	config := l.config
 	err := l.Close()
 	*l = Lab{config: config}
 	if err != nil {
@@ -267,7 +233,7 @@ func (l *Lab) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	*l, l.served = *fresh, served
+	*l = *fresh
 	return nil
 }
 

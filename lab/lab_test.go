@@ -87,7 +87,7 @@ func dial(ctx context.Context, l *Lab, network, address string) (conn net.Conn, 
 // rate of the last two thirds, in bytes per second: by then TCP has found it.
 func transfer(t testing.TB, l *Lab, n int64) float64 {
 	t.Helper()
-	listener, err := l.listen(t.Context(), "tcp4", originAddress(0).String()+":80")
+	listener, err := l.server.Listen(t.Context(), "tcp4", ServerAddress(0).String()+":80")
 	if err != nil {
 		t.Fatal(err)
 	}

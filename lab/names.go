@@ -18,8 +18,8 @@ import (
 // resolverAddress is where the lab's DNS server answers.
 const resolverAddress = "198.19.0.53"
 
-// nameTTL is the time to live of the lab's records, in seconds: longer than a
-// load, so that a look-up is made once, as for a user.
+// nameTTL is the time to live of the lab's records, in seconds. It is longer than a
+// load, so that each name is looked up once, as on a user's machine.
 const nameTTL = 300
 
 // resolverFiles make programs ask the lab's DNS server.
@@ -48,8 +48,8 @@ func useLabResolver() error {
 	return nil
 }
 
-// resolver is the lab's DNS server: authoritative for the hosts of the site
-// that is being loaded, NXDOMAIN for the rest of the world.
+// resolver is the lab's DNS server: authoritative for the names it was given,
+// NXDOMAIN for the rest of the world.
 type resolver struct {
 	mu      sync.Mutex
 	hosts   map[string]netip.Addr
@@ -80,14 +80,14 @@ func startResolver(n *Namespace) (*resolver, error) {
 	}
 }
 
-// serve sets the hosts that exist from now on and forgets the count of queries.
+// serve sets the hosts that exist from now on and counts queries anew.
 func (r *resolver) serve(hosts map[string]netip.Addr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hosts, r.queries = hosts, 0
 }
 
-// asked is how many queries have come since serve.
+// asked returns how many queries have come since serve.
 func (r *resolver) asked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +95,8 @@ func (r *resolver) asked() int {
 }
 
 // ServeDNS answers one query. A host has an A record and nothing else: no AAAA,
-// as the lab is IPv4, and no HTTPS record (RFC 9460), so that a browser learns
-// of HTTP/3 from the study alone.
+// as the lab is IPv4, and no HTTPS record (RFC 9460), so that only the study
+// decides whether a browser uses HTTP/3.
 func (r *resolver) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	answer := new(dns.Msg)
 	answer.SetReply(query)
@@ -118,7 +118,7 @@ func (r *resolver) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 			})
 		}
 	}
-	// A client that went away is no concern of the server's.
+	// The client may be gone by now.
 	_ = w.WriteMsg(answer)
 }
 

@@ -1,11 +1,14 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
 	"sync"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -74,6 +77,42 @@ func (n *Namespace) Do(f func() error) error {
 	n.calls <- func() { result <- f() }
 	return <-result
 }
+
+// Listen opens a TCP listener in the namespace. network is "tcp4". The port may be one that
+// another listener had before, whose connections still linger.
+func (n *Namespace) Listen(ctx context.Context, network, address string) (listener net.Listener, err error) {
+	config := net.ListenConfig{Control: reuseAddress}
+	config.SetMultipathTCP(false)
+	err = n.Do(func() (err error) {
+		listener, err = config.Listen(ctx, network, address)
+		return err
+	})
+	return listener, err
+}
+
+// ListenPacket opens a socket for packets in the namespace, as net.ListenConfig does.
+func (n *Namespace) ListenPacket(ctx context.Context, network, address string) (conn net.PacketConn, err error) {
+	err = n.Do(func() (err error) {
+		conn, err = new(net.ListenConfig).ListenPacket(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
+
+// reuseAddress allows a port whose earlier connections may still linger.
+func reuseAddress(_, _ string, c syscall.RawConn) error {
+	var set error
+	if err := c.Control(func(fd uintptr) {
+		set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	}); err != nil {
+		return err
+	}
+	return set
+}
+
+// ServerCommand arranges for command to run inside the namespace as a server: unlike programs
+// of Command it has the priority of Wiretime's own server, which is part of this program.
+func (n *Namespace) ServerCommand(command *exec.Cmd) { n.command(command, serverNice) }
 
 // Path names the namespace for another process of the same user: opening it
 // gives a file descriptor fit for setns(2).

@@ -10,7 +10,6 @@ import (
 	"github.com/miekg/dns"
 
 	"wiretime/capture"
-	"wiretime/lab/emulator"
 	"wiretime/network"
 )
 
@@ -29,7 +28,7 @@ func TestHandoverMovesTheClient(t *testing.T) {
 	echo(t, l)
 	name := arm(t, l, path)
 	followed := make(chan error, 1)
-	go func() { followed <- l.follow(t.Context(), newCourse(path, 1, emulator.Recording{})) }()
+	go func() { followed <- l.follow(t.Context(), newEmulation(path)) }()
 	// The client asks until an answer has come by the second link.
 	deadline := time.Now().Add(10 * time.Second)
 	for from := ""; !strings.HasPrefix(from, "198.18.1.2:"); {
@@ -61,7 +60,7 @@ func TestHandoverMovesTheClient(t *testing.T) {
 // echo answers every datagram on the server with the address it came from.
 func echo(t *testing.T, l *Lab) {
 	t.Helper()
-	conn, err := l.listenPacket(t.Context(), "udp4", originAddress(0).String()+":7")
+	conn, err := l.server.ListenPacket(t.Context(), "udp4", ServerAddress(0).String()+":7")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +88,7 @@ func echo(t *testing.T, l *Lab) {
 // if none comes within 50 ms.
 func ask(t *testing.T, l *Lab) string {
 	t.Helper()
-	conn, err := dial(t.Context(), l, "udp4", originAddress(0).String()+":7")
+	conn, err := dial(t.Context(), l, "udp4", ServerAddress(0).String()+":7")
 	if err != nil {
 		return "" // between two access links there is no route
 	}
@@ -166,7 +165,7 @@ func TestLookUpsCostARoundTrip(t *testing.T) {
 			if err := l.setRoutes(TCPOptions{Congestion: "reno", InitCwnd: 10}); err != nil {
 				t.Fatal(err)
 			}
-			l.names.serve(map[string]netip.Addr{"www.page.test": originAddress(3)})
+			l.names.serve(map[string]netip.Addr{"www.page.test": ServerAddress(3)})
 			arm(t, l, oneLink("path", 0, delay))
 			conn, err := dial(t.Context(), l, "udp4", net.JoinHostPort(resolverAddress, "53"))
 			if err != nil {
@@ -178,8 +177,8 @@ func TestLookUpsCostARoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(answer.Answer) != 1 || !strings.Contains(answer.Answer[0].String(), originAddress(3).String()) {
-				t.Errorf("answer %v, want the address %v", answer.Answer, originAddress(3))
+			if len(answer.Answer) != 1 || !strings.Contains(answer.Answer[0].String(), ServerAddress(3).String()) {
+				t.Errorf("answer %v, want the address %v", answer.Answer, ServerAddress(3))
 			}
 			if slow := took >= 2*delay; slow == test.instant {
 				t.Errorf("the look-up took %v over a path with an RTT of %v", took, 2*delay)

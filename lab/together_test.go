@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"reflect"
@@ -29,10 +30,7 @@ func TestAccessLinksTogether(t *testing.T) {
 		Events: []network.Event{{At: handover, Handover: "lte"}, lost},
 	}
 	first, second := netip.MustParseAddr("198.18.0.2"), netip.MustParseAddr("198.18.1.2")
-	play := Play{Path: path, TCP: TCPOptions{Congestion: "reno", InitCwnd: 10}, Dir: dir, Perform: func(ctx context.Context, s *Stage) error {
-		if want := []netip.Addr{first, second}; !reflect.DeepEqual(s.Locals, want) {
-			t.Errorf("the client's addresses are %v, want %v", s.Locals, want)
-		}
+	do := func(ctx context.Context, p Progress) error {
 		if got := askFrom(t, l, netip.Addr{}); got != first { // and the path's time begins
 			t.Errorf("at first it is %v that asks, want %v", got, first)
 		}
@@ -40,7 +38,7 @@ func TestAccessLinksTogether(t *testing.T) {
 			t.Errorf("from %v it is %v that asks", second, got)
 		}
 		want := network.Handover{At: handover, From: 0, To: 1, Back: handover + outage}
-		if h := <-s.Handovers; h != want {
+		if h := <-p.Handovers; h != want {
 			t.Errorf("the handover is %+v, want %+v", h, want)
 		}
 		for _, from := range []netip.Addr{second, {}} {
@@ -59,15 +57,26 @@ func TestAccessLinksTogether(t *testing.T) {
 			}
 		}
 		return nil
-	}}
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	r, err := l.Play(ctx, play)
-	if err != nil || r.LoadError != nil {
-		t.Fatal(r, err)
+	hosts, err := l.Prepare(path, renoTen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hosts.Close()
+	if want := []netip.Addr{first, second}; !reflect.DeepEqual(hosts.Locals, want) {
+		t.Errorf("the client's addresses are %v, want %v", hosts.Locals, want)
+	}
+	r, err := hosts.Run(ctx, Task{Do: do})
+	if err == nil {
+		err = errors.Join(r.LoadError, hosts.SaveCapture(dir))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	wayOfEach := map[string]string{"198.18.0.2": "0", "198.18.1.2": "1"}
-	packets := readPlay(t, dir)
+	packets := readCapture(t, dir)
 	for _, p := range packets.Records {
 		source := net.IP(p.Data[12:16]).String()
 		at := packets.Interfaces[p.Interface].Name
@@ -79,6 +88,18 @@ func TestAccessLinksTogether(t *testing.T) {
 				t.Errorf("a packet passes the lost link %v after the first", after)
 			}
 		}
+	}
+}
+
+// TestALabBeginsOnItsFirstAccessLink looks before any load, when browsers are started.
+func TestALabBeginsOnItsFirstAccessLink(t *testing.T) {
+	l, err := New(t.Context(), linuxBuffers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if up := addresses(t, l); !reflect.DeepEqual(up, []string{"198.18.0.2"}) {
+		t.Errorf("the client begins with the addresses %v", up)
 	}
 }
 
@@ -126,7 +147,7 @@ func askFrom(t *testing.T, l *Lab, from netip.Addr) netip.Addr {
 	}
 	var conn net.Conn
 	err := l.client.Do(func() (err error) {
-		conn, err = dialer.DialContext(t.Context(), "udp4", originAddress(0).String()+":7")
+		conn, err = dialer.DialContext(t.Context(), "udp4", ServerAddress(0).String()+":7")
 		return err
 	})
 	if err != nil {

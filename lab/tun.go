@@ -34,8 +34,8 @@ func clientPrefix(access int) *net.IPNet {
 	return &net.IPNet{IP: net.IPv4(198, 18, byte(access), 0).To4(), Mask: net.CIDRMask(24, 32)}
 }
 
-// TCPOptions are the per-route TCP settings of a cell, the same on both hosts.
-// They rule TCP alone: QUIC carries its own congestion control in user space.
+// TCPOptions are the TCP settings of both hosts' routes. QUIC has a congestion
+// control of its own, in user space.
 type TCPOptions struct {
 	// Congestion is the congestion control's kernel name, such as "cubic" or "bbr".
 	Congestion string
@@ -116,24 +116,33 @@ func configure(name string, address *net.IPNet) error {
 	return nil
 }
 
-// replaceRoute replaces a table's route to dst through an access link's device.
-func replaceRoute(access int, dst *net.IPNet, src net.IP, table int, tcp TCPOptions) error {
-	link, err := netlink.LinkByName(tunName(access))
+// route is a route of one of the hosts through an access link's device.
+type route struct {
+	access int
+	to     *net.IPNet
+	from   net.IP // the source address of what takes it; nil: the kernel chooses
+	table  int
+}
+
+// replace puts the route into its table in place of one to the same destination.
+func (r route) replace(tcp TCPOptions) error {
+	name := tunName(r.access)
+	link, err := netlink.LinkByName(name)
 	if err != nil {
-		return fmt.Errorf("find TUN device %s: %w", tunName(access), err)
+		return fmt.Errorf("find TUN device %s: %w", name, err)
 	}
 	err = netlink.RouteReplace(&netlink.Route{
 		LinkIndex: link.Attrs().Index,
-		Dst:       dst,
-		Src:       src,
-		Table:     table,
+		Dst:       r.to,
+		Src:       r.from,
+		Table:     r.table,
 		Scope:     netlink.SCOPE_LINK,
 		InitCwnd:  tcp.InitCwnd,
 		Congctl:   tcp.Congestion,
 	})
 	if err != nil {
 		return fmt.Errorf("route %v through %s with congestion control %q, initcwnd %d: %w%s",
-			dst, tunName(access), tcp.Congestion, tcp.InitCwnd, err, congestionHint(tcp.Congestion))
+			r.to, name, tcp.Congestion, tcp.InitCwnd, err, congestionHint(tcp.Congestion))
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ import (
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload"
+	"wiretime/workload/pageload"
 )
 
 // begin is the record of an attempt that begins now.
@@ -130,28 +132,34 @@ func congestionControls() []string {
 
 // measured is what a load left, ready to be judged.
 type measured struct {
-	record   *lab.Record
+	record   *workload.Record
 	evidence *evidence.Evidence
 	paths    []*critical.Path // of its pages
 	stream   bool             // not a page
 }
 
 // measure reads the capture in dir back.
-func (r *run) measure(j *job, record *lab.Record, dir string) (*measured, error) {
+func (r *run) measure(j *job, record *station.Record, dir string) (*measured, error) {
 	packets, err := capture.ReadPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return nil, err
 	}
+	common := record.Common()
 	left := &evidence.Evidence{
 		Protocol: j.planned.Cell.Over(), Visit: j.planned.Cell.On(study.AxisVisit), Fallback: r.fallback(), NoServerLog: j.foreign() && !j.server.Logs,
-		HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost,
-		Stream: record.Stream, CaptureCut: record.Emulator.Uncaptured > 0, Counted: Counted(record.Emulator),
+		Server: common.Server, Packets: packets, ServerLost: common.ServerLost,
+		CaptureCut: common.Emulator.Uncaptured > 0, Counted: Counted(common.Emulator),
 	}
-	paths, err := explain(left, filepath.Join(dir, lab.HARFile))
+	if j.stream != nil {
+		left.Stream = record.Stream.Stream
+	} else {
+		left.HAR, left.Timing = record.Page.HAR, record.Page.Timing
+	}
+	paths, err := explain(left, filepath.Join(dir, pageload.HARFile))
 	if err != nil {
 		return nil, err
 	}
-	return &measured{record, left, paths, j.stream != nil}, nil
+	return &measured{common, left, paths, j.stream != nil}, nil
 }
 
 // Counted returns what an emulator counted of a load.

@@ -78,10 +78,10 @@ func TestFallbackIsJudgedByTheStudy(t *testing.T) {
 			if c.validity != store.Valid {
 				return
 			}
-			if len(record.Server) != 9 || verdict.Values["onload"] <= 0 {
-				t.Errorf("%d requests, onload %g", len(record.Server), verdict.Values["onload"])
+			if len(record.Page.Server) != 9 || verdict.Values["onload"] <= 0 {
+				t.Errorf("%d requests, onload %g", len(record.Page.Server), verdict.Values["onload"])
 			}
-			for _, e := range record.Server {
+			for _, e := range record.Page.Server {
 				if e.Protocol != "h2" {
 					t.Errorf("%s was asked for over %s", e.URL, e.Protocol)
 				}

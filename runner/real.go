@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"time"
 
-	"wiretime/lab"
 	"wiretime/protocol"
 	"wiretime/station"
 	"wiretime/store"
+	"wiretime/workload/pageload"
 )
 
 // pool is the stations of a run on the real clock.
@@ -105,7 +105,7 @@ func (p *pool) attempt(ctx context.Context, j *job) (final bool, err error) {
 		return false, errors.Join(fmt.Errorf("load %s: %w: %w", record.ID(), store.ErrDiskFull, err), s.Close())
 	}
 	failed := err
-	if refused := new(lab.ServerError); errors.As(err, &refused) {
+	if refused := new(pageload.ServerError); errors.As(err, &refused) {
 		failed = nil // the station is as good as before
 	}
 	if back := p.give(s, failed); back != nil {

@@ -126,7 +126,7 @@ func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Pro
 		t.Errorf("it is %s: %s, %v", verdict.Validity, verdict.Reason, verdict.Violations)
 	}
 	if testing.Verbose() {
-		for _, e := range record.Server {
+		for _, e := range record.Page.Server {
 			t.Logf("%+v", e)
 		}
 	}
@@ -150,7 +150,7 @@ func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Pro
 			t.Errorf("%s is %g, want %g", name, got, value)
 		}
 	}
-	checkLog(t, p, record.Server, loader)
+	checkLog(t, p, record.Page.Server, loader)
 	checkDistances(t, m.evidence.Packets)
 }
 
@@ -239,10 +239,10 @@ func TestFreeze(t *testing.T) {
 			r := &run{Config: Config{Options: study.Options{Timeout: 30 * time.Second, Fallback: study.FallbackNone, Freeze: freeze}}}
 			j := &job{protocol: row(t, name), site: s, path: path(0, 10*time.Millisecond), planned: store.Planned{Seed: uint64(len(asked)), Cell: pageCell(map[study.Axis]string{study.AxisLoader: station.Chromium, study.AxisProtocol: name, study.AxisVisit: study.VisitCold, study.AxisStrategy: study.StrategyBrowser, study.AxisCongestion: "cubic", study.AxisInitCwnd: "10"})}}
 			record, err := at.Load(t.Context(), r.order(j, "load"), s, t.TempDir())
-			if err != nil || record.LoadError != nil {
-				t.Fatal(err, record.LoadError)
+			if err != nil || record.Page.LoadError != nil {
+				t.Fatal(err, record.Page.LoadError)
 			}
-			for _, e := range record.Server {
+			for _, e := range record.Page.Server {
 				if e.Near != "" {
 					asked[e.URL] = true
 				}

@@ -21,6 +21,7 @@ import (
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload/pageload"
 )
 
 // Config is what a run needs beside its plan.
@@ -179,9 +180,9 @@ func (r *run) bindPage(j *job) (err error) {
 func (r *run) order(j *job, id string) station.Order {
 	cell := j.planned.Cell
 	if j.stream != nil {
-		return r.streamOrder(j, id)
+		return station.Order{Stream: r.streamOrder(j, id)}
 	}
-	return station.Order{
+	return station.Order{Page: &pageload.Order{
 		Loader: cell.By(), Protocol: cell.Over(), Server: cell.On(study.AxisServer), Template: j.template, Path: j.path, Seed: j.planned.Seed,
 		TCP:     lab.TCPOptions{Congestion: cell.On(study.AxisCongestion), InitCwnd: cell.InitCwnd()},
 		Timeout: r.Options.Timeout,
@@ -189,7 +190,7 @@ func (r *run) order(j *job, id string) station.Order {
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key(), j.planned.Seed),
 		Visit:   cell.On(study.AxisVisit), Strategy: cell.On(study.AxisStrategy), ThinkTime: r.Options.ThinkTime, Fallback: r.fallback(),
 		ServerWait: r.Options.ServerWait, Freeze: r.Options.Freeze,
-	}
+	}}
 }
 
 // fallback is the study's, as stations and checks take it: empty if there is none.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"wiretime/lab"
 	"wiretime/network"
 	"wiretime/site"
 	"wiretime/study"
+	"wiretime/workload/pageload"
 )
 
 // Sites opens the sites that the study's cells refer to. The caller closes them, by
@@ -38,7 +38,7 @@ func CloseSites(sites map[string]*site.Site) error {
 func Network(c study.Cell, s *site.Site, o study.Options) network.Path {
 	p := c.Network
 	if o.OriginRTT {
-		p.Far = lab.Far(s)
+		p.Far = pageload.Far(s)
 	}
 	return p
 }

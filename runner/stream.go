@@ -11,8 +11,8 @@ import (
 	"wiretime/media/storage"
 	"wiretime/media/transport"
 	"wiretime/network"
-	"wiretime/station"
 	"wiretime/study"
+	"wiretime/workload/playback"
 )
 
 // stream is what a job has in place of a site, a server and a web protocol if its
@@ -46,36 +46,34 @@ func (r *run) bindStream(j *job) error {
 }
 
 // streamOrder is a job whose load is a stream as a station takes it.
-func (r *run) streamOrder(j *job, id string) station.Order {
+func (r *run) streamOrder(j *job, id string) *playback.Order {
 	cell, s := j.planned.Cell, r.Options.Stream
-	o := station.Stream{
-		Media: cell.Subject(), Player: cell.By(), Strategy: transport.Strategy(cell.On(study.AxisStrategy)),
+	o := &playback.Order{
+		Media: cell.Subject(), Transport: cell.Over(), Player: cell.By(), Strategy: transport.Strategy(cell.On(study.AxisStrategy)),
 		Manager: r.Options.Manager(cell.Link(), j.stream.file(), j.planned.Seed),
-		Seeks:   s.Seeks, StartAt: s.StartAt, ResumeAt: s.ResumeAt, Ahead: s.Ahead,
-		Patience: s.Patience, GiveUp: s.GiveUp,
-		Keep: emulator.Keep(s.Capture),
-	}
-	if cell.By() != station.Download {
-		o.For = s.Duration
-	}
-	return station.Order{
-		Protocol: cell.Over(), Seed: j.planned.Seed,
+		Seed:    j.planned.Seed,
 		TCP:     lab.TCPOptions{Congestion: cell.On(study.AxisCongestion), InitCwnd: cell.InitCwnd()},
 		Timeout: r.Options.Timeout,
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key(), j.planned.Seed),
-		Stream:  &o,
+		Keep:    emulator.Keep(s.Capture),
+		Seeks:   s.Seeks, StartAt: s.StartAt, ResumeAt: s.ResumeAt, Ahead: s.Ahead,
+		Patience: s.Patience, GiveUp: s.GiveUp,
 	}
+	if cell.By() != playback.Download {
+		o.For = s.Duration
+	}
+	return o
 }
 
 // unsupportedStream says why a stream's cell cannot run here; "" if it can.
 func (r *run) unsupportedStream(j *job) string {
 	cell, s := j.planned.Cell, j.stream
 	switch {
-	case cell.By() == station.Download && s.file() == 0:
+	case cell.By() == playback.Download && s.file() == 0:
 		return fmt.Sprintf("a download of %s: it is a video, which is played segment by segment; use %s, or one of the players %s",
 			cell.Subject(), "file@1GB", strings.Join(viewers(), ", "))
-	case cell.By() != station.Download && s.file() > 0:
-		return fmt.Sprintf("the player %s plays videos, and %s is a file; use the player %s, or clip", cell.By(), cell.Subject(), station.Download)
+	case cell.By() != playback.Download && s.file() > 0:
+		return fmt.Sprintf("the player %s plays videos, and %s is a file; use the player %s, or clip", cell.By(), cell.Subject(), playback.Download)
 	}
 	err := s.transport.Supports(transport.Strategy(cell.On(study.AxisStrategy)))
 	if err == nil && cell.Clock() == study.ClockReal {
@@ -89,7 +87,7 @@ func (r *run) unsupportedStream(j *job) string {
 
 // viewers are the players of videos.
 func viewers() []string {
-	return slices.DeleteFunc(station.Players(), func(name string) bool { return name == station.Download })
+	return slices.DeleteFunc(playback.Players(), func(name string) bool { return name == playback.Download })
 }
 
 // What a stream costs, from downloads over all transports on one core of 2024: to set

@@ -13,9 +13,10 @@ import (
 	"wiretime/media/manager"
 	"wiretime/media/storage"
 	"wiretime/media/transport"
-	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload"
+	"wiretime/workload/playback"
 )
 
 // streaming is a run of streams as most studies have them.
@@ -55,19 +56,20 @@ func TestAStreamsCellBecomesAnOrder(t *testing.T) {
 	r := streaming()
 	m := manager.Config{Name: "50ms-1%-2x", Access: []string{"AP1", "AP2"}, Rate: 100_000_000, Delay: 50 * time.Millisecond, Loss: 0.01,
 		Period: time.Second, Duration: time.Minute, Reconnections: 2, Seed: 7}
-	viewing := station.Stream{Media: "clip", Player: "paper", Strategy: transport.Reconnect, Manager: m, For: time.Minute, Seeks: 0.3, StartAt: 1, ResumeAt: 2, Ahead: 10,
-		Patience: 30 * time.Second, GiveUp: time.Minute, Keep: emulator.Keep{Octets: 128, Packets: 100_000}}
+	viewing := playback.Order{Media: "clip", Transport: "sctp", Player: "paper", Strategy: transport.Reconnect, Manager: m, For: time.Minute, Seeks: 0.3, StartAt: 1, ResumeAt: 2, Ahead: 10,
+		Patience: 30 * time.Second, GiveUp: time.Minute, Keep: emulator.Keep{Octets: 128, Packets: 100_000},
+		Seed: 7, TCP: lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}, Timeout: time.Hour}
 	download := viewing
-	download.Media, download.Player, download.For = "file@1GB", station.Download, 0
+	download.Media, download.Player, download.For = "file@1GB", playback.Download, 0
 	download.Manager.Duration, download.Manager.Window = time.Hour, 80*time.Second
-	for _, want := range []station.Stream{viewing, download} {
+	for _, want := range []playback.Order{viewing, download} {
 		j := streamJob(t, r, 3, streamCell(t, want.Media, "sctp", want.Player))
-		o := r.order(j, "id")
-		if got := fmt.Sprintf("%+v", *o.Stream); got != fmt.Sprintf("%+v", want) {
-			t.Errorf("the order is\n%s, want\n%+v", got, want)
+		o := r.order(j, "id").Stream
+		if want.Comment = o.Comment; !strings.HasPrefix(o.Comment, "load id, "+want.Media) {
+			t.Errorf("the comment is %q", o.Comment)
 		}
-		if o.Protocol != "sctp" || o.Seed != 7 || o.Timeout != time.Hour || o.TCP != (lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}) || !strings.HasPrefix(o.Comment, "load id, "+want.Media) {
-			t.Errorf("the order is %+v", o)
+		if got := fmt.Sprintf("%+v", *o); got != fmt.Sprintf("%+v", want) {
+			t.Errorf("the order is\n%s, want\n%+v", got, want)
 		}
 		if why := r.unsupported(j); why != "" || j.served() != "" {
 			t.Errorf("unsupported: %q; served: %q", why, j.served())
@@ -82,14 +84,14 @@ func TestUnsupportedStreams(t *testing.T) {
 		media, transport, player, strategy string
 		why                                string // a part of it; empty: it can run
 	}{
-		{"clip", "tcp", station.Download, study.StrategyReconnect, "a download of clip: it is a video"},
+		{"clip", "tcp", playback.Download, study.StrategyReconnect, "a download of clip: it is a video"},
 		{"clip", "tcp", "paper", study.StrategyReconnect, ""},
 		{"file@1MB", "tcp", "bola", study.StrategyReconnect, "the player bola plays videos, and file@1MB is a file; use the player download, or clip"},
-		{"file@1MB", "quic", station.Download, study.StrategyMigrate, ""},
-		{"file@1MB", "quic", station.Download, study.StrategyZeroRTT, ""},
-		{"file@1MB", "tcp", station.Download, study.StrategyZeroRTT, "strategy 0-rtt over tcp is unsupported: only QUIC carries requests in its first packets here"},
-		{"file@1MB", "sctp", station.Download, study.StrategyMultihome, ""},
-		{"file@1MB", "quic", station.Download, study.StrategyMultihome, "a session of it has one address at a time"},
+		{"file@1MB", "quic", playback.Download, study.StrategyMigrate, ""},
+		{"file@1MB", "quic", playback.Download, study.StrategyZeroRTT, ""},
+		{"file@1MB", "tcp", playback.Download, study.StrategyZeroRTT, "strategy 0-rtt over tcp is unsupported: only QUIC carries requests in its first packets here"},
+		{"file@1MB", "sctp", playback.Download, study.StrategyMultihome, ""},
+		{"file@1MB", "quic", playback.Download, study.StrategyMultihome, "a session of it has one address at a time"},
 	} {
 		cell := streamCell(t, c.media, c.transport, c.player).With(study.AxisStrategy, c.strategy)
 		j := streamJob(t, r, 0, cell)
@@ -151,12 +153,12 @@ func TestGuestsGetWhatStreamsNeed(t *testing.T) {
 		}
 		return all
 	}
-	small := batches(queue(2*fetchBatch, "file@1kB", station.Download))
+	small := batches(queue(2*fetchBatch, "file@1kB", playback.Download))
 	if len(small) != 3 || len(small[0].jobs) != 34 { // 0.3 s each
 		t.Errorf("%d guests for small files, %d in the first", len(small), len(small[0].jobs))
 	}
 	const alone = fetchMemory + socketMemory
-	large := batches(queue(3, "file@1GB", station.Download))
+	large := batches(queue(3, "file@1GB", playback.Download))
 	if len(large) != 3 {
 		t.Errorf("%d guests for three large files", len(large))
 	}
@@ -232,7 +234,7 @@ func TestFiguresOfStreams(t *testing.T) {
 	// What was kept of a stream that could not begin is no figure of a page.
 	r := streaming()
 	record := store.LoadRecord{}
-	r.judge(&record, &measured{&lab.Record{LoadError: fmt.Errorf("no server")}, &evidence.Evidence{Protocol: "tcp"}, nil, true})
+	r.judge(&record, &measured{&workload.Record{Report: lab.Report{LoadError: fmt.Errorf("no server")}}, &evidence.Evidence{Protocol: "tcp"}, nil, true})
 	if record.Validity != store.Failed || record.Reason != "no server" {
 		t.Errorf("%+v", record)
 	}
@@ -246,7 +248,7 @@ func TestFiguresOfStreams(t *testing.T) {
 func TestTheHeadlineOfAnAttempt(t *testing.T) {
 	r := streaming()
 	page := &job{}
-	file, clip := streamJob(t, r, 0, streamCell(t, "file@1GB", "tcp", station.Download)), streamJob(t, r, 0, streamCell(t, "clip", "tcp", "paper"))
+	file, clip := streamJob(t, r, 0, streamCell(t, "file@1GB", "tcp", playback.Download)), streamJob(t, r, 0, streamCell(t, "clip", "tcp", "paper"))
 	values := map[string]float64{"onload": 1500, "ttd": 2500, "loading_delay": 300}
 	for _, c := range []struct {
 		job    *job

@@ -13,6 +13,7 @@ import (
 	"wiretime/lab"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload/playback"
 )
 
 // Repetition is a load on the virtual clock that was run again, and what came of
@@ -121,7 +122,7 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 		r.judge(&again, m)
 		metrics, files := Metrics(), []string{lab.CaptureFile}
 		if j.stream != nil {
-			metrics, files = StreamMetrics(), append(files, lab.StreamFile)
+			metrics, files = StreamMetrics(), append(files, playback.StreamFile)
 		}
 		repetition.Differences = compareValues(metrics, s.kept.Values, again.Values)
 		repetition.SameCapture = true

@@ -104,11 +104,11 @@ func TestOrdersSayHowToVisit(t *testing.T) {
 	r := &run{Config: Config{Options: study.Options{ThinkTime: 3 * time.Second, Fallback: study.FallbackH2}}}
 	j := plan(t, 1)[0]
 	j.planned.Cell = j.planned.Cell.With(study.AxisVisit, study.VisitZeroRTT).With(study.AxisStrategy, "parallel-2")
-	if o := r.order(j, "id"); o.Visit != "0rtt" || o.Strategy != "parallel-2" || o.ThinkTime != 3*time.Second || o.Fallback != "h2" {
+	if o := r.order(j, "id").Page; o.Visit != "0rtt" || o.Strategy != "parallel-2" || o.ThinkTime != 3*time.Second || o.Fallback != "h2" {
 		t.Errorf("the order is %+v", o)
 	}
 	r.Options.Fallback = study.FallbackNone
-	if o := r.order(j, "id"); o.Fallback != "" {
+	if o := r.order(j, "id").Page; o.Fallback != "" {
 		t.Errorf("without a fallback the order names %q", o.Fallback)
 	}
 }

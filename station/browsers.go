@@ -1,7 +1,6 @@
 package station
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,14 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"wiretime/lab"
 	"wiretime/loader/browser"
 	"wiretime/loader/chromium"
 	"wiretime/loader/firefox"
-	"wiretime/protocol"
-	"wiretime/site"
+	"wiretime/workload/pageload"
 )
 
 // engine tells a station's browsers apart. To use HTTP/3 at once is a switch of a
@@ -30,46 +27,10 @@ type engine struct {
 
 // running is a Chromium or Firefox that runs.
 type running interface {
-	open(context.Context, *browser.Freeze, []browser.Awaited) (lab.Visit, error)
+	open(context.Context, *browser.Freeze, []browser.Awaited) (pageload.Session, error)
 	Alive() bool
 	Close() error
 }
-
-// frozenUnrecorded is the time in pages of made sites whose clock is frozen.
-var frozenUnrecorded = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-
-// freeze is what a page's clock and random numbers are frozen to; nil if they are not.
-// They are the same in every load, whatever its own seed.
-func (o *Order) freeze(page *site.Site) *browser.Freeze {
-	if !o.Freeze {
-		return nil
-	}
-	return &browser.Freeze{At: cmp.Or(page.Recorded, frozenUnrecorded), Seed: 1}
-}
-
-// awaited are the requests that pages of a site make some time after their load events, with
-// URLs as over a protocol.
-func awaited(page *site.Site, p protocol.Protocol) ([]browser.Awaited, error) {
-	var list []browser.Awaited
-	for _, r := range page.Resources {
-		if !r.AfterLoad {
-			continue
-		}
-		url, err := p.URL(r.URL)
-		if err != nil {
-			return nil, err
-		}
-		initiator, err := p.URL(r.Initiator)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, browser.Awaited{URL: url, Initiator: initiator, Delay: milliseconds(r.Delay)})
-	}
-	return list, nil
-}
-
-// milliseconds are those of an archive.
-func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 // browser returns the station's browser of a kind; it starts one if there is none
 // or the last one died.
@@ -125,7 +86,7 @@ type chromiumBrowser struct {
 	keys string
 }
 
-func (b chromiumBrowser) open(ctx context.Context, freeze *browser.Freeze, awaited []browser.Awaited) (lab.Visit, error) {
+func (b chromiumBrowser) open(ctx context.Context, freeze *browser.Freeze, awaited []browser.Awaited) (pageload.Session, error) {
 	v, err := b.Open(ctx, freeze)
 	if err != nil {
 		return nil, err
@@ -145,7 +106,7 @@ type keyedVisit struct {
 	from int64
 }
 
-// KeyLog is lab.Keyed's.
+// KeyLog is pageload.Keyed's.
 func (v keyedVisit) KeyLog() ([]byte, error) { return readFrom(v.file, v.from) }
 
 // readFrom reads a file from an offset on. One that is not there yet is empty.
@@ -167,7 +128,7 @@ func readFrom(name string, from int64) ([]byte, error) {
 
 type firefoxBrowser struct{ *firefox.Browser }
 
-func (b firefoxBrowser) open(ctx context.Context, freeze *browser.Freeze, awaited []browser.Awaited) (lab.Visit, error) {
+func (b firefoxBrowser) open(ctx context.Context, freeze *browser.Freeze, awaited []browser.Awaited) (pageload.Session, error) {
 	v, err := b.Open(ctx, freeze)
 	if err != nil {
 		return nil, err

@@ -9,10 +9,11 @@ import (
 	"wiretime/capture"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/workload/pageload"
 )
 
 // builtinOrder is a load by the built-in loader over a path without limits.
-func builtinOrder(row, visit string) Order {
+func builtinOrder(row, visit string) pageload.Order {
 	o := order(row, visit)
 	o.Loader = Builtin
 	return o

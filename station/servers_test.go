@@ -15,6 +15,7 @@ import (
 	"wiretime/server"
 	"wiretime/site"
 	"wiretime/study"
+	"wiretime/workload/pageload"
 )
 
 // eachServer runs a test for every row of every server that is installed.
@@ -38,14 +39,14 @@ func eachServer(t *testing.T, test func(t *testing.T, k server.Kind, p protocol.
 	}
 }
 
-// served is the order with somebody else's server.
-func (o Order) served(k server.Kind) Order {
+// servedBy is the order with somebody else's server.
+func servedBy(o pageload.Order, k server.Kind) pageload.Order {
 	o.Server = k.Name
 	return o
 }
 
 // violations are what the load's captures say against it.
-func (l loaded) violations(o Order) []study.Violation {
+func (l loaded) violations(o pageload.Order) []study.Violation {
 	return metric.Pages().Violations(&evidence.Evidence{
 		Protocol: o.Protocol, HAR: l.HAR, Server: l.Server, Packets: l.packets, Timing: l.Timing, ServerLost: l.ServerLost, Visit: o.Visit,
 	})
@@ -70,7 +71,7 @@ func TestOtherPeoplesServers(t *testing.T) {
 					o := order(p.Name, visit)
 					o.Loader = loader
 					own := load(t, s, o, page)
-					o = o.served(k)
+					o = servedBy(o, k)
 					l := load(t, s, o, page)
 					if v := l.violations(o); len(v) > 0 {
 						t.Error(v)
@@ -107,10 +108,10 @@ func TestCaptureHoldsTheClientsKeys(t *testing.T) {
 	for row, field := range map[string]string{"https/1.1": "http.request.uri", "h2": "http2.headers.path", "h3": "quic.stream.stream_id"} {
 		for _, loader := range []string{Builtin, Fetch, Chromium} {
 			t.Run(loader+" "+strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
-				o := order(row, "cold").served(k)
+				o := servedBy(order(row, "cold"), k)
 				o.Loader = loader
 				dir := t.TempDir()
-				r, err := s.Load(t.Context(), o, page, dir)
+				r, err := loadInto(t, s, o, page, dir)
 				if err == nil {
 					err = r.LoadError
 				}
@@ -140,8 +141,8 @@ func TestAServerThatCannotStartCostsItsLoadAlone(t *testing.T) {
 	o := order("h2", "cold")
 	o.Loader, o.Server = Builtin, "mine"
 	o.Template = server.Template{Name: "mine", Protocols: []string{"h2"}, Command: []string{"sh", "-c", "echo it will not; exit 4"}}
-	_, err = s.Load(t.Context(), o, page, t.TempDir())
-	var refused *lab.ServerError
+	_, err = loadInto(t, s, o, page, t.TempDir())
+	var refused *pageload.ServerError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "exit status 4; last output: it will not") {
 		t.Error(err)
 	}
@@ -163,7 +164,7 @@ func TestAServerThatDiesFailsItsLoad(t *testing.T) {
 	o := order("http/1.1", "cold")
 	o.Loader, o.Server = Builtin, "mine"
 	o.Template = server.Template{Name: "mine", Protocols: []string{"http/1.1"}, Command: []string{"python3", "-c", mortal, "{address}", "{port}"}}
-	r, err := s.Load(t.Context(), o, page, t.TempDir())
+	r, err := loadInto(t, s, o, page, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/workload/pageload"
 )
 
 // open opens a station with a browser that uses HTTP/3 at once for the sites' hosts.
@@ -54,9 +55,9 @@ func openWith(t *testing.T, binary string, sites ...*site.Site) *Station {
 }
 
 // order is a load by the browser over a path without limits.
-func order(row, visit string) Order {
+func order(row, visit string) pageload.Order {
 	link := network.Link{Delay: 5 * time.Millisecond}
-	return Order{
+	return pageload.Order{
 		Loader: Chromium, Protocol: row, Visit: visit, Seed: 1, Timeout: time.Minute,
 		Path: network.Path{Name: "one", Access: []network.Access{{Name: "access", Up: link, Down: link}}},
 		TCP:  lab.TCPOptions{Congestion: "cubic", InitCwnd: 10},
@@ -65,15 +66,14 @@ func order(row, visit string) Order {
 
 // loaded is what a load left.
 type loaded struct {
-	*lab.Record
+	*pageload.Record
 	packets *capture.Packets
-	dir     string
 }
 
-func load(t *testing.T, s *Station, o Order, page *site.Site) loaded {
+func load(t *testing.T, s *Station, o pageload.Order, page *site.Site) loaded {
 	t.Helper()
 	dir := t.TempDir()
-	r, err := s.Load(t.Context(), o, page, dir)
+	r, err := loadInto(t, s, o, page, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,17 @@ func load(t *testing.T, s *Station, o Order, page *site.Site) loaded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return loaded{r, packets, dir}
+	return loaded{r, packets}
+}
+
+// loadInto loads a page and leaves its artefacts in a folder.
+func loadInto(t *testing.T, s *Station, o pageload.Order, page *site.Site, dir string) (*pageload.Record, error) {
+	t.Helper()
+	r, err := s.Load(t.Context(), Order{Page: &o}, page, dir)
+	if err != nil {
+		return nil, err
+	}
+	return r.Page, nil
 }
 
 // opening counts the connections of a capture by whether their first packet opens
@@ -209,7 +219,7 @@ func TestEarlyDataCanBeRead(t *testing.T) {
 	}
 	s := open(t, page)
 	dir := t.TempDir()
-	r, err := s.Load(t.Context(), order("h3", "0rtt"), page, dir)
+	r, err := loadInto(t, s, order("h3", "0rtt"), page, dir)
 	if err == nil {
 		err = r.LoadError
 	}

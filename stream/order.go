@@ -11,8 +11,8 @@ import (
 	"wiretime/media/storage"
 	"wiretime/media/transport"
 	"wiretime/network"
-	"wiretime/station"
 	"wiretime/study"
+	"wiretime/workload/playback"
 )
 
 // Longest is the limit of a stream's duration.
@@ -31,7 +31,7 @@ type Config struct {
 	Media string
 	// Outside says that a server outside of any lab has the media.
 	Outside bool
-	// Player is one of station.Players; empty means Download for a file and Paper for a video.
+	// Player is one of playback.Players; empty means Download for a file and Paper for a video.
 	Player    string
 	Transport string             // one of transport.Names
 	Strategy  transport.Strategy // the transport must support it
@@ -56,30 +56,27 @@ type Config struct {
 	TCP           lab.TCPOptions
 }
 
-// Order returns the order for a station, or an error that says what of the stream is
-// impossible.
-func (c Config) Order() (station.Order, error) {
+// Order returns the order of the stream, or an error that says what of it is impossible.
+func (c Config) Order() (playback.Order, error) {
 	item, err := storage.ParseMedia(c.Media)
 	unknown := err != nil
 	if unknown && !c.Outside {
-		return station.Order{}, err
+		return playback.Order{}, err
 	}
 	octets, isFile := item.Sizes[storage.Plain]
 	if c.Player == "" {
 		c.Player = string(player.Paper)
 		if isFile {
-			c.Player = station.Download
+			c.Player = playback.Download
 		}
 	}
-	s := &station.Stream{
-		Media: c.Media, Elsewhere: unknown, Player: c.Player, Strategy: c.Strategy,
+	o := playback.Order{
+		Media: c.Media, Transport: c.Transport, Elsewhere: unknown, Player: c.Player, Strategy: c.Strategy,
+		Seed: c.Seed, TCP: c.TCP, Timeout: Longest, Comment: fmt.Sprintf("%s over %s, seed %d", c.Media, c.Transport, c.Seed),
 		For: c.Duration, Seeks: c.Seeks, GiveUp: c.GiveUp, Patience: c.Patience,
 		Manager: c.manager(octets), Keep: emulator.Keep{Octets: keptOctets, Packets: keptPackets},
 	}
-	return station.Order{
-		Protocol: c.Transport, Seed: c.Seed, TCP: c.TCP, Timeout: Longest, Stream: s,
-		Comment: fmt.Sprintf("%s over %s, seed %d", c.Media, c.Transport, c.Seed),
-	}, s.Check()
+	return o, o.Check()
 }
 
 // manager describes the network's changes, for a file of so many octets; 0 for a video.

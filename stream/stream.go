@@ -21,6 +21,7 @@ import (
 	"wiretime/protocol"
 	"wiretime/runner"
 	"wiretime/station"
+	"wiretime/workload/playback"
 )
 
 // What a guest is given for one stream, whose capture may have keptPackets.
@@ -30,10 +31,10 @@ const (
 )
 
 // PlayReal plays a stream in a lab on the real clock. dir receives what the stream leaves
-// behind, and show is called as in station.Stream. The program must have called lab.Enter.
+// behind, and show is called as in playback.Order. The program must have called lab.Enter.
 //
 // If the stream began, PlayReal returns what was measured, and an error if it failed later.
-func PlayReal(ctx context.Context, order station.Order, dir string) (_ *evidence.Evidence, err error) {
+func PlayReal(ctx context.Context, order playback.Order, dir string) (_ *evidence.Evidence, err error) {
 	folder, err := os.MkdirTemp(lab.Scratch, "stream-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the certificate authority: %w", err)
@@ -48,22 +49,22 @@ func PlayReal(ctx context.Context, order station.Order, dir string) (_ *evidence
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	r, err := s.Load(ctx, order, nil, dir)
+	r, err := s.Load(ctx, station.Order{Stream: &order}, nil, dir)
 	if err != nil {
 		return nil, err
 	}
-	return measured(dir, r)
+	return measured(dir, r.Stream)
 }
 
 // PlayVirtual plays a stream in a guest of the kernel, as PlayReal does on the real clock.
-// Nothing can be seen of the stream before its end, so order.Stream.Show is not called.
-func PlayVirtual(ctx context.Context, k kernel.Kernel, order station.Order, dir string) (l *evidence.Evidence, err error) {
+// Nothing can be seen of the stream before its end, so order.Show is not called.
+func PlayVirtual(ctx context.Context, k kernel.Kernel, order playback.Order, dir string) (l *evidence.Evidence, err error) {
 	host, err := guest.NewHost(k, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
-	batch := guest.Batch{Station: stationConfig(), Loads: []guest.Load{{ID: "stream", Seed: order.Seed, Order: order}}}
+	batch := guest.Batch{Station: stationConfig(), Loads: []guest.Load{{ID: "stream", Seed: order.Seed, Order: station.Order{Stream: &order}}}}
 	batch.Station.Lab.Virtual, batch.Station.Lab.Unblocked = true, true
 	machine := guest.Machine{Seed: order.Seed, Memory: guestMemory, Limit: guestLimit}
 	err = host.Run(ctx, machine, batch, func(result guest.Result) error {
@@ -74,7 +75,7 @@ func PlayVirtual(ctx context.Context, k kernel.Kernel, order station.Order, dir 
 			return fmt.Errorf("keep the files of the stream: %w", err)
 		}
 		var err error
-		l, err = measured(dir, result.Record)
+		l, err = measured(dir, result.Record.Stream)
 		return err
 	})
 	return l, err
@@ -88,7 +89,7 @@ func stationConfig() station.Config {
 }
 
 // measured returns what was measured of a stream in a lab. The error says why it failed.
-func measured(dir string, r *lab.Record) (*evidence.Evidence, error) {
+func measured(dir string, r *playback.Record) (*evidence.Evidence, error) {
 	if r.Stream == nil {
 		return nil, r.LoadError
 	}
@@ -108,15 +109,15 @@ func measured(dir string, r *lab.Record) (*evidence.Evidence, error) {
 
 // PlayFrom plays a stream from a server outside of any lab, as PlayReal does in one. What is
 // measured lacks everything that packets and the server's log show.
-func PlayFrom(ctx context.Context, c transport.ClientConfig, order station.Order, dir string) (*evidence.Evidence, error) {
-	r, err := station.StreamFrom(ctx, c, order, dir)
+func PlayFrom(ctx context.Context, c transport.ClientConfig, order playback.Order, dir string) (*evidence.Evidence, error) {
+	r, err := playback.From(ctx, c, order, dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := record.Write(filepath.Join(dir, lab.StreamFile), r); err != nil {
+	if err := record.Write(filepath.Join(dir, playback.StreamFile), r); err != nil {
 		return nil, err
 	}
-	return &evidence.Evidence{Protocol: order.Protocol, Stream: r, ServerLost: -1}, failure(r)
+	return &evidence.Evidence{Protocol: order.Transport, Stream: r, ServerLost: -1}, failure(r)
 }
 
 // failure returns why a stream failed; nil if it did not.

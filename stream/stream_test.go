@@ -10,8 +10,8 @@ import (
 
 	"wiretime/lab"
 	"wiretime/media/transport"
-	"wiretime/station"
 	"wiretime/stream"
+	"wiretime/workload/playback"
 )
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestOrder(t *testing.T) {
 		says   string // of the error
 	}{
 		{"video", func(*stream.Config) {}, "paper", ""},
-		{"file", func(c *stream.Config) { c.Media = "file@1MB" }, station.Download, ""},
+		{"file", func(c *stream.Config) { c.Media = "file@1MB" }, playback.Download, ""},
 		{"named player", func(c *stream.Config) { c.Player = "bola" }, "bola", ""},
 		{"media of a server", func(c *stream.Config) { c.Media, c.Outside = "talk", true }, "paper", ""},
 		{"unknown media", func(c *stream.Config) { c.Media = "talk" }, "", "talk"},
@@ -59,10 +59,10 @@ func TestOrder(t *testing.T) {
 				}
 			case err != nil:
 				t.Error(err)
-			case order.Stream.Player != test.player:
-				t.Errorf("the player is %s, want %s", order.Stream.Player, test.player)
-			case order.Timeout != stream.Longest || order.Stream.Keep.Packets == 0:
-				t.Errorf("the order has the timeout %v and keeps %+v", order.Timeout, order.Stream.Keep)
+			case order.Player != test.player:
+				t.Errorf("the player is %s, want %s", order.Player, test.player)
+			case order.Timeout != stream.Longest || order.Keep.Packets == 0:
+				t.Errorf("the order has the timeout %v and keeps %+v", order.Timeout, order.Keep)
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func TestPlayReal(t *testing.T) {
 	if got := l.Stream.Figures.Received; got != 1_000_000 || len(l.Packets.Records) == 0 {
 		t.Errorf("received %d B in %d records of packets, want 1 MB", got, len(l.Packets.Records))
 	}
-	for _, name := range []string{lab.CaptureFile, lab.StreamFile} {
+	for _, name := range []string{lab.CaptureFile, playback.StreamFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}

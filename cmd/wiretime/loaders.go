@@ -9,10 +9,10 @@ import (
 	"text/tabwriter"
 
 	"wiretime/capture"
-	"wiretime/lab"
 	"wiretime/report"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload/pageload"
 )
 
 // printLoaders compares the medians of other loaders with Chromium's, pair by pair; it
@@ -76,7 +76,7 @@ func askedFor(loads []store.Load, cell study.Cell) ([]string, error) {
 		return nil, nil
 	}
 	slices.SortFunc(valid, func(a, b store.Load) int { return cmp.Compare(a.Values["onload"], b.Values["onload"]) })
-	har, err := capture.ReadHAR(filepath.Join(valid[len(valid)/2].Artefacts, lab.HARFile))
+	har, err := capture.ReadHAR(filepath.Join(valid[len(valid)/2].Artefacts, pageload.HARFile))
 	if err != nil {
 		return nil, err
 	}

@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"wiretime/capture"
-	"wiretime/lab"
 	"wiretime/media/record"
 	"wiretime/report"
 	"wiretime/store"
+	"wiretime/workload/pageload"
+	"wiretime/workload/playback"
 )
 
 func reportCommand() *cobra.Command {
@@ -52,7 +53,7 @@ func readHAR(l store.Load) (*capture.HAR, error) {
 	if l.Artefacts == "" {
 		return nil, nil
 	}
-	h, err := capture.ReadHAR(filepath.Join(l.Artefacts, lab.HARFile))
+	h, err := capture.ReadHAR(filepath.Join(l.Artefacts, pageload.HARFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -65,7 +66,7 @@ func readStream(l store.Load) (*record.Stream, error) {
 	if l.Artefacts == "" {
 		return nil, nil
 	}
-	s, err := record.Read(filepath.Join(l.Artefacts, lab.StreamFile))
+	s, err := record.Read(filepath.Join(l.Artefacts, playback.StreamFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -26,6 +26,7 @@ import (
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload/playback"
 )
 
 // defaultStore is where results are kept unless a flag says otherwise.
@@ -122,7 +123,7 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	s, err := study.Parse(name, source, study.Vocabulary{
 		Protocols: protocol.Names(), Loaders: station.Loaders(), Sites: known, SiteKnown: library.KnownRef,
 		Strategy: strategyName, Metrics: units(runner.Metrics()), Servers: server.Names(), Placeholders: server.Placeholders(),
-		Transports: transport.Names(), Players: station.Players(), Media: mediaSize, StreamMetrics: units(runner.StreamMetrics()),
+		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.StreamMetrics()),
 	})
 	if err == nil && o.clock != "" {
 		err = input(s.UseClock(o.clock))

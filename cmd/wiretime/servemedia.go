@@ -17,7 +17,7 @@ import (
 	"wiretime/media/storage"
 	"wiretime/media/transport"
 	"wiretime/serve"
-	"wiretime/station"
+	"wiretime/workload/playback"
 )
 
 // serveMedia serves the media in a folder, or synthetic media without one.
@@ -106,7 +106,7 @@ func printMedia(out io.Writer, servers serve.MediaServers, media *serve.Media, r
 			words = append(words, "--cacert", quote(root))
 		}
 		if first := media.Items[0]; first.Resolution == storage.Plain {
-			words = append(words, "--player", station.Download, quote(first.Item))
+			words = append(words, "--player", playback.Download, quote(first.Item))
 		} else {
 			words = append(words, quote(first.Item))
 		}

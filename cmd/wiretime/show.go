@@ -12,10 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"wiretime/capture"
-	"wiretime/lab"
 	"wiretime/replay"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload"
+	"wiretime/workload/pageload"
 )
 
 func showCommand() *cobra.Command {
@@ -103,7 +104,7 @@ func showNotes(w io.Writer, l store.Load) error {
 	if l.Artefacts == "" {
 		return nil
 	}
-	har, err := capture.ReadHAR(filepath.Join(l.Artefacts, lab.HARFile))
+	har, err := capture.ReadHAR(filepath.Join(l.Artefacts, pageload.HARFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -126,7 +127,7 @@ func unlogged(l store.Load) string {
 	if l.Artefacts == "" {
 		return ""
 	}
-	if _, err := os.Stat(filepath.Join(l.Artefacts, lab.ServerFile)); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(l.Artefacts, workload.ServerFile)); errors.Is(err, os.ErrNotExist) {
 		return ", no log"
 	}
 	return ""

@@ -23,9 +23,9 @@ import (
 	"wiretime/media/player"
 	"wiretime/media/transport"
 	"wiretime/network"
-	"wiretime/station"
 	"wiretime/stream"
 	"wiretime/study"
+	"wiretime/workload/playback"
 )
 
 type streamOptions struct {
@@ -50,7 +50,7 @@ stream lasts. With --server it streams over this machine's own network, from
 'wiretime serve --media'.
 
 Transports: ` + strings.Join(transport.Names(), ", ") + `.
-Players: ` + strings.Join(station.Players(), ", ") + `.
+Players: ` + strings.Join(playback.Players(), ", ") + `.
 Strategies for handovers: reconnect, 0-rtt, migrate, multihome.
 
     wiretime stream --transport quic --delay 50ms --reconnections 2 --strategy migrate
@@ -123,7 +123,7 @@ func runStream(c *cobra.Command, media string, o streamOptions) error {
 	return o.playReal(ctx, order)
 }
 
-func (o streamOptions) playReal(ctx context.Context, order station.Order) error {
+func (o streamOptions) playReal(ctx context.Context, order playback.Order) error {
 	row, err := transport.Lookup(o.transport)
 	if err != nil {
 		return err
@@ -140,12 +140,12 @@ func (o streamOptions) playReal(ctx context.Context, order station.Order) error 
 	return o.keep(func(dir string) (*evidence.Evidence, error) {
 		line := newProgressLine(os.Stderr)
 		defer line.end()
-		order.Stream.Show = line.show
+		order.Show = line.show
 		return stream.PlayReal(ctx, order, dir)
 	})
 }
 
-func (o streamOptions) playVirtual(ctx context.Context, order station.Order) error {
+func (o streamOptions) playVirtual(ctx context.Context, order playback.Order) error {
 	k, err := kernel.Find()
 	if err != nil {
 		return fmt.Errorf("use the virtual clock: %w", err)
@@ -153,7 +153,7 @@ func (o streamOptions) playVirtual(ctx context.Context, order station.Order) err
 	return o.keep(func(dir string) (*evidence.Evidence, error) { return stream.PlayVirtual(ctx, k, order, dir) })
 }
 
-func (o streamOptions) playFrom(ctx context.Context, order station.Order) error {
+func (o streamOptions) playFrom(ctx context.Context, order playback.Order) error {
 	client, err := o.client()
 	if err != nil {
 		return input(err)
@@ -164,7 +164,7 @@ func (o streamOptions) playFrom(ctx context.Context, order station.Order) error 
 	return o.keep(func(dir string) (*evidence.Evidence, error) {
 		line := newProgressLine(os.Stderr)
 		defer line.end()
-		order.Stream.Show = line.show
+		order.Show = line.show
 		return stream.PlayFrom(ctx, client, order, dir)
 	})
 }
@@ -198,7 +198,7 @@ func (o streamOptions) keep(play func(dir string) (*evidence.Evidence, error)) (
 }
 
 // order returns the order that the flags describe. The error says which flag is wrong.
-func (o streamOptions) order(media string) (station.Order, error) {
+func (o streamOptions) order(media string) (playback.Order, error) {
 	c := stream.Config{
 		Media: media, Outside: o.server != "", Player: o.player, Transport: o.transport, Strategy: transport.Strategy(o.strategy),
 		Duration: o.length, Patience: o.patience, GiveUp: o.giveUp, Seed: o.seed,
@@ -206,25 +206,25 @@ func (o streamOptions) order(media string) (station.Order, error) {
 	}
 	row, err := transport.Lookup(o.transport)
 	if err != nil {
-		return station.Order{}, fmt.Errorf("--transport: %w", err)
+		return playback.Order{}, fmt.Errorf("--transport: %w", err)
 	}
 	if err := row.Supports(c.Strategy); err != nil {
-		return station.Order{}, fmt.Errorf("--strategy: %w", err)
+		return playback.Order{}, fmt.Errorf("--strategy: %w", err)
 	}
 	if o.clock != study.ClockReal && o.clock != study.ClockVirtual {
-		return station.Order{}, fmt.Errorf("--clock: unknown clock %q: want %s or %s", o.clock, study.ClockReal, study.ClockVirtual)
+		return playback.Order{}, fmt.Errorf("--clock: unknown clock %q: want %s or %s", o.clock, study.ClockReal, study.ClockVirtual)
 	}
 	if o.length <= 0 || o.length > stream.Longest {
-		return station.Order{}, fmt.Errorf("--for: %v is out of range: want a positive duration up to %v, such as 30s", o.length, stream.Longest)
+		return playback.Order{}, fmt.Errorf("--for: %v is out of range: want a positive duration up to %v, such as 30s", o.length, stream.Longest)
 	}
 	if c.Seeks, err = percentage(o.seeks); err != nil {
-		return station.Order{}, fmt.Errorf("--seeks: %w", err)
+		return playback.Order{}, fmt.Errorf("--seeks: %w", err)
 	}
 	if c.Rate, err = network.ParseBitRate(o.rate); err != nil {
-		return station.Order{}, fmt.Errorf("--rate: %w", err)
+		return playback.Order{}, fmt.Errorf("--rate: %w", err)
 	}
 	if c.Loss, err = percentage(o.loss); err != nil {
-		return station.Order{}, fmt.Errorf("--loss: %w", err)
+		return playback.Order{}, fmt.Errorf("--loss: %w", err)
 	}
 	return c.Order()
 }

@@ -9,6 +9,8 @@ import (
 	"wiretime/lab"
 	"wiretime/media/record"
 	"wiretime/media/transport"
+	"wiretime/workload"
+	"wiretime/workload/playback"
 )
 
 // wants holds that a text says all of these.
@@ -31,7 +33,7 @@ func TestStreamInALab(t *testing.T) {
 			}
 			wants(t, r.out, "Loading delay ", "Recovery ", "1 handovers", "1 sessions", "AP2", "Kept in kept.")
 			wants(t, r.errors, "Mbit/s", "hd ")
-			for _, name := range []string{lab.CaptureFile, lab.StreamFile, lab.ServerFile, "client-1.sqlog"} {
+			for _, name := range []string{lab.CaptureFile, playback.StreamFile, workload.ServerFile, "client-1.sqlog"} {
 				if info, err := os.Stat(filepath.Join(u.home, "kept", name)); err != nil || info.Size() == 0 {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -76,7 +78,7 @@ func TestStreamFromAServer(t *testing.T) {
 				t.Fatalf("exit code %d: %s", r.code, r.errors)
 			}
 			wants(t, r.out, "TTD ", "2000000 B")
-			kept, err := record.Read(filepath.Join(u.home, row.Name, lab.StreamFile))
+			kept, err := record.Read(filepath.Join(u.home, row.Name, playback.StreamFile))
 			if err != nil || kept.Transport != row.Name || kept.Figures.Received != 2_000_000 {
 				t.Errorf("kept: %+v, %v", kept, err)
 			}

@@ -23,6 +23,7 @@ import (
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/workload/pageload"
 )
 
 func TestMain(m *testing.M) {
@@ -97,33 +98,33 @@ func (b *bench) open(t *testing.T) *Visit {
 const patience = 30 * time.Second
 
 // load loads a page over a path of 10 ms.
-func (b *bench) load(t *testing.T, p protocol.Protocol, s *site.Site, v lab.Visit, timeout time.Duration) *evidence.Evidence {
+func (b *bench) load(t *testing.T, p protocol.Protocol, s *site.Site, v pageload.Session, timeout time.Duration) *evidence.Evidence {
 	t.Helper()
 	record, packets := b.run(t, p, s, v, timeout)
 	must(t, record.LoadError)
 	return &evidence.Evidence{Protocol: p.Name, HAR: record.HAR, Server: record.Server, Packets: packets, Timing: record.Timing, ServerLost: record.ServerLost}
 }
 
-func (b *bench) run(t *testing.T, p protocol.Protocol, s *site.Site, v lab.Visit, timeout time.Duration) (*lab.Record, *capture.Packets) {
+func (b *bench) run(t *testing.T, p protocol.Protocol, s *site.Site, v pageload.Session, timeout time.Duration) (*pageload.Record, *capture.Packets) {
 	t.Helper()
 	return b.runServed(t, p, s, v, timeout, false)
 }
 
 // runWaiting makes responses wait as long as the site says.
-func (b *bench) runWaiting(t *testing.T, p protocol.Protocol, s *site.Site, v lab.Visit, timeout time.Duration) (*lab.Record, *capture.Packets) {
+func (b *bench) runWaiting(t *testing.T, p protocol.Protocol, s *site.Site, v pageload.Session, timeout time.Duration) (*pageload.Record, *capture.Packets) {
 	t.Helper()
 	return b.runServed(t, p, s, v, timeout, true)
 }
 
-func (b *bench) runServed(t *testing.T, p protocol.Protocol, s *site.Site, v lab.Visit, timeout time.Duration, wait bool) (*lab.Record, *capture.Packets) {
+func (b *bench) runServed(t *testing.T, p protocol.Protocol, s *site.Site, v pageload.Session, timeout time.Duration, wait bool) (*pageload.Record, *capture.Packets) {
 	t.Helper()
 	dir := t.TempDir()
 	link := network.Link{Rate: 20_000_000, Delay: 5 * time.Millisecond, Queue: network.Queue{Bytes: 256 << 10}}
-	record, err := b.lab.Run(t.Context(), lab.Load{
+	record, err := pageload.Run(t.Context(), b.lab, pageload.Load{Order: pageload.Order{
 		Path: network.Path{Name: "test", Access: []network.Access{{Name: "access", Up: link, Down: link}}}, Seed: 1,
-		TCP: lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}, Protocol: p, Site: s, Authority: b.authority, Visit: v,
-		ServerWait: wait, Dir: dir, Timeout: timeout, ThinkTime: time.Second, Comment: t.Name(),
-	})
+		TCP: lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}, Protocol: p.Name,
+		ServerWait: wait, Timeout: timeout, ThinkTime: time.Second, Comment: t.Name(),
+	}, Site: s, Authority: b.authority, Session: v, Dir: dir})
 	must(t, err)
 	file, err := os.Open(filepath.Join(dir, lab.CaptureFile))
 	must(t, err)

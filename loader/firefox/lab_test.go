@@ -24,6 +24,7 @@ import (
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/workload/pageload"
 )
 
 func TestMain(m *testing.M) {
@@ -112,21 +113,21 @@ func processes(t *testing.T, folder string) []string {
 }
 
 // load loads a page over a path.
-func (b *bench) load(t *testing.T, p protocol.Protocol, s *site.Site, link network.Link, timeout time.Duration) (*lab.Record, *capture.Packets) {
+func (b *bench) load(t *testing.T, p protocol.Protocol, s *site.Site, link network.Link, timeout time.Duration) (*pageload.Record, *capture.Packets) {
 	t.Helper()
 	visit, err := b.browser.Open(t.Context(), nil)
 	must(t, err)
 	return b.loadIn(t, visit, p, s, link, timeout)
 }
 
-func (b *bench) loadIn(t *testing.T, visit *Visit, p protocol.Protocol, s *site.Site, link network.Link, timeout time.Duration) (*lab.Record, *capture.Packets) {
+func (b *bench) loadIn(t *testing.T, visit *Visit, p protocol.Protocol, s *site.Site, link network.Link, timeout time.Duration) (*pageload.Record, *capture.Packets) {
 	t.Helper()
 	dir := t.TempDir()
-	record, err := b.lab.Run(t.Context(), lab.Load{
+	record, err := pageload.Run(t.Context(), b.lab, pageload.Load{Order: pageload.Order{
 		Path: network.Path{Name: "test", Access: []network.Access{{Name: "access", Up: link, Down: link}}}, Seed: 1,
-		TCP: lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}, Protocol: p, Site: s, Authority: b.authority, Visit: visit,
-		Dir: dir, Timeout: timeout, Comment: t.Name(),
-	})
+		TCP: lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}, Protocol: p.Name,
+		Timeout: timeout, Comment: t.Name(),
+	}, Site: s, Authority: b.authority, Session: visit, Dir: dir})
 	must(t, err)
 	file, err := os.Open(filepath.Join(dir, lab.CaptureFile))
 	must(t, err)
@@ -229,7 +230,7 @@ func TestEveryProtocol(t *testing.T) {
 	}
 }
 
-func checkRecord(t *testing.T, p protocol.Protocol, r *lab.Record, packets *capture.Packets, began time.Time) {
+func checkRecord(t *testing.T, p protocol.Protocol, r *pageload.Record, packets *capture.Packets, began time.Time) {
 	t.Helper()
 	load := &evidence.Evidence{Protocol: p.Name, HAR: r.HAR, Server: r.Server, Packets: packets, Timing: r.Timing, ServerLost: r.ServerLost}
 	for _, v := range metric.Pages().Violations(load) {

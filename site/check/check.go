@@ -18,6 +18,7 @@ import (
 	"wiretime/replay"
 	"wiretime/site"
 	"wiretime/station"
+	"wiretime/workload/pageload"
 )
 
 // Config says how a site is loaded.
@@ -43,7 +44,7 @@ type Result struct {
 	Protocol string
 	// Renamed describes the domains that were served under other names, as replay.Renamed does.
 	Renamed []string
-	Record  *lab.Record
+	Record  *pageload.Record
 	// Verdict compares the load with the archive. It means nothing if Record.LoadError is set.
 	Verdict replay.Verdict
 }
@@ -99,10 +100,11 @@ func Load(ctx context.Context, s *site.Site, c Config) (results []Result, err er
 		if err != nil {
 			return nil, err
 		}
-		record, err := st.Load(ctx, c.order(p), s, dir)
+		loaded, err := st.Load(ctx, c.order(p), s, dir)
 		if err != nil {
 			return nil, err
 		}
+		record := loaded.Page
 		renamed := replay.Renamed(record.HAR)
 		replay.RestoreNames(record.HAR, record.Server)
 		results = append(results, Result{p.Name, renamed, record, replay.Compare(s, record.HAR, record.Server)})
@@ -113,11 +115,11 @@ func Load(ctx context.Context, s *site.Site, c Config) (results []Result, err er
 // order describes the load over one protocol.
 func (c Config) order(p protocol.Protocol) station.Order {
 	link := network.Link{Delay: 5 * time.Millisecond}
-	return station.Order{
+	return station.Order{Page: &pageload.Order{
 		Loader: c.Loader, Protocol: p.Name, Seed: 1, Timeout: c.Timeout, Freeze: c.Freeze,
 		Path: network.Path{Name: "check", Access: []network.Access{{Name: "access", Up: link, Down: link}}},
 		TCP:  lab.TCPOptions{Congestion: "cubic", InitCwnd: 10},
-	}
+	}}
 }
 
 // Loaded returns the results of the loads in which the page loaded.

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"wiretime/capture"
-	"wiretime/lab"
 	"wiretime/replay"
 	"wiretime/site/check"
 	"wiretime/station"
+	"wiretime/workload/pageload"
 )
 
 // load is the result of a load over a protocol in which the server was asked for these URLs.
 func load(protocol string, urls ...string) check.Result {
-	r := check.Result{Protocol: protocol, Record: &lab.Record{}}
+	r := check.Result{Protocol: protocol, Record: &pageload.Record{}}
 	for _, u := range urls {
 		r.Record.Server = append(r.Record.Server, capture.ServerEntry{Method: "GET", URL: u})
 	}

@@ -1,4 +1,4 @@
-package lab
+package pageload
 
 import (
 	"context"
@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"wiretime/capture"
-	"wiretime/protocol"
+	"wiretime/lab"
+	"wiretime/network"
 	"wiretime/site"
 )
 
@@ -26,10 +27,10 @@ type plain struct {
 	fails  error // every load
 }
 
-func newPlain(l *Lab) *plain {
+func newPlain(l *lab.Lab) *plain {
 	p := &plain{}
 	p.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return l.Dial(ctx, "tcp4", originAddress(0).String()+":80")
+		return l.Dial(ctx, "tcp4", lab.ServerAddress(0).String()+":80")
 	}}
 	return p
 }
@@ -71,23 +72,37 @@ func (b tabbed) LoadTogether(_ context.Context, urls []string) (*capture.HAR, ca
 	return &capture.HAR{}, capture.Timing{OnLoad: 9}, nil
 }
 
-// visit runs a load of the site over http/1.1, and reads its capture back.
-func visit(t *testing.T, l *Lab, page *site.Site, v Visit, change func(*Load)) (*Record, *capture.Packets) {
+// newLab is a lab with one access link.
+func newLab(t *testing.T) *lab.Lab {
 	t.Helper()
-	row, err := protocol.Lookup("http/1.1")
+	l, err := lab.New(t.Context(), lab.Config{AccessLinks: 1, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := Load{Path: oneLink("short", 0, time.Millisecond), Seed: 7, TCP: TCPOptions{Congestion: "cubic", InitCwnd: 10},
-		Protocol: row, Site: page, Visit: v, Dir: t.TempDir(), Timeout: 20 * time.Second}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// visit runs a load of the site over http/1.1, and reads its capture back.
+func visit(t *testing.T, l *lab.Lab, page *site.Site, s Session, change func(*Load)) (*Record, *capture.Packets) {
+	t.Helper()
+	link := network.Link{Delay: time.Millisecond}
+	load := Load{Order: Order{
+		Path: network.Path{Name: "short", Access: []network.Access{{Name: "access", Up: link, Down: link}}}, Seed: 7,
+		TCP: lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}, Protocol: "http/1.1", Timeout: 20 * time.Second,
+	}, Site: page, Session: s, Dir: t.TempDir()}
 	if change != nil {
 		change(&load)
 	}
-	record, err := l.Run(t.Context(), load)
+	record, err := Run(t.Context(), l, load)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(filepath.Join(load.Dir, CaptureFile))
+	file, err := os.Open(filepath.Join(load.Dir, lab.CaptureFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,16 +123,20 @@ func TestEarlierVisitIsNotMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		warm        capture.Warm
+		visit       string
 		handshakes  int
 		connections int64 // number of the connection that is measured
 	}{
-		{capture.Warm{}, 1, 1},
-		{capture.Warm{Sessions: true}, 1, 2},
-		{capture.Warm{Sessions: true, Connections: true}, 0, 1},
+		{"cold", 1, 1},
+		{"resumed", 1, 2},
+		{"connected", 0, 1},
 	} {
+		warm, err := capture.ParseVisit(test.visit)
+		if err != nil {
+			t.Fatal(err)
+		}
 		v := returning{newPlain(l)}
-		record, packets := visit(t, l, page, v, func(load *Load) { load.Warm = test.warm })
+		record, packets := visit(t, l, page, v, func(load *Load) { load.Visit = test.visit })
 		if record.LoadError != nil {
 			t.Fatal(record.LoadError)
 		}
@@ -138,13 +157,13 @@ func TestEarlierVisitIsNotMeasured(t *testing.T) {
 			}
 		}
 		if handshakes != test.handshakes || len(flows) != 1 || others > 0 {
-			t.Errorf("%+v: the capture has %d handshakes, %d connections and %d other packets; want %d, 1 and 0", test.warm, handshakes, len(flows), others, test.handshakes)
+			t.Errorf("%s: the capture has %d handshakes, %d connections and %d other packets; want %d, 1 and 0", test.visit, handshakes, len(flows), others, test.handshakes)
 		}
 		if len(record.Server) != 1 || record.Server[0].Connection != test.connections {
-			t.Errorf("%+v: the server's log is %+v, want one request on connection %d", test.warm, record.Server, test.connections)
+			t.Errorf("%s: the server's log is %+v, want one request on connection %d", test.visit, record.Server, test.connections)
 		}
-		if len(v.kept) > 0 && v.kept[0] != test.warm || len(v.kept) != len(v.asked)-1 {
-			t.Errorf("the loader was asked for %v and told to keep %v, want %v", v.asked, v.kept, test.warm)
+		if len(v.kept) > 0 && v.kept[0] != warm || len(v.kept) != len(v.asked)-1 {
+			t.Errorf("the loader was asked for %v and told to keep %v, want %v", v.asked, v.kept, warm)
 		}
 	}
 }
@@ -159,12 +178,12 @@ func TestEarlierVisitFails(t *testing.T) {
 	}
 	broken := newPlain(l)
 	broken.fails = errors.New("the page is torn")
-	record, _ := visit(t, l, page, returning{broken}, func(load *Load) { load.Warm.Sessions = true })
+	record, _ := visit(t, l, page, returning{broken}, func(load *Load) { load.Visit = "resumed" })
 	if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), "earlier visit") || !errors.Is(record.LoadError, broken.fails) || len(broken.asked) != 1 {
 		t.Errorf("error %v after %d loads, want the earlier visit's after one", record.LoadError, len(broken.asked))
 	}
 	cold := newPlain(l)
-	record, _ = visit(t, l, page, cold, func(load *Load) { load.Warm.Sessions = true })
+	record, _ = visit(t, l, page, cold, func(load *Load) { load.Visit = "resumed" })
 	if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), "cold visits only") || len(cold.asked) != 1 {
 		t.Errorf("error %v after %d loads, want that the loader makes cold visits only", record.LoadError, len(cold.asked))
 	}

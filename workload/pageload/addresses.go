@@ -1,4 +1,4 @@
-package lab
+package pageload
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"wiretime/lab"
 	"wiretime/replay"
 	"wiretime/site"
 )
@@ -21,9 +22,9 @@ func Far(s *site.Site) map[netip.Addr]time.Duration {
 		least = min(least, h.RTT)
 	}
 	var far map[netip.Addr]time.Duration
-	addresses := originAddresses(s.Origins())
+	all := addresses(s.Origins())
 	for _, h := range known {
-		address, ok := addresses[h.Name]
+		address, ok := all[h.Name]
 		if beyond := replay.Duration((h.RTT - least) / 2); ok && beyond > 0 {
 			if far == nil {
 				far = map[netip.Addr]time.Duration{}
@@ -34,21 +35,11 @@ func Far(s *site.Site) map[netip.Addr]time.Duration {
 	return far
 }
 
-// over is a site as it is served over a scheme.
-func (l *Lab) over(s *site.Site, scheme string) (*site.Site, error) {
-	k := servedSite{s, scheme}
-	if served := l.served[k]; served != nil {
-		return served, nil
+// addresses gives each host an address of its own.
+func addresses(hosts []string) map[string]netip.Addr {
+	all := make(map[string]netip.Addr, len(hosts))
+	for i, h := range hosts {
+		all[h] = lab.ServerAddress(i)
 	}
-	served, err := s.Over(scheme)
-	if err == nil {
-		l.served[k] = served
-	}
-	return served, err
-}
-
-// servedSite is a site over a scheme.
-type servedSite struct {
-	site   *site.Site
-	scheme string
+	return all
 }

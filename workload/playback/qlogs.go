@@ -1,4 +1,4 @@
-package station
+package playback
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package lab
+package pageload
 
 import (
 	"context"
@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"time"
 
 	"wiretime/capture"
+	"wiretime/lab"
 	"wiretime/protocol"
+	"wiretime/replay"
 	"wiretime/server"
-	"wiretime/site"
 )
 
 // origins is what serves a load's site: Wiretime's own server, or somebody else's.
@@ -73,15 +73,35 @@ func (e *ServerError) Unwrap() error { return e.cause }
 // its program first, which takes seconds on a machine that has nothing else to do.
 const readyLimit = 2 * time.Minute
 
-// serveForeign starts somebody else's server on the server host.
-func (l *Lab) serveForeign(ctx context.Context, load Load, served *site.Site, hosts map[string]netip.Addr) (origins, error) {
-	folder, err := os.MkdirTemp(Scratch, "server-")
+// serve starts what serves the site, on the server's host.
+func (r *loading) serve(ctx context.Context, hosts map[string]netip.Addr) (origins, error) {
+	if r.terms.Server.Name != "" {
+		return r.serveForeign(ctx, hosts)
+	}
+	own, err := protocol.Serve(ctx, protocol.ServerConfig{
+		Protocol:     r.terms.Protocol,
+		Hosts:        hosts,
+		Handler:      protocol.Archive(replay.Answers(r.Served, r.ServerWait)),
+		CA:           r.Authority,
+		KeyLog:       r.hosts.Keys,
+		Listen:       r.hosts.Server.Listen,
+		ListenPacket: r.hosts.Server.ListenPacket,
+		Resume:       r.terms.Warm.Sessions,
+		EarlyData:    r.terms.Warm.EarlyData,
+		Fallback:     r.Fallback,
+	})
+	return ownServer{own}, err
+}
+
+// serveForeign starts somebody else's server.
+func (r *loading) serveForeign(ctx context.Context, hosts map[string]netip.Addr) (origins, error) {
+	folder, err := os.MkdirTemp(lab.Scratch, "server-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the server: %w", err)
 	}
 	s, err := server.Start(ctx, server.Config{
-		Kind: load.Server, Protocol: load.Protocol, Site: served, Hosts: hosts, Authority: load.Authority, Folder: folder,
-		Do: l.server.Do, Command: func(c *exec.Cmd) { l.server.command(c, serverNice) }, ReadyLimit: readyLimit,
+		Kind: r.terms.Server, Protocol: r.terms.Protocol, Site: r.Served, Hosts: hosts, Authority: r.Authority, Folder: folder,
+		Do: r.hosts.Server.Do, Command: r.hosts.Server.ServerCommand, ReadyLimit: readyLimit,
 	})
 	if err != nil {
 		return nil, &ServerError{err}

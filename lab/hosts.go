@@ -1,0 +1,149 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"wiretime/capture"
+	"wiretime/network"
+)
+
+// CaptureFile is the name of the file that SaveCapture writes: every packet at both ends
+// with its fate, and the TLS keys.
+const CaptureFile = "load.pcapng"
+
+// Hosts are the client and the server of a lab, made ready for a path. They are of use
+// until the lab prepares the next ones.
+type Hosts struct {
+	Client, Server *Namespace
+	// Locals are the client's addresses, by access link of the path.
+	Locals []netip.Addr
+	// Keys takes TLS keys in NSS key log format, for the capture.
+	Keys io.Writer
+
+	lab     *Lab
+	path    network.Path
+	capture *os.File // nil until Run
+	keys    keyLog
+}
+
+// Prepare makes the lab's hosts ready for a path. The kernel's own settings stay as they are
+// for SCTP (net.sctp) and for how many more subflows MPTCP may open (two). The caller closes
+// the hosts, and then calls Lab.Renew or has called Hosts.Release.
+func (l *Lab) Prepare(path network.Path, tcp TCPOptions) (*Hosts, error) {
+	if n := len(path.Access); n > l.config.AccessLinks {
+		return nil, fmt.Errorf("path %s has %d access links, this lab was built with %d", path.Name, n, l.config.AccessLinks)
+	}
+	if err := l.setRoutes(tcp); err != nil {
+		return nil, err
+	}
+	if err := l.associate(path); err != nil {
+		return nil, err
+	}
+	if !l.config.Virtual { // there its own rights do
+		AskForUrgency(l.emulator.PID())
+	}
+	l.names.serve(nil)
+	h := &Hosts{Client: l.client, Server: l.server, lab: l, path: path}
+	h.Keys = &h.keys
+	for i := range path.Access {
+		local, _ := netip.AddrFromSlice(clientAddress(i)) // it has the size of one
+		h.Locals = append(h.Locals, local)
+	}
+	return h, nil
+}
+
+// Resolve sets which names the lab's DNS server knows from now on, and counts queries anew.
+func (h *Hosts) Resolve(names map[string]netip.Addr) { h.lab.names.serve(names) }
+
+// Rejoin puts the client back where the path begins.
+func (h *Hosts) Rejoin() error { return h.lab.associate(h.path) }
+
+// Drain waits until the hosts have nothing more to say to each other. No path may be
+// emulated.
+func (h *Hosts) Drain(ctx context.Context) error { return h.lab.drain(ctx) }
+
+// Release leaves the hosts to whoever uses the lab next: it drains them, and puts the client
+// on its first access link.
+func (h *Hosts) Release(ctx context.Context) error {
+	return errors.Join(h.Drain(ctx), h.lab.useAccess(0))
+}
+
+// Close removes the capture. SaveCapture must have been called before if it is to be kept.
+func (h *Hosts) Close() error {
+	if h.capture == nil {
+		return nil
+	}
+	return errors.Join(h.capture.Close(), os.Remove(h.capture.Name()))
+}
+
+// emptyCapture gives the emulator an empty file to write to. It is in memory: a disk that is
+// busy with an earlier load's capture would make packets late.
+func (h *Hosts) emptyCapture() (err error) {
+	if h.capture == nil {
+		if h.capture, err = os.CreateTemp(Scratch, "capture-*.pcapng"); err != nil {
+			return fmt.Errorf("make the capture file: %w", err)
+		}
+		return nil
+	}
+	if err := h.capture.Truncate(0); err != nil {
+		return fmt.Errorf("empty the capture file: %w", err)
+	}
+	if _, err := h.capture.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("empty the capture file: %w", err)
+	}
+	return nil
+}
+
+// ReadCapture parses the packets of the last Run.
+func (h *Hosts) ReadCapture() (*capture.Packets, error) {
+	if _, err := h.capture.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return capture.ReadPcapng(h.capture)
+}
+
+// SaveCapture writes the packets of the last Run, after the TLS keys, into the folder dir.
+func (h *Hosts) SaveCapture(dir string) error {
+	if err := h.insertSecrets(filepath.Join(dir, CaptureFile)); err != nil {
+		return fmt.Errorf("put the TLS keys into the capture: %w", err)
+	}
+	return nil
+}
+
+func (h *Hosts) insertSecrets(final string) error {
+	if _, err := h.capture.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	target, err := os.Create(final)
+	if err != nil {
+		return err
+	}
+	return errors.Join(capture.InsertSecrets(target, h.capture, h.keys.text()), target.Close())
+}
+
+// keyLog gathers TLS keys in NSS key log format.
+type keyLog struct {
+	mu   sync.Mutex
+	keys []byte
+}
+
+func (k *keyLog) Write(b []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.keys = append(k.keys, b...)
+	return len(b), nil
+}
+
+func (k *keyLog) text() []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return bytes.Clone(k.keys)
+}

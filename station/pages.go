@@ -1,0 +1,173 @@
+package station
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"wiretime/loader/browser"
+	"wiretime/loader/builtin"
+	"wiretime/loader/chromium"
+	"wiretime/loader/page"
+	"wiretime/loader/session"
+	"wiretime/protocol"
+	"wiretime/site"
+	"wiretime/workload/pageload"
+)
+
+// loadPage loads a page, with the session that the order's loader opens. A page in the clear
+// of a host that Chromium reaches over TLS alone is loaded again with another name, which the
+// station remembers, and the HAR has.
+func (s *Station) loadPage(ctx context.Context, load pageload.Load) (*pageload.Record, error) {
+	terms, err := load.Terms()
+	if err != nil {
+		return nil, err
+	}
+	record, err := s.loadRenamed(ctx, load, terms)
+	if len(load.Path.Handovers()) > 0 {
+		// The browser has seen its network change and change back. It acts on
+		// that within a second or two, which must not fall into the next load.
+		err = errors.Join(err, s.closeBrowsers())
+	}
+	return record, err
+}
+
+// loadRenamed runs a load, and runs it again for each host of its pages that turns out to have
+// a name under which Chromium does not load pages in the clear.
+func (s *Station) loadRenamed(ctx context.Context, load pageload.Load, terms pageload.Terms) (record *pageload.Record, err error) {
+	from := load.Site
+	for range 1 + len(from.Origins()) {
+		if renamed := s.renamed[from]; renamed != nil && load.Loader == Chromium && terms.Protocol.Scheme == "http" {
+			load.Site = renamed
+		}
+		if load.Session, err = s.session(ctx, load, terms); err != nil {
+			return nil, err
+		}
+		if load.Served, err = s.over(load.Site, terms.Protocol.Scheme); err != nil {
+			return nil, errors.Join(err, load.Session.Close())
+		}
+		record, err = pageload.Run(ctx, s.lab, load)
+		only := new(chromium.TLSOnlyError)
+		if err != nil || !errors.As(record.LoadError, &only) || !slices.Contains(load.Site.Origins(), only.Host) {
+			return record, err
+		}
+		if s.renamed[from], err = load.Site.RenameDomain(only.Host); err != nil {
+			record.LoadError = errors.Join(record.LoadError, err)
+			return record, nil
+		}
+	}
+	return record, nil
+}
+
+// servedSite is a site over a scheme.
+type servedSite struct {
+	site   *site.Site
+	scheme string
+}
+
+// over is a site as it is served over a scheme.
+func (s *Station) over(from *site.Site, scheme string) (*site.Site, error) {
+	k := servedSite{from, scheme}
+	if served := s.served[k]; served != nil {
+		return served, nil
+	}
+	served, err := from.Over(scheme)
+	if err == nil {
+		s.served[k] = served
+	}
+	return served, err
+}
+
+// session makes the order's loader ready for one load.
+func (s *Station) session(ctx context.Context, load pageload.Load, terms pageload.Terms) (pageload.Session, error) {
+	switch load.Loader {
+	case Builtin:
+		return s.openBuiltin(load, terms)
+	case Fetch:
+		urls := make([]string, len(load.Site.Resources))
+		for i := range load.Site.Resources {
+			urls[i] = load.Site.Resources[i].URL
+		}
+		return s.fetch.Open(terms.Protocol, urls), nil
+	}
+	b, err := s.browser(ctx, engine{loader: load.Loader, quic: terms.Protocol.Transport == "udp", keys: terms.Server.Name != ""})
+	if err != nil {
+		return nil, err
+	}
+	requests, err := awaited(load.Site, terms.Protocol)
+	if err != nil {
+		return nil, err
+	}
+	return b.open(ctx, freeze(load), requests)
+}
+
+func (s *Station) openBuiltin(load pageload.Load, terms pageload.Terms) (pageload.Session, error) {
+	strategy, err := session.ParseStrategy(load.Strategy)
+	if err != nil {
+		return nil, err
+	}
+	var recorded []page.Recorded
+	cpu := load.CPU
+	cpu.Scripts = map[string]time.Duration{}
+	for _, r := range load.Site.Resources {
+		if r.CPU > 0 && cpu.Scale > 0 {
+			address, err := terms.Protocol.URL(r.URL)
+			if err != nil {
+				return nil, err
+			}
+			cpu.Scripts[address] = milliseconds(r.CPU)
+		}
+		if r.Initiator != "" {
+			method := r.Method
+			if method == http.MethodGet {
+				method = ""
+			}
+			recorded = append(recorded, page.Recorded{
+				URL: r.URL, Method: method, Initiator: r.Initiator, Line: r.Line, Kind: page.KindOf(r.Kind), Delay: milliseconds(r.Delay),
+				BeforeLoad: !r.Late && !r.AfterLoad, AfterLoad: r.AfterLoad,
+			})
+		}
+	}
+	return s.builtin.Open(builtin.Config{
+		Protocol: terms.Protocol, Strategy: strategy, EarlyData: terms.Warm.EarlyData, Fallback: load.Fallback, Recorded: recorded, CPU: cpu,
+	})
+}
+
+// frozenUnrecorded is the time in pages of made sites whose clock is frozen.
+var frozenUnrecorded = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// freeze is what a page's clock and random numbers are frozen to; nil if they are not.
+// They are the same in every load, whatever its own seed.
+func freeze(load pageload.Load) *browser.Freeze {
+	if !load.Freeze {
+		return nil
+	}
+	return &browser.Freeze{At: cmp.Or(load.Site.Recorded, frozenUnrecorded), Seed: 1}
+}
+
+// awaited are the requests that pages of a site make some time after their load events, with
+// URLs as over a protocol.
+func awaited(page *site.Site, p protocol.Protocol) ([]browser.Awaited, error) {
+	var list []browser.Awaited
+	for _, r := range page.Resources {
+		if !r.AfterLoad {
+			continue
+		}
+		url, err := p.URL(r.URL)
+		if err != nil {
+			return nil, err
+		}
+		initiator, err := p.URL(r.Initiator)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, browser.Awaited{URL: url, Initiator: initiator, Delay: milliseconds(r.Delay)})
+	}
+	return list, nil
+}
+
+// milliseconds are those of an archive.
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

@@ -1,0 +1,55 @@
+package pageload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// visitEarlier carries out the visit before the one that is measured, and leaves
+// the client as that is to find it: the same pages over the same path, of which
+// chance has it otherwise. It returns a record if that did not go well.
+func (r *loading) visitEarlier(ctx context.Context) (*Record, error) {
+	record, err := r.measure(ctx, earlierSeed(r.Seed))
+	if err != nil {
+		return nil, err
+	}
+	if record.LoadError != nil {
+		record.LoadError = fmt.Errorf("the earlier visit: %w", record.LoadError)
+		return record, nil //nolint:nilerr // the error is the load's
+	}
+	back, ok := r.Session.(Revisitor)
+	if !ok {
+		record.LoadError = errors.New("the loader cannot come back to a site: it makes cold visits only")
+		return record, nil
+	}
+	// The path is without delay now: the client hears at once of what is closed.
+	if err := r.hosts.Rejoin(); err != nil {
+		return nil, err
+	}
+	if !r.terms.Warm.Connections {
+		if err := r.origin.Disconnect(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.hosts.Drain(ctx); err != nil {
+		return nil, err
+	}
+	if record.LoadError = back.Forget(ctx, r.terms.Warm); record.LoadError != nil {
+		record.LoadError = fmt.Errorf("end the earlier visit: %w", record.LoadError)
+		return record, nil //nolint:nilerr // the error is the load's
+	}
+	if err := r.hosts.Drain(ctx); err != nil {
+		return nil, err
+	}
+	return nil, r.origin.StartLog()
+}
+
+// earlierSeed makes the seed of an earlier visit out of the load's own, by one step
+// of SplitMix64 (Steele, Lea and Flood 2014).
+func earlierSeed(seed uint64) uint64 {
+	z := seed + 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

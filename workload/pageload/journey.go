@@ -1,0 +1,96 @@
+package pageload
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"wiretime/capture"
+)
+
+// browse has the loader load what the site asks for: its page, and the pages after
+// it one after the other, or those beside it at the same moment.
+func (r *loading) browse(ctx context.Context) (*capture.HAR, capture.Timing, error) {
+	var urls []string
+	for _, page := range append(append([]string{r.Site.Page}, r.Site.Journey...), r.Site.Tabs...) {
+		url, err := r.terms.Protocol.URL(page)
+		if err != nil {
+			return nil, unknownTiming, err
+		}
+		urls = append(urls, url)
+	}
+	if len(r.Site.Tabs) > 0 {
+		together, ok := r.Session.(Together)
+		if !ok {
+			return nil, unknownTiming, fmt.Errorf("the loader cannot open the site's %d pages at the same moment: it has one tab", len(urls))
+		}
+		limited, cancel := r.limit(ctx)
+		defer cancel()
+		return together.LoadTogether(limited, urls)
+	}
+	var j journey
+	for i, url := range urls {
+		if i > 0 && r.ThinkTime > 0 {
+			select {
+			case <-time.After(r.ThinkTime):
+			case <-ctx.Done():
+				return j.har, j.timing, context.Cause(ctx)
+			}
+		}
+		limited, cancel := r.limit(ctx)
+		har, timing, err := r.Session.Load(limited, url)
+		cancel()
+		j.add(har, timing)
+		if err != nil && len(urls) > 1 {
+			err = fmt.Errorf("page %d of the journey's %d: %w", i+1, len(urls), err)
+		}
+		if err != nil {
+			return j.har, j.timing, err
+		}
+	}
+	return j.har, j.timing, nil
+}
+
+func (r *loading) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, r.Timeout,
+		fmt.Errorf("the page was not there after %v, the study's timeout", r.Timeout))
+}
+
+// unknownTiming is that of a load in which nothing was loaded.
+var unknownTiming = capture.Timing{DCL: -1, OnLoad: -1, TTFB: -1, FCP: -1, LCP: -1, LastResource: -1}
+
+// journey gathers pages that are visited one after the other.
+type journey struct {
+	har    *capture.HAR
+	timing capture.Timing
+}
+
+// add takes the next page in. A journey's figures are those of its pages added up,
+// what lies between the pages left out; a figure that one page lacks, the journey
+// lacks.
+func (j *journey) add(har *capture.HAR, t capture.Timing) {
+	if j.har == nil || har == nil {
+		j.har, j.timing = har, t
+		return
+	}
+	for _, sum := range []struct{ total, page *float64 }{
+		{&j.timing.DCL, &t.DCL}, {&j.timing.OnLoad, &t.OnLoad}, {&j.timing.TTFB, &t.TTFB},
+		{&j.timing.FCP, &t.FCP}, {&j.timing.LCP, &t.LCP}, {&j.timing.LastResource, &t.LastResource},
+	} {
+		if *sum.total < 0 || *sum.page < 0 {
+			*sum.total = -1
+		} else {
+			*sum.total += *sum.page
+		}
+	}
+	id := "page_" + strconv.Itoa(len(j.har.Log.Pages)+1)
+	for _, page := range har.Log.Pages {
+		page.ID = id
+		j.har.Log.Pages = append(j.har.Log.Pages, page)
+	}
+	for _, entry := range har.Log.Entries {
+		entry.Page = id
+		j.har.Log.Entries = append(j.har.Log.Entries, entry)
+	}
+}

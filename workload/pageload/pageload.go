@@ -1,0 +1,114 @@
+// Package pageload loads the pages of sites on a lab.
+package pageload
+
+import (
+	"path/filepath"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/lab"
+	"wiretime/loader/page"
+	"wiretime/network"
+	"wiretime/protocol"
+	"wiretime/server"
+	"wiretime/site"
+	"wiretime/workload"
+)
+
+// Names of the files that a load leaves in its folder, besides those of all workloads.
+const (
+	HARFile    = "load.har"     // what the loader saw
+	FramesFile = "frames.sqlog" // every frame that the loader sent and received, if it wrote them down
+)
+
+// Order says what to load, how and over which path, in the words of studies.
+type Order struct {
+	Loader   string
+	Protocol string
+	// Server is what serves the site: server.Own, which empty means too, a kind of package
+	// server's, or the name of Template.
+	Server   string
+	Template server.Template // a server of the study's own; the zero value: none
+	Path     network.Path
+	Seed     uint64 // of the path's loss and jitter
+	TCP      lab.TCPOptions
+	Timeout  time.Duration // of each page
+	Comment  string        // goes into the capture's header
+
+	Visit     string        // capture.ParseVisit's word; empty: cold
+	Strategy  string        // how the own loaders use connections; empty: as browsers do
+	ThinkTime time.Duration // between the pages of a journey: from a page's end to the next
+	CPU       page.CPU      // of the loader builtin, but for scripts that were recorded
+	Fallback  string        // "h2": what an origin is fetched over that cannot be reached over h3
+	// ServerWait has each answer begin as long after its request as when the site was recorded.
+	ServerWait bool
+	// Freeze has scripts find the time at which the site was recorded, and the same random
+	// numbers in every load. The own loaders run none.
+	Freeze bool
+}
+
+// Terms are what an order's words mean.
+type Terms struct {
+	Protocol protocol.Protocol
+	Server   server.Kind // the zero value is Wiretime's own
+	// Warm is what the client keeps of an earlier visit. Unless it is zero, that visit is
+	// carried out first, over the same path.
+	Warm capture.Warm
+}
+
+// Terms looks up the order's words.
+func (o *Order) Terms() (t Terms, err error) {
+	if t.Protocol, err = protocol.Lookup(o.Protocol); err != nil {
+		return t, err
+	}
+	switch o.Server {
+	case "", server.Own:
+	case o.Template.Name:
+		t.Server = o.Template.Kind()
+	default:
+		if t.Server, err = server.Lookup(o.Server); err != nil {
+			return t, err
+		}
+	}
+	if o.Visit != "" {
+		t.Warm, err = capture.ParseVisit(o.Visit)
+	}
+	return t, err
+}
+
+// Load is an order with what carries it out.
+type Load struct {
+	Order
+	Site *site.Site // as it was recorded
+	// Served is the site as it is over the protocol's scheme; nil: Site.Over makes it.
+	Served    *site.Site
+	Authority *protocol.Authority
+	Session   Session // of the loader; Run closes it
+	Dir       string  // the folder, which must exist, that receives the artefacts
+}
+
+// Record is what a load left, besides the files in its folder. Nothing of an earlier visit is
+// in it, but for one that failed: then there is nothing else, and LoadError says so.
+type Record struct {
+	workload.Record
+	HAR    *capture.HAR `json:"-"`
+	Timing capture.Timing
+}
+
+// save writes the HAR and the server's log into the folder dir.
+func (r *Record) save(dir string) error {
+	if r.HAR != nil {
+		if err := capture.WriteHAR(filepath.Join(dir, HARFile), r.HAR); err != nil {
+			return err
+		}
+	}
+	return r.SaveServerLog(dir)
+}
+
+// ReadFiles adds what the files in the load's folder hold to a record that came as JSON.
+func (r *Record) ReadFiles(dir string) (err error) {
+	if r.HAR, err = workload.ReadIfThere(dir, HARFile, capture.ReadHAR); err != nil {
+		return err
+	}
+	return r.ReadServerLog(dir)
+}

@@ -1,0 +1,162 @@
+package pageload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"wiretime/capture"
+	"wiretime/lab"
+	"wiretime/protocol"
+)
+
+// loading is a load while it is carried out.
+type loading struct {
+	Load
+	terms  Terms
+	hosts  *lab.Hosts
+	origin origins // what serves the site
+}
+
+// Run carries out a load. An error means that the lab itself failed and no record could be
+// made, or, if it is a *ServerError, that another server than Wiretime's own did not start;
+// that the page did not load is Record.LoadError.
+func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error) {
+	terms, err := load.Terms()
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := l.Prepare(load.Path, load.TCP)
+	if err != nil {
+		return nil, err
+	}
+	if load.Served == nil {
+		if load.Served, err = load.Site.Over(terms.Protocol.Scheme); err != nil {
+			return nil, err
+		}
+	}
+	names := addresses(load.Served.Origins())
+	hosts.Resolve(names)
+	r := loading{Load: load, terms: terms, hosts: hosts}
+	if r.origin, err = r.serve(ctx, names); err != nil {
+		return nil, errors.Join(fmt.Errorf("serve site %s over %s: %w", load.Site.Name, load.Protocol, err), load.Session.Close())
+	}
+	leave := sync.OnceValue(load.Session.Close)
+	defer func() {
+		// Both ends let go over a path without delay, so that nothing of this
+		// load is left when the next one begins.
+		err = errors.Join(err, leave(), r.origin.Close(), hosts.Release(context.WithoutCancel(ctx)))
+	}()
+	defer func() { err = errors.Join(err, hosts.Close()) }()
+
+	if terms.Warm != (capture.Warm{}) {
+		record, err = r.visitEarlier(ctx)
+		hosts.Resolve(names) // and count anew
+	}
+	if record == nil && err == nil {
+		record, err = r.measure(ctx, load.Seed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if foreign, is := r.origin.(foreignServer); is {
+		if err := leave(); err != nil {
+			return nil, err
+		}
+		foreign.awaitLog(ctx, record.HAR)
+	}
+	if record.Server, err = r.origin.Log(); err != nil {
+		return nil, err
+	}
+	if record.HAR != nil {
+		record.HAR.Log.RenamedDomains = load.Site.Renamed()
+	}
+	record.ServerLost = r.origin.LostPackets()
+	if err := r.addKeys(); err != nil {
+		return nil, err
+	}
+	if err := hosts.SaveCapture(load.Dir); err != nil {
+		return nil, err
+	}
+	if err := record.save(load.Dir); err != nil {
+		return nil, err
+	}
+	return record, keepFrames(load.Dir, load.Session)
+}
+
+// measure has the pages loaded over the path, whose loss and jitter follow from seed.
+func (r *loading) measure(ctx context.Context, seed uint64) (*Record, error) {
+	programs := r.origin.Processes()
+	if session, ok := r.Session.(Apart); ok {
+		programs = append(programs, session.Process())
+	}
+	record := &Record{}
+	report, err := r.hosts.Run(ctx, lab.Task{Seed: seed, Comment: r.Comment, Programs: programs, Do: func(ctx context.Context, _ lab.Progress) (err error) {
+		watched, done := whileServed(ctx, r.origin)
+		record.HAR, record.Timing, err = r.browse(watched)
+		return done(err)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	record.Report = *report
+	return record, nil
+}
+
+// keepFrames writes the session's frame log, if it has one.
+func keepFrames(dir string, s Session) error {
+	framed, ok := s.(Framed)
+	if !ok {
+		return nil
+	}
+	log := framed.FrameLog()
+	if log == nil {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(dir, FramesFile), log, 0o644); err != nil {
+		return fmt.Errorf("keep the frame log: %w", err)
+	}
+	return nil
+}
+
+// addKeys adds the keys that the capture needs beside those that the server's TLS tells: those
+// of early data, which TLS does not tell, and the client's, for a server that tells none.
+func (r *loading) addKeys() error {
+	own, is := r.origin.(ownServer)
+	if is && r.terms.Warm.EarlyData {
+		if err := r.addEarlySecrets(own.Server); err != nil {
+			return fmt.Errorf("find the keys of early data: %w", err)
+		}
+	}
+	if session, ok := r.Session.(Keyed); ok && !is {
+		text, err := session.KeyLog()
+		if err == nil {
+			_, err = r.hosts.Keys.Write(text)
+		}
+		if err != nil {
+			return fmt.Errorf("take over the client's TLS keys: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *loading) addEarlySecrets(server *protocol.Server) error {
+	packets, err := r.hosts.ReadCapture()
+	if err != nil {
+		return err
+	}
+	for _, hello := range capture.ClientHellos(packets) {
+		line, err := server.EarlySecret(hello)
+		if err == nil {
+			_, err = io.WriteString(r.hosts.Keys, line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

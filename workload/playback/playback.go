@@ -1,0 +1,132 @@
+// Package playback plays media streams on a lab, or from a server outside of any lab.
+package playback
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"wiretime/lab"
+	"wiretime/lab/emulator"
+	"wiretime/media/manager"
+	"wiretime/media/player"
+	"wiretime/media/record"
+	"wiretime/media/storage"
+	"wiretime/media/transport"
+	"wiretime/protocol"
+	"wiretime/workload"
+)
+
+// StreamFile is the name of the stream's record in the load's folder.
+const StreamFile = "stream.json"
+
+// Download is the player that fetches a file. The others are named after their rule
+// for the resolution.
+const Download = "download"
+
+// Players names what can play streams.
+func Players() []string {
+	return []string{Download, string(player.Paper), string(player.Throughput), string(player.BOLA)}
+}
+
+// Order says what to play, how and over which path.
+type Order struct {
+	Media     string // storage.ParseMedia's or, Elsewhere, what a server outside calls it
+	Transport string // the name of a row of package transport
+	Player    string // one of Players
+	Strategy  transport.Strategy
+	// Elsewhere says that a server outside has the media, for From.
+	Elsewhere bool
+	// Manager is the network's, but for Seed, and for Together, which the strategy
+	// Multihome asks for.
+	Manager manager.Config
+	// Seed is that of the path, of what the network's manager does and of the viewer's seeks.
+	Seed    uint64
+	TCP     lab.TCPOptions
+	Timeout time.Duration // of the whole stream; 0: none
+	Comment string        // goes into the capture's header
+	Keep    emulator.Keep // of the capture
+
+	// These are as in player.Config, and mean nothing to Download but for GiveUp.
+	For                      time.Duration
+	Seeks                    float64
+	StartAt, ResumeAt, Ahead int
+	GiveUp                   time.Duration
+	Patience                 time.Duration // of both ends with each other; 0 is transport.DefaultPatience
+	// Show is viewer.Config's. Nobody sees into a guest.
+	Show func(at time.Duration, status player.Status, figures player.Figures) `json:"-"`
+}
+
+// Check says what of the order cannot be; nil if nothing is wrong with it. It does not look at
+// Transport.
+func (o *Order) Check() error {
+	if _, err := o.player(); err != nil {
+		return err
+	}
+	_, _, err := manager.Plan(o.Manager)
+	return err
+}
+
+// player is the player's configuration. The error says what cannot be.
+func (o *Order) player() (player.Config, error) {
+	item, err := storage.ParseMedia(o.Media)
+	if o.Elsewhere {
+		item, err = storage.Video(o.Media, 1), nil // the server knows how many segments there are
+		if o.Player == Download {
+			item = storage.File(o.Media, 0)
+		}
+	}
+	if err != nil {
+		return player.Config{}, err
+	}
+	_, isFile := item.Sizes[storage.Plain]
+	c := player.Config{Mode: player.File, GiveUp: o.GiveUp, Seed: o.Seed, OnHandover: player.Strategy(o.Strategy)}
+	if o.Player != Download {
+		c.Mode, c.For, c.Rule, c.SeekProbability = player.View, o.For, player.Rule(o.Player), o.Seeks
+		c.StartAt, c.ResumeAt, c.Ahead = o.StartAt, o.ResumeAt, o.Ahead
+		c.Segments = int(item.Segments)
+		for i, r := range storage.Resolutions() {
+			c.Sizes[i] = item.Sizes[r]
+		}
+	}
+	switch {
+	case !slices.Contains(Players(), o.Player):
+		err = fmt.Errorf("unknown player %q: there are %s", o.Player, strings.Join(Players(), ", "))
+	case isFile != (o.Player == Download):
+		err = fmt.Errorf("player %s cannot play media %s: %s is for files, the others are for videos", o.Player, o.Media, Download)
+	default:
+		_, err = player.New(c)
+	}
+	return c, err
+}
+
+// Load is an order with what carries it out.
+type Load struct {
+	Order
+	Authority *protocol.Authority
+	Dir       string // the folder, which must exist, that receives the artefacts
+}
+
+// Record is what a load left, besides the files in its folder.
+type Record struct {
+	workload.Record
+	Stream *record.Stream `json:"-"` // nil if it could not begin
+}
+
+// save writes the server's log and the stream's record into the folder dir.
+func (r *Record) save(dir string) error {
+	if err := r.SaveServerLog(dir); err != nil || r.Stream == nil {
+		return err
+	}
+	return record.Write(filepath.Join(dir, StreamFile), r.Stream)
+}
+
+// ReadFiles adds what the files in the load's folder hold to a record that came as JSON.
+func (r *Record) ReadFiles(dir string) (err error) {
+	if r.Stream, err = workload.ReadIfThere(dir, StreamFile, record.Read); err != nil {
+		return err
+	}
+	return r.ReadServerLog(dir)
+}

@@ -1,0 +1,143 @@
+package playback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"wiretime/lab"
+	"wiretime/media/manager"
+	"wiretime/media/player"
+	"wiretime/media/record"
+	"wiretime/media/storage"
+	"wiretime/media/transport"
+	"wiretime/media/viewer"
+	"wiretime/network"
+)
+
+// playing is a load while it is carried out.
+type playing struct {
+	Load
+	transport transport.Transport
+	player    player.Config
+	path      network.Path
+	events    []manager.Event
+	qlogs     qlogs
+
+	hosts  *lab.Hosts
+	server *transport.Server // nil if it did not start
+}
+
+// Run carries out a load. Then both hosts of the lab are made anew (lab.Lab.Renew). An error
+// means that the lab itself failed and no record could be made, or that the order asks for
+// what cannot be; that the stream did not go well is Record.LoadError.
+func Run(ctx context.Context, l *lab.Lab, load Load) (_ *Record, err error) {
+	p := &playing{Load: load, qlogs: qlogs{dir: load.Dir}}
+	if p.transport, err = transport.Lookup(load.Transport); err != nil {
+		return nil, err
+	}
+	if p.player, err = load.player(); err != nil {
+		return nil, err
+	}
+	m := load.Manager
+	m.Seed, m.Together = load.Seed, load.Strategy == transport.Multihome
+	if p.path, p.events, err = manager.Plan(m); err != nil {
+		return nil, err
+	}
+	if p.hosts, err = l.Prepare(p.path, load.TCP); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.hosts.Close()) }()
+	record := &Record{}
+	report, err := p.hosts.Run(ctx, lab.Task{Seed: load.Seed, Keep: load.Keep, Comment: load.Comment, Do: func(ctx context.Context, path lab.Progress) (err error) {
+		record.Stream, err = p.play(ctx, path)
+		return err
+	}})
+	// The path has no delay any more: both ends hear at once of what is closed.
+	if p.server != nil {
+		err = errors.Join(err, p.server.Close(), p.qlogs.err())
+		record.Server = p.server.Log()
+	}
+	if err != nil {
+		return nil, err
+	}
+	record.Report, record.ServerLost = *report, -1
+	if err := p.hosts.SaveCapture(load.Dir); err != nil {
+		return nil, err
+	}
+	if err := record.save(load.Dir); err != nil {
+		return nil, err
+	}
+	return record, l.Renew(context.WithoutCancel(ctx))
+}
+
+// mediaPort is where media are served.
+const mediaPort = 4433
+
+// play serves the stream and watches it.
+func (p *playing) play(ctx context.Context, path lab.Progress) (*record.Stream, error) {
+	const name = "media.test"
+	at := netip.AddrPortFrom(lab.ServerAddress(0), mediaPort)
+	server, err := transport.Serve(ctx, transport.ServerConfig{
+		Transport: p.transport, Address: at, Host: p.hosts.Server.Do, Storage: storage.MakeAll(p.Seed),
+		CA: p.Authority, Patience: p.Patience, KeyLog: p.hosts.Keys,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.server = server
+	client, err := transport.NewClient(transport.ClientConfig{
+		Transport: p.transport, Server: at, Name: name, Verify: p.Authority.Verify, Host: p.hosts.Client.Do,
+		EarlyData: p.Strategy == transport.ZeroRTT, Patience: p.Patience, QLog: p.qlogs.begin,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var links []viewer.Link
+	for i, local := range p.hosts.Locals {
+		links = append(links, viewer.Link{Name: p.path.Access[i].Name, Address: local})
+	}
+	stream, err := p.watch(ctx, viewer.Config{
+		Client: client, Player: p.player, Links: links, Handovers: path.Handovers, Epoch: path.Epoch, Events: p.events,
+	})
+	if err == nil && stream.Figures.Failure != "" {
+		err = errors.New(stream.Figures.Failure)
+	}
+	return stream, err
+}
+
+// watch watches what the order says, for as long as it may take.
+func (o *Order) watch(ctx context.Context, c viewer.Config) (*record.Stream, error) {
+	if limit := o.Timeout; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not over after %v", limit))
+		defer cancel()
+	}
+	c.Media, c.Show = o.Media, o.Show
+	out, err := viewer.Watch(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out.Media, out.Player = o.Media, o.Player
+	out.Transport, out.Strategy = o.Transport, string(o.Strategy)
+	return out, nil
+}
+
+// From plays a stream from a server outside of any lab. The qlogs are put into the folder
+// dir. An error means that the viewing could not begin; that it did not go well is in the
+// record's figures.
+func From(ctx context.Context, c transport.ClientConfig, o Order, dir string) (*record.Stream, error) {
+	config, err := o.player()
+	if err != nil {
+		return nil, err
+	}
+	logs := qlogs{dir: dir}
+	c.QLog = logs.begin
+	client, err := transport.NewClient(c)
+	if err != nil {
+		return nil, err
+	}
+	out, err := o.watch(ctx, viewer.Config{Client: client, Player: config})
+	return out, errors.Join(err, logs.err())
+}
