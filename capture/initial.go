@@ -1,12 +1,9 @@
 package capture
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
+
+	"wiretime/protection"
 )
 
 // ClientHellos returns the TLS ClientHello of each QUIC connection that a client of
@@ -41,24 +38,27 @@ func ClientHellos(p *Packets) [][]byte {
 
 // beginning holds what a client sent in the Initial packets of a connection.
 type beginning struct {
-	keys   *initialKeys      // from its first packet; nil before that
-	crypto map[uint64][]byte // by offset
+	keys   *protection.PacketKeys // from its first packet; nil before that
+	crypto map[uint64][]byte      // by offset
 }
 
-// datagram takes in the Initial packets of a datagram. It stops at the first it
-// cannot read.
+// datagram takes in the Initial packets of a datagram. It stops at the first packet
+// it cannot parse.
 func (b *beginning) datagram(data []byte) {
 	for len(data) > 0 {
-		packet, ok := parseInitial(data)
+		packet, rest, ok := protection.ParsePacket(data, 0)
 		if !ok {
 			return
 		}
-		data = data[packet.end:]
-		if b.keys == nil {
-			b.keys = clientInitialKeys(packet.destination)
+		data = rest
+		if packet.Level != protection.Initial {
+			continue
 		}
-		if payload, ok := b.keys.open(packet); ok {
-			b.frames(payload)
+		if b.keys == nil {
+			b.keys, _ = protection.InitialKeys(packet.Destination)
+		}
+		if frames, ok := b.keys.Open(packet); ok {
+			b.frames(frames)
 		}
 	}
 }
@@ -92,168 +92,27 @@ func (b *beginning) hello() []byte {
 // frames a client's Initial may have).
 func (b *beginning) frames(data []byte) {
 	const padding, ping, ack, ackECN, crypto = 0, 1, 2, 3, 6
-	r := reader{data: data}
-	for !r.failed && len(r.data) > 0 {
-		switch kind := r.varint(); kind {
+	r := protection.NewReader(data)
+	for !r.Failed() && r.Left() > 0 {
+		switch kind := r.Number(); kind {
 		case padding, ping:
 		case ack, ackECN:
-			r.varint()
-			r.varint()
-			ranges := r.varint()
-			r.varint()
-			for i := uint64(0); i < ranges && !r.failed; i++ {
-				r.varint()
-				r.varint()
+			r.Skip(2)
+			ranges := r.Number()
+			r.Number()
+			for ; ranges > 0 && !r.Failed(); ranges-- {
+				r.Skip(2)
 			}
-			for i := 0; kind == ackECN && i < 3; i++ {
-				r.varint()
+			if kind == ackECN {
+				r.Skip(3)
 			}
 		case crypto:
-			offset, size := r.varint(), r.varint()
-			if content := r.take(size); !r.failed && size > 0 && len(content) > len(b.crypto[offset]) {
+			offset, size := r.Number(), r.Number()
+			if content := r.Take(size); !r.Failed() && size > 0 && len(content) > len(b.crypto[offset]) {
 				b.crypto[offset] = content
 			}
 		default:
 			return
 		}
 	}
-}
-
-// initial is a protected QUIC version 1 Initial packet (RFC 9000 section 17.2.2).
-type initial struct {
-	bytes       []byte // from its first octet to its last
-	destination []byte // connection ID
-	number      int    // where the packet number begins
-	end         int    // of the packet within its datagram
-}
-
-func parseInitial(data []byte) (p initial, ok bool) {
-	const longHeader, kind, version = 0x80, 0x30, 1
-	r := reader{data: data}
-	first := r.take(1)
-	v := r.take(4)
-	if r.failed || first[0]&longHeader == 0 || first[0]&kind != 0 || binary.BigEndian.Uint32(v) != version {
-		return p, false
-	}
-	p.destination = r.short()
-	r.short() // source connection ID
-	r.take(r.varint())
-	size := r.varint()
-	p.number = len(data) - len(r.data)
-	r.take(size)
-	p.end = len(data) - len(r.data)
-	p.bytes = data[:p.end]
-	return p, !r.failed
-}
-
-// initialKeys protect a client's Initial packets.
-type initialKeys struct {
-	aead   cipher.AEAD
-	header cipher.Block
-	iv     []byte
-}
-
-// initialSalt is the salt of QUIC version 1 (RFC 9001 section 5.2).
-var initialSalt, _ = hex.DecodeString("38762cf7f55934b34d179ae6a4c80cadccbb7f0a")
-
-// InitialSecrets are the secrets of both ends' Initial packets in QUIC version 1 (RFC 9001 section
-// 5.2), which follow from the connection ID that the client's first packet is sent to.
-func InitialSecrets(destination []byte) (client, server []byte, err error) {
-	secret, err := hkdf.Extract(sha256.New, destination, initialSalt)
-	if err != nil {
-		return nil, nil, err
-	}
-	if client, err = ExpandLabel(sha256.New, secret, "client in", nil, sha256.Size); err != nil {
-		return nil, nil, err
-	}
-	server, err = ExpandLabel(sha256.New, secret, "server in", nil, sha256.Size)
-	return client, server, err
-}
-
-func clientInitialKeys(destination []byte) *initialKeys {
-	client, _, err := InitialSecrets(destination)
-	expand := func(secret []byte, label string, size int) (out []byte) {
-		if err == nil {
-			out, err = ExpandLabel(sha256.New, secret, label, nil, size)
-		}
-		return out
-	}
-	key, iv, protection := expand(client, "quic key", 16), expand(client, "quic iv", 12), expand(client, "quic hp", 16)
-	k := &initialKeys{iv: iv}
-	var block cipher.Block
-	if err == nil {
-		block, err = aes.NewCipher(key)
-	}
-	if err == nil {
-		k.aead, err = cipher.NewGCM(block)
-	}
-	if err == nil {
-		k.header, err = aes.NewCipher(protection)
-	}
-	if err != nil {
-		panic(err) // the sizes are constants
-	}
-	return k
-}
-
-// open removes a packet's protection (RFC 9001 section 5).
-func (k *initialKeys) open(p initial) (payload []byte, ok bool) {
-	const longest = 4 // octets of a packet number
-	if len(p.bytes) < p.number+longest+aes.BlockSize {
-		return nil, false
-	}
-	var mask [aes.BlockSize]byte
-	k.header.Encrypt(mask[:], p.bytes[p.number+longest:][:aes.BlockSize])
-	head := append([]byte(nil), p.bytes[:p.number+longest]...)
-	head[0] ^= mask[0] & 0x0f
-	size := int(head[0]&3) + 1
-	head = head[:p.number+size]
-	nonce := append([]byte(nil), k.iv...)
-	for i := range size {
-		head[p.number+i] ^= mask[1+i]
-		nonce[len(nonce)-size+i] ^= head[p.number+i]
-	}
-	payload, err := k.aead.Open(nil, nonce, p.bytes[len(head):], head)
-	return payload, err == nil
-}
-
-// reader reads the fields of QUIC headers and frames. After a failure it
-// returns nothing more.
-type reader struct {
-	data   []byte
-	failed bool
-}
-
-func (r *reader) take(n uint64) []byte {
-	if r.failed || n > uint64(len(r.data)) {
-		r.failed = true
-		return nil
-	}
-	out := r.data[:n]
-	r.data = r.data[n:]
-	return out
-}
-
-// short reads a byte string with a one-octet length.
-func (r *reader) short() []byte {
-	if n := r.take(1); !r.failed {
-		return r.take(uint64(n[0]))
-	}
-	return nil
-}
-
-// varint reads a variable-length integer (RFC 9000 section 16).
-func (r *reader) varint() uint64 {
-	if r.failed || len(r.data) == 0 {
-		r.failed = true
-		return 0
-	}
-	var v uint64
-	for i, b := range r.take(1 << (r.data[0] >> 6)) {
-		if i == 0 {
-			b &= 0x3f
-		}
-		v = v<<8 | uint64(b)
-	}
-	return v
 }

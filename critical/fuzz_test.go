@@ -9,6 +9,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/evidence"
+	"wiretime/protection"
 )
 
 // FuzzFind accepts any HAR and any capture: it never panics, and its steps are a
@@ -52,7 +53,7 @@ func FuzzReaders(f *testing.F) {
 		s.down(50, 100, datagram(serverUDP, clientUDP, string(fromTheServer)))
 		s.up(0, 50, datagram(asker, dns, string(fromTheClient)))
 		(&quicReader{connection: &connection{}, crypto: map[cryptoLane]*lane{}, streams: map[streamLane]*lane{}, requests: map[uint64]*assembly{}}).
-			frames(&packet{}, initial, fromTheClient)
+			frames(&packet{}, protection.Initial, fromTheClient)
 		requestURL(fromTheClient)
 		s.entry(page, 0, 100, capture.Timings{Wait: 100})
 		s.path(t)

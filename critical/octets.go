@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"github.com/quic-go/qpack"
+
+	"wiretime/protection"
 )
 
 // assembly reassembles octets that arrive in any order.
@@ -46,11 +48,11 @@ func (a *assembly) add(offset uint64, content []byte) {
 // 9114 section 7.2.2), or "".
 func requestURL(data []byte) string {
 	const headers = 1
-	r := reader{data: data}
-	for !r.failed && r.at < len(data) {
-		kind, length := r.number(), r.number()
-		body := r.take(int(min(length, uint64(len(data))+1)))
-		if r.failed || kind != headers {
+	r := protection.NewReader(data)
+	for !r.Failed() && r.Left() > 0 {
+		kind, length := r.Number(), r.Number()
+		body := r.Take(length)
+		if r.Failed() || kind != headers {
 			continue
 		}
 		var f fields
@@ -67,52 +69,17 @@ func requestURL(data []byte) string {
 	return ""
 }
 
-// reader reads numbers and octets. After the first read past the end it stays
-// failed.
-type reader struct {
-	data   []byte
-	at     int
-	failed bool
-}
-
-func (r *reader) take(n int) []byte {
-	if n < 0 || n > len(r.data)-r.at {
-		r.failed, r.at = true, len(r.data)
-		return make([]byte, 4)
-	}
-	r.at += n
-	return r.data[r.at-n : r.at]
-}
-
-func (r *reader) octet() byte { return r.take(1)[0] }
-
-// number reads a variable-length integer (RFC 9000 section 16).
-func (r *reader) number() uint64 {
-	first := r.octet()
-	n := uint64(first & 0x3f)
-	for _, b := range r.take(1<<(first>>6) - 1) {
-		n = n<<8 | uint64(b)
-	}
-	return n
-}
-
-func (r *reader) numbers(n int) {
-	for range n {
-		r.number()
-	}
-}
-
-// stream reads the rest of a STREAM frame.
-func (r *reader) stream(kind uint64, visit func(id, offset uint64, content []byte, ends bool)) {
-	id, offset, length := r.number(), uint64(0), uint64(0)
+// readStream reads the rest of a STREAM frame.
+func readStream(r *protection.Reader, kind uint64, visit func(id, offset uint64, content []byte, ends bool)) {
+	id, offset, length := r.Number(), uint64(0), uint64(0)
 	if kind&0x04 != 0 {
-		offset = r.number()
+		offset = r.Number()
 	}
-	if length = uint64(len(r.data) - r.at); kind&0x02 != 0 {
-		length = r.number()
+	if length = uint64(r.Left()); kind&0x02 != 0 {
+		length = r.Number()
 	}
-	content := r.take(int(min(length, uint64(len(r.data)))))
-	if !r.failed && offset < 1<<62 {
+	content := r.Take(length)
+	if !r.Failed() && offset < 1<<62 {
 		visit(id, offset, content, kind&0x01 != 0)
 	}
 }

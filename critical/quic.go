@@ -2,21 +2,8 @@ package critical
 
 import (
 	"bytes"
-	"encoding/binary"
 
-	"wiretime/capture"
-)
-
-const version1 = 1
-
-// level is an encryption level (RFC 9001 section 4).
-type level uint8
-
-const (
-	initial level = iota
-	early         // its packets stay encrypted
-	handshake
-	application
+	"wiretime/protection"
 )
 
 // identity is how packets of a QUIC connection are recognised by their
@@ -30,11 +17,10 @@ type identity struct {
 type quicReader struct {
 	connection *connection
 	keys       keyLog
-	suite      *suite
+	suite      *protection.Suite
 	secrets    map[string][]byte
-	seals      [2][4]*protection
-	largest    [2][4]uint64 // packet numbers, by direction and level; early data counts as application
-	greetings  [2]assembly  // what the ends send at the initial level
+	openers    [2][4]*protection.PacketKeys // by direction and level; none for early data, which stays encrypted
+	greetings  [2]assembly                  // what the ends send at the initial level
 	crypto     map[cryptoLane]*lane
 	streams    map[streamLane]*lane
 	order      []uint64 // requests' streams
@@ -43,24 +29,12 @@ type quicReader struct {
 
 type cryptoLane struct {
 	direction direction
-	level     level
+	level     protection.Level
 }
 
 type streamLane struct {
 	direction direction
 	id        uint64
-}
-
-// protection is the keys of one direction at one level.
-type protection struct {
-	*seal
-	header []byte // header protection key
-	phase  byte   // of the seal's keys
-	before *seal  // of the previous phase
-}
-
-func newProtection(s *suite, secret []byte) *protection {
-	return &protection{seal: newSeal(s, secret, "quic "), header: s.expand(secret, "quic hp", s.size)}
 }
 
 // readQUIC decrypts the connection's packets, assigns the octets of its handshake
@@ -88,39 +62,24 @@ func (c *connection) readQUIC(keys keyLog) {
 	}
 }
 
-// packet reads the first packet of a datagram (RFC 9000 section 17) and returns
-// the rest.
-func (q *quicReader) packet(p *packet, data []byte) []byte {
-	r := reader{data: data}
-	first := r.octet()
-	at, end := application, len(data)
-	if first&0x80 == 0 {
-		r.take(q.connection.identity.lengths[p.direction])
-	} else {
-		version := binary.BigEndian.Uint32(r.take(4))
-		destination, source := r.take(int(r.octet())), r.take(int(r.octet()))
-		const retry = 3
-		kind := first >> 4 & 3
-		if r.failed || version != version1 || kind == retry {
-			return nil
-		}
-		at = level(kind)
-		if at == initial {
-			r.take(int(r.number()))
-		}
-		length := r.number()
-		if end = r.at + int(min(length, uint64(len(data)))); r.failed || end > len(data) {
-			return nil
-		}
-		q.identify(p.direction, source)
-		if p.direction == up && at == initial && q.seals[up][initial] == nil {
-			q.begin(destination)
+// packet reads the first packet of a datagram and returns the rest.
+func (q *quicReader) packet(p *packet, datagram []byte) []byte {
+	parsed, rest, ok := protection.ParsePacket(datagram, q.connection.identity.lengths[p.direction])
+	if !ok {
+		return nil
+	}
+	if parsed.Level != protection.Application {
+		q.identify(p.direction, parsed.Source)
+	}
+	if p.direction == up && parsed.Level == protection.Initial && q.openers[up][protection.Initial] == nil {
+		q.openers[up][protection.Initial], q.openers[down][protection.Initial] = protection.InitialKeys(parsed.Destination)
+	}
+	if keys := q.openers[p.direction][parsed.Level]; keys != nil {
+		if frames, ok := keys.Open(parsed); ok {
+			q.frames(p, parsed.Level, frames)
 		}
 	}
-	if !r.failed {
-		q.open(p, at, data[:end], r.at)
-	}
-	return data[end:]
+	return rest
 }
 
 // identify records the connection ID that a sender chose: packets to it carry that
@@ -133,123 +92,46 @@ func (q *quicReader) identify(d direction, source []byte) {
 	}
 }
 
-// begin derives the first keys from the connection ID that the client chose for
-// the server (RFC 9001 section 5.2).
-func (q *quicReader) begin(destination []byte) {
-	client, server, err := capture.InitialSecrets(destination)
-	if err != nil {
-		return
-	}
-	for d, secret := range [2][]byte{up: client, down: server} {
-		q.seals[d][initial] = newProtection(suites[0x1301], secret)
-	}
-}
-
-// open removes the header and packet protection (RFC 9001 section 5) and reads
-// the packet's frames. at is the offset of the packet number.
-func (q *quicReader) open(p *packet, l level, data []byte, at int) {
-	keys := q.seals[p.direction][l]
-	if keys == nil || at+4+16 > len(data) {
-		return
-	}
-	mask := keys.suite.mask(keys.header, data[at+4:at+20])
-	data = bytes.Clone(data)
-	if data[0]&0x80 != 0 {
-		data[0] ^= mask[0] & 0x0f
-	} else {
-		data[0] ^= mask[0] & 0x1f
-	}
-	size := int(data[0]&3) + 1
-	truncated := uint64(0)
-	for i := range size {
-		data[at+i] ^= mask[1+i]
-		truncated = truncated<<8 | uint64(data[at+i])
-	}
-	space := l
-	if space == early {
-		space = application
-	}
-	number := packetNumber(q.largest[p.direction][space], truncated, size)
-	head, body := data[:at+size], data[at+size:]
-	text, ok := []byte(nil), false
-	if phase := data[0] >> 2 & 1; l == application && phase != keys.phase {
-		text, ok = keys.other(number, body, head)
-	} else {
-		text, ok = keys.open(number, body, head)
-	}
-	if !ok {
-		return
-	}
-	q.largest[p.direction][space] = max(q.largest[p.direction][space], number)
-	q.frames(p, l, text)
-}
-
-// other decrypts a packet of the next key phase (RFC 9001 section 6) or of the
-// previous one.
-func (k *protection) other(number uint64, body, head []byte) ([]byte, bool) {
-	s := k.suite
-	next := newSeal(s, s.expand(k.secret, "quic ku", s.hash().Size()), "quic ")
-	if text, ok := next.open(number, body, head); ok {
-		k.seal, k.before, k.phase = next, k.seal, 1-k.phase
-		return text, true
-	}
-	if k.before == nil {
-		return nil, false
-	}
-	return k.before.open(number, body, head)
-}
-
-// packetNumber restores a full packet number (RFC 9000 appendix A.3).
-func packetNumber(largest, truncated uint64, size int) uint64 {
-	expected, window := largest+1, uint64(1)<<(8*size)
-	candidate := expected&^(window-1) | truncated
-	switch {
-	case candidate+window/2 <= expected && candidate < 1<<62-window:
-		return candidate + window
-	case candidate > expected+window/2 && candidate >= window:
-		return candidate - window
-	}
-	return candidate
-}
-
 // frames reads a packet's frames (RFC 9000 section 19) up to the first unknown one.
-func (q *quicReader) frames(p *packet, l level, text []byte) {
-	r := reader{data: text}
-	for len(r.data) > r.at && !r.failed {
-		switch kind := r.number(); kind {
+func (q *quicReader) frames(p *packet, l protection.Level, text []byte) {
+	r := protection.NewReader(text)
+	for r.Left() > 0 && !r.Failed() {
+		switch kind := r.Number(); kind {
 		case 0x00, 0x01, 0x1e: // PADDING, PING, HANDSHAKE_DONE
 		case 0x02, 0x03: // ACK
-			r.numbers(2)
-			ranges := r.number()
-			r.number()
-			for ; ranges > 0 && !r.failed; ranges-- {
-				r.numbers(2)
+			r.Skip(2)
+			ranges := r.Number()
+			r.Number()
+			for ; ranges > 0 && !r.Failed(); ranges-- {
+				r.Skip(2)
 			}
 			if kind == 0x03 {
-				r.numbers(3)
+				r.Skip(3)
 			}
 		case 0x04: // RESET_STREAM
-			r.numbers(3)
+			r.Skip(3)
 		case 0x06: // CRYPTO
-			offset := r.number()
-			q.handshake(p, l, offset, r.take(int(min(r.number(), uint64(len(text))))))
+			offset := r.Number()
+			if content := r.Take(r.Number()); !r.Failed() {
+				q.handshake(p, l, offset, content)
+			}
 		case 0x07: // NEW_TOKEN
-			r.take(int(min(r.number(), uint64(len(text)))))
+			r.Take(r.Number())
 		case 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f: // STREAM
-			r.stream(kind, func(id, offset uint64, content []byte, ends bool) { q.stream(p, id, offset, content, ends) })
+			readStream(r, kind, func(id, offset uint64, content []byte, ends bool) { q.stream(p, id, offset, content, ends) })
 		case 0x10, 0x12, 0x13, 0x14, 0x16, 0x17, 0x19: // MAX_DATA, MAX_STREAMS, DATA_BLOCKED, STREAMS_BLOCKED, RETIRE_CONNECTION_ID
-			r.number()
+			r.Number()
 		case 0x05, 0x11, 0x15: // STOP_SENDING, MAX_STREAM_DATA, STREAM_DATA_BLOCKED
-			r.numbers(2)
+			r.Skip(2)
 		case 0x18: // NEW_CONNECTION_ID
-			r.numbers(2)
-			id := r.take(int(r.octet()))
-			r.take(16)
-			if p.direction == down && !r.failed && len(id) > 0 {
+			r.Skip(2)
+			id := r.Take(uint64(r.Octet()))
+			r.Take(16)
+			if p.direction == down && !r.Failed() && len(id) > 0 {
 				q.connection.identity.known = append(q.connection.identity.known, bytes.Clone(id))
 			}
 		case 0x1a, 0x1b: // PATH_CHALLENGE, PATH_RESPONSE
-			r.take(8)
+			r.Take(8)
 		default:
 			return
 		}
@@ -258,7 +140,7 @@ func (q *quicReader) frames(p *packet, l level, text []byte) {
 
 // handshake takes in octets of the TLS handshake, and the secrets that it
 // selects.
-func (q *quicReader) handshake(p *packet, l level, offset uint64, content []byte) {
+func (q *quicReader) handshake(p *packet, l protection.Level, offset uint64, content []byte) {
 	if offset >= 1<<62 {
 		return
 	}
@@ -268,7 +150,7 @@ func (q *quicReader) handshake(p *packet, l level, offset uint64, content []byte
 		q.connection.lanes = append(q.connection.lanes, q.crypto[key])
 	}
 	q.crypto[key].add(p, int64(offset), int64(offset)+int64(len(content)))
-	if l != initial {
+	if l != protection.Initial {
 		return
 	}
 	greeting := &q.greetings[p.direction]
@@ -286,15 +168,14 @@ func (q *quicReader) handshake(p *packet, l level, offset uint64, content []byte
 
 // derive creates every key whose inputs are known.
 func (q *quicReader) derive() {
-	if q.suite == nil || q.seals[up][application] != nil {
+	if q.suite == nil {
 		return
 	}
-	for d := range q.seals {
-		if secret := q.secrets[handshakeLabels[d]]; secret != nil {
-			q.seals[d][handshake] = newProtection(q.suite, secret)
-		}
-		if secret := q.secrets[trafficLabels[d]]; secret != nil {
-			q.seals[d][application] = newProtection(q.suite, secret)
+	for d := range q.openers {
+		for level, label := range map[protection.Level]string{protection.Handshake: handshakeLabels[d], protection.Application: trafficLabels[d]} {
+			if secret := q.secrets[label]; secret != nil && q.openers[d][level] == nil {
+				q.openers[d][level] = protection.NewPacketKeys(q.suite, secret)
+			}
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package critical
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"wiretime/protection"
+)
 
 // Types of TLS records (RFC 8446 section 5.1).
 const (
@@ -20,7 +24,7 @@ func isTLS(data []byte) bool {
 func unseal(fromClient, fromServer []byte, keys keyLog) [2]*text {
 	texts := [2]*text{{}, {}}
 	var random []byte
-	var chosen *suite
+	var chosen *protection.Suite
 	eachRecord(fromClient, func(_ int, r []byte) bool {
 		messages(r[recordHeader:], func(kind byte, body []byte) {
 			if kind == clientHello {
@@ -48,7 +52,7 @@ func unseal(fromClient, fromServer []byte, keys keyLog) [2]*text {
 		if handshake == nil || traffic == nil {
 			continue
 		}
-		o := opener{text: texts[d], traffic: traffic, seal: newSeal(chosen, handshake, "")}
+		o := opener{text: texts[d], traffic: protection.NewKeys(chosen, traffic), keys: protection.NewKeys(chosen, handshake)}
 		eachRecord(data, o.record)
 	}
 	return texts
@@ -69,8 +73,8 @@ func eachRecord(data []byte, visit func(offset int, record []byte) bool) {
 // opener decrypts the records of one direction.
 type opener struct {
 	text    *text
-	traffic []byte // the secret used after the handshake
-	seal    *seal
+	keys    *protection.Keys
+	traffic *protection.Keys // for what follows the handshake
 	number  uint64
 	begun   bool   // the handshake is complete
 	message []byte // incomplete handshake message
@@ -80,7 +84,7 @@ func (o *opener) record(offset int, r []byte) bool {
 	if r[0] != recordApplication {
 		return true
 	}
-	inner, ok := o.seal.open(o.number, r[recordHeader:], r[:recordHeader])
+	inner, ok := o.keys.Open(o.number, r[recordHeader:], r[:recordHeader])
 	if !ok {
 		return !o.begun && o.number == 0 // early data is encrypted with another key
 	}
@@ -109,9 +113,8 @@ func (o *opener) record(offset int, r []byte) bool {
 func (o *opener) handshake(kind byte, _ []byte) {
 	switch {
 	case kind == finished && !o.begun:
-		o.seal, o.number, o.begun = newSeal(o.seal.suite, o.traffic, ""), 0, true
+		o.keys, o.number, o.begun = o.traffic, 0, true
 	case kind == keyUpdate:
-		s := o.seal.suite
-		o.seal, o.number = newSeal(s, s.expand(o.seal.secret, "traffic upd", s.hash().Size()), ""), 0
+		o.keys, o.number = o.keys.Next(), 0
 	}
 }

@@ -10,7 +10,7 @@ import (
 	_ "crypto/sha256" // the hashes of TLS 1.3's cipher suites
 	_ "crypto/sha512"
 
-	"wiretime/capture"
+	"wiretime/protection"
 )
 
 // EarlySecret derives the secret that protects the early data after a ClientHello,
@@ -44,7 +44,7 @@ func (s *Server) EarlySecret(hello []byte) (string, error) {
 	}
 	transcript := hash.New()
 	transcript.Write(hello)
-	secret, err := capture.ExpandLabel(hash.New, early, "c e traffic", transcript.Sum(nil), hash.Size())
+	secret, err := protection.ExpandLabel(hash.New, early, "c e traffic", transcript.Sum(nil), hash.Size())
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package capture
+package protection
 
 import (
 	"crypto/hkdf"
