@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -157,9 +158,7 @@ func scanColumns(rows *sql.Rows) (id int64, c study.Cell, err error) {
 	if delay.Valid {
 		w = study.Streams()
 		l := study.Link{Delay: time.Duration(math.Round(delay.Float64 * 1e6)), Loss: loss.Float64, Reconnections: int(reconnections.Int64)}
-		for axis, word := range l.Values() {
-			values[axis] = word
-		}
+		maps.Copy(values, l.Values())
 	} else {
 		values[study.AxisNetwork], values[study.AxisVisit], values[study.AxisServer] = name, visit, server
 	}
