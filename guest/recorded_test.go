@@ -174,7 +174,7 @@ func TestServerThatTakesForEver(t *testing.T) {
 	loads := run(t, recordedHost(t, never, atOnce), machine(1), b)
 	for _, row := range protocol.Names() {
 		r := loads[never.Name+name(row)].record
-		if r.Page.LoadError == nil || !strings.Contains(r.Page.LoadError.Error(), "the page was not there after 3s, the study's timeout") {
+		if r.Page.LoadError == nil || !strings.Contains(r.Page.LoadError.Error(), "the page had not loaded after 3s, the study's timeout") {
 			t.Errorf("%s: the load ended with %v", row, r.Page.LoadError)
 		}
 		if after := loads[atOnce.Name+name(row)].record; after.Page.LoadError != nil || len(after.Page.Server) != 2 {

@@ -239,7 +239,7 @@ func TestStreamsThatDoNotCome(t *testing.T) {
 	lossy := download("quic", "file@100MB", 50*time.Millisecond)
 	lossy.Stream.Manager.Loss, lossy.Stream.Patience, lossy.Stream.GiveUp = 1, 2*time.Second, 5*time.Second
 	for id, d := range streams(t, host(t), map[string]station.Order{"slow": slow, "lossy": lossy}) {
-		want := map[string]string{"slow": "it was not over after 1s", "lossy": "timed out after 5s without data; last failure: "}[id]
+		want := map[string]string{"slow": "timed out after 1s", "lossy": "timed out after 5s without data; last failure: "}[id]
 		if err := d.record.Common().LoadError; err == nil || !strings.Contains(err.Error(), want) || d.record.Stream.Stream == nil || d.record.Stream.Stream.Figures.Failure != err.Error() {
 			t.Errorf("%s: %v, want %q", id, err, want)
 		}

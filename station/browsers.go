@@ -16,24 +16,24 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// engine tells a station's browsers apart. To use HTTP/3 at once is a switch of a
-// whole browser, and so is to write down TLS secrets, so a station may have several of
-// each.
+// engine tells a station's browsers apart. Using HTTP/3 from the first request is a switch of
+// a whole browser, and so is writing down TLS secrets, so a station may have several
+// browsers of each loader.
 type engine struct {
 	loader string
 	quic   bool
-	keys   bool // for servers that do not tell theirs
+	keys   bool // writes down TLS secrets, for servers that do not tell theirs
 }
 
-// running is a Chromium or Firefox that runs.
+// running is a running Chromium or Firefox.
 type running interface {
 	open(context.Context, *browser.Freeze, []browser.Awaited) (pageload.Session, error)
 	Alive() bool
 	Close() error
 }
 
-// browser returns the station's browser of a kind; it starts one if there is none
-// or the last one died.
+// browser returns the station's browser of a kind. It starts one if there is none or the last
+// one died.
 func (s *Station) browser(ctx context.Context, e engine) (running, error) {
 	if b := s.browsers[e]; b != nil {
 		if b.Alive() {
@@ -80,7 +80,7 @@ func (s *Station) launch(ctx context.Context, e engine, folder string) (running,
 	return chromiumBrowser{b, keys}, err
 }
 
-// chromiumBrowser writes its TLS secrets into a file, or none if the file has no name.
+// chromiumBrowser writes its TLS secrets into the file keys, unless that is empty.
 type chromiumBrowser struct {
 	*chromium.Browser
 	keys string
@@ -99,7 +99,7 @@ func (b chromiumBrowser) open(ctx context.Context, freeze *browser.Freeze, await
 	return keyedVisit{v, b.keys, int64(len(before))}, err
 }
 
-// keyedVisit is a visit whose TLS secrets are in a file, from an offset on.
+// keyedVisit is a visit whose TLS secrets are in a file from an offset on.
 type keyedVisit struct {
 	*chromium.Visit
 	file string

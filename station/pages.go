@@ -18,9 +18,9 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// loadPage loads a page, with the session that the order's loader opens. A page in the clear
-// of a host that Chromium reaches over TLS alone is loaded again with another name, which the
-// station remembers, and the HAR has.
+// loadPage loads a page in a session of the order's loader. Chromium loads pages of
+// HSTS-preloaded hosts over TLS only. Over http such a host gets another name, and the page is
+// loaded again. The station remembers the name, and the HAR has it.
 func (s *Station) loadPage(ctx context.Context, load pageload.Load) (*pageload.Record, error) {
 	terms, err := load.Terms()
 	if err != nil {
@@ -28,15 +28,15 @@ func (s *Station) loadPage(ctx context.Context, load pageload.Load) (*pageload.R
 	}
 	record, err := s.loadRenamed(ctx, load, terms)
 	if len(load.Path.Handovers()) > 0 {
-		// The browser has seen its network change and change back. It acts on
-		// that within a second or two, which must not fall into the next load.
+		// The browser has seen its network change and change back. It reacts within
+		// a second or two, which would disturb the next load.
 		err = errors.Join(err, s.closeBrowsers())
 	}
 	return record, err
 }
 
-// loadRenamed runs a load, and runs it again for each host of its pages that turns out to have
-// a name under which Chromium does not load pages in the clear.
+// loadRenamed runs a load, and again each time that Chromium refuses to load from one of the
+// site's hosts in the clear, with another name for that host.
 func (s *Station) loadRenamed(ctx context.Context, load pageload.Load, terms pageload.Terms) (record *pageload.Record, err error) {
 	from := load.Site
 	for range 1 + len(from.Origins()) {
@@ -68,7 +68,7 @@ type servedSite struct {
 	scheme string
 }
 
-// over is a site as it is served over a scheme.
+// over returns a site as it is served over a scheme.
 func (s *Station) over(from *site.Site, scheme string) (*site.Site, error) {
 	k := servedSite{from, scheme}
 	if served := s.served[k]; served != nil {
@@ -81,7 +81,7 @@ func (s *Station) over(from *site.Site, scheme string) (*site.Site, error) {
 	return served, err
 }
 
-// session makes the order's loader ready for one load.
+// session opens a session of the order's loader.
 func (s *Station) session(ctx context.Context, load pageload.Load, terms pageload.Terms) (pageload.Session, error) {
 	switch load.Loader {
 	case Builtin:
@@ -136,11 +136,11 @@ func (s *Station) openBuiltin(load pageload.Load, terms pageload.Terms) (pageloa
 	})
 }
 
-// frozenUnrecorded is the time in pages of made sites whose clock is frozen.
+// frozenUnrecorded is the frozen time in pages of made sites, which were never recorded.
 var frozenUnrecorded = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// freeze is what a page's clock and random numbers are frozen to; nil if they are not.
-// They are the same in every load, whatever its own seed.
+// freeze returns what a page's clock and random numbers are frozen to, nil if they are not.
+// They do not depend on the load's seed.
 func freeze(load pageload.Load) *browser.Freeze {
 	if !load.Freeze {
 		return nil
@@ -148,8 +148,8 @@ func freeze(load pageload.Load) *browser.Freeze {
 	return &browser.Freeze{At: cmp.Or(load.Site.Recorded, frozenUnrecorded), Seed: 1}
 }
 
-// awaited are the requests that pages of a site make some time after their load events, with
-// URLs as over a protocol.
+// awaited returns the requests that pages of a site make some time after their load events,
+// with the URLs that they have over a protocol.
 func awaited(page *site.Site, p protocol.Protocol) ([]browser.Awaited, error) {
 	var list []browser.Awaited
 	for _, r := range page.Resources {
@@ -169,5 +169,5 @@ func awaited(page *site.Site, p protocol.Protocol) ([]browser.Awaited, error) {
 	return list, nil
 }
 
-// milliseconds are those of an archive.
+// milliseconds converts a time in an archive, in ms.
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

@@ -1,6 +1,6 @@
-// Package station is where a load is run: a lab with the loaders in it. On the
-// real clock the program that carries out a plan has its stations itself; on the
-// virtual clock each is in a guest of its own (package guest).
+// Package station is a lab with the loaders' browsers in it, which serves one load
+// after the other. On the real clock the program that carries out a plan has
+// stations of its own; on the virtual clock each is in a guest (package guest).
 package station
 
 import (
@@ -23,19 +23,19 @@ const (
 	Fetch    = "fetch"
 )
 
-// Loaders names what can load pages.
+// Loaders returns the names of the loaders.
 func Loaders() []string { return []string{Chromium, Firefox, Builtin, Fetch} }
 
 // IsBrowser says whether a loader is a real browser.
 func IsBrowser(loader string) bool { return loader == Chromium || loader == Firefox }
 
-// Config says how a station is built. It holds for all its loads.
+// Config says how a station is built. It applies to all its loads.
 type Config struct {
 	Lab lab.Config
 	// The browsers' binaries; they may be empty if no load asks for them.
 	Chromium, Firefox string
-	// ForceQUIC are the hosts that a browser which is to use HTTP/3 reaches over
-	// it at once.
+	// ForceQUIC are the hosts for which a browser uses HTTP/3 from the first
+	// request, if its load is over HTTP/3.
 	ForceQUIC []string
 	Authority *protocol.Authority `json:"-"`
 	// Stacks is chromium.Options's.
@@ -50,7 +50,7 @@ type Station struct {
 	fetch    *fetch.Loader
 	browsers map[engine]running
 	renamed  map[*site.Site]*site.Site // sites as Chromium loads them in the clear
-	served   map[servedSite]*site.Site
+	served   map[servedSite]*site.Site // sites over a scheme, see over
 }
 
 // Open builds a station. The program must have been through lab.Enter, or be

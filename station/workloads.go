@@ -2,6 +2,7 @@ package station
 
 import (
 	"context"
+	"errors"
 
 	"wiretime/site"
 	"wiretime/workload"
@@ -25,9 +26,9 @@ type Record struct {
 }
 
 // Load carries out one load and puts its artefacts into the folder dir. page is the order's
-// site, nil if the workload has none. An error means that the station failed, and is of no
-// more use, unless it is a *pageload.ServerError; that the load did not go well is in the
-// record.
+// site, nil if the workload has none. An error means that the station failed and must be
+// closed, unless it is a *pageload.ServerError. A load that did not go well is no error: the
+// record says so.
 func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string) (*Record, error) {
 	var r Record
 	var err error
@@ -36,6 +37,8 @@ func (s *Station) Load(ctx context.Context, o Order, page *site.Site, dir string
 		r.Page, err = s.loadPage(ctx, pageload.Load{Order: *o.Page, Site: page, Authority: s.config.Authority, Dir: dir})
 	case o.Stream != nil:
 		r.Stream, err = playback.Run(ctx, s.lab, playback.Load{Order: *o.Stream, Authority: s.config.Authority, Dir: dir})
+	default:
+		err = errors.New("the order has no workload")
 	}
 	if err != nil {
 		return nil, err

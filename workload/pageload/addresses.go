@@ -11,10 +11,10 @@ import (
 	"wiretime/site"
 )
 
-// Far is how far away each origin of a site is beyond the nearest one, one-way, by the
-// address that it has in a lab: half of what the shortest round trip to its server took
-// longer when the site was recorded. Origins of which that is not known are as near as the
-// nearest. It is nil if all are equally near.
+// Far returns the one-way delay of each origin of a site beyond that of the nearest one, by
+// the origin's address in a lab: half the difference between their shortest round trips when
+// the site was recorded. An origin whose round trip is unknown counts as near. The result is
+// nil if all are equally near.
 func Far(s *site.Site) map[netip.Addr]time.Duration {
 	known := slices.DeleteFunc(slices.Clone(s.Hosts), func(h site.Host) bool { return h.RTT <= 0 })
 	least := math.Inf(1)

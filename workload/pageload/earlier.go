@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// visitEarlier carries out the visit before the one that is measured, and leaves
-// the client as that is to find it: the same pages over the same path, of which
-// chance has it otherwise. It returns a record if that did not go well.
+// visitEarlier carries out the visit before the measured one, and leaves the client in the
+// state that the order asks for. It loads the same pages over the same path, with other
+// losses and jitter. It returns a record only if the visit did not go well.
 func (r *loading) visitEarlier(ctx context.Context) (*Record, error) {
 	record, err := r.measure(ctx, earlierSeed(r.Seed))
 	if err != nil {

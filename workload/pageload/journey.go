@@ -9,8 +9,8 @@ import (
 	"wiretime/capture"
 )
 
-// browse has the loader load what the site asks for: its page, and the pages after
-// it one after the other, or those beside it at the same moment.
+// browse loads the site's page, and then its further pages one after the other, or its tabs
+// at the same moment.
 func (r *loading) browse(ctx context.Context) (*capture.HAR, capture.Timing, error) {
 	var urls []string
 	for _, page := range append(append([]string{r.Site.Page}, r.Site.Journey...), r.Site.Tabs...) {
@@ -54,10 +54,10 @@ func (r *loading) browse(ctx context.Context) (*capture.HAR, capture.Timing, err
 
 func (r *loading) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, r.Timeout,
-		fmt.Errorf("the page was not there after %v, the study's timeout", r.Timeout))
+		fmt.Errorf("the page had not loaded after %v, the study's timeout", r.Timeout))
 }
 
-// unknownTiming is that of a load in which nothing was loaded.
+// unknownTiming is the timing of a load in which nothing was loaded.
 var unknownTiming = capture.Timing{DCL: -1, OnLoad: -1, TTFB: -1, FCP: -1, LCP: -1, LastResource: -1}
 
 // journey gathers pages that are visited one after the other.
@@ -66,9 +66,8 @@ type journey struct {
 	timing capture.Timing
 }
 
-// add takes the next page in. A journey's figures are those of its pages added up,
-// what lies between the pages left out; a figure that one page lacks, the journey
-// lacks.
+// add adds the next page. A figure of a journey is the sum over its pages, without the time
+// between them; it is unknown if one page lacks it.
 func (j *journey) add(har *capture.HAR, t capture.Timing) {
 	if j.har == nil || har == nil {
 		j.har, j.timing = har, t

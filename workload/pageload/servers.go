@@ -15,25 +15,24 @@ import (
 	"wiretime/server"
 )
 
-// origins is what serves a load's site: Wiretime's own server, or somebody else's.
+// origins is what serves a load's site: Wiretime's own server or a third-party one.
 type origins interface {
-	// Log is what was served since StartLog. After it, somebody else's server serves no
-	// more.
+	// Log returns what was served since StartLog. It ends a third-party server.
 	Log() ([]capture.ServerEntry, error)
 	StartLog() error
 	// LostPackets is protocol.Server's, -1 where that is not known.
 	LostPackets() int
 	// Disconnect closes all connections.
 	Disconnect() error
-	// Died is closed when the server has ended by itself, and Err says why.
+	// Died is closed when the server has exited unexpectedly, and Err says why.
 	Died() <-chan struct{}
 	Err() error
-	// Processes are those that serve, beside this program.
+	// Processes returns the processes that serve, besides this program.
 	Processes() []int
 	Close() error
 }
 
-// ownServer is Wiretime's own. It is part of this program, and does not end by itself.
+// ownServer is Wiretime's own. It is part of this program and never exits by itself.
 type ownServer struct{ *protocol.Server }
 
 func (s ownServer) Log() ([]capture.ServerEntry, error) { return s.Server.Log(), nil }
@@ -43,10 +42,10 @@ func (s ownServer) Died() <-chan struct{}               { return nil }
 func (s ownServer) Err() error                          { return nil }
 func (s ownServer) Processes() []int                    { return nil }
 
-// foreignServer is somebody else's.
+// foreignServer is a third-party server.
 type foreignServer struct{ *server.Server }
 
-// Log ends the server: only then it has written down all that it has done.
+// Log ends the server, which only then has written its whole log.
 func (s foreignServer) Log() ([]capture.ServerEntry, error) {
 	if err := s.Stop(); err != nil {
 		return nil, err
@@ -57,10 +56,10 @@ func (s foreignServer) Log() ([]capture.ServerEntry, error) {
 func (s foreignServer) LostPackets() int { return -1 }
 func (s foreignServer) Close() error     { return s.Stop() }
 func (s foreignServer) Disconnect() error {
-	return errors.New("other people's servers are not told to close connections")
+	return errors.New("third-party servers cannot be told to close connections")
 }
 
-// ServerError is why somebody else's server could not be started. The lab is as good as
+// ServerError says why a third-party server could not be started. The lab is as good as
 // before.
 type ServerError struct{ cause error }
 
@@ -69,8 +68,8 @@ func (e *ServerError) Error() string { return e.cause.Error() }
 // Unwrap returns the cause.
 func (e *ServerError) Unwrap() error { return e.cause }
 
-// readyLimit is how long somebody else's server may take until it answers. Java compiles
-// its program first, which takes seconds on a machine that has nothing else to do.
+// readyLimit is how long a third-party server may take until it answers. Java first compiles
+// its program, which takes seconds on an idle machine.
 const readyLimit = 2 * time.Minute
 
 // serve starts what serves the site, on the server's host.
@@ -93,7 +92,7 @@ func (r *loading) serve(ctx context.Context, hosts map[string]netip.Addr) (origi
 	return ownServer{own}, err
 }
 
-// serveForeign starts somebody else's server.
+// serveForeign starts a third-party server.
 func (r *loading) serveForeign(ctx context.Context, hosts map[string]netip.Addr) (origins, error) {
 	folder, err := os.MkdirTemp(lab.Scratch, "server-")
 	if err != nil {
@@ -109,12 +108,12 @@ func (r *loading) serveForeign(ctx context.Context, hosts map[string]netip.Addr)
 	return foreignServer{s}, nil
 }
 
-// lastBreath is how long it may take until it is seen that a server has ended, once its
-// connections have.
-const lastBreath = 100 * time.Millisecond
+// exitDelay is how much later than the end of its connections the end of a server may be
+// noticed.
+const exitDelay = 100 * time.Millisecond
 
-// whileServed is a context that ends with the server. done, which must be called with what
-// was done under it, says why the server ended, if it did.
+// whileServed returns a context that ends with the server. done must be called with the
+// outcome of what was done under it; it returns why the server exited instead, if it did.
 func whileServed(ctx context.Context, o origins) (watched context.Context, done func(error) error) {
 	watched, cancel := context.WithCancelCause(ctx)
 	over := make(chan struct{})
@@ -130,7 +129,7 @@ func whileServed(ctx context.Context, o origins) (watched context.Context, done 
 		if outcome != nil && o.Died() != nil {
 			select {
 			case <-o.Died():
-			case <-time.After(lastBreath):
+			case <-time.After(exitDelay):
 			}
 		}
 		cancel(nil)
@@ -146,9 +145,9 @@ func whileServed(ctx context.Context, o origins) (watched context.Context, done 
 // on a connection for two seconds before it does.
 const logLimit = 10 * time.Second
 
-// awaitLog returns when the server, still running, has written down as many requests as the
-// client has made, or has had enough time to. Some servers do so long after they have
-// answered, Apache over HTTP/2 only when the client has gone.
+// awaitLog waits until the running server has logged as many requests as the client has made,
+// for logLimit at most. Some servers log long after they have answered, Apache over HTTP/2
+// only when the client has disconnected.
 func (s foreignServer) awaitLog(ctx context.Context, har *capture.HAR) {
 	if har == nil {
 		return

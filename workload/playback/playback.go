@@ -26,7 +26,7 @@ const StreamFile = "stream.json"
 // for the resolution.
 const Download = "download"
 
-// Players names what can play streams.
+// Players returns the names of the players.
 func Players() []string {
 	return []string{Download, string(player.Paper), string(player.Throughput), string(player.BOLA)}
 }
@@ -37,12 +37,12 @@ type Order struct {
 	Transport string // the name of a row of package transport
 	Player    string // one of Players
 	Strategy  transport.Strategy
-	// Elsewhere says that a server outside has the media, for From.
+	// Elsewhere says that the media are on a server outside of any lab, for From.
 	Elsewhere bool
-	// Manager is the network's, but for Seed, and for Together, which the strategy
-	// Multihome asks for.
+	// Manager configures the network's manager. Run sets its Seed, and its Together for the
+	// strategy Multihome.
 	Manager manager.Config
-	// Seed is that of the path, of what the network's manager does and of the viewer's seeks.
+	// Seed is the seed of the path, of the network's manager and of the viewer's seeks.
 	Seed    uint64
 	TCP     lab.TCPOptions
 	Timeout time.Duration // of the whole stream; 0: none
@@ -55,12 +55,11 @@ type Order struct {
 	StartAt, ResumeAt, Ahead int
 	GiveUp                   time.Duration
 	Patience                 time.Duration // of both ends with each other; 0 is transport.DefaultPatience
-	// Show is viewer.Config's. Nobody sees into a guest.
+	// Show is as in viewer.Config. It cannot be used in a guest.
 	Show func(at time.Duration, status player.Status, figures player.Figures) `json:"-"`
 }
 
-// Check says what of the order cannot be; nil if nothing is wrong with it. It does not look at
-// Transport.
+// Check returns an error if the order cannot be carried out. It does not look at Transport.
 func (o *Order) Check() error {
 	if _, err := o.player(); err != nil {
 		return err
@@ -69,7 +68,7 @@ func (o *Order) Check() error {
 	return err
 }
 
-// player is the player's configuration. The error says what cannot be.
+// player returns the configuration of the order's player.
 func (o *Order) player() (player.Config, error) {
 	item, err := storage.ParseMedia(o.Media)
 	if o.Elsewhere {

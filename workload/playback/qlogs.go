@@ -11,14 +11,14 @@ import (
 	"sync"
 )
 
-// QLogFile names the qlog of the client's n-th QUIC connection of a stream, from 1: its
-// first 8 MB at most.
+// QLogFile returns the name of the qlog of the client's n-th QUIC connection, counted from 1.
+// The file holds the first 8 MB at most.
 func QLogFile(n int) string { return fmt.Sprintf("client-%d.sqlog", n) }
 
 // qlogBuffer spares files, in a guest those of the host, many small writes.
 const qlogBuffer = 1 << 20
 
-// qlogs are those of a client's connections, in one folder.
+// qlogs writes the qlogs of a client's connections into one folder.
 type qlogs struct {
 	dir string
 
@@ -47,8 +47,8 @@ func (q *qlogs) fails(err error) {
 	}
 }
 
-// err is why a qlog is not whole; nil if all are. It is known when their
-// connections have ended.
+// err returns why a qlog is incomplete, nil if none is. It may be called when all connections
+// have ended.
 func (q *qlogs) err() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

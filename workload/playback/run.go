@@ -111,7 +111,7 @@ func (p *playing) play(ctx context.Context, path lab.Progress) (*record.Stream, 
 func (o *Order) watch(ctx context.Context, c viewer.Config) (*record.Stream, error) {
 	if limit := o.Timeout; limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not over after %v", limit))
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("timed out after %v", limit))
 		defer cancel()
 	}
 	c.Media, c.Show = o.Media, o.Show
