@@ -110,7 +110,7 @@ func TestStreamsSurviveHandovers(t *testing.T) {
 				t.Fatalf("%d handovers, want %d", len(o.Handovers), len(want))
 			}
 			for k, h := range want {
-				if late := o.Handovers[k] - h.At; late < 0 || late > mostReadings*reading {
+				if late := o.Handovers[k] - h.At; late < -early || late > mostReadings*reading {
 					t.Errorf("handover %d came %v after its time", k, late)
 				}
 			}

@@ -163,6 +163,11 @@ func TestStreamsComeWhole(t *testing.T) {
 	}
 }
 
+// early is how much sooner than the link the player may be told. A guest's ticks are no
+// multiples of its clock's steps of 256 ns, so Linux steers that clock, and the one that programs
+// read without a trap is not steered along: they part by about a microsecond in a minute.
+const early = 8 * 256 * time.Nanosecond
+
 // TestRecoveryTakesWholeRoundTrips changes the access link in the middle of a file. Data
 // resumes after the time to open or move a session, plus half a round trip for the request
 // and half for the first octets.
@@ -189,7 +194,7 @@ func TestRecoveryTakesWholeRoundTrips(t *testing.T) {
 			}
 			h := s.Figures.Handovers[0]
 			moved := slices.IndexFunc(s.Manager, func(e manager.Event) bool { return e.Access == h.Access })
-			if late := h.At - s.Epoch - s.Manager[moved].At; late < 0 || late > time.Millisecond {
+			if late := h.At - s.Epoch - s.Manager[moved].At; late < -early || late > time.Millisecond {
 				t.Errorf("the player was told %v after the link had changed", late)
 			}
 			rtt := 2 * s.Manager[moved].Delay
