@@ -65,7 +65,7 @@ func TestAStreamsCellBecomesAnOrder(t *testing.T) {
 	for _, want := range []playback.Order{viewing, download} {
 		j := streamJob(t, r, 3, streamCell(t, want.Media, "sctp", want.Player))
 		o := r.order(j, "id").Stream
-		if want.Comment = o.Comment; !strings.HasPrefix(o.Comment, "load id, "+want.Media) {
+		if want.Comment = o.Comment; !strings.HasPrefix(o.Comment, "load id, media="+want.Media) {
 			t.Errorf("the comment is %q", o.Comment)
 		}
 		if got := fmt.Sprintf("%+v", *o); got != fmt.Sprintf("%+v", want) {

@@ -45,7 +45,7 @@ func TestAwaitEndsWithItsBrowserAndWithAnError(t *testing.T) {
 }
 
 func TestTimeoutNamesWhatIsUnderWay(t *testing.T) {
-	cause := errors.New("the page was not there after 2m0s")
+	cause := errors.New("the page had not loaded after 2m0s")
 	var many []Unfinished
 	for range 7 {
 		many = append(many, Unfinished{"GET", "https://h/a", true})

@@ -151,7 +151,7 @@ func TestPagesThatCannotBeLoaded(t *testing.T) {
 	b := newBench(t, Options{})
 	for _, c := range []struct{ name, page, want string }{
 		{"a frame that is not answered", "<!DOCTYPE html><p>Hello<iframe src=/slow.html></iframe>",
-			"not there after 20s, the study's timeout: its load event had not fired; under way: GET https://www.page.test/slow.html (not answered)"},
+			"had not loaded after 20s, the study's timeout: its load event had not fired; under way: GET https://www.page.test/slow.html (not answered)"},
 		{"a script without end", late("for (;;);"), "no request was under way: a script of the page may run without end"},
 		{"a page that loads itself again", "<!DOCTYPE html><script>fetch('/slow.html'); addEventListener('load', () => location.reload())</script>",
 			"from one document to the next without end: 21 so far, the last of them https://www.page.test/"},

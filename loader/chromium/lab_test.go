@@ -449,7 +449,7 @@ func TestPageThatSpins(t *testing.T) {
 	b := newBench(t, Options{})
 	spinning := archive(t, map[string]string{"GET https://www.page.test/": "<!DOCTYPE html><script>for (;;);</script>"})
 	record, _ := b.run(t, row(t, "http/1.1"), spinning, b.open(t), 2*time.Second)
-	if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), "not there after 2s") || len(record.HAR.Log.Entries) != 1 {
+	if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), "had not loaded after 2s") || len(record.HAR.Log.Entries) != 1 {
 		t.Errorf("the error is %v, the entries are %+v", record.LoadError, record.HAR.Log.Entries)
 	}
 	if !b.browser.Alive() {

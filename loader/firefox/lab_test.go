@@ -308,7 +308,7 @@ func TestPageThatNeverEnds(t *testing.T) {
 	endless := fast
 	endless.Rate = 20_000
 	record, _ := b.load(t, row(t, "h2"), page(t, 1, 1_000_000), endless, 6*time.Second)
-	if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), "not there after 6s") {
+	if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), "had not loaded after 6s") {
 		t.Errorf("the error is %v", record.LoadError)
 	}
 	entries := record.HAR.Log.Entries
@@ -371,7 +371,7 @@ func TestPageThatSpins(t *testing.T) {
 	b := newBench(t, false)
 	spinning := archive(t, map[string][]byte{"https://" + pageHost + "/": []byte("<!DOCTYPE html><script>for (;;);</script>")})
 	record, _ := b.load(t, row(t, "http/1.1"), spinning, fast, 2*time.Second)
-	if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), "not there after 2s") {
+	if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), "had not loaded after 2s") {
 		t.Errorf("the error is %v", record.LoadError)
 	}
 }
