@@ -194,29 +194,3 @@ func (p *pace) expected(j *job) time.Duration {
 	}
 	return sum / time.Duration(len(seen))
 }
-
-// FasterClock is the clock on which the cells that differ from c in their protocol
-// alone are expected to be done sooner, in a run that keeps all cores busy: the
-// virtual one pays for the processor's work, the real one also for waiting, of
-// which only as much happens at a time as loads do not disturb each other.
-// Protocols are not told apart, for cells on different clocks are not compared.
-// Firefox has no choice: see unsupported. A stream has no site.
-func FasterClock(c study.Cell, s *site.Site, o study.Options, virtual bool) string {
-	if !virtual || c.By() == station.Firefox {
-		return study.ClockReal
-	}
-	if c.Workload == study.Streams() {
-		return fasterStreamClock(c, o.Stream)
-	}
-	var onReal, onVirtual time.Duration
-	for _, p := range protocol.All() {
-		e := estimateLoad(c.By(), c.On(study.AxisVisit), c.Network, s, p, 0)
-		onReal += e.work(e.duration)
-		e = estimateVirtual(c.By(), c.On(study.AxisVisit), s, p)
-		onVirtual += e.work(e.duration)
-	}
-	if onVirtual < onReal {
-		return study.ClockVirtual
-	}
-	return study.ClockReal
-}

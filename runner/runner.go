@@ -13,7 +13,6 @@ import (
 
 	"wiretime/kernel"
 	"wiretime/lab"
-	"wiretime/loader/page"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/server"
@@ -21,7 +20,6 @@ import (
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
-	"wiretime/workload/pageload"
 )
 
 // Config is what a run needs beside its plan.
@@ -145,53 +143,14 @@ type job struct {
 
 func (r *run) job(p store.Planned) (*job, error) {
 	j := &job{planned: p, attempt: p.Attempts + 1, path: p.Cell.Network}
-	bind := r.bindPage
-	if p.Cell.Workload == study.Streams() {
-		bind = r.bindStream
-	}
-	if err := bind(j); err != nil {
+	if err := j.kind().bind(r, j); err != nil {
 		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
 	}
 	return j, nil
 }
 
-// bindPage completes a job whose load is a page.
-func (r *run) bindPage(j *job) (err error) {
-	cell := j.planned.Cell
-	if j.site = r.Sites[cell.Subject()]; j.site == nil {
-		return fmt.Errorf("site %s was not opened", cell.Subject())
-	}
-	if j.protocol, err = protocol.Lookup(cell.Over()); err != nil {
-		return err
-	}
-	if j.server, j.template, err = r.serves(cell.On(study.AxisServer)); err != nil {
-		return err
-	}
-	if cell.Clock() == study.ClockVirtual {
-		j.estimate = estimateVirtual(cell.By(), cell.On(study.AxisVisit), j.site, j.protocol)
-	} else {
-		j.estimate = estimateLoad(cell.By(), cell.On(study.AxisVisit), j.path, j.site, j.protocol, r.Options.ThinkTime)
-	}
-	j.estimate = j.estimate.starting(j.server)
-	return nil
-}
-
 // order is the job as a station takes it.
-func (r *run) order(j *job, id string) station.Order {
-	cell := j.planned.Cell
-	if j.stream != nil {
-		return station.Order{Stream: r.streamOrder(j, id)}
-	}
-	return station.Order{Page: &pageload.Order{
-		Loader: cell.By(), Protocol: cell.Over(), Server: cell.On(study.AxisServer), Template: j.template, Path: j.path, Seed: j.planned.Seed,
-		TCP:     lab.TCPOptions{Congestion: cell.On(study.AxisCongestion), InitCwnd: cell.InitCwnd()},
-		Timeout: r.Options.Timeout,
-		CPU:     page.CPU{ParsePerKB: r.Options.CPU.Parse, StylePerKB: r.Options.CPU.Style, ScriptPerKB: r.Options.CPU.Script, Scale: r.Options.CPU.Scale},
-		Comment: fmt.Sprintf("load %s, %s, seed %d", id, cell.Key(), j.planned.Seed),
-		Visit:   cell.On(study.AxisVisit), Strategy: cell.On(study.AxisStrategy), ThinkTime: r.Options.ThinkTime, Fallback: r.fallback(),
-		ServerWait: r.Options.ServerWait, Freeze: r.Options.Freeze,
-	}}
-}
+func (r *run) order(j *job, id string) station.Order { return j.kind().order(r, j, id) }
 
 // fallback is the study's, as stations and checks take it: empty if there is none.
 func (r *run) fallback() string {

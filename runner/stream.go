@@ -6,12 +6,17 @@ import (
 	"strings"
 	"time"
 
+	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/lab/emulator"
 	"wiretime/media/storage"
 	"wiretime/media/transport"
+	"wiretime/metric"
 	"wiretime/network"
+	"wiretime/site"
+	"wiretime/station"
 	"wiretime/study"
+	"wiretime/workload"
 	"wiretime/workload/playback"
 )
 
@@ -26,8 +31,10 @@ type stream struct {
 // file is how many octets the medium has if it is a file; 0 of a video.
 func (s *stream) file() int64 { return s.media.Sizes[storage.Plain] }
 
-// bindStream completes a job whose load is a stream.
-func (r *run) bindStream(j *job) error {
+// streamLoads is the kind of streams.
+type streamLoads struct{}
+
+func (streamLoads) bind(r *run, j *job) error {
 	cell := j.planned.Cell
 	if r.Options.Stream == nil {
 		return fmt.Errorf("it is a stream, and the study says nothing of streams")
@@ -45,8 +52,7 @@ func (r *run) bindStream(j *job) error {
 	return nil
 }
 
-// streamOrder is a job whose load is a stream as a station takes it.
-func (r *run) streamOrder(j *job, id string) *playback.Order {
+func (streamLoads) order(r *run, j *job, id string) station.Order {
 	cell, s := j.planned.Cell, r.Options.Stream
 	o := &playback.Order{
 		Media: cell.Subject(), Transport: cell.Over(), Player: cell.By(), Strategy: transport.Strategy(cell.On(study.AxisStrategy)),
@@ -62,11 +68,10 @@ func (r *run) streamOrder(j *job, id string) *playback.Order {
 	if cell.By() != playback.Download {
 		o.For = s.Duration
 	}
-	return o
+	return station.Order{Stream: o}
 }
 
-// unsupportedStream says why a stream's cell cannot run here; "" if it can.
-func (r *run) unsupportedStream(j *job) string {
+func (streamLoads) unsupported(_ *run, j *job) string {
 	cell, s := j.planned.Cell, j.stream
 	switch {
 	case cell.By() == playback.Download && s.file() == 0:
@@ -144,8 +149,8 @@ func estimateStream(clock string, media storage.Item, path network.Path, s *stud
 	return e
 }
 
-// fasterStreamClock is FasterClock for streams.
-func fasterStreamClock(c study.Cell, s *study.Stream) string {
+func (streamLoads) faster(c study.Cell, _ *site.Site, o study.Options) string {
+	s := o.Stream
 	media, err := storage.ParseMedia(c.Subject())
 	if err != nil {
 		return study.ClockReal // which will say so
@@ -159,6 +164,41 @@ func fasterStreamClock(c study.Cell, s *study.Stream) string {
 	}
 	return study.ClockReal
 }
+
+// guest needs memory for the packets, and as much longer as the octets take.
+func (streamLoads) guest(r *run, j *job) (memory int64, longer time.Duration) {
+	return streamMemory(j.stream.octets, r.Options.Stream.Capture), streamSlack * carrying(j.stream.octets)
+}
+
+func (streamLoads) fills(b *batch) bool { return b.work >= streamWork }
+
+func (streamLoads) collect(left *evidence.Evidence, record *station.Record) {
+	left.Stream = record.Stream.Stream
+}
+
+func (streamLoads) set() metric.Set { return metric.Streams() }
+
+func (streamLoads) own() []study.Metric {
+	return []study.Metric{emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal}
+}
+
+func (streamLoads) values(*workload.Record) map[string]float64 { return nil }
+
+func (streamLoads) headline(j *job) string {
+	if j.stream.file() > 0 {
+		return "ttd"
+	}
+	return "loading_delay"
+}
+
+func (streamLoads) lasted(r *run, j *job, ms float64) time.Duration {
+	if j.stream.file() > 0 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	return r.Options.Stream.Duration
+}
+
+func (streamLoads) files() []string { return []string{playback.StreamFile} }
 
 // streamWork is how much work is given to one guest if it is of streams: what an
 // interruption throws away.
@@ -182,5 +222,5 @@ func streamMemory(octets int64, k study.Capture) int64 {
 	if k.Octets > 0 {
 		each = min(each, int64(k.Octets))
 	}
-	return fetchMemory + socketMemory + 3*records*(each+overhead)
+	return socketMemory + 3*records*(each+overhead)
 }

@@ -222,19 +222,19 @@ func TestFiguresOfStreams(t *testing.T) {
 		}
 		return all
 	}
-	got := names(StreamMetrics())
+	got := names(Metrics(study.Streams()))
 	for _, name := range []string{"ttd", "loading_delay", "recovery", "goodput", "late_p99", "emulator_wait"} {
 		if !slices.Contains(got, name) {
 			t.Errorf("streams have no %s", name)
 		}
 	}
-	if slices.Contains(got, "onload") || slices.Contains(got, "dns_queries") || slices.Contains(names(Metrics()), "ttd") {
+	if slices.Contains(got, "onload") || slices.Contains(got, "dns_queries") || slices.Contains(names(Metrics(study.Pages())), "ttd") {
 		t.Error("pages and streams share figures that are of one kind")
 	}
 	// What was kept of a stream that could not begin is no figure of a page.
 	r := streaming()
 	record := store.LoadRecord{}
-	r.judge(&record, &measured{&workload.Record{Report: lab.Report{LoadError: fmt.Errorf("no server")}}, &evidence.Evidence{Protocol: "tcp"}, nil, true})
+	r.judge(&record, &measured{&workload.Record{Report: lab.Report{LoadError: fmt.Errorf("no server")}}, &evidence.Evidence{Protocol: "tcp"}, nil, streamLoads{}})
 	if record.Validity != store.Failed || record.Reason != "no server" {
 		t.Errorf("%+v", record)
 	}
@@ -247,7 +247,7 @@ func TestFiguresOfStreams(t *testing.T) {
 
 func TestTheHeadlineOfAnAttempt(t *testing.T) {
 	r := streaming()
-	page := &job{}
+	page := &job{planned: store.Planned{Cell: pageCell(nil)}}
 	file, clip := streamJob(t, r, 0, streamCell(t, "file@1GB", "tcp", playback.Download)), streamJob(t, r, 0, streamCell(t, "clip", "tcp", "paper"))
 	values := map[string]float64{"onload": 1500, "ttd": 2500, "loading_delay": 300}
 	for _, c := range []struct {

@@ -13,7 +13,6 @@ import (
 	"wiretime/lab"
 	"wiretime/store"
 	"wiretime/study"
-	"wiretime/workload/playback"
 )
 
 // Repetition is a load on the virtual clock that was run again, and what came of
@@ -120,10 +119,7 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 		}
 		again := r.begin(j)
 		r.judge(&again, m)
-		metrics, files := Metrics(), []string{lab.CaptureFile}
-		if j.stream != nil {
-			metrics, files = StreamMetrics(), append(files, playback.StreamFile)
-		}
+		metrics, files := Metrics(j.planned.Cell.Workload), append([]string{lab.CaptureFile}, j.kind().files()...)
 		repetition.Differences = compareValues(metrics, s.kept.Values, again.Values)
 		repetition.SameCapture = true
 		for _, file := range files {

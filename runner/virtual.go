@@ -62,7 +62,7 @@ type batch struct {
 
 // full says whether a guest is given no more than these, of size at most.
 func (b *batch) full(size int) bool {
-	return len(b.jobs) == size || b.jobs[0].stream != nil && b.work >= streamWork
+	return len(b.jobs) == size || b.jobs[0].kind().fills(b)
 }
 
 // supported are the jobs that a guest can do. What a guest cannot do shares no
@@ -316,15 +316,17 @@ func (r *run) orders(jobs []*job, attempt int) guest.Batch {
 // first.
 func (r *run) machine(b *batch, first *job, attempt, core int) guest.Machine {
 	m := guest.Machine{
-		Seed:   bootSeed(r.Seed, b.number, first.planned.Index, attempt),
-		Memory: guestMemory(b.jobs), CPU: core, Limit: wallLimit,
+		Seed: bootSeed(r.Seed, b.number, first.planned.Index, attempt), Memory: fetchMemory, CPU: core, Limit: wallLimit,
 	}
+	var most int64
 	for _, j := range b.jobs {
-		if j.stream != nil {
-			m.Memory = max(m.Memory, streamMemory(j.stream.octets, r.Options.Stream.Capture))
-			m.Limit = max(m.Limit, wallLimit+streamSlack*carrying(j.stream.octets))
+		if station.IsBrowser(j.planned.Cell.By()) || j.foreign() {
+			m.Memory = browserMemory
 		}
+		memory, longer := j.kind().guest(r, j)
+		most, m.Limit = max(most, memory), max(m.Limit, wallLimit+longer)
 	}
+	m.Memory += most
 	return m
 }
 
@@ -349,24 +351,4 @@ func seedOf(parts ...uint64) uint64 {
 	}
 	sum := sha256.Sum256(b)
 	return binary.BigEndian.Uint64(sum[:])
-}
-
-// guestMemory is enough for the loads' pages, which are in the archive, in the
-// sockets and in the capture, at the same time.
-func guestMemory(jobs []*job) int64 {
-	memory, largest := int64(fetchMemory), int64(0)
-	for _, j := range jobs {
-		if station.IsBrowser(j.planned.Cell.By()) || j.foreign() {
-			memory = browserMemory
-		}
-		if j.stream != nil {
-			continue
-		}
-		var size int64
-		for _, r := range j.site.Resources {
-			size += r.Size
-		}
-		largest = max(largest, size)
-	}
-	return memory + 8*largest
 }

@@ -92,7 +92,7 @@ func TestLoadersWithoutABrowserShareAGuestWithNone(t *testing.T) {
 		r.station.Chromium = "/usr/bin/chromium"
 		all := batches(queue)
 		b := r.orders(all[0].jobs, 1)
-		memory := guestMemory(all[0].jobs)
+		memory := r.machine(all[0], all[0].jobs[0], 1, 0).Memory
 		if (b.Station.Chromium != "") != browser || b.Station.Lab.Unblocked == browser || (memory >= browserMemory) != browser || (len(b.Loads) == browserBatch) != browser {
 			t.Errorf("%s: %d loads, browser %q, unblocked %v, %d bytes", loader, len(b.Loads), b.Station.Chromium, b.Station.Lab.Unblocked, memory)
 		}
@@ -142,9 +142,9 @@ func TestBootSeed(t *testing.T) {
 // TestGuestMemoryGrowsWithThePage checks that a guest gets more for a larger page.
 func TestGuestMemoryGrowsWithThePage(t *testing.T) {
 	queue := plan(t, 1)
-	small := guestMemory(queue)
+	small := new(run).machine(&batch{jobs: queue}, queue[0], 1, 0).Memory
 	queue[0].site = &site.Site{Resources: []site.Resource{{Size: 100 << 20}}}
-	if large := guestMemory(queue); large < small+100<<20 {
+	if large := new(run).machine(&batch{jobs: queue}, queue[0], 1, 0).Memory; large < small+100<<20 {
 		t.Errorf("%d bytes for a page of 100 MiB, %d for a small one", large, small)
 	}
 }

@@ -122,8 +122,8 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	}
 	s, err := study.Parse(name, source, study.Vocabulary{
 		Protocols: protocol.Names(), Loaders: station.Loaders(), Sites: known, SiteKnown: library.KnownRef,
-		Strategy: strategyName, Metrics: units(runner.Metrics()), Servers: server.Names(), Placeholders: server.Placeholders(),
-		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.StreamMetrics()),
+		Strategy: strategyName, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
+		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.Metrics(study.Streams())),
 	})
 	if err == nil && o.clock != "" {
 		err = input(s.UseClock(o.clock))
@@ -344,10 +344,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 	}
 	spec := store.RunSpec{
 		StudyName: s.Name, StudyText: string(s.Source), Seed: s.Seed, Version: runner.Version(),
-		Environment: environment, Started: time.Now(), Metrics: runner.Metrics(),
-	}
-	if s.Workload == study.Streams() {
-		spec.Metrics = runner.StreamMetrics()
+		Environment: environment, Started: time.Now(), Metrics: runner.Metrics(s.Workload),
 	}
 	for i, c := range cells {
 		cells[i].Network = runner.Network(c, sites[c.Subject()], s.Options)
