@@ -27,8 +27,8 @@ const measuredFile = "testdata/measured/measured.txt"
 // load with what is on record, to the last bit. A change that is not meant to change what is
 // measured must pass. One that is meant to records the new figures with WIRETIME_RECORD=1.
 //
-// Up to one load in twenty may differ, and by up to 1 % in its foremost figure: how the program
-// is laid out in memory shows in a few loads.
+// Up to one load in twenty may differ, and by up to 5 % in its foremost figure: how the program
+// is laid out in memory decides which of two goroutines runs first in a few loads.
 //
 // The kernel must be the one on record. Figures of a few loads depend on the order in which Go
 // walks its maps, which decides the order of HTTP/2 header fields and follows from how many maps
@@ -59,7 +59,7 @@ func TestMeasuredValues(t *testing.T) {
 	want := strings.Split(strings.TrimSpace(string(text)), "\n")
 	few := len(want) / 20
 	if got[0] != want[0] {
-		t.Logf("the figures on record are of another kernel (%s, here %s): foremost figures are held to 1 %%", want[0], got[0])
+		t.Logf("the figures on record are of another kernel (%s, here %s): foremost figures are held to 5 %%", want[0], got[0])
 		few = len(want)
 	}
 	if len(got) != len(want) {
@@ -72,7 +72,7 @@ func TestMeasuredValues(t *testing.T) {
 		}
 		differ = append(differ, fmt.Sprintf("measured   %s\non record  %s", got[i], want[i]))
 		if !alike(got[i], want[i]) {
-			t.Errorf("a load differs by more than 1 %%:\n%s", differ[len(differ)-1])
+			t.Errorf("a load differs by more than 5 %%:\n%s", differ[len(differ)-1])
 		}
 	}
 	if len(differ) > few {
@@ -151,10 +151,10 @@ func measuredLoads(t *testing.T, program, study string) []string {
 	return lines
 }
 
-// alike reports whether two lines are of the same load, with foremost figures within 1 %.
+// alike reports whether two lines are of the same load, with foremost figures within 5 %.
 func alike(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	one, err := strconv.ParseFloat(x[3], 64)
 	other, err2 := strconv.ParseFloat(y[3], 64)
-	return err == nil && err2 == nil && x[1] == y[1] && x[2] == y[2] && slices.Equal(x[5:], y[5:]) && one <= 1.01*other+2 && other <= 1.01*one+2
+	return err == nil && err2 == nil && x[1] == y[1] && x[2] == y[2] && slices.Equal(x[5:], y[5:]) && one <= 1.05*other+2 && other <= 1.05*one+2
 }
