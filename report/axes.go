@@ -188,7 +188,7 @@ func (a Axes) describeServers(results []store.Result, environment json.RawMessag
 		if slices.ContainsFunc(facts, func(f Fact) bool { return f.Name == name }) {
 			continue
 		}
-		version, ok := known["server_"+name].(string)
+		version, ok := known[study.ServerVersionKey(name)].(string)
 		switch {
 		case name == study.ServerOwn:
 			version = "Wiretime's own, the same for every protocol."

@@ -16,6 +16,7 @@ import (
 	"wiretime/kernel"
 	"wiretime/machine"
 	"wiretime/server"
+	"wiretime/study"
 )
 
 // Environment describes the machine and the programs of a run, for the store.
@@ -53,7 +54,7 @@ func Environment(ctx context.Context, privilege string, b Browsers, servers []st
 	}
 	for _, name := range servers {
 		if version, err := serverVersion(ctx, name); err == nil {
-			e["server_"+name] = version
+			e[study.ServerVersionKey(name)] = version
 		} else if !errors.Is(err, server.ErrMissing) {
 			return nil, err
 		}

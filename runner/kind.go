@@ -12,47 +12,46 @@ import (
 	"wiretime/workload"
 )
 
-// kind is what the runner asks of a workload: what its loads need beside their plan, and what
-// to make of what they leave.
+// kind describes one workload to the runner: what its loads need, and what their evidence
+// contains.
 type kind interface {
-	// bind completes a job: what it loads, over what, and what that will cost.
+	// bind looks up what the job's cell names and estimates the job's cost.
 	bind(r *run, j *job) error
-	// unsupported says why a job cannot run here; "" if it can.
+	// unsupported returns why the job cannot run here, or "" if it can.
 	unsupported(r *run, j *job) string
-	// order is the job as a station takes it.
+	// order returns the station's order for the job.
 	order(r *run, j *job, id string) station.Order
-	// guest is how much memory, in octets, a guest needs for the job beside what it needs
-	// itself, and how much longer than others the job may take it.
+	// guest returns how much memory a guest needs for the job on top of its own, in octets, and
+	// how much the job extends the guest's time limit.
 	guest(r *run, j *job) (memory int64, longer time.Duration)
-	// fills says whether a guest is given no more than the batch.
+	// fills reports whether the batch is enough work for one guest.
 	fills(b *batch) bool
-	// faster is the clock on which cells that differ from c in what they are loaded over are
-	// expected to be done sooner.
+	// faster returns the clock that is expected to finish first the cells that differ from c
+	// only in their protocol.
 	faster(c study.Cell, s *site.Site, o study.Options) string
 
-	// collect adds to the evidence what only loads of this kind leave.
+	// collect adds the parts of the evidence that only this workload leaves.
 	collect(left *evidence.Evidence, record *station.Record)
-	// set is the metrics and checks of such loads, own the metrics of the runner and the lab
-	// that are kept beside them, and values those that are no disturbances.
+	// set returns the workload's metrics and checks. own lists the metrics that the runner and
+	// the lab add; values returns the values of those that are not disturbances.
 	set() metric.Set
 	own() []study.Metric
 	values(record *workload.Record) map[string]float64
-	// headline is the foremost figure of the job's load, and lasted how long the load took on
-	// its clock if that figure is ms.
+	// headline names the metric that the progress shows. lasted returns the load's duration on
+	// its clock, where that metric is ms.
 	headline(j *job) string
 	lasted(r *run, j *job, ms float64) time.Duration
-	// files are those that a load leaves alike when it is run again, beside its capture.
+	// files names the artefacts besides the capture that a repeated load must leave unchanged.
 	files() []string
 }
 
-// kinds are those of the workloads.
+// kinds has an entry for each workload.
 var kinds = map[*study.Workload]kind{study.Pages(): pageLoads{}, study.Streams(): streamLoads{}}
 
-// kind is that of the job's workload.
+// kind returns the kind of the job's workload.
 func (j *job) kind() kind { return kinds[j.planned.Cell.Workload] }
 
-// Metrics are the figures that a run keeps of each load of a workload, in the order to show
-// them.
+// Metrics returns the metrics that a run stores for each load of a workload, in display order.
 func Metrics(w *study.Workload) []study.Metric {
 	k := kinds[w]
 	var all []study.Metric
@@ -62,11 +61,11 @@ func Metrics(w *study.Workload) []study.Metric {
 	return append(all, k.own()...)
 }
 
-// FasterClock is the clock on which the cells that differ from c in what they are loaded over
-// are expected to be done sooner, in a run that keeps all cores busy: the virtual one pays for
-// the processor's work, the real one also for waiting, of which only as much happens at a time
-// as loads do not disturb each other. Protocols are not told apart, for cells on different
-// clocks are not compared. Firefox has no choice: see unsupported. A stream has no site.
+// FasterClock returns the clock that is expected to finish first the cells that differ from c
+// only in their protocol, in a run that keeps all cores busy. The virtual clock costs processor
+// time only. The real clock also costs waiting, and few loads may wait side by side without
+// disturbing each other. The choice is the same for all protocols, because cells on different
+// clocks are not compared. Firefox runs on the real clock only. s is nil for a stream.
 func FasterClock(c study.Cell, s *site.Site, o study.Options, virtual bool) string {
 	if !virtual || c.By() == station.Firefox {
 		return study.ClockReal
@@ -74,7 +73,8 @@ func FasterClock(c study.Cell, s *site.Site, o study.Options, virtual bool) stri
 	return kinds[c.Workload].faster(c, s, o)
 }
 
-// headline is the foremost figure of an attempt, -1 if it has none, and how long the load took.
+// headline returns the metric that the progress shows for an attempt, its value (-1 without
+// one) and the load's duration.
 func (r *run) headline(j *job, record store.LoadRecord) (name string, ms float64, lasted time.Duration) {
 	name = j.kind().headline(j)
 	ms, ok := record.Values[name]

@@ -17,7 +17,7 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// pageLoads is the kind of page loads.
+// pageLoads describes page loads to the runner.
 type pageLoads struct{}
 
 func (pageLoads) bind(r *run, j *job) (err error) {
@@ -53,8 +53,8 @@ func (pageLoads) order(r *run, j *job, id string) station.Order {
 	}}
 }
 
-// guest needs memory for the page, which is in the archive, in the sockets and in the capture
-// at the same time.
+// guest counts the page's octets several times: the archive, the sockets and the capture hold
+// them at once.
 func (pageLoads) guest(_ *run, j *job) (memory int64, longer time.Duration) {
 	for _, r := range j.site.Resources {
 		memory += 8 * r.Size
@@ -110,7 +110,7 @@ func (pageLoads) unsupported(r *run, j *job) string {
 		return why
 	}
 	if cell.By() == station.Firefox && cell.Clock() == study.ClockVirtual {
-		return "Firefox is no guest of the virtual clock: its processes crash or hang there more often than not; use clock: real"
+		return "Firefox is not supported on the virtual clock, where its processes crash or hang; use clock: real"
 	}
 	if why := unsupportedVisit(j); why != "" {
 		return why

@@ -25,8 +25,8 @@ type pool struct {
 	failures int // of stations, in a row
 }
 
-// maxStationFailures is how many loads in a row may fail for the station's sake
-// before the run is given up: then it is the machine, not the load.
+// maxStationFailures is how many stations may fail in a row before the run stops. That many
+// failures are the machine's fault, not a load's.
 const maxStationFailures = 5
 
 // runReal runs the jobs in order, side by side as far as the budget allows, and then
@@ -161,7 +161,7 @@ func (p *pool) give(s *station.Station, failed error) error {
 		return fmt.Errorf("take a lab apart: %w", err)
 	}
 	if p.failures >= maxStationFailures {
-		return fmt.Errorf("%d loads in a row failed for the lab's sake, %w; the last: %w", p.failures, errGivenUp, failed)
+		return fmt.Errorf("%w: the lab failed %d times in a row; the last time: %w", errGivenUp, p.failures, failed)
 	}
 	return nil
 }

@@ -164,4 +164,4 @@ func (r *run) fallback() string {
 func cores() int { return runtime.NumCPU() }
 
 // errGivenUp ends a run on a machine that fails load after load.
-var errGivenUp = errors.New("so the run is given up")
+var errGivenUp = errors.New("stop the run")

@@ -31,7 +31,7 @@ type stream struct {
 // file is how many octets the medium has if it is a file; 0 of a video.
 func (s *stream) file() int64 { return s.media.Sizes[storage.Plain] }
 
-// streamLoads is the kind of streams.
+// streamLoads describes streams to the runner.
 type streamLoads struct{}
 
 func (streamLoads) bind(r *run, j *job) error {
@@ -165,7 +165,7 @@ func (streamLoads) faster(c study.Cell, _ *site.Site, o study.Options) string {
 	return study.ClockReal
 }
 
-// guest needs memory for the packets, and as much longer as the octets take.
+// guest counts the packets, and the time that the octets take.
 func (streamLoads) guest(r *run, j *job) (memory int64, longer time.Duration) {
 	return streamMemory(j.stream.octets, r.Options.Stream.Capture), streamSlack * carrying(j.stream.octets)
 }

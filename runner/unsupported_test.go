@@ -20,7 +20,7 @@ func TestUnsupported(t *testing.T) {
 		{"spdy/2", station.Chromium, study.ClockVirtual, "cubic", "use the loader builtin"},
 		{"spdy/3.1", station.Firefox, study.ClockReal, "cubic", "Firefox in version 50"},
 		{"h2", station.Firefox, study.ClockReal, "cubic", ""},
-		{"h2", station.Firefox, study.ClockVirtual, "cubic", "no guest of the virtual clock"},
+		{"h2", station.Firefox, study.ClockVirtual, "cubic", "not supported on the virtual clock"},
 		{"spdy/3.1", station.Fetch, study.ClockReal, "cubic", ""},
 		{"spdy/3", station.Fetch, study.ClockVirtual, "cubic", ""},
 		{"h2", station.Chromium, study.ClockVirtual, "cubic", ""},

@@ -221,7 +221,7 @@ func (g *guests) boot(ctx context.Context, b *batch, jobs []*job, attempt int) (
 		g.failures++
 	}
 	if g.lost = at; g.failures >= maxStationFailures {
-		return nil, fmt.Errorf("guests were lost at %d loads in a row, %w; the last: %w", g.failures, errGivenUp, lost)
+		return nil, fmt.Errorf("%w: guests were lost at %d loads in a row; the last: %w", errGivenUp, g.failures, lost)
 	}
 	if at.planned.Done {
 		return at, nil

@@ -22,3 +22,6 @@ type Page struct {
 	OnLoad  float64
 	PLT     float64
 }
+
+// ServerVersionKey returns the key under which a run's environment holds a server's version.
+func ServerVersionKey(server string) string { return "server_" + server }

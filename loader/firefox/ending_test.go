@@ -43,6 +43,11 @@ func late(script string) string {
 	return `<!DOCTYPE html><title>Late</title><p>Hello<img src=/dot.png><script>addEventListener('load', () => setTimeout(() => { ` + script + ` }));</script>`
 }
 
+// attempts is how often a page is loaded that must be seen to go on. A page counts as loaded when
+// nothing is under way for a moment, and on a busy machine the browser may take longer than that
+// between two of the page's requests.
+const attempts = 5
+
 // TestPagesThatDoNotEndByThemselves loads pages that go on or wait for a visitor. Each
 // counts as loaded nevertheless, and its HAR says what was not waited for.
 func TestPagesThatDoNotEndByThemselves(t *testing.T) {
@@ -68,9 +73,15 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := row(t, "https/1.1")
-			r, packets := b.load(t, p, endless(t, c.page), fast, 40*time.Second)
-			must(t, r.LoadError)
-			l := &evidence.Evidence{Protocol: p.Name, HAR: r.HAR, Server: r.Server, Packets: packets, Timing: r.Timing}
+			var l *evidence.Evidence
+			for range attempts {
+				r, packets := b.load(t, p, endless(t, c.page), fast, 40*time.Second)
+				must(t, r.LoadError)
+				l = &evidence.Evidence{Protocol: p.Name, HAR: r.HAR, Server: r.Server, Packets: packets, Timing: r.Timing}
+				if strings.Contains(l.HAR.Log.Pages[0].Comment, c.note) {
+					break
+				}
+			}
 			for _, violation := range metric.Pages().Violations(l) {
 				t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
 			}
@@ -102,8 +113,14 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 func TestPageThatLoadsItselfAgain(t *testing.T) {
 	b := newBench(t, false)
 	again := endless(t, "<!DOCTYPE html><script>fetch('/slow.html'); addEventListener('load', () => location.reload())</script>")
-	r, _ := b.load(t, row(t, "https/1.1"), again, fast, patience)
-	if r.LoadError == nil || !strings.Contains(r.LoadError.Error(), "without end: 21 so far, the last of them https://www.page.test/") {
-		t.Errorf("the error is %v", r.LoadError)
+	var failed error
+	for range attempts {
+		r, _ := b.load(t, row(t, "https/1.1"), again, fast, patience)
+		if failed = r.LoadError; failed != nil {
+			break
+		}
+	}
+	if failed == nil || !strings.Contains(failed.Error(), "without end: 21 so far, the last of them https://www.page.test/") {
+		t.Errorf("the error is %v", failed)
 	}
 }
