@@ -2,11 +2,11 @@
 // kernel) with this very program as the first and only one, hands it a batch of loads, and
 // takes their records back.
 //
-// A guest is booted for one batch. Its loads run one after the other in one station, so
-// each load starts with the state that its predecessors left (the kernel's random numbers,
-// the time of day, the page cache). The same batch with the same seed gives the same
-// nanoseconds, but a load on its own does not. Later loads of a batch have no influence on
-// earlier ones.
+// A guest is booted for one batch. Its loads run one after the other in one station. Each
+// begins at a round moment, with random numbers from its own seed (begin), but finds the
+// browser, the time of day and the page cache as its predecessors left them. The same batch
+// gives the same nanoseconds, and a browser's load on its own does not. Later loads of a
+// batch have no influence on earlier ones.
 package guest
 
 import (

@@ -118,7 +118,7 @@ func (h *Host) Close() error { return os.RemoveAll(h.dir) }
 
 // Machine configures a guest.
 type Machine struct {
-	Seed   uint64 // seed of all randomness in the guest except the paths
+	Seed   uint64 // seed of the randomness while the guest boots; loads have their own
 	Memory int64  // bytes
 	CPU    int    // the core that the guest is pinned to
 	// Limit is how long the guest may take for one load in real time; booting counts towards

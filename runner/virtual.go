@@ -20,8 +20,8 @@ import (
 )
 
 // A batch is the loads of one boot. Which loads share one follows from the plan
-// alone, never from how far a run has got, for a load's nanoseconds depend on
-// what its guest did before: a batch that was interrupted is run again from its
+// alone, never from how far a run has got, for what a browser does depends on
+// the loads before it: a batch that was interrupted is run again from its
 // beginning, and what is in the store already is not kept twice.
 const (
 	fetchBatch   = 50 // loads
