@@ -24,15 +24,10 @@ const measuredFile = "testdata/measured/measured.txt"
 
 // TestMeasuredValues measures studies over all protocols, loaders, visits, strategies,
 // transports, players and handovers on the virtual clock, and compares every figure of every
-// load with what is on record, to the last bit. A change that is not meant to change what is
+// load with the record, to the last bit. A change that is not meant to change what is
 // measured must pass. One that is meant to records the new figures with WIRETIME_RECORD=1.
 //
-// Up to one load in twenty may differ, and by up to 5 % in its foremost figure: how the program
-// is laid out in memory decides which of two goroutines runs first in a few loads.
-//
-// The kernel must be the one on record. Figures of a few loads depend on the order in which Go
-// walks its maps, which decides the order of HTTP/2 header fields and follows from how many maps
-// the program has made before: so the program is built with that order held constant.
+// On another kernel than the recorded one, the foremost figures may differ by up to 5 %.
 func TestMeasuredValues(t *testing.T) {
 	k, err := kernel.Find()
 	if err != nil {
@@ -41,7 +36,7 @@ func TestMeasuredValues(t *testing.T) {
 		}
 		t.Skip("there is no kernel of the virtual clock: ", err)
 	}
-	program := buildWithConstantMaps(t)
+	program := buildUnperturbed(t)
 	got := []string{"kernel " + k.Hash}
 	for _, study := range []string{"protocols", "visits", "strategies", "streams"} {
 		got = append(got, measuredLoads(t, program, study)...)
@@ -57,61 +52,63 @@ func TestMeasuredValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Split(strings.TrimSpace(string(text)), "\n")
-	few := len(want) / 20
-	if got[0] != want[0] {
-		t.Logf("the figures on record are of another kernel (%s, here %s): foremost figures are held to 5 %%", want[0], got[0])
-		few = len(want)
+	sameKernel := got[0] == want[0]
+	if !sameKernel {
+		t.Logf("the record is of another kernel (%s, here %s): the foremost figures may differ by up to 5 %%", want[0], got[0])
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%d loads, %d on record", len(got)-1, len(want)-1)
 	}
-	var differ []string
 	for i := 1; i < len(want); i++ {
-		if got[i] == want[i] {
-			continue
+		if got[i] != want[i] && (sameKernel || !alike(got[i], want[i])) {
+			t.Errorf("a load differs from the record:\nmeasured %s\nrecord   %s", got[i], want[i])
 		}
-		differ = append(differ, fmt.Sprintf("measured   %s\non record  %s", got[i], want[i]))
-		if !alike(got[i], want[i]) {
-			t.Errorf("a load differs by more than 5 %%:\n%s", differ[len(differ)-1])
-		}
-	}
-	if len(differ) > few {
-		t.Errorf("%d of %d loads differ from what is on record:\n%s", len(differ), len(want)-1, strings.Join(differ, "\n"))
 	}
 }
 
-// buildWithConstantMaps builds the program with a Go runtime whose maps are walked in the same
-// order whatever was done before, and whose select statements choose alike.
-func buildWithConstantMaps(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	original := filepath.Join(runtime.GOROOT(), "src", "runtime", "rand.go") //nolint:staticcheck // the test runs where it is built
-	text, err := os.ReadFile(original)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := string(text)
-	for _, c := range [][2]string{
+// unperturbed lists changes to Go's runtime, by file. With them, the order in which goroutines
+// run does not depend on what the program did before the load, such as its initialisation: maps
+// are walked and select statements choose in the same order, and the scheduler does not look at
+// the global queue first at every 61st of all switches since the program's start. (With the
+// runtime as it is, an unrelated change of the program moves one or two of these loads by 2 %.)
+var unperturbed = map[string][][2]string{
+	"rand.go": {
 		{"func maps_rand() uint64 {\n\treturn rand()\n}", "func maps_rand() uint64 {\n\treturn 0x9e3779b97f4a7c15\n}"},
 		{"func cheaprand() uint32 {\n", "func cheaprand() uint32 {\n\tif true {\n\t\treturn 0x7f4a7c15\n\t}\n"},
-	} {
-		if !strings.Contains(changed, c[0]) {
-			t.Fatalf("%s has no %q any more: find out how this Go draws the random numbers of its maps", original, c[0])
+	},
+	"proc.go": {{"pp.schedtick%61 == 0", "false"}},
+}
+
+// buildUnperturbed builds the program with the changed runtime.
+func buildUnperturbed(t *testing.T) string {
+	t.Helper()
+	dir, replaced := t.TempDir(), map[string]string{}
+	for file, changes := range unperturbed {
+		original := filepath.Join(runtime.GOROOT(), "src", "runtime", file) //nolint:staticcheck // the test runs where it is built
+		text, err := os.ReadFile(original)
+		if err != nil {
+			t.Fatal(err)
 		}
-		changed = strings.Replace(changed, c[0], c[1], 1)
+		changed := string(text)
+		for _, c := range changes {
+			if strings.Count(changed, c[0]) != 1 {
+				t.Fatalf("%s has %q %d times, want once: find out how this version of Go does it", original, c[0], strings.Count(changed, c[0]))
+			}
+			changed = strings.Replace(changed, c[0], c[1], 1)
+		}
+		replaced[original] = filepath.Join(dir, file)
+		if err := os.WriteFile(replaced[original], []byte(changed), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	replacement, overlay := filepath.Join(dir, "rand.go"), filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(replacement, []byte(changed), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {original: replacement}})
+	overlay, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "wiretime")
+	list, err := json.Marshal(map[string]map[string]string{"Replace": replaced})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(overlay, list, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(dir, "wiretime")
 	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-trimpath", "-buildvcs=false", "-o", program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
