@@ -48,18 +48,15 @@ test-long: $(SETUP)
 
 bench: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) tests
-	@echo "== The lab: RTT error, goodput against the link's rate, cost of a packet"
-	go test -run '^$$' -bench . -benchtime 200x ./lab -skip Goodput
-	go test -run '^$$' -bench Goodput -benchtime 1x ./lab
-	go test -run '^$$' -bench . ./network ./capture ./site
+	@echo "== The lab: RTT error, goodput against the link's rate, cost of a packet, variation of PLT"
+	scripts/bench-lab
+	go test -run '^$$' -bench . ./capture ./site
 	@echo "== Media: goodput of each transport against iperf3 and bare copies, in turns, and both ends' processor time"
 	go test -v -run '^$$' -bench Transfer -benchtime 21x ./media/transport
 	go test -run '^$$' -bench . ./media/storage
 	@echo "== SPDY against others: requests and bytes per second over one connection"
 	WIRETIME_NEED_PEERS=1 go test -run '^$$' -bench Load ./spdy
-	@echo "== Pages: variation of PLT and time beside the page's own"
-	scripts/bench-pages
-	@echo "== Both clocks: the same pages on each, and how many the virtual one does per second"
+	@echo "== The virtual clock: loads per second on one core"
 	scripts/bench-clocks
 
 kernel: $(SETUP)

@@ -197,7 +197,7 @@ func wrongTarget(c *code, words []string) string {
 			if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` *:=`).MatchString(c.makefile) {
 				return "the Makefile has no variable " + name
 			}
-			if name == "STUDY" && !unplaced(value) && !strings.HasPrefix(value, "-") && !c.studies(value) && !c.files["docs/studies/"+value+".yaml"] {
+			if name == "STUDY" && !unplaced(value) && !strings.HasPrefix(value, "-") && !c.studies(value) && !c.files["docs/studies/"+value+".yaml"] && !c.files["scripts/"+value] {
 				return "there is no study " + value
 			}
 		} else if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(w) + `:`).MatchString(c.makefile) {

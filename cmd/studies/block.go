@@ -11,10 +11,11 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// block is a table, a claims' table, a quotation or a picture that a page shows of studies.
+// block is a table, a claims' table, a quotation or a picture that a page shows of studies, or the
+// tables that a script prints.
 type block struct {
 	line int    // of the page, at which it begins
-	kind string // table, claims, quote or picture
+	kind string // table, claims, quote, picture or script
 	spec string // the comment, from its kind to before its end
 	body string // what stands between the comments
 	shows
@@ -22,7 +23,7 @@ type block struct {
 
 // shows is what a block's comment says, in YAML, after its kind.
 type shows struct {
-	Study  studyNames `yaml:"study"`
+	Study  studyNames `yaml:"study"`  // scripts: the file in scripts/
 	Metric string     `yaml:"metric"` // tables: the figure, by its name in exports; a column may have its own
 	Unit   string     `yaml:"unit"`   // tables: s for figures in ms
 	For    selection  `yaml:"for"`    // tables: the cells to take
@@ -79,8 +80,8 @@ func (n *studyNames) UnmarshalYAML(unmarshal func(any) error) error {
 func parseBlock(spec string) (block, error) {
 	kind, text, _ := strings.Cut(spec, "\n")
 	b := block{kind: strings.TrimSpace(kind), spec: spec}
-	if !slices.Contains([]string{"table", "claims", "quote", "picture"}, b.kind) {
-		return b, fmt.Errorf("unknown kind of block %q: it must be table, claims, quote or picture", b.kind)
+	if !slices.Contains([]string{"table", "claims", "quote", "picture", "script"}, b.kind) {
+		return b, fmt.Errorf("unknown kind of block %q: it must be table, claims, quote, picture or script", b.kind)
 	}
 	if err := yaml.UnmarshalWithOptions([]byte(text), &b.shows, yaml.Strict()); err != nil {
 		return b, fmt.Errorf("parse the block's description: %w", err)
@@ -117,6 +118,8 @@ func (b *block) make(ctx context.Context, runs []*measuredRun, folder string) (s
 		shown, err = claimsTable(runs)
 	case "quote":
 		shown, err = b.quote(runs)
+	case "script":
+		shown = runs[0].results
 	case "picture":
 		shown = fmt.Sprintf("![%s](%s)\n", b.Alt, b.File)
 		err = b.draw(ctx, runs, filepath.Join(folder, b.File))

@@ -4,8 +4,8 @@
 //	studies [-list] [-measured] [STUDY...]
 //
 // What a page shows is described in the page itself, in blocks that begin with a comment
-// "<!-- measured table", "claims", "quote" or "picture" and end with "<!-- end -->"; see block.go. Each study
-// has a store in .cache/studies. A study that was interrupted goes on where it was, a whole one is not measured
+// "<!-- measured table", "claims", "quote", "picture" or "script" and end with "<!-- end -->"; see block.go. Each
+// study has a store in .cache/studies, and each script a file there. A study that was interrupted goes on where it was, a whole one is not measured
 // again: delete its store to have it measured anew. A block is rewritten only when all its studies are whole.
 //
 // Without arguments it takes the studies that are measured on the virtual clock. Those that need the real

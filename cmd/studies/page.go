@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"wiretime/atomicfile"
 )
 
 // page is a Markdown file: text and the blocks between it. There is one more text than there are blocks.
@@ -89,33 +91,11 @@ func (p *page) write() error {
 	if bytes.Equal(text, p.before) {
 		return nil
 	}
-	if err := replaceFile(p.path, text); err != nil {
+	if err := atomicfile.WriteBytes(p.path, text); err != nil {
 		return err
 	}
 	p.before = text
 	return nil
-}
-
-// replaceFile writes a file beside the one that is to be replaced, and renames it.
-func replaceFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if _, err := f.Write(content); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // studiesOf are the studies that pages show, each once, in the order of the pages.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"wiretime/atomicfile"
 	"wiretime/loader/chromium"
 )
 
@@ -68,7 +69,7 @@ func (b *block) draw(ctx context.Context, runs []*measuredRun, path string) erro
 	if err := png.Encode(&picture, arranged(parts)); err != nil {
 		return err
 	}
-	return replaceFile(path, picture.Bytes())
+	return atomicfile.WriteBytes(path, picture.Bytes())
 }
 
 // reported is the block's elements as the report of a run shows it.

@@ -27,7 +27,8 @@ type runs struct {
 type measuredRun struct {
 	name    string
 	store   string
-	results string // what 'wiretime results' prints
+	results string // what 'wiretime results' prints, or the script
+	machine string // of scripts: what they ran with
 	export
 	loads []load
 }
@@ -71,8 +72,12 @@ func studyFile(name string) (string, error) {
 
 var realClock = regexp.MustCompile(`(?m)^clock:.*\breal\b`)
 
-// needsRealClock says whether some loads of a study are measured on the real clock.
+// needsRealClock reports whether some loads of a study are measured on the real clock. Scripts are: they print
+// how fast the machine is.
 func needsRealClock(name string) (bool, error) {
+	if isScript(name) {
+		return true, nil
+	}
 	path, err := studyFile(name)
 	if err != nil {
 		return false, err
@@ -84,6 +89,9 @@ func needsRealClock(name string) (bool, error) {
 // measure runs a study to its end, from where an earlier run was interrupted. It returns at once if the study's
 // store is whole. Loads without a valid attempt are no error: pages show what came out.
 func (r *runs) measure(ctx context.Context, name string) error {
+	if isScript(name) {
+		return r.runScript(ctx, name)
+	}
 	path, err := studyFile(name)
 	if err != nil {
 		return err
@@ -135,24 +143,33 @@ func (r *runs) load(ctx context.Context, names []string) ([]*measuredRun, error)
 	var all []*measuredRun
 	for _, name := range names {
 		if r.read[name] == nil {
-			run, err := r.open(ctx, name)
-			if err != nil {
+			run, err := r.whole(ctx, name)
+			if err != nil || run == nil {
 				return nil, err
 			}
-			if run == nil || run.Run.Finished == nil {
-				return nil, nil
-			}
-			text, err := output(ctx, wiretime, "results", "--store", run.store)
-			if err != nil {
-				return nil, err
-			}
-			run.results = string(text)
-			run.gather()
 			r.read[name] = run
 		}
 		all = append(all, r.read[name])
 	}
 	return all, nil
+}
+
+// whole reads a whole run with its results, nil if it is not whole or not there.
+func (r *runs) whole(ctx context.Context, name string) (*measuredRun, error) {
+	if isScript(name) {
+		return r.loadScript(name)
+	}
+	run, err := r.open(ctx, name)
+	if err != nil || run == nil || run.Run.Finished == nil {
+		return nil, err
+	}
+	text, err := output(ctx, wiretime, "results", "--store", run.store)
+	if err != nil {
+		return nil, err
+	}
+	run.results = string(text)
+	run.gather()
+	return run, nil
 }
 
 // open reads a study's run as far as it has come, nil if there is none.
@@ -202,6 +219,9 @@ func (m *measuredRun) gather() {
 
 // with names the versions that the run was measured with, and the day.
 func (m *measuredRun) with() string {
+	if m.machine != "" {
+		return m.machine
+	}
 	said := func(key string) string {
 		if s, ok := m.Run.Environment[key].(string); ok {
 			return s
