@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // apacheModules is where Debian keeps Apache's modules.
@@ -99,7 +101,13 @@ func configureApache(s *setup) ([]launch, error) {
 		return nil, err
 	}
 	name, err := s.write("apache.conf", []byte(b.String()))
-	return []launch{{args: []string{s.program, "-f", name, "-D", "FOREGROUND"}, nobody: true}}, err
+	l := launch{args: []string{s.program, "-f", name, "-D", "FOREGROUND"}, nobody: true}
+	if s.Protocol.ALPN == "h2" {
+		// On SIGTERM, Apache discards the log lines of streams that it has answered but not yet
+		// closed. On SIGWINCH it closes and logs them; it looks every second whether it is done.
+		l.stop, l.patience = syscall.SIGWINCH, 10*time.Second
+	}
+	return []launch{l}, err
 }
 
 // apacheAnswer writes the file of an answer.

@@ -22,6 +22,7 @@ type instance struct {
 	child    *process.Child
 	output   string // the file with its output
 	patience time.Duration
+	signal   syscall.Signal // asks it to exit
 	stopping atomic.Bool
 	ended    chan struct{}
 	err      error // why it exited; valid once ended is closed
@@ -37,7 +38,7 @@ func start(l launch, enter func(*exec.Cmd), output string) (*instance, error) {
 		args = append(append([]string{}, asNobody...), args...)
 	}
 	command := exec.Command(args[0], args[1:]...)
-	p := &instance{output: output, patience: cmp.Or(l.patience, stopLimit), ended: make(chan struct{})}
+	p := &instance{output: output, patience: cmp.Or(l.patience, stopLimit), signal: cmp.Or(l.stop, syscall.SIGTERM), ended: make(chan struct{})}
 	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(output), "LANG=C.UTF-8"}, l.environment...)
 	command.Dir = filepath.Dir(output)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Cloneflags: syscall.CLONE_NEWPID}
@@ -89,7 +90,7 @@ func (p *instance) lastWords() string {
 	return "; last output: " + strings.TrimSpace(string(text))
 }
 
-// stopLimit is how long a program that catches SIGTERM has to exit by default.
+// stopLimit is how long a program that catches the signal to stop has to exit by default.
 const stopLimit = 2 * time.Second
 
 // stop ends the program and whatever it has started, and waits until all have
@@ -97,8 +98,8 @@ const stopLimit = 2 * time.Second
 func (p *instance) stop() {
 	p.stopping.Store(true)
 	group := p.child.Command.Process.Pid
-	if p.catches(syscall.SIGTERM) {
-		_ = syscall.Kill(group, syscall.SIGTERM) // it may have just exited
+	if p.catches(p.signal) {
+		_ = syscall.Kill(group, p.signal) // it may have just exited
 		select {
 		case <-p.ended:
 		case <-time.After(p.patience):
@@ -108,7 +109,7 @@ func (p *instance) stop() {
 	<-p.ended
 }
 
-// catches reports whether the program has a handler for a signal. Without one, SIGTERM
+// catches reports whether the program has a handler for a signal. Without one, a signal
 // has no effect on the first process of a namespace.
 func (p *instance) catches(s syscall.Signal) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.child.Command.Process.Pid))

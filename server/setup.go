@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"wiretime/site"
@@ -60,8 +61,10 @@ type launch struct {
 	// root.
 	nobody      bool
 	environment []string
-	// patience is how long the program has to exit after SIGTERM.
+	// patience is how long the program has to exit after the signal to stop, which is SIGTERM
+	// by default.
 	patience time.Duration
+	stop     syscall.Signal
 }
 
 // prepare writes the site and its certificates to the server's folder.
