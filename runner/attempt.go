@@ -13,11 +13,11 @@ import (
 	"wiretime/capture"
 	"wiretime/critical"
 	"wiretime/evidence"
+	"wiretime/guest"
 	"wiretime/lab"
 	"wiretime/lab/emulator"
 	"wiretime/metric"
 	"wiretime/network"
-	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
 	"wiretime/workload"
@@ -40,8 +40,13 @@ func (r *run) keepUnsupported(j *job, record store.LoadRecord, why string) error
 // unsupported says why the cell cannot run here; "" if it can.
 func (r *run) unsupported(j *job) string {
 	cell := j.planned.Cell
-	if why := j.kind().unsupported(r, j); why != "" {
-		return why
+	if j.Unsupported != "" {
+		return j.Unsupported
+	}
+	if j.Program != "" && cell.Clock() == study.ClockVirtual {
+		if err := guest.Sees(j.Program); err != nil {
+			return err.Error()
+		}
 	}
 	if has := r.congestion[cell.Clock()]; !slices.Contains(has, cell.On(study.AxisCongestion)) {
 		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock(), cell.On(study.AxisCongestion), strings.Join(has, ", "))
@@ -60,30 +65,26 @@ func congestionControls() []string {
 
 // measured is what a load left, ready to be judged.
 type measured struct {
-	record   *workload.Record
+	outcome  workload.Outcome
 	evidence *evidence.Evidence
 	paths    []*critical.Path // of its pages
-	kind     kind
 }
 
 // measure reads the capture in dir back.
-func (r *run) measure(j *job, record *station.Record, dir string) (*measured, error) {
+func (r *run) measure(j *job, outcome workload.Outcome, dir string) (*measured, error) {
 	packets, err := capture.ReadPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return nil, err
 	}
-	common := record.Common()
-	left := &evidence.Evidence{
-		Protocol: j.planned.Cell.Over(), Visit: j.planned.Cell.On(study.AxisVisit), Fallback: r.fallback(), NoServerLog: j.foreign() && !j.server.Logs,
-		Server: common.Server, Packets: packets, ServerLost: common.ServerLost,
-		CaptureCut: common.Emulator.Uncaptured > 0, Counted: Counted(common.Emulator),
-	}
-	j.kind().collect(left, record)
-	paths, err := explain(left, filepath.Join(dir, pageload.HARFile))
+	left, common := j.Evidence, outcome.Common()
+	left.Packets, left.Server, left.ServerLost = packets, common.Server, common.ServerLost
+	left.CaptureCut, left.Counted = common.Emulator.Uncaptured > 0, Counted(common.Emulator)
+	outcome.Collect(&left)
+	paths, err := explain(&left, filepath.Join(dir, pageload.HARFile))
 	if err != nil {
 		return nil, err
 	}
-	return &measured{common, left, paths, j.kind()}, nil
+	return &measured{outcome, &left, paths}, nil
 }
 
 // Counted returns what an emulator counted of a load.
@@ -111,16 +112,16 @@ func explain(left *evidence.Evidence, name string) ([]*critical.Path, error) {
 
 // judge takes the load's figures and decides on its validity.
 func (r *run) judge(record *store.LoadRecord, m *measured) {
-	set := m.kind.set()
+	set, common := m.outcome.Workload().Kind().Set, m.outcome.Common()
 	record.Values = disturbances(m)
-	maps.Copy(record.Values, m.kind.values(m.record))
+	maps.Copy(record.Values, m.outcome.Values())
 	maps.Copy(record.Values, set.Values(m.evidence))
 	record.Pages = metric.EachPage(m.evidence)
-	if m.record.LoadError != nil {
-		record.Validity, record.Reason = store.Failed, m.record.LoadError.Error()
+	if common.LoadError != nil {
+		record.Validity, record.Reason = store.Failed, common.LoadError.Error()
 		return
 	}
-	record.Violations = slices.Concat(set.Violations(m.evidence), r.checkLateness(m, record.Values["late_p99"]), r.checkTaken(m.record.Taken))
+	record.Violations = slices.Concat(set.Violations(m.evidence), r.checkLateness(m, record.Values["late_p99"]), r.checkTaken(common.Taken))
 	record.Validity = store.Valid
 	if len(record.Violations) > 0 {
 		record.Validity, record.Reason = store.Invalid, record.Violations[0].Detail
@@ -134,7 +135,7 @@ func (r *run) keep(j *job, record store.LoadRecord) error {
 	}
 	final := record.Final || record.Validity == store.Valid
 	a := Attempt{ID: record.ID(), Cell: j.planned.Cell, Validity: record.Validity, Reason: record.Reason}
-	a.Headline, a.Value, a.Lasted = r.headline(j, record)
+	a.Headline, a.Value, a.Lasted = headline(j, record)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a.Done, a.Planned, a.Remaining = r.pace.note(j, record.Wall, final)

@@ -36,15 +36,15 @@ var (
 
 // disturbances are the figures above that a load has.
 func disturbances(m *measured) map[string]float64 {
-	values := map[string]float64{emulatorWait.Name: float64(m.record.Emulator.RunQueueWait) / 1e6}
+	values := map[string]float64{emulatorWait.Name: float64(m.outcome.Common().Emulator.RunQueueWait) / 1e6}
 	if len(m.paths) > 0 {
-		shift := m.record.Emulator.RunQueueWait
+		shift := m.outcome.Common().Emulator.RunQueueWait
 		for _, p := range m.paths {
 			shift += p.Late
 		}
 		values[lateShift.Name] = float64(shift) / 1e6
 	}
-	if t := m.record.Taken; t != nil {
+	if t := m.outcome.Common().Taken; t != nil {
 		values[processorUsed.Name] = inMS(t.Own)
 		values[processorTaken.Name] = inMS(t.Others)
 		values[steal.Name] = inMS(t.Steal)
@@ -70,7 +70,7 @@ func (r *run) checkLateness(m *measured, p99 float64) []study.Violation {
 	}
 	var violations []study.Violation
 	for _, p := range m.paths {
-		shift := p.Late + m.record.Emulator.RunQueueWait
+		shift := p.Late + m.outcome.Common().Emulator.RunQueueWait
 		if share := float64(shift) / float64(p.OnLoad); share > limit.Share {
 			violations = append(violations, study.Violation{Rule: lateRule,
 				Detail: fmt.Sprintf("a late emulator can have moved onLoad by %.3f ms, %.1f %% of it; the study's limit is %g %%",

@@ -12,7 +12,7 @@ import (
 	"wiretime/protocol"
 	"wiretime/station"
 	"wiretime/store"
-	"wiretime/workload/pageload"
+	"wiretime/workload"
 )
 
 // pool is the stations of a run on the real clock.
@@ -60,7 +60,7 @@ func (p *pool) attemptAll(ctx context.Context, queue []*job, room float64) (agai
 	var running sync.WaitGroup
 	unfinished := make([]bool, len(queue))
 	for i, j := range queue {
-		share := min(j.estimate.share()*room, budget.whole)
+		share := min(j.Estimate.Share()*room, budget.whole)
 		if err := budget.take(ctx, share); err != nil {
 			break
 		}
@@ -105,8 +105,8 @@ func (p *pool) attempt(ctx context.Context, j *job) (final bool, err error) {
 		return false, errors.Join(fmt.Errorf("load %s: %w: %w", record.ID(), store.ErrDiskFull, err), s.Close())
 	}
 	failed := err
-	if refused := new(pageload.ServerError); errors.As(err, &refused) {
-		failed = nil // the station is as good as before
+	if errors.Is(err, workload.ErrLabIntact) {
+		failed = nil
 	}
 	if back := p.give(s, failed); back != nil {
 		return false, back
@@ -127,7 +127,7 @@ func (r *run) load(ctx context.Context, s *station.Station, j *job, id string) (
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.Load(ctx, r.order(j, id), r.served[j.served()], dir)
+	record, err := s.Load(ctx, j.Order(id), r.served[j.served()], dir)
 	if err != nil {
 		return nil, err
 	}

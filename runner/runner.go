@@ -13,13 +13,13 @@ import (
 
 	"wiretime/kernel"
 	"wiretime/lab"
-	"wiretime/network"
-	"wiretime/protocol"
 	"wiretime/server"
 	"wiretime/site"
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload"
+	"wiretime/workload/workloads"
 )
 
 // Config is what a run needs beside its plan.
@@ -116,7 +116,7 @@ func (r *run) queue() ([]*job, error) {
 			return nil, err
 		}
 		queue = append(queue, j)
-		r.station.Lab.AccessLinks = max(r.station.Lab.AccessLinks, len(j.path.Access))
+		r.station.Lab.AccessLinks = max(r.station.Lab.AccessLinks, len(p.Cell.Network.Access))
 	}
 	r.congestion = map[string][]string{study.ClockReal: congestionControls()}
 	if len(onClock(queue, study.ClockVirtual)) > 0 {
@@ -129,35 +129,33 @@ func (r *run) queue() ([]*job, error) {
 
 // job is a planned load with what is needed to run it.
 type job struct {
-	planned  store.Planned
-	path     network.Path
-	protocol protocol.Protocol
-	server   server.Kind     // the zero value is Wiretime's own
-	template server.Template // if the server is the study's own
-	site     *site.Site
-	stream   *stream // nil for a page, which has the four before it
-	attempt  int     // the next one, from 1
-	ran      int     // on the virtual clock: the last attempt that a guest has done, 0 for none
-	estimate estimate
+	planned store.Planned
+	workload.Job
+	attempt int     // the next one, from 1
+	ran     int     // on the virtual clock: the last attempt that a guest has done, 0 for none
+	cores   float64 // that loads on its clock share
 }
 
 func (r *run) job(p store.Planned) (*job, error) {
-	j := &job{planned: p, attempt: p.Attempts + 1, path: p.Cell.Network}
-	if err := j.kind().bind(r, j); err != nil {
+	setting := workload.Setting{Options: r.Options, Sites: r.Sites, Servers: r.Servers}
+	bound, err := workloads.Of(p.Cell.Workload).Bind(p.Cell, p.Seed, setting)
+	if err != nil {
 		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
+	}
+	j := &job{planned: p, Job: bound, attempt: p.Attempts + 1, cores: realCores()}
+	if p.Cell.Clock() == study.ClockVirtual {
+		j.cores = float64(cores())
 	}
 	return j, nil
 }
 
-// order is the job as a station takes it.
-func (r *run) order(j *job, id string) station.Order { return j.kind().order(r, j, id) }
-
-// fallback is the study's, as stations and checks take it: empty if there is none.
-func (r *run) fallback() string {
-	if r.Options.Fallback == study.FallbackNone {
-		return ""
+// Templates returns a study's own servers as stations take them.
+func Templates(s *study.Study) []server.Template {
+	var all []server.Template
+	for _, o := range s.OwnServers {
+		all = append(all, server.Template(o))
 	}
-	return r.Options.Fallback
+	return all
 }
 
 // cores is how many guests run side by side.

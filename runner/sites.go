@@ -43,13 +43,12 @@ func Network(c study.Cell, s *site.Site, o study.Options) network.Path {
 	return p
 }
 
-// served names the site of the job as its protocol's scheme has it; empty of a stream,
-// which has none.
+// served names the job's site and what it is served over; it is empty if the job has no site.
 func (j *job) served() string {
-	if j.stream != nil {
+	if j.Site == nil {
 		return ""
 	}
-	return j.protocol.Scheme + " " + j.planned.Cell.Subject()
+	return j.Scheme + " " + j.planned.Cell.Subject()
 }
 
 // prepare checks the sites of all loads that can run, once, which brings them into memory,
@@ -58,12 +57,12 @@ func (r *run) prepare(ctx context.Context, queue []*job) error {
 	r.served = map[string]*site.Site{}
 	checked := map[string]bool{}
 	for _, j := range r.supported(queue) {
-		if j.stream != nil {
+		if j.Site == nil {
 			continue
 		}
 		if reference := j.planned.Cell.Subject(); !checked[reference] {
 			checked[reference] = true
-			if err := j.site.Verify(ctx); err != nil {
+			if err := j.Site.Verify(ctx); err != nil {
 				return err
 			}
 		}
@@ -71,7 +70,7 @@ func (r *run) prepare(ctx context.Context, queue []*job) error {
 		if r.served[name] != nil {
 			continue
 		}
-		s, err := j.site.Over(j.protocol.Scheme)
+		s, err := j.Site.Over(j.Scheme)
 		if err != nil {
 			return err
 		}

@@ -119,7 +119,7 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 		}
 		again := r.begin(j)
 		r.judge(&again, m)
-		metrics, files := Metrics(j.planned.Cell.Workload), append([]string{lab.CaptureFile}, j.kind().files()...)
+		metrics, files := Metrics(j.planned.Cell.Workload), append([]string{lab.CaptureFile}, j.kind().Files...)
 		repetition.Differences = compareValues(metrics, s.kept.Values, again.Values)
 		repetition.SameCapture = true
 		for _, file := range files {

@@ -15,54 +15,35 @@ import (
 	"time"
 
 	"wiretime/guest"
-	"wiretime/station"
 	"wiretime/store"
 )
 
-// A batch is the loads of one boot. Which loads share one follows from the plan
-// alone, never from how far a run has got, for what a browser does depends on
-// the loads before it: a batch that was interrupted is run again from its
-// beginning, and what is in the store already is not kept twice.
+// Memory of a guest in octets, besides what its loads need (workload.Guest). Chromium crashes
+// with half of it, and Java needs as much.
 const (
-	fetchBatch   = 50 // loads
-	browserBatch = 20
+	plainMemory   = 256 << 20
+	programMemory = 1 << 30
 )
 
-// Memory of a guest, in bytes, beside what its pages need. Chromium crashes with
-// half of it, and Java would not be satisfied with less either.
-const (
-	fetchMemory   = 256 << 20
-	browserMemory = 1 << 30
-)
+// wallLimit is how long a guest may take for one load, in real time, before it counts as stuck.
+// The slowest page loads take a few seconds, and a hundred times that where other programs
+// compute on the guest's core. Some loads get more (workload.Guest).
+const wallLimit = 3 * time.Minute
 
-// wallLimit is how long a guest may take for one load, in real time, before it
-// counts as stuck. The slowest loads of pages take a few seconds, and a hundred times
-// that where other programs compute on the guest's core. Streams get more, by what they
-// carry: a slower guest than one in twenty of what is expected counts as stuck.
-const (
-	wallLimit   = 3 * time.Minute
-	streamSlack = 20
-)
-
-// class is what the loads of one guest have in common: a browser is started once,
-// and HTTP/3 is a switch of the whole browser. Other people's servers need programs of
-// the host, and not all of them do the same again: they are kept to themselves.
-type class struct {
-	loader string
-	quic   bool
-	server string // empty if it is Wiretime's own
-}
-
-// batch is the loads of one boot.
+// batch is the loads of one boot. Which loads share one follows from the plan alone, never from
+// how far a run has got, because what a browser does depends on the loads before. A batch that
+// was interrupted runs again from its beginning, and what is in the store already is not kept
+// twice.
 type batch struct {
 	number int // in the order of the plan, from 0; part of the guest's seed
 	jobs   []*job
 	work   time.Duration // that is expected of them
 }
 
-// full says whether a guest is given no more than these, of size at most.
-func (b *batch) full(size int) bool {
-	return len(b.jobs) == size || b.jobs[0].kind().fills(b)
+// full reports whether no further load may share the boot.
+func (b *batch) full() bool {
+	g := b.jobs[0].Guest
+	return len(b.jobs) == g.Loads || g.Work > 0 && b.work >= g.Work
 }
 
 // supported are the jobs that a guest can do. What a guest cannot do shares no
@@ -74,20 +55,16 @@ func (r *run) supported(queue []*job) []*job {
 // batches divides the jobs on the virtual clock among guests.
 func batches(queue []*job) []*batch {
 	var all []*batch
-	open := map[class]*batch{}
+	open := map[string]*batch{} // by Guest.Boot
 	for _, j := range queue {
-		c, size := class{loader: j.planned.Cell.By(), server: j.server.Name}, fetchBatch
-		if station.IsBrowser(c.loader) {
-			c.quic, size = j.protocol.Transport == "udp", browserBatch
-		}
-		b := open[c]
-		if b == nil || b.full(size) {
+		b := open[j.Guest.Boot]
+		if b == nil || b.full() {
 			b = &batch{number: len(all)}
 			all = append(all, b)
-			open[c] = b
+			open[j.Guest.Boot] = b
 		}
 		b.jobs = append(b.jobs, j)
-		b.work += j.estimate.duration
+		b.work += j.Estimate.Duration
 	}
 	return all
 }
@@ -299,15 +276,15 @@ func copyFile(from, to string) error {
 
 // orders is what a guest is to do for these jobs.
 func (r *run) orders(jobs []*job, attempt int) guest.Batch {
-	browser, foreign := station.IsBrowser(jobs[0].planned.Cell.By()), jobs[0].foreign()
-	b := guest.Batch{Station: r.station, Programs: browser || foreign}
+	first := jobs[0].Guest
+	b := guest.Batch{Station: r.station, Programs: first.Programs}
 	b.Station.Lab.Virtual, b.Station.Lab.Unblocked = true, !b.Programs
-	if !browser {
+	if !first.Browser {
 		b.Station.Chromium = ""
 	}
 	for _, j := range jobs {
 		id := loadID(j, attempt)
-		b.Loads = append(b.Loads, guest.Load{ID: id, Seed: loadSeed(r.Seed, j.planned.Index, attempt), Site: j.served(), Order: r.order(j, id)})
+		b.Loads = append(b.Loads, guest.Load{ID: id, Seed: loadSeed(r.Seed, j.planned.Index, attempt), Site: j.served(), Order: j.Order(id)})
 	}
 	return b
 }
@@ -316,15 +293,14 @@ func (r *run) orders(jobs []*job, attempt int) guest.Batch {
 // first.
 func (r *run) machine(b *batch, first *job, attempt, core int) guest.Machine {
 	m := guest.Machine{
-		Seed: bootSeed(r.Seed, b.number, first.planned.Index, attempt), Memory: fetchMemory, CPU: core, Limit: wallLimit,
+		Seed: bootSeed(r.Seed, b.number, first.planned.Index, attempt), Memory: plainMemory, CPU: core, Limit: wallLimit,
 	}
 	var most int64
 	for _, j := range b.jobs {
-		if station.IsBrowser(j.planned.Cell.By()) || j.foreign() {
-			m.Memory = browserMemory
+		if j.Guest.Programs {
+			m.Memory = programMemory
 		}
-		memory, longer := j.kind().guest(r, j)
-		most, m.Limit = max(most, memory), max(m.Limit, wallLimit+longer)
+		most, m.Limit = max(most, j.Guest.Memory), max(m.Limit, wallLimit+j.Guest.Longer)
 	}
 	m.Memory += most
 	return m

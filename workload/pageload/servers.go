@@ -13,6 +13,7 @@ import (
 	"wiretime/protocol"
 	"wiretime/replay"
 	"wiretime/server"
+	"wiretime/workload"
 )
 
 // origins is what serves a load's site: Wiretime's own server or a third-party one.
@@ -65,8 +66,8 @@ type ServerError struct{ cause error }
 
 func (e *ServerError) Error() string { return e.cause.Error() }
 
-// Unwrap returns the cause.
-func (e *ServerError) Unwrap() error { return e.cause }
+// Unwrap returns the cause, and that the lab is as good as before.
+func (e *ServerError) Unwrap() []error { return []error{e.cause, workload.ErrLabIntact} }
 
 // readyLimit is how long a third-party server may take until it answers. Java first compiles
 // its program, which takes seconds on an idle machine.
