@@ -4,7 +4,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -59,8 +58,9 @@ type run struct {
 	congestion map[string][]string   // what the kernel of each clock has
 	served     map[string]*site.Site // by job.served
 
-	mu   sync.Mutex
-	pace *pace
+	mu       sync.Mutex // of what follows
+	pace     *pace
+	failures int // of labs, in a row
 }
 
 // Run carries out the pending loads of a run, those on the virtual clock first:
@@ -73,17 +73,17 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	pending := slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.planned.Done })
-	r.pace = newPace(pending, len(queue))
-	if len(pending) > 0 {
+	waiting := pending(queue)
+	r.pace = newPace(waiting, len(queue))
+	if len(waiting) > 0 {
 		if err := r.prepare(ctx, queue); err != nil {
 			return err
 		}
 	}
-	if err := r.runVirtual(ctx, onClock(queue, study.ClockVirtual)); err != nil {
+	if err := r.attemptAll(ctx, onClock(queue, study.ClockVirtual), r.openGuests); err != nil {
 		return err
 	}
-	if err := r.runReal(ctx, onClock(pending, study.ClockReal)); err != nil {
+	if err := r.attemptAll(ctx, onClock(queue, study.ClockReal), r.openStations); err != nil {
 		return err
 	}
 	return c.Store.FinishRun(c.Run, time.Now())
@@ -160,6 +160,3 @@ func Templates(s *study.Study) []server.Template {
 
 // cores is how many guests run side by side.
 func cores() int { return runtime.NumCPU() }
-
-// errGivenUp ends a run on a machine that fails load after load.
-var errGivenUp = errors.New("stop the run")

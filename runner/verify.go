@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"wiretime/guest"
 	"wiretime/lab"
@@ -117,7 +118,7 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 		if err != nil {
 			return err
 		}
-		again := r.begin(j)
+		again := r.begin(j, time.Now())
 		r.judge(&again, m)
 		metrics, files := Metrics(j.planned.Cell.Workload), append([]string{lab.CaptureFile}, j.kind().Files...)
 		repetition.Differences = compareValues(metrics, s.kept.Values, again.Values)

@@ -93,17 +93,27 @@ func TestOnlyBrowsersGetGuestsWithABrowser(t *testing.T) {
 	}
 }
 
-// TestBatchIsPendingUntilItsLastLoadIsDone marks one load after the other.
-func TestBatchIsPendingUntilItsLastLoadIsDone(t *testing.T) {
-	b := batches(plan(t, 8, pageload.Fetch, pageload.Chromium))[0]
-	for _, j := range b.jobs {
-		if !b.pending() {
-			t.Errorf("not pending before load %d is done", j.planned.Index)
+// TestGuestsAreBootedForWhatIsPending marks one load after the other, and asks what guests are
+// booted for: in the first round for whole batches, as long as one of their loads is pending, and
+// in later rounds for the pending loads, one by one.
+func TestGuestsAreBootedForWhatIsPending(t *testing.T) {
+	queue := plan(t, 8, pageload.Fetch)
+	for _, j := range queue {
+		j.attempt = 2
+	}
+	g := &guests{batches: batches(queue)}
+	for i, j := range queue {
+		first, later := g.boots(0), g.boots(1)
+		if len(first) != 1 || len(first[0].jobs) != len(queue) || first[0].attempt != 1 {
+			t.Errorf("with %d loads done, the first round is %+v", i, first)
+		}
+		if len(later) != len(queue)-i || len(later[0].jobs) != 1 || later[0].jobs[0] != j || later[0].attempt != 2 {
+			t.Errorf("with %d loads done, the second round is %+v", i, later)
 		}
 		j.planned.Done = true
 	}
-	if b.pending() {
-		t.Error("still pending with all loads done")
+	if len(g.boots(0))+len(g.boots(1)) > 0 {
+		t.Error("guests are booted with all loads done")
 	}
 }
 
