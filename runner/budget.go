@@ -9,8 +9,8 @@ import (
 	"wiretime/workload"
 )
 
-// loadShare is how much of the machine loads may keep busy on average. The rest
-// is what keeps packets punctual when loads do their work at the same moment.
+// loadShare is the part of the machine that loads may keep busy on average. The rest keeps
+// packets punctual when several loads compute at the same moment.
 const loadShare = 0.5
 
 // work returns what a load adds to the duration of a run that always has enough loads to keep
@@ -19,8 +19,8 @@ func work(e workload.Estimate, took time.Duration, cores float64) time.Duration 
 	return time.Duration(float64(took) * min(e.Share(), cores) / cores)
 }
 
-// budget hands out shares of the machine in the order in which they are asked
-// for, so that the plan's order is kept and no load waits for ever.
+// budget hands out shares of the machine in the order of the requests, so that loads start in the
+// plan's order and none waits for ever.
 type budget struct {
 	whole   float64 // in cores
 	permits *semaphore.Weighted
@@ -37,7 +37,7 @@ func (b *budget) permitsFor(share float64) int64 {
 	return int64(min(share, b.whole) / permit)
 }
 
-// take waits until share is free; more than the whole means the whole.
+// take waits until a share is free. A share larger than the whole counts as the whole.
 func (b *budget) take(ctx context.Context, share float64) error {
 	if err := b.permits.Acquire(ctx, b.permitsFor(share)); err != nil {
 		return context.Cause(ctx)
@@ -45,11 +45,10 @@ func (b *budget) take(ctx context.Context, share float64) error {
 	return nil
 }
 
-// give returns what take took.
+// give returns a share that take took.
 func (b *budget) give(share float64) { b.permits.Release(b.permitsFor(share)) }
 
-// pace tells how long the rest of a run will take, from what its loads took so
-// far.
+// pace estimates how long the rest of a run will take from how long its loads took so far.
 type pace struct {
 	planned, done int
 	waiting       map[*job]bool
@@ -64,21 +63,21 @@ func newPace(queue []*job, planned int) *pace {
 	return p
 }
 
-// note takes an attempt into account.
+// note adds an attempt, and returns how the run stands after it.
 func (p *pace) note(j *job, took time.Duration, final bool) (done, planned int, remaining time.Duration) {
 	p.took[j.planned.Cell.Key()] = append(p.took[j.planned.Cell.Key()], took)
 	if final {
 		delete(p.waiting, j)
 		p.done++
 	}
-	// Loads fill the machine like water: each needs its share for its time.
+	// Loads that run side by side fill the machine: each needs its share for its time.
 	for w := range p.waiting {
 		remaining += work(w.Estimate, p.expected(w), w.cores)
 	}
 	return p.done, p.planned, remaining
 }
 
-// expected is the mean of what the cell's loads took so far, or an estimate.
+// expected returns the mean time that the cell's loads took so far, or the estimate if none has run.
 func (p *pace) expected(j *job) time.Duration {
 	seen := p.took[j.planned.Cell.Key()]
 	if len(seen) == 0 {

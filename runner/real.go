@@ -32,8 +32,7 @@ func (r *run) openStations(queue []*job) (pool, error) {
 	return s, err
 }
 
-// moreRoom is how many times the room of their last attempt loads get that were disturbed or
-// failed.
+// moreRoom is the factor by which the room of a disturbed or failed load grows with each attempt.
 const moreRoom = 8
 
 // attempt attempts each pending job once, in order and side by side as far as the budget allows, with
@@ -60,7 +59,7 @@ func (p *stations) attempt(ctx context.Context, round int) error {
 	return context.Cause(ctx)
 }
 
-// realCores is how many cores loads on the real clock may keep busy.
+// realCores returns how many cores loads on the real clock may keep busy.
 func realCores() float64 { return float64(runtime.NumCPU()) * loadShare }
 
 // carryOut makes one attempt. Errors are those that end the run.

@@ -10,7 +10,7 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// Sites opens the sites that the study's cells refer to. The caller closes them, by
+// Sites opens the sites that a study refers to, by reference. The caller closes them with
 // CloseSites.
 func Sites(ctx context.Context, library site.Library, references []string) (map[string]*site.Site, error) {
 	sites := map[string]*site.Site{}
@@ -24,7 +24,7 @@ func Sites(ctx context.Context, library site.Library, references []string) (map[
 	return sites, nil
 }
 
-// CloseSites lets go of sites that no run uses any more.
+// CloseSites closes the sites. No run may use them any more.
 func CloseSites(sites map[string]*site.Site) error {
 	var errs []error
 	for _, s := range sites {
@@ -33,8 +33,8 @@ func CloseSites(sites map[string]*site.Site) error {
 	return errors.Join(errs...)
 }
 
-// Network is the path of a cell's loads of a site: the study's, to which the options may
-// add how far away the site's servers are.
+// Network returns the path of a cell's loads of a site: the cell's own and, if the options ask for
+// it, the distances of the site's servers.
 func Network(c study.Cell, s *site.Site, o study.Options) network.Path {
 	p := c.Network
 	if o.OriginRTT {
@@ -51,8 +51,8 @@ func (j *job) served() string {
 	return j.Scheme + " " + j.planned.Cell.Subject()
 }
 
-// prepare checks the sites of all loads that can run, once, which brings them into memory,
-// and makes them as they are served: neither is to happen beside a load.
+// prepare checks the sites of all loads that can run, which brings them into memory, and makes the
+// copies that are served. Both use the processor, and must not happen while a load runs.
 func (r *run) prepare(ctx context.Context, queue []*job) error {
 	r.served = map[string]*site.Site{}
 	checked := map[string]bool{}
