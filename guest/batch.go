@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 
 	"wiretime/station"
+	"wiretime/workload"
+	"wiretime/workload/workloads"
 )
 
 // Batch is the work of one guest.
@@ -37,7 +39,15 @@ type Load struct {
 	ID    string // a file name, unique in the batch
 	Seed  uint64 // of the kernel's random numbers during the load
 	Site  string // one of the host's sites; empty if the order needs none
-	Order station.Order
+	Order workload.Order
+}
+
+// sentLoad is the form in which a load is sent to the guest.
+type sentLoad struct {
+	ID    string
+	Seed  uint64
+	Site  string // the name of its folder among the guest's sites
+	Order workloads.Order
 }
 
 // These are names in the folder that host and guest share.
@@ -56,16 +66,16 @@ func orderFile(place int) string { return fmt.Sprintf("order-%d.json", place) }
 type outcome struct {
 	Failed    string // why the station failed; if set, the rest is empty
 	LoadError string // why the load did not go well
-	Record    *station.Record
+	Record    *workloads.Outcome
 }
 
 // writeOutcome writes the outcome of a load beside its artefacts.
-func writeOutcome(dir string, r *station.Record, failed error) error {
+func writeOutcome(dir string, r workload.Outcome, failed error) error {
 	var out outcome
 	if failed != nil {
 		out.Failed = failed.Error()
 	} else {
-		out.Record = r
+		out.Record = &workloads.Outcome{Outcome: r}
 		if err := r.Common().LoadError; err != nil {
 			out.LoadError = err.Error()
 		}
@@ -82,7 +92,7 @@ func writeOutcome(dir string, r *station.Record, failed error) error {
 
 // readOutcome reads what writeOutcome has written and the artefacts next to it. It removes
 // the outcome's file, so that only artefacts remain in the folder.
-func readOutcome(dir string) (*station.Record, error) {
+func readOutcome(dir string) (workload.Outcome, error) {
 	file := filepath.Join(dir, outcomeFile)
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -101,7 +111,7 @@ func readOutcome(dir string) (*station.Record, error) {
 	if in.LoadError != "" {
 		in.Record.Common().LoadError = errors.New(in.LoadError)
 	}
-	return in.Record, in.Record.ReadFiles(dir)
+	return in.Record.Outcome, in.Record.ReadFiles(dir)
 }
 
 func exists(name string) bool {

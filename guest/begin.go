@@ -12,8 +12,8 @@ import (
 	"wiretime/lab/emulator"
 )
 
-// wireBegin is the request of the kernel's device that a load begins with, as Linux'
-// _IOW makes it (kernel/patches/0005-load-begins.patch).
+// wireBegin is the ioctl request with which a load begins, as made by Linux's _IOW
+// (kernel/patches/0005-load-begins.patch).
 const wireBegin = 1<<30 | 16<<16 | 'W'<<8 | 4
 
 // beginning is the device's struct wt_begin.
@@ -22,14 +22,13 @@ type beginning struct {
 	seed uint64
 }
 
-// raster is what lies between moments at which loads may begin. It is a power of two of
-// the kernel's ticks, at which its timers go off, and of its clock's steps of 256 ns.
+// raster is the time between moments at which loads may begin. It is a multiple of the kernel's
+// tick of 10 ms, at which its timers fire, and of its clock's step of 256 ns.
 const raster = 256 * 10 * time.Millisecond
 
 // begin waits for the next moment at which a load may begin and starts the kernel's
-// random numbers from a seed. What follows does not depend on what came before: not on
-// how long that took, nor on how often the clock was read meanwhile, nor on how many
-// random numbers were drawn.
+// random numbers from a seed. The load then does not depend on what came before: not on how long
+// that took, how often the clock was read, or how many random numbers were drawn.
 func begin(device *os.File, seed uint64) error {
 	runtime.GC() // a collection that falls into the load would read the clock
 	var now unix.Timespec

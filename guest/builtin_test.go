@@ -9,13 +9,13 @@ import (
 	"wiretime/capture"
 	"wiretime/network"
 	"wiretime/protocol"
-	"wiretime/station"
+	"wiretime/workload/pageload"
 )
 
 // builtinOrder returns an order for a load by the built-in loader.
-func builtinOrder(row, visit string, path network.Path, seed uint64) station.Order {
+func builtinOrder(row, visit string, path network.Path, seed uint64) *pageload.Order {
 	o := order(row, path, seed)
-	o.Page.Loader, o.Page.Visit = station.Builtin, visit
+	o.Loader, o.Visit = pageload.Builtin, visit
 	return o
 }
 
@@ -48,7 +48,7 @@ func TestBuiltinComesBackInWholeRoundTrips(t *testing.T) {
 	loads := run(t, host(t), machine(1), b)
 	for _, test := range tests {
 		t.Run(name(test.protocol)+" "+test.word, func(t *testing.T) {
-			r := loads[test.word+"-"+name(test.protocol)].record.Page
+			r := loads[test.word+"-"+name(test.protocol)].record.(*pageload.Record)
 			if r.LoadError != nil {
 				t.Fatal(r.LoadError)
 			}

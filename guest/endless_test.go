@@ -8,7 +8,7 @@ import (
 
 	"wiretime/network"
 	"wiretime/site"
-	"wiretime/station"
+	"wiretime/workload/pageload"
 )
 
 // TestPagesThatDoNotEndByThemselves makes Chromium load pages on the virtual clock that
@@ -43,7 +43,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 		{restless.Name, "h2"}, {dialogs.Name, "https/1.1"}, {preloaded.Name, "http/1.1"}, {preloaded.Name, "h2"},
 	} {
 		o := order(c.row, oneLink(network.Link{Delay: 20 * time.Millisecond}), 1)
-		o.Page.Loader, o.Page.Timeout = station.Chromium, 20*time.Second
+		o.Loader, o.Timeout = pageload.Chromium, 20*time.Second
 		b.Loads = append(b.Loads, Load{ID: c.site + "-" + name(c.row), Site: c.site, Order: o})
 	}
 	m := machine(1)
@@ -54,7 +54,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 		"dialogs-https-1.1":  `the page's prompt dialog "3" was answered with no; the page was refused another window`,
 		"preloaded-http-1.1": "", "preloaded-h2": "",
 	} {
-		r := loads[id].record.Page
+		r := loads[id].record.(*pageload.Record)
 		if r == nil || r.LoadError != nil || r.Timing.OnLoad <= 0 {
 			t.Fatalf("%s: %+v", id, r)
 		}
@@ -62,11 +62,11 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 			t.Errorf("%s: the page's comment is %q, want %q", id, got, want)
 		}
 	}
-	clear := loads["preloaded-http-1.1"].record.Page
+	clear := loads["preloaded-http-1.1"].record.(*pageload.Record)
 	if to := clear.HAR.Log.RenamedDomains["google.com"]; to != "google.zzz" || len(clear.Server) != 2 || clear.Server[0].URL != "http://accounts.google.zzz/" {
 		t.Errorf("google.com was renamed to %q, the server's log is %+v", to, clear.Server)
 	}
-	if over := loads["preloaded-h2"].record.Page; len(over.HAR.Log.RenamedDomains) > 0 || over.Server[0].URL != "https://accounts.google.com/" {
+	if over := loads["preloaded-h2"].record.(*pageload.Record); len(over.HAR.Log.RenamedDomains) > 0 || over.Server[0].URL != "https://accounts.google.com/" {
 		t.Errorf("over TLS renamed were %v, the server's log is %+v", over.HAR.Log.RenamedDomains, over.Server)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/network"
+	"wiretime/workload/pageload"
 )
 
 // Virtual time advances slightly with readings of the clock, so that a program that polls
@@ -117,7 +118,7 @@ func TestHandshakesTakeWholeRoundTrips(t *testing.T) {
 				loads map[string]done
 				want  time.Duration
 			}{{"instant DNS", near, want}, {"DNS behind the path", behind, want + rtt}} {
-				r := dns.loads["at-"+name(test.protocol)].record.Page
+				r := dns.loads["at-"+name(test.protocol)].record.(*pageload.Record)
 				if r.LoadError != nil {
 					t.Fatal(r.LoadError)
 				}

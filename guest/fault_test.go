@@ -15,7 +15,7 @@ import (
 
 	"wiretime/kernel"
 	"wiretime/network"
-	"wiretime/station"
+	"wiretime/workload/pageload"
 )
 
 // children returns the running guests of this program.
@@ -94,7 +94,7 @@ func TestGuestKilledFromOutside(t *testing.T) {
 func TestLoaderThatSpins(t *testing.T) {
 	b := everyProtocol(1)
 	b.Station.Chromium, b.Station.Lab.Unblocked = "/init", false
-	b.Programs, b.Loads[0].Order.Page.Loader = true, station.Chromium
+	b.Programs, b.Loads[0].Order.(*pageload.Order).Loader = true, pageload.Chromium
 	m := machine(1)
 	m.Limit = 5 * time.Second
 	began := time.Now()
@@ -169,7 +169,7 @@ func TestUnknownSite(t *testing.T) {
 // why, and the guest continues.
 func TestStationThatCannotBeBuilt(t *testing.T) {
 	b := everyProtocol(1)
-	b.Loads[1].Order.Page.TCP.Congestion = "nonesuch"
+	b.Loads[1].Order.(*pageload.Order).TCP.Congestion = "nonesuch"
 	var failed []string
 	err := host(t).Run(t.Context(), machine(1), b, func(r Result) error {
 		if r.Failed != nil {

@@ -21,7 +21,8 @@ import (
 	"wiretime/kernel"
 	"wiretime/server"
 	"wiretime/site"
-	"wiretime/station"
+	"wiretime/workload"
+	"wiretime/workload/workloads"
 )
 
 // Host holds what the guests of a run share. It is safe for concurrent use.
@@ -146,9 +147,9 @@ func (l *Lost) Unwrap() error { return l.Cause }
 // Result is the result of a load in a guest.
 type Result struct {
 	ID     string
-	Dir    string          // the load's artefacts; removed when the batch is done
-	Record *station.Record // nil if the station failed
-	Failed error           // why the station failed
+	Dir    string           // the load's artefacts; removed when the batch is done
+	Record workload.Outcome // nil if the station failed
+	Failed error            // why the station failed
 }
 
 // Run boots a guest for a batch, waits until the batch is done, and ends the guest. It
@@ -265,14 +266,15 @@ func (h *Host) share(b Batch) (string, error) {
 		return "", err
 	}
 	for i, l := range b.Loads {
+		sent := sentLoad{ID: l.ID, Seed: l.Seed, Order: workloads.Order{Order: l.Order}}
 		if l.Site != "" {
 			name, ok := h.sites[l.Site]
 			if !ok {
 				return "", fmt.Errorf("load %s: this host was not prepared for site %s", l.ID, l.Site)
 			}
-			l.Site = name
+			sent.Site = name
 		}
-		if err := writeJSON(filepath.Join(dir, sharedName, orderFile(i)), l); err != nil {
+		if err := writeJSON(filepath.Join(dir, sharedName, orderFile(i)), sent); err != nil {
 			return "", err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"wiretime/server"
 	"wiretime/site"
 	"wiretime/station"
+	"wiretime/workload"
 )
 
 // initMark is the environment variable that marks a guest's first program: the kernel turns
@@ -122,7 +123,7 @@ func serve() error {
 	}
 	w := worker{config: c, device: device, sites: map[string]*site.Site{}}
 	for place := 0; ; place++ {
-		var l Load
+		var l sentLoad
 		err := readJSON(orderFile(place), &l)
 		if errors.Is(err, fs.ErrNotExist) {
 			return w.close()
@@ -157,7 +158,7 @@ type worker struct {
 
 // load runs one load and moves its folder into place. An error means that the guest is no
 // longer usable.
-func (w *worker) load(ctx context.Context, l Load) error {
+func (w *worker) load(ctx context.Context, l sentLoad) error {
 	part := filepath.Join(shared, outDir, l.ID+".part")
 	if err := os.Mkdir(part, 0o755); err != nil {
 		return fmt.Errorf("make a folder for load %s: %w", l.ID, err)
@@ -175,7 +176,7 @@ func (w *worker) load(ctx context.Context, l Load) error {
 	return nil
 }
 
-func (w *worker) run(ctx context.Context, l Load, dir string) (r *station.Record, err error) {
+func (w *worker) run(ctx context.Context, l sentLoad, dir string) (r workload.Outcome, err error) {
 	page := w.sites[l.Site]
 	if page == nil && l.Site != "" {
 		if page, err = site.Open(filepath.Join(sites, l.Site)); err != nil {

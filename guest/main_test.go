@@ -24,6 +24,7 @@ import (
 	"wiretime/network"
 	"wiretime/site"
 	"wiretime/station"
+	"wiretime/workload"
 	"wiretime/workload/pageload"
 )
 
@@ -200,8 +201,8 @@ func labConfig(links int) lab.Config {
 var cubic = lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}
 
 // order returns an order for a load by the built-in loader.
-func order(protocol string, path network.Path, seed uint64) station.Order {
-	return station.Order{Page: &pageload.Order{Loader: station.Fetch, Protocol: protocol, Path: path, Seed: seed, TCP: cubic, Timeout: time.Minute}}
+func order(protocol string, path network.Path, seed uint64) *pageload.Order {
+	return &pageload.Order{Loader: pageload.Fetch, Protocol: protocol, Path: path, Seed: seed, TCP: cubic, Timeout: time.Minute}
 }
 
 // oneLink is a path with equal links up and down.
@@ -259,7 +260,7 @@ func inGuest(t *testing.T, program, in string, what any, out string, outcome any
 
 // done is the result of a load in a guest.
 type done struct {
-	record *station.Record
+	record workload.Outcome
 	files  map[string][]byte // by name
 }
 

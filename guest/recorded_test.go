@@ -77,7 +77,7 @@ func TestServersWait(t *testing.T) {
 		for _, s := range sites {
 			for _, waits := range []bool{true, false} {
 				o := builtinOrder(row, "cold", oneLink(network.Link{Delay: rtt / 2}), 1)
-				o.Page.ServerWait = waits
+				o.ServerWait = waits
 				b.Loads = append(b.Loads, Load{ID: fmt.Sprint(name(row), s.Name, waits), Site: s.Name, Order: o})
 			}
 		}
@@ -90,15 +90,15 @@ func TestServersWait(t *testing.T) {
 		}
 		for i, ms := range waits {
 			for _, waits := range []bool{true, false} {
-				r := loads[fmt.Sprint(name(row.Name), sites[i].Name, waits)].record
-				if r.Page.LoadError != nil {
-					t.Fatal(r.Page.LoadError)
+				r := loads[fmt.Sprint(name(row.Name), sites[i].Name, waits)].record.(*pageload.Record)
+				if r.LoadError != nil {
+					t.Fatal(r.LoadError)
 				}
 				want := time.Duration(roundTrips) * rtt
 				if waits {
 					want += time.Duration(ms * float64(time.Millisecond))
 				}
-				first := time.Duration(math.Round(r.Page.Timing.TTFB * float64(time.Millisecond)))
+				first := time.Duration(math.Round(r.Timing.TTFB * float64(time.Millisecond)))
 				if over := first - want; over < 0 || over > mostReadings*reading {
 					t.Errorf("%s, a server of %v ms, waiting %v: the first byte came after %v, want %v and no more than %d readings of the clock of %v",
 						row.Name, ms, waits, first, want, mostReadings, reading)
@@ -167,18 +167,18 @@ func TestServerThatTakesForEver(t *testing.T) {
 	for _, row := range protocol.Names() {
 		for _, s := range []*site.Site{never, atOnce} {
 			o := builtinOrder(row, "cold", oneLink(network.Link{Delay: 10 * time.Millisecond}), 1)
-			o.Page.ServerWait, o.Page.Timeout = true, limit
+			o.ServerWait, o.Timeout = true, limit
 			b.Loads = append(b.Loads, Load{ID: s.Name + name(row), Site: s.Name, Order: o})
 		}
 	}
 	loads := run(t, recordedHost(t, never, atOnce), machine(1), b)
 	for _, row := range protocol.Names() {
-		r := loads[never.Name+name(row)].record
-		if r.Page.LoadError == nil || !strings.Contains(r.Page.LoadError.Error(), "the page had not loaded after 3s, the study's timeout") {
-			t.Errorf("%s: the load ended with %v", row, r.Page.LoadError)
+		r := loads[never.Name+name(row)].record.(*pageload.Record)
+		if r.LoadError == nil || !strings.Contains(r.LoadError.Error(), "the page had not loaded after 3s, the study's timeout") {
+			t.Errorf("%s: the load ended with %v", row, r.LoadError)
 		}
-		if after := loads[atOnce.Name+name(row)].record; after.Page.LoadError != nil || len(after.Page.Server) != 2 {
-			t.Errorf("%s: the next load ended with %v, the server's log is %+v", row, after.Page.LoadError, after.Page.Server)
+		if after := loads[atOnce.Name+name(row)].record.(*pageload.Record); after.LoadError != nil || len(after.Server) != 2 {
+			t.Errorf("%s: the next load ended with %v, the server's log is %+v", row, after.LoadError, after.Server)
 		}
 	}
 }

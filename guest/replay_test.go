@@ -63,7 +63,7 @@ func TestEveryPacketGoesTheWayOfTheArithmetic(t *testing.T) {
 		for k, protocol := range protocols {
 			o := order(protocol, p, uint64(10*i+k))
 			if len(p.Access) > 1 {
-				o.Page.Timeout = 5 * time.Second // a connection does not survive a handover
+				o.Timeout = 5 * time.Second // a connection does not survive a handover
 			}
 			b.Loads = append(b.Loads, Load{ID: "over-" + p.Name + "-" + name(protocol), Site: small, Order: o})
 		}

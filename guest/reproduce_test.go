@@ -16,7 +16,6 @@ import (
 	"wiretime/lab"
 	"wiretime/network"
 	"wiretime/protocol"
-	"wiretime/station"
 	"wiretime/workload"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
@@ -76,7 +75,7 @@ func TestALoadFollowsFromItsBatch(t *testing.T) {
 	b := everyProtocol(1)
 	last := &b.Loads[len(b.Loads)-1]
 	first := run(t, host(t), machine(1), b)
-	last.Order.Page.Path = oneLink(network.Link{Rate: 1_000_000, Delay: 100 * time.Millisecond})
+	last.Order.(*pageload.Order).Path = oneLink(network.Link{Rate: 1_000_000, Delay: 100 * time.Millisecond})
 	for id, again := range run(t, host(t), machine(1), b) {
 		if where := difference(t, first[id], again); (where == "") != (id != last.ID) {
 			t.Errorf("load %s: the difference is %q", id, where)
@@ -209,7 +208,7 @@ func TestDifference(t *testing.T) {
 	header := capture.Header{Interfaces: []capture.Interface{{Name: "client.0"}}}
 	load := func(at int64, har string) done {
 		text := capture.AppendPacket(capture.AppendHeader(nil, header), &capture.PacketRecord{Time: at, ID: 1, Data: []byte{69}})
-		return done{&station.Record{}, map[string][]byte{lab.CaptureFile: text, pageload.HARFile: []byte(har)}}
+		return done{&pageload.Record{}, map[string][]byte{lab.CaptureFile: text, pageload.HARFile: []byte(har)}}
 	}
 	for _, test := range []struct {
 		b    done

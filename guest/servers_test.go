@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"wiretime/server"
-	"wiretime/station"
+	"wiretime/workload/pageload"
 )
 
 // byServer is a batch of loads from another server over each of its protocols.
@@ -14,7 +14,7 @@ func byServer(k server.Kind) Batch {
 	b.Station.Lab.Unblocked = false
 	for i, row := range k.Protocols {
 		o := order(row, distant, uint64(i))
-		o.Page.Loader, o.Page.Server = station.Builtin, k.Name
+		o.Loader, o.Server = pageload.Builtin, k.Name
 		b.Loads = append(b.Loads, Load{ID: "by-" + name(row), Site: many, Order: o})
 	}
 	return b
@@ -45,14 +45,14 @@ func TestOtherPeoplesServers(t *testing.T) {
 				if err := l.record.Common().LoadError; err != nil {
 					t.Errorf("load %s: %v", id, err)
 				}
-				if requests := len(l.record.Page.HAR.Log.Entries); len(l.record.Common().Server) != requests || requests < 30 {
+				if requests := len(l.record.(*pageload.Record).HAR.Log.Entries); len(l.record.Common().Server) != requests || requests < 30 {
 					t.Errorf("load %s: %d requests by the loader, %d by the server", id, requests, len(l.record.Common().Server))
 				}
 				where := difference(t, l, again[id])
 				if where != "" && k.Name != "caddy" {
 					t.Errorf("load %s differs: %s", id, where)
 				}
-				t.Logf("load %s: onLoad %.6f ms, then %.6f ms", id, l.record.Page.Timing.OnLoad, again[id].record.Page.Timing.OnLoad)
+				t.Logf("load %s: onLoad %.6f ms, then %.6f ms", id, l.record.(*pageload.Record).Timing.OnLoad, again[id].record.(*pageload.Record).Timing.OnLoad)
 			}
 		})
 	}

@@ -12,35 +12,33 @@ import (
 	"wiretime/media/manager"
 	"wiretime/media/player"
 	"wiretime/media/transport"
-	"wiretime/station"
 	"wiretime/workload/playback"
 )
 
 // download orders a file over a link with constant delay.
-func download(row, media string, delay time.Duration) station.Order {
-	return station.Order{Stream: &playback.Order{
+func download(row, media string, delay time.Duration) *playback.Order {
+	return &playback.Order{
 		Media: media, Transport: row, Seed: 1, TCP: cubic, Timeout: 10 * time.Minute, Player: playback.Download, Strategy: transport.Reconnect,
 		Manager: manager.Config{Name: "link", Access: manager.AccessPoints(), Delay: delay},
 		Keep:    emulator.Keep{Octets: 128, Packets: 100_000},
-	}}
+	}
 }
 
 // moving orders a file during which the client changes its access link once, after a
 // second.
-func moving(row string, strategy transport.Strategy, loss float64, seed uint64) station.Order {
+func moving(row string, strategy transport.Strategy, loss float64, seed uint64) *playback.Order {
 	o := download(row, "file@10MB", 50*time.Millisecond)
-	o.Stream.Seed, o.Stream.Strategy = seed, strategy
-	m := &o.Stream.Manager
+	o.Seed, o.Strategy = seed, strategy
+	m := &o.Manager
 	m.Rate, m.Loss = manager.DefaultRate, loss
 	m.Period, m.Duration, m.Window, m.Reconnections = time.Second, time.Minute, 2*time.Second, 1
 	return o
 }
 
 // viewing orders a video that is watched for four seconds.
-func viewing(row, rule string, loss float64, seed uint64) station.Order {
+func viewing(row, rule string, loss float64, seed uint64) *playback.Order {
 	o := moving(row, transport.Reconnect, loss, seed)
-	s := o.Stream
-	s.Media, s.Player, s.For, s.Seeks = "clip", rule, 4*time.Second, 0.3
+	o.Media, o.Player, o.For, o.Seeks = "clip", rule, 4*time.Second, 0.3
 	return o
 }
 
@@ -56,7 +54,7 @@ func oneAddress(t *testing.T, row string) []transport.Strategy {
 }
 
 // streams plays orders in a guest, by ID.
-func streams(t *testing.T, h *Host, orders map[string]station.Order) map[string]done {
+func streams(t *testing.T, h *Host, orders map[string]*playback.Order) map[string]done {
 	t.Helper()
 	b := Batch{Station: stationConfig(2)}
 	for id, o := range orders {
@@ -78,7 +76,7 @@ func TestStreamsTakeWholeRoundTrips(t *testing.T) {
 		"sctp-udp-dtls": 5, // DTLS 1.2's with its cookie: three more
 		"quic":          1,
 	}
-	orders := map[string]station.Order{}
+	orders := map[string]*playback.Order{}
 	for row := range setUp {
 		orders[row] = download(row, "file@1kB", rtt/2)
 	}
@@ -87,7 +85,7 @@ func TestStreamsTakeWholeRoundTrips(t *testing.T) {
 			t.Errorf("%s: %v", row, d.record.Common().LoadError)
 			continue
 		}
-		s := d.record.Stream.Stream
+		s := d.record.(*playback.Record).Stream
 		ttd, _ := s.Figures.TTD()
 		for _, phase := range []struct {
 			what string
@@ -108,7 +106,7 @@ func TestStreamsTakeWholeRoundTrips(t *testing.T) {
 func TestStreamsComeWhole(t *testing.T) {
 	const icmp = 1 // port unreachable, for a late packet
 	protocols := map[string]uint8{"tcp": capture.TCP, "udp": capture.UDP, "sctp": capture.SCTP}
-	orders := map[string]station.Order{}
+	orders := map[string]*playback.Order{}
 	for _, row := range transport.Names() {
 		orders["file-over-"+row] = moving(row, transport.Reconnect, 0, 1)
 		orders["clip-over-"+row] = viewing(row, playback.Players()[1], 0, 1)
@@ -119,11 +117,11 @@ func TestStreamsComeWhole(t *testing.T) {
 			t.Run(media+" over "+row.Name, func(t *testing.T) {
 				id := media + "-over-" + row.Name
 				d := loads[id]
-				s := d.record.Stream.Stream
+				s := d.record.(*playback.Record).Stream
 				if d.record.Common().LoadError != nil || s == nil {
 					t.Fatalf("%v; %+v", d.record.Common().LoadError, s)
 				}
-				if o := orders[id].Stream; s.Transport != row.Name || s.Media != o.Media || s.Player != o.Player || s.Strategy != string(o.Strategy) || s.Epoch < 0 || len(s.Manager) == 0 {
+				if o := orders[id]; s.Transport != row.Name || s.Media != o.Media || s.Player != o.Player || s.Strategy != string(o.Strategy) || s.Epoch < 0 || len(s.Manager) == 0 {
 					t.Errorf("the record is of %+v", s)
 				}
 				var served int64
@@ -177,7 +175,7 @@ func TestRecoveryTakesWholeRoundTrips(t *testing.T) {
 		transport.ZeroRTT:   {"quic": 1},
 		transport.Migrate:   {"quic": 2}, // one to see that the new way leads there, one until the server hears that it is taken
 	}
-	orders := map[string]station.Order{}
+	orders := map[string]*playback.Order{}
 	for _, row := range transport.Names() {
 		for _, strategy := range oneAddress(t, row) {
 			orders[row+"-"+string(strategy)] = moving(row, strategy, 0, 1)
@@ -188,7 +186,7 @@ func TestRecoveryTakesWholeRoundTrips(t *testing.T) {
 			if d.record.Common().LoadError != nil {
 				t.Fatal(d.record.Common().LoadError)
 			}
-			s := d.record.Stream.Stream
+			s := d.record.(*playback.Record).Stream
 			if len(s.Figures.Handovers) != 1 {
 				t.Fatalf("the handovers are %+v", s.Figures.Handovers)
 			}
@@ -217,12 +215,12 @@ func TestRecoveryTakesWholeRoundTrips(t *testing.T) {
 
 // TestMultihoming keeps the session while the old link is lost for a second.
 func TestMultihoming(t *testing.T) {
-	orders := map[string]station.Order{}
+	orders := map[string]*playback.Order{}
 	for _, row := range []string{"mptcp", "mptcp-clear", "sctp"} {
 		orders[row] = moving(row, transport.Multihome, 0, 1)
 	}
 	for row, d := range streams(t, host(t), orders) {
-		s := d.record.Stream.Stream
+		s := d.record.(*playback.Record).Stream
 		if d.record.Common().LoadError != nil || len(s.Sessions) != 1 || len(s.Figures.Handovers) != 1 || len(d.record.Common().Server) != 1 {
 			t.Errorf("%s: %v; %d sessions, handovers %+v, log %+v", row, d.record.Common().LoadError, len(s.Sessions), s.Figures.Handovers, d.record.Common().Server)
 			continue
@@ -240,12 +238,12 @@ func TestMultihoming(t *testing.T) {
 // off for longer than the viewer waits.
 func TestStreamsThatDoNotCome(t *testing.T) {
 	slow := download("tcp", "file@100MB", 50*time.Millisecond)
-	slow.Stream.Timeout, slow.Stream.Manager.Rate = time.Second, manager.DefaultRate
+	slow.Timeout, slow.Manager.Rate = time.Second, manager.DefaultRate
 	lossy := download("quic", "file@100MB", 50*time.Millisecond)
-	lossy.Stream.Manager.Loss, lossy.Stream.Patience, lossy.Stream.GiveUp = 1, 2*time.Second, 5*time.Second
-	for id, d := range streams(t, host(t), map[string]station.Order{"slow": slow, "lossy": lossy}) {
+	lossy.Manager.Loss, lossy.Patience, lossy.GiveUp = 1, 2*time.Second, 5*time.Second
+	for id, d := range streams(t, host(t), map[string]*playback.Order{"slow": slow, "lossy": lossy}) {
 		want := map[string]string{"slow": "timed out after 1s", "lossy": "timed out after 5s without data; last failure: "}[id]
-		if err := d.record.Common().LoadError; err == nil || !strings.Contains(err.Error(), want) || d.record.Stream.Stream == nil || d.record.Stream.Stream.Figures.Failure != err.Error() {
+		if err := d.record.Common().LoadError; err == nil || !strings.Contains(err.Error(), want) || d.record.(*playback.Record).Stream == nil || d.record.(*playback.Record).Stream.Figures.Failure != err.Error() {
 			t.Errorf("%s: %v, want %q", id, err, want)
 		}
 	}
@@ -254,8 +252,8 @@ func TestStreamsThatDoNotCome(t *testing.T) {
 // TestStreamsSameSeedSameNanoseconds repeats TestSameSeedSameNanoseconds for streams over
 // lossy links, with handovers and seeks.
 func TestStreamsSameSeedSameNanoseconds(t *testing.T) {
-	every := func(seed uint64) map[string]station.Order {
-		orders := map[string]station.Order{"mptcp-multihome": moving("mptcp", transport.Multihome, 0.001, seed), "sctp-multihome": moving("sctp", transport.Multihome, 0.001, seed)}
+	every := func(seed uint64) map[string]*playback.Order {
+		orders := map[string]*playback.Order{"mptcp-multihome": moving("mptcp", transport.Multihome, 0.001, seed), "sctp-multihome": moving("sctp", transport.Multihome, 0.001, seed)}
 		for _, row := range transport.Names() {
 			for _, strategy := range oneAddress(t, row) {
 				orders[row+"-"+string(strategy)] = moving(row, strategy, 0.001, seed)
@@ -278,7 +276,7 @@ func TestStreamsSameSeedSameNanoseconds(t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	another := streams(t, host(t), map[string]station.Order{"tcp-reconnect": moving("tcp", transport.Reconnect, 0.001, 2)})
+	another := streams(t, host(t), map[string]*playback.Order{"tcp-reconnect": moving("tcp", transport.Reconnect, 0.001, 2)})
 	if id := "tcp-reconnect"; bytes.Equal(first[id].files[playback.StreamFile], another[id].files[playback.StreamFile]) {
 		t.Errorf("%s is the same with another seed", id)
 	}

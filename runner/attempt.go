@@ -1,47 +1,78 @@
 package runner
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
-	"wiretime/capture"
-	"wiretime/critical"
-	"wiretime/evidence"
-	"wiretime/lab"
-	"wiretime/lab/emulator"
-	"wiretime/metric"
-	"wiretime/network"
-	"wiretime/station"
+	"wiretime/guest"
 	"wiretime/store"
 	"wiretime/study"
 	"wiretime/workload"
-	"wiretime/workload/pageload"
 )
 
-// begin is the record of an attempt that begins now.
-func (r *run) begin(j *job) store.LoadRecord {
-	return store.LoadRecord{
-		Planned: j.planned, Attempt: j.attempt, Started: time.Now(),
-		Final: j.attempt > r.Options.Retries,
+// pool carries attempts out: stations do on the real clock, guests on the virtual one.
+type pool interface {
+	// attempt carries out at least one attempt of each pending job, and ends each with run.end.
+	// round counts the calls, from 0. Attempts that are under way when ctx ends stay pending.
+	// Errors end the run.
+	attempt(ctx context.Context, round int) error
+	close() error
+}
+
+// attemptAll attempts the pending jobs of a queue until none needs a further attempt. open
+// makes a pool for the jobs that can run, whether they are pending or not.
+func (r *run) attemptAll(ctx context.Context, queue []*job, open func([]*job) (pool, error)) (err error) {
+	for _, j := range pending(queue) {
+		if why := r.unsupported(j); why != "" {
+			if err := r.keepUnsupported(j, why); err != nil {
+				return err
+			}
+		}
 	}
+	queue = r.supported(queue)
+	if len(pending(queue)) == 0 {
+		return nil
+	}
+	p, err := open(queue)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	for round := 0; len(pending(queue)) > 0; round++ {
+		if err := p.attempt(ctx, round); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (r *run) keepUnsupported(j *job, record store.LoadRecord, why string) error {
-	record.Validity, record.Reason, record.Final = store.Unsupported, why, true
-	return r.keep(j, record)
+// pending returns the jobs that need an attempt.
+func pending(queue []*job) []*job {
+	return slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.planned.Done })
 }
 
-// unsupported says why the cell cannot run here; "" if it can.
+// supported returns the jobs that can run here. It depends on the plan and the machine only, and
+// so do the batches that are made of them.
+func (r *run) supported(queue []*job) []*job {
+	return slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return r.unsupported(j) != "" })
+}
+
+// unsupported returns why the job cannot run here, "" if it can.
 func (r *run) unsupported(j *job) string {
 	cell := j.planned.Cell
-	if why := j.kind().unsupported(r, j); why != "" {
-		return why
+	if j.Unsupported != "" {
+		return j.Unsupported
+	}
+	if j.Program != "" && cell.Clock() == study.ClockVirtual {
+		if err := guest.Sees(j.Program); err != nil {
+			return err.Error()
+		}
 	}
 	if has := r.congestion[cell.Clock()]; !slices.Contains(has, cell.On(study.AxisCongestion)) {
 		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock(), cell.On(study.AxisCongestion), strings.Join(has, ", "))
@@ -49,7 +80,7 @@ func (r *run) unsupported(j *job) string {
 	return ""
 }
 
-// congestionControls are those of the running kernel.
+// congestionControls returns those of the running kernel.
 func congestionControls() []string {
 	b, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	if err != nil {
@@ -58,86 +89,77 @@ func congestionControls() []string {
 	return strings.Fields(string(b))
 }
 
-// measured is what a load left, ready to be judged.
-type measured struct {
-	record   *workload.Record
-	evidence *evidence.Evidence
-	paths    []*critical.Path // of its pages
-	kind     kind
+// begin returns the record of an attempt that began at a time.
+func (r *run) begin(j *job, started time.Time) store.LoadRecord {
+	return store.LoadRecord{Planned: j.planned, Attempt: j.attempt, Started: started, Final: j.attempt > r.Options.Retries}
 }
 
-// measure reads the capture in dir back.
-func (r *run) measure(j *job, record *station.Record, dir string) (*measured, error) {
-	packets, err := capture.ReadPackets(filepath.Join(dir, lab.CaptureFile))
-	if err != nil {
-		return nil, err
+// end judges an attempt, keeps it, and notes whether the load needs a further one. dir has the
+// attempt's artefacts. failed says why the lab failed; then there is no outcome. An outcome that
+// cannot be measured is a failed attempt, too.
+func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir string, failed error) error {
+	var m *measured
+	if failed == nil {
+		m, failed = r.measure(j, outcome, dir)
 	}
-	common := record.Common()
-	left := &evidence.Evidence{
-		Protocol: j.planned.Cell.Over(), Visit: j.planned.Cell.On(study.AxisVisit), Fallback: r.fallback(), NoServerLog: j.foreign() && !j.server.Logs,
-		Server: common.Server, Packets: packets, ServerLost: common.ServerLost,
-		CaptureCut: common.Emulator.Uncaptured > 0, Counted: Counted(common.Emulator),
+	if errors.Is(failed, syscall.ENOSPC) {
+		return diskFull(record.ID(), failed)
 	}
-	j.kind().collect(left, record)
-	paths, err := explain(left, filepath.Join(dir, pageload.HARFile))
-	if err != nil {
-		return nil, err
+	if failed != nil {
+		record.Validity, record.Reason = store.Failed, failed.Error()
+	} else {
+		r.judge(&record, m)
 	}
-	return &measured{common, left, paths, j.kind()}, nil
+	record.Wall = time.Since(record.Started)
+	return r.keep(j, record)
 }
 
-// Counted returns what an emulator counted of a load.
-func Counted(r emulator.Report) *evidence.Counts {
-	c := &evidence.Counts{Up: r.Arrived[network.Up], Down: r.Delivered[network.Down]}
-	for _, n := range r.Dropped {
-		c.Drops += n
-	}
-	return c
+func diskFull(id string, err error) error {
+	return fmt.Errorf("load %s: %w: %w", id, store.ErrDiskFull, err)
 }
 
-// explain finds out what decided onLoad and writes it into the HAR, if there is one.
-func explain(left *evidence.Evidence, name string) ([]*critical.Path, error) {
-	if left.HAR == nil {
-		return nil, nil
-	}
-	paths := critical.Find(left)
-	text, err := json.Marshal(paths)
-	if err != nil {
-		return nil, fmt.Errorf("write the critical path down: %w", err)
-	}
-	left.HAR.Log.CriticalPath = text
-	return paths, capture.WriteHAR(name, left.HAR)
+func (r *run) keepUnsupported(j *job, why string) error {
+	record := r.begin(j, time.Now())
+	record.Validity, record.Reason, record.Final = store.Unsupported, why, true
+	return r.keep(j, record)
 }
 
-// judge takes the load's figures and decides on its validity.
-func (r *run) judge(record *store.LoadRecord, m *measured) {
-	set := m.kind.set()
-	record.Values = disturbances(m)
-	maps.Copy(record.Values, m.kind.values(m.record))
-	maps.Copy(record.Values, set.Values(m.evidence))
-	record.Pages = metric.EachPage(m.evidence)
-	if m.record.LoadError != nil {
-		record.Validity, record.Reason = store.Failed, m.record.LoadError.Error()
-		return
-	}
-	record.Violations = slices.Concat(set.Violations(m.evidence), r.checkLateness(m, record.Values["late_p99"]), r.checkTaken(m.record.Taken))
-	record.Validity = store.Valid
-	if len(record.Violations) > 0 {
-		record.Validity, record.Reason = store.Invalid, record.Violations[0].Detail
-	}
-}
-
-// keep puts the attempt into the store and tells of it.
+// keep puts the attempt into the store and reports it.
 func (r *run) keep(j *job, record store.LoadRecord) error {
 	if err := r.Store.Commit(record); err != nil {
 		return err
 	}
-	final := record.Final || record.Validity == store.Valid
+	j.attempt++
+	j.planned.Done = record.Final || record.Validity == store.Valid
 	a := Attempt{ID: record.ID(), Cell: j.planned.Cell, Validity: record.Validity, Reason: record.Reason}
-	a.Headline, a.Value, a.Lasted = r.headline(j, record)
+	a.Headline, a.Value, a.Lasted = headline(j, record)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a.Done, a.Planned, a.Remaining = r.pace.note(j, record.Wall, final)
+	a.Done, a.Planned, a.Remaining = r.pace.note(j, record.Wall, j.planned.Done)
 	r.Report(a)
 	return nil
+}
+
+// maxLabFailures is how many labs may fail in a row before the run stops. So many failures are
+// the machine's fault, not a load's.
+const maxLabFailures = 5
+
+// errGivenUp ends a run on a machine whose labs fail one after the other.
+var errGivenUp = errors.New("stop the run")
+
+// labFailed counts the failure of a lab. It returns an error if the run must stop.
+func (r *run) labFailed(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failures++; r.failures < maxLabFailures {
+		return nil
+	}
+	return fmt.Errorf("%w: the lab failed %d times in a row; the last time: %w", errGivenUp, r.failures, err)
+}
+
+// labWorked notes that a lab has done a load.
+func (r *run) labWorked() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = 0
 }

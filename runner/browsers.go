@@ -7,10 +7,10 @@ import (
 	"wiretime/loader/firefox"
 )
 
-// Browsers are the binaries of the browsers; empty where no load needs one.
+// Browsers names the browsers' binaries. A name is empty if no load needs the browser.
 type Browsers struct{ Chromium, Firefox string }
 
-// describe asks the browsers for their versions, for the run's environment.
+// describe returns the browsers' versions and binaries for the run's environment.
 func (b Browsers) describe(ctx context.Context) (map[string]string, error) {
 	said := map[string]string{}
 	for _, c := range []struct {

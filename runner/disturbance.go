@@ -14,11 +14,11 @@ const (
 	takenRule = 7
 )
 
-// Figures of how far a load was disturbed. They stand beside those of package metric.
+// Metrics of how much a load was disturbed, in addition to those of package metric.
 var (
 	lateShift = study.Metric{Name: "late_shift", Unit: "ms", Title: "Late shift",
 		Definition: "how far a late emulator can have moved onLoad, at most: the lateness of packets along the critical path, " +
-			"and how long the emulator was ready but had no processor, for so late it may have seen packets come"}
+			"and how long the emulator was ready but had no processor, since it may have seen packets arrive that late"}
 	emulatorWait = study.Metric{Name: "emulator_wait", Unit: "ms", Title: "emulator waited",
 		Definition: "how long the emulator's thread was ready to run but had no processor, over the whole load (Linux schedstat)"}
 	takenShift = study.Metric{Name: "taken_shift", Unit: "ms", Title: "Taken shift",
@@ -34,17 +34,17 @@ var (
 		Definition: "processor time, of all processors, that the hypervisor gave to others from navigation until the loader was done, in steps of 10 ms (real clock)"}
 )
 
-// disturbances are the figures above that a load has.
+// disturbances returns the values of the metrics above that the load has.
 func disturbances(m *measured) map[string]float64 {
-	values := map[string]float64{emulatorWait.Name: float64(m.record.Emulator.RunQueueWait) / 1e6}
+	values := map[string]float64{emulatorWait.Name: float64(m.outcome.Common().Emulator.RunQueueWait) / 1e6}
 	if len(m.paths) > 0 {
-		shift := m.record.Emulator.RunQueueWait
+		shift := m.outcome.Common().Emulator.RunQueueWait
 		for _, p := range m.paths {
 			shift += p.Late
 		}
 		values[lateShift.Name] = float64(shift) / 1e6
 	}
-	if t := m.record.Taken; t != nil {
+	if t := m.outcome.Common().Taken; t != nil {
 		values[processorUsed.Name] = inMS(t.Own)
 		values[processorTaken.Name] = inMS(t.Others)
 		values[steal.Name] = inMS(t.Steal)
@@ -58,7 +58,7 @@ func disturbances(m *measured) map[string]float64 {
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// checkLateness holds a load to the study's limit on late packets: rule 3.
+// checkLateness checks the load against the study's limit on late packets (rule 3).
 func (r *run) checkLateness(m *measured, p99 float64) []study.Violation {
 	limit := r.Options.LateLimit
 	if limit.Share == 0 || len(m.paths) == 0 {
@@ -70,7 +70,7 @@ func (r *run) checkLateness(m *measured, p99 float64) []study.Violation {
 	}
 	var violations []study.Violation
 	for _, p := range m.paths {
-		shift := p.Late + m.record.Emulator.RunQueueWait
+		shift := p.Late + m.outcome.Common().Emulator.RunQueueWait
 		if share := float64(shift) / float64(p.OnLoad); share > limit.Share {
 			violations = append(violations, study.Violation{Rule: lateRule,
 				Detail: fmt.Sprintf("a late emulator can have moved onLoad by %.3f ms, %.1f %% of it; the study's limit is %g %%",
@@ -80,8 +80,8 @@ func (r *run) checkLateness(m *measured, p99 float64) []study.Violation {
 	return violations
 }
 
-// checkTaken holds a load to the study's limit on what others took of the processors:
-// rule 7.
+// checkTaken checks the load against the study's limit on processor time taken by others
+// (rule 7).
 func (r *run) checkTaken(t *machine.Taken) []study.Violation {
 	if t == nil || t.Elapsed <= 0 {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"wiretime/machine"
 	"wiretime/study"
 	"wiretime/workload"
+	"wiretime/workload/pageload"
 )
 
 const ms = int64(time.Millisecond)
@@ -37,7 +38,7 @@ func TestRule3(t *testing.T) {
 		{"a study with a limit in ms that is kept", p99, 0.9, []*critical.Path{page(700 * ms)}, 0, ""},
 	} {
 		r := &run{Config: Config{Options: study.Options{LateLimit: c.limit}}}
-		m := &measured{record: &workload.Record{Report: lab.Report{Emulator: emulator.Report{RunQueueWait: c.waited}}}, paths: c.paths}
+		m := &measured{outcome: &pageload.Record{Record: workload.Record{Report: lab.Report{Emulator: emulator.Report{RunQueueWait: c.waited}}}}, paths: c.paths}
 		wantViolation(t, c.name, r.checkLateness(m, c.p99), lateRule, c.want)
 	}
 }

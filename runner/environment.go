@@ -20,15 +20,15 @@ import (
 )
 
 // Environment describes the machine and the programs of a run, for the store.
-// cpu_load is the machine's load average over the last minute as the run began.
-// studyFile is where the study was read from; relative paths in it count from
-// there. servers are those of the study; of other people's that are installed it says the
-// versions. k is the kernel of the virtual clock, empty where no load needs it; m is what
-// was found of the machine, nil where no load needs the real clock.
+// cpu_load is the machine's load average over the last minute when the run began.
+// studyFile is the file that the study was read from; relative paths in the study are relative
+// to it. servers are those of the study; the environment has the versions of third-party servers
+// that are installed. k is the kernel of the virtual clock, empty if no load needs it. m is the
+// state of the machine, nil if no load needs the real clock.
 func Environment(ctx context.Context, privilege string, b Browsers, servers []string, k kernel.Kernel, m *machine.State, studyFile string) (json.RawMessage, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
-		return nil, fmt.Errorf("ask for the kernel's name: %w", err)
+		return nil, fmt.Errorf("read the kernel's name: %w", err)
 	}
 	versions, err := b.describe(ctx)
 	if err != nil {
@@ -70,8 +70,8 @@ func Environment(ctx context.Context, privilege string, b Browsers, servers []st
 	return json.Marshal(e)
 }
 
-// serverVersion asks a server for its version. The error wraps server.ErrMissing if there
-// is nobody to ask.
+// serverVersion asks a server for its version. The error wraps server.ErrMissing if the server is
+// not installed, or is not a third-party one.
 func serverVersion(ctx context.Context, name string) (string, error) {
 	k, err := server.Lookup(name)
 	if err != nil { // ours, or the study's own
@@ -80,11 +80,11 @@ func serverVersion(ctx context.Context, name string) (string, error) {
 	return k.Version(ctx)
 }
 
-// studyFileKey is where Environment keeps the study's file name.
+// studyFileKey is the key of the study's file name in the environment.
 const studyFileKey = "study_file"
 
-// StudyFile is where the study of a run was read from, by the run's environment;
-// "" if that does not say.
+// StudyFile returns the file that a run's study was read from, "" if the run's environment does
+// not name it.
 func StudyFile(environment json.RawMessage) string {
 	var e map[string]any
 	if err := json.Unmarshal(environment, &e); err != nil {
@@ -94,12 +94,12 @@ func StudyFile(environment json.RawMessage) string {
 	return name
 }
 
-// revision is the commit that the program was built from, padded with spaces, with a plus
-// if there were changes beside it. The Makefile has the linker set it.
+// revision is the commit that the program was built from, padded with spaces, with a plus if the
+// tree had uncommitted changes. The Makefile has the linker set it.
 var revision string
 
-// Version is this program's own: the commit it was built from, as the Makefile
-// or the Go command put it into the binary.
+// Version returns the version of this program: the commit it was built from, as the Makefile or
+// the Go command wrote it into the binary.
 func Version() string {
 	if r := strings.TrimSpace(revision); r != "" {
 		return r

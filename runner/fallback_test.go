@@ -20,6 +20,7 @@ import (
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload/pageload"
 )
 
 // TestFallbackIsJudgedByTheStudy loads a page whose origin does not hear what is sent to
@@ -60,9 +61,9 @@ func TestFallbackIsJudgedByTheStudy(t *testing.T) {
 	} {
 		t.Run(c.fallback+" "+c.visit, func(t *testing.T) {
 			r := &run{Config: Config{Options: study.Options{Fallback: c.fallback, Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1}}}
-			j := &job{protocol: row(t, "h3"), site: page, path: path(0, 20*time.Millisecond), planned: store.Planned{Seed: 1, Cell: pageCell(map[study.Axis]string{study.AxisLoader: station.Builtin, study.AxisProtocol: "h3", study.AxisVisit: c.visit, study.AxisStrategy: study.StrategyBrowser, study.AxisServer: study.ServerOwn, study.AxisCongestion: "cubic", study.AxisInitCwnd: "10"})}}
+			j := pageJob(t, r, page, path(0, 20*time.Millisecond), map[study.Axis]string{study.AxisLoader: pageload.Builtin, study.AxisProtocol: "h3", study.AxisVisit: c.visit})
 			dir := t.TempDir()
-			record, err := s.Load(t.Context(), r.order(j, "load"), page, dir)
+			record, err := s.Load(t.Context(), j.Order("load"), page, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,10 +79,10 @@ func TestFallbackIsJudgedByTheStudy(t *testing.T) {
 			if c.validity != store.Valid {
 				return
 			}
-			if len(record.Page.Server) != 9 || verdict.Values["onload"] <= 0 {
-				t.Errorf("%d requests, onload %g", len(record.Page.Server), verdict.Values["onload"])
+			if len(record.Common().Server) != 9 || verdict.Values["onload"] <= 0 {
+				t.Errorf("%d requests, onload %g", len(record.Common().Server), verdict.Values["onload"])
 			}
-			for _, e := range record.Page.Server {
+			for _, e := range record.Common().Server {
 				if e.Protocol != "h2" {
 					t.Errorf("%s was asked for over %s", e.URL, e.Protocol)
 				}

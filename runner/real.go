@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"syscall"
@@ -11,131 +12,82 @@ import (
 
 	"wiretime/protocol"
 	"wiretime/station"
-	"wiretime/store"
-	"wiretime/workload/pageload"
+	"wiretime/workload"
 )
 
-// pool is the stations of a run on the real clock.
-type pool struct {
+// stations is the pool of a run on the real clock.
+type stations struct {
 	run    *run
+	queue  []*job
 	config station.Config
 
-	mu       sync.Mutex
-	free     []*station.Station
-	failures int // of stations, in a row
+	mu   sync.Mutex
+	free []*station.Station
 }
 
-// maxStationFailures is how many stations may fail in a row before the run stops. That many
-// failures are the machine's fault, not a load's.
-const maxStationFailures = 5
-
-// runReal runs the jobs in order, side by side as far as the budget allows, and then
-// again, with more room, those that were late or failed.
-func (r *run) runReal(ctx context.Context, queue []*job) (err error) {
-	if len(queue) == 0 {
-		return nil
-	}
-	p := &pool{run: r, config: r.station}
-	if p.config.Authority, err = protocol.OpenAuthority(r.Store.AuthorityDir()); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	for room := 1.0; len(queue) > 0; room *= moreRoom {
-		if queue, err = p.attemptAll(ctx, queue, room); err != nil {
-			return err
-		}
-	}
-	return nil
+func (r *run) openStations(queue []*job) (pool, error) {
+	s := &stations{run: r, queue: queue, config: r.station}
+	var err error
+	s.config.Authority, err = protocol.OpenAuthority(r.Store.AuthorityDir())
+	return s, err
 }
 
-// moreRoom is how many times the room of their last attempt late loads are given.
+// moreRoom is the factor by which the room of a disturbed or failed load grows with each attempt.
 const moreRoom = 8
 
-// attemptAll attempts each job once, room times as far apart as loads may be, and
-// returns those that need another attempt, in their order.
-func (p *pool) attemptAll(ctx context.Context, queue []*job, room float64) (again []*job, err error) {
-	budget := newBudget(realCores())
+// attempt attempts each pending job once, in order and side by side as far as the budget allows, with
+// more room in later rounds.
+func (p *stations) attempt(ctx context.Context, round int) error {
+	budget, room := newBudget(realCores()), math.Pow(moreRoom, float64(round))
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var running sync.WaitGroup
-	unfinished := make([]bool, len(queue))
-	for i, j := range queue {
-		share := min(j.estimate.share()*room, budget.whole)
+	for _, j := range pending(p.queue) {
+		share := min(j.Estimate.Share()*room, budget.whole)
 		if err := budget.take(ctx, share); err != nil {
 			break
 		}
 		running.Go(func() {
-			final, err := p.attempt(ctx, j)
+			err := p.carryOut(ctx, j)
 			budget.give(share)
-			unfinished[i] = !final
 			if err != nil {
 				stop(err)
 			}
 		})
 	}
 	running.Wait()
-	for i, j := range queue {
-		if unfinished[i] {
-			j.attempt++
-			again = append(again, j)
-		}
-	}
-	return again, context.Cause(ctx)
+	return context.Cause(ctx)
 }
 
-// realCores is how many cores loads on the real clock may keep busy.
+// realCores returns how many cores loads on the real clock may keep busy.
 func realCores() float64 { return float64(runtime.NumCPU()) * loadShare }
 
-// attempt runs one load, keeps it, and says whether it was the last attempt.
-// Errors are those that end the run.
-func (p *pool) attempt(ctx context.Context, j *job) (final bool, err error) {
-	record := p.run.begin(j)
-	if why := p.run.unsupported(j); why != "" {
-		return true, p.run.keepUnsupported(j, record, why)
-	}
+// carryOut makes one attempt. Errors are those that end the run.
+func (p *stations) carryOut(ctx context.Context, j *job) error {
+	record := p.run.begin(j, time.Now())
 	s, err := p.take(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
-	measured, err := p.run.load(ctx, s, j, record.ID())
+	dir, err := p.run.Store.StageDir(record.ID())
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	outcome, failed := s.Load(ctx, j.Order(record.ID()), p.run.served[j.served()], dir)
 	if ctx.Err() != nil {
-		return false, errors.Join(context.Cause(ctx), p.give(s, nil))
+		return errors.Join(context.Cause(ctx), s.Close())
 	}
-	if errors.Is(err, syscall.ENOSPC) {
-		return false, errors.Join(fmt.Errorf("load %s: %w: %w", record.ID(), store.ErrDiskFull, err), s.Close())
+	if errors.Is(failed, syscall.ENOSPC) {
+		return errors.Join(diskFull(record.ID(), failed), s.Close())
 	}
-	failed := err
-	if refused := new(pageload.ServerError); errors.As(err, &refused) {
-		failed = nil // the station is as good as before
+	if err := p.give(s, failed); err != nil {
+		return err
 	}
-	if back := p.give(s, failed); back != nil {
-		return false, back
-	}
-	if err != nil {
-		record.Validity, record.Reason = store.Failed, err.Error()
-	} else {
-		p.run.judge(&record, measured)
-	}
-	record.Wall = time.Since(record.Started)
-	return record.Final || record.Validity == store.Valid, p.run.keep(j, record)
+	return p.run.end(j, record, outcome, dir, failed)
 }
 
-// load runs one load in a station. Its artefacts are in the store's staged folder
-// for id.
-func (r *run) load(ctx context.Context, s *station.Station, j *job, id string) (*measured, error) {
-	dir, err := r.Store.StageDir(id)
-	if err != nil {
-		return nil, err
-	}
-	record, err := s.Load(ctx, r.order(j, id), r.served[j.served()], dir)
-	if err != nil {
-		return nil, err
-	}
-	return r.measure(j, record, dir)
-}
-
-// take returns a station that is free, or a new one.
-func (p *pool) take(ctx context.Context) (*station.Station, error) {
+// take returns a free station, or a new one.
+func (p *stations) take(ctx context.Context) (*station.Station, error) {
 	p.mu.Lock()
 	if n := len(p.free); n > 0 {
 		s := p.free[n-1]
@@ -147,26 +99,22 @@ func (p *pool) take(ctx context.Context) (*station.Station, error) {
 	return station.Open(ctx, p.config)
 }
 
-// give makes a station free again, or takes it apart if it failed.
-func (p *pool) give(s *station.Station, failed error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if failed == nil {
-		p.failures = 0
+// give makes a station free again after a load, or closes it if the load has broken its lab.
+func (p *stations) give(s *station.Station, failed error) error {
+	if failed == nil || errors.Is(failed, workload.ErrLabIntact) {
+		p.run.labWorked()
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		p.free = append(p.free, s)
 		return nil
 	}
-	p.failures++
 	if err := s.Close(); err != nil {
 		return fmt.Errorf("take a lab apart: %w", err)
 	}
-	if p.failures >= maxStationFailures {
-		return fmt.Errorf("%w: the lab failed %d times in a row; the last time: %w", errGivenUp, p.failures, failed)
-	}
-	return nil
+	return p.run.labFailed(failed)
 }
 
-func (p *pool) close() error {
+func (p *stations) close() error {
 	var errs []error
 	for _, s := range p.free {
 		errs = append(errs, s.Close())

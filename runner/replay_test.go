@@ -17,6 +17,7 @@ import (
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload/pageload"
 )
 
 const (
@@ -87,10 +88,10 @@ func replayStation(t *testing.T, s *site.Site, browser string) *station.Station 
 // server was to do against the log, the HAR, the figures and the packets.
 func TestReplay(t *testing.T) {
 	s := replay(t)
-	for _, loader := range []string{station.Builtin, station.Fetch, station.Chromium} {
+	for _, loader := range []string{pageload.Builtin, pageload.Fetch, pageload.Chromium} {
 		t.Run(loader, func(t *testing.T) {
 			browser := ""
-			if loader == station.Chromium {
+			if loader == pageload.Chromium {
 				var err error
 				if browser, err = chromium.Find(""); err != nil {
 					t.Skip(err)
@@ -98,7 +99,7 @@ func TestReplay(t *testing.T) {
 			}
 			at := replayStation(t, s, browser)
 			for _, p := range protocol.All() {
-				if p.NoBrowser != "" && station.IsBrowser(loader) {
+				if p.NoBrowser != "" && pageload.IsBrowser(loader) {
 					continue
 				}
 				t.Run(strings.ReplaceAll(p.Name, "/", "-"), func(t *testing.T) { loadReplay(t, at, loader, p, s) })
@@ -110,13 +111,14 @@ func TestReplay(t *testing.T) {
 func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Protocol, s *site.Site) {
 	options := study.Options{Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1, Fallback: study.FallbackNone, ServerWait: true, OriginRTT: true}
 	r := &run{Config: Config{Options: options}}
-	j := &job{protocol: p, site: s, planned: store.Planned{Seed: 1, Cell: pageCell(map[study.Axis]string{study.AxisLoader: loader, study.AxisProtocol: p.Name, study.AxisVisit: study.VisitCold, study.AxisStrategy: study.StrategyBrowser, study.AxisCongestion: "cubic", study.AxisInitCwnd: "10"})}}
-	j.path = Network(study.Cell{Network: path(0, 10*time.Millisecond)}, s, options)
+	far := Network(study.Cell{Network: path(0, 10*time.Millisecond)}, s, options)
+	j := pageJob(t, r, s, far, map[study.Axis]string{study.AxisLoader: loader, study.AxisProtocol: p.Name})
 	dir := t.TempDir()
-	record, err := at.Load(t.Context(), r.order(j, "load"), s, dir)
+	record, err := at.Load(t.Context(), j.Order("load"), s, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	log := record.Common().Server
 	m, err := r.measure(j, record, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -126,21 +128,21 @@ func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Pro
 		t.Errorf("it is %s: %s, %v", verdict.Validity, verdict.Reason, verdict.Violations)
 	}
 	if testing.Verbose() {
-		for _, e := range record.Page.Server {
+		for _, e := range log {
 			t.Logf("%+v", e)
 		}
 	}
 	want := map[string]float64{"requests": 6, "misses": 1, "inexact": 1, "unused": 0}
 	spdy := strings.HasPrefix(p.Name, "spdy")
 	switch {
-	case loader == station.Fetch: // of what is in the archive, all and exactly, and never what was pushed
+	case loader == pageload.Fetch: // of what is in the archive, all and exactly, and never what was pushed
 		want = map[string]float64{"requests": 6, "misses": 0, "inexact": 0, "unused": 0}
 		if spdy {
 			want["unused"] = 2
 		}
 	case spdy:
 		want["unused"] = 1
-	case loader == station.Chromium && p.Spoken != "http/1.1":
+	case loader == pageload.Chromium && p.Spoken != "http/1.1":
 		// It keeps what it fetches on Early Hints in its cache; one of the scripts may not be kept
 		// there.
 		want["unused"] = 1
@@ -150,7 +152,7 @@ func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Pro
 			t.Errorf("%s is %g, want %g", name, got, value)
 		}
 	}
-	checkLog(t, p, record.Page.Server, loader)
+	checkLog(t, p, log, loader)
 	checkDistances(t, m.evidence.Packets)
 }
 
@@ -176,7 +178,7 @@ func checkLog(t *testing.T, p protocol.Protocol, log []capture.ServerEntry, load
 		if e.Near != near || e.Unpushed != unpushed || e.Miss != (path == "/lacks.png") {
 			t.Errorf("of %s the log says near %q, %d unpushed, miss %v", path, e.Near, e.Unpushed, e.Miss)
 		}
-		if pushed := strings.HasSuffix(path, ".css"); e.Pushed && !pushed || spdy && loader == station.Builtin && e.Pushed != pushed {
+		if pushed := strings.HasSuffix(path, ".css"); e.Pushed && !pushed || spdy && loader == pageload.Builtin && e.Pushed != pushed {
 			t.Errorf("of %s the log says pushed: %v", path, e.Pushed)
 		}
 	}
@@ -237,12 +239,12 @@ func TestFreeze(t *testing.T) {
 		asked := map[string]bool{}
 		for _, name := range []string{"https/1.1", "h2", "h2"} {
 			r := &run{Config: Config{Options: study.Options{Timeout: 30 * time.Second, Fallback: study.FallbackNone, Freeze: freeze}}}
-			j := &job{protocol: row(t, name), site: s, path: path(0, 10*time.Millisecond), planned: store.Planned{Seed: uint64(len(asked)), Cell: pageCell(map[study.Axis]string{study.AxisLoader: station.Chromium, study.AxisProtocol: name, study.AxisVisit: study.VisitCold, study.AxisStrategy: study.StrategyBrowser, study.AxisCongestion: "cubic", study.AxisInitCwnd: "10"})}}
-			record, err := at.Load(t.Context(), r.order(j, "load"), s, t.TempDir())
-			if err != nil || record.Page.LoadError != nil {
-				t.Fatal(err, record.Page.LoadError)
+			j := pageJob(t, r, s, path(0, 10*time.Millisecond), map[study.Axis]string{study.AxisLoader: pageload.Chromium, study.AxisProtocol: name})
+			record, err := at.Load(t.Context(), j.Order("load"), s, t.TempDir())
+			if err != nil || record.Common().LoadError != nil {
+				t.Fatal(err, record)
 			}
-			for _, e := range record.Page.Server {
+			for _, e := range record.Common().Server {
 				if e.Near != "" {
 					asked[e.URL] = true
 				}

@@ -1,10 +1,9 @@
-// Package runner carries out a plan: it gives each planned load to a station,
-// has its figures taken and its validity checked, and keeps it in the store.
+// Package runner carries out a plan. It gives each planned load to a station or a guest, takes
+// the load's figures, checks its validity, and keeps it in the store.
 package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -13,19 +12,19 @@ import (
 
 	"wiretime/kernel"
 	"wiretime/lab"
-	"wiretime/network"
-	"wiretime/protocol"
 	"wiretime/server"
 	"wiretime/site"
 	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload"
+	"wiretime/workload/workloads"
 )
 
-// Config is what a run needs beside its plan.
+// Config describes a run, except for its plan, which is in the store.
 type Config struct {
 	Store    *store.Store
-	Run      int64 // of the store; its pending loads are the plan
+	Run      int64 // the run's ID in the store
 	Seed     uint64
 	Options  study.Options
 	Sites    map[string]*site.Site // by the study's reference
@@ -33,57 +32,56 @@ type Config struct {
 	Servers  []server.Template // the study's own
 	Kernel   kernel.Kernel     // for loads on the virtual clock
 	Awake    int               // the process that keeps the machine's processors awake; 0: none does
-	// Report is told of each attempt that has been kept. It is never called
-	// twice at the same time.
+	// Report is called with each attempt that was kept, never concurrently.
 	Report func(Attempt)
 }
 
-// Attempt is one load that has been kept, and how the run stands after it.
+// Attempt describes an attempt that was kept, and how the run stands after it.
 type Attempt struct {
 	ID        string
 	Cell      study.Cell
 	Validity  store.Validity
 	Reason    string
-	Headline  string        // the name of its foremost figure: onload, of streams ttd or loading_delay
-	Value     float64       // of that, in ms; -1: none
-	Lasted    time.Duration // the page, or the stream, on its clock; 0 if that is not known
+	Headline  string        // the name of its main metric: onload for pages, ttd or loading_delay for streams
+	Value     float64       // of the headline, in ms; -1 if the attempt has none
+	Lasted    time.Duration // how long the page or the stream took on its clock; 0 if unknown
 	Done      int           // planned loads that need no further attempt
 	Planned   int
-	Remaining time.Duration // until the run is done, at the pace so far
+	Remaining time.Duration // estimate of the time until the run is done
 }
 
-// run is a run under way.
+// run holds the state of a run in progress.
 type run struct {
 	Config
-	station    station.Config        // but for what a clock adds to it
-	congestion map[string][]string   // what the kernel of each clock has
+	station    station.Config        // without the parts that depend on the clock
+	congestion map[string][]string   // congestion controls of each clock's kernel
 	served     map[string]*site.Site // by job.served
 
-	mu   sync.Mutex
-	pace *pace
+	mu       sync.Mutex // of what follows
+	pace     *pace
+	failures int // of labs, in a row
 }
 
-// Run carries out the pending loads of a run, those on the virtual clock first:
-// guests take all of the machine, which loads on the real clock need to have to
-// themselves. It returns nil when none is left; when ctx ends it returns its
-// cause, and the loads under way stay pending.
+// Run carries out the pending loads of a run. Loads on the virtual clock come first: guests use
+// the whole machine, and loads on the real clock must not share it with them. Run returns nil
+// when no load is pending. When ctx ends, it returns the cause, and unfinished loads stay pending.
 func Run(ctx context.Context, c Config) error {
 	r := &run{Config: c}
 	queue, err := r.queue()
 	if err != nil {
 		return err
 	}
-	pending := slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.planned.Done })
-	r.pace = newPace(pending, len(queue))
-	if len(pending) > 0 {
+	waiting := pending(queue)
+	r.pace = newPace(waiting, len(queue))
+	if len(waiting) > 0 {
 		if err := r.prepare(ctx, queue); err != nil {
 			return err
 		}
 	}
-	if err := r.runVirtual(ctx, onClock(queue, study.ClockVirtual)); err != nil {
+	if err := r.attemptAll(ctx, onClock(queue, study.ClockVirtual), r.openGuests); err != nil {
 		return err
 	}
-	if err := r.runReal(ctx, onClock(pending, study.ClockReal)); err != nil {
+	if err := r.attemptAll(ctx, onClock(queue, study.ClockReal), r.openStations); err != nil {
 		return err
 	}
 	return c.Store.FinishRun(c.Run, time.Now())
@@ -93,9 +91,8 @@ func onClock(queue []*job, clock string) []*job {
 	return slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.planned.Cell.Clock() != clock })
 }
 
-// queue makes a job of each planned load, in the order of the plan, and the
-// station's configuration that all of them need, and finds out what their kernels
-// can do.
+// queue makes a job of each planned load, in the order of the plan. It also sets the
+// configuration that all stations share, and looks up the kernels' congestion controls.
 func (r *run) queue() ([]*job, error) {
 	plan, err := r.Store.Plan(r.Run)
 	if err != nil {
@@ -116,7 +113,7 @@ func (r *run) queue() ([]*job, error) {
 			return nil, err
 		}
 		queue = append(queue, j)
-		r.station.Lab.AccessLinks = max(r.station.Lab.AccessLinks, len(j.path.Access))
+		r.station.Lab.AccessLinks = max(r.station.Lab.AccessLinks, len(p.Cell.Network.Access))
 	}
 	r.congestion = map[string][]string{study.ClockReal: congestionControls()}
 	if len(onClock(queue, study.ClockVirtual)) > 0 {
@@ -127,41 +124,36 @@ func (r *run) queue() ([]*job, error) {
 	return queue, nil
 }
 
-// job is a planned load with what is needed to run it.
+// job is a planned load with the state of its attempts.
 type job struct {
-	planned  store.Planned
-	path     network.Path
-	protocol protocol.Protocol
-	server   server.Kind     // the zero value is Wiretime's own
-	template server.Template // if the server is the study's own
-	site     *site.Site
-	stream   *stream // nil for a page, which has the four before it
-	attempt  int     // the next one, from 1
-	ran      int     // on the virtual clock: the last attempt that a guest has done, 0 for none
-	estimate estimate
+	planned store.Planned
+	workload.Job
+	attempt int     // the next one, from 1
+	ran     int     // on the virtual clock: the last attempt that a guest has finished, 0 for none
+	cores   float64 // that loads on its clock share
 }
 
 func (r *run) job(p store.Planned) (*job, error) {
-	j := &job{planned: p, attempt: p.Attempts + 1, path: p.Cell.Network}
-	if err := j.kind().bind(r, j); err != nil {
+	setting := workload.Setting{Options: r.Options, Sites: r.Sites, Servers: r.Servers}
+	bound, err := workloads.Of(p.Cell.Workload).Bind(p.Cell, p.Seed, setting)
+	if err != nil {
 		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
+	}
+	j := &job{planned: p, Job: bound, attempt: p.Attempts + 1, cores: realCores()}
+	if p.Cell.Clock() == study.ClockVirtual {
+		j.cores = float64(cores())
 	}
 	return j, nil
 }
 
-// order is the job as a station takes it.
-func (r *run) order(j *job, id string) station.Order { return j.kind().order(r, j, id) }
-
-// fallback is the study's, as stations and checks take it: empty if there is none.
-func (r *run) fallback() string {
-	if r.Options.Fallback == study.FallbackNone {
-		return ""
+// Templates returns a study's own servers in the form that Config takes.
+func Templates(s *study.Study) []server.Template {
+	var all []server.Template
+	for _, o := range s.OwnServers {
+		all = append(all, server.Template(o))
 	}
-	return r.Options.Fallback
+	return all
 }
 
-// cores is how many guests run side by side.
+// cores returns how many guests run side by side.
 func cores() int { return runtime.NumCPU() }
-
-// errGivenUp ends a run on a machine that fails load after load.
-var errGivenUp = errors.New("stop the run")

@@ -10,7 +10,7 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// Sites opens the sites that the study's cells refer to. The caller closes them, by
+// Sites opens the sites that a study refers to, by reference. The caller closes them with
 // CloseSites.
 func Sites(ctx context.Context, library site.Library, references []string) (map[string]*site.Site, error) {
 	sites := map[string]*site.Site{}
@@ -24,7 +24,7 @@ func Sites(ctx context.Context, library site.Library, references []string) (map[
 	return sites, nil
 }
 
-// CloseSites lets go of sites that no run uses any more.
+// CloseSites closes the sites. No run may use them any more.
 func CloseSites(sites map[string]*site.Site) error {
 	var errs []error
 	for _, s := range sites {
@@ -33,8 +33,8 @@ func CloseSites(sites map[string]*site.Site) error {
 	return errors.Join(errs...)
 }
 
-// Network is the path of a cell's loads of a site: the study's, to which the options may
-// add how far away the site's servers are.
+// Network returns the path of a cell's loads of a site: the cell's own and, if the options ask for
+// it, the distances of the site's servers.
 func Network(c study.Cell, s *site.Site, o study.Options) network.Path {
 	p := c.Network
 	if o.OriginRTT {
@@ -43,27 +43,26 @@ func Network(c study.Cell, s *site.Site, o study.Options) network.Path {
 	return p
 }
 
-// served names the site of the job as its protocol's scheme has it; empty of a stream,
-// which has none.
+// served names the job's site and what it is served over; it is empty if the job has no site.
 func (j *job) served() string {
-	if j.stream != nil {
+	if j.Site == nil {
 		return ""
 	}
-	return j.protocol.Scheme + " " + j.planned.Cell.Subject()
+	return j.Scheme + " " + j.planned.Cell.Subject()
 }
 
-// prepare checks the sites of all loads that can run, once, which brings them into memory,
-// and makes them as they are served: neither is to happen beside a load.
+// prepare checks the sites of all loads that can run, which brings them into memory, and makes the
+// copies that are served. Both use the processor, and must not happen while a load runs.
 func (r *run) prepare(ctx context.Context, queue []*job) error {
 	r.served = map[string]*site.Site{}
 	checked := map[string]bool{}
 	for _, j := range r.supported(queue) {
-		if j.stream != nil {
+		if j.Site == nil {
 			continue
 		}
 		if reference := j.planned.Cell.Subject(); !checked[reference] {
 			checked[reference] = true
-			if err := j.site.Verify(ctx); err != nil {
+			if err := j.Site.Verify(ctx); err != nil {
 				return err
 			}
 		}
@@ -71,7 +70,7 @@ func (r *run) prepare(ctx context.Context, queue []*job) error {
 		if r.served[name] != nil {
 			continue
 		}
-		s, err := j.site.Over(j.protocol.Scheme)
+		s, err := j.Site.Over(j.Scheme)
 		if err != nil {
 			return err
 		}

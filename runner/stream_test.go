@@ -1,21 +1,18 @@
 package runner
 
 import (
-	"fmt"
+	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"wiretime/evidence"
 	"wiretime/lab"
-	"wiretime/lab/emulator"
-	"wiretime/media/manager"
-	"wiretime/media/storage"
-	"wiretime/media/transport"
+	"wiretime/network"
 	"wiretime/store"
 	"wiretime/study"
 	"wiretime/workload"
+	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
 )
 
@@ -52,96 +49,6 @@ func streamJob(t *testing.T, r *run, index int, cell study.Cell) *job {
 	return j
 }
 
-func TestAStreamsCellBecomesAnOrder(t *testing.T) {
-	r := streaming()
-	m := manager.Config{Name: "50ms-1%-2x", Access: []string{"AP1", "AP2"}, Rate: 100_000_000, Delay: 50 * time.Millisecond, Loss: 0.01,
-		Period: time.Second, Duration: time.Minute, Reconnections: 2, Seed: 7}
-	viewing := playback.Order{Media: "clip", Transport: "sctp", Player: "paper", Strategy: transport.Reconnect, Manager: m, For: time.Minute, Seeks: 0.3, StartAt: 1, ResumeAt: 2, Ahead: 10,
-		Patience: 30 * time.Second, GiveUp: time.Minute, Keep: emulator.Keep{Octets: 128, Packets: 100_000},
-		Seed: 7, TCP: lab.TCPOptions{Congestion: "cubic", InitCwnd: 10}, Timeout: time.Hour}
-	download := viewing
-	download.Media, download.Player, download.For = "file@1GB", playback.Download, 0
-	download.Manager.Duration, download.Manager.Window = time.Hour, 80*time.Second
-	for _, want := range []playback.Order{viewing, download} {
-		j := streamJob(t, r, 3, streamCell(t, want.Media, "sctp", want.Player))
-		o := r.order(j, "id").Stream
-		if want.Comment = o.Comment; !strings.HasPrefix(o.Comment, "load id, media="+want.Media) {
-			t.Errorf("the comment is %q", o.Comment)
-		}
-		if got := fmt.Sprintf("%+v", *o); got != fmt.Sprintf("%+v", want) {
-			t.Errorf("the order is\n%s, want\n%+v", got, want)
-		}
-		if why := r.unsupported(j); why != "" || j.served() != "" {
-			t.Errorf("unsupported: %q; served: %q", why, j.served())
-		}
-	}
-}
-
-// TestUnsupportedStreams asks of streams whether they can run.
-func TestUnsupportedStreams(t *testing.T) {
-	r := streaming()
-	for _, c := range []struct {
-		media, transport, player, strategy string
-		why                                string // a part of it; empty: it can run
-	}{
-		{"clip", "tcp", playback.Download, study.StrategyReconnect, "a download of clip: it is a video"},
-		{"clip", "tcp", "paper", study.StrategyReconnect, ""},
-		{"file@1MB", "tcp", "bola", study.StrategyReconnect, "the player bola plays videos, and file@1MB is a file; use the player download, or clip"},
-		{"file@1MB", "quic", playback.Download, study.StrategyMigrate, ""},
-		{"file@1MB", "quic", playback.Download, study.StrategyZeroRTT, ""},
-		{"file@1MB", "tcp", playback.Download, study.StrategyZeroRTT, "strategy 0-rtt over tcp is unsupported: only QUIC carries requests in its first packets here"},
-		{"file@1MB", "sctp", playback.Download, study.StrategyMultihome, ""},
-		{"file@1MB", "quic", playback.Download, study.StrategyMultihome, "a session of it has one address at a time"},
-	} {
-		cell := streamCell(t, c.media, c.transport, c.player).With(study.AxisStrategy, c.strategy)
-		j := streamJob(t, r, 0, cell)
-		if why := r.unsupported(j); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
-			t.Errorf("%+v: %q", c, why)
-		}
-	}
-	cell := streamCell(t, "clip", "tcp", "paper").With(study.AxisCongestion, "vegas")
-	if why := r.unsupported(streamJob(t, r, 0, cell)); !strings.Contains(why, `no congestion control "vegas"`) {
-		t.Error(why)
-	}
-}
-
-// TestWhatThisMachinesKernelLacksIsLeftToTheVirtualClock asks on both clocks for the
-// transports of kernels.
-func TestWhatThisMachinesKernelLacksIsLeftToTheVirtualClock(t *testing.T) {
-	r := streaming()
-	for _, row := range transport.All() {
-		cell := streamCell(t, "clip", row.Name, "paper")
-		if why := r.unsupported(streamJob(t, r, 0, cell)); why != "" {
-			t.Errorf("%s on the virtual clock: %s", row.Name, why)
-		}
-		cell = cell.With(study.AxisClock, study.ClockReal)
-		want := ""
-		if err := row.Available(nil); err != nil {
-			want = err.Error()
-		}
-		if why := r.unsupported(streamJob(t, r, 0, cell)); why != want {
-			t.Errorf("%s on the real clock: %q, want %q", row.Name, why, want)
-		}
-	}
-}
-
-func TestAStreamThatTheProgramDoesNotKnowIsAnError(t *testing.T) {
-	for _, c := range []struct {
-		cell study.Cell
-		says string
-	}{
-		{streamCell(t, "film", "tcp", "paper"), `plan load 4: unknown media "film"`},
-		{streamCell(t, "clip", "ftp", "paper"), `plan load 4: unknown transport "ftp"`},
-	} {
-		if _, err := streaming().job(store.Planned{Index: 4, Cell: c.cell}); err == nil || !strings.HasPrefix(err.Error(), c.says) {
-			t.Errorf("got %v, want %s", err, c.says)
-		}
-	}
-	if _, err := (&run{}).job(store.Planned{Cell: streamCell(t, "clip", "tcp", "paper")}); err == nil {
-		t.Error("a stream in a study of pages")
-	}
-}
-
 // TestGuestsGetWhatStreamsNeed checks that boots, memory and patience follow what is
 // carried.
 func TestGuestsGetWhatStreamsNeed(t *testing.T) {
@@ -153,11 +60,11 @@ func TestGuestsGetWhatStreamsNeed(t *testing.T) {
 		}
 		return all
 	}
-	small := batches(queue(2*fetchBatch, "file@1kB", playback.Download))
+	small := batches(queue(2*workload.ManyLoads, "file@1kB", playback.Download))
 	if len(small) != 3 || len(small[0].jobs) != 34 { // 0.3 s each
 		t.Errorf("%d guests for small files, %d in the first", len(small), len(small[0].jobs))
 	}
-	const alone = fetchMemory + socketMemory
+	const alone = plainMemory + 512<<20 // of sockets
 	large := batches(queue(3, "file@1GB", playback.Download))
 	if len(large) != 3 {
 		t.Errorf("%d guests for three large files", len(large))
@@ -170,43 +77,16 @@ func TestGuestsGetWhatStreamsNeed(t *testing.T) {
 		t.Errorf("a file of 1 kB gets %+v", m)
 	}
 	r.Options.Stream.Capture = study.Capture{}
+	large = batches(queue(1, "file@1GB", playback.Download))
 	if m := r.machine(large[0], large[0].jobs[0], 1, 0); m.Memory < 4_000_000_000 {
 		t.Errorf("a file of 1 GB whose packets are all kept gets %+v", m)
 	}
 }
 
-func TestEstimateStream(t *testing.T) {
+func TestFasterClockOfStreams(t *testing.T) {
 	s := streaming().Options.Stream
-	slow := path(1_000_000, 100*time.Millisecond)
-	for _, c := range []struct {
-		name, clock, media string
-		change             func(*study.Stream)
-		duration, work     time.Duration // of a core
-	}{
-		{"a download waits for its link", study.ClockReal, "file@100MB", nil, fixedTime + 600*time.Millisecond + 8*time.Second, streamCost + 5*time.Second},
-		{"a download without a limit", study.ClockReal, "file@100MB", func(s *study.Stream) { s.Rate = 0 }, streamCost + 5*time.Second, streamCost + 5*time.Second},
-		{"nobody waits in a guest", study.ClockVirtual, "file@100MB", nil, streamCost + 5*time.Second, streamCost + 5*time.Second},
-		{"a viewing with seeks fills the link", study.ClockReal, "clip", nil, fixedTime + time.Minute, streamCost + 37500*time.Millisecond},
-		{"a viewing plays", study.ClockReal, "clip", func(s *study.Stream) { s.Seeks = 0 }, fixedTime + time.Minute, streamCost + 22500*time.Millisecond},
-		{"a viewing over a slow link", study.ClockVirtual, "clip", func(s *study.Stream) { s.Rate = 1_000_000 }, streamCost + 375*time.Millisecond, streamCost + 375*time.Millisecond},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			settings := *s
-			if c.change != nil {
-				c.change(&settings)
-			}
-			media, err := storage.ParseMedia(c.media)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e := estimateStream(c.clock, media, slow, &settings)
-			if e.duration != c.duration || e.processor != c.work {
-				t.Errorf("%v of %v, want %v of %v", e.processor, e.duration, c.work, c.duration)
-			}
-		})
-	}
 	c := streamCell(t, "file@1GB", "tcp", "download")
-	c.Network = slow
+	c.Network = path(1_000_000, 100*time.Millisecond)
 	if clock := FasterClock(c, nil, study.Options{Stream: s}, true); clock != study.ClockVirtual && cores() > 1 {
 		t.Errorf("a download is expected to be faster on the %s clock", clock)
 	}
@@ -234,7 +114,7 @@ func TestFiguresOfStreams(t *testing.T) {
 	// What was kept of a stream that could not begin is no figure of a page.
 	r := streaming()
 	record := store.LoadRecord{}
-	r.judge(&record, &measured{&workload.Record{Report: lab.Report{LoadError: fmt.Errorf("no server")}}, &evidence.Evidence{Protocol: "tcp"}, nil, streamLoads{}})
+	r.judge(&record, &measured{&playback.Record{Record: workload.Record{Report: lab.Report{LoadError: errors.New("no server")}}}, &evidence.Evidence{Protocol: "tcp"}, nil})
 	if record.Validity != store.Failed || record.Reason != "no server" {
 		t.Errorf("%+v", record)
 	}
@@ -247,7 +127,7 @@ func TestFiguresOfStreams(t *testing.T) {
 
 func TestTheHeadlineOfAnAttempt(t *testing.T) {
 	r := streaming()
-	page := &job{planned: store.Planned{Cell: pageCell(nil)}}
+	page := pageJob(t, r, flags(t), network.Path{}, map[study.Axis]string{study.AxisLoader: pageload.Fetch, study.AxisProtocol: "h2"})
 	file, clip := streamJob(t, r, 0, streamCell(t, "file@1GB", "tcp", playback.Download)), streamJob(t, r, 0, streamCell(t, "clip", "tcp", "paper"))
 	values := map[string]float64{"onload": 1500, "ttd": 2500, "loading_delay": 300}
 	for _, c := range []struct {
@@ -263,7 +143,7 @@ func TestTheHeadlineOfAnAttempt(t *testing.T) {
 		{file, nil, "ttd", -1, 0},
 		{page, nil, "onload", -1, 0},
 	} {
-		name, ms, lasted := r.headline(c.job, store.LoadRecord{Values: c.values})
+		name, ms, lasted := headline(c.job, store.LoadRecord{Values: c.values})
 		if name != c.name || ms != c.ms || lasted != c.lasted {
 			t.Errorf("%s %v ms after %v, want %s %v ms after %v", name, ms, lasted, c.name, c.ms, c.lasted)
 		}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"wiretime/guest"
 	"wiretime/lab"
@@ -15,29 +16,27 @@ import (
 	"wiretime/study"
 )
 
-// Repetition is a load on the virtual clock that was run again, and what came of
-// it.
+// Repetition compares a load on the virtual clock with its second run.
 type Repetition struct {
 	ID   string
 	Cell study.Cell
-	// SameCapture says that both captures are equal byte for byte and, of a stream, both
-	// records.
+	// SameCapture reports whether both captures are equal byte for byte, and the workload's
+	// other files (workload.Kind.Files), too.
 	SameCapture bool
-	// Differences are the metrics that differ, in the order to show them.
+	// Differences lists the metrics that differ, in display order.
 	Differences []Difference
 }
 
-// Difference is a metric that was not the same twice. A load that lacks it has
-// NaN.
+// Difference is a metric with different values in the two runs. A value is NaN if the run lacks
+// the metric.
 type Difference struct {
 	Metric        study.Metric
 	First, Second float64
 }
 
-// Verify runs samples of a finished run's loads on the virtual clock again, evenly
-// chosen over the plan, and compares them with what the store holds. Each is run in
-// a guest that does what the first one's did until then. report is told of each, in
-// the order of the plan.
+// Verify runs a sample of a finished run's loads on the virtual clock again and compares them with
+// the store. The loads are evenly spaced over the plan. Each runs in a new guest, after the loads
+// that came before it in its batch. report is called with each repetition, in the order of the plan.
 func Verify(ctx context.Context, c Config, samples int, report func(Repetition)) (err error) {
 	r := &run{Config: c}
 	queue, err := r.queue()
@@ -52,7 +51,7 @@ func Verify(ctx context.Context, c Config, samples int, report func(Repetition))
 	if err != nil {
 		return err
 	}
-	first := map[string]store.Load{} // first attempts that a guest has done
+	first := map[string]store.Load{} // first attempts that a guest finished
 	for _, l := range kept {
 		if l.Artefacts != "" && l.Attempt == 1 {
 			first[l.ID] = l
@@ -85,14 +84,14 @@ func Verify(ctx context.Context, c Config, samples int, report func(Repetition))
 	return nil
 }
 
-// sample is a load to be run again: the one at place of its batch.
+// sample is a load to be run again, at a place of its batch.
 type sample struct {
 	batch *batch
 	place int
 	kept  store.Load
 }
 
-// evenly takes n of all, the same distance apart.
+// evenly returns n of all samples, evenly spaced.
 func evenly(all []sample, n int) []sample {
 	n = min(n, len(all))
 	chosen := make([]sample, 0, n)
@@ -117,9 +116,9 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 		if err != nil {
 			return err
 		}
-		again := r.begin(j)
+		again := r.begin(j, time.Now())
 		r.judge(&again, m)
-		metrics, files := Metrics(j.planned.Cell.Workload), append([]string{lab.CaptureFile}, j.kind().files()...)
+		metrics, files := Metrics(j.planned.Cell.Workload), append([]string{lab.CaptureFile}, j.kind().Files...)
 		repetition.Differences = compareValues(metrics, s.kept.Values, again.Values)
 		repetition.SameCapture = true
 		for _, file := range files {

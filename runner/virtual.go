@@ -2,10 +2,7 @@ package runner
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,134 +12,50 @@ import (
 	"time"
 
 	"wiretime/guest"
-	"wiretime/station"
 	"wiretime/store"
 )
 
-// A batch is the loads of one boot. Which loads share one follows from the plan
-// alone, never from how far a run has got, for what a browser does depends on
-// the loads before it: a batch that was interrupted is run again from its
-// beginning, and what is in the store already is not kept twice.
-const (
-	fetchBatch   = 50 // loads
-	browserBatch = 20
-)
-
-// Memory of a guest, in bytes, beside what its pages need. Chromium crashes with
-// half of it, and Java would not be satisfied with less either.
-const (
-	fetchMemory   = 256 << 20
-	browserMemory = 1 << 30
-)
-
-// wallLimit is how long a guest may take for one load, in real time, before it
-// counts as stuck. The slowest loads of pages take a few seconds, and a hundred times
-// that where other programs compute on the guest's core. Streams get more, by what they
-// carry: a slower guest than one in twenty of what is expected counts as stuck.
-const (
-	wallLimit   = 3 * time.Minute
-	streamSlack = 20
-)
-
-// class is what the loads of one guest have in common: a browser is started once,
-// and HTTP/3 is a switch of the whole browser. Other people's servers need programs of
-// the host, and not all of them do the same again: they are kept to themselves.
-type class struct {
-	loader string
-	quic   bool
-	server string // empty if it is Wiretime's own
+// guests is the pool of a run on the virtual clock, one guest per core.
+type guests struct {
+	run     *run
+	host    *guest.Host
+	batches []*batch
+	workers []*worker
 }
 
-// batch is the loads of one boot.
-type batch struct {
-	number int // in the order of the plan, from 0; part of the guest's seed
-	jobs   []*job
-	work   time.Duration // that is expected of them
-}
-
-// full says whether a guest is given no more than these, of size at most.
-func (b *batch) full(size int) bool {
-	return len(b.jobs) == size || b.jobs[0].kind().fills(b)
-}
-
-// supported are the jobs that a guest can do. What a guest cannot do shares no
-// boot: that follows from the plan and the kernel, as batches must.
-func (r *run) supported(queue []*job) []*job {
-	return slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return r.unsupported(j) != "" })
-}
-
-// batches divides the jobs on the virtual clock among guests.
-func batches(queue []*job) []*batch {
-	var all []*batch
-	open := map[class]*batch{}
-	for _, j := range queue {
-		c, size := class{loader: j.planned.Cell.By(), server: j.server.Name}, fetchBatch
-		if station.IsBrowser(c.loader) {
-			c.quic, size = j.protocol.Transport == "udp", browserBatch
-		}
-		b := open[c]
-		if b == nil || b.full(size) {
-			b = &batch{number: len(all)}
-			all = append(all, b)
-			open[c] = b
-		}
-		b.jobs = append(b.jobs, j)
-		b.work += j.estimate.duration
-	}
-	return all
-}
-
-// pending says whether a load of the batch needs an attempt. The first attempts
-// are what batches are for; later ones have a guest of their own.
-func (b *batch) pending() bool {
-	for _, j := range b.jobs {
-		if !j.planned.Done {
-			return true
-		}
-	}
-	return false
-}
-
-// runVirtual runs the batches that have pending loads, one guest per core. It
-// boots nothing for loads that no guest can do.
-func (r *run) runVirtual(ctx context.Context, queue []*job) (err error) {
-	for _, j := range queue {
-		if why := r.unsupported(j); why != "" && !j.planned.Done {
-			if err := r.keepUnsupported(j, r.begin(j), why); err != nil {
-				return err
-			}
-		}
-	}
-	var pending []*batch
-	for _, b := range batches(r.supported(queue)) {
-		if b.pending() {
-			pending = append(pending, b)
-		}
-	}
-	if len(pending) == 0 {
-		return nil
-	}
+func (r *run) openGuests(queue []*job) (pool, error) {
 	host, err := guest.NewHost(r.Kernel, r.served)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, host.Close()) }()
+	g := &guests{run: r, host: host, batches: batches(queue)}
+	for core := range cores() {
+		g.workers = append(g.workers, &worker{guests: g, core: core})
+	}
+	return g, nil
+}
+
+func (g *guests) close() error { return g.host.Close() }
+
+// attempt runs the batches that have pending jobs in the first round, each in one guest. In
+// later rounds each job has a guest of its own.
+func (g *guests) attempt(ctx context.Context, round int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	next := make(chan *batch)
+	work := g.boots(round)
+	next := make(chan boot)
 	var workers sync.WaitGroup
-	for core := range min(cores(), len(pending)) {
+	for _, w := range g.workers[:min(len(g.workers), len(work))] {
 		workers.Go(func() {
-			g := &guests{run: r, host: host, core: core}
 			for b := range next {
-				if err := g.carryOut(ctx, b); err != nil {
+				if err := w.carryOut(ctx, b); err != nil {
 					stop(err)
 					return
 				}
 			}
 		})
 	}
-	for _, b := range pending {
+	for _, b := range work {
 		select {
 		case next <- b:
 			continue
@@ -155,117 +68,106 @@ func (r *run) runVirtual(ctx context.Context, queue []*job) (err error) {
 	return context.Cause(ctx)
 }
 
-// guests boots one guest after the other on a core.
-type guests struct {
-	run      *run
-	host     *guest.Host
-	core     int
-	failures int  // of loads in a row: one at which guests are lost again and again counts once
-	lost     *job // the last of them
+// boot is what one guest is booted for: an attempt of jobs of a batch.
+type boot struct {
+	batch   *batch
+	jobs    []*job
+	attempt int
 }
 
-// carryOut runs a batch, then the further attempts that its loads need, each in a
-// guest of its own. A guest that is lost says nothing about its loads, so its batch
-// is run again as it was, and comes out as it would have; only what has been lost as
-// often as may be is left out.
-func (g *guests) carryOut(ctx context.Context, b *batch) error {
-	for jobs := b.jobs; len(jobs) > 0; {
-		lost, err := g.boot(ctx, b, jobs, 1)
-		if err != nil {
-			return err
+// boots returns what guests are booted for in a round.
+func (g *guests) boots(round int) (all []boot) {
+	for _, b := range g.batches {
+		waiting := pending(b.jobs)
+		if round == 0 && len(waiting) > 0 {
+			all = append(all, boot{b, b.jobs, 1})
 		}
-		if lost == nil {
-			break
-		}
-		if lost.planned.Done {
-			jobs = jobs[slices.Index(jobs, lost)+1:]
-		}
-	}
-	for _, j := range b.jobs {
-		for !j.planned.Done {
-			if _, err := g.boot(ctx, b, []*job{j}, j.attempt); err != nil {
-				return err
+		if round > 0 {
+			for _, j := range waiting {
+				all = append(all, boot{b, []*job{j}, j.attempt})
 			}
 		}
 	}
+	return all
+}
+
+// worker boots one guest after the other on a core.
+type worker struct {
+	*guests
+	core int
+	lost *job // at which the last guest was lost, nil if that guest did its loads
+}
+
+// carryOut boots a guest. A guest that is lost says nothing about its loads, so a batch runs
+// again as it was, and comes out as it would have. Only a load that was lost in all its attempts
+// is left out, with the loads before it. A guest of a single job is not booted again: the job is
+// attempted again in the next round.
+func (w *worker) carryOut(ctx context.Context, b boot) error {
+	for len(pending(b.jobs)) > 0 {
+		lost, err := w.do(ctx, b)
+		if err != nil || lost == nil || b.attempt > 1 {
+			return err
+		}
+		if lost.planned.Done {
+			b.jobs = b.jobs[slices.Index(b.jobs, lost)+1:]
+		}
+	}
 	return nil
 }
 
-// boot runs jobs in one guest and keeps those that still need it. It returns the
-// one that the guest was lost at, if it was.
-func (g *guests) boot(ctx context.Context, b *batch, jobs []*job, attempt int) (at *job, err error) {
-	r, done := g.run, 0
+// do boots a guest and ends the attempts that it makes, but for those that were kept before. It
+// returns the job that the guest was lost at, nil if it was not lost.
+func (w *worker) do(ctx context.Context, b boot) (at *job, err error) {
+	r, done := w.run, 0
 	started := time.Now()
-	err = g.host.Run(ctx, r.machine(b, jobs[0], attempt, g.core), r.orders(jobs, attempt), func(result guest.Result) error {
-		j := jobs[done]
+	err = w.host.Run(ctx, r.machine(b.batch, b.jobs[0], b.attempt, w.core), r.orders(b.jobs, b.attempt), func(result guest.Result) error {
+		j := b.jobs[done]
 		done++
-		g.failures, g.lost = 0, nil
-		if j.planned.Done || j.ran >= attempt {
-			return nil // kept before
+		r.labWorked()
+		w.lost = nil
+		if j.planned.Done || j.ran >= b.attempt {
+			return nil
 		}
-		j.ran = attempt
-		record := r.begin(j)
-		record.Started = started
+		j.ran = b.attempt
+		record := r.begin(j, started)
 		started = time.Now()
-		return r.keepResult(j, record, result)
+		return w.takeOver(j, record, result)
 	})
 	var lost *guest.Lost
-	if err == nil || !errors.As(err, &lost) || ctx.Err() != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if !errors.As(err, &lost) {
 		return nil, err
 	}
-	at = jobs[done]
-	if at != g.lost {
-		g.failures++
+	at = b.jobs[done]
+	if at != w.lost { // a job at which guests are lost again and again counts once
+		if err := r.labFailed(lost); err != nil {
+			return nil, err
+		}
 	}
-	if g.lost = at; g.failures >= maxStationFailures {
-		return nil, fmt.Errorf("%w: guests were lost at %d loads in a row; the last: %w", errGivenUp, g.failures, lost)
-	}
+	w.lost = at
 	if at.planned.Done {
 		return at, nil
 	}
-	record := r.begin(at)
-	record.Started, record.Wall = started, time.Since(started)
-	record.Validity, record.Reason = store.Failed, lost.Error()
-	return at, r.finish(at, record)
+	return at, r.end(at, r.begin(at, started), nil, "", lost)
 }
 
-// keepResult judges what a guest has left of a load, and keeps it.
-func (r *run) keepResult(j *job, record store.LoadRecord, result guest.Result) error {
+// takeOver moves the artefacts of an attempt from the guest's folder into the store, and ends it.
+func (w *worker) takeOver(j *job, record store.LoadRecord, result guest.Result) error {
 	if result.Failed != nil {
-		record.Validity, record.Reason = store.Failed, result.Failed.Error()
-	} else {
-		dir, err := r.Store.StageDir(record.ID())
-		if err != nil {
-			return err
-		}
-		err = moveFiles(result.Dir, dir)
-		if errors.Is(err, syscall.ENOSPC) {
-			return fmt.Errorf("load %s: %w: %w", record.ID(), store.ErrDiskFull, err)
-		}
-		if err != nil {
-			return err
-		}
-		m, err := r.measure(j, result.Record, dir)
-		if err != nil {
-			return err
-		}
-		r.judge(&record, m)
+		return w.run.end(j, record, nil, "", result.Failed)
 	}
-	record.Wall = time.Since(record.Started)
-	return r.finish(j, record)
-}
-
-// finish keeps an attempt and notes whether the load needs another.
-func (r *run) finish(j *job, record store.LoadRecord) error {
-	if err := r.keep(j, record); err != nil {
+	dir, err := w.run.Store.StageDir(record.ID())
+	if err != nil {
 		return err
 	}
-	j.attempt++
-	j.planned.Done = record.Final || record.Validity == store.Valid
-	return nil
+	if err := moveFiles(result.Dir, dir); errors.Is(err, syscall.ENOSPC) {
+		return diskFull(record.ID(), err)
+	} else if err != nil {
+		return err
+	}
+	return w.run.end(j, record, result.Record, dir, nil)
 }
 
 // moveFiles moves a folder's files to another that may be on another disk.
@@ -295,60 +197,4 @@ func copyFile(from, to string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
-}
-
-// orders is what a guest is to do for these jobs.
-func (r *run) orders(jobs []*job, attempt int) guest.Batch {
-	browser, foreign := station.IsBrowser(jobs[0].planned.Cell.By()), jobs[0].foreign()
-	b := guest.Batch{Station: r.station, Programs: browser || foreign}
-	b.Station.Lab.Virtual, b.Station.Lab.Unblocked = true, !b.Programs
-	if !browser {
-		b.Station.Chromium = ""
-	}
-	for _, j := range jobs {
-		id := loadID(j, attempt)
-		b.Loads = append(b.Loads, guest.Load{ID: id, Seed: loadSeed(r.Seed, j.planned.Index, attempt), Site: j.served(), Order: r.order(j, id)})
-	}
-	return b
-}
-
-// machine is what the guest is given that attempts loads of batch b, beginning with
-// first.
-func (r *run) machine(b *batch, first *job, attempt, core int) guest.Machine {
-	m := guest.Machine{
-		Seed: bootSeed(r.Seed, b.number, first.planned.Index, attempt), Memory: fetchMemory, CPU: core, Limit: wallLimit,
-	}
-	var most int64
-	for _, j := range b.jobs {
-		if station.IsBrowser(j.planned.Cell.By()) || j.foreign() {
-			m.Memory = browserMemory
-		}
-		memory, longer := j.kind().guest(r, j)
-		most, m.Limit = max(most, memory), max(m.Limit, wallLimit+longer)
-	}
-	m.Memory += most
-	return m
-}
-
-func loadID(j *job, attempt int) string {
-	return store.LoadRecord{Planned: j.planned, Attempt: attempt}.ID()
-}
-
-// bootSeed follows from what the guest is booted for.
-func bootSeed(study uint64, batch, first, attempt int) uint64 {
-	return seedOf(study, uint64(batch), uint64(first), uint64(attempt))
-}
-
-// loadSeed follows from the place of a load in the plan.
-func loadSeed(study uint64, index, attempt int) uint64 {
-	return seedOf(study, uint64(index), uint64(attempt))
-}
-
-func seedOf(parts ...uint64) uint64 {
-	var b []byte
-	for _, v := range parts {
-		b = binary.BigEndian.AppendUint64(b, v)
-	}
-	sum := sha256.Sum256(b)
-	return binary.BigEndian.Uint64(sum[:])
 }

@@ -4,30 +4,29 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"wiretime/network"
 	"wiretime/site"
-	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload"
+	"wiretime/workload/pageload"
 )
 
-// plan is a plan of n loads on the virtual clock that alternates between loaders
-// and protocols.
-func plan(t *testing.T, n int) []*job {
+// plan is a plan of n loads on the virtual clock that alternates between the loaders and between
+// protocols.
+func plan(t *testing.T, n int, loaders ...string) []*job {
 	t.Helper()
 	page := flags(t)
 	var queue []*job
 	for i := range n {
-		cell := pageCell(map[study.Axis]string{study.AxisClock: study.ClockVirtual, study.AxisLoader: station.Fetch, study.AxisProtocol: "h2", study.AxisVisit: study.VisitCold, study.AxisStrategy: study.StrategyBrowser, study.AxisServer: study.ServerOwn})
-		if i%2 == 1 {
-			cell = cell.With(study.AxisLoader, station.Chromium)
-		}
+		values := map[study.Axis]string{study.AxisClock: study.ClockVirtual, study.AxisLoader: loaders[i%len(loaders)], study.AxisProtocol: "h2"}
 		if i%4 >= 2 {
-			cell = cell.With(study.AxisProtocol, "h3")
+			values[study.AxisProtocol] = "h3"
 		}
-		queue = append(queue, &job{planned: store.Planned{Index: i, Cell: cell}, site: page, protocol: row(t, cell.Over()), attempt: 1})
+		j := pageJob(t, &run{}, page, network.Path{}, values)
+		j.planned.Index = i
+		queue = append(queue, j)
 	}
 	return queue
 }
@@ -43,7 +42,7 @@ func TestBatchesFollowFromThePlan(t *testing.T) {
 		}
 		return all
 	}
-	fresh := plan(t, 4*fetchBatch)
+	fresh := plan(t, 4*workload.ManyLoads, pageload.Fetch, pageload.Chromium)
 	want := places(fresh)
 	if len(want) != len(fresh) {
 		t.Fatalf("%d places for %d loads", len(want), len(fresh))
@@ -59,11 +58,11 @@ func TestBatchesFollowFromThePlan(t *testing.T) {
 // TestBatchesHoldWhatOneGuestCanLoad checks that no guest needs two browsers, nor
 // more loads than a guest is booted for.
 func TestBatchesHoldWhatOneGuestCanLoad(t *testing.T) {
-	for _, b := range batches(plan(t, 8*fetchBatch)) {
+	for _, b := range batches(plan(t, 8*workload.ManyLoads, pageload.Fetch, pageload.Chromium)) {
 		first := b.jobs[0]
-		most := fetchBatch
-		if first.planned.Cell.By() == station.Chromium {
-			most = browserBatch
+		most := workload.ManyLoads
+		if first.planned.Cell.By() == pageload.Chromium {
+			most = workload.BrowserLoads
 		}
 		if len(b.jobs) > most {
 			t.Errorf("batch %d has %d loads by %s, want %d at most", b.number, len(b.jobs), first.planned.Cell.By(), most)
@@ -72,58 +71,49 @@ func TestBatchesHoldWhatOneGuestCanLoad(t *testing.T) {
 			if j.planned.Cell.By() != first.planned.Cell.By() {
 				t.Errorf("batch %d has loads by %s and %s", b.number, first.planned.Cell.By(), j.planned.Cell.By())
 			}
-			if most == browserBatch && j.protocol.Transport != first.protocol.Transport {
-				t.Errorf("batch %d asks a browser for %s and %s", b.number, first.protocol.Name, j.protocol.Name)
+			if most == workload.BrowserLoads && j.planned.Cell.Over() != first.planned.Cell.Over() {
+				t.Errorf("batch %d asks a browser for %s and %s", b.number, first.planned.Cell.Over(), j.planned.Cell.Over())
 			}
 		}
 	}
 }
 
-// TestLoadersWithoutABrowserShareAGuestWithNone checks what guests are given for
-// loaders by their names: a browser only for browsers, of which any that is not
-// known here is taken for one.
-func TestLoadersWithoutABrowserShareAGuestWithNone(t *testing.T) {
-	for loader, browser := range map[string]bool{station.Chromium: true, station.Fetch: false, station.Builtin: false, "firefox": true} {
-		queue := plan(t, 2*fetchBatch)
-		for _, j := range queue {
-			j.planned.Cell = j.planned.Cell.With(study.AxisLoader, loader)
-		}
+// TestOnlyBrowsersGetGuestsWithABrowser checks what guests are given for loaders.
+func TestOnlyBrowsersGetGuestsWithABrowser(t *testing.T) {
+	for loader, browser := range map[string]bool{pageload.Chromium: true, pageload.Fetch: false, pageload.Builtin: false, pageload.Firefox: true} {
+		queue := plan(t, 2*workload.ManyLoads, loader)
 		r := &run{Config: Config{Options: study.Options{Fallback: study.FallbackNone}}}
 		r.station.Chromium = "/usr/bin/chromium"
 		all := batches(queue)
 		b := r.orders(all[0].jobs, 1)
 		memory := r.machine(all[0], all[0].jobs[0], 1, 0).Memory
-		if (b.Station.Chromium != "") != browser || b.Station.Lab.Unblocked == browser || (memory >= browserMemory) != browser || (len(b.Loads) == browserBatch) != browser {
+		if (b.Station.Chromium != "") != browser || b.Station.Lab.Unblocked == browser || (memory >= programMemory) != browser || (len(b.Loads) == workload.BrowserLoads) != browser {
 			t.Errorf("%s: %d loads, browser %q, unblocked %v, %d bytes", loader, len(b.Loads), b.Station.Chromium, b.Station.Lab.Unblocked, memory)
 		}
 	}
 }
 
-// TestOrdersSayHowToVisit checks what a station is told of a cell and a study.
-func TestOrdersSayHowToVisit(t *testing.T) {
-	r := &run{Config: Config{Options: study.Options{ThinkTime: 3 * time.Second, Fallback: study.FallbackH2}}}
-	j := plan(t, 1)[0]
-	j.planned.Cell = j.planned.Cell.With(study.AxisVisit, study.VisitZeroRTT).With(study.AxisStrategy, "parallel-2")
-	if o := r.order(j, "id").Page; o.Visit != "0rtt" || o.Strategy != "parallel-2" || o.ThinkTime != 3*time.Second || o.Fallback != "h2" {
-		t.Errorf("the order is %+v", o)
+// TestGuestsAreBootedForWhatIsPending marks one load after the other, and asks what guests are
+// booted for: in the first round for whole batches, as long as one of their loads is pending, and
+// in later rounds for the pending loads, one by one.
+func TestGuestsAreBootedForWhatIsPending(t *testing.T) {
+	queue := plan(t, 8, pageload.Fetch)
+	for _, j := range queue {
+		j.attempt = 2
 	}
-	r.Options.Fallback = study.FallbackNone
-	if o := r.order(j, "id").Page; o.Fallback != "" {
-		t.Errorf("without a fallback the order names %q", o.Fallback)
-	}
-}
-
-// TestBatchIsPendingUntilItsLastLoadIsDone marks one load after the other.
-func TestBatchIsPendingUntilItsLastLoadIsDone(t *testing.T) {
-	b := batches(plan(t, 8))[0]
-	for _, j := range b.jobs {
-		if !b.pending() {
-			t.Errorf("not pending before load %d is done", j.planned.Index)
+	g := &guests{batches: batches(queue)}
+	for i, j := range queue {
+		first, later := g.boots(0), g.boots(1)
+		if len(first) != 1 || len(first[0].jobs) != len(queue) || first[0].attempt != 1 {
+			t.Errorf("with %d loads done, the first round is %+v", i, first)
+		}
+		if len(later) != len(queue)-i || len(later[0].jobs) != 1 || later[0].jobs[0] != j || later[0].attempt != 2 {
+			t.Errorf("with %d loads done, the second round is %+v", i, later)
 		}
 		j.planned.Done = true
 	}
-	if b.pending() {
-		t.Error("still pending with all loads done")
+	if len(g.boots(0))+len(g.boots(1)) > 0 {
+		t.Error("guests are booted with all loads done")
 	}
 }
 
@@ -139,17 +129,23 @@ func TestBootSeed(t *testing.T) {
 	}
 }
 
-// TestGuestMemoryGrowsWithThePage checks that a guest gets more for a larger page.
-func TestGuestMemoryGrowsWithThePage(t *testing.T) {
-	queue := plan(t, 1)
-	small := new(run).machine(&batch{jobs: queue}, queue[0], 1, 0).Memory
-	queue[0].site = &site.Site{Resources: []site.Resource{{Size: 100 << 20}}}
-	if large := new(run).machine(&batch{jobs: queue}, queue[0], 1, 0).Memory; large < small+100<<20 {
-		t.Errorf("%d bytes for a page of 100 MiB, %d for a small one", large, small)
-	}
-}
-
 // pageCell is a cell of pages, by the usual values where there are none.
 func pageCell(values map[study.Axis]string) study.Cell {
 	return study.NewCell(study.Pages(), values, network.Path{Name: values[study.AxisNetwork]})
+}
+
+// pageJob binds a load of a page over a path, with the usual value on each axis that values lacks.
+func pageJob(t *testing.T, r *run, page *site.Site, p network.Path, values map[study.Axis]string) *job {
+	t.Helper()
+	r.Sites = map[string]*site.Site{page.Name: page}
+	if len(p.Access) == 0 {
+		p = path(0, 0)
+	}
+	cell := pageCell(values).With(study.AxisSite, page.Name)
+	cell.Network = p
+	j, err := r.job(store.Planned{Cell: cell, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
 }

@@ -62,7 +62,7 @@ func (s *Station) launch(ctx context.Context, e engine, folder string) (running,
 	if e.quic {
 		forceQUIC = s.config.ForceQUIC
 	}
-	if e.loader == Firefox {
+	if e.loader == pageload.Firefox {
 		b, err := firefox.Launch(ctx, firefox.Options{
 			Binary: s.config.Firefox, Folder: folder, Enter: enter, Dial: s.lab.Dial,
 			Issuer: s.config.Authority.Issuer(), ForceQUIC: forceQUIC,

@@ -15,7 +15,7 @@ import (
 // builtinOrder is a load by the built-in loader over a path without limits.
 func builtinOrder(row, visit string) pageload.Order {
 	o := order(row, visit)
-	o.Loader = Builtin
+	o.Loader = pageload.Builtin
 	return o
 }
 

@@ -18,10 +18,12 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// loadPage loads a page in a session of the order's loader. Chromium loads pages of
+var _ pageload.Station = (*Station)(nil)
+
+// LoadPage implements pageload.Station. Chromium loads pages of
 // HSTS-preloaded hosts over TLS only. Over http such a host gets another name, and the page is
 // loaded again. The station remembers the name, and the HAR has it.
-func (s *Station) loadPage(ctx context.Context, load pageload.Load) (*pageload.Record, error) {
+func (s *Station) LoadPage(ctx context.Context, load pageload.Load) (*pageload.Record, error) {
 	terms, err := load.Terms()
 	if err != nil {
 		return nil, err
@@ -40,7 +42,7 @@ func (s *Station) loadPage(ctx context.Context, load pageload.Load) (*pageload.R
 func (s *Station) loadRenamed(ctx context.Context, load pageload.Load, terms pageload.Terms) (record *pageload.Record, err error) {
 	from := load.Site
 	for range 1 + len(from.Origins()) {
-		if renamed := s.renamed[from]; renamed != nil && load.Loader == Chromium && terms.Protocol.Scheme == "http" {
+		if renamed := s.renamed[from]; renamed != nil && load.Loader == pageload.Chromium && terms.Protocol.Scheme == "http" {
 			load.Site = renamed
 		}
 		if load.Session, err = s.session(ctx, load, terms); err != nil {
@@ -84,9 +86,9 @@ func (s *Station) over(from *site.Site, scheme string) (*site.Site, error) {
 // session opens a session of the order's loader.
 func (s *Station) session(ctx context.Context, load pageload.Load, terms pageload.Terms) (pageload.Session, error) {
 	switch load.Loader {
-	case Builtin:
+	case pageload.Builtin:
 		return s.openBuiltin(load, terms)
-	case Fetch:
+	case pageload.Fetch:
 		urls := make([]string, len(load.Site.Resources))
 		for i := range load.Site.Resources {
 			urls[i] = load.Site.Resources[i].URL

@@ -62,8 +62,8 @@ func TestOtherPeoplesServers(t *testing.T) {
 	}
 	s := open(t, page)
 	eachServer(t, func(t *testing.T, k server.Kind, p protocol.Protocol) {
-		for _, loader := range []string{Builtin, Chromium} {
-			if loader == Chromium && (p.NoBrowser != "" || k.NoBrowser(p.Name) != "") {
+		for _, loader := range []string{pageload.Builtin, pageload.Chromium} {
+			if loader == pageload.Chromium && (p.NoBrowser != "" || k.NoBrowser(p.Name) != "") {
 				continue
 			}
 			for _, visit := range []string{"cold", "connected"} {
@@ -106,7 +106,7 @@ func TestCaptureHoldsTheClientsKeys(t *testing.T) {
 	}
 	s := open(t, page)
 	for row, field := range map[string]string{"https/1.1": "http.request.uri", "h2": "http2.headers.path", "h3": "quic.stream.stream_id"} {
-		for _, loader := range []string{Builtin, Fetch, Chromium} {
+		for _, loader := range []string{pageload.Builtin, pageload.Fetch, pageload.Chromium} {
 			t.Run(loader+" "+strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
 				o := servedBy(order(row, "cold"), k)
 				o.Loader = loader
@@ -139,7 +139,7 @@ func TestAServerThatCannotStartCostsItsLoadAlone(t *testing.T) {
 	}
 	s := openWith(t, "", page)
 	o := order("h2", "cold")
-	o.Loader, o.Server = Builtin, "mine"
+	o.Loader, o.Server = pageload.Builtin, "mine"
 	o.Template = server.Template{Name: "mine", Protocols: []string{"h2"}, Command: []string{"sh", "-c", "echo it will not; exit 4"}}
 	_, err = loadInto(t, s, o, page, t.TempDir())
 	var refused *pageload.ServerError
@@ -162,7 +162,7 @@ func TestAServerThatDiesFailsItsLoad(t *testing.T) {
 	}
 	s := openWith(t, "", page)
 	o := order("http/1.1", "cold")
-	o.Loader, o.Server = Builtin, "mine"
+	o.Loader, o.Server = pageload.Builtin, "mine"
 	o.Template = server.Template{Name: "mine", Protocols: []string{"http/1.1"}, Command: []string{"python3", "-c", mortal, "{address}", "{port}"}}
 	r, err := loadInto(t, s, o, page, t.TempDir())
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package station is a lab with the loaders' browsers in it, which serves one load
-// after the other. On the real clock the program that carries out a plan has
-// stations of its own; on the virtual clock each is in a guest (package guest).
+// Package station provides a lab with the loaders' browsers in it, which serves one load after
+// the other. On the real clock the runner has stations of its own; on the virtual clock each
+// station is in a guest (package guest).
 package station
 
 import (
@@ -13,21 +13,8 @@ import (
 	"wiretime/loader/session"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/workload"
 )
-
-// The loaders.
-const (
-	Chromium = "chromium"
-	Firefox  = "firefox"
-	Builtin  = "builtin"
-	Fetch    = "fetch"
-)
-
-// Loaders returns the names of the loaders.
-func Loaders() []string { return []string{Chromium, Firefox, Builtin, Fetch} }
-
-// IsBrowser says whether a loader is a real browser.
-func IsBrowser(loader string) bool { return loader == Chromium || loader == Firefox }
 
 // Config says how a station is built. It applies to all its loads.
 type Config struct {
@@ -69,6 +56,20 @@ func Open(ctx context.Context, c Config) (*Station, error) {
 		Verify: c.Authority.Verify, Dial: l.Dial, ListenPacket: l.ListenPacket, Resolve: resolve,
 	})
 	return s, nil
+}
+
+// Lab returns the station's lab.
+func (s *Station) Lab() *lab.Lab { return s.lab }
+
+// Authority returns the certificate authority of the station's servers.
+func (s *Station) Authority() *protocol.Authority { return s.config.Authority }
+
+// Load carries out one load and puts its artefacts into the folder dir. page is the site that
+// the order loads, nil if it loads none. An error means that the station failed and must be
+// closed, unless it wraps workload.ErrLabIntact. A load that did not go well is no error: the
+// record says so.
+func (s *Station) Load(ctx context.Context, o workload.Order, page *site.Site, dir string) (workload.Outcome, error) {
+	return o.RunOn(ctx, s, page, dir)
 }
 
 // Close takes the station apart.

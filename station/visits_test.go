@@ -58,7 +58,7 @@ func openWith(t *testing.T, binary string, sites ...*site.Site) *Station {
 func order(row, visit string) pageload.Order {
 	link := network.Link{Delay: 5 * time.Millisecond}
 	return pageload.Order{
-		Loader: Chromium, Protocol: row, Visit: visit, Seed: 1, Timeout: time.Minute,
+		Loader: pageload.Chromium, Protocol: row, Visit: visit, Seed: 1, Timeout: time.Minute,
 		Path: network.Path{Name: "one", Access: []network.Access{{Name: "access", Up: link, Down: link}}},
 		TCP:  lab.TCPOptions{Congestion: "cubic", InitCwnd: 10},
 	}
@@ -95,11 +95,11 @@ func load(t *testing.T, s *Station, o pageload.Order, page *site.Site) loaded {
 // loadInto loads a page and leaves its artefacts in a folder.
 func loadInto(t *testing.T, s *Station, o pageload.Order, page *site.Site, dir string) (*pageload.Record, error) {
 	t.Helper()
-	r, err := s.Load(t.Context(), Order{Page: &o}, page, dir)
+	r, err := s.Load(t.Context(), &o, page, dir)
 	if err != nil {
 		return nil, err
 	}
-	return r.Page, nil
+	return r.(*pageload.Record), nil
 }
 
 // opening counts the connections of a capture by whether their first packet opens

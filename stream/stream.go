@@ -49,11 +49,11 @@ func PlayReal(ctx context.Context, order playback.Order, dir string) (_ *evidenc
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	r, err := s.Load(ctx, station.Order{Stream: &order}, nil, dir)
+	r, err := s.Load(ctx, &order, nil, dir)
 	if err != nil {
 		return nil, err
 	}
-	return measured(dir, r.Stream)
+	return measured(dir, r.(*playback.Record))
 }
 
 // PlayVirtual plays a stream in a guest of the kernel, as PlayReal does on the real clock.
@@ -64,7 +64,7 @@ func PlayVirtual(ctx context.Context, k kernel.Kernel, order playback.Order, dir
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
-	batch := guest.Batch{Station: stationConfig(), Loads: []guest.Load{{ID: "stream", Seed: order.Seed, Order: station.Order{Stream: &order}}}}
+	batch := guest.Batch{Station: stationConfig(), Loads: []guest.Load{{ID: "stream", Seed: order.Seed, Order: &order}}}
 	batch.Station.Lab.Virtual, batch.Station.Lab.Unblocked = true, true
 	machine := guest.Machine{Seed: order.Seed, Memory: guestMemory, Limit: guestLimit}
 	err = host.Run(ctx, machine, batch, func(result guest.Result) error {
@@ -75,7 +75,7 @@ func PlayVirtual(ctx context.Context, k kernel.Kernel, order playback.Order, dir
 			return fmt.Errorf("keep the files of the stream: %w", err)
 		}
 		var err error
-		l, err = measured(dir, result.Record.Stream)
+		l, err = measured(dir, result.Record.(*playback.Record))
 		return err
 	})
 	return l, err

@@ -1,48 +1,77 @@
-// Package workload is what the loads of all workloads have in common. Each workload has a
-// package below this one: its orders, how they are carried out on a lab, and what a load
-// leaves. Package station tells workloads apart; nothing below it does.
+// Package workload defines what a workload is: one kind of loads, such as page loads or media streams. Each workload is
+// a package below this one, and package workloads lists them. The runner, stations and guests treat all workloads alike,
+// through the types of this package.
 package workload
 
 import (
+	"context"
 	"errors"
-	"io/fs"
-	"path/filepath"
 
-	"wiretime/capture"
+	"wiretime/evidence"
 	"wiretime/lab"
+	"wiretime/metric"
+	"wiretime/protocol"
+	"wiretime/site"
+	"wiretime/study"
 )
 
-// ServerFile is the name of the server's log in a load's folder.
-const ServerFile = "server.jsonl"
-
-// Record is what a load of any workload leaves, besides the capture (lab.CaptureFile). As
-// JSON it lacks what files in the load's folder hold.
-type Record struct {
-	lab.Report
-	Server     []capture.ServerEntry `json:"-"` // nil if the server keeps no log
-	ServerLost int                   // QUIC packets that the server declared lost; -1: not known
+// Workload is one kind of loads.
+type Workload interface {
+	Kind() Kind
+	// Bind looks up what a planned load's cell names. Errors are those of a plan that does not
+	// fit the run; a load that cannot run on this machine is no error, see Job.Unsupported.
+	Bind(c study.Cell, seed uint64, s Setting) (Job, error)
+	// Costs estimates, on a clock, the cells that differ from c only in what they are loaded
+	// over. It returns nil if the clock cannot run them. page is nil if c names no site.
+	Costs(c study.Cell, clock string, page *site.Site, o study.Options) []Estimate
+	// NewOrder and NewOutcome return pointers to zero values, for JSON to be decoded into.
+	NewOrder() Order
+	NewOutcome() Outcome
 }
 
-// SaveServerLog writes the server's log into the folder dir, if there is one.
-func (r *Record) SaveServerLog(dir string) error {
-	if r.Server == nil {
-		return nil
-	}
-	return capture.WriteServerLog(filepath.Join(dir, ServerFile), r.Server)
+// Kind describes a workload.
+type Kind struct {
+	Name  string          // of the field that holds an order or an outcome as JSON
+	Study *study.Workload // its axes
+	Set   metric.Set      // its metrics and checks
+	// Own lists the metrics that Outcome.Values has.
+	Own []study.Metric
+	// Pages reports whether loads leave a HAR, in which the critical path of each page is found.
+	Pages bool
+	// Files are the artefacts besides the capture that a repeated load on the virtual clock
+	// must leave unchanged.
+	Files []string
 }
 
-// ReadServerLog reads what SaveServerLog has written.
-func (r *Record) ReadServerLog(dir string) (err error) {
-	r.Server, err = ReadIfThere(dir, ServerFile, capture.ReadServerLog)
-	return err
+// Station is what a load runs on (package station). A workload asks it for more than this by a
+// type assertion.
+type Station interface {
+	Lab() *lab.Lab
+	Authority() *protocol.Authority
 }
 
-// ReadIfThere reads a file of a load's folder. The result is the zero value if the load has
-// left no such file.
-func ReadIfThere[T any](dir, name string, read func(string) (T, error)) (T, error) {
-	content, err := read(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return content, nil
-	}
-	return content, err
+// Order says what to load, how and over which path. As JSON it can be sent to a guest.
+type Order interface {
+	Workload() Workload
+	// RunOn carries the order out and puts artefacts into the folder dir, which must exist.
+	// page is the job's site, nil if it has none. An error means that the lab must be taken
+	// apart, unless it wraps ErrLabIntact. A load that did not go well is no error:
+	// Record.LoadError says so.
+	RunOn(ctx context.Context, s Station, page *site.Site, dir string) (Outcome, error)
+}
+
+// ErrLabIntact is wrapped by errors of loads that could not be carried out and left the lab as
+// good as before.
+var ErrLabIntact = errors.New("the lab is intact")
+
+// Outcome is what a load left. As JSON it lacks what files in the load's folder hold.
+type Outcome interface {
+	Workload() Workload
+	Common() *Record
+	// ReadFiles adds what the files in the load's folder hold to an outcome that came as JSON.
+	ReadFiles(dir string) error
+	// Collect adds what only this workload leaves to the evidence.
+	Collect(left *evidence.Evidence)
+	// Values returns the values of Kind.Own.
+	Values() map[string]float64
 }

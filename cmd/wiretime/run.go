@@ -23,9 +23,9 @@ import (
 	"wiretime/runner"
 	"wiretime/server"
 	"wiretime/site"
-	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
 )
 
@@ -121,7 +121,7 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 		return nil, err
 	}
 	s, err := study.Parse(name, source, study.Vocabulary{
-		Protocols: protocol.Names(), Loaders: station.Loaders(), Sites: known, SiteKnown: library.KnownRef,
+		Protocols: protocol.Names(), Loaders: pageload.Loaders(), Sites: known, SiteKnown: library.KnownRef,
 		Strategy: strategyName, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
 		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.Metrics(study.Streams())),
 	})
@@ -280,7 +280,7 @@ func verify(ctx context.Context, c runner.Config, samples int) error {
 	err := runner.Verify(ctx, c, samples, func(r runner.Repetition) {
 		verdict := "the same in every metric and every byte of the capture"
 		if len(r.Differences) > 0 || !r.SameCapture {
-			if !station.IsBrowser(r.Cell.By()) && !r.Cell.Unusual(study.AxisServer) {
+			if !pageload.IsBrowser(r.Cell.By()) && !r.Cell.Unusual(study.AxisServer) {
 				differing++
 			}
 			verdict = "the captures differ"
@@ -333,7 +333,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		}
 	}
 	cells := s.Cells(func(c study.Cell) string {
-		if w.virtual && !s.Foreign() && !w.mayBeReal() && c.By() != station.Firefox {
+		if w.virtual && !s.Foreign() && !w.mayBeReal() && c.By() != pageload.Firefox {
 			return study.ClockVirtual
 		}
 		return runner.FasterClock(c, sites[c.Subject()], s.Options, w.virtual && !s.Foreign())

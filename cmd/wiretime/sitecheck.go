@@ -21,7 +21,7 @@ import (
 	"wiretime/replay"
 	"wiretime/site"
 	"wiretime/site/check"
-	"wiretime/station"
+	"wiretime/workload/pageload"
 )
 
 type checkOptions struct {
@@ -48,7 +48,7 @@ Chromium reports it. The loader builtin, which runs no scripts, relies on that.`
 	}
 	f := c.Flags()
 	f.StringSliceVar(&o.protocols, "protocol", nil, "protocols, separated by commas (default: all that the loader supports)")
-	f.StringVar(&o.Loader, "loader", station.Chromium, station.Chromium+" or "+station.Builtin)
+	f.StringVar(&o.Loader, "loader", pageload.Chromium, pageload.Chromium+" or "+pageload.Builtin)
 	f.StringVar(&o.Chromium, "chromium", "", "Chromium's binary (default: the first one found)")
 	f.DurationVar(&o.Timeout, "timeout", time.Minute, "limit of each load")
 	f.BoolVar(&o.learn, "learn", false, "write into the site which script requested which resource")
@@ -67,7 +67,7 @@ func checkSite(ctx context.Context, reference string, o checkOptions) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if o.Loader == station.Chromium {
+	if o.Loader == pageload.Chromium {
 		if o.Chromium, err = chromium.Find(o.Chromium); err != nil {
 			return err
 		}
@@ -97,11 +97,11 @@ func checkSite(ctx context.Context, reference string, o checkOptions) (err error
 
 // parse completes the configuration from the flags.
 func (o *checkOptions) parse() (err error) {
-	if o.Loader != station.Chromium && o.Loader != station.Builtin {
-		return fmt.Errorf("--loader: unknown loader %q: want %s or %s", o.Loader, station.Chromium, station.Builtin)
+	if o.Loader != pageload.Chromium && o.Loader != pageload.Builtin {
+		return fmt.Errorf("--loader: unknown loader %q: want %s or %s", o.Loader, pageload.Chromium, pageload.Builtin)
 	}
-	if o.learn && o.Loader != station.Chromium {
-		return fmt.Errorf("--learn needs --loader %s: the loader %s runs no scripts", station.Chromium, o.Loader)
+	if o.learn && o.Loader != pageload.Chromium {
+		return fmt.Errorf("--learn needs --loader %s: the loader %s runs no scripts", pageload.Chromium, o.Loader)
 	}
 	o.Initiators = o.learn
 	if o.Protocols, err = check.Protocols(o.Loader, o.protocols); err != nil {

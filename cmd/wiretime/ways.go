@@ -15,8 +15,8 @@ import (
 	"wiretime/loader/firefox"
 	"wiretime/machine"
 	"wiretime/runner"
-	"wiretime/station"
 	"wiretime/study"
+	"wiretime/workload/pageload"
 )
 
 // ways is what this machine offers to measure a study with.
@@ -53,12 +53,12 @@ func (w *ways) state() *machine.State {
 func findWays(o runOptions, s *study.Study) (*ways, error) {
 	w := &ways{real: !slices.Equal(s.Matrix[study.AxisClock], []string{study.ClockVirtual})}
 	var err error
-	if slices.Contains(s.Matrix[study.AxisLoader], station.Chromium) {
+	if slices.Contains(s.Matrix[study.AxisLoader], pageload.Chromium) {
 		if w.browsers.Chromium, err = chromium.Find(o.browsers.Chromium); err != nil {
 			return nil, err
 		}
 	}
-	if slices.Contains(s.Matrix[study.AxisLoader], station.Firefox) {
+	if slices.Contains(s.Matrix[study.AxisLoader], pageload.Firefox) {
 		if w.browsers.Firefox, err = firefox.Find(o.browsers.Firefox); err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ import (
 
 // Config says how a site is loaded.
 type Config struct {
-	// Loader is station.Chromium or station.Builtin.
+	// Loader is pageload.Chromium or pageload.Builtin.
 	Loader string
 	// Chromium is the browser's binary; the builtin loader ignores it.
 	Chromium string
@@ -54,7 +54,7 @@ type Result struct {
 func Protocols(loader string, names []string) ([]protocol.Protocol, error) {
 	var rows []protocol.Protocol
 	for _, p := range protocol.All() {
-		if len(names) == 0 && (loader == station.Builtin || p.NoBrowser == "") {
+		if len(names) == 0 && (loader == pageload.Builtin || p.NoBrowser == "") {
 			rows = append(rows, p)
 		}
 	}
@@ -63,7 +63,7 @@ func Protocols(loader string, names []string) ([]protocol.Protocol, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.NoBrowser != "" && loader == station.Chromium {
+		if p.NoBrowser != "" && loader == pageload.Chromium {
 			return nil, fmt.Errorf("%s: %s", name, p.NoBrowser)
 		}
 		rows = append(rows, p)
@@ -104,7 +104,7 @@ func Load(ctx context.Context, s *site.Site, c Config) (results []Result, err er
 		if err != nil {
 			return nil, err
 		}
-		record := loaded.Page
+		record := loaded.(*pageload.Record)
 		renamed := replay.Renamed(record.HAR)
 		replay.RestoreNames(record.HAR, record.Server)
 		results = append(results, Result{p.Name, renamed, record, replay.Compare(s, record.HAR, record.Server)})
@@ -113,13 +113,13 @@ func Load(ctx context.Context, s *site.Site, c Config) (results []Result, err er
 }
 
 // order describes the load over one protocol.
-func (c Config) order(p protocol.Protocol) station.Order {
+func (c Config) order(p protocol.Protocol) *pageload.Order {
 	link := network.Link{Delay: 5 * time.Millisecond}
-	return station.Order{Page: &pageload.Order{
+	return &pageload.Order{
 		Loader: c.Loader, Protocol: p.Name, Seed: 1, Timeout: c.Timeout, Freeze: c.Freeze,
 		Path: network.Path{Name: "check", Access: []network.Access{{Name: "access", Up: link, Down: link}}},
 		TCP:  lab.TCPOptions{Congestion: "cubic", InitCwnd: 10},
-	}}
+	}
 }
 
 // Loaded returns the results of the loads in which the page loaded.

@@ -8,7 +8,6 @@ import (
 	"wiretime/capture"
 	"wiretime/replay"
 	"wiretime/site/check"
-	"wiretime/station"
 	"wiretime/workload/pageload"
 )
 
@@ -65,11 +64,11 @@ func TestProtocols(t *testing.T) {
 		names  []string
 		want   []string // none: an error
 	}{
-		{station.Chromium, []string{"h3", "http/1.1"}, []string{"h3", "http/1.1"}},
-		{station.Builtin, []string{"spdy/3.1"}, []string{"spdy/3.1"}},
-		{station.Chromium, []string{"spdy/3.1"}, nil},
-		{station.Builtin, []string{"h4"}, nil},
-		{station.Chromium, nil, []string{"http/1.1", "https/1.1", "h2", "h3"}},
+		{pageload.Chromium, []string{"h3", "http/1.1"}, []string{"h3", "http/1.1"}},
+		{pageload.Builtin, []string{"spdy/3.1"}, []string{"spdy/3.1"}},
+		{pageload.Chromium, []string{"spdy/3.1"}, nil},
+		{pageload.Builtin, []string{"h4"}, nil},
+		{pageload.Chromium, nil, []string{"http/1.1", "https/1.1", "h2", "h3"}},
 	}
 	for _, test := range tests {
 		rows, err := check.Protocols(test.loader, test.names)

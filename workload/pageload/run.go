@@ -23,7 +23,7 @@ type loading struct {
 }
 
 // Run carries out a load. An error means that the lab itself failed and no record could be
-// made, or, if it is a *ServerError, that another server than Wiretime's own did not start;
+// made, or, if it is a *ServerError, that a third-party server did not start;
 // that the page did not load is Record.LoadError.
 func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error) {
 	terms, err := load.Terms()

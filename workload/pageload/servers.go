@@ -13,9 +13,10 @@ import (
 	"wiretime/protocol"
 	"wiretime/replay"
 	"wiretime/server"
+	"wiretime/workload"
 )
 
-// origins is what serves a load's site: Wiretime's own server or a third-party one.
+// origins serves a load's site. It is Wiretime's own server or a third-party one.
 type origins interface {
 	// Log returns what was served since StartLog. It ends a third-party server.
 	Log() ([]capture.ServerEntry, error)
@@ -32,7 +33,7 @@ type origins interface {
 	Close() error
 }
 
-// ownServer is Wiretime's own. It is part of this program and never exits by itself.
+// ownServer is Wiretime's own server, which is part of this program and never exits by itself.
 type ownServer struct{ *protocol.Server }
 
 func (s ownServer) Log() ([]capture.ServerEntry, error) { return s.Server.Log(), nil }
@@ -65,8 +66,8 @@ type ServerError struct{ cause error }
 
 func (e *ServerError) Error() string { return e.cause.Error() }
 
-// Unwrap returns the cause.
-func (e *ServerError) Unwrap() error { return e.cause }
+// Unwrap returns the cause, and that the lab is as good as before.
+func (e *ServerError) Unwrap() []error { return []error{e.cause, workload.ErrLabIntact} }
 
 // readyLimit is how long a third-party server may take until it answers. Java first compiles
 // its program, which takes seconds on an idle machine.
@@ -108,8 +109,7 @@ func (r *loading) serveForeign(ctx context.Context, hosts map[string]netip.Addr)
 	return foreignServer{s}, nil
 }
 
-// exitDelay is how much later than the end of its connections the end of a server may be
-// noticed.
+// exitDelay is how long after the end of its connections a server's exit may be noticed.
 const exitDelay = 100 * time.Millisecond
 
 // whileServed returns a context that ends with the server. done must be called with the

@@ -49,7 +49,7 @@ type Order struct {
 	Comment string        // goes into the capture's header
 	Keep    emulator.Keep // of the capture
 
-	// These are as in player.Config, and mean nothing to Download but for GiveUp.
+	// These are as in player.Config. Download ignores them, except GiveUp.
 	For                      time.Duration
 	Seeks                    float64
 	StartAt, ResumeAt, Ahead int
@@ -101,17 +101,17 @@ func (o *Order) player() (player.Config, error) {
 	return c, err
 }
 
-// Load is an order with what carries it out.
+// Load is an order with what it needs to be carried out.
 type Load struct {
 	Order
 	Authority *protocol.Authority
 	Dir       string // the folder, which must exist, that receives the artefacts
 }
 
-// Record is what a load left, besides the files in its folder.
+// Record holds what a load left, besides the files in its folder.
 type Record struct {
 	workload.Record
-	Stream *record.Stream `json:"-"` // nil if it could not begin
+	Stream *record.Stream `json:"-"` // nil if the stream could not begin
 }
 
 // save writes the server's log and the stream's record into the folder dir.

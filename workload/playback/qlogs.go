@@ -69,8 +69,8 @@ type qlog struct {
 	full    bool
 }
 
-// Write keeps what there is room for. The connection passes over errors: they come again
-// with Close.
+// Write keeps p if there is room for it. The connection ignores errors of Write, so Close returns
+// them again.
 func (l *qlog) Write(p []byte) (int, error) {
 	if l.full = l.full || l.written+int64(len(p)) > qlogLimit; l.full {
 		return len(p), nil
@@ -82,7 +82,7 @@ func (l *qlog) Write(p []byte) (int, error) {
 	return l.buffer.Write(p)
 }
 
-// Close ends the file, and notes what went wrong.
+// Close ends the file and records its error.
 func (l *qlog) Close() error {
 	err := l.buffer.Flush()
 	if err == nil && l.full {

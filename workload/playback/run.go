@@ -16,7 +16,7 @@ import (
 	"wiretime/network"
 )
 
-// playing is a load while it is carried out.
+// playing holds the state of a load that is being carried out.
 type playing struct {
 	Load
 	transport transport.Transport
@@ -30,8 +30,8 @@ type playing struct {
 }
 
 // Run carries out a load. Then both hosts of the lab are made anew (lab.Lab.Renew). An error
-// means that the lab itself failed and no record could be made, or that the order asks for
-// what cannot be; that the stream did not go well is Record.LoadError.
+// means that the lab itself failed and no record could be made, or that the order is invalid. A
+// stream that did not go well is no error: Record.LoadError says why.
 func Run(ctx context.Context, l *lab.Lab, load Load) (_ *Record, err error) {
 	p := &playing{Load: load, qlogs: qlogs{dir: load.Dir}}
 	if p.transport, err = transport.Lookup(load.Transport); err != nil {
@@ -107,7 +107,7 @@ func (p *playing) play(ctx context.Context, path lab.Progress) (*record.Stream, 
 	return stream, err
 }
 
-// watch watches what the order says, for as long as it may take.
+// watch plays the order's media, for the order's timeout at most.
 func (o *Order) watch(ctx context.Context, c viewer.Config) (*record.Stream, error) {
 	if limit := o.Timeout; limit > 0 {
 		var cancel context.CancelFunc
@@ -125,8 +125,8 @@ func (o *Order) watch(ctx context.Context, c viewer.Config) (*record.Stream, err
 }
 
 // From plays a stream from a server outside of any lab. The qlogs are put into the folder
-// dir. An error means that the viewing could not begin; that it did not go well is in the
-// record's figures.
+// dir. An error means that the stream could not begin. A stream that did not go well is no error:
+// the record's figures say why.
 func From(ctx context.Context, c transport.ClientConfig, o Order, dir string) (*record.Stream, error) {
 	config, err := o.player()
 	if err != nil {

@@ -1,0 +1,115 @@
+package pageload
+
+import (
+	"fmt"
+	"slices"
+
+	"wiretime/loader/session"
+	"wiretime/site"
+	"wiretime/study"
+)
+
+// supported returns why the load cannot run on this machine, "" if it can, and the program of
+// its third-party server.
+func (b *bound) supported() (program, why string) {
+	if why := b.protocol.NoBrowser; why != "" && IsBrowser(b.cell.By()) {
+		return "", why
+	}
+	if b.cell.By() == Firefox && b.cell.Clock() == study.ClockVirtual {
+		return "", "Firefox is not supported on the virtual clock, where its processes crash or hang; use clock: real"
+	}
+	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs} {
+		if why := check(); why != "" {
+			return "", why
+		}
+	}
+	if !b.foreign() {
+		return "", ""
+	}
+	program, err := b.server.Find()
+	if err != nil {
+		return "", err.Error()
+	}
+	return program, ""
+}
+
+// checkVisit returns why the client cannot be in the state that the cell asks for.
+func (b *bound) checkVisit() string {
+	visit, loader := b.cell.On(study.AxisVisit), b.cell.By()
+	switch {
+	case visit == study.VisitCold:
+		return ""
+	case visit == study.VisitZeroRTT && b.protocol.Transport != "udp":
+		return fmt.Sprintf("0-RTT over %s: only HTTP/3 has it here", b.protocol.Name)
+	case loader != Chromium && loader != Builtin:
+		return fmt.Sprintf("the loader %s makes cold visits only; use %s or %s", loader, Chromium, Builtin)
+	}
+	return ""
+}
+
+// sequential is the strategy that leaves no connection open.
+const sequential = "sequential"
+
+// checkStrategy returns why connections cannot be used as the cell asks.
+func (b *bound) checkStrategy() string {
+	name := b.cell.On(study.AxisStrategy)
+	switch {
+	case name == study.StrategyBrowser:
+		return ""
+	case b.cell.By() != Builtin:
+		return fmt.Sprintf("the loader %s uses connections in its own way only; use %s", b.cell.By(), Builtin)
+	case b.cell.On(study.AxisVisit) == study.VisitConnected && name == sequential:
+		return fmt.Sprintf("strategy %s after a visit that leaves connections open: each request has a connection of its own", name)
+	}
+	strategy, err := session.ParseStrategy(name)
+	if err == nil {
+		err = strategy.Supports(b.protocol)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// checkServer returns why the cell's server cannot serve as the cell asks.
+func (b *bound) checkServer() string {
+	if !b.foreign() {
+		return ""
+	}
+	visit, k := b.cell.On(study.AxisVisit), b.server
+	if err := k.Supports(b.site, b.protocol); err != nil {
+		return err.Error()
+	}
+	if why := k.NoBrowser(b.protocol.Name); why != "" && IsBrowser(b.cell.By()) {
+		return why
+	}
+	switch {
+	case b.fallback() != "" && b.protocol.Transport == "udp":
+		return fmt.Sprintf("fallback %s over %s: the server %s serves one protocol at a time", b.fallback(), b.protocol.Name, k.Name)
+	case b.Options.ServerWait && slices.ContainsFunc(b.site.Resources, func(r site.Resource) bool { return r.Wait > 0 }):
+		return fmt.Sprintf("server_wait: the server %s cannot delay its answers; use server_wait: none", k.Name)
+	case visit == study.VisitConnected && !k.Logs:
+		return fmt.Sprintf("the server %s keeps no log, which visit %s needs to recognise open connections", k.Name, visit)
+	case visit != study.VisitCold && visit != study.VisitConnected:
+		return fmt.Sprintf("the server %s issues no TLS sessions: visit %s is not supported, only %s and %s", k.Name, visit, study.VisitCold, study.VisitConnected)
+	}
+	return ""
+}
+
+// checkFallback returns why the loader cannot fall back from HTTP/3.
+func (b *bound) checkFallback() string {
+	if b.fallback() == "" || b.protocol.Transport != "udp" || b.cell.By() == Builtin {
+		return ""
+	}
+	return fmt.Sprintf("fallback %s over %s: the loader %s is told to use HTTP/3 and does not fall back from it; use %s, or fallback: %s",
+		b.fallback(), b.protocol.Name, b.cell.By(), Builtin, study.FallbackNone)
+}
+
+// checkTabs returns why the loader cannot open the site's pages at once.
+func (b *bound) checkTabs() string {
+	n := len(b.site.Tabs)
+	if n == 0 || b.cell.By() == Builtin {
+		return ""
+	}
+	return fmt.Sprintf("the site has %d pages to be opened at once: the loader %s has one tab; use the loader %s", n+1, b.cell.By(), Builtin)
+}
