@@ -1,10 +1,11 @@
-package study
+package studyfile
 
 import (
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wiretime/network"
+	"wiretime/study"
+	"wiretime/study/builtin"
 )
 
 var words = Vocabulary{
@@ -26,7 +29,7 @@ var words = Vocabulary{
 	},
 	Strategy: func(word string) (string, error) {
 		switch word {
-		case StrategyBrowser, "sequential", "parallel-2":
+		case study.StrategyBrowser, "sequential", "parallel-2":
 			return word, nil
 		case "parallel", "parallel-6":
 			return "parallel-6", nil
@@ -134,6 +137,15 @@ options:
   tcp_wmem: [4, 4, 4]
 `
 
+func parse(t *testing.T, src string) *study.Study {
+	t.Helper()
+	s, err := Parse("s.yaml", []byte(src), words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestParseReadsEveryKey(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "made.trace"), []byte("1\n5\n5\n"), 0o644); err != nil {
@@ -145,13 +157,13 @@ func TestParseReadsEveryKey(t *testing.T) {
 	}
 	rate, delay, loss := network.BitRate(1_000_000), time.Duration(0), 0.25
 	trace := network.Link{Trace: &network.Trace{Name: "made.trace", Opportunities: []int64{1, 5, 5}}, Delay: 10 * time.Millisecond}
-	want := &Study{
+	want := &study.Study{
 		Name: "whole", Title: "All keys", Description: "Two lines\nof text\n", Seed: 1<<64 - 1,
-		Workload: Pages(),
-		Matrix: map[Axis][]string{
-			AxisSite: {"world-flags", "world-flags@4"}, AxisProtocol: {"h2", "h3"}, AxisNetwork: {"cable", "mine", "two-ways"},
-			AxisLoader: {"chromium"}, AxisCongestion: {"cubic", "reno"}, AxisInitCwnd: {"4", "10"}, AxisClock: {ClockVirtual, ClockReal},
-			AxisVisit: {VisitZeroRTT, VisitCold, VisitConnected}, AxisStrategy: {"parallel-6", StrategyBrowser}, AxisServer: {"nginx", "mine", ServerOwn},
+		Workload: study.Pages(),
+		Matrix: map[study.Axis][]string{
+			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "two-ways"},
+			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
+			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn},
 		},
 		Networks: []network.Path{cable, {
 			Name: "mine", Source: "measured", Note: "at home",
@@ -176,13 +188,13 @@ func TestParseReadsEveryKey(t *testing.T) {
 			},
 		}},
 		Repeats: 2,
-		OwnServers: []Server{
+		OwnServers: []study.Server{
 			{Name: "mine", Command: []string{"prog", "--root", "{folder}", "--listen", "{address}:{port}"}, Protocols: []string{"h2", "https/1.1"}},
 			{Name: "other", Command: []string{"other", "with blanks", "{folder}"}, Protocols: []string{"http/1.1"}},
 		},
-		Options: Options{DNS: DNSInstant, LateLimit: Late{P99: 500 * time.Microsecond}, TakenLimit: 0.03, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: FallbackH2,
+		Options: study.Options{DNS: study.DNSInstant, LateLimit: study.Late{P99: 500 * time.Microsecond}, TakenLimit: 0.03, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: study.FallbackH2,
 			ServerWait: true, OriginRTT: true, Freeze: true,
-			CPU:     CPU{20 * time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond, 4.5},
+			CPU:     study.CPU{Parse: 20 * time.Microsecond, Style: 10 * time.Microsecond, Script: 100 * time.Microsecond, Scale: 4.5},
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
 		Source: []byte(whole),
 	}
@@ -206,14 +218,11 @@ func TestParseReadsEveryKey(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	s, err := Parse("s.yaml", []byte(replace(t, "", "")), words)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Options{DNS: DNSEmulated, LateLimit: Late{Share: 0.01, P99: time.Millisecond}, TakenLimit: 0.05, Retries: 2, Timeout: 2 * time.Minute, Fallback: FallbackNone,
+	s := parse(t, small)
+	want := study.Options{DNS: study.DNSEmulated, LateLimit: study.Late{Share: 0.01, P99: time.Millisecond}, TakenLimit: 0.05, Retries: 2, Timeout: 2 * time.Minute, Fallback: study.FallbackNone,
 		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}}
-	if s.Seed != 1 || !cmp.Equal(s.Matrix[AxisCongestion], []string{"cubic"}) || !cmp.Equal(s.Matrix[AxisInitCwnd], []string{"10"}) || !cmp.Equal(s.Matrix[AxisClock], []string{ClockAuto}) || s.Options != want ||
-		!cmp.Equal(s.Matrix[AxisVisit], []string{VisitCold}) || !cmp.Equal(s.Matrix[AxisStrategy], []string{StrategyBrowser}) || !cmp.Equal(s.Matrix[AxisServer], []string{ServerOwn}) {
+	if s.Seed != 1 || !cmp.Equal(s.Matrix[study.AxisCongestion], []string{"cubic"}) || !cmp.Equal(s.Matrix[study.AxisInitCwnd], []string{"10"}) || !cmp.Equal(s.Matrix[study.AxisClock], []string{study.ClockAuto}) || s.Options != want ||
+		!cmp.Equal(s.Matrix[study.AxisVisit], []string{study.VisitCold}) || !cmp.Equal(s.Matrix[study.AxisStrategy], []string{study.StrategyBrowser}) || !cmp.Equal(s.Matrix[study.AxisServer], []string{study.ServerOwn}) {
 		t.Errorf("seed %d, matrix %v, options %+v", s.Seed, s.Matrix, s.Options)
 	}
 }
@@ -327,7 +336,7 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"rate and trace", inline("rate: 1mbit, trace: x"), "6:47", "keep one"},
 		{"a trace that is not there", inline("trace: no.trace"), "6:34", "no.trace: no such file"},
 		{"a trace that is a folder", inline("trace: ."), "6:34", "not a file"},
-		{"a trace that is none", inline("trace: study_test.go"), "6:34", "parse trace study_test.go, line 1"},
+		{"a trace that is none", inline("trace: parse_test.go"), "6:34", "parse trace parse_test.go, line 1"},
 		{"a link beside access links", inline("rate: 1mbit, access: [{name: a}]"), "6:33", "rate stands beside access; write it inside each access link"},
 		{"no access link", inline("access: []"), "6:14", "it has no access link"},
 		{"an event at no time", inline("events: [{outage: 1s}]"), "6:36", "the event has no at; say when"},
@@ -420,6 +429,22 @@ options: {timeout: never}
 	}
 }
 
+// A workload that is added to study needs a kind, which reads all its axes.
+func TestEveryWorkloadHasAKindThatReadsItsAxes(t *testing.T) {
+	var workloads []*study.Workload
+	for _, k := range kinds {
+		workloads = append(workloads, k.workload)
+		for _, a := range k.workload.Axes {
+			if (k.values[a.Axis] == nil) != (a.Axis == study.AxisClock) {
+				t.Errorf("%s: no value can be read on the axis %s, or the matrix has a clock", k.workload.Name, a.Axis)
+			}
+		}
+	}
+	if !slices.Equal(workloads, study.Workloads()) {
+		t.Errorf("%d kinds do not match the %d workloads", len(kinds), len(study.Workloads()))
+	}
+}
+
 func TestWithoutAVocabularyOfStrategiesThereIsTheBrowsersAlone(t *testing.T) {
 	few := words
 	few.Strategy = nil
@@ -434,15 +459,8 @@ func TestWithoutAVocabularyOfStrategiesThereIsTheBrowsersAlone(t *testing.T) {
 }
 
 func TestBuiltinStudies(t *testing.T) {
-	if names := Builtins(); !cmp.Equal(names, []string{
-		"first-look", "first-stream", "kim-first-visit", "kolmogortsev", "loaders", "lulic-1", "lulic-grid",
-		"nam-handover", "nam-loading-delay", "nam-loading-loss", "nam-loading-reconnections", "nam-plt", "nam-ttd-1gb",
-		"nam-ttd-delay", "nam-ttd-loss", "nam-ttd-reconnections", "two-clocks", "two-clocks-loss", "two-clocks-streams",
-	}) {
-		t.Fatal(names)
-	}
-	for _, name := range Builtins() {
-		src, err := Builtin(name)
+	for _, name := range builtin.Names() {
+		src, err := builtin.File(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -457,16 +475,11 @@ func TestBuiltinStudies(t *testing.T) {
 			t.Errorf("first-look has %d cells, %d repeats; want 12 and 3", len(s.Cells(nil)), s.Repeats)
 		}
 	}
-	for _, name := range []string{"frist-look", "../first-look", ""} {
-		if _, err := Builtin(name); err == nil || !strings.Contains(err.Error(), "first-look") {
-			t.Errorf("Builtin(%q): %v, want an error that names first-look", name, err)
-		}
-	}
 }
 
 func FuzzParse(f *testing.F) {
-	first, _ := Builtin("first-look")
-	for _, src := range []string{whole, small, compared, streams, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "servers: [{name: a, command: '{x}\n{', protocols: [[]]}]\nmatrix:\n  servers: [a, b]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
+	first, _ := builtin.File("first-look")
+	for _, src := range []string{whole, small, compared, wholeStreams, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "servers: [{name: a, command: '{x}\n{', protocols: [[]]}]\nmatrix:\n  servers: [a, b]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
 		f.Add([]byte(src))
 	}
 	dir := f.TempDir()
@@ -497,7 +510,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
-	page, err := os.ReadFile("../docs/study.md")
+	page, err := os.ReadFile("../../docs/study.md")
 	if err != nil {
 		t.Fatal(err)
 	}

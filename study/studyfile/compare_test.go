@@ -1,4 +1,4 @@
-package study
+package studyfile
 
 import (
 	"math"
@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"wiretime/study"
+	"wiretime/study/builtin"
 )
 
 // compared is the small study with a printed table and claims.
@@ -35,9 +38,9 @@ func TestWhatAPaperPrintedPicksCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Published{{Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", Figures: []Figure{
-		{Row: 1, Column: 1, RowLabel: "3g-weak", ColumnLabel: "h2", Cell: Selection{"network": {"3g-weak"}, "protocol": {"h2"}}, Printed: "2.50", Value: 2500},
-		{Row: 2, Column: 2, RowLabel: "cable", ColumnLabel: "h3", Cell: Selection{"network": {"cable"}, "protocol": {"h3"}}, Printed: "1", Value: 1000},
+	want := []study.Published{{Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", Figures: []study.Figure{
+		{Row: 1, Column: 1, RowLabel: "3g-weak", ColumnLabel: "h2", Cell: study.Selection{"network": {"3g-weak"}, "protocol": {"h2"}}, Printed: "2.50", Value: 2500},
+		{Row: 2, Column: 2, RowLabel: "cable", ColumnLabel: "h3", Cell: study.Selection{"network": {"cable"}, "protocol": {"h3"}}, Printed: "1", Value: 1000},
 	}}}
 	if d := cmp.Diff(want, s.Published); d != "" {
 		t.Error(d)
@@ -68,12 +71,12 @@ func TestClaimsPairCellsThatShareWhatNoSideNames(t *testing.T) {
 
 func TestRangesOfRatios(t *testing.T) {
 	none := math.Inf(1)
-	for text, want := range map[string]Range{
-		"below 1":       {0, 1, true, "below 1"},
-		"at most 0.5":   {0, 0.5, false, "at most 0.5"},
-		"above 2":       {2, none, true, "above 2"},
-		"at least 2":    {2, none, false, "at least 2"},
-		"0.95 to 1.05":  {0.95, 1.05, false, "0.95 to 1.05"},
+	for text, want := range map[string]study.Range{
+		"below 1":       {Low: 0, High: 1, Open: true, Text: "below 1"},
+		"at most 0.5":   {Low: 0, High: 0.5, Open: false, Text: "at most 0.5"},
+		"above 2":       {Low: 2, High: none, Open: true, Text: "above 2"},
+		"at least 2":    {Low: 2, High: none, Open: false, Text: "at least 2"},
+		"0.95 to 1.05":  {Low: 0.95, High: 1.05, Open: false, Text: "0.95 to 1.05"},
 		"1":             {},
 		"below":         {},
 		"below one":     {},
@@ -93,7 +96,7 @@ func TestRangesOfRatios(t *testing.T) {
 }
 
 func TestExceptLeavesCellsOut(t *testing.T) {
-	s := parsed(t, "chromium]", "chromium]\n  except:\n    - {protocol: [h2, h3], network: cable}\n    - {network: 3g-weak, protocol: http/1.1}")
+	s := parse(t, replace(t, "chromium]", "chromium]\n  except:\n    - {protocol: [h2, h3], network: cable}\n    - {network: 3g-weak, protocol: http/1.1}"))
 	var got []string
 	for _, c := range s.Cells(nil) {
 		got = append(got, c.Network.Name+" "+c.Over())
@@ -156,7 +159,7 @@ func TestPapersAreAskedWhole(t *testing.T) {
 		{"nam-plt", 18 * 2 * 2 * 2, 0, 2 * (2*2 + 12*2 + 4*2)},
 		{"lulic-1", 7 * 6 * 3, 0, 84 + 84 + 6 + 3 + 3 + 4 + 4},
 	} {
-		src, err := Builtin(c.name)
+		src, err := builtin.File(c.name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package study
+package studyfile
 
 import (
 	"fmt"
@@ -220,32 +220,6 @@ func readTrace(name, path string) (*network.Trace, error) {
 	}
 	defer f.Close()
 	return network.ParseTrace(name, io.LimitReader(f, maxTrace))
-}
-
-// probability reads a share of packets.
-func (r *reader) probability(n ast.Node, what string) float64 { return r.share(n, what, "packets") }
-
-// share reads 1% or 0.01 of something in the plural. A bare 1 may mean either of two
-// things a hundredfold apart, so it is refused.
-func (r *reader) share(n ast.Node, what, of string) float64 {
-	text, ok := r.text(n, what)
-	if !ok {
-		return 0
-	}
-	number, percent := strings.CutSuffix(text, "%")
-	p, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if percent {
-		p /= 100
-	}
-	switch {
-	case err != nil || !(p >= 0 && p <= 1):
-		r.fail(n, "%s is %.40q; write a share of %s from 0%% to 100%%, as in 1%% or 0.01", what, text, of)
-		return 0
-	case !percent && p == 1:
-		r.fail(n, "%s is %.40q, which may mean all %s or one in a hundred; write 100%% or 1%%", what, text, of)
-		return 0
-	}
-	return p
 }
 
 func (r *reader) gilbertElliott(n ast.Node) *network.GilbertElliott {

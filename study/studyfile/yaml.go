@@ -1,58 +1,17 @@
-package study
+package studyfile
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 )
-
-// Error is one thing that is wrong with a study file.
-type Error struct {
-	File         string
-	Line, Column int // from 1; columns count characters
-	Message      string
-}
-
-// Error returns "file:line:column: message".
-func (e Error) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
-}
-
-// Errors is everything that is wrong with a study file, in its order.
-type Errors []Error
-
-// Error returns one line per error.
-func (e Errors) Error() string {
-	lines := make([]string, len(e))
-	for i := range e {
-		lines[i] = e[i].Error()
-	}
-	return strings.Join(lines, "\n")
-}
-
-func (e Errors) sorted() Errors {
-	slices.SortStableFunc(e, func(a, b Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	return e
-}
-
-// reader turns YAML nodes into values and collects what is wrong with them. A
-// method that reports ok = false has recorded why.
-type reader struct {
-	file string
-	errs Errors
-}
 
 func (r *reader) fail(n ast.Node, format string, args ...any) {
 	line, column := position(n)
@@ -162,7 +121,7 @@ func (r *reader) mapping(n ast.Node, what string, keys ...string) (mapping, bool
 	case *ast.MappingValueNode:
 		fields = []*ast.MappingValueNode{n}
 	default:
-		r.fail(n, "%s is %s; write keys and values, such as %s", what, kind(n), strings.Join(keys, ", "))
+		r.fail(n, "%s is %s; write keys and values, such as %s", what, describe(n), strings.Join(keys, ", "))
 		return m, false
 	}
 	for _, f := range fields {
@@ -206,81 +165,14 @@ func (m mapping) need(key, advice string) (ast.Node, bool) {
 func (r *reader) list(n ast.Node, what string) ([]ast.Node, bool) {
 	s, ok := n.(*ast.SequenceNode)
 	if !ok {
-		r.fail(n, "%s is %s; write a list, as in [a, b]", what, kind(n))
+		r.fail(n, "%s is %s; write a list, as in [a, b]", what, describe(n))
 		return nil, false
 	}
 	return s.Values, true
 }
 
-// text reads a scalar as it stands in the file.
-func (r *reader) text(n ast.Node, what string) (string, bool) {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value, true
-	case *ast.LiteralNode:
-		return n.Value.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return n.GetToken().Value, true
-	}
-	r.fail(n, "%s is %s; write a word", what, kind(n))
-	return "", false
-}
-
-// integer reads a whole number from low to high.
-func (r *reader) integer(n ast.Node, what string, low, high int) (int, bool) {
-	text, ok := r.text(n, what)
-	if !ok {
-		return 0, false
-	}
-	v, err := strconv.Atoi(text)
-	if err != nil || v < low || v > high {
-		r.fail(n, "%s is %.40q; write a whole number from %d to %d", what, text, low, high)
-		return 0, false
-	}
-	return v, true
-}
-
-func (r *reader) seed(n ast.Node) uint64 {
-	text, ok := r.text(n, "seed")
-	if !ok {
-		return 0
-	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		r.fail(n, "seed is %.40q; write a whole number from 0 to %d", text, uint64(1<<64-1))
-	}
-	return seed
-}
-
-func (r *reader) boolean(n ast.Node, what string) bool {
-	b, ok := n.(*ast.BoolNode)
-	if !ok {
-		r.fail(n, "%s is %s; write true or false", what, kind(n))
-		return false
-	}
-	return b.Value
-}
-
-// duration reads a time that is not negative, such as 100ms.
-func (r *reader) duration(n ast.Node, what string) (time.Duration, bool) {
-	text, ok := r.text(n, what)
-	if !ok {
-		return 0, false
-	}
-	d, err := time.ParseDuration(text)
-	switch {
-	case err != nil:
-		r.fail(n, "%s is %.40q; write a number and a unit (us, ms, s), as in 100ms", what, text)
-		return 0, false
-	case d < 0:
-		r.fail(n, "%s is %v, which is negative; write it like 100ms", what, d)
-		return 0, false
-	}
-	return d, true
-}
-
-// kind says in words what a node is.
-func kind(n ast.Node) string {
+// describe says in words what a node is.
+func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 		return "a mapping of keys and values"
