@@ -27,7 +27,7 @@ func (r *reader) claims(n ast.Node) {
 		}
 		errs := len(r.errs)
 		var c study.Claim
-		if n, ok := m.need("text", "write the sentence that is claimed"); ok {
+		if n, ok := m.need("text", "write the claim as a sentence"); ok {
 			c.Text, _ = r.text(n, "text")
 		}
 		metric := ""
@@ -39,17 +39,17 @@ func (r *reader) claims(n ast.Node) {
 		if n, ok := m.get("for"); ok {
 			c.For = r.narrowing(n, c)
 		}
-		if n, ok := m.need("ratio", "say where the ratio of the two lies, as in ratio: below 1"); ok {
+		if n, ok := m.need("ratio", "write the claimed range, as in ratio: below 1"); ok {
 			c.Ratio = r.ratio(n)
 		}
 		if len(r.errs) > errs {
 			continue
 		}
 		if r.metrics[c.Compare.Metric] != r.metrics[c.To.Metric] {
-			r.fail(item, "%s is in %s and %s in %s, which have no ratio", c.Compare.Metric, r.metrics[c.Compare.Metric], c.To.Metric, r.metrics[c.To.Metric])
+			r.fail(item, "cannot compare %s in %s with %s in %s; compare metrics of the same unit", c.Compare.Metric, r.metrics[c.Compare.Metric], c.To.Metric, r.metrics[c.To.Metric])
 		}
 		if len(c.Pairs(cells)) == 0 {
-			r.fail(item, "the claim compares no two cells: none of %q has one of %q beside it", r.label(c.Compare.Cells), r.label(c.To.Cells))
+			r.fail(item, "the claim compares no cells: no cell of %q has a counterpart in %q; change compare, to or for", r.label(c.Compare.Cells), r.label(c.To.Cells))
 		}
 		r.study.Claims = append(r.study.Claims, c)
 	}
@@ -68,12 +68,12 @@ func (r *reader) side(m mapping, key, metric string) study.Side {
 	if own, ok := side.get("metric"); ok {
 		metric = r.word(own, "metric", slices.Sorted(maps.Keys(r.metrics)))
 	} else if metric == "" && !m.has("metric") {
-		r.fail(n, "%s has no metric; name it here, or for both sides beside them", key)
+		r.fail(n, "%s has no metric; name one here, or one for both sides in the claim", key)
 	}
 	return study.Side{Metric: metric, Cells: r.selection(side)}
 }
 
-// narrowing reads what a claim is narrowed to: axes that its sides do not name.
+// narrowing reads the selection that narrows both sides, by axes that neither side names.
 func (r *reader) narrowing(n ast.Node, c study.Claim) study.Selection {
 	m, ok := r.mapping(n, "for", r.axes()...)
 	if !ok {
@@ -81,7 +81,7 @@ func (r *reader) narrowing(n ast.Node, c study.Claim) study.Selection {
 	}
 	for _, a := range r.kind.workload.Axes {
 		if n, ok := m.get(string(a.Axis)); ok && c.Names(a.Axis) {
-			r.fail(n, "compare or to names a %s already; name it there", a.Axis)
+			r.fail(n, "compare or to already names a %s; narrow it there", a.Axis)
 		}
 	}
 	return r.selection(m)
@@ -126,7 +126,7 @@ func parseRange(text string) (study.Range, error) {
 		all.Low, all.High = number(low), number(high)
 	}
 	if !(all.Low < all.High) || all.Low == 0 && math.IsInf(all.High, 1) {
-		return study.Range{}, fmt.Errorf("ratio is %.40q; write it like below 1, at most 1, above 2, at least 2, or 0.9 to 1.1", text)
+		return study.Range{}, fmt.Errorf("invalid ratio %.40q: want a range such as below 1, at most 1, above 2, at least 2, or 0.9 to 1.1", text)
 	}
 	return all, nil
 }

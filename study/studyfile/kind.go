@@ -73,7 +73,7 @@ func (k *kind) axisKeys() []string {
 func (m mapping) refuse() {
 	for key, why := range m.r.kind.refused {
 		if n, ok := m.get(key); ok {
-			m.r.fail(n, "%s is for studies of pages: %s; remove it", key, why)
+			m.r.fail(n, "%s applies only to studies of pages: %s; remove it", key, why)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (r *reader) misplaced(matrix ast.Node) bool {
 		key := each.Key().String()
 		for _, other := range kinds {
 			if slices.Contains(other.axisKeys(), key) && !slices.Contains(r.kind.axisKeys(), key) {
-				r.fail(each.Key(), "%s is for studies of %s; write %s: {} above the matrix to make this one, or remove it", key, other.workload.Name, other.mark)
+				r.fail(each.Key(), "%s applies only to studies of %s; write %s: {} above the matrix to make this a study of %[2]s, or remove it", key, other.workload.Name, other.mark)
 				return true
 			}
 		}

@@ -48,7 +48,7 @@ func (r *reader) matrix(n ast.Node) {
 // axis reads the list under a key. read returns a value and what identifies it among the
 // others, or "" after an error.
 func axis[T any](m mapping, key string, read func(ast.Node) (T, string)) []T {
-	n, ok := m.need(key, "name at least one, or the study holds no cell")
+	n, ok := m.need(key, "name at least one")
 	if !ok {
 		return nil
 	}
@@ -57,7 +57,7 @@ func axis[T any](m mapping, key string, read func(ast.Node) (T, string)) []T {
 		return nil
 	}
 	if len(items) == 0 {
-		m.r.fail(n, "%s is empty, so the study holds no cell; name at least one", key)
+		m.r.fail(n, "%s is empty; name at least one", key)
 	}
 	var values []T
 	first := map[string]int{}
@@ -68,7 +68,7 @@ func axis[T any](m mapping, key string, read func(ast.Node) (T, string)) []T {
 		}
 		line, _ := position(item)
 		if before, twice := first[identity]; twice {
-			m.r.fail(item, "%s is in %s twice (first on line %d), which makes cells twice; remove one, and raise repeats to load it more often", identity, key, before)
+			m.r.fail(item, "duplicate %s in %s (first on line %d); remove it, and raise repeats for more loads", identity, key, before)
 			continue
 		}
 		first[identity] = line
@@ -113,11 +113,11 @@ func (r *reader) except(n ast.Node) {
 			continue
 		}
 		if !slices.ContainsFunc(r.study.Cells(nil), left.Picks) {
-			r.fail(item, "this leaves out no cell that is still there; remove it")
+			r.fail(item, "this selection picks no remaining cell; remove it")
 			continue
 		}
 		if r.study.Except = append(r.study.Except, left); len(r.study.Cells(nil)) == 0 {
-			r.fail(item, "with this, the study holds no cell; leave some")
+			r.fail(item, "this selection picks all remaining cells; keep some")
 		}
 	}
 }

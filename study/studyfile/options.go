@@ -11,7 +11,7 @@ import (
 	"wiretime/study"
 )
 
-// recorded makes an option as it was when the site was recorded.
+// recorded is the value of options that repeat what was measured when the site was recorded.
 const recorded = "recorded"
 
 const (
@@ -65,7 +65,7 @@ func (r *reader) options(n ast.Node, o *study.Options) {
 	}
 }
 
-// late reads a share of onLoad, or a time that the 99th percentile of lateness may reach.
+// late reads a share of onLoad, or a limit for the 99th percentile of lateness.
 func (r *reader) late(n ast.Node, o *study.Options) {
 	text, ok := r.text(n, "late_limit")
 	if !ok {
@@ -77,26 +77,26 @@ func (r *reader) late(n ast.Node, o *study.Options) {
 		return
 	}
 	if r.kind.noOnLoad != "" {
-		r.fail(n, "late_limit is %.40q; %s: write a time, as in 1ms", text, r.kind.noOnLoad)
+		r.fail(n, "invalid late_limit %.40q: %s; want a time, as in 1ms", text, r.kind.noOnLoad)
 		return
 	}
 	if !strings.HasSuffix(text, "%") {
-		r.fail(n, "late_limit is %.40q; write a share of onLoad, as in 1%%, or a time, as in 1ms", text)
+		r.fail(n, "invalid late_limit %.40q: want a share of onLoad, as in 1%%, or a time, as in 1ms", text)
 		return
 	}
 	o.LateLimit.Share = r.limitShare(n, "late_limit")
 }
 
-// limitShare reads a share above zero of a load's time.
+// limitShare reads a positive share of a load's time.
 func (r *reader) limitShare(n ast.Node, what string) float64 {
 	share := r.share(n, what, "the load's time")
 	if share == 0 {
-		r.fail(n, "%s must be above zero, as in 1%%", what)
+		r.fail(n, "%s must be positive, as in 1%%", what)
 	}
 	return share
 }
 
-// cpu reads the model of the main thread.
+// cpu reads the model of the built-in loader's main thread.
 func (r *reader) cpu(n ast.Node) study.CPU {
 	c := study.CPU{Scale: 1}
 	m, ok := r.mapping(n, "cpu", "parse", "style", "script", "scale")
@@ -115,7 +115,7 @@ func (r *reader) cpu(n ast.Node) study.CPU {
 		text, _ := r.text(n, "scale")
 		scale, err := strconv.ParseFloat(text, 64)
 		if err != nil || scale <= 0 || scale > maxScale {
-			r.fail(n, "scale is %.40q; write a number above 0, at most %d", text, maxScale)
+			r.fail(n, "invalid scale %.40q: want a number above 0, at most %d", text, maxScale)
 		}
 		c.Scale = scale
 	}
@@ -128,7 +128,7 @@ func (r *reader) tcpBuffer(n ast.Node, key string, buffer *[3]int) {
 		return
 	}
 	if len(items) != 3 {
-		r.fail(n, "%s holds %d numbers; write minimum, default and maximum in bytes, as in [4096, 131072, 6291456]", key, len(items))
+		r.fail(n, "%s has %d numbers; want three: minimum, default and maximum in bytes, as in [4096, 131072, 6291456]", key, len(items))
 		return
 	}
 	for i, item := range items {
@@ -137,6 +137,6 @@ func (r *reader) tcpBuffer(n ast.Node, key string, buffer *[3]int) {
 		}
 	}
 	if !slices.IsSorted(buffer[:]) {
-		r.fail(n, "%s decreases; write minimum, default and maximum in this order", key)
+		r.fail(n, "%s must not decrease: want minimum, default and maximum in this order", key)
 	}
 }

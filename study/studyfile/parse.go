@@ -86,7 +86,7 @@ func (r *reader) top(body ast.Node) {
 	if n, ok := m.get("seed"); ok {
 		s.Seed = r.seed(n)
 	}
-	repeatsAt, ok := m.need("repeats", "say how often each cell is loaded, as in repeats: 3")
+	repeatsAt, ok := m.need("repeats", "say how often to load each cell, as in repeats: 3")
 	if ok {
 		s.Repeats, _ = r.integer(repeatsAt, "repeats", 1, maxLoads)
 	}
@@ -109,7 +109,7 @@ func (r *reader) top(body ast.Node) {
 		r.claims(n)
 	}
 	if len(r.errs) == 0 && len(s.Cells(nil)) > maxLoads/s.Repeats {
-		r.fail(repeatsAt, "%d cells, %d times each, are more than %d loads; make the matrix or the repeats smaller", len(s.Cells(nil)), s.Repeats, maxLoads)
+		r.fail(repeatsAt, "%d cells with %d repeats each exceed the limit of %d loads; reduce the matrix or the repeats", len(s.Cells(nil)), s.Repeats, maxLoads)
 	}
 }
 
@@ -121,7 +121,7 @@ func (r *reader) clocks(m mapping, n ast.Node) []string {
 	}
 	for _, item := range list.Values {
 		if len(list.Values) > 1 && item.GetToken().Value == study.ClockAuto {
-			r.fail(item, "auto stands beside other clocks, between which it would choose; write clock: auto, or clock: [real, virtual] for both")
+			r.fail(item, "auto cannot be combined with other clocks; write clock: auto, or clock: [real, virtual] for both")
 		}
 	}
 	return axis(m, "clock", r.wordOf("clock", study.Clocks()))

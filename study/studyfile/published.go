@@ -11,13 +11,14 @@ import (
 	"wiretime/study"
 )
 
-// units are what a unit of metrics may be printed as, and how many of it that is.
+// units lists the units in which a paper may print a metric, by the metric's unit, with their
+// sizes.
 var units = map[string]map[string]float64{
 	"ms": {"ms": 1, "s": 1000},
 	"B":  {"B": 1, "kB": 1000, "MB": 1_000_000},
 }
 
-// published reads the tables that papers printed. The matrix must have been read.
+// published reads the tables printed in papers. The matrix must have been read.
 func (r *reader) published(n ast.Node) {
 	items, ok := r.list(n, "published")
 	if !ok {
@@ -30,7 +31,7 @@ func (r *reader) published(n ast.Node) {
 			continue
 		}
 		var p study.Published
-		if n, ok := m.need("source", "say whose it is: author, year, table"); ok {
+		if n, ok := m.need("source", "write author, year and table"); ok {
 			p.Source, _ = r.text(n, "source")
 		}
 		if n, ok := m.need("metric", "name the figure that was measured, as in metric: onload"); ok {
@@ -52,7 +53,7 @@ func (r *reader) published(n ast.Node) {
 	}
 }
 
-// unit reads the unit of a table, and how many of the metric's own it is.
+// unit reads the unit of a table, and returns its size in the metric's own unit.
 func (r *reader) unit(n ast.Node, metric, own string) (string, float64) {
 	known := []string{own}
 	for unit := range units[own] {
@@ -68,9 +69,9 @@ func (r *reader) unit(n ast.Node, metric, own string) (string, float64) {
 	return unit, 1
 }
 
-// columns reads what each column of a table picks; false after an error.
+// columns reads the selection of each column; false after an error.
 func (r *reader) columns(m mapping) ([]study.Selection, bool) {
-	n, ok := m.need("columns", "say which cells each holds, as in [{protocol: h2}, {protocol: h3}]")
+	n, ok := m.need("columns", "say which cells each column selects, as in [{protocol: h2}, {protocol: h3}]")
 	if !ok {
 		return nil, false
 	}
@@ -88,7 +89,7 @@ func (r *reader) columns(m mapping) ([]study.Selection, bool) {
 	return columns, len(r.errs) == errs
 }
 
-// figures reads a row, whose number counts from 1.
+// figures reads a row of a table. Rows are numbered from 1.
 func (r *reader) figures(n ast.Node, row int, columns []study.Selection, scale float64, cells []study.Cell) []study.Figure {
 	m, ok := r.mapping(n, "a row", append([]string{"values"}, r.axes()...)...)
 	if !ok {
@@ -125,7 +126,7 @@ func (r *reader) figures(n ast.Node, row int, columns []study.Selection, scale f
 	return figures
 }
 
-// figure reads a number above zero, as it was printed and as it is.
+// figure reads a positive number, and returns it as printed and as a number.
 func (r *reader) figure(n ast.Node) (string, float64, bool) {
 	text, ok := r.text(n, "a figure")
 	if !ok {
@@ -133,17 +134,17 @@ func (r *reader) figure(n ast.Node) (string, float64, bool) {
 	}
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(value > 0) || math.IsInf(value, 1) {
-		r.fail(n, "a figure is %.40q; write a number above zero, or - where the paper has none", text)
+		r.fail(n, "invalid figure %.40q: want a positive number, or - where the paper has none", text)
 		return "", 0, false
 	}
 	return text, value, true
 }
 
-// oneCell puts what row and column pick together, which must be one cell.
+// oneCell joins the selections of row and column, which must pick one cell together.
 func (r *reader) oneCell(n ast.Node, row, column study.Selection, cells []study.Cell) (study.Selection, bool) {
 	for _, a := range r.kind.workload.Axes {
 		if row[a.Axis] != nil && column[a.Axis] != nil {
-			r.fail(n, "row and column both name a %s; name it in one of them", a.Axis)
+			r.fail(n, "row and column both name a %s; name it in only one of them", a.Axis)
 			return nil, false
 		}
 	}
@@ -157,11 +158,11 @@ func (r *reader) oneCell(n ast.Node, row, column study.Selection, cells []study.
 	}
 	switch len(picked) {
 	case 0:
-		r.fail(n, "row and column pick no cell: the study leaves %q out", r.label(both))
+		r.fail(n, "row and column pick no cell: the study leaves out %q", r.label(both))
 	case 1:
 		return both, true
 	default:
-		r.fail(n, "row and column pick %d cells, such as %q and %q; name more axes, so that they pick one", len(picked), picked[0].Key(), picked[1].Key())
+		r.fail(n, "row and column pick %d cells, such as %q and %q; name more axes to pick one", len(picked), picked[0].Key(), picked[1].Key())
 	}
 	return nil, false
 }

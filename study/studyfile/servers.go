@@ -28,7 +28,7 @@ func (r *reader) ownServers(file mapping) {
 		if n, ok := m.need("name", "name it, as in name: mine"); ok {
 			s.Name = r.name(n, "the server's name")
 			if slices.Contains(r.servers(), s.Name) {
-				r.fail(n, "there is a server %s already; choose another name", s.Name)
+				r.fail(n, "the server name %s is taken; choose another", s.Name)
 			}
 		}
 		if n, ok := m.need("command", "write what starts it, as in command: prog --root {folder} --listen {address}:{port}"); ok {
@@ -37,7 +37,7 @@ func (r *reader) ownServers(file mapping) {
 		if m.has("protocols") {
 			s.Protocols = axis(m, "protocols", r.wordOf("protocol", r.words.Protocols))
 		} else {
-			r.fail(m.node, "%s has no protocols; say what it serves, as in protocols: [h2]", m.what)
+			r.fail(m.node, "%s has no protocols; list those it serves, as in protocols: [h2]", m.what)
 		}
 		r.study.OwnServers = append(r.study.OwnServers, s)
 	}
@@ -82,14 +82,14 @@ func (r *reader) command(n ast.Node) []string {
 		}
 	}
 	if len(words) == 0 || words[0] == "" {
-		r.fail(n, "the command names no program; write it first")
+		r.fail(n, "the command has no program; write it first")
 		return nil
 	}
 	return words
 }
 
-// inside is where a text goes on after some of it. In a text of several lines, that is
-// known no better than where it begins.
+// inside returns the position in a text after its first part. For a text of several lines, it
+// returns where the text begins.
 func inside(n ast.Node, before string) (line, column int) {
 	line, column = position(n)
 	t := n.GetToken()

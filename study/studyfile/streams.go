@@ -37,18 +37,18 @@ var streams = kind{
 	refused: map[string]string{
 		"sites":     "streams have media, as in media: [file@1GB]",
 		"protocols": "streams have transports, as in transports: [tcp, quic]",
-		"networks":  "the networks of streams are made of link_delays, losses and reconnections",
+		"networks":  "streams have link_delays, losses and reconnections",
 		"loaders":   "streams have players, as in players: [download]",
-		"visits":    "every stream is cold: its client knows nothing of the server",
-		"servers":   "streams are served by Wiretime's own server",
+		"visits":    "every stream is cold",
+		"servers":   "Wiretime's own server serves all streams",
 
 		"dns":         "a stream's client knows the server's address",
-		"think_time":  "a stream has no pages between which to think",
-		"fallback":    "a stream has one transport",
-		"server_wait": "media were not recorded, so nobody waited for them",
-		"origin_rtt":  "media were not recorded, and have one server",
+		"think_time":  "a stream has no pages",
+		"fallback":    "a stream has a single transport",
+		"server_wait": "media are not recordings",
+		"origin_rtt":  "media have a single server",
 		"freeze":      "a stream has no scripts that ask for the time",
-		"cpu":         "a player does no work that costs time",
+		"cpu":         "a player costs no processor time",
 	},
 	noOnLoad: "a stream has no onLoad to take a share of",
 }
@@ -88,10 +88,10 @@ func (r *reader) medium(n ast.Node) string {
 func (r *reader) fits(n ast.Node, reference string, octets int64) {
 	o := r.study.Options
 	if least := o.Stream.Fastest(octets); least >= o.Timeout {
-		r.fail(n, "%s takes %v at least, at the links' rate of %v, and the timeout is %v; write a longer one in options", reference, least, o.Stream.Rate, o.Timeout)
+		r.fail(n, "%s takes at least %v at the links' rate of %v, but the timeout is %v; set a longer timeout in options", reference, least, o.Stream.Rate, o.Timeout)
 	}
 	if octets == 0 && o.Stream.Duration >= o.Timeout {
-		r.fail(n, "a viewing of %s takes %v, and the timeout is %v; write a longer one in options", reference, o.Stream.Duration, o.Timeout)
+		r.fail(n, "a viewing of %s takes %v, but the timeout is %v; set a longer timeout in options", reference, o.Stream.Duration, o.Timeout)
 	}
 }
 
@@ -99,7 +99,7 @@ func (r *reader) fits(n ast.Node, reference string, octets int64) {
 func (r *reader) handoverStrategy(n ast.Node) string {
 	word := r.word(n, "strategy", handoverStrategies)
 	if word == study.StrategyMultihome && len(r.study.Options.Stream.Access) < 2 {
-		r.fail(n, "multihome needs two access links, and the study has one; name another one in access")
+		r.fail(n, "multihome needs two access links, but the study has one; add another to access")
 	}
 	return word
 }
@@ -153,15 +153,15 @@ func (r *reader) works(n ast.Node, l study.Link) bool {
 		}
 		c := r.study.Options.Manager(l, octets, r.study.Seed)
 		if l.Reconnections > 0 && c.Window == 0 && octets > 0 {
-			r.fail(n, "reconnections while %s is downloaded over links without a limit to their rate need a window in which they lie; write one under stream, as in window: 20s", reference)
+			r.fail(n, "reconnections during a download of %s need a window, because the links' rate is unlimited; set one under stream, as in window: 20s", reference)
 			return false
 		}
 		if _, _, err := manager.Plan(c); err != nil {
-			within := ""
+			window := ""
 			if l.Reconnections > 0 && c.Window > 0 {
-				within = fmt.Sprintf(" (within the %v that are %s's window)", c.Window, reference)
+				window = fmt.Sprintf(" (the window of %s is %v)", reference, c.Window)
 			}
-			r.fail(n, "%v%s", err, within)
+			r.fail(n, "%v%s", err, window)
 			return false
 		}
 	}

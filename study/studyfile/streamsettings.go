@@ -87,7 +87,7 @@ func (r *reader) capture(n ast.Node, c *study.Capture) {
 	if n, ok := m.get("octets"); ok {
 		c.Octets, _ = r.integer(n, "octets", 0, 65535)
 		if c.Octets > 0 && c.Octets < leastOctets {
-			r.fail(n, "octets is %d, which may cut a header; write %d or more, or 0 to keep whole packets", c.Octets, leastOctets)
+			r.fail(n, "invalid octets %d: would cut headers; want at least %d, or 0 to keep whole packets", c.Octets, leastOctets)
 		}
 	}
 	if n, ok := m.get("packets"); ok {

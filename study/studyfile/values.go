@@ -13,7 +13,7 @@ import (
 	"wiretime/network"
 )
 
-// text reads a scalar as it stands in the file.
+// text reads a scalar as written in the file.
 func (r *reader) text(n ast.Node, what string) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -23,7 +23,7 @@ func (r *reader) text(n ast.Node, what string) (string, bool) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		return n.GetToken().Value, true
 	}
-	r.fail(n, "%s is %s; write a word", what, describe(n))
+	r.fail(n, "%s must be a single value, not %s", what, describe(n))
 	return "", false
 }
 
@@ -35,7 +35,7 @@ func (r *reader) integer(n ast.Node, what string, low, high int) (int, bool) {
 	}
 	v, err := strconv.Atoi(text)
 	if err != nil || v < low || v > high {
-		r.fail(n, "%s is %.40q; write a whole number from %d to %d", what, text, low, high)
+		r.fail(n, "invalid %s %.40q: want a whole number from %d to %d", what, text, low, high)
 		return 0, false
 	}
 	return v, true
@@ -48,7 +48,7 @@ func (r *reader) seed(n ast.Node) uint64 {
 	}
 	seed, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		r.fail(n, "seed is %.40q; write a whole number from 0 to %d", text, uint64(1<<64-1))
+		r.fail(n, "invalid seed %.40q: want a whole number from 0 to %d", text, uint64(1<<64-1))
 	}
 	return seed
 }
@@ -56,13 +56,13 @@ func (r *reader) seed(n ast.Node) uint64 {
 func (r *reader) boolean(n ast.Node, what string) bool {
 	b, ok := n.(*ast.BoolNode)
 	if !ok {
-		r.fail(n, "%s is %s; write true or false", what, describe(n))
+		r.fail(n, "%s must be true or false, not %s", what, describe(n))
 		return false
 	}
 	return b.Value
 }
 
-// duration reads a time that is not negative, such as 100ms.
+// duration reads a time of zero or more, such as 100ms.
 func (r *reader) duration(n ast.Node, what string) (time.Duration, bool) {
 	text, ok := r.text(n, what)
 	if !ok {
@@ -71,10 +71,10 @@ func (r *reader) duration(n ast.Node, what string) (time.Duration, bool) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		r.fail(n, "%s is %.40q; write a number and a unit (us, ms, s), as in 100ms", what, text)
+		r.fail(n, "invalid %s %.40q: want a number and a unit (us, ms, s), as in 100ms", what, text)
 		return 0, false
 	case d < 0:
-		r.fail(n, "%s is %v, which is negative; write it like 100ms", what, d)
+		r.fail(n, "invalid %s %v: must not be negative", what, d)
 		return 0, false
 	}
 	return d, true
@@ -83,8 +83,8 @@ func (r *reader) duration(n ast.Node, what string) (time.Duration, bool) {
 // probability reads a share of packets.
 func (r *reader) probability(n ast.Node, what string) float64 { return r.share(n, what, "packets") }
 
-// share reads 1% or 0.01 of something in the plural. A bare 1 may mean either of two
-// things a hundredfold apart, so it is refused.
+// share reads a share of something, given in the plural: 1% or 0.01. It refuses a bare 1, which
+// may mean 100% or 1%.
 func (r *reader) share(n ast.Node, what, of string) float64 {
 	text, ok := r.text(n, what)
 	if !ok {
@@ -97,16 +97,16 @@ func (r *reader) share(n ast.Node, what, of string) float64 {
 	}
 	switch {
 	case err != nil || !(p >= 0 && p <= 1):
-		r.fail(n, "%s is %.40q; write a share of %s from 0%% to 100%%, as in 1%% or 0.01", what, text, of)
+		r.fail(n, "invalid %s %.40q: want a share of %s from 0%% to 100%%, as in 1%% or 0.01", what, text, of)
 		return 0
 	case !percent && p == 1:
-		r.fail(n, "%s is %.40q, which may mean all %s or one in a hundred; write 100%% or 1%%", what, text, of)
+		r.fail(n, "ambiguous %s %.40q: all %s or one in a hundred? write 100%% or 1%%", what, text, of)
 		return 0
 	}
 	return p
 }
 
-// limit reads a time above zero.
+// limit reads a positive time.
 func (m mapping) limit(key string, limit *time.Duration) {
 	n, ok := m.get(key)
 	if !ok {
@@ -118,18 +118,18 @@ func (m mapping) limit(key string, limit *time.Duration) {
 func (r *reader) aboveZero(n ast.Node, what string, example time.Duration, to *time.Duration) {
 	d, ok := r.duration(n, what)
 	if ok && d == 0 {
-		r.fail(n, "%s is zero, which no load keeps; write it like %v", what, example)
+		r.fail(n, "%s must be positive, as in %v", what, example)
 	}
 	*to = d
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// name reads a name that may become part of a file's name; "" after an error.
+// name reads a name that can be part of a file name; "" after an error.
 func (r *reader) name(n ast.Node, what string) string {
 	name, ok := r.text(n, what)
 	if ok && !validName.MatchString(name) {
-		r.fail(n, "%s %.40q is not a name; write up to 64 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit", what, name)
+		r.fail(n, "%s %.40q is invalid: want up to 64 letters, digits, \".\", \"_\" and \"-\", beginning with a letter or digit", what, name)
 		return ""
 	}
 	return name
@@ -145,7 +145,7 @@ func (r *reader) word(n ast.Node, what string, words []string) string {
 	return word
 }
 
-// wordOf reads one of words on an axis.
+// wordOf returns a function that reads one of words, for axis.
 func (r *reader) wordOf(what string, words []string) func(ast.Node) (string, string) {
 	return func(n ast.Node) (string, string) {
 		word := r.word(n, what, words)
@@ -153,7 +153,7 @@ func (r *reader) wordOf(what string, words []string) func(ast.Node) (string, str
 	}
 }
 
-// nearest says what to write instead of a word that is none of words.
+// nearest suggests what to write in place of an unknown word.
 func nearest(word string, words []string) string {
 	if near := network.Nearest(word, words); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)

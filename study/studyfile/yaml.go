@@ -22,8 +22,7 @@ func (r *reader) failAt(line, column int, format string, args ...any) {
 	r.errs = append(r.errs, Error{r.file, line, column, fmt.Sprintf(format, args...)})
 }
 
-// position returns where a node begins. A block mapping's own token is its
-// first colon.
+// position returns where a node begins. The token of a block mapping is its first colon.
 func position(n ast.Node) (line, column int) {
 	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
 		n = m.Values[0].Key
@@ -32,14 +31,14 @@ func position(n ast.Node) (line, column int) {
 	return p.Line, p.Column
 }
 
-// parse returns the body of the file's one document, or nil after an error.
+// parse returns the body of the file's only document, or nil after an error.
 func (r *reader) parse(src []byte) ast.Node {
 	if len(src) > maxSource {
-		r.failAt(1, 1, "the file has %d bytes, and a study has at most %d; is it the right file?", len(src), maxSource)
+		r.failAt(1, 1, "the file has %d bytes, more than the limit of %d; is it the right file?", len(src), maxSource)
 		return nil
 	}
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
-	// The parser counts the line break of Windows as two.
+	// The parser counts a Windows line break as two.
 	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	for i, line := range bytes.Split(src, []byte("\n")) {
 		if !utf8.Valid(line) {
@@ -88,21 +87,21 @@ func parseYAML(src []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(src, 0)
 }
 
-// Visit refuses what YAML offers and a study does not need: what a study says
-// stands where it is read.
+// Visit refuses features of YAML that would make a study say something elsewhere than where it
+// is read.
 func (r *reader) Visit(n ast.Node) ast.Visitor {
 	switch n.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
-		r.fail(n, "a study has no anchors, aliases and merges; write the value out")
+		r.fail(n, "YAML anchors, aliases and merge keys are not supported; write the value out")
 		return nil
 	case *ast.TagNode, *ast.DirectiveNode, *ast.MappingKeyNode:
-		r.fail(n, "a study has no tags, directives and \"?\" keys; write plain keys and values")
+		r.fail(n, "YAML tags, directives and \"?\" keys are not supported; write plain keys and values")
 		return nil
 	}
 	return r
 }
 
-// mapping is a YAML mapping whose keys were checked.
+// mapping holds a YAML mapping with checked keys.
 type mapping struct {
 	r      *reader
 	node   ast.Node
@@ -110,8 +109,7 @@ type mapping struct {
 	values map[string]ast.Node // nil for a key without a value
 }
 
-// mapping reads a mapping; what names it in errors. Unknown keys are errors
-// and left out.
+// mapping reads a mapping and leaves out unknown keys, which are errors. Errors call it what.
 func (r *reader) mapping(n ast.Node, what string, keys ...string) (mapping, bool) {
 	m := mapping{r: r, node: n, what: what, values: map[string]ast.Node{}}
 	var fields []*ast.MappingValueNode
@@ -121,7 +119,7 @@ func (r *reader) mapping(n ast.Node, what string, keys ...string) (mapping, bool
 	case *ast.MappingValueNode:
 		fields = []*ast.MappingValueNode{n}
 	default:
-		r.fail(n, "%s is %s; write keys and values, such as %s", what, describe(n), strings.Join(keys, ", "))
+		r.fail(n, "%s must hold keys and values, not %s; the keys are %s", what, describe(n), strings.Join(keys, ", "))
 		return m, false
 	}
 	for _, f := range fields {
@@ -142,7 +140,7 @@ func (r *reader) mapping(n ast.Node, what string, keys ...string) (mapping, bool
 	return m, true
 }
 
-// has reports whether the key is there, with or without a value.
+// has reports whether the mapping has the key, with or without a value.
 func (m mapping) has(key string) bool {
 	_, ok := m.values[key]
 	return ok
@@ -154,7 +152,7 @@ func (m mapping) get(key string) (ast.Node, bool) {
 	return n, n != nil
 }
 
-// need is get for a key that must be there; advice says what to write.
+// need returns the value of a required key. advice says what to write if it is missing.
 func (m mapping) need(key, advice string) (ast.Node, bool) {
 	if !m.has(key) {
 		m.r.fail(m.node, "%s has no %s; %s", m.what, key, advice)
@@ -165,13 +163,13 @@ func (m mapping) need(key, advice string) (ast.Node, bool) {
 func (r *reader) list(n ast.Node, what string) ([]ast.Node, bool) {
 	s, ok := n.(*ast.SequenceNode)
 	if !ok {
-		r.fail(n, "%s is %s; write a list, as in [a, b]", what, describe(n))
+		r.fail(n, "%s must be a list, as in [a, b], not %s", what, describe(n))
 		return nil, false
 	}
 	return s.Values, true
 }
 
-// describe says in words what a node is.
+// describe names a kind of node.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
