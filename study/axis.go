@@ -2,57 +2,56 @@ package study
 
 import "slices"
 
-// Axis is one of the things in which the cells of a study differ, by the word that
-// selections and exports have for it.
+// Axis names a property by which the cells of a study differ. Selections and exports use the
+// same name.
 type Axis string
 
 // The axes of page loads, of streams, and of both.
 const (
-	AxisSite     Axis = "site"     // what is loaded: a site's reference, such as "objects@40x20kB"
-	AxisProtocol Axis = "protocol" // what it is loaded over: a row of package protocol
-	AxisNetwork  Axis = "network"  // the path's name
-	AxisLoader   Axis = "loader"   // what loads it
-	AxisVisit    Axis = "visit"    // what the client knows of the site: VisitCold and so on
-	AxisServer   Axis = "server"   // what serves the site: ServerOwn, somebody else's, or one of the study's own
+	AxisSite     Axis = "site"     // site reference, such as "objects@40x20kB"
+	AxisProtocol Axis = "protocol" // a row of package protocol
+	AxisNetwork  Axis = "network"  // name of the path
+	AxisLoader   Axis = "loader"   // browser or client that loads the site
+	AxisVisit    Axis = "visit"    // client's state before the load: VisitCold and so on
+	AxisServer   Axis = "server"   // web server: ServerOwn, a third-party one, or one that the study defines
 
-	AxisMedia         Axis = "media"         // what is streamed: a medium's reference, such as "file@1GB"
-	AxisTransport     Axis = "transport"     // what it is streamed over: a row of package media/transport
-	AxisPlayer        Axis = "player"        // what plays it
+	AxisMedia         Axis = "media"         // media reference, such as "file@1GB"
+	AxisTransport     Axis = "transport"     // a row of package media/transport
+	AxisPlayer        Axis = "player"        // player or downloader
 	AxisLinkDelay     Axis = "link_delay"    // average one-way delay of the access links, such as "50ms"
 	AxisLoss          Axis = "loss"          // packet error rate, such as "1%"
-	AxisReconnections Axis = "reconnections" // how often the client moves to the other access link
+	AxisReconnections Axis = "reconnections" // number of moves to the other access link
 
-	AxisCongestion Axis = "congestion" // TCP congestion control of both hosts, by its name in Linux
+	AxisCongestion Axis = "congestion" // TCP congestion control of both hosts, by Linux's name
 	AxisInitCwnd   Axis = "initcwnd"   // initial congestion window of TCP on both hosts, in segments
-	AxisClock      Axis = "clock"      // ClockReal or ClockVirtual; ClockAuto until one of them was chosen
-	AxisStrategy   Axis = "strategy"   // how a page's client uses connections, what a stream's does at handovers
+	AxisClock      Axis = "clock"      // ClockReal or ClockVirtual; ClockAuto until one is chosen
+	AxisStrategy   Axis = "strategy"   // how a page's client uses connections, or what a stream's client does at handovers
 )
 
-// AxisInfo says how an axis is written and spoken of.
+// AxisInfo says how study files, keys and sentences write an axis.
 type AxisInfo struct {
 	Axis   Axis
 	Key    string // in the matrix of a study file
 	Plural string // in a sentence
-	Usual  string // its value where a study names none; empty if a study must
-	// Tacit says that the key of a cell leaves the usual value out.
-	Tacit  bool
-	Suffix string // what follows a value that does not speak for itself
+	Usual  string // the default value; empty if a study must name one
+	Tacit  bool   // keys of cells leave the usual value out
+	Suffix string // follows a value in labels, as in "1% loss"
 }
 
-// Workload is a kind of load: page loads, or streams. It says by which axes the cells of a
-// study of its kind differ.
+// Workload describes a kind of load, such as page loads, by the axes of its cells.
 type Workload struct {
-	Name string // in the plural
-	// Axes are in the order in which sentences name them.
-	Axes []AxisInfo
-	// Subject is what is loaded, Over what it is loaded over, By what loads it.
-	Subject, Over, By Axis
+	Name string     // in the plural
+	Axes []AxisInfo // in the order in which sentences name them
 
-	KeyOrder  []Axis // of the axes in the key of a cell, but for the clock
-	CellOrder []Axis // of a study's cells: the axis that changes slowest first
+	Subject Axis // what is loaded
+	Over    Axis // what it is loaded over
+	By      Axis // what loads it
+
+	KeyOrder  []Axis // the order of the axes in a cell's key, without the clock
+	CellOrder []Axis // the order in which a study lists its cells: the slowest-changing axis first
 }
 
-// The axes that cells of every kind have.
+// The axes that all workloads share.
 var (
 	congestion = AxisInfo{Axis: AxisCongestion, Key: "congestion", Plural: "congestion controls", Usual: "cubic"}
 	initcwnd   = AxisInfo{Axis: AxisInitCwnd, Key: "initcwnd", Plural: "initial windows", Usual: "10"}
@@ -100,30 +99,12 @@ func Streams() *Workload { return &mediaStreams }
 // Workloads returns all workloads.
 func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams} }
 
-// Has reports whether cells of the workload have the axis.
+// Has reports whether the workload's cells have the axis.
 func (w *Workload) Has(axis Axis) bool { return w.at(axis) >= 0 }
 
-// Info describes an axis that cells of the workload have.
+// Info describes an axis, which the workload must have.
 func (w *Workload) Info(axis Axis) AxisInfo { return w.Axes[w.at(axis)] }
 
 func (w *Workload) at(axis Axis) int {
 	return slices.IndexFunc(w.Axes, func(i AxisInfo) bool { return i.Axis == axis })
-}
-
-// order returns the axes in the workload's order.
-func (w *Workload) order() []Axis {
-	axes := make([]Axis, len(w.Axes))
-	for i, a := range w.Axes {
-		axes[i] = a.Axis
-	}
-	return axes
-}
-
-// names are the words for the axes in a study file's selections.
-func (w *Workload) names() []string {
-	names := make([]string, len(w.Axes))
-	for i, a := range w.Axes {
-		names[i] = string(a.Axis)
-	}
-	return names
 }

@@ -9,23 +9,24 @@ import (
 	"wiretime/network"
 )
 
-// Value is the place of a cell on an axis.
+// Value holds a cell's value on one axis.
 type Value struct {
 	Axis Axis
 	Word string
 }
 
-// Cell is one combination of a study's axes.
+// Cell holds one combination of a study's values, one from each axis.
 type Cell struct {
 	Workload *Workload
 	// Values has one value for each axis of the workload, in the workload's order.
 	Values []Value
-	// Network is the path of the cell's loads. Streams draw their own, as often as not with
-	// changes in time: this is what all of them have in common.
+	// Network is the path of the cell's loads. Each stream draws changes of its own over time;
+	// for streams, Network is the average path, without them.
 	Network network.Path
 }
 
-// NewCell makes a cell of a workload. On axes without a value it has the usual one.
+// NewCell returns a cell of a workload. It has the usual value on each axis that values leaves
+// out.
 func NewCell(w *Workload, values map[Axis]string, path network.Path) Cell {
 	c := Cell{Workload: w, Values: make([]Value, len(w.Axes)), Network: path}
 	for i, a := range w.Axes {
@@ -38,7 +39,7 @@ func NewCell(w *Workload, values map[Axis]string, path network.Path) Cell {
 	return c
 }
 
-// On returns the cell's value on an axis; empty if its workload has no such axis.
+// On returns the cell's value on an axis, or "" if its workload lacks the axis.
 func (c Cell) On(axis Axis) string {
 	for _, v := range c.Values {
 		if v.Axis == axis {
@@ -48,19 +49,19 @@ func (c Cell) On(axis Axis) string {
 	return ""
 }
 
-// Unusual reports whether the cell has the axis, and on it another value than the usual one.
+// Unusual reports whether the cell has the axis, with a value other than the usual one.
 func (c Cell) Unusual(axis Axis) bool {
 	return c.Workload.Has(axis) && c.On(axis) != c.Workload.Info(axis).Usual
 }
 
-// With returns the cell with another value on an axis that it has.
+// With returns a copy of the cell with another value on an axis, which its workload must have.
 func (c Cell) With(axis Axis, word string) Cell {
 	c.Values = slices.Clone(c.Values)
 	c.Values[c.Workload.at(axis)].Word = word
 	return c
 }
 
-// Subject returns what is loaded: a site's or a medium's reference.
+// Subject returns what is loaded: a site reference or a media reference.
 func (c Cell) Subject() string { return c.On(c.Workload.Subject) }
 
 // Over returns what it is loaded over: a web protocol or a media transport.
@@ -72,15 +73,15 @@ func (c Cell) By() string { return c.On(c.Workload.By) }
 // Clock returns the clock of the cell's loads.
 func (c Cell) Clock() string { return c.On(AxisClock) }
 
-// InitCwnd returns the initial congestion window in segments.
+// InitCwnd returns the initial congestion window of TCP, in segments.
 func (c Cell) InitCwnd() int {
-	segments, _ := strconv.Atoi(c.On(AxisInitCwnd)) // checked when the study was read
+	segments, _ := strconv.Atoi(c.On(AxisInitCwnd)) // whoever made the cell has checked it
 	return segments
 }
 
 // Link returns the access links of a stream.
 func (c Cell) Link() Link {
-	var l Link // its words were made of these very values
+	var l Link // Link.Values wrote the words
 	l.Delay, _ = time.ParseDuration(c.On(AxisLinkDelay))
 	percent, _ := strconv.ParseFloat(strings.TrimSuffix(c.On(AxisLoss), "%"), 64)
 	l.Loss = percent / 100
@@ -88,8 +89,8 @@ func (c Cell) Link() Link {
 	return l
 }
 
-// Key names the cell by its axes; it is unique within the study. Some axes are left out
-// where they have their usual value, such as the real clock.
+// Key names the cell by its axes, uniquely within the study. It leaves out the usual value of
+// tacit axes, such as the real clock.
 func (c Cell) Key() string {
 	if clock := c.Clock(); clock != ClockReal {
 		return c.place() + " clock=" + clock
@@ -97,7 +98,7 @@ func (c Cell) Key() string {
 	return c.place()
 }
 
-// place names the cell by all its axes but the clock.
+// place returns the cell's key without its clock.
 func (c Cell) place() string {
 	var words []string
 	for _, axis := range c.Workload.KeyOrder {
@@ -108,8 +109,8 @@ func (c Cell) place() string {
 	return strings.Join(words, " ")
 }
 
-// But names the cell by all its axes but some: cells with one such name differ in nothing
-// else.
+// But names the cell by all axes other than the given ones. Cells with the same such name
+// differ only on those axes.
 func (c Cell) But(axes ...Axis) string {
 	var words []string
 	for _, v := range c.Values {

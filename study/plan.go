@@ -10,26 +10,28 @@ import (
 	"wiretime/network"
 )
 
-// PlannedLoad is one load of a plan.
+// PlannedLoad describes one load of a plan.
 type PlannedLoad struct {
-	Index  int // place in the plan, from 0
+	Index  int // position in the plan, from 0
 	Cell   Cell
 	Repeat int    // from 0
-	Seed   uint64 // of everything random in the load
+	Seed   uint64 // seeds everything random in the load
 }
 
 // Cells returns every combination of the axes that Except does not pick, in the order of the
-// file: what is loaded changes slowest, what it is loaded over fastest. Where the study
-// leaves the clock open, choose decides between ClockReal and ClockVirtual; without it (nil)
-// the cell keeps ClockAuto. Only cells on one clock can be compared, so a choice that depends
-// on the protocol or, with one protocol, on the strategy or the server takes comparisons away.
+// file: what is loaded changes slowest, what it is loaded over changes fastest. For cells with
+// an open clock (ClockAuto), choose decides between ClockReal and ClockVirtual; with a nil
+// choose, such cells keep ClockAuto. Only cells on the same clock can be compared, so the choice
+// should not depend on what the study compares: the protocol or, with a single protocol, the
+// strategy or the server.
 func (s *Study) Cells(choose func(Cell) string) []Cell {
 	var cells []Cell
 	values := map[Axis]string{}
 	var combine func(axes []Axis)
 	combine = func(axes []Axis) {
 		if len(axes) == 0 {
-			c := s.complete(NewCell(s.Workload, values, network.Path{}))
+			c := NewCell(s.Workload, values, network.Path{})
+			c.Network = s.network(c)
 			if slices.ContainsFunc(s.Except, func(e Selection) bool { return e.Picks(c) }) {
 				return
 			}
@@ -48,33 +50,32 @@ func (s *Study) Cells(choose func(Cell) string) []Cell {
 	return cells
 }
 
-// complete gives a cell its network.
-func (s *Study) complete(c Cell) Cell {
-	if s.Workload == Streams() {
-		c.Network, _ = s.Options.network(c.Link()) // planned once when the study was read
-		return c
+// network returns the path of a cell: the one that its network axis names or, for a workload
+// without that axis, the average path over its access links.
+func (s *Study) network(c Cell) network.Path {
+	if !s.Workload.Has(AxisNetwork) {
+		path, _ := s.Options.AveragePath(c.Link()) // whoever made the study has checked it
+		return path
 	}
-	name := c.On(AxisNetwork)
-	if i := slices.IndexFunc(s.Networks, func(p network.Path) bool { return p.Name == name }); i >= 0 {
-		c.Network = s.Networks[i]
+	i := slices.IndexFunc(s.Networks, func(p network.Path) bool { return p.Name == c.On(AxisNetwork) })
+	if i < 0 {
+		return network.Path{}
 	}
-	return c
+	return s.Networks[i]
 }
 
-// Plan returns the loads of the study's cells in the order to run them:
-// randomised complete blocks (Fisher, The Design of Experiments, 1935). Each
-// repeat is a block that holds every cell once, in an order of its own drawn
-// from the study's seed. What drifts with time (heat, other work on the machine) so falls on all cells
-// alike, and a study cut short has nearly equal counts everywhere.
+// Plan returns the loads of the cells in the order to run them: randomised complete blocks
+// (Fisher, The Design of Experiments, 1935). Each repeat is a block that holds every cell once,
+// in an order drawn from the study's seed. Drift over time (heat, other work on the machine)
+// therefore affects all cells alike, and a run that is cut short has nearly equal counts for all
+// cells.
 //
-// A load's seed follows from the study's seed, the cell without its clock, and
-// the repeat alone, so that a load meets the same luck wherever it stands in
-// the order and whatever other cells the study has. Cells do not share seeds: the n-th packet
-// of h2 and of h3 carry different things, so shared losses would not make the
-// protocols' figures pair up, but would let one unlucky draw weigh on all of
-// them. The cells' figures are independent samples and are compared as such. The
-// two clocks of one cell do share seeds, for there the same packets meet the
-// same luck.
+// A load's seed depends only on the study's seed, the cell without its clock, and the repeat, so
+// a load draws the same losses and jitter wherever it stands in the order and whatever other
+// cells the study has. Cells do not share seeds. The n-th packet of h2 and of h3 carry different
+// data, so shared losses would not pair the protocols' figures, but one unlucky draw would affect
+// all of them. The figures of two cells are independent samples and are compared as such. The two
+// clocks of one cell do share seeds, since both carry the same packets.
 func (s *Study) Plan(cells []Cell) []PlannedLoad {
 	plan := make([]PlannedLoad, 0, len(cells)*s.Repeats)
 	for repeat := range s.Repeats {

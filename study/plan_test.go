@@ -6,28 +6,56 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"wiretime/network"
 )
 
-func parsed(t *testing.T, edits ...string) *Study {
+// small returns a study of one page over three protocols and two networks, changed by edits.
+func small(t *testing.T, edits ...func(*Study)) *Study {
 	t.Helper()
-	s, err := Parse("s.yaml", []byte(strings.NewReplacer(edits...).Replace(small)), words)
-	if err != nil {
-		t.Fatal(err)
+	s := &Study{
+		Name: "small", Seed: 1, Repeats: 3, Workload: Pages(),
+		Matrix: map[Axis][]string{
+			AxisSite: {"world-flags"}, AxisProtocol: {"http/1.1", "h2", "h3"}, AxisNetwork: {"3g-weak", "cable"}, AxisLoader: {"chromium"},
+			AxisClock: {ClockAuto},
+		},
+	}
+	for _, name := range s.Matrix[AxisNetwork] {
+		p, err := network.Profile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Networks = append(s.Networks, p)
+	}
+	for _, edit := range edits {
+		edit(s)
+	}
+	for _, a := range s.Workload.Axes {
+		if s.Matrix[a.Axis] == nil {
+			s.Matrix[a.Axis] = []string{a.Usual}
+		}
 	}
 	return s
 }
 
+// with puts other values on an axis.
+func with(axis Axis, words ...string) func(*Study) {
+	return func(s *Study) { s.Matrix[axis] = words }
+}
+
+func repeats(n int) func(*Study) { return func(s *Study) { s.Repeats = n } }
+
 // onReal resolves an open clock to the real one.
 func onReal(Cell) string { return ClockReal }
 
-func planned(t *testing.T, edits ...string) []PlannedLoad {
+func planned(t *testing.T, edits ...func(*Study)) []PlannedLoad {
 	t.Helper()
-	s := parsed(t, edits...)
+	s := small(t, edits...)
 	return s.Plan(s.Cells(onReal))
 }
 
 func TestEveryBlockHoldsEveryCellOnce(t *testing.T) {
-	s := parsed(t, "repeats: 3", "repeats: 5")
+	s := small(t, repeats(5))
 	cells := s.Cells(nil)
 	plan := s.Plan(cells)
 	if len(cells) != 6 || len(plan) != 30 {
@@ -55,7 +83,7 @@ func TestEveryBlockHoldsEveryCellOnce(t *testing.T) {
 
 func TestCellsAreInTheOrderOfTheFile(t *testing.T) {
 	var got []string
-	for _, c := range parsed(t, "chromium]", "chromium]\n  initcwnd: [10, 4]", "http/1.1, ", "").Cells(nil) {
+	for _, c := range small(t, with(AxisInitCwnd, "10", "4"), with(AxisProtocol, "h2", "h3")).Cells(nil) {
 		got = append(got, fmt.Sprint(c.Network.Name, c.InitCwnd(), c.Over()))
 	}
 	want := []string{"3g-weak10h2", "3g-weak10h3", "3g-weak4h2", "3g-weak4h3", "cable10h2", "cable10h3", "cable4h2", "cable4h3"}
@@ -65,7 +93,7 @@ func TestCellsAreInTheOrderOfTheFile(t *testing.T) {
 }
 
 func TestVisitsAndStrategiesAreCells(t *testing.T) {
-	s := parsed(t, "chromium]", "chromium]\n  visits: [cold, 0rtt]\n  strategies: [browser, sequential]", "http/1.1, ", "", "3g-weak, ", "")
+	s := small(t, with(AxisVisit, VisitCold, VisitZeroRTT), with(AxisStrategy, StrategyBrowser, "sequential"), with(AxisProtocol, "h2", "h3"), with(AxisNetwork, "cable"))
 	const place = "network=cable loader=chromium congestion=cubic initcwnd=10"
 	var want []string
 	for _, visit := range []string{"", " visit=0rtt"} {
@@ -96,7 +124,8 @@ func TestVisitsAndStrategiesAreCells(t *testing.T) {
 }
 
 func TestServersAreCells(t *testing.T) {
-	s := parsed(t, "chromium]", "chromium]\n  servers: [nginx, wiretime]\n  except: [{server: nginx, protocol: h3}]", "http/1.1, ", "", "3g-weak, ", "")
+	s := small(t, with(AxisServer, "nginx", ServerOwn), with(AxisProtocol, "h2", "h3"), with(AxisNetwork, "cable"))
+	s.Except = []Selection{{AxisServer: {"nginx"}, AxisProtocol: {"h3"}}}
 	const place = "network=cable loader=chromium congestion=cubic initcwnd=10"
 	want := []string{
 		"site=world-flags protocol=h2 " + place + " server=nginx",
@@ -116,7 +145,7 @@ func TestThePlanFollowsFromTheSeed(t *testing.T) {
 	if d := cmp.Diff(plan, planned(t)); d != "" {
 		t.Error("the same study has two plans:", d)
 	}
-	other := planned(t, "repeats: 3", "repeats: 3\nseed: 2")
+	other := planned(t, func(s *Study) { s.Seed = 2 })
 	same := 0
 	seeds := map[uint64]bool{}
 	for i := range plan {
@@ -139,7 +168,8 @@ func TestALoadKeepsItsSeedWhateverElseTheStudyHolds(t *testing.T) {
 		repeat int
 	}
 	larger := map[load]uint64{}
-	for _, l := range planned(t, "repeats: 3", "repeats: 7", "http/1.1", "https/1.1", "chromium]", "chromium]\n  visits: [cached, cold]\n  strategies: [sequential, browser]\n  servers: [caddy, wiretime]") {
+	for _, l := range planned(t, repeats(7), with(AxisProtocol, "https/1.1", "h2", "h3"), with(AxisVisit, VisitCached, VisitCold),
+		with(AxisStrategy, "sequential", StrategyBrowser), with(AxisServer, "caddy", ServerOwn)) {
 		larger[load{l.Cell.Key(), l.Repeat}] = l.Seed
 	}
 	shared := 0
@@ -174,13 +204,13 @@ func TestThePlanOfASeedDoesNotChange(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if key, want := parsed(t).Cells(onReal)[0].Key(), "site=world-flags protocol=http/1.1 network=3g-weak loader=chromium congestion=cubic initcwnd=10"; key != want {
+	if key, want := small(t).Cells(onReal)[0].Key(), "site=world-flags protocol=http/1.1 network=3g-weak loader=chromium congestion=cubic initcwnd=10"; key != want {
 		t.Errorf("the key is %q, want %q", key, want)
 	}
 }
 
 func TestOpenClocksAreChosenCellByCell(t *testing.T) {
-	s := parsed(t)
+	s := small(t)
 	if c := s.Cells(nil)[0]; c.Clock() != ClockAuto {
 		t.Errorf("without a choice the clock is %q", c.Clock())
 	}
@@ -192,7 +222,7 @@ func TestOpenClocksAreChosenCellByCell(t *testing.T) {
 			t.Errorf("%s: clock %q, want %q", c.Key(), c.Clock(), want)
 		}
 	}
-	for _, c := range parsed(t, "repeats: 3", "repeats: 3\nclock: virtual").Cells(onReal) {
+	for _, c := range small(t, with(AxisClock, ClockVirtual)).Cells(onReal) {
 		if c.Clock() != ClockVirtual {
 			t.Errorf("%s: a clock that the study names was chosen anew", c.Key())
 		}
@@ -210,7 +240,7 @@ func TestBothClocksOfACellShareTheirSeeds(t *testing.T) {
 	for _, l := range planned(t) {
 		real[load{l.Cell.Key(), l.Repeat}] = l.Seed
 	}
-	both := planned(t, "repeats: 3", "repeats: 3\nclock: [real, virtual]")
+	both := planned(t, with(AxisClock, ClockReal, ClockVirtual))
 	keys := map[string]bool{}
 	for _, l := range both {
 		keys[l.Cell.Key()] = true

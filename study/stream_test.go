@@ -1,9 +1,6 @@
 package study
 
 import (
-	"errors"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,294 +10,60 @@ import (
 	"wiretime/network"
 )
 
-// streams uses every key of a study of streams.
-const streams = `name: streams
-seed: 8
-repeats: 5
-clock: virtual
-stream:
-  rate: 50 Mbit/s
-  period: 500ms
-  duration: 30s
-  window: 20s
-  seeks: 30%
-  start_at: 2
-  resume_at: 3
-  ahead: 12
-  patience: 20s
-  give_up: 40s
-  access: [wlan, lte]
-  capture: {octets: 0, packets: 1000}
-matrix:
-  media: [file@1MB, clip]
-  transports: [tcp, sctp, quic]
-  players: [download, paper]
-  link_delays: [20ms, 0.05s]
-  losses: [0%, 0.01]
-  reconnections: [0, 2]
-  strategies: [reconnect, 0-rtt, migrate, multihome]
-  congestion: [cubic, bbr]
-  initcwnd: [4]
-  except: [{media: clip, player: download}, {media: file@1MB, player: paper}]
-options: {timeout: 600s, retries: 1, late_limit: 2ms, tcp_rmem: [1, 2, 3], tcp_wmem: [4, 5, 6]}
-published:
-  - source: Somebody (2021), figure 8
-    metric: ttd
-    unit: s
-    columns: [{transport: tcp}, {transport: quic}]
-    rows:
-      - {link_delay: 20ms, loss: 1%, reconnections: 2, media: file@1MB, strategy: reconnect, congestion: bbr, values: [2.5, 1.5]}
-claims:
-  - text: Migration recovers sooner.
-    metric: recovery
-    compare: {transport: quic, strategy: migrate}
-    to: {transport: [quic, tcp], strategy: reconnect}
-    for: {loss: 0, reconnections: 2, media: clip, congestion: cubic}
-    ratio: below 1
-`
-
-// fewStreams is the least that a study of streams says.
-const fewStreams = `name: few
-repeats: 1
-stream: {}
-matrix:
-  media: [file@1GB]
-  transports: [tcp]
-  players: [download]
-  link_delays: [50ms]
-`
-
-func parseStreams(t *testing.T, src string) *Study {
-	t.Helper()
-	s, err := Parse("s.yaml", []byte(src), words)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func TestEveryKeyOfAStudyOfStreamsIsRead(t *testing.T) {
-	s := parseStreams(t, streams)
-	want := Options{DNS: DNSEmulated, Fallback: FallbackNone, LateLimit: Late{P99: 2 * time.Millisecond}, TakenLimit: 0.05, Retries: 1, Timeout: 10 * time.Minute,
-		TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 5, 6},
-		Stream: &Stream{
-			Access: []string{"wlan", "lte"}, Rate: 50_000_000, Period: 500 * time.Millisecond, Duration: 30 * time.Second, Window: 20 * time.Second,
-			Seeks: 0.3, StartAt: 2, ResumeAt: 3, Ahead: 12, Patience: 20 * time.Second, GiveUp: 40 * time.Second, Capture: Capture{0, 1000},
-		}}
-	if d := cmp.Diff(want, s.Options); d != "" {
-		t.Error(d)
-	}
-	if s.Workload != Streams() || !cmp.Equal(s.Matrix[AxisMedia], []string{"file@1MB", "clip"}) || !cmp.Equal(s.Matrix[AxisTransport], []string{"tcp", "sctp", "quic"}) ||
-		!cmp.Equal(s.Matrix[AxisPlayer], []string{"download", "paper"}) ||
-		!cmp.Equal(s.Matrix[AxisStrategy], []string{"reconnect", "0-rtt", "migrate", "multihome"}) {
-		t.Errorf("%+v", s)
-	}
-	var names []string
-	for _, c := range s.Cells(nil) {
-		if !slices.Contains(names, c.Network.Name) {
-			names = append(names, c.Network.Name)
-		}
-	}
-	if d := cmp.Diff([]string{"20ms", "20ms-2x", "20ms-1%", "20ms-1%-2x", "50ms", "50ms-2x", "50ms-1%", "50ms-1%-2x"}, names); d != "" {
-		t.Error(d)
-	}
-	cells := s.Cells(nil)
-	if d := cmp.Diff(Link{50 * time.Millisecond, 0.01, 2}, cells[len(cells)-1].Link()); d != "" {
-		t.Error(d)
-	}
-	if n := len(s.Cells(nil)); n != 2*8*2*3*4 {
-		t.Errorf("%d cells", n)
-	}
-}
-
-func TestDefaultsOfStreams(t *testing.T) {
-	s := parseStreams(t, fewStreams)
-	want := Options{DNS: DNSEmulated, LateLimit: Late{P99: time.Millisecond}, TakenLimit: 0.05, Retries: 2, Timeout: time.Hour, Fallback: FallbackNone,
-		TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304},
-		Stream: &Stream{
-			Access: []string{"AP1", "AP2"}, Rate: 100_000_000, Period: time.Second, Duration: time.Minute,
-			StartAt: 1, ResumeAt: 2, Ahead: 10, Patience: 30 * time.Second, GiveUp: time.Minute, Capture: Capture{128, 100_000},
-		}}
-	if d := cmp.Diff(want, s.Options); d != "" {
-		t.Error(d)
-	}
-	cells := s.Cells(nil)
-	if len(cells) != 1 || cells[0].On(AxisStrategy) != StrategyReconnect || cells[0].On(AxisCongestion) != "cubic" || cells[0].Clock() != ClockAuto ||
-		cells[0].Link() != (Link{Delay: 50 * time.Millisecond}) {
-		t.Errorf("%+v", cells)
-	}
-	if parsed(t).Workload != Pages() || parsed(t).Cells(nil)[0].Workload != Pages() {
-		t.Error("a study of pages is one of streams")
-	}
-}
-
-func TestTheKeyOfAStreamNamesAllItsAxes(t *testing.T) {
-	s := parseStreams(t, streams)
-	keys := map[string]bool{}
-	for _, c := range s.Cells(nil) {
-		keys[c.Key()] = true
-	}
-	if len(keys) != len(s.Cells(nil)) {
-		t.Errorf("%d cells have %d keys", len(s.Cells(nil)), len(keys))
-	}
-	const one = "media=clip transport=quic player=paper link_delay=50ms loss=1% reconnections=2 strategy=migrate congestion=bbr initcwnd=4 clock=virtual"
-	if !keys[one] {
-		t.Errorf("there is no cell %q", one)
-	}
-}
-
-func TestThePathOfAStreamIsThatOfItsAverage(t *testing.T) {
-	for _, c := range parseStreams(t, streams).Cells(nil) {
-		p := c.Network
-		if err := p.Validate(); err != nil || len(p.Events) != 0 || len(p.Access) != 2 || p.Access[0].Name != "wlan" {
-			t.Fatalf("%+v (%v)", p, err)
-		}
-		for _, a := range p.Access {
-			for _, l := range []network.Link{a.Up, a.Down} {
-				if l.Delay != c.Link().Delay || l.Loss.Rate != c.Link().Loss || l.Rate != 50_000_000 {
-					t.Errorf("%s: %+v", p.Name, l)
-				}
-			}
-		}
+// streams returns a study of one file over the given transports.
+func streams(transports ...string) *Study {
+	return &Study{
+		Seed: 1, Repeats: 1, Workload: Streams(),
+		Matrix: map[Axis][]string{
+			AxisMedia: {"file@1GB"}, AxisTransport: transports, AxisPlayer: {"download"},
+			AxisLinkDelay: {"50ms"}, AxisLoss: {"0%"}, AxisReconnections: {"0"},
+			AxisCongestion: {"cubic"}, AxisInitCwnd: {"10"}, AxisClock: {ClockReal}, AxisStrategy: {StrategyReconnect},
+		},
+		Options: Options{Timeout: time.Hour, Stream: &Stream{
+			Access: manager.AccessPoints(), Rate: manager.DefaultRate, Period: time.Second, Duration: 40 * time.Second,
+		}},
 	}
 }
 
 func TestTheManagerOfAStream(t *testing.T) {
-	s := parseStreams(t, strings.Replace(fewStreams, "{}", "{duration: 40s}", 1))
+	o := streams().Options
 	link := Link{50 * time.Millisecond, 0.01, 3}
 	want := manager.Config{Name: "50ms-1%-3x", Access: []string{"AP1", "AP2"}, Rate: 100_000_000, Delay: 50 * time.Millisecond, Loss: 0.01,
 		Period: time.Second, Duration: 40 * time.Second, Reconnections: 3, Seed: 7}
-	if d := cmp.Diff(want, s.Options.Manager(link, 0, 7)); d != "" {
+	if d := cmp.Diff(want, o.Manager(link, 0, 7)); d != "" {
 		t.Error("of a viewing:", d)
 	}
 	// The file takes 80 s at the rate; the network goes on until the timeout.
 	want.Duration, want.Window = time.Hour, 80*time.Second
-	if d := cmp.Diff(want, s.Options.Manager(link, 1e9, 7)); d != "" {
+	if d := cmp.Diff(want, o.Manager(link, 1e9, 7)); d != "" {
 		t.Error("of a download:", d)
 	}
-	s.Options.Stream.Window, want.Window = time.Minute, time.Minute
-	if d := cmp.Diff(want, s.Options.Manager(link, 1e9, 7)); d != "" {
+	o.Stream.Window, want.Window = time.Minute, time.Minute
+	if d := cmp.Diff(want, o.Manager(link, 1e9, 7)); d != "" {
 		t.Error("of a download with a window:", d)
 	}
 }
 
-func TestClaimsAndFiguresOfStreamsPickCells(t *testing.T) {
-	s := parseStreams(t, streams)
-	cells := s.Cells(nil)
-	figures := s.Published[0].Figures
-	if len(figures) != 2 || figures[1].RowLabel != "file@1MB 20ms 1% loss 2 reconnections bbr reconnect" || figures[1].ColumnLabel != "quic" || figures[1].Value != 1500 {
-		t.Errorf("%+v", figures)
-	}
-	picked := 0
-	for _, c := range cells {
-		if figures[1].Cell.Picks(c) {
-			picked++
+func TestALinkComesBackFromItsValues(t *testing.T) {
+	for _, link := range []Link{{}, {50 * time.Millisecond, 0.01, 2}, {12500 * time.Microsecond, 0.015, 0}, {time.Second, 1, 100}} {
+		if d := cmp.Diff(link, NewCell(Streams(), link.Values(), network.Path{}).Link()); d != "" {
+			t.Error(d)
 		}
-	}
-	if picked != 1 {
-		t.Errorf("a figure picks %d cells", picked)
-	}
-	var got []string
-	for _, p := range s.Claims[0].Pairs(cells) {
-		got = append(got, strings.Join([]string{p[0].Network.Name, p[0].Over(), p[0].On(AxisStrategy), p[1].Network.Name, p[1].Over(), p[1].On(AxisStrategy)}, " "))
-	}
-	want := []string{
-		"20ms-2x quic migrate 20ms-2x tcp reconnect", "20ms-2x quic migrate 20ms-2x quic reconnect",
-		"50ms-2x quic migrate 50ms-2x tcp reconnect", "50ms-2x quic migrate 50ms-2x quic reconnect",
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
 	}
 }
 
 func TestAStreamKeepsItsSeedWhateverOtherCellsThereAre(t *testing.T) {
-	seeds := func(src string) map[string]uint64 {
-		s := parseStreams(t, src)
+	seeds := func(s *Study) map[string]uint64 {
 		all := map[string]uint64{}
-		for _, p := range s.Plan(s.Cells(onReal)) {
+		for _, p := range s.Plan(s.Cells(nil)) {
 			all[p.Cell.Key()] = p.Seed
 		}
 		return all
 	}
-	few, more := seeds(fewStreams), seeds(strings.Replace(fewStreams, "[tcp]", "[quic, tcp]", 1))
+	few, more := seeds(streams("tcp")), seeds(streams("quic", "tcp"))
 	for key, seed := range few {
 		if more[key] != seed {
 			t.Errorf("%s has seeds %d and %d", key, seed, more[key])
 		}
-	}
-}
-
-func TestAStudyOfStreamsSaysWhereAndWhatToDo(t *testing.T) {
-	settings := func(text string) [2]string { return [2]string{"{}", "{" + text + "}"} }
-	after := func(line string) [2]string { return [2]string{"[50ms]\n", "[50ms]\n  " + line + "\n"} }
-	tests := []struct {
-		name     string
-		edit     [2]string // old, new
-		position string
-		says     string
-	}{
-		{"no settings at all", [2]string{"{}", ""}, "3:1", "stream has no value"},
-		{"a misspelt setting", settings("durations: 1s"), "3:10", `unknown key "durations" in stream; did you mean "duration"?`},
-		{"a rate of another unit", settings("rate: 5mbps"), "3:16", `unknown unit "mbps"`},
-		{"a viewing of no time", settings("duration: 0"), "3:20", "duration is zero, which no load keeps; write it like 1m0s"},
-		{"a window of no time", settings("window: 0"), "3:18", "window is zero, which no load keeps; write it like 20s"},
-		{"seeks that may be one in a hundred", settings("seeks: 1"), "3:17", `seeks is "1", which may mean all seconds or one in a hundred`},
-		{"a start beyond the buffer", settings("ahead: 5, start_at: 6"), "3:30", `start_at is "6"; write a whole number from 1 to 5`},
-		{"a buffer of one", settings("ahead: 1"), "3:17", `ahead is "1"; write a whole number from 2 to 600`},
-		{"no patience", settings("patience: 0"), "3:20", "patience is zero"},
-		{"three access links", settings("access: [a, b, c]"), "3:9", "3 access links: want one or two"},
-		{"no access link", settings("access: []"), "3:18", "access is empty"},
-		{"a change every microsecond", settings("period: 1us"), "3:9", "are more than 100000 changes; make the period longer"},
-		{"headers that are cut", settings("capture: {octets: 20}"), "3:28", "octets is 20, which may cut a header; write 120 or more, or 0 to keep whole packets"},
-		{"less than no packets", settings("capture: {packets: -1}"), "3:29", `packets is "-1"; write a whole number from 0`},
-
-		{"a misspelt medium", [2]string{"file@1GB", "clib"}, "5:11", `unknown media "clib"`},
-		{"a misspelt transport", [2]string{"[tcp]", "[tpc]"}, "6:16", `unknown transport "tpc"; write one of tcp, sctp, quic`},
-		{"a misspelt player", [2]string{"download", "dwnload"}, "7:13", `unknown player "dwnload"; did you mean "download"?`},
-		{"a delay without unit", [2]string{"50ms", "50"}, "8:17", `link_delays is "50"; write a number and a unit`},
-		{"a delay beyond reason", [2]string{"50ms", "2h"}, "8:17", "is outside 0 to 1h0m0s"},
-		{"a delay by two names", [2]string{"50ms", "50ms, 0.05s"}, "8:23", "50ms is in link_delays twice"},
-		{"a loss that may be all", after("losses: [1]"), "9:12", `losses is "1", which may mean all packets`},
-		{"a loss by two names", after("losses: [1%, 0.01]"), "9:16", "1% is in losses twice"},
-		{"less than no reconnection", after("reconnections: [-1]"), "9:19", `reconnections is "-1"`},
-		{"a misspelt strategy", after("strategies: [0rtt]"), "9:16", `unknown strategy "0rtt"; did you mean "0-rtt"?`},
-		{"a strategy of pages", after("strategies: [browser]"), "9:16", `unknown strategy "browser"; write one of reconnect, 0-rtt, migrate, multihome`},
-
-		{"more reconnections than moments", after("reconnections: [0, 79, 80]"), "9:26", `plan network "50ms-80x": there is no room for 80 reconnections: with a period of 1s there are 79 moments for them`},
-		{"reconnections in a short download", [2]string{"[file@1GB]", "[file@1MB]\n  reconnections: [1]"}, "6:19", "(within the 80ms that are file@1MB's window)"},
-		{"reconnections with one access link", [2]string{"{}\nmatrix:\n", "{access: [AP1]}\nmatrix:\n  reconnections: [0, 2]\n"}, "5:22", `2 reconnections need two access links, and it has only "AP1"`},
-		{"reconnections over links without a limit", [2]string{"{}\nmatrix:\n", "{rate: unlimited}\nmatrix:\n  reconnections: [0, 2]\n"}, "5:22", "need a window in which they lie; write one under stream, as in window: 20s"},
-		{"multihoming with one access link", [2]string{"{}\nmatrix:\n", "{access: [AP1]}\nmatrix:\n  strategies: [multihome]\n"}, "5:16", "multihome needs two access links, and the study has one"},
-		{"a file that takes longer than the timeout", [2]string{"matrix:", "options: {timeout: 80s}\nmatrix:"}, "6:11", "file@1GB takes 1m20s at least, at the links' rate of 100mbit, and the timeout is 1m20s; write a longer one in options"},
-		{"a viewing that takes longer than the timeout", [2]string{"matrix:\n  media: [file@1GB]", "options: {timeout: 1m}\nmatrix:\n  media: [clip]"}, "6:11", "a viewing of clip takes 1m0s, and the timeout is 1m0s"},
-
-		{"a site", after("sites: [world-flags]"), "9:10", "sites is for studies of pages: streams have media, as in media: [file@1GB]; remove it"},
-		{"a visit", after("visits: [cold]"), "9:11", "visits is for studies of pages: every stream is cold"},
-		{"servers", [2]string{"matrix:", "servers: [{name: a}]\nmatrix:"}, "4:10", "servers is for studies of pages"},
-		{"a look-up", [2]string{"matrix:", "options: {dns: instant}\nmatrix:"}, "4:16", "dns is for studies of pages: a stream's client knows the server's address; remove it"},
-		{"a processor", [2]string{"matrix:", "options: {cpu: {parse: 1us}}\nmatrix:"}, "4:16", "cpu is for studies of pages"},
-		{"an axis of pages in a selection", after("except: [{protocol: tcp}]"), "9:13", `unknown key "protocol" in a selection of cells`},
-		{"a delay that the study has not", after("except: [{link_delay: 51ms}]"), "9:25", `the study has no link_delay "51ms"; did you mean "50ms"?`},
-		{"a metric of pages", [2]string{"name: few", "name: few\nclaims: [{text: a, metric: plt, compare: {}, to: {}, ratio: below 1}]"}, "2:28", `unknown metric "plt"`},
-		{"no media", [2]string{"  media: [file@1GB]\n", ""}, "5:3", "the matrix has no media; name at least one"},
-		{"an axis of streams in a study of pages", [2]string{"stream: {}\n", ""}, "4:3", "media is for studies of streams; write stream: {} above the matrix to make this one, or remove it"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if !strings.Contains(fewStreams, tt.edit[0]) {
-				t.Fatalf("%q is not in the study", tt.edit[0])
-			}
-			_, err := Parse("study.yaml", []byte(strings.Replace(fewStreams, tt.edit[0], tt.edit[1], 1)), words)
-			var errs Errors
-			if !errors.As(err, &errs) || len(errs) == 0 {
-				t.Fatalf("got %v, want an error", err)
-			}
-			for _, e := range errs {
-				if strings.HasPrefix(e.Error(), "study.yaml:"+tt.position+": ") && strings.Contains(e.Message, tt.says) {
-					return
-				}
-			}
-			t.Errorf("got\n%v\nwant study.yaml:%s: ...%s", err, tt.position, tt.says)
-		})
 	}
 }

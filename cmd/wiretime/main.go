@@ -20,7 +20,7 @@ import (
 	"wiretime/loader/firefox"
 	"wiretime/runner"
 	"wiretime/store"
-	"wiretime/study"
+	"wiretime/study/studyfile"
 )
 
 // The exit codes, as 'wiretime help' lists them.
@@ -83,11 +83,11 @@ func explain(err error) int {
 	}
 	fmt.Fprintln(os.Stderr, "wiretime:", err)
 	var wrong inputError
-	var slips study.Errors
+	var mistakes studyfile.Errors
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &wrong), errors.As(err, &slips), errors.Is(err, kernel.ErrChecksum):
+	case errors.As(err, &wrong), errors.As(err, &mistakes), errors.Is(err, kernel.ErrChecksum):
 		return exitInput
 	case errors.Is(err, lab.ErrForbidden), errors.Is(err, lab.ErrNoTUN), errors.Is(err, chromium.ErrMissing), errors.Is(err, firefox.ErrMissing), errors.Is(err, guest.ErrUnseen), kernelUnfit(err):
 		return exitMachine

@@ -25,6 +25,8 @@ import (
 	"wiretime/site"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/study/builtin"
+	"wiretime/study/studyfile"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
 )
@@ -48,7 +50,7 @@ func runCommand() *cobra.Command {
 		Long: `Run plans the loads of a study, runs them and keeps each in the store.
 
 STUDY is a file (docs/study.md is its reference) or the name of a built-in
-study: ` + strings.Join(study.Builtins(), ", ") + `.
+study: ` + strings.Join(builtin.Names(), ", ") + `.
 
 A run that was interrupted, or killed, goes on with --resume: no load is lost
 and none is measured twice. With a STUDY beside it, --resume begins a run of it
@@ -59,7 +61,7 @@ where the store has none that is unfinished.`,
 				o.study = args[0]
 			}
 			if o.study == "" && !o.resume {
-				return input(errors.New("run a study: none was named; name a file, or one of the built-in studies: " + strings.Join(study.Builtins(), ", ")))
+				return input(errors.New("run a study: none was named; name a file, or one of the built-in studies: " + strings.Join(builtin.Names(), ", ")))
 			}
 			return run(o)
 		},
@@ -120,7 +122,7 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := study.Parse(name, source, study.Vocabulary{
+	s, err := studyfile.Parse(name, source, studyfile.Vocabulary{
 		Protocols: protocol.Names(), Loaders: pageload.Loaders(), Sites: known, SiteKnown: library.KnownRef,
 		Strategy: strategyName, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
 		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.Metrics(study.Streams())),
@@ -156,14 +158,14 @@ func studySource(o runOptions) (name string, source []byte, err error) {
 	if o.resume {
 		return resumedSource(o)
 	}
-	if slices.Contains(study.Builtins(), o.study) {
-		source, err = study.Builtin(o.study)
+	if slices.Contains(builtin.Names(), o.study) {
+		source, err = builtin.File(o.study)
 		return o.study, source, err
 	}
 	source, err = os.ReadFile(o.study)
 	if errors.Is(err, fs.ErrNotExist) {
-		_, builtin := study.Builtin(o.study)
-		return "", nil, input(fmt.Errorf("read the study: there is no such file, and %w", builtin))
+		_, unknown := builtin.File(o.study)
+		return "", nil, input(fmt.Errorf("read the study: there is no such file, and %w", unknown))
 	}
 	return o.study, source, input(err)
 }
@@ -327,7 +329,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 			o.store, unfinished.ID, unfinished.StudyName, unfinished.Done, unfinished.Planned))
 	}
 	file := o.study
-	if !slices.Contains(study.Builtins(), file) {
+	if !slices.Contains(builtin.Names(), file) {
 		if file, err = filepath.Abs(file); err != nil {
 			return 0, fmt.Errorf("find the study's folder: %w", err)
 		}

@@ -1,4 +1,4 @@
-package study
+package studyfile
 
 import (
 	"fmt"
@@ -19,11 +19,11 @@ var (
 	pathKeys   = append([]string{"source", "note", "access", "events"}, accessKeys...)
 )
 
-// maxTrace is the size in bytes of the largest trace that is read.
+// maxTrace limits the size of a trace file, in bytes.
 const maxTrace = 64 << 20
 
-// network reads a profile's name or a path described in place. After an error
-// the path has no name.
+// network reads the name of a profile, or a path described in place. After an error the path
+// has no name.
 func (r *reader) network(n ast.Node) network.Path {
 	if _, described := n.(ast.MapNode); described {
 		return r.path(n)
@@ -49,7 +49,7 @@ func (r *reader) path(n ast.Node) network.Path {
 	if n, ok := m.need("name", "name it, as in name: mine"); ok {
 		p.Name = r.name(n, "the network's name")
 		if _, err := network.Profile(p.Name); err == nil {
-			r.fail(n, "%q is the name of a profile; choose another, so that a report does not confuse the two", p.Name)
+			r.fail(n, "%q is already the name of a built-in profile; choose another name", p.Name)
 		}
 	}
 	if n, ok := m.get("source"); ok {
@@ -77,11 +77,11 @@ func (r *reader) path(n ast.Node) network.Path {
 	return p
 }
 
-// accesses reads the access links of a path that lists them.
+// accesses reads a list of access links.
 func (r *reader) accesses(n ast.Node, path mapping) []network.Access {
 	for _, key := range accessKeys[1:] {
 		if value, ok := path.get(key); ok {
-			r.fail(value, "%s stands beside access; write it inside each access link", key)
+			r.fail(value, "%s cannot be set beside access; set it inside each access link", key)
 		}
 	}
 	items, ok := r.list(n, "access")
@@ -103,15 +103,15 @@ func (r *reader) accesses(n ast.Node, path mapping) []network.Access {
 	return all
 }
 
-// access reads both directions of an access link: what stands in the mapping
-// itself holds for both, what stands under up or down for that one.
+// access reads both directions of an access link. Keys of the mapping itself apply to both
+// directions; keys under up or down apply to that one.
 func (r *reader) access(m mapping, name string) network.Access {
 	var both link
 	r.link(m, &both)
 	up, down := both, both
 	if n, ok := m.get("rtt"); ok {
 		if m.has("delay") {
-			r.fail(n, "rtt and delay both say how far the server is; keep one (delay is one-way, half of rtt)")
+			r.fail(n, "rtt and delay are mutually exclusive; keep one (delay is one-way, half of rtt)")
 		}
 		if rtt, ok := r.duration(n, "rtt"); ok {
 			up.Delay, down.Delay = rtt/2, rtt-rtt/2
@@ -127,7 +127,7 @@ func (r *reader) access(m mapping, name string) network.Access {
 	return network.Access{Name: name, Up: up.complete(), Down: down.complete()}
 }
 
-// link is a link of which not all is read yet.
+// link holds a link while it is being read.
 type link struct {
 	network.Link
 	queueGiven bool
@@ -140,11 +140,11 @@ func (l link) complete() network.Link {
 	return l.Link
 }
 
-// link reads what the mapping says of a link and leaves the rest as it is.
+// link reads the keys that the mapping has, and leaves the rest of the link as it is.
 func (r *reader) link(m mapping, l *link) {
 	if n, ok := m.get("trace"); ok {
 		if m.has("rate") {
-			r.fail(n, "rate and trace both say how fast the link is; keep one")
+			r.fail(n, "rate and trace are mutually exclusive; keep one")
 		}
 		l.Trace, l.Rate = r.trace(n), 0
 	}
@@ -162,7 +162,7 @@ func (r *reader) link(m mapping, l *link) {
 	}
 	if n, ok := m.get("gilbert_elliott"); ok {
 		if m.has("loss") {
-			r.fail(n, "loss and gilbert_elliott both say how packets are lost; keep one")
+			r.fail(n, "loss and gilbert_elliott are mutually exclusive; keep one")
 		}
 		l.Loss = network.Loss{GilbertElliott: r.gilbertElliott(n)}
 	}
@@ -222,38 +222,12 @@ func readTrace(name, path string) (*network.Trace, error) {
 	return network.ParseTrace(name, io.LimitReader(f, maxTrace))
 }
 
-// probability reads a share of packets.
-func (r *reader) probability(n ast.Node, what string) float64 { return r.share(n, what, "packets") }
-
-// share reads 1% or 0.01 of something in the plural. A bare 1 may mean either of two
-// things a hundredfold apart, so it is refused.
-func (r *reader) share(n ast.Node, what, of string) float64 {
-	text, ok := r.text(n, what)
-	if !ok {
-		return 0
-	}
-	number, percent := strings.CutSuffix(text, "%")
-	p, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if percent {
-		p /= 100
-	}
-	switch {
-	case err != nil || !(p >= 0 && p <= 1):
-		r.fail(n, "%s is %.40q; write a share of %s from 0%% to 100%%, as in 1%% or 0.01", what, text, of)
-		return 0
-	case !percent && p == 1:
-		r.fail(n, "%s is %.40q, which may mean all %s or one in a hundred; write 100%% or 1%%", what, text, of)
-		return 0
-	}
-	return p
-}
-
 func (r *reader) gilbertElliott(n ast.Node) *network.GilbertElliott {
 	m, ok := r.mapping(n, "gilbert_elliott", "p", "r", "good_loss", "bad_loss")
 	if !ok {
 		return nil
 	}
-	// Without more, a chain loses nothing in the good state and all in the bad.
+	// By default, a chain loses nothing in the good state and everything in the bad state.
 	g := &network.GilbertElliott{BadLoss: 1}
 	if n, ok := m.need("p", "write the probability per packet of turning bad, as in p: 1%"); ok {
 		g.P = r.probability(n, "p")
@@ -290,7 +264,7 @@ func (r *reader) queue(n ast.Node) network.Queue {
 			return network.Queue{Bytes: count * 1_000_000}
 		}
 	}
-	r.fail(n, "queue is %.40q; write bytes (B, kB, MB; k = 1000) or packets, as in 64kB or 50 packets, or unlimited", text)
+	r.fail(n, "invalid queue %.40q: want bytes (B, kB, MB; k = 1000) or packets, as in 64kB or 50 packets, or unlimited", text)
 	return network.Queue{}
 }
 
@@ -311,7 +285,7 @@ func (r *reader) events(n ast.Node) []network.Event {
 
 func (r *reader) event(m mapping) network.Event {
 	var e network.Event
-	if n, ok := m.need("at", "say when, counted from the path's first packet, as in at: 2s"); ok {
+	if n, ok := m.need("at", "set a time, counted from the path's first packet, as in at: 2s"); ok {
 		e.At, _ = r.duration(n, "at")
 	}
 	if n, ok := m.get("access"); ok {

@@ -1,4 +1,4 @@
-package study
+package studyfile
 
 import (
 	"math"
@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"wiretime/study"
+	"wiretime/study/builtin"
 )
 
 // compared is the small study with a printed table and claims.
@@ -35,9 +38,9 @@ func TestWhatAPaperPrintedPicksCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Published{{Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", Figures: []Figure{
-		{Row: 1, Column: 1, RowLabel: "3g-weak", ColumnLabel: "h2", Cell: Selection{"network": {"3g-weak"}, "protocol": {"h2"}}, Printed: "2.50", Value: 2500},
-		{Row: 2, Column: 2, RowLabel: "cable", ColumnLabel: "h3", Cell: Selection{"network": {"cable"}, "protocol": {"h3"}}, Printed: "1", Value: 1000},
+	want := []study.Published{{Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", Figures: []study.Figure{
+		{Row: 1, Column: 1, RowLabel: "3g-weak", ColumnLabel: "h2", Cell: study.Selection{"network": {"3g-weak"}, "protocol": {"h2"}}, Printed: "2.50", Value: 2500},
+		{Row: 2, Column: 2, RowLabel: "cable", ColumnLabel: "h3", Cell: study.Selection{"network": {"cable"}, "protocol": {"h3"}}, Printed: "1", Value: 1000},
 	}}}
 	if d := cmp.Diff(want, s.Published); d != "" {
 		t.Error(d)
@@ -68,12 +71,12 @@ func TestClaimsPairCellsThatShareWhatNoSideNames(t *testing.T) {
 
 func TestRangesOfRatios(t *testing.T) {
 	none := math.Inf(1)
-	for text, want := range map[string]Range{
-		"below 1":       {0, 1, true, "below 1"},
-		"at most 0.5":   {0, 0.5, false, "at most 0.5"},
-		"above 2":       {2, none, true, "above 2"},
-		"at least 2":    {2, none, false, "at least 2"},
-		"0.95 to 1.05":  {0.95, 1.05, false, "0.95 to 1.05"},
+	for text, want := range map[string]study.Range{
+		"below 1":       {Low: 0, High: 1, Open: true, Text: "below 1"},
+		"at most 0.5":   {Low: 0, High: 0.5, Open: false, Text: "at most 0.5"},
+		"above 2":       {Low: 2, High: none, Open: true, Text: "above 2"},
+		"at least 2":    {Low: 2, High: none, Open: false, Text: "at least 2"},
+		"0.95 to 1.05":  {Low: 0.95, High: 1.05, Open: false, Text: "0.95 to 1.05"},
 		"1":             {},
 		"below":         {},
 		"below one":     {},
@@ -93,7 +96,7 @@ func TestRangesOfRatios(t *testing.T) {
 }
 
 func TestExceptLeavesCellsOut(t *testing.T) {
-	s := parsed(t, "chromium]", "chromium]\n  except:\n    - {protocol: [h2, h3], network: cable}\n    - {network: 3g-weak, protocol: http/1.1}")
+	s := parse(t, replace(t, "chromium]", "chromium]\n  except:\n    - {protocol: [h2, h3], network: cable}\n    - {network: 3g-weak, protocol: http/1.1}"))
 	var got []string
 	for _, c := range s.Cells(nil) {
 		got = append(got, c.Network.Name+" "+c.Over())
@@ -113,24 +116,24 @@ func TestWhatIsWrongWithTablesAndClaimsIsSaid(t *testing.T) {
 	}{
 		{"an unknown metric", "metric: plt\n    unit", "metric: pl\n    unit", "10:13", `unknown metric "pl"; did you mean "plt"?`},
 		{"a unit of another kind", "unit: s", "unit: kB", "11:11", `unknown unit of plt "kB"; write one of ms, s`},
-		{"no source", "source: Somebody (2012), table 3\n    ", "", "9:5", "a published table has no source; say whose it is"},
+		{"no source", "source: Somebody (2012), table 3\n    ", "", "9:5", "a published table has no source; write author, year and table"},
 		{"a value that the axis lacks", "{protocol: h2},", "{protocol: h1},", "12:26", `the study has no protocol "h1"; did you mean "h2"?`},
 		{"an axis by its key in the matrix", "{protocol: h2},", "{protocols: h2},", "12:16", `unknown key "protocols" in a column; did you mean "protocol"?`},
 		{"too few values", "[2.50, null]", "[2.50]", "14:36", "the row has 1 values for 2 columns"},
-		{"a figure that is none", "[2.50,", "[fast,", "14:37", `a figure is "fast"; write a number above zero, or - where the paper has none`},
-		{"a figure of zero", "[2.50,", "[0,", "14:37", `a figure is "0"; write a number above zero`},
-		{"an axis in row and column", "{network: 3g-weak, values", "{network: 3g-weak, protocol: h2, values", "14:51", "row and column both name a protocol; name it in one of them"},
+		{"a figure that is none", "[2.50,", "[fast,", "14:37", `invalid figure "fast": want a positive number, or - where the paper has none`},
+		{"a figure of zero", "[2.50,", "[0,", "14:37", `invalid figure "0": want a positive number`},
+		{"an axis in row and column", "{network: 3g-weak, values", "{network: 3g-weak, protocol: h2, values", "14:51", "row and column both name a protocol; name it in only one of them"},
 		{"many cells", "{network: 3g-weak, values", "{values", "14:19", "row and column pick 2 cells, such as"},
-		{"a cell that is left out", "published:", "  except: [{protocol: h2, network: 3g-weak}]\npublished:", "15:37", `row and column pick no cell: the study leaves "3g-weak h2" out`},
-		{"no text", "text: HTTP/3 is faster than each of the others.\n    ", "", "17:5", "a claim has no text; write the sentence that is claimed"},
-		{"no metric", "    metric: plt\n    compare", "    compare", "18:14", "compare has no metric; name it here, or for both sides beside them"},
-		{"metrics of two kinds", "{metric: dcl", "{metric: bytes_down", "23:5", "bytes_down is in B and plt in ms, which have no ratio"},
-		{"a claim narrowed by what it compares", "for: {network: cable}", "for: {protocol: h2}", "21:21", "compare or to names a protocol already; name it there"},
-		{"a claim about nothing", "to: {protocol: [http/1.1, h2]}", "to: {protocol: h3, network: 3g-weak}", "21:20", "compare or to names a network already"},
-		{"a misspelt range", "below 1", "under 1", "22:12", `ratio is "under 1"; write it like below 1`},
+		{"a cell that is left out", "published:", "  except: [{protocol: h2, network: 3g-weak}]\npublished:", "15:37", `row and column pick no cell: the study leaves out "3g-weak h2"`},
+		{"no text", "text: HTTP/3 is faster than each of the others.\n    ", "", "17:5", "a claim has no text; write the claim as a sentence"},
+		{"no metric", "    metric: plt\n    compare", "    compare", "18:14", "compare has no metric; name one here, or one for both sides in the claim"},
+		{"metrics of two kinds", "{metric: dcl", "{metric: bytes_down", "23:5", "cannot compare bytes_down in B with plt in ms"},
+		{"a claim narrowed by what it compares", "for: {network: cable}", "for: {protocol: h2}", "21:21", "compare or to already names a protocol; narrow it there"},
+		{"a claim about nothing", "to: {protocol: [http/1.1, h2]}", "to: {protocol: h3, network: 3g-weak}", "21:20", "compare or to already names a network"},
+		{"a misspelt range", "below 1", "under 1", "22:12", `invalid ratio "under 1": want a range such as below 1`},
 		{"an empty list", "{protocol: [h3]}", "{protocol: []}", "12:42", "protocol is empty; name at least one, or remove the key"},
-		{"an exception of nothing", "published:", "  except: [{protocol: h2}, {protocol: h2, network: cable}]\npublished:", "8:28", "this leaves out no cell that is still there; remove it"},
-		{"an exception of all", "published:", "  except: [{loader: chromium}]\npublished:", "8:12", "with this, the study holds no cell; leave some"},
+		{"an exception of nothing", "published:", "  except: [{protocol: h2}, {protocol: h2, network: cable}]\npublished:", "8:28", "this selection picks no remaining cell; remove it"},
+		{"an exception of all", "published:", "  except: [{loader: chromium}]\npublished:", "8:12", "this selection picks all remaining cells; keep some"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if !strings.Contains(compared, c.old) {
@@ -156,7 +159,7 @@ func TestPapersAreAskedWhole(t *testing.T) {
 		{"nam-plt", 18 * 2 * 2 * 2, 0, 2 * (2*2 + 12*2 + 4*2)},
 		{"lulic-1", 7 * 6 * 3, 0, 84 + 84 + 6 + 3 + 3 + 4 + 4},
 	} {
-		src, err := Builtin(c.name)
+		src, err := builtin.File(c.name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,123 @@
+package studyfile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"wiretime/study"
+)
+
+// matrix reads the axes. The options must have been read.
+func (r *reader) matrix(n ast.Node) {
+	if r.misplaced(n) {
+		return
+	}
+	keys := append(r.kind.axisKeys(), "except")
+	for _, key := range pages.axisKeys() {
+		if r.kind.refused[key] != "" {
+			keys = append(keys, key)
+		}
+	}
+	m, ok := r.mapping(n, "the matrix", keys...)
+	if !ok {
+		return
+	}
+	m.refuse()
+	for _, a := range r.kind.workload.Axes {
+		switch {
+		case a.Axis == study.AxisClock: // beside the matrix
+		case a.Usual != "" && !m.has(a.Key):
+			r.study.Matrix[a.Axis] = []string{a.Usual}
+		default:
+			r.study.Matrix[a.Axis] = axis(m, a.Key, func(n ast.Node) (string, string) {
+				word := r.kind.values[a.Axis](r, n)
+				return word, word
+			})
+		}
+	}
+	if r.kind.check != nil && len(r.errs) == 0 {
+		r.kind.check(r, m.node)
+	}
+	if n, ok := m.get("except"); ok && len(r.errs) == 0 {
+		r.except(n)
+	}
+}
+
+// axis reads the list under a key. read returns a value and what identifies it among the
+// others, or "" after an error.
+func axis[T any](m mapping, key string, read func(ast.Node) (T, string)) []T {
+	n, ok := m.need(key, "name at least one")
+	if !ok {
+		return nil
+	}
+	items, ok := m.r.list(n, key)
+	if !ok {
+		return nil
+	}
+	if len(items) == 0 {
+		m.r.fail(n, "%s is empty; name at least one", key)
+	}
+	var values []T
+	first := map[string]int{}
+	for _, item := range items {
+		value, identity := read(item)
+		if identity == "" {
+			continue
+		}
+		line, _ := position(item)
+		if before, twice := first[identity]; twice {
+			m.r.fail(item, "duplicate %s in %s (first on line %d); remove it, and raise repeats for more loads", identity, key, before)
+			continue
+		}
+		first[identity] = line
+		values = append(values, value)
+	}
+	return values
+}
+
+// congestionControls lists the TCP congestion controls of Linux 6.12 (net/ipv4/tcp_*.c). The
+// lab finds out whether the kernel at hand has one.
+var congestionControls = []string{"cubic", "reno", "bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla",
+	"illinois", "lp", "nv", "scalable", "vegas", "veno", "westwood", "yeah"}
+
+func (r *reader) congestion(n ast.Node) string {
+	return r.word(n, "congestion control", congestionControls)
+}
+
+const maxInitCwnd = 1000 // segments
+
+func (r *reader) initcwnd(n ast.Node) string {
+	segments, ok := r.integer(n, "initcwnd", 1, maxInitCwnd)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(segments)
+}
+
+// except reads the selections of cells that the study leaves out of the matrix.
+func (r *reader) except(n ast.Node) {
+	items, ok := r.list(n, "except")
+	if !ok {
+		return
+	}
+	for _, item := range items {
+		m, ok := r.mapping(item, "a selection of cells", r.axes()...)
+		if !ok {
+			continue
+		}
+		errs := len(r.errs)
+		left := r.selection(m)
+		if len(r.errs) > errs {
+			continue
+		}
+		if !slices.ContainsFunc(r.study.Cells(nil), left.Picks) {
+			r.fail(item, "this selection picks no remaining cell; remove it")
+			continue
+		}
+		if r.study.Except = append(r.study.Except, left); len(r.study.Cells(nil)) == 0 {
+			r.fail(item, "this selection picks all remaining cells; keep some")
+		}
+	}
+}

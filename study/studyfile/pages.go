@@ -1,0 +1,102 @@
+package studyfile
+
+import (
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"wiretime/network"
+	"wiretime/study"
+)
+
+// pages is the kind of studies of page loads.
+var pages = kind{
+	workload: study.Pages(),
+	keys:     []string{"servers"},
+	options:  pageDefaults,
+	metrics:  func(v Vocabulary) map[string]string { return v.Metrics },
+	settings: (*reader).ownServers,
+	values: map[study.Axis]func(*reader, ast.Node) string{
+		study.AxisSite:       (*reader).site,
+		study.AxisProtocol:   func(r *reader, n ast.Node) string { return r.word(n, "protocol", r.words.Protocols) },
+		study.AxisNetwork:    (*reader).networkName,
+		study.AxisLoader:     func(r *reader, n ast.Node) string { return r.word(n, "loader", r.words.Loaders) },
+		study.AxisCongestion: (*reader).congestion,
+		study.AxisInitCwnd:   (*reader).initcwnd,
+		study.AxisVisit:      func(r *reader, n ast.Node) string { return r.word(n, "visit", visits) },
+		study.AxisStrategy:   (*reader).strategy,
+		study.AxisServer:     (*reader).server,
+	},
+	selected: map[study.Axis]func(*reader, ast.Node) (string, bool){
+		study.AxisStrategy: (*reader).selectedStrategy,
+	},
+}
+
+var visits = []string{study.VisitCold, study.VisitResumed, study.VisitZeroRTT, study.VisitConnected, study.VisitCached}
+
+// pageDefaults returns the options of a study of pages that gives none. The TCP buffers are
+// Linux's defaults on a machine with enough memory (Documentation/networking/ip-sysctl.rst),
+// so that a small machine measures the same.
+func pageDefaults() study.Options {
+	return study.Options{
+		DNS:        study.DNSEmulated,
+		LateLimit:  study.Late{Share: 0.01, P99: time.Millisecond},
+		TakenLimit: 0.05,
+		Retries:    2,
+		Timeout:    120 * time.Second,
+		Fallback:   study.FallbackNone,
+		TCPRmem:    network.TCPRmem(),
+		TCPWmem:    network.TCPWmem(),
+	}
+}
+
+func (r *reader) site(n ast.Node) string {
+	if r.words.SiteKnown == nil {
+		return r.word(n, "site", r.words.Sites)
+	}
+	ref, ok := r.text(n, "a site")
+	if !ok {
+		return ""
+	}
+	if err := r.words.SiteKnown(ref); err != nil {
+		r.fail(n, "%v; %s", err, nearest(ref, r.words.Sites))
+		return ""
+	}
+	return ref
+}
+
+// networkName reads a network, keeps it in the study and returns its name.
+func (r *reader) networkName(n ast.Node) string {
+	p := r.network(n)
+	r.study.Networks = append(r.study.Networks, p)
+	return p.Name
+}
+
+func (r *reader) strategy(n ast.Node) string {
+	if r.words.Strategy == nil {
+		return r.word(n, "strategy", []string{study.StrategyBrowser})
+	}
+	word, ok := r.text(n, "a strategy")
+	if !ok {
+		return ""
+	}
+	name, err := r.words.Strategy(word)
+	if err != nil {
+		r.fail(n, "%v", err)
+		return ""
+	}
+	return name
+}
+
+// selectedStrategy returns a strategy's canonical name. It leaves an unknown word as it is,
+// since no matrix holds it.
+func (r *reader) selectedStrategy(n ast.Node) (string, bool) {
+	word, ok := r.text(n, "a strategy")
+	if !ok || r.words.Strategy == nil {
+		return word, ok
+	}
+	if name, err := r.words.Strategy(word); err == nil {
+		word = name
+	}
+	return word, true
+}

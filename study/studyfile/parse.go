@@ -1,0 +1,128 @@
+// Package studyfile reads study files, which say what to measure, in YAML. docs/study.md is
+// their reference.
+package studyfile
+
+import (
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"wiretime/study"
+)
+
+// Vocabulary lists the words that a study file may use and that other packages define.
+type Vocabulary struct {
+	// Words of studies of pages.
+	Protocols, Loaders, Sites []string
+	Metrics                   map[string]string // units of metrics by name
+	Servers                   []string          // third-party web servers
+	Placeholders              []string          // allowed in braces in the command of a study's own server
+	// SiteKnown returns an error if there is no such site. A reference may hold more than a
+	// name, as in "world-flags@4". If SiteKnown is nil, Sites lists all sites; otherwise
+	// Sites is only used for suggestions.
+	SiteKnown func(reference string) error
+	// Strategy returns a strategy's canonical name, because a strategy may have several, or
+	// an error for an unknown word. If it is nil, StrategyBrowser is the only strategy.
+	Strategy func(word string) (name string, err error)
+
+	// Words of studies of streams.
+	Transports, Players []string
+	StreamMetrics       map[string]string // units of metrics by name
+	// Media returns the size of a file, 0 for a video, or an error if there is no such medium.
+	Media func(reference string) (octets int64, err error)
+}
+
+const (
+	maxSource = 64 << 10 // bytes
+	maxLoads  = 1_000_000
+)
+
+// Parse reads a study. Errors name the file, and paths of traces are relative to its folder.
+// The error is of type Errors and lists every mistake, each with its line and column, the
+// nearest valid word, and what to do.
+func Parse(file string, src []byte, v Vocabulary) (*study.Study, error) {
+	r := &reader{file: file, words: v, study: &study.Study{Seed: 1, Source: src}}
+	if body := r.parse(src); body != nil {
+		if r.top(body); len(r.errs) == 0 {
+			return r.study, nil
+		}
+	}
+	return nil, r.errs.sorted()
+}
+
+// reader reads the YAML nodes of a study file into a study and collects the mistakes. A
+// method that returns ok = false has recorded why.
+type reader struct {
+	file    string
+	words   Vocabulary
+	kind    *kind             // set before anything that depends on it is read
+	metrics map[string]string // units of the kind's metrics by name
+	study   *study.Study
+	errs    Errors
+}
+
+// top reads the mapping at the top of the file.
+func (r *reader) top(body ast.Node) {
+	keys := []string{"name", "title", "description", "seed", "repeats", "clock"}
+	for _, k := range kinds {
+		keys = append(keys, k.keys...)
+	}
+	keys = append(keys, "matrix", "options", "published", "claims")
+	m, ok := r.mapping(body, "the study", keys...)
+	if !ok {
+		return
+	}
+	s := r.study
+	r.setKind(m)
+	if n, ok := m.need("name", "name it, as in name: first-look"); ok {
+		s.Name = r.name(n, "the study's name")
+	}
+	if n, ok := m.get("title"); ok {
+		s.Title, _ = r.text(n, "title")
+	}
+	if n, ok := m.get("description"); ok {
+		s.Description, _ = r.text(n, "description")
+	}
+	if n, ok := m.get("seed"); ok {
+		s.Seed = r.seed(n)
+	}
+	repeatsAt, ok := m.need("repeats", "say how often to load each cell, as in repeats: 3")
+	if ok {
+		s.Repeats, _ = r.integer(repeatsAt, "repeats", 1, maxLoads)
+	}
+	if n, ok := m.get("clock"); ok {
+		s.Matrix[study.AxisClock] = r.clocks(m, n)
+	}
+	m.refuse()
+	r.kind.settings(r, m)
+	if n, ok := m.get("options"); ok {
+		r.options(n, &s.Options)
+	}
+	if n, ok := m.need("matrix", "say what to combine: "+strings.Join(r.kind.required(), ", ")); ok {
+		r.matrix(n)
+	}
+	// Tables and claims refer to cells, which are known only if there is no error so far.
+	if n, ok := m.get("published"); ok && len(r.errs) == 0 {
+		r.published(n)
+	}
+	if n, ok := m.get("claims"); ok && len(r.errs) == 0 {
+		r.claims(n)
+	}
+	if len(r.errs) == 0 && len(s.Cells(nil)) > maxLoads/s.Repeats {
+		r.fail(repeatsAt, "%d cells with %d repeats each exceed the limit of %d loads; reduce the matrix or the repeats", len(s.Cells(nil)), s.Repeats, maxLoads)
+	}
+}
+
+// clocks reads one clock, or a list of clocks.
+func (r *reader) clocks(m mapping, n ast.Node) []string {
+	list, ok := n.(*ast.SequenceNode)
+	if !ok {
+		return []string{r.word(n, "clock", study.Clocks())}
+	}
+	for _, item := range list.Values {
+		if len(list.Values) > 1 && item.GetToken().Value == study.ClockAuto {
+			r.fail(item, "auto cannot be combined with other clocks; write clock: auto, or clock: [real, virtual] for both")
+		}
+	}
+	return axis(m, "clock", r.wordOf("clock", study.Clocks()))
+}
