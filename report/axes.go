@@ -29,7 +29,7 @@ type Axes struct {
 // Streams are compared by their transports and, where these vary, by their strategies.
 func AxesOf(results []store.Result) Axes {
 	if len(results) == 0 {
-		return Axes{Workload: study.Pages(), compared: []study.Axis{study.AxisProtocol}}
+		return Axes{Workload: study.Pages(), compared: pageKind.contenders[:1]}
 	}
 	some := func(is func(study.Cell) bool) bool {
 		return slices.ContainsFunc(results, func(r store.Result) bool { return is(r.Cell) })
@@ -40,30 +40,15 @@ func AxesOf(results []store.Result) Axes {
 	unusual := func(axis study.Axis) bool {
 		return some(func(c study.Cell) bool { return c.Unusual(axis) })
 	}
-	a := Axes{Workload: results[0].Cell.Workload, Strategies: unusual(study.AxisStrategy)}
-	a.compared = []study.Axis{a.Workload.Over}
-	if a.Streams() {
-		a.links = slices.DeleteFunc(slices.Clone(linkAxes), func(l linkAxis) bool { return !varies(l.axis) })
-		a.Strategies = a.Strategies || unusual(study.AxisReconnections)
-		if varies(study.AxisStrategy) && varies(study.AxisTransport) {
-			a.compared = append(a.compared, study.AxisStrategy)
-		} else if varies(study.AxisStrategy) {
-			a.compared = []study.Axis{study.AxisStrategy}
-		}
-		return a
+	a := Axes{
+		Workload: results[0].Cell.Workload,
+		Visits:   unusual(study.AxisVisit), Servers: unusual(study.AxisServer),
+		Strategies: unusual(study.AxisStrategy) || unusual(study.AxisReconnections),
+		links:      slices.DeleteFunc(slices.Clone(linkAxes), func(l linkAxis) bool { return !varies(l.axis) }),
 	}
-	a.Visits, a.Servers = unusual(study.AxisVisit), unusual(study.AxisServer)
-	for _, axis := range []study.Axis{study.AxisProtocol, study.AxisServer, study.AxisStrategy} {
-		if varies(axis) {
-			a.compared = []study.Axis{axis}
-			break
-		}
-	}
+	a.compared = a.kind().compare(varies)
 	return a
 }
-
-// Streams reports whether the cells are of streams.
-func (a Axes) Streams() bool { return a.Workload == study.Streams() }
 
 // Compared names what cells are compared by: "protocol", "strategy" or "server"; of streams
 // "transport", "strategy" or "transport and strategy".
@@ -88,14 +73,15 @@ func (a Axes) Contender(c study.Cell) string {
 // axes that few studies use, such as "resumed visit" and "strategy parallel-2".
 func (a Axes) Shared(c study.Cell) []string {
 	var words []string
-	if a.Visits {
-		words = append(words, c.On(study.AxisVisit)+" visit")
-	}
-	if a.Strategies && !a.Streams() && !slices.Contains(a.compared, study.AxisStrategy) {
-		words = append(words, "strategy "+c.On(study.AxisStrategy))
-	}
-	if a.Servers && !slices.Contains(a.compared, study.AxisServer) {
-		words = append(words, "server "+c.On(study.AxisServer))
+	some := map[study.Axis]bool{study.AxisVisit: a.Visits, study.AxisStrategy: a.Strategies, study.AxisServer: a.Servers}
+	for _, axis := range a.kind().apart {
+		switch {
+		case !some[axis] || slices.Contains(a.compared, axis):
+		case axis == study.AxisVisit:
+			words = append(words, c.On(axis)+" visit")
+		default:
+			words = append(words, string(axis)+" "+c.On(axis))
+		}
 	}
 	return words
 }
@@ -103,16 +89,15 @@ func (a Axes) Shared(c study.Cell) []string {
 // shared is Shared as one text.
 func (a Axes) shared(c study.Cell) string { return strings.Join(a.Shared(c), ", ") }
 
-// labels names each cell within its section: by what it is compared by, and by
-// the loader, congestion control and initial window where the study varies them.
-func labels(results []store.Result) []string {
-	axes := AxesOf(results)
-	named := slices.DeleteFunc([]study.Axis{axes.Workload.By, study.AxisCongestion, study.AxisInitCwnd}, func(axis study.Axis) bool {
+// labels names each cell within its section: by its contender, and by the loader, congestion
+// control and initial window where the study varies them.
+func (a Axes) labels(results []store.Result) []string {
+	named := slices.DeleteFunc([]study.Axis{a.Workload.By, study.AxisCongestion, study.AxisInitCwnd}, func(axis study.Axis) bool {
 		return !slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.On(axis) != results[0].Cell.On(axis) })
 	})
 	labels := make([]string, len(results))
 	for i, r := range results {
-		words := []string{axes.Contender(r.Cell)}
+		words := []string{a.Contender(r.Cell)}
 		for _, axis := range named {
 			words = append(words, spoken(r.Cell, axis))
 		}
@@ -165,11 +150,7 @@ func (a Axes) describeStrategies(results []store.Result) []Fact {
 	if !a.Strategies {
 		return nil
 	}
-	describe := describeStrategy
-	if a.Streams() {
-		describe = func(name string) string { return handoverMeanings[name] }
-	}
-	return meanings(results, func(c study.Cell) string { return c.On(study.AxisStrategy) }, describe)
+	return meanings(results, func(c study.Cell) string { return c.On(study.AxisStrategy) }, a.kind().strategy)
 }
 
 // describeServers says of the servers that the cells have what they are, in their order, by
@@ -198,35 +179,4 @@ func (a Axes) describeServers(results []store.Result, environment json.RawMessag
 		facts = append(facts, Fact{name, version})
 	}
 	return facts, nil
-}
-
-func describeStrategy(name string) string {
-	connections := map[string]string{"parallel": "6 connections", "pipelined": "1 connection"}
-	word := name
-	for _, numbered := range []string{"parallel", "pipelined"} {
-		if n, ok := strings.CutPrefix(name, numbered+"-"); ok {
-			word = numbered
-			connections[numbered] = n + " connections"
-			if n == "1" {
-				connections[numbered] = "1 connection"
-			}
-		}
-	}
-	switch word {
-	case study.StrategyBrowser:
-		return "As browsers do: over HTTP/1.1 up to 6 connections per host, over other protocols one per origin for all requests."
-	case "sequential":
-		return "One request at a time, each on a connection of its own."
-	case "keep-alive":
-		return "One request at a time, on one connection per origin."
-	case "parallel":
-		return "Up to " + connections[word] + " per host, each with one request at a time."
-	case "unlimited":
-		return "A connection for each request that finds none idle."
-	case "pipelined":
-		return "Requests are sent without waiting for answers, on up to " + connections[word] + " per host."
-	case "multiplexed":
-		return "One connection per origin for all requests at once."
-	}
-	return ""
 }

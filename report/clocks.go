@@ -58,7 +58,7 @@ func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
 			onVirtual[of(r.Cell)] = i
 		}
 	}
-	clocks := &Clocks{Metric: comparedTime(results)}
+	clocks := &Clocks{Metric: AxesOf(results).clockMetric(results)}
 	for i, real := range results {
 		j, both := onVirtual[of(real.Cell)]
 		if !both || i == j {
@@ -75,18 +75,6 @@ func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
 	}
 	clocks.Verdict = judge(clocks.Pairs)
 	return clocks, nil
-}
-
-// comparedTime is the time by which clocks are compared: PLT, of streams the TTD or,
-// where nothing was fetched as a file, the loading delay.
-func comparedTime(results []store.Result) string {
-	switch {
-	case len(results) == 0 || results[0].Cell.Workload != study.Streams():
-		return "plt"
-	case slices.ContainsFunc(results, func(r store.Result) bool { return len(r.Values["ttd"]) > 0 }):
-		return "ttd"
-	}
-	return "loading_delay"
 }
 
 // judge puts all pairs into a sentence or two.

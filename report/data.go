@@ -94,10 +94,10 @@ type Cell struct {
 	Network     string             `json:"network"`
 	Protocol    string             `json:"protocol"`
 	Loader      string             `json:"loader"`
-	Clock       string             `json:"clock"` // real or virtual
-	Visit       string             `json:"visit"`
+	Clock       string             `json:"clock"`           // real or virtual
+	Visit       string             `json:"visit,omitempty"` // none for a stream
 	Strategy    string             `json:"strategy"`
-	Server      string             `json:"server"`
+	Server      string             `json:"server,omitempty"` // none for a stream
 	Link        *Link              `json:"link,omitempty"`   // of a stream
 	Shared      string             `json:"shared,omitempty"` // as its section's
 	Label       string             `json:"label"`            // what it is compared by, and whatever else tells the cells of a section apart

@@ -10,15 +10,10 @@ import (
 	"time"
 
 	"wiretime/network"
-	"wiretime/study"
 )
 
-// describeNetwork puts the path of a cell into words.
-func describeNetwork(c study.Cell) Network {
-	p := c.Network
-	if c.Workload == study.Streams() {
-		return describeLink(c.Link(), p)
-	}
+// describePath puts a path into words.
+func describePath(p network.Path) Network {
 	n := Network{Name: p.Name, Source: p.Source, Note: p.Note, Facts: []Fact{}}
 	for _, a := range p.Access {
 		prefix := ""

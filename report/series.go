@@ -52,7 +52,8 @@ func (l linkAxis) words(c study.Cell) string {
 
 // series puts the cells into lines along each property of the link that varies;
 // indices count the results.
-func (a Axes) series(results []store.Result, labels []string) []Series {
+func (a Axes) series(results []store.Result) []Series {
+	labels := a.labels(results)
 	varies := func(of func(study.Cell) string) bool {
 		return slices.ContainsFunc(results, func(r store.Result) bool { return of(r.Cell) != of(results[0].Cell) })
 	}

@@ -29,25 +29,32 @@ type Link struct {
 	Reconnections int     `json:"reconnections"`
 }
 
-// linkOf is the link of a cell of streams; nil for pages.
-func linkOf(c study.Cell) *Link {
-	if c.Workload != study.Streams() {
-		return nil
-	}
-	l := c.Link()
-	return &Link{Delay: float64(l.Delay) / 1e6, Loss: l.Loss, Reconnections: l.Reconnections}
+var streamKind = kind{
+	contenders:   []study.Axis{study.AxisTransport, study.AxisStrategy},
+	together:     true,
+	strategy:     func(name string) string { return handoverMeanings[name] },
+	optional:     []string{"ttd", "loading_delay", "start_up", "recovery", "rebuffer", "goodput"},
+	clockMetrics: []string{"ttd", "loading_delay"},
+	checks:       func(Axes) []Check { return slices.Clone(streamChecks) },
+	network: func(a Axes, c study.Cell) Network {
+		n := describeLink(c.Link(), c.Network)
+		n.Title = a.linkTitle(c)
+		return n
+	},
+	extend: describeStreams,
 }
 
-// describeStreams says what the cells streamed, and how; nil if they are of pages.
-func (a Axes) describeStreams(results []store.Result) *Streams {
-	if !a.Streams() {
-		return nil
+// describeStreams says what was streamed and how, and gives each cell its link.
+func describeStreams(d *Data, a Axes, results []store.Result) {
+	d.Streams = &Streams{
+		Media:      meanings(results, study.Cell.Subject, describeMedia),
+		Transports: meanings(results, study.Cell.Over, func(name string) string { return transportMeanings[name] }),
+		Players:    meanings(results, study.Cell.By, func(name string) string { return playerMeanings[name] }),
+		Series:     a.series(results),
 	}
-	return &Streams{
-		Media:      meanings(results, func(c study.Cell) string { return c.Subject() }, describeMedia),
-		Transports: meanings(results, func(c study.Cell) string { return c.Over() }, func(name string) string { return transportMeanings[name] }),
-		Players:    meanings(results, func(c study.Cell) string { return c.By() }, func(name string) string { return playerMeanings[name] }),
-		Series:     a.series(results, labels(results)),
+	for i, r := range results {
+		l := r.Cell.Link()
+		d.Cells[i].Link = &Link{Delay: float64(l.Delay) / 1e6, Loss: l.Loss, Reconnections: l.Reconnections}
 	}
 }
 
@@ -120,8 +127,8 @@ var streamChecks = []Check{
 	{Rule: 7, Title: "What others took of the processors cannot have moved the stream by more than the study's limit", Short: "disturbed by others"},
 }
 
-// describeLink is describeNetwork of a stream's network: both ways of both access
-// links are the same.
+// describeLink puts the network of a stream into words: both directions of all access links are
+// the same.
 func describeLink(l study.Link, p network.Path) Network {
 	n := Network{Name: p.Name, Source: p.Source, Note: p.Note, Facts: []Fact{
 		{"link delay", duration(l.Delay) + " one-way on average, in each direction"},

@@ -19,7 +19,7 @@ function coloured(data: Data): (cell: Cell) => string {
     case "transport": return data.cells.every((c) => c.protocol === data.cells[0]?.protocol) ? (c) => c.label : (c) => c.protocol;
     default: {
       const axis = data.compared;
-      return (c) => c[axis];
+      return (c) => c[axis] ?? "";
     }
   }
 }

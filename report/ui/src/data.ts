@@ -91,9 +91,9 @@ export interface Cell {
   protocol: string;
   loader: string;
   clock: Clock;
-  visit: string;
+  visit?: string; // none for a stream
   strategy: string;
-  server: string;
+  server?: string; // none for a stream
   link?: Link;
   shared?: string;
   label: string;
