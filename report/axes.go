@@ -11,7 +11,8 @@ import (
 	"wiretime/study"
 )
 
-// Axes says how a run's cells are told apart where it uses axes that few studies use.
+// Axes describes which of the rarely used axes a run uses, and by which axes its cells are
+// compared.
 type Axes struct {
 	Workload   *study.Workload
 	Visits     bool // some cell has a visit that is not cold
@@ -24,9 +25,9 @@ type Axes struct {
 	links []linkAxis
 }
 
-// AxesOf looks at the cells of a run. They are compared by their protocols; where there is
-// one protocol, by their servers, or where there is one server too, by their strategies.
-// Streams are compared by their transports and, where these vary, by their strategies.
+// AxesOf derives the axes from the cells of a run. Pages are compared by protocol; with a
+// single protocol, by server; with a single server too, by strategy. Streams are compared by
+// transport and strategy, as far as these vary.
 func AxesOf(results []store.Result) Axes {
 	if len(results) == 0 {
 		return Axes{Workload: study.Pages(), compared: pageKind.contenders[:1]}
@@ -50,8 +51,8 @@ func AxesOf(results []store.Result) Axes {
 	return a
 }
 
-// Compared names what cells are compared by: "protocol", "strategy" or "server"; of streams
-// "transport", "strategy" or "transport and strategy".
+// Compared names the axes by which cells are compared: "protocol", "server" or "strategy" for
+// pages; "transport", "strategy" or "transport and strategy" for streams.
 func (a Axes) Compared() string {
 	words := make([]string, len(a.compared))
 	for i, axis := range a.compared {
@@ -60,7 +61,7 @@ func (a Axes) Compared() string {
 	return strings.Join(words, " and ")
 }
 
-// Contender is the cell's value on the axes that it is compared by.
+// Contender returns the cell's values on the axes by which cells are compared.
 func (a Axes) Contender(c study.Cell) string {
 	words := make([]string, len(a.compared))
 	for i, axis := range a.compared {
@@ -69,8 +70,8 @@ func (a Axes) Contender(c study.Cell) string {
 	return strings.Join(words, " · ")
 }
 
-// Shared is what cells that are compared with each other have in common of the
-// axes that few studies use, such as "resumed visit" and "strategy parallel-2".
+// Shared returns the values on rarely used axes that all cells of a section have, such as
+// "resumed visit" and "strategy parallel-2".
 func (a Axes) Shared(c study.Cell) []string {
 	var words []string
 	some := map[study.Axis]bool{study.AxisVisit: a.Visits, study.AxisStrategy: a.Strategies, study.AxisServer: a.Servers}
@@ -86,7 +87,7 @@ func (a Axes) Shared(c study.Cell) []string {
 	return words
 }
 
-// shared is Shared as one text.
+// shared returns Shared as one text.
 func (a Axes) shared(c study.Cell) string { return strings.Join(a.Shared(c), ", ") }
 
 // labels names each cell within its section: by its contender, and by the loader, congestion
@@ -106,7 +107,7 @@ func (a Axes) labels(results []store.Result) []string {
 	return labels
 }
 
-// spoken is the cell's value on an axis as a sentence has it.
+// spoken returns the cell's value on an axis in the words of a sentence.
 func spoken(c study.Cell, axis study.Axis) string {
 	switch axis {
 	case study.AxisInitCwnd:
@@ -121,13 +122,13 @@ func spoken(c study.Cell, axis study.Axis) string {
 	return c.On(axis)
 }
 
-// visitMeanings says of each visit what the client knew, in the order of studies.
+// visitMeanings explains each visit: what the client knows of the site beforehand.
 var visitMeanings = []Fact{
-	{study.VisitCold, "The client knows nothing of the site."},
-	{study.VisitResumed, "The client has been there before and takes up its TLS sessions again; connections are closed and the cache is empty."},
+	{study.VisitCold, "The client has never visited the site."},
+	{study.VisitResumed, "The client has been there before and resumes its TLS sessions; connections are closed and the cache is empty."},
 	{study.VisitZeroRTT, "As resumed, and the client's first requests go out with the handshake, as early data."},
 	{study.VisitConnected, "The client has been there before and its connections are still open; the cache is empty."},
-	{study.VisitCached, "The client has been there before, takes up its TLS sessions again and has what its cache may keep; connections are closed."},
+	{study.VisitCached, "The client has been there before, resumes its TLS sessions and has what its cache may keep; connections are closed."},
 }
 
 // describeVisits explains the visits that the cells have; none if all are cold.
@@ -153,8 +154,8 @@ func (a Axes) describeStrategies(results []store.Result) []Fact {
 	return meanings(results, func(c study.Cell) string { return c.On(study.AxisStrategy) }, a.kind().strategy)
 }
 
-// describeServers says of the servers that the cells have what they are, in their order, by
-// what a run's environment knows of them; none if all are Wiretime's own.
+// describeServers describes the servers of the cells by their versions in the run's
+// environment. It returns none if all are Wiretime's own.
 func (a Axes) describeServers(results []store.Result, environment json.RawMessage) ([]Fact, error) {
 	if !a.Servers {
 		return nil, nil
@@ -174,7 +175,7 @@ func (a Axes) describeServers(results []store.Result, environment json.RawMessag
 		case name == study.ServerOwn:
 			version = "Wiretime's own, the same for every protocol."
 		case !ok:
-			version = "The version is not known: a command of the study's, or a program that is not installed."
+			version = "Version unknown: a command from the study file, or a program that is not installed."
 		}
 		facts = append(facts, Fact{name, version})
 	}

@@ -120,7 +120,7 @@ func TestServersOfOneProtocolAreCompared(t *testing.T) {
 	want := []Fact{
 		{"wiretime", "Wiretime's own, the same for every protocol."},
 		{"nginx", "nginx version: nginx/1.22.1"},
-		{"mine", "The version is not known: a command of the study's, or a program that is not installed."},
+		{"mine", "Version unknown: a command from the study file, or a program that is not installed."},
 	}
 	if !slices.Equal(d.Servers, want) {
 		t.Errorf("the servers are explained as %v", d.Servers)

@@ -13,8 +13,8 @@ import (
 	"wiretime/study"
 )
 
-// Collect gathers a run from the store. readHAR gives what a load's browser
-// reported, or nil where the load left no HAR; an error of it ends Collect.
+// Collect reads a run from the store. readHAR returns a load's HAR, or nil if it left none; its
+// errors end Collect.
 func Collect(st *store.Store, run int64, readHAR func(store.Load) (*capture.HAR, error)) (Data, error) {
 	c := collector{readHAR: readHAR}
 	if err := c.collect(st, run); err != nil {
@@ -223,9 +223,9 @@ func (c *collector) addWaterfall(load int, words *vocabulary) (int, error) {
 	return len(w.Requests), nil
 }
 
-// medianLoad is the load that stands for its cell: of the valid loads that
-// left files, the one whose PLT (or, for want of it, the first ranked metric
-// there is) is nearest to the cell's median.
+// medianLoad returns the load that represents the cell: the valid one with artefacts whose PLT
+// (without a PLT, whose first ranked metric) is nearest to the median. It returns -1 if there is
+// none.
 func (c *collector) medianLoad(cell *Cell) int {
 	metric := slices.IndexFunc(c.data.Metrics, func(m Metric) bool {
 		_, ok := cell.Summaries[m.Name]
@@ -251,8 +251,8 @@ func (c *collector) medianLoad(cell *Cell) int {
 	return best
 }
 
-// rank compares, in every section and by every ranked metric, each cell with
-// the one of the lowest median.
+// rank compares each cell with the one that has the lowest median, in every section and by every
+// ranked metric.
 func (c *collector) rank(seed uint64) {
 	for i := range c.data.Sections {
 		section := &c.data.Sections[i]
@@ -278,8 +278,8 @@ func (c *collector) rank(seed uint64) {
 	}
 }
 
-// aboutTheLab tells the times that say how punctual the lab was from those of
-// the page.
+// aboutTheLab reports whether a metric describes how punctual the lab was, not the page or the
+// stream.
 func aboutTheLab(metric string) bool {
 	return metric == "steal" || slices.ContainsFunc([]string{"late_", "emulator_", "taken_", "processor_"}, func(prefix string) bool {
 		return strings.HasPrefix(metric, prefix)

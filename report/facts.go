@@ -30,8 +30,8 @@ func describePath(p network.Path) Network {
 	return n
 }
 
-// lossy reports whether the path itself loses packets: at random, or in an
-// outage. A queue that overflows is not the path's doing alone.
+// lossy reports whether the path itself loses packets, at random or in an outage. Queue overflows
+// do not count, since they also depend on the senders.
 func lossy(p network.Path) bool {
 	random := func(l network.Link) bool { return l.Loss.Rate > 0 || l.Loss.GilbertElliott != nil }
 	for _, a := range p.Access {
@@ -137,8 +137,8 @@ func kilobytes(n int) string { return decimal(float64(n)/1e3) + " kB" }
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// describeEnvironment flattens the environment, a JSON document whose shape is
-// its writer's business, into lines sorted by name.
+// describeEnvironment flattens the environment, a JSON document of any shape, into lines sorted by
+// name.
 func describeEnvironment(stored json.RawMessage) ([]Fact, error) {
 	facts := []Fact{}
 	if len(stored) == 0 {
