@@ -26,8 +26,9 @@ export const answerFor = (section: Section, metric: Metric): Answer | undefined 
 
 /** interval writes a summary's interval, or its range with fewer than six loads, and n if it differs from the cell's. */
 function interval(s: Summary, scale: Scale, valid: number): HTMLElement {
-  const text = `${scaled(s.low, scale)} to ${scaled(s.high, scale)}`;
-  const words = s.n === 1 ? "one load" : s.min === s.max ? "all equal" : s.interval ? text : `range ${text}`;
+  const [low, high] = [scaled(s.low, scale), scaled(s.high, scale)];
+  const text = low === high && !s.interval ? `all round to ${low}` : `${low} to ${high}`;
+  const words = s.n === 1 ? "one load" : s.min === s.max ? "all equal" : s.interval || low === high ? text : `range ${text}`;
   return el("span", { class: s.interval ? "interval" : "interval range" }, words, s.n === valid ? null : el("small", {}, `n ${s.n}`));
 }
 

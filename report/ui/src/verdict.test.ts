@@ -47,6 +47,13 @@ test("too few loads give no certainty", () => {
   expect(plain(v.text)).toContain("(n = 3)");
 });
 
+test("equal medians of few loads are called equal", () => {
+  const few = [cell("h3", 1000, 3), cell("h2", 1000, 3), cell("http/1.1", 1500, 3)];
+  const v = verdict(answer(gap(1, 0, 0, 0, false), gap(2, 500, 500, 500, false)), few, "PLT");
+  expect(plain(v.text)).toBe("h3 has the lowest median PLT: 1.00 s (n = 3), equal to h2.");
+  expect(v.short).toBe("h3, equal to h2");
+});
+
 test("a slower cell with too few loads is said to be untold", () => {
   const v = verdict(answer(gap(1, 100, 60, 140), gap(2, 500, 450, 560, false)), cells, "PLT");
   expect(v.sure).toBe("clear");

@@ -25,6 +25,10 @@ export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Ver
   if (next === undefined) {
     return { short: `only ${fastest.label}`, text: `Only ${fastest.label} has valid loads: median ${metricTitle} ${duration(best.median)} (n = ${best.n}).`, sure: "only" };
   }
+  if (sureness(next) === "few" && next.diff === 0) {
+    const equal = list(answer.behind.filter((b) => b.diff === 0).map(name));
+    return { short: `${fastest.label}, equal to ${equal}`, text: `${lead}, equal to ${equal}.`, sure: "few" };
+  }
   if (sureness(next) === "few") {
     const nextSummary = summary(at(cells, next.cell), answer.metric);
     return {
