@@ -11,7 +11,8 @@ import (
 	"wiretime/study"
 )
 
-// Axes says how a run's cells are told apart where it uses axes that few studies use.
+// Axes describes which of the rarely used axes a run uses, and by which axes its cells are
+// compared.
 type Axes struct {
 	Workload   *study.Workload
 	Visits     bool // some cell has a visit that is not cold
@@ -24,12 +25,12 @@ type Axes struct {
 	links []linkAxis
 }
 
-// AxesOf looks at the cells of a run. They are compared by their protocols; where there is
-// one protocol, by their servers, or where there is one server too, by their strategies.
-// Streams are compared by their transports and, where these vary, by their strategies.
+// AxesOf derives the axes from the cells of a run. Pages are compared by protocol; with a
+// single protocol, by server; with a single server too, by strategy. Streams are compared by
+// transport and strategy, as far as these vary.
 func AxesOf(results []store.Result) Axes {
 	if len(results) == 0 {
-		return Axes{Workload: study.Pages(), compared: []study.Axis{study.AxisProtocol}}
+		return Axes{Workload: study.Pages(), compared: pageKind.contenders[:1]}
 	}
 	some := func(is func(study.Cell) bool) bool {
 		return slices.ContainsFunc(results, func(r store.Result) bool { return is(r.Cell) })
@@ -40,33 +41,18 @@ func AxesOf(results []store.Result) Axes {
 	unusual := func(axis study.Axis) bool {
 		return some(func(c study.Cell) bool { return c.Unusual(axis) })
 	}
-	a := Axes{Workload: results[0].Cell.Workload, Strategies: unusual(study.AxisStrategy)}
-	a.compared = []study.Axis{a.Workload.Over}
-	if a.Streams() {
-		a.links = slices.DeleteFunc(slices.Clone(linkAxes), func(l linkAxis) bool { return !varies(l.axis) })
-		a.Strategies = a.Strategies || unusual(study.AxisReconnections)
-		if varies(study.AxisStrategy) && varies(study.AxisTransport) {
-			a.compared = append(a.compared, study.AxisStrategy)
-		} else if varies(study.AxisStrategy) {
-			a.compared = []study.Axis{study.AxisStrategy}
-		}
-		return a
+	a := Axes{
+		Workload: results[0].Cell.Workload,
+		Visits:   unusual(study.AxisVisit), Servers: unusual(study.AxisServer),
+		Strategies: unusual(study.AxisStrategy) || unusual(study.AxisReconnections),
+		links:      slices.DeleteFunc(slices.Clone(linkAxes), func(l linkAxis) bool { return !varies(l.axis) }),
 	}
-	a.Visits, a.Servers = unusual(study.AxisVisit), unusual(study.AxisServer)
-	for _, axis := range []study.Axis{study.AxisProtocol, study.AxisServer, study.AxisStrategy} {
-		if varies(axis) {
-			a.compared = []study.Axis{axis}
-			break
-		}
-	}
+	a.compared = a.kind().compare(varies)
 	return a
 }
 
-// Streams reports whether the cells are of streams.
-func (a Axes) Streams() bool { return a.Workload == study.Streams() }
-
-// Compared names what cells are compared by: "protocol", "strategy" or "server"; of streams
-// "transport", "strategy" or "transport and strategy".
+// Compared names the axes by which cells are compared: "protocol", "server" or "strategy" for
+// pages; "transport", "strategy" or "transport and strategy" for streams.
 func (a Axes) Compared() string {
 	words := make([]string, len(a.compared))
 	for i, axis := range a.compared {
@@ -75,7 +61,7 @@ func (a Axes) Compared() string {
 	return strings.Join(words, " and ")
 }
 
-// Contender is the cell's value on the axes that it is compared by.
+// Contender returns the cell's values on the axes by which cells are compared.
 func (a Axes) Contender(c study.Cell) string {
 	words := make([]string, len(a.compared))
 	for i, axis := range a.compared {
@@ -84,35 +70,35 @@ func (a Axes) Contender(c study.Cell) string {
 	return strings.Join(words, " · ")
 }
 
-// Shared is what cells that are compared with each other have in common of the
-// axes that few studies use, such as "resumed visit" and "strategy parallel-2".
+// Shared returns the values on rarely used axes that all cells of a section have, such as
+// "resumed visit" and "strategy parallel-2".
 func (a Axes) Shared(c study.Cell) []string {
 	var words []string
-	if a.Visits {
-		words = append(words, c.On(study.AxisVisit)+" visit")
-	}
-	if a.Strategies && !a.Streams() && !slices.Contains(a.compared, study.AxisStrategy) {
-		words = append(words, "strategy "+c.On(study.AxisStrategy))
-	}
-	if a.Servers && !slices.Contains(a.compared, study.AxisServer) {
-		words = append(words, "server "+c.On(study.AxisServer))
+	some := map[study.Axis]bool{study.AxisVisit: a.Visits, study.AxisStrategy: a.Strategies, study.AxisServer: a.Servers}
+	for _, axis := range a.kind().apart {
+		switch {
+		case !some[axis] || slices.Contains(a.compared, axis):
+		case axis == study.AxisVisit:
+			words = append(words, c.On(axis)+" visit")
+		default:
+			words = append(words, string(axis)+" "+c.On(axis))
+		}
 	}
 	return words
 }
 
-// shared is Shared as one text.
+// shared returns Shared as one text.
 func (a Axes) shared(c study.Cell) string { return strings.Join(a.Shared(c), ", ") }
 
-// labels names each cell within its section: by what it is compared by, and by
-// the loader, congestion control and initial window where the study varies them.
-func labels(results []store.Result) []string {
-	axes := AxesOf(results)
-	named := slices.DeleteFunc([]study.Axis{axes.Workload.By, study.AxisCongestion, study.AxisInitCwnd}, func(axis study.Axis) bool {
+// labels names each cell within its section: by its contender, and by the loader, congestion
+// control and initial window where the study varies them.
+func (a Axes) labels(results []store.Result) []string {
+	named := slices.DeleteFunc([]study.Axis{a.Workload.By, study.AxisCongestion, study.AxisInitCwnd}, func(axis study.Axis) bool {
 		return !slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.On(axis) != results[0].Cell.On(axis) })
 	})
 	labels := make([]string, len(results))
 	for i, r := range results {
-		words := []string{axes.Contender(r.Cell)}
+		words := []string{a.Contender(r.Cell)}
 		for _, axis := range named {
 			words = append(words, spoken(r.Cell, axis))
 		}
@@ -121,7 +107,7 @@ func labels(results []store.Result) []string {
 	return labels
 }
 
-// spoken is the cell's value on an axis as a sentence has it.
+// spoken returns the cell's value on an axis in the words of a sentence.
 func spoken(c study.Cell, axis study.Axis) string {
 	switch axis {
 	case study.AxisInitCwnd:
@@ -136,13 +122,13 @@ func spoken(c study.Cell, axis study.Axis) string {
 	return c.On(axis)
 }
 
-// visitMeanings says of each visit what the client knew, in the order of studies.
+// visitMeanings explains each visit: what the client knows of the site beforehand.
 var visitMeanings = []Fact{
-	{study.VisitCold, "The client knows nothing of the site."},
-	{study.VisitResumed, "The client has been there before and takes up its TLS sessions again; connections are closed and the cache is empty."},
+	{study.VisitCold, "The client has never visited the site."},
+	{study.VisitResumed, "The client has been there before and resumes its TLS sessions; connections are closed and the cache is empty."},
 	{study.VisitZeroRTT, "As resumed, and the client's first requests go out with the handshake, as early data."},
 	{study.VisitConnected, "The client has been there before and its connections are still open; the cache is empty."},
-	{study.VisitCached, "The client has been there before, takes up its TLS sessions again and has what its cache may keep; connections are closed."},
+	{study.VisitCached, "The client has been there before, resumes its TLS sessions and has what its cache may keep; connections are closed."},
 }
 
 // describeVisits explains the visits that the cells have; none if all are cold.
@@ -165,15 +151,11 @@ func (a Axes) describeStrategies(results []store.Result) []Fact {
 	if !a.Strategies {
 		return nil
 	}
-	describe := describeStrategy
-	if a.Streams() {
-		describe = func(name string) string { return handoverMeanings[name] }
-	}
-	return meanings(results, func(c study.Cell) string { return c.On(study.AxisStrategy) }, describe)
+	return meanings(results, func(c study.Cell) string { return c.On(study.AxisStrategy) }, a.kind().strategy)
 }
 
-// describeServers says of the servers that the cells have what they are, in their order, by
-// what a run's environment knows of them; none if all are Wiretime's own.
+// describeServers describes the servers of the cells by their versions in the run's
+// environment. It returns none if all are Wiretime's own.
 func (a Axes) describeServers(results []store.Result, environment json.RawMessage) ([]Fact, error) {
 	if !a.Servers {
 		return nil, nil
@@ -193,40 +175,9 @@ func (a Axes) describeServers(results []store.Result, environment json.RawMessag
 		case name == study.ServerOwn:
 			version = "Wiretime's own, the same for every protocol."
 		case !ok:
-			version = "The version is not known: a command of the study's, or a program that is not installed."
+			version = "Version unknown: a command from the study file, or a program that is not installed."
 		}
 		facts = append(facts, Fact{name, version})
 	}
 	return facts, nil
-}
-
-func describeStrategy(name string) string {
-	connections := map[string]string{"parallel": "6 connections", "pipelined": "1 connection"}
-	word := name
-	for _, numbered := range []string{"parallel", "pipelined"} {
-		if n, ok := strings.CutPrefix(name, numbered+"-"); ok {
-			word = numbered
-			connections[numbered] = n + " connections"
-			if n == "1" {
-				connections[numbered] = "1 connection"
-			}
-		}
-	}
-	switch word {
-	case study.StrategyBrowser:
-		return "As browsers do: over HTTP/1.1 up to 6 connections per host, over other protocols one per origin for all requests."
-	case "sequential":
-		return "One request at a time, each on a connection of its own."
-	case "keep-alive":
-		return "One request at a time, on one connection per origin."
-	case "parallel":
-		return "Up to " + connections[word] + " per host, each with one request at a time."
-	case "unlimited":
-		return "A connection for each request that finds none idle."
-	case "pipelined":
-		return "Requests are sent without waiting for answers, on up to " + connections[word] + " per host."
-	case "multiplexed":
-		return "One connection per origin for all requests at once."
-	}
-	return ""
 }

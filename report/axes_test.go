@@ -120,7 +120,7 @@ func TestServersOfOneProtocolAreCompared(t *testing.T) {
 	want := []Fact{
 		{"wiretime", "Wiretime's own, the same for every protocol."},
 		{"nginx", "nginx version: nginx/1.22.1"},
-		{"mine", "The version is not known: a command of the study's, or a program that is not installed."},
+		{"mine", "Version unknown: a command from the study file, or a program that is not installed."},
 	}
 	if !slices.Equal(d.Servers, want) {
 		t.Errorf("the servers are explained as %v", d.Servers)
@@ -149,7 +149,7 @@ func TestTheUsualVisitAndStrategyAreNotMentioned(t *testing.T) {
 	one := clockStudy
 	one.networks, one.repeats = one.networks[:1], 1
 	d := collected(t, one)
-	if d.Visits != nil || d.Strategies != nil || d.Servers != nil || d.Compared != "protocol" || !slices.Equal(d.Checks, checks) || d.Sections[0].Shared != "" || d.Cells[0].Shared != "" {
+	if d.Visits != nil || d.Strategies != nil || d.Servers != nil || d.Compared != "protocol" || !slices.Equal(d.Checks, pageChecks) || d.Sections[0].Shared != "" || d.Cells[0].Shared != "" {
 		t.Errorf("visits %v, strategies %v, checks %v, section %q", d.Visits, d.Strategies, d.Checks, d.Sections[0].Shared)
 	}
 }

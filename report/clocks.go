@@ -10,7 +10,7 @@ import (
 	"wiretime/study"
 )
 
-// VirtualClock is what a reader of figures from the virtual clock must know.
+// VirtualClock tells readers what figures from the virtual clock leave out.
 const VirtualClock = "On the virtual clock processor time counts as zero: its figures show what network and protocols cost, not what the machine does."
 
 // virtual is the name of that clock in a store.
@@ -22,7 +22,7 @@ func OnVirtualClock(results []store.Result) bool {
 	return slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.Clock() == virtual })
 }
 
-// agreement is how far the ratio of two medians may be from 1 for the clocks to
+// agreement is the largest distance of the ratio of two medians from 1 at which the clocks
 // agree.
 const agreement = 0.01
 
@@ -45,8 +45,8 @@ type ClockPair struct {
 	Agrees   bool    `json:"agrees"` // Ratio is within 1 % of 1
 }
 
-// CompareClocks pairs the cells of a run that are on both clocks; nil if there
-// are none. Indices in it count the results. The seed is of the bootstrap.
+// CompareClocks pairs the cells that a run measured on both clocks. It returns nil if there are
+// none. Cells are indices of results; seed seeds the bootstrap.
 //
 // The samples of a pair are taken as independent, although they share the seeds
 // of loss and jitter: that makes the intervals too wide rather than too narrow.
@@ -58,7 +58,7 @@ func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
 			onVirtual[of(r.Cell)] = i
 		}
 	}
-	clocks := &Clocks{Metric: comparedTime(results)}
+	clocks := &Clocks{Metric: AxesOf(results).clockMetric(results)}
 	for i, real := range results {
 		j, both := onVirtual[of(real.Cell)]
 		if !both || i == j {
@@ -75,18 +75,6 @@ func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
 	}
 	clocks.Verdict = judge(clocks.Pairs)
 	return clocks, nil
-}
-
-// comparedTime is the time by which clocks are compared: PLT, of streams the TTD or,
-// where nothing was fetched as a file, the loading delay.
-func comparedTime(results []store.Result) string {
-	switch {
-	case len(results) == 0 || results[0].Cell.Workload != study.Streams():
-		return "plt"
-	case slices.ContainsFunc(results, func(r store.Result) bool { return len(r.Values["ttd"]) > 0 }):
-		return "ttd"
-	}
-	return "loading_delay"
 }
 
 // judge puts all pairs into a sentence or two.

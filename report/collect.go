@@ -13,30 +13,8 @@ import (
 	"wiretime/study"
 )
 
-// checks are the validity rules that are found out per load; the others hold
-// by the way a study is run.
-var checks = []Check{
-	{Rule: 1, Title: "Every connection used the protocol that the cell asked for, by the browser's account and by the server's"},
-	{Rule: 2, Title: "Connections and caches were cold", Short: "not cold"},
-	{Rule: 3, Title: "The emulator sent its packets on time, within the study's limit", Short: "with late packets"},
-	{Rule: 4, Title: "HAR, server log and packets agree on what was fetched", Short: "with captures that disagree"},
-	{Rule: 7, Title: "What others took of the processors cannot have moved the load by more than the study's limit", Short: "disturbed by others"},
-}
-
-// checksOf are the checks in a run of these axes.
-func checksOf(axes Axes) []Check {
-	if axes.Streams() {
-		return slices.Clone(streamChecks)
-	}
-	all := slices.Clone(checks)
-	if axes.Visits {
-		all[1].Title, all[1].Short = "The client knew of the site what the cell's visit says, and no more", "not as their visit says"
-	}
-	return all
-}
-
-// Collect gathers a run from the store. readHAR gives what a load's browser
-// reported, or nil where the load left no HAR; an error of it ends Collect.
+// Collect reads a run from the store. readHAR returns a load's HAR, or nil if it left none; its
+// errors end Collect.
 func Collect(st *store.Store, run int64, readHAR func(store.Load) (*capture.HAR, error)) (Data, error) {
 	c := collector{readHAR: readHAR}
 	if err := c.collect(st, run); err != nil {
@@ -81,10 +59,9 @@ func (c *collector) collect(st *store.Store, id int64) error {
 		Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Run: run.ID,
 		Started: run.Started, Finished: run.Finished, Version: run.Version,
 		Counts:      Counts{Planned: run.Planned, Pending: run.Planned - run.Done},
-		Checks:      checksOf(axes),
+		Checks:      axes.kind().checks(axes),
 		Gaps:        Gaps(results),
 		Environment: environment,
-		Streams:     axes.describeStreams(results),
 		Compared:    axes.Compared(), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results), Servers: servers,
 		Metrics: []Metric{}, Networks: []Network{}, Cells: []Cell{}, Sections: []Section{}, Loads: []Load{},
 	}
@@ -94,9 +71,8 @@ func (c *collector) collect(st *store.Store, id int64) error {
 			Ranked: m.Unit == "ms" && !aboutTheLab(m.Name),
 		})
 	}
-	if err := c.addCells(results, axes); err != nil {
-		return err
-	}
+	c.addCells(results, axes)
+	axes.kind().extend(&c.data, axes, results)
 	c.addLoads(results)
 	if err := c.addWaterfalls(); err != nil {
 		return err
@@ -119,18 +95,14 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	return err
 }
 
-func (c *collector) addCells(results []store.Result, axes Axes) error {
+func (c *collector) addCells(results []store.Result, axes Axes) {
 	described := map[string]bool{}
 	sections := map[[4]string]int{}
-	labels := labels(results)
+	labels := axes.labels(results)
 	for i, r := range results {
 		if !described[r.Cell.Network.Name] {
 			described[r.Cell.Network.Name] = true
-			n := describeNetwork(r.Cell)
-			if axes.Streams() {
-				n.Title = axes.linkTitle(r.Cell)
-			}
-			c.data.Networks = append(c.data.Networks, n)
+			c.data.Networks = append(c.data.Networks, axes.kind().network(axes, r.Cell))
 		}
 		summaries := map[string]Summary{}
 		for metric, values := range r.Values {
@@ -139,7 +111,7 @@ func (c *collector) addCells(results []store.Result, axes Axes) error {
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
 			Site: r.Cell.Subject(), Network: r.Cell.Network.Name, Protocol: r.Cell.Over(), Loader: r.Cell.By(), Clock: r.Cell.Clock(),
-			Visit: r.Cell.On(study.AxisVisit), Strategy: r.Cell.On(study.AxisStrategy), Server: r.Cell.On(study.AxisServer), Link: linkOf(r.Cell), Shared: axes.shared(r.Cell), Label: labels[i],
+			Visit: r.Cell.On(study.AxisVisit), Strategy: r.Cell.On(study.AxisStrategy), Server: r.Cell.On(study.AxisServer), Shared: axes.shared(r.Cell), Label: labels[i],
 			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
 			Summaries: summaries, MedianLoad: -1, Loads: []int{},
 		})
@@ -158,7 +130,6 @@ func (c *collector) addCells(results []store.Result, axes Axes) error {
 		c.data.Counts.Failed += r.Failed
 		c.data.Counts.Unsupported += r.Unsupported
 	}
-	return nil
 }
 
 func summarize(values []float64) Summary {
@@ -252,9 +223,9 @@ func (c *collector) addWaterfall(load int, words *vocabulary) (int, error) {
 	return len(w.Requests), nil
 }
 
-// medianLoad is the load that stands for its cell: of the valid loads that
-// left files, the one whose PLT (or, for want of it, the first ranked metric
-// there is) is nearest to the cell's median.
+// medianLoad returns the load that represents the cell: the valid one with artefacts whose PLT
+// (without a PLT, whose first ranked metric) is nearest to the median. It returns -1 if there is
+// none.
 func (c *collector) medianLoad(cell *Cell) int {
 	metric := slices.IndexFunc(c.data.Metrics, func(m Metric) bool {
 		_, ok := cell.Summaries[m.Name]
@@ -280,8 +251,8 @@ func (c *collector) medianLoad(cell *Cell) int {
 	return best
 }
 
-// rank compares, in every section and by every ranked metric, each cell with
-// the one of the lowest median.
+// rank compares each cell with the one that has the lowest median, in every section and by every
+// ranked metric.
 func (c *collector) rank(seed uint64) {
 	for i := range c.data.Sections {
 		section := &c.data.Sections[i]
@@ -307,8 +278,8 @@ func (c *collector) rank(seed uint64) {
 	}
 }
 
-// aboutTheLab tells the times that say how punctual the lab was from those of
-// the page.
+// aboutTheLab reports whether a metric describes how punctual the lab was, not the page or the
+// stream.
 func aboutTheLab(metric string) bool {
 	return metric == "steal" || slices.ContainsFunc([]string{"late_", "emulator_", "taken_", "processor_"}, func(prefix string) bool {
 		return strings.HasPrefix(metric, prefix)

@@ -9,8 +9,8 @@ import (
 	"wiretime/store"
 )
 
-// Critical is what decided the onLoad of the load that stands for a cell: the
-// valid one whose onLoad is nearest to the median. It is one load, not an average.
+// Critical describes the critical path of the load that represents a cell: the valid one whose
+// onLoad is nearest to the median. It is one load, not an average.
 type Critical struct {
 	Load    int     `json:"load"`
 	OnLoad  int64   `json:"onLoad"`  // ns; of a visit to several pages the sum
@@ -18,8 +18,8 @@ type Critical struct {
 	Verdict string  `json:"verdict"` // in words; of the last page
 }
 
-// Explain gives each cell of a run its critical path. find gives the paths of a
-// load's pages, none where the load left no files; an error of it ends Explain.
+// Explain adds the critical path to each cell of a run. find returns the paths of a load's pages,
+// none if the load left no artefacts; its errors end Explain.
 func (d *Data) Explain(st *store.Store, find func(store.Load) ([]*critical.Path, error)) error {
 	loads, err := st.Loads(d.Run)
 	if err != nil {
@@ -54,8 +54,8 @@ func (d *Data) Explain(st *store.Store, find func(store.Load) ([]*critical.Path,
 	return nil
 }
 
-// medianOnLoad is the valid load of a cell, by its index among all, whose onLoad is
-// nearest to their median; -1 if none has one and has left files.
+// medianOnLoad returns the index in loads of the cell's valid load with artefacts whose onLoad is
+// nearest to the median, or -1 if there is none.
 func medianOnLoad(cell []int, loads []store.Load) int {
 	var values []float64
 	var usable []int

@@ -21,7 +21,7 @@ type Data struct {
 	Version     string    `json:"version"`           // of Wiretime
 	Counts      Counts    `json:"counts"`
 	Checks      []Check   `json:"checks"`
-	Gaps        []string  `json:"gaps,omitempty"` // what the sites' archives lacked, a site each
+	Gaps        []string  `json:"gaps,omitempty"` // what the sites' archives lacked, one sentence per site
 	Environment []Fact    `json:"environment"`
 	Metrics     []Metric  `json:"metrics"`
 	Networks    []Network `json:"networks"` // in the order of the study
@@ -31,13 +31,13 @@ type Data struct {
 	Clocks      *Clocks   `json:"clocks,omitempty"`     // for a run that has cells on both clocks
 	ClockNote   string    `json:"clockNote,omitempty"`  // what to know of the virtual clock, where a cell is on it
 	Printed     []Printed `json:"printed,omitempty"`    // tables that papers printed, beside what was measured
-	Claims      []Claim   `json:"claims,omitempty"`     // what is said of the cells, and what became of it
+	Claims      []Claim   `json:"claims,omitempty"`     // claims about the cells, and their outcomes
 	Streams     *Streams  `json:"streams,omitempty"`    // for a run of streams
-	Compared    string    `json:"compared"`             // by what the cells of a section are compared, as Axes.Compared has it
+	Compared    string    `json:"compared"`             // the axes by which the cells of a section are compared, from Axes.Compared
 	Visits      []Fact    `json:"visits,omitempty"`     // visits and what they mean, where some are not cold
 	Strategies  []Fact    `json:"strategies,omitempty"` // strategies and what they mean, where some are not the browser's
 	Servers     []Fact    `json:"servers,omitempty"`    // servers and what they are, where some are not Wiretime's own
-	Kinds       []string  `json:"kinds,omitempty"`      // what a critical path may be spent on
+	Kinds       []string  `json:"kinds,omitempty"`      // what the time on a critical path may be spent on
 	Words       []string  `json:"words"`                // strings that waterfalls refer to; Words[0] is ""
 	MediansOnly bool      `json:"mediansOnly"`          // there were too many requests: only each cell's median load has a waterfall
 }
@@ -79,34 +79,34 @@ type Metric struct {
 	Ranked     bool   `json:"ranked"` // a time of the page or the stream, by which cells are ranked: less is faster
 }
 
-// Network is a path as a reader needs it: its properties are already words.
+// Network describes a path in words.
 type Network struct {
 	Name   string `json:"name"`
-	Title  string `json:"title,omitempty"` // of a stream's: what of the link the study varies, in words
+	Title  string `json:"title,omitempty"` // for streams: the properties of the link that the study varies, in words
 	Source string `json:"source"`
 	Note   string `json:"note"`
 	Facts  []Fact `json:"facts"` // such as down: "5 Mbit/s, 50 ms one-way, no random loss, queue 64 kB"
 }
 
-// Cell is one combination of the study's axes and what its loads amount to.
+// Cell is one combination of the study's axes, with a summary of its loads.
 type Cell struct {
 	Site        string             `json:"site"`
 	Network     string             `json:"network"`
 	Protocol    string             `json:"protocol"`
 	Loader      string             `json:"loader"`
-	Clock       string             `json:"clock"` // real or virtual
-	Visit       string             `json:"visit"`
+	Clock       string             `json:"clock"`           // real or virtual
+	Visit       string             `json:"visit,omitempty"` // none for a stream
 	Strategy    string             `json:"strategy"`
-	Server      string             `json:"server"`
+	Server      string             `json:"server,omitempty"` // none for a stream
 	Link        *Link              `json:"link,omitempty"`   // of a stream
 	Shared      string             `json:"shared,omitempty"` // as its section's
-	Label       string             `json:"label"`            // what it is compared by, and whatever else tells the cells of a section apart
+	Label       string             `json:"label"`            // its contender, and whatever else distinguishes it within its section
 	Valid       int                `json:"valid"`
 	Invalid     int                `json:"invalid"`
 	Failed      int                `json:"failed"`
 	Unsupported int                `json:"unsupported"`
 	Pending     int                `json:"pending"`
-	Summaries   map[string]Summary `json:"summaries"`  // by metric name; valid loads only; none when no load has the metric
+	Summaries   map[string]Summary `json:"summaries"`  // by metric name, of the valid loads; no entry if none has the metric
 	MedianLoad  int                `json:"medianLoad"` // index of the valid load that left files and whose PLT is nearest to the median, -1 without one
 	Loads       []int              `json:"loads"`
 	Critical    *Critical          `json:"critical,omitempty"` // of Explain
@@ -125,8 +125,8 @@ type Summary struct {
 	CV       float64 `json:"cv"` // coefficient of variation, 0 to 1 and above
 }
 
-// Section is one site on one network and one clock, by one visit and, unless they
-// are compared, one strategy, one server likewise: the cells that are compared.
+// Section holds the cells that are compared with each other: those of one site, network, clock
+// and visit, and of one strategy and server unless these are compared.
 type Section struct {
 	Site    string   `json:"site"`
 	Network string   `json:"network"`

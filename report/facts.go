@@ -10,15 +10,10 @@ import (
 	"time"
 
 	"wiretime/network"
-	"wiretime/study"
 )
 
-// describeNetwork puts the path of a cell into words.
-func describeNetwork(c study.Cell) Network {
-	p := c.Network
-	if c.Workload == study.Streams() {
-		return describeLink(c.Link(), p)
-	}
+// describePath puts a path into words.
+func describePath(p network.Path) Network {
 	n := Network{Name: p.Name, Source: p.Source, Note: p.Note, Facts: []Fact{}}
 	for _, a := range p.Access {
 		prefix := ""
@@ -35,8 +30,8 @@ func describeNetwork(c study.Cell) Network {
 	return n
 }
 
-// lossy reports whether the path itself loses packets: at random, or in an
-// outage. A queue that overflows is not the path's doing alone.
+// lossy reports whether the path itself loses packets, at random or in an outage. Queue overflows
+// do not count, since they also depend on the senders.
 func lossy(p network.Path) bool {
 	random := func(l network.Link) bool { return l.Loss.Rate > 0 || l.Loss.GilbertElliott != nil }
 	for _, a := range p.Access {
@@ -142,8 +137,8 @@ func kilobytes(n int) string { return decimal(float64(n)/1e3) + " kB" }
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// describeEnvironment flattens the environment, a JSON document whose shape is
-// its writer's business, into lines sorted by name.
+// describeEnvironment flattens the environment, a JSON document of any shape, into lines sorted by
+// name.
 func describeEnvironment(stored json.RawMessage) ([]Fact, error) {
 	facts := []Fact{}
 	if len(stored) == 0 {

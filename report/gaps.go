@@ -7,9 +7,8 @@ import (
 	"wiretime/store"
 )
 
-// Gaps says for each site whose archive lacked something how many of the valid loads asked
-// for what is not in it, or were answered with what is near (metrics misses and inexact).
-// Sites that had all of it are not named.
+// Gaps returns a sentence for each site whose archive lacked something: how many valid loads
+// requested a URL that is not in it, or got an inexact answer (metrics misses and inexact).
 func Gaps(results []store.Result) []string {
 	var sites, sentences []string
 	of := map[string]*gap{}
@@ -32,13 +31,13 @@ func Gaps(results []store.Result) []string {
 	return sentences
 }
 
-// gap is what a site's archive lacked.
+// gap counts the loads that found a site's archive incomplete.
 type gap struct {
 	valid           int // loads
 	missed, inexact affected
 }
 
-// affected are loads with at least one request of a kind.
+// affected counts the loads with at least one request of a kind.
 type affected struct {
 	loads int
 	most  float64 // requests in one of them

@@ -13,8 +13,8 @@ import (
 // chromium is the loader that others are compared with.
 const chromium = "chromium"
 
-// near is how far the ratio of two medians may be from 1 for two loaders to count as
-// near each other; apart is from where on two protocols' medians say which is faster.
+// near is the largest distance of the ratio of two medians from 1 at which two loaders count as
+// near each other; apart is the distance beyond which one of two protocols counts as faster.
 const (
 	near  = 0.10
 	apart = 0.05
@@ -26,8 +26,8 @@ type Loaders struct {
 	Pairs  []LoaderPair
 	// Near and Measured count the pairs whose median onLoad is within 10 %, and all.
 	Near, Measured int
-	// Ranked counts the pairs of protocols, at one place, whose medians of Chromium's
-	// differ by more than 5 %; SameRank those that the other loader ranks alike.
+	// Ranked counts the pairs of protocols, all else being equal, whose medians with Chromium
+	// differ by more than 5 %; SameRank counts those that the other loader ranks alike.
 	Ranked, SameRank int
 }
 
@@ -38,10 +38,9 @@ type LoaderPair struct {
 	Order            float64 // the share of pairs of resources asked for in the same order; -1: not known
 }
 
-// CompareLoaders pairs the cells of a run that have Chromium as their loader with those
-// of other loaders, one after the other; none if there are no such pairs. Indices in it
-// count the results. asked gives the URLs that a cell's median load asked for, in their
-// order.
+// CompareLoaders pairs the cells that a run loaded with Chromium with those of each other loader.
+// It returns none if there are no such pairs. Cells are indices of results. asked returns the URLs
+// that a cell's median load requested, in order.
 func CompareLoaders(results []store.Result, asked func(cell int) ([]string, error)) ([]*Loaders, error) {
 	same := func(a, b study.Cell) bool { return a.But(study.AxisLoader) == b.But(study.AxisLoader) }
 	var all []*Loaders
@@ -90,8 +89,8 @@ func quotient(of, by []float64) float64 {
 	return stats.Median(of).Median / divisor
 }
 
-// sameOrder is the share of pairs of URLs that are in the same order in both lists, of
-// those that are in both; -1 if there are none.
+// sameOrder returns the share of the pairs of URLs in both lists that have the same order in both,
+// or -1 if there are no such pairs.
 func sameOrder(a, b []string) float64 {
 	at := map[string]int{}
 	for i, url := range b {
@@ -119,7 +118,7 @@ func sameOrder(a, b []string) float64 {
 	return float64(same) / float64(pairs)
 }
 
-// judge counts what is near, and what is ranked alike.
+// judge counts the pairs that are near, and those ranked alike.
 func (l *Loaders) judge(results []store.Result) {
 	place := func(p LoaderPair) string { return results[p.Other].Cell.But(study.AxisProtocol) }
 	onload := func(cell int) float64 { return stats.Median(results[cell].Values["onload"]).Median }

@@ -11,7 +11,7 @@ import (
 	"wiretime/study"
 )
 
-// Printed is a table that a paper printed, beside what was measured.
+// Printed is a table from a paper, with what was measured beside it.
 type Printed struct {
 	Source  string          `json:"source"`
 	Metric  string          `json:"metric"`
@@ -32,8 +32,8 @@ type PrintedFigure struct {
 	Ratio   float64 `json:"ratio"`   // of the cell's median to Value; 0 where the cell has none
 }
 
-// CompareTables sets printed tables beside the results; nil if there are none. Cells
-// in it count the results.
+// CompareTables puts what was measured beside the figures that papers printed. It returns nil if
+// there are none. Cells are indices of results.
 func CompareTables(results []store.Result, published []store.Figure) []Printed {
 	cells := cellsByKey(results)
 	var tables []Printed
@@ -58,7 +58,7 @@ func CompareTables(results []store.Result, published []store.Figure) []Printed {
 	return tables
 }
 
-// place is where a label stands among labels, to which it is added if it is not there.
+// place returns the index of a label in labels, and adds it if it is missing.
 func place(labels *[]string, label string) int {
 	i := slices.Index(*labels, label)
 	if i < 0 {
@@ -76,7 +76,7 @@ const (
 	Unmeasured = "not measured" // a cell has no valid load
 )
 
-// Claim is a sentence about the cells and what became of it.
+// Claim is a claim about the cells, and its outcome.
 type Claim struct {
 	Text    string      `json:"text"`
 	Test    string      `json:"test"` // what was tested, in words
@@ -86,7 +86,7 @@ type Claim struct {
 
 // ClaimPair is two cells that a claim compares.
 type ClaimPair struct {
-	Name     string  `json:"name"` // what tells the pair from the claim's others; empty if there are none
+	Name     string  `json:"name"` // what distinguishes the pair from the claim's others; empty if there are none
 	Cell     int     `json:"cell"`
 	To       int     `json:"to"`
 	Ratio    float64 `json:"ratio"`    // of the first's median to the second's; 0 where a side has none
@@ -96,9 +96,8 @@ type ClaimPair struct {
 	Outcome  string  `json:"outcome"` // Held, Refuted, Undecided or Unmeasured
 }
 
-// JudgeClaims finds out what became of the claims; nil if there are none. Cells in it
-// count the results. The seed is of the bootstrap. Figures of one cell, or of two, are
-// taken as independent samples.
+// JudgeClaims tests the claims against the results. Cells are indices of results; seed seeds the
+// bootstrap. The two sides of a ratio are taken as independent samples, even within one cell.
 func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.Claim, seed uint64) []Claim {
 	cells := cellsByKey(results)
 	var judged []Claim
@@ -123,7 +122,7 @@ func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.
 
 func aboveZero(values []float64) bool { return len(values) > 0 && slices.Min(values) > 0 }
 
-// outcome compares the interval of a ratio with the range that is claimed.
+// outcome compares the interval of a ratio with the claimed range.
 func outcome(c store.Claim, r stats.Ratio) string {
 	below := func(a, b float64) bool { return a < b || a == b && !c.Open }
 	switch {
@@ -137,7 +136,7 @@ func outcome(c store.Claim, r stats.Ratio) string {
 	return Undecided
 }
 
-// describeTest says what a claim's ratio is of, and where it is claimed to lie.
+// describeTest describes a claim's ratio and the range that is claimed for it.
 func describeTest(c store.Claim, metrics []study.Metric) string {
 	title := func(name string) string {
 		for _, m := range metrics {
@@ -157,8 +156,8 @@ func describeTest(c store.Claim, metrics []study.Metric) string {
 	return fmt.Sprintf("ratio of %s to %s %s", title(p.Metric), title(p.ToMetric), c.Ratio)
 }
 
-// pairNames names each pair by the axes that tell the pairs apart, and says what these
-// names are: "sites" if pairs differ in nothing else.
+// pairNames names each pair by the axes on which the pairs differ, and returns a noun for these
+// names, such as "sites".
 func pairNames(results []store.Result, cells map[string]int, pairs []store.ClaimPair) (names []string, noun string) {
 	first := func(p store.ClaimPair) study.Cell { return results[cells[p.Cell]].Cell }
 	second := func(p store.ClaimPair) study.Cell { return results[cells[p.ToCell]].Cell }
@@ -203,7 +202,7 @@ func pairNames(results []store.Result, cells map[string]int, pairs []store.Claim
 	return names, noun
 }
 
-// verdict says of a claim in how many pairs it held, and in which it did not.
+// verdict says in how many pairs a claim held, and in how many it did not.
 func verdict(pairs []ClaimPair, noun string) string {
 	if len(pairs) == 1 {
 		return pairs[0].Outcome

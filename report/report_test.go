@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"wiretime/capture"
+	"wiretime/network"
 	"wiretime/store"
 	"wiretime/study"
 )
@@ -161,7 +162,7 @@ func TestLabelsNameWhatTheStudyVaries(t *testing.T) {
 		{[]store.Result{cell("h2", "cubic", 10), cell("h2", "bbr", 10)}, []string{"h2 · cubic", "h2 · bbr"}},
 		{[]store.Result{cell("h2", "cubic", 3), cell("h3", "cubic", 10)}, []string{"h2 · initcwnd 3", "h3 · initcwnd 10"}},
 	} {
-		if got := labels(c.results); !slices.Equal(got, c.want) {
+		if got := AxesOf(c.results).labels(c.results); !slices.Equal(got, c.want) {
 			t.Errorf("labels are %q, want %q", got, c.want)
 		}
 	}
@@ -181,11 +182,11 @@ func TestDescribeNetworkInWords(t *testing.T) {
 		{`{"access":[],"events":[{"at":3000000000,"direction":"down","rate":64000,"outage":500000000,"outage_drops":true}]}`,
 			"at 3000 ms: down: 64 kbit/s, outage of 500 ms (packets are lost)"},
 	} {
-		cell := page("n", nil)
-		if err := json.Unmarshal([]byte(c.stored), &cell.Network); err != nil {
+		var p network.Path
+		if err := json.Unmarshal([]byte(c.stored), &p); err != nil {
 			t.Fatal(err)
 		}
-		n := describeNetwork(cell)
+		n := describePath(p)
 		var lines []string
 		for _, f := range n.Facts {
 			lines = append(lines, f.Name+": "+f.Value)

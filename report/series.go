@@ -9,17 +9,17 @@ import (
 	"wiretime/study"
 )
 
-// Series is how cells differ along one property of the link, all else being equal:
-// what papers draw as lines.
+// Series shows how cells differ along one property of the link, all else being equal, as papers
+// draw it in lines.
 type Series struct {
 	Axis   string  `json:"axis"` // of Link, by its name in JSON
 	Panels []Panel `json:"panels"`
 }
 
-// Panel is one picture of a series: the cells that share everything but what tells
-// its lines apart, and the series' axis.
+// Panel is one chart of a series. Its cells differ only on the series' axis and in the labels of
+// its lines.
 type Panel struct {
-	Name  string `json:"name"` // what it shares and other panels do not; empty for the only one
+	Name  string `json:"name"` // what distinguishes it from the other panels; empty if it is the only one
 	Lines []Line `json:"lines"`
 }
 
@@ -50,9 +50,10 @@ func (l linkAxis) words(c study.Cell) string {
 	return spoken(c, l.axis)
 }
 
-// series puts the cells into lines along each property of the link that varies;
-// indices count the results.
-func (a Axes) series(results []store.Result, labels []string) []Series {
+// series puts the cells into lines along each property of the link that varies. Cells are indices
+// of results.
+func (a Axes) series(results []store.Result) []Series {
+	labels := a.labels(results)
 	varies := func(of func(study.Cell) string) bool {
 		return slices.ContainsFunc(results, func(r store.Result) bool { return of(r.Cell) != of(results[0].Cell) })
 	}
@@ -102,8 +103,7 @@ func (s *Series) add(panel, label string, cell int) {
 	(*lines)[l].Cells = append((*lines)[l].Cells, cell)
 }
 
-// keepLines sorts the cells of each line, and leaves out panels in which there is
-// nothing to follow from one value to another.
+// keepLines sorts the cells of each line, and drops panels in which no line has two values.
 func (s *Series) keepLines(value func(cell int) float64) {
 	s.Panels = slices.DeleteFunc(s.Panels, func(p Panel) bool {
 		for _, l := range p.Lines {

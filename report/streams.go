@@ -11,10 +11,10 @@ import (
 	"wiretime/study"
 )
 
-// download is the player that nobody watches.
+// download is the player that fetches a file and plays nothing.
 const download = "download"
 
-// Streams is what a report of streams has beyond that of pages.
+// Streams holds what only a report of streams has.
 type Streams struct {
 	Media      []Fact   `json:"media"` // what was streamed, and what it is
 	Transports []Fact   `json:"transports"`
@@ -22,32 +22,39 @@ type Streams struct {
 	Series     []Series `json:"series,omitempty"` // one for each property of the link that varies
 }
 
-// Link is the network of a stream, as its study says it.
+// Link is the network of a stream as its study defines it.
 type Link struct {
 	Delay         float64 `json:"delay"` // ms: the average, one-way, in each direction
 	Loss          float64 `json:"loss"`  // packet error rate in each direction, 0 to 1
 	Reconnections int     `json:"reconnections"`
 }
 
-// linkOf is the link of a cell of streams; nil for pages.
-func linkOf(c study.Cell) *Link {
-	if c.Workload != study.Streams() {
-		return nil
-	}
-	l := c.Link()
-	return &Link{Delay: float64(l.Delay) / 1e6, Loss: l.Loss, Reconnections: l.Reconnections}
+var streamKind = kind{
+	contenders:   []study.Axis{study.AxisTransport, study.AxisStrategy},
+	together:     true,
+	strategy:     func(name string) string { return handoverMeanings[name] },
+	optional:     []string{"ttd", "loading_delay", "start_up", "recovery", "rebuffer", "goodput"},
+	clockMetrics: []string{"ttd", "loading_delay"},
+	checks:       func(Axes) []Check { return slices.Clone(streamChecks) },
+	network: func(a Axes, c study.Cell) Network {
+		n := describeLink(c.Link(), c.Network)
+		n.Title = a.linkTitle(c)
+		return n
+	},
+	extend: describeStreams,
 }
 
-// describeStreams says what the cells streamed, and how; nil if they are of pages.
-func (a Axes) describeStreams(results []store.Result) *Streams {
-	if !a.Streams() {
-		return nil
+// describeStreams says what was streamed and how, and gives each cell its link.
+func describeStreams(d *Data, a Axes, results []store.Result) {
+	d.Streams = &Streams{
+		Media:      meanings(results, study.Cell.Subject, describeMedia),
+		Transports: meanings(results, study.Cell.Over, func(name string) string { return transportMeanings[name] }),
+		Players:    meanings(results, study.Cell.By, func(name string) string { return playerMeanings[name] }),
+		Series:     a.series(results),
 	}
-	return &Streams{
-		Media:      meanings(results, func(c study.Cell) string { return c.Subject() }, describeMedia),
-		Transports: meanings(results, func(c study.Cell) string { return c.Over() }, func(name string) string { return transportMeanings[name] }),
-		Players:    meanings(results, func(c study.Cell) string { return c.By() }, func(name string) string { return playerMeanings[name] }),
-		Series:     a.series(results, labels(results)),
+	for i, r := range results {
+		l := r.Cell.Link()
+		d.Cells[i].Link = &Link{Delay: float64(l.Delay) / 1e6, Loss: l.Loss, Reconnections: l.Reconnections}
 	}
 }
 
@@ -68,7 +75,7 @@ func describeMedia(name string) string {
 		return "One file of " + size + ", k = 1000, in one piece."
 	}
 	if name == "clip" {
-		return "A video of 600 segments of 1 s, each to be had in HD, FHD and QHD."
+		return "A video of 600 segments of 1 s, each available in HD, FHD and QHD."
 	}
 	return ""
 }
@@ -85,20 +92,20 @@ var transportMeanings = map[string]string{
 }
 
 var playerMeanings = map[string]string{
-	download:                  "Fetches one file as fast as it comes; nothing is played.",
-	string(player.Paper):      "Plays, and chooses the resolution by the link delay that the network's manager tells: QHD below 100 ms, FHD from 100 to 200 ms, HD above; HD first after connecting and after a seek (Nam et al., 2021, section 4.1).",
-	string(player.Throughput): "Plays, and takes the highest resolution whose rate is no more than 0.85 of the harmonic mean of the rates at which the last 20 segments came (as FESTIVE: Jiang, Sekar, Zhang, CoNEXT 2012).",
+	download:                  "Fetches one file as fast as possible and plays nothing.",
+	string(player.Paper):      "Plays, and chooses the resolution by the link delay that the network's manager reports: QHD below 100 ms, FHD from 100 to 200 ms, HD above; HD first after connecting and after a seek (Nam et al., 2021, section 4.1).",
+	string(player.Throughput): "Plays, and takes the highest resolution whose rate is no more than 0.85 of the harmonic mean of the rates at which the last 20 segments arrived (as FESTIVE: Jiang, Sekar, Zhang, CoNEXT 2012).",
 	string(player.BOLA):       "Plays, and chooses the resolution by how full its buffer is (BOLA-BASIC: Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016).",
 }
 
 var handoverMeanings = map[string]string{
-	string(player.Reconnect): "When its address changes the client opens a new session from the new one; with TLS it takes its old TLS session up again.",
+	string(player.Reconnect): "When its address changes the client opens a new session from the new one; with TLS it resumes its old TLS session.",
 	string(player.ZeroRTT):   "When its address changes the client opens a new session from the new one, with the first requests in its first packets.",
-	string(player.Migrate):   "When its address changes the client takes its session along to the new one (RFC 9000, section 9).",
-	string(player.Multihome): "The session has several addresses from the beginning; when one is lost the transport goes on with another.",
+	string(player.Migrate):   "When its address changes the client moves its session to the new one (RFC 9000, section 9).",
+	string(player.Multihome): "The session has several addresses from the beginning; when one is lost, the transport continues with another.",
 }
 
-// linkTitle is what tells the link from the study's others.
+// linkTitle names the link by the properties that vary in the study.
 func (a Axes) linkTitle(c study.Cell) string {
 	axes := a.links
 	if len(axes) == 0 {
@@ -120,8 +127,8 @@ var streamChecks = []Check{
 	{Rule: 7, Title: "What others took of the processors cannot have moved the stream by more than the study's limit", Short: "disturbed by others"},
 }
 
-// describeLink is describeNetwork of a stream's network: both ways of both access
-// links are the same.
+// describeLink puts the network of a stream into words: both directions of all access links are
+// the same.
 func describeLink(l study.Link, p network.Path) Network {
 	n := Network{Name: p.Name, Source: p.Source, Note: p.Note, Facts: []Fact{
 		{"link delay", duration(l.Delay) + " one-way on average, in each direction"},

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -152,9 +153,26 @@ func TestWatchPassesOnWhyARecordCannotBeRead(t *testing.T) {
 }
 
 func TestPagesHaveNothingOfStreams(t *testing.T) {
-	results := []store.Result{{Cell: page("n", map[study.Axis]string{study.AxisProtocol: "h2"})}}
-	if a := AxesOf(results); a.Streams() || a.describeStreams(results) != nil || a.Compared() != "protocol" || linkOf(results[0].Cell) != nil {
-		t.Errorf("the axes are %+v", a)
+	few := serverStudy
+	few.study, few.repeats = "servers-once", 1
+	d := collected(t, few)
+	if d.Streams != nil || d.Cells[0].Link != nil || d.Cells[0].Visit != study.VisitCold || d.Cells[0].Server != study.ServerOwn {
+		t.Errorf("streams %+v, the first cell %+v", d.Streams, d.Cells[0])
+	}
+}
+
+func TestStreamsHaveNothingOfPages(t *testing.T) {
+	s := fileStudy
+	s.study = "streams-once"
+	s.delays, s.losses, s.repeats, s.claims = s.delays[:1], s.losses[:1], 1, nil
+	for _, c := range watched(t, s).Cells {
+		written, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(written), `"visit"`) || strings.Contains(string(written), `"server"`) || c.Link == nil {
+			t.Errorf("the cell is written as %s", written)
+		}
 	}
 }
 
@@ -163,7 +181,7 @@ func TestSeriesLeaveOutWhatDoesNotVary(t *testing.T) {
 		return store.Result{Cell: streamOver("tcp", study.Link{Delay: delay, Loss: loss})}
 	}
 	results := []store.Result{cell(3, 0), cell(1, 0), cell(2, 0), cell(1, 0.5)}
-	series := AxesOf(results).series(results, labels(results))
+	series := AxesOf(results).series(results)
 	if len(series) != 2 || len(series[0].Panels) != 1 || !slices.Equal(series[0].Panels[0].Lines[0].Cells, []int{1, 2, 0}) {
 		t.Errorf("by delay: %+v", series)
 	}

@@ -69,17 +69,12 @@ var streamMetrics = []study.Metric{
 	{Name: "late_p99", Unit: "ms", Title: "Lateness p99", Definition: "99th percentile of how much later than due the emulator sent a packet."},
 }
 
-// keep measures the study into a new store and returns it, open for reading.
+// keep writes the study's made-up figures to a new store and returns the store, open for
+// reading, and the run.
 func (s syntheticStreams) keep(t *testing.T) (*store.Store, int64) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "store")
-	st, err := store.Open(dir, store.Create)
-	if err != nil {
-		t.Fatal(err)
-	}
 	spec := store.RunSpec{
-		StudyName: s.study, StudyText: "# synthetic: made up for the report's tests\nname: " + s.study + "\n",
-		Seed: 8, Version: "0.0-synthetic", Started: time.Date(2026, 3, 4, 10, 20, 30, 0, time.UTC), Metrics: streamMetrics,
+		StudyName: s.study, Seed: 8, Metrics: streamMetrics,
 		Environment: json.RawMessage(`{"kernel": "Linux 0.0-synthetic"}`),
 	}
 	for _, delay := range s.delays {
@@ -106,25 +101,7 @@ func (s syntheticStreams) keep(t *testing.T) (*store.Store, int64) {
 			spec.Plan = append(spec.Plan, study.PlannedLoad{Cell: c, Repeat: repeat, Seed: uint64(repeat + 1)})
 		}
 	}
-	run, err := st.BeginRun(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pending, err := st.Pending(run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range pending {
-		s.measure(t, st, p)
-	}
-	if err := st.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if st, err = store.Open(dir, store.Read); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	return st, run
+	return keep(t, spec, func(st *store.Store, p store.Planned) { s.measure(t, st, p) })
 }
 
 func (s syntheticStreams) cell(t *testing.T, link study.Link, clock string, c contender) study.Cell {

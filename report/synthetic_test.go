@@ -121,20 +121,13 @@ var syntheticMetrics = []study.Metric{
 	{Name: "late_p99", Unit: "ms", Title: "Lateness p99", Definition: "99th percentile of how much later than due the emulator sent a packet."},
 }
 
-// keep measures the study that never was into a new store and returns the
-// store, open for reading, and the run.
+// keep writes the study's made-up figures to a new store and returns the store, open for
+// reading, and the run.
 func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "store")
-	st, err := store.Open(dir, store.Create)
-	if err != nil {
-		t.Fatal(err)
-	}
 	spec := store.RunSpec{
-		StudyName: s.study, StudyText: "# synthetic: made up for the report's tests\nname: " + s.study + "\n",
-		Seed: math.MaxUint64, Version: "0.0-synthetic", Started: time.Date(2026, 3, 4, 10, 20, 30, 0, time.UTC),
+		StudyName: s.study, Seed: math.MaxUint64, Metrics: syntheticMetrics,
 		Environment: json.RawMessage(`{"clock": "real", "kernel": "Linux 0.0-synthetic", "cpu": {"model": "made up", "cores": 2}, "congestion": ["cubic", "reno"], "server_nginx": "nginx version: nginx/1.22.1"}`),
-		Metrics:     syntheticMetrics,
 	}
 	for _, n := range s.networks {
 		link := network.Link{Rate: network.BitRate(n.rate), Delay: time.Duration(n.rtt / 2 * 1e6), Loss: network.Loss{Rate: n.loss}, Queue: network.Queue{Bytes: 64000}}
@@ -163,6 +156,20 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 	if s.paper != nil {
 		s.paper(&spec)
 	}
+	return keep(t, spec, func(st *store.Store, p store.Planned) { s.measure(t, st, p, random) })
+}
+
+// keep begins a run in a new store, has measure commit each planned load, and returns the store,
+// open for reading, and the run. What every synthetic run has in common is filled in.
+func keep(t *testing.T, spec store.RunSpec, measure func(*store.Store, store.Planned)) (*store.Store, int64) {
+	t.Helper()
+	spec.StudyText = "# synthetic: made up for the report's tests\nname: " + spec.StudyName + "\n"
+	spec.Version, spec.Started = "0.0-synthetic", time.Date(2026, 3, 4, 10, 20, 30, 0, time.UTC)
+	dir := filepath.Join(t.TempDir(), "store")
+	st, err := store.Open(dir, store.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
 	run, err := st.BeginRun(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +179,7 @@ func (s synthetic) keep(t *testing.T) (*store.Store, int64) {
 		t.Fatal(err)
 	}
 	for _, p := range pending {
-		s.measure(t, st, p, random)
+		measure(st, p)
 	}
 	if err := st.Close(); err != nil {
 		t.Fatal(err)

@@ -11,25 +11,25 @@ import (
 	"wiretime/store"
 )
 
-// maxSteps is how many values a timeline has of what changes with time at most: a
-// file that takes an hour has a goodput of so many stretches, not of each second.
+// maxSteps limits how many values of a quantity a timeline has: the goodput of a file that takes
+// an hour is averaged over several seconds each.
 const maxSteps = 600
 
-// Timeline is one stream from its beginning to its end: what was played, what came,
-// and what the network did meanwhile. Moments are ms since the viewing began.
+// Timeline is one stream from its beginning to its end: what was played, what arrived, and what
+// the network did. Moments are ms since the viewing began.
 type Timeline struct {
 	Duration float64 `json:"duration"` // ms
 	Failure  string  `json:"failure,omitempty"`
 
-	// Of a video: how much is buffered, in s, as corners (ms, s) of a line that is
-	// straight between them; what the viewer saw; and where to the viewer sought.
+	// For a video: how much is buffered, as corners (ms, s) of a line that is straight between
+	// them; what the viewer saw; and the viewer's seeks.
 	Buffer [][2]float64 `json:"buffer,omitempty"`
 	Spans  []Span       `json:"spans,omitempty"`
 	Seeks  []Seek       `json:"seeks,omitempty"`
 
-	// Goodput is how fast content came, in Mbit/s, in stretches of Step ms. The last
-	// one ends with the stream, and has up to twice that length: what is left of a
-	// stretch is too short for a rate of its own.
+	// Goodput is the rate at which content arrived, in Mbit/s, in stretches of Step ms. The last
+	// one ends with the stream and is up to twice as long, because a shorter remainder would give
+	// a meaningless rate.
 	Goodput []float64 `json:"goodput"`
 	Step    float64   `json:"step"`
 	// Delay is the link's: (ms, ms), each from its moment on. Where it changed more
@@ -38,7 +38,7 @@ type Timeline struct {
 	Handovers []Handover   `json:"handovers,omitempty"`
 }
 
-// Span is a time in which the viewer saw the same.
+// Span is a time during which the viewer saw the same.
 type Span struct {
 	From  float64 `json:"from"`
 	To    float64 `json:"to"`
@@ -46,13 +46,13 @@ type Span struct {
 	Shown string  `json:"shown,omitempty"` // the resolution, while it plays
 }
 
-// Seek is a jump of the viewer's.
+// Seek is a jump of the viewer to another segment.
 type Seek struct {
 	At      float64 `json:"at"`
 	Segment int     `json:"segment"` // from 0
 }
 
-// Handover is a change of the access link. Moments that did not come are 0.
+// Handover is a change of the access link. Moments that were not reached are 0.
 type Handover struct {
 	At        float64 `json:"at"`
 	Access    string  `json:"access"` // in use from then on
@@ -60,8 +60,8 @@ type Handover struct {
 	Recovered float64 `json:"recovered,omitempty"`
 }
 
-// Watch gives the median load of each cell its timeline. read gives a load's stream,
-// nil where the load left none; an error of it ends Watch.
+// Watch adds a timeline to the median load of each cell. read returns a load's stream, or nil if
+// it left none; its errors end Watch.
 func (d *Data) Watch(st *store.Store, read func(store.Load) (*record.Stream, error)) error {
 	loads, err := st.Loads(d.Run)
 	if err != nil {
@@ -82,7 +82,7 @@ func (d *Data) Watch(st *store.Store, read func(store.Load) (*record.Stream, err
 	return nil
 }
 
-// timeline reads a stream's record.
+// timeline makes a timeline of a stream's record.
 func timeline(s *record.Stream) *Timeline {
 	f := s.Figures
 	step := time.Duration(max(1, math.Ceil(f.Duration.Seconds()/maxSteps))) * time.Second
@@ -99,7 +99,7 @@ func timeline(s *record.Stream) *Timeline {
 	return t
 }
 
-// watch follows what the viewer saw.
+// watch adds what the viewer saw.
 func (t *Timeline) watch(entries []player.Entry) {
 	last, shown := entries[0], ""
 	corner := func(at, level time.Duration) {
@@ -129,7 +129,7 @@ func (t *Timeline) watch(entries []player.Entry) {
 	}
 }
 
-// span adds what the viewer saw from an entry on.
+// span adds what the viewer saw from an entry until a moment.
 func (t *Timeline) span(from player.Entry, to time.Duration, shown string) {
 	if from.State != player.Playing {
 		shown = ""
@@ -144,7 +144,7 @@ func (t *Timeline) span(from player.Entry, to time.Duration, shown string) {
 	}
 }
 
-// goodput is how fast octets came, in Mbit/s.
+// goodput returns the rate at which octets arrived in each step, in Mbit/s.
 func goodput(f player.Figures, step time.Duration) []float64 {
 	octets := make([]int64, max(1, f.Duration/step))
 	for second, n := range f.Goodput {
@@ -163,7 +163,7 @@ func goodput(f player.Figures, step time.Duration) []float64 {
 	return rates
 }
 
-// delays are those of the link from the stream's beginning to its end.
+// delays returns the link's delays from the stream's beginning to its end, as (ms, ms).
 func delays(s *record.Stream, step time.Duration) [][2]float64 {
 	if s.Epoch < 0 || len(s.Manager) == 0 {
 		return nil
@@ -186,7 +186,7 @@ func delays(s *record.Stream, step time.Duration) [][2]float64 {
 	return points
 }
 
-// means are the mean delays of each step until the end.
+// means returns the mean delay of each step until the end.
 func means(changes []manager.Event, end, step time.Duration) []manager.Event {
 	var all []manager.Event
 	i := 0
@@ -208,5 +208,5 @@ func means(changes []manager.Event, end, step time.Duration) []manager.Event {
 	return all
 }
 
-// milliseconds rounds to a tenth of one, which is finer than a picture.
+// milliseconds rounds to a tenth of a millisecond, which is finer than a chart shows.
 func milliseconds(d time.Duration) float64 { return math.Round(float64(d)/1e5) / 10 }

@@ -10,12 +10,12 @@ import (
 	"wiretime/capture"
 )
 
-// maxRequests is how many requests a report carries at most. A request takes
+// maxRequests limits the requests that a report carries. A request takes
 // about 70 bytes, so a report stays below 5 MB; past the limit only the median
 // load of each cell keeps its waterfall.
 const maxRequests = 60_000
 
-// Waterfall is what the browser reported of one load, request by request, in
+// Waterfall holds what the browser reported about one load, request by request, in
 // the order they started.
 type Waterfall struct {
 	DCL      float64   `json:"dcl"`    // ms since navigation start, -1 unknown; of several pages the latest
@@ -125,8 +125,8 @@ func onNetwork(e *capture.Entry) bool {
 	return !strings.HasPrefix(e.Request.URL, "data:") && e.FromCache == ""
 }
 
-// priority is the one the request was sent with, and the one it ended with
-// where the browser changed its mind.
+// priority returns the priority with which the request was sent, and the last one if the browser
+// changed it.
 func priority(e *capture.Entry) string {
 	switch {
 	case e.InitialPriority == "" || e.InitialPriority == e.Priority:

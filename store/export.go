@@ -32,7 +32,7 @@ type row struct {
 	Visit         string   `json:"visit"`
 	Strategy      string   `json:"strategy"`
 	Server        string   `json:"server"`
-	LinkDelayMS   *float64 `json:"link_delay_ms"` // this and the next two: of streams; null, in CSV empty, for pages
+	LinkDelayMS   *float64 `json:"link_delay_ms"` // this and the next two: null, in CSV empty, for a workload without these axes
 	Loss          *float64 `json:"loss"`
 	Reconnections *int     `json:"reconnections"`
 	Started       string   `json:"started"`
@@ -79,7 +79,7 @@ func rowsOf(run Run, metrics []study.Metric, loads []Load) []row {
 			Visit: cmp.Or(l.Cell.On(study.AxisVisit), study.VisitCold), Strategy: l.Cell.On(study.AxisStrategy),
 			Server:  cmp.Or(l.Cell.On(study.AxisServer), study.ServerOwn),
 			Started: l.Started.UTC().Format(time.RFC3339Nano), WallMS: float64(l.Wall) / 1e6, Validity: l.Validity, Reason: l.Reason}
-		if l.Cell.Workload == study.Streams() {
+		if l.Cell.Workload.Has(study.AxisLinkDelay) {
 			link := l.Cell.Link()
 			delay := float64(link.Delay) / 1e6
 			r.LinkDelayMS, r.Loss, r.Reconnections = &delay, &link.Loss, &link.Reconnections

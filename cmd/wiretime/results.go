@@ -56,23 +56,10 @@ func withRun(dir string, run int64, f func(*store.Store, int64) error) error {
 	return f(st, run)
 }
 
-// shownMetrics are the columns of the results' tables: of runs of pages, and of those of
-// streams, where a table leaves out what none of its streams has a value for.
-var (
-	shownMetrics       = []string{"dcl", "onload", "plt", "tow"}
-	shownStreamMetrics = []string{"ttd", "loading_delay", "start_up", "recovery", "rebuffer", "goodput"}
-)
-
 // columnsOf are the metrics that a table of these results shows.
-func columnsOf(metrics []study.Metric, results []store.Result, streams bool) []study.Metric {
-	shown := shownMetrics
-	if streams {
-		shown = slices.DeleteFunc(slices.Clone(shownStreamMetrics), func(name string) bool {
-			return !slices.ContainsFunc(results, func(r store.Result) bool { return len(r.Values[name]) > 0 })
-		})
-	}
+func columnsOf(metrics []study.Metric, results []store.Result, axes report.Axes) []study.Metric {
 	var columns []study.Metric
-	for _, name := range shown {
+	for _, name := range axes.Metrics(results) {
 		if i := slices.IndexFunc(metrics, func(m study.Metric) bool { return m.Name == name }); i >= 0 {
 			columns = append(columns, metrics[i])
 		}
@@ -162,7 +149,7 @@ func printTables(w io.Writer, results []store.Result, metrics []study.Metric) er
 			rows = rest[:end]
 		}
 		rest = rest[len(rows):]
-		shown := columnsOf(metrics, rows, axes.Streams())
+		shown := columnsOf(metrics, rows, axes)
 		columns := []string{axes.Compared()}
 		for _, m := range shown {
 			columns = append(columns, m.Title+", "+m.Unit)

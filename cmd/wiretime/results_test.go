@@ -31,28 +31,44 @@ func pageCell(values map[study.Axis]string) study.Cell {
 	return study.NewCell(study.Pages(), values, network.Path{Name: "cable"})
 }
 
-// keep makes a store with a run of cells, of which the axes that do not matter here
-// are filled in. The n-th load of a cell takes 1000 ms and n more; h3 takes 50 ms of
-// processor time on the real clock. The n-th load's archive lacked n URLs. The first load of all is a journey. What more is
-// known of the run before its first load, change says.
+// keep makes a store with a run of page cells, six loads each. The n-th load of a cell takes
+// 1000 ms and n more; h3 takes 50 ms of processor time on the real clock. The n-th load asked
+// for n URLs that the archive lacks. The first load of all is a journey. change may alter the
+// run before it begins.
 func keep(t *testing.T, dir string, cells []study.Cell, change ...func(*store.RunSpec)) {
+	t.Helper()
+	spec := store.RunSpec{StudyName: "kept", StudyText: "name: kept", Metrics: []study.Metric{
+		{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"},
+		{Name: "misses", Unit: "requests", Title: "Misses"}, {Name: "inexact", Unit: "requests", Title: "Inexact answers"}}}
+	for _, f := range change {
+		f(&spec)
+	}
+	fill(t, dir, spec, cells, 6, func(r *store.LoadRecord) {
+		plt := 1000 + float64(r.Planned.Repeat)
+		if r.Planned.Cell.Over() == "h3" && r.Planned.Cell.Clock() == "real" {
+			plt += 50
+		}
+		r.Values = map[string]float64{"plt": plt, "misses": 0, "inexact": float64(r.Planned.Repeat)}
+		r.Pages = pages[r.Planned.Index]
+	})
+}
+
+// fill makes a store with a run of cells, so many loads each. measure gives each load its values.
+func fill(t *testing.T, dir string, spec store.RunSpec, cells []study.Cell, repeats int, measure func(*store.LoadRecord)) {
 	t.Helper()
 	st, err := store.Open(dir, store.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	spec := store.RunSpec{StudyName: "kept", StudyText: "name: kept", Environment: json.RawMessage(`{}`), Started: time.Unix(1, 0),
-		Metrics: []study.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"},
-			{Name: "misses", Unit: "requests", Title: "Misses"}, {Name: "inexact", Unit: "requests", Title: "Inexact answers"}}}
+	if spec.Environment == nil {
+		spec.Environment = json.RawMessage(`{}`)
+	}
+	spec.Started, spec.Cells = time.Unix(1, 0), cells
 	for _, c := range cells {
-		spec.Cells = append(spec.Cells, c)
-		for repeat := range 6 {
+		for repeat := range repeats {
 			spec.Plan = append(spec.Plan, study.PlannedLoad{Cell: c, Repeat: repeat})
 		}
-	}
-	for _, f := range change {
-		f(&spec)
 	}
 	run, err := st.BeginRun(spec)
 	if err != nil {
@@ -63,12 +79,9 @@ func keep(t *testing.T, dir string, cells []study.Cell, change ...func(*store.Ru
 		t.Fatal(err)
 	}
 	for _, p := range pending {
-		plt := 1000 + float64(p.Repeat)
-		if p.Cell.Over() == "h3" && p.Cell.Clock() == "real" {
-			plt += 50
-		}
-		if err := st.Commit(store.LoadRecord{Planned: p, Attempt: 1, Started: time.Unix(2, 0), Validity: store.Valid,
-			Values: map[string]float64{"plt": plt, "misses": 0, "inexact": float64(p.Repeat)}, Pages: pages[p.Index]}); err != nil {
+		r := store.LoadRecord{Planned: p, Attempt: 1, Started: time.Unix(2, 0), Validity: store.Valid}
+		measure(&r)
+		if err := st.Commit(r); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -198,42 +197,23 @@ func TestAStudyOfStreamsIsCheckedBeforeItRuns(t *testing.T) {
 // streams have.
 func TestResultsOfStreams(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	st, err := store.Open(dir, store.Create)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := store.RunSpec{StudyName: "streams", Environment: json.RawMessage(`{}`), Started: time.Unix(1, 0), Metrics: []study.Metric{
+	spec := store.RunSpec{StudyName: "streams", Metrics: []study.Metric{
 		{Name: "ttd", Unit: "ms", Title: "TTD"}, {Name: "loading_delay", Unit: "ms", Title: "Loading delay"}, {Name: "goodput", Unit: "Mbit/s", Title: "Goodput"}}}
+	var cells []study.Cell
 	for _, c := range [][2]string{{"file@1MB", "download"}, {"clip", "paper"}} {
 		for _, transport := range []string{"tcp", "quic"} {
 			link := study.Link{Delay: 50 * time.Millisecond, Loss: 0.01}
 			values := link.Values()
 			values[study.AxisMedia], values[study.AxisPlayer], values[study.AxisTransport], values[study.AxisClock] = c[0], c[1], transport, "virtual"
-			cell := study.NewCell(study.Streams(), values, network.Path{Name: link.Name()})
-			spec.Cells = append(spec.Cells, cell)
-			spec.Plan = append(spec.Plan, study.PlannedLoad{Cell: cell})
+			cells = append(cells, study.NewCell(study.Streams(), values, network.Path{Name: link.Name()}))
 		}
 	}
-	run, err := st.BeginRun(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pending, err := st.Pending(run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, p := range pending {
-		values := map[string]float64{"loading_delay": 1234.5, "goodput": 12.25}
-		if p.Cell.By() == "download" {
-			values = map[string]float64{"ttd": 5000 + float64(i), "goodput": 8}
+	fill(t, dir, spec, cells, 1, func(r *store.LoadRecord) {
+		r.Values = map[string]float64{"loading_delay": 1234.5, "goodput": 12.25}
+		if r.Planned.Cell.By() == "download" {
+			r.Values = map[string]float64{"ttd": 5000 + float64(r.Planned.Index), "goodput": 8}
 		}
-		if err := st.Commit(store.LoadRecord{Planned: p, Attempt: 1, Started: time.Unix(2, 0), Validity: store.Valid, Values: values}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := st.Close(); err != nil {
-		t.Fatal(err)
-	}
+	})
 	r := self(t).run(t, "results", "--store", dir)
 	squeezed := strings.Join(strings.FieldsFunc(r.out, func(r rune) bool { return r == ' ' }), " ")
 	for _, text := range []string{

@@ -15,7 +15,7 @@ export function appendix(data: Data): HTMLElement {
     ...networks(data),
     el("h3", {}, "How to read the intervals"),
     el("p", {}, `The 95 % interval of a median lies between two of the measured values, chosen by the binomial distribution; it assumes nothing about how ${data.streams === undefined ? "page times" : "these times"} are distributed, but needs at least six values. With fewer, the smallest and largest value are shown and called a range.`),
-    el("p", {}, "The difference of two medians has a 95 % interval from a seeded bootstrap. A difference is called clear if its interval leaves out zero. Each pair is judged by itself: where many are compared, about one in twenty of those that do not differ will look clear, and the lowest of several medians tends to be a lucky one."),
+    el("p", {}, "The difference of two medians has a 95 % interval from a seeded bootstrap. A difference is called clear if its interval excludes zero. Each pair is judged on its own: among many comparisons, about one in twenty pairs that do not differ looks clear, and the lowest of several medians tends to be a lucky one."),
     el("h3", { id: "clock" }, "What the clock means"),
     ...clockMeans(data).map((text) => el("p", {}, text)),
     ...meanings("What was streamed", data.streams?.media),
@@ -36,7 +36,7 @@ export function appendix(data: Data): HTMLElement {
     scrolling("Study file", el("pre", {}, data.studyText)));
 }
 
-/** networks describes each network; those of streams, of which a study may have hundreds that differ in a number, are folded. */
+/** networks describes each network; those of streams are folded, since a study may have hundreds that differ in one number. */
 function networks(data: Data): HTMLElement[] {
   const all = data.networks.map((n) => el("div", { class: "network" },
     el("h4", {}, n.name, n.title === undefined ? null : el("small", {}, n.title)),
@@ -46,7 +46,7 @@ function networks(data: Data): HTMLElement[] {
   return data.streams === undefined ? all : [el("details", { class: "folded" }, el("summary", {}, counted(all.length, "network")), ...all)];
 }
 
-/** meanings explains the values of an axis that the study uses; nothing of one it does not. */
+/** meanings explains the values of an axis, if the study uses it. */
 function meanings(title: string, facts: Fact[] | undefined): HTMLElement[] {
   return facts === undefined ? [] : [el("h3", {}, title), pairs(facts)];
 }
@@ -55,11 +55,11 @@ function clockMeans(data: Data): string[] {
   const real = "On the real clock the processor's work is part of every figure, as it is on a real phone and a real server, but it is the work of the machine that measured.";
   if (data.clockNote === undefined) return [`All loads ran on the real clock. ${real}`];
   return [
-    "On the virtual clock the same programs and the same Linux protocols run in a kernel that does not wait: whenever all is idle its clock jumps to the next event. "
+    "On the virtual clock the same programs and the same Linux protocols run in a kernel that does not wait: whenever everything is idle, its clock jumps to the next event. "
       + "Delays, rates, queues, losses and timers take the time they take on the real clock; computing takes none. "
       + "So these figures may be compared with each other, and they are what a machine of unlimited speed would see. They say nothing about how much processor time a protocol takes.",
     real + " Cells on different clocks are therefore never ranked against each other here.",
-    ...(data.clocks ? [] : ["A study with clock: [real, virtual] loads every cell on both and shows what the processor's share is."]),
+    ...(data.clocks ? [] : ["A study with clock: [real, virtual] loads every cell on both and shows how much of a load the processor takes."]),
   ];
 }
 

@@ -1,15 +1,15 @@
 // Axes of charts whose values are far apart, or close together.
 
-/** wide is how many times the lowest value the highest must be for a logarithmic axis to show both. */
+/** wide is the ratio of the highest to the lowest value above which an axis is logarithmic. */
 const wide = 30;
 
-/** needsLog says whether a linear axis from zero would press the low values together. */
+/** needsLog says whether a linear axis from zero would flatten the low values. */
 export function needsLog(values: number[]): boolean {
   const above = values.filter((v) => v > 0);
   return above.length === values.length && above.length > 0 && Math.max(...above) > wide * Math.min(...above);
 }
 
-/** logTicks are round values between two others: 1, 2 and 5 of each decade, or 1 alone where these would be many. */
+/** logTicks returns round values between two others: 1, 2 and 5 of each decade, or 1 alone if these would be too many. */
 export function logTicks(low: number, high: number): number[] {
   const decades = Math.log10(high / low);
   const result: number[] = [];
@@ -22,7 +22,7 @@ export function logTicks(low: number, high: number): number[] {
   return result;
 }
 
-/** spaced are those of the rising values that lie apart by a gap at least, the first and the last among them if they can be. */
+/** spaced picks rising values that lie at least a gap apart, the first and the last among them if possible. */
 export function spaced(values: number[], gap: number): number[] {
   const last = values.at(-1);
   if (last === undefined) return [];

@@ -6,20 +6,20 @@ import { shown } from "./tables";
 export const font = { fontFamily: "inherit", fontSize: "12px" };
 const labelWidth = (labels: string[], most = 190): number => Math.min(most, 20 + 7 * Math.max(...labels.map((l) => l.length)));
 
-/** colour is the protocol's, or the strategy's or server's where these are compared; the palette is Okabe and Ito's, whose colours the colour-blind tell apart. */
+/** colour returns a cell's colour, by what cells are compared by. The palette is Okabe and Ito's, which the colour-blind can tell apart. */
 export function colour(data: Data, cell: Cell): string {
   const of = coloured(data);
   return `var(--p${[...new Set(data.cells.map(of))].indexOf(of(cell)) % 8})`;
 }
 
-/** coloured says by what cells are coloured; of streams the strategies of one transport share its colour. */
+/** coloured says by what cells are coloured; the strategies of one transport share its colour. */
 function coloured(data: Data): (cell: Cell) => string {
   switch (data.compared) {
     case "transport and strategy": return (c) => c.protocol;
     case "transport": return data.cells.every((c) => c.protocol === data.cells[0]?.protocol) ? (c) => c.label : (c) => c.protocol;
     default: {
       const axis = data.compared;
-      return (c) => c[axis];
+      return (c) => c[axis] ?? "";
     }
   }
 }

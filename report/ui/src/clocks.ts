@@ -5,7 +5,7 @@ import { fixed, scaled, scaleFor } from "./format";
 import { placeName } from "./tables";
 import { clockStanding } from "./verdict";
 
-/** manyPairs is where a row per pair would make the chart taller than a reader wants; the table says the same. */
+/** manyPairs is the number of pairs above which the chart would be too tall; the table says the same. */
 const manyPairs = 96;
 
 /** clocksView compares the two clocks of a study that used both. */
@@ -18,7 +18,7 @@ export function clocksView(data: Data, clocks: Clocks): HTMLElement {
   return el("section", { id: "clocks" },
     el("h2", {}, "Two clocks"),
     el("p", { class: "answer" }, clocks.verdict),
-    el("p", {}, "These cells were loaded on both clocks, over the same path and with the same seeds of loss and jitter. Where the virtual clock's median is the lower, the rest is what computing added on the machine that measured. A packet lost here and not there can change a whole load: with loss, look at the intervals rather than at the medians."),
+    el("p", {}, "These cells were loaded on both clocks, over the same path and with the same seeds of loss and jitter. If the virtual clock's median is lower, the difference is what computing added on the machine that measured. A packet lost here and not there can change a whole load: with loss, look at the intervals rather than at the medians."),
     table(data, clocks, pairs),
     few ? el("figure", {},
       el("figcaption", {}, "How far the median " + title + " on the virtual clock lies from that on the real one; the line is the 95 % interval of the ratio, the band is agreement within 1 %."),

@@ -14,9 +14,9 @@ const ms = (ns: number): string => `${fixed(ns / 1e6, 1)} ms`;
 const share = (c: Critical, ns: number): string => `${fixed((100 * ns) / c.onLoad, 0)} %`;
 
 /**
- * heights is where a kind's bar lies in its row, as shares from the top. What keeps the network or a
- * receiver busy, or wrong, is full; waiting for a sender is narrower, distance and the client are thin,
- * so that the kinds differ without colour, too.
+ * heights says where a kind's bar lies in its row, as shares from the top. Set-up, bandwidth, loss
+ * recovery and head-of-line blocking have full height; server, window and queueing are narrower; path delay and
+ * the client are thin. So the kinds differ without colour, too.
  */
 const heights: [top: number, bottom: number][] = [[0, 1], [0.36, 0.64], [0.18, 0.82], [0.18, 0.82], [0, 1], [0.18, 0.82], [0, 1], [0, 1], [0.36, 0.64]];
 

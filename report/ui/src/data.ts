@@ -52,7 +52,7 @@ export interface Metric {
   ranked: boolean;
 }
 
-/** What a report of streams has beyond that of pages. */
+/** What only a report of streams has. */
 export interface Streams {
   media: Fact[];
   transports: Fact[];
@@ -91,9 +91,9 @@ export interface Cell {
   protocol: string;
   loader: string;
   clock: Clock;
-  visit: string;
+  visit?: string; // none for a stream
   strategy: string;
-  server: string;
+  server?: string; // none for a stream
   link?: Link;
   shared?: string;
   label: string;
@@ -225,7 +225,7 @@ export interface Timeline {
 
 export type Point = [at: number, value: number];
 
-/** A time in which the viewer saw the same. */
+/** A time during which the viewer saw the same. */
 export interface Span {
   from: number;
   to: number;
@@ -288,12 +288,12 @@ export function unpack(waterfall: Waterfall, words: string[]): Request[] {
   });
 }
 
-/** at gives the element that an index in the data refers to. */
+/** at returns the element that an index in the data refers to. */
 export function at<T>(list: readonly T[], index: number): T {
   const element = list[index];
   if (element === undefined) throw new RangeError(`the report's data refers to element ${index} of ${list.length}`);
   return element;
 }
 
-/** endOf is when the last byte of a request had arrived, ms since navigation start. */
+/** endOf returns when the last byte of a request had arrived, ms since navigation start. */
 export const endOf = (r: Request): number => r.durations.reduce((sum, d) => sum + d, r.start);

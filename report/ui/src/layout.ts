@@ -7,7 +7,7 @@ export interface Bar {
   to: number;
 }
 
-/** bars lays the phases of a request end to end; those that take no time are left out. */
+/** bars lays the phases of a request end to end and leaves out those that take no time. */
 export function bars(r: Request): Bar[] {
   const result: Bar[] = [];
   let from = r.start;
@@ -34,12 +34,12 @@ export const heights: Record<Phase, [top: number, bottom: number]> = {
   receive: [0.05, 0.95],
 };
 
-/** endOfAll is when everything had arrived, DCL and onLoad included. */
+/** endOfAll returns when everything had arrived and DCL and onLoad were over. */
 export function endOfAll(requests: Request[], ...marks: number[]): number {
   return requests.reduce((end, r) => Math.max(end, endOf(r)), Math.max(0, ...marks));
 }
 
-/** ticks are round times from zero that divide the axis into about the wanted number of parts. */
+/** ticks returns round times from zero that divide the axis into about the wanted number of parts. */
 export function ticks(end: number, wanted: number): number[] {
   if (!(end > 0)) return [0];
   const rough = end / wanted;
@@ -57,7 +57,7 @@ export function lanes(values: string[]): Map<string, number> {
 
 const priorities = ["VeryHigh", "High", "Medium", "Low", "VeryLow"];
 
-/** priorityLane is the place of a priority as sent, 0 the most urgent; -1 for none. A request that changed reads "Low > High". */
+/** priorityLane returns the lane of a priority as sent, 0 for the most urgent and -1 for none. A request that changed reads "Low > High". */
 export function priorityLane(priority: string): number {
   return priorities.indexOf(priority.split(" > ")[0] ?? "");
 }

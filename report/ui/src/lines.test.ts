@@ -5,7 +5,7 @@ import { looksOf, pointsOf, rangesOf, type Range } from "./lines";
 const metric: Metric = { name: "ttd", title: "TTD", unit: "ms", definition: "", ranked: true };
 const summary = (median: number, low = median, high = median): Summary => ({ n: 6, median, interval: true, low, high, min: low, max: high, cv: 0 });
 const cell = (delay: number, ttd?: Summary): Cell => ({
-  site: "file@1GB", network: "n", protocol: "tcp", loader: "download", clock: "virtual", visit: "cold", strategy: "reconnect", server: "wiretime", label: "tcp", link: { delay, loss: 0, reconnections: 0 },
+  site: "file@1GB", network: "n", protocol: "tcp", loader: "download", clock: "virtual", strategy: "reconnect", label: "tcp", link: { delay, loss: 0, reconnections: 0 },
   valid: 6, invalid: 0, failed: 0, unsupported: 0, pending: 0, summaries: ttd === undefined ? {} : { ttd }, medianLoad: -1, loads: [],
 });
 const points = (...cells: Cell[]): ReturnType<typeof pointsOf> => pointsOf(cells, { name: "", lines: [{ label: "tcp", cells: cells.map((_, i) => i) }] }, metric, (l) => l.delay);

@@ -3,7 +3,7 @@
 import { needsLog } from "./axis";
 import { at, type Cell, type Link, type Metric, type Panel } from "./data";
 
-/** Look is how a line is drawn; lines of one colour differ in their dashes, all lines in their symbols. */
+/** Look says how a line is drawn; lines of one colour differ in their dashes, all lines in their symbols. */
 export interface Look {
   colour: string;
   dash: string;
@@ -24,7 +24,7 @@ export function looksOf(lines: { label: string; colour: string }[]): Map<string,
   return looks;
 }
 
-/** Point is a cell's median in a picture, with its interval or range. */
+/** Point is a cell's median in a chart, with its interval or range. */
 export interface Point {
   label: string;
   x: number;
@@ -35,7 +35,7 @@ export interface Point {
   interval: boolean;
 }
 
-/** pointsOf are those of a panel's cells that have the metric; value is where on the axis a link lies. */
+/** pointsOf returns a point for each of a panel's cells that has the metric; value is where on the axis a link lies. */
 export function pointsOf(cells: Cell[], panel: Panel, metric: Metric, value: (link: Link) => number): Point[] {
   return panel.lines.flatMap(({ label, cells: indices }) => indices.flatMap((index): Point[] => {
     const cell = at(cells, index);
@@ -54,8 +54,8 @@ export interface Range {
 }
 
 /**
- * rangesOf gives each panel its range. They share one, so that they can be compared, unless that presses
- * what is in some of them together.
+ * rangesOf gives each panel its range. Panels share one, so that they can be compared, unless that would
+ * flatten some of them.
  */
 export function rangesOf(panels: Point[][], metric: Metric): Range[] {
   const seconds = metric.unit === "ms" && panels.flat().some((p) => p.high >= 10_000);
@@ -64,7 +64,7 @@ export function rangesOf(panels: Point[][], metric: Metric): Range[] {
   return panels.map((points) => (all.log ? { ...scale, ...reach(points, scale.factor) } : all));
 }
 
-/** reach is how far an axis for all the points goes: from zero, or logarithmic where their intervals lie far apart. */
+/** reach returns the range of an axis for all the points: from zero, or logarithmic if their intervals lie far apart. */
 function reach(points: Point[], factor: number): Pick<Range, "log" | "low" | "high"> {
   const ends = points.flatMap((p) => [p.low / factor, p.high / factor]);
   const log = needsLog(ends);

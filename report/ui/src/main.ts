@@ -10,7 +10,7 @@ import { seriesView } from "./series";
 import { answerFor, answers, sameness, sectionName } from "./tables";
 import "./style.css";
 
-/** manySections is where the overview chart would be taller than a reader wants; the table above it says the same. */
+/** manySections is the number of sections above which the overview chart would be too tall; the table above it says the same. */
 const manySections = 24;
 
 function report(data: Data): void {
@@ -66,7 +66,7 @@ function answerView(data: Data, first: Metric): { element: HTMLElement; show: (m
   const definition = el("p", { class: "caption" });
   const table = el("div");
   const chart = el("div", { class: "chart" });
-  const caption = el("figcaption", {}, `How far each median lies behind the lowest on the same ${sameness(data)}; the line is the 95 % interval of the difference. An interval that reaches zero is no clear difference.`);
+  const caption = el("figcaption", {}, `How far each median lies behind the lowest on the same ${sameness(data)}; the line is the 95 % interval of the difference. If the interval reaches zero, the difference is not clear.`);
   let metric = first;
   const drawChart = (): void => {
     const sections = data.sections.flatMap((section) => {

@@ -3,18 +3,18 @@ import { el, scrolling } from "./dom";
 import { counted, decimalsFor, fixed } from "./format";
 import { claimStanding } from "./verdict";
 
-/** papersView sets what papers printed beside what was measured, and says what of the study's claims held. */
+/** papersView compares what was measured with what papers printed, and says which of the study's claims held. */
 export function papersView(data: Data): HTMLElement[] {
   const tables = data.printed ?? [];
   const claims = data.claims ?? [];
   return [
     ...(tables.length === 0 ? [] : [el("section", { id: "published" },
-      el("h2", {}, "Beside what was published"),
-      el("p", {}, "Figures of another network, other software and other pages: their order and their shape can be compared, their size only as far as the study says."),
+      el("h2", {}, "Compared with published figures"),
+      el("p", {}, "The published figures come from another network, other software and other pages. Their order and their shape can be compared, their size only as far as the study says."),
       ...tables.map((t) => table(data, t)))]),
     ...(claims.length === 0 ? [] : [el("section", { id: "claims" },
-      el("h2", {}, "What is claimed, and what held"),
-      el("p", {}, "A claim is about the ratio of two medians. It held where the 95 % interval of the ratio lies in the claimed range, and is refuted where the interval lies outside; in between, or with fewer than six loads on a side, it is not decided."),
+      el("h2", {}, "Claims, and whether they hold"),
+      el("p", {}, "A claim is about the ratio of two medians. It held if the 95 % interval of the ratio lies within the claimed range, and is refuted if the interval lies outside. Otherwise, or with fewer than six loads on a side, it is not decided."),
       claimTable(claims))]),
   ];
 }
@@ -23,7 +23,7 @@ function table(data: Data, printed: Printed): HTMLElement {
   const title = data.metrics.find((m) => m.name === printed.metric)?.title ?? printed.metric;
   return scrolling(printed.source,
     el("table", { class: "printed" },
-      el("caption", {}, el("span", {}, `${printed.source}. Median ${title} here (${printed.unit}) with its 95 % interval; below it the published figure, and how many times that it is`)),
+      el("caption", {}, el("span", {}, `${printed.source}. Median ${title} here (${printed.unit}) with its 95 % interval; below it the published figure and the ratio to it`)),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, ""), ...printed.columns.map((c) => el("th", { scope: "col", class: "number" }, c)))),
       el("tbody", {}, ...printed.rows.map((row, r) => el("tr", {},
         el("th", { scope: "row" }, row),
@@ -54,7 +54,7 @@ function claimTable(claims: Claim[]): HTMLElement {
         el("td", { class: claimStanding(c) }, c.verdict, c.pairs.length > 1 ? pairList(c) : null))))));
 }
 
-/** ratios says between which values the ratios of all pairs lie. */
+/** ratios writes the range of the ratios of all pairs. */
 function ratios(pairs: ClaimPair[]): string {
   const known = pairs.map((p) => p.ratio).filter((r) => r > 0);
   if (known.length === 0) return "";
@@ -62,11 +62,11 @@ function ratios(pairs: ClaimPair[]): string {
   return `; here ${fixed(low, 3)}${known.length > 1 ? ` to ${fixed(high, 3)}` : ""}`;
 }
 
-/** pairList lists the pairs, those first in which the claim did not hold. */
+/** pairList lists the pairs, first those in which the claim did not hold. */
 function pairList(claim: Claim): HTMLElement {
   const others = claim.pairs.filter((p) => p.outcome !== "held");
   return el("details", { open: others.length > 0 && others.length <= 8 },
-    el("summary", {}, counted(claim.pairs.length, "ratio") + (others.length === 0 || others.length === claim.pairs.length ? "" : `, first the ${fixed(others.length, 0)} where it did not hold`)),
+    el("summary", {}, counted(claim.pairs.length, "ratio") + (others.length === 0 || others.length === claim.pairs.length ? "" : `, the ${fixed(others.length, 0)} where it did not hold first`)),
     el("ul", { class: "pairs-of-claim" }, ...[...others, ...claim.pairs.filter((p) => p.outcome === "held")].map((p) => el("li", { class: p.outcome === "held" ? "held" : p.outcome === "refuted" ? "refuted" : "unclear" },
       el("span", {}, p.name), el("span", {}, p.outcome),
       el("span", {}, p.ratio === 0 ? "–" : fixed(p.ratio, 3) + (p.interval ? `, ${fixed(p.low, 3)} to ${fixed(p.high, 3)}` : ", too few loads"))))));

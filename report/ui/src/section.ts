@@ -17,7 +17,7 @@ export interface SectionView {
   show: (metric: Metric) => void;
 }
 
-/** manyStreams is from how many sections of streams on all but the first are folded: the series say what most readers want. */
+/** manyStreams is the number of sections above which all sections of streams but the first are folded: most readers only want the series. */
 const manyStreams = 4;
 
 /** sectionView makes one site on one network: answer, table, distribution, waterfalls. */
@@ -36,7 +36,7 @@ export function sectionView(data: Data, index: number, first: Metric): SectionVi
   const say = (): void => {
     const found = answerFor(section, metric);
     answer.textContent = found ? verdict(found, data.cells, metric.title).text : `No valid load has a ${metric.title}.`;
-    chartCaption.textContent = `${metric.title} of every load: a dot is a valid load, a cross one that is not and does not count; the line is the median, the band its 95 % interval where there are six values. CV: standard deviation as a share of the mean.`;
+    chartCaption.textContent = `${metric.title} of every load: a dot is a valid load, a cross one that does not count; the line is the median, the band its 95 % interval, given six values. CV: standard deviation as a share of the mean.`;
   };
   const body = [
     el("p", { class: "facts" }, (network?.facts ?? []).map((f) => `${f.name}: ${f.value}`).join("; ")),

@@ -66,8 +66,8 @@ function pictures(data: Data, series: Series): HTMLElement[] {
   const few = figures.length > 0 && data.cells.some((c) => followed.some((name) => c.summaries[name]?.interval === false));
   return [
     el("p", {}, "Each point is the median of a cell's valid loads; the bar through it is the 95 % interval of the median"
-      + (few ? ", or, dashed, the range of its loads where fewer than six do not give one" : "")
-      + ". Points at one value are set apart a little, so that their bars can be told from each other."),
+      + (few ? ", or, dashed, the range of its loads if there are fewer than six" : "")
+      + ". Points at the same value are set apart slightly so that their bars do not overlap."),
     el("ul", { class: "legend lines", "aria-label": "Lines" }, ...[...looks].filter(([label]) => used.has(label)).map(([label, look]) => el("li", {}, swatch(look), label))),
     el("div", { class: single ? "panels" : "" }, ...figures),
   ];

@@ -11,7 +11,7 @@ export function placeName(data: Data, { site, network }: { site: string; network
   return data.sections.every((s) => s.site === site) ? name : `${site}, ${name}`;
 }
 
-/** networkName is what a network is called; of a stream's, what of the link the study varies. */
+/** networkName names a network; for streams, by the properties of the link that the study varies. */
 export const networkName = (data: Data, network: string): string => data.networks.find((n) => n.name === network)?.title ?? network;
 
 /** clockName is "real clock" or "virtual clock", or nothing in a run that knows only the real one. */
@@ -24,14 +24,15 @@ export const sectionName = (data: Data, of: Section | Cell): string => [placeNam
 
 export const answerFor = (section: Section, metric: Metric): Answer | undefined => section.answers.find((a) => a.metric === metric.name);
 
-/** interval writes a summary's interval, or its range where six loads are wanting, and n where it is not the cell's. */
+/** interval writes a summary's interval, or its range with fewer than six loads, and n if it differs from the cell's. */
 function interval(s: Summary, scale: Scale, valid: number): HTMLElement {
-  const text = `${scaled(s.low, scale)} to ${scaled(s.high, scale)}`;
-  const words = s.n === 1 ? "one load" : s.min === s.max ? "all equal" : s.interval ? text : `range ${text}`;
+  const [low, high] = [scaled(s.low, scale), scaled(s.high, scale)];
+  const text = low === high && !s.interval ? `all round to ${low}` : `${low} to ${high}`;
+  const words = s.n === 1 ? "one load" : s.min === s.max ? "all equal" : s.interval || low === high ? text : `range ${text}`;
   return el("span", { class: s.interval ? "interval" : "interval range" }, words, s.n === valid ? null : el("small", {}, `n ${s.n}`));
 }
 
-/** sameness names the axes whose values cells share that are compared with each other. */
+/** sameness names the axes on which compared cells agree. */
 export function sameness(data: Data): string {
   return list([
     "network",
@@ -42,7 +43,7 @@ export function sameness(data: Data): string {
   ]);
 }
 
-/** answers is the first thing a reader wants: which cell is fastest on which network. */
+/** answers shows what readers want first: which cell is fastest on which network. */
 export function answers(data: Data, metric: Metric): HTMLElement {
   const labels = [...new Set(data.cells.filter((c) => shown(data, c)).map((c) => c.label))];
   const medians = data.cells.flatMap((c) => c.summaries[metric.name]?.median ?? []);
@@ -67,7 +68,7 @@ export function answers(data: Data, metric: Metric): HTMLElement {
       el("tbody", {}, ...rows)));
 }
 
-/** shown says whether a cell has a column: of streams those that a transport does not support at all have none. */
+/** shown says whether a cell has a column: one of streams has none if all its loads are unsupported. */
 export const shown = (data: Data, cell: Cell): boolean => data.streams === undefined || cell.unsupported === 0 || cell.valid + cell.invalid + cell.failed + cell.pending > 0;
 
 function answerCell(data: Data, index: number, metric: Metric, answer: Answer | undefined, scale: Scale): HTMLElement {
@@ -80,7 +81,7 @@ function answerCell(data: Data, index: number, metric: Metric, answer: Answer | 
     el("small", {}, `${place ? place.text + doubt + ", " : ""}n ${s.n}`));
 }
 
-/** figures is a section's table: every metric of every cell. */
+/** figures makes a section's table: every metric of every cell. */
 export function figures(data: Data, section: Section): HTMLElement {
   const numbers = section.cells.filter((c) => shown(data, at(data.cells, c)));
   const cells = numbers.map((c) => at(data.cells, c));
@@ -104,7 +105,7 @@ export function figures(data: Data, section: Section): HTMLElement {
 function caption(data: Data, section: Section): string {
   const few = section.cells.some((c) => Object.values(at(data.cells, c).summaries).some((s) => !s.interval));
   return `${section.site} on ${[networkName(data, section.network), clockName(data, section)].filter(Boolean).join(", ")}: median and 95 % interval of the valid loads; n is in the heading, or in the field where it differs. The lowest median of a time is bold.`
-    + (few ? " Fewer than six values give no 95 % interval: there the range is shown, marked so." : "");
+    + (few ? " With fewer than six values there is no 95 % interval, and the range is shown instead." : "");
 }
 
 function heading(cell: Cell): HTMLElement {
@@ -116,7 +117,7 @@ function heading(cell: Cell): HTMLElement {
 
 function figure(cell: Cell, metric: Metric, scale: Scale, fastest: boolean): HTMLElement {
   const s = cell.summaries[metric.name];
-  if (s === undefined) return el("td", { class: "number none" }, "–");
+  if (s === undefined) return el("td", { class: "number none" }, "–", el("span", { class: "interval" }));
   return el("td", { class: "number" },
     el(fastest ? "b" : "span", {}, scaled(s.median, scale)),
     interval(s, scale, cell.valid));

@@ -11,7 +11,7 @@ interface Shown {
   timeline: Timeline;
 }
 
-/** timelines shows one stream of each cell: what was played, what came, and what the network did. */
+/** timelines shows one stream of each cell: what was played, what arrived, and what the network did. */
 export function timelines(data: Data, section: Section): HTMLElement {
   const all = section.cells.flatMap((c): Shown[] => {
     const cell = at(data.cells, c);
@@ -32,8 +32,8 @@ export function timelines(data: Data, section: Section): HTMLElement {
       drawing(s, scale, Math.max(280, (width - 24 * (columns - 1)) / columns)))));
   });
   return el("div", { class: "waterfalls" },
-    el("h4", {}, video ? "What the viewer saw" : "How the file came"),
-    el("p", { class: "caption" }, `One load of each cell, the valid one whose ${by} is nearest to the median, on the same axes. ${video ? "The buffer's colour is the resolution that is played, and so is the height of the bar below it. " : ""}Goodput is of content, per ${scale.step === 1000 ? "second" : `${fixed(scale.step / 1000, 0)} s`}; the link's delay is one-way. A handover is a dashed line, and the band after it the time until octets came again.`),
+    el("h4", {}, video ? "What the viewer saw" : "How the file arrived"),
+    el("p", { class: "caption" }, `One load of each cell, the valid one whose ${by} is nearest to the median, on the same axes. ${video ? "The buffer's colour is the resolution that is played, and so is the height of the bar below it. " : ""}Goodput is of content, per ${scale.step === 1000 ? "second" : `${fixed(scale.step / 1000, 0)} s`}; the link's delay is one-way. A handover is a dashed line, and the band after it is the time until data arrived again.`),
     legend(all, video),
     box,
     handovers(all));
@@ -89,7 +89,7 @@ function lanesOf(scale: Scale): { buffer: Lane | null; goodput: Lane; delay: Lan
 const stripHeight = 12;
 const shares = { hd: 1 / 3, fhd: 2 / 3, qhd: 1 };
 
-/** kindOf is by what a span is coloured: the resolution that is played, or the state. */
+/** kindOf returns what decides the colour of a span: the resolution that is played, or the state. */
 const kindOf = (s: Span): string => (s.state === "playing" ? s.shown ?? "playing" : s.state);
 
 function drawing({ cell, load, timeline: t }: Shown, scale: Scale, width: number): SVGElement {
@@ -180,7 +180,7 @@ const names: Record<string, string> = {
   hd: "plays HD", fhd: "plays FHD", qhd: "plays QHD", playing: "plays", stalled: "stalled", seeking: "waits after a seek", starting: "waits for the start", ended: "at the end of the video",
 };
 
-/** factsAt is all that is known of a moment. */
+/** factsAt returns all that is known of a moment. */
 function factsAt(t: Timeline, ms: number): [name: string, value: string][] {
   const span = spanAt(t.spans ?? [], ms);
   const rate = stretches(t).find((s) => s.from <= ms && ms <= s.to)?.rate ?? 0;
@@ -192,7 +192,7 @@ function factsAt(t: Timeline, ms: number): [name: string, value: string][] {
     ...(span === undefined ? [] : [["viewer", names[kindOf(span)] ?? ""], ["buffer", `${fixed(valueAt(t.buffer ?? [], ms), 1)} s`]] as [string, string][]),
     ["goodput", `${fixed(rate, 1)} Mbit/s`],
     ...(delay === undefined ? [] : [["link delay", `${fixed(delay, 1)} ms`]] as [string, string][]),
-    ...(access === undefined ? [] : [["access link", access + (outage === undefined ? "" : ", nothing has come over it yet")]] as [string, string][]),
+    ...(access === undefined ? [] : [["access link", access + (outage === undefined ? "" : ", no data over it yet")]] as [string, string][]),
   ];
 }
 
@@ -217,7 +217,7 @@ function legend(all: Shown[], video: boolean): HTMLElement {
     [true, () => bar("goodput", 9), "goodput"],
     [all.some((s) => s.timeline.delay !== undefined), () => box(svg("path", { class: "delay", d: "M0 9H7V3H14V6H20" })), "link delay"],
     [all.some((s) => s.timeline.handovers !== undefined), () => line("handover"), "handover"],
-    [all.some((s) => s.timeline.handovers !== undefined), () => bar("outage", 12), "until octets came again"],
+    [all.some((s) => s.timeline.handovers !== undefined), () => bar("outage", 12), "until data arrived again"],
   ];
   return el("ul", { class: "legend", "aria-label": "Marks" }, ...items.filter(([used]) => used).map(([, draw, name]) => el("li", {}, draw(), name)));
 }
@@ -229,8 +229,8 @@ function handovers(all: Shown[]): HTMLElement | null {
   const after = (from: number, to: number | undefined): string => (to === undefined ? "–" : fixed(to - from, 1));
   return el("details", {}, el("summary", {}, "Handovers in figures"),
     scrolling("Handovers in figures", el("table", {},
-      el("caption", {}, el("span", {}, "Handovers of the loads above: when, to which access link, and how long after it (ms) there was a session at the new address and octets came again. With several addresses at once nothing tells when a session is ready.")),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Cell"), el("th", { scope: "col", class: "number" }, "At (s)"), el("th", { scope: "col" }, "To"), ...["Session (ms)", "Octets (ms)"].map((h) => el("th", { scope: "col", class: "number" }, h)))),
+      el("caption", {}, el("span", {}, "Handovers of the loads above: when, to which access link, and how long after it (ms) there was a session at the new address and data arrived again. With several addresses at once there is no moment at which a session is ready.")),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Cell"), el("th", { scope: "col", class: "number" }, "At (s)"), el("th", { scope: "col" }, "To"), ...["Session (ms)", "Data (ms)"].map((h) => el("th", { scope: "col", class: "number" }, h)))),
       ...some.map(({ cell, timeline }) => el("tbody", {}, ...(timeline.handovers ?? []).map((h, i, list) => el("tr", {},
         i > 0 ? null : el("th", { scope: "rowgroup", rowspan: list.length }, cell.label),
         el("td", { class: "number" }, fixed(h.at / 1000, 3)), el("td", {}, h.access),

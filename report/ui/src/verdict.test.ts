@@ -16,8 +16,8 @@ const cells = [cell("h3", 1000), cell("h2", 1100), cell("http/1.1", 1500)];
 test("a clear difference is named with its interval", () => {
   const v = verdict(answer(gap(1, 100, 60, 140), gap(2, 500, 450, 560)), cells, "PLT");
   expect(v.sure).toBe("clear");
-  expect(plain(v.short)).toBe("h3, 10 % before h2");
-  expect(plain(v.text)).toBe("h3 is fastest: median PLT 1.00 s (n = 10), 10 % or 100 ms before h2 (95 % interval of the difference 60.0 ms to 140 ms).");
+  expect(plain(v.short)).toBe("h3, 10 % ahead of h2");
+  expect(plain(v.text)).toBe("h3 is fastest: median PLT 1.00 s (n = 10), 10 % or 100 ms ahead of h2 (95 % interval of the difference 60.0 ms to 140 ms).");
 });
 
 test("an interval with zero in it is no clear difference, and names who is slower all the same", () => {
@@ -30,8 +30,8 @@ test("an interval with zero in it is no clear difference, and names who is slowe
 test("behind a median of zero there are no shares", () => {
   const still = [cell("quic", 0), cell("tcp", 800)];
   const v = verdict(answer(gap(1, 800, 500, 900)), still, "Stalled");
-  expect(plain(v.short)).toBe("quic, 800 ms before tcp");
-  expect(plain(v.text)).toBe("quic is fastest: median Stalled 0.00 ms (n = 10), 800 ms before tcp (95 % interval of the difference 500 ms to 900 ms).");
+  expect(plain(v.short)).toBe("quic, 800 ms ahead of tcp");
+  expect(plain(v.text)).toBe("quic is fastest: median Stalled 0.00 ms (n = 10), 800 ms ahead of tcp (95 % interval of the difference 500 ms to 900 ms).");
   expect(plain(standing(answer(gap(1, 800, 500, 900)), 1, still)?.text ?? "")).toBe("+800 ms");
 });
 
@@ -43,8 +43,15 @@ test("too few loads give no certainty", () => {
   const few = [cell("h3", 1000, 3), cell("h2", 1100)];
   const v = verdict(answer(gap(1, 100, 90, 110, false)), few, "PLT");
   expect(v.sure).toBe("few");
-  expect(plain(v.text)).toContain("fewer than six valid loads");
+  expect(plain(v.text)).toContain("six valid loads on each side");
   expect(plain(v.text)).toContain("(n = 3)");
+});
+
+test("equal medians of few loads are called equal", () => {
+  const few = [cell("h3", 1000, 3), cell("h2", 1000, 3), cell("http/1.1", 1500, 3)];
+  const v = verdict(answer(gap(1, 0, 0, 0, false), gap(2, 500, 500, 500, false)), few, "PLT");
+  expect(plain(v.text)).toBe("h3 has the lowest median PLT: 1.00 s (n = 3), equal to h2.");
+  expect(v.short).toBe("h3, equal to h2");
 });
 
 test("a slower cell with too few loads is said to be untold", () => {

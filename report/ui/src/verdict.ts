@@ -4,7 +4,7 @@ import { behind, duration, list, percent } from "./format";
 /** How sure the order of two cells is. */
 export type Sureness = "clear" | "unclear" | "few";
 
-/** sureness: an interval that holds zero means that chance explains the difference. */
+/** sureness says how sure a difference is: if its interval holds zero, chance may explain it. */
 export function sureness(b: Behind): Sureness {
   return !b.interval ? "few" : b.low > 0 ? "clear" : "unclear";
 }
@@ -25,11 +25,15 @@ export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Ver
   if (next === undefined) {
     return { short: `only ${fastest.label}`, text: `Only ${fastest.label} has valid loads: median ${metricTitle} ${duration(best.median)} (n = ${best.n}).`, sure: "only" };
   }
+  if (sureness(next) === "few" && next.diff === 0) {
+    const equal = list(answer.behind.filter((b) => b.diff === 0).map(name));
+    return { short: `${fastest.label}, equal to ${equal}`, text: `${lead}, equal to ${equal}.`, sure: "few" };
+  }
   if (sureness(next) === "few") {
     const nextSummary = summary(at(cells, next.cell), answer.metric);
     return {
       short: `${fastest.label}? too few loads`,
-      text: `${lead}, ${amount(next, best.median)} before ${name(next)} (n = ${nextSummary.n}), but fewer than six valid loads on a side cannot show with 95 % certainty that it is faster.`,
+      text: `${lead}, ${amount(next, best.median)} ahead of ${name(next)} (n = ${nextSummary.n}), but it takes six valid loads on each side to show with 95 % confidence that it is faster.`,
       sure: "few",
     };
   }
@@ -38,8 +42,8 @@ export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Ver
   const ties = answer.behind.filter((b) => sureness(b) === "unclear");
   if (sureness(next) === "clear" && ties.length === 0) {
     return {
-      short: `${fastest.label}, ${by(next, best.median)} before ${name(next)}`,
-      text: `${fastest.label} is fastest: median ${metricTitle} ${duration(best.median)} (n = ${best.n}), ${amount(next, best.median)} before ${name(next)} (95 % interval of the difference ${range(next)}).${untold}`,
+      short: `${fastest.label}, ${by(next, best.median)} ahead of ${name(next)}`,
+      text: `${fastest.label} is fastest: median ${metricTitle} ${duration(best.median)} (n = ${best.n}), ${amount(next, best.median)} ahead of ${name(next)} (95 % interval of the difference ${range(next)}).${untold}`,
       sure: "clear",
     };
   }
@@ -54,12 +58,12 @@ export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Ver
 
 const amount = (b: Behind, median: number): string => (median > 0 ? `${percent(b.diff / median)} or ${duration(b.diff)}` : duration(b.diff));
 
-/** by is a difference as a share of the lowest median, where that is not zero: nothing may have stalled. */
+/** by writes a difference as a share of the lowest median, or in ms if that is zero, as when nothing stalled. */
 const by = (b: Behind, median: number): string => (median > 0 ? percent(b.diff / median) : duration(b.diff));
 
 const range = (b: Behind): string => `${duration(b.low)} to ${duration(b.high)}`;
 
-/** standing is how a cell stands to the fastest of its section, for a table's cell. */
+/** standing compares a cell with the fastest of its section, for a table. */
 export function standing(answer: Answer, cell: number, cells: Cell[]): { text: string; sure: Sureness | "fastest" } | null {
   if (answer.fastest === cell) return { text: "lowest", sure: "fastest" };
   const b = answer.behind.find((b) => b.cell === cell);
@@ -68,7 +72,7 @@ export function standing(answer: Answer, cell: number, cells: Cell[]): { text: s
   return { text: best > 0 ? behind(b.diff / best) : "+" + duration(b.diff), sure: sureness(b) };
 }
 
-/** clockStanding is what a pair says: agreement, or how far the virtual clock lies from the real one and how sure that is. */
+/** clockStanding says whether the clocks of a pair agree or how far the virtual one lies from the real one, and how sure that is. */
 export function clockStanding(pair: ClockPair): { text: string; sure: "agrees" | "clear" | "unclear" | "few" | "none" } {
   if (pair.ratio === 0) return { text: "not measured on both", sure: "none" };
   if (pair.agrees) return { text: pair.interval ? "within 1\u00a0%" : "within 1\u00a0%; too few loads", sure: "agrees" };
@@ -77,7 +81,7 @@ export function clockStanding(pair: ClockPair): { text: string; sure: "agrees" |
   return pair.low > 1 || pair.high < 1 ? { text: far, sure: "clear" } : { text: `${far}, not clear`, sure: "unclear" };
 }
 
-/** claimStanding is how a claim stands over all its pairs. */
+/** claimStanding sums up the outcomes of a claim over all its pairs. */
 export function claimStanding(claim: Claim): "held" | "refuted" | "partly" | "unclear" {
   const all = (outcome: string): boolean => claim.pairs.every((p) => p.outcome === outcome);
   if (all("held")) return "held";

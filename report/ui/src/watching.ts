@@ -1,6 +1,6 @@
 import type { Point, Span, Timeline } from "./data";
 
-/** cut is a line between corners from one moment to another, the ends put in where it has no corner. */
+/** cut returns the part of a line between two moments, with corners at both ends. */
 export function cut(line: Point[], from: number, to: number): Point[] {
   const inside = line.filter(([t]) => t >= from && t <= to);
   const result: Point[] = [];
@@ -13,7 +13,7 @@ export function cut(line: Point[], from: number, to: number): Point[] {
   return result;
 }
 
-/** valueAt is where a line between corners is at a moment; after a jump, of its two values the later one. */
+/** valueAt returns the value of a line at a moment; at a jump, the later of its two values. */
 export function valueAt(line: Point[], at: number): number {
   let before: Point | undefined;
   for (const p of line) {
@@ -26,12 +26,12 @@ export function valueAt(line: Point[], at: number): number {
   return before?.[1] ?? 0;
 }
 
-/** stepAt is the value of steps, each of which lasts until the next. */
+/** stepAt returns the value at a moment of steps, each of which lasts until the next. */
 export function stepAt(steps: Point[], at: number): number | undefined {
   return steps.findLast(([t]) => t <= at)?.[1];
 }
 
-/** spanAt is what the viewer saw at a moment. */
+/** spanAt returns what the viewer saw at a moment. */
 export const spanAt = (spans: Span[], at: number): Span | undefined => spans.find((s) => s.from <= at && at < s.to);
 
 /** Stretch is a time with one goodput, Mbit/s. */
@@ -41,12 +41,12 @@ export interface Stretch {
   rate: number;
 }
 
-/** stretches are the times of a goodput's values: the last one ends with the stream. */
+/** stretches returns the goodput's values with their times; the last one ends with the stream. */
 export function stretches(t: Timeline): Stretch[] {
   return t.goodput.map((rate, i) => ({ from: i * t.step, to: i === t.goodput.length - 1 ? t.duration : (i + 1) * t.step, rate }));
 }
 
-/** Outage is a handover and the time until octets came again: until the next one, or the end, if none did. */
+/** Outage is a handover and the time until data arrived again: until the next handover, or the end, if none did. */
 export interface Outage {
   from: number;
   to: number;

@@ -1,0 +1,74 @@
+package report
+
+import (
+	"slices"
+
+	"wiretime/store"
+	"wiretime/study"
+)
+
+// kind says what the report shows of the cells of one workload.
+type kind struct {
+	// contenders are the axes by which cells may be compared, the most important one first. Cells
+	// are compared by the first that varies, or by all that vary if together is set; by the first
+	// of all if none varies.
+	contenders []study.Axis
+	together   bool
+	// apart are the rarely used axes on which cells of one section must agree.
+	apart []study.Axis
+	// strategy explains a strategy.
+	strategy func(name string) string
+
+	// metrics are the columns of a table of results. A table also has those of optional for
+	// which one of its cells has a value.
+	metrics, optional []string
+	// clockMetrics are the times by which clocks may be compared: the first that has a value
+	// counts, the last one if none has.
+	clockMetrics []string
+
+	// checks returns the validity rules in the words of the workload.
+	checks func(Axes) []Check
+	// network describes the network of a cell.
+	network func(Axes, study.Cell) Network
+	// extend adds what only reports of this workload have.
+	extend func(*Data, Axes, []store.Result)
+}
+
+// kinds has a row for each workload.
+var kinds = map[*study.Workload]kind{study.Pages(): pageKind, study.Streams(): streamKind}
+
+func (a Axes) kind() kind { return kinds[a.Workload] }
+
+// compare returns the axes by which cells are compared, given which axes vary.
+func (k kind) compare(varies func(study.Axis) bool) []study.Axis {
+	compared := slices.DeleteFunc(slices.Clone(k.contenders), func(axis study.Axis) bool { return !varies(axis) })
+	switch {
+	case len(compared) == 0:
+		return k.contenders[:1]
+	case k.together:
+		return compared
+	}
+	return compared[:1]
+}
+
+// Metrics names the metrics that a table of these results shows, in display order.
+func (a Axes) Metrics(results []store.Result) []string {
+	metrics := slices.Clone(a.kind().metrics)
+	for _, name := range a.kind().optional {
+		if slices.ContainsFunc(results, func(r store.Result) bool { return len(r.Values[name]) > 0 }) {
+			metrics = append(metrics, name)
+		}
+	}
+	return metrics
+}
+
+// clockMetric names the time by which the clocks of a run are compared.
+func (a Axes) clockMetric(results []store.Result) string {
+	names := a.kind().clockMetrics
+	for _, name := range names {
+		if slices.ContainsFunc(results, func(r store.Result) bool { return len(r.Values[name]) > 0 }) {
+			return name
+		}
+	}
+	return names[len(names)-1]
+}
