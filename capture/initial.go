@@ -57,8 +57,17 @@ func (b *beginning) datagram(data []byte) {
 		if b.keys == nil {
 			b.keys, _ = protection.InitialKeys(packet.Destination)
 		}
-		if frames, ok := b.keys.Open(packet); ok {
-			b.frames(frames)
+		if payload, ok := b.keys.Open(packet); ok {
+			b.collect(payload)
+		}
+	}
+}
+
+// collect collects the CRYPTO frames of a packet.
+func (b *beginning) collect(payload []byte) {
+	for f := range protection.Frames(payload) {
+		if f.Kind == protection.Crypto && len(f.Data) > len(b.crypto[f.Offset]) {
+			b.crypto[f.Offset] = f.Data
 		}
 	}
 }
@@ -84,35 +93,6 @@ func (b *beginning) hello() []byte {
 			if size := head + int(binary.BigEndian.Uint32(message)&0xffffff); len(message) >= size {
 				return message[:size]
 			}
-		}
-	}
-}
-
-// frames collects the CRYPTO frames of a packet (RFC 9000 section 12.4 says which
-// frames a client's Initial may have).
-func (b *beginning) frames(data []byte) {
-	const padding, ping, ack, ackECN, crypto = 0, 1, 2, 3, 6
-	r := protection.NewReader(data)
-	for !r.Failed() && r.Left() > 0 {
-		switch kind := r.Number(); kind {
-		case padding, ping:
-		case ack, ackECN:
-			r.Skip(2)
-			ranges := r.Number()
-			r.Number()
-			for ; ranges > 0 && !r.Failed(); ranges-- {
-				r.Skip(2)
-			}
-			if kind == ackECN {
-				r.Skip(3)
-			}
-		case crypto:
-			offset, size := r.Number(), r.Number()
-			if content := r.Take(size); !r.Failed() && size > 0 && len(content) > len(b.crypto[offset]) {
-				b.crypto[offset] = content
-			}
-		default:
-			return
 		}
 	}
 }

@@ -89,7 +89,7 @@ func FuzzClientHellos(f *testing.F) {
 			ClientHellos(&Packets{Records: []PacketRecord{{Data: overIP(1, datagram)}}})
 		}
 		b := beginning{crypto: map[uint64][]byte{}}
-		b.frames(frames)
+		b.collect(frames)
 		if hello := b.hello(); hello != nil && hello[0] != 1 {
 			t.Errorf("an invalid ClientHello was returned: %x", hello)
 		}

@@ -123,8 +123,7 @@ func AppendHeader(b []byte, h Header) []byte {
 }
 
 // AppendPacket appends one packet and returns the extended buffer. A Length below
-// len(Data) counts as len(Data). AppendPacket does not allocate if b has room:
-// PacketSpace returns how much is enough.
+// len(Data) counts as len(Data). AppendPacket does not allocate if b has room.
 func AppendPacket(b []byte, p *PacketRecord) []byte {
 	b, start := beginBlock(b, blockPacket)
 	b = le.AppendUint32(b, uint32(p.Interface))
@@ -152,13 +151,6 @@ func AppendPacket(b []byte, p *PacketRecord) []byte {
 	}
 	b = le.AppendUint32(b, optionEnd)
 	return endBlock(b, start)
-}
-
-// PacketSpace returns how many octets AppendPacket needs at most for a packet
-// with size octets of data and a comment of the given length.
-func PacketSpace(size, comment int) int {
-	const fixed = 12 + 20 + 4 + 8 + 12 + 16 + 4
-	return fixed + size + 3 + comment + 3
 }
 
 // beginBlock appends the head of a block and returns where the block starts.

@@ -68,18 +68,3 @@ func requestURL(data []byte) string {
 	}
 	return ""
 }
-
-// readStream reads the rest of a STREAM frame.
-func readStream(r *protection.Reader, kind uint64, visit func(id, offset uint64, content []byte, ends bool)) {
-	id, offset, length := r.Number(), uint64(0), uint64(0)
-	if kind&0x04 != 0 {
-		offset = r.Number()
-	}
-	if length = uint64(r.Left()); kind&0x02 != 0 {
-		length = r.Number()
-	}
-	content := r.Take(length)
-	if !r.Failed() && offset < 1<<62 {
-		visit(id, offset, content, kind&0x01 != 0)
-	}
-}

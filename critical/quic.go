@@ -92,48 +92,18 @@ func (q *quicReader) identify(d direction, source []byte) {
 	}
 }
 
-// frames reads a packet's frames (RFC 9000 section 19) up to the first unknown one.
-func (q *quicReader) frames(p *packet, l protection.Level, text []byte) {
-	r := protection.NewReader(text)
-	for r.Left() > 0 && !r.Failed() {
-		switch kind := r.Number(); kind {
-		case 0x00, 0x01, 0x1e: // PADDING, PING, HANDSHAKE_DONE
-		case 0x02, 0x03: // ACK
-			r.Skip(2)
-			ranges := r.Number()
-			r.Number()
-			for ; ranges > 0 && !r.Failed(); ranges-- {
-				r.Skip(2)
+// frames takes in what a packet carries.
+func (q *quicReader) frames(p *packet, l protection.Level, payload []byte) {
+	for f := range protection.Frames(payload) {
+		switch f.Kind {
+		case protection.Crypto:
+			q.handshake(p, l, f.Offset, f.Data)
+		case protection.Stream:
+			q.stream(p, f.StreamID, f.Offset, f.Data, f.Fin)
+		case protection.NewConnectionID:
+			if p.direction == down && len(f.Data) > 0 {
+				q.connection.identity.known = append(q.connection.identity.known, bytes.Clone(f.Data))
 			}
-			if kind == 0x03 {
-				r.Skip(3)
-			}
-		case 0x04: // RESET_STREAM
-			r.Skip(3)
-		case 0x06: // CRYPTO
-			offset := r.Number()
-			if content := r.Take(r.Number()); !r.Failed() {
-				q.handshake(p, l, offset, content)
-			}
-		case 0x07: // NEW_TOKEN
-			r.Take(r.Number())
-		case 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f: // STREAM
-			readStream(r, kind, func(id, offset uint64, content []byte, ends bool) { q.stream(p, id, offset, content, ends) })
-		case 0x10, 0x12, 0x13, 0x14, 0x16, 0x17, 0x19: // MAX_DATA, MAX_STREAMS, DATA_BLOCKED, STREAMS_BLOCKED, RETIRE_CONNECTION_ID
-			r.Number()
-		case 0x05, 0x11, 0x15: // STOP_SENDING, MAX_STREAM_DATA, STREAM_DATA_BLOCKED
-			r.Skip(2)
-		case 0x18: // NEW_CONNECTION_ID
-			r.Skip(2)
-			id := r.Take(uint64(r.Octet()))
-			r.Take(16)
-			if p.direction == down && !r.Failed() && len(id) > 0 {
-				q.connection.identity.known = append(q.connection.identity.known, bytes.Clone(id))
-			}
-		case 0x1a, 0x1b: // PATH_CHALLENGE, PATH_RESPONSE
-			r.Take(8)
-		default:
-			return
 		}
 	}
 }
@@ -141,9 +111,6 @@ func (q *quicReader) frames(p *packet, l protection.Level, text []byte) {
 // handshake takes in octets of the TLS handshake, and the secrets that it
 // selects.
 func (q *quicReader) handshake(p *packet, l protection.Level, offset uint64, content []byte) {
-	if offset >= 1<<62 {
-		return
-	}
 	key := cryptoLane{p.direction, l}
 	if q.crypto[key] == nil {
 		q.crypto[key] = &lane{direction: p.direction, greets: true}

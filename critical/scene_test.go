@@ -1,8 +1,6 @@
 package critical
 
 import (
-	"encoding/binary"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -10,6 +8,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"wiretime/capture"
+	"wiretime/capture/capturetest"
 	"wiretime/evidence"
 )
 
@@ -96,10 +95,7 @@ func at(ms float64) int64 { return epoch + int64(ms*1e6) }
 
 // tcp returns a TCP segment. Its sequence numbers wrap soon.
 func tcp(source, destination string, position uint32, flags capture.TCPFlags, payload string) []byte {
-	b := make([]byte, 20, 20+len(payload))
-	binary.BigEndian.PutUint32(b[4:], 0xfffffff0+position)
-	b[12], b[13] = 5<<4, byte(flags)
-	return packetOf(capture.TCP, source, destination, append(b, payload...))
+	return capturetest.Segment(source, destination, 0xfffffff0+position, 0, flags, nil, []byte(payload))
 }
 
 func fromClient(position uint32, payload string) []byte {
@@ -111,25 +107,11 @@ func fromServer(position uint32, payload string) []byte {
 }
 
 func datagram(source, destination, payload string) []byte {
-	b := make([]byte, 8, 8+len(payload))
-	binary.BigEndian.PutUint16(b[4:], uint16(8+len(payload)))
-	return packetOf(capture.UDP, source, destination, append(b, payload...))
+	return capturetest.Datagram(source, destination, []byte(payload))
 }
 
 // question is a DNS message that queries the address of www.test, or answers.
 const question = "\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03www\x04test\x00\x00\x01\x00\x01"
-
-func packetOf(protocol uint8, source, destination string, body []byte) []byte {
-	from, to := netip.MustParseAddrPort(source), netip.MustParseAddrPort(destination)
-	binary.BigEndian.PutUint16(body, from.Port())
-	binary.BigEndian.PutUint16(body[2:], to.Port())
-	b := make([]byte, 20, 20+len(body))
-	b[0], b[9] = 0x45, protocol
-	binary.BigEndian.PutUint16(b[2:], uint16(20+len(body)))
-	copy(b[12:], from.Addr().AsSlice())
-	copy(b[16:], to.Addr().AsSlice())
-	return append(b, body...)
-}
 
 // frames returns the HTTP/2 frames that write writes.
 func frames(t testing.TB, write func(f *http2.Framer)) string {

@@ -2,11 +2,11 @@ package evidence
 
 import (
 	"bytes"
-	"encoding/binary"
 	"net/netip"
 	"testing"
 
 	"wiretime/capture"
+	"wiretime/capture/capturetest"
 )
 
 const (
@@ -46,31 +46,11 @@ func lost(p capture.PacketRecord) capture.PacketRecord {
 
 // segment is a TCP segment with options.
 func segment(from, to string, sequence uint32, flags capture.TCPFlags, options ...byte) []byte {
-	for len(options)%4 != 0 {
-		options = append(options, 0)
-	}
-	b := make([]byte, 20)
-	binary.BigEndian.PutUint32(b[4:], sequence)
-	b[12], b[13] = byte(5+len(options)/4)<<4, byte(flags)
-	return packet(capture.TCP, from, to, append(b, options...))
+	return capturetest.Segment(from, to, sequence, 0, flags, options, nil)
 }
 
 func datagram(from, to string, payload ...byte) []byte {
-	b := append(make([]byte, 8), payload...)
-	binary.BigEndian.PutUint16(b[4:], uint16(len(b)))
-	return packet(capture.UDP, from, to, b)
-}
-
-func packet(protocol uint8, source, destination string, body []byte) []byte {
-	from, to := netip.MustParseAddrPort(source), netip.MustParseAddrPort(destination)
-	binary.BigEndian.PutUint16(body, from.Port())
-	binary.BigEndian.PutUint16(body[2:], to.Port())
-	b := make([]byte, 20, 20+len(body))
-	b[0], b[9] = 0x45, protocol
-	binary.BigEndian.PutUint16(b[2:], uint16(20+len(body)))
-	copy(b[12:], from.Addr().AsSlice())
-	copy(b[16:], to.Addr().AsSlice())
-	return append(b, body...)
+	return capturetest.Datagram(from, to, payload)
 }
 
 // TestSightings sees a packet at both ends, one that is lost, and one that is not IPv4.
@@ -143,8 +123,8 @@ func TestFlows(t *testing.T) {
 		{"TCP", up(segment(client, server, 1, capture.SYN)), WireTCP},
 		{"TCP under way", up(segment(client, server, 1, capture.ACK)), ""},
 		{"from the server", down(segment(server, client, 1, capture.SYN)), ""},
-		{"SCTP", up(packet(capture.SCTP, client, server, append(make([]byte, 12), 1, 0, 0, 4))), WireSCTP},
-		{"SCTP under way", up(packet(capture.SCTP, client, server, make([]byte, 28))), ""},
+		{"SCTP", up(capturetest.Packet(capture.SCTP, client, server, append(make([]byte, 12), 1, 0, 0, 4))), WireSCTP},
+		{"SCTP under way", up(capturetest.Packet(capture.SCTP, client, server, make([]byte, 28))), ""},
 		{"SCTP over UDP", up(datagram(client, server, overUDP...)), WireSCTPOverUDP},
 		{"DTLS", up(datagram(client, server, 22, 0xfe, 0xff)), WireDTLS},
 		{"QUIC", up(datagram(client, server, 0xc3)), WireQUIC},

@@ -167,12 +167,19 @@ func compareFlows(ev *evidence.Evidence) []study.Violation {
 	for _, c := range ev.Connections() {
 		seen[c.Flow] = true
 	}
+	return absentFlows(ev, "connection", endpoints, func(f capture.Flow, _ *capture.ServerEntry) bool { return seen[f] })
+}
+
+// absentFlows returns the violations of server log entries whose flow is unclear, or not shown by the
+// packets.
+func absentFlows(ev *evidence.Evidence, noun string, flowOf func(*capture.ServerEntry) (capture.Flow, error),
+	shown func(capture.Flow, *capture.ServerEntry) bool) []study.Violation {
 	absent, unclear := map[string]bool{}, map[string]bool{}
 	for i := range ev.Server {
-		flow, err := endpoints(&ev.Server[i])
+		flow, err := flowOf(&ev.Server[i])
 		if err != nil {
 			unclear[err.Error()] = true
-		} else if !seen[flow] {
+		} else if !shown(flow, &ev.Server[i]) {
 			absent[flow.String()] = true
 		}
 	}
@@ -182,7 +189,7 @@ func compareFlows(ev *evidence.Evidence) []study.Violation {
 	}
 	if len(absent) > 0 {
 		flows := slices.Sorted(maps.Keys(absent))
-		list = append(list, violation(4, "the server answered on %s that the packets do not show: %s", english.Count(len(flows), "connection"), some(flows)))
+		list = append(list, violation(4, "the server answered on %s that the packets do not show: %s", english.Count(len(flows), noun), some(flows)))
 	}
 	return list
 }

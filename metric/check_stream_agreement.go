@@ -134,24 +134,10 @@ func compareMediaSizes(ev *evidence.Evidence) []study.Violation {
 // answered passed the client's interfaces, as long as packets were kept.
 func compareServed(ev *evidence.Evidence) []study.Violation {
 	shown, end := shownUntil(ev)
-	absent, unclear := map[string]bool{}, map[string]bool{}
-	for i := range ev.Server {
-		flow, err := mediaEndpoints(ev, &ev.Server[i])
-		if err != nil {
-			unclear[err.Error()] = true
-		} else if !shown[flow] && !time.Unix(0, ev.Server[i].Start).After(end) {
-			absent[flow.String()] = true
-		}
-	}
-	var list []study.Violation
-	for _, sentence := range slices.Sorted(maps.Keys(unclear)) {
-		list = append(list, study.Violation{Rule: 4, Detail: sentence})
-	}
-	if len(absent) > 0 {
-		flows := slices.Sorted(maps.Keys(absent))
-		list = append(list, violation(4, "the server answered on %s that the packets do not show: %s", english.Count(len(flows), "flow"), some(flows)))
-	}
-	return list
+	flowOf := func(e *capture.ServerEntry) (capture.Flow, error) { return mediaEndpoints(ev, e) }
+	return absentFlows(ev, "flow", flowOf, func(f capture.Flow, e *capture.ServerEntry) bool {
+		return shown[f] || time.Unix(0, e.Start).After(end)
+	})
 }
 
 // compareSessions holds the viewer's sessions against the packets: something of what the

@@ -207,14 +207,19 @@ func TestCheckStateOfTheClient(t *testing.T) {
 			}
 			l := s.load(t, c.row)
 			l.Visit = c.visit
-			got := Pages().Violations(l)
-			if c.want == "" && len(got) > 0 {
-				t.Error(got)
-			}
-			if c.want != "" && !slices.Contains(got, study.Violation{Rule: 2, Detail: c.want}) {
-				t.Errorf("got %v, want %s", got, c.want)
-			}
+			expectState(t, Pages().Violations(l), c.want)
 		})
+	}
+}
+
+// expectState expects a violation of rule 2, or no violation at all if want is empty.
+func expectState(t *testing.T, got []study.Violation, want string) {
+	t.Helper()
+	if want == "" && len(got) > 0 {
+		t.Error(got)
+	}
+	if want != "" && !slices.Contains(got, study.Violation{Rule: 2, Detail: want}) {
+		t.Errorf("got %v, want %s", got, want)
 	}
 }
 
@@ -256,13 +261,7 @@ func TestCheckEarlyData(t *testing.T) {
 			}
 			l := s.load(t, "h3")
 			l.Visit = "0rtt"
-			got := checkVisit(l)
-			if c.want == "" && len(got) > 0 {
-				t.Error(got)
-			}
-			if c.want != "" && !slices.Contains(got, study.Violation{Rule: 2, Detail: c.want}) {
-				t.Errorf("got %v, want %s", got, c.want)
-			}
+			expectState(t, checkVisit(l), c.want)
 		})
 	}
 }
@@ -295,13 +294,7 @@ func TestCheckStateOnAJourney(t *testing.T) {
 			c.change(s)
 			l := s.load(t, "h2")
 			l.Visit = c.visit
-			got := Pages().Violations(l)
-			if c.want == "" && len(got) > 0 {
-				t.Error(got)
-			}
-			if c.want != "" && !slices.Contains(got, study.Violation{Rule: 2, Detail: c.want}) {
-				t.Errorf("got %v, want %s", got, c.want)
-			}
+			expectState(t, Pages().Violations(l), c.want)
 		})
 	}
 }

@@ -2,13 +2,12 @@ package metric
 
 import (
 	"bytes"
-	"encoding/binary"
-	"net/netip"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"wiretime/capture"
+	"wiretime/capture/capturetest"
 	"wiretime/evidence"
 )
 
@@ -103,31 +102,14 @@ func (s *scene) load(t *testing.T, protocol string) *evidence.Evidence {
 
 // segment is a TCP segment without options.
 func segment(source, destination string, sequence, acknowledgment uint32, flags capture.TCPFlags, payload int) []byte {
-	b := make([]byte, 20+payload)
-	binary.BigEndian.PutUint32(b[4:], sequence)
-	binary.BigEndian.PutUint32(b[8:], acknowledgment)
-	b[12], b[13] = 5<<4, byte(flags)
-	return packet(capture.TCP, source, destination, b)
+	return capturetest.Segment(source, destination, sequence, acknowledgment, flags, nil, make([]byte, payload))
 }
 
 // datagram is a UDP datagram; first is the first octet of its payload.
 func datagram(source, destination string, first byte, payload int) []byte {
-	b := make([]byte, 8+payload)
-	binary.BigEndian.PutUint16(b[4:], uint16(len(b)))
-	b[8] = first
-	return packet(capture.UDP, source, destination, b)
-}
-
-func packet(protocol uint8, source, destination string, body []byte) []byte {
-	from, to := netip.MustParseAddrPort(source), netip.MustParseAddrPort(destination)
-	binary.BigEndian.PutUint16(body, from.Port())
-	binary.BigEndian.PutUint16(body[2:], to.Port())
-	b := make([]byte, 20, 20+len(body))
-	b[0], b[9] = 0x45, protocol
-	binary.BigEndian.PutUint16(b[2:], uint16(20+len(body)))
-	copy(b[12:], from.Addr().AsSlice())
-	copy(b[16:], to.Addr().AsSlice())
-	return append(b, body...)
+	b := make([]byte, payload)
+	b[0] = first
+	return capturetest.Datagram(source, destination, b)
 }
 
 const (

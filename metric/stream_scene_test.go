@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/capture/capturetest"
 	"wiretime/evidence"
 	"wiretime/media/player"
 	"wiretime/media/record"
@@ -124,9 +125,9 @@ func opening(w evidence.Wire, from string) []byte {
 	case evidence.WireSCTP:
 		return sctp(from, server, 1, 0, 0, 4)
 	case evidence.WireSCTPOverUDP:
-		return udpWith(from, server, append(make([]byte, 12), 1, 0, 0, 4))
+		return capturetest.Datagram(from, server, append(make([]byte, 12), 1, 0, 0, 4))
 	case evidence.WireDTLS:
-		return udpWith(from, server, []byte{22, 0xfe, 0xff})
+		return capturetest.Datagram(from, server, []byte{22, 0xfe, 0xff})
 	}
 	return datagram(from, server, long, 1200)
 }
@@ -144,23 +145,12 @@ func carrying(w evidence.Wire, from, to string, octets int) []byte {
 
 // synWith is a SYN with options.
 func synWith(from string, options ...byte) []byte {
-	for len(options)%4 != 0 {
-		options = append(options, 0)
-	}
-	b := make([]byte, 20)
-	b[12], b[13] = byte(5+len(options)/4)<<4, byte(capture.SYN)
-	return packet(capture.TCP, from, server, append(b, options...))
+	return capturetest.Segment(from, server, 0, 0, capture.SYN, options, nil)
 }
 
 // sctp is a packet of SCTP.
 func sctp(from, to string, chunks ...byte) []byte {
-	return packet(capture.SCTP, from, to, append(make([]byte, 12), chunks...))
-}
-
-func udpWith(from, to string, payload []byte) []byte {
-	b := append(make([]byte, 8), payload...)
-	binary.BigEndian.PutUint16(b[4:], uint16(len(b)))
-	return packet(capture.UDP, from, to, b)
+	return capturetest.Packet(capture.SCTP, from, to, append(make([]byte, 12), chunks...))
 }
 
 // chunk is a chunk of SCTP with a number after its length.

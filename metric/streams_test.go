@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/capture/capturetest"
 	"wiretime/evidence"
 	"wiretime/media/player"
 	"wiretime/media/record"
@@ -162,7 +163,7 @@ func TestRetransmissionsOfStreams(t *testing.T) {
 		}, 0},
 		{"over UDP, of chunks that interleave", "sctp-udp", func(s *scene) {
 			for range 3 {
-				s.down(100, udpWith(server, client, append(make([]byte, 12), chunk(interleaved, first, 9)...)))
+				s.down(100, capturetest.Datagram(server, client, append(make([]byte, 12), chunk(interleaved, first, 9)...)))
 			}
 		}, 2},
 		{"over DTLS nobody knows", "sctp-udp-dtls", func(s *scene) { s.down(100, datagram(server, client, 23, 100)) }, none},

@@ -10,48 +10,30 @@ import (
 	"wiretime/study"
 )
 
-var dcl = Metric{
-	study.Metric{
-		Name: "dcl", Unit: "ms", Title: "DCL",
-		Definition: "Navigation Timing's domContentLoadedEventStart, from navigationStart (onContentLoad in a HAR).",
-	},
-	func(ev *evidence.Evidence) (float64, bool) { return seen(ev.Timing.DCL) },
-}
+var (
+	dcl = moment("dcl", "DCL", "Navigation Timing's domContentLoadedEventStart, from navigationStart (onContentLoad in a HAR).",
+		func(t *capture.Timing) float64 { return t.DCL })
+	onload = moment("onload", "onLoad", "Navigation Timing's loadEventStart, from navigationStart.",
+		func(t *capture.Timing) float64 { return t.OnLoad })
+	ttfb = moment("ttfb", "TTFB", "Navigation Timing's responseStart of the document, from navigationStart.",
+		func(t *capture.Timing) float64 { return t.TTFB })
+	fcp = moment("fcp", "FCP", "Paint Timing's first-contentful-paint, from navigationStart.",
+		func(t *capture.Timing) float64 { return t.FCP })
+	lcp = moment("lcp", "LCP", "The last largest-contentful-paint the browser reported, from navigationStart.",
+		func(t *capture.Timing) float64 { return t.LCP })
+)
 
-var onload = Metric{
-	study.Metric{
-		Name: "onload", Unit: "ms", Title: "onLoad",
-		Definition: "Navigation Timing's loadEventStart, from navigationStart.",
-	},
-	func(ev *evidence.Evidence) (float64, bool) { return seen(ev.Timing.OnLoad) },
+// moment returns the metric of a time on the browser's clock, which is -1 if the browser did not
+// report it.
+func moment(name, title, definition string, of func(*capture.Timing) float64) Metric {
+	return Metric{
+		study.Metric{Name: name, Unit: "ms", Title: title, Definition: definition},
+		func(ev *evidence.Evidence) (float64, bool) {
+			ms := of(&ev.Timing)
+			return ms, ms >= 0
+		},
+	}
 }
-
-var ttfb = Metric{
-	study.Metric{
-		Name: "ttfb", Unit: "ms", Title: "TTFB",
-		Definition: "Navigation Timing's responseStart of the document, from navigationStart.",
-	},
-	func(ev *evidence.Evidence) (float64, bool) { return seen(ev.Timing.TTFB) },
-}
-
-var fcp = Metric{
-	study.Metric{
-		Name: "fcp", Unit: "ms", Title: "FCP",
-		Definition: "Paint Timing's first-contentful-paint, from navigationStart.",
-	},
-	func(ev *evidence.Evidence) (float64, bool) { return seen(ev.Timing.FCP) },
-}
-
-var lcp = Metric{
-	study.Metric{
-		Name: "lcp", Unit: "ms", Title: "LCP",
-		Definition: "The last largest-contentful-paint the browser reported, from navigationStart.",
-	},
-	func(ev *evidence.Evidence) (float64, bool) { return seen(ev.Timing.LCP) },
-}
-
-// seen returns a time of the browser's clock, where -1 means that none was seen.
-func seen(ms float64) (float64, bool) { return ms, ms >= 0 }
 
 var plt = Metric{
 	study.Metric{

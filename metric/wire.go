@@ -14,7 +14,7 @@ var bytesUp = Metric{
 		Name: "bytes_up", Unit: "B", Title: "Bytes up",
 		Definition: "Octets of the IP packets that the client sent during the capture, headers and DNS included, also those dropped on their way.",
 	},
-	func(ev *evidence.Evidence) (float64, bool) { return octets(ev, false) },
+	func(ev *evidence.Evidence) (float64, bool) { return passed(ev, false, octets) },
 }
 
 var bytesDown = Metric{
@@ -22,18 +22,7 @@ var bytesDown = Metric{
 		Name: "bytes_down", Unit: "B", Title: "Bytes down",
 		Definition: "Octets of the IP packets that reached the client during the capture, headers and DNS included.",
 	},
-	func(ev *evidence.Evidence) (float64, bool) { return octets(ev, true) },
-}
-
-// octets adds up the sizes of the packets that entered or left the client.
-func octets(ev *evidence.Evidence, inbound bool) (float64, bool) {
-	n := 0
-	for p := range ev.AtClient() {
-		if p.Inbound == inbound {
-			n += p.Length
-		}
-	}
-	return float64(n), ev.Packets != nil
+	func(ev *evidence.Evidence) (float64, bool) { return passed(ev, true, octets) },
 }
 
 var packetsUp = Metric{
@@ -41,7 +30,7 @@ var packetsUp = Metric{
 		Name: "packets_up", Unit: "packets", Title: "Packets up",
 		Definition: "IP packets that the client sent during the capture, DNS included, also those dropped on their way.",
 	},
-	func(ev *evidence.Evidence) (float64, bool) { return packets(ev, false) },
+	func(ev *evidence.Evidence) (float64, bool) { return passed(ev, false, once) },
 }
 
 var packetsDown = Metric{
@@ -49,19 +38,22 @@ var packetsDown = Metric{
 		Name: "packets_down", Unit: "packets", Title: "Packets down",
 		Definition: "IP packets that reached the client during the capture, DNS included.",
 	},
-	func(ev *evidence.Evidence) (float64, bool) { return packets(ev, true) },
+	func(ev *evidence.Evidence) (float64, bool) { return passed(ev, true, once) },
 }
 
-// packets counts the packets that entered or left the client.
-func packets(ev *evidence.Evidence, inbound bool) (float64, bool) {
+// passed adds up what there is of each packet that entered or left the client.
+func passed(ev *evidence.Evidence, inbound bool, of func(*evidence.Sighting) int) (float64, bool) {
 	n := 0
 	for p := range ev.AtClient() {
 		if p.Inbound == inbound {
-			n++
+			n += of(p)
 		}
 	}
 	return float64(n), ev.Packets != nil
 }
+
+func octets(p *evidence.Sighting) int { return p.Length }
+func once(*evidence.Sighting) int     { return 1 }
 
 var drops = Metric{
 	study.Metric{

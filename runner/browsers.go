@@ -3,8 +3,7 @@ package runner
 import (
 	"context"
 
-	"wiretime/loader/chromium"
-	"wiretime/loader/firefox"
+	"wiretime/loader/browser"
 )
 
 // Browsers names the browsers' binaries. A name is empty if no load needs the browser.
@@ -13,17 +12,11 @@ type Browsers struct{ Chromium, Firefox string }
 // describe returns the browsers' versions and binaries for the run's environment.
 func (b Browsers) describe(ctx context.Context) (map[string]string, error) {
 	said := map[string]string{}
-	for _, c := range []struct {
-		key, binary string
-		version     func(context.Context, string) (string, error)
-	}{
-		{"browser", b.Chromium, chromium.Version},
-		{"firefox", b.Firefox, firefox.Version},
-	} {
+	for _, c := range []struct{ key, binary string }{{"browser", b.Chromium}, {"firefox", b.Firefox}} {
 		if c.binary == "" {
 			continue
 		}
-		version, err := c.version(ctx, c.binary)
+		version, err := browser.Version(ctx, c.binary)
 		if err != nil {
 			return nil, err
 		}

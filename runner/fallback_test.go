@@ -13,8 +13,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
-	"wiretime/lab"
-	"wiretime/network"
+	"wiretime/lab/labtest"
 	"wiretime/protocol"
 	"wiretime/site"
 	"wiretime/station"
@@ -34,9 +33,7 @@ func TestFallbackIsJudgedByTheStudy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := station.Open(t.Context(), station.Config{Authority: ca, Lab: lab.Config{
-		AccessLinks: 1, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
-	}})
+	s, err := station.Open(t.Context(), station.Config{Authority: ca, Lab: labtest.Config(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"wiretime/capture"
-	"wiretime/lab"
+	"wiretime/lab/labtest"
 	"wiretime/loader/chromium"
-	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
 	"wiretime/station"
@@ -70,9 +69,7 @@ func replayStation(t *testing.T, s *site.Site, browser string) *station.Station 
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := station.Open(t.Context(), station.Config{Authority: ca, Chromium: browser, ForceQUIC: s.Origins(), Lab: lab.Config{
-		AccessLinks: 1, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
-	}})
+	opened, err := station.Open(t.Context(), station.Config{Authority: ca, Chromium: browser, ForceQUIC: s.Origins(), Lab: labtest.Config(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,29 +8,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"wiretime/site/sitetest"
 )
 
-// folder makes files under a new folder. A name that ends in a slash is a folder, and
-// content that begins with "-> " a link.
-func folder(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, content := range files {
-		file := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		if target, ok := strings.CutPrefix(content, "-> "); ok {
-			must(t, os.Symlink(target, file))
-		} else if strings.HasSuffix(name, "/") {
-			must(t, os.MkdirAll(file, 0o755))
-		} else {
-			must(t, os.WriteFile(file, []byte(content), 0o644))
-		}
-	}
-	return dir
-}
-
 func TestAddFolder(t *testing.T) {
-	src := folder(t, map[string]string{
+	src := sitetest.Folder(t, map[string]string{
 		"index.html":           "<!DOCTYPE html>",
 		"sub/index.html":       "sub",
 		"sub/Ä b.PNG":          "png",
@@ -74,7 +57,7 @@ func TestAddFolder(t *testing.T) {
 }
 
 func TestAddFolderTwiceIsTheSame(t *testing.T) {
-	src := folder(t, map[string]string{"index.html": "x", "b.css": "y", "a/c.js": "z"})
+	src := sitetest.Folder(t, map[string]string{"index.html": "x", "b.css": "y", "a/c.js": "z"})
 	var manifests []string
 	for range 2 {
 		dst := filepath.Join(t.TempDir(), "s")
@@ -91,7 +74,7 @@ func TestAddFolderTwiceIsTheSame(t *testing.T) {
 
 func TestAddFolderRefuses(t *testing.T) {
 	const page = "<!DOCTYPE html>"
-	outside := folder(t, map[string]string{"secret": "s"})
+	outside := sitetest.Folder(t, map[string]string{"secret": "s"})
 	for _, c := range []struct {
 		name  string
 		files map[string]string
@@ -118,7 +101,7 @@ func TestAddFolderRefuses(t *testing.T) {
 			if c.opt.Name == "" {
 				c.opt.Name = "s"
 			}
-			refused(t, folder(t, c.files), c.opt, c.want)
+			refused(t, sitetest.Folder(t, c.files), c.opt, c.want)
 		})
 	}
 	t.Run("no folder", func(t *testing.T) {
@@ -128,7 +111,7 @@ func TestAddFolderRefuses(t *testing.T) {
 		refused(t, filepath.Join(outside, "secret"), FolderOptions{Name: "s"}, "not a directory")
 	})
 	t.Run("a named pipe", func(t *testing.T) {
-		src := folder(t, map[string]string{"index.html": page})
+		src := sitetest.Folder(t, map[string]string{"index.html": page})
 		must(t, syscall.Mkfifo(filepath.Join(src, "pipe"), 0o644))
 		refused(t, src, FolderOptions{Name: "s"}, "pipe is not a regular file")
 	})
@@ -136,10 +119,10 @@ func TestAddFolderRefuses(t *testing.T) {
 		if os.Geteuid() == 0 {
 			t.Skip("root can read everything: run the tests as another user")
 		}
-		src := folder(t, map[string]string{"index.html": page, "x.css": ""})
+		src := sitetest.Folder(t, map[string]string{"index.html": page, "x.css": ""})
 		must(t, os.Chmod(filepath.Join(src, "x.css"), 0))
 		refused(t, src, FolderOptions{Name: "s"}, "make the file readable")
-		src = folder(t, map[string]string{"index.html": page, "d/": ""})
+		src = sitetest.Folder(t, map[string]string{"index.html": page, "d/": ""})
 		must(t, os.Chmod(filepath.Join(src, "d"), 0))
 		refused(t, src, FolderOptions{Name: "s"}, "make the folder readable")
 	})
@@ -199,7 +182,7 @@ func TestLibrary(t *testing.T) {
 	if err != nil || !slices.Equal(names, builtIn()) || !slices.Equal(names[:7], []string{"world-flags", "objects", "magazine", "journey", "search", "search-full", "kim-google-play"}) {
 		t.Fatalf("a new library has %q, %v", names, err)
 	}
-	src := folder(t, map[string]string{"index.html": "x"})
+	src := sitetest.Folder(t, map[string]string{"index.html": "x"})
 	for _, name := range []string{"shop", "news"} {
 		_, err := l.Add(src, FolderOptions{Name: name})
 		must(t, err)

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"wiretime/site/sitetest"
 )
 
 // named matches the URLs in made pages.
@@ -171,7 +173,7 @@ func TestPageIsNoReservedName(t *testing.T) {
 	if err := l.KnownRef("page"); err == nil {
 		t.Error("a page exists before it was added")
 	}
-	_, err := l.Add(folder(t, map[string]string{"index.html": "x"}), FolderOptions{Name: "page"})
+	_, err := l.Add(sitetest.Folder(t, map[string]string{"index.html": "x"}), FolderOptions{Name: "page"})
 	must(t, err)
 	must(t, l.KnownRef("page"))
 	if s, err := l.Open(t.Context(), "page"); err != nil || len(s.Resources) != 2 {

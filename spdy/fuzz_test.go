@@ -157,16 +157,22 @@ func FuzzServer(f *testing.F) {
 			defer close(done)
 			_ = s.ServeConn(context.Background(), b, v)
 		}()
-		go func() { _, _ = io.Copy(io.Discard, a) }()
-		_ = a.SetWriteDeadline(time.Now().Add(10 * time.Second))
-		_, _ = a.Write(wire)
-		_ = a.Close()
-		select {
-		case <-done:
-		case <-time.After(20 * time.Second):
-			t.Fatalf("the session with %q does not end", wire)
-		}
+		disconnectAfter(t, a, wire, done)
 	})
+}
+
+// disconnectAfter sends a peer some octets, disconnects, and waits until the peer is done.
+func disconnectAfter(t *testing.T, c net.Conn, wire []byte, done <-chan struct{}) {
+	t.Helper()
+	go func() { _, _ = io.Copy(io.Discard, c) }()
+	_ = c.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	_, _ = c.Write(wire)
+	_ = c.Close()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("the session with %q does not end", wire)
+	}
 }
 
 // FuzzClient answers a client with arbitrary input.
@@ -190,7 +196,6 @@ func FuzzClient(f *testing.F) {
 		v := Versions()[int(which)%3]
 		a, b := net.Pipe()
 		tr := &Transport{Cleartext: v, Push: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return b, nil }}
-		go func() { _, _ = io.Copy(io.Discard, a) }()
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -201,14 +206,7 @@ func FuzzClient(f *testing.F) {
 			}
 			_ = tr.Close()
 		}()
-		_ = a.SetWriteDeadline(time.Now().Add(10 * time.Second))
-		_, _ = a.Write(wire)
-		_ = a.Close()
-		select {
-		case <-done:
-		case <-time.After(20 * time.Second):
-			t.Fatalf("the request answered with %q does not end", wire)
-		}
+		disconnectAfter(t, a, wire, done)
 	})
 }
 

@@ -3,6 +3,7 @@ package spdy
 import (
 	"errors"
 	"math/bits"
+	"slices"
 )
 
 // huffman decodes one alphabet (RFC 1951 section 3.2.2). Codes of up to
@@ -17,24 +18,9 @@ const quickBits = 9
 
 // fixed are the codes of RFC 1951 section 3.2.6.
 var fixed = func() (h [2]huffman) {
-	var literals [288]uint8
-	for i := range literals {
-		switch {
-		case i < 144:
-			literals[i] = 8
-		case i < 256:
-			literals[i] = 9
-		case i < 280:
-			literals[i] = 7
-		default:
-			literals[i] = 8
-		}
-	}
-	var distances [32]uint8
-	for i := range distances {
-		distances[i] = 5
-	}
-	if h[0].init(literals[:], false) != nil || h[1].init(distances[:], false) != nil {
+	length := func(n uint8, codes int) []uint8 { return slices.Repeat([]uint8{n}, codes) }
+	literals := slices.Concat(length(8, 144), length(9, 112), length(7, 24), length(8, 8))
+	if h[0].init(literals, false) != nil || h[1].init(length(5, 32), false) != nil {
 		panic("spdy: the fixed codes of RFC 1951 are incomplete")
 	}
 	return h

@@ -2,7 +2,6 @@ package station
 
 import (
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/lab"
+	"wiretime/lab/labtest"
 	"wiretime/loader/chromium"
 	"wiretime/network"
 	"wiretime/protocol"
@@ -36,9 +36,7 @@ func openWith(t *testing.T, binary string, sites ...*site.Site) *Station {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Chromium: binary, Authority: ca, Lab: lab.Config{
-		AccessLinks: 1, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
-	}}
+	c := Config{Chromium: binary, Authority: ca, Lab: labtest.Config(1)}
 	for _, s := range sites {
 		c.ForceQUIC = append(c.ForceQUIC, s.Origins()...)
 	}
@@ -80,16 +78,7 @@ func load(t *testing.T, s *Station, o pageload.Order, page *site.Site) loaded {
 	if r.LoadError != nil {
 		t.Fatal(r.LoadError)
 	}
-	file, err := os.Open(filepath.Join(dir, lab.CaptureFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	packets, err := capture.ReadPcapng(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return loaded{r, packets}
+	return loaded{r, labtest.ReadCapture(t, dir)}
 }
 
 // loadInto loads a page and leaves its artefacts in a folder.

@@ -1,7 +1,6 @@
 package stream_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,19 +8,13 @@ import (
 	"time"
 
 	"wiretime/lab"
+	"wiretime/lab/labtest"
 	"wiretime/media/transport"
 	"wiretime/stream"
 	"wiretime/workload/playback"
 )
 
-func TestMain(m *testing.M) {
-	lab.Helper()
-	if _, err := lab.Enter(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { labtest.Main(m) }
 
 // config describes a stream over TCP on a quick link.
 func config(media string) stream.Config {

@@ -1,5 +1,5 @@
 // Package browser holds what the loaders that drive real browsers share: finding the
-// program, its last output, and the page's own clock.
+// program, its processes and last output, and the page's own clock.
 package browser
 
 import (
@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"wiretime/capture"
 )
@@ -65,16 +64,6 @@ func (o *Output) Hint() string {
 		return ""
 	}
 	return "; the browser's last output: " + strings.TrimSpace(string(o.text))
-}
-
-// Reap waits for the processes of a group that have become this program's children
-// because their own parent is gone.
-func Reap(group int) {
-	for {
-		if _, err := syscall.Wait4(-group, nil, 0, nil); err != nil && err != syscall.EINTR {
-			return
-		}
-	}
 }
 
 // Empty reports whether a response has no content by definition (RFC 9110, sections 6.4.1

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wiretime/loader/loadertest"
 	"wiretime/loader/page"
 	"wiretime/protocol"
 	"wiretime/site"
@@ -58,7 +59,7 @@ func TestMagazine(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p, protocol.Archive(answers(s)), s.Origins()...)
 		b.config.Recorded = recorded
 		har, timing, err := b.load(t, s.Page)
@@ -101,7 +102,7 @@ func TestPageThatHasNoURL(t *testing.T) {
 // head, are requested at once and only once.
 func TestHints(t *testing.T) {
 	const style = "body { color: red }"
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		asked := make(chan struct{})
 		_, isSPDY := spdy.ParseVersion(p.ALPN)
 		b := newBench(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

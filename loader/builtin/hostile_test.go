@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/loader/loadertest"
 	"wiretime/protocol"
 )
 
@@ -20,7 +21,7 @@ import (
 // image that does is a failed image on a loaded page.
 func TestEndlessRedirects(t *testing.T) {
 	loop := file{header: http.Header{"Location": {"/loop"}}}
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p, files(map[string]file{"/": html(`<img src="/loop"><img src="/a.png">`), "/a.png": text("image/png", "a"), "/loop": loop}), pageHost)
 		har, timing, err := b.load(t, "https://"+pageHost+"/loop")
 		if err == nil || !strings.Contains(err.Error(), "follow the redirect to /loop: more than 20 redirects") {
@@ -135,7 +136,7 @@ func TestMalformedPages(t *testing.T) {
 // TestResourceThatNeverAnswers checks that the load ends at its limit, that what was
 // seen is recorded, and that the resource is marked.
 func TestResourceThatNeverAnswers(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		ctx, give := context.WithCancelCause(t.Context())
 		stuck := make(chan struct{})
 		page := files(map[string]file{"/": html(`<img src="/stuck.png"><img src="/a.png">`), "/a.png": text("image/png", "a")})

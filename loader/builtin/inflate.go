@@ -2,12 +2,14 @@ package builtin
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash"
 	"hash/adler32"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
 // inflater decompresses DEFLATE (RFC 1951) and returns everything that the octets so far
@@ -437,26 +439,7 @@ func (h *huffman) find(bits uint64, count uint) (symbol int, width uint, err err
 // fixedLiterals and fixedDistances return the lengths of the fixed codes (section
 // 3.2.6).
 func fixedLiterals() []byte {
-	lengths := make([]byte, 288)
-	for i := range lengths {
-		switch {
-		case i < 144:
-			lengths[i] = 8
-		case i < 256:
-			lengths[i] = 9
-		case i < 280:
-			lengths[i] = 7
-		default:
-			lengths[i] = 8
-		}
-	}
-	return lengths
+	return slices.Concat(bytes.Repeat([]byte{8}, 144), bytes.Repeat([]byte{9}, 112), bytes.Repeat([]byte{7}, 24), bytes.Repeat([]byte{8}, 8))
 }
 
-func fixedDistances() []byte {
-	lengths := make([]byte, 32)
-	for i := range lengths {
-		lengths[i] = 5
-	}
-	return lengths
-}
+func fixedDistances() []byte { return bytes.Repeat([]byte{5}, 32) }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"wiretime/capture"
+	"wiretime/loader/loadertest"
 	"wiretime/loader/page"
 	"wiretime/protocol"
 	"wiretime/site"
@@ -32,7 +33,7 @@ func TestPagesOfPapers(t *testing.T) {
 
 // TestManyHosts loads 174 objects on 55 hosts over every row, with and without TLS.
 func TestManyHosts(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) { loadsMade(t, p, "kim-tech-crunch") })
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) { loadsMade(t, p, "kim-tech-crunch") })
 }
 
 func loadsMade(t *testing.T, p protocol.Protocol, ref string) {

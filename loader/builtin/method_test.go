@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"wiretime/loader/loadertest"
 	"wiretime/loader/page"
 	"wiretime/protocol"
 )
@@ -14,7 +15,7 @@ import (
 // TestRecordedMethods checks that what scripts posted is posted over every row, each
 // request once, and that a redirect to GET is followed by GET.
 func TestRecordedMethods(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		var mu sync.Mutex
 		var asked []string
 		b := newBench(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -28,13 +28,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eachRow runs a test for every protocol.
-func eachRow(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
-	for _, p := range protocol.All() {
-		t.Run(strings.ReplaceAll(p.Name, "/", "-"), func(t *testing.T) { test(t, p) })
-	}
-}
-
 func row(t *testing.T, name string) protocol.Protocol {
 	t.Helper()
 	p, err := protocol.Lookup(name)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/loader/loadertest"
 	"wiretime/protocol"
 )
 
@@ -30,7 +31,7 @@ func lasting() map[string]file {
 // checks the record of the second visit and what the server saw.
 func TestComingBack(t *testing.T) {
 	page := "https://" + pageHost + "/"
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		for _, word := range capture.Visits() {
 			t.Run(word, func(t *testing.T) {
 				warm, err := capture.ParseVisit(word)
@@ -102,7 +103,7 @@ func TestComingBack(t *testing.T) {
 // TestForgetAfterAPageThatWasGivenUp leaves requests of an earlier page to be
 // cancelled.
 func TestForgetAfterAPageThatWasGivenUp(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		for _, keep := range []capture.Warm{{}, {Sessions: true}, {Sessions: true, Connections: true}} {
 			enough := errors.New("cancelled by the test")
 			ctx, give := context.WithCancelCause(t.Context())

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
@@ -25,7 +24,6 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"wiretime/loader/browser"
-	"wiretime/process"
 )
 
 // ErrMissing means that no Chromium was found on this machine.
@@ -69,9 +67,7 @@ type Options struct {
 type Browser struct {
 	options Options
 	pipe    *connection
-	process *os.Process
-	exited  chan struct{} // closed when the process has been waited for
-	killing sync.Once
+	process *browser.Process // nil until it has been started
 	version string
 	output  *browser.Output
 
@@ -150,11 +146,8 @@ func (b *Browser) start(ctx context.Context) error {
 	command := exec.Command(b.options.Binary, b.options.arguments()...)
 	command.ExtraFiles = []*os.File{commands, events} // descriptors 3 and 4
 	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder, noRDRAND)
-	command.Stdout, command.Stderr = b.output, b.output
-	command.WaitDelay = time.Second // for child processes that may keep its output open
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.options.Enter(command)
-	err = b.run(command)
+	b.process, err = browser.Start(command, b.output)
 	// Only the browser keeps its own ends.
 	err = errors.Join(err, commands.Close(), events.Close())
 	if err != nil {
@@ -162,21 +155,6 @@ func (b *Browser) start(ctx context.Context) error {
 	}
 	b.pipe = newConnection(in, out)
 	return b.prepare(ctx)
-}
-
-// run starts the browser's process.
-func (b *Browser) run(command *exec.Cmd) error {
-	child, err := process.Start(command)
-	if err != nil {
-		return err
-	}
-	exited := make(chan struct{})
-	go func() {
-		_ = child.Wait() // the exit status is in its last output
-		close(exited)
-	}()
-	b.process, b.exited = command.Process, exited
-	return nil
 }
 
 // arguments returns the browser's command line.
@@ -225,7 +203,7 @@ func (b *Browser) Version() string { return b.version }
 // Alive reports whether the browser can serve another load.
 func (b *Browser) Alive() bool {
 	select {
-	case <-b.exited:
+	case <-b.process.Exited():
 		return false
 	case <-b.pipe.done:
 		return false
@@ -236,7 +214,9 @@ func (b *Browser) Alive() bool {
 
 // Close ends the browser and all its processes and removes its profile.
 func (b *Browser) Close() error {
-	b.kill()
+	if b.process != nil {
+		b.process.Kill()
+	}
 	if b.pipe != nil {
 		b.pipe.close()
 	}
@@ -244,26 +224,4 @@ func (b *Browser) Close() error {
 		return fmt.Errorf("remove the browser's profile %s: %w", filepath.Base(b.options.Folder), err)
 	}
 	return nil
-}
-
-// kill ends all processes of the browser, once.
-func (b *Browser) kill() {
-	b.killing.Do(func() {
-		if b.process == nil {
-			return
-		}
-		// Renderers of a crashed browser may still be running.
-		_ = syscall.Kill(-b.process.Pid, syscall.SIGKILL)
-		<-b.exited
-		browser.Reap(b.process.Pid)
-	})
-}
-
-// Version returns the name and version that a browser's binary prints.
-func Version(ctx context.Context, binary string) (string, error) {
-	out, err := exec.CommandContext(ctx, binary, "--version").Output()
-	if err != nil {
-		return "", fmt.Errorf("get the version of %s: %w", binary, err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }

@@ -3,7 +3,6 @@ package chromium
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"wiretime/capture"
 	"wiretime/evidence"
 	"wiretime/loader/browser"
+	"wiretime/loader/browser/browsertest"
 	"wiretime/metric"
 	"wiretime/site"
 	"wiretime/study"
@@ -82,28 +82,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := b.load(t, row(t, "https/1.1"), endless(t, c.page), b.open(t), 20*time.Second)
-			for _, violation := range metric.Pages().Violations(l) {
-				t.Errorf("rule %d is broken: %s", violation.Rule, violation.Detail)
-			}
-			if strings.Contains(l.HAR.Log.Pages[0].Comment, browser.TooLate) {
-				return // on a busy machine the page counted as loaded before the script ran
-			}
-			if comment := l.HAR.Log.Pages[0].Comment; !strings.Contains(comment, c.note) || (c.note == "") != (comment == "") {
-				t.Errorf("the page's comment is %q, want %q", comment, c.note)
-			}
-			var unawaited []string
-			for _, e := range l.HAR.Log.Entries {
-				if e.Unawaited != "" {
-					name, _, _ := strings.Cut(strings.TrimPrefix(e.Request.URL, "https://www.page.test"), "?")
-					unawaited = append(unawaited, name)
-				}
-			}
-			if got := slices.Compact(unawaited); len(got) > 1 || strings.Join(got, "") != c.unawaited {
-				t.Errorf("not waited for: %q, want %q", got, c.unawaited)
-			}
-			if l.Timing.OnLoad <= 0 {
-				t.Errorf("onLoad is %v", l.Timing.OnLoad)
-			}
+			browsertest.CheckEnding(t, l, c.note, c.unawaited)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"wiretime/capture"
 	"wiretime/evidence"
 	"wiretime/lab"
+	"wiretime/lab/labtest"
 	"wiretime/metric"
 	"wiretime/network"
 	"wiretime/protocol"
@@ -26,18 +28,7 @@ import (
 	"wiretime/workload/pageload"
 )
 
-func TestMain(m *testing.M) {
-	lab.Helper()
-	// A fuzzer's workers get files under the descriptors that Enter uses, and need
-	// no lab.
-	if !slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "-test.fuzz") }) {
-		if _, err := lab.Enter(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { labtest.Main(m) }
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -67,12 +58,9 @@ type bench struct {
 func newBench(t *testing.T, o Options, switches ...string) *bench {
 	t.Helper()
 	o.Binary = needChromium(t)
-	l, err := lab.New(t.Context(), lab.Config{
-		AccessLinks: 1, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
-	})
-	must(t, err)
-	t.Cleanup(func() { must(t, l.Close()) })
+	l := labtest.New(t, labtest.Config(1))
 	b := &bench{lab: l}
+	var err error
 	b.authority, err = protocol.OpenAuthority(t.TempDir())
 	must(t, err)
 	o.Folder, o.SPKIHash = filepath.Join(t.TempDir(), "profile"), b.authority.SPKIHash()
@@ -126,12 +114,7 @@ func (b *bench) runServed(t *testing.T, p protocol.Protocol, s *site.Site, v pag
 		ServerWait: wait, Timeout: timeout, ThinkTime: time.Second, Comment: t.Name(),
 	}, Site: s, Authority: b.authority, Session: v, Dir: dir})
 	must(t, err)
-	file, err := os.Open(filepath.Join(dir, lab.CaptureFile))
-	must(t, err)
-	defer file.Close()
-	packets, err := capture.ReadPcapng(file)
-	must(t, err)
-	return record, packets
+	return record, labtest.ReadCapture(t, dir)
 }
 
 func row(t *testing.T, name string) protocol.Protocol {
@@ -462,7 +445,7 @@ func TestPageThatSpins(t *testing.T) {
 func TestBrowserDies(t *testing.T) {
 	b := newBench(t, Options{})
 	v := b.open(t)
-	must(t, b.browser.process.Kill())
+	must(t, syscall.Kill(b.browser.process.PID(), syscall.SIGKILL))
 	_, _, err := v.Load(t.Context(), "http://"+pageHost+"/")
 	if err == nil || !strings.Contains(err.Error(), "the browser died") {
 		t.Errorf("the error is %v", err)

@@ -2,7 +2,6 @@ package chromium
 
 import (
 	"errors"
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 
 	"wiretime/capture"
+	"wiretime/loader/browser/browsertest"
 )
 
 // Times in these tests are seconds of the browser's clock; the Unix epoch is
@@ -66,16 +66,7 @@ func TestPhasesAddUp(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			l := logOf(sent("1", "https://www.page.test/a.png", 10), responded("1", test.timing), finished("1", 10.2, 5000))
 			e := l.har("Chrome/1.2.3", capture.Timing{}, offset).Log.Entries[0]
-			close := func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
-			got, want := e.Timings, test.want
-			if !close(got.Blocked, want.Blocked) || !close(got.DNS, want.DNS) || !close(got.Connect, want.Connect) || !close(got.SSL, want.SSL) ||
-				!close(got.Send, want.Send) || !close(got.Wait, want.Wait) || !close(got.Receive, want.Receive) {
-				t.Errorf("phases %+v, want %+v", got, want)
-			}
-			sum := got.Blocked + max(0, got.DNS) + max(0, got.Connect) + got.Send + got.Wait + got.Receive
-			if !close(sum, e.Time) || !close(e.Time, 200) {
-				t.Errorf("the phases add up to %g ms, the request took %g ms, want 200 ms", sum, e.Time)
-			}
+			browsertest.CheckPhases(t, e, test.want, 1e-6)
 		})
 	}
 }

@@ -157,6 +157,6 @@ func (v *Visit) closeTab() {
 	defer cancel()
 	whole := session{connection: b.pipe}
 	if _, err := call(ctx, whole, target.DisposeBrowserContext, target.DisposeBrowserContextParams{BrowserContextID: v.context}); err != nil {
-		b.kill()
+		b.process.Kill()
 	}
 }

@@ -300,4 +300,4 @@ func (v *Visit) Close() error {
 
 // Process returns the PID of the browser's first process. Its others descend from
 // it.
-func (v *Visit) Process() int { return v.browser.process.Pid }
+func (v *Visit) Process() int { return v.browser.process.PID() }

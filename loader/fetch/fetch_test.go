@@ -17,12 +17,13 @@ import (
 	"testing"
 
 	"wiretime/capture"
+	"wiretime/loader/loadertest"
 	"wiretime/loader/session"
 	"wiretime/protocol"
 )
 
 func TestEveryResourceArrives(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p, protocol.Archive(objects))
 		page := b.url(pageHost, "/")
 		want := append([]int{15}, sizes(300)...)
@@ -57,7 +58,7 @@ func TestEveryResourceArrives(t *testing.T) {
 		if len(connections["127.0.0.1"]) != each || len(connections["127.0.0.2"]) > each || len(connections) != 2 {
 			t.Errorf("connections are %v, want %d to each address", connections, each)
 		}
-		if got := fmt.Sprint(b.lookups); got != "[www.page.test img.page.test]" {
+		if got := fmt.Sprint(b.Lookups()); got != "[www.page.test img.page.test]" {
 			t.Errorf("looked up %s, want each host once, in order", got)
 		}
 		must(t, b.server.Close())
@@ -84,7 +85,7 @@ func TestEveryResourceArrives(t *testing.T) {
 }
 
 func TestPhasesAddUp(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p, protocol.Archive(objects))
 		resources := slices.Concat(b.urls(pageHost, sizes(20)...), b.urls(imageHost, sizes(20)...))
 		har, timing, err := b.open(t, resources).Load(b.context(t), b.url(pageHost, "/"))
@@ -153,7 +154,7 @@ func TestOrderOnTheWire(t *testing.T) {
 
 // TestOrderOfSending checks the protocols whose wire cannot be read.
 func TestOrderOfSending(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p, protocol.Archive(objects))
 		v := b.open(t, b.urls(pageHost, sizes(300)...))
 		_, _, err := v.Load(b.context(t), b.url(pageHost, "/"))
@@ -167,7 +168,7 @@ func TestOrderOfSending(t *testing.T) {
 }
 
 func TestConnectionsFollowRequests(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		for n, h1 := range map[int]int{0: 1, 1: 1, 3: 3, 6: 6, 7: 6} {
 			// Requests are held back until all expected connections carry one.
 			var waiting atomic.Int64
@@ -200,7 +201,7 @@ func TestConnectionsFollowRequests(t *testing.T) {
 }
 
 func TestMissIsAnAnswer(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p, protocol.Archive(objects))
 		har, _, err := b.open(t, []string{b.url(pageHost, "/gone"), b.url(pageHost, "/7")}).Load(b.context(t), b.url(pageHost, "/"))
 		must(t, err)
@@ -211,7 +212,7 @@ func TestMissIsAnAnswer(t *testing.T) {
 }
 
 func TestBodyCutShort(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		archive := protocol.Archive(objects)
 		b := newBench(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/cut" {
@@ -283,7 +284,7 @@ func TestLoadFails(t *testing.T) {
 		}, "refused", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			eachRow(t, func(t *testing.T, p protocol.Protocol) {
+			loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 				b := newBench(t, p, protocol.Archive(objects))
 				var resources []string
 				if c.resources != nil {
@@ -331,9 +332,9 @@ func TestHandshakeOfAnotherProtocol(t *testing.T) {
 		p, err := protocol.Lookup("h2")
 		must(t, err)
 		b := newBench(t, p, protocol.Archive(objects))
-		certificate, err := b.authority.Certificate(pageHost)
+		certificate, err := b.Authority.Certificate(pageHost)
 		must(t, err)
-		b.listen(t, func(c net.Conn) {
+		b.Handle(t, func(c net.Conn) {
 			_ = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{*certificate}}).Handshake()
 		})
 		_, _, err = b.open(t, nil).Load(b.context(t), b.url(pageHost, "/"))
@@ -358,7 +359,7 @@ func TestAnswersOverHTTP1(t *testing.T) {
 			p, err := protocol.Lookup("http/1.1")
 			must(t, err)
 			b := newBench(t, p, protocol.Archive(objects))
-			b.listen(t, func(conn net.Conn) {
+			b.Handle(t, func(conn net.Conn) {
 				if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
 					_, _ = conn.Write([]byte(c.answer))
 				}
@@ -392,7 +393,7 @@ func TestStranger(t *testing.T) {
 }
 
 func TestCancelledLoad(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		began := make(chan struct{}, 100)
 		archive := protocol.Archive(objects)
 		b := newBench(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -424,7 +425,7 @@ func TestCancelledLoad(t *testing.T) {
 }
 
 func TestVisitIsClosedOnce(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p, protocol.Archive(objects))
 		v := b.open(t, nil)
 		must(t, v.Close())

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"wiretime/loader/loadertest"
 	"wiretime/protocol"
 	"wiretime/spdy"
 )
@@ -30,7 +31,7 @@ func pseudo(v spdy.Version, name string) string {
 
 // eachSPDY runs a test for every version of SPDY.
 func eachSPDY(t *testing.T, test func(t *testing.T, p protocol.Protocol, v spdy.Version)) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		if v, ok := spdy.ParseVersion(p.ALPN); ok {
 			test(t, p, v)
 		}
@@ -156,10 +157,10 @@ func TestSPDYWaitsForTheServersLimit(t *testing.T) {
 // serveFrames runs a server of frames in place of the page's host.
 func (b *bench) serveFrames(t *testing.T, v spdy.Version, handle func(*spdy.Framer)) {
 	t.Helper()
-	certificate, err := b.authority.Certificate(pageHost)
+	certificate, err := b.Authority.Certificate(pageHost)
 	must(t, err)
 	b.served.Add(1)
-	b.listen(t, func(c net.Conn) {
+	b.Handle(t, func(c net.Conn) {
 		defer b.served.Done()
 		secured := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{*certificate}, NextProtos: []string{v.String()}})
 		defer secured.Close()
@@ -176,7 +177,7 @@ func reply(v spdy.Version, id uint32) spdy.Frame {
 
 // TestFrameLog reads the log of a load back.
 func TestFrameLog(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p, protocol.Archive(objects))
 		v := b.open(t, append(b.urls(pageHost, 70_000), b.urls(imageHost, 7)...))
 		_, _, err := v.Load(b.context(t), b.url(pageHost, "/"))

@@ -16,13 +16,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"wiretime/loader/browser"
-	"wiretime/process"
 )
 
 // ErrMissing means that no Firefox was found on this machine.
@@ -60,9 +57,7 @@ type Options struct {
 // Browser is a running Firefox.
 type Browser struct {
 	options Options
-	process *os.Process
-	exited  chan struct{} // closed when the process has been waited for
-	killing sync.Once
+	process *browser.Process // nil until it has been started
 	session *session
 	version string
 	output  *output
@@ -97,23 +92,15 @@ func (b *Browser) start(ctx context.Context) error {
 	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder, "TMPDIR="+folder,
 		"MOZ_CRASHREPORTER_DISABLE=1", "MOZ_HEADLESS_WIDTH=1280", "MOZ_HEADLESS_HEIGHT=900",
 		"MOZ_REMOTE_SETTINGS_DEVTOOLS=1") // without it Firefox ignores the preference for its maker's server
-	command.Stdout, command.Stderr = b.output, b.output
-	command.WaitDelay = time.Second // for child processes that may keep its output open
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.options.Enter(command)
-	child, err := process.Start(command)
-	if err != nil {
+	var err error
+	if b.process, err = browser.Start(command, &b.output.Output); err != nil {
 		return err
 	}
-	b.process, b.exited = command.Process, make(chan struct{})
-	go func() {
-		_ = child.Wait() // the exit status is in its last output
-		close(b.exited)
-	}()
 	select {
 	case address := <-b.output.listening:
 		b.session, err = connect(ctx, b.options.Dial, address, b.observe)
-	case <-b.exited:
+	case <-b.process.Exited():
 		err = fmt.Errorf("it exited with %v", command.ProcessState)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
@@ -213,7 +200,7 @@ func (b *Browser) Version() string { return "Firefox/" + b.version }
 // Alive reports whether the browser can serve another load.
 func (b *Browser) Alive() bool {
 	select {
-	case <-b.exited:
+	case <-b.process.Exited():
 		return false
 	case <-b.session.done:
 		return false
@@ -224,7 +211,9 @@ func (b *Browser) Alive() bool {
 
 // Close ends the browser and all its processes and removes its profile.
 func (b *Browser) Close() error {
-	b.kill()
+	if b.process != nil {
+		b.process.Kill()
+	}
 	if b.session != nil {
 		b.session.close()
 	}
@@ -232,26 +221,4 @@ func (b *Browser) Close() error {
 		return fmt.Errorf("remove the browser's profile %s: %w", filepath.Base(b.options.Folder), err)
 	}
 	return nil
-}
-
-// kill ends all processes of the browser, once.
-func (b *Browser) kill() {
-	b.killing.Do(func() {
-		if b.process == nil {
-			return
-		}
-		// Content processes may still be running after a crash.
-		_ = syscall.Kill(-b.process.Pid, syscall.SIGKILL)
-		<-b.exited
-		browser.Reap(b.process.Pid)
-	})
-}
-
-// Version returns the name and version that a browser's binary prints.
-func Version(ctx context.Context, binary string) (string, error) {
-	out, err := exec.CommandContext(ctx, binary, "--version").Output()
-	if err != nil {
-		return "", fmt.Errorf("get the version of %s: %w", binary, err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }

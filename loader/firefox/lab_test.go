@@ -11,14 +11,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"wiretime/capture"
 	"wiretime/evidence"
 	"wiretime/lab"
+	"wiretime/lab/labtest"
 	"wiretime/loader/browser"
 	"wiretime/metric"
 	"wiretime/network"
@@ -27,18 +28,7 @@ import (
 	"wiretime/workload/pageload"
 )
 
-func TestMain(m *testing.M) {
-	lab.Helper()
-	// A fuzzer's workers get files under the descriptors that Enter uses, and need
-	// no lab.
-	if !slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "-test.fuzz") }) {
-		if _, err := lab.Enter(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { labtest.Main(m) }
 
 // bench is a lab with a browser in it.
 type bench struct {
@@ -63,10 +53,11 @@ func newBench(t *testing.T, quic bool) *bench {
 func newBenchWith(t *testing.T, quic bool, hosts ...string) *bench {
 	t.Helper()
 	binary := needFirefox(t)
-	l, err := lab.New(t.Context(), lab.Config{AccessLinks: 1, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem()})
-	must(t, err)
-	t.Cleanup(func() { must(t, l.Close()) })
+	c := labtest.Config(1)
+	c.InstantDNS = false
+	l := labtest.New(t, c)
 	b := &bench{lab: l}
+	var err error
 	b.authority, err = protocol.OpenAuthority(t.TempDir())
 	must(t, err)
 	folder := t.TempDir()
@@ -129,12 +120,7 @@ func (b *bench) loadIn(t *testing.T, visit *Visit, p protocol.Protocol, s *site.
 		Timeout: timeout, Comment: t.Name(),
 	}, Site: s, Authority: b.authority, Session: visit, Dir: dir})
 	must(t, err)
-	file, err := os.Open(filepath.Join(dir, lab.CaptureFile))
-	must(t, err)
-	defer file.Close()
-	packets, err := capture.ReadPcapng(file)
-	must(t, err)
-	return record, packets
+	return record, labtest.ReadCapture(t, dir)
 }
 
 // patience is how long a page that should load may take.
@@ -393,7 +379,7 @@ func TestBrowserDies(t *testing.T) {
 	b := newBench(t, false)
 	visit, err := b.browser.Open(t.Context(), nil)
 	must(t, err)
-	must(t, b.browser.process.Kill())
+	must(t, syscall.Kill(b.browser.process.PID(), syscall.SIGKILL))
 	_, _, err = visit.Load(t.Context(), "http://"+pageHost+"/")
 	if err == nil || !strings.Contains(err.Error(), "the browser died") || !strings.Contains(err.Error(), "last output: ") {
 		t.Errorf("the error is %v", err)

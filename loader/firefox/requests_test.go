@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/loader/browser/browsertest"
 )
 
 // Times in these tests are ms after an hour of 2024, in the browser's form: ms
@@ -71,16 +71,7 @@ func TestPhasesAddUp(t *testing.T) {
 			l.note("network.beforeRequestSent", event("1", 0, at(map[string]float64{"requestTime": 0}), image, `,"initiator":{"type":"other"}`))
 			l.note("network.responseCompleted", event("1", 0, at(test.moments), image, answer))
 			e := l.har("153.0", capture.Timing{}).Log.Entries[0]
-			close := func(a, b float64) bool { return math.Abs(a-b) < 1e-2 }
-			got, want := e.Timings, test.want
-			if !close(got.Blocked, want.Blocked) || !close(got.DNS, want.DNS) || !close(got.Connect, want.Connect) || !close(got.SSL, want.SSL) ||
-				!close(got.Send, want.Send) || !close(got.Wait, want.Wait) || !close(got.Receive, want.Receive) {
-				t.Errorf("phases %+v, want %+v", got, want)
-			}
-			sum := got.Blocked + max(0, got.DNS) + max(0, got.Connect) + got.Send + got.Wait + got.Receive
-			if !close(sum, e.Time) || !close(e.Time, 200) {
-				t.Errorf("the phases add up to %g ms, the request took %g ms, want 200 ms", sum, e.Time)
-			}
+			browsertest.CheckPhases(t, e, test.want, 1e-2)
 		})
 	}
 }

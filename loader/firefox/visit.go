@@ -267,11 +267,11 @@ func (v *Visit) Close() error {
 		err = b.session.call(ctx, "script.removePreloadScript", object{"script": v.freezer}, nil)
 	}
 	if err != nil {
-		b.kill()
+		b.process.Kill()
 	}
 	return nil
 }
 
 // Process returns the PID of the browser's first process. Its others descend from
 // it.
-func (v *Visit) Process() int { return v.browser.process.Pid }
+func (v *Visit) Process() int { return v.browser.process.PID() }

@@ -35,7 +35,7 @@ func TestFallback(t *testing.T) {
 				b.serveTLS(t, &tls.Config{}, http.HandlerFunc(path))
 				udp = b.url(pageHost, "/x")
 			case "silent":
-				socket, err := b.listenUDP(t.Context(), "udp4", "127.0.0.1:0")
+				socket, err := b.ListenPacket(t.Context(), "udp4", "127.0.0.1:0")
 				must(t, err)
 				defer socket.Close()
 				udp = b.url(pageHost, "/x")
@@ -46,7 +46,7 @@ func TestFallback(t *testing.T) {
 			address := strings.TrimPrefix(strings.TrimSuffix(udp, "/x"), "https://"+pageHost)
 			// The TCP server has its own port, to which dials are redirected.
 			tcp := newBench(t, row(t, "h2"))
-			tcp.authority = b.authority
+			tcp.Authority = b.Authority
 			if c.tcp {
 				tcp.serveTLS(t, &tls.Config{}, http.HandlerFunc(path))
 			}

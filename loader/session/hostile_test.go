@@ -13,12 +13,13 @@ import (
 	"strings"
 	"testing"
 
+	"wiretime/loader/loadertest"
 	"wiretime/protocol"
 )
 
 // TestBodyCutShort closes the connection in the middle of a body.
 func TestBodyCutShort(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p)
 		b.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/cut" {
@@ -52,7 +53,7 @@ func TestWrongContentLength(t *testing.T) {
 		fails        bool
 	}{{"right", "1000", false}, {"too long", "2000", true}} {
 		t.Run(c.name, func(t *testing.T) {
-			eachRow(t, func(t *testing.T, p protocol.Protocol) {
+			loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 				b := newBench(t, p)
 				b.serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Content-Length", c.length)
@@ -85,7 +86,7 @@ func TestAnswersOverHTTP1(t *testing.T) {
 			for _, word := range []string{"browser", "pipelined"} {
 				b := newBench(t, row(t, "http/1.1"))
 				b.options.Strategy = strategy(t, word)
-				b.handle(t, func(conn net.Conn) {
+				b.Handle(t, func(conn net.Conn) {
 					if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
 						_, _ = conn.Write([]byte(c.answer))
 					}
@@ -111,7 +112,7 @@ func TestPipelining(t *testing.T) {
 			b.options.Strategy = strategy(t, "pipelined")
 			hold := make(chan struct{})
 			b.options.Resolve = holdBack(b.options.Resolve, hold)
-			b.handle(t, func(conn net.Conn) {
+			b.Handle(t, func(conn net.Conn) {
 				in := bufio.NewReader(conn)
 				for range c.perConnection {
 					r, err := http.ReadRequest(in)
@@ -158,11 +159,11 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 // TestNoAnswer uses servers that accept connections and never send anything, at
 // every point where a client waits.
 func TestNoAnswer(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p)
 		accepted := make(chan struct{}, 10)
 		if p.Transport == "udp" {
-			socket, err := b.listenUDP(t.Context(), "udp4", "127.0.0.1:0")
+			socket, err := b.ListenPacket(t.Context(), "udp4", "127.0.0.1:0")
 			must(t, err)
 			read := make(chan struct{})
 			go func() {
@@ -183,7 +184,7 @@ func TestNoAnswer(t *testing.T) {
 				<-read
 			})
 		} else {
-			b.handle(t, func(c net.Conn) {
+			b.Handle(t, func(c net.Conn) {
 				accepted <- struct{}{}
 				_, _ = bufio.NewReader(c).WriteTo(discard{})
 			})
@@ -210,7 +211,7 @@ func TestLongHello(t *testing.T) {
 		b := newBench(t, row(t, name))
 		b.options.ChromiumSizes = true
 		heads := make(chan [9]byte, 1) // of the record, and of the message in it
-		b.handle(t, func(conn net.Conn) {
+		b.Handle(t, func(conn net.Conn) {
 			var head [9]byte
 			_, _ = io.ReadFull(conn, head[:])
 			heads <- head
@@ -240,9 +241,9 @@ func TestHandshakeOfAnotherProtocol(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(fmt.Sprint(c.client, " of ", c.server), "/", "-"), func(t *testing.T) {
 			b := newBench(t, row(t, c.client))
-			certificate, err := b.authority.Certificate(pageHost)
+			certificate, err := b.Authority.Certificate(pageHost)
 			must(t, err)
-			b.handle(t, func(conn net.Conn) {
+			b.Handle(t, func(conn net.Conn) {
 				_ = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*certificate}, NextProtos: c.server}).Handshake()
 			})
 			a := get(t, b.session(t), b.url(pageHost, "/"), Highest).wait(t)

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"wiretime/loader/loadertest"
 	"wiretime/protocol"
 	"wiretime/spdy"
 )
 
 // eachSPDY runs a test for every version of SPDY.
 func eachSPDY(t *testing.T, test func(t *testing.T, p protocol.Protocol, v spdy.Version)) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		if v, ok := spdy.ParseVersion(p.ALPN); ok {
 			test(t, p, v)
 		}

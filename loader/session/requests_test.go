@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"wiretime/loader/loadertest"
 	"wiretime/protocol"
 )
 
@@ -23,7 +24,7 @@ func request(t *testing.T, ctx context.Context, target string, priority Priority
 // TestReprioritize changes priorities of requests that wait for their origin's only
 // connection, and of requests that no longer wait.
 func TestReprioritize(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		for _, word := range []string{"parallel-1", "sequential", "multiplexed"} {
 			t.Run(word, func(t *testing.T) {
 				b := newBench(t, p)
@@ -65,7 +66,7 @@ func TestReprioritize(t *testing.T) {
 // TestAnonymous sends requests with and without credentials to a host: each kind
 // has its own connections, which are kept, and both share one look-up.
 func TestAnonymous(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p)
 		b.serve(t, http.HandlerFunc(path))
 		s := b.session(t)
@@ -103,8 +104,8 @@ func TestAnonymous(t *testing.T) {
 		if s.Connections() != 4 || len(used[true]) != 2 || len(used[false]) != 2 {
 			t.Errorf("%d connections: %v with credentials, %v without", s.Connections(), used[false], used[true])
 		}
-		if len(b.lookups) != 1 || lookups != 1 {
-			t.Errorf("looked up %v, recorded by %d requests; want once", b.lookups, lookups)
+		if len(b.Lookups()) != 1 || lookups != 1 {
+			t.Errorf("looked up %v, recorded by %d requests; want once", b.Lookups(), lookups)
 		}
 	})
 }

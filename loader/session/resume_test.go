@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/loader/loadertest"
 	"wiretime/protocol"
 )
 
 // eachTLS runs a test for every protocol over TLS.
 func eachTLS(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		if p.ALPN != "" {
 			test(t, p)
 		}
@@ -54,8 +55,8 @@ func TestResumption(t *testing.T) {
 					}
 					must(t, s.Disconnect())
 				}
-				if len(b.lookups) != 1 {
-					t.Errorf("looked up %v, want the name once", b.lookups)
+				if len(b.Lookups()) != 1 {
+					t.Errorf("looked up %v, want the name once", b.Lookups())
 				}
 				a := get(t, b.session(t), b.url(pageHost, "/x"), Highest).wait(t)
 				if must(t, a.err); <-seen || a.record.Resumed {

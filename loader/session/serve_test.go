@@ -15,9 +15,6 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +23,7 @@ import (
 	"github.com/quic-go/quic-go"
 	quichttp "github.com/quic-go/quic-go/http3"
 
+	"wiretime/loader/loadertest"
 	"wiretime/protocol"
 	"wiretime/spdy"
 )
@@ -33,22 +31,10 @@ import (
 // patience is how long a test waits for something that takes milliseconds.
 const patience = 20 * time.Second
 
-// The tests' servers have two hosts on two addresses.
 const (
-	pageHost  = "www.page.test"
-	imageHost = "img.page.test"
+	pageHost  = loadertest.PageHost
+	imageHost = loadertest.ImageHost
 )
-
-func addresses() map[string]netip.Addr {
-	return map[string]netip.Addr{pageHost: netip.MustParseAddr("127.0.0.1"), imageHost: netip.MustParseAddr("127.0.0.2")}
-}
-
-// eachRow runs a test for every protocol.
-func eachRow(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
-	for _, p := range protocol.All() {
-		t.Run(strings.ReplaceAll(p.Name, "/", "-"), func(t *testing.T) { test(t, p) })
-	}
-}
 
 func row(t *testing.T, name string) protocol.Protocol {
 	t.Helper()
@@ -57,111 +43,26 @@ func row(t *testing.T, name string) protocol.Protocol {
 	return p
 }
 
-// bench holds servers, and options for a session that finds them. The ports are not
-// the protocol's, which may be taken or forbidden, so URLs contain them.
+// bench holds servers, and options for a session that finds them.
 type bench struct {
-	options   Options
-	authority *protocol.Authority
-	addresses map[string]netip.Addr
-
-	mu      sync.Mutex
-	ports   map[netip.Addr]uint16
-	lookups []string
-	wire    []string // first lines written to TCP connections
+	*loadertest.Network
+	options Options
 }
 
 // newBench returns a bench without servers.
 func newBench(t *testing.T, p protocol.Protocol) *bench {
 	t.Helper()
-	b := &bench{ports: map[netip.Addr]uint16{}, addresses: addresses()}
-	var err error
-	b.authority, err = protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
-	must(t, err)
-	b.options = Options{
-		Protocol: p, Verify: b.authority.Verify, ListenPacket: new(net.ListenConfig).ListenPacket,
-		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			c, err := new(net.Dialer).DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return &recorded{c, b}, nil
-		},
-		Resolve: func(_ context.Context, host string) (netip.Addr, error) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.lookups = append(b.lookups, host)
-			if a, ok := b.addresses[host]; ok {
-				return a, nil
-			}
-			return netip.Addr{}, fmt.Errorf("%s does not exist", host)
-		},
-	}
-	return b
+	n := loadertest.New(t)
+	return &bench{n, Options{
+		Protocol: p, Verify: n.Authority.Verify, Dial: new(net.Dialer).DialContext,
+		ListenPacket: new(net.ListenConfig).ListenPacket, Resolve: n.Resolve,
+	}}
 }
 
 // serve starts the lab's server.
 func (b *bench) serve(t *testing.T, handler http.Handler) *protocol.Server {
 	t.Helper()
-	server, err := protocol.Serve(t.Context(), protocol.ServerConfig{
-		Protocol: b.options.Protocol, Hosts: b.addresses, Handler: handler, CA: b.authority,
-		Listen: func(ctx context.Context, network, address string) (net.Listener, error) {
-			return b.listenTCP(ctx, network, anyPort(address))
-		},
-		ListenPacket: func(ctx context.Context, network, address string) (net.PacketConn, error) {
-			return b.listenUDP(ctx, network, anyPort(address))
-		},
-	})
-	must(t, err)
-	t.Cleanup(func() { must(t, server.Close()) })
-	return server
-}
-
-func (b *bench) listenTCP(ctx context.Context, network, address string) (net.Listener, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, network, address)
-	if err == nil {
-		b.found(l.Addr())
-	}
-	return l, err
-}
-
-func (b *bench) listenUDP(ctx context.Context, network, address string) (net.PacketConn, error) {
-	c, err := new(net.ListenConfig).ListenPacket(ctx, network, address)
-	if err == nil {
-		b.found(c.LocalAddr())
-	}
-	return c, err
-}
-
-func (b *bench) found(a net.Addr) {
-	at := netip.MustParseAddrPort(a.String())
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.ports[at.Addr()] = at.Port()
-}
-
-// handle starts a custom TCP server for the page's host. serve handles one
-// connection, which is closed when it returns.
-func (b *bench) handle(t *testing.T, serve func(net.Conn)) {
-	t.Helper()
-	l, err := b.listenTCP(t.Context(), "tcp4", "127.0.0.1:0")
-	must(t, err)
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return // closed
-			}
-			serving.Go(func() {
-				defer c.Close()
-				serve(c)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		must(t, l.Close())
-		serving.Wait()
-	})
+	return b.Serve(t, b.options.Protocol, handler)
 }
 
 // serveTLS starts a server for the page's host with a custom TLS configuration,
@@ -172,7 +73,7 @@ func (b *bench) serveTLS(t *testing.T, config *tls.Config, handler http.Handler)
 	p := b.options.Protocol
 	config.NextProtos = []string{p.ALPN}
 	if config.Certificates == nil {
-		certificate, err := b.authority.Certificate(pageHost)
+		certificate, err := b.Authority.Certificate(pageHost)
 		must(t, err)
 		config.Certificates = []tls.Certificate{*certificate}
 	}
@@ -187,7 +88,7 @@ func (b *bench) serveTLS(t *testing.T, config *tls.Config, handler http.Handler)
 	if v, ok := spdy.ParseVersion(p.ALPN); ok {
 		must(t, (&spdy.Server{Versions: []spdy.Version{v}, ErrorLog: server.ErrorLog}).Configure(server))
 	}
-	l, err := b.listenTCP(t.Context(), "tcp4", "127.0.0.1:0")
+	l, err := b.Listen(t.Context(), "tcp4", "127.0.0.1:0")
 	must(t, err)
 	var mu sync.Mutex
 	open := map[net.Conn]bool{}
@@ -217,13 +118,13 @@ func (b *bench) serveTLS(t *testing.T, config *tls.Config, handler http.Handler)
 func (b *bench) serveQUIC(t *testing.T, config *tls.Config, handler http.Handler) (refuse func()) {
 	t.Helper()
 	if config.Certificates == nil {
-		certificate, err := b.authority.Certificate(pageHost)
+		certificate, err := b.Authority.Certificate(pageHost)
 		must(t, err)
 		config.Certificates = []tls.Certificate{*certificate}
 	}
 	config.SetSessionTicketKeys([][32]byte{{1}})
 	start := func(address string, early bool) (stop func(), at string) {
-		socket, err := b.listenUDP(t.Context(), "udp4", address)
+		socket, err := b.ListenPacket(t.Context(), "udp4", address)
 		must(t, err)
 		var serving sync.WaitGroup
 		server := &quichttp.Server{
@@ -262,32 +163,8 @@ func certificate(t *testing.T, from, until time.Time, hosts ...string) (tls.Cert
 	}
 }
 
-// recorded is a TCP connection that records its writes.
-type recorded struct {
-	net.Conn
-	bench *bench
-}
-
-func (r *recorded) Write(b []byte) (int, error) {
-	line, _, _ := strings.Cut(string(b), "\r\n")
-	r.bench.mu.Lock()
-	r.bench.wire = append(r.bench.wire, line)
-	r.bench.mu.Unlock()
-	return r.Conn.Write(b)
-}
-
-func anyPort(address string) string {
-	host, _, _ := net.SplitHostPort(address)
-	return net.JoinHostPort(host, "0")
-}
-
 // url returns the URL of a path on one of the hosts.
-func (b *bench) url(host, path string) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	u := url.URL{Scheme: b.options.Protocol.Scheme, Host: fmt.Sprintf("%s:%d", host, b.ports[b.addresses[host]]), Path: path}
-	return u.String()
-}
+func (b *bench) url(host, path string) string { return b.URL(b.options.Protocol.Scheme, host, path) }
 
 // session opens a session that ends with the test.
 func (b *bench) session(t *testing.T) *Session {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/loader/loadertest"
 	"wiretime/protocol"
 	"wiretime/spdy"
 )
@@ -21,7 +22,7 @@ import (
 // TestDataAsItArrives uses a server that sends the second half of a body when
 // the client has seen the first.
 func TestDataAsItArrives(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p)
 		seen := make(chan struct{})
 		b.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +42,7 @@ func TestDataAsItArrives(t *testing.T) {
 }
 
 func TestInterim(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		if _, ok := spdy.ParseVersion(p.ALPN); ok {
 			return // SPDY has only 100
 		}
@@ -90,7 +91,7 @@ func (h *hinted) Interim(r *http.Response) {
 // TestFetchByAHandler calls Fetch from a handler while it holds a lock that the next
 // request's handler needs.
 func TestFetchByAHandler(t *testing.T) {
-	eachRow(t, func(t *testing.T, p protocol.Protocol) {
+	loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 		b := newBench(t, p)
 		b.serve(t, http.HandlerFunc(path))
 		s := b.session(t)
@@ -117,7 +118,7 @@ func TestFetchByAHandler(t *testing.T) {
 func TestCancel(t *testing.T) {
 	for _, word := range []string{"browser", "sequential", "keep-alive", "parallel-2", "pipelined-2"} {
 		t.Run(word, func(t *testing.T) {
-			eachRow(t, func(t *testing.T, p protocol.Protocol) {
+			loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 				b := newBench(t, p)
 				b.options.Strategy = strategy(t, word)
 				if b.options.Strategy.Supports(p) != nil {
@@ -170,7 +171,7 @@ func TestClose(t *testing.T) {
 		goes bool // the next request succeeds
 	}{{"Close", (*Session).Close, ErrClosed, false}, {"Disconnect", (*Session).Disconnect, ErrDisconnected, true}} {
 		t.Run(c.name, func(t *testing.T) {
-			eachRow(t, func(t *testing.T, p protocol.Protocol) {
+			loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 				b := newBench(t, p)
 				began := make(chan struct{}, 20)
 				var answering atomic.Bool
@@ -247,9 +248,9 @@ func TestSockets(t *testing.T) {
 		t.Run(c.word, func(t *testing.T) {
 			b := newBench(t, row(t, "http/1.1"))
 			b.options.Strategy = strategy(t, c.word)
-			b.addresses = map[string]netip.Addr{}
+			b.Hosts = map[string]netip.Addr{}
 			for i := range hosts {
-				b.addresses[fmt.Sprintf("h%d.test", i)] = netip.MustParseAddr("127.0.0.1")
+				b.Hosts[fmt.Sprintf("h%d.test", i)] = netip.MustParseAddr("127.0.0.1")
 			}
 			var open, most atomic.Int64
 			dial := b.options.Dial
@@ -323,12 +324,12 @@ func TestCoalescing(t *testing.T) {
 					s.ServerName = pageHost // as if the other host had a certificate, too
 					return verify(s)
 				}
-				b.addresses[imageHost] = netip.MustParseAddr(c.address)
+				b.Hosts[imageHost] = netip.MustParseAddr(c.address)
 				b.serveTLS(t, &tls.Config{Certificates: []tls.Certificate{pair}}, http.HandlerFunc(path))
 				if c.address != "127.0.0.1" {
 					b.options.Dial = elsewhere(b.options.Dial)
 					b.options.ListenPacket = elsewhereUDP(b.options.ListenPacket)
-					b.ports[b.addresses[imageHost]] = b.ports[b.addresses[pageHost]]
+					b.Ports[b.Hosts[imageHost]] = b.Ports[b.Hosts[pageHost]]
 				}
 				s := b.session(t)
 				must(t, get(t, s, b.url(pageHost, "/1"), Highest).wait(t).err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"wiretime/loader/loadertest"
 	"wiretime/protocol"
 )
 
@@ -67,7 +68,7 @@ func TestStrategies(t *testing.T) {
 		{"multiplexed", 0, 1, 0, each},
 	} {
 		t.Run(c.word, func(t *testing.T) {
-			eachRow(t, func(t *testing.T, p protocol.Protocol) {
+			loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 				connections, together := c.connections, c.together
 				if p.Spoken != "http/1.1" {
 					connections, together = c.multiplexed, c.streams
@@ -129,7 +130,7 @@ func TestStrategies(t *testing.T) {
 				}
 				mu.Lock()
 				for _, host := range []string{pageHost, imageHost} {
-					if got := len(used[b.addresses[host].String()]); got != connections {
+					if got := len(used[b.Hosts[host].String()]); got != connections {
 						t.Errorf("%d connections to %s, want %d", got, host, connections)
 					}
 					if most[host] != together {
@@ -166,7 +167,7 @@ func TestStrategies(t *testing.T) {
 func TestOrder(t *testing.T) {
 	for _, word := range []string{"parallel-1", "keep-alive", "sequential", "multiplexed"} {
 		t.Run(word, func(t *testing.T) {
-			eachRow(t, func(t *testing.T, p protocol.Protocol) {
+			loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 				b := newBench(t, p)
 				b.options.Strategy = strategy(t, word)
 				if b.options.Strategy.Supports(p) != nil {

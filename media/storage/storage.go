@@ -42,16 +42,6 @@ func (r Resolution) String() string {
 	return fmt.Sprintf("resolution %d", uint8(r))
 }
 
-// ParseResolution parses a name that String returns.
-func ParseResolution(name string) (Resolution, error) {
-	for r, n := range resolutionNames {
-		if n == name {
-			return Resolution(r), nil
-		}
-	}
-	return 0, fmt.Errorf("unknown resolution %q: there are plain, hd, fhd and qhd", name)
-}
-
 // ID names a piece of a storage.
 type ID struct {
 	Item       string // the video or the file

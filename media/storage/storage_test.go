@@ -12,17 +12,6 @@ import (
 	"testing"
 )
 
-func TestResolutionsHaveNames(t *testing.T) {
-	for _, r := range append(Resolutions(), Plain) {
-		if got, err := ParseResolution(r.String()); err != nil || got != r {
-			t.Errorf("%v is read as %v, %v", r, got, err)
-		}
-	}
-	if _, err := ParseResolution("4k"); err == nil || !strings.Contains(err.Error(), "qhd") {
-		t.Errorf("the error for an unknown resolution does not list the valid ones: %v", err)
-	}
-}
-
 // TestVideoIsAsThePaperHasIt checks the sizes against section 4.2 of Nam et al., 2021:
 // pieces of 4 to 5 MB.
 func TestVideoIsAsThePaperHasIt(t *testing.T) {

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
-	"wiretime/lab"
+	"wiretime/lab/labtest"
 )
 
 // These select what this test program does when it is started in another role.
@@ -30,14 +29,5 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	lab.Helper()
-	// A fuzzer's workers are handed files by the numbers that Enter uses, and need
-	// no lab.
-	if !slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "-test.fuzz") }) {
-		if _, err := lab.Enter(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	os.Exit(m.Run())
+	labtest.Main(m)
 }

@@ -138,16 +138,7 @@ func serveSCTPOverUDP(_ context.Context, s *Server) error {
 	if err != nil {
 		return err
 	}
-	s.listens(addressOf(listener.Addr()), listener)
-	s.serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // Accept fails only after Close
-			}
-			s.serving.Go(func() { s.serveDatagrams(conn) })
-		}
-	})
+	s.accepts(listener, s.serveDatagrams)
 	return nil
 }
 

@@ -112,6 +112,20 @@ func (s *Server) listens(at netip.AddrPort, listener io.Closer) {
 	s.listeners = append(s.listeners, listener)
 }
 
+// accepts listens, and serves each connection on its own goroutine until the server is closed.
+func (s *Server) accepts(listener net.Listener, serve func(net.Conn)) {
+	s.listens(addressOf(listener.Addr()), listener)
+	s.serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // Accept fails permanently only after Close
+			}
+			s.serving.Go(func() { serve(conn) })
+		}
+	})
+}
+
 // joins numbers a new connection and registers it to be closed with the server, or closes
 // it at once if the server has ended. The caller calls leave when the connection is over.
 func (s *Server) joins(c io.Closer) (number int64, leave func()) {

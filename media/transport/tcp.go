@@ -201,16 +201,7 @@ func serveTCP(ctx context.Context, s *Server) error {
 	if err != nil {
 		return err
 	}
-	s.listens(addressOf(listener.Addr()), listener)
-	s.serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // Accept fails permanently only after Close
-			}
-			s.serving.Go(func() { s.serveConn(conn.(*net.TCPConn)) })
-		}
-	})
+	s.accepts(listener, func(conn net.Conn) { s.serveConn(conn.(*net.TCPConn)) })
 	return nil
 }
 

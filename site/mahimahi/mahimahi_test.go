@@ -3,7 +3,6 @@ package mahimahi
 import (
 	"encoding/binary"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -11,6 +10,7 @@ import (
 
 	"wiretime/site/message"
 	"wiretime/site/recording"
+	"wiretime/site/sitetest"
 )
 
 // lengthed encodes a length-delimited field, number a varint field.
@@ -44,25 +44,6 @@ const (
 	css  = "HTTP/1.1 200 OK\nContent-Type: text/css"
 )
 
-// folder makes files; content that begins with "-> " is a link.
-func folder(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, content := range files {
-		file := filepath.Join(dir, name)
-		err := os.MkdirAll(filepath.Dir(file), 0o755)
-		if target, ok := strings.CutPrefix(content, "-> "); ok && err == nil {
-			err = os.Symlink(target, file)
-		} else if err == nil {
-			err = os.WriteFile(file, []byte(content), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // describe renders a recording as lines.
 func describe(r *recording.Recording) string {
 	var b strings.Builder
@@ -79,7 +60,7 @@ func describe(r *recording.Recording) string {
 func TestRead(t *testing.T) {
 	first := saved("GET / HTTP/1.1\nHost: www.a.test", html, "<p>")
 	const firstLines = "page https://www.a.test/\nsave.1: GET https://www.a.test/ 200 \"<p>\" 192.0.2.1\n"
-	outside := folder(t, map[string]string{"save.x": first})
+	outside := sitetest.Folder(t, map[string]string{"save.x": first})
 	for _, c := range []struct {
 		name  string
 		files map[string]string
@@ -120,7 +101,7 @@ func TestRead(t *testing.T) {
 		{"a link that leads out", map[string]string{"save.1": first, "save.2": "-> " + outside + "/save.x"}, firstLines + "! save.2: Left out: statat save.2: path escapes from parent.\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := Read(folder(t, c.files), Options{})
+			r, err := Read(sitetest.Folder(t, c.files), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +134,7 @@ func TestReadFindsThePage(t *testing.T) {
 		{"one that is asked for", map[string]string{"1": document("ads.test", "/frame", ""), "2": document("www.a.test", "/", "")}, "https://ads.test/frame", "https://ads.test/frame"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := Read(folder(t, c.files), Options{Page: c.page})
+			r, err := Read(sitetest.Folder(t, c.files), Options{Page: c.page})
 			if err != nil || r.Page != c.want {
 				t.Errorf("page %q, %v, want %q", r.Page, err, c.want)
 			}
@@ -162,7 +143,7 @@ func TestReadFindsThePage(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Read(folder(t, map[string]string{"1": document("a.test", "/", "")}), Options{Page: "https://b.test/"}); err == nil || !strings.Contains(err.Error(), "which has https://a.test/") {
+	if _, err := Read(sitetest.Folder(t, map[string]string{"1": document("a.test", "/", "")}), Options{Page: "https://b.test/"}); err == nil || !strings.Contains(err.Error(), "which has https://a.test/") {
 		t.Errorf("a missing page: %v", err)
 	}
 }
@@ -175,20 +156,20 @@ func TestReadRefuses(t *testing.T) {
 		"the folder has no files":       nil,
 		"none of the files is a record": {"a": "hello", "b": "world"},
 	} {
-		if _, err := Read(folder(t, files), Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(sitetest.Folder(t, files), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	long := saved("GET / HTTP/1.1\nHost: www.a.test", html, strings.Repeat("x", 100))
-	if _, err := read(folder(t, map[string]string{"1": long, "2": long}), Options{}, &message.Budget{Body: 100, Total: 150}); err == nil || !strings.Contains(err.Error(), "limit of a recording is exceeded") {
+	if _, err := read(sitetest.Folder(t, map[string]string{"1": long, "2": long}), Options{}, &message.Budget{Body: 100, Total: 150}); err == nil || !strings.Contains(err.Error(), "limit of a recording is exceeded") {
 		t.Errorf("bodies over the total limit: %v", err)
 	}
-	r, err := read(folder(t, map[string]string{"1": long, "2": saved("GET / HTTP/1.1\nHost: www.a.test", html, "<p>"), "3": strings.Repeat("x", 2<<20)}), Options{}, &message.Budget{Body: 99, Total: 150})
+	r, err := read(sitetest.Folder(t, map[string]string{"1": long, "2": saved("GET / HTTP/1.1\nHost: www.a.test", html, "<p>"), "3": strings.Repeat("x", 2<<20)}), Options{}, &message.Budget{Body: 99, Total: 150})
 	if err != nil || len(r.Exchanges) != 1 || len(r.Repairs) != 2 {
 		t.Errorf("an oversized body and an oversized file: %+v, %v", r, err)
 	}
 	// Nobody writes to the pipe, so reading it would block.
-	dir := folder(t, map[string]string{"1": long})
+	dir := sitetest.Folder(t, map[string]string{"1": long})
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}

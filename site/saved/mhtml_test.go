@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"wiretime/site/sitetest"
 )
 
 // mhtmlOf returns an MHTML file in Chromium's form. Each part consists of header lines, an
@@ -84,7 +86,7 @@ https://a.test/5 none p
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, file := range []string{c.file, strings.ReplaceAll(c.file, "\r\n", "\n")} {
-				r, err := Read(filepath.Join(folder(t, map[string]string{"p.MHT": file}), "p.MHT"), Options{})
+				r, err := Read(filepath.Join(sitetest.Folder(t, map[string]string{"p.MHT": file}), "p.MHT"), Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -97,7 +99,7 @@ https://a.test/5 none p
 }
 
 func TestReadMHTMLSaysWhen(t *testing.T) {
-	r, err := Read(filepath.Join(folder(t, map[string]string{"p.mhtml": mhtmlOf(chromium, "Content-Type: text/html\n\nx")}), "p.mhtml"), Options{})
+	r, err := Read(filepath.Join(sitetest.Folder(t, map[string]string{"p.mhtml": mhtmlOf(chromium, "Content-Type: text/html\n\nx")}), "p.mhtml"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

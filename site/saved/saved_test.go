@@ -3,33 +3,14 @@ package saved
 import (
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"wiretime/site/recording"
+	"wiretime/site/sitetest"
 )
-
-// folder makes files; content that begins with "-> " is a link.
-func folder(t testing.TB, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, content := range files {
-		file := filepath.Join(dir, name)
-		err := os.MkdirAll(filepath.Dir(file), 0o755)
-		if target, ok := strings.CutPrefix(content, "-> "); ok && err == nil {
-			err = os.Symlink(target, file)
-		} else if err == nil {
-			err = os.WriteFile(file, []byte(content), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 // describe renders a recording as lines.
 func describe(r *recording.Recording) string {
@@ -127,7 +108,7 @@ https://www.p.test/p_files/x.css text/css p{}
 			"page https://www.p.test/ \"\"\nhttps://www.p.test/ text/html \n! p_files/?: The name is not UTF-8, so no document can reference it: left out.\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := folder(t, c.files)
+			dir := sitetest.Folder(t, c.files)
 			name := "p.html"
 			for f := range c.files {
 				if (strings.HasSuffix(f, ".html") || strings.HasSuffix(f, ".htm")) && !strings.Contains(f, "/") && f != "other.html" {
@@ -150,7 +131,7 @@ func TestReadManyThatAreMissing(t *testing.T) {
 	for n := range 12 {
 		fmt.Fprintf(&page, "<img src=p_files/%d.png>", n)
 	}
-	r, err := Read(filepath.Join(folder(t, map[string]string{"p.html": page.String(), "p_files/.a": "a"}), "p.html"), Options{Name: "shop"})
+	r, err := Read(filepath.Join(sitetest.Folder(t, map[string]string{"p.html": page.String(), "p_files/.a": "a"}), "p.html"), Options{Name: "shop"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +144,7 @@ func TestReadManyThatAreMissing(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
-	outside := folder(t, map[string]string{"secret": "s"})
+	outside := sitetest.Folder(t, map[string]string{"secret": "s"})
 	for _, c := range []struct {
 		name  string
 		files map[string]string
@@ -182,7 +163,7 @@ func TestReadRefuses(t *testing.T) {
 		{"an MHTML file that is a folder", map[string]string{"p.mhtml/x": "x"}, "p.mhtml", "not a regular file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := Read(filepath.Join(folder(t, c.files), c.file), Options{})
+			r, err := Read(filepath.Join(sitetest.Folder(t, c.files), c.file), Options{})
 			if c.want == "" {
 				if err != nil || len(r.Exchanges) != 1 {
 					t.Errorf("%+v, %v", r, err)
@@ -196,7 +177,7 @@ func TestReadRefuses(t *testing.T) {
 
 func TestReadPassesOverPipes(t *testing.T) {
 	// Nobody writes to the pipe, so reading it would block.
-	dir := folder(t, map[string]string{"p.html": "<img src=p_files/a>", "p_files/a": "a"})
+	dir := sitetest.Folder(t, map[string]string{"p.html": "<img src=p_files/a>", "p_files/a": "a"})
 	if err := syscall.Mkfifo(filepath.Join(dir, "p_files", "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}

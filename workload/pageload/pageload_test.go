@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/lab"
+	"wiretime/lab/labtest"
 	"wiretime/network"
 	"wiretime/site"
 )
@@ -72,23 +71,8 @@ func (b tabbed) LoadTogether(_ context.Context, urls []string) (*capture.HAR, ca
 	return &capture.HAR{}, capture.Timing{OnLoad: 9}, nil
 }
 
-// newLab is a lab with one access link.
-func newLab(t *testing.T) *lab.Lab {
-	t.Helper()
-	l, err := lab.New(t.Context(), lab.Config{AccessLinks: 1, TCPRmem: [3]int{4096, 131072, 6291456}, TCPWmem: [3]int{4096, 16384, 4194304}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
-}
-
-// visit runs a load of the site over http/1.1, and reads its capture back.
-func visit(t *testing.T, l *lab.Lab, page *site.Site, s Session, change func(*Load)) (*Record, *capture.Packets) {
+// visit runs a load of the site over http/1.1, and returns the folder with its artefacts too.
+func visit(t *testing.T, l *lab.Lab, page *site.Site, s Session, change func(*Load)) (record *Record, folder string) {
 	t.Helper()
 	link := network.Link{Delay: time.Millisecond}
 	load := Load{Order: Order{
@@ -102,22 +86,13 @@ func visit(t *testing.T, l *lab.Lab, page *site.Site, s Session, change func(*Lo
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(filepath.Join(load.Dir, lab.CaptureFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	packets, err := capture.ReadPcapng(file)
-	if err != nil && record.LoadError == nil {
-		t.Fatal(err)
-	}
-	return record, packets
+	return record, load.Dir
 }
 
 // TestEarlierVisitIsNotMeasured comes back to a page, with the connection still open
 // and with none, and looks for traces of the earlier visit.
 func TestEarlierVisitIsNotMeasured(t *testing.T) {
-	l := newLab(t)
+	l := labtest.New(t, labtest.Config(1))
 	page, err := site.Objects(1, 100)
 	if err != nil {
 		t.Fatal(err)
@@ -136,13 +111,13 @@ func TestEarlierVisitIsNotMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := returning{newPlain(l)}
-		record, packets := visit(t, l, page, v, func(load *Load) { load.Visit = test.visit })
+		record, folder := visit(t, l, page, v, func(load *Load) { load.Visit = test.visit })
 		if record.LoadError != nil {
 			t.Fatal(record.LoadError)
 		}
 		handshakes, others := 0, 0
 		flows := map[capture.Flow]bool{}
-		for _, p := range packets.Records {
+		for _, p := range labtest.ReadCapture(t, folder).Records {
 			h, err := capture.Dissect(p.Data)
 			if err != nil {
 				t.Fatal(err)
@@ -171,7 +146,7 @@ func TestEarlierVisitIsNotMeasured(t *testing.T) {
 // TestEarlierVisitFails has the earlier visit go wrong: the load has failed, and its
 // error says where.
 func TestEarlierVisitFails(t *testing.T) {
-	l := newLab(t)
+	l := labtest.New(t, labtest.Config(1))
 	page, err := site.Objects(1, 100)
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +166,7 @@ func TestEarlierVisitFails(t *testing.T) {
 
 // TestPagesOfAJourneyAreOneLoad visits a site's pages one after the other.
 func TestPagesOfAJourneyAreOneLoad(t *testing.T) {
-	l := newLab(t)
+	l := labtest.New(t, labtest.Config(1))
 	shop, err := site.Journey()
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +205,7 @@ func TestPagesOfAJourneyAreOneLoad(t *testing.T) {
 
 // TestTabsNeedALoaderThatHasThem opens pages at once.
 func TestTabsNeedALoaderThatHasThem(t *testing.T) {
-	l := newLab(t)
+	l := labtest.New(t, labtest.Config(1))
 	made, err := site.Journey()
 	if err != nil {
 		t.Fatal(err)

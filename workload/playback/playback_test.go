@@ -13,11 +13,11 @@ import (
 	"wiretime/capture"
 	"wiretime/lab"
 	"wiretime/lab/emulator"
+	"wiretime/lab/labtest"
 	"wiretime/media/manager"
 	"wiretime/media/player"
 	"wiretime/media/record"
 	"wiretime/media/transport"
-	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/workload"
 )
@@ -34,18 +34,7 @@ func newBench(t *testing.T) bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := lab.New(t.Context(), lab.Config{
-		AccessLinks: 2, InstantDNS: true, TCPRmem: network.TCPRmem(), TCPWmem: network.TCPWmem(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return bench{l, ca}
+	return bench{labtest.New(t, labtest.Config(2)), ca}
 }
 
 func (b bench) run(t *testing.T, o Order, dir string) (*Record, error) {
@@ -111,7 +100,7 @@ func TestStreamsOnTheRealClock(t *testing.T) {
 				if log, err := capture.ReadServerLog(filepath.Join(dir, workload.ServerFile)); err != nil || len(log) == 0 || log[0].Protocol != row.Name {
 					t.Errorf("the server's log is %+v, %v", log, err)
 				}
-				if n := len(packets(t, dir).Records); n > 1000 || r.Emulator.Uncaptured == 0 {
+				if n := len(labtest.ReadCapture(t, dir).Records); n > 1000 || r.Emulator.Uncaptured == 0 {
 					t.Errorf("the capture has %d records, %d were left out", n, r.Emulator.Uncaptured)
 				}
 				_, err := os.Stat(filepath.Join(dir, QLogFile(sessions)))
@@ -121,21 +110,6 @@ func TestStreamsOnTheRealClock(t *testing.T) {
 			})
 		}
 	}
-}
-
-// packets reads the capture in a load's folder.
-func packets(t *testing.T, dir string) *capture.Packets {
-	t.Helper()
-	file, err := os.Open(filepath.Join(dir, lab.CaptureFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	packets, err := capture.ReadPcapng(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return packets
 }
 
 // TestStreamsThatCannotBe orders what does not go together, or is not there.
