@@ -52,16 +52,16 @@ func runCommand() *cobra.Command {
 STUDY is a file (docs/study.md is its reference) or the name of a built-in
 study: ` + strings.Join(builtin.Names(), ", ") + `.
 
-A run that was interrupted, or killed, goes on with --resume: no load is lost
-and none is measured twice. With a STUDY beside it, --resume begins a run of it
-where the store has none that is unfinished.`,
+--resume continues a run that was interrupted or killed: no load is lost, and
+none is measured twice. If the store has no unfinished run, --resume with a
+STUDY begins a new one.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				o.study = args[0]
 			}
 			if o.study == "" && !o.resume {
-				return input(errors.New("run a study: none was named; name a file, or one of the built-in studies: " + strings.Join(builtin.Names(), ", ")))
+				return input(errors.New("run a study: no study given; name a file or a built-in study: " + strings.Join(builtin.Names(), ", ")))
 			}
 			return run(o)
 		},
@@ -71,8 +71,8 @@ where the store has none that is unfinished.`,
 	c.Flags().StringVar(&o.clock, "clock", "", "real, virtual or auto (default: what the study says)")
 	c.Flags().IntVar(&o.verify, "verify-determinism", 0, "afterwards run `N` of the loads on the virtual clock again and compare them")
 	c.Flags().DurationVar(&o.wait, "wait", 30*time.Second,
-		"how long to wait for a quiet machine before loads on the real clock; 0: take the machine as it is, without a look at it")
-	c.Flags().BoolVar(&o.resume, "resume", false, "go on with the store's unfinished run, if there is one")
+		"how long to wait for a quiet machine before loads on the real clock; 0: do not check the machine")
+	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
 	return c
 }
 
@@ -112,7 +112,7 @@ func run(o runOptions) (err error) {
 	return measure(ctx, o, s, w, sites, privilege)
 }
 
-// readStudy reads the study that is named or, to resume, the one in the store.
+// readStudy reads the named study or, to resume, the study in the store.
 func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	name, source, err := studySource(o)
 	if err != nil {
@@ -133,7 +133,7 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	return s, err
 }
 
-// units are those of metrics, by their names.
+// units returns the units of metrics by name.
 func units(metrics []study.Metric) map[string]string {
 	units := map[string]string{}
 	for _, m := range metrics {
@@ -142,13 +142,13 @@ func units(metrics []study.Metric) map[string]string {
 	return units
 }
 
-// mediaSize is how many octets a medium has if it is a file, 0 of a video.
+// mediaSize returns the size of a file in octets, or 0 for a video.
 func mediaSize(reference string) (int64, error) {
 	item, err := storage.ParseMedia(reference)
 	return item.Sizes[storage.Plain], err
 }
 
-// strategyName is the one name of a strategy, since several words may mean the same.
+// strategyName returns the canonical name of a strategy, which may have several.
 func strategyName(word string) (string, error) {
 	s, err := session.ParseStrategy(word)
 	return s.String(), err
@@ -170,8 +170,8 @@ func studySource(o runOptions) (name string, source []byte, err error) {
 	return o.study, source, input(err)
 }
 
-// resumedSource is the study of the store's unfinished run or, where there is none, the
-// study that is named.
+// resumedSource returns the study of the store's unfinished run or, if there is none, the
+// named study.
 func resumedSource(o runOptions) (name string, source []byte, err error) {
 	unfinished, ok, err := unfinishedRun(o.store)
 	if o.study != "" && (errors.Is(err, store.ErrNotStore) || err == nil && !ok) {
@@ -182,7 +182,7 @@ func resumedSource(o runOptions) (name string, source []byte, err error) {
 		return "", nil, err
 	}
 	if !ok {
-		return "", nil, input(fmt.Errorf("resume a run: store %s has none that is unfinished", o.store))
+		return "", nil, input(fmt.Errorf("resume a run: store %s has no unfinished run", o.store))
 	}
 	if o.study == "" {
 		return cmp.Or(runner.StudyFile(unfinished.Environment), unfinished.StudyName), []byte(unfinished.StudyText), nil
@@ -190,7 +190,7 @@ func resumedSource(o runOptions) (name string, source []byte, err error) {
 	o.resume = false
 	name, source, err = studySource(o)
 	if err == nil && string(source) != unfinished.StudyText {
-		err = input(fmt.Errorf("resume run %d of store %s: it is of study %s, and %s is another one or has changed since the run began; leave the study out to go on with the old one, or name another --store",
+		err = input(fmt.Errorf("resume run %d of store %s: it measures study %s, but %s is another study or has changed since the run began; leave out the study to continue the run, or name another --store",
 			unfinished.ID, o.store, unfinished.StudyName, o.study))
 	}
 	return name, source, err
@@ -205,7 +205,7 @@ func unfinishedRun(dir string) (store.Run, bool, error) {
 	return st.UnfinishedRun()
 }
 
-// errInterrupted marks what Ctrl-C ended. The error that wraps it says it all.
+// errInterrupted marks a run ended by Ctrl-C. It has no text; the error that wraps it has.
 var errInterrupted = errors.New("")
 
 // measure runs inside the lab's namespaces.
@@ -244,7 +244,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	return checkComplete(st, id)
 }
 
-// tally is how much a run has measured.
+// tally counts what a run has measured.
 type tally struct {
 	loads   int
 	virtual time.Duration // of the pages, or streams, on the virtual clock
@@ -274,8 +274,8 @@ func (t *tally) describe(took time.Duration) string {
 	return text
 }
 
-// verify runs loads again and says how they compare. That loads without other people's
-// programs differ is an error: with a browser or somebody else's server, it is a finding.
+// verify runs loads again and prints how they compare. A difference is an error unless a
+// browser or a third-party server takes part: then it is only reported.
 func verify(ctx context.Context, c runner.Config, samples int) error {
 	differing := 0
 	fmt.Printf("\nLoads run again, in guests that do what the first ones did until then:\n")
@@ -314,7 +314,7 @@ func checkComplete(st *store.Store, id int64) error {
 	return nil
 }
 
-// beginRun takes up the store's unfinished run, or begins a new one.
+// beginRun continues the store's unfinished run, or begins a new one.
 func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study, w *ways, sites map[string]*site.Site, privilege string) (int64, error) {
 	unfinished, ok, err := st.UnfinishedRun()
 	if err != nil {
@@ -325,7 +325,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		return unfinished.ID, nil
 	}
 	if ok {
-		return 0, input(fmt.Errorf("begin a run: store %s holds an unfinished one (run %d of study %s, %d of %d loads done); go on with --resume, or name another --store",
+		return 0, input(fmt.Errorf("begin a run: store %s has an unfinished run (run %d of study %s, %d of %d loads done); go on with --resume, or name another --store",
 			o.store, unfinished.ID, unfinished.StudyName, unfinished.Done, unfinished.Planned))
 	}
 	file := o.study
@@ -360,9 +360,8 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 	return id, err
 }
 
-// addPaper puts into a run what papers printed of its cells and what is claimed of
-// them. What is about cells that the run lacks, since a flag chose the clock, is left
-// out.
+// addPaper adds the study's printed figures and claims to a run. It leaves out those about
+// cells that the run lacks because a flag chose the clock.
 func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
 	for i, p := range s.Published {
 		for _, f := range p.Figures {
@@ -385,8 +384,8 @@ func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
 	}
 }
 
-// way names how a cell's loads are fetched: by its protocol and by those of visit,
-// strategy and server that are not the usual ones.
+// way returns a cell's protocol, and its visit, strategy and server if they are not the usual
+// ones.
 func way(c study.Cell) string {
 	words := []string{c.Over()}
 	for _, axis := range []study.Axis{study.AxisVisit, study.AxisStrategy, study.AxisServer} {
@@ -397,10 +396,10 @@ func way(c study.Cell) string {
 	return strings.Join(words, " ")
 }
 
-// headlines are what the progress calls the foremost figures.
+// headlines names the main metrics in the progress lines.
 var headlines = map[string]string{"onload": "onLoad", "ttd": "TTD", "loading_delay": "loading delay"}
 
-// printAttempt is the progress: one line per load.
+// printAttempt prints a progress line for one attempt.
 func printAttempt(a runner.Attempt) {
 	what := "no " + headlines[a.Headline]
 	if a.Value >= 0 {
