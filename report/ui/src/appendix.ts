@@ -2,6 +2,7 @@ import { at, type Data, type Fact } from "./data";
 import { el, scrolling } from "./dom";
 import { counted, fixed } from "./format";
 import { clockName, networkName } from "./tables";
+import { workloadOf } from "./workload";
 
 /** appendix defines what the figures mean and how to measure them again. */
 export function appendix(data: Data): HTMLElement {
@@ -14,7 +15,7 @@ export function appendix(data: Data): HTMLElement {
     el("p", {}, "Delay is one-way and given per direction; a round trip takes both. Rates count bits at the IP layer, 1 kbit = 1000 bit."),
     ...networks(data),
     el("h3", {}, "How to read the intervals"),
-    el("p", {}, `The 95 % interval of a median lies between two of the measured values, chosen by the binomial distribution; it assumes nothing about how ${data.streams === undefined ? "page times" : "these times"} are distributed, but needs at least six values. With fewer, the smallest and largest value are shown and called a range.`),
+    el("p", {}, `The 95 % interval of a median lies between two of the measured values, chosen by the binomial distribution; it assumes nothing about how ${workloadOf(data).times} are distributed, but needs at least six values. With fewer, the smallest and largest value are shown and called a range.`),
     el("p", {}, "The difference of two medians has a 95 % interval from a seeded bootstrap. A difference is called clear if its interval excludes zero. Each pair is judged on its own: among many comparisons, about one in twenty pairs that do not differ looks clear, and the lowest of several medians tends to be a lucky one."),
     el("h3", { id: "clock" }, "What the clock means"),
     ...clockMeans(data).map((text) => el("p", {}, text)),
@@ -36,14 +37,14 @@ export function appendix(data: Data): HTMLElement {
     scrolling("Study file", el("pre", {}, data.studyText)));
 }
 
-/** networks describes each network; those of streams are folded, since a study may have hundreds that differ in one number. */
+/** networks describes each network; a study of streams may have hundreds that differ in one number. */
 function networks(data: Data): HTMLElement[] {
   const all = data.networks.map((n) => el("div", { class: "network" },
     el("h4", {}, n.name, n.title === undefined ? null : el("small", {}, n.title)),
     pairs(n.facts),
     n.note ? el("p", {}, n.note) : null,
     n.source ? el("p", { class: "source" }, `Source: ${n.source}`) : null));
-  return data.streams === undefined ? all : [el("details", { class: "folded" }, el("summary", {}, counted(all.length, "network")), ...all)];
+  return !workloadOf(data).foldedNetworks ? all : [el("details", { class: "folded" }, el("summary", {}, counted(all.length, "network")), ...all)];
 }
 
 /** meanings explains the values of an axis, if the study uses it. */

@@ -1,7 +1,7 @@
 import * as Plot from "@observablehq/plot";
 import { at, type Answer, type Cell, type ClockPair, type Data, type Metric, type Section } from "./data";
 import { fixed, percent, scaled, scaleFor } from "./format";
-import { shown } from "./tables";
+import { workloadOf } from "./workload";
 
 export const font = { fontFamily: "inherit", fontSize: "12px" };
 const labelWidth = (labels: string[], most = 190): number => Math.min(most, 20 + 7 * Math.max(...labels.map((l) => l.length)));
@@ -39,7 +39,7 @@ interface Dot {
  */
 export function distribution(data: Data, section: Section, metric: Metric, width: number, choose: (load: number) => void): Element {
   const column = data.metrics.indexOf(metric);
-  const cells = section.cells.map((c) => at(data.cells, c)).filter((c) => shown(data, c));
+  const cells = section.cells.map((c) => at(data.cells, c)).filter((c) => workloadOf(data).hasColumn(c));
   const all = cells.flatMap((c) => c.loads.map((l) => at(data.loads, l).values[column] ?? 0));
   const scale = scaleFor(metric.unit, all);
   const dots: Dot[] = cells.flatMap((cell) =>
@@ -106,7 +106,7 @@ export function distances(data: Data, sections: { section: Section; answer: Answ
       }),
     ];
   });
-  return differences(rows, some.map((s) => s.name), [...new Set(data.cells.filter((c) => shown(data, c)).map((c) => c.label))], `${metric.title} behind the lowest median (%)`, width);
+  return differences(rows, some.map((s) => s.name), [...new Set(data.cells.filter((c) => workloadOf(data).hasColumn(c)).map((c) => c.label))], `${metric.title} behind the lowest median (%)`, width);
 }
 
 /** clockDistances draws how far the virtual clock's median of a time lies from the real one's, pair by pair, over a band in which the clocks agree. */

@@ -1,13 +1,14 @@
-import type { Cell, Data, Link, Streams } from "./data";
+import type { Data } from "./data";
 import { el } from "./dom";
 import { counted, fixed, list, moment } from "./format";
+import { workloadOf } from "./workload";
 
 /** header says what was measured and whether the figures can be trusted. */
 export function header(data: Data): HTMLElement {
   return el("header", {},
     el("p", { class: "kind" }, "Wiretime report"),
     el("h1", {}, data.study),
-    el("p", { class: "lead" }, measured(data)),
+    el("p", { class: "lead" }, workloadOf(data).measured() + howOften(data)),
     el("dl", { class: "run" },
       ...fact("Run", String(data.run)),
       ...fact("Measured", moment(data.started) + (data.finished ? ` to ${moment(data.finished)}` : ", not finished")),
@@ -30,33 +31,6 @@ function clocks(data: Data): string {
   return list(used.map((u) => (used.length === 1 ? u.clock : `${u.clock} (${counted(u.cells, "cell")})`)));
 }
 
-function measured(data: Data): string {
-  const distinct = (of: (c: Cell) => string): string[] => [...new Set(data.cells.map(of))];
-  if (data.streams !== undefined) return streamed(data, data.streams, distinct);
-  const networks = distinct((c) => c.network);
-  return `${list(distinct((c) => c.site))} loaded over ${list(distinct((c) => c.protocol))}`
-    + ` on ${networks.length > 6 ? counted(networks.length, "network") : list(networks)}`
-    + ` with ${list(distinct((c) => c.loader))}`
-    + (data.visits === undefined ? "" : `, in ${list(data.visits.map((v) => v.name))} visits`)
-    + (data.strategies === undefined ? "" : `, by the ${data.strategies.length === 1 ? "strategy" : "strategies"} ${list(data.strategies.map((s) => s.name))}`)
-    + (data.servers === undefined ? "" : `, from the ${data.servers.length === 1 ? "server" : "servers"} ${list(data.servers.map((s) => s.name))}`)
-    + howOften(data);
-}
-
-/** streamed is measured of streams. */
-function streamed(data: Data, streams: Streams, distinct: (of: (c: Cell) => string) => string[]): string {
-  const values = (of: (link: Link) => number): string[] => [...new Set(data.cells.flatMap((c) => (c.link === undefined ? [] : [of(c.link)])))].sort((a, b) => a - b).map((v) => String(Number(v.toFixed(6))));
-  const losses = values((l) => 100 * l.loss);
-  const moves = values((l) => l.reconnections);
-  return `${list(streams.media.map((m) => m.name))} over ${list(streams.transports.map((t) => t.name))}`
-    + ` to the ${streams.players.length === 1 ? "player" : "players"} ${list(distinct((c) => c.loader))}`
-    + `, with link delays of ${list(values((l) => l.delay))} ms on average`
-    + (losses.join() === "0" ? "" : `, losses of ${list(losses)} %`)
-    + (moves.join() === "0" ? "" : `, ${list(moves)} ${moves.join() === "1" ? "reconnection" : "reconnections"}`)
-    + (data.strategies === undefined ? "" : `, and at these the ${data.strategies.length === 1 ? "strategy" : "strategies"} ${list(data.strategies.map((s) => s.name))}`)
-    + howOften(data);
-}
-
 function howOften(data: Data): string {
   const repeats = data.cells.length > 0 ? data.counts.planned / data.cells.length : 0;
   return `: ${counted(data.cells.length, "cell")}, ${Number.isInteger(repeats) ? (repeats === 1 ? "once each" : counted(repeats, "time") + " each") : counted(data.counts.planned, "load")}, in seeded random order.`;
@@ -77,7 +51,7 @@ function trust(data: Data): HTMLElement {
   const wrong = data.counts.wrongProtocol;
   const others = data.checks.filter((c) => c.rule !== 1).map((c) => `${fixed(c.broken, 0)} ${c.short}`);
   return el("p", { class: wrong > 0 ? "bad" : "good" },
-    el("b", {}, `${counted(wrong, "load")} used the wrong ${data.streams === undefined ? "protocol" : "transport"}`), `. Loads that broke another rule: ${list(others)}. `,
+    el("b", {}, `${counted(wrong, "load")} used the wrong ${workloadOf(data).over}`), `. Loads that broke another rule: ${list(others)}. `,
     el("a", { href: "#checks" }, "What was checked"));
 }
 

@@ -10,6 +10,7 @@ import { anchor, answerFor, figures, sectionName } from "./tables";
 import { timelines } from "./timeline";
 import * as tooltip from "./tooltip";
 import { verdict } from "./verdict";
+import { workloadOf } from "./workload";
 
 /** A SectionView is a section on the page; show turns it to another metric. */
 export interface SectionView {
@@ -17,17 +18,15 @@ export interface SectionView {
   show: (metric: Metric) => void;
 }
 
-/** manyStreams is the number of sections above which all sections of streams but the first are folded: most readers only want the series. */
-const manyStreams = 4;
-
 /** sectionView makes one site on one network: answer, table, distribution, waterfalls. */
 export function sectionView(data: Data, index: number, first: Metric): SectionView {
   const section = at(data.sections, index);
+  const workload = workloadOf(data);
   let metric = first;
   const answer = el("p", { class: "answer" });
   const chart = el("div", { class: "chart" });
   const chartCaption = el("figcaption");
-  const falls = data.streams === undefined ? waterfalls(data, section) : { element: timelines(data, section), choose: () => {} };
+  const falls = workload.detail === "waterfalls" ? waterfalls(data, section) : { element: timelines(data, section), choose: () => {} };
   const network = data.networks.find((n) => n.name === section.network);
 
   const drawChart = (): void => {
@@ -47,8 +46,7 @@ export function sectionView(data: Data, index: number, first: Metric): SectionVi
     criticalPaths(data, section),
     falls.element,
   ];
-  const folded = data.streams !== undefined && data.sections.length > manyStreams;
-  const element = el("section", { id: anchor(index), class: "measured" }, ...(folded
+    const element = el("section", { id: anchor(index), class: "measured" }, ...(workload.foldedSections
     ? [el("details", { class: "folded", open: index === 0 }, el("summary", {}, el("h3", {}, sectionName(data, section))), ...body)]
     : [el("h3", {}, sectionName(data, section)), ...body]));
   say();

@@ -5,7 +5,7 @@ import { at, type Data, type Link, type Metric, type Panel, type Series } from "
 import { el, whenNear } from "./dom";
 import { decimalsFor, fixed } from "./format";
 import { looksOf, pointsOf, rangesOf, type Look, type Point, type Range } from "./lines";
-import { shown } from "./tables";
+import { workloadOf } from "./workload";
 
 /** followed are the metrics that are followed along the link, in this order. */
 const followed = ["ttd", "loading_delay", "recovery", "goodput"];
@@ -38,7 +38,7 @@ export function seriesView(data: Data): HTMLElement | null {
 /** pictures are the figures of a series: of each metric that some of its cells have. */
 function pictures(data: Data, series: Series): HTMLElement[] {
   const value = (link: Link): number => axes[series.axis].value(link);
-  const looks = looksOf(series.panels.flatMap((p) => p.lines).filter((l) => l.cells.some((c) => shown(data, at(data.cells, c)))).map((l) => ({ label: l.label, colour: colour(data, at(data.cells, l.cells[0] ?? 0)) })));
+  const looks = looksOf(series.panels.flatMap((p) => p.lines).filter((l) => l.cells.some((c) => workloadOf(data).hasColumn(at(data.cells, c)))).map((l) => ({ label: l.label, colour: colour(data, at(data.cells, l.cells[0] ?? 0)) })));
   const used = new Set<string>();
   const single = series.panels.length === 1;
   const figures = followed.flatMap((name) => {

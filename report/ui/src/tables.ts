@@ -2,6 +2,7 @@ import { at, type Answer, type Cell, type Clock, type Data, type Metric, type Se
 import { el, scrolling } from "./dom";
 import { fixed, list, scaled, scaleFor, type Scale } from "./format";
 import { standing, verdict } from "./verdict";
+import { workloadOf } from "./workload";
 
 export const anchor = (index: number): string => `section-${index + 1}`;
 
@@ -37,7 +38,7 @@ export function sameness(data: Data): string {
   return list([
     "network",
     ...(data.visits === undefined ? [] : ["visit"]),
-    ...(data.strategies === undefined || data.compared === "strategy" || data.streams !== undefined ? [] : ["strategy"]),
+    ...(data.strategies === undefined || data.compared === "strategy" || workloadOf(data).strategiesCompete ? [] : ["strategy"]),
     ...(data.servers === undefined || data.compared === "server" ? [] : ["server"]),
     ...(data.clockNote === undefined ? [] : ["clock"]),
   ]);
@@ -45,7 +46,7 @@ export function sameness(data: Data): string {
 
 /** answers shows what readers want first: which cell is fastest on which network. */
 export function answers(data: Data, metric: Metric): HTMLElement {
-  const labels = [...new Set(data.cells.filter((c) => shown(data, c)).map((c) => c.label))];
+  const labels = [...new Set(data.cells.filter((c) => workloadOf(data).hasColumn(c)).map((c) => c.label))];
   const medians = data.cells.flatMap((c) => c.summaries[metric.name]?.median ?? []);
   const scale = scaleFor(metric.unit, medians);
   const oneSite = data.sections.every((s) => s.site === data.sections[0]?.site);
@@ -68,9 +69,6 @@ export function answers(data: Data, metric: Metric): HTMLElement {
       el("tbody", {}, ...rows)));
 }
 
-/** shown says whether a cell has a column: one of streams has none if all its loads are unsupported. */
-export const shown = (data: Data, cell: Cell): boolean => data.streams === undefined || cell.unsupported === 0 || cell.valid + cell.invalid + cell.failed + cell.pending > 0;
-
 function answerCell(data: Data, index: number, metric: Metric, answer: Answer | undefined, scale: Scale): HTMLElement {
   const s = at(data.cells, index).summaries[metric.name];
   if (s === undefined) return el("td", { class: "number none" }, "–", el("small", {}, "no valid load"));
@@ -83,7 +81,7 @@ function answerCell(data: Data, index: number, metric: Metric, answer: Answer | 
 
 /** figures makes a section's table: every metric of every cell. */
 export function figures(data: Data, section: Section): HTMLElement {
-  const numbers = section.cells.filter((c) => shown(data, at(data.cells, c)));
+  const numbers = section.cells.filter((c) => workloadOf(data).hasColumn(at(data.cells, c)));
   const cells = numbers.map((c) => at(data.cells, c));
   const rows = data.metrics.flatMap((metric) => {
     const present = cells.flatMap((c) => c.summaries[metric.name] ?? []);
