@@ -140,7 +140,7 @@ func difference(t *testing.T, a, b done) string {
 	if !bytes.Equal(a.files[lab.CaptureFile], b.files[lab.CaptureFile]) {
 		where = append(where, "the capture: "+parting(a.packets(t), b.packets(t)))
 	}
-	for _, file := range []string{pageload.HARFile, workload.ServerFile, pageload.FramesFile, playback.StreamFile} {
+	for _, file := range []string{workload.ServerFile, pageload.FramesFile, playback.StreamFile} {
 		if x, y := string(a.files[file]), string(b.files[file]); x != y {
 			where = append(where, file+": "+around(x, y))
 		}
@@ -206,9 +206,9 @@ func keepBoth(t *testing.T, name string, a, b done) string {
 // TestDifference checks that differing runs of a load are told apart.
 func TestDifference(t *testing.T) {
 	header := capture.Header{Interfaces: []capture.Interface{{Name: "client.0"}}}
-	load := func(at int64, har string) done {
+	load := func(at int64, log string) done {
 		text := capture.AppendPacket(capture.AppendHeader(nil, header), &capture.PacketRecord{Time: at, ID: 1, Data: []byte{69}})
-		return done{&pageload.Record{}, map[string][]byte{lab.CaptureFile: text, pageload.HARFile: []byte(har)}}
+		return done{&pageload.Record{}, map[string][]byte{lab.CaptureFile: text, workload.ServerFile: []byte(log)}}
 	}
 	for _, test := range []struct {
 		b    done

@@ -102,6 +102,9 @@ func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir
 	if failed == nil {
 		m, failed = r.measure(j, outcome, dir)
 	}
+	if failed == nil {
+		failed = m.writeHAR(dir)
+	}
 	if errors.Is(failed, syscall.ENOSPC) {
 		return diskFull(record.ID(), failed)
 	}

@@ -26,7 +26,8 @@ type measured struct {
 	paths    []*critical.Path // of its pages
 }
 
-// measure reads the capture in dir back.
+// measure turns what a load left into evidence, reads the capture in dir, and finds out what
+// decided each page's onLoad.
 func (r *run) measure(j *job, outcome workload.Outcome, dir string) (*measured, error) {
 	packets, err := capture.ReadPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
@@ -36,11 +37,11 @@ func (r *run) measure(j *job, outcome workload.Outcome, dir string) (*measured, 
 	left.Packets, left.Server, left.ServerLost = packets, common.Server, common.ServerLost
 	left.CaptureCut, left.Counted = common.Emulator.Uncaptured > 0, Counted(common.Emulator)
 	outcome.Collect(&left)
-	paths, err := explain(&left, filepath.Join(dir, pageload.HARFile))
-	if err != nil {
-		return nil, err
+	m := &measured{outcome: outcome, evidence: &left}
+	if left.HAR != nil {
+		m.paths = critical.Find(&left)
 	}
-	return &measured{outcome, &left, paths}, nil
+	return m, nil
 }
 
 // Counted returns what an emulator counted of a load.
@@ -52,18 +53,18 @@ func Counted(r emulator.Report) *evidence.Counts {
 	return c
 }
 
-// explain finds out what decided onLoad and writes it into the HAR, if there is one.
-func explain(left *evidence.Evidence, name string) ([]*critical.Path, error) {
-	if left.HAR == nil {
-		return nil, nil
+// writeHAR writes the load's HAR, with the critical paths, into the folder dir, if there is one.
+func (m *measured) writeHAR(dir string) error {
+	har := m.evidence.HAR
+	if har == nil {
+		return nil
 	}
-	paths := critical.Find(left)
-	text, err := json.Marshal(paths)
+	text, err := json.Marshal(m.paths)
 	if err != nil {
-		return nil, fmt.Errorf("write the critical path down: %w", err)
+		return fmt.Errorf("encode the critical path: %w", err)
 	}
-	left.HAR.Log.CriticalPath = text
-	return paths, capture.WriteHAR(name, left.HAR)
+	har.Log.CriticalPath = text
+	return capture.WriteHAR(filepath.Join(dir, pageload.HARFile), har)
 }
 
 // judge takes the load's figures and decides on its validity.

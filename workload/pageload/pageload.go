@@ -2,7 +2,6 @@
 package pageload
 
 import (
-	"path/filepath"
 	"time"
 
 	"wiretime/capture"
@@ -17,7 +16,7 @@ import (
 
 // Names of the files that a load leaves in its folder, besides those of all workloads.
 const (
-	HARFile    = "load.har"     // what the loader saw
+	HARFile    = "load.har"     // what the loader saw and the critical paths; written by the runner
 	FramesFile = "frames.sqlog" // every frame that the loader sent and received, if it wrote them down
 )
 
@@ -47,7 +46,7 @@ type Order struct {
 	Freeze bool
 }
 
-// Terms are what an order's words mean.
+// Terms holds the meanings of an order's words.
 type Terms struct {
 	Protocol protocol.Protocol
 	Server   server.Kind // the zero value is Wiretime's own
@@ -76,7 +75,7 @@ func (o *Order) Terms() (t Terms, err error) {
 	return t, err
 }
 
-// Load is an order with what carries it out.
+// Load is an order with what it needs to be carried out.
 type Load struct {
 	Order
 	Site *site.Site // as it was recorded
@@ -87,28 +86,13 @@ type Load struct {
 	Dir       string  // the folder, which must exist, that receives the artefacts
 }
 
-// Record is what a load left, besides the files in its folder. Nothing of an earlier visit is
-// in it, but for one that failed: then there is nothing else, and LoadError says so.
+// Record holds what a load left, besides the files in its folder. It has nothing of an earlier
+// visit, unless that visit failed: then it has nothing else, and LoadError says so.
 type Record struct {
 	workload.Record
-	HAR    *capture.HAR `json:"-"`
+	HAR    *capture.HAR // nil if nothing was loaded
 	Timing capture.Timing
 }
 
-// save writes the HAR and the server's log into the folder dir.
-func (r *Record) save(dir string) error {
-	if r.HAR != nil {
-		if err := capture.WriteHAR(filepath.Join(dir, HARFile), r.HAR); err != nil {
-			return err
-		}
-	}
-	return r.SaveServerLog(dir)
-}
-
-// ReadFiles adds what the files in the load's folder hold to a record that came as JSON.
-func (r *Record) ReadFiles(dir string) (err error) {
-	if r.HAR, err = workload.ReadIfThere(dir, HARFile, capture.ReadHAR); err != nil {
-		return err
-	}
-	return r.ReadServerLog(dir)
-}
+// ReadFiles implements workload.Outcome.
+func (r *Record) ReadFiles(dir string) error { return r.ReadServerLog(dir) }

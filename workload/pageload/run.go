@@ -82,7 +82,7 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 	if err := hosts.SaveCapture(load.Dir); err != nil {
 		return nil, err
 	}
-	if err := record.save(load.Dir); err != nil {
+	if err := record.SaveServerLog(load.Dir); err != nil {
 		return nil, err
 	}
 	return record, keepFrames(load.Dir, load.Session)
