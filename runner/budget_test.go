@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"wiretime/network"
-	"wiretime/protocol"
 	"wiretime/site"
 	"wiretime/store"
 	"wiretime/study"
@@ -26,15 +25,6 @@ func flags(t *testing.T) *site.Site {
 func path(rate network.BitRate, rtt time.Duration) network.Path {
 	link := network.Link{Rate: rate, Delay: rtt / 2}
 	return network.Path{Name: "path", Access: []network.Access{{Name: "access", Up: link, Down: link}}}
-}
-
-func row(t *testing.T, name string) protocol.Protocol {
-	t.Helper()
-	p, err := protocol.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // TestBudgetKeepsOrder checks that a load which needs the whole machine is not
