@@ -32,8 +32,7 @@ func streaming() *run {
 }
 
 // streamCell returns a cell of streams over TCP.
-func streamCell(t *testing.T, media, player string) study.Cell {
-	t.Helper()
+func streamCell(media, player string) study.Cell {
 	values := study.Link{Delay: 50 * time.Millisecond, Loss: 0.01, Reconnections: 2}.Values()
 	values[study.AxisMedia], values[study.AxisTransport], values[study.AxisPlayer] = media, "tcp", player
 	values[study.AxisClock] = study.ClockVirtual
@@ -56,7 +55,7 @@ func TestGuestsGetWhatStreamsNeed(t *testing.T) {
 	queue := func(n int, media, player string) []*job {
 		var all []*job
 		for i := range n {
-			all = append(all, streamJob(t, r, i, streamCell(t, media, player)))
+			all = append(all, streamJob(t, r, i, streamCell(media, player)))
 		}
 		return all
 	}
@@ -85,7 +84,7 @@ func TestGuestsGetWhatStreamsNeed(t *testing.T) {
 
 func TestFasterClockOfStreams(t *testing.T) {
 	s := streaming().Options.Stream
-	c := streamCell(t, "file@1GB", "download")
+	c := streamCell("file@1GB", "download")
 	c.Network = path(1_000_000, 100*time.Millisecond)
 	if clock := FasterClock(c, nil, study.Options{Stream: s}, true); clock != study.ClockVirtual && cores() > 1 {
 		t.Errorf("a download is expected to be faster on the %s clock", clock)
@@ -128,7 +127,7 @@ func TestFiguresOfStreams(t *testing.T) {
 func TestTheHeadlineOfAnAttempt(t *testing.T) {
 	r := streaming()
 	page := pageJob(t, r, flags(t), network.Path{}, map[study.Axis]string{study.AxisLoader: pageload.Fetch, study.AxisProtocol: "h2"})
-	file, clip := streamJob(t, r, 0, streamCell(t, "file@1GB", playback.Download)), streamJob(t, r, 0, streamCell(t, "clip", "paper"))
+	file, clip := streamJob(t, r, 0, streamCell("file@1GB", playback.Download)), streamJob(t, r, 0, streamCell("clip", "paper"))
 	values := map[string]float64{"onload": 1500, "ttd": 2500, "loading_delay": 300}
 	for _, c := range []struct {
 		job    *job
