@@ -181,8 +181,11 @@ func TestWhatChromiumKeepsOfAVisit(t *testing.T) {
 			if e := l.HAR.Log.Entries[0]; e.Response.Status != l.Server[0].Status || e.FromCache != "" {
 				t.Errorf("the browser says of the document status %d, cache %q; the server %d", e.Response.Status, e.FromCache, l.Server[0].Status)
 			}
+			// The earlier visit may have needed fewer connections per host than HTTP/1.1's six, as on a
+			// busy machine; this one may then open the others.
+			more := test.row == "https/1.1" && test.visit == "connected"
 			opened, found := l.opening(t)
-			if got.opens = found == 0; opened > 0 && found > 0 {
+			if got.opens = found == 0; opened > 0 && found > 0 && !more {
 				t.Errorf("the capture holds %d connections from their beginning and %d that were there before", opened, found)
 			}
 			if got != test.want {
