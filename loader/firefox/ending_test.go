@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"wiretime/evidence"
-	"wiretime/metric"
 	"wiretime/loader/browser/browsertest"
+	"wiretime/metric"
 	"wiretime/site"
 )
 
