@@ -78,7 +78,7 @@ func TestEachFolderHasOneRule(t *testing.T) {
 	}
 	rules := func(folder string) (names []string) {
 		for _, name := range slices.Sorted(maps.Keys(file.Linters.Settings.Depguard.Rules)) {
-			if file.Linters.Settings.Depguard.Rules[name].applies(folder+"/x.go") {
+			if file.Linters.Settings.Depguard.Rules[name].applies(folder + "/x.go") {
 				names = append(names, name)
 			}
 		}
