@@ -6,14 +6,16 @@ import (
 	"sort"
 )
 
-// late bounds, in ns, how far emulator lateness can have moved the end of a link.
-// steps are the steps that the link was split into.
+// late returns an upper bound, in ns, on how far late packets can have moved the end
+// of a link, which was split into steps.
 //
-// Lateness delays the path only while the path waits for a late packet, and it adds
-// up only along chains, in which a host sends each packet after the previous one has
-// arrived. So the bound is the lateness of the chain with the most of it. While the
-// network serialises, only the very last packet counts: the due time of the next
-// packet follows from the due times of those before it, not from when they left.
+// A late packet delays the link only if the link was waiting for it. Lateness adds up
+// only along a chain of packets, each sent after the previous one had arrived. The
+// bound is therefore the lateness of the chain that has the most.
+//
+// Lateness does not add up while the network serialises packets back to back: the
+// emulator computes when a packet is due from when the earlier ones were due, not from
+// when they were delivered. In such a span only the last packet counts.
 func (l *ledger) late(k link, steps []Step) int64 {
 	own := l.carriers(k)
 	if own == nil { // the packets that the link waited for are unknown
@@ -71,20 +73,21 @@ func (c *connection) carried() []*packet {
 	return list
 }
 
-// longestChain returns the lateness of the chain with the most of it. It considers
-// packets that arrived within the spans, in the order they were sent. While the
-// network serialises only the last packet counts, in either direction.
+// longestChain returns the lateness of the chain that has the most. It considers the
+// packets that arrived within the spans; packets must be in the order they were sent.
+// In each serial span, in which the network serialised, only the last packet of each
+// direction counts.
 func longestChain(packets []*packet, spans, serial []span) int64 {
 	var late []*packet
-	last := map[int64]*packet{} // by the end of the serial span and the direction
+	last := map[serialising]*packet{}
 	for _, p := range packets {
 		if p.arrived == never || p.late <= 0 || !within(spans, p.arrived-1) {
 			continue
 		}
 		late = append(late, p)
-		if end, ok := p.serialUntil(serial); ok {
-			if q := last[end]; q == nil || p.arrived > q.arrived {
-				last[end] = p
+		if during, ok := p.arrivedIn(serial); ok {
+			if q := last[during]; q == nil || p.arrived > q.arrived {
+				last[during] = p
 			}
 		}
 	}
@@ -100,7 +103,7 @@ func longestChain(packets []*packet, spans, serial []span) int64 {
 			arriving = arriving[1:]
 		}
 		chains[p] = best[1-p.direction]
-		if end, ok := p.serialUntil(serial); !ok || last[end] == p {
+		if during, ok := p.arrivedIn(serial); !ok || last[during] == p {
 			chains[p] += p.late
 		}
 		longest = max(longest, chains[p])
@@ -108,21 +111,22 @@ func longestChain(packets []*packet, spans, serial []span) int64 {
 	return longest
 }
 
-// serialUntil returns the end of the span in which the network serialised when p
-// arrived. The end is negative for packets from the client, so that each direction
-// has its own. Steps describe the client's end; a packet that reaches the server
-// shows there one path delay later.
-func (p *packet) serialUntil(serial []span) (end int64, ok bool) {
+// serialising is a span in which the network serialised packets of one direction.
+type serialising struct {
+	direction direction
+	end       int64 // ns since the Unix epoch
+}
+
+// arrivedIn returns the serial span in which p arrived, if any. Spans are in the
+// client's time; what happens at the server shows there one path delay later.
+func (p *packet) arrivedIn(serial []span) (during serialising, ok bool) {
 	at := p.arrived - 1
 	if p.direction == up {
 		at += p.line.least
 	}
 	i := sort.Search(len(serial), func(i int) bool { return serial[i].to > at })
 	if i == len(serial) || serial[i].from > at {
-		return 0, false
+		return serialising{}, false
 	}
-	if p.direction == up {
-		return -serial[i].to, true
-	}
-	return serial[i].to, true
+	return serialising{p.direction, serial[i].to}, true
 }

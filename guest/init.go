@@ -192,7 +192,7 @@ func (w *worker) run(ctx context.Context, l sentLoad, dir string) (r workload.Ou
 	if err := begin(w.device, l.Seed); err != nil {
 		return nil, err
 	}
-	return w.station.Load(ctx, l.Order, page, dir)
+	return l.Order.RunOn(ctx, w.station, page, dir)
 }
 
 func (w *worker) close() error {

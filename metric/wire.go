@@ -177,6 +177,10 @@ var lateMax = Metric{
 	func(ev *evidence.Evidence) (float64, bool) { return lateness(ev, 1) },
 }
 
+// LateP99 returns the load's value of the metric late_p99 in ms, on which package runner judges the
+// load. It returns false if the capture has no delivered packet.
+func LateP99(ev *evidence.Evidence) (ms float64, known bool) { return lateP99.Of(ev) }
+
 // lateness returns the q-quantile (0 < q <= 1, nearest rank) of how late the
 // emulator let the delivered packets go, in ms.
 func lateness(ev *evidence.Evidence, q float64) (float64, bool) {

@@ -6,17 +6,18 @@ type backlog struct {
 	limit   Queue
 	bytes   int
 	packets int
-	waiting []departure // a ring
+	waiting []queued // a ring
 	first   int
 }
 
-type departure struct {
-	leaves int64 // ns
+// queued is a packet in the queue.
+type queued struct {
+	leaves int64 // when it leaves the queue, ns
 	size   int
 }
 
-// release drops the packets that have left by now.
-func (b *backlog) release(now int64) {
+// dequeue removes the packets that have left the queue by now.
+func (b *backlog) dequeue(now int64) {
 	for b.packets > 0 && b.waiting[b.first].leaves <= now {
 		b.bytes -= b.waiting[b.first].size
 		b.packets--
@@ -33,10 +34,11 @@ func (b *backlog) admits(size int) bool {
 		(b.limit.Packets == 0 || b.packets < b.limit.Packets)
 }
 
-// add takes in a packet. Packets leave in the order they are added.
-func (b *backlog) add(leaves int64, size int) {
+// enqueue adds a packet that leaves the queue at leaves, which must not be before the
+// packets that were added earlier.
+func (b *backlog) enqueue(leaves int64, size int) {
 	if b.packets == len(b.waiting) {
-		grown := make([]departure, max(64, 2*len(b.waiting)))
+		grown := make([]queued, max(64, 2*len(b.waiting)))
 		n := copy(grown, b.waiting[b.first:])
 		copy(grown[n:], b.waiting[:b.first])
 		b.waiting, b.first = grown, 0
@@ -45,7 +47,7 @@ func (b *backlog) add(leaves int64, size int) {
 	if at >= len(b.waiting) {
 		at -= len(b.waiting)
 	}
-	b.waiting[at] = departure{leaves, size}
+	b.waiting[at] = queued{leaves, size}
 	b.packets++
 	b.bytes += size
 }

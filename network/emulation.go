@@ -87,36 +87,36 @@ func (e *Emulation) Active(now int64) int {
 
 // line is one direction of one access link in use.
 type line struct {
-	luck    luck
-	backlog backlog
-	server  server
-	delay   schedule[int64]
-	loss    schedule[float64]
-	jitter  float64 // ns
-	reorder bool
-	lastDue int64
+	luck        luck
+	backlog     backlog
+	transmitter transmitter
+	delay       schedule[int64]
+	loss        schedule[float64]
+	jitter      float64 // ns
+	reorder     bool
+	lastDue     int64
 }
 
 func (p Path) line(access int, d Direction, seed uint64) line {
 	link, events := p.Access[access].link(d), p.timeline(access, d)
 	l := line{
-		luck:    newLuck(seed, access, d, link.Loss.GilbertElliott),
-		backlog: backlog{limit: link.Queue},
-		server:  &serialiser{service: events.service},
-		delay:   events.delay,
-		loss:    events.loss,
-		jitter:  float64(link.Jitter),
-		reorder: link.Reorder,
+		luck:        newLuck(seed, access, d, link.Loss.GilbertElliott),
+		backlog:     backlog{limit: link.Queue},
+		transmitter: &serialiser{service: events.service},
+		delay:       events.delay,
+		loss:        events.loss,
+		jitter:      float64(link.Jitter),
+		reorder:     link.Reorder,
 	}
 	if link.Trace != nil {
-		l.server = newOpportunist(link.Trace, events.service)
+		l.transmitter = newOpportunist(link.Trace, events.service)
 	}
 	return l
 }
 
 func (l *line) arrive(now int64, size int, active bool) (due int64, fate Fate) {
 	lost, deviations := l.luck.draw(l.loss.read(now))
-	l.backlog.release(now)
+	l.backlog.dequeue(now)
 	switch {
 	case !active:
 		return 0, DroppedHandover
@@ -125,8 +125,8 @@ func (l *line) arrive(now int64, size int, active bool) (due int64, fate Fate) {
 	case !l.backlog.admits(size):
 		return 0, DroppedQueue
 	}
-	leaves, cut := l.server.send(now, size)
-	l.backlog.add(leaves, size)
+	leaves, cut := l.transmitter.send(now, size)
+	l.backlog.enqueue(leaves, size)
 	if cut {
 		return 0, DroppedOutage
 	}

@@ -40,12 +40,12 @@ func FuzzArriveFollowsTheServiceCurve(f *testing.F) {
 
 		e := start(t, p, seed)
 		var now, used, delivered int64
-		var waiting []departure
+		var waiting []queued
 		for i := range 400 {
 			now += int64(random.IntN(int(gap)*16 + 1))
 			size := 1 + random.IntN(1500)
 
-			waiting = slices.DeleteFunc(waiting, func(d departure) bool { return d.leaves <= now })
+			waiting = slices.DeleteFunc(waiting, func(d queued) bool { return d.leaves <= now })
 			bytes := size
 			for _, d := range waiting {
 				bytes += d.size
@@ -62,7 +62,7 @@ func FuzzArriveFollowsTheServiceCurve(f *testing.F) {
 						break
 					}
 				}
-				waiting = append(waiting, departure{leaves, size})
+				waiting = append(waiting, queued{leaves, size})
 				if want == Delivered {
 					wantDue = leaves + int64(link.Delay)
 				}
@@ -148,7 +148,7 @@ func TestTraceFollowsMahimahi(t *testing.T) {
 			millis[len(millis)-1] = 1
 		}
 		link := trace(millis...)
-		var arrivals []departure // leaves is the arrival here
+		var arrivals []queued // leaves is the arrival here
 		now := int64(0)
 		for range 300 {
 			now += int64(random.IntN(2_000_000)) * int64(random.IntN(2))
@@ -158,7 +158,7 @@ func TestTraceFollowsMahimahi(t *testing.T) {
 					now = max(now, arrivals[n-1].leaves)
 				}
 			}
-			arrivals = append(arrivals, departure{now, 1 + random.IntN(2500)})
+			arrivals = append(arrivals, queued{now, 1 + random.IntN(2500)})
 		}
 		want := mahimahi(link, arrivals)
 		e := start(t, oneLink(Link{Trace: link}), seed)
@@ -170,7 +170,7 @@ func TestTraceFollowsMahimahi(t *testing.T) {
 	}
 }
 
-func mahimahi(link *Trace, arrivals []departure) []int64 {
+func mahimahi(link *Trace, arrivals []queued) []int64 {
 	due := make([]int64, 0, len(arrivals))
 	left := arrivals[0].size // of the packet at the head
 	for round := int64(0); ; round++ {

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// server puts packets on the line one after the other.
-type server interface {
-	// send serves a packet that arrives at now after all earlier ones. It
+// transmitter puts packets on the line one after the other.
+type transmitter interface {
+	// send transmits a packet that arrives at now after all earlier ones. It
 	// returns when the packet leaves the queue: when its last bit is on the
 	// line, rounded up to a whole nanosecond, or, if cut, when an outage
 	// discards it. These times never decrease from packet to packet.
 	send(now int64, size int) (leaves int64, cut bool)
 }
 
-// serialiser serves at the rate of its schedule. The line is free at at +
+// serialiser transmits at the rate of its schedule. The line is free at at +
 // carry/rate ns, which need not be a whole nanosecond; rate is the one in force
 // at time at.
 type serialiser struct {
@@ -55,7 +55,7 @@ func (s *serialiser) send(now int64, size int) (leaves int64, cut bool) {
 	}
 }
 
-// opportunist serves along a trace. It reads only the outages of its schedule.
+// opportunist transmits at the opportunities of a trace. It reads only the outages of its schedule.
 type opportunist struct {
 	service schedule[service]
 	millis  []int64 // the trace's opportunities

@@ -10,8 +10,8 @@ import (
 // kind says what the report shows of the cells of one workload.
 type kind struct {
 	// contenders are the axes by which cells may be compared, the most important one first. Cells
-	// are compared by the first that varies, or by all that vary if together is set; by the first
-	// of all if none varies.
+	// are compared by the first contender that varies or, if together is set, by every contender
+	// that varies. If none varies, the first one is used.
 	contenders []study.Axis
 	together   bool
 	// apart are the rarely used axes on which cells of one section must agree.

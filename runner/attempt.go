@@ -95,15 +95,15 @@ func (r *run) begin(j *job, started time.Time) store.LoadRecord {
 }
 
 // end judges an attempt, keeps it, and notes whether the load needs a further one. dir has the
-// attempt's artefacts. failed says why the lab failed; then there is no outcome. An outcome that
-// cannot be measured is a failed attempt, too.
+// attempt's artefacts. failed says why the lab failed; then there is no outcome. An outcome
+// whose artefacts cannot be read is a failed attempt, too.
 func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir string, failed error) error {
-	var m *measured
+	var g *gathered
 	if failed == nil {
-		m, failed = r.measure(j, outcome, dir)
+		g, failed = r.gather(j, outcome, dir)
 	}
 	if failed == nil {
-		failed = m.writeHAR(dir)
+		failed = g.writeHAR(dir)
 	}
 	if errors.Is(failed, syscall.ENOSPC) {
 		return diskFull(record.ID(), failed)
@@ -111,7 +111,7 @@ func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir
 	if failed != nil {
 		record.Validity, record.Reason = store.Failed, failed.Error()
 	} else {
-		r.judge(&record, m)
+		r.judge(&record, g)
 	}
 	record.Wall = time.Since(record.Started)
 	return r.keep(j, record)

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"wiretime/critical"
 	"wiretime/machine"
+	"wiretime/metric"
 	"wiretime/study"
 )
 
@@ -35,16 +37,12 @@ var (
 )
 
 // disturbances returns the values of the metrics above that the load has.
-func disturbances(m *measured) map[string]float64 {
-	values := map[string]float64{emulatorWait.Name: float64(m.outcome.Common().Emulator.RunQueueWait) / 1e6}
-	if len(m.paths) > 0 {
-		shift := m.outcome.Common().Emulator.RunQueueWait
-		for _, p := range m.paths {
-			shift += p.Late
-		}
-		values[lateShift.Name] = float64(shift) / 1e6
+func disturbances(g *gathered) map[string]float64 {
+	values := map[string]float64{emulatorWait.Name: float64(g.outcome.Common().Emulator.RunQueueWait) / 1e6}
+	if len(g.paths) > 0 {
+		values[lateShift.Name] = float64(g.lateShift(g.paths...)) / 1e6
 	}
-	if t := m.outcome.Common().Taken; t != nil {
+	if t := g.outcome.Common().Taken; t != nil {
 		values[processorUsed.Name] = inMS(t.Own)
 		values[processorTaken.Name] = inMS(t.Others)
 		values[steal.Name] = inMS(t.Steal)
@@ -58,19 +56,34 @@ func disturbances(m *measured) map[string]float64 {
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
+// lateShift returns how far, in ns, a late emulator can have moved the end of these pages of the
+// load, at most. The emulator's wait for a processor counts once, however many pages there are.
+func (g *gathered) lateShift(pages ...*critical.Path) int64 {
+	shift := g.outcome.Common().Emulator.RunQueueWait
+	for _, p := range pages {
+		shift += p.Late
+	}
+	return shift
+}
+
 // checkLateness checks the load against the study's limit on late packets (rule 3).
-func (r *run) checkLateness(m *measured, p99 float64) []study.Violation {
+func (r *run) checkLateness(g *gathered) []study.Violation {
 	limit := r.Options.LateLimit
-	if limit.Share == 0 || len(m.paths) == 0 {
-		if p99 <= inMS(limit.P99) {
+	if limit.Share == 0 || len(g.paths) == 0 {
+		p99, known := metric.LateP99(g.evidence)
+		switch {
+		case !known:
+			return []study.Violation{{Rule: lateRule,
+				Detail: "nothing is known of how late packets left: the capture has no packet that was delivered"}}
+		case p99 <= inMS(limit.P99):
 			return nil
 		}
 		return []study.Violation{{Rule: lateRule,
 			Detail: fmt.Sprintf("one packet in a hundred left more than %.3f ms late; the study's limit is %.3f ms", p99, inMS(limit.P99))}}
 	}
 	var violations []study.Violation
-	for _, p := range m.paths {
-		shift := p.Late + m.outcome.Common().Emulator.RunQueueWait
+	for _, p := range g.paths {
+		shift := g.lateShift(p)
 		if share := float64(shift) / float64(p.OnLoad); share > limit.Share {
 			violations = append(violations, study.Violation{Rule: lateRule,
 				Detail: fmt.Sprintf("a late emulator can have moved onLoad by %.3f ms, %.1f %% of it; the study's limit is %g %%",

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/capture"
 	"wiretime/critical"
+	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/lab/emulator"
 	"wiretime/machine"
@@ -38,9 +40,25 @@ func TestRule3(t *testing.T) {
 		{"a study with a limit in ms that is kept", p99, 0.9, []*critical.Path{page(700 * ms)}, 0, ""},
 	} {
 		r := &run{Config: Config{Options: study.Options{LateLimit: c.limit}}}
-		m := &measured{outcome: &pageload.Record{Record: workload.Record{Report: lab.Report{Emulator: emulator.Report{RunQueueWait: c.waited}}}}, paths: c.paths}
-		wantViolation(t, c.name, r.checkLateness(m, c.p99), lateRule, c.want)
+		outcome := &pageload.Record{Record: workload.Record{Report: lab.Report{Emulator: emulator.Report{RunQueueWait: c.waited}}}}
+		g := &gathered{outcome: outcome, evidence: deliveredLate(c.p99), paths: c.paths}
+		wantViolation(t, c.name, r.checkLateness(g), lateRule, c.want)
 	}
+}
+
+// deliveredLate returns the evidence of a load with one delivered packet, which was so many ms late.
+func deliveredLate(late float64) *evidence.Evidence {
+	return &evidence.Evidence{Packets: &capture.Packets{
+		Header:  capture.Header{Interfaces: []capture.Interface{{Name: "client.access"}}},
+		Records: []capture.PacketRecord{{Inbound: true, HasLateness: true, Lateness: int64(late * 1e6)}},
+	}}
+}
+
+// TestRule3NeedsPackets checks that a load whose lateness is unknown does not pass.
+func TestRule3NeedsPackets(t *testing.T) {
+	r := &run{Config: Config{Options: study.Options{LateLimit: study.Late{P99: time.Millisecond}}}}
+	g := &gathered{outcome: &pageload.Record{}, evidence: &evidence.Evidence{Packets: &capture.Packets{}}}
+	wantViolation(t, "no packets", r.checkLateness(g), lateRule, "nothing is known of how late packets left")
 }
 
 // TestRule7 holds loads to a limit on what others took of the processors.

@@ -60,16 +60,16 @@ func TestFallbackIsJudgedByTheStudy(t *testing.T) {
 			r := &run{Config: Config{Options: study.Options{Fallback: c.fallback, Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1}}}
 			j := pageJob(t, r, page, path(0, 20*time.Millisecond), map[study.Axis]string{study.AxisLoader: pageload.Builtin, study.AxisProtocol: "h3", study.AxisVisit: c.visit})
 			dir := t.TempDir()
-			record, err := s.Load(t.Context(), j.Order("load"), page, dir)
+			record, err := j.Order("load").RunOn(t.Context(), s, page, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := r.measure(j, record, dir)
+			g, err := r.gather(j, record, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var verdict store.LoadRecord
-			r.judge(&verdict, m)
+			r.judge(&verdict, g)
 			if verdict.Validity != c.validity || !strings.Contains(verdict.Reason, c.reason) {
 				t.Fatalf("it is %s: %s, %v", verdict.Validity, verdict.Reason, verdict.Violations)
 			}

@@ -16,19 +16,18 @@ import (
 	"wiretime/network"
 	"wiretime/store"
 	"wiretime/workload"
-	"wiretime/workload/pageload"
 )
 
-// measured is what a load left, ready to be judged.
-type measured struct {
+// gathered is what a load left, ready to be judged.
+type gathered struct {
 	outcome  workload.Outcome
 	evidence *evidence.Evidence
 	paths    []*critical.Path // of its pages
 }
 
-// measure turns what a load left into evidence, reads the capture in dir, and finds out what
+// gather turns what a load left into evidence, reads the capture in dir, and finds out what
 // decided each page's onLoad.
-func (r *run) measure(j *job, outcome workload.Outcome, dir string) (*measured, error) {
+func (r *run) gather(j *job, outcome workload.Outcome, dir string) (*gathered, error) {
 	packets, err := capture.ReadPackets(filepath.Join(dir, lab.CaptureFile))
 	if err != nil {
 		return nil, err
@@ -37,11 +36,11 @@ func (r *run) measure(j *job, outcome workload.Outcome, dir string) (*measured, 
 	left.Packets, left.Server, left.ServerLost = packets, common.Server, common.ServerLost
 	left.CaptureCut, left.Counted = common.Emulator.Uncaptured > 0, Counted(common.Emulator)
 	outcome.Collect(&left)
-	m := &measured{outcome: outcome, evidence: &left}
+	g := &gathered{outcome: outcome, evidence: &left}
 	if left.HAR != nil {
-		m.paths = critical.Find(&left)
+		g.paths = critical.Find(&left)
 	}
-	return m, nil
+	return g, nil
 }
 
 // Counted returns what an emulator counted of a load.
@@ -53,32 +52,34 @@ func Counted(r emulator.Report) *evidence.Counts {
 	return c
 }
 
-// writeHAR writes the load's HAR, with the critical paths, into the folder dir, if there is one.
-func (m *measured) writeHAR(dir string) error {
-	har := m.evidence.HAR
+// writeHAR writes the load's HAR, if there is one, into the folder dir. The load itself does not
+// write it, because the HAR holds the critical paths, which need the capture and are found only
+// now, and a HAR is written once.
+func (g *gathered) writeHAR(dir string) error {
+	har := g.evidence.HAR
 	if har == nil {
 		return nil
 	}
-	text, err := json.Marshal(m.paths)
+	text, err := json.Marshal(g.paths)
 	if err != nil {
 		return fmt.Errorf("encode the critical path: %w", err)
 	}
 	har.Log.CriticalPath = text
-	return capture.WriteHAR(filepath.Join(dir, pageload.HARFile), har)
+	return capture.WriteHAR(filepath.Join(dir, g.outcome.Workload().Kind().HAR), har)
 }
 
 // judge takes the load's figures and decides on its validity.
-func (r *run) judge(record *store.LoadRecord, m *measured) {
-	set, common := m.outcome.Workload().Kind().Set, m.outcome.Common()
-	record.Values = disturbances(m)
-	maps.Copy(record.Values, m.outcome.Values())
-	maps.Copy(record.Values, set.Values(m.evidence))
-	record.Pages = metric.EachPage(m.evidence)
+func (r *run) judge(record *store.LoadRecord, g *gathered) {
+	set, common := g.outcome.Workload().Kind().Set, g.outcome.Common()
+	record.Values = disturbances(g)
+	maps.Copy(record.Values, g.outcome.Values())
+	maps.Copy(record.Values, set.Values(g.evidence))
+	record.Pages = metric.EachPage(g.evidence)
 	if common.LoadError != nil {
 		record.Validity, record.Reason = store.Failed, common.LoadError.Error()
 		return
 	}
-	record.Violations = slices.Concat(set.Violations(m.evidence), r.checkLateness(m, record.Values["late_p99"]), r.checkTaken(common.Taken))
+	record.Violations = slices.Concat(set.Violations(g.evidence), r.checkLateness(g), r.checkTaken(common.Taken))
 	record.Validity = store.Valid
 	if len(record.Violations) > 0 {
 		record.Validity, record.Reason = store.Invalid, record.Violations[0].Detail

@@ -21,7 +21,7 @@ func Metrics(w *study.Workload) []study.Metric {
 	for _, m := range k.Set.Metrics {
 		all = append(all, m.Metric)
 	}
-	if k.Pages {
+	if k.HAR != "" {
 		all = append(all, lateShift)
 	}
 	return slices.Concat(all, []study.Metric{emulatorWait, takenShift, processorUsed, processorTaken, processorWaited, steal}, k.Own)

@@ -73,7 +73,7 @@ func (p *stations) carryOut(ctx context.Context, j *job) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	outcome, failed := s.Load(ctx, j.Order(record.ID()), p.run.served[j.served()], dir)
+	outcome, failed := j.Order(record.ID()).RunOn(ctx, s, p.run.served[j.served()], dir)
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), s.Close())
 	}

@@ -108,20 +108,20 @@ func TestReplay(t *testing.T) {
 func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Protocol, s *site.Site) {
 	options := study.Options{Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1, Fallback: study.FallbackNone, ServerWait: true, OriginRTT: true}
 	r := &run{Config: Config{Options: options}}
-	far := Network(study.Cell{Network: path(0, 10*time.Millisecond)}, s, options)
+	far := Network(study.Cell{Workload: study.Pages(), Network: path(0, 10*time.Millisecond)}, s, options)
 	j := pageJob(t, r, s, far, map[study.Axis]string{study.AxisLoader: loader, study.AxisProtocol: p.Name})
 	dir := t.TempDir()
-	record, err := at.Load(t.Context(), j.Order("load"), s, dir)
+	record, err := j.Order("load").RunOn(t.Context(), at, s, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := record.Common().Server
-	m, err := r.measure(j, record, dir)
+	g, err := r.gather(j, record, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var verdict store.LoadRecord
-	if r.judge(&verdict, m); verdict.Validity != store.Valid {
+	if r.judge(&verdict, g); verdict.Validity != store.Valid {
 		t.Errorf("it is %s: %s, %v", verdict.Validity, verdict.Reason, verdict.Violations)
 	}
 	if testing.Verbose() {
@@ -150,7 +150,7 @@ func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Pro
 		}
 	}
 	checkLog(t, p, log, loader)
-	checkDistances(t, m.evidence.Packets)
+	checkDistances(t, g.evidence.Packets)
 }
 
 // checkLog checks what only the server's log tells.
@@ -237,7 +237,7 @@ func TestFreeze(t *testing.T) {
 		for _, name := range []string{"https/1.1", "h2", "h2"} {
 			r := &run{Config: Config{Options: study.Options{Timeout: 30 * time.Second, Fallback: study.FallbackNone, Freeze: freeze}}}
 			j := pageJob(t, r, s, path(0, 10*time.Millisecond), map[study.Axis]string{study.AxisLoader: pageload.Chromium, study.AxisProtocol: name})
-			record, err := at.Load(t.Context(), j.Order("load"), s, t.TempDir())
+			record, err := j.Order("load").RunOn(t.Context(), at, s, t.TempDir())
 			if err != nil || record.Common().LoadError != nil {
 				t.Fatal(err, record)
 			}

@@ -7,7 +7,7 @@ import (
 	"wiretime/network"
 	"wiretime/site"
 	"wiretime/study"
-	"wiretime/workload/pageload"
+	"wiretime/workload/workloads"
 )
 
 // Sites opens the sites that a study refers to, by reference. The caller closes them with
@@ -33,14 +33,9 @@ func CloseSites(sites map[string]*site.Site) error {
 	return errors.Join(errs...)
 }
 
-// Network returns the path of a cell's loads of a site: the cell's own and, if the options ask for
-// it, the distances of the site's servers.
+// Network returns the path of a cell's loads of a site, as workload.Workload.Network does.
 func Network(c study.Cell, s *site.Site, o study.Options) network.Path {
-	p := c.Network
-	if o.OriginRTT {
-		p.Far = pageload.Far(s)
-	}
-	return p
+	return workloads.Of(c.Workload).Network(c, s, o)
 }
 
 // served names the job's site and what it is served over; it is empty if the job has no site.

@@ -112,12 +112,12 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 		if result.Failed != nil {
 			return result.Failed
 		}
-		m, err := r.measure(j, result.Record, result.Dir)
+		g, err := r.gather(j, result.Record, result.Dir)
 		if err != nil {
 			return err
 		}
 		again := r.begin(j, time.Now())
-		r.judge(&again, m)
+		r.judge(&again, g)
 		metrics, files := Metrics(j.planned.Cell.Workload), append([]string{lab.CaptureFile}, j.kind().Files...)
 		repetition.Differences = compareValues(metrics, s.kept.Values, again.Values)
 		repetition.SameCapture = true

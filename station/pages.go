@@ -20,7 +20,8 @@ import (
 
 var _ pageload.Station = (*Station)(nil)
 
-// LoadPage implements pageload.Station. Chromium loads pages of
+// LoadPage implements pageload.Station; pageload.Order.RunOn calls it, since only the station has
+// the browsers that the load needs a session of. Chromium loads pages of
 // HSTS-preloaded hosts over TLS only. Over http such a host gets another name, and the page is
 // loaded again. The station remembers the name, and the HAR has it.
 func (s *Station) LoadPage(ctx context.Context, load pageload.Load) (*pageload.Record, error) {
@@ -70,7 +71,9 @@ type servedSite struct {
 	scheme string
 }
 
-// over returns a site as it is served over a scheme.
+// over returns a site as it is served over a scheme. The runner's sites already are: it makes the
+// copies before the loads, because that takes processor time (runner/sites.go), and Site.Over
+// changes nothing in them. Other sites come as they were recorded.
 func (s *Station) over(from *site.Site, scheme string) (*site.Site, error) {
 	k := servedSite{from, scheme}
 	if served := s.served[k]; served != nil {

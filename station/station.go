@@ -13,7 +13,6 @@ import (
 	"wiretime/loader/session"
 	"wiretime/protocol"
 	"wiretime/site"
-	"wiretime/workload"
 )
 
 // Config says how a station is built. It applies to all its loads.
@@ -29,7 +28,7 @@ type Config struct {
 	Stacks bool
 }
 
-// Station serves one load at a time.
+// Station serves one load at a time: workload.Order.RunOn carries an order out on it.
 type Station struct {
 	config   Config
 	lab      *lab.Lab
@@ -63,14 +62,6 @@ func (s *Station) Lab() *lab.Lab { return s.lab }
 
 // Authority returns the certificate authority of the station's servers.
 func (s *Station) Authority() *protocol.Authority { return s.config.Authority }
-
-// Load carries out one load and puts its artefacts into the folder dir. page is the site that
-// the order loads, nil if it loads none. An error means that the station failed and must be
-// closed, unless it wraps workload.ErrLabIntact. A load that did not go well is no error: the
-// record says so.
-func (s *Station) Load(ctx context.Context, o workload.Order, page *site.Site, dir string) (workload.Outcome, error) {
-	return o.RunOn(ctx, s, page, dir)
-}
 
 // Close takes the station apart.
 func (s *Station) Close() error {

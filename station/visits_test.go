@@ -84,7 +84,7 @@ func load(t *testing.T, s *Station, o pageload.Order, page *site.Site) loaded {
 // loadInto loads a page and leaves its artefacts in a folder.
 func loadInto(t *testing.T, s *Station, o pageload.Order, page *site.Site, dir string) (*pageload.Record, error) {
 	t.Helper()
-	r, err := s.Load(t.Context(), &o, page, dir)
+	r, err := o.RunOn(t.Context(), s, page, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func PlayReal(ctx context.Context, order playback.Order, dir string) (_ *evidenc
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	r, err := s.Load(ctx, &order, nil, dir)
+	r, err := order.RunOn(ctx, s, nil, dir)
 	if err != nil {
 		return nil, err
 	}

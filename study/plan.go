@@ -18,12 +18,13 @@ type PlannedLoad struct {
 	Seed   uint64 // seeds everything random in the load
 }
 
-// Cells returns every combination of the axes that Except does not pick, in the order of the
-// file: what is loaded changes slowest, what it is loaded over changes fastest. For cells with
-// an open clock (ClockAuto), choose decides between ClockReal and ClockVirtual; with a nil
-// choose, such cells keep ClockAuto. Only cells on the same clock can be compared, so the choice
-// should not depend on what the study compares: the protocol or, with a single protocol, the
-// strategy or the server.
+// Cells returns every combination of the axes' values that Except does not pick, in the order of
+// the file: what is loaded changes slowest, what it is loaded over changes fastest.
+//
+// choose returns ClockReal or ClockVirtual for a cell whose clock is ClockAuto. If choose is nil,
+// the cell keeps ClockAuto. Figures on different clocks are not compared, so choose should return
+// the same clock for all cells that the study compares: those that differ in their protocol or,
+// in a study of a single protocol, in their strategy or server.
 func (s *Study) Cells(choose func(Cell) string) []Cell {
 	var cells []Cell
 	values := map[Axis]string{}
@@ -50,10 +51,10 @@ func (s *Study) Cells(choose func(Cell) string) []Cell {
 	return cells
 }
 
-// network returns the path of a cell: the one that its network axis names or, for a workload
-// without that axis, the average path over its access links.
+// network returns the path of a cell: the average path over its access links if the workload
+// describes them by axes, else the path that the network axis names.
 func (s *Study) network(c Cell) network.Path {
-	if !s.Workload.Has(AxisNetwork) {
+	if s.Workload.Has(AxisLinkDelay) {
 		path, _ := s.Options.AveragePath(c.Link()) // whoever made the study has checked it
 		return path
 	}

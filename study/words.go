@@ -10,7 +10,7 @@ type Metric struct {
 
 // Violation describes one way in which a load breaks a validity rule.
 type Violation struct {
-	Rule   int    // the rule's number, from 1 (docs/measuring.md)
+	Rule   int    // the rule's number, from 1 (docs/architecture.md#validity)
 	Detail string // a sentence that names the URLs, flows or figures concerned
 }
 

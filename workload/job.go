@@ -33,10 +33,11 @@ type Job struct {
 	Evidence evidence.Evidence
 	Estimate Estimate
 	Guest    Guest
-	// Headline names the metric, in ms, that the progress shows. Lasts is how long a load that
-	// has it lasts on its clock; 0: as long as the metric says.
+	// Headline names the metric, in ms, that the progress of a run shows for the load.
 	Headline string
-	Lasts    time.Duration
+	// Lasts is how long the load takes on its clock if it leaves a value of Headline; 0: as
+	// long as that value.
+	Lasts time.Duration
 }
 
 // Guest says what the load needs from a guest of the virtual clock.

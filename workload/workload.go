@@ -10,6 +10,7 @@ import (
 	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/metric"
+	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
 	"wiretime/study"
@@ -24,6 +25,9 @@ type Workload interface {
 	// Costs estimates, on a clock, the cells that differ from c only in what they are loaded
 	// over. It returns nil if the clock cannot run them. page is nil if c names no site.
 	Costs(c study.Cell, clock string, page *site.Site, o study.Options) []Estimate
+	// Network returns the path of a cell's loads of a site: the cell's own and, if the options
+	// ask for it, the distances of the site's servers. page is nil if c names no site.
+	Network(c study.Cell, page *site.Site, o study.Options) network.Path
 	// NewOrder and NewOutcome return pointers to zero values, for JSON to be decoded into.
 	NewOrder() Order
 	NewOutcome() Outcome
@@ -36,15 +40,16 @@ type Kind struct {
 	Set   metric.Set      // its metrics and checks
 	// Own lists the metrics that Outcome.Values has.
 	Own []study.Metric
-	// Pages reports whether loads leave a HAR, in which the critical path of each page is found.
-	Pages bool
+	// HAR names the file for a load's HAR. The runner writes it, with the critical path of each
+	// page. Empty: loads leave no HAR, and nothing has a critical path.
+	HAR string
 	// Files are the artefacts besides the capture that a repeated load on the virtual clock
 	// must leave unchanged.
 	Files []string
 }
 
-// Station is what a load runs on (package station). A workload asks it for more than this by a
-// type assertion.
+// Station is what a load runs on (package station). A workload that needs more of it, such as
+// browsers, gets that by a type assertion, because this package cannot name the workload's types.
 type Station interface {
 	Lab() *lab.Lab
 	Authority() *protocol.Authority
@@ -54,8 +59,8 @@ type Station interface {
 type Order interface {
 	Workload() Workload
 	// RunOn carries the order out and puts artefacts into the folder dir, which must exist.
-	// page is the job's site, nil if it has none. An error means that the lab must be taken
-	// apart, unless it wraps ErrLabIntact. A load that did not go well is no error:
+	// page is the job's site, nil if it has none. An error means that the station failed and
+	// must be closed, unless it wraps ErrLabIntact. A load that did not go well is no error:
 	// Record.LoadError says so.
 	RunOn(ctx context.Context, s Station, page *site.Site, dir string) (Outcome, error)
 }

@@ -2,26 +2,26 @@ package emulator
 
 // packet is a packet on the path.
 type packet struct {
-	due    int64  // departure, CLOCK_MONOTONIC ns
+	due    int64  // at the far end, CLOCK_MONOTONIC ns
 	number uint64 // arrival order, which breaks ties
 	link   *link
 	data   []byte
 }
 
-// schedule is a binary heap of the packets on the path, ordered by departure.
+// deliveries is a binary heap of the packets on the path, ordered by when they are due.
 // container/heap would box every packet in an interface.
-type schedule []packet
+type deliveries []packet
 
-func (s schedule) before(i, j int) bool {
-	if s[i].due != s[j].due {
-		return s[i].due < s[j].due
+func (d deliveries) before(i, j int) bool {
+	if d[i].due != d[j].due {
+		return d[i].due < d[j].due
 	}
-	return s[i].number < s[j].number
+	return d[i].number < d[j].number
 }
 
-func (s *schedule) push(p packet) {
-	*s = append(*s, p)
-	h := *s
+func (d *deliveries) push(p packet) {
+	*d = append(*d, p)
+	h := *d
 	for i := len(h) - 1; i > 0; {
 		parent := (i - 1) / 2
 		if !h.before(i, parent) {
@@ -32,12 +32,12 @@ func (s *schedule) push(p packet) {
 	}
 }
 
-func (s *schedule) pop() packet {
-	h := *s
+func (d *deliveries) pop() packet {
+	h := *d
 	first, last := h[0], len(h)-1
 	h[0], h[last] = h[last], packet{}
 	h = h[:last]
-	*s = h
+	*d = h
 	for i := 0; ; {
 		child := 2*i + 1
 		if child >= len(h) {

@@ -6,25 +6,25 @@ import (
 	"testing"
 )
 
-// TestScheduleIsInOrder checks that packets leave by due time, and in arrival order if due
-// times are equal.
-func TestScheduleIsInOrder(t *testing.T) {
+// TestDeliveriesAreInOrder checks that packets are delivered by due time, and in arrival order
+// if due times are equal.
+func TestDeliveriesAreInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for size := range 200 {
-		var s schedule
+		var d deliveries
 		want := make([][2]int64, size)
 		for i := range want {
 			want[i] = [2]int64{random.Int64N(20), int64(i)}
-			s.push(packet{due: want[i][0], number: uint64(i)})
+			d.push(packet{due: want[i][0], number: uint64(i)})
 		}
 		slices.SortFunc(want, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
 		for i, w := range want {
-			if p := s.pop(); p.due != w[0] || int64(p.number) != w[1] {
+			if p := d.pop(); p.due != w[0] || int64(p.number) != w[1] {
 				t.Fatalf("packet %d of %d is due %d, number %d; want due %d, number %d", i, size, p.due, p.number, w[0], w[1])
 			}
 		}
-		if len(s) != 0 {
-			t.Fatalf("%d packets are left over", len(s))
+		if len(d) != 0 {
+			t.Fatalf("%d packets are left over", len(d))
 		}
 	}
 }

@@ -27,26 +27,26 @@ type link struct {
 // loop is the whole state of the emulator process. It has one thread and waits only in
 // ppoll or, in virtual time, in a turn of the wire (virtual.go).
 //
-// network/emulation.go decides when a packet leaves; this file carries it out: arrive asks
-// for the decision, depart executes it.
+// network/emulation.go decides when a packet is due at the far end, if at all; this file
+// carries it out: arrive asks for the decision, deliverDue executes it.
 type loop struct {
-	links []link
-	wire  *wire             // nil: the links lead to TUN devices
-	away  map[uint32]packet // packets that the wire has yet to deliver, by id
-	timer int               // timerfd, absolute CLOCK_MONOTONIC
-	armed int64             // the timer's expiry; 0: not set
-	rang  bool              // the timer has fired since it was set
-	rings int64             // how often the timer has fired
-	tardy int64             // upper quartile of the timer's wake-up lateness, ns
+	links  []link
+	wire   *wire             // nil: the links lead to TUN devices
+	away   map[uint32]packet // packets that the wire has yet to deliver, by id
+	timer  int               // timerfd, absolute CLOCK_MONOTONIC
+	expiry int64             // the timer's; 0: not set
+	rang   bool              // the timer has fired since it was set
+	rings  int64             // how often the timer has fired
+	tardy  int64             // upper quartile of the timer's wake-up lateness, ns
 
 	emulation *network.Emulation // nil: packets pass at once
 	epoch     int64              // CLOCK_MONOTONIC ns of the path's time zero; 0: no packet yet
 	toUnix    int64              // offset from CLOCK_MONOTONIC to the Unix epoch, ns
-	queue     schedule
+	pending   deliveries
 	number    uint64
 	free      [][]byte
 	report    Report
-	waited    int64 // run-queue wait when armed
+	waited    int64 // run-queue wait when the path was armed
 	record    *recorder
 
 	load occupation
@@ -82,10 +82,10 @@ func (l *loop) run() error {
 	for l.wire == nil {
 		next := l.deadline()
 		wake := next - l.early()
-		if next != 0 && wake != l.armed {
+		if next != 0 && wake != l.expiry {
 			set := unix.ItimerSpec{Value: unix.NsecToTimespec(wake)}
 			_, _, _ = unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(l.timer), unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&set)), 0, 0, 0)
-			l.armed, l.rang = wake, false
+			l.expiry, l.rang = wake, false
 		}
 		polls[0] = unix.PollFd{Fd: controlFD, Events: unix.POLLIN}
 		polls[1] = unix.PollFd{Fd: -1, Events: unix.POLLIN}
@@ -107,7 +107,7 @@ func (l *loop) run() error {
 		l.load.note(before, woke)
 		if e == 0 && polls[1].Revents != 0 && !l.rang {
 			l.rang = true
-			l.learn(woke - l.armed)
+			l.learn(woke - l.expiry)
 		}
 		if e == 0 {
 			for i := range l.links {
@@ -116,11 +116,11 @@ func (l *loop) run() error {
 				}
 				// A final read that finds nothing costs a system call; on a busy path most reads find a
 				// packet.
-				for n := 0; l.arrive(&l.links[i], woke) && len(l.queue) > busy && n < batch; n++ {
+				for n := 0; l.arrive(&l.links[i], woke) && len(l.pending) > busy && n < batch; n++ {
 				}
 			}
 		}
-		l.depart(woke)
+		l.deliverDue(woke)
 		l.settle(woke)
 		if polls[0].Revents != 0 && e == 0 {
 			if done, err := l.control(); done || err != nil {
@@ -163,8 +163,8 @@ func (l *loop) learn(late int64) {
 // deadline returns the next moment at which something is due, or 0.
 func (l *loop) deadline() int64 {
 	next := int64(0)
-	if len(l.queue) > 0 {
-		next = l.queue[0].due
+	if len(l.pending) > 0 {
+		next = l.pending[0].due
 	}
 	if l.settleBy != 0 {
 		quiet := min(l.settleBy, l.lastArrival+l.settleQuiet)
@@ -196,7 +196,7 @@ func (l *loop) arrive(k *link, at int64) bool {
 		l.free = append(l.free, buffer)
 		return true
 	}
-	l.queue.push(packet{due: due, number: l.number, link: k, data: data})
+	l.pending.push(packet{due: due, number: l.number, link: k, data: data})
 	return true
 }
 
@@ -220,10 +220,10 @@ func (l *loop) decide(k *link, at int64, data []byte) (due int64, fate network.F
 	return l.epoch + due, fate
 }
 
-// depart delivers every packet that is due.
-func (l *loop) depart(at int64) {
-	for len(l.queue) > 0 && l.queue[0].due <= at {
-		p := l.queue.pop()
+// deliverDue delivers every packet that is due.
+func (l *loop) deliverDue(at int64) {
+	for len(l.pending) > 0 && l.pending[0].due <= at {
+		p := l.pending.pop()
 		at = now()
 		l.report.LateMax = max(l.report.LateMax, at-p.due)
 		l.deliver(p, at)
@@ -274,8 +274,8 @@ func (l *loop) stop() (Report, error) {
 			return Report{}, err
 		}
 	}
-	for len(l.queue) > 0 {
-		p := l.queue.pop()
+	for len(l.pending) > 0 {
+		p := l.pending.pop()
 		l.report.Released++
 		if at := now(); at < p.due {
 			l.write(p.link.to, p.data) // after the load's end: not part of its capture

@@ -83,7 +83,7 @@ type Report struct {
 	Released int64
 	// WriteErrors counts packets that a TUN device refused.
 	WriteErrors int64
-	// LateMax is the greatest emulator lateness of a departure, in ns.
+	// LateMax is the greatest emulator lateness of a delivery, in ns.
 	LateMax int64
 	// RunQueueWait is how long the emulator's thread was runnable without a processor, in ns,
 	// as the kernel accounts for it.

@@ -67,7 +67,9 @@ func (l *loop) landed(e event) {
 	l.delivered(p, e.time, e.kind == eventDelivery)
 }
 
-// letGo delivers at once, without recording, what the wire still holds.
+// letGo empties the wire at the end of a load. It first handles the events so far, and records
+// them. Then it delivers at once the packets that are not yet due; they are not recorded, since
+// they arrive after the load.
 func (l *loop) letGo() error {
 	for range 2 { // the second turn sends the verdicts on the packets of the first one
 		if _, err := l.wire.turn(0, 0, false); err != nil {

@@ -102,8 +102,9 @@ const wireBuffer = 1 << 20
 
 func newWire(fd int) *wire { return &wire{fd: fd, buffer: make([]byte, wireBuffer)} }
 
-// turn sends the verdicts, waits until until (0: no end) or until an arrival is as old as
-// patience, and receives the events. It reports whether somebody rang.
+// turn sends the verdicts, waits, and receives the events. The wait ends at the time until
+// (CLOCK_MONOTONIC ns; 0: never), when an arrival is patience ns old, or when somebody rings,
+// which turn reports.
 func (w *wire) turn(until, patience int64, wait bool) (rung bool, err error) {
 	t := turn{
 		nverdicts: uint32(len(w.verdicts)), size: uint32(len(w.buffer)), until: until, patience: patience,

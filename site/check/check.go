@@ -100,7 +100,7 @@ func Load(ctx context.Context, s *site.Site, c Config) (results []Result, err er
 		if err != nil {
 			return nil, err
 		}
-		loaded, err := st.Load(ctx, c.order(p), s, dir)
+		loaded, err := c.order(p).RunOn(ctx, st, s, dir)
 		if err != nil {
 			return nil, err
 		}

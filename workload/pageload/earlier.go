@@ -10,7 +10,7 @@ import (
 // state that the order asks for. It loads the same pages over the same path, with other
 // losses and jitter. It returns a record only if the visit did not go well.
 func (r *loading) visitEarlier(ctx context.Context) (*Record, error) {
-	record, err := r.measure(ctx, earlierSeed(r.Seed))
+	record, err := r.visit(ctx, earlierSeed(r.Seed))
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func (o *Order) Terms() (t Terms, err error) {
 // Load is an order with what it needs to be carried out.
 type Load struct {
 	Order
-	Site *site.Site // as it was recorded
+	Site *site.Site // as it was recorded, or already as it is over the protocol's scheme
 	// Served is the site as it is over the protocol's scheme; nil: Site.Over makes it.
 	Served    *site.Site
 	Authority *protocol.Authority

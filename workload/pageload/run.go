@@ -58,7 +58,7 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 		hosts.Resolve(names) // and count anew
 	}
 	if record == nil && err == nil {
-		record, err = r.measure(ctx, load.Seed)
+		record, err = r.visit(ctx, load.Seed)
 	}
 	if err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 	return record, keepFrames(load.Dir, load.Session)
 }
 
-// measure has the pages loaded over the path, whose loss and jitter follow from seed.
-func (r *loading) measure(ctx context.Context, seed uint64) (*Record, error) {
+// visit has the pages loaded over the path, whose loss and jitter follow from seed.
+func (r *loading) visit(ctx context.Context, seed uint64) (*Record, error) {
 	programs := r.origin.Processes()
 	if session, ok := r.Session.(Apart); ok {
 		programs = append(programs, session.Process())

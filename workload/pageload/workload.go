@@ -9,6 +9,7 @@ import (
 	"wiretime/lab"
 	"wiretime/loader/page"
 	"wiretime/metric"
+	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/server"
 	"wiretime/site"
@@ -39,7 +40,16 @@ var dnsQueries = study.Metric{Name: "dns_queries", Unit: "queries", Title: "DNS 
 
 // Kind implements workload.Workload.
 func (Workload) Kind() workload.Kind {
-	return workload.Kind{Name: "Page", Study: study.Pages(), Set: metric.Pages(), Own: []study.Metric{dnsQueries}, Pages: true}
+	return workload.Kind{Name: "Page", Study: study.Pages(), Set: metric.Pages(), Own: []study.Metric{dnsQueries}, HAR: HARFile}
+}
+
+// Network implements workload.Workload.
+func (Workload) Network(c study.Cell, page *site.Site, o study.Options) network.Path {
+	p := c.Network
+	if o.OriginRTT {
+		p.Far = Far(page)
+	}
+	return p
 }
 
 // NewOrder implements workload.Workload.

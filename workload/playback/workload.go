@@ -13,6 +13,7 @@ import (
 	"wiretime/media/storage"
 	"wiretime/media/transport"
 	"wiretime/metric"
+	"wiretime/network"
 	"wiretime/site"
 	"wiretime/study"
 	"wiretime/workload"
@@ -25,6 +26,9 @@ type Workload struct{}
 func (Workload) Kind() workload.Kind {
 	return workload.Kind{Name: "Stream", Study: study.Streams(), Set: metric.Streams(), Files: []string{StreamFile}}
 }
+
+// Network implements workload.Workload.
+func (Workload) Network(c study.Cell, _ *site.Site, _ study.Options) network.Path { return c.Network }
 
 // NewOrder implements workload.Workload.
 func (Workload) NewOrder() workload.Order { return &Order{} }

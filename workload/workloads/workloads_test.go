@@ -47,7 +47,7 @@ func TestOrdersAndOutcomesSurviveJSON(t *testing.T) {
 
 // TestAnOrderOfAnUnknownWorkloadIsAnError decodes what no workload has encoded.
 func TestAnOrderOfAnUnknownWorkloadIsAnError(t *testing.T) {
-	for _, text := range []string{`{}`, `{"Upload":{}}`, `[]`, `{"Page":7}`} {
+	for _, text := range []string{`{}`, `{"":{}}`, `[]`, `{"Page":7}`} {
 		if err := json.Unmarshal([]byte(text), &Order{}); err == nil {
 			t.Errorf("%s was decoded", text)
 		}
