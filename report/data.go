@@ -154,7 +154,7 @@ type Answer struct {
 type Behind struct {
 	Cell     int     `json:"cell"`
 	Diff     float64 `json:"diff"`     // difference of medians, >= 0
-	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Diff; false with fewer than 6 loads on a side
+	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Diff; false with fewer than 6 values on a side
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 }

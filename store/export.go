@@ -26,12 +26,12 @@ var header = slices.Concat([]string{"run", "study", "load", "index", "repeat", "
 // axisColumn is a column of a cell's values.
 type axisColumn struct {
 	name  string
-	holds []study.Axis // several where workloads name by different axes what a column holds
+	holds []study.Axis // the axes that it holds, of one cell one at most
 	value func(study.Cell) any
 }
 
-// axisColumns has a column for every axis of every workload: those of the first workloads in the
-// order in which they came about, with numbers where an axis has some, then the others.
+// axisColumns has a column for every axis of every workload. Programs read columns by name and by
+// place, so the listed ones stay as they are, and those of later axes follow.
 var axisColumns = completed([]axisColumn{
 	{"site", []study.Axis{study.AxisSite, study.AxisMedia}, func(c study.Cell) any { return c.Subject() }},
 	{"protocol", []study.Axis{study.AxisProtocol, study.AxisTransport}, func(c study.Cell) any { return c.Over() }},
@@ -85,7 +85,7 @@ func axisNames() []string {
 	return names
 }
 
-// MarshalJSON writes the row as an object whose keys are those of header, in their order.
+// MarshalJSON writes the row as an object with the keys of header, in their order.
 func (r row) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	for i, v := range r {
