@@ -11,8 +11,7 @@ import (
 	"wiretime/study"
 )
 
-// Axes describes which of the rarely used axes a run uses, and by which axes its cells are
-// compared.
+// Axes describes which axes a run uses, and by which axes its cells are compared.
 type Axes struct {
 	Workload   *study.Workload
 	Visits     bool // some cell has a visit that is not cold
@@ -21,6 +20,10 @@ type Axes struct {
 
 	// compared are the axes by which cells are compared.
 	compared []study.Axis
+	// apart are the rarely used axes that the run uses and on which the cells of a section agree.
+	apart []study.Axis
+	// rest are the axes that vary and that neither sections nor compared tell.
+	rest []study.Axis
 	// links are the properties of streams' links that vary.
 	links []linkAxis
 }
@@ -48,6 +51,17 @@ func AxesOf(results []store.Result) Axes {
 		links:      slices.DeleteFunc(slices.Clone(linkAxes), func(l linkAxis) bool { return !varies(l.axis) }),
 	}
 	a.compared = a.kind().compare(varies)
+	for _, axis := range a.kind().apart {
+		if unusual(axis) && !slices.Contains(a.compared, axis) {
+			a.apart = append(a.apart, axis)
+		}
+	}
+	told := slices.Concat([]study.Axis{a.Workload.Subject, study.AxisClock}, a.Workload.Path, a.compared, a.apart)
+	for _, info := range a.Workload.Axes {
+		if varies(info.Axis) && !slices.Contains(told, info.Axis) {
+			a.rest = append(a.rest, info.Axis)
+		}
+	}
 	return a
 }
 
@@ -61,26 +75,14 @@ func (a Axes) Compared() string {
 	return strings.Join(words, " and ")
 }
 
-// Contender returns the cell's values on the axes by which cells are compared.
-func (a Axes) Contender(c study.Cell) string {
-	words := make([]string, len(a.compared))
-	for i, axis := range a.compared {
-		words[i] = c.On(axis)
-	}
-	return strings.Join(words, " · ")
-}
-
 // Shared returns the values on rarely used axes that all cells of a section have, such as
 // "resumed visit" and "strategy parallel-2".
 func (a Axes) Shared(c study.Cell) []string {
 	var words []string
-	some := map[study.Axis]bool{study.AxisVisit: a.Visits, study.AxisStrategy: a.Strategies, study.AxisServer: a.Servers}
-	for _, axis := range a.kind().apart {
-		switch {
-		case !some[axis] || slices.Contains(a.compared, axis):
-		case axis == study.AxisVisit:
+	for _, axis := range a.apart {
+		if axis == study.AxisVisit {
 			words = append(words, c.On(axis)+" visit")
-		default:
+		} else {
 			words = append(words, string(axis)+" "+c.On(axis))
 		}
 	}
@@ -90,28 +92,37 @@ func (a Axes) Shared(c study.Cell) []string {
 // shared returns Shared as one text.
 func (a Axes) shared(c study.Cell) string { return strings.Join(a.Shared(c), ", ") }
 
-// labels names each cell within its section: by its contender, and by the loader, congestion
-// control and initial window where the study varies them.
-func (a Axes) labels(results []store.Result) []string {
-	named := slices.DeleteFunc([]study.Axis{a.Workload.By, study.AxisCongestion, study.AxisInitCwnd}, func(axis study.Axis) bool {
-		return !slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.On(axis) != results[0].Cell.On(axis) })
-	})
-	labels := make([]string, len(results))
-	for i, r := range results {
-		words := []string{a.Contender(r.Cell)}
-		for _, axis := range named {
-			words = append(words, spoken(r.Cell, axis))
-		}
-		labels[i] = strings.Join(words, " · ")
+// same names the axes on which the cells of a section agree and those of a run may not.
+func (a Axes) same(results []store.Result) []string {
+	names := []string{"network"}
+	for _, axis := range a.apart {
+		names = append(names, string(axis))
 	}
-	return labels
+	if OnVirtualClock(results) {
+		names = append(names, string(study.AxisClock))
+	}
+	return names
+}
+
+// Label names a cell within its section: by its values on the axes by which cells are compared,
+// and on every other axis that varies in the run and that the section does not name. It leaves
+// out the latter axes that the caller names itself.
+func (a Axes) Label(c study.Cell, named ...study.Axis) string {
+	var words []string
+	for _, axis := range a.compared {
+		words = append(words, c.On(axis))
+	}
+	for _, axis := range a.rest {
+		if !slices.Contains(named, axis) {
+			words = append(words, spoken(c, axis))
+		}
+	}
+	return strings.Join(words, " · ")
 }
 
 // spoken returns the cell's value on an axis in the words of a sentence.
 func spoken(c study.Cell, axis study.Axis) string {
 	switch axis {
-	case study.AxisInitCwnd:
-		return "initcwnd " + c.On(axis)
 	case study.AxisLinkDelay:
 		return duration(c.Link().Delay)
 	case study.AxisLoss:
@@ -119,7 +130,7 @@ func spoken(c study.Cell, axis study.Axis) string {
 	case study.AxisReconnections:
 		return english.Count(c.Link().Reconnections, "reconnection")
 	}
-	return c.On(axis)
+	return c.Workload.Info(axis).Say(c.On(axis))
 }
 
 // visitMeanings explains each visit: what the client knows of the site beforehand.

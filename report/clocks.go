@@ -39,7 +39,7 @@ type ClockPair struct {
 	Virtual  int     `json:"virtual"`  // cell
 	Lossy    bool    `json:"lossy"`    // the path loses packets at random or in outages
 	Ratio    float64 `json:"ratio"`    // of the medians, virtual to real; 0 where a side has none
-	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Ratio; false with fewer than 6 loads on a side
+	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Ratio; false with fewer than 6 values on a side
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Agrees   bool    `json:"agrees"` // Ratio is within 1 % of 1

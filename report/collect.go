@@ -26,7 +26,6 @@ func Collect(st *store.Store, run int64, readHAR func(store.Load) (*capture.HAR,
 type collector struct {
 	data    Data
 	readHAR func(store.Load) (*capture.HAR, error)
-	loads   []store.Load           // parallel to data.Loads
 	values  []map[string][]float64 // by cell, then metric: of the valid loads
 }
 
@@ -35,15 +34,12 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	if err != nil {
 		return err
 	}
-	results, err := st.Results(id)
+	results, loads, err := st.ResultsAndLoads(id)
 	if err != nil {
 		return err
 	}
 	metrics, err := st.Metrics(id)
 	if err != nil {
-		return err
-	}
-	if c.loads, err = st.Loads(id); err != nil {
 		return err
 	}
 	environment, err := describeEnvironment(run.Environment)
@@ -62,8 +58,9 @@ func (c *collector) collect(st *store.Store, id int64) error {
 		Checks:      axes.kind().checks(axes),
 		Gaps:        Gaps(results),
 		Environment: environment,
-		Compared:    axes.Compared(), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results), Servers: servers,
+		Compared:    axes.Compared(), Same: axes.same(results), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results), Servers: servers,
 		Metrics: []Metric{}, Networks: []Network{}, Cells: []Cell{}, Sections: []Section{}, Loads: []Load{},
+		loads: loads,
 	}
 	for _, m := range metrics {
 		c.data.Metrics = append(c.data.Metrics, Metric{
@@ -98,7 +95,6 @@ func (c *collector) collect(st *store.Store, id int64) error {
 func (c *collector) addCells(results []store.Result, axes Axes) {
 	described := map[string]bool{}
 	sections := map[[4]string]int{}
-	labels := axes.labels(results)
 	for i, r := range results {
 		if !described[r.Cell.Network.Name] {
 			described[r.Cell.Network.Name] = true
@@ -111,7 +107,7 @@ func (c *collector) addCells(results []store.Result, axes Axes) {
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
 			Site: r.Cell.Subject(), Network: r.Cell.Network.Name, Protocol: r.Cell.Over(), Loader: r.Cell.By(), Clock: r.Cell.Clock(),
-			Visit: r.Cell.On(study.AxisVisit), Strategy: r.Cell.On(study.AxisStrategy), Server: r.Cell.On(study.AxisServer), Shared: axes.shared(r.Cell), Label: labels[i],
+			Visit: r.Cell.On(study.AxisVisit), Strategy: r.Cell.On(study.AxisStrategy), Server: r.Cell.On(study.AxisServer), Shared: axes.shared(r.Cell), Label: axes.Label(r.Cell),
 			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
 			Summaries: summaries, MedianLoad: -1, Loads: []int{},
 		})
@@ -142,7 +138,7 @@ func summarize(values []float64) Summary {
 
 func (c *collector) addLoads(results []store.Result) {
 	cells := cellsByKey(results)
-	for _, l := range c.loads {
+	for _, l := range c.data.loads {
 		load := Load{
 			ID: l.ID, Cell: cells[l.Cell.Key()], Repeat: l.Repeat, Attempt: l.Attempt,
 			Validity: string(l.Validity), Reason: l.Reason, Values: make([]*float64, len(c.data.Metrics)),
@@ -208,9 +204,9 @@ func (c *collector) addWaterfalls() error {
 
 // addWaterfall reads the HAR of a load and returns its number of requests.
 func (c *collector) addWaterfall(load int, words *vocabulary) (int, error) {
-	h, err := c.readHAR(c.loads[load])
+	h, err := c.readHAR(c.data.loads[load])
 	if err != nil {
-		return 0, fmt.Errorf("load %s: %w", c.loads[load].ID, err)
+		return 0, fmt.Errorf("load %s: %w", c.data.loads[load].ID, err)
 	}
 	if h == nil {
 		return 0, nil
@@ -223,13 +219,13 @@ func (c *collector) addWaterfall(load int, words *vocabulary) (int, error) {
 	return len(w.Requests), nil
 }
 
-// medianLoad returns the load that represents the cell: the valid one with artefacts whose PLT
-// (without a PLT, whose first ranked metric) is nearest to the median. It returns -1 if there is
-// none.
+// medianLoad returns the load that represents the cell: the valid one with artefacts whose onLoad
+// (without an onLoad, whose first ranked metric) is nearest to the median. It returns -1 if there
+// is none.
 func (c *collector) medianLoad(cell *Cell) int {
 	metric := slices.IndexFunc(c.data.Metrics, func(m Metric) bool {
 		_, ok := cell.Summaries[m.Name]
-		return ok && m.Name == "plt"
+		return ok && m.Name == "onload"
 	})
 	if metric < 0 {
 		metric = slices.IndexFunc(c.data.Metrics, func(m Metric) bool {
@@ -244,7 +240,7 @@ func (c *collector) medianLoad(cell *Cell) int {
 	best, nearest := -1, math.Inf(1)
 	for _, i := range cell.Loads {
 		l := c.data.Loads[i]
-		if v := l.Values[metric]; l.Validity == string(store.Valid) && c.loads[i].Artefacts != "" && v != nil && math.Abs(*v-median) < nearest {
+		if v := l.Values[metric]; l.Validity == string(store.Valid) && c.data.loads[i].Artefacts != "" && v != nil && math.Abs(*v-median) < nearest {
 			best, nearest = i, math.Abs(*v-median)
 		}
 	}

@@ -25,7 +25,7 @@ func TestExplainShowsTheMedianLoad(t *testing.T) {
 		h, err := readSynthetic(l)
 		return critical.Find(&evidence.Evidence{HAR: h}), err
 	}
-	if err := data.Explain(st, find); err != nil {
+	if err := data.Explain(find); err != nil {
 		t.Fatal(err)
 	}
 	onLoad := slices.IndexFunc(data.Metrics, func(m Metric) bool { return m.Name == "onload" })
@@ -35,8 +35,8 @@ func TestExplainShowsTheMedianLoad(t *testing.T) {
 			t.Fatalf("cell %d has no critical path", i)
 		}
 		load := data.Loads[c.Load]
-		if load.ID != asked[i] || load.Cell != i {
-			t.Errorf("cell %d shows load %s of cell %d, the path is that of %s", i, load.ID, load.Cell, asked[i])
+		if load.ID != asked[i] || load.Cell != i || c.Load != cell.MedianLoad {
+			t.Errorf("cell %d shows load %s of cell %d, its path is that of %s and its waterfall that of load %d", i, load.ID, load.Cell, asked[i], cell.MedianLoad)
 		}
 		sum := int64(0)
 		for _, ns := range c.Kinds {
@@ -68,10 +68,10 @@ func TestExplainPassesOnWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := errors.New("the disk is gone")
-	if err := data.Explain(st, func(store.Load) ([]*critical.Path, error) { return nil, broken }); !errors.Is(err, broken) {
+	if err := data.Explain(func(store.Load) ([]*critical.Path, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("Explain says %v, want %v", err, broken)
 	}
-	if err := data.Explain(st, func(store.Load) ([]*critical.Path, error) { return nil, nil }); err != nil || data.Cells[0].Critical != nil {
+	if err := data.Explain(func(store.Load) ([]*critical.Path, error) { return nil, nil }); err != nil || data.Cells[0].Critical != nil {
 		t.Errorf("without paths Explain says %v and shows %v", err, data.Cells[0].Critical)
 	}
 }

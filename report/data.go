@@ -3,7 +3,11 @@
 // the page that is built from report/ui.
 package report
 
-import "time"
+import (
+	"time"
+
+	"wiretime/store"
+)
 
 // Data is everything the page shows. Its JSON form is the contract with the
 // TypeScript in report/ui (src/data.ts); the two change together.
@@ -34,12 +38,15 @@ type Data struct {
 	Claims      []Claim   `json:"claims,omitempty"`     // claims about the cells, and their outcomes
 	Streams     *Streams  `json:"streams,omitempty"`    // for a run of streams
 	Compared    string    `json:"compared"`             // the axes by which the cells of a section are compared, from Axes.Compared
+	Same        []string  `json:"same"`                 // the axes on which the cells of a section agree, as far as the run uses them
 	Visits      []Fact    `json:"visits,omitempty"`     // visits and what they mean, where some are not cold
 	Strategies  []Fact    `json:"strategies,omitempty"` // strategies and what they mean, where some are not the browser's
 	Servers     []Fact    `json:"servers,omitempty"`    // servers and what they are, where some are not Wiretime's own
 	Kinds       []string  `json:"kinds,omitempty"`      // what the time on a critical path may be spent on
 	Words       []string  `json:"words"`                // strings that waterfalls refer to; Words[0] is ""
 	MediansOnly bool      `json:"mediansOnly"`          // there were too many requests: only each cell's median load has a waterfall
+
+	loads []store.Load // parallel to Loads
 }
 
 // Counts says what became of the planned loads. A load that was repeated, for
@@ -100,14 +107,14 @@ type Cell struct {
 	Server      string             `json:"server,omitempty"` // none for a stream
 	Link        *Link              `json:"link,omitempty"`   // of a stream
 	Shared      string             `json:"shared,omitempty"` // as its section's
-	Label       string             `json:"label"`            // its contender, and whatever else distinguishes it within its section
+	Label       string             `json:"label"`            // distinguishes it within its section, from Axes.Label
 	Valid       int                `json:"valid"`
 	Invalid     int                `json:"invalid"`
 	Failed      int                `json:"failed"`
 	Unsupported int                `json:"unsupported"`
 	Pending     int                `json:"pending"`
 	Summaries   map[string]Summary `json:"summaries"`  // by metric name, of the valid loads; no entry if none has the metric
-	MedianLoad  int                `json:"medianLoad"` // index of the valid load that left files and whose PLT is nearest to the median, -1 without one
+	MedianLoad  int                `json:"medianLoad"` // index of the valid load that left files and whose onLoad (of a stream, whose first time) is nearest to the median, -1 without one
 	Loads       []int              `json:"loads"`
 	Critical    *Critical          `json:"critical,omitempty"` // of Explain
 }
@@ -147,7 +154,7 @@ type Answer struct {
 type Behind struct {
 	Cell     int     `json:"cell"`
 	Diff     float64 `json:"diff"`     // difference of medians, >= 0
-	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Diff; false with fewer than 6 loads on a side
+	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Diff; false with fewer than 6 values on a side
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 }

@@ -72,8 +72,8 @@ func place(labels *[]string, label string) int {
 const (
 	Held       = "held"         // the interval of the ratio lies in the claimed range
 	Refuted    = "refuted"      // it lies outside
-	Undecided  = "not decided"  // it lies in both, or there are too few loads for one
-	Unmeasured = "not measured" // a cell has no valid load
+	Undecided  = "not decided"  // it lies in both, or a side has too few values for one
+	Unmeasured = "not measured" // on a side no valid load has the metric, or one of the values is 0 or less
 )
 
 // Claim is a claim about the cells, and its outcome.
@@ -90,7 +90,7 @@ type ClaimPair struct {
 	Cell     int     `json:"cell"`
 	To       int     `json:"to"`
 	Ratio    float64 `json:"ratio"`    // of the first's median to the second's; 0 where a side has none
-	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Ratio; false with fewer than 6 loads on a side
+	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Ratio; false with fewer than 6 values on a side
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Outcome  string  `json:"outcome"` // Held, Refuted, Undecided or Unmeasured

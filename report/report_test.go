@@ -162,7 +162,11 @@ func TestLabelsNameWhatTheStudyVaries(t *testing.T) {
 		{[]store.Result{cell("h2", "cubic", 10), cell("h2", "bbr", 10)}, []string{"h2 · cubic", "h2 · bbr"}},
 		{[]store.Result{cell("h2", "cubic", 3), cell("h3", "cubic", 10)}, []string{"h2 · initcwnd 3", "h3 · initcwnd 10"}},
 	} {
-		if got := AxesOf(c.results).labels(c.results); !slices.Equal(got, c.want) {
+		var got []string
+		for _, r := range c.results {
+			got = append(got, AxesOf(c.results).Label(r.Cell))
+		}
+		if !slices.Equal(got, c.want) {
 			t.Errorf("labels are %q, want %q", got, c.want)
 		}
 	}

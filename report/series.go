@@ -53,7 +53,6 @@ func (l linkAxis) words(c study.Cell) string {
 // series puts the cells into lines along each property of the link that varies. Cells are indices
 // of results.
 func (a Axes) series(results []store.Result) []Series {
-	labels := a.labels(results)
 	varies := func(of func(study.Cell) string) bool {
 		return slices.ContainsFunc(results, func(r store.Result) bool { return of(r.Cell) != of(results[0].Cell) })
 	}
@@ -78,7 +77,7 @@ func (a Axes) series(results []store.Result) []Series {
 			for _, of := range shared {
 				words = append(words, of(r.Cell))
 			}
-			s.add(strings.Join(words, ", "), labels[i], i)
+			s.add(strings.Join(words, ", "), a.Label(r.Cell), i)
 		}
 		s.keepLines(func(cell int) float64 { return along.value(results[cell].Cell.Link()) })
 		if len(s.Panels) > 0 {

@@ -23,7 +23,7 @@ func watched(t *testing.T, s syntheticStreams) Data {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Watch(st, readStream); err != nil {
+	if err := d.Watch(readStream); err != nil {
 		t.Fatal(err)
 	}
 	if *keepReport != "" {
@@ -147,7 +147,7 @@ func TestWatchPassesOnWhyARecordCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := errors.New("the disk is gone")
-	if err := d.Watch(st, func(store.Load) (*record.Stream, error) { return nil, gone }); !errors.Is(err, gone) {
+	if err := d.Watch(func(store.Load) (*record.Stream, error) { return nil, gone }); !errors.Is(err, gone) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -62,18 +62,14 @@ type Handover struct {
 
 // Watch adds a timeline to the median load of each cell. read returns a load's stream, or nil if
 // it left none; its errors end Watch.
-func (d *Data) Watch(st *store.Store, read func(store.Load) (*record.Stream, error)) error {
-	loads, err := st.Loads(d.Run)
-	if err != nil {
-		return err
-	}
+func (d *Data) Watch(read func(store.Load) (*record.Stream, error)) error {
 	for _, c := range d.Cells {
 		if c.MedianLoad < 0 {
 			continue
 		}
-		s, err := read(loads[c.MedianLoad])
+		s, err := read(d.loads[c.MedianLoad])
 		if err != nil {
-			return fmt.Errorf("read the stream of load %s: %w", loads[c.MedianLoad].ID, err)
+			return fmt.Errorf("read the stream of load %s: %w", d.loads[c.MedianLoad].ID, err)
 		}
 		if s != nil {
 			d.Loads[c.MedianLoad].Timeline = timeline(s)

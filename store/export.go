@@ -1,11 +1,13 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,58 +15,107 @@ import (
 )
 
 // row is one value of one load with all its axes: the long form, which statistics programs
-// read directly. A load without values (a failed one) is one row without a metric.
-type row struct {
-	Run           int64    `json:"run"`
-	Study         string   `json:"study"`
-	Load          string   `json:"load"`
-	Index         int      `json:"index"`
-	Repeat        int      `json:"repeat"`
-	Attempt       int      `json:"attempt"`
-	Seed          uint64   `json:"seed,string"` // 64 bits do not fit in JavaScript's numbers
-	Site          string   `json:"site"`
-	Protocol      string   `json:"protocol"`
-	Network       string   `json:"network"`
-	Loader        string   `json:"loader"`
-	Congestion    string   `json:"congestion"`
-	InitCwnd      int      `json:"initcwnd"`
-	Clock         string   `json:"clock"`
-	Visit         string   `json:"visit"`
-	Strategy      string   `json:"strategy"`
-	Server        string   `json:"server"`
-	LinkDelayMS   *float64 `json:"link_delay_ms"` // this and the next two: null, in CSV empty, for a workload without these axes
-	Loss          *float64 `json:"loss"`
-	Reconnections *int     `json:"reconnections"`
-	Started       string   `json:"started"`
-	WallMS        float64  `json:"wall_ms"`
-	Validity      Validity `json:"validity"`
-	Reason        string   `json:"reason"`
-	Metric        string   `json:"metric"`
-	Unit          string   `json:"unit"`
-	Value         *float64 `json:"value"`
+// read directly. A load without values (a failed one) is one row without a metric. It has a
+// value for each column of header; nil is null in JSON and empty in CSV.
+type row []any
+
+// header names the columns of a row's values.
+var header = slices.Concat([]string{"run", "study", "load", "index", "repeat", "attempt", "seed"}, axisNames(),
+	[]string{"started", "wall_ms", "validity", "reason", "metric", "unit", "value"})
+
+// axisColumn is a column of a cell's values.
+type axisColumn struct {
+	name  string
+	holds []study.Axis // the axes that it holds, of one cell one at most
+	value func(study.Cell) any
 }
 
-var header = []string{"run", "study", "load", "index", "repeat", "attempt", "seed", "site", "protocol", "network",
-	"loader", "congestion", "initcwnd", "clock", "visit", "strategy", "server", "link_delay_ms", "loss", "reconnections", "started", "wall_ms", "validity", "reason", "metric", "unit", "value"}
+// axisColumns has a column for every axis of every workload. Programs read columns by name and by
+// place, so the listed ones stay as they are, and those of later axes follow.
+var axisColumns = completed([]axisColumn{
+	{"site", []study.Axis{study.AxisSite, study.AxisMedia}, func(c study.Cell) any { return c.Subject() }},
+	{"protocol", []study.Axis{study.AxisProtocol, study.AxisTransport}, func(c study.Cell) any { return c.Over() }},
+	{"network", []study.Axis{study.AxisNetwork}, func(c study.Cell) any { return c.Network.Name }},
+	{"loader", []study.Axis{study.AxisLoader, study.AxisPlayer}, func(c study.Cell) any { return c.By() }},
+	{"congestion", []study.Axis{study.AxisCongestion}, func(c study.Cell) any { return c.On(study.AxisCongestion) }},
+	{"initcwnd", []study.Axis{study.AxisInitCwnd}, func(c study.Cell) any { return c.InitCwnd() }},
+	{"clock", []study.Axis{study.AxisClock}, func(c study.Cell) any { return c.Clock() }},
+	{"visit", []study.Axis{study.AxisVisit}, func(c study.Cell) any { return cmp.Or(c.On(study.AxisVisit), study.VisitCold) }},
+	{"strategy", []study.Axis{study.AxisStrategy}, func(c study.Cell) any { return c.On(study.AxisStrategy) }},
+	{"server", []study.Axis{study.AxisServer}, func(c study.Cell) any { return cmp.Or(c.On(study.AxisServer), study.ServerOwn) }},
+	{"link_delay_ms", []study.Axis{study.AxisLinkDelay}, ofLink(func(l study.Link) any { return float64(l.Delay) / 1e6 })},
+	{"loss", []study.Axis{study.AxisLoss}, ofLink(func(l study.Link) any { return l.Loss })},
+	{"reconnections", []study.Axis{study.AxisReconnections}, ofLink(func(l study.Link) any { return l.Reconnections })},
+})
 
+// ofLink returns a property of a stream's link, and nil for pages.
+func ofLink(value func(study.Link) any) func(study.Cell) any {
+	return func(c study.Cell) any {
+		if !c.Workload.Has(study.AxisLinkDelay) {
+			return nil
+		}
+		return value(c.Link())
+	}
+}
+
+// completed adds a column for each axis that has none. It holds the axis's words, and nil for a
+// workload without the axis.
+func completed(all []axisColumn) []axisColumn {
+	for _, w := range study.Workloads() {
+		for _, info := range w.Axes {
+			axis := info.Axis
+			if !slices.ContainsFunc(all, func(c axisColumn) bool { return slices.Contains(c.holds, axis) }) {
+				all = append(all, axisColumn{string(axis), []study.Axis{axis}, func(c study.Cell) any {
+					if !c.Workload.Has(axis) {
+						return nil
+					}
+					return c.On(axis)
+				}})
+			}
+		}
+	}
+	return all
+}
+
+func axisNames() []string {
+	names := make([]string, len(axisColumns))
+	for i, c := range axisColumns {
+		names[i] = c.name
+	}
+	return names
+}
+
+// MarshalJSON writes the row as an object with the keys of header, in their order.
+func (r row) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	for i, v := range r {
+		value, err := json.Marshal(v)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", header[i], err)
+		}
+		separator := ','
+		if i == 0 {
+			separator = '{'
+		}
+		fmt.Fprintf(&out, "%c%q:%s", separator, header[i], value)
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// record returns the row as CSV.
 func (r row) record() []string {
-	reconnections := ""
-	if r.Reconnections != nil {
-		reconnections = strconv.Itoa(*r.Reconnections)
+	fields := make([]string, len(r))
+	for i, v := range r {
+		switch v := v.(type) {
+		case nil:
+		case float64:
+			fields[i] = decimal(v)
+		default:
+			fields[i] = fmt.Sprint(v)
+		}
 	}
-	return []string{strconv.FormatInt(r.Run, 10), r.Study, r.Load, strconv.Itoa(r.Index), strconv.Itoa(r.Repeat),
-		strconv.Itoa(r.Attempt), strconv.FormatUint(r.Seed, 10), r.Site, r.Protocol, r.Network,
-		r.Loader, r.Congestion, strconv.Itoa(r.InitCwnd), r.Clock, r.Visit, r.Strategy, r.Server,
-		optional(r.LinkDelayMS), optional(r.Loss), reconnections, r.Started, decimal(r.WallMS), string(r.Validity), r.Reason,
-		r.Metric, r.Unit, optional(r.Value)}
-}
-
-// optional formats a number that may be missing.
-func optional(v *float64) string {
-	if v == nil {
-		return ""
-	}
-	return decimal(*v)
+	return fields
 }
 
 // decimal returns the shortest text that reads back as the same number.
@@ -73,24 +124,18 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 func rowsOf(run Run, metrics []study.Metric, loads []Load) []row {
 	rows := []row{}
 	for _, l := range loads {
-		r := row{Run: run.ID, Study: run.StudyName, Load: l.ID, Index: l.Index, Repeat: l.Repeat, Attempt: l.Attempt, Seed: l.Seed,
-			Site: l.Cell.Subject(), Protocol: l.Cell.Over(), Network: l.Cell.Network.Name, Loader: l.Cell.By(),
-			Congestion: l.Cell.On(study.AxisCongestion), InitCwnd: l.Cell.InitCwnd(), Clock: l.Cell.Clock(),
-			Visit: cmp.Or(l.Cell.On(study.AxisVisit), study.VisitCold), Strategy: l.Cell.On(study.AxisStrategy),
-			Server:  cmp.Or(l.Cell.On(study.AxisServer), study.ServerOwn),
-			Started: l.Started.UTC().Format(time.RFC3339Nano), WallMS: float64(l.Wall) / 1e6, Validity: l.Validity, Reason: l.Reason}
-		if l.Cell.Workload.Has(study.AxisLinkDelay) {
-			link := l.Cell.Link()
-			delay := float64(link.Delay) / 1e6
-			r.LinkDelayMS, r.Loss, r.Reconnections = &delay, &link.Loss, &link.Reconnections
+		// 64 bits do not fit in JavaScript's numbers: the seed is text.
+		about := row{run.ID, run.StudyName, l.ID, l.Index, l.Repeat, l.Attempt, strconv.FormatUint(l.Seed, 10)}
+		for _, c := range axisColumns {
+			about = append(about, c.value(l.Cell))
 		}
+		about = append(about, l.Started.UTC().Format(time.RFC3339Nano), float64(l.Wall)/1e6, string(l.Validity), l.Reason)
 		if len(l.Values) == 0 {
-			rows = append(rows, r)
+			rows = append(rows, append(about, "", "", nil))
 		}
 		for _, m := range metrics {
 			if v, ok := l.Values[m.Name]; ok {
-				r.Metric, r.Unit, r.Value = m.Name, m.Unit, &v
-				rows = append(rows, r)
+				rows = append(rows, append(slices.Clone(about), m.Name, m.Unit, v))
 			}
 		}
 	}

@@ -146,3 +146,43 @@ func TestExportJSONHoldsTheSameRows(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryAxisHasAColumn changes one axis after the other: some column of the row changes with it.
+func TestEveryAxisHasAColumn(t *testing.T) {
+	exported := func(c study.Cell) (record []string, object map[string]any) {
+		r := rowsOf(Run{}, nil, []Load{{Cell: c}})[0]
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &object); err != nil {
+			t.Fatal(err)
+		}
+		return r.record(), object
+	}
+	for _, w := range study.Workloads() {
+		for _, a := range w.Axes {
+			one := study.NewCell(w, map[study.Axis]string{a.Axis: "1"}, network.Path{Name: "1"})
+			two := one.With(a.Axis, "2")
+			switch a.Axis { // whose values are no words, or are the network's
+			case study.AxisNetwork:
+				two.Network.Name = "2"
+			case study.AxisLinkDelay:
+				two = one.With(a.Axis, "2ms")
+			case study.AxisLoss:
+				two = one.With(a.Axis, "2%")
+			}
+			record, object := exported(one)
+			otherRecord, otherObject := exported(two)
+			if cmp.Equal(record, otherRecord) {
+				t.Errorf("%s: the CSV has no column of the axis %s", w.Name, a.Axis)
+			}
+			if cmp.Equal(object, otherObject) {
+				t.Errorf("%s: the JSON has no key of the axis %s", w.Name, a.Axis)
+			}
+			if len(record) != len(header) || len(object) != len(header) {
+				t.Errorf("%s: %d fields and %d keys, want %d of each", w.Name, len(record), len(object), len(header))
+			}
+		}
+	}
+}

@@ -22,12 +22,18 @@ type Result struct {
 
 // Results returns the results of a run, one per cell in the order of the study.
 func (s *Store) Results(run int64) ([]Result, error) {
+	results, _, err := s.ResultsAndLoads(run)
+	return results, err
+}
+
+// ResultsAndLoads returns what Results and Loads return, and reads the loads once.
+func (s *Store) ResultsAndLoads(run int64) ([]Result, []Load, error) {
 	if _, err := s.Run(run); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cells, err := s.cells(run)
 	if err != nil {
-		return nil, fmt.Errorf("results of run %d: %w", run, err)
+		return nil, nil, fmt.Errorf("results of run %d: %w", run, err)
 	}
 	results, err := query(s, func(rows *sql.Rows) (Result, error) {
 		r := Result{Values: map[string][]float64{}}
@@ -38,7 +44,7 @@ func (s *Store) Results(run int64) ([]Result, error) {
 	}, `SELECT count(p.id), count(p.id) FILTER (WHERE p.state = 'planned'), c.id
 		FROM cell c LEFT JOIN planned p ON p.cell = c.id WHERE c.run = ? GROUP BY c.id ORDER BY c.id`, run)
 	if err != nil {
-		return nil, fmt.Errorf("results of run %d: %w", run, err)
+		return nil, nil, fmt.Errorf("results of run %d: %w", run, err)
 	}
 	byKey := make(map[string]*Result, len(results))
 	for i := range results {
@@ -46,7 +52,7 @@ func (s *Store) Results(run int64) ([]Result, error) {
 	}
 	loads, err := s.Loads(run)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, l := range loads {
 		r := byKey[l.Cell.Key()]
@@ -64,5 +70,5 @@ func (s *Store) Results(run int64) ([]Result, error) {
 			}
 		}
 	}
-	return results, nil
+	return results, loads, nil
 }

@@ -35,26 +35,30 @@ type AxisInfo struct {
 	Plural string // in a sentence
 	Usual  string // the default value; empty if a study must name one
 	Tacit  bool   // keys of cells leave the usual value out
+	Prefix string // precedes a value in labels, as in "initcwnd 10"
 	Suffix string // follows a value in labels, as in "1% loss"
 }
+
+// Say returns a value of the axis as labels write it.
+func (i AxisInfo) Say(value string) string { return i.Prefix + value + i.Suffix }
 
 // Workload describes a kind of load, such as page loads, by the axes of its cells.
 type Workload struct {
 	Name string     // in the plural
-	Axes []AxisInfo // in the order in which sentences name them
+	Axes []AxisInfo // in the order in which sentences name them; a study lists its cells in this order, too
 
 	Subject Axis // what is loaded
 	Over    Axis // what it is loaded over
 	By      Axis // what loads it
 
-	KeyOrder  []Axis // the order of the axes in a cell's key, without the clock
-	CellOrder []Axis // the order in which a study lists its cells: the slowest-changing axis first
+	Path     []Axis // the axes that a cell's network is named after
+	KeyFirst []Axis // the axes that a cell's key begins with; seeds follow from keys, so this may not change
 }
 
 // The axes that all workloads share.
 var (
 	congestion = AxisInfo{Axis: AxisCongestion, Key: "congestion", Plural: "congestion controls", Usual: "cubic"}
-	initcwnd   = AxisInfo{Axis: AxisInitCwnd, Key: "initcwnd", Plural: "initial windows", Usual: "10"}
+	initcwnd   = AxisInfo{Axis: AxisInitCwnd, Key: "initcwnd", Plural: "initial windows", Usual: "10", Prefix: "initcwnd "}
 	clock      = AxisInfo{Axis: AxisClock, Key: "clock", Plural: "clocks", Usual: ClockReal, Tacit: true}
 )
 
@@ -67,11 +71,11 @@ var pageLoads = Workload{
 		congestion, initcwnd, clock,
 		{Axis: AxisVisit, Key: "visits", Plural: "visits", Usual: VisitCold, Tacit: true},
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
-		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
+		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
 	},
-	KeyOrder:  []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
-	CellOrder: []Axis{AxisSite, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisClock, AxisVisit, AxisServer, AxisStrategy, AxisProtocol},
+	Path:     []Axis{AxisNetwork},
+	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
 }
 
 var mediaStreams = Workload{
@@ -86,8 +90,8 @@ var mediaStreams = Workload{
 		{Axis: AxisTransport, Key: "transports", Plural: "transports"},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyReconnect},
 	},
-	KeyOrder:  []Axis{AxisMedia, AxisTransport, AxisPlayer, AxisLinkDelay, AxisLoss, AxisReconnections, AxisStrategy, AxisCongestion, AxisInitCwnd},
-	CellOrder: []Axis{AxisMedia, AxisLinkDelay, AxisLoss, AxisReconnections, AxisPlayer, AxisCongestion, AxisInitCwnd, AxisClock, AxisStrategy, AxisTransport},
+	Path:     []Axis{AxisLinkDelay, AxisLoss, AxisReconnections},
+	KeyFirst: []Axis{AxisMedia, AxisTransport, AxisPlayer, AxisLinkDelay, AxisLoss, AxisReconnections, AxisStrategy, AxisCongestion, AxisInitCwnd},
 }
 
 // Pages returns the workload of page loads.
@@ -104,6 +108,30 @@ func (w *Workload) Has(axis Axis) bool { return w.at(axis) >= 0 }
 
 // Info describes an axis, which the workload must have.
 func (w *Workload) Info(axis Axis) AxisInfo { return w.Axes[w.at(axis)] }
+
+// KeyOrder returns the order of the axes in a cell's key, without the clock: KeyFirst, then the
+// other axes in the order of the table.
+func (w *Workload) KeyOrder() []Axis {
+	order := slices.Clone(w.KeyFirst)
+	for _, i := range w.Axes {
+		if i.Axis != AxisClock && !slices.Contains(order, i.Axis) {
+			order = append(order, i.Axis)
+		}
+	}
+	return order
+}
+
+// CellOrder returns the order in which a study lists its cells, the slowest-changing axis first:
+// the order of the table, with Over last.
+func (w *Workload) CellOrder() []Axis {
+	var order []Axis
+	for _, i := range w.Axes {
+		if i.Axis != w.Over {
+			order = append(order, i.Axis)
+		}
+	}
+	return append(order, w.Over)
+}
 
 func (w *Workload) at(axis Axis) int {
 	return slices.IndexFunc(w.Axes, func(i AxisInfo) bool { return i.Axis == axis })

@@ -101,7 +101,7 @@ func (c Cell) Key() string {
 // place returns the cell's key without its clock.
 func (c Cell) place() string {
 	var words []string
-	for _, axis := range c.Workload.KeyOrder {
+	for _, axis := range c.Workload.KeyOrder() {
 		if info := c.Workload.Info(axis); !info.Tacit || c.On(axis) != info.Usual {
 			words = append(words, string(axis)+"="+c.On(axis))
 		}

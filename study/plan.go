@@ -47,7 +47,7 @@ func (s *Study) Cells(choose func(Cell) string) []Cell {
 			combine(axes[1:])
 		}
 	}
-	combine(s.Workload.CellOrder)
+	combine(s.Workload.CellOrder())
 	return cells
 }
 

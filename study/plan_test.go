@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -250,5 +251,52 @@ func TestBothClocksOfACellShareTheirSeeds(t *testing.T) {
 	}
 	if len(both) != 2*len(real) || len(keys) != 12 {
 		t.Errorf("%d loads of %d cells, want 36 of 12", len(both), len(keys))
+	}
+}
+
+// An axis of the table that the plan or the key forgets would leave fewer cells, or two cells
+// with the same key, and with the same losses.
+func TestEveryAxisMakesCellsWithKeysAndSeedsOfTheirOwn(t *testing.T) {
+	for _, w := range Workloads() {
+		for _, varied := range w.Axes {
+			t.Run(w.Name+" by "+string(varied.Axis), func(t *testing.T) {
+				s := &Study{Seed: 1, Repeats: 1, Workload: w, Matrix: map[Axis][]string{}, Options: Options{Stream: &Stream{Access: []string{"a"}}}}
+				for _, a := range w.Axes {
+					s.Matrix[a.Axis] = []string{"1"}
+				}
+				s.Matrix[varied.Axis] = []string{"1", "2"}
+				plan := s.Plan(s.Cells(nil))
+				if len(plan) != 2 {
+					t.Fatalf("%d cells, want 2", len(plan))
+				}
+				if key := plan[0].Cell.Key(); key == plan[1].Cell.Key() {
+					t.Errorf("both cells have the key %q", key)
+				}
+				if same := plan[0].Seed == plan[1].Seed; same != (varied.Axis == AxisClock) {
+					t.Errorf("the cells share their seed: %v", same)
+				}
+			})
+		}
+	}
+}
+
+// Keys and seeds of stored runs follow from these orders.
+func TestTheOrdersOfAxesDoNotChange(t *testing.T) {
+	for _, c := range []struct {
+		w          *Workload
+		key, cells []Axis
+	}{
+		{Pages(), []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
+			[]Axis{AxisSite, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisClock, AxisVisit, AxisServer, AxisStrategy, AxisProtocol}},
+		{Streams(), []Axis{AxisMedia, AxisTransport, AxisPlayer, AxisLinkDelay, AxisLoss, AxisReconnections, AxisStrategy, AxisCongestion, AxisInitCwnd},
+			[]Axis{AxisMedia, AxisLinkDelay, AxisLoss, AxisReconnections, AxisPlayer, AxisCongestion, AxisInitCwnd, AxisClock, AxisStrategy, AxisTransport}},
+	} {
+		if got := c.w.KeyOrder()[:len(c.key)]; !slices.Equal(got, c.key) {
+			t.Errorf("keys of %s begin with %v, want %v", c.w.Name, got, c.key)
+		}
+		known := slices.DeleteFunc(c.w.CellOrder(), func(a Axis) bool { return !slices.Contains(c.cells, a) })
+		if !slices.Equal(known, c.cells) {
+			t.Errorf("cells of %s are listed by %v, want %v", c.w.Name, known, c.cells)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func printLoaders(w io.Writer, results []store.Result, loads []store.Load) error
 				heading = h
 				fmt.Fprintf(table, "\n%s\n%s\tchromium, ms\t%s, ms\tonLoad\tDCL\tPLT\tconnections\torder\tn\n", h, axes.Compared(), l.Loader)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s, %s\t%s\t%d, %d\n", axes.Contender(other.Cell),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s, %s\t%s\t%d, %d\n", rowName(other.Cell, axes),
 				median(browser.Values["onload"]), median(other.Values["onload"]), quotient(p.OnLoad), quotient(p.DCL), quotient(p.PLT),
 				count(browser.Values["connections"]), count(other.Values["connections"]), share(p.Order), browser.Valid, other.Valid)
 		}

@@ -28,10 +28,10 @@ func reportCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := data.Explain(st, criticalPaths); err != nil {
+				if err := data.Explain(criticalPaths); err != nil {
 					return err
 				}
-				if err := data.Watch(st, readStream); err != nil {
+				if err := data.Watch(readStream); err != nil {
 					return err
 				}
 				if err := report.Write(output, data); err != nil {

@@ -67,15 +67,15 @@ func columnsOf(metrics []study.Metric, results []store.Result, axes report.Axes)
 	return columns
 }
 
-// printResults prints one table per site, network, clock, visit, strategy and server, and
-// compares the clocks of a run that used both. Where a run has one protocol and
-// several strategies or servers, these share a table.
+// printResults prints one table per site, network, loader, congestion control, initial window,
+// clock, visit, strategy and server, and compares the clocks of a run that used both. Where a run
+// has one protocol and several strategies or servers, these share a table.
 func printResults(w io.Writer, st *store.Store, id int64) error {
 	run, err := st.Run(id)
 	if err != nil {
 		return err
 	}
-	results, err := st.Results(id)
+	results, loads, err := st.ResultsAndLoads(id)
 	if err != nil {
 		return err
 	}
@@ -98,10 +98,6 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 		return err
 	}
 	if err := printPaper(w, st, run, results, metrics); err != nil {
-		return err
-	}
-	loads, err := st.Loads(id)
-	if err != nil {
 		return err
 	}
 	if err := printLoaders(w, results, loads); err != nil {
@@ -156,7 +152,7 @@ func printTables(w io.Writer, results []store.Result, metrics []study.Metric) er
 		}
 		fmt.Fprintf(table, "\n%s\n%s\tn\tinvalid\tfailed\tunsupported\n", heading(rows[0]), strings.Join(columns, "\t"))
 		for _, r := range rows {
-			row := []string{axes.Contender(r.Cell)}
+			row := []string{rowName(r.Cell, axes)}
 			for _, m := range shown {
 				row = append(row, interval(r.Values[m.Name], m.Unit))
 			}
@@ -210,6 +206,11 @@ func place(c study.Cell, axes report.Axes) string {
 	return strings.Join(append([]string{about}, axes.Shared(c)...), ", ")
 }
 
+// rowName names a cell in its table, by what place does not name.
+func rowName(c study.Cell, axes report.Axes) string {
+	return axes.Label(c, c.Workload.By, study.AxisCongestion, study.AxisInitCwnd)
+}
+
 // printClocks compares the medians on both clocks, pair by pair; it prints
 // nothing if no cell is on both.
 func printClocks(w io.Writer, results []store.Result, metrics []study.Metric, seed uint64) error {
@@ -235,7 +236,7 @@ func printClocks(w io.Writer, results []store.Result, metrics []study.Metric, se
 			heading = h
 			fmt.Fprintf(table, "\n%s\n%s\treal, ms\tvirtual, ms\tratio\tn\n", h, axes.Compared())
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d, %d\n", axes.Contender(real.Cell),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d, %d\n", rowName(real.Cell, axes),
 			median(real.Values[clocks.Metric]), median(virtual.Values[clocks.Metric]), ratio(p), real.Valid, virtual.Valid)
 	}
 	return table.Flush()

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"wiretime/network"
+	"wiretime/report"
 	"wiretime/store"
 	"wiretime/study"
 )
@@ -197,7 +199,7 @@ func TestShowListsThePagesOfAJourney(t *testing.T) {
 	keep(t, dir, []study.Cell{pageCell(map[study.Axis]string{study.AxisProtocol: "h3", study.AxisVisit: "0rtt"})})
 	for load, want := range map[string][]string{
 		"r1-0000-a1": {
-			"visit, strategy        0rtt, browser\n",
+			"visit                  0rtt\n", "strategy               browser\n",
 			"page 1  https://page.test/      started at 0.0, DCL 300.0, onLoad 700.2, PLT 600.0 ms\n",
 			"page 2  https://page.test/next  started at 1700.0, DCL unknown, onLoad 400.0, PLT 400.0 ms\n",
 		},
@@ -211,6 +213,59 @@ func TestShowListsThePagesOfAJourney(t *testing.T) {
 		}
 		if load != "r1-0000-a1" && strings.Contains(r.out, "page 1") {
 			t.Errorf("a load of one page lists pages:\n%s", r.out)
+		}
+	}
+}
+
+// TestRowsOfATableHaveNamesOfTheirOwn varies each axis, and each pair of axes: heading and name
+// tell the rows apart.
+func TestRowsOfATableHaveNamesOfTheirOwn(t *testing.T) {
+	for _, w := range study.Workloads() {
+		for i, a := range w.Axes {
+			for _, b := range w.Axes[i:] {
+				var results []store.Result
+				values := map[study.Axis]string{}
+				for _, values[a.Axis] = range []string{a.Usual, "2"} {
+					for _, values[b.Axis] = range []string{b.Usual, "2"} {
+						c := study.NewCell(w, values, network.Path{})
+						for _, axis := range w.Path {
+							c.Network.Name += c.On(axis) + " "
+						}
+						results = append(results, store.Result{Cell: c})
+					}
+				}
+				axes, rows, keys := report.AxesOf(results), map[string]bool{}, map[string]bool{}
+				for _, r := range results {
+					rows[fmt.Sprintf("%s, %s clock: %s", place(r.Cell, axes), r.Cell.Clock(), rowName(r.Cell, axes))] = true
+					keys[r.Cell.Key()] = true
+				}
+				if len(rows) != len(keys) {
+					t.Errorf("%s by %s and %s: %d cells have the rows %v", w.Name, a.Axis, b.Axis, len(keys), rows)
+				}
+			}
+		}
+	}
+}
+
+// TestProgressLinesTellCellsApart varies each axis that network and subject do not name.
+func TestProgressLinesTellCellsApart(t *testing.T) {
+	for _, w := range study.Workloads() {
+		for _, a := range w.Axes {
+			if a.Axis == w.Subject || slices.Contains(w.Path, a.Axis) {
+				continue
+			}
+			s := &study.Study{Workload: w, Matrix: map[study.Axis][]string{a.Axis: {"1", "2"}}}
+			one := study.NewCell(w, map[study.Axis]string{a.Axis: "1"}, network.Path{})
+			if two := one.With(a.Axis, "2"); way(s, one) == way(s, two) {
+				t.Errorf("%s by %s: both cells are called %q", w.Name, a.Axis, way(s, one))
+			}
+		}
+	}
+	usual := study.NewCell(study.Pages(), map[study.Axis]string{study.AxisProtocol: "h2", study.AxisLoader: "chromium", study.AxisClock: study.ClockVirtual}, network.Path{})
+	unusual := usual.With(study.AxisVisit, "0rtt").With(study.AxisServer, "nginx").With(study.AxisInitCwnd, "4")
+	for cell, want := range map[*study.Cell]string{&usual: "h2", &unusual: "h2 initcwnd 4 0rtt nginx"} {
+		if got := way(&study.Study{}, *cell); got != want {
+			t.Errorf("the cell is called %q, want %q", got, want)
 		}
 	}
 }

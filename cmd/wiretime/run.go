@@ -222,7 +222,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	var sum tally
 	config := runner.Config{
 		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
-		Report: func(a runner.Attempt) { sum.add(a); printAttempt(a) },
+		Report: func(a runner.Attempt) { sum.add(a); printAttempt(s, a) },
 	}
 	began := time.Now()
 	err = runner.Run(ctx, config)
@@ -237,7 +237,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	}
 	fmt.Println(sum.describe(time.Since(began)))
 	if o.verify > 0 {
-		if err := verify(ctx, config, o.verify); err != nil {
+		if err := verify(ctx, s, config, o.verify); err != nil {
 			return err
 		}
 	}
@@ -248,7 +248,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 type tally struct {
 	loads   int
 	virtual time.Duration // of the pages, or streams, on the virtual clock
-	streams bool
+	what    string        // was loaded: pages or streams
 }
 
 func (t *tally) add(a runner.Attempt) {
@@ -256,7 +256,7 @@ func (t *tally) add(a runner.Attempt) {
 		return
 	}
 	t.loads++
-	t.streams = a.Cell.Workload == study.Streams()
+	t.what = a.Cell.Workload.Name
 	if a.Cell.Clock() == study.ClockVirtual {
 		t.virtual += a.Lasted
 	}
@@ -265,18 +265,14 @@ func (t *tally) add(a runner.Attempt) {
 func (t *tally) describe(took time.Duration) string {
 	text := fmt.Sprintf("\n%d loads were measured in %v.", t.loads, took.Round(100*time.Millisecond))
 	if t.virtual > 0 {
-		what := "pages"
-		if t.streams {
-			what = "streams"
-		}
-		text += fmt.Sprintf(" Their %s took %v on the virtual clock.", what, t.virtual.Round(time.Second))
+		text += fmt.Sprintf(" Their %s took %v on the virtual clock.", t.what, t.virtual.Round(time.Second))
 	}
 	return text
 }
 
 // verify runs loads again and prints how they compare. A difference is an error unless a
 // browser or a third-party server takes part: then it is only reported.
-func verify(ctx context.Context, c runner.Config, samples int) error {
+func verify(ctx context.Context, s *study.Study, c runner.Config, samples int) error {
 	differing := 0
 	fmt.Printf("\nLoads run again, in guests that do what the first ones did until then:\n")
 	err := runner.Verify(ctx, c, samples, func(r runner.Repetition) {
@@ -290,7 +286,7 @@ func verify(ctx context.Context, c runner.Config, samples int) error {
 				verdict += fmt.Sprintf("; %s %g and %g %s", d.Metric.Name, d.First, d.Second, d.Metric.Unit)
 			}
 		}
-		fmt.Printf("%s  %s %s %s: %s\n", r.ID, r.Cell.Network.Name, r.Cell.Subject(), way(r.Cell), verdict)
+		fmt.Printf("%s  %s %s %s: %s\n", r.ID, r.Cell.Network.Name, r.Cell.Subject(), way(s, r.Cell), verdict)
 	})
 	if err == nil && differing > 0 {
 		err = fmt.Errorf("%d loads without other people's programs came out differently when run again", differing)
@@ -384,28 +380,31 @@ func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
 	}
 }
 
-// way returns a cell's protocol, and its visit, strategy and server if they are not the usual
-// ones.
-func way(c study.Cell) string {
+// way returns a cell's protocol or transport, and its other values that are not the usual ones.
+// It leaves out subject and network, and a loader, player or clock that all cells share.
+func way(s *study.Study, c study.Cell) string {
 	words := []string{c.Over()}
-	for _, axis := range []study.Axis{study.AxisVisit, study.AxisStrategy, study.AxisServer} {
-		if c.Unusual(axis) {
-			words = append(words, c.On(axis))
+	for _, a := range c.Workload.Axes {
+		if a.Axis == c.Workload.Subject || a.Axis == c.Workload.Over || slices.Contains(c.Workload.Path, a.Axis) {
+			continue
+		}
+		choice := a.Usual == "" || a.Axis == study.AxisClock // every study makes it
+		if c.Unusual(a.Axis) && (!choice || len(s.Matrix[a.Axis]) > 1) {
+			words = append(words, a.Say(c.On(a.Axis)))
 		}
 	}
 	return strings.Join(words, " ")
 }
 
-// headlines names the main metrics in the progress lines.
-var headlines = map[string]string{"onload": "onLoad", "ttd": "TTD", "loading_delay": "loading delay"}
-
 // printAttempt prints a progress line for one attempt.
-func printAttempt(a runner.Attempt) {
-	what := "no " + headlines[a.Headline]
+func printAttempt(s *study.Study, a runner.Attempt) {
+	metrics := runner.Metrics(a.Cell.Workload)
+	headline := metrics[slices.IndexFunc(metrics, func(m study.Metric) bool { return m.Name == a.Headline })].Title
+	what := "no " + headline
 	if a.Value >= 0 {
-		what = fmt.Sprintf("%s %8.3f s", headlines[a.Headline], a.Value/1000)
+		what = fmt.Sprintf("%s %8.3f s", headline, a.Value/1000)
 	}
-	line := fmt.Sprintf("[%*d/%d] %-10s %-12s %-9s %s", len(fmt.Sprint(a.Planned)), a.Done, a.Planned, a.Cell.Network.Name, a.Cell.Subject(), way(a.Cell), what)
+	line := fmt.Sprintf("[%*d/%d] %-10s %-12s %-9s %s", len(fmt.Sprint(a.Planned)), a.Done, a.Planned, a.Cell.Network.Name, a.Cell.Subject(), way(s, a.Cell), what)
 	if a.Validity != store.Valid {
 		line += fmt.Sprintf("  %s: %s", a.Validity, a.Reason)
 	}

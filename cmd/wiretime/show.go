@@ -79,16 +79,20 @@ func show(dir, id string) error {
 	return w.Flush()
 }
 
+// meant says what the values of an axis are of, where they do not say it.
+var meant = map[study.Axis]string{
+	study.AxisLinkDelay: " average one-way delay in each direction",
+	study.AxisLoss:      " of packets in each direction",
+}
+
 // showCell prints which cell a load is of, and its validity.
 func showCell(w io.Writer, l store.Load) {
 	fmt.Fprintf(w, "load\t%s\n", l.ID)
 	fmt.Fprintf(w, "cell\t%s\n", l.Cell.Key())
-	fmt.Fprintf(w, "clock\t%s\n", l.Cell.Clock())
-	if l.Cell.Workload == study.Streams() {
-		link := l.Cell.Link()
-		fmt.Fprintf(w, "link\taverage one-way delay %v, loss %g %% in each direction; %d reconnections (%s)\n", link.Delay, 100*link.Loss, link.Reconnections, l.Cell.On(study.AxisStrategy))
-	} else {
-		fmt.Fprintf(w, "visit, strategy\t%s, %s\n", l.Cell.On(study.AxisVisit), l.Cell.On(study.AxisStrategy))
+	for _, v := range l.Cell.Values {
+		if v.Axis != study.AxisServer {
+			fmt.Fprintf(w, "%s\t%s%s\n", v.Axis, v.Word, meant[v.Axis])
+		}
 	}
 	fmt.Fprintf(w, "server\t%s%s\n", cmp.Or(l.Cell.On(study.AxisServer), study.ServerOwn), unlogged(l))
 	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)

@@ -50,7 +50,7 @@ func (r *reader) setKind(file mapping) {
 // required returns the keys that the matrix must have.
 func (k *kind) required() []string {
 	var keys []string
-	for _, axis := range k.workload.KeyOrder {
+	for _, axis := range k.workload.KeyOrder() {
 		if info := k.workload.Info(axis); info.Usual == "" {
 			keys = append(keys, info.Key)
 		}

@@ -64,7 +64,7 @@ func (r *reader) label(s study.Selection) string {
 	var words []string
 	for _, a := range r.kind.workload.Axes {
 		if values := s[a.Axis]; len(values) > 0 {
-			words = append(words, strings.Join(values, " or ")+a.Suffix)
+			words = append(words, a.Say(strings.Join(values, " or ")))
 		}
 	}
 	return strings.Join(words, " ")

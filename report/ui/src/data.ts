@@ -31,6 +31,7 @@ export interface Data {
   claims?: Claim[];
   streams?: Streams;
   compared: "protocol" | "strategy" | "server" | "transport" | "transport and strategy";
+  same: string[];
   visits?: Fact[];
   strategies?: Fact[];
   servers?: Fact[];

@@ -3,11 +3,12 @@ import { distances } from "./charts";
 import { type Data, type Metric } from "./data";
 import { clocksView } from "./clocks";
 import { drawAll, el, whenNear } from "./dom";
+import { list } from "./format";
 import { header } from "./header";
 import { papersView } from "./papers";
 import { sectionView } from "./section";
 import { seriesView } from "./series";
-import { answerFor, answers, sameness, sectionName } from "./tables";
+import { answerFor, answers, sectionName } from "./tables";
 import "./style.css";
 
 /** manySections is the number of sections above which the overview chart would be too tall; the table above it says the same. */
@@ -66,7 +67,7 @@ function answerView(data: Data, first: Metric): { element: HTMLElement; show: (m
   const definition = el("p", { class: "caption" });
   const table = el("div");
   const chart = el("div", { class: "chart" });
-  const caption = el("figcaption", {}, `How far each median lies behind the lowest on the same ${sameness(data)}; the line is the 95 % interval of the difference. If the interval reaches zero, the difference is not clear.`);
+  const caption = el("figcaption", {}, `How far each median lies behind the lowest on the same ${list(data.same)}; the line is the 95 % interval of the difference. If the interval reaches zero, the difference is not clear.`);
   let metric = first;
   const drawChart = (): void => {
     const sections = data.sections.flatMap((section) => {

@@ -110,7 +110,7 @@ function waterfalls(data: Data, section: Section): { element: HTMLElement; choos
   return {
     element: el("div", { class: "waterfalls" },
       el("h4", {}, "Waterfalls of the median loads"),
-      el("p", { class: "caption" }, "A row per request in the order they started, one time axis for all. Left: a lane per priority as sent (most urgent first) and a lane per connection."),
+      el("p", { class: "caption" }, "One load of each cell, the valid one whose onLoad is nearest to the median, as for the critical path. A row per request in the order they started, one time axis for all. Left: a lane per priority as sent (most urgent first) and a lane per connection."),
       legend(),
       small,
       details),
@@ -124,11 +124,11 @@ function waterfalls(data: Data, section: Section): { element: HTMLElement; choos
 }
 
 function options(data: Data, cell: Cell): HTMLElement {
-  const plt = data.metrics.findIndex((m) => m.name === "plt");
+  const onLoad = data.metrics.findIndex((m) => m.name === "onload");
   return el("optgroup", { label: cell.label }, ...cell.loads.filter((i) => at(data.loads, i).waterfall).map((i) => {
     const load = at(data.loads, i);
-    const value = load.values[plt];
-    const words = [`${cell.label} ${load.id}`, value == null ? "" : `PLT ${fixed(value, 0)} ms`, load.validity === "valid" ? "" : load.validity, i === cell.medianLoad ? "median" : ""];
+    const value = load.values[onLoad];
+    const words = [`${cell.label} ${load.id}`, value == null ? "" : `onLoad ${fixed(value, 0)} ms`, load.validity === "valid" ? "" : load.validity, i === cell.medianLoad ? "median" : ""];
     return el("option", { value: i }, words.filter(Boolean).join(", "));
   }));
 }

@@ -33,17 +33,6 @@ function interval(s: Summary, scale: Scale, valid: number): HTMLElement {
   return el("span", { class: s.interval ? "interval" : "interval range" }, words, s.n === valid ? null : el("small", {}, `n ${s.n}`));
 }
 
-/** sameness names the axes on which compared cells agree. */
-export function sameness(data: Data): string {
-  return list([
-    "network",
-    ...(data.visits === undefined ? [] : ["visit"]),
-    ...(data.strategies === undefined || data.compared === "strategy" || workloadOf(data).strategiesCompete ? [] : ["strategy"]),
-    ...(data.servers === undefined || data.compared === "server" ? [] : ["server"]),
-    ...(data.clockNote === undefined ? [] : ["clock"]),
-  ]);
-}
-
 /** answers shows what readers want first: which cell is fastest on which network. */
 export function answers(data: Data, metric: Metric): HTMLElement {
   const labels = [...new Set(data.cells.filter((c) => workloadOf(data).hasColumn(c)).map((c) => c.label))];
@@ -64,7 +53,7 @@ export function answers(data: Data, metric: Metric): HTMLElement {
   });
   return scrolling(`${metric.title} by network`,
     el("table", { class: "answers" },
-      el("caption", {}, el("span", {}, `Median ${metric.title} (${scale.unit}), how far it lies behind the lowest on the same ${sameness(data)}, and n, the number of valid loads`)),
+      el("caption", {}, el("span", {}, `Median ${metric.title} (${scale.unit}), how far it lies behind the lowest on the same ${list(data.same)}, and n, the number of valid loads`)),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Network"), ...labels.map((l) => el("th", { scope: "col", class: "number" }, l)), el("th", { scope: "col" }, "Lowest"))),
       el("tbody", {}, ...rows)));
 }

@@ -7,8 +7,6 @@ export interface Workload {
   measured: () => string;
   over: "protocol" | "transport";
   times: string;
-  /** strategiesCompete: cells of several strategies stand in one answer. */
-  strategiesCompete: boolean;
   /** hasColumn says whether a cell has a column in the table of answers. */
   hasColumn: (cell: Cell) => boolean;
   /** folded: all sections but the first, and the networks, are folded. */
@@ -28,7 +26,6 @@ const pages = (data: Data): Workload => ({
   measured: () => pagesMeasured(data),
   over: "protocol",
   times: "page times",
-  strategiesCompete: false,
   hasColumn: () => true,
   foldedSections: false,
   foldedNetworks: false,
@@ -40,7 +37,6 @@ const streams = (data: Data, own: Streams): Workload => ({
   measured: () => streamsMeasured(data, own),
   over: "transport",
   times: "these times",
-  strategiesCompete: true,
   hasColumn: (cell) => cell.unsupported === 0 || cell.valid + cell.invalid + cell.failed + cell.pending > 0,
   foldedSections: data.sections.length > manyStreams,
   foldedNetworks: true,
