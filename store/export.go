@@ -30,8 +30,8 @@ type axisColumn struct {
 	value func(study.Cell) any
 }
 
-// axisColumns has a column for every axis of every workload. Programs read columns by name and by
-// place, so the listed ones stay as they are, and those of later axes follow.
+// axisColumns has a column for every axis of every workload. The listed ones have names and numbers
+// of their own, which stay as they are; those of later axes follow.
 var axisColumns = completed([]axisColumn{
 	{"site", []study.Axis{study.AxisSite, study.AxisMedia}, func(c study.Cell) any { return c.Subject() }},
 	{"protocol", []study.Axis{study.AxisProtocol, study.AxisTransport}, func(c study.Cell) any { return c.Over() }},
