@@ -148,6 +148,10 @@ func TestTablesOfWhatAStudyDoesNotHave(t *testing.T) {
 }
 
 func TestScript(t *testing.T) {
+	t.Chdir("../..")
+	if isScript("first-look") || !isScript("bench-lab") {
+		t.Error("first-look is a study, although a script has its name, and bench-lab is a script")
+	}
 	r := newRuns(t.TempDir())
 	if got, err := r.loadScript("bench-lab"); got != nil || err != nil {
 		t.Fatalf("before it has run: got %v, %v", got, err)

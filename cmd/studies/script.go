@@ -26,8 +26,11 @@ type scriptRun struct {
 
 func scriptPath(name string) string { return filepath.Join("scripts", name) }
 
-// isScript reports whether a name that pages show belongs to a script.
+// isScript reports whether a name that pages show belongs to a script. Studies come first.
 func isScript(name string) bool {
+	if _, err := studyFile(name); err == nil {
+		return false
+	}
 	_, err := os.Stat(scriptPath(name))
 	return err == nil
 }
