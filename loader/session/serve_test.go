@@ -47,13 +47,14 @@ func row(t *testing.T, name string) protocol.Protocol {
 type bench struct {
 	*loadertest.Network
 	options Options
+	mute    sync.RWMutex // while it is locked, all that servers of serveQUIC send is lost
 }
 
 // newBench returns a bench without servers.
 func newBench(t *testing.T, p protocol.Protocol) *bench {
 	t.Helper()
 	n := loadertest.New(t)
-	return &bench{n, Options{
+	return &bench{Network: n, options: Options{
 		Protocol: p, Verify: n.Authority.Verify, Dial: new(net.Dialer).DialContext,
 		ListenPacket: new(net.ListenConfig).ListenPacket, Resolve: n.Resolve,
 	}}
@@ -131,7 +132,7 @@ func (b *bench) serveQUIC(t *testing.T, config *tls.Config, handler http.Handler
 			Handler: handler, TLSConfig: quichttp.ConfigureTLSConfig(config), QUICConfig: &quic.Config{Allow0RTT: early},
 			Logger: slog.New(slog.DiscardHandler),
 		}
-		serving.Go(func() { _ = server.Serve(socket) })
+		serving.Go(func() { _ = server.Serve(muted{socket, &b.mute}) })
 		return func() {
 			_ = server.Close()
 			_ = socket.Close()
@@ -144,6 +145,20 @@ func (b *bench) serveQUIC(t *testing.T, config *tls.Config, handler http.Handler
 		stop()
 		stop, _ = start(at, false)
 	}
+}
+
+// muted is a socket that loses what it sends while mute is locked.
+type muted struct {
+	net.PacketConn
+	mute *sync.RWMutex
+}
+
+func (m muted) WriteTo(packet []byte, to net.Addr) (int, error) {
+	if !m.mute.TryRLock() {
+		return len(packet), nil
+	}
+	defer m.mute.RUnlock()
+	return m.PacketConn.WriteTo(packet, to)
 }
 
 // certificate returns a certificate for several hosts, valid from from until
