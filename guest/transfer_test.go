@@ -126,7 +126,7 @@ func (p transfer) run(ctx context.Context, l *lab.Lab, ca *protocol.Authority, d
 type ends struct {
 	*lab.Hosts
 	lab.Progress
-	server  *transport.Server // nil if there is none
+	server  *transport.Server // nil until it has started
 	outcome *transferred
 }
 

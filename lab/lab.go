@@ -27,8 +27,8 @@ type Config struct {
 	// and maximum buffer in bytes) of both hosts. Linux derives its defaults
 	// from the machine's memory, so they are always set.
 	TCPRmem, TCPWmem [3]int
-	// Awake is the process that keeps the machine's processors awake (machine.KeepAwake); 0
-	// if there is none.
+	// Awake is the process that keeps the machine's processors awake (machine.KeepAwake), or 0
+	// if no process does.
 	Awake int
 	// Virtual says that this is Wiretime's own kernel, whose time jumps and which hands
 	// packets to the emulator through a device of its own.

@@ -32,8 +32,8 @@ type running interface {
 	Close() error
 }
 
-// browser returns the station's browser of a kind. It starts one if there is none or the last
-// one died.
+// browser returns the station's browser of a kind. It starts one for the first load, and
+// again after a browser has died.
 func (s *Station) browser(ctx context.Context, e engine) (running, error) {
 	if b := s.browsers[e]; b != nil {
 		if b.Alive() {

@@ -118,12 +118,8 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := library.List()
-	if err != nil {
-		return nil, err
-	}
 	s, err := studyfile.Parse(name, source, studyfile.Vocabulary{
-		Protocols: protocol.Names(), Loaders: pageload.Loaders(), Sites: known, SiteKnown: library.KnownRef,
+		Protocols: protocol.Names(), Loaders: pageload.Loaders(), SiteKnown: library.KnownRef,
 		Strategy: strategyName, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
 		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.Metrics(study.Streams())),
 	})
@@ -165,13 +161,13 @@ func studySource(o runOptions) (name string, source []byte, err error) {
 	source, err = os.ReadFile(o.study)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, unknown := builtin.File(o.study)
-		return "", nil, input(fmt.Errorf("read the study: there is no such file, and %w", unknown))
+		return "", nil, input(fmt.Errorf("read the study %s: no such file; %w", o.study, unknown))
 	}
 	return o.study, source, input(err)
 }
 
-// resumedSource returns the study of the store's unfinished run or, if there is none, the
-// named study.
+// resumedSource returns the study of the store's unfinished run. If all its runs are finished,
+// it returns the named study.
 func resumedSource(o runOptions) (name string, source []byte, err error) {
 	unfinished, ok, err := unfinishedRun(o.store)
 	if o.study != "" && (errors.Is(err, store.ErrNotStore) || err == nil && !ok) {

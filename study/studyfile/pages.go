@@ -51,15 +51,12 @@ func pageDefaults() study.Options {
 }
 
 func (r *reader) site(n ast.Node) string {
-	if r.words.SiteKnown == nil {
-		return r.word(n, "site", r.words.Sites)
-	}
 	ref, ok := r.text(n, "a site")
 	if !ok {
 		return ""
 	}
 	if err := r.words.SiteKnown(ref); err != nil {
-		r.fail(n, "%v; %s", err, nearest(ref, r.words.Sites))
+		r.fail(n, "%v", err)
 		return ""
 	}
 	return ref

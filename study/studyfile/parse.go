@@ -13,13 +13,12 @@ import (
 // Vocabulary lists the words that a study file may use and that other packages define.
 type Vocabulary struct {
 	// Words of studies of pages.
-	Protocols, Loaders, Sites []string
-	Metrics                   map[string]string // units of metrics by name
-	Servers                   []string          // third-party web servers
-	Placeholders              []string          // allowed in braces in the command of a study's own server
-	// SiteKnown returns an error if there is no such site. A reference may hold more than a
-	// name, as in "world-flags@4". If SiteKnown is nil, Sites lists all sites; otherwise
-	// Sites is only used for suggestions.
+	Protocols, Loaders []string
+	Metrics            map[string]string // units of metrics by name
+	Servers            []string          // third-party web servers
+	Placeholders       []string          // allowed in braces in the command of a study's own server
+	// SiteKnown returns an error for an unknown site, which suggests another. A reference may
+	// hold more than a name, as in "world-flags@4".
 	SiteKnown func(reference string) error
 	// Strategy returns a strategy's canonical name, because a strategy may have several, or
 	// an error for an unknown word. If it is nil, StrategyBrowser is the only strategy.
@@ -28,7 +27,7 @@ type Vocabulary struct {
 	// Words of studies of streams.
 	Transports, Players []string
 	StreamMetrics       map[string]string // units of metrics by name
-	// Media returns the size of a file, 0 for a video, or an error if there is no such medium.
+	// Media returns the size of a file, 0 for a video, or an error for an unknown medium.
 	Media func(reference string) (octets int64, err error)
 }
 

@@ -20,10 +20,9 @@ import (
 var words = Vocabulary{
 	Protocols: []string{"http/1.1", "https/1.1", "h2", "h3"},
 	Loaders:   []string{"chromium"},
-	Sites:     []string{"world-flags"},
 	SiteKnown: func(ref string) error {
 		if name, _, _ := strings.Cut(ref, "@"); name != "world-flags" {
-			return fmt.Errorf("unknown site %q", ref)
+			return fmt.Errorf("unknown site %q: the nearest name is %q", ref, "world-flags")
 		}
 		return nil
 	},
@@ -258,7 +257,7 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 	}{
 		{"a misspelt protocol", [2]string{"h3]", "htp3]"}, "5:29", `unknown protocol "htp3"; did you mean "h3"?`},
 		{"a protocol like none", [2]string{"h3]", "gopher]"}, "5:29", `unknown protocol "gopher"; write one of http/1.1, https/1.1, h2, h3`},
-		{"a misspelt site", [2]string{"[world-flags]", "[world-flag]"}, "4:11", `unknown site "world-flag"; did you mean "world-flags"?`},
+		{"a misspelt site", [2]string{"[world-flags]", "[world-flag]"}, "4:11", `unknown site "world-flag": the nearest name is "world-flags"`},
 		{"a misspelt loader", [2]string{"chromium", "cromium"}, "7:13", `unknown loader "cromium"; did you mean "chromium"?`},
 		{"an unknown profile", [2]string{"cable]", "cabel]"}, "6:23", `unknown network "cabel"; did you mean "cable"?`},
 		{"a misspelt congestion control", [2]string{"chromium]", "chromium]\n  congestion: [cubc]"}, "8:16", `unknown congestion control "cubc"; did you mean "cubic"?`},
@@ -268,7 +267,7 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"a misspelt option", [2]string{"matrix:", "options:\n  retrys: 1\nmatrix:"}, "4:3", `unknown key "retrys" in options; did you mean "retries"?`},
 
 		{"no name", [2]string{"name: small\n", ""}, "1:1", "the study has no name; name it"},
-		{"a name that is no file name", [2]string{"name: small", "name: a/b"}, "1:7", `the study's name "a/b" is invalid: want up to 64 letters`},
+		{"a name with a slash", [2]string{"name: small", "name: a/b"}, "1:7", `the study's name "a/b" is invalid: want up to 64 letters`},
 		{"no repeats", [2]string{"repeats: 3\n", ""}, "1:1", "the study has no repeats; say how often"},
 		{"no repeat", [2]string{"repeats: 3", "repeats: 0"}, "2:10", `invalid repeats "0": want a whole number from 1`},
 		{"negative repeats", [2]string{"repeats: 3", "repeats: -1"}, "2:10", `invalid repeats "-1": want a whole number from 1`},
@@ -328,7 +327,7 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"rtt and delay", inline("rtt: 1ms, delay: 1ms"), "6:32", "keep one (delay is one-way, half of rtt)"},
 		{"a loss of one", inline("loss: 1"), "6:33", `ambiguous loss "1": all packets or one in a hundred?`},
 		{"a loss above all", inline("loss: 101%"), "6:33", `invalid loss "101%": want a share of packets`},
-		{"a loss that is no number", inline("loss: nan"), "6:33", `invalid loss "nan": want a share of packets`},
+		{"a loss that is not a number", inline("loss: nan"), "6:33", `invalid loss "nan": want a share of packets`},
 		{"two losses", inline("loss: 1%, gilbert_elliott: {p: 1%, r: 1%}"), "6:54", "keep one"},
 		{"half a chain", inline("gilbert_elliott: {p: 1%}"), "6:44", "gilbert_elliott has no r"},
 		{"a queue without unit", inline("queue: 64"), "6:34", `invalid queue "64": want bytes (B, kB, MB; k = 1000) or packets`},

@@ -34,7 +34,7 @@ type Together interface {
 
 // Framed is a Session that may write down the frames of its protocol.
 type Framed interface {
-	// FrameLog returns the log so far, as qlog's JSON-SEQ; nil if there is none.
+	// FrameLog returns the log so far, as qlog's JSON-SEQ, or nil for a session without one.
 	FrameLog() []byte
 }
 
