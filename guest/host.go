@@ -175,7 +175,7 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	g, err := h.kernel.Boot(ctx, kernel.Machine{
-		Root: filepath.Join(dir, rootName), Init: "/init", Memory: m.Memory, Seed: m.Seed, CPU: m.CPU, Dir: dir, Console: console,
+		Root: filepath.Join(dir, rootName), Init: "/init", Memory: m.Memory, Seed: m.Seed, CPU: m.CPU, Dir: dir, Console: console, Read: readable(dir),
 		Args: []string{initMark + "=" + phaseBoot},
 	})
 	if err != nil {
@@ -229,6 +229,19 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 		}
 	}
 	return nil // how the guest ends is irrelevant by now
+}
+
+// readable lists what a guest may read of the host: what the links of its folder lead to, and of /etc only what
+// programs in guests get.
+func readable(dir string) []string {
+	var files []string
+	for _, name := range []string{rootName, sitesName, usrName, optName, peersName} {
+		files = append(files, filepath.Join(dir, name))
+	}
+	for _, name := range configuration {
+		files = append(files, filepath.Join(hostFolders[etcName], name))
+	}
+	return files
 }
 
 // share makes the folder that a guest can access.
@@ -351,7 +364,7 @@ func tail(console *os.File) string {
 	n, _ := console.ReadAt(text, max(0, info.Size()-most))
 	var said strings.Builder
 	for line := range strings.Lines(string(text[:n])) {
-		if !strings.Contains(line, "setup_one_line failed") { // printed by Linux for each disabled console
+		if !kernel.Routine(line) {
 			said.WriteString(line)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/process"
+	"wiretime/sandbox"
 )
 
 // Epoch is when every guest's clock starts.
@@ -39,7 +40,8 @@ type Machine struct {
 	Memory int64    // in bytes, at least MinMemory; the guest takes it from the host page by page
 	Seed   uint64   // seed of all random numbers of the guest
 	CPU    int      // the host processor that the guest is pinned to; -1 for none
-	Dir    string   // the only folder of the host that the guest can access: paths of further hostfs mounts start here
+	Dir    string   // the only folder of the host that the guest can write to: paths of further hostfs mounts start here
+	Read   []string // further files and folders of the host that the guest can read, which links in Dir lead to
 	Args   []string // further words of the kernel's command line; words unknown to Linux become Init's arguments (word) and environment (name=value)
 
 	// Console receives the output of the kernel and its programs. It must be a regular file,
@@ -74,7 +76,7 @@ func (k Kernel) Boot(ctx context.Context, m Machine) (*Guest, error) {
 	if err != nil || !filepath.IsLocal(root) {
 		return nil, fmt.Errorf("boot a guest: the root folder %s is not in %s", m.Root, m.Dir)
 	}
-	memory, err := memoryFolder(m.Memory)
+	memory, err := memoryFolder(m.Dir, m.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +106,25 @@ func (k Kernel) Boot(ctx context.Context, m Machine) (*Guest, error) {
 	if m.Console != nil {
 		g.command.Stdout, g.command.Stderr = m.Console, m.Console
 	}
+	if err := contain(g.command, m, memory); err != nil {
+		_ = console.Close()
+		return nil, fmt.Errorf("boot a guest: %w", err)
+	}
 	started := make(chan error)
 	go g.run(ctx, m.CPU, started)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("boot a guest on %s: %w", k.Path, err)
 	}
 	return g, nil
+}
+
+// contain keeps a guest's kernel to the guest's own files. User-Mode Linux is no boundary: root of a guest can mount any
+// folder that the kernel's process can open.
+func contain(command *exec.Cmd, m Machine, memory string) error {
+	return sandbox.Contain(command, sandbox.Policy{
+		Bare: true, Offline: true, Trace: true, KeepUser: true,
+		Read: append([]string{m.Root, "/proc/cpuinfo", "/proc/meminfo", "/proc/self"}, m.Read...), Write: []string{m.Dir, memory},
+	})
 }
 
 // openConsole opens a guest's console for reading.
@@ -224,6 +239,12 @@ func (g *Guest) explain(ctx context.Context, failed error) error {
 	return fmt.Errorf("the guest ended: %s%s", howEnded(failed), printed)
 }
 
+// Routine reports whether a line of a guest's console says nothing: User-Mode Linux prints one for each console that is
+// switched off, and one because it may use no terminal of the host.
+func Routine(line string) bool {
+	return strings.Contains(line, "setup_one_line failed") || strings.Contains(line, "check_one_sigio failed")
+}
+
 // lastWords returns the end of the guest's output.
 func (g *Guest) lastWords() string {
 	const length = 16 << 10
@@ -235,7 +256,7 @@ func (g *Guest) lastWords() string {
 	n, _ := g.console.ReadAt(end, size-int64(len(end)))
 	var said strings.Builder
 	for line := range strings.Lines(string(end[:n])) {
-		if !strings.Contains(line, "setup_one_line failed") { // one for each console that 'con=none' switches off
+		if !Routine(line) {
 			said.WriteString(line)
 		}
 	}

@@ -74,6 +74,7 @@ func TestFaults(t *testing.T) {
 			tried := k
 			if test.path != nil {
 				tried.Path = test.path(t)
+				m.Read = []string{"/usr", "/lib", "/lib64"} // for programs that are no kernels and have libraries
 			}
 			g, err := tried.Boot(t.Context(), m)
 			if err == nil {

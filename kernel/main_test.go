@@ -16,6 +16,7 @@ import (
 const (
 	spinCommand      = "spin"         // as a guest's first program: compute for ever
 	quitCommand      = "quit"         // as a guest's first program: end without powering off
+	wanderCommand    = "wander"       // as a guest's first program: try to reach the host's files, and power off
 	controlsCommand  = "tcp-controls" // as a guest's first program: print the kernel's congestion controls and power off
 	forbiddenCommand = "forbidden"    // on the host: boot a guest where system calls are forbidden
 	ownCommand       = "own"          // on the host: boot a guest from the given folder, print its process number and wait for it
@@ -30,6 +31,10 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getpid() == 1 && slices.Contains(os.Args, quitCommand) {
 		fmt.Println("quitting")
+		os.Exit(3)
+	}
+	if os.Getpid() == 1 && slices.Contains(os.Args, wanderCommand) {
+		fmt.Println("wandering:", wander())
 		os.Exit(3)
 	}
 	if os.Getpid() == 1 && slices.Contains(os.Args, controlsCommand) {

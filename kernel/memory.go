@@ -8,18 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryFolders returns the folders where a guest's memory may lie as an unnamed file, the
-// fastest first.
-func memoryFolders() []string { return []string{"/dev/shm", os.TempDir()} }
-
-// memoryFolder chooses a folder for a guest's memory that has room and is not mounted
-// noexec.
-func memoryFolder(size int64) (string, error) {
+// memoryFolder chooses a folder for a guest's memory, as an unnamed file, that has room and is not mounted noexec: the
+// guest's own one if that is in memory, else the first shared one.
+func memoryFolder(own string, size int64) (string, error) {
 	if size < MinMemory {
 		return "", fmt.Errorf("%w: %s is too small: give it at least %s", ErrMemory, megabytes(size), megabytes(MinMemory))
 	}
+	folders := []string{"/dev/shm", os.TempDir()}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(own, &fs); err == nil && fs.Type == unix.TMPFS_MAGIC {
+		folders = append([]string{own}, folders...)
+	}
 	var reasons []string
-	for _, dir := range memoryFolders() {
+	for _, dir := range folders {
 		var fs unix.Statfs_t
 		if err := unix.Statfs(dir, &fs); err != nil {
 			reasons = append(reasons, fmt.Sprintf("%s: %v", dir, err))

@@ -17,6 +17,7 @@ import (
 	"wiretime/lab/emulator"
 	"wiretime/machine"
 	"wiretime/process"
+	"wiretime/sandbox"
 )
 
 // insideMark tells a program that Enter started it; it says how.
@@ -44,6 +45,7 @@ const (
 // call it first thing in main (a test: in TestMain), because the helpers are
 // the same program started again.
 func Helper() {
+	sandbox.Helper()
 	if len(os.Args) < 2 {
 		return
 	}
@@ -265,7 +267,7 @@ func privateMounts() error {
 	if err := unix.Mount("wiretime", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
 		return fmt.Errorf("mount a folder in memory on /dev/shm: %w", err)
 	}
-	if err := os.Mkdir(Scratch, 0o700); err != nil {
+	if err := os.Mkdir(Scratch, 0o711); err != nil { // contained programs must get to their own folders in it
 		return fmt.Errorf("make the scratch folder: %w", err)
 	}
 	// Inside, there is a fresh network namespace with its loopback down.

@@ -47,7 +47,7 @@ func (r Report) String() string {
 	if r.Filtered {
 		parts = append(parts, "system calls filtered")
 	} else {
-		parts = append(parts, "system calls not filtered on this kind of processor")
+		parts = append(parts, "system calls not filtered")
 	}
 	if r.Nested {
 		parts = append(parts, "browsers with their own sandbox")

@@ -38,10 +38,15 @@ const (
 	offsetArguments    = 16
 )
 
-// Filtered reports whether system calls can be filtered on this kind of processor.
-func Filtered() bool { return architecture != 0 }
+// Filtered reports whether system calls can be filtered here: some containers forbid filters.
+func Filtered() bool {
+	action := uint32(unix.SECCOMP_RET_ERRNO)
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+	return architecture != 0 && errno == 0
+}
 
-// filter keeps this thread, and the program that it becomes, from system calls that the policy does not allow.
+// filter keeps this thread, and the program that it becomes, from system calls that the policy does not allow, where
+// that is possible.
 func filter(p Policy) error {
 	if !Filtered() {
 		return nil
