@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/atomicfile"
-	"wiretime/sandbox"
 )
 
 // checkCommand, as a word of a guest's command line, makes this program the guest's first
@@ -44,11 +43,10 @@ const (
 	resultFile   = "check.json"
 )
 
-// Helper runs the guest's side of Check if this process is the first one of a guest, and becomes the kernel if this
-// process is the step before it ([sandbox.Helper]). It does not return then. A program that calls Boot or Check must
-// call Helper first in main; elsewhere it does nothing.
+// Helper runs the guest's side of Check if this process is the first one of a guest, and
+// then does not return. A program that calls Check must call Helper first in main;
+// elsewhere it does nothing.
 func Helper() {
-	sandbox.Helper()
 	if os.Getpid() != 1 || !slices.Contains(os.Args[1:], checkCommand) {
 		return
 	}

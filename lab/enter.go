@@ -17,7 +17,6 @@ import (
 	"wiretime/lab/emulator"
 	"wiretime/machine"
 	"wiretime/process"
-	"wiretime/sandbox"
 )
 
 // insideMark tells a program that Enter started it; it says how.
@@ -45,7 +44,6 @@ const (
 // call it first thing in main (a test: in TestMain), because the helpers are
 // the same program started again.
 func Helper() {
-	sandbox.Helper()
 	if len(os.Args) < 2 {
 		return
 	}
@@ -164,6 +162,10 @@ func inside(p Privilege, args ...string) (*exec.Cmd, error) {
 		if attributes.UidMappings, err = identities("/proc/self/uid_map", os.Geteuid()); err != nil {
 			return nil, err
 		}
+		if os.Geteuid() != 0 {
+			attributes.AmbientCaps = allCapabilities()
+		}
+		attributes.GidMappingsEnableSetgroups = os.Geteuid() == 0 // what root's programs may do to leave root's groups
 		if attributes.GidMappings, err = identities("/proc/self/gid_map", os.Getegid()); err != nil {
 			return nil, err
 		}
@@ -172,12 +174,25 @@ func inside(p Privilege, args ...string) (*exec.Cmd, error) {
 	return command, nil
 }
 
-// identities says how user or group numbers appear inside: root's stay as they
-// are, all of them, so that root still owns what it owned; another user's own
-// number becomes 0.
+// allCapabilities lists the capabilities that Linux has. Inside, the program needs those of root without being root: a
+// browser that is root has no sandbox of its own.
+func allCapabilities() []uintptr {
+	last, err := strconv.Atoi(read("/proc/sys/kernel/cap_last_cap"))
+	if err != nil {
+		last = unix.CAP_LAST_CAP
+	}
+	var all []uintptr
+	for c := range uintptr(last) + 1 {
+		all = append(all, c)
+	}
+	return all
+}
+
+// identities says which user or group numbers there are inside: all of them for root, and else the user's own. They stay
+// as they are, so that users still own what they owned.
 func identities(file string, own int) ([]syscall.SysProcIDMap, error) {
 	if os.Geteuid() != 0 {
-		return []syscall.SysProcIDMap{{ContainerID: 0, HostID: own, Size: 1}}, nil
+		return []syscall.SysProcIDMap{{ContainerID: own, HostID: own, Size: 1}}, nil
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -314,7 +329,8 @@ func enterAndExec(args []string) error {
 	if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("enter network namespace %s: %w", args[0], err)
 	}
-	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil {
+	// A program that was itself started with a higher nice value may not go below it.
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil && !errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("set the priority of %s: %w", program, err)
 	}
 	err = syscall.Exec(program, args[3:], os.Environ())

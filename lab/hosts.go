@@ -34,6 +34,9 @@ type Hosts struct {
 	keys    keyLog
 }
 
+// Virtual reports whether the hosts are in a guest of the virtual clock.
+func (h *Hosts) Virtual() bool { return h.lab.config.Virtual }
+
 // Prepare makes the lab's hosts ready for a path. The kernel's own settings stay as they are
 // for SCTP (net.sctp) and for how many more subflows MPTCP may open (two). The caller closes
 // the hosts, and then calls Lab.Renew or has called Hosts.Release.

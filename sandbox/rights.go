@@ -18,7 +18,9 @@ func newUser(p Policy) (user int, changes bool) {
 	if p.KeepUser || os.Geteuid() != 0 {
 		return 0, false
 	}
-	return unprivileged, mapped(unprivileged, "/proc/self/uid_map") && mapped(unprivileged, "/proc/self/gid_map")
+	mayLeaveGroups, err := os.ReadFile("/proc/self/setgroups")
+	return unprivileged, err == nil && strings.TrimSpace(string(mayLeaveGroups)) == "allow" &&
+		mapped(unprivileged, "/proc/self/uid_map") && mapped(unprivileged, "/proc/self/gid_map")
 }
 
 // mapped reports whether a user namespace has a user or group, by its map (user_namespaces(7)).

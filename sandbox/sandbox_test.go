@@ -29,7 +29,6 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	sandbox.Helper()
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case escapeCommand:

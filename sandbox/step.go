@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Helper becomes a contained program if this process is the step before it, and never returns then. Programs that
-// contain others must call it first in main (a test: in TestMain).
-func Helper() {
+// A process that is the step before a contained program becomes that program before its main begins. If each program
+// had to ask for it, one that did not would start itself again for ever.
+func init() {
 	if len(os.Args) < 2 {
 		return
 	}

@@ -174,7 +174,7 @@ func config(t *testing.T, k server.Kind, row string, s *site.Site) server.Config
 	must(t, err)
 	return server.Config{
 		Kind: k, Protocol: p, Site: s, Hosts: addresses, Authority: authority, Folder: t.TempDir(),
-		Do: func(f func() error) error { return f() }, Command: func(*exec.Cmd) {}, ReadyLimit: patience,
+		Do: func(f func() error) error { return f() }, Command: func(*exec.Cmd) {}, Contained: true, ReadyLimit: patience,
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"wiretime/process"
+	"wiretime/sandbox"
 )
 
 // instance is a running server program. It is the first process of a PID namespace: when
@@ -31,10 +32,11 @@ type instance struct {
 // asNobody is the command prefix that runs a program as nobody.
 var asNobody = []string{"unshare", "--user", "--map-user=65534", "--map-group=65534", "--"}
 
-// start starts a program. output is the file that receives its output.
-func start(l launch, enter func(*exec.Cmd), output string) (*instance, error) {
+// start starts a program. output is the file that receives its output. A contained program may read the given
+// folders, beside its own and what all programs may.
+func start(l launch, c Config, output string, reads ...string) (*instance, error) {
 	args := l.args
-	if l.nobody && os.Geteuid() == 0 {
+	if l.nobody && !c.Contained && os.Geteuid() == 0 {
 		args = append(append([]string{}, asNobody...), args...)
 	}
 	command := exec.Command(args[0], args[1:]...)
@@ -51,7 +53,13 @@ func start(l launch, enter func(*exec.Cmd), output string) (*instance, error) {
 	if command.Err != nil {
 		return nil, command.Err
 	}
-	enter(command)
+	if c.Contained {
+		command.Env = append(command.Env, "TMPDIR="+filepath.Dir(output))
+		if err := sandbox.Contain(command, sandbox.Policy{Read: reads, Write: []string{c.Folder}, Ports: true}); err != nil {
+			return nil, err
+		}
+	}
+	c.Command(command)
 	if p.child, err = process.Start(command); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -42,6 +43,9 @@ type Config struct {
 	// program run there.
 	Do      func(func() error) error
 	Command func(*exec.Cmd)
+	// Contained keeps the server to its folder and to what all programs may read (package sandbox). Guests,
+	// whose whole kernel is contained, do without.
+	Contained bool
 	// ReadyLimit is how long the server may take to become ready.
 	ReadyLimit time.Duration
 }
@@ -101,8 +105,12 @@ func (s *Server) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
+	reads := []string{filepath.Dir(program)}
+	if folder, err := PeersFolder(); err == nil && k.peers != "" {
+		reads = append(reads, folder)
+	}
 	for i, l := range launches {
-		p, err := start(l, s.config.Command, s.setup.file(fmt.Sprintf("output-%d", i)))
+		p, err := start(l, s.config, s.setup.file(fmt.Sprintf("output-%d", i)), reads...)
 		if err != nil {
 			return err
 		}

@@ -57,14 +57,14 @@ func (s *Station) browser(ctx context.Context, e engine) (running, error) {
 }
 
 func (s *Station) launch(ctx context.Context, e engine, folder string) (running, error) {
-	enter := s.lab.Client().Command
+	enter, contained := s.lab.Client().Command, !s.config.Lab.Virtual
 	var forceQUIC []string
 	if e.quic {
 		forceQUIC = s.config.ForceQUIC
 	}
 	if e.loader == pageload.Firefox {
 		b, err := firefox.Launch(ctx, firefox.Options{
-			Binary: s.config.Firefox, Folder: folder, Enter: enter, Dial: s.lab.Dial,
+			Binary: s.config.Firefox, Folder: folder, Enter: enter, Contained: contained, Dial: s.lab.Dial,
 			Issuer: s.config.Authority.Issuer(), ForceQUIC: forceQUIC,
 		})
 		return firefoxBrowser{b}, err
@@ -74,7 +74,7 @@ func (s *Station) launch(ctx context.Context, e engine, folder string) (running,
 		keys = filepath.Join(folder, "keys.log")
 	}
 	b, err := chromium.Launch(ctx, chromium.Options{
-		Binary: s.config.Chromium, Folder: folder, Enter: enter,
+		Binary: s.config.Chromium, Folder: folder, Enter: enter, Contained: contained,
 		SPKIHash: s.config.Authority.SPKIHash(), ForceQUIC: forceQUIC, KeyLog: keys, Stacks: s.config.Stacks,
 	})
 	return chromiumBrowser{b, keys}, err

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wireDevice is a device of Wiretime's own kernel (kernel/patches describes its interface).
+// WireDevice is a device of Wiretime's own kernel (kernel/patches describes its interface).
 // It holds packets until the emulator has decided on them, and delivers each at its time.
-const wireDevice = "/dev/wiretime"
+const WireDevice = "/dev/wiretime"
 
 // These are the device's requests, as Linux's _IOW, _IOWR and _IO encode them.
 const (
@@ -61,11 +61,11 @@ const eventSize = 16
 
 // OpenWire opens the device that carries a lab's packets in virtual time.
 func OpenWire() (*os.File, error) {
-	fd, err := unix.Open(wireDevice, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(WireDevice, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open %s, which only Wiretime's kernel has: %w", wireDevice, err)
+		return nil, fmt.Errorf("open %s, which only Wiretime's kernel has: %w", WireDevice, err)
 	}
-	return os.NewFile(uintptr(fd), wireDevice), nil
+	return os.NewFile(uintptr(fd), WireDevice), nil
 }
 
 // AddPort makes a network device with the given name in the calling thread's network
@@ -84,7 +84,7 @@ func AddPort(wire *os.File, name string) error {
 // ring makes the emulator look at its control socket.
 func ring(wire *os.File) error {
 	if _, _, e := unix.Syscall(unix.SYS_IOCTL, wire.Fd(), wireRing, 0); e != 0 {
-		return fmt.Errorf("ring %s: %w", wireDevice, e)
+		return fmt.Errorf("ring %s: %w", WireDevice, e)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (w *wire) turn(until, patience int64, wait bool) (rung bool, err error) {
 	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(w.fd), wireTurn, uintptr(unsafe.Pointer(&t)))
 	runtime.KeepAlive(w)
 	if e != 0 {
-		return false, fmt.Errorf("take a turn of %s with %d verdicts: %w", wireDevice, len(w.verdicts), e)
+		return false, fmt.Errorf("take a turn of %s with %d verdicts: %w", WireDevice, len(w.verdicts), e)
 	}
 	w.verdicts = w.verdicts[:0]
 	w.rest = w.buffer[:t.size]

@@ -24,6 +24,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"wiretime/loader/browser"
+	"wiretime/sandbox"
 )
 
 // ErrMissing means that no Chromium was found on this machine.
@@ -48,13 +49,16 @@ type Options struct {
 	Folder string
 	// Enter makes the browser run on the client's host.
 	Enter func(*exec.Cmd)
+	// Contained keeps the browser to its own folder (browser.Contain). Guests, whose whole kernel is contained,
+	// do without.
+	Contained bool
 	// SPKIHash is the base64 SHA-256 of a public key; certificate chains that
 	// contain it are trusted, over TCP and QUIC alike.
 	SPKIHash string
 	// ForceQUIC are the hosts to reach over HTTP/3 at once, without learning of
 	// it from an Alt-Svc field or an HTTPS record.
 	ForceQUIC []string
-	// KeyLog is a file to which the secrets of the browser's TLS connections, over TCP and
+	// KeyLog is a file in Folder to which the secrets of the browser's TLS connections, over TCP and
 	// QUIC, are appended in NSS key log format; usually empty. It is for servers outside
 	// the lab, which do not export their secrets.
 	KeyLog string
@@ -84,7 +88,6 @@ const launchLimit = 60 * time.Second
 // pages.
 var flags = map[string]string{
 	"headless":                               "",
-	"no-sandbox":                             "", // the pages are ours, and a sandbox needs rights a user namespace may not give
 	"block-new-web-contents":                 "", // as browsers do where no user has clicked: a window that nobody watches would hold up its opener
 	"no-first-run":                           "",
 	"no-default-browser-check":               "",
@@ -145,9 +148,17 @@ func (b *Browser) start(ctx context.Context) error {
 	folder := b.options.Folder
 	command := exec.Command(b.options.Binary, b.options.arguments()...)
 	command.ExtraFiles = []*os.File{commands, events} // descriptors 3 and 4
-	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder, noRDRAND)
-	b.options.Enter(command)
-	b.process, err = browser.Start(command, b.output)
+	own := []string{"HOME=" + folder, "XDG_CONFIG_HOME=" + folder, "XDG_CACHE_HOME=" + folder, noRDRAND}
+	if b.options.Contained {
+		command.Env = own
+		err = browser.Contain(command, folder)
+	} else {
+		command.Env = append(os.Environ(), own...)
+	}
+	if err == nil {
+		b.options.Enter(command)
+		b.process, err = browser.Start(command, b.output)
+	}
 	// Only the browser keeps its own ends.
 	err = errors.Join(err, commands.Close(), events.Close())
 	if err != nil {
@@ -161,6 +172,12 @@ func (b *Browser) start(ctx context.Context) error {
 func (o Options) arguments() []string {
 	all := maps.Clone(flags)
 	all["user-data-dir"] = o.Folder
+	if !o.Contained || !sandbox.Nests() {
+		all["no-sandbox"] = "" // Chromium's own sandbox needs rights that not every machine gives, and guests have only root
+	}
+	if o.Contained {
+		all["disable-dev-shm-usage"] = "" // shared memory goes to the browser's own folder
+	}
 	if o.SPKIHash != "" {
 		all["ignore-certificate-errors-spki-list"] = o.SPKIHash
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -57,14 +58,15 @@ type bench struct {
 // newBench starts a browser in its own lab, with extra switches.
 func newBench(t *testing.T, o Options, switches ...string) *bench {
 	t.Helper()
-	o.Binary = needChromium(t)
+	o.Binary, o.Contained = needChromium(t), true
 	l := labtest.New(t, labtest.Config(1))
 	b := &bench{lab: l}
 	var err error
 	b.authority, err = protocol.OpenAuthority(t.TempDir())
 	must(t, err)
-	o.Folder, o.SPKIHash = filepath.Join(t.TempDir(), "profile"), b.authority.SPKIHash()
-	must(t, os.Mkdir(o.Folder, 0o700))
+	if o.SPKIHash = b.authority.SPKIHash(); o.Folder == "" {
+		o.Folder = t.TempDir()
+	}
 	o.Enter = func(c *exec.Cmd) {
 		c.Args = append(c.Args, switches...)
 		l.Client().Command(c)
@@ -476,13 +478,16 @@ func TestKeyLogHasTheSecretsOfEachConnection(t *testing.T) {
 		row   string
 		hosts []string
 	}{{"https/1.1", nil}, {"h2", nil}, {"h3", page.Origins()}} {
-		name := filepath.Join(t.TempDir(), "keys")
-		b := newBench(t, Options{ForceQUIC: test.hosts, KeyLog: name})
+		folder := t.TempDir()
+		b := newBench(t, Options{ForceQUIC: test.hosts, Folder: folder, KeyLog: filepath.Join(folder, "keys")})
 		l := b.load(t, row(t, test.row), page, b.open(t), patience)
 		secrets := 0
-		must(t, b.browser.Close())
-		keys, err := os.ReadFile(name)
+		file, err := os.Open(filepath.Join(folder, "keys"))
 		must(t, err)
+		must(t, b.browser.Close()) // which removes the folder, but not what is open
+		keys, err := io.ReadAll(file)
+		must(t, err)
+		must(t, file.Close())
 		for line := range strings.Lines(string(l.Packets.Secrets)) {
 			if strings.HasPrefix(line, "CLIENT_TRAFFIC_SECRET_0 ") {
 				secrets++

@@ -45,6 +45,8 @@ type Options struct {
 	Folder string
 	// Enter makes the browser run on the client's host.
 	Enter func(*exec.Cmd)
+	// Contained keeps the browser to its own folder (browser.Contain).
+	Contained bool
 	// Dial connects to an address of the client's host, from within it.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Issuer is the certificate, in DER, of the authority to trust.
@@ -89,11 +91,20 @@ func (b *Browser) start(ctx context.Context) error {
 	folder := b.options.Folder
 	command := exec.Command(b.options.Binary, "--headless", "--no-remote", "--profile", folder,
 		"--remote-debugging-port", "0", "--remote-allow-system-access", "about:blank")
-	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME="+folder, "XDG_CACHE_HOME="+folder, "TMPDIR="+folder,
+	own := []string{"HOME=" + folder, "XDG_CONFIG_HOME=" + folder, "XDG_CACHE_HOME=" + folder,
 		"MOZ_CRASHREPORTER_DISABLE=1", "MOZ_HEADLESS_WIDTH=1280", "MOZ_HEADLESS_HEIGHT=900",
-		"MOZ_REMOTE_SETTINGS_DEVTOOLS=1") // without it Firefox ignores the preference for its maker's server
-	b.options.Enter(command)
+		"MOZ_REMOTE_SETTINGS_DEVTOOLS=1"} // without it Firefox ignores the preference for its maker's server
 	var err error
+	if b.options.Contained {
+		command.Env = own
+		err = browser.Contain(command, folder)
+	} else {
+		command.Env = append(os.Environ(), append(own, "TMPDIR="+folder)...)
+	}
+	if err != nil {
+		return err
+	}
+	b.options.Enter(command)
 	if b.process, err = browser.Start(command, &b.output.Output); err != nil {
 		return err
 	}

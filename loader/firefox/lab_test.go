@@ -61,7 +61,7 @@ func newBenchWith(t *testing.T, quic bool, hosts ...string) *bench {
 	b.authority, err = protocol.OpenAuthority(t.TempDir())
 	must(t, err)
 	folder := t.TempDir()
-	o := Options{Binary: binary, Folder: folder, Enter: l.Client().Command, Dial: l.Dial, Issuer: b.authority.Issuer()}
+	o := Options{Binary: binary, Folder: folder, Enter: l.Client().Command, Contained: true, Dial: l.Dial, Issuer: b.authority.Issuer()}
 	if quic {
 		o.ForceQUIC = hosts
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"wiretime/sandbox"
 )
 
 // preferences are those that differ from Firefox's defaults, in addition to
@@ -82,15 +84,14 @@ var preferences = map[string]any{
 	"browser.sessionstore.interval":          3600_000, // ms
 	"browser.sessionstore.resume_from_crash": false,
 	"toolkit.startup.max_resumed_crashes":    -1,
-
-	// The pages are ours, and a sandbox needs rights that a user namespace may
-	// not give.
-	"security.sandbox.content.level": 0,
 }
 
 // writePreferences writes the profile's preferences.
 func writePreferences(o Options) error {
 	all := maps.Clone(preferences)
+	if !o.Contained || !sandbox.Nests() {
+		all["security.sandbox.content.level"] = 0 // Firefox's own sandbox needs rights that not every machine gives
+	}
 	if len(o.ForceQUIC) > 0 {
 		mappings := make([]string, len(o.ForceQUIC))
 		for i, host := range o.ForceQUIC {

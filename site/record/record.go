@@ -12,9 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -83,7 +81,7 @@ type recorder struct {
 // fails.
 func Record(ctx context.Context, o Options) (r *recording.Recording, err error) {
 	o.Limit, o.Quiet = cmp.Or(o.Limit, defaultLimit), cmp.Or(o.Quiet, defaultQuiet)
-	b, err := chromium.Launch(ctx, chromium.Options{Binary: o.Chromium, Folder: o.Folder, SPKIHash: o.SPKIHash, Enter: o.enter})
+	b, err := chromium.Launch(ctx, chromium.Options{Binary: o.Chromium, Folder: o.Folder, SPKIHash: o.SPKIHash, Enter: o.enter, Contained: true})
 	if err != nil {
 		return nil, fmt.Errorf("record %s: %w", o.URL, err)
 	}
@@ -95,12 +93,8 @@ func Record(ctx context.Context, o Options) (r *recording.Recording, err error) 
 	return r, nil
 }
 
-// enter adds switches to the browser's command. Recorded pages are foreign code, so the
-// browser sandboxes them, except under root, for which Chromium has no sandbox.
+// enter adds switches to the browser's command.
 func (o Options) enter(c *exec.Cmd) {
-	if os.Geteuid() != 0 {
-		c.Args = slices.DeleteFunc(c.Args, func(argument string) bool { return argument == "--no-sandbox" })
-	}
 	if o.HostRules != "" {
 		c.Args = append(c.Args, "--host-resolver-rules="+o.HostRules)
 	}

@@ -101,7 +101,7 @@ func (r *loading) serveForeign(ctx context.Context, hosts map[string]netip.Addr)
 	}
 	s, err := server.Start(ctx, server.Config{
 		Kind: r.terms.Server, Protocol: r.terms.Protocol, Site: r.Served, Hosts: hosts, Authority: r.Authority, Folder: folder,
-		Do: r.hosts.Server.Do, Command: r.hosts.Server.ServerCommand, ReadyLimit: readyLimit,
+		Do: r.hosts.Server.Do, Command: r.hosts.Server.ServerCommand, Contained: !r.hosts.Virtual(), ReadyLimit: readyLimit,
 	})
 	if err != nil {
 		return nil, &ServerError{err}
