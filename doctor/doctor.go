@@ -13,6 +13,7 @@ import (
 	"wiretime/loader/chromium"
 	"wiretime/loader/firefox"
 	"wiretime/machine"
+	"wiretime/sandbox"
 )
 
 // Config says what to look for.
@@ -26,7 +27,7 @@ type Config struct {
 // Examine returns what it finds, in the order in which people should read it. It can be
 // called outside of lab.Enter.
 func Examine(ctx context.Context, c Config) []lab.Finding {
-	return append(lab.Doctor(), findChromium(c.Chromium), findFirefox(c.Firefox), findKernel(), examinePunctuality(ctx, c.Duration),
+	return append(lab.Doctor(), findChromium(c.Chromium), findFirefox(c.Firefox), findKernel(), examineContainment(), examinePunctuality(ctx, c.Duration),
 		lab.Program("pasta", "commands behind 'wiretime link' cannot reach the outside world", "install Debian's package passt"),
 		lab.Program("npm", "the site world-flags cannot be fetched", "install Node.js"),
 		lab.Program("tshark", "captures are kept, but cannot be viewed here", "install Debian's package tshark"))
@@ -72,6 +73,16 @@ func findKernel() lab.Finding {
 		return f
 	}
 	f.OK, f.Detail = true, fmt.Sprintf("Linux %s, %s", k.Version, k.Path)
+	return f
+}
+
+// examineContainment finds out what keeps browsers, servers and guests from this machine.
+func examineContainment() lab.Finding {
+	r := sandbox.Examine()
+	f := lab.Finding{Name: "containment", OK: r.Landlock > 0 && r.Nested && r.Filtered, Detail: r.String()}
+	if !f.OK {
+		f.Remedy = "load no strangers' pages here, or use a kernel with Landlock (Linux 5.13 or later, switched on), system call filters and user namespaces"
+	}
 	return f
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"wiretime/kernel"
 	"wiretime/machine"
+	"wiretime/sandbox"
 	"wiretime/server"
 	"wiretime/study"
 )
@@ -48,6 +49,7 @@ func Environment(ctx context.Context, privilege string, b Browsers, servers []st
 		"quic-go_gso": os.Getenv("QUIC_GO_DISABLE_GSO") == "",
 		"wiretime":    Version(),
 		studyFileKey:  studyFile,
+		"containment": sandbox.Examine(),
 	}
 	for key, said := range versions {
 		e[key] = said

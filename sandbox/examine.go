@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
 	"os/exec"
 	"runtime"
 	"strconv"
@@ -23,10 +25,20 @@ type Report struct {
 	Nested bool `json:"browsers_own_sandbox"`
 }
 
-// Contained reports whether a program is kept from the files of the user who started it.
-func (r Report) Contained() bool { return r.Landlock > 0 || r.User == unprivilegedWords }
-
 const unprivilegedWords = "an unprivileged user"
+
+// ErrUncontained means that a stranger's page was not loaded, since nothing would keep a browser that it has taken over
+// from this machine.
+var ErrUncontained = errors.New("nothing contains the browser")
+
+// Suffices returns an error that wraps ErrUncontained if a browser that runs strangers' code for a user would have all of
+// that user's rights, and the user is root.
+func (r Report) Suffices(root bool) error {
+	if !root || r.Landlock > 0 || r.User == unprivilegedWords {
+		return nil
+	}
+	return fmt.Errorf("%w: this kernel has no Landlock, and root has no other user here to run it as; run this as another user", ErrUncontained)
+}
 
 // Examine finds out what contains browsers on this machine, by starting a program like one.
 func Examine() Report {

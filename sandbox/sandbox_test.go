@@ -334,7 +334,29 @@ func TestDiesWithItsOwner(t *testing.T) {
 func TestExamine(t *testing.T) {
 	r := sandbox.Examine()
 	t.Log(r)
-	if r.Contained() != (r.Landlock > 0 || os.Geteuid() == 0) {
-		t.Errorf("%+v says that it is contained: %v", r, r.Contained())
+	if want := sandbox.Landlock(); r.Landlock != want || want > 0 && !strings.Contains(r.String(), fmt.Sprintf("Landlock (interface %d)", want)) {
+		t.Errorf("%+v is worded %q", r, r)
+	}
+	if os.Geteuid() == 0 && r.Suffices(true) != nil {
+		t.Errorf("%+v does not suffice for root: %v", r, r.Suffices(true))
+	}
+}
+
+// TestSuffices: root's browsers must be contained by something.
+func TestSuffices(t *testing.T) {
+	for _, test := range []struct {
+		report sandbox.Report
+		root   bool
+		want   error
+	}{
+		{sandbox.Report{User: "root"}, true, sandbox.ErrUncontained},
+		{sandbox.Report{User: "root", Nested: true, Filtered: true}, true, sandbox.ErrUncontained},
+		{sandbox.Report{User: "root", Landlock: 1}, true, nil},
+		{sandbox.Report{User: "an unprivileged user"}, true, nil},
+		{sandbox.Report{User: "the user's own"}, false, nil},
+	} {
+		if err := test.report.Suffices(test.root); !errors.Is(err, test.want) {
+			t.Errorf("%+v, root %v: %v, want %v", test.report, test.root, err, test.want)
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"wiretime/loader/chromium"
 	"wiretime/loader/firefox"
 	"wiretime/runner"
+	"wiretime/sandbox"
 	"wiretime/store"
 	"wiretime/study/studyfile"
 )
@@ -89,7 +90,7 @@ func explain(err error) int {
 		return exitInterrupted
 	case errors.As(err, &wrong), errors.As(err, &mistakes), errors.Is(err, kernel.ErrChecksum):
 		return exitInput
-	case errors.Is(err, lab.ErrForbidden), errors.Is(err, lab.ErrNoTUN), errors.Is(err, chromium.ErrMissing), errors.Is(err, firefox.ErrMissing), errors.Is(err, guest.ErrUnseen), kernelUnfit(err):
+	case errors.Is(err, lab.ErrForbidden), errors.Is(err, lab.ErrNoTUN), errors.Is(err, sandbox.ErrUncontained), errors.Is(err, chromium.ErrMissing), errors.Is(err, firefox.ErrMissing), errors.Is(err, guest.ErrUnseen), kernelUnfit(err):
 		return exitMachine
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotStore),
 		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDiskFull):

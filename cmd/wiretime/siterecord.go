@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wiretime/loader/chromium"
+	"wiretime/sandbox"
 	"wiretime/site"
 	"wiretime/site/record"
 	"wiretime/site/recording"
@@ -23,6 +24,7 @@ type recordOptions struct {
 	hostRules, spki        string
 	limit, quiet           time.Duration
 	replace, all, diff     bool
+	uncontained            bool
 }
 
 func siteRecordCommand() *cobra.Command {
@@ -32,6 +34,9 @@ func siteRecordCommand() *cobra.Command {
 		Long: `Record loads a page in Chromium, over this machine's own network, and keeps it as a
 site with all its resources: responses, redirects, initiators, addresses, and the
 times of connecting and waiting. Values of cookies are blanked.
+
+The page may be a stranger's: the browser that loads it can write to its own folder only,
+and has a user of its own if this is root.
 
 A script has the steps to take after the page has loaded, one per line:
 
@@ -65,6 +70,7 @@ A script has the steps to take after the page has loaded, one per line:
 	f.DurationVar(&o.quiet, "quiet", time.Second, "the recording ends after this time without requests")
 	f.BoolVar(&o.replace, "replace", false, "replace an existing site of the same name")
 	f.BoolVar(&o.all, "all-repairs", false, "list all repairs instead of the first 20")
+	f.BoolVar(&o.uncontained, "uncontained", false, "as root, load the page even if nothing keeps the browser from this machine ('wiretime doctor' says what does)")
 	f.BoolVar(&o.diff, "diff", false, "compare two sites instead of recording one")
 	return c
 }
@@ -90,6 +96,11 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 			return input(err)
 		}
 	}
+	contained := sandbox.Examine()
+	if err := contained.Suffices(os.Geteuid() == 0); err != nil && !o.uncontained {
+		return fmt.Errorf("record %s: %w, or allow it with --uncontained", address, err)
+	}
+	fmt.Fprintln(os.Stderr, "The browser is contained:", contained)
 	if options.Chromium, err = chromium.Find(o.chromium); err != nil {
 		return err
 	}
