@@ -42,6 +42,9 @@ func configureH2O(s *setup) ([]launch, error) {
 		put("  %s:\n    listen:\n      host: %s\n      port: %d", yaml(fmt.Sprintf("%s:%d", o.host, s.Protocol.Port)), o.address, s.Protocol.Port)
 		if s.secure() {
 			put("      ssl:\n        certificate-file: %s\n        key-file: %s\n        minimum-version: TLSv1.3\n        ocsp-update-interval: 0", yaml(o.certificate), yaml(o.key))
+			if s.Contained {
+				put("        neverbleed: OFF") // it would keep the key in a process of its own, behind a socket in /tmp
+			}
 		}
 		put("    paths:\n      \"/\":\n        mruby.handler-file: %s\n        reproxy: ON", yaml(script))
 		for i := range o.answers {

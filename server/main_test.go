@@ -172,8 +172,10 @@ func config(t *testing.T, k server.Kind, row string, s *site.Site) server.Config
 	must(t, err)
 	authority, err := protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
 	must(t, err)
+	folder := t.TempDir()
+	must(t, os.Chmod(filepath.Dir(folder), 0o711)) // a contained server has a user of its own, who must get to its folder
 	return server.Config{
-		Kind: k, Protocol: p, Site: s, Hosts: addresses, Authority: authority, Folder: t.TempDir(),
+		Kind: k, Protocol: p, Site: s, Hosts: addresses, Authority: authority, Folder: folder,
 		Do: func(f func() error) error { return f() }, Command: func(*exec.Cmd) {}, Contained: true, ReadyLimit: patience,
 	}
 }
