@@ -77,8 +77,8 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 // changes the command's program, such as entering a namespace. The command keeps its files, process group and
 // folder. It gets the environment that it names and nothing else; if it names none, it gets an empty one.
 //
-// A program whose user changes must be able to read its own binary. Contain makes folders of the policy belong to
-// that user; it returns an error if that fails.
+// If this program is root, Contain makes the folders that the other may write to belong to the user that it will be. It
+// returns an error if that fails, or if one lies in a folder that is closed to that user.
 func Contain(command *exec.Cmd, p Policy) error {
 	if command.Err != nil {
 		return command.Err
@@ -91,11 +91,15 @@ func Contain(command *exec.Cmd, p Policy) error {
 	s.Read = append(slices.Clone(p.Read), program)
 	if user, changes := newUser(p); changes {
 		for _, folder := range p.Write {
+			if closed(filepath.Dir(folder)) {
+				return fmt.Errorf("contain %s: its folder %s lies in one that is closed to the user that root's programs run as: set TMPDIR to a folder that all users can reach, such as /tmp",
+					program, folder)
+			}
 			if err := give(folder, user); err != nil {
 				return fmt.Errorf("contain %s: give it its folder: %w", program, err)
 			}
 		}
-		s.Search = slices.ContainsFunc(slices.Concat(s.Read, p.Write), closed)
+		s.Search = slices.ContainsFunc(s.Read, unreadable)
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -119,24 +123,27 @@ func give(folder string, user int) error {
 	})
 }
 
-// closed reports whether a file, or a folder above it, is closed to others than its owner.
-func closed(name string) bool {
+// unreadable reports whether others than its owner cannot read a file or folder, or cannot get to it.
+func unreadable(name string) bool {
 	info, err := os.Stat(name)
 	if err != nil {
-		return false // there is nothing to be closed
+		return false // there is nothing to be read
 	}
 	needed := os.FileMode(0o004)
 	if info.IsDir() {
 		needed = 0o005
 	}
-	for at := filepath.Clean(name); info.Mode().Perm()&needed == needed; needed = 0o001 {
+	return info.Mode().Perm()&needed != needed || closed(filepath.Dir(name))
+}
+
+// closed reports whether others than its owner cannot get past a folder, or past one above it.
+func closed(folder string) bool {
+	for at := filepath.Clean(folder); ; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err != nil || info.Mode().Perm()&0o001 == 0 {
+			return true
+		}
 		if at == filepath.Dir(at) {
 			return false
 		}
-		at = filepath.Dir(at)
-		if info, err = os.Stat(at); err != nil {
-			return true
-		}
 	}
-	return true
 }

@@ -19,6 +19,7 @@ import (
 
 	"wiretime/process"
 	"wiretime/sandbox"
+	"wiretime/sandbox/sandboxtest"
 )
 
 // These are the other roles of this program: one that tries to escape, and one that waits.
@@ -195,7 +196,7 @@ func escape() {
 // try has a contained program try all ways out. It returns what became of each.
 func try(t *testing.T, p sandbox.Policy, contain bool) map[string]string {
 	t.Helper()
-	at := target{Home: t.TempDir(), Own: t.TempDir(), Abstract: fmt.Sprintf("@wiretime-sandbox-%d", os.Getpid()), Parent: os.Getpid(), Harmless: !contain}
+	at := target{Home: t.TempDir(), Own: sandboxtest.Folder(t), Abstract: fmt.Sprintf("@wiretime-sandbox-%d", os.Getpid()), Parent: os.Getpid(), Harmless: !contain}
 	at.Secret = filepath.Join(at.Home, "secret")
 	if err := os.WriteFile(at.Secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
@@ -308,7 +309,7 @@ func TestDiesWithItsOwner(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("/proc/self/exe", ownerCommand, t.TempDir())
+	command := exec.Command("/proc/self/exe", ownerCommand, sandboxtest.Folder(t))
 	said, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 
 	"wiretime/lab"
 	"wiretime/protocol"
+	"wiretime/sandbox/sandboxtest"
 	"wiretime/server"
 	"wiretime/site"
 	"wiretime/spdy"
@@ -172,10 +173,8 @@ func config(t *testing.T, k server.Kind, row string, s *site.Site) server.Config
 	must(t, err)
 	authority, err := protocol.OpenAuthority(filepath.Join(t.TempDir(), "ca"))
 	must(t, err)
-	folder := t.TempDir()
-	must(t, os.Chmod(filepath.Dir(folder), 0o711)) // a contained server has a user of its own, who must get to its folder
 	return server.Config{
-		Kind: k, Protocol: p, Site: s, Hosts: addresses, Authority: authority, Folder: folder,
+		Kind: k, Protocol: p, Site: s, Hosts: addresses, Authority: authority, Folder: sandboxtest.Folder(t),
 		Do: func(f func() error) error { return f() }, Command: func(*exec.Cmd) {}, Contained: true, ReadyLimit: patience,
 	}
 }

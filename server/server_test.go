@@ -16,6 +16,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/protocol"
+	"wiretime/sandbox/sandboxtest"
 	"wiretime/server"
 	"wiretime/site"
 )
@@ -234,4 +235,17 @@ func TestOneProtocolAlone(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestServersAreContained: the processes that serve are kept to their folder.
+func TestServersAreContained(t *testing.T) {
+	t.Setenv(sandboxtest.Secret, "1")
+	for _, k := range server.Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			installed(t, k)
+			for _, pid := range start(t, k, k.Protocols[0], plainSite(t)).Processes() {
+				sandboxtest.Check(t, pid)
+			}
+		})
+	}
 }

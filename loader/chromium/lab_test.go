@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"wiretime/metric"
 	"wiretime/network"
 	"wiretime/protocol"
+	"wiretime/sandbox/sandboxtest"
 	"wiretime/site"
 	"wiretime/workload/pageload"
 )
@@ -65,7 +67,7 @@ func newBench(t *testing.T, o Options, switches ...string) *bench {
 	b.authority, err = protocol.OpenAuthority(t.TempDir())
 	must(t, err)
 	if o.SPKIHash = b.authority.SPKIHash(); o.Folder == "" {
-		o.Folder = t.TempDir()
+		o.Folder = sandboxtest.Folder(t)
 	}
 	o.Enter = func(c *exec.Cmd) {
 		c.Args = append(c.Args, switches...)
@@ -478,7 +480,7 @@ func TestKeyLogHasTheSecretsOfEachConnection(t *testing.T) {
 		row   string
 		hosts []string
 	}{{"https/1.1", nil}, {"h2", nil}, {"h3", page.Origins()}} {
-		folder := t.TempDir()
+		folder := sandboxtest.Folder(t)
 		b := newBench(t, Options{ForceQUIC: test.hosts, Folder: folder, KeyLog: filepath.Join(folder, "keys")})
 		l := b.load(t, row(t, test.row), page, b.open(t), patience)
 		secrets := 0
@@ -499,5 +501,21 @@ func TestKeyLogHasTheSecretsOfEachConnection(t *testing.T) {
 		if secrets == 0 {
 			t.Errorf("%s: the server logs no secret", test.row)
 		}
+	}
+}
+
+// TestBrowserIsContained: all of a browser's processes are.
+func TestBrowserIsContained(t *testing.T) {
+	t.Setenv(sandboxtest.Secret, "1")
+	b := newBench(t, Options{})
+	page := archive(t, map[string]string{"GET https://www.page.test/": "<p>text"})
+	b.load(t, row(t, "h2"), page, b.open(t), patience)
+	sandboxtest.Check(t, b.browser.process.PID())
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", b.browser.process.PID()))
+	must(t, err)
+	for child := range strings.FieldsSeq(string(children)) {
+		pid, err := strconv.Atoi(child)
+		must(t, err)
+		sandboxtest.Check(t, pid)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"wiretime/metric"
 	"wiretime/network"
 	"wiretime/protocol"
+	"wiretime/sandbox/sandboxtest"
 	"wiretime/site"
 	"wiretime/workload/pageload"
 )
@@ -60,7 +61,7 @@ func newBenchWith(t *testing.T, quic bool, hosts ...string) *bench {
 	var err error
 	b.authority, err = protocol.OpenAuthority(t.TempDir())
 	must(t, err)
-	folder := t.TempDir()
+	folder := sandboxtest.Folder(t)
 	o := Options{Binary: binary, Folder: folder, Enter: l.Client().Command, Contained: true, Dial: l.Dial, Issuer: b.authority.Issuer()}
 	if quic {
 		o.ForceQUIC = hosts
@@ -432,4 +433,10 @@ func TestFrozenPageAsksForTheSameAgain(t *testing.T) {
 			t.Errorf("%s requested %s and %s when frozen, %s with another seed, %s when left alone", who, first[who], again[who], seeded[who], alone[who])
 		}
 	}
+}
+
+// TestBrowserIsContained: its first process is, whose rights the others inherit.
+func TestBrowserIsContained(t *testing.T) {
+	t.Setenv(sandboxtest.Secret, "1")
+	sandboxtest.Check(t, newBench(t, false).browser.process.PID())
 }

@@ -19,6 +19,7 @@ import (
 
 	"wiretime/loader/chromium"
 	"wiretime/protocol"
+	"wiretime/sandbox/sandboxtest"
 	"wiretime/site/record"
 )
 
@@ -138,7 +139,7 @@ func (s *shop) options(t *testing.T, url string) record.Options {
 		t.Skip(err)
 	}
 	must(t, err)
-	folder := filepath.Join(t.TempDir(), "profile")
+	folder := filepath.Join(sandboxtest.Folder(t), "profile")
 	must(t, os.Mkdir(folder, 0o700))
 	return record.Options{
 		URL: url, Chromium: binary, Folder: folder, Limit: time.Minute, Quiet: 300 * time.Millisecond, SPKIHash: s.ca.SPKIHash(),
