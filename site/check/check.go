@@ -12,12 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"wiretime/contain"
 	"wiretime/lab"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/replay"
 	"wiretime/site"
 	"wiretime/station"
+	"wiretime/workload"
 	"wiretime/workload/pageload"
 )
 
@@ -100,11 +102,17 @@ func Load(ctx context.Context, s *site.Site, c Config) (results []Result, err er
 		if err != nil {
 			return nil, err
 		}
-		loaded, err := c.order(p).RunOn(ctx, st, s, dir)
-		if err != nil {
-			return nil, err
+		var loaded workload.Outcome
+		if err := contain.Run(ctx, func(ctx context.Context) (err error) {
+			loaded, err = c.order(p).RunOn(ctx, st, s, dir)
+			return err
+		}, nil); err != nil {
+			return nil, fmt.Errorf("load site %s over %s: %w", s.Name, p.Name, err)
 		}
 		record := loaded.(*pageload.Record)
+		if contain.In(record.LoadError) != nil {
+			return nil, fmt.Errorf("load site %s over %s: %w", s.Name, p.Name, record.LoadError)
+		}
 		renamed := replay.Renamed(record.HAR)
 		replay.RestoreNames(record.HAR, record.Server)
 		results = append(results, Result{p.Name, renamed, record, replay.Compare(s, record.HAR, record.Server)})
