@@ -161,4 +161,3 @@ func checkPanic(t *testing.T, r *run, function, value string) {
 		t.Errorf("%d attempts at the load that panics, want 2; %d at the four others", failed, valid)
 	}
 }
-

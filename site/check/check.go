@@ -19,7 +19,6 @@ import (
 	"wiretime/replay"
 	"wiretime/site"
 	"wiretime/station"
-	"wiretime/workload"
 	"wiretime/workload/pageload"
 )
 
@@ -102,16 +101,23 @@ func Load(ctx context.Context, s *site.Site, c Config) (results []Result, err er
 		if err != nil {
 			return nil, err
 		}
-		var loaded workload.Outcome
-		if err := contain.Run(ctx, func(ctx context.Context) (err error) {
-			loaded, err = c.order(p).RunOn(ctx, st, s, dir)
-			return err
-		}, nil); err != nil {
+		var record *pageload.Record
+		err = contain.Run(ctx, func(ctx context.Context) error {
+			loaded, err := c.order(p).RunOn(ctx, st, s, dir)
+			if err != nil {
+				return err
+			}
+			record = loaded.(*pageload.Record)
+			if contain.In(record.LoadError) != nil {
+				return record.LoadError
+			}
+			return nil
+		}, nil)
+		if contain.In(err) != nil {
 			return nil, fmt.Errorf("load site %s over %s: %w", s.Name, p.Name, err)
 		}
-		record := loaded.(*pageload.Record)
-		if contain.In(record.LoadError) != nil {
-			return nil, fmt.Errorf("load site %s over %s: %w", s.Name, p.Name, record.LoadError)
+		if err != nil {
+			return nil, err
 		}
 		renamed := replay.Renamed(record.HAR)
 		replay.RestoreNames(record.HAR, record.Server)
