@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"os"
 	"sync"
+
+	"wiretime/contain"
 )
 
 // Batch is several requests that are fetched together.
@@ -24,7 +26,7 @@ type Batch struct {
 // requests. Requests to one origin are sent in that order, each as soon as the protocol
 // allows. A failed request does not stop the others; the errors are joined.
 func (b Batch) Fetch(ctx context.Context, out io.Writer) error {
-	var running sync.WaitGroup
+	running := contain.Group{Guard: contain.From(ctx)}
 	defer running.Wait()
 	fetches := make([]*fetch, len(b.Requests))
 	origins := make(map[string][]*fetch)

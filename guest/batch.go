@@ -11,11 +11,11 @@ package guest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"wiretime/contain"
 	"wiretime/station"
 	"wiretime/workload"
 	"wiretime/workload/workloads"
@@ -64,8 +64,9 @@ func orderFile(place int) string { return fmt.Sprintf("order-%d.json", place) }
 // outcome is the form in which the record of a load is sent to the host, which finds the rest
 // in the load's artefacts.
 type outcome struct {
-	Failed    string // why the station failed; if set, the rest is empty
-	LoadError string // why the load did not go well
+	Failed    string         // why the station failed; if set, the rest is empty
+	LoadError string         // why the load did not go well
+	Panic     *contain.Panic // if Failed or LoadError are due to one
 	Record    *workloads.Outcome
 }
 
@@ -73,11 +74,11 @@ type outcome struct {
 func writeOutcome(dir string, r workload.Outcome, failed error) error {
 	var out outcome
 	if failed != nil {
-		out.Failed = failed.Error()
+		out.Failed, out.Panic = failed.Error(), contain.In(failed)
 	} else {
 		out.Record = &workloads.Outcome{Outcome: r}
 		if err := r.Common().LoadError; err != nil {
-			out.LoadError = err.Error()
+			out.LoadError, out.Panic = err.Error(), contain.In(err)
 		}
 	}
 	text, err := json.Marshal(out)
@@ -106,10 +107,10 @@ func readOutcome(dir string) (workload.Outcome, error) {
 		return nil, fmt.Errorf("remove the record of a load: %w", err)
 	}
 	if in.Failed != "" {
-		return nil, &StationError{in.Failed}
+		return nil, &StationError{in.Failed, in.Panic}
 	}
 	if in.LoadError != "" {
-		in.Record.Common().LoadError = errors.New(in.LoadError)
+		in.Record.Common().LoadError = &loadError{in.LoadError, in.Panic}
 	}
 	return in.Record.Outcome, in.Record.ReadFiles(dir)
 }
@@ -120,6 +121,29 @@ func exists(name string) bool {
 }
 
 // StationError says why a station in a guest failed.
-type StationError struct{ reason string }
+type StationError struct {
+	reason   string
+	panicked *contain.Panic // nil: there was none
+}
 
 func (e *StationError) Error() string { return e.reason }
+
+// Unwrap returns the panic that made the station fail, if one did.
+func (e *StationError) Unwrap() error { return orNil(e.panicked) }
+
+// loadError says why a load in a guest did not go well.
+type loadError struct {
+	reason   string
+	panicked *contain.Panic
+}
+
+func (e *loadError) Error() string { return e.reason }
+func (e *loadError) Unwrap() error { return orNil(e.panicked) }
+
+// orNil returns a panic as an error: nil if there was none.
+func orNil(p *contain.Panic) error {
+	if p == nil {
+		return nil
+	}
+	return p
+}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wiretime/contain"
 	"wiretime/lab/emulator"
 	"wiretime/protocol"
 	"wiretime/server"
@@ -171,9 +172,13 @@ func (w *worker) load(ctx context.Context, l sentLoad) error {
 	if err := os.Mkdir(part, 0o755); err != nil {
 		return fmt.Errorf("make a folder for load %s: %w", l.ID, err)
 	}
-	record, failed := w.run(ctx, l, part)
+	var record workload.Outcome
+	failed := contain.Run(ctx, func(ctx context.Context) (err error) {
+		record, err = w.run(ctx, l, part)
+		return err
+	}, giveUp)
 	if failed != nil {
-		failed = errors.Join(failed, w.close())
+		failed = errors.Join(failed, contain.Do(w.close))
 	}
 	if err := writeOutcome(part, record, failed); err != nil {
 		return err
@@ -182,6 +187,12 @@ func (w *worker) load(ctx context.Context, l sentLoad) error {
 		return fmt.Errorf("publish the folder of load %s: %w", l.ID, err)
 	}
 	return nil
+}
+
+// giveUp ends a guest in which a load waits for ever after a panic. The console tells the host why.
+func giveUp(p *contain.Panic) {
+	fmt.Println("guest:", p.Report())
+	powerOff()
 }
 
 func (w *worker) run(ctx context.Context, l sentLoad, dir string) (r workload.Outcome, err error) {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wiretime/contain"
 	"wiretime/lab/emulator"
 	"wiretime/machine"
 	"wiretime/network"
@@ -67,11 +68,11 @@ func (h *Hosts) Run(ctx context.Context, t Task) (*Report, error) {
 	}
 	follow, stop := context.WithCancel(ctx)
 	followed := make(chan error, 1)
-	go func() { followed <- l.follow(follow, e) }()
+	go func() { followed <- contain.Do(func() error { return l.follow(follow, e) }) }()
 
 	report := &Report{}
 	metered := l.meter(t.Programs)
-	report.LoadError = t.Do(ctx, Progress{e.epoch, e.handovers})
+	report.LoadError = contain.Do(func() error { return t.Do(ctx, Progress{e.epoch, e.handovers}) })
 	report.Taken = metered()
 	stop()
 	if err := <-followed; err != nil {

@@ -14,13 +14,13 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/quic-go/quic-go/http3"
 
 	"wiretime/capture"
+	"wiretime/contain"
 	"wiretime/spdy"
 )
 
@@ -57,14 +57,15 @@ type Server struct {
 	quic      *http3.Server
 	sockets   []net.PacketConn
 	clients   clients
-	serving   sync.WaitGroup
+	serving   contain.Group
 	lost      atomic.Int64
 }
 
 // Serve starts a server, which is ready when Serve returns. A fresh server for
 // every load shares no connection, ticket or key with the previous one.
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
-	s := &Server{config: c, log: &serverLog{protocol: c.Protocol, handler: c.Handler, began: time.Now()}}
+	guard := contain.From(ctx)
+	s := &Server{config: c, serving: contain.Group{Guard: guard}, log: &serverLog{protocol: c.Protocol, handler: guard.Handler(c.Handler), began: time.Now()}}
 	if c.Resume {
 		_, _ = rand.Read(s.ticketKey[:]) // never fails
 	}

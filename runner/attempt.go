@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"wiretime/contain"
 	"wiretime/guest"
 	"wiretime/store"
 	"wiretime/study"
@@ -98,23 +100,56 @@ func (r *run) begin(j *job, started time.Time) store.LoadRecord {
 // attempt's artefacts. failed says why the lab failed; then there is no outcome. An outcome
 // whose artefacts cannot be read is a failed attempt, too.
 func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir string, failed error) error {
-	var g *gathered
 	if failed == nil {
-		g, failed = r.gather(j, outcome, dir)
-	}
-	if failed == nil {
-		failed = g.writeHAR(dir)
+		failed = contain.Do(func() error { return r.evaluate(j, &record, outcome, dir) })
 	}
 	if errors.Is(failed, syscall.ENOSPC) {
 		return diskFull(record.ID(), failed)
 	}
+	cause := failed
 	if failed != nil {
 		record.Validity, record.Reason = store.Failed, failed.Error()
+		record.Values, record.Violations, record.Pages = nil, nil, nil
 	} else {
-		r.judge(&record, g)
+		cause = outcome.Common().LoadError
+	}
+	if err := r.keepPanic(record.ID(), dir, contain.In(cause)); err != nil {
+		return err
 	}
 	record.Wall = time.Since(record.Started)
 	return r.keep(j, record)
+}
+
+// evaluate turns what a load left into figures and a verdict.
+func (r *run) evaluate(j *job, record *store.LoadRecord, outcome workload.Outcome, dir string) error {
+	g, err := r.gather(j, outcome, dir)
+	if err == nil {
+		err = g.writeHAR(dir)
+	}
+	if err == nil {
+		r.judge(record, g)
+	}
+	return err
+}
+
+// panicFile is the artefact of a load that a bug of this program has ended: the panic with its stack.
+const panicFile = "panic.txt"
+
+// keepPanic puts a panic, if there is one, beside the attempt's artefacts in the folder dir, or in a new one.
+func (r *run) keepPanic(id, dir string, p *contain.Panic) (err error) {
+	if p == nil {
+		return nil
+	}
+	if dir == "" {
+		dir, err = r.Store.StageDir(id)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, panicFile), []byte(p.Report()), 0o644)
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return diskFull(id, err)
+	}
+	return err
 }
 
 func diskFull(id string, err error) error {

@@ -10,7 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"wiretime/contain"
 	"wiretime/protocol"
+	"wiretime/site"
 	"wiretime/station"
 	"wiretime/workload"
 )
@@ -73,9 +75,15 @@ func (p *stations) carryOut(ctx context.Context, j *job) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	outcome, failed := j.Order(record.ID()).RunOn(ctx, s, p.run.served[j.served()], dir)
+	outcome, failed := p.load(ctx, j.Order(record.ID()), s, p.run.served[j.served()], dir)
+	if stuck, is := errors.AsType[*stuckError](failed); is {
+		return p.run.end(j, record, nil, dir, stuck) // and without the station, which cannot be closed
+	}
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), s.Close())
+	}
+	if contain.In(failed) != nil { // says nothing about the lab, of which it may have left anything
+		return p.run.end(j, record, nil, dir, errors.Join(failed, contain.Do(s.Close)))
 	}
 	if errors.Is(failed, syscall.ENOSPC) {
 		return errors.Join(diskFull(record.ID(), failed), s.Close())
@@ -84,6 +92,34 @@ func (p *stations) carryOut(ctx context.Context, j *job) error {
 		return err
 	}
 	return p.run.end(j, record, outcome, dir, failed)
+}
+
+// stuckError says that a load has not ended although a goroutine of it panicked.
+type stuckError struct{ panicked *contain.Panic }
+
+func (e *stuckError) Error() string {
+	return fmt.Sprintf("%v; the load had not ended %v later, and its lab is left as it is until the run ends", e.panicked, contain.Patience)
+}
+
+func (e *stuckError) Unwrap() error { return e.panicked }
+
+// load carries an order out on a station. The error is a *stuckError if a panic has left the load waiting for ever.
+func (p *stations) load(ctx context.Context, o workload.Order, s *station.Station, page *site.Site, dir string) (workload.Outcome, error) {
+	type result struct {
+		outcome workload.Outcome
+		failed  error
+	}
+	ended := make(chan result, 2)
+	go func() {
+		var r result
+		r.failed = contain.Run(ctx, func(ctx context.Context) (err error) {
+			r.outcome, err = o.RunOn(ctx, s, page, dir)
+			return err
+		}, func(panicked *contain.Panic) { ended <- result{failed: &stuckError{panicked}} })
+		ended <- r
+	}()
+	r := <-ended
+	return r.outcome, r.failed
 }
 
 // take returns a free station, or a new one.

@@ -3,6 +3,8 @@ package spdy
 import (
 	"fmt"
 	"slices"
+
+	"wiretime/contain"
 )
 
 func (s *Session) synStream(f *SynStream, wrong *StreamError) {
@@ -66,7 +68,9 @@ func (s *Session) synStream(f *SynStream, wrong *StreamError) {
 			s.running--
 			s.mu.Unlock()
 		}()
-		s.config.Accept(st)
+		if err := contain.Do(func() error { s.config.Accept(st); return nil }); err != nil {
+			st.Reset(InternalError, err)
+		}
 	})
 }
 

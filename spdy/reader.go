@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"wiretime/contain"
 )
 
 // read runs the receive loop.
 func (s *Session) read() {
-	err := s.readFrames()
+	err := contain.Do(s.readFrames)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {

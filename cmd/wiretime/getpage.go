@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"wiretime/capture"
+	"wiretime/contain"
 	"wiretime/english"
 	"wiretime/get"
 	"wiretime/loader/live"
@@ -76,7 +77,12 @@ func (o getOptions) getPages(ctx context.Context, config get.Config, urls []stri
 		}
 		place.discard()
 	}
-	har, timing, err := live.LoadPages(ctx, options, urls)
+	var har *capture.HAR
+	var timing capture.Timing
+	err = contain.Run(ctx, func(ctx context.Context) (err error) {
+		har, timing, err = live.LoadPages(ctx, options, urls)
+		return err
+	}, nil)
 	if har == nil {
 		return err
 	}

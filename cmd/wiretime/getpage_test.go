@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/contain"
 	"wiretime/get"
 )
 
@@ -169,5 +171,46 @@ func TestGetPageThatNeverFinishes(t *testing.T) {
 				t.Errorf("the HAR is %+v, %v", har, err)
 			}
 		})
+	}
+}
+
+// TestGetPagesWithInvalidGrids loads pages whose grids have invalid columns.
+func TestGetPagesWithInvalidGrids(t *testing.T) {
+	u := users(t)[0]
+	columns := []string{"repeat", "repeat(,1fr)", "repeat(auto-fill,minmax)"}
+	for i, c := range columns {
+		u.write(t, fmt.Sprintf("folder/%d.html", i), `<div style="display:grid;grid-template-columns:`+c+`">`)
+	}
+	s := u.serve(t, filepath.Join(u.home, "folder"))
+	for i, c := range columns {
+		r := u.run(t, "get", "--page", "--cacert", s.ca, s.urls["h2"]+fmt.Sprintf("%d.html", i))
+		if m := pageSummary.FindStringSubmatch(r.out); r.code != 0 || m == nil || m[2] == "never" {
+			t.Errorf("%s: exit code %d, %s\n%s", c, r.code, r.errors, r.out)
+		}
+	}
+	if code := s.end(t); code != 0 {
+		t.Errorf("serve ended with %d: %s", code, s.log)
+	}
+}
+
+// TestPanicIsReported checks what the program says of a bug that ended a load: with the stack, on standard error.
+func TestPanicIsReported(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = w
+	code := explain(fmt.Errorf("load a page: %w", contain.Run(t.Context(), func(context.Context) error { panic("boom") }, nil)))
+	os.Stderr = stderr
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code != exitFailure || !strings.Contains(string(said), "wiretime: load a page: this is a bug of Wiretime: panic: boom\n") || !strings.Contains(string(said), "TestPanicIsReported") {
+		t.Errorf("exit code %d: %s", code, said)
 	}
 }

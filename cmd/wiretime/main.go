@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/contain"
 	"wiretime/guest"
 	"wiretime/kernel"
 	"wiretime/lab"
@@ -83,6 +84,9 @@ func explain(err error) int {
 		return exited.ExitCode()
 	}
 	fmt.Fprintln(os.Stderr, "wiretime:", err)
+	if p := contain.In(err); p != nil {
+		fmt.Fprintf(os.Stderr, "Please report it with what led to it, and this stack:\n\n%s", p.Stack)
+	}
 	var wrong inputError
 	var mistakes studyfile.Errors
 	switch {

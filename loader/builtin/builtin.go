@@ -111,11 +111,7 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 		}
 		tabs = append(tabs, t)
 	}
-	v.mu.Lock()
-	for _, t := range tabs {
-		t.begin()
-	}
-	v.mu.Unlock()
+	v.begin(tabs)
 	var failed error
 	for _, t := range tabs {
 		err := t.wait(ctx)
@@ -126,6 +122,15 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return newHAR(tabs), timing(tabs), failed
+}
+
+// begin requests the tabs' documents.
+func (v *Visit) begin(tabs []*tab) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, t := range tabs {
+		t.begin()
+	}
 }
 
 // giveUp ends tabs that were not started.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"wiretime/contain"
 	"wiretime/loader/page"
 )
 
@@ -69,9 +70,11 @@ func (t *tab) begin() {
 // wait returns when the page has loaded or failed, or ctx has ended.
 func (t *tab) wait(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
-		t.visit.mu.Lock()
-		defer t.visit.mu.Unlock()
-		t.end(context.Cause(ctx))
+		contain.From(ctx).Call(func() {
+			t.visit.mu.Lock()
+			defer t.visit.mu.Unlock()
+			t.end(context.Cause(ctx))
+		})
 	})
 	defer stop()
 	<-t.done
@@ -136,7 +139,7 @@ func (t *tab) settle() {
 		t.timer = nil
 	}
 	if waits {
-		t.timer = time.AfterFunc(at-t.now(), t.advance)
+		t.timer = time.AfterFunc(at-t.now(), func() { contain.From(t.ctx).Call(t.advance) })
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/target"
+
+	"wiretime/contain"
 )
 
 // connection speaks the Chrome DevTools Protocol over the pipes of a browser started
@@ -56,6 +58,14 @@ func newConnection(in, out *os.File) *connection {
 
 func (c *connection) read() {
 	defer close(c.done)
+	err := contain.Do(c.receive)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cause = fmt.Errorf("the connection to the browser ended: %w", err)
+}
+
+// receive passes messages on until there are none.
+func (c *connection) receive() error {
 	messages := bufio.NewReaderSize(c.in, 64<<10)
 	for {
 		text, err := messages.ReadBytes(0)
@@ -64,10 +74,7 @@ func (c *connection) read() {
 			err = jsonv2.Unmarshal(bytes.TrimSuffix(text, []byte{0}), m, tolerant)
 		}
 		if err != nil {
-			c.mu.Lock()
-			c.cause = fmt.Errorf("the connection to the browser ended: %w", err)
-			c.mu.Unlock()
-			return
+			return err
 		}
 		c.mu.Lock()
 		answer, hear := c.waiting[m.ID], c.hearings[m.SessionID]

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/coder/websocket"
+
+	"wiretime/contain"
 )
 
 // session is a WebDriver BiDi session (W3C, WebDriver BiDi, section 3): commands
@@ -64,6 +66,14 @@ func connect(ctx context.Context, dial func(ctx context.Context, network, addres
 
 func (s *session) read() {
 	defer close(s.done)
+	err := contain.Do(s.receive)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cause = fmt.Errorf("the connection to the browser ended: %w", err)
+}
+
+// receive passes messages on until there are none.
+func (s *session) receive() error {
 	for {
 		_, text, err := s.socket.Read(context.Background())
 		var m message
@@ -71,10 +81,7 @@ func (s *session) read() {
 			err = json.Unmarshal(text, &m)
 		}
 		if err != nil {
-			s.mu.Lock()
-			s.cause = fmt.Errorf("the connection to the browser ended: %w", err)
-			s.mu.Unlock()
-			return
+			return err
 		}
 		if m.Type == "event" {
 			s.event(m.Method, m.Params)

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"math"
 	"strings"
 
 	"github.com/tdewolff/parse/v2/css"
@@ -21,7 +22,7 @@ type box struct {
 	sides      float64 // margins and padding, left and right together
 	inside     float64 // padding, top and bottom together
 	gaps       [2]float64
-	columns    []cssToken
+	columns    []track
 	wraps      bool
 	view       viewport
 }
@@ -99,9 +100,10 @@ func (b *box) apply(st *style, c *cascade) {
 		parts := words(value)
 		for i := range b.gaps {
 			b.length(parts[min(i, len(parts)-1)], &b.gaps[i], 0)
+			b.gaps[i] = max(0, b.gaps[i])
 		}
 	}
-	b.columns = st.value(c, gridColumns)
+	b.columns = b.tracks(st.value(c, gridColumns))
 	for _, t := range st.value(c, flexWrap) {
 		b.wraps = b.wraps || t.is(css.IdentToken, "wrap")
 	}
@@ -130,13 +132,17 @@ func (b *box) lines(t cssToken) {
 	switch {
 	case !ok || value <= 0:
 	case unit == "":
-		b.line = value
+		b.line = min(value, maxLength)
 	case b.font > 0:
 		px := value
 		b.length([]cssToken{t}, &px, value)
-		b.line = px / b.font
+		b.line = min(px/b.font, maxLength)
 	}
 }
+
+// maxLength limits lengths, in px, as Chromium's LayoutUnit does
+// (third_party/blink/renderer/platform/geometry/layout_unit.h).
+const maxLength = 1 << 25
 
 // length sets a length, or leaves it unchanged; auto and the like mean none.
 func (b *box) length(value []cssToken, to *float64, none float64) {
@@ -145,7 +151,7 @@ func (b *box) length(value []cssToken, to *float64, none float64) {
 	}
 	if len(value) == 1 {
 		if number, unit, ok := value[0].number(); ok && unit == "em" {
-			*to = number * b.font
+			*to = clamp(number * b.font)
 			return
 		}
 		if value[0].kind == css.IdentToken || value[0].kind == css.PercentageToken {
@@ -153,10 +159,12 @@ func (b *box) length(value []cssToken, to *float64, none float64) {
 			return
 		}
 	}
-	if px, ok := b.view.calculate(value, 0); ok {
-		*to = px
+	if px, ok := b.view.calculate(value, 0); ok && !math.IsNaN(px) {
+		*to = clamp(px)
 	}
 }
+
+func clamp(px float64) float64 { return min(max(px, -maxLength), maxLength) }
 
 // four reads the one to four lengths of margin and padding, from the top clockwise.
 func (b *box) four(value []cssToken) (sides [4]float64, ok bool) {
@@ -198,42 +206,67 @@ func words(value []cssToken) [][]cssToken {
 	return parts
 }
 
-// tracks returns how many columns a grid of that width has, and how wide each is (CSS
-// Grid 2, sections 7.2 and 7.2.3).
-func (b *box) tracks(width float64) (count int, each float64) {
-	count = 0
-	for _, part := range words(b.columns) {
+// track is one or several columns of a grid: a fixed number, or as many as fit.
+type track struct {
+	count int     // 0: as many as fit
+	least float64 // the width of each, if as many as fit
+	alone bool    // the repeated list has one column
+}
+
+// maxColumns limits the columns of a grid, and the tracks that are kept of it.
+const maxColumns = 1000
+
+// tracks reads grid-template-columns (CSS Grid 2, sections 7.2 and 7.2.3).
+func (b *box) tracks(value []cssToken) (tracks []track) {
+	for _, part := range words(value) {
+		if len(tracks) == maxColumns {
+			break
+		}
 		if len(part) == 0 || part[0].is(css.IdentToken, "none") {
 			continue
 		}
 		if part[0].function() != "repeat" {
-			count++
+			tracks = append(tracks, track{count: 1})
 			continue
 		}
 		inside, _ := inner(part)
 		arguments := splitTokens(inside, css.CommaToken)
-		if len(arguments) != 2 {
+		if len(arguments) != 2 || len(arguments[0]) == 0 || len(arguments[1]) == 0 {
 			continue
 		}
-		size := words(trimSpace(arguments[1]))
-		if n, _, ok := trimSpace(arguments[0])[0].number(); ok {
-			count += int(min(n, 1000)) * len(size)
+		size := words(arguments[1])
+		if n, _, ok := arguments[0][0].number(); ok {
+			if n >= 1 {
+				tracks = append(tracks, track{count: int(min(n, maxColumns)) * min(len(size), maxColumns)})
+			}
 			continue
 		}
 		// auto-fill and auto-fit: as many as fit.
 		least := -1.0
 		b.length(size[0], &least, -1)
-		if len(size[0]) > 0 && size[0][0].function() == "minmax" {
+		if size[0][0].function() == "minmax" {
 			bounds, _ := inner(size[0])
-			b.length(trimSpace(splitTokens(bounds, css.CommaToken)[0]), &least, -1)
+			b.length(splitTokens(bounds, css.CommaToken)[0], &least, -1)
 		}
 		if least > 0 {
-			count += max(1, int((width+b.gaps[1])/(least+b.gaps[1])))
-			if len(size[0]) == 1 {
-				return count, least
-			}
+			tracks = append(tracks, track{least: least, alone: len(size[0]) == 1})
 		}
 	}
-	count = max(1, count)
+	return tracks
+}
+
+// grid returns how many columns a grid of that width has, and how wide each is.
+func (b *box) grid(width float64) (count int, each float64) {
+	for _, t := range b.columns {
+		if t.count > 0 {
+			count += t.count
+			continue
+		}
+		count += max(1, int(min((width+b.gaps[1])/(t.least+b.gaps[1]), maxColumns)))
+		if t.alone {
+			return min(count, maxColumns), t.least
+		}
+	}
+	count = min(max(1, count), maxColumns)
 	return count, (width - float64(count-1)*b.gaps[1]) / float64(count)
 }

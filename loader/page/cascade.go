@@ -45,7 +45,7 @@ func (c *cascade) empty() bool { return !c.any }
 
 // add adds the declarations of a matching rule.
 func (c *cascade) add(e *entry) {
-	c.take(e.rule.declarations, winner{sheet: e.sheet, layer: e.layer, specificity: e.selector.match.Specificity(), order: e.order})
+	c.take(e.rule.declarations, winner{sheet: e.sheet, layer: e.layer, specificity: e.selector.specificity, order: e.order})
 }
 
 // inline adds the declarations of a style attribute.
@@ -69,20 +69,26 @@ func (c *cascade) take(declarations []declaration, w winner) {
 
 // customs holds an element's custom properties, and those it inherits.
 type customs struct {
-	own    []winner
+	own    map[string]winner
 	around *customs
+}
+
+// newCustoms returns the custom properties that win among declarations.
+func newCustoms(declared []winner, around *customs) *customs {
+	own := make(map[string]winner, len(declared))
+	for i := range declared {
+		name := declared[i].declaration.custom
+		if best := own[name]; declared[i].beats(&best) {
+			own[name] = declared[i]
+		}
+	}
+	return &customs{own, around}
 }
 
 // find returns the value of a custom property, or nil.
 func (c *customs) find(name string) []cssToken {
 	for ; c != nil; c = c.around {
-		var best winner
-		for i := range c.own {
-			if c.own[i].declaration.custom == name && c.own[i].beats(&best) {
-				best = c.own[i]
-			}
-		}
-		if best.declaration != nil {
+		if best, ok := c.own[name]; ok {
 			return best.declaration.value
 		}
 	}
@@ -92,7 +98,7 @@ func (c *customs) find(name string) []cssToken {
 // apply computes a style from the declarations.
 func (st *style) apply(c *cascade) {
 	if len(c.custom) > 0 {
-		st.custom = &customs{c.custom, st.custom}
+		st.custom = newCustoms(c.custom, st.custom)
 	}
 	if value := st.value(c, display); len(value) == 1 {
 		st.hidden = value[0].is(css.IdentToken, "none")
@@ -101,7 +107,7 @@ func (st *style) apply(c *cascade) {
 	if f, ff := &c.winners[font], &c.winners[fontFamily]; f.declaration != nil && !(ff.declaration != nil && ff.beats(f)) {
 		st.applyFont(st.value(c, font))
 	} else if value := st.value(c, fontFamily); len(value) > 0 && !inherits(value) {
-		st.families = families(value)
+		st.families = readFamilies(value)
 	}
 	if value := st.value(c, fontWeight); len(value) == 1 {
 		if w, ok := weight(value[0]); ok {
@@ -128,7 +134,7 @@ func (st *style) applyFont(value []cssToken) {
 		w, isWeight := weight(t)
 		switch {
 		case sized && (t.kind == css.IdentToken || t.kind == css.StringToken):
-			st.families = families(value[i:])
+			st.families = readFamilies(value[i:])
 			return
 		case sized:
 		case t.kind == css.DimensionToken || t.kind == css.PercentageToken || t.kind == css.FunctionToken || fontSizes[strings.ToLower(t.text)]:
@@ -143,15 +149,26 @@ func (st *style) applyFont(value []cssToken) {
 
 var fontSizes = set("xx-small x-small small medium large x-large xx-large xxx-large smaller larger")
 
-// families reads a list of font families.
-func families(value []cssToken) []string {
+// families is a list of font families.
+type families struct {
+	names []string
+	key   string // identifies the list
+}
+
+func newFamilies(names ...string) *families { return &families{names, strings.Join(names, "\x00")} }
+
+// maxFamilies limits how many families of a list are kept: every element inherits the list.
+const maxFamilies = 64
+
+// readFamilies reads a list of font families.
+func readFamilies(value []cssToken) *families {
 	var names []string
 	for _, part := range splitTokens(value, css.CommaToken) {
-		if name := familyName(part); name != "" {
+		if name := familyName(part); name != "" && len(names) < maxFamilies {
 			names = append(names, name)
 		}
 	}
-	return names
+	return newFamilies(names...)
 }
 
 // value returns a property's value with its variables replaced.
@@ -164,7 +181,7 @@ func (st *style) value(c *cascade, p property) []cssToken {
 }
 
 // maxValue is the length limit of a value with its variables replaced, in
-// tokens.
+// tokens, and the limit on the variables that are replaced for it.
 const maxValue = 1 << 12
 
 // replace replaces var() (CSS Variables 1, section 3).
@@ -172,11 +189,11 @@ func (c *customs) replace(value []cssToken) []cssToken {
 	if !hasVariable(value) {
 		return value
 	}
-	out, ok := c.append(nil, value, 0)
-	if !ok {
+	r := replacing{customs: c}
+	if !r.append(value, 0) {
 		return nil
 	}
-	return trimSpace(out)
+	return trimSpace(r.out)
 }
 
 func hasVariable(value []cssToken) bool {
@@ -188,31 +205,40 @@ func hasVariable(value []cssToken) bool {
 	return false
 }
 
-func (c *customs) append(out, value []cssToken, depth int) ([]cssToken, bool) {
-	if depth > maxNesting || len(out)+len(value) > maxValue {
-		return nil, false
+// replacing is a value whose variables are being replaced.
+type replacing struct {
+	customs  *customs
+	out      []cssToken
+	replaced int // variables
+}
+
+// append appends a value. It returns false if the result is invalid or too long.
+func (r *replacing) append(value []cssToken, depth int) bool {
+	if depth > maxNesting || len(r.out)+len(value) > maxValue {
+		return false
 	}
-	ok := true
-	for i := 0; i < len(value) && ok; i++ {
-		t := value[i]
-		if t.kind != css.FunctionToken || !strings.EqualFold(t.text, "var(") {
-			out = append(out, t)
+	for len(value) > 0 {
+		t := value[0]
+		if t.function() != "var" {
+			r.out, value = append(r.out, t), value[1:]
 			continue
 		}
-		inside, rest := inner(value[i:])
-		i = len(value) - len(rest) - 1
-		if len(inside) == 0 {
-			return nil, false
+		var inside []cssToken
+		inside, value = inner(value)
+		if r.replaced++; len(inside) == 0 || r.replaced > maxValue {
+			return false
 		}
-		if found := c.find(inside[0].text); found != nil {
-			out, ok = c.append(out, found, depth+1)
-			continue
+		found := r.customs.find(inside[0].text)
+		if found == nil {
+			fallback := trimSpace(inside[1:])
+			if len(fallback) == 0 || fallback[0].kind != css.CommaToken {
+				return false
+			}
+			found = fallback[1:]
 		}
-		fallback := trimSpace(inside[1:])
-		if len(fallback) == 0 || fallback[0].kind != css.CommaToken {
-			return nil, false
+		if !r.append(found, depth+1) {
+			return false
 		}
-		out, ok = c.append(out, fallback[1:], depth+1)
 	}
-	return out, ok
+	return true
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tdewolff/parse/v2/css"
@@ -24,6 +25,7 @@ type importRule struct {
 type styleRule struct {
 	selectors    []selector
 	declarations []declaration
+	work         int // of applying the declarations, in elements examined
 	layer        string
 }
 
@@ -128,7 +130,15 @@ type sheetParser struct {
 	face     fontFace
 	imports  bool // @import is still allowed
 	anonymus int  // layers without a name
+	nested   int  // octets of selectors that may still be combined with those of enclosing rules
 }
+
+// nestedPerOctet is how many octets of combined selectors each octet of a sheet may make, besides a fixed number. Beyond
+// it nested rules match nothing.
+const (
+	nestedPerOctet = 16
+	nestedFixed    = 1 << 20
+)
 
 // sheetPart selects the wanted part of a stylesheet.
 type sheetPart uint8
@@ -141,7 +151,7 @@ const (
 
 // parseSheet parses a stylesheet.
 func parseSheet(text []byte, view viewport, layer string, part sheetPart) rules {
-	p := sheetParser{view: view, imports: true}
+	p := sheetParser{view: view, imports: true, nested: nestedFixed + nestedPerOctet*len(text)}
 	p.stack = []block{{kind: topBlock, layer: layer, rule: -1}}
 	if part == attribute {
 		p.stack[0].kind = styleBlock
@@ -248,8 +258,7 @@ func (p *sheetParser) importSheet(prelude []cssToken) {
 		return
 	}
 	if len(prelude) > 0 && prelude[0].is(css.IdentToken, "layer") {
-		p.anonymus++
-		r.layer = p.layer(strings.Repeat("\x00", p.anonymus))
+		r.layer = p.layer(p.unnamed())
 		prelude = trimSpace(prelude[1:])
 	} else if len(prelude) > 0 && prelude[0].is(css.FunctionToken, "layer(") {
 		inside, rest := inner(prelude)
@@ -268,11 +277,21 @@ func (p *sheetParser) importSheet(prelude []cssToken) {
 	p.rules.imports = append(p.rules.imports, r)
 }
 
+// unnamed returns what stands for the name of a layer without one.
+func (p *sheetParser) unnamed() string {
+	p.anonymus++
+	return "\x00" + strconv.Itoa(p.anonymus)
+}
+
+// maxLayer limits the name of a layer, with those around it, in octets. Longer names are cut off.
+const maxLayer = 256
+
 // layer records a layer inside the enclosing one.
 func (p *sheetParser) layer(name string) string {
 	if around := p.top().layer; around != "" {
 		name = around + "." + name
 	}
+	name = name[:min(len(name), maxLayer)]
 	p.rules.layers = append(p.rules.layers, name)
 	return name
 }
@@ -293,6 +312,11 @@ func (p *sheetParser) open(prelude []cssToken) {
 	case around.kind == topBlock, around.kind == styleBlock:
 		b.kind = styleBlock
 		b.selector = nest(around.selector, prelude)
+		if around.selector != "" {
+			if p.nested -= len(b.selector); p.nested < 0 {
+				b.selector = nothing
+			}
+		}
 	}
 	p.stack = append(p.stack, b)
 }
@@ -309,8 +333,7 @@ func (p *sheetParser) atBlock(name string, prelude []cssToken, around block, b *
 	case "@layer":
 		layer := text(prelude)
 		if layer == "" {
-			p.anonymus++
-			layer = strings.Repeat("\x00", p.anonymus)
+			layer = p.unnamed()
 		}
 		b.layer = p.layer(layer)
 		holds = true
@@ -345,6 +368,21 @@ func (p *sheetParser) declare(d declaration) {
 	}
 	r := &p.rules.styles[b.rule]
 	r.declarations = append(r.declarations, d)
+	r.work += d.work()
+}
+
+// A declaration takes as long to apply as an element takes to match; a longer one than usual takes longer.
+const (
+	usualTokens      = 32
+	octetsPerElement = 256
+)
+
+func (d *declaration) work() int {
+	octets := 0
+	for _, t := range d.value {
+		octets += len(t.text)
+	}
+	return 1 + max(0, len(d.value)-usualTokens) + octets/octetsPerElement
 }
 
 // declarationOf splits "name: value".

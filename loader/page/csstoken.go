@@ -2,6 +2,8 @@ package page
 
 import (
 	"bytes"
+	"errors"
+	"math"
 	"strconv"
 	"strings"
 
@@ -19,16 +21,20 @@ func (t cssToken) is(kind css.TokenType, text string) bool {
 	return t.kind == kind && strings.EqualFold(t.text, text)
 }
 
-// cssLexer reads the tokens of a stylesheet.
-type cssLexer struct{ lexer *css.Lexer }
-
-func newCSSLexer(b []byte) cssLexer {
-	// Preprocessing, CSS Syntax section 3.3: the lexer stops at NULs.
-	b = bytes.ReplaceAll(b, []byte{0}, []byte("\uFFFD"))
-	return cssLexer{css.NewLexer(parse.NewInputBytes(b))}
+// cssLexer reads the tokens of a stylesheet. Space that only comments interrupt is one token,
+// so that trimming never has to walk over many.
+type cssLexer struct {
+	lexer *css.Lexer
+	space bool // the last token was space
 }
 
-func (l cssLexer) next() (cssToken, bool) {
+func newCSSLexer(b []byte) *cssLexer {
+	// Preprocessing, CSS Syntax section 3.3: the lexer stops at NULs.
+	b = bytes.ReplaceAll(b, []byte{0}, []byte("\uFFFD"))
+	return &cssLexer{lexer: css.NewLexer(parse.NewInputBytes(b))}
+}
+
+func (l *cssLexer) next() (cssToken, bool) {
 	for {
 		kind, text := l.lexer.Next()
 		switch kind {
@@ -39,6 +45,11 @@ func (l cssLexer) next() (cssToken, bool) {
 		case css.CustomPropertyNameToken:
 			kind = css.IdentToken
 		}
+		space := kind == css.WhitespaceToken
+		if space && l.space {
+			continue
+		}
+		l.space = space
 		return cssToken{kind, string(text)}, true
 	}
 }
@@ -89,8 +100,11 @@ func nesting(t cssToken) int {
 }
 
 // inner returns what stands between the bracket or function at the start of
-// tokens and its end, and what comes after.
+// tokens and its end, and what comes after. If tokens start with neither, nothing is inside.
 func inner(tokens []cssToken) (inside, rest []cssToken) {
+	if len(tokens) == 0 || nesting(tokens[0]) != 1 {
+		return nil, tokens[min(1, len(tokens)):]
+	}
 	depth := 0
 	for i, t := range tokens {
 		depth += nesting(t)
@@ -98,12 +112,15 @@ func inner(tokens []cssToken) (inside, rest []cssToken) {
 			return trimSpace(tokens[1:i]), tokens[i+1:]
 		}
 	}
-	return trimSpace(tokens[min(1, len(tokens)):]), nil
+	return trimSpace(tokens[1:]), nil
 }
 
 // function returns the lower-case name of a function token, without its
-// bracket.
+// bracket; "" for other tokens.
 func (t cssToken) function() string {
+	if t.kind != css.FunctionToken {
+		return ""
+	}
 	return strings.ToLower(strings.TrimSuffix(t.text, "("))
 }
 
@@ -163,20 +180,45 @@ func unescapeCSS(s string) string {
 	return b.String()
 }
 
-// number returns a number with its unit, in lower case; "%" for percentages.
+// number returns a number with its unit, in lower case; "%" for percentages. It is finite.
 func (t cssToken) number() (value float64, unit string, ok bool) {
-	end := len(t.text)
 	switch t.kind {
 	case css.NumberToken, css.PercentageToken, css.DimensionToken:
 	default:
 		return 0, "", false
 	}
-	for end > 0 {
-		v, err := strconv.ParseFloat(t.text[:end], 64)
-		if err == nil && end > 0 && (t.text[end-1] >= '0' && t.text[end-1] <= '9' || t.text[end-1] == '.') {
-			return v, strings.ToLower(t.text[end:]), true
-		}
-		end--
+	end := numberEnd(t.text)
+	value, err := strconv.ParseFloat(t.text[:end], 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, "", false
 	}
-	return 0, "", false
+	value = min(max(value, -math.MaxFloat64), math.MaxFloat64)
+	return value, strings.ToLower(t.text[end:]), true
+}
+
+// numberEnd returns where the number ends that s begins with (CSS Syntax section 4.3.12).
+func numberEnd(s string) int {
+	digits := func(from int) int {
+		for from < len(s) && s[from] >= '0' && s[from] <= '9' {
+			from++
+		}
+		return from
+	}
+	sign := func(at int) int {
+		if at < len(s) && (s[at] == '+' || s[at] == '-') {
+			at++
+		}
+		return at
+	}
+	end := digits(sign(0))
+	if end < len(s) && s[end] == '.' {
+		end = digits(end + 1)
+	}
+	if end < len(s) && (s[end] == 'e' || s[end] == 'E') {
+		from := sign(end + 1)
+		if to := digits(from); to > from {
+			end = to
+		}
+	}
+	return end
 }

@@ -59,6 +59,10 @@ type document struct {
 	loaded []func() // callbacks for when load has fired
 }
 
+// maxDocuments limits the documents of a page, as Chromium does (kMaxNumberOfFrames of
+// third_party/blink/renderer/core/page/page.h). Further frames stay empty.
+const maxDocuments = 1000
+
 func (p *Page) newDocument(parent *document, url string) *document {
 	d := &document{page: p, parent: parent, url: url, base: url, tree: newTree(), tokens: &tokenizer{stop: func() {}}}
 	if parent != nil {
@@ -309,6 +313,10 @@ func (d *document) delay() (release func()) {
 // framesPerSecond is Chromium's frame rate.
 const framesPerSecond = 60
 
+// maxRendered is how many elements a page may render, counted anew in each frame, before frames come once a second only: a
+// page that changes a large document all the time would take longer than the time that passes.
+const maxRendered = 100e6
+
 // changed schedules a rendered frame, which computes styles. Frames come at
 // regular intervals since navigationStart; a change is drawn with the next one.
 func (d *document) changed() {
@@ -318,8 +326,12 @@ func (d *document) changed() {
 	}
 	d.framed = true
 	p := d.page
-	frames := int64(p.now*framesPerSecond/time.Second) + 1
-	p.alarm(time.Duration(frames*int64(time.Second)/framesPerSecond), func() {
+	rate := int64(framesPerSecond)
+	if p.rendered > maxRendered {
+		rate = 1
+	}
+	frames := int64(p.now)*rate/int64(time.Second) + 1
+	p.alarm(time.Duration(frames*int64(time.Second)/rate), func() {
 		p.post(func() {
 			d.framed = false
 			if d.dirty && d.renderSheets == 0 {

@@ -3,8 +3,6 @@ package page
 import (
 	"slices"
 	"strings"
-
-	"wiretime/weburl"
 )
 
 // inserted runs an element's steps after the parser has inserted it into the
@@ -51,7 +49,7 @@ func (d *document) fetch(t *token, reference string, kind Kind) *resource {
 	if reference == "" || strings.HasPrefix(reference, "#") {
 		return nil
 	}
-	url, ok := weburl.Resolve(t.base, reference)
+	url, ok := resolve(t.base, reference)
 	if !ok {
 		return nil
 	}
@@ -82,7 +80,7 @@ func (d *document) insertedImage(e *element, t *token) {
 		if top > d.page.view.height+lazyMargin {
 			return false
 		}
-		if url, ok := weburl.Resolve(t.base, t.source); ok && t.source != "" {
+		if url, ok := resolve(t.base, t.source); ok && t.source != "" {
 			e.image = d.ask(want{
 				url: url, kind: Image, free: true, initiator: d.layoutInitiator(),
 				priority: d.priority(Image, urgency{hint: t.word("fetchpriority")}),
@@ -112,11 +110,11 @@ func (d *document) layoutInitiator() Initiator {
 }
 
 // maxFrames limits how deeply frames are nested. It stops pages that contain
-// themselves; Chromium has a similar limit (kMaxNumberOfFrames).
+// themselves.
 const maxFrames = 8
 
 func (d *document) insertedFrame(e *element, t *token) {
-	if d.depth >= maxFrames {
+	if d.depth >= maxFrames || len(d.page.documents) >= maxDocuments {
 		return
 	}
 	if source, ok := t.get("srcdoc"); ok && t.name == "iframe" {
@@ -128,7 +126,7 @@ func (d *document) insertedFrame(e *element, t *token) {
 		child.close()
 		return
 	}
-	url, ok := weburl.Resolve(t.base, t.attribute("src"))
+	url, ok := resolve(t.base, t.attribute("src"))
 	if !ok || t.attribute("src") == "" {
 		return
 	}
@@ -147,7 +145,7 @@ func (d *document) insertedFrame(e *element, t *token) {
 
 // openFrame loads a document into a frame, unless the page already has it.
 func (d *document) openFrame(url string, initiator Initiator, delays bool) {
-	if d.page.byURL[url] != nil {
+	if d.page.byURL[url] != nil || len(d.page.documents) >= maxDocuments {
 		return
 	}
 	child := d.newFrame(url, delays)
@@ -167,7 +165,7 @@ func (d *document) newFrame(url string, delays bool) *document {
 // insertedObject handles an object or embed element. It loads at layout, and
 // only if displayed, but the load event waits for that from now on.
 func (d *document) insertedObject(e *element, t *token, reference string) {
-	url, ok := weburl.Resolve(t.base, reference)
+	url, ok := resolve(t.base, reference)
 	if !ok || reference == "" {
 		return
 	}

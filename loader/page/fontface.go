@@ -55,12 +55,14 @@ func fontSources(value []cssToken) []fontSource {
 		if source.url == "" {
 			continue
 		}
-		for i, t := range part {
-			if t.kind == css.FunctionToken && t.function() == "format" {
-				inside, _ := inner(part[i:])
-				if len(inside) > 0 {
-					source.format = strings.ToLower(inside[0].value())
-				}
+		for len(part) > 0 {
+			if part[0].function() != "format" {
+				part = part[1:]
+				continue
+			}
+			var inside []cssToken
+			if inside, part = inner(part); len(inside) > 0 {
+				source.format = strings.ToLower(inside[0].value())
 			}
 		}
 		sources = append(sources, source)
@@ -70,14 +72,17 @@ func fontSources(value []cssToken) []fontSource {
 
 // urlOf returns the first URL in tokens, or "".
 func urlOf(tokens []cssToken) string {
-	for i, t := range tokens {
-		if t.kind == css.URLToken {
-			return t.value()
+	for len(tokens) > 0 {
+		if tokens[0].kind == css.URLToken {
+			return tokens[0].value()
 		}
-		if t.kind == css.FunctionToken && t.function() == "url" {
-			if inside, _ := inner(tokens[i:]); len(inside) > 0 {
-				return inside[0].value()
-			}
+		if tokens[0].function() != "url" {
+			tokens = tokens[1:]
+			continue
+		}
+		var inside []cssToken
+		if inside, tokens = inner(tokens); len(inside) > 0 {
+			return inside[0].value()
 		}
 	}
 	return ""

@@ -1,11 +1,8 @@
 package page
 
 import (
-	"fmt"
 	"math"
 	"slices"
-
-	"wiretime/weburl"
 )
 
 // systemFonts are the families that a Linux machine has, by their names or as
@@ -20,26 +17,30 @@ var systemFonts = map[string]bool{
 // askFonts requests the fonts that text needs: for each letter the matching
 // face of the first family that has it.
 func (d *document) askFonts(text *letters, st *style) {
-	if len(d.style.faces) == 0 || len(st.families) == 0 {
+	if len(d.style.faces) == 0 || st.families == nil {
 		return
 	}
 	wanted := d.style.fresh(text, st)
-	for _, family := range st.families {
+	for _, family := range st.families.names {
 		faces := d.style.faces[family]
 		if len(wanted) == 0 || len(faces) == 0 && systemFonts[family] {
+			return
+		}
+		if d.page.matching += len(faces); d.page.matching > maxMatching {
 			return
 		}
 		faces = nearest(faces, st.weight, st.italic)
 		// If several faces cover a letter, the last one counts.
 		for i := len(faces) - 1; i >= 0 && len(wanted) > 0; i-- {
-			face := &faces[i]
+			face := faces[i]
 			before := len(wanted)
+			d.page.matching += len(face.ranges) * len(wanted) / rangesPerElement
 			wanted = slices.DeleteFunc(wanted, face.covers)
 			if len(wanted) == before {
 				continue
 			}
 			if source, ok := face.source(); ok && source != "" {
-				if url, ok := weburl.Resolve(face.base, source); ok {
+				if url, ok := resolve(face.base, source); ok {
 					d.ask(want{url: url, kind: Font, initiator: face.origin, priority: d.priority(Font, urgency{})})
 				}
 			}
@@ -47,10 +48,20 @@ func (d *document) askFonts(text *letters, st *style) {
 	}
 }
 
+// rangesPerElement is how many comparisons of a letter with a range take as long as the matching of an element.
+const rangesPerElement = 64
+
+// lettering is how text looks, as far as fonts depend on it.
+type lettering struct {
+	families string // families.key
+	weight   float64
+	italic   bool
+}
+
 // fresh returns the letters of a text for which no earlier text needed a font
 // in the same style.
 func (s *styling) fresh(text *letters, st *style) []rune {
-	key := fmt.Sprintf("%q %g %t", st.families, st.weight, st.italic)
+	key := lettering{st.families.key, st.weight, st.italic}
 	seen := s.lettered[key]
 	if seen == nil {
 		seen = &letters{}
@@ -61,7 +72,7 @@ func (s *styling) fresh(text *letters, st *style) []rune {
 
 // nearest returns the faces of a family whose style and weight are closest to
 // the wanted ones (CSS Fonts 4, section 5.2).
-func nearest(faces []fontFace, weight float64, italic bool) []fontFace {
+func nearest(faces []*fontFace, weight float64, italic bool) []*fontFace {
 	distance := func(f *fontFace) float64 {
 		away := weightDistance(f.weight, weight)
 		if f.italic != italic {
@@ -70,13 +81,13 @@ func nearest(faces []fontFace, weight float64, italic bool) []fontFace {
 		return away
 	}
 	best := math.Inf(1)
-	for i := range faces {
-		best = min(best, distance(&faces[i]))
+	for _, face := range faces {
+		best = min(best, distance(face))
 	}
-	var out []fontFace
-	for i := range faces {
-		if distance(&faces[i]) == best {
-			out = append(out, faces[i])
+	var out []*fontFace
+	for _, face := range faces {
+		if distance(face) == best {
+			out = append(out, face)
 		}
 	}
 	return out

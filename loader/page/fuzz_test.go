@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"wiretime/costtest"
 )
 
 // FuzzPage loads a page twice: whole, and in pieces that arrive at the same
@@ -26,8 +28,11 @@ func FuzzPage(f *testing.F) {
 		f.Add([]byte(page), uint16(3))
 	}
 	f.Fuzz(func(t *testing.T, document []byte, chunk uint16) {
-		whole := fuzzLoad(t, document, len(document)+1)
-		pieces := fuzzLoad(t, document, int(chunk)%512+1)
+		var whole, pieces []string
+		costtest.Check(t, len(document), pageCost, func() {
+			whole = fuzzLoad(t, document, len(document)+1)
+			pieces = fuzzLoad(t, document, int(chunk)%512+1)
+		})
 		if !slices.Equal(whole, pieces) {
 			t.Errorf("whole:  %q\npieces: %q", whole, pieces)
 		}

@@ -18,13 +18,14 @@ type flow struct {
 	d        *document
 	children [][]int // of each element, by its index in the document
 	index    map[*element]int
+	wanted   map[*element]float64 // what preferred has returned
 }
 
 // place estimates where the tops of all elements are, from blocks, lines, grid columns
 // and flexible rows, with margins collapsed. Floats stay in the line; relative positions
 // and transforms are ignored.
 func (d *document) place() {
-	f := &flow{d: d, children: make([][]int, len(d.tree.elements)), index: make(map[*element]int, len(d.tree.elements))}
+	f := &flow{d: d, children: make([][]int, len(d.tree.elements)), index: make(map[*element]int, len(d.tree.elements)), wanted: map[*element]float64{}}
 	root := -1
 	for i, e := range d.tree.elements {
 		f.index[e] = i
@@ -119,7 +120,7 @@ func (f *flow) block(e *element, top, width float64, depth int) (height float64)
 	case depth > maxLayout:
 		end = start
 	case b.display == "grid" || b.display == "inline-grid":
-		columns, each := b.tracks(width)
+		columns, each := b.grid(width)
 		end = f.rows(e, start, columns, each, depth)
 	case (b.display == "flex" || b.display == "inline-flex") && !b.wraps:
 		shown := f.shown(e)
@@ -237,6 +238,9 @@ func (f *flow) preferred(e *element, depth int) float64 {
 	if w, _, ok := f.size(e); ok {
 		return w
 	}
+	if width, known := f.wanted[e]; known {
+		return width
+	}
 	width := float64(e.length) * b.font * letterWidth
 	if depth < maxLayout {
 		for _, i := range f.children[f.index[e]] {
@@ -245,5 +249,6 @@ func (f *flow) preferred(e *element, depth int) float64 {
 			}
 		}
 	}
+	f.wanted[e] = width + b.sides
 	return width + b.sides
 }

@@ -3,8 +3,6 @@ package page
 import (
 	"slices"
 	"strings"
-
-	"wiretime/weburl"
 )
 
 // scanLink handles a link element in the preload scanner.
@@ -53,11 +51,11 @@ func (d *document) insertedLink(t *token) {
 			d.addSheet(&sheet{resource: r, applies: true})
 		}
 	case slices.Contains(rel, "modulepreload"):
-		if url, ok := weburl.Resolve(t.base, href); ok {
+		if url, ok := resolve(t.base, href); ok {
 			d.ask(want{url: url, kind: Script, link: true, initiator: d.parserInitiator(t), priority: d.priority(Script, urgency{module: true, link: true})})
 		}
 	case slices.Contains(rel, "prefetch"):
-		if url, ok := weburl.Resolve(t.base, href); ok {
+		if url, ok := resolve(t.base, href); ok {
 			d.ask(want{url: url, kind: Prefetch, free: true, priority: d.priority(Prefetch, urgency{}), initiator: d.parserInitiator(t)})
 		}
 	}
@@ -102,7 +100,7 @@ func (d *document) preloadLink(l preloadLink) *resource {
 			return nil
 		}
 	}
-	url, ok := weburl.Resolve(l.base, reference)
+	url, ok := resolve(l.base, reference)
 	if !ok || reference == "" {
 		return nil
 	}
@@ -129,11 +127,11 @@ func (d *document) preloadLinks(fields []string, initiator string) {
 					initiator: from,
 				})
 			case slices.Contains(rel, "modulepreload"):
-				if url, ok := weburl.Resolve(d.base, reference); ok {
+				if url, ok := resolve(d.base, reference); ok {
 					d.ask(want{url: url, kind: Script, link: true, initiator: from, priority: d.priority(Script, urgency{module: true, link: true})})
 				}
 			case slices.Contains(rel, "prefetch"):
-				if url, ok := weburl.Resolve(d.base, reference); ok {
+				if url, ok := resolve(d.base, reference); ok {
 					d.ask(want{url: url, kind: Prefetch, free: true, initiator: from, priority: d.priority(Prefetch, urgency{})})
 				}
 			}

@@ -58,14 +58,16 @@ func (d *document) recordedDocument() { d.recordedWhere(func(Recorded) bool { re
 // load event or after it: the initiators have not arrived, and nothing in flight could
 // bring them.
 func (p *Page) adopt(afterLoad bool) {
+	seen := map[string]bool{}
 	for _, rec := range p.config.Recorded { // in order
 		initiator, _, _ := strings.Cut(rec.Initiator, "#")
 		if url, ok := weburl.Resolve("", initiator); ok {
 			initiator = url
 		}
-		if rec.AfterLoad != afterLoad || p.byURL[initiator] != nil || p.recorded.known[initiator] {
+		if rec.AfterLoad != afterLoad || p.byURL[initiator] != nil || p.recorded.known[initiator] || seen[initiator] {
 			continue
 		}
+		seen[initiator] = true
 		var left []Recorded
 		for _, rec := range p.recorded.by[initiator] {
 			if rec.AfterLoad == afterLoad {

@@ -1,12 +1,17 @@
 package page
 
-import "slices"
+import (
+	"slices"
+
+	"wiretime/weburl"
+)
 
 // resource is something that the page has requested.
 type resource struct {
 	Request
 	head     Head
-	body     []byte // of a stylesheet
+	body     []byte           // of a stylesheet
+	parsed   map[string]rules // of a stylesheet, by the layer that it was imported into
 	size     int
 	finished bool
 	failed   bool
@@ -151,4 +156,16 @@ func (r *resource) finalURL() string {
 		return r.head.URL
 	}
 	return r.URL
+}
+
+// maxURL limits the URLs of a page, in octets: a long base would otherwise be copied for each reference. Servers refuse
+// requests that are shorter.
+const maxURL = 16 << 10
+
+// resolve is weburl.Resolve with the limit maxURL.
+func resolve(base, reference string) (string, bool) {
+	if len(base)+len(reference) > maxURL {
+		return "", false
+	}
+	return weburl.Resolve(base, reference)
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
-
-	"wiretime/weburl"
 )
 
 // scanner holds the preload scanner's state between tags
@@ -75,7 +73,7 @@ func (d *document) scanStart(t *token) {
 		}
 	case "base":
 		if href, ok := t.get("href"); ok && !s.hasBase {
-			if base, ok := weburl.Resolve(d.base, href); ok {
+			if base, ok := resolve(d.base, href); ok {
 				s.hasBase = true
 				d.base = base
 			}
@@ -122,7 +120,7 @@ func (d *document) preload(t *token, reference string, kind Kind, u urgency) {
 	if reference == "" {
 		return
 	}
-	url, ok := weburl.Resolve(t.base, reference)
+	url, ok := resolve(t.base, reference)
 	if !ok {
 		return
 	}
@@ -230,7 +228,7 @@ func svgReference(t *token) string {
 // scanStyle requests what a style element imports.
 func (d *document) scanStyle(t *token) {
 	for _, i := range parseSheet(t.text, d.page.view, "", onlyImports).imports {
-		if url, ok := weburl.Resolve(t.base, i.url); ok && i.url != "" {
+		if url, ok := resolve(t.base, i.url); ok && i.url != "" {
 			blocking := !d.scanner.inBody
 			d.found(url, func() {
 				d.ask(want{url: url, kind: Stylesheet, initiator: d.parserInitiator(t), priority: d.priority(Stylesheet, urgency{speculative: true, renderBlocking: blocking})})

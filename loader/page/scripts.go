@@ -3,8 +3,6 @@ package page
 import (
 	"strings"
 	"time"
-
-	"wiretime/weburl"
 )
 
 // script is a script of a document.
@@ -52,7 +50,7 @@ func (d *document) prepareScript(e *element, end *token) {
 	src, external := t.get("src")
 	s := &script{octets: len(text), from: t.line, to: end.line}
 	if external {
-		url, ok := weburl.Resolve(t.base, src)
+		url, ok := resolve(t.base, src)
 		if !ok {
 			return
 		}

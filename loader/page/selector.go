@@ -11,11 +11,12 @@ import (
 
 // selector is one complex selector of a rule.
 type selector struct {
-	match  cascadia.Sel
-	pseudo string // "before" or "after"
-	key    string // required of an element: "#id", ".class" or "tag"; "": nothing
-	wide   bool   // matching examines siblings
-	deep   bool   // matching examines descendants
+	chain       chain
+	specificity cascadia.Specificity
+	pseudo      string // "before" or "after"
+	key         string // required of an element: "#id", ".class" or "tag"; "": nothing
+	wide        bool   // matching examines siblings
+	deep        bool   // matching examines descendants
 }
 
 // nothing is a selector that matches nothing.
@@ -44,6 +45,9 @@ func nest(around string, prelude []cssToken) string {
 	for _, part := range splitTokens(prelude, css.CommaToken) {
 		s := text(part)
 		if strings.Contains(s, "&") {
+			if len(s)+strings.Count(s, "&")*len(parent) > 4*maxSelector {
+				return nothing
+			}
 			s = strings.ReplaceAll(s, "&", parent)
 		} else {
 			s = parent + " " + s
@@ -61,7 +65,7 @@ func nest(around string, prelude []cssToken) string {
 // supports most of those that are not supported here.)
 func parseSelectors(list string) []selector {
 	var out []selector
-	for _, part := range splitTokens(cssTokens(list), css.CommaToken) {
+	for _, part := range selectorsIn(list) {
 		if len(out) == maxSelectors {
 			break
 		}
@@ -71,6 +75,11 @@ func parseSelectors(list string) []selector {
 	}
 	return out
 }
+
+func selectorsIn(list string) [][]cssToken { return splitTokens(cssTokens(list), css.CommaToken) }
+
+// parsePlain has cascadia parse a selector as a whole.
+func parsePlain(tokens []cssToken) (cascadia.Sel, error) { return cascadia.Parse(closeDoubled(tokens)) }
 
 // rewrites replaces pseudo-classes by equivalent ones that cascadia supports.
 var rewrites = strings.NewReplacer(
@@ -83,8 +92,9 @@ func parseSelector(tokens []cssToken) (s selector, ok bool) {
 	if len(whole) > maxSelector || s.pseudo == "?" {
 		return s, false
 	}
+	wholeTokens := tokens
 	if whole == "" {
-		whole = "*"
+		whole, wholeTokens = "*", []cssToken{{css.DelimToken, "*"}}
 	}
 	// Extensions of cascadia that no browser has.
 	for _, foreign := range []string{":contains", ":matches", ":haschild", ":input", "!=", "#="} {
@@ -92,11 +102,14 @@ func parseSelector(tokens []cssToken) (s selector, ok bool) {
 			return s, false
 		}
 	}
-	match, err := cascadia.Parse(closeDoubled(tokens))
+	match, err := parsePlain(tokens)
 	if err != nil {
 		return s, false
 	}
-	s.match = match
+	if s.chain, err = newChain(wholeTokens, 0); err != nil {
+		return s, false
+	}
+	s.specificity = match.Specificity()
 	s.key = selectorKey(tokens)
 	s.wide = strings.ContainsAny(whole, "~+") || strings.Contains(whole, "-child") || strings.Contains(whole, "-of-type")
 	s.deep = strings.Contains(whole, ":has")

@@ -3,8 +3,6 @@ package page
 import (
 	"slices"
 	"strings"
-
-	"wiretime/weburl"
 )
 
 // sheet is a stylesheet of a document, with the sheets it imports.
@@ -36,7 +34,7 @@ func (d *document) linkSheet(t *token, href string, alternate bool) {
 	if _, disabled := t.get("disabled"); disabled || !styleType(t.word("type")) {
 		return
 	}
-	url, ok := weburl.Resolve(t.base, href)
+	url, ok := resolve(t.base, href)
 	if !ok {
 		return
 	}
@@ -145,12 +143,38 @@ func isStyle(contentType string) bool {
 	return contentType == "" || strings.HasPrefix(strings.ToLower(strings.TrimSpace(contentType)), "text/css")
 }
 
+// maxReparsed limits the parsing of sheets that a page imports into several layers, in octets. Beyond it such a sheet is
+// empty.
+const maxReparsed = 16 << 20
+
+// parseSheet parses a sheet. Sheets that a page has several times are parsed once for each layer.
+func (p *Page) parseSheet(s *sheet, text []byte) rules {
+	r := s.resource
+	if r == nil {
+		return parseSheet(text, p.view, s.layer, wholeSheet)
+	}
+	parsed, known := r.parsed[s.layer]
+	if known {
+		return parsed
+	}
+	if len(r.parsed) > 0 {
+		if p.reparsed += len(text); p.reparsed > maxReparsed {
+			return rules{}
+		}
+	} else {
+		r.parsed = map[string]rules{}
+	}
+	parsed = parseSheet(text, p.view, s.layer, wholeSheet)
+	r.parsed[s.layer] = parsed
+	return parsed
+}
+
 // parse parses a sheet and requests those it imports.
 func (s *sheet) parse(d *document, text []byte) {
-	s.rules = parseSheet(text, d.page.view, s.layer, wholeSheet)
+	s.rules = d.page.parseSheet(s, text)
 	s.imported = make([]*sheet, len(s.rules.imports))
 	for i, rule := range s.rules.imports {
-		url, ok := weburl.Resolve(s.base, rule.url)
+		url, ok := resolve(s.base, rule.url)
 		if !ok || rule.url == "" || s.depth >= maxDepthOfImports || d.page.imports >= maxImports || s.within(url) {
 			continue
 		}

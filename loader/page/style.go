@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/tdewolff/parse/v2/css"
-
-	"wiretime/weburl"
 )
 
 // styling holds a document's rules, and how far its elements have been styled.
@@ -14,8 +12,8 @@ type styling struct {
 	stale    bool // the sheets have changed
 	styled   int  // elements that have a style
 	byKey    map[string][]entry
-	faces    map[string][]fontFace
-	lettered map[string]*letters // by style: the letters whose fonts have been requested
+	faces    map[string][]*fontFace
+	lettered map[lettering]*letters // the letters whose fonts have been requested
 }
 
 // entry is a selector of a rule, with everything that decides which rule wins.
@@ -31,7 +29,7 @@ type entry struct {
 type style struct {
 	hidden   bool // not displayed, nor is its content
 	custom   *customs
-	families []string
+	families *families // nil: the initial one
 	weight   float64
 	italic   bool
 	box      box
@@ -40,10 +38,13 @@ type style struct {
 // outOfLayers is the layer of rules outside of all layers.
 const outOfLayers = 1 << 30
 
+// maxRules limits the rules of a document's sheets together, of which one may appear many times. Sheets beyond it are ignored.
+const maxRules = 4 << 20
+
 // collect collects the rules of all sheets.
 func (d *document) collect() {
-	s := &d.style
-	s.byKey, s.faces, s.lettered = map[string][]entry{}, map[string][]fontFace{}, map[string]*letters{}
+	s, left := &d.style, maxRules
+	s.byKey, s.faces, s.lettered = map[string][]entry{}, map[string][]*fontFace{}, map[lettering]*letters{}
 	layers, order := map[string]int{}, 0
 	var add func(*sheet)
 	add = func(sh *sheet) {
@@ -57,6 +58,10 @@ func (d *document) collect() {
 		}
 		for _, child := range sh.imported {
 			add(child)
+		}
+		d.page.rendered += len(sh.rules.styles)
+		if left -= len(sh.rules.styles) + len(sh.rules.faces); left < 0 {
+			return
 		}
 		for i := range sh.rules.styles {
 			rule := &sh.rules.styles[i]
@@ -72,7 +77,7 @@ func (d *document) collect() {
 		}
 		for _, face := range sh.rules.faces {
 			face.base, face.origin = sh.base, d.sheetInitiator(sh)
-			s.faces[face.family] = append(s.faces[face.family], face)
+			s.faces[face.family] = append(s.faces[face.family], &face)
 		}
 	}
 	for _, sh := range d.sheets {
@@ -102,6 +107,10 @@ func (d *document) render() {
 		from = 0
 	}
 	elements := d.tree.elements
+	d.page.rendered += len(elements)
+	for _, e := range elements[s.styled:] {
+		d.page.matcher.weigh(e.node)
+	}
 	for _, e := range elements[from:] {
 		d.compute(e)
 		e.asked = false
@@ -187,6 +196,7 @@ func (d *document) compute(e *element) {
 	var own, before, after cascade
 	d.match(e, &own, &before, &after)
 	if inline, ok := e.attribute("style"); ok {
+		d.page.rendered += len(inline) / octetsPerElement
 		own.inline(parseSheet([]byte(inline), d.page.view, "", attribute), e.base(d))
 	}
 	st.apply(&own)
@@ -215,6 +225,8 @@ func (d *document) compute(e *element) {
 	}
 }
 
+var monospace = newFamilies("monospace")
+
 // defaults applies attributes and Chromium's own stylesheet
 // (third_party/blink/renderer/core/html/resources/html.css).
 func (d *document) defaults(e *element, st *style) {
@@ -229,7 +241,7 @@ func (d *document) defaults(e *element, st *style) {
 	case "i", "em", "cite", "dfn", "var", "address":
 		st.italic = true
 	case "code", "pre", "kbd", "samp", "tt":
-		st.families = []string{"monospace"}
+		st.families = monospace
 	case "input", "button", "select", "textarea":
 		st.families, st.weight, st.italic = nil, 400, false
 		for _, shown := range []string{"placeholder", "value"} {
@@ -264,10 +276,10 @@ func (d *document) match(e *element, own, before, after *cascade) {
 			if d.page.matching > maxMatching {
 				return
 			}
-			if !d.affordable(e, entry) || !entry.selector.match.Match(e.node) {
+			if !d.affordable(e, entry) || !d.page.matcher.matches(entry.selector.chain, e.node) {
 				continue
 			}
-			d.page.matching += len(entry.rule.declarations)
+			d.page.matching += entry.rule.work
 			to := own
 			switch entry.selector.pseudo {
 			case "before":
@@ -301,7 +313,7 @@ func (d *document) askImages(e *element, st *style, c *cascade) {
 			if strings.HasPrefix(reference, "#") || reference == "" {
 				continue
 			}
-			url, ok := weburl.Resolve(base, reference)
+			url, ok := resolve(base, reference)
 			if !ok {
 				continue
 			}
@@ -324,9 +336,11 @@ func imageURLs(value []cssToken, view viewport) []string {
 			urls = append(urls, t.value())
 		case t.kind != css.FunctionToken:
 		case t.function() == "url" || t.function() == "src":
-			if inside, _ := inner(value[i:]); len(inside) > 0 {
+			inside, rest := inner(value[i:])
+			if len(inside) > 0 {
 				urls = append(urls, inside[0].value())
 			}
+			i = len(value) - len(rest) - 1
 		case strings.HasSuffix(t.function(), "image-set"):
 			inside, rest := inner(value[i:])
 			if chosen := chooseImage(inside, view); chosen != "" {
@@ -348,14 +362,17 @@ func chooseImage(options []cssToken, view viewport) string {
 			url = option[0].value()
 		}
 		have := 1.0
-		for i, t := range option {
+		for i := 0; i < len(option); i++ {
+			t := option[i]
 			if value, ok := density([]cssToken{t}); ok && t.kind == css.DimensionToken {
 				have = value
 			}
 			if t.kind == css.FunctionToken && t.function() == "type" {
-				if inside, _ := inner(option[i:]); len(inside) > 0 && !imageType(strings.ToLower(inside[0].value())) {
+				inside, rest := inner(option[i:])
+				if len(inside) > 0 && !imageType(strings.ToLower(inside[0].value())) {
 					url = ""
 				}
+				i = len(option) - len(rest) - 1
 			}
 		}
 		if url == "" {

@@ -2,7 +2,6 @@ package page
 
 import (
 	"container/heap"
-	"slices"
 	"time"
 
 	"wiretime/weburl"
@@ -36,6 +35,9 @@ type Page struct {
 	imports    int  // imported stylesheets
 
 	matching, matchingFar int // work spent on matching selectors
+	matcher               matcher
+	rendered              int // work spent on frames, in elements
+	reparsed              int // octets of sheets that were parsed again
 }
 
 // New returns a page that has requested nothing yet.
@@ -215,7 +217,7 @@ func (p *Page) step() {
 			return
 		}
 	}
-	t := heap.Pop(&p.timers).(timer)
+	t := heap.Pop(&p.timers).(*timer)
 	t.f()
 }
 
@@ -242,36 +244,46 @@ type timer struct {
 	at     time.Duration
 	serial int
 	f      func()
+	place  int // in the heap; -1: not in it any more
 }
 
 // alarm calls f at a given moment, whether or not the main thread is busy, unless it is
 // cancelled first.
 func (p *Page) alarm(at time.Duration, f func()) (cancel func()) {
 	p.serial++
-	serial := p.serial
-	heap.Push(&p.timers, timer{at, serial, f})
+	t := &timer{at: at, serial: p.serial, f: f}
+	heap.Push(&p.timers, t)
 	return func() {
-		if i := slices.IndexFunc(p.timers, func(t timer) bool { return t.serial == serial }); i >= 0 {
-			heap.Remove(&p.timers, i)
+		if t.place >= 0 {
+			heap.Remove(&p.timers, t.place)
 		}
 	}
 }
 
-type timers []timer
+type timers []*timer
 
-func (t timers) Len() int      { return len(t) }
-func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
+func (t timers) Len() int { return len(t) }
+func (t timers) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].place, t[j].place = i, j
+}
 func (t timers) Less(i, j int) bool {
 	if t[i].at != t[j].at {
 		return t[i].at < t[j].at
 	}
 	return t[i].serial < t[j].serial
 }
-func (t *timers) Push(x any) { *t = append(*t, x.(timer)) }
+func (t *timers) Push(x any) {
+	added := x.(*timer)
+	added.place = len(*t)
+	*t = append(*t, added)
+}
+
 func (t *timers) Pop() any {
 	last := len(*t) - 1
 	x := (*t)[last]
-	(*t)[last] = timer{}
+	x.place = -1
+	(*t)[last] = nil
 	*t = (*t)[:last]
 	return x
 }

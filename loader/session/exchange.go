@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/contain"
 )
 
 // readSize is how much of a body is read at a time: at least a frame of HTTP/2,
@@ -147,7 +148,7 @@ func (x *exchange) call(f func()) {
 	x.calls.Lock()
 	defer x.calls.Unlock()
 	if !x.over {
-		f()
+		contain.From(x.ctx).Call(f) // net/http calls some of these on its own goroutines
 	}
 }
 

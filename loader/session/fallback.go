@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"wiretime/contain"
 	"wiretime/protocol"
 )
 
@@ -35,7 +36,7 @@ func (c *conn) race() (*conn, error) {
 		running++
 		a := *c
 		a.row, a.ctx = row, ctx
-		s.running.Go(func() { results <- attempt{&a, a.establish()} })
+		s.running.Go(func() { results <- attempt{&a, contain.Do(a.establish)} })
 	}
 	try(c.row)
 	alone := time.NewTimer(quicAlone)

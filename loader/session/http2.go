@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"wiretime/contain"
 )
 
 // http2 is an HTTP/2 connection (RFC 9113) of net/http.
@@ -45,7 +47,9 @@ func (c *conn) establishHTTP2() error {
 func (h *http2) send(x *exchange) (func() error, error) {
 	sent := make(chan struct{})
 	result := make(chan error, 1)
-	h.conn.origin.session.running.Go(func() { result <- h.roundTrip(x, sync.OnceFunc(func() { close(sent) })) })
+	h.conn.origin.session.running.Go(func() {
+		result <- contain.Do(func() error { return h.roundTrip(x, sync.OnceFunc(func() { close(sent) })) })
+	})
 	<-sent
 	return func() error { return <-result }, nil
 }

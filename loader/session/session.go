@@ -44,6 +44,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"wiretime/contain"
 	"wiretime/protocol"
 	"wiretime/spdy"
 )
@@ -90,7 +91,7 @@ type Session struct {
 	quic    *tickets
 	tokens  quic.TokenStore
 	frames  frames
-	running sync.WaitGroup // goroutines
+	running contain.Group // goroutines
 
 	mu          sync.Mutex
 	ctx         context.Context // ends with the open connections
@@ -135,8 +136,11 @@ func (s *Session) Fetch(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		go x.end(ErrClosed)
+		go contain.From(x.ctx).Call(func() { x.end(ErrClosed) })
 		return
+	}
+	if s.fetched == 0 {
+		s.running.Guard = contain.From(x.ctx)
 	}
 	s.fetched++
 	x.number = s.fetched
@@ -253,7 +257,7 @@ func (s *Session) watch(x *exchange) {
 		w := &watch{done: done}
 		w.stop = context.AfterFunc(x.ctx, func() {
 			defer s.running.Done()
-			s.abort(done)
+			s.running.Guard.Call(func() { s.abort(done) })
 		})
 		s.watches = append(s.watches, w)
 	}

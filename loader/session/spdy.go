@@ -38,7 +38,8 @@ func (c *conn) establishSPDY(v spdy.Version) error {
 		Window: spdy.ChromiumWindow, ReadTimeout: -1, WriteTimeout: -1, IdleTimeout: -1, Log: c.origin.session.frames.log,
 	}
 	if c.shared && c.origin.session.options.Push {
-		config.Accept, config.Arrived = s.accept, s.arrived
+		guard := c.origin.session.running.Guard
+		config.Accept, config.Arrived = func(st *spdy.Stream) { guard.Call(func() { s.accept(st) }) }, s.arrived
 	}
 	s.session = spdy.NewClient(secured, v, config)
 	c.carrier = s

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"sync"
 
+	"wiretime/contain"
 	"wiretime/media/storage"
 )
 
@@ -59,7 +60,7 @@ type messages interface {
 type sctpLink struct {
 	association association
 	free        [storage.QHD + 1]chan uint16 // streams, by resolution
-	tidy        sync.WaitGroup
+	tidy        contain.Group
 	end
 }
 
@@ -223,7 +224,7 @@ var nothing = []byte{0}
 // serveAssociation serves one client over SCTP, each request on the stream that it
 // comes on.
 func (s *Server) serveAssociation(a association, p peer) {
-	var streams sync.WaitGroup
+	streams := contain.Group{Guard: s.serving.Guard}
 	defer streams.Wait()
 	for {
 		m, err := a.accept()
@@ -237,7 +238,7 @@ func (s *Server) serveAssociation(a association, p peer) {
 // serveStream answers the requests of one stream in order. An invalid message ends the
 // association.
 func (s *Server) serveStream(a association, m messages, p peer) {
-	var answering sync.WaitGroup
+	answering := contain.Group{Guard: s.serving.Guard}
 	stop := func() {}
 	defer func() {
 		stop()

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wiretime/contain"
 	"wiretime/socket"
 )
 
@@ -102,7 +103,9 @@ func connectSCTP(ctx context.Context, c *Client, locals []netip.Addr) (link, err
 	if err != nil {
 		return nil, errors.Join(err, socket.Close())
 	}
-	return newSCTPLink(a), nil
+	l := newSCTPLink(a)
+	l.tidy.Guard = contain.From(ctx)
+	return l, nil
 }
 
 func serveSCTP(_ context.Context, s *Server) error {
@@ -229,7 +232,12 @@ func (a *kernelAssociation) run() {
 	defer close(a.ended)
 	buffer, control := make([]byte, messageSize), make([]byte, unix.CmsgSpace(sizeofRcvInfo))
 	for {
-		number, m, err := a.next(buffer, control)
+		var number uint16
+		var m message
+		err := contain.Do(func() (err error) {
+			number, m, err = a.next(buffer, control)
+			return err
+		})
 		a.mu.Lock()
 		if a.failed = err; err == nil {
 			s := a.streams[number]

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/contain"
 	"wiretime/media/storage"
 	"wiretime/protocol"
 )
@@ -54,7 +55,7 @@ type Server struct {
 	address netip.AddrPort
 	ctx     context.Context // ends when the server is closed
 	cancel  context.CancelFunc
-	serving sync.WaitGroup
+	serving contain.Group
 
 	mu          sync.Mutex
 	closed      bool
@@ -72,6 +73,7 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	}
 	s := &Server{config: c, connections: map[io.Closer]bool{}}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.serving.Guard = contain.From(ctx)
 	err := c.Transport.Available(c.Host)
 	if err == nil && c.Transport.Encrypted {
 		err = s.secure()

@@ -3,9 +3,9 @@ package viewer
 import (
 	"context"
 	"net/netip"
-	"sync"
 	"time"
 
+	"wiretime/contain"
 	"wiretime/media/player"
 	"wiretime/network"
 )
@@ -21,7 +21,7 @@ type viewing struct {
 	told   int           // number of events reported to the player
 	news   chan func(now time.Duration)
 	over   chan struct{} // closed when run no longer takes news
-	work   sync.WaitGroup
+	work   contain.Group
 
 	sessions []*session
 	cancel   context.CancelFunc    // of the last request
@@ -41,6 +41,7 @@ func (v *viewing) run() {
 		show = ticker.C
 		defer v.show()
 	}
+	defer v.finish() // even if the player panics
 	for v.obey(); !v.player.Over(); v.obey() {
 		if at, ok := v.next(); ok {
 			timer.set(at, v.now)
@@ -66,6 +67,10 @@ func (v *viewing) run() {
 			v.player.End(v.now(), context.Cause(v.ctx))
 		}
 	}
+}
+
+// finish ends everything that the viewing has started.
+func (v *viewing) finish() {
 	close(v.over)
 	if n := len(v.sessions); n > 0 {
 		v.leave(v.sessions[n-1])

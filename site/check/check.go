@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"wiretime/contain"
 	"wiretime/lab"
 	"wiretime/network"
 	"wiretime/protocol"
@@ -100,11 +101,24 @@ func Load(ctx context.Context, s *site.Site, c Config) (results []Result, err er
 		if err != nil {
 			return nil, err
 		}
-		loaded, err := c.order(p).RunOn(ctx, st, s, dir)
+		var record *pageload.Record
+		err = contain.Run(ctx, func(ctx context.Context) error {
+			loaded, err := c.order(p).RunOn(ctx, st, s, dir)
+			if err != nil {
+				return err
+			}
+			record = loaded.(*pageload.Record)
+			if contain.In(record.LoadError) != nil {
+				return record.LoadError
+			}
+			return nil
+		}, nil)
+		if contain.In(err) != nil {
+			return nil, fmt.Errorf("load site %s over %s: %w", s.Name, p.Name, err)
+		}
 		if err != nil {
 			return nil, err
 		}
-		record := loaded.(*pageload.Record)
 		renamed := replay.Renamed(record.HAR)
 		replay.RestoreNames(record.HAR, record.Server)
 		results = append(results, Result{p.Name, renamed, record, replay.Compare(s, record.HAR, record.Server)})
