@@ -53,18 +53,25 @@ func (c *conn) establishHTTP3() error {
 	if err != nil {
 		return fmt.Errorf("open a UDP socket: %w", err)
 	}
+	gate := newEarlyGate()
 	transport := &quic.Transport{Conn: socket}
-	shut := sync.OnceValue(func() error { return errors.Join(transport.Close(), closePacketConn(socket)) })
-	dial := transport.Dial
 	if s.options.EarlyData {
-		dial = transport.DialEarly
+		transport.Conn = gate.socket(socket)
 	}
+	shut := sync.OnceValue(func() error {
+		gate.open()
+		return errors.Join(transport.Close(), closePacketConn(socket))
+	})
+	dial := transport.Dial
 	from := time.Now()
 	config := &quic.Config{
 		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
 		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,
 		MaxIncomingStreams: -1, // HTTP/3 servers open none
 		TokenStore:         s.tokens,
+	}
+	if s.options.EarlyData {
+		dial, config.Tracer = transport.DialEarly, gate.trace
 	}
 	if s.options.ChromiumSizes {
 		config.InitialPacketSize, config.DisablePathMTUDiscovery = chromiumPacket, true
