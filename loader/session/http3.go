@@ -107,7 +107,7 @@ func closePacketConn(c net.PacketConn) error {
 
 // begin starts HTTP/3 on the connection.
 func (h *http3) begin() {
-	h.client = (&quichttp.Transport{DisableCompression: true}).NewClientConn(h.quic)
+	h.client = (&quichttp.Transport{DisableCompression: true, MaxResponseHeaderBytes: mostHead}).NewClientConn(h.quic)
 }
 
 // complete reports whether the handshake is complete.
@@ -223,6 +223,8 @@ func (h *http3) receive(x *exchange, stream *quichttp.RequestStream, early *earl
 			x.Answered = time.Now()
 		}
 		err = x.read(response)
+	} else {
+		stream.CancelRead(quic.StreamErrorCode(quichttp.ErrCodeRequestCanceled))
 	}
 	if ofConnection(err) {
 		h.leaving.Store(true) // the context ends only later
