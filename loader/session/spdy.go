@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -95,7 +96,8 @@ func (s *spdyConn) receive(x *exchange, stream *spdy.Stream) error {
 		return err
 	}
 	response.Body = stream
-	return x.read(response)
+	// A load without its whole frame log is not one to measure.
+	return cmp.Or(x.read(response), s.conn.origin.session.frames.log.Err())
 }
 
 func (s *spdyConn) usable() bool { return !s.leaving.Load() && s.session.Err() == nil }
