@@ -202,7 +202,7 @@ func FuzzDecoder(f *testing.F) {
 	f.Add("deflate, gzip", emptyBlocks(f, 1), 100)
 	f.Add("gzip", []byte("\x1f\x8b\x08\x1f\x00\x00\x00\x00\x00\x00\xff\xff"), 3)
 	f.Fuzz(func(t *testing.T, contentEncoding string, body []byte, cut int) {
-		limits := Limits{Body: 1 << 20}
+		limits := Limits{Body: 1 << 18}
 		cut = min(max(cut, 0), len(body))
 		// Windows of brotli have up to 16 MiB, those of zstd 8 MiB, for each of three codings.
 		cost := costtest.Limit{Fixed: 96 << 20, PerOctet: 64, Time: 2000}

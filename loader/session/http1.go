@@ -50,14 +50,19 @@ func (c *conn) establishHTTP1() error {
 	if err != nil {
 		return err
 	}
-	received := &counter{Reader: secured}
-	h := &http1{Conn: secured, conn: c, transport: transport, received: received, in: bufio.NewReader(received)}
+	h := c.http1(transport, secured)
 	c.carrier = h
 	if c.row.ALPN != "" {
 		h.ahead = make(chan struct{})
 		c.origin.session.running.Go(h.lookAhead)
 	}
 	return nil
+}
+
+// http1 returns HTTP/1.1 on an open connection.
+func (c *conn) http1(transport, secured net.Conn) *http1 {
+	received := &counter{Reader: secured}
+	return &http1{Conn: secured, conn: c, transport: transport, received: received, in: bufio.NewReader(received)}
 }
 
 // lookAhead reads before a response is due, so that the session tickets after the

@@ -159,7 +159,7 @@ func readReply(v spdy.Version, fields []spdy.Field) (*http.Response, error) {
 	}
 	digits, _, _ := strings.Cut(response.Status, " ")
 	var err error
-	if response.StatusCode, err = strconv.Atoi(digits); err != nil {
+	if response.StatusCode, err = strconv.Atoi(digits); err != nil || response.StatusCode < 100 || response.StatusCode > 999 {
 		return nil, fmt.Errorf("read the reply: invalid status %q", response.Status)
 	}
 	if length, err := strconv.ParseUint(response.Header.Get("Content-Length"), 10, 63); err == nil {
