@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"runtime"
 	"strings"
@@ -107,9 +108,7 @@ func TestLimits(t *testing.T) {
 					if r.URL.Path != "/" {
 						f = c.bomb
 					}
-					for name, values := range f.header {
-						w.Header()[name] = values
-					}
+					maps.Copy(w.Header(), f.header)
 					_, _ = w.Write(f.body)
 				}), pageHost)
 				b.config.Limits = limits
