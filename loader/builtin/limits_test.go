@@ -170,7 +170,7 @@ func TestCancelWhileDecoding(t *testing.T) {
 		name, contentEncoding string
 		bomb                  []byte
 	}{
-		{"content", "zstd, gzip", bytes.Repeat(frame(make([]byte, 64<<20)), 1<<14)},
+		{"content", "zstd, gzip, gzip", encode(t, bytes.Repeat(frame(make([]byte, 64<<20)), 1<<14), "gzip")},
 		{"nothing in the end", "deflate, zstd, gzip", append(frame([]byte{0x78, 0x9c}), bytes.Repeat(frame(blocks), 200_000)...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
