@@ -74,8 +74,31 @@ func newInflater(r io.Reader) (io.Reader, error) {
 	return flate.NewReader(buffered), nil
 }
 
-// Open undoes codings, the last one first. The data between two codings may have at most limit
-// octets; the rest is left out.
+// Limit returns a reader of r that fails once r has more than so many octets: the error wraps
+// [ErrTooLong].
+func Limit(r io.Reader, octets int64) io.Reader { return &limited{r, octets, octets} }
+
+// limited is a reader that fails when its limit is exceeded.
+type limited struct {
+	io.Reader
+	limit, left int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if int64(len(p)) > l.left {
+		p = p[:l.left+1] // one octet more tells a body that ends at the limit from a longer one
+	}
+	n, err := l.Reader.Read(p)
+	if int64(n) > l.left {
+		n, err = int(l.left), fmt.Errorf("%w: more than %d octets", ErrTooLong, l.limit)
+	}
+	l.left -= int64(n)
+	return n, err
+}
+
+// Open undoes codings, the last one first. Reading fails with an error that wraps [ErrTooLong] if
+// the data between two codings has more than limit octets. The content itself has no limit: see
+// [Limit].
 func Open(body []byte, names []string, limit int64) (io.Reader, error) {
 	if len(names) > MaxCodings {
 		return nil, fmt.Errorf("%d nested content codings: want at most %d", len(names), MaxCodings)
@@ -83,7 +106,7 @@ func Open(body []byte, names []string, limit int64) (io.Reader, error) {
 	var r io.Reader = bytes.NewReader(body)
 	for _, name := range slices.Backward(names) {
 		var err error
-		if r, err = NewReader(name, io.LimitReader(r, limit)); err != nil {
+		if r, err = NewReader(name, Limit(r, limit)); err != nil {
 			return nil, err
 		}
 	}
@@ -99,10 +122,7 @@ func Decode(body []byte, names []string, limit int64) ([]byte, error) {
 	for _, name := range slices.Backward(names) {
 		r, err := NewReader(name, bytes.NewReader(body))
 		if err == nil {
-			body, err = io.ReadAll(io.LimitReader(r, limit+1))
-		}
-		if err == nil && int64(len(body)) > limit {
-			err = fmt.Errorf("%w: more than %d octets", ErrTooLong, limit)
+			body, err = io.ReadAll(Limit(r, limit))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("undo the content coding %q: %w", name, err)

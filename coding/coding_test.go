@@ -69,6 +69,32 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestLimitOfTheDataBetweenCodings checks that a bomb between two codings is an error, and that data
+// that just keeps the limit is not.
+func TestLimitOfTheDataBetweenCodings(t *testing.T) {
+	bomb := encode(t, make([]byte, 1<<20), "gzip", "br")
+	between := int64(len(encode(t, make([]byte, 1<<20), "gzip")))
+	for _, c := range []struct {
+		limit int64
+		fails bool
+	}{{between, false}, {between - 1, true}} {
+		r, err := coding.Open(bomb, []string{"gzip", "br"}, c.limit)
+		if err == nil {
+			_, err = io.Copy(io.Discard, r)
+		}
+		if errors.Is(err, coding.ErrTooLong) != c.fails || !c.fails && err != nil {
+			t.Errorf("%d octets with a limit of %d: %v", between, c.limit, err)
+		}
+	}
+	if got, err := io.ReadAll(coding.Limit(bytes.NewReader(text), int64(len(text)))); err != nil || !bytes.Equal(got, text) {
+		t.Errorf("a body as long as the limit: %d octets, %v", len(got), err)
+	}
+	got, err := io.ReadAll(coding.Limit(bytes.NewReader(text), 7))
+	if !errors.Is(err, coding.ErrTooLong) || !bytes.Equal(got, text[:7]) || !strings.Contains(err.Error(), "more than 7 octets") {
+		t.Errorf("a body longer than the limit: %q, %v", got, err)
+	}
+}
+
 func TestOthers(t *testing.T) {
 	names := []string{"gzip", "br"}
 	if got, err := coding.Decode(encode(t, text, names...), names, 1<<20); err != nil || !bytes.Equal(got, text) {

@@ -35,7 +35,7 @@ func (o *origin) overHTTP3() carrier {
 	}
 	u.Transport = &http3.Transport{
 		TLSClientConfig: o.tls(h3), QUICConfig: config, Dial: u.dial,
-		DisableCompression: true, Logger: slog.New(slog.DiscardHandler),
+		DisableCompression: true, MaxResponseHeaderBytes: mostHead, Logger: slog.New(slog.DiscardHandler),
 	}
 	return u
 }

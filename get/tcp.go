@@ -78,6 +78,9 @@ func (o *origin) secure(ctx context.Context, protocols ...string) (*tls.Conn, er
 	return secure, nil
 }
 
+// mostHead is the most octets of a response's head over HTTP.
+const mostHead = 1 << 20
+
 // tcp is HTTP/1.1 or HTTP/2 by net/http.
 type tcp struct {
 	*http.Transport
@@ -89,7 +92,7 @@ func (o *origin) overHTTP(ready *tls.Conn) carrier {
 	t := &tcp{ready: ready}
 	protocols := new(http.Protocols)
 	t.Transport = &http.Transport{
-		Protocols: protocols, DisableCompression: true,
+		Protocols: protocols, DisableCompression: true, MaxResponseHeaderBytes: mostHead,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			conn, err := o.connect(ctx)
 			if err != nil {

@@ -46,6 +46,7 @@ func (s *Session) synStream(f *SynStream, wrong *StreamError) {
 	// 3.3.1), as in node-spdy.
 	f.Unidirectional = f.Unidirectional || s.client
 	st := s.newStream(f)
+	st.parked = s.client
 	st.remoteDone, st.localDone = f.Fin, f.Unidirectional
 	s.remote++
 	s.running++
@@ -99,6 +100,9 @@ func (s *Session) synReply(f *SynReply) {
 		s.wrong(st, StreamInUse, "2.6.2", "SYN_REPLY: duplicate reply")
 		return
 	}
+	if st.answered && !s.charge(st, TypeSynReply, f.Fields) {
+		return
+	}
 	st.answered, st.reply = true, f.Fields
 	s.replied(st, f.Fin)
 }
@@ -129,11 +133,7 @@ func (s *Session) headers(f *Headers) {
 	if len(f.Fields) == 0 {
 		s.spend(1)
 	}
-	for _, field := range f.Fields {
-		st.extra += 32 + len(field.Name) + len(field.Value)
-	}
-	if st.extra > s.config.MaxHeaderBytes {
-		s.wrong(st, ProtocolError, "2.6.7", "HEADERS: the stream's fields exceed %d octets", s.config.MaxHeaderBytes)
+	if !s.charge(st, TypeHeaders, f.Fields) {
 		return
 	}
 	switch {
@@ -154,6 +154,19 @@ func (s *Session) headers(f *Headers) {
 	if f.Fin {
 		s.gotFin(st)
 	}
+}
+
+// charge counts fields that follow the first ones of a stream. It returns false if it had to reset the stream, which has
+// too many.
+func (s *Session) charge(st *Stream, kind FrameType, fields []Field) bool {
+	for _, f := range fields {
+		st.extra += 32 + len(f.Name) + len(f.Value)
+	}
+	if st.extra > s.config.MaxHeaderBytes {
+		s.wrong(st, ProtocolError, "2.6.7", "%s: the stream's fields exceed %d octets", kind, s.config.MaxHeaderBytes)
+		return false
+	}
+	return true
 }
 
 // merge adds fields to the earlier ones. It returns false if it had to reset

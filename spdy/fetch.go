@@ -337,7 +337,7 @@ func (s *clientSession) take(url string) *pushedStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, p := range s.pushes {
-		if p.url == url && p.err == nil {
+		if p.url == url && p.err == nil && p.stream.err == nil {
 			s.pushes = slices.Delete(s.pushes, i, i+1)
 			p.stream.unclaimed, p.stream.claimed = false, p.done
 			close(p.claim)

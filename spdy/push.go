@@ -9,6 +9,27 @@ import (
 	"net/url"
 )
 
+// mostParked is how much pushed data a client keeps, in octets, before anything has begun to read it. It is less than
+// half of the session windows in use: with more parked, a window updated by halves might never be updated again.
+const mostParked = 4 << 20
+
+var errParked = fmt.Errorf("the server pushes more than %d octets that nothing has requested", mostParked)
+
+// park counts octets of a pushed stream that nobody has begun to read, and cancels it if they are too many.
+func (s *Session) park(st *Stream, n int) {
+	if s.parked += n; s.parked > mostParked {
+		s.reset(st, Cancel, errParked)
+	}
+}
+
+// unpark no longer counts the octets of a stream that somebody reads.
+func (st *Stream) unpark() {
+	if st.parked {
+		st.parked = false
+		st.s.parked -= st.buffer.length
+	}
+}
+
 // Push implements http.Pusher. It returns once the client has been told of the
 // resource, which is when the handler has begun to respond to it: only then may
 // anything be written that makes the client want it (draft 3 section 3.3.1).

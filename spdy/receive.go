@@ -1,5 +1,7 @@
 package spdy
 
+import "slices"
+
 // data handles a DATA frame. It reads the payload into the stream's buffer as
 // it arrives.
 func (s *Session) data(h frameHeader) error {
@@ -44,6 +46,9 @@ func (s *Session) data(h frameHeader) error {
 			if st.unclaimed {
 				st.prepaid += n
 				s.consumedSession(n)
+			}
+			if st.parked {
+				s.park(st, n)
 			}
 			st.readable.Broadcast()
 		}
@@ -98,6 +103,8 @@ func (s *Session) admit(h frameHeader) *Stream {
 		s.spend(1)
 	}
 	switch {
+	case st == nil && h.length > 0 && slices.Contains(s.gone[:], h.streamID):
+		// It was on its way when this side reset the stream, and is no flood.
 	case st == nil:
 		s.noStream(h.streamID)
 	case st.remoteDone:

@@ -58,7 +58,7 @@ type Session struct {
 	peerMax    int    // how many streams this side may have open
 	granted    int    // how many of them are promised to waiting Opens
 	waiting    []chan struct{}
-	gone       [64]uint32 // streams that this side reset lately
+	gone       [256]uint32 // streams that this side reset lately
 	goneAt     int
 
 	// Writing.
@@ -78,6 +78,7 @@ type Session struct {
 	initial  int64 // initial receive window
 	most     int64 // the largest initial receive window so far
 	buffered int   // version 2: octets that wait to be read
+	parked   int   // octets of pushed streams that nobody has begun to read
 	budget   budget
 
 	nextPing  uint32

@@ -58,6 +58,7 @@ type Stream struct {
 	window     receiveWindow
 	unclaimed  bool          // nobody reads yet: incoming data counts as read for the session
 	prepaid    int           // octets counted that way that wait to be read
+	parked     bool          // was pushed, and nobody has begun to read
 	claimed    chan struct{} // closed when the request that took a pushed stream has finished
 	readSince  time.Duration
 	readUntil  deadline
@@ -96,6 +97,13 @@ func (st *Stream) Reply(ctx context.Context) ([]Field, error) {
 		return nil, st.reason()
 	}
 	return st.reply, nil
+}
+
+// Err returns why the stream ended early, or nil.
+func (st *Stream) Err() error {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	return st.err
 }
 
 // reason returns why the stream has ended.
@@ -177,6 +185,7 @@ func (st *Stream) Read(p []byte) (int, error) {
 	s := st.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	st.unpark()
 	for st.buffer.length == 0 {
 		switch {
 		case st.remoteDone:
@@ -301,6 +310,7 @@ func (st *Stream) Close() error {
 // discard discards received and future data.
 func (st *Stream) discard() {
 	st.discarded = true
+	st.unpark()
 	if n := st.buffer.drop(); n > 0 {
 		st.s.consumed(st, n)
 	}

@@ -39,7 +39,8 @@ type Transport struct {
 	// Priority returns the priority of a request; nil for Middle.
 	Priority func(*http.Request) Priority
 	// Push accepts what servers push, as the response to a later GET of the same
-	// URL. Up to 100 pushes wait for that, a minute each.
+	// URL. Up to 100 pushes wait for that, a minute each, with 4 MiB together:
+	// others are reset.
 	Push bool
 	// Persist keeps settings for servers that ask for it, and returns them on
 	// the next session with the same origin and address (draft 3 section 2.6.4).

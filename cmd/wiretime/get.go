@@ -20,6 +20,7 @@ import (
 
 	"wiretime/contain"
 	"wiretime/get"
+	"wiretime/loader/builtin"
 	"wiretime/loader/session"
 	"wiretime/spdy"
 )
@@ -28,8 +29,10 @@ type getOptions struct {
 	protocol, output, method, cacert, window, update, frames, qlog, strategy, har string
 	data                                                                          *string
 	headers, resolve                                                              []string
+	maxBody, maxPage                                                              string
 	verbose, insecure, follow, fail, page                                         bool
 	maxTime                                                                       time.Duration
+	maxRequests                                                                   int
 }
 
 func getCommand() *cobra.Command {
@@ -75,18 +78,25 @@ are used, with or without --page: ` + strings.Join(session.Strategies(), ", ") +
 	f.BoolVar(&o.insecure, "insecure", false, "trust every certificate")
 	f.StringVar(&o.cacert, "cacert", "", "file with the only certificate authorities to trust, as PEM")
 	f.StringArrayVar(&o.resolve, "resolve", nil, "HOST:PORT:ADDRESS: connect to ADDRESS for HOST:PORT")
-	f.DurationVar(&o.maxTime, "max-time", 0, "limit for everything together, such as 10s")
+	f.DurationVar(&o.maxTime, "max-time", defaultMaxTime, "limit for everything together, such as 10s; 0 for none")
 	f.BoolVarP(&o.follow, "location", "L", false, "follow redirects, 10 at most")
 	f.BoolVar(&o.fail, "fail", false, "treat a status of 400 or more as a failure, and omit its body")
 	f.StringVar(&o.window, "window", "", "SPDY receive window of each stream and of the session, such as 64KiB")
 	f.StringVar(&o.update, "update", "", "when to update the SPDY window: after a half or an eighth of it has been read, after each frame, or never")
 	f.StringVar(&o.frames, "frames", "", "file that receives the SPDY frames, as JSON-SEQ")
 	f.BoolVar(&o.page, "page", false, "load pages with all their resources, and write a table of the requests")
+	f.StringVar(&o.maxBody, "max-body", "256MiB", "with --page: the largest body, without content codings")
+	f.StringVar(&o.maxPage, "max-page", "512MiB", "with --page: the most octets of all bodies of a page, without content codings")
+	f.IntVar(&o.maxRequests, "max-requests", builtin.DefaultRequestLimit, "with --page: the most requests of a page")
 	f.StringVar(&o.strategy, "strategy", "", "how connections are used, such as sequential or parallel-6 (default: browser)")
 	f.StringVar(&o.har, "har", "", "with --page: file that receives the HAR")
 	f.StringVar(&o.qlog, "qlog", "", "file that receives the qlog of the first QUIC connection")
 	return c
 }
+
+// defaultMaxTime is the limit of a fetch without --max-time. Without one, a server that goes silent would keep the
+// program forever.
+const defaultMaxTime = 10 * time.Minute
 
 // maxRedirects is how many redirects are followed.
 const maxRedirects = 10
@@ -107,7 +117,7 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 	defer stop()
 	if o.maxTime > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.maxTime, fmt.Errorf("timed out after --max-time %s", o.maxTime))
+		ctx, cancel = context.WithTimeoutCause(ctx, o.maxTime, o.timeError())
 		defer cancel()
 	}
 	for _, log := range []struct {
@@ -144,6 +154,14 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 		return err
 	}
 	return out.keep()
+}
+
+// timeError is the error of a fetch that takes too long.
+func (o getOptions) timeError() error {
+	if o.maxTime == defaultMaxTime {
+		return fmt.Errorf("timed out after %s, the default of --max-time: give a longer one, or 0 for none", o.maxTime)
+	}
+	return fmt.Errorf("timed out after --max-time %s", o.maxTime)
 }
 
 // transport returns what fetches the URLs: a client with a strategy if there is one.
@@ -261,7 +279,7 @@ func (o getOptions) receiveWindow() (spdy.Window, error) {
 	return w, nil
 }
 
-// parseOctets parses a number of octets, up to the largest window.
+// parseOctets parses a number of octets, up to 2 GiB, which is more than the largest window.
 func parseOctets(s string) (int, error) {
 	const largest = 1<<31 - 1
 	number, unit := s, 1

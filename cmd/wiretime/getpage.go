@@ -11,6 +11,7 @@ import (
 	"wiretime/contain"
 	"wiretime/english"
 	"wiretime/get"
+	"wiretime/loader/builtin"
 	"wiretime/loader/live"
 	"wiretime/loader/page"
 	"wiretime/loader/session"
@@ -24,6 +25,9 @@ func (o getOptions) checkPage() error {
 	}
 	if o.har != "" && !o.page {
 		return errors.New("--har needs --page")
+	}
+	if _, err := o.limits(); err != nil {
+		return err
 	}
 	if !o.page && o.strategy == "" {
 		return nil
@@ -62,6 +66,24 @@ func (o getOptions) sessionOptions(config get.Config, urls []string) (session.Op
 	return network.Session(p, strategy), nil
 }
 
+// limits returns what a page may take up.
+func (o getOptions) limits() (l builtin.Limits, err error) {
+	for _, f := range []struct {
+		name, value string
+		to          *int64
+	}{{"--max-body", o.maxBody, &l.Body}, {"--max-page", o.maxPage, &l.Page}} {
+		octets, err := parseOctets(f.value)
+		if err != nil {
+			return l, fmt.Errorf("%s: %w", f.name, err)
+		}
+		*f.to = int64(octets)
+	}
+	if l.Requests = o.maxRequests; l.Requests < 1 {
+		return l, fmt.Errorf("--max-requests: %d must be positive", l.Requests)
+	}
+	return l, nil
+}
+
 // getPages loads all pages with their resources at once, and prints the requests even after
 // an error.
 func (o getOptions) getPages(ctx context.Context, config get.Config, urls []string, out *output) error {
@@ -77,10 +99,14 @@ func (o getOptions) getPages(ctx context.Context, config get.Config, urls []stri
 		}
 		place.discard()
 	}
+	limits, err := o.limits()
+	if err != nil {
+		return input(err)
+	}
 	var har *capture.HAR
 	var timing capture.Timing
 	err = contain.Run(ctx, func(ctx context.Context) (err error) {
-		har, timing, err = live.LoadPages(ctx, options, urls)
+		har, timing, err = live.LoadPages(ctx, options, limits, urls)
 		return err
 	}, nil)
 	if har == nil {

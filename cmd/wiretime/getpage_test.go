@@ -214,3 +214,37 @@ func TestPanicIsReported(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 }
+
+// TestGetPageLimits loads a page that is larger than each of the limits: the error names the flag that raises it. Without
+// the flag the page is loaded.
+func TestGetPageLimits(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(`<!doctype html><img src=/a.png><img src=/b.png>`))
+	})}
+	go func() { _ = server.Serve(l) }()
+	defer server.Close()
+	u := self(t)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{nil, 0, ""},
+		{[]string{"--max-body", "10"}, exitFailure, "limit of 10 octets without content codings (wiretime get raises it with --max-body)"},
+		{[]string{"--max-page", "10"}, exitFailure, "limit of 10 octets without content codings (wiretime get raises it with --max-page)"},
+		{[]string{"--max-requests", "2"}, exitFailure, "limit of 2 requests (wiretime get raises it with --max-requests)"},
+	} {
+		r := u.run(t, append([]string{"get", "--page", "http://" + l.Addr().String() + "/"}, c.args...)...)
+		if r.code != c.code || !strings.Contains(r.errors, c.says) {
+			t.Errorf("%v: exit code %d, %s", c.args, r.code, r.errors)
+		}
+	}
+	if said := (getOptions{maxTime: defaultMaxTime}).timeError().Error(); !strings.Contains(said, "10m0s, the default of --max-time") {
+		t.Errorf("the default limit's error is %q", said)
+	}
+}

@@ -60,6 +60,8 @@ type Config struct {
 	Recorded []page.Recorded
 	// CPU is the cost of work on the main thread.
 	CPU page.CPU
+	// Limits bound what a load may take up.
+	Limits Limits
 }
 
 // Visit is one browser session: it keeps names, TLS sessions, connections, cookies and
@@ -82,6 +84,7 @@ func (l *Loader) Open(c Config) (*Visit, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Limits = c.Limits.withDefaults()
 	v := &Visit{config: c, cookies: cookies, answered: map[string]bool{}, options: session.Options{
 		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Push: true, ChromiumSizes: true,
 		Verify: l.options.Verify, Dial: l.options.Dial, ListenPacket: l.options.ListenPacket, Resolve: l.options.Resolve,

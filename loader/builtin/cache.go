@@ -29,15 +29,21 @@ func (c *cache) keep(a *answer) {
 		c.kept = map[string]*answer{}
 	}
 	delete(c.kept, a.url)
-	directives := cacheControl(a.header)
-	_, noStore := directives["no-store"]
+	if a.storable() {
+		c.kept[a.url] = a
+	}
+}
+
+// drop forgets the response to a URL.
+func (c *cache) drop(url string) { delete(c.kept, url) }
+
+// storable reports whether the response may be stored, and is worth it.
+func (a *answer) storable() bool {
+	_, noStore := cacheControl(a.header)["no-store"]
 	if noStore || a.status != http.StatusOK || slices.Contains(a.header.Values("Vary"), "*") {
-		return
+		return false
 	}
-	if a.lifetime() <= 0 && !a.askable() {
-		return
-	}
-	c.kept[a.url] = a
+	return a.lifetime() > 0 || a.askable()
 }
 
 // find returns the stored response to a request with such fields (RFC 9111 section

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,8 +19,10 @@ const acceptEncoding = "gzip, deflate, br, zstd"
 // octets arrive. The decoding libraries read from a blocking source, so they run in
 // a coroutine that pauses whenever it has read everything there is.
 type decoder struct {
-	next func() ([]byte, bool)
-	stop func()
+	ctx    context.Context // ends it
+	limits Limits
+	next   func() ([]byte, bool)
+	stop   func()
 
 	input    []byte // arrived and not yet read
 	began    bool   // something has arrived
@@ -28,13 +31,14 @@ type decoder struct {
 }
 
 // newDecoder returns a decoder for the value of Content-Encoding, or nil if
-// there is nothing to decode.
-func newDecoder(contentEncoding string) *decoder {
+// there is nothing to decode. It fails when ctx ends, and when the data between
+// two codings exceeds the limit of a body: the caller limits the content.
+func newDecoder(ctx context.Context, contentEncoding string, limits Limits) *decoder {
 	codings := coding.Names(contentEncoding)
 	if len(codings) == 0 {
 		return nil
 	}
-	d := &decoder{}
+	d := &decoder{ctx: ctx, limits: limits}
 	d.next, d.stop = iter.Pull(func(yield func([]byte) bool) { d.run(codings, yield) })
 	return d
 }
@@ -71,7 +75,7 @@ func (d *decoder) run(codings []string, yield func([]byte) bool) {
 	}
 	var r io.Reader = waiting{d, yield}
 	for _, name := range slices.Backward(codings) {
-		undone, err := undo(name, r)
+		undone, err := undo(name, &between{Reader: r, d: d})
 		if err != nil {
 			d.err = explainCoding(name, err)
 			return
@@ -94,6 +98,25 @@ func (d *decoder) run(codings []string, yield func([]byte) bool) {
 	}
 }
 
+// between is the data between two codings, or from the network to the first. A few octets of it may decode to nothing
+// at all for hours.
+type between struct {
+	io.Reader
+	d *decoder
+	n int64
+}
+
+func (b *between) Read(p []byte) (int, error) {
+	if b.d.ctx.Err() != nil {
+		return 0, context.Cause(b.d.ctx)
+	}
+	n, err := b.Reader.Read(p)
+	if b.n += int64(n); b.n > b.d.limits.Body {
+		return 0, b.d.limits.bodyError()
+	}
+	return n, err
+}
+
 // undo undoes one coding. Those that are DEFLATE inside are not undone by [coding.NewReader], which
 // keeps octets back (see inflater).
 func undo(name string, r io.Reader) (io.Reader, error) {
@@ -114,8 +137,8 @@ func explainCoding(name string, err error) error {
 }
 
 // feed adds octets and passes on what they decode to, in pieces that are valid
-// during the call.
-func (d *decoder) feed(b []byte, to func([]byte)) error {
+// during the call. It ends with the first error of to.
+func (d *decoder) feed(b []byte, to func([]byte) error) error {
 	d.input, d.began = b, d.began || len(b) > 0
 	for {
 		piece, ok := d.next()
@@ -125,13 +148,15 @@ func (d *decoder) feed(b []byte, to func([]byte)) error {
 		if len(piece) == 0 {
 			return nil
 		}
-		to(piece)
+		if err := to(piece); err != nil {
+			return err
+		}
 	}
 }
 
 // finish passes on the rest once all octets were fed. It fails if the body is
 // incomplete, except for an empty body, for which servers may name a coding too.
-func (d *decoder) finish(to func([]byte)) error {
+func (d *decoder) finish(to func([]byte) error) error {
 	if !d.began {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -57,8 +58,8 @@ func content(kB int) []byte {
 // decode feeds octets to a decoder in pieces of a given size.
 func decode(contentEncoding string, octets []byte, size int) ([]byte, error) {
 	var plain []byte
-	keep := func(b []byte) { plain = append(plain, b...) }
-	d := newDecoder(contentEncoding)
+	keep := func(b []byte) error { plain = append(plain, b...); return nil }
+	d := newDecoder(context.Background(), contentEncoding, Limits{}.withDefaults())
 	defer d.stop()
 	for len(octets) > 0 {
 		n := min(size, len(octets))
@@ -96,8 +97,8 @@ func TestDecoderDoesNotWaitForTheRest(t *testing.T) {
 		coding, plain := c.coding, content(c.kB)
 		octets := encode(t, plain, coding)
 		var came int
-		d := newDecoder(coding)
-		if err := d.feed(octets[:len(octets)/2], func(b []byte) { came += len(b) }); err != nil {
+		d := newDecoder(t.Context(), coding, Limits{}.withDefaults())
+		if err := d.feed(octets[:len(octets)/2], func(b []byte) error { came += len(b); return nil }); err != nil {
 			t.Errorf("%s: %v", coding, err)
 		}
 		d.stop()
@@ -129,7 +130,7 @@ func TestDecoderRefusesBodiesThatAreNotWhole(t *testing.T) {
 		t.Errorf("an unknown coding: %v", err)
 	}
 	for _, plain := range []string{"", "identity", " , identity"} {
-		if newDecoder(plain) != nil {
+		if newDecoder(t.Context(), plain, Limits{}) != nil {
 			t.Errorf("%q: want nothing to decode", plain)
 		}
 	}

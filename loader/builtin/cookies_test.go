@@ -1,7 +1,9 @@
 package builtin
 
 import (
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,6 +52,34 @@ func TestCookies(t *testing.T) {
 				t.Errorf("requested with %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestMostCookies has one site, and then many, set more cookies than are kept: the oldest go. One that is set again is
+// the newest.
+func TestMostCookies(t *testing.T) {
+	c, err := newCookies()
+	must(t, err)
+	set := func(host, line string) *url.URL {
+		from := &url.URL{Scheme: "https", Host: host, Path: "/"}
+		c.take(from, []string{line}, false)
+		return from
+	}
+	var page *url.URL
+	for i := range cookiesPerSite {
+		page = set("www.page.test", fmt.Sprintf("a%d=1", i))
+	}
+	set("www.page.test", "a0=2")
+	set("www.page.test", "last=1; Path=/"+strings.Repeat("x", attributeLimit))
+	got := strings.Split(c.field(page, false), "; ")
+	if len(got) != cookiesPerSite || !slices.Contains(got, "a0=2") || slices.Contains(got, "a1=1") || !slices.Contains(got, "last=1") {
+		t.Errorf("a site has %d cookies: %q", len(got), got)
+	}
+	for i := range mostCookies {
+		set(fmt.Sprintf("host%d.test", i), "a=1")
+	}
+	if got := c.field(page, false); got != "" || len(c.kept) != mostCookies {
+		t.Errorf("%d cookies are kept, and the first site's are %q", len(c.kept), got)
 	}
 }
 

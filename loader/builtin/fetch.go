@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -32,9 +33,8 @@ type fetch struct {
 	exchange  *exchange // the current or last one
 	sent      *session.Request
 	redirects int
-	decoder   *decoder
 	kept      *answer // in the cache
-	body      []byte  // content, for the cache
+	stored    *answer // what the cache will keep; nil: nothing
 }
 
 // exchange is one request to the network, or to the cache, with its response.
@@ -49,6 +49,7 @@ type exchange struct {
 	err      error
 	ended    time.Duration // -1: not ended
 	body     int64         // octets, decoded
+	decoder  *decoder      // nil: nothing to decode; only the handler uses it, without the visit's lock
 }
 
 // aim sets where the fetch goes next.
@@ -133,18 +134,10 @@ func (f *fetch) finish(err error) {
 	t := f.tab
 	t.open--
 	t.scheduler.done(f)
-	f.stop()
 	if err != nil && f.request.Kind == page.Document {
 		t.err = err
 	}
 	t.page.Finish(t.now(), f.request.ID, err)
-}
-
-func (f *fetch) stop() {
-	if f.decoder != nil {
-		f.decoder.stop()
-		f.decoder = nil
-	}
 }
 
 // handler receives what happens to one exchange.
@@ -184,8 +177,8 @@ func (h handler) Head(response *http.Response) {
 	case response.StatusCode == http.StatusNotModified && h.kept != nil:
 		h.fetch.kept = t.visit.cache.refreshed(h.kept, response.Header, time.Now())
 	default:
-		h.fetch.kept = nil
-		h.fetch.decoder = newDecoder(response.Header.Get("Content-Encoding"))
+		h.fetch.kept, h.fetch.stored = nil, h.answer(response)
+		h.x.decoder = newDecoder(t.ctx, response.Header.Get("Content-Encoding"), t.visit.config.Limits)
 		t.page.Respond(t.now(), h.request.ID, h.head(response.StatusCode, response.Header))
 		if links := hints(response.Header); len(links) > 0 {
 			t.page.Hint(t.now(), h.request.ID, links)
@@ -213,31 +206,66 @@ func redirects(response *http.Response) bool {
 	return slices.Contains([]int{301, 302, 303, 307, 308}, response.StatusCode) && response.Header.Get("Location") != ""
 }
 
-// Data handles a part of the body.
-func (h handler) Data(b []byte) {
+// Data handles a part of the body. Decoding takes as long as a server wants, so the main thread is only entered for
+// what has been decoded.
+func (h handler) Data(b []byte) error {
+	if !h.wanted() {
+		return nil
+	}
+	var err error
+	if h.x.decoder == nil {
+		err = h.take(b)
+	} else {
+		err = h.x.decoder.feed(b, h.take)
+	}
 	t := h.tab
 	t.visit.mu.Lock()
 	defer t.visit.mu.Unlock()
-	if t.ended || h.x.location != "" || h.kept != nil || h.x.err != nil {
-		return
+	if !t.ended {
+		t.turn()
 	}
-	if h.decoder == nil {
-		h.take(b)
-	} else if err := h.decoder.feed(b, h.take); err != nil {
-		h.x.err = err
-	}
-	t.turn()
+	return err
 }
 
-// take passes content on to the page.
-func (h handler) take(b []byte) {
+// wanted reports whether the page takes the body.
+func (h handler) wanted() bool {
+	h.tab.visit.mu.Lock()
+	defer h.tab.visit.mu.Unlock()
+	return !h.tab.ended && h.x.location == "" && h.kept == nil
+}
+
+// take passes content on to the page, within the limits.
+func (h handler) take(b []byte) error {
+	t := h.tab
+	t.visit.mu.Lock()
+	defer t.visit.mu.Unlock()
+	if t.ended {
+		return context.Cause(t.ctx)
+	}
+	limits := t.visit.config.Limits
+	if t.content += int64(len(b)); t.content > limits.Page {
+		t.end(limits.pageError())
+		return t.err
+	}
+	if h.x.body+int64(len(b)) > limits.Body {
+		return limits.bodyError()
+	}
 	h.x.body += int64(len(b))
-	h.fetch.body = append(h.fetch.body, b...)
-	h.tab.page.Data(h.tab.now(), h.request.ID, b)
+	if h.stored != nil {
+		h.stored.body = append(h.stored.body, b...)
+	}
+	t.page.Data(t.now(), h.request.ID, b)
+	return nil
 }
 
 // End handles the end of the exchange.
 func (h handler) End(network *session.Exchange, err error) {
+	if h.x.decoder != nil {
+		defer h.x.decoder.stop()
+		if err == nil && h.wanted() {
+			err = h.x.decoder.finish(h.take)
+		}
+	}
 	t := h.tab
 	t.visit.mu.Lock()
 	defer t.visit.mu.Unlock()
@@ -246,12 +274,6 @@ func (h handler) End(network *session.Exchange, err error) {
 		return
 	}
 	h.x.ended = t.now()
-	if err == nil {
-		err = h.x.err
-	}
-	if err == nil && h.decoder != nil {
-		err = h.decoder.finish(h.take)
-	}
 	switch h.x.err = err; {
 	case err != nil:
 		h.finish(err)
@@ -290,13 +312,24 @@ func (h handler) follow() {
 	f.send()
 }
 
+// answer returns the response as the cache would keep it, or nil if it may not.
+func (h handler) answer(response *http.Response) *answer {
+	a := &answer{url: h.url.String(), request: h.x.request.Header, status: response.StatusCode, header: response.Header, at: time.Now()}
+	if h.x.request.Method != http.MethodGet || !a.storable() {
+		return nil
+	}
+	return a
+}
+
 // keep stores the response in the cache, if that is permitted.
 func (h handler) keep() {
 	f := h.fetch
-	if h.x.request.Method != http.MethodGet {
-		return
+	switch {
+	case h.x.request.Method != http.MethodGet:
+	case h.stored == nil:
+		f.tab.visit.cache.drop(f.url.String())
+	default:
+		h.stored.at = time.Now()
+		f.tab.visit.cache.keep(h.stored)
 	}
-	f.tab.visit.cache.keep(&answer{
-		url: f.url.String(), request: h.x.request.Header, status: h.x.response.StatusCode, header: h.x.response.Header, body: f.body, at: time.Now(),
-	})
 }

@@ -25,6 +25,7 @@ type tab struct {
 	exchanges []*exchange // in the order in which they were requested
 	local     []*fetch    // answered by the cache, or failed before they began
 	open      int         // fetches that have not ended
+	content   int64       // octets of all bodies so far, decoded
 	timer     *time.Timer // to the page's next moment; nil until there is one
 	err       error       // why the document failed
 	done      chan struct{}
@@ -91,6 +92,9 @@ func (t *tab) turn() {
 		for _, r := range t.page.Requests() {
 			t.ask(r)
 			busy = true
+			if t.ended {
+				return
+			}
 		}
 		for _, c := range t.page.Changes() {
 			t.scheduler.change(t.fetches[c.ID], c.Priority)
@@ -111,6 +115,10 @@ func (t *tab) turn() {
 
 // ask handles a request of the page.
 func (t *tab) ask(r page.Request) {
+	if limits := t.visit.config.Limits; len(t.fetches) >= limits.Requests {
+		t.end(limits.requestError())
+		return
+	}
 	f := &fetch{tab: t, request: r, initial: r.Priority, asked: t.now()}
 	t.fetches = append(t.fetches, f)
 	t.open++
@@ -166,9 +174,6 @@ func (t *tab) end(err error) {
 		t.timer.Stop()
 	}
 	t.page.Close()
-	for _, f := range t.fetches {
-		f.stop()
-	}
 	t.cancel(errEnded)
 	close(t.done)
 }

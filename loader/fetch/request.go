@@ -29,7 +29,7 @@ func (r *request) Interim(*http.Response) {}
 func (r *request) Head(response *http.Response) { r.response = response }
 
 // Data discards content: only its arrival counts.
-func (r *request) Data([]byte) {}
+func (r *request) Data([]byte) error { return nil }
 
 // End records the outcome of the request.
 func (r *request) End(e *session.Exchange, err error) {

@@ -97,11 +97,11 @@ func Protocol(name string, urls []string) (protocol.Protocol, error) {
 	return protocol.Lookup(name)
 }
 
-// LoadPages loads pages with all their resources, all at once. The HAR is nil if nothing was
+// LoadPages loads pages with all their resources, all at once, within the limits. The HAR is nil if nothing was
 // loaded. An error does not rule out a HAR: it tells what was loaded before.
-func LoadPages(ctx context.Context, o session.Options, urls []string) (*capture.HAR, capture.Timing, error) {
+func LoadPages(ctx context.Context, o session.Options, limits builtin.Limits, urls []string) (*capture.HAR, capture.Timing, error) {
 	loader := builtin.New(builtin.Options{Verify: o.Verify, Dial: o.Dial, ListenPacket: o.ListenPacket, Resolve: o.Resolve})
-	visit, err := loader.Open(builtin.Config{Protocol: o.Protocol, Strategy: o.Strategy})
+	visit, err := loader.Open(builtin.Config{Protocol: o.Protocol, Strategy: o.Strategy, Limits: limits})
 	if err != nil {
 		return nil, capture.Timing{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"wiretime/loader/builtin"
 	"wiretime/loader/live"
 	"wiretime/loader/session"
 	"wiretime/protocol"
@@ -94,7 +95,7 @@ func TestLoadPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := live.Config{Addresses: map[string]netip.Addr{host: netip.MustParseAddr(at.Hostname())}}
-	har, timing, err := live.LoadPages(t.Context(), c.Session(p, strategy), []string{"http://" + host + "/"})
+	har, timing, err := live.LoadPages(t.Context(), c.Session(p, strategy), builtin.Limits{}, []string{"http://" + host + "/"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,15 @@ import (
 // which would otherwise be acknowledged in parts.
 const readSize = 32 << 10
 
+// The limits on what comes before the content of a response.
+const (
+	// mostHead is the most octets of a response's head, and of the interim ones before it over HTTP/1.1: as in Chromium
+	// (HttpStreamParser::kMaxHeaderBufSize, kSpdyMaxHeaderListSize).
+	mostHead = 256 << 10
+	// mostInterims is the most interim responses to a request.
+	mostInterims = 100
+)
+
 // Priority is how urgent a request is: Chromium's net::RequestPriority, from Idle to
 // Highest.
 type Priority int
@@ -50,13 +59,14 @@ type Request struct {
 // connection until it returns. It may call Fetch.
 type Handler interface {
 	// Interim receives a response of status 1xx before the final one, such as 103
-	// Early Hints (RFC 8297).
+	// Early Hints (RFC 8297): 100 at most, or the exchange fails.
 	Interim(*http.Response)
 	// Head receives the final response. Its Body is nil.
 	Head(*http.Response)
 	// Data receives the next part of the content, which is valid only during the
-	// call. Content codings are not decoded.
-	Data([]byte)
+	// call. Content codings are not decoded. An error ends the exchange with that
+	// error, whatever else the server sends.
+	Data([]byte) error
 	// End is called once, and last. An error means that there was no response, or
 	// only a part of one. The handler may keep the record.
 	End(*Exchange, error)
@@ -118,6 +128,8 @@ type exchange struct {
 	// calls is held while Fetch or the handler runs.
 	calls sync.Mutex
 	over  bool // the handler has finished; guarded by calls
+	// interims counts interim responses; guarded by calls.
+	interims int
 
 	// Guarded by the session's lock.
 	origin    *origin
@@ -152,7 +164,17 @@ func (x *exchange) call(f func()) {
 	}
 }
 
-func (x *exchange) interim(r *http.Response) { x.call(func() { x.Handler.Interim(r) }) }
+// interim hands an interim response to the handler.
+func (x *exchange) interim(r *http.Response) (err error) {
+	x.call(func() {
+		if x.interims++; x.interims > mostInterims {
+			err = fmt.Errorf("more than %d interim responses", mostInterims)
+			return
+		}
+		x.Handler.Interim(r)
+	})
+	return err
+}
 
 // end completes a request. The cause of a cancelled context is more informative
 // than its symptom, a closed connection.
@@ -179,7 +201,11 @@ func (x *exchange) read(response *http.Response) error {
 		n, err := body.Read(buffer)
 		if n > 0 {
 			x.Body += int64(n)
-			x.call(func() { x.Handler.Data(buffer[:n]) })
+			var refused error
+			x.call(func() { refused = x.Handler.Data(buffer[:n]) })
+			if refused != nil {
+				return refused
+			}
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -213,7 +239,9 @@ func (x *exchange) final(read func() (*http.Response, error)) (*http.Response, e
 		}
 		head := *response // the next one may overwrite it
 		head.Body = nil
-		x.interim(&head)
+		if err := x.interim(&head); err != nil {
+			return nil, err
+		}
 	}
 }
 

@@ -26,28 +26,43 @@ type http1 struct {
 // counter counts the octets read through it.
 type counter struct {
 	io.Reader
-	n int64
+	n    int64
+	most int64 // n may not exceed it; 0: no limit
 }
 
 func (c *counter) Read(b []byte) (int, error) {
+	if c.most > 0 {
+		left := c.most - c.n
+		if left <= 0 {
+			return 0, errHead
+		}
+		b = b[:min(int64(len(b)), left)]
+	}
 	n, err := c.Reader.Read(b)
 	c.n += int64(n)
 	return n, err
 }
+
+var errHead = fmt.Errorf("it has more than %d octets", mostHead)
 
 func (c *conn) establishHTTP1() error {
 	transport, secured, err := c.dial()
 	if err != nil {
 		return err
 	}
-	received := &counter{Reader: secured}
-	h := &http1{Conn: secured, conn: c, transport: transport, received: received, in: bufio.NewReader(received)}
+	h := c.http1(transport, secured)
 	c.carrier = h
 	if c.row.ALPN != "" {
 		h.ahead = make(chan struct{})
 		c.origin.session.running.Go(h.lookAhead)
 	}
 	return nil
+}
+
+// http1 returns HTTP/1.1 on an open connection.
+func (c *conn) http1(transport, secured net.Conn) *http1 {
+	received := &counter{Reader: secured}
+	return &http1{Conn: secured, conn: c, transport: transport, received: received, in: bufio.NewReader(received)}
 }
 
 // lookAhead reads before a response is due, so that the session tickets after the
@@ -97,10 +112,13 @@ func (h *http1) receive(x *exchange) error {
 		return fmt.Errorf("wait for the response: %w", err)
 	}
 	x.Answered = time.Now()
+	h.received.most = before + mostHead
 	response, err := x.final(func() (*http.Response, error) { return http.ReadResponse(h.in, x.HTTP) })
+	h.received.most = 0
 	if err != nil {
 		return fmt.Errorf("read the response's head: %w", err)
 	}
+	response.Body = io.NopCloser(response.Body) // net/http's Close would read an unwanted body to its end
 	if response.Proto != "HTTP/1.1" {
 		return fmt.Errorf("the response is %s instead of HTTP/1.1", response.Proto)
 	}

@@ -30,7 +30,7 @@ func (c *conn) establishHTTP2() error {
 	// TLS is ours: net/http cannot see it behind the splitter.
 	protocols.SetUnencryptedHTTP2(true)
 	t := &http.Transport{
-		Protocols: protocols, DisableCompression: true,
+		Protocols: protocols, DisableCompression: true, MaxResponseHeaderBytes: mostHead,
 		DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return newSplitter(secured), nil },
 	}
 	client, err := t.NewClientConn(c.ctx, "https", c.remote.String())
@@ -70,11 +70,10 @@ func (h *http2) roundTrip(x *exchange, sent func()) error {
 		},
 		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
 			answered.first(time.Now())
-			x.interim(&http.Response{
+			return x.interim(&http.Response{
 				Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
 				Proto: "HTTP/2.0", ProtoMajor: 2, Header: http.Header(header),
 			})
-			return nil
 		},
 	})
 	response, err := h.ClientConn.RoundTrip(x.message().WithContext(ctx))

@@ -53,18 +53,25 @@ func (c *conn) establishHTTP3() error {
 	if err != nil {
 		return fmt.Errorf("open a UDP socket: %w", err)
 	}
+	gate := newEarlyGate()
 	transport := &quic.Transport{Conn: socket}
-	shut := sync.OnceValue(func() error { return errors.Join(transport.Close(), closePacketConn(socket)) })
-	dial := transport.Dial
 	if s.options.EarlyData {
-		dial = transport.DialEarly
+		transport.Conn = gate.socket(socket)
 	}
+	shut := sync.OnceValue(func() error {
+		gate.open()
+		return errors.Join(transport.Close(), closePacketConn(socket))
+	})
+	dial := transport.Dial
 	from := time.Now()
 	config := &quic.Config{
 		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
 		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,
 		MaxIncomingStreams: -1, // HTTP/3 servers open none
 		TokenStore:         s.tokens,
+	}
+	if s.options.EarlyData {
+		dial, config.Tracer = transport.DialEarly, gate.trace
 	}
 	if s.options.ChromiumSizes {
 		config.InitialPacketSize, config.DisablePathMTUDiscovery = chromiumPacket, true
@@ -100,7 +107,7 @@ func closePacketConn(c net.PacketConn) error {
 
 // begin starts HTTP/3 on the connection.
 func (h *http3) begin() {
-	h.client = (&quichttp.Transport{DisableCompression: true}).NewClientConn(h.quic)
+	h.client = (&quichttp.Transport{DisableCompression: true, MaxResponseHeaderBytes: mostHead}).NewClientConn(h.quic)
 }
 
 // complete reports whether the handshake is complete.
@@ -216,6 +223,8 @@ func (h *http3) receive(x *exchange, stream *quichttp.RequestStream, early *earl
 			x.Answered = time.Now()
 		}
 		err = x.read(response)
+	} else {
+		stream.CancelRead(quic.StreamErrorCode(quichttp.ErrCodeRequestCanceled))
 	}
 	if ofConnection(err) {
 		h.leaving.Store(true) // the context ends only later

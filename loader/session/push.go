@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,6 +10,9 @@ import (
 
 	"wiretime/spdy"
 )
+
+// mostPushes is how many pushes of a connection wait for a request. Package spdy limits their octets.
+const mostPushes = 100
 
 // pushes holds the responses that a SPDY server has pushed.
 type pushes struct {
@@ -30,9 +34,22 @@ func (p *pushes) take(r *http.Request) *pushed {
 	if r.Method != http.MethodGet {
 		return nil
 	}
+	for {
+		found := p.remove(r.URL.String())
+		// A push that has been cancelled is requested again. Its stream is asked without p's lock, which is taken while
+		// the SPDY session's is held.
+		if found == nil || found.stream.Err() == nil {
+			return found
+		}
+		close(found.done)
+	}
+}
+
+// remove removes the push of a URL; nil if there is none.
+func (p *pushes) remove(url string) *pushed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.all, func(q *pushed) bool { return q.url == r.URL.String() })
+	i := slices.IndexFunc(p.all, func(q *pushed) bool { return q.url == url })
 	if i < 0 {
 		return nil
 	}
@@ -55,6 +72,8 @@ func (s *spdyConn) arrived(stream *spdy.Stream) {
 		p.status, p.why = spdy.ProtocolError, errors.New("the pushed URL does not belong to this origin")
 	case slices.ContainsFunc(s.pushes.all, func(q *pushed) bool { return q.url == url }):
 		p.status, p.why = spdy.RefusedStream, errors.New("the URL has already been pushed")
+	case len(s.pushes.all) >= mostPushes:
+		p.status, p.why = spdy.RefusedStream, fmt.Errorf("%d pushes wait for a request already", mostPushes)
 	default:
 		s.pushes.all = append(s.pushes.all, p)
 	}

@@ -75,6 +75,48 @@ func TestPush(t *testing.T) {
 	}
 }
 
+// TestParkedPushes uses a server that pushes far more than is kept. The rest is cancelled, holds nothing up, and is
+// fetched when it is requested.
+func TestParkedPushes(t *testing.T) {
+	const pushes, size = 100, 1 << 20
+	eachSPDY(t, func(t *testing.T, p protocol.Protocol, _ spdy.Version) {
+		b := newBench(t, p)
+		b.options.Push = true
+		target := func(i int) string { return fmt.Sprintf("/%d/%d", i, size) }
+		pushed := make(chan struct{})
+		b.serveTLS(t, &tls.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/page" {
+				for i := range pushes {
+					_ = w.(http.Pusher).Push(target(i), nil)
+				}
+				close(pushed)
+			}
+			path(w, r)
+		}))
+		s := b.session(t)
+		must(t, get(t, s, b.url(pageHost, "/page"), Highest).wait(t).err)
+		<-pushed
+		// What is parked by now is on the connection, and so is the end of whatever was cancelled.
+		must(t, get(t, s, b.url(pageHost, "/other"), Lowest).wait(t).err)
+		taken := 0
+		for i := range pushes {
+			a := get(t, s, b.url(pageHost, target(i)), Medium).wait(t)
+			if must(t, a.err); len(a.body) != size {
+				t.Errorf("%s has %d octets", target(i), len(a.body))
+			}
+			if a.record.Pushed {
+				taken++
+			}
+		}
+		if most := 4; taken < 1 || taken > most { // 4 MiB are kept
+			t.Errorf("%d of %d pushes were kept, want 1 to %d", taken, pushes, most)
+		}
+		if got := s.Connections(); got != 1 {
+			t.Errorf("%d connections, want 1", got)
+		}
+	})
+}
+
 // count counts lines of a frame log.
 func count(log, event, frame string) int {
 	n := 0

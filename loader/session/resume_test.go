@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quic-go/quic-go/qlog"
+	"github.com/quic-go/quic-go/qlogwriter"
+
 	"wiretime/loader/loadertest"
 	"wiretime/protocol"
 )
@@ -150,6 +153,43 @@ func TestEarlyData(t *testing.T) {
 			if got := s.Connections(); got != 2 {
 				t.Errorf("%d connections, want 2", got)
 			}
+		})
+	}
+}
+
+// TestEarlyGate checks that what arrives is held back from the moment at which there is a key for 0-RTT until the
+// control stream is on its way, or its server's limits block it.
+func TestEarlyGate(t *testing.T) {
+	sent := func(frame any) qlogwriter.Event { return qlog.PacketSent{Frames: []qlog.Frame{{Frame: frame}}} }
+	key := qlog.KeyUpdated{KeyType: qlog.KeyTypeClient0RTT}
+	for _, c := range []struct {
+		name   string
+		events []qlogwriter.Event
+		held   bool
+	}{
+		{"no 0-RTT", []qlogwriter.Event{qlog.KeyUpdated{KeyType: qlog.KeyTypeClientInitial}}, false},
+		{"0-RTT", []qlogwriter.Event{key}, true},
+		{"a request", []qlogwriter.Event{key, sent(&qlog.StreamFrame{StreamID: 0})}, true},
+		{"the control stream", []qlogwriter.Event{key, sent(&qlog.StreamFrame{StreamID: 2})}, false},
+		{"the control stream is blocked", []qlogwriter.Event{key, sent(&qlog.StreamDataBlockedFrame{StreamID: 2})}, false},
+		{"the connection is blocked", []qlogwriter.Event{key, sent(&qlog.DataBlockedFrame{})}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newEarlyGate()
+			for _, e := range c.events {
+				g.RecordEvent(e)
+			}
+			held := g.early.Load()
+			select {
+			case <-g.opened:
+				held = false
+			default:
+			}
+			if held != c.held {
+				t.Errorf("held back: %v, want %v", held, c.held)
+			}
+			g.open() // as at the connection's end
+			g.wait()
 		})
 	}
 }

@@ -38,7 +38,10 @@ func (t *trip) Head(response *http.Response) {
 }
 
 // Data waits for the body's reader. A closed body discards the data.
-func (t *trip) Data(b []byte) { _, _ = t.arriving.Write(b) }
+func (t *trip) Data(b []byte) error {
+	_, _ = t.arriving.Write(b)
+	return nil
+}
 
 func (t *trip) End(_ *Exchange, err error) {
 	if !t.answered {

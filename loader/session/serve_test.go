@@ -197,6 +197,7 @@ type answer struct {
 	record  *Exchange
 	err     error
 	ended   chan struct{}
+	most    int    // octets of content that it accepts; 0: all
 	onData  func() // may be nil
 	onEnd   func() // may be nil
 }
@@ -204,12 +205,19 @@ type answer struct {
 func (a *answer) Interim(r *http.Response) { a.interim = append(a.interim, r) }
 func (a *answer) Head(r *http.Response)    { a.head = r }
 
-func (a *answer) Data(b []byte) {
+func (a *answer) Data(b []byte) error {
 	a.body = append(a.body, b...)
 	if a.onData != nil {
 		a.onData()
 	}
+	if a.most > 0 && len(a.body) > a.most {
+		return errEnough
+	}
+	return nil
 }
+
+// errEnough ends an exchange whose handler wants no more.
+var errEnough = errors.New("the handler wants no more")
 
 func (a *answer) End(e *Exchange, err error) {
 	if a.record != nil {

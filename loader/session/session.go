@@ -34,6 +34,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -313,9 +314,15 @@ type frames struct {
 	text []byte
 }
 
+// mostFrameLog is the longest frame log, in octets: a record is far longer than the shortest frame.
+const mostFrameLog = 64 << 20
+
 func (f *frames) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.text)+len(b) > mostFrameLog {
+		return 0, fmt.Errorf("the session's SPDY frame log exceeds %d octets", mostFrameLog)
+	}
 	f.text = append(f.text, b...)
 	return len(b), nil
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -96,7 +97,8 @@ func (s *spdyConn) receive(x *exchange, stream *spdy.Stream) error {
 		return err
 	}
 	response.Body = stream
-	return x.read(response)
+	// A load without its whole frame log is not one to measure.
+	return cmp.Or(x.read(response), s.conn.origin.session.frames.log.Err())
 }
 
 func (s *spdyConn) usable() bool { return !s.leaving.Load() && s.session.Err() == nil }
@@ -158,7 +160,7 @@ func readReply(v spdy.Version, fields []spdy.Field) (*http.Response, error) {
 	}
 	digits, _, _ := strings.Cut(response.Status, " ")
 	var err error
-	if response.StatusCode, err = strconv.Atoi(digits); err != nil {
+	if response.StatusCode, err = strconv.Atoi(digits); err != nil || response.StatusCode < 100 || response.StatusCode > 999 {
 		return nil, fmt.Errorf("read the reply: invalid status %q", response.Status)
 	}
 	if length, err := strconv.ParseUint(response.Header.Get("Content-Length"), 10, 63); err == nil {
