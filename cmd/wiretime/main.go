@@ -65,6 +65,8 @@ func main() {
 		Use: "wiretime", Short: "Measure how long web pages and streams take over every web protocol", Long: about,
 		SilenceUsage: true, SilenceErrors: true, Version: runner.Version(),
 	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
 	root.AddCommand(runCommand(), resultsCommand(), showCommand(), explainCommand(), exportCommand(), reportCommand(),
 		networksCommand(), siteCommand(), getCommand(), streamCommand(), serveCommand(), linkCommand(), kernelCommand(), doctorCommand())
@@ -81,7 +83,7 @@ func explain(err error) int {
 		}
 		return exited.ExitCode()
 	}
-	fmt.Fprintln(os.Stderr, "wiretime:", err)
+	fmt.Fprintln(stderr, "wiretime:", err)
 	var wrong inputError
 	var mistakes studyfile.Errors
 	switch {

@@ -80,7 +80,7 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 		o.name = site.NameFrom(u.Hostname())
 	}
 	options := record.Options{URL: address, Limit: o.limit, Quiet: o.quiet, HostRules: o.hostRules, SPKIHash: o.spki,
-		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) }}
+		Progress: func(line string) { fmt.Fprintln(stderr, line) }}
 	if o.script != "" {
 		text, err := os.ReadFile(o.script)
 		if err != nil {
@@ -105,7 +105,7 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 	if err != nil {
 		return fmt.Errorf("turn the recording into a site: %w", err)
 	}
-	printRepairs(os.Stderr, repairs, o.all)
+	printRepairs(stderr, repairs, o.all)
 	return keepSite(s, o.replace)
 }
 
@@ -117,6 +117,6 @@ func diffSites(ctx context.Context, first, second string) (err error) {
 		}
 		defer func() { err = errors.Join(err, both[i].Close()) }()
 	}
-	_, err = fmt.Print(record.Diff(both[0], both[1]))
+	_, err = fmt.Fprint(stdout, record.Diff(both[0], both[1]))
 	return err
 }
