@@ -14,7 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
+
+	"wiretime/terminal"
 )
 
 // story reports events line by line for people: "*" for connections and times, ">" and "<"
@@ -33,22 +34,12 @@ func (s *story) tell(lines ...string) {
 	}
 	var text strings.Builder
 	for _, line := range lines {
-		text.WriteString(printable(line) + "\n")
+		text.WriteString(terminal.Line(line) + "\n")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A failure to report must not fail the fetch.
 	_, _ = io.WriteString(s.w, text.String())
-}
-
-// printable prevents a server from sending control sequences to a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }
 
 func (s *story) frame(sent bool, name string, t telling) {

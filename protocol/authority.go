@@ -14,8 +14,11 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,38 +32,91 @@ const (
 	keyFile          = "intermediate.key"
 )
 
-// authorityYears is how long a store's authority is valid.
-const authorityYears = 20
+// How long an authority is valid: one that is used by this program alone, and one in a
+// folder whose root people may trust in their browsers.
+const (
+	authorityYears        = 20
+	limitedAuthorityYears = 1
+)
 
 // leafDays is how long a host's certificate is valid: as long as public
 // authorities issue today.
 const leafDays = 90
 
+// mostLeaves is how many certificates an authority keeps: more than the hosts of any site,
+// since a client of a media server may request any name.
+const mostLeaves = 4096
+
+// longestHost is the longest host name in octets (RFC 1035 section 2.3.4).
+const longestHost = 253
+
 // Authority issues the certificates of a store's sites. Its chain is as long as
 // a public site's: the server sends a leaf and an intermediate, but not the
 // root. All keys are ECDSA P-256.
 type Authority struct {
+	root         []byte // DER
 	intermediate *x509.Certificate
 	key          *ecdsa.PrivateKey
 
 	mu     sync.Mutex
 	leaves map[string]*tls.Certificate
+	hosts  []string // of leaves, the oldest first
+}
+
+// NewAuthority creates an authority in memory, where its key stays.
+func NewAuthority() (*Authority, error) {
+	parts, err := makeAuthority(nil)
+	if err != nil {
+		return nil, fmt.Errorf("create a certificate authority: %w", err)
+	}
+	intermediate, err := x509.ParseCertificate(parts.intermediate)
+	if err != nil {
+		return nil, fmt.Errorf("create a certificate authority: %w", err)
+	}
+	return newAuthority(parts.root, intermediate, parts.key), nil
+}
+
+func newAuthority(root []byte, intermediate *x509.Certificate, key *ecdsa.PrivateKey) *Authority {
+	return &Authority{root: root, intermediate: intermediate, key: key, leaves: map[string]*tls.Certificate{}}
 }
 
 // OpenAuthority opens the authority in folder dir. If the folder is missing or
 // empty, it creates one there, whole or not at all. The root's key is discarded
-// once it has signed the intermediate.
-func OpenAuthority(dir string) (*Authority, error) {
+// once it has signed the intermediate. The authority may issue certificates for any
+// name: its folder must vanish with its use, as a guest's memory does.
+func OpenAuthority(dir string) (*Authority, error) { return openAuthority(dir, nil) }
+
+// OpenLimitedAuthority is OpenAuthority for a folder that is kept and whose root people may
+// trust. An authority that it creates is valid for a year, and only for the given names and
+// those below them (RFC 5280 section 4.2.1.10). The error says so if the existing one has
+// expired or is for other names. An unlimited one is opened as well: see Limited.
+func OpenLimitedAuthority(dir string, names []string) (*Authority, error) {
+	a, err := openAuthority(dir, names)
+	if err != nil {
+		return nil, err
+	}
+	if end := a.intermediate.NotAfter; time.Now().After(end) {
+		return nil, fmt.Errorf("open the certificate authority in %s: it expired on %s (delete the folder to create a new one)", dir, end.Format(time.DateOnly))
+	}
+	for _, name := range names {
+		if !a.permits(name) {
+			return nil, fmt.Errorf("open the certificate authority in %s: it is valid for %s, not for %s (name another folder, or delete this one to create a new one)",
+				dir, strings.Join(a.intermediate.PermittedDNSDomains, ", "), name)
+		}
+	}
+	return a, nil
+}
+
+func openAuthority(dir string, names []string) (*Authority, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open the certificate authority: %w", err)
 	}
 	if len(files) == 0 {
-		if err := makeAuthority(dir); err != nil {
+		if err := createAuthority(dir, names); err != nil {
 			return nil, fmt.Errorf("create a certificate authority in %s: %w", dir, err)
 		}
 	}
-	a := &Authority{leaves: map[string]*tls.Certificate{}}
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, intermediateFile), filepath.Join(dir, keyFile))
 	if err != nil {
 		return nil, fmt.Errorf("open the certificate authority in %s: %w (delete the folder to create a new one)", dir, err)
@@ -69,42 +125,81 @@ func OpenAuthority(dir string) (*Authority, error) {
 	if !ok {
 		return nil, fmt.Errorf("open the certificate authority in %s: the key in %s is not ECDSA (delete the folder to create a new one)", dir, keyFile)
 	}
-	a.intermediate, a.key = pair.Leaf, key
-	return a, nil
+	return newAuthority(nil, pair.Leaf, key), nil
 }
 
-func makeAuthority(dir string) error {
+// authorityParts are what an authority consists of; certificates are in DER.
+type authorityParts struct {
+	root, intermediate []byte
+	key                *ecdsa.PrivateKey // the intermediate's
+}
+
+// makeAuthority makes an authority for the given names, or for all if there are none.
+func makeAuthority(names []string) (authorityParts, error) {
+	var made authorityParts
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return made, err
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
+	if made.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return made, err
 	}
 	root, err := issuer("Wiretime Root", 1)
 	if err != nil {
-		return err
+		return made, err
 	}
 	intermediate, err := issuer("Wiretime Intermediate", 0)
 	if err != nil {
-		return err
+		return made, err
 	}
-	rootDER, err := x509.CreateCertificate(rand.Reader, root, root, &rootKey.PublicKey, rootKey)
+	if names != nil {
+		limit(root, names)
+		limit(intermediate, names)
+	}
+	if made.root, err = x509.CreateCertificate(rand.Reader, root, root, &rootKey.PublicKey, rootKey); err != nil {
+		return made, err
+	}
+	made.intermediate, err = x509.CreateCertificate(rand.Reader, intermediate, root, &made.key.PublicKey, rootKey)
+	return made, err
+}
+
+// limit limits an issuer to TLS servers of the given names. Without the excluded ranges it
+// could issue certificates for any address.
+func limit(c *x509.Certificate, names []string) {
+	c.NotAfter = time.Now().AddDate(limitedAuthorityYears, 0, 0)
+	c.PermittedDNSDomainsCritical = true
+	c.PermittedDNSDomains = names
+	c.ExcludedIPRanges = []*net.IPNet{{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}, {IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}}
+	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+}
+
+// Limited reports whether the authority can issue certificates for some names only.
+func (a *Authority) Limited() bool { return len(a.intermediate.PermittedDNSDomains) > 0 }
+
+// permits reports whether the authority's certificates are valid for a host.
+func (a *Authority) permits(host string) bool {
+	return !a.Limited() || slices.ContainsFunc(a.intermediate.PermittedDNSDomains, func(name string) bool {
+		return host == name || strings.HasSuffix(host, "."+name)
+	})
+}
+
+// Root returns the root certificate of a NewAuthority as PEM.
+func (a *Authority) Root() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.root})
+}
+
+func createAuthority(dir string, names []string) error {
+	made, err := makeAuthority(names)
 	if err != nil {
 		return err
 	}
-	intermediateDER, err := x509.CreateCertificate(rand.Reader, intermediate, root, &key.PublicKey, rootKey)
-	if err != nil {
-		return err
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	keyDER, err := x509.MarshalPKCS8PrivateKey(made.key)
 	if err != nil {
 		return err
 	}
 	return writeFolder(dir, map[string]*pem.Block{
-		rootFile:         {Type: "CERTIFICATE", Bytes: rootDER},
-		intermediateFile: {Type: "CERTIFICATE", Bytes: intermediateDER},
+		rootFile:         {Type: "CERTIFICATE", Bytes: made.root},
+		intermediateFile: {Type: "CERTIFICATE", Bytes: made.intermediate},
 		keyFile:          {Type: "PRIVATE KEY", Bytes: keyDER},
 	})
 }
@@ -158,12 +253,19 @@ func serialNumber() (*big.Int, error) {
 }
 
 // Certificate returns the certificate of a host with its chain: leaf and
-// intermediate. It is issued on first use and kept in memory.
+// intermediate. It is issued on first use and kept in memory, where the oldest of
+// 4096 makes room for a new one.
 func (a *Authority) Certificate(host string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c := a.leaves[host]; c != nil {
 		return c, nil
+	}
+	if len(host) > longestHost {
+		return nil, fmt.Errorf("issue a certificate for a host: its name has %d octets, more than %d", len(host), longestHost)
+	}
+	if !a.permits(host) {
+		return nil, fmt.Errorf("issue a certificate for host %q: the authority is not valid for it", host)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -184,7 +286,11 @@ func (a *Authority) Certificate(host string) (*tls.Certificate, error) {
 		return nil, fmt.Errorf("issue a certificate for host %s: %w", host, err)
 	}
 	c := &tls.Certificate{Certificate: [][]byte{der, a.intermediate.Raw}, PrivateKey: key}
-	a.leaves[host] = c
+	if len(a.hosts) == mostLeaves {
+		delete(a.leaves, a.hosts[0])
+		a.hosts = a.hosts[1:]
+	}
+	a.leaves[host], a.hosts = c, append(a.hosts, host)
 	return c, nil
 }
 

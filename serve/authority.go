@@ -9,7 +9,7 @@ import (
 	"wiretime/protocol"
 )
 
-// Authority is a certificate authority in a folder.
+// Authority is a certificate authority with a file of its root.
 type Authority struct {
 	*protocol.Authority
 	// Root is the PEM file of the authority's own certificate.
@@ -18,26 +18,34 @@ type Authority struct {
 	temporary string // the folder that Close removes; empty for none
 }
 
-// OpenAuthority opens the certificate authority in a folder, or makes one if the folder is
-// missing or empty. If dir is empty, it makes one that Close removes.
-func OpenAuthority(dir string) (*Authority, error) {
-	a := &Authority{}
+// OpenAuthority opens the certificate authority in a folder, or makes one for the given
+// names if the folder is missing or empty: see protocol.OpenLimitedAuthority. If dir is
+// empty, it makes one for any name. Its key stays in memory, and Close removes its Root.
+func OpenAuthority(dir string, names []string) (*Authority, error) {
 	if dir == "" {
-		var err error
-		if a.temporary, err = os.MkdirTemp("", "wiretime-serve-"); err != nil {
-			return nil, fmt.Errorf("make a certificate authority: %w", err)
-		}
-		dir = filepath.Join(a.temporary, "ca")
+		return newAuthority()
 	}
-	var err error
-	if a.Authority, err = protocol.OpenAuthority(dir); err != nil {
-		return nil, errors.Join(err, a.Close())
+	a, err := protocol.OpenLimitedAuthority(dir, names)
+	return &Authority{Authority: a, Root: filepath.Join(dir, "root.pem")}, err
+}
+
+func newAuthority() (*Authority, error) {
+	made, err := protocol.NewAuthority()
+	if err != nil {
+		return nil, err
 	}
-	a.Root = filepath.Join(dir, "root.pem")
+	dir, err := os.MkdirTemp("", "wiretime-serve-")
+	if err != nil {
+		return nil, fmt.Errorf("keep the root of the certificate authority: %w", err)
+	}
+	a := &Authority{Authority: made, Root: filepath.Join(dir, "root.pem"), temporary: dir}
+	if err := os.WriteFile(a.Root, made.Root(), 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("keep the root of the certificate authority: %w", err), a.Close())
+	}
 	return a, nil
 }
 
-// Close removes the authority if it is temporary.
+// Close removes the authority's file if it is temporary.
 func (a *Authority) Close() error {
 	if a.temporary == "" {
 		return nil

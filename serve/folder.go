@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"wiretime/protocol"
 	"wiretime/site"
 )
@@ -30,7 +32,7 @@ func Folder(dir string) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve the folder %s: %w", dir, err)
 	}
-	return http.FileServerFS(inside{root.FS()}), nil
+	return http.FileServerFS(inside{root}), nil
 }
 
 // folderSite reads the folder with package site, and keeps its content.
@@ -51,45 +53,45 @@ func folderSite(dir string) (http.Handler, error) {
 	}), nil
 }
 
-// inside is a folder without the names that begin with a dot.
-type inside struct{ fs.FS }
+// inside is a folder without the names that begin with a dot, and without what is neither
+// a file nor a folder.
+type inside struct{ root *os.Root }
 
 func hidden(name string) bool {
 	return strings.HasPrefix(name, ".") && name != "." && name != ".well-known"
 }
 
-// Open opens a file. A link that leads out of the folder fails like any other
-// missing name.
+// Open opens a file or a folder. A link is followed if it stays in the folder; one that
+// leads out is forbidden, as are pipes, sockets and devices.
 func (f inside) Open(name string) (fs.File, error) {
-	if slices.ContainsFunc(strings.Split(name, "/"), hidden) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	fail := func(cause error) (fs.File, error) { return nil, &fs.PathError{Op: "open", Path: name, Err: cause} }
+	if !fs.ValidPath(name) || slices.ContainsFunc(strings.Split(name, "/"), hidden) {
+		return fail(fs.ErrNotExist)
 	}
-	file, err := f.FS.Open(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	// Opening a device may have effects, and reading a pipe waits for ever.
+	if info, err := f.root.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return fail(fs.ErrNotExist)
+	} else if err != nil || !servable(info) {
+		return fail(fs.ErrPermission)
 	}
-	if list, ok := file.(fs.ReadDirFile); ok && err == nil {
-		return shown{list}, nil
+	file, err := f.root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return fail(fs.ErrPermission)
 	}
-	return file, err
+	if info, err := file.Stat(); err != nil || !servable(info) { // replaced since
+		_ = file.Close()
+		return fail(fs.ErrPermission)
+	}
+	return shown{file}, nil
 }
 
+func servable(info fs.FileInfo) bool { return info.Mode().IsRegular() || info.IsDir() }
+
 // shown is an open file or folder.
-type shown struct{ fs.ReadDirFile }
+type shown struct{ *os.File }
 
 // ReadDir lists a folder.
 func (s shown) ReadDir(n int) ([]fs.DirEntry, error) {
-	entries, err := s.ReadDirFile.ReadDir(n)
+	entries, err := s.File.ReadDir(n)
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return hidden(e.Name()) }), err
-}
-
-// Seek lets http.FileServerFS serve ranges.
-func (s shown) Seek(offset int64, whence int) (int64, error) {
-	file, ok := s.ReadDirFile.(interface {
-		Seek(offset int64, whence int) (int64, error)
-	})
-	if !ok {
-		return 0, errors.ErrUnsupported
-	}
-	return file.Seek(offset, whence)
 }

@@ -7,26 +7,37 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"wiretime/terminal"
 )
 
-// logged writes a line for each request that its handler has answered.
-type logged struct {
-	handler http.Handler
-	mu      sync.Mutex
-	w       io.Writer // nil for none
+// requestLog is where requests are logged, a line each.
+type requestLog struct {
+	mu sync.Mutex
+	w  io.Writer // nil for none
 }
 
-func (l *logged) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *requestLog) write(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.w != nil {
+		// Clients need not wait for a reader of the log.
+		_, _ = fmt.Fprintln(l.w, line)
+	}
+}
+
+// logged logs each request that its handler has answered.
+type logged struct {
+	handler http.Handler
+	log     *requestLog
+}
+
+func (l logged) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	m := &meter{ResponseWriter: w, status: http.StatusOK}
 	defer func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.w != nil {
-			// Clients need not wait for a reader of the log.
-			_, _ = fmt.Fprintf(l.w, "%-9s %s %s %d %d B %.1f ms\n", spoken(r), r.Method, r.URL.RequestURI(), m.status, m.octets,
-				float64(time.Since(began))/float64(time.Millisecond))
-		}
+		l.log.write(fmt.Sprintf("%-9s %s %s %d %d B %.1f ms", spoken(r), terminal.Line(r.Method), terminal.Line(r.URL.RequestURI()), m.status, m.octets,
+			float64(time.Since(began))/float64(time.Millisecond)))
 	}()
 	l.handler.ServeHTTP(m, r)
 }

@@ -13,7 +13,7 @@ import (
 // TestMedia: synthetic media and those of a folder are what is listed and served, over each
 // transport of the machine.
 func TestMedia(t *testing.T) {
-	ca, err := serve.OpenAuthority("")
+	ca, err := serve.OpenAuthority("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestMedia(t *testing.T) {
 func TestAuthority(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "ca")
 	for _, dir := range []string{kept, ""} {
-		a, err := serve.OpenAuthority(dir)
+		a, err := serve.OpenAuthority(dir, []string{"localhost"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestAuthority(t *testing.T) {
 			t.Errorf("after Close of an authority in %q its root is %v", dir, err)
 		}
 	}
-	if _, err := serve.OpenAuthority(makeFolder(t, map[string]string{"song": "la"})); err == nil {
+	if _, err := serve.OpenAuthority(makeFolder(t, map[string]string{"song": "la"}), nil); err == nil {
 		t.Error("a folder with other files is opened as a certificate authority")
 	}
 }

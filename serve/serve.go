@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 
 	"wiretime/protocol"
@@ -64,12 +65,16 @@ type Config struct {
 	Clear http.Handler
 	// Host is the name in URLs and in the certificate; empty means localhost.
 	Host string
-	// Others are further names with certificates; a client may request any of them.
+	// Others are further names that requests may name as their host and whose pages may
+	// send requests; names and addresses of loopback always may. "null" is the origin of
+	// sandboxed frames and the like. A port after a name is ignored.
 	Others []string
 	// CA issues the certificate.
 	CA *protocol.Authority
 	// Port is the first of Ports ports; 0 means free ones.
 	Port int
+	// Limits protect the server from its clients.
+	Limits Limits
 	// Requests receives a line for each request when it is answered.
 	Requests io.Writer
 }
@@ -77,6 +82,8 @@ type Config struct {
 // Server is a running server, made by Start.
 type Server struct {
 	endpoints []Endpoint
+	limits    Limits
+	clients   *connections
 	servers   []*http.Server
 	spdy      []*spdy.Server
 	quic      *http3.Server
@@ -100,17 +107,25 @@ func (s *Server) Endpoints() []Endpoint { return s.endpoints }
 // Start starts a server, which is ready when Start returns.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	c.Host = cmp.Or(c.Host, "localhost")
-	if net.ParseIP(c.Host) != nil {
+	if net.ParseIP(bare(c.Host)) != nil {
 		return nil, fmt.Errorf("serve as %s: certificates are issued for names, not for addresses", c.Host)
 	}
 	names, err := c.certificates()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{}
-	secure, open := &logged{handler: c.Handler, w: c.Requests}, &logged{handler: c.Clear, w: c.Requests}
-	if c.Clear == nil {
-		open = secure
+	s := &Server{limits: c.Limits.withDefaults()}
+	requests := &requestLog{w: c.Requests}
+	s.clients = &connections{most: s.limits.Connections, open: map[*connection]bool{}, full: sync.OnceFunc(func() {
+		requests.write(fmt.Sprintf("%d connections are open (--max-connections): closing idle ones for new ones", s.limits.Connections))
+	})}
+	allowed := newHosts(append([]string{c.Host}, c.Others...))
+	facing := func(h http.Handler) http.Handler {
+		return limited{handler: logged{handler: guarded{handler: h, hosts: allowed}, log: requests}, stall: s.limits.Stall}
+	}
+	secure, open := facing(c.Handler), facing(c.Handler)
+	if c.Clear != nil {
+		open = facing(c.Clear)
 	}
 	for i, r := range rows() {
 		handler := secure
@@ -142,9 +157,21 @@ type certificates struct {
 	all   map[string]*tls.Certificate
 }
 
+// Names returns the names of the certificates that CA must be able to issue.
+func (c Config) Names() []string {
+	var names []string
+	for _, host := range append([]string{cmp.Or(c.Host, "localhost")}, c.Others...) {
+		if name := bare(host); net.ParseIP(name) == nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (c Config) certificates() (certificates, error) {
-	k := certificates{c.Host, map[string]*tls.Certificate{}}
-	for _, name := range append([]string{c.Host}, c.Others...) {
+	names := c.Names()
+	k := certificates{names[0], map[string]*tls.Certificate{}}
+	for _, name := range names {
 		certificate, err := c.CA.Certificate(name)
 		if err != nil {
 			return k, err
@@ -204,7 +231,10 @@ func (s *Server) overTCP(ctx context.Context, v service) (net.Addr, error) {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(len(v.alpn) == 0 || slices.Contains(v.alpn, "http/1.1"))
 	protocols.SetHTTP2(slices.Contains(v.alpn, "h2"))
-	server := &http.Server{Handler: v.handler, Protocols: protocols, ErrorLog: log.New(io.Discard, "", 0)}
+	server := &http.Server{
+		Handler: v.handler, Protocols: protocols, ErrorLog: log.New(io.Discard, "", 0), ConnContext: s.clients.overTCP,
+		ReadHeaderTimeout: s.limits.Head, IdleTimeout: s.limits.Idle, MaxHeaderBytes: s.limits.HeadBytes,
+	}
 	if err := s.addSPDY(server, v.row); err != nil {
 		return nil, err
 	}
@@ -212,6 +242,7 @@ func (s *Server) overTCP(ctx context.Context, v service) (net.Addr, error) {
 	if err != nil {
 		return nil, err
 	}
+	listener = limitedListener{listener, s.clients}
 	s.servers = append(s.servers, server)
 	if len(v.alpn) > 0 {
 		// net/http and package spdy append to the list of protocols in their
@@ -235,7 +266,9 @@ func (s *Server) addSPDY(server *http.Server, r row) error {
 	if versions == nil {
 		return nil
 	}
-	speaker := &spdy.Server{Versions: versions}
+	speaker := &spdy.Server{Versions: versions, Config: spdy.Config{
+		MaxHeaderBytes: s.limits.HeadBytes, IdleTimeout: s.limits.Idle, ReadTimeout: s.limits.Stall, WriteTimeout: s.limits.Stall,
+	}}
 	if err := speaker.Configure(server); err != nil {
 		return err
 	}
@@ -251,6 +284,9 @@ func (s *Server) overQUIC(ctx context.Context, v service) (net.Addr, error) {
 	s.socket = socket
 	s.quic = &http3.Server{
 		Handler: v.handler, TLSConfig: http3.ConfigureTLSConfig(v.security(v.names)), Logger: slog.New(slog.DiscardHandler),
+		ConnContext: s.clients.overQUIC, MaxHeaderBytes: s.limits.HeadBytes, IdleTimeout: s.limits.Idle,
+		// A handshake may take twice this time in all.
+		QUICConfig: &quic.Config{HandshakeIdleTimeout: s.limits.Head / 2, MaxIdleTimeout: s.limits.Idle, Allow0RTT: true},
 	}
 	s.serving.Go(func() { _ = s.quic.Serve(socket) })
 	return socket.LocalAddr(), nil

@@ -4,7 +4,6 @@
 //
 //	wiretime.db   the database; its schema is docs/store.md
 //	loads/<id>/   the artefacts of one load
-//	ca/           the certificate authority of this store's servers
 //	lock          held by the one process that writes
 //
 // A load is kept whole or not at all, even if the program is killed at any moment. Its
@@ -324,9 +323,16 @@ func (s *Store) Close() error {
 // Dir returns the store's folder as an absolute path.
 func (s *Store) Dir() string { return s.dir }
 
-// AuthorityDir returns the folder for the certificate authority of this
-// store's servers. The store does not make it.
-func (s *Store) AuthorityDir() string { return s.path("ca") }
+// AuthorityKey returns the file in which older versions kept the key of a certificate
+// authority, or "" if there is none. It can issue certificates for any name, and nothing
+// needs it any more.
+func (s *Store) AuthorityKey() string {
+	key := s.path("ca", "intermediate.key")
+	if _, err := os.Lstat(key); err != nil {
+		return ""
+	}
+	return key
+}
 
 func (s *Store) path(elem ...string) string {
 	return filepath.Join(append([]string{s.dir}, elem...)...)

@@ -32,13 +32,13 @@ func runDoctor(ctx context.Context, chosen runner.Browsers) error {
 	defer stop()
 	findings := doctor.Examine(ctx, doctor.Config{Chromium: chosen.Chromium, Firefox: chosen.Firefox, Duration: examineTime})
 	for _, f := range findings {
-		fmt.Printf("%s %s: %s\n", mark(f), f.Name, f.Detail)
+		fmt.Fprintf(stdout, "%s %s: %s\n", mark(f), f.Name, f.Detail)
 		if !f.OK {
-			fmt.Printf("    to do: %s\n", f.Remedy)
+			fmt.Fprintf(stdout, "    to do: %s\n", f.Remedy)
 		}
 	}
 	if !doctor.Fit(findings) {
-		fmt.Fprintln(os.Stderr, "wiretime:", errUnfit)
+		fmt.Fprintln(stderr, "wiretime:", errUnfit)
 		os.Exit(exitMachine)
 	}
 	return nil

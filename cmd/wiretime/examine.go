@@ -43,17 +43,17 @@ func findFitness(ctx context.Context, wait time.Duration, fallback bool) (*fitne
 		return nil, fmt.Errorf("examine the machine: %w", err)
 	}
 	best, awake := f.State.Better()
-	fmt.Fprintf(os.Stderr, "This machine: %s.\n", best)
+	fmt.Fprintf(stderr, "This machine: %s.\n", best)
 	if awake {
 		keeper, err := machine.KeepAwake() // ends with this program
 		if err != nil {
 			return nil, err
 		}
 		f.Awake = keeper.PID()
-		fmt.Fprintf(os.Stderr, "Its processors are kept awake; left alone, %s.\n", f.State.AsIs)
+		fmt.Fprintf(stderr, "Its processors are kept awake; left alone, %s.\n", f.State.AsIs)
 	}
 	for _, lack := range f.State.Unchecked {
-		fmt.Fprintln(os.Stderr, "Not checked:", lack)
+		fmt.Fprintln(stderr, "Not checked:", lack)
 	}
 	text, err := json.Marshal(f)
 	if err != nil {
@@ -75,12 +75,12 @@ func awaitQuiet(ctx context.Context, wait time.Duration, fallback bool) (*machin
 		case why == "":
 			return s, nil
 		case fallback:
-			fmt.Fprintf(os.Stderr, "Where the study leaves the clock open it is the virtual one: %s.\n", why)
+			fmt.Fprintf(stderr, "Where the study leaves the clock open it is the virtual one: %s.\n", why)
 			return s, nil
 		case waited >= wait:
-			fmt.Fprintf(os.Stderr, "%s; use the virtual clock (make kernel, then --clock virtual). Loads that this disturbs are invalid and repeated.\n", why)
+			fmt.Fprintf(stderr, "%s; use the virtual clock (make kernel, then --clock virtual). Loads that this disturbs are invalid and repeated.\n", why)
 			return s, nil
 		}
-		fmt.Fprintf(os.Stderr, "Waiting for a quiet machine, %v at most: %s.\n", (wait - waited).Round(time.Second), why)
+		fmt.Fprintf(stderr, "Waiting for a quiet machine, %v at most: %s.\n", (wait - waited).Round(time.Second), why)
 	}
 }

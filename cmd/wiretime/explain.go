@@ -16,6 +16,7 @@ import (
 	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/store"
+	"wiretime/terminal"
 )
 
 func explainCommand() *cobra.Command {
@@ -61,7 +62,7 @@ func explainLoad(dir, id string, asJSON bool) error {
 			Pages []*critical.Path `json:"pages"`
 		}{l.ID, l.Cell.Key(), paths})
 	}
-	fmt.Printf("load %s, %s\n", l.ID, l.Cell.Key())
+	fmt.Fprintf(stdout, "load %s, %s\n", l.ID, l.Cell.Key())
 	for _, p := range paths {
 		if err := printPath(p); err != nil {
 			return err
@@ -84,20 +85,20 @@ func criticalPaths(l store.Load) ([]*critical.Path, error) {
 }
 
 func printPath(p *critical.Path) error {
-	fmt.Printf("\n%s: onLoad after %s ms\n\n", p.Page, milliseconds(p.OnLoad))
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(stdout, "\n%s: onLoad after %s ms\n\n", terminal.Line(p.Page), milliseconds(p.OnLoad))
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "from, ms\tms\tphase\tkind\tresource")
 	for _, s := range inShort(p.Steps) {
 		kind := s.Kind.String()
 		if !s.Seen {
 			kind += " (by the phase)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", milliseconds(s.From), milliseconds(s.took), s.Phase, kind, resourceOf(s.Step))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", milliseconds(s.From), milliseconds(s.took), s.Phase, kind, terminal.Line(resourceOf(s.Step)))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Println()
+	fmt.Fprintln(stdout)
 	sums := p.Sums()
 	for _, k := range critical.Kinds() {
 		fmt.Fprintf(w, "%s\t%s ms\t%.1f %%\n", k, milliseconds(sums[k]), 100*float64(sums[k])/float64(p.OnLoad))
@@ -106,7 +107,7 @@ func printPath(p *critical.Path) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Printf("\n%s\n", p.Verdict())
+	_, err := fmt.Fprintf(stdout, "\n%s\n", p.Verdict())
 	return err
 }
 

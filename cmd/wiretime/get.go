@@ -197,7 +197,7 @@ func (o getOptions) redirect(_ *http.Request, via []*http.Request) error {
 func (o getOptions) config() (get.Config, error) {
 	c := get.Config{Protocol: o.protocol, Insecure: o.insecure, Addresses: map[string]netip.Addr{}}
 	if o.verbose {
-		c.Story = os.Stderr
+		c.Story = stderr
 	}
 	if err := get.CheckProtocol(o.protocol); err != nil {
 		return c, fmt.Errorf("--protocol: %w", err)

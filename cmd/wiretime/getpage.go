@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"wiretime/capture"
 	"wiretime/contain"
@@ -15,6 +14,7 @@ import (
 	"wiretime/loader/live"
 	"wiretime/loader/page"
 	"wiretime/loader/session"
+	"wiretime/terminal"
 )
 
 // checkPage returns an error for flags that cannot be combined with --page or --strategy.
@@ -115,7 +115,7 @@ func (o getOptions) getPages(ctx context.Context, config get.Config, urls []stri
 	if o.har != "" {
 		err = errors.Join(err, capture.WriteHAR(o.har, har))
 	}
-	printPages(out, har, timing)
+	printPages(terminal.NewWriter(out), har, timing)
 	return errors.Join(err, out.keep())
 }
 
@@ -130,7 +130,7 @@ func printPages(out io.Writer, har *capture.HAR, timing capture.Timing) {
 		if e.Response.Error != "" {
 			answer = "failed"
 			if e.ResourceType != page.Document.String() {
-				fmt.Fprintf(os.Stderr, "wiretime: %s: %s\n", e.Request.URL, e.Response.Error)
+				fmt.Fprintf(stderr, "wiretime: %s: %s\n", e.Request.URL, terminal.Line(e.Response.Error))
 			}
 		}
 		size := max(0, e.Response.BodySize)

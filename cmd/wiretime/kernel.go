@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/kernel"
+	"wiretime/terminal"
 )
 
 func kernelCommand() *cobra.Command {
@@ -55,7 +56,7 @@ func kernelPathCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Println(k.Path)
+			fmt.Fprintln(stdout, k.Path)
 			return nil
 		},
 	}
@@ -90,12 +91,12 @@ func checkKernel(ctx context.Context) error {
 		if !f.OK {
 			mark, fit = "✗", false
 		}
-		fmt.Printf("%s %-13s %s\n", mark, f.Name, f.Detail)
+		fmt.Fprintf(stdout, "%s %-13s %s\n", mark, f.Name, f.Detail)
 	}
 	if !fit {
 		return errUnfitKernel
 	}
-	fmt.Println("The virtual clock works on this machine.")
+	fmt.Fprintln(stdout, "The virtual clock works on this machine.")
 	return nil
 }
 
@@ -121,7 +122,7 @@ func buildKernel(ctx context.Context, o kernel.BuildOptions) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Linux %s for the virtual clock: %s\n", k.Version, k.Path)
+	fmt.Fprintf(stdout, "Linux %s for the virtual clock: %s\n", k.Version, k.Path)
 	return nil
 }
 
@@ -169,9 +170,9 @@ func (p *progress) run() {
 				}
 				return
 			case s.Note && p.terminal:
-				fmt.Fprintf(p.out, "\r\x1b[Knote: %s\n", s.Name)
+				fmt.Fprintf(p.out, "\r\x1b[Knote: %s\n", terminal.Line(s.Name))
 			case s.Note:
-				fmt.Fprintf(p.out, "note: %s\n", s.Name)
+				fmt.Fprintf(p.out, "note: %s\n", terminal.Line(s.Name))
 			default:
 				fresh := s.Name != current.Name
 				if current = s; fresh || p.terminal {
@@ -187,7 +188,7 @@ func (p *progress) run() {
 }
 
 func (p *progress) line(s kernel.Step) {
-	text := s.Name
+	text := terminal.Line(s.Name)
 	if s.Expected > 0 {
 		text += fmt.Sprintf(": %d of about %d files", s.Done, max(s.Expected, s.Done))
 	}

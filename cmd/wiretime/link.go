@@ -194,7 +194,7 @@ func runLink(ctx context.Context, path network.Path, o linkOptions, args []strin
 			return err
 		}
 		if disconnected != nil {
-			fmt.Fprintln(os.Stderr, "wiretime: note:", disconnected)
+			fmt.Fprintln(stderr, "wiretime: note:", disconnected)
 		}
 	}
 	command := exec.Command(program, args[1:]...)

@@ -67,6 +67,8 @@ func main() {
 		Use: "wiretime", Short: "Measure how long web pages and streams take over every web protocol", Long: about,
 		SilenceUsage: true, SilenceErrors: true, Version: runner.Version(),
 	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
 	root.AddCommand(runCommand(), resultsCommand(), showCommand(), explainCommand(), exportCommand(), reportCommand(),
 		networksCommand(), siteCommand(), getCommand(), streamCommand(), serveCommand(), linkCommand(), kernelCommand(), doctorCommand())
@@ -83,9 +85,11 @@ func explain(err error) int {
 		}
 		return exited.ExitCode()
 	}
-	fmt.Fprintln(os.Stderr, "wiretime:", err)
+	fmt.Fprintln(stderr, "wiretime:", err)
 	if p := contain.In(err); p != nil {
-		fmt.Fprintf(os.Stderr, "Please report it with what led to it, and this stack:\n\n%s", p.Stack)
+		fmt.Fprintf(stderr, "Please report it with what led to it, and this stack:
+
+%s", p.Stack)
 	}
 	var wrong inputError
 	var mistakes studyfile.Errors

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,13 +18,13 @@ func networksCommand() *cobra.Command {
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return listNetworks(os.Stdout)
+				return listNetworks(stdout)
 			}
 			p, err := network.Profile(args[0])
 			if err != nil {
 				return input(err)
 			}
-			_, err = fmt.Printf("%s\n  up    %s\n  down  %s\n  source: %s\n  %s\n",
+			_, err = fmt.Fprintf(stdout, "%s\n  up    %s\n  down  %s\n  source: %s\n  %s\n",
 				p.Name, describe(p.Access[0].Up), describe(p.Access[0].Down), p.Source, p.Note)
 			return err
 		},

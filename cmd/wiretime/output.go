@@ -9,6 +9,15 @@ import (
 	"path/filepath"
 
 	"wiretime/atomicfile"
+	"wiretime/terminal"
+)
+
+// stdout and stderr take all text for people. Names, URLs and errors in it may be foreign, so
+// these writers keep it from controlling the terminal. What programs read (bodies, CSV,
+// JSON) goes to os.Stdout as it is.
+var (
+	stdout = terminal.NewWriter(os.Stdout)
+	stderr = terminal.NewWriter(os.Stderr)
 )
 
 // output is a file that is written beside its final place and moved there once it is

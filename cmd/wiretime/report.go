@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -37,7 +36,7 @@ func reportCommand() *cobra.Command {
 				if err := report.Write(output, data); err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(os.Stderr, "Report written to", output)
+				_, err = fmt.Fprintln(stderr, "Report written to", output)
 				return err
 			})
 		},

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -23,7 +23,7 @@ func resultsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "results", Short: "Show a run's results as tables", Args: arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return withRun(dir, run, func(st *store.Store, id int64) error { return printResults(os.Stdout, st, id) })
+			return withRun(dir, run, func(st *store.Store, id int64) error { return printResults(stdout, st, id) })
 		},
 	}
 	storeFlags(c, &dir, &run)
@@ -36,6 +36,14 @@ func storeFlags(c *cobra.Command, dir *string, run *int64) {
 	c.Flags().Int64Var(run, "run", 0, "number of the run (default: the latest)")
 }
 
+// noteKey says that a store still has the key of a certificate authority, which should not
+// be published with it.
+func noteKey(st *store.Store) {
+	if key := st.AuthorityKey(); key != "" {
+		fmt.Fprintf(stderr, "wiretime: note: %s is the key of an old certificate authority for any name, and no longer used: delete the folder %s\n", key, filepath.Dir(key))
+	}
+}
+
 // withRun opens a store and calls f with the run that is meant.
 func withRun(dir string, run int64, f func(*store.Store, int64) error) error {
 	st, err := store.Open(dir, store.Read)
@@ -43,6 +51,7 @@ func withRun(dir string, run int64, f func(*store.Store, int64) error) error {
 		return err
 	}
 	defer st.Close()
+	noteKey(st)
 	if run == 0 {
 		runs, err := st.Runs()
 		if err != nil {

@@ -27,6 +27,7 @@ import (
 	"wiretime/study"
 	"wiretime/study/builtin"
 	"wiretime/study/studyfile"
+	"wiretime/terminal"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
 )
@@ -211,6 +212,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
+	noteKey(st)
 	id, err := beginRun(ctx, o, st, s, w, sites, privilege)
 	if err != nil {
 		return err
@@ -228,10 +230,10 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	if err != nil {
 		return err
 	}
-	if err := printResults(os.Stdout, st, id); err != nil {
+	if err := printResults(stdout, st, id); err != nil {
 		return err
 	}
-	fmt.Println(sum.describe(time.Since(began)))
+	fmt.Fprintln(stdout, sum.describe(time.Since(began)))
 	if o.verify > 0 {
 		if err := verify(ctx, s, config, o.verify); err != nil {
 			return err
@@ -270,7 +272,7 @@ func (t *tally) describe(took time.Duration) string {
 // browser or a third-party server takes part: then it is only reported.
 func verify(ctx context.Context, s *study.Study, c runner.Config, samples int) error {
 	differing := 0
-	fmt.Printf("\nLoads run again, in guests that do what the first ones did until then:\n")
+	fmt.Fprintf(stdout, "\nLoads run again, in guests that do what the first ones did until then:\n")
 	err := runner.Verify(ctx, c, samples, func(r runner.Repetition) {
 		verdict := "the same in every metric and every byte of the capture"
 		if len(r.Differences) > 0 || !r.SameCapture {
@@ -282,7 +284,7 @@ func verify(ctx context.Context, s *study.Study, c runner.Config, samples int) e
 				verdict += fmt.Sprintf("; %s %g and %g %s", d.Metric.Name, d.First, d.Second, d.Metric.Unit)
 			}
 		}
-		fmt.Printf("%s  %s %s %s: %s\n", r.ID, r.Cell.Network.Name, r.Cell.Subject(), way(s, r.Cell), verdict)
+		fmt.Fprintf(stdout, "%s  %s %s %s: %s\n", r.ID, r.Cell.Network.Name, r.Cell.Subject(), way(s, r.Cell), verdict)
 	})
 	if err == nil && differing > 0 {
 		err = fmt.Errorf("%d loads without other people's programs came out differently when run again", differing)
@@ -313,7 +315,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		return 0, err
 	}
 	if ok && o.resume {
-		fmt.Fprintf(os.Stderr, "Going on with run %d of study %s: %d of %d loads are done.\n", unfinished.ID, unfinished.StudyName, unfinished.Done, unfinished.Planned)
+		fmt.Fprintf(stderr, "Going on with run %d of study %s: %d of %d loads are done.\n", unfinished.ID, unfinished.StudyName, unfinished.Done, unfinished.Planned)
 		return unfinished.ID, nil
 	}
 	if ok {
@@ -347,7 +349,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 	addPaper(&spec, s, cells)
 	id, err := st.BeginRun(spec)
 	if err == nil {
-		fmt.Fprintf(os.Stderr, "Run %d of study %s: %d loads of %d cells, kept in %s.\n", id, s.Name, len(spec.Plan), len(spec.Cells), st.Dir())
+		fmt.Fprintf(stderr, "Run %d of study %s: %d loads of %d cells, kept in %s.\n", id, s.Name, len(spec.Plan), len(spec.Cells), st.Dir())
 	}
 	return id, err
 }
@@ -402,10 +404,10 @@ func printAttempt(s *study.Study, a runner.Attempt) {
 	}
 	line := fmt.Sprintf("[%*d/%d] %-10s %-12s %-9s %s", len(fmt.Sprint(a.Planned)), a.Done, a.Planned, a.Cell.Network.Name, a.Cell.Subject(), way(s, a.Cell), what)
 	if a.Validity != store.Valid {
-		line += fmt.Sprintf("  %s: %s", a.Validity, a.Reason)
+		line += fmt.Sprintf("  %s: %s", a.Validity, terminal.Line(a.Reason))
 	}
 	if a.Done < a.Planned {
 		line += fmt.Sprintf("  (about %v left)", a.Remaining.Round(time.Second))
 	}
-	fmt.Fprintln(os.Stderr, line)
+	fmt.Fprintln(stderr, line)
 }

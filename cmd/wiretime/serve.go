@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"wiretime/media/transport"
 	"wiretime/serve"
@@ -22,6 +25,8 @@ import (
 type serveOptions struct {
 	port            int
 	host, ca        string
+	allowHosts      []string
+	connections     int
 	site            *site.Site // nil for a folder
 	media           bool
 	address, encode string // of media
@@ -36,6 +41,10 @@ func serveCommand() *cobra.Command {
 which ALPN decides. It prints the URLs and commands that fetch them. Requests are
 logged on standard error. Ctrl-C stops it after the requests in flight have been
 answered.
+
+Only requests for the name of --host, for localhost and for addresses of loopback are
+answered, and only from pages of these: otherwise any website could read the folder
+through a browser on this machine. --allow-host allows further names.
 
 A folder with an index.html is read once when the program starts, as by 'site add',
 and served from memory, with the same bytes over every protocol. The files of any
@@ -64,13 +73,20 @@ in its folders hd, fhd and qhd are the segments, in the order of their names. Wi
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.port, "port", 0, fmt.Sprintf("first of %d consecutive ports, with --media of %d (default: free ports)", serve.Ports(), len(transport.All())))
+	o.addFlags(f, fmt.Sprintf("first of %d consecutive ports, with --media of %d (default: free ports)", serve.Ports(), len(transport.All())))
 	f.StringVar(&o.host, "host", "localhost", "host name in the URLs and in the certificate")
-	f.StringVar(&o.ca, "ca", "", "folder of the certificate authority, made if missing (default: a temporary one)")
 	f.BoolVar(&o.media, "media", false, "serve the media in the folder, or synthetic media without a folder")
-	f.StringVar(&o.address, "address", "127.0.0.1", "address at which media are served")
+	f.StringVar(&o.address, "address", "127.0.0.1", "address at which media are served; everyone who can reach it can read them")
 	f.StringVar(&o.encode, "encode", "", "file to encode as the video called clip, into the folder, or temporarily without one")
 	return c
+}
+
+// addFlags adds the flags that folders and sites have in common.
+func (o *serveOptions) addFlags(f *pflag.FlagSet, port string) {
+	f.IntVar(&o.port, "port", 0, port)
+	f.StringVar(&o.ca, "ca", "", "folder of the certificate authority, made for the names that are served if missing (default: a temporary one)")
+	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "further host that requests may name, with a certificate; repeatable")
+	f.IntVar(&o.connections, "max-connections", serve.DefaultConnections, "connections that may be open, over all ports together")
 }
 
 // checkFlags returns an error for flags that do not fit what is served.
@@ -78,6 +94,8 @@ func (o serveOptions) checkFlags(given func(string) bool) error {
 	switch {
 	case o.media && given("host"):
 		return input(errors.New("--host cannot be combined with --media, which has a certificate for any name"))
+	case o.media && given("max-connections"):
+		return input(errors.New("--max-connections cannot be combined with --media"))
 	case !o.media && given("address"):
 		return input(errors.New("--address needs --media: folders are served on 127.0.0.1 only"))
 	case !o.media && given("encode"):
@@ -93,16 +111,24 @@ func runServe(ctx context.Context, dir string, o serveOptions) (err error) {
 	if err := o.checkPorts(serve.Ports()); err != nil {
 		return err
 	}
-	if o.host == "" || strings.ContainsAny(o.host, "/: ") {
-		return input(fmt.Errorf("--host: invalid host name %q", o.host))
+	if err := o.checkHosts(); err != nil {
+		return input(err)
+	}
+	if o.connections < 1 {
+		return input(fmt.Errorf("--max-connections: %d must be positive", o.connections))
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	config := serve.Config{Host: o.host, Port: o.port, Requests: os.Stderr}
+	config := serve.Config{Host: o.host, Others: o.allowHosts, Port: o.port, Limits: serve.Limits{Connections: o.connections}, Requests: stderr}
+	if o.site == nil {
+		if err := o.checkApart(dir); err != nil {
+			return input(err)
+		}
+	}
 	if err := o.handlers(dir, &config); err != nil {
 		return input(err)
 	}
-	authority, err := o.authority()
+	authority, err := o.authority(config.Names())
 	if err != nil {
 		return err
 	}
@@ -112,9 +138,9 @@ func runServe(ctx context.Context, dir string, o serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	printErr := printEndpoints(os.Stdout, server.Endpoints(), o.host, authority.Root)
+	printErr := printEndpoints(stdout, server.Endpoints(), o.host, authority.Root)
 	if printErr == nil && o.site != nil {
-		printErr = printChromium(os.Stdout, server.Endpoints(), o.site, authority)
+		printErr = printChromium(stdout, server.Endpoints(), o.site, authority)
 	}
 	if printErr == nil {
 		<-ctx.Done()
@@ -133,13 +159,66 @@ func (o serveOptions) checkPorts(needed int) error {
 	return nil
 }
 
-// authority opens the certificate authority of --ca, or makes a temporary one.
-func (o serveOptions) authority() (*serve.Authority, error) {
-	a, err := serve.OpenAuthority(o.ca)
-	if o.ca != "" {
-		err = input(err)
+// checkHosts checks the names of hosts.
+func (o serveOptions) checkHosts() error {
+	if o.host == "" || strings.ContainsAny(o.host, "/: ") {
+		return fmt.Errorf("--host: invalid host name %q", o.host)
 	}
-	return a, err
+	for _, host := range o.allowHosts {
+		if host == "" || strings.ContainsAny(host, "/ ") {
+			return fmt.Errorf("--allow-host: invalid host name %q", host)
+		}
+	}
+	return nil
+}
+
+// checkApart checks that the authority's folder, which holds its key, is not served.
+func (o serveOptions) checkApart(dir string) error {
+	if o.ca == "" {
+		return nil
+	}
+	served, err := realPath(dir)
+	if err != nil {
+		return fmt.Errorf("serve the folder %s: %w", dir, err)
+	}
+	kept, err := realPath(o.ca)
+	if err != nil {
+		return fmt.Errorf("--ca: %w", err)
+	}
+	if inside, err := filepath.Rel(served, kept); err == nil && filepath.IsLocal(inside) {
+		return fmt.Errorf("--ca: the folder %s is in the served folder %s: clients could read the authority's key", o.ca, dir)
+	}
+	return nil
+}
+
+// realPath returns an absolute path without links. What is missing at its end stays.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path) {
+		parent, err := realPath(filepath.Dir(path))
+		return filepath.Join(parent, filepath.Base(path)), err
+	}
+	return real, err
+}
+
+// authority opens the certificate authority of --ca, or makes a temporary one.
+func (o serveOptions) authority(names []string) (*serve.Authority, error) {
+	a, err := serve.OpenAuthority(o.ca, names)
+	if o.ca == "" {
+		return a, err
+	}
+	if err != nil {
+		return nil, input(err)
+	}
+	if !a.Limited() {
+		fmt.Fprintf(stderr, "wiretime: note: the certificate authority in %s is of an older version and may issue certificates for any name: trust it in no browser, and delete the folder to get one for %s only\n",
+			o.ca, strings.Join(names, ", "))
+	}
+	return a, nil
 }
 
 // handlers sets what answers requests.
@@ -148,7 +227,7 @@ func (o serveOptions) handlers(dir string, c *serve.Config) (err error) {
 		c.Handler, err = serve.Folder(dir)
 		return err
 	}
-	c.Others = o.site.Origins()
+	c.Others = append(c.Others, o.site.Origins()...)
 	c.Handler, c.Clear, err = serve.Site(o.site)
 	return err
 }
@@ -189,9 +268,9 @@ func printEndpoints(out io.Writer, endpoints []serve.Endpoint, host, root string
 		}
 		if host != "localhost" {
 			_, port, _ := strings.Cut(e.Address, ":")
-			words = append(words, "--resolve", host+":"+port+":127.0.0.1")
+			words = append(words, "--resolve", quote(host+":"+port+":127.0.0.1"))
 		}
-		fmt.Fprintln(w, strings.Join(append(words, e.URL), " "))
+		fmt.Fprintln(w, strings.Join(append(words, quote(e.URL)), " "))
 	}
 	return w.Flush()
 }

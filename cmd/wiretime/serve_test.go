@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net/netip"
 	"os"
@@ -14,7 +16,6 @@ import (
 
 	"wiretime/media/storage"
 	"wiretime/media/transport"
-	"wiretime/protocol"
 	"wiretime/serve"
 )
 
@@ -66,11 +67,20 @@ func (u user) serveMedia(t *testing.T, args ...string) *servingMedia {
 // fetch fetches a part of a piece over a transport.
 func (s *servingMedia) fetch(t *testing.T, row transport.Transport, r transport.Request) ([]byte, error) {
 	t.Helper()
-	ca, err := protocol.OpenAuthority(filepath.Dir(s.ca))
+	pem, err := os.ReadFile(s.ca)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := transport.NewClient(transport.ClientConfig{Transport: row, Server: s.addresses[row.Name], Name: "media.test", Verify: ca.Verify})
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	client, err := transport.NewClient(transport.ClientConfig{Transport: row, Server: s.addresses[row.Name], Name: "localhost", Verify: func(c tls.ConnectionState) error {
+		between := x509.NewCertPool()
+		for _, issuer := range c.PeerCertificates[1:] {
+			between.AddCert(issuer)
+		}
+		_, err := c.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, DNSName: "localhost"})
+		return err
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,6 +216,11 @@ func TestServeMediaSaysWhatIsWrong(t *testing.T) {
 		{[]string{"--address", "nowhere"}, exitInput, "--address: want an IP address"},
 		{[]string{"--address", "192.0.2.1"}, exitFailure, "serve media over tcp at 192.0.2.1:0"}, // RFC 5737: nobody's
 		{[]string{"--ca", "."}, exitInput, "certificate authority in ."},
+		{[]string{"--ca", "./ca", "."}, exitInput, "clients could read the authority's key"},
+		{[]string{"--max-connections", "5"}, exitInput, "--max-connections cannot be combined with --media"},
+		{[]string{"--media=false", "--ca", "new/ca", "."}, exitInput, "clients could read the authority's key"},
+		{[]string{"--media=false", "--max-connections", "0", "."}, exitInput, "--max-connections: 0 must be positive"},
+		{[]string{"--media=false", "--allow-host", "a/b", "."}, exitInput, "--allow-host: invalid host name"},
 		{[]string{"--media=false", "--address", "127.0.0.1", "."}, exitInput, "--address needs --media"},
 		{[]string{"--media=false", "--encode", "clip.mp4", "."}, exitInput, "--encode needs --media"},
 	} {

@@ -17,6 +17,7 @@ import (
 	"wiretime/media/storage"
 	"wiretime/media/transport"
 	"wiretime/serve"
+	"wiretime/terminal"
 	"wiretime/workload/playback"
 )
 
@@ -29,6 +30,11 @@ func serveMedia(ctx context.Context, dir string, o serveOptions) (err error) {
 	if err != nil {
 		return input(fmt.Errorf("--address: want an IP address of this machine, such as 127.0.0.1: %w", err))
 	}
+	if dir != "" {
+		if err := o.checkApart(dir); err != nil {
+			return input(err)
+		}
+	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if o.encode != "" {
@@ -38,7 +44,7 @@ func serveMedia(ctx context.Context, dir string, o serveOptions) (err error) {
 			}
 			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		}
-		fmt.Fprintf(os.Stderr, "Encoding %s in HD, FHD and QHD, which takes several times its duration\n", o.encode)
+		fmt.Fprintf(stderr, "Encoding %s in HD, FHD and QHD, which takes several times its duration\n", o.encode)
 		if err := storage.Encode(ctx, dir, storage.ClipName, o.encode); err != nil {
 			return fmt.Errorf("--encode: %w", err)
 		}
@@ -48,7 +54,7 @@ func serveMedia(ctx context.Context, dir string, o serveOptions) (err error) {
 		return input(err)
 	}
 	defer func() { err = errors.Join(err, media.Close()) }()
-	authority, err := o.authority()
+	authority, err := o.authority(append([]string{"localhost"}, o.allowHosts...))
 	if err != nil {
 		return err
 	}
@@ -59,16 +65,37 @@ func serveMedia(ctx context.Context, dir string, o serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if err = printMedia(os.Stdout, servers, media, authority.Root); err == nil {
+	if !address.IsLoopback() {
+		fmt.Fprintln(stderr, exposure(dir, address, servers))
+	}
+	if err = printMedia(stdout, servers, media, authority.Root); err == nil {
 		<-ctx.Done()
 		stop() // a second Ctrl-C ends the program at once
 	}
 	return errors.Join(err, servers.Close())
 }
 
+// exposure says what is served to whom, at an address that other machines may reach.
+func exposure(dir string, address netip.Addr, servers serve.MediaServers) string {
+	what, at := "synthetic media", address.String()
+	if dir != "" {
+		what = "the media in " + dir
+	}
+	if address.IsUnspecified() {
+		at = "any address of this machine"
+	}
+	var names []string
+	for _, s := range servers {
+		if s.Lacking == nil {
+			names = append(names, s.Transport.Name)
+		}
+	}
+	return fmt.Sprintf("wiretime: note: everyone who can reach %s can read %s, without a password, over %s", at, what, strings.Join(names, ", "))
+}
+
 // printAnswered logs a request on standard error.
 func printAnswered(e capture.ServerEntry) {
-	fmt.Fprintf(os.Stderr, "%-13s %s %d %d B %.1f ms\n", e.Protocol, e.URL, e.Status, e.BodyBytes, float64(e.End-e.Start)/float64(time.Millisecond))
+	fmt.Fprintf(stderr, "%-13s %s %d %d B %.1f ms\n", e.Protocol, terminal.Line(e.URL), e.Status, e.BodyBytes, float64(e.End-e.Start)/float64(time.Millisecond))
 }
 
 // printMedia prints the servers, the media, and commands that stream them.
@@ -88,7 +115,7 @@ func printMedia(out io.Writer, servers serve.MediaServers, media *serve.Media, r
 		if err != nil {
 			return errors.Join(err, w.Flush())
 		}
-		fmt.Fprintf(w, "%s\t%v\t%d\t%d B\n", id.Item, id.Resolution, piece.Segments, piece.Size)
+		fmt.Fprintf(w, "%s\t%v\t%d\t%d B\n", terminal.Line(id.Item), id.Resolution, piece.Segments, piece.Size)
 		if err := piece.Close(); err != nil {
 			return errors.Join(err, w.Flush())
 		}

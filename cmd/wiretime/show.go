@@ -15,6 +15,7 @@ import (
 	"wiretime/replay"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/terminal"
 	"wiretime/workload"
 	"wiretime/workload/pageload"
 )
@@ -47,7 +48,7 @@ func show(dir, id string) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	showCell(w, l)
 	if err := showNotes(w, l); err != nil {
 		return err
@@ -64,7 +65,7 @@ func show(dir, id string) error {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "page %d\t%s\tstarted at %s, DCL %s, onLoad %s, PLT %s ms\n", i+1, p.URL, ms(p.Started), ms(p.DCL), ms(p.OnLoad), ms(p.PLT))
+		fmt.Fprintf(w, "page %d\t%s\tstarted at %s, DCL %s, onLoad %s, PLT %s ms\n", i+1, terminal.Line(p.URL), ms(p.Started), ms(p.DCL), ms(p.OnLoad), ms(p.PLT))
 	}
 	if l.Artefacts != "" {
 		fmt.Fprintln(w)
@@ -73,7 +74,7 @@ func show(dir, id string) error {
 			return fmt.Errorf("list the files of load %s: %w", l.ID, err)
 		}
 		for _, f := range files {
-			fmt.Fprintf(w, "file\t%s\n", filepath.Join(l.Artefacts, f.Name()))
+			fmt.Fprintf(w, "file\t%s\n", terminal.Line(filepath.Join(l.Artefacts, f.Name())))
 		}
 	}
 	return w.Flush()
@@ -97,9 +98,9 @@ func showCell(w io.Writer, l store.Load) {
 	fmt.Fprintf(w, "server\t%s%s\n", cmp.Or(l.Cell.On(study.AxisServer), study.ServerOwn), unlogged(l))
 	fmt.Fprintf(w, "repeat, attempt, seed\t%d, %d, %d\n", l.Repeat, l.Attempt, l.Seed)
 	fmt.Fprintf(w, "started\t%s, took %v\n", l.Started.Format("2006-01-02 15:04:05.000"), l.Wall)
-	fmt.Fprintf(w, "validity\t%s\t%s\n", l.Validity, l.Reason)
+	fmt.Fprintf(w, "validity\t%s\t%s\n", l.Validity, terminal.Line(l.Reason))
 	for _, v := range l.Violations {
-		fmt.Fprintf(w, "breaks rule %d\t%s\n", v.Rule, v.Detail)
+		fmt.Fprintf(w, "breaks rule %d\t%s\n", v.Rule, terminal.Line(v.Detail))
 	}
 }
 
@@ -116,11 +117,11 @@ func showNotes(w io.Writer, l store.Load) error {
 		return err
 	}
 	for _, line := range replay.Renamed(har) {
-		fmt.Fprintf(w, "renamed\t%s\n", line)
+		fmt.Fprintf(w, "renamed\t%s\n", terminal.Line(line))
 	}
 	for _, p := range har.Log.Pages {
 		if p.Comment != "" {
-			fmt.Fprintf(w, "note\t%s\n", p.Comment)
+			fmt.Fprintf(w, "note\t%s\n", terminal.Line(p.Comment))
 		}
 	}
 	return nil

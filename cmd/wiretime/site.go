@@ -44,7 +44,7 @@ func siteAddCommand() *cobra.Command {
 
 // printAdded prints what was added to the library.
 func printAdded(s *site.Site) error {
-	_, err := fmt.Printf("Added site %s: %s on %s. Its page is %s\n", s.Name, english.Count(len(s.Resources), "resource"), english.Count(len(s.Origins()), "origin"), s.Page)
+	_, err := fmt.Fprintf(stdout, "Added site %s: %s on %s. Its page is %s\n", s.Name, english.Count(len(s.Resources), "resource"), english.Count(len(s.Origins()), "origin"), s.Page)
 	return err
 }
 

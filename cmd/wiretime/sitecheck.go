@@ -21,6 +21,7 @@ import (
 	"wiretime/replay"
 	"wiretime/site"
 	"wiretime/site/check"
+	"wiretime/terminal"
 	"wiretime/workload/pageload"
 )
 
@@ -78,12 +79,12 @@ func checkSite(ctx context.Context, reference string, o checkOptions) (err error
 	if _, err := lab.Enter(); err != nil {
 		return err
 	}
-	o.Loading = func(protocol string) { fmt.Fprintf(os.Stderr, "Loading %s over %s\n", s.Name, protocol) }
+	o.Loading = func(protocol string) { fmt.Fprintf(stderr, "Loading %s over %s\n", s.Name, protocol) }
 	results, err := check.Load(ctx, s, o.Config)
 	if err != nil {
 		return err
 	}
-	printChecks(os.Stdout, results)
+	printChecks(stdout, results)
 	if o.learn {
 		if err := learn(s, results[0]); err != nil {
 			return err
@@ -142,7 +143,7 @@ func printChecks(out io.Writer, results []check.Result) {
 	if differ := check.Differences(loaded); len(differ) > 0 {
 		fmt.Fprintf(out, "\nRequested over some of the protocols only:\n")
 		for _, line := range differ {
-			fmt.Fprintf(out, "  %s\n", line)
+			fmt.Fprintf(out, "  %s\n", terminal.Line(line))
 		}
 	} else if len(loaded) > 1 {
 		fmt.Fprintf(out, "\nThe same %d resources were requested over all %d protocols that loaded the page.\n", len(replay.Requests(loaded[0].Record.Server)), len(loaded))
@@ -186,7 +187,7 @@ func printList(out io.Writer, title string, results []check.Result, of func(chec
 		if len(protocols[line]) < len(results) {
 			line += " (" + strings.Join(protocols[line], ", ") + ")"
 		}
-		fmt.Fprintf(out, "  %s\n", line)
+		fmt.Fprintf(out, "  %s\n", terminal.Line(line))
 	}
 }
 
@@ -197,7 +198,7 @@ func learn(s *site.Site, r check.Result) error {
 		return err
 	}
 	if changed == 0 {
-		fmt.Println("\nThe site already has all initiators that Chromium reports.")
+		fmt.Fprintln(stdout, "\nThe site already has all initiators that Chromium reports.")
 		return nil
 	}
 	library, err := site.DefaultLibrary()
@@ -207,6 +208,6 @@ func learn(s *site.Site, r check.Result) error {
 	if err := library.Replace(learned); err != nil {
 		return input(err)
 	}
-	fmt.Printf("\nLearned the initiators of %s.\n", english.Count(changed, "resource"))
+	fmt.Fprintf(stdout, "\nLearned the initiators of %s.\n", english.Count(changed, "resource"))
 	return nil
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"wiretime/site/importer"
 	"wiretime/site/recording"
+	"wiretime/terminal"
 )
 
 // importOptions are the flags of site import.
@@ -66,7 +66,7 @@ func importSite(name string, o importOptions) error {
 	if err != nil {
 		return input(fmt.Errorf("import: %w", err))
 	}
-	printRepairs(os.Stderr, repairs, o.all)
+	printRepairs(stderr, repairs, o.all)
 	if s, err = renameHosts(s, o.rename); err != nil {
 		return input(err)
 	}
@@ -87,9 +87,9 @@ func printRepairs(out io.Writer, repairs []recording.Repair, all bool) {
 			break
 		}
 		if r.Where != "" {
-			fmt.Fprintf(out, "  %s: %s\n", r.Where, r.What)
+			fmt.Fprintf(out, "  %s: %s\n", terminal.Line(r.Where), terminal.Line(r.What))
 		} else {
-			fmt.Fprintf(out, "  %s\n", r.What)
+			fmt.Fprintf(out, "  %s\n", terminal.Line(r.What))
 		}
 	}
 }

@@ -86,7 +86,7 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 		o.name = site.NameFrom(u.Hostname())
 	}
 	options := record.Options{URL: address, Limit: o.limit, Quiet: o.quiet, HostRules: o.hostRules, SPKIHash: o.spki,
-		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) }}
+		Progress: func(line string) { fmt.Fprintln(stderr, line) }}
 	if o.script != "" {
 		text, err := os.ReadFile(o.script)
 		if err != nil {
@@ -100,7 +100,7 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 	if err := contained.Suffices(os.Geteuid() == 0); err != nil && !o.uncontained {
 		return fmt.Errorf("record %s: %w, or allow it with --uncontained", address, err)
 	}
-	fmt.Fprintln(os.Stderr, "The browser is contained:", contained)
+	fmt.Fprintln(stderr, "The browser is contained:", contained)
 	if options.Chromium, err = chromium.Find(o.chromium); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 	if err != nil {
 		return fmt.Errorf("turn the recording into a site: %w", err)
 	}
-	printRepairs(os.Stderr, repairs, o.all)
+	printRepairs(stderr, repairs, o.all)
 	return keepSite(s, o.replace)
 }
 
@@ -128,6 +128,6 @@ func diffSites(ctx context.Context, first, second string) (err error) {
 		}
 		defer func() { err = errors.Join(err, both[i].Close()) }()
 	}
-	_, err = fmt.Print(record.Diff(both[0], both[1]))
+	_, err = fmt.Fprint(stdout, record.Diff(both[0], both[1]))
 	return err
 }

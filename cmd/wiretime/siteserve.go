@@ -16,15 +16,14 @@ func siteServeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve SITE", Short: "Serve a site over every protocol at once, on loopback ports",
 		Long: `Serve serves a site of the library as 'wiretime serve' serves a folder: on
-127.0.0.1, with a port for each protocol. Every port serves all of the site's hosts.
+127.0.0.1, with a port for each protocol. Every port serves all of the site's hosts,
+and no others but localhost and those of --allow-host.
 To reach them there, use the --resolve of 'wiretime get' or the commands for Chromium
 that are printed.`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return serveSite(c.Context(), args[0], o) },
 	}
-	f := c.Flags()
-	f.IntVar(&o.port, "port", 0, fmt.Sprintf("first of %d consecutive ports (default: free ports)", serve.Ports()))
-	f.StringVar(&o.ca, "ca", "", "folder of the certificate authority, made if missing (default: a temporary one)")
+	o.addFlags(c.Flags(), fmt.Sprintf("first of %d consecutive ports (default: free ports)", serve.Ports()))
 	return c
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -13,6 +12,7 @@ import (
 	"wiretime/english"
 	"wiretime/site"
 	"wiretime/site/outline"
+	"wiretime/terminal"
 )
 
 func siteListCommand() *cobra.Command {
@@ -29,10 +29,10 @@ func siteListCommand() *cobra.Command {
 				return err
 			}
 			if long {
-				return listLong(c.Context(), os.Stdout, library, names)
+				return listLong(c.Context(), stdout, library, names)
 			}
 			for _, n := range names {
-				fmt.Println(n)
+				fmt.Fprintln(stdout, terminal.Line(n))
 			}
 			return nil
 		},
@@ -47,14 +47,14 @@ func listLong(ctx context.Context, out io.Writer, library site.Library, names []
 	for _, name := range names {
 		s, err := library.Open(ctx, name)
 		if err != nil {
-			fmt.Fprintf(w, "%s\t-\t-\t-\t%v\n", name, err)
+			fmt.Fprintf(w, "%s\t-\t-\t-\t%s\n", terminal.Line(name), terminal.Line(err.Error()))
 			continue
 		}
 		octets := int64(0)
 		for i := range s.Resources {
 			octets += s.Resources[i].Size
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.2f\t%s\n", name, len(s.Resources), len(s.Origins()), float64(octets)/1000, s.Title)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.2f\t%s\n", terminal.Line(name), len(s.Resources), len(s.Origins()), float64(octets)/1000, terminal.Line(s.Title))
 		if err := s.Close(); err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func siteShowCommand() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			return showSite(os.Stdout, s, all)
+			return showSite(stdout, s, all)
 		},
 	}
 	c.Flags().BoolVar(&all, "resources", false, "list all resources")
@@ -96,7 +96,7 @@ func showSite(out io.Writer, s *site.Site, all bool) error {
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	about := func(name, format string, values ...any) {
-		fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, values...))
+		fmt.Fprintf(w, "%s\t%s\n", name, terminal.Line(fmt.Sprintf(format, values...)))
 	}
 	about("site", "%s", s.Name)
 	if s.Title != "" && s.Title != s.Name {
@@ -131,7 +131,7 @@ func showSite(out io.Writer, s *site.Site, all bool) error {
 	if problems := s.Problems(); len(problems) > 0 {
 		fmt.Fprintf(w, "\nProblems:\n")
 		for _, p := range problems {
-			fmt.Fprintf(w, "  %s\n", p)
+			fmt.Fprintf(w, "  %s\n", terminal.Line(p))
 		}
 	}
 	return w.Flush()
@@ -141,7 +141,7 @@ func showSite(out io.Writer, s *site.Site, all bool) error {
 func showSums(w io.Writer, o outline.Outline) {
 	fmt.Fprintf(w, "\ntype\tresources\tkB\n")
 	for _, t := range o.Types {
-		fmt.Fprintf(w, "%s\t%d\t%.2f\n", t.Name, t.Resources, float64(t.Octets)/1000)
+		fmt.Fprintf(w, "%s\t%d\t%.2f\n", terminal.Line(t.Name), t.Resources, float64(t.Octets)/1000)
 	}
 	fmt.Fprintf(w, "\nhost\tresources\tkB\trecorded at\tRTT, ms\n")
 	for _, h := range o.Hosts {
@@ -149,7 +149,7 @@ func showSums(w io.Writer, o outline.Outline) {
 		if h.RTT > 0 {
 			rtt = fmt.Sprintf("%.1f", h.RTT)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%.2f\t%s\t%s\n", h.Name, h.Resources, float64(h.Octets)/1000, orDash(h.Address), rtt)
+		fmt.Fprintf(w, "%s\t%d\t%.2f\t%s\t%s\n", terminal.Line(h.Name), h.Resources, float64(h.Octets)/1000, orDash(h.Address), rtt)
 	}
 }
 
@@ -161,7 +161,7 @@ func showResources(w io.Writer, s *site.Site) {
 		if r.Wait > 0 {
 			wait = fmt.Sprintf("%.0f", r.Wait)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", r.Method, r.Status, r.Size, wait, orDash(outline.MediaType(r)), r.URL, r.Initiator)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", terminal.Line(r.Method), r.Status, r.Size, wait, orDash(outline.MediaType(r)), terminal.Line(r.URL), terminal.Line(r.Initiator))
 	}
 }
 
@@ -169,5 +169,5 @@ func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return s
+	return terminal.Line(s)
 }

@@ -188,11 +188,11 @@ func (o streamOptions) keep(play func(dir string) (*evidence.Evidence, error)) (
 	if l == nil {
 		return failed
 	}
-	if err := printStream(os.Stdout, l); err != nil {
+	if err := printStream(stdout, l); err != nil {
 		return err
 	}
 	if o.output != "" {
-		fmt.Printf("\nKept in %s.\n", o.output)
+		fmt.Fprintf(stdout, "\nKept in %s.\n", o.output)
 	}
 	return failed
 }

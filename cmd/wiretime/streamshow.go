@@ -12,6 +12,7 @@ import (
 	"wiretime/evidence"
 	"wiretime/media/player"
 	"wiretime/metric"
+	"wiretime/terminal"
 )
 
 // printStream prints a stream's figures and handovers.
@@ -77,7 +78,7 @@ func (l *progressLine) show(at time.Duration, s player.Status, f player.Figures)
 		line += fmt.Sprintf("  %-7s at %-8s %-4s buffer %4.1f s  %d stalls, %d seeks", s.State, s.Position.Truncate(time.Second), s.Resolution, s.Buffer.Seconds(), f.Stalls, f.Seeks)
 	}
 	if n := len(f.Handovers); n > 0 {
-		line += fmt.Sprintf("  %s since %.1f s", f.Handovers[n-1].Access, f.Handovers[n-1].At.Seconds())
+		line += fmt.Sprintf("  %s since %.1f s", terminal.Line(f.Handovers[n-1].Access), f.Handovers[n-1].At.Seconds())
 	}
 	l.shown = true
 	if l.terminal {

@@ -77,7 +77,7 @@ func findWays(o runOptions, s *study.Study) (*ways, error) {
 		return nil, fmt.Errorf("use the virtual clock: %w", err)
 	}
 	if err != nil && os.Getenv(saidMark) == "" {
-		fmt.Fprintf(os.Stderr, "Everything is measured on the real clock: %v\n", err)
+		fmt.Fprintf(stderr, "Everything is measured on the real clock: %v\n", err)
 		_ = os.Setenv(saidMark, "1") // this program starts itself again
 	}
 	return w, nil

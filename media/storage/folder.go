@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Folder is a storage of real files. A file in it is an item in resolution Plain. A folder
@@ -101,11 +103,15 @@ func (f *Folder) Open(id ID) (Piece, error) {
 	if id.Segment >= segments {
 		return Piece{Segments: segments}, pastEnd(id, segments)
 	}
-	file, err := f.root.Open(names[id.Segment])
+	// A file may have become a pipe since it was listed, and opening one would wait for ever.
+	file, err := f.root.OpenFile(names[id.Segment], os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return Piece{Segments: segments}, fmt.Errorf("open %v: %w", id, err)
 	}
 	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
 	if err != nil {
 		return Piece{Segments: segments}, errors.Join(fmt.Errorf("open %v: %w", id, err), file.Close())
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -81,7 +80,7 @@ func Load(ctx context.Context, s *site.Site, c Config) (results []Result, err er
 		return nil, fmt.Errorf("make a folder for the loads: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	ca, err := protocol.OpenAuthority(filepath.Join(folder, "ca"))
+	ca, err := protocol.NewAuthority()
 	if err != nil {
 		return nil, err
 	}
