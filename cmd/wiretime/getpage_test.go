@@ -18,6 +18,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/contain"
+	"wiretime/terminal"
 	"wiretime/get"
 )
 
@@ -199,10 +200,10 @@ func TestPanicIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stderr := os.Stderr
-	os.Stderr = w
+	before := stderr
+	stderr = terminal.NewWriter(w)
 	code := explain(fmt.Errorf("load a page: %w", contain.Run(t.Context(), func(context.Context) error { panic("boom") }, nil)))
-	os.Stderr = stderr
+	stderr = before
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -87,9 +87,7 @@ func explain(err error) int {
 	}
 	fmt.Fprintln(stderr, "wiretime:", err)
 	if p := contain.In(err); p != nil {
-		fmt.Fprintf(stderr, "Please report it with what led to it, and this stack:
-
-%s", p.Stack)
+		fmt.Fprintf(stderr, "Please report it with what led to it, and this stack:\n\n%s", p.Stack)
 	}
 	var wrong inputError
 	var mistakes studyfile.Errors
