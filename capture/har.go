@@ -239,6 +239,15 @@ func ParseHAR(data []byte) (*HAR, error) {
 	return &HAR{Log: log}, nil
 }
 
+// UnmarshalJSON reads a HAR that is part of another document, as ParseHAR does.
+func (h *HAR) UnmarshalJSON(data []byte) error {
+	parsed, err := ParseHAR(data)
+	if err == nil {
+		*h = *parsed
+	}
+	return err
+}
+
 // decodeEach decodes the elements of a list in a document of so many octets.
 func decodeEach[T any](list string, elements []json.RawMessage, octets int) ([]T, error) {
 	if elements == nil {
