@@ -92,7 +92,7 @@ func explain(err error) int {
 	case errors.Is(err, lab.ErrForbidden), errors.Is(err, lab.ErrNoTUN), errors.Is(err, chromium.ErrMissing), errors.Is(err, firefox.ErrMissing), errors.Is(err, guest.ErrUnseen), kernelUnfit(err):
 		return exitMachine
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotStore),
-		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDiskFull):
+		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDiskFull), errors.Is(err, store.ErrNetwork):
 		return exitStore
 	}
 	return exitFailure
