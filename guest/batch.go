@@ -27,6 +27,9 @@ type Batch struct {
 	Station  station.Config
 	Programs bool // the loads need programs of the host: a browser or another server
 	Loads    []Load
+	// Disk is a folder on a disk for what the guest leaves, which nothing else uses; empty: in
+	// memory.
+	Disk string
 }
 
 // settings apply to all loads of a batch; they are sent to the guest.

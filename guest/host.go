@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"encoding/json"
@@ -243,7 +244,7 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 func (h *Host) share(b Batch) (string, error) {
 	h.mu.Lock()
 	h.booted++
-	dir := filepath.Join(h.dir, fmt.Sprintf("guest-%d", h.booted))
+	dir := filepath.Join(cmp.Or(b.Disk, h.dir), fmt.Sprintf("guest-%d", h.booted))
 	h.mu.Unlock()
 	if err := os.MkdirAll(filepath.Join(dir, sharedName, outDir), 0o755); err != nil {
 		return "", err

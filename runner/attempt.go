@@ -100,7 +100,9 @@ func (r *run) begin(j *job, started time.Time) store.LoadRecord {
 func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir string, failed error) error {
 	var g *gathered
 	if failed == nil {
-		g, failed = r.gather(j, outcome, dir)
+		if g, failed = r.gather(j, outcome, dir); g != nil {
+			defer g.release()
+		}
 	}
 	if failed == nil {
 		failed = g.writeHAR(dir)

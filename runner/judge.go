@@ -25,20 +25,27 @@ type gathered struct {
 	outcome  workload.Outcome
 	evidence *evidence.Evidence
 	paths    []*critical.Path // of its pages
+	release  func()           // gives the memory back that the capture takes
 }
 
 // gather turns what a load left into evidence, reads the capture in dir, and finds out what
-// decided each page's onLoad.
+// decided each page's onLoad. The caller calls release when the evidence is of no more use.
 func (r *run) gather(j *job, outcome workload.Outcome, dir string) (*gathered, error) {
-	packets, err := capture.ReadPackets(filepath.Join(dir, lab.CaptureFile))
+	file := filepath.Join(dir, lab.CaptureFile)
+	release, err := r.memory.read(file)
 	if err != nil {
+		return nil, err
+	}
+	packets, err := capture.ReadPackets(file)
+	if err != nil {
+		release()
 		return nil, err
 	}
 	left, common := j.Evidence, outcome.Common()
 	left.Packets, left.Server, left.ServerLost = packets, common.Server, common.ServerLost
 	left.CaptureCut, left.Counted = common.Emulator.Uncaptured > 0, Counted(common.Emulator)
 	outcome.Collect(&left)
-	g := &gathered{outcome: outcome, evidence: &left}
+	g := &gathered{outcome: outcome, evidence: &left, release: release}
 	if left.HAR != nil {
 		g.paths = critical.Find(&left)
 	}

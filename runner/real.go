@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"wiretime/lab"
 	"wiretime/protocol"
 	"wiretime/station"
 	"wiretime/workload"
@@ -73,7 +74,14 @@ func (p *stations) carryOut(ctx context.Context, j *job) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
+	place, release, err := p.run.memory.place(j, dir)
+	if err != nil {
+		return errors.Join(fmt.Errorf("load %s: %w", record.ID(), err), s.Close())
+	}
+	s.Lab().KeepCapture(place)
 	outcome, failed := j.Order(record.ID()).RunOn(ctx, s, p.run.served[j.served()], dir)
+	release()
+	j.outgrown = j.outgrown || errors.Is(failed, lab.ErrOutgrown)
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), s.Close())
 	}
@@ -101,7 +109,7 @@ func (p *stations) take(ctx context.Context) (*station.Station, error) {
 
 // give makes a station free again after a load, or closes it if the load has broken its lab.
 func (p *stations) give(s *station.Station, failed error) error {
-	if failed == nil || errors.Is(failed, workload.ErrLabIntact) {
+	if failed == nil || errors.Is(failed, workload.ErrLabIntact) || errors.Is(failed, lab.ErrOutgrown) {
 		p.run.labWorked()
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -117,6 +117,7 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 		if err != nil {
 			return err
 		}
+		defer g.release()
 		again := r.begin(j, time.Now())
 		r.judge(&again, g)
 		metrics, files := Metrics(j.planned.Cell.Workload), append([]string{lab.CaptureFile}, j.kind().Files...)

@@ -121,8 +121,19 @@ func (w *worker) carryOut(ctx context.Context, b boot) error {
 // returns the job that the guest was lost at, nil if it was not lost.
 func (w *worker) do(ctx context.Context, b boot) (at *job, err error) {
 	r, done := w.run, 0
+	orders := r.orders(b.jobs, b.attempt)
+	fits, release, err := r.memory.guest(ctx, b.jobs)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if !fits {
+		if orders.Disk, err = r.Store.ScratchDir(); err != nil {
+			return nil, err
+		}
+	}
 	started := time.Now()
-	err = w.host.Run(ctx, r.machine(b.batch, b.jobs[0], b.attempt, w.core), r.orders(b.jobs, b.attempt), func(result guest.Result) error {
+	err = w.host.Run(ctx, r.machine(b.batch, b.jobs[0], b.attempt, w.core), orders, func(result guest.Result) error {
 		j := b.jobs[done]
 		done++
 		r.labWorked()

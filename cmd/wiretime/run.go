@@ -40,6 +40,7 @@ type runOptions struct {
 	resume              bool
 	verify              int
 	wait                time.Duration // for a quiet machine
+	captureMemory       int64         // MB; 0: the default
 }
 
 func runCommand() *cobra.Command {
@@ -63,6 +64,9 @@ STUDY begins a new one.`,
 			if o.study == "" && !o.resume {
 				return input(errors.New("run a study: no study given; name a file or a built-in study: " + strings.Join(builtin.Names(), ", ")))
 			}
+			if o.captureMemory < 0 {
+				return input(fmt.Errorf("run a study: --capture-memory %d: must not be negative", o.captureMemory))
+			}
 			return run(o)
 		},
 	}
@@ -72,6 +76,8 @@ STUDY begins a new one.`,
 	c.Flags().IntVar(&o.verify, "verify-determinism", 0, "afterwards run `N` of the loads on the virtual clock again and compare them")
 	c.Flags().DurationVar(&o.wait, "wait", 30*time.Second,
 		"how long to wait for a quiet machine before loads on the real clock; 0: do not check the machine")
+	c.Flags().Int64Var(&o.captureMemory, "capture-memory", 0,
+		"memory in `MB` that the captures of all loads together may take; what does not fit goes to the store's disk (default: half of what is available)")
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
 	return c
 }
@@ -217,7 +223,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	}
 	var sum tally
 	config := runner.Config{
-		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
+		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel, CaptureMemory: o.captureMemory * 1e6,
 		Report: func(a runner.Attempt) { sum.add(a); printAttempt(s, a) },
 	}
 	began := time.Now()
