@@ -118,17 +118,35 @@ func (m *memory) guest(ctx context.Context, jobs []*job) (fits bool, release fun
 // headers say.
 const readingCost = 2
 
+// check makes sure, before anything is measured, that there will be memory for reading the captures of jobs.
+func (m *memory) check(jobs []*job) error {
+	for _, j := range jobs {
+		if err := m.reads(j.Capture); err != nil {
+			return fmt.Errorf("run load %d of the plan, of %s: %w", j.planned.Index, j.planned.Cell.Subject(), err)
+		}
+	}
+	return nil
+}
+
+// reads makes sure that there is memory for reading a capture of so many octets.
+func (m *memory) reads(octets int64) error {
+	if need := readingCost * octets; need > m.half {
+		return fmt.Errorf("read the capture: with some %s it takes %s of memory, more than the %s there are for reading; raise --capture-memory to %d",
+			megabytes(octets), megabytes(need), megabytes(m.half), 2*need/1e6+1)
+	}
+	return nil
+}
+
 // read waits until there is memory for reading the capture at path. The function that it returns gives the memory back.
 func (m *memory) read(path string) (func(), error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
 	}
-	need := readingCost * info.Size()
-	if need > m.half {
-		return nil, fmt.Errorf("read the capture: with %s it takes %s of memory, more than the %s there are for reading; raise --capture-memory to %d",
-			megabytes(info.Size()), megabytes(need), megabytes(m.half), 2*need/1e6+1)
+	if err := m.reads(info.Size()); err != nil {
+		return nil, err
 	}
+	need := readingCost * info.Size()
 	// Whoever has such memory needs nothing else and will give it back, so no context is needed.
 	_ = m.reading.Acquire(context.Background(), need)
 	return func() { m.reading.Release(need) }, nil

@@ -10,6 +10,7 @@ import (
 
 	"wiretime/lab"
 	"wiretime/store"
+	"wiretime/study"
 	"wiretime/workload"
 )
 
@@ -93,6 +94,14 @@ func TestReadingIsBounded(t *testing.T) {
 		if err == nil {
 			release()
 		}
+	}
+	if err := m.check([]*job{capturing(1), capturing(50 << 20)}); err != nil {
+		t.Error(err)
+	}
+	large := capturing(51 << 20)
+	large.planned.Cell = study.NewCell(study.Pages(), map[study.Axis]string{study.AxisSite: "large"}, path(0, 0))
+	if err := m.check([]*job{capturing(1), large}); err == nil || !strings.Contains(err.Error(), "large: read the capture") {
+		t.Errorf("a plan with a load that cannot be read: %v", err)
 	}
 	if defaultMemory() < 1<<20 {
 		t.Errorf("by default there are %d octets", defaultMemory())

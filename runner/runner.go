@@ -77,6 +77,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	waiting := pending(queue)
+	if err := r.memory.check(r.supported(waiting)); err != nil {
+		return err
+	}
 	r.pace = newPace(waiting, len(queue))
 	if len(waiting) > 0 {
 		if err := r.prepare(ctx, queue); err != nil {

@@ -38,6 +38,7 @@ type runOptions struct {
 	study, store, clock string
 	browsers            runner.Browsers // as chosen; empty: the first that is found
 	resume              bool
+	storedCommands      bool // of a study that comes from the store may be run
 	verify              int
 	wait                time.Duration // for a quiet machine
 	captureMemory       int64         // MB; 0: the default
@@ -55,7 +56,8 @@ study: ` + strings.Join(builtin.Names(), ", ") + `.
 
 --resume continues a run that was interrupted or killed: no load is lost, and
 none is measured twice. If the store has no unfinished run, --resume with a
-STUDY begins a new one.`,
+STUDY begins a new one. If the store's study starts programs of its own that you
+have not run before, it shows them and asks, or needs --run-stored-commands.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -79,6 +81,7 @@ STUDY begins a new one.`,
 	c.Flags().Int64Var(&o.captureMemory, "capture-memory", 0,
 		"memory in `MB` that the captures of all loads together may take; what does not fit goes to the store's disk (default: half of what is available)")
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
+	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	return c
 }
 
@@ -99,6 +102,9 @@ func run(o runOptions) (err error) {
 	}
 	s, err := readStudy(o, library)
 	if err != nil {
+		return err
+	}
+	if err := confirmCommands(o, s); err != nil {
 		return err
 	}
 	w, err := findWays(o, s)
