@@ -41,7 +41,8 @@ Exit codes:
     1  something failed, or loads have no valid attempt; the message says what
     2  the input is wrong: a study, a flag, a site's folder
     3  the machine lacks something; 'wiretime doctor' says what
-    4  the store cannot be used: in use, damaged, newer than this program, disk full
+    4  the store cannot be used: in use, damaged, newer than this program, on a
+       network file system, disk full
   130  interrupted; go on with 'wiretime run --resume'`
 
 // inputError marks an error as the user's to mend.
