@@ -54,6 +54,7 @@ func newSpool(to *os.File) (*spool, *os.File, error) {
 			empty <- piece
 		}
 		s.written <- errors.Join(failed, <-read)
+		close(s.written)
 	}()
 	return s, into, nil
 }
@@ -93,5 +94,6 @@ func (s *spool) finish(ctx context.Context) error {
 // abandon ends the spool whether or not the pipe was closed.
 func (s *spool) abandon() {
 	_ = s.from.Close()
-	<-s.written
+	for range s.written { // what failed is of no interest any more
+	}
 }
