@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"time"
+	"unsafe"
 
+	"wiretime/artefact"
 	"wiretime/atomicfile"
 )
 
@@ -190,9 +191,9 @@ func (t *Timings) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(t))
 }
 
-// ReadHAR reads the HAR file at path. It ignores unknown fields.
+// ReadHAR reads the HAR file at path, an artefact. It ignores unknown fields.
 func ReadHAR(path string) (*HAR, error) {
-	data, err := os.ReadFile(path)
+	data, err := artefact.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read HAR: %w", err)
 	}
@@ -203,19 +204,66 @@ func ReadHAR(path string) (*HAR, error) {
 	return h, nil
 }
 
+// expansion is how many times its own size a HAR's pages, or its entries, may take in
+// memory. Those of real HARs take about as much as the file; empty ones would take 300
+// times as much.
+const expansion = 16
+
 // ParseHAR reads a HAR from memory. It skips a byte-order mark, which some
-// browsers write. A document without a "log" is an error.
+// browsers write. A document without a "log" is an error, and so are more pages or
+// entries than the document has room for. It allocates at most 128 times the document's
+// size.
 func ParseHAR(data []byte) (*HAR, error) {
 	var document struct {
-		Log *Log `json:"log"`
+		Log *struct {
+			Log
+			// These take precedence over Log's.
+			Pages   []json.RawMessage `json:"pages"`
+			Entries []json.RawMessage `json:"entries"`
+		} `json:"log"`
 	}
-	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &document); err != nil {
+	err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &document)
+	if err != nil {
 		return nil, err
 	}
 	if document.Log == nil {
 		return nil, fmt.Errorf("not a HAR: the document has no \"log\"")
 	}
-	return &HAR{Log: *document.Log}, nil
+	log := document.Log.Log
+	if log.Pages, err = decodeEach[Page]("pages", document.Log.Pages, len(data)); err != nil {
+		return nil, err
+	}
+	if log.Entries, err = decodeEach[Entry]("entries", document.Log.Entries, len(data)); err != nil {
+		return nil, err
+	}
+	return &HAR{Log: log}, nil
+}
+
+// UnmarshalJSON reads a HAR that is part of another document, as ParseHAR does.
+func (h *HAR) UnmarshalJSON(data []byte) error {
+	parsed, err := ParseHAR(data)
+	if err == nil {
+		*h = *parsed
+	}
+	return err
+}
+
+// decodeEach decodes the elements of a list in a document of so many octets.
+func decodeEach[T any](list string, elements []json.RawMessage, octets int) ([]T, error) {
+	if elements == nil {
+		return nil, nil
+	}
+	var each T
+	if n := len(elements); n*int(unsafe.Sizeof(each)) > expansion*octets+64<<10 {
+		return nil, fmt.Errorf("not a HAR: %d %s in %d octets: most must be empty", n, list, octets)
+	}
+	all := make([]T, len(elements))
+	for i, text := range elements {
+		if err := json.Unmarshal(text, &all[i]); err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", list, i, err)
+		}
+	}
+	return all, nil
 }
 
 // WriteHAR writes h to path, whole or not at all. Nil lists are written as

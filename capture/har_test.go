@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"wiretime/costtest"
 )
 
 // TestReadRealHARs reads HARs that browsers and other tools of 2015 to 2022
@@ -129,8 +131,10 @@ func TestWriteHARWholeOrNotAtAll(t *testing.T) {
 func FuzzParseHAR(f *testing.F) {
 	f.Add([]byte(`{"log": {"pages": [{"pageTimings": {}}], "entries": [{"_initiator": "x", "timings": {}}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if h, err := ParseHAR(data); err == nil && h == nil {
-			t.Error("neither a HAR nor an error")
-		}
+		costtest.Check(t, len(data), harLimit, func() {
+			if h, err := ParseHAR(data); err == nil && h == nil {
+				t.Error("neither a HAR nor an error")
+			}
+		})
 	})
 }

@@ -1,12 +1,16 @@
 package capture
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/bits"
-	"os"
+
+	"wiretime/artefact"
 )
 
 // ReadPcapng reads a whole capture file. It ignores unknown blocks and options,
@@ -14,28 +18,33 @@ import (
 // raw IP is an error. Errors give the offset of the block. If a file ends
 // within a block, ReadPcapng returns what came before it together with
 // ErrTruncated.
+//
+// The file is read block by block, and octets that a packet had at both ends are
+// kept once. In memory a capture of the lab takes some half of its file's size and
+// 96 octets for each record; no file makes ReadPcapng allocate more than 32 times
+// its size.
 func ReadPcapng(r io.Reader) (*Packets, error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("read capture: %w", err)
-	}
-	reader := pcapngReader{packets: &Packets{}}
-	for offset := 0; offset < len(data); {
-		length, err := reader.block(data[offset:])
-		if err != nil {
-			return reader.packets, fmt.Errorf("read capture: block at offset %d: %w", offset, err)
+	reader := pcapngReader{packets: &Packets{}, sent: map[uint64]int{}, comments: map[string]string{}}
+	source := bufio.NewReaderSize(r, 64<<10)
+	for offset := int64(0); ; {
+		length, err := reader.next(source)
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		offset += length
+		if err != nil {
+			return reader.finish(), fmt.Errorf("read capture: block at offset %d: %w", offset, err)
+		}
+		offset += int64(length)
 	}
 	if reader.order == nil {
-		return reader.packets, fmt.Errorf("read capture: the file is empty: %w", ErrTruncated)
+		return reader.finish(), fmt.Errorf("read capture: the file is empty: %w", ErrTruncated)
 	}
-	return reader.packets, nil
+	return reader.finish(), nil
 }
 
-// ReadPackets reads the capture file at path.
+// ReadPackets reads the capture file at path, an artefact.
 func ReadPackets(path string) (*Packets, error) {
-	file, err := os.Open(path)
+	file, err := artefact.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read capture: %w", err)
 	}
@@ -52,43 +61,75 @@ type pcapngReader struct {
 	order   binary.ByteOrder // of the section being read
 	first   int              // index of that section's first interface
 	ticks   []uint64         // of each interface, per second
+
+	buffer   bytes.Buffer      // the block being read
+	comment  []byte            // of all sections
+	sent     map[uint64]int    // packet ID -> record of the sender, until the receiver's is read
+	comments map[string]string // of packets; most are equal
+	slab     []byte            // room for the packets' octets
+	read     int               // octets so far
 }
 
-// block reads the block that data starts with and returns its length.
-func (r *pcapngReader) block(data []byte) (int, error) {
-	if len(data) < 12 {
-		return 0, ErrTruncated
+// finish returns what has been read.
+func (r *pcapngReader) finish() *Packets {
+	r.packets.Comment = string(r.comment)
+	return r.packets
+}
+
+// next reads a block and returns its length, or io.EOF at the end of the file.
+func (r *pcapngReader) next(source *bufio.Reader) (int, error) {
+	head, err := source.Peek(12)
+	if len(head) == 0 {
+		return 0, err
 	}
-	if r.order == nil || le.Uint32(data) == blockSection {
-		order, err := sectionOrder(data)
+	if len(head) < 12 {
+		return 0, truncated(err)
+	}
+	if r.order == nil || le.Uint32(head) == blockSection {
+		order, err := sectionOrder(head)
 		if err != nil {
 			return 0, err
 		}
 		r.order, r.first = order, len(r.ticks)
 	}
-	kind, length := r.order.Uint32(data), r.order.Uint32(data[4:])
+	length := r.order.Uint32(head[4:])
 	if err := checkLength(length); err != nil {
 		return 0, err
 	}
-	if int(length) > len(data) {
-		return 0, ErrTruncated
+	r.buffer.Reset()
+	if _, err := io.CopyN(&r.buffer, source, int64(length)); err != nil {
+		return 0, truncated(err)
 	}
-	if again := r.order.Uint32(data[length-4:]); again != length {
-		return 0, fmt.Errorf("its length is %d at its start and %d at its end: the file is damaged", length, again)
+	r.read += int(length)
+	return int(length), r.block(r.buffer.Bytes())
+}
+
+// truncated turns the end of the file within a block into ErrTruncated.
+func truncated(err error) error {
+	if errors.Is(err, io.EOF) {
+		return ErrTruncated
+	}
+	return err
+}
+
+// block takes in a block. It keeps none of the octets that it is given.
+func (r *pcapngReader) block(data []byte) error {
+	kind, length := r.order.Uint32(data), len(data)
+	if again := r.order.Uint32(data[length-4:]); again != uint32(length) {
+		return fmt.Errorf("its length is %d at its start and %d at its end: the file is damaged", length, again)
 	}
 	body := data[8 : length-4]
-	var err error
 	switch kind {
 	case blockSection:
-		err = r.section(body)
+		return r.section(body)
 	case blockInterface:
-		err = r.addInterface(body)
+		return r.addInterface(body)
 	case blockSecrets:
-		err = r.secrets(body)
+		return r.secrets(body)
 	case blockPacket:
-		err = r.packet(body)
+		return r.packet(body)
 	}
-	return int(length), err
+	return nil
 }
 
 func (r *pcapngReader) section(body []byte) error {
@@ -101,7 +142,7 @@ func (r *pcapngReader) section(body []byte) error {
 	return r.options(body[16:], func(code uint16, value []byte) {
 		switch code {
 		case optionComment:
-			r.packets.Comment = joinLines(r.packets.Comment, value)
+			r.comment = joinLines(r.comment, value)
 		case optionUserApplication:
 			r.packets.Application = string(value)
 		}
@@ -188,11 +229,12 @@ func (r *pcapngReader) packet(body []byte) error {
 	if err != nil {
 		return err
 	}
-	p := PacketRecord{Interface: int(index), Time: at, Length: int(original), Data: body[20 : 20+captured : 20+captured]}
+	p := PacketRecord{Interface: int(index), Time: at, Length: int(original)}
+	var comment []byte
 	err = r.options(body[20+padded(int(captured)):], func(code uint16, value []byte) {
 		switch {
 		case code == optionComment:
-			p.Comment = joinLines(p.Comment, value)
+			comment = joinLines(comment, value)
 		case code == optionFlags && len(value) == 4:
 			p.Inbound = r.order.Uint32(value)&3 == flagInbound
 		case code == optionPacketID && len(value) == 8:
@@ -204,8 +246,47 @@ func (r *pcapngReader) packet(body []byte) error {
 	if err != nil {
 		return err
 	}
+	if len(comment) > 0 {
+		p.Comment = r.intern(comment)
+	}
+	p.Data = r.keep(&p, body[20:20+captured])
 	r.packets.Records = append(r.packets.Records, p)
 	return nil
+}
+
+// keep returns a copy of a packet's octets. The receiver's record of a packet shares those of the sender's.
+func (r *pcapngReader) keep(p *PacketRecord, data []byte) []byte {
+	if p.Inbound {
+		if at, ok := r.sent[p.ID]; ok {
+			delete(r.sent, p.ID)
+			if sent := r.packets.Records[at].Data; bytes.Equal(sent, data) {
+				return sent
+			}
+		}
+	} else if p.Comment == "" { // delivered, so its receiver's record follows
+		r.sent[p.ID] = len(r.packets.Records)
+	}
+	const slab, large = 256 << 10, 16 << 10 // octets
+	if len(data) > large {
+		return bytes.Clone(data)
+	}
+	if len(r.slab) < len(data) {
+		r.slab = make([]byte, min(slab, 4<<10+2*r.read))
+	}
+	kept := r.slab[:len(data):len(data)]
+	r.slab = r.slab[len(data):]
+	copy(kept, data)
+	return kept
+}
+
+// intern returns a comment as text, the same one for equal comments.
+func (r *pcapngReader) intern(comment []byte) string {
+	text, ok := r.comments[string(comment)]
+	if !ok {
+		text = string(comment)
+		r.comments[text] = text
+	}
+	return text
 }
 
 func nanoseconds(stamp, ticks uint64) (int64, error) {
@@ -236,9 +317,9 @@ func (r *pcapngReader) options(b []byte, visit func(code uint16, value []byte)) 
 
 func padded(length int) int { return (length + 3) &^ 3 }
 
-func joinLines(text string, line []byte) string {
-	if text == "" {
-		return string(line)
+func joinLines(text, line []byte) []byte {
+	if len(text) > 0 {
+		text = append(text, '\n')
 	}
-	return text + "\n" + string(line)
+	return append(text, line...)
 }

@@ -12,6 +12,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"wiretime/costtest"
 )
 
 var exampleHeader = Header{
@@ -231,7 +233,9 @@ func FuzzReadPcapng(f *testing.F) {
 	f.Add(exampleFile()[:100])
 	f.Add([]byte("\x0a\x0d\x0d\x0a\x00\x00\x00\x1c\x1a\x2b\x3c\x4d\x00\x01\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x1c"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		first, err := ReadPcapng(bytes.NewReader(file))
+		var first *Packets
+		var err error
+		costtest.Check(t, len(file), pcapngLimit, func() { first, err = ReadPcapng(bytes.NewReader(file)) })
 		if err != nil {
 			return
 		}

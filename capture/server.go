@@ -1,13 +1,12 @@
 package capture
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"wiretime/artefact"
 	"wiretime/atomicfile"
 )
 
@@ -59,30 +58,29 @@ func WriteServerLog(path string, entries []ServerEntry) error {
 	return nil
 }
 
-// ReadServerLog reads a server log. It ignores unknown fields. An error names
-// the line.
+// shortest is less than what an entry of a server log takes in octets: the names of
+// its fields alone take more.
+const shortest = 100
+
+// ReadServerLog reads a server log, an artefact. It ignores unknown fields. An error
+// names the line. It allocates at most 64 times the file's size.
 func ReadServerLog(path string) ([]ServerEntry, error) {
-	file, err := os.Open(path)
+	text, err := artefact.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read server log: %w", err)
 	}
-	defer file.Close()
 	var entries []ServerEntry
-	lines := bufio.NewReader(file)
-	for number := 1; ; number++ {
-		line, err := lines.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		var e ServerEntry
+		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("read server log %s:%d: %w", path, number, err)
 		}
-		if len(line) > 0 {
-			var e ServerEntry
-			if err := json.Unmarshal(line, &e); err != nil {
-				return nil, fmt.Errorf("read server log %s:%d: %w", path, number, err)
-			}
-			entries = append(entries, e)
+		if len(line) < shortest {
+			return nil, fmt.Errorf("read server log %s:%d: not an entry: %d octets, want at least %d", path, number, len(line), shortest)
 		}
-		if err != nil {
-			return entries, nil
-		}
+		entries = append(entries, e)
 	}
+	return entries, nil
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"wiretime/artefact"
 	"wiretime/contain"
 	"wiretime/station"
 	"wiretime/workload"
@@ -26,6 +27,9 @@ type Batch struct {
 	Station  station.Config
 	Programs bool // the loads need programs of the host: a browser or another server
 	Loads    []Load
+	// Disk is a folder on a disk for what the guest leaves, which nothing else uses; empty: in
+	// memory.
+	Disk string
 }
 
 // settings apply to all loads of a batch; they are sent to the guest.
@@ -91,28 +95,48 @@ func writeOutcome(dir string, r workload.Outcome, failed error) error {
 	return nil
 }
 
+// largestOutcome is the size in octets of the largest file of an outcome that a guest may leave.
+const largestOutcome = 64 << 20
+
 // readOutcome reads what writeOutcome has written and the artefacts next to it. It removes
-// the outcome's file, so that only artefacts remain in the folder.
-func readOutcome(dir string) (workload.Outcome, error) {
-	file := filepath.Join(dir, outcomeFile)
-	text, err := os.ReadFile(file)
+// the outcome's file, so that only artefacts remain in the folder. A page may have taken the
+// guest over, so the outcome must be of the workload that was sent, and a plain file.
+func readOutcome(dir string, sent workload.Workload) (workload.Outcome, error) {
+	in, err := decodeOutcome(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read the record of a load: %w", err)
 	}
-	var in outcome
-	if err := json.Unmarshal(text, &in); err != nil {
-		return nil, fmt.Errorf("read the record of a load: %w", err)
-	}
-	if err := os.Remove(file); err != nil {
+	if err := os.Remove(filepath.Join(dir, outcomeFile)); err != nil {
 		return nil, fmt.Errorf("remove the record of a load: %w", err)
 	}
 	if in.Failed != "" {
 		return nil, &StationError{in.Failed, in.Panic}
 	}
+	if in.Record == nil || in.Record.Outcome == nil || in.Record.Workload().Kind().Name != sent.Kind().Name {
+		return nil, fmt.Errorf("read the record of a load: want one of %s", sent.Kind().Name)
+	}
 	if in.LoadError != "" {
 		in.Record.Common().LoadError = &loadError{in.LoadError, in.Panic}
 	}
 	return in.Record.Outcome, in.Record.ReadFiles(dir)
+}
+
+func decodeOutcome(dir string) (in outcome, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return in, err
+	}
+	defer root.Close()
+	file, err := artefact.OpenIn(root, outcomeFile)
+	if err != nil {
+		return in, err
+	}
+	defer file.Close()
+	text, err := artefact.ReadAll(file, largestOutcome)
+	if err != nil {
+		return in, err
+	}
+	return in, json.Unmarshal(text, &in)
 }
 
 func exists(name string) bool {

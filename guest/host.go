@@ -1,14 +1,17 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,7 +21,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wiretime/artefact"
 	"wiretime/kernel"
+	"wiretime/lab"
 	"wiretime/server"
 	"wiretime/site"
 	"wiretime/workload"
@@ -191,7 +196,11 @@ func (h *Host) Run(ctx context.Context, m Machine, b Batch, done func(Result) er
 		_ = g.Wait() // the cause of its end is known by now, or irrelevant
 	}()
 
-	c := collector{dir: filepath.Join(dir, sharedName, outDir), loads: b.Loads}
+	c := collector{dir: dir, loads: b.Loads}
+	if c.root, err = os.OpenRoot(dir); err != nil {
+		return fmt.Errorf("prepare a guest: %w", err)
+	}
+	defer c.root.Close()
 	c.done = func(r Result) error {
 		if err := done(r); err != nil || c.next == len(c.loads)-1 {
 			return err
@@ -248,7 +257,7 @@ func readable(dir string) []string {
 func (h *Host) share(b Batch) (string, error) {
 	h.mu.Lock()
 	h.booted++
-	dir := filepath.Join(h.dir, fmt.Sprintf("guest-%d", h.booted))
+	dir := filepath.Join(cmp.Or(b.Disk, h.dir), fmt.Sprintf("guest-%d", h.booted))
 	h.mu.Unlock()
 	if err := os.MkdirAll(filepath.Join(dir, sharedName, outDir), 0o755); err != nil {
 		return "", err
@@ -302,9 +311,10 @@ func writeJSON(name string, v any) error {
 	return os.WriteFile(name, text, 0o644)
 }
 
-// collector passes on finished loads in order.
+// collector passes on finished loads in order. What a guest leaves is foreign: a page may have taken the guest over.
 type collector struct {
-	dir   string
+	dir   string   // of the guest
+	root  *os.Root // the same, which no link leads out of
 	loads []Load
 	next  int
 	done  func(Result) error
@@ -313,22 +323,84 @@ type collector struct {
 func (c *collector) collect() error {
 	for ; c.next < len(c.loads); c.next++ {
 		r := Result{ID: c.loads[c.next].ID}
-		r.Dir = filepath.Join(c.dir, r.ID)
-		if !exists(r.Dir) {
+		left, taken := path.Join(sharedName, outDir, r.ID), "taken-"+r.ID
+		if _, err := c.root.Lstat(left); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		var failed *StationError
-		var err error
-		if r.Record, err = readOutcome(r.Dir); errors.As(err, &failed) {
-			r.Failed = failed
-		} else if err != nil {
-			return err
+		// Where the guest cannot reach it, nothing in the folder can become something else once it was checked.
+		r.Dir = filepath.Join(c.dir, taken)
+		if r.Failed = c.root.Rename(left, taken); r.Failed == nil {
+			r.Record, r.Failed = take(r.Dir, c.loads[c.next].Order.Workload())
+		}
+		if r.Failed != nil {
+			r.Record = nil
 		}
 		if err := c.done(r); err != nil {
 			return err
 		}
 		if err := os.RemoveAll(r.Dir); err != nil {
 			return fmt.Errorf("remove the leftovers of a guest: %w", err)
+		}
+	}
+	return nil
+}
+
+// take reads what a load of a workload has left in a folder. Whatever is wrong with it is a failure of that load.
+func take(dir string, sent workload.Workload) (workload.Outcome, error) {
+	if err := checkLeft(dir); err != nil {
+		return nil, fmt.Errorf("take what a guest left: %w", err)
+	}
+	return readOutcome(dir, sent)
+}
+
+// Limits of what a load may leave: how many files, and how many octets its capture may have. Other files may have as
+// many as artefacts may.
+const (
+	mostFiles      = 1000
+	largestCapture = 64 << 30
+)
+
+// checkLeft makes sure that a load left nothing but plain files within the limits.
+func checkLeft(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%w: %s is not a folder", artefact.ErrUnfit, filepath.Base(dir))
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	folder, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	names, err := folder.Readdirnames(mostFiles + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if len(names) > mostFiles {
+		return fmt.Errorf("%w: more than %d files", artefact.ErrUnfit, mostFiles)
+	}
+	for _, name := range names {
+		file, err := artefact.OpenIn(root, name)
+		if err != nil {
+			return err
+		}
+		info, err := file.Stat()
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+		most := int64(artefact.Largest)
+		if name == lab.CaptureFile {
+			most = largestCapture
+		}
+		if info.Size() > most {
+			return fmt.Errorf("%w: %s has %d octets, more than %d", artefact.ErrUnfit, name, info.Size(), most)
 		}
 	}
 	return nil

@@ -69,6 +69,11 @@ func TestMain(m *testing.M) {
 		for { //nolint:staticcheck // to spin is the point
 		}
 	}
+	// A fuzzer's workers get files under the descriptors that Enter uses, and need no guest.
+	fuzzes := slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "-test.fuzz") })
+	if fuzzes {
+		os.Exit(m.Run())
+	}
 	if _, err := lab.Enter(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

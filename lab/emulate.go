@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"wiretime/contain"
 	"wiretime/lab/emulator"
@@ -57,13 +54,19 @@ type Report struct {
 }
 
 // Run emulates the path and carries out a task meanwhile. It may be called again; the capture
-// holds the packets of the last call. An error means that the lab itself failed.
+// holds the packets of the last call. An error means that the lab itself failed, unless it wraps
+// ErrOutgrown.
 func (h *Hosts) Run(ctx context.Context, t Task) (*Report, error) {
-	if err := h.emptyCapture(); err != nil {
+	recording, err := h.startCapture(t.Comment, t.Keep)
+	if err != nil {
 		return nil, err
 	}
 	l, e := h.lab, newEmulation(h.path)
-	if err := l.emulator.Arm(ctx, h.path, t.Seed, emulator.Recording{File: h.capture, Comment: t.Comment, Keep: t.Keep}); err != nil {
+	err = l.emulator.Arm(ctx, h.path, t.Seed, recording)
+	if h.spool != nil {
+		err = errors.Join(err, recording.File.Close()) // the emulator has it, and its end ends the spool
+	}
+	if err != nil {
 		return nil, err
 	}
 	follow, stop := context.WithCancel(ctx)
@@ -86,12 +89,11 @@ func (h *Hosts) Run(ctx context.Context, t Task) (*Report, error) {
 			return nil, err
 		}
 	}
-	var err error
 	if report.Emulator, err = l.emulator.Stop(ctx); err != nil {
 		return nil, err
 	}
-	if why := report.Emulator.CaptureError; why != "" {
-		return nil, fmt.Errorf("write the capture to memory, %s: %w", Scratch, captureFailure(why))
+	if err := h.endCapture(ctx, report.Emulator.CaptureError); err != nil {
+		return nil, err
 	}
 	report.DNSQueries = l.names.asked()
 	return report, nil
@@ -109,14 +111,6 @@ func (l *Lab) meter(programs []int) func() *machine.Taken {
 		taken := m.Read().Since(before)
 		return &taken
 	}
-}
-
-// captureFailure turns the text of the emulator's error back into an error that callers know.
-func captureFailure(text string) error {
-	if strings.Contains(text, unix.ENOSPC.Error()) {
-		return unix.ENOSPC
-	}
-	return errors.New(text)
 }
 
 // emulation is a path while it is emulated.

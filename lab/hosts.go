@@ -8,16 +8,10 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"sync"
 
-	"wiretime/capture"
 	"wiretime/network"
 )
-
-// CaptureFile is the name of the file that SaveCapture writes: every packet at both ends
-// with its fate, and the TLS keys.
-const CaptureFile = "load.pcapng"
 
 // Hosts are the client and the server of a lab, made ready for a path. They are of use
 // until the lab prepares the next ones.
@@ -30,7 +24,9 @@ type Hosts struct {
 
 	lab     *Lab
 	path    network.Path
+	place   CapturePlace
 	capture *os.File // nil until Run
+	spool   *spool   // nil unless the capture is being written to a disk
 	keys    keyLog
 }
 
@@ -54,7 +50,7 @@ func (l *Lab) Prepare(path network.Path, tcp TCPOptions) (*Hosts, error) {
 		AskForUrgency(l.emulator.PID())
 	}
 	l.names.serve(nil)
-	h := &Hosts{Client: l.client, Server: l.server, lab: l, path: path}
+	h := &Hosts{Client: l.client, Server: l.server, lab: l, path: path, place: l.place}
 	h.Keys = &h.keys
 	for i := range path.Access {
 		local, _ := netip.AddrFromSlice(clientAddress(i)) // it has the size of one
@@ -77,59 +73,6 @@ func (h *Hosts) Drain(ctx context.Context) error { return h.lab.drain(ctx) }
 // on its first access link.
 func (h *Hosts) Release(ctx context.Context) error {
 	return errors.Join(h.Drain(ctx), h.lab.useAccess(0))
-}
-
-// Close removes the capture. SaveCapture must have been called before if it is to be kept.
-func (h *Hosts) Close() error {
-	if h.capture == nil {
-		return nil
-	}
-	return errors.Join(h.capture.Close(), os.Remove(h.capture.Name()))
-}
-
-// emptyCapture gives the emulator an empty file to write to. It is in memory: a disk that is
-// busy with an earlier load's capture would make packets late.
-func (h *Hosts) emptyCapture() (err error) {
-	if h.capture == nil {
-		if h.capture, err = os.CreateTemp(Scratch, "capture-*.pcapng"); err != nil {
-			return fmt.Errorf("make the capture file: %w", err)
-		}
-		return nil
-	}
-	if err := h.capture.Truncate(0); err != nil {
-		return fmt.Errorf("empty the capture file: %w", err)
-	}
-	if _, err := h.capture.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("empty the capture file: %w", err)
-	}
-	return nil
-}
-
-// ReadCapture parses the packets of the last Run.
-func (h *Hosts) ReadCapture() (*capture.Packets, error) {
-	if _, err := h.capture.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	return capture.ReadPcapng(h.capture)
-}
-
-// SaveCapture writes the packets of the last Run, after the TLS keys, into the folder dir.
-func (h *Hosts) SaveCapture(dir string) error {
-	if err := h.insertSecrets(filepath.Join(dir, CaptureFile)); err != nil {
-		return fmt.Errorf("put the TLS keys into the capture: %w", err)
-	}
-	return nil
-}
-
-func (h *Hosts) insertSecrets(final string) error {
-	if _, err := h.capture.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	target, err := os.Create(final)
-	if err != nil {
-		return err
-	}
-	return errors.Join(capture.InsertSecrets(target, h.capture, h.keys.text()), target.Close())
 }
 
 // keyLog gathers TLS keys in NSS key log format.

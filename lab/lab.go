@@ -53,6 +53,7 @@ type Lab struct {
 	active   int    // the access link of the default route
 	together int    // how many access links have routes by source address
 	tcp      TCPOptions
+	place    CapturePlace // of the next hosts' capture
 }
 
 // New builds a lab. The program must have been through Enter.

@@ -123,6 +123,9 @@ func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir
 // evaluate turns what a load left into figures and a verdict.
 func (r *run) evaluate(j *job, record *store.LoadRecord, outcome workload.Outcome, dir string) error {
 	g, err := r.gather(j, outcome, dir)
+	if g != nil {
+		defer g.release()
+	}
 	if err == nil {
 		err = g.writeHAR(dir)
 	}

@@ -57,7 +57,7 @@ func TestFallbackIsJudgedByTheStudy(t *testing.T) {
 		{study.FallbackNone, study.VisitCold, store.Failed, "QUIC handshake with"},
 	} {
 		t.Run(c.fallback+" "+c.visit, func(t *testing.T) {
-			r := &run{Config: Config{Options: study.Options{Fallback: c.fallback, Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1}}}
+			r := &run{memory: newMemory(1 << 30), Config: Config{Options: study.Options{Fallback: c.fallback, Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1}}}
 			j := pageJob(t, r, page, path(0, 20*time.Millisecond), map[study.Axis]string{study.AxisLoader: pageload.Builtin, study.AxisProtocol: "h3", study.AxisVisit: c.visit})
 			dir := t.TempDir()
 			record, err := j.Order("load").RunOn(t.Context(), s, page, dir)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 	"wiretime/metric"
 	"wiretime/network"
 	"wiretime/store"
+	"wiretime/study"
 	"wiretime/workload"
 )
 
@@ -23,20 +25,27 @@ type gathered struct {
 	outcome  workload.Outcome
 	evidence *evidence.Evidence
 	paths    []*critical.Path // of its pages
+	release  func()           // gives the memory back that the capture takes
 }
 
 // gather turns what a load left into evidence, reads the capture in dir, and finds out what
-// decided each page's onLoad.
+// decided each page's onLoad. The caller calls release when the evidence is of no more use.
 func (r *run) gather(j *job, outcome workload.Outcome, dir string) (*gathered, error) {
-	packets, err := capture.ReadPackets(filepath.Join(dir, lab.CaptureFile))
+	file := filepath.Join(dir, lab.CaptureFile)
+	release, err := r.memory.read(file)
 	if err != nil {
+		return nil, err
+	}
+	packets, err := capture.ReadPackets(file)
+	if err != nil {
+		release()
 		return nil, err
 	}
 	left, common := j.Evidence, outcome.Common()
 	left.Packets, left.Server, left.ServerLost = packets, common.Server, common.ServerLost
 	left.CaptureCut, left.Counted = common.Emulator.Uncaptured > 0, Counted(common.Emulator)
 	outcome.Collect(&left)
-	g := &gathered{outcome: outcome, evidence: &left}
+	g := &gathered{outcome: outcome, evidence: &left, release: release}
 	if left.HAR != nil {
 		g.paths = critical.Find(&left)
 	}
@@ -77,11 +86,30 @@ func (r *run) judge(record *store.LoadRecord, g *gathered) {
 	record.Pages = metric.EachPage(g.evidence)
 	if common.LoadError != nil {
 		record.Validity, record.Reason = store.Failed, common.LoadError.Error()
+		dropInfinite(record)
 		return
 	}
 	record.Violations = slices.Concat(set.Violations(g.evidence), r.checkLateness(g), r.checkTaken(common.Taken))
 	record.Validity = store.Valid
 	if len(record.Violations) > 0 {
 		record.Validity, record.Reason = store.Invalid, record.Violations[0].Detail
+	}
+	dropInfinite(record)
+}
+
+// dropInfinite fails a load with figures that are no finite numbers, which the store refuses. Only what a load left can
+// cause them, such as a HAR with moments that are too far apart.
+func dropInfinite(record *store.LoadRecord) {
+	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+	for _, name := range slices.Sorted(maps.Keys(record.Values)) {
+		if v := record.Values[name]; !finite(v) {
+			record.Validity, record.Reason = store.Failed, fmt.Sprintf("its record is damaged: metric %s is %v", name, v)
+			delete(record.Values, name)
+		}
+	}
+	if slices.ContainsFunc(record.Pages, func(p study.Page) bool {
+		return !finite(p.Started) || !finite(p.DCL) || !finite(p.OnLoad) || !finite(p.PLT)
+	}) {
+		record.Validity, record.Reason, record.Pages = store.Failed, "its record is damaged: a page has a moment that is no number", nil
 	}
 }

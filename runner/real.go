@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wiretime/contain"
+	"wiretime/lab"
 	"wiretime/protocol"
 	"wiretime/site"
 	"wiretime/station"
@@ -75,10 +76,17 @@ func (p *stations) carryOut(ctx context.Context, j *job) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
+	place, release, err := p.run.memory.place(j, dir)
+	if err != nil {
+		return errors.Join(fmt.Errorf("load %s: %w", record.ID(), err), s.Close())
+	}
+	s.Lab().KeepCapture(place)
 	outcome, failed := p.load(ctx, j.Order(record.ID()), s, p.run.served[j.served()], dir)
+	release()
 	if stuck, is := errors.AsType[*stuckError](failed); is {
 		return p.run.end(j, record, nil, dir, stuck) // and without the station, which cannot be closed
 	}
+	j.outgrown = j.outgrown || errors.Is(failed, lab.ErrOutgrown)
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), s.Close())
 	}
@@ -137,7 +145,7 @@ func (p *stations) take(ctx context.Context) (*station.Station, error) {
 
 // give makes a station free again after a load, or closes it if the load has broken its lab.
 func (p *stations) give(s *station.Station, failed error) error {
-	if failed == nil || errors.Is(failed, workload.ErrLabIntact) {
+	if failed == nil || errors.Is(failed, workload.ErrLabIntact) || errors.Is(failed, lab.ErrOutgrown) {
 		p.run.labWorked()
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -107,7 +107,7 @@ func TestReplay(t *testing.T) {
 
 func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Protocol, s *site.Site) {
 	options := study.Options{Timeout: 30 * time.Second, LateLimit: study.Late{P99: 10 * time.Second}, TakenLimit: 1, Fallback: study.FallbackNone, ServerWait: true, OriginRTT: true}
-	r := &run{Config: Config{Options: options}}
+	r := &run{memory: newMemory(1 << 30), Config: Config{Options: options}}
 	far := Network(study.Cell{Workload: study.Pages(), Network: path(0, 10*time.Millisecond)}, s, options)
 	j := pageJob(t, r, s, far, map[study.Axis]string{study.AxisLoader: loader, study.AxisProtocol: p.Name})
 	dir := t.TempDir()
@@ -235,7 +235,7 @@ func TestFreeze(t *testing.T) {
 	for _, freeze := range []bool{false, true} {
 		asked := map[string]bool{}
 		for _, name := range []string{"https/1.1", "h2", "h2"} {
-			r := &run{Config: Config{Options: study.Options{Timeout: 30 * time.Second, Fallback: study.FallbackNone, Freeze: freeze}}}
+			r := &run{memory: newMemory(1 << 30), Config: Config{Options: study.Options{Timeout: 30 * time.Second, Fallback: study.FallbackNone, Freeze: freeze}}}
 			j := pageJob(t, r, s, path(0, 10*time.Millisecond), map[study.Axis]string{study.AxisLoader: pageload.Chromium, study.AxisProtocol: name})
 			record, err := j.Order("load").RunOn(t.Context(), at, s, t.TempDir())
 			if err != nil || record.Common().LoadError != nil {

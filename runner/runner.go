@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -32,6 +33,9 @@ type Config struct {
 	Servers  []server.Template // the study's own
 	Kernel   kernel.Kernel     // for loads on the virtual clock
 	Awake    int               // the process that keeps the machine's processors awake; 0: none does
+	// CaptureMemory is how many octets of memory the captures of all loads together may take;
+	// 0: half of what is available when the run begins.
+	CaptureMemory int64
 	// Report is called with each attempt that was kept, never concurrently.
 	Report func(Attempt)
 }
@@ -56,6 +60,7 @@ type run struct {
 	station    station.Config        // without the parts that depend on the clock
 	congestion map[string][]string   // congestion controls of each clock's kernel
 	served     map[string]*site.Site // by job.served
+	memory     *memory
 
 	mu       sync.Mutex // of what follows
 	pace     *pace
@@ -72,6 +77,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	waiting := pending(queue)
+	if err := r.memory.check(r.supported(waiting)); err != nil {
+		return err
+	}
 	r.pace = newPace(waiting, len(queue))
 	if len(waiting) > 0 {
 		if err := r.prepare(ctx, queue); err != nil {
@@ -92,7 +100,8 @@ func onClock(queue []*job, clock string) []*job {
 }
 
 // queue makes a job of each planned load, in the order of the plan. It also sets the
-// configuration that all stations share, and looks up the kernels' congestion controls.
+// configuration that all stations share and the memory for captures, and looks up the kernels'
+// congestion controls.
 func (r *run) queue() ([]*job, error) {
 	plan, err := r.Store.Plan(r.Run)
 	if err != nil {
@@ -115,6 +124,7 @@ func (r *run) queue() ([]*job, error) {
 		queue = append(queue, j)
 		r.station.Lab.AccessLinks = max(r.station.Lab.AccessLinks, len(p.Cell.Network.Access))
 	}
+	r.memory = newMemory(cmp.Or(r.CaptureMemory, defaultMemory()))
 	r.congestion = map[string][]string{study.ClockReal: congestionControls()}
 	if len(onClock(queue, study.ClockVirtual)) > 0 {
 		if r.congestion[study.ClockVirtual], err = r.Kernel.CongestionControls(); err != nil {
@@ -131,6 +141,8 @@ type job struct {
 	attempt int     // the next one, from 1
 	ran     int     // on the virtual clock: the last attempt that a guest has finished, 0 for none
 	cores   float64 // that loads on its clock share
+	// outgrown says that the capture did not fit into its memory, so it goes to the disk from now on.
+	outgrown bool
 }
 
 func (r *run) job(p store.Planned) (*job, error) {

@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"time"
 
+	"wiretime/artefact"
 	"wiretime/guest"
 	"wiretime/lab"
 	"wiretime/store"
@@ -116,6 +117,7 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 		if err != nil {
 			return err
 		}
+		defer g.release()
 		again := r.begin(j, time.Now())
 		r.judge(&again, g)
 		metrics, files := Metrics(j.planned.Cell.Workload), append([]string{lab.CaptureFile}, j.kind().Files...)
@@ -145,13 +147,34 @@ func compareValues(metrics []study.Metric, first, second map[string]float64) []D
 	return all
 }
 
+// sameFile compares two artefacts, which may be larger than memory.
 func sameFile(a, b string) (bool, error) {
-	first, err := os.ReadFile(a)
+	first, err := artefact.Open(a)
 	if err != nil {
 		return false, err
 	}
-	second, err := os.ReadFile(b)
-	return bytes.Equal(first, second), err
+	defer first.Close()
+	second, err := artefact.Open(b)
+	if err != nil {
+		return false, err
+	}
+	defer second.Close()
+	const piece = 64 << 10
+	here, there := make([]byte, piece), make([]byte, piece)
+	for {
+		n, err := io.ReadFull(first, here)
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !ended {
+			return false, err
+		}
+		m, err := io.ReadFull(second, there)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, err
+		}
+		if ended || !bytes.Equal(here[:n], there[:m]) {
+			return bytes.Equal(here[:n], there[:m]), nil
+		}
+	}
 }
 
 func value(values map[string]float64, name string) float64 {

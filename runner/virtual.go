@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"wiretime/artefact"
 	"wiretime/guest"
 	"wiretime/store"
 )
@@ -119,8 +121,19 @@ func (w *worker) carryOut(ctx context.Context, b boot) error {
 // returns the job that the guest was lost at, nil if it was not lost.
 func (w *worker) do(ctx context.Context, b boot) (at *job, err error) {
 	r, done := w.run, 0
+	orders := r.orders(b.jobs, b.attempt)
+	fits, release, err := r.memory.guest(ctx, b.jobs)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if !fits {
+		if orders.Disk, err = r.Store.ScratchDir(); err != nil {
+			return nil, err
+		}
+	}
 	started := time.Now()
-	err = w.host.Run(ctx, r.machine(b.batch, b.jobs[0], b.attempt, w.core), r.orders(b.jobs, b.attempt), func(result guest.Result) error {
+	err = w.host.Run(ctx, r.machine(b.batch, b.jobs[0], b.attempt, w.core), orders, func(result guest.Result) error {
 		j := b.jobs[done]
 		done++
 		r.labWorked()
@@ -164,37 +177,49 @@ func (w *worker) takeOver(j *job, record store.LoadRecord, result guest.Result) 
 	}
 	if err := moveFiles(result.Dir, dir); errors.Is(err, syscall.ENOSPC) {
 		return diskFull(record.ID(), err)
+	} else if errors.Is(err, artefact.ErrUnfit) {
+		return w.run.end(j, record, nil, "", err)
 	} else if err != nil {
 		return err
 	}
 	return w.run.end(j, record, result.Record, dir, nil)
 }
 
-// moveFiles moves a folder's files to another that may be on another disk.
+// moveFiles copies the files of a folder, which a guest has left, to another that may be on another disk. It follows no
+// link.
 func moveFiles(from, to string) error {
-	entries, err := os.ReadDir(from)
+	root, err := os.OpenRoot(from)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if err := copyFile(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+		if err := copyFile(root, e.Name(), filepath.Join(to, e.Name())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// copyFile copies a file, which may be larger than memory.
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
+// copyFile copies a file, which may be larger than memory. What the guest adds meanwhile is left out.
+func copyFile(root *os.Root, name, to string) error {
+	in, err := artefact.OpenIn(root, name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	_, err = io.Copy(out, io.LimitReader(in, info.Size()))
 	return errors.Join(err, out.Close())
 }

@@ -43,6 +43,15 @@ func insertValues(tx *sql.Tx, id int64, c study.Cell) error {
 	return nil
 }
 
+// cellOf returns a cell by its row ID.
+func cellOf(cells map[int64]study.Cell, id int64) (study.Cell, error) {
+	c, ok := cells[id]
+	if !ok {
+		return c, fmt.Errorf("%w: it has no cell %d of the same run", ErrDamaged, id)
+	}
+	return c, nil
+}
+
 // axesSince is the first schema version that keeps a cell's axes as rows. Earlier ones had a
 // column for each.
 const axesSince = 6

@@ -20,6 +20,8 @@ var (
 	ErrNotStore = errors.New("not a wiretime store")
 	// ErrDamaged says that the store's database cannot be read.
 	ErrDamaged = errors.New("the store's database is damaged")
+	// ErrNetwork says that the store is on a network file system.
+	ErrNetwork = errors.New("a store must be on a local disk")
 	// ErrNotFound says that the store has no such run or load.
 	ErrNotFound = errors.New("not in the store")
 	// ErrReadOnly says that a store opened with Read was asked to change.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"wiretime/study"
@@ -111,11 +112,25 @@ func (r row) record() []string {
 		case nil:
 		case float64:
 			fields[i] = decimal(v)
+		case string:
+			fields[i] = inert(v)
 		default:
 			fields[i] = fmt.Sprint(v)
 		}
 	}
 	return fields
+}
+
+// inert returns a text such that spreadsheets take it for text. A study, a site's name or a server's answer may begin like
+// a formula, which could then read other cells or start programs. Numbers stay as they are.
+func inert(text string) string {
+	if text == "" || !strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
+		return text
+	}
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return text
+	}
+	return "'" + text
 }
 
 // decimal returns the shortest text that reads back as the same number.
@@ -159,7 +174,8 @@ func (s *Store) exported(id int64) (Run, []study.Metric, []row, error) {
 }
 
 // ExportCSV writes the raw values of a run, valid or not, as RFC 4180 CSV with
-// a header: one line per load and metric, with all the axes.
+// a header: one line per load and metric, with all the axes. A text that a spreadsheet
+// would take for a formula has an apostrophe before it.
 func (s *Store) ExportCSV(w io.Writer, run int64) error {
 	_, _, rows, err := s.exported(run)
 	if err != nil {

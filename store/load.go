@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"strings"
 	"time"
 
 	"wiretime/study"
@@ -181,7 +182,9 @@ func (s *Store) loads(where string, arg any) ([]Load, error) {
 	byID := make(map[string]*Load, len(loads))
 	for i, r := range rows {
 		loads[i] = r.Load
-		loads[i].Cell = cells[r.cell]
+		if loads[i].Cell, err = cellOf(cells, r.cell); err != nil {
+			return nil, err
+		}
 		byID[loads[i].ID] = &loads[i]
 	}
 	// Only the later queries see a load committed since the first one.
@@ -236,8 +239,21 @@ func (s *Store) scanLoad(rows *sql.Rows) (loadRow, error) {
 		&l.Validity, &l.Reason, &artefacts, &l.cell)
 	l.Started = time.Unix(0, started)
 	l.Wall = time.Duration(math.Round(wallMS * 1e6))
-	if artefacts.Valid {
-		l.Artefacts = s.path(artefacts.String)
+	if err == nil && artefacts.Valid {
+		l.Artefacts, err = s.artefacts(l.ID, artefacts.String)
 	}
 	return l, err
+}
+
+// artefacts returns the folder of a load's artefacts, which the database names. It is always the same one, and a folder of
+// the store: another store's database could name any.
+func (s *Store) artefacts(id, folder string) (string, error) {
+	if want := path.Join(loadsName, id); folder != want || !loadFolder.MatchString(id) || strings.HasSuffix(id, stagedSuffix) {
+		return "", fmt.Errorf("%w: load %.40q has its files in %.80q, which is not its place", ErrDamaged, id, folder)
+	}
+	dir := s.path(loadsName, id)
+	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+		return "", fmt.Errorf("%w: %s is not a folder, and links in a store are not followed", ErrDamaged, dir)
+	}
+	return dir, nil
 }

@@ -109,6 +109,9 @@ func (s *Store) Claims(run int64) ([]Claim, error) {
 		return nil, fmt.Errorf("claims of run %d: %w", run, err)
 	}
 	for _, p := range pairs {
+		if p.claim < 1 || p.claim > len(claims) {
+			return nil, fmt.Errorf("claims of run %d: %w: it has no claim %d", run, ErrDamaged, p.claim)
+		}
 		claims[p.claim-1].Pairs = append(claims[p.claim-1].Pairs, p.ClaimPair)
 	}
 	return claims, nil

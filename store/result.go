@@ -39,7 +39,9 @@ func (s *Store) ResultsAndLoads(run int64) ([]Result, []Load, error) {
 		r := Result{Values: map[string][]float64{}}
 		var cell int64
 		err := rows.Scan(&r.Planned, &r.Pending, &cell)
-		r.Cell = cells[cell]
+		if err == nil {
+			r.Cell, err = cellOf(cells, cell)
+		}
 		return r, err
 	}, `SELECT count(p.id), count(p.id) FILTER (WHERE p.state = 'planned'), c.id
 		FROM cell c LEFT JOIN planned p ON p.cell = c.id WHERE c.run = ? GROUP BY c.id ORDER BY c.id`, run)

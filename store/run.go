@@ -142,7 +142,9 @@ func (s *Store) Plan(run int64) ([]Planned, error) {
 	plan := make([]Planned, len(rows))
 	for i, r := range rows {
 		plan[i] = r.Planned
-		plan[i].Cell = cells[r.cell]
+		if plan[i].Cell, err = cellOf(cells, r.cell); err != nil {
+			return nil, fmt.Errorf("plan of run %d: %w", run, err)
+		}
 	}
 	return plan, nil
 }

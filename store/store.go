@@ -4,6 +4,7 @@
 //
 //	wiretime.db   the database; its schema is docs/store.md
 //	loads/<id>/   the artefacts of one load
+//	scratch/      what loads leave before it is kept; empty when no run is under way
 //	lock          held by the one process that writes
 //
 // A load is kept whole or not at all, even if the program is killed at any moment. Its
@@ -20,10 +21,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -38,6 +41,9 @@ const (
 	loadsName    = "loads"
 	lockName     = "lock"
 	stagedSuffix = ".part"
+
+	authorityName = "ca"
+	scratchName   = "scratch"
 )
 
 // Mode says what a store is opened for.
@@ -64,9 +70,10 @@ type Store struct {
 	version int
 }
 
-// Open opens the store in dir. The error wraps ErrLocked, ErrNewer, ErrNotStore, ErrDamaged
-// or ErrDiskFull if that is the cause. With Write and Create, Open removes what a killed
-// writer left half done.
+// Open opens the store in dir. The error wraps ErrLocked, ErrNewer, ErrNotStore, ErrDamaged,
+// ErrNetwork or ErrDiskFull if that is the cause. With Write and Create, Open removes what a
+// killed writer left half done. A store may come from a stranger: Open refuses one with links
+// in the places of its files, a damaged database, or one with triggers or views of its own.
 func Open(dir string, mode Mode) (*Store, error) {
 	s, err := open(dir, mode)
 	if err != nil {
@@ -88,14 +95,23 @@ func open(dir string, mode Mode) (_ *Store, err error) {
 		return nil, fmt.Errorf("%w: it has no %s; `wiretime run` makes a store", ErrNotStore, databaseName)
 	}
 	s := &Store{dir: dir}
+	if err := checkKinds(dir); err != nil {
+		return nil, err
+	}
 	if mode == Read {
 		return s, s.openDatabase(mode)
 	}
 
 	if found == isMissing {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, fmt.Errorf("make the folder: %w", err)
+		if err := makeFolder(dir, atomicfile.SyncFolder); err != nil {
+			return nil, err
 		}
+	}
+	if err := s.refuseNetwork(); err != nil {
+		if found == isMissing {
+			_ = os.Remove(dir)
+		}
+		return nil, err
 	}
 	if s.lock, err = acquireLock(dir); err != nil {
 		return nil, err
@@ -122,6 +138,15 @@ func open(dir string, mode Mode) (_ *Store, err error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// refuseNetwork refuses a store on a network file system.
+func (s *Store) refuseNetwork() error {
+	system, err := networkOf(s.dir)
+	if err == nil && system != "" {
+		err = fmt.Errorf("%w: it is on %s, where SQLite's write-ahead log is not safe; choose a folder on a local disk with --store, and copy it when the run is done", ErrNetwork, system)
+	}
+	return err
 }
 
 type contents uint8
@@ -196,6 +221,14 @@ func (s *Store) openDatabase(mode Mode) error {
 	if mode != Read {
 		return s.connect("_txlock=immediate&_pragma=synchronous(FULL)", mode)
 	}
+	if system, err := networkOf(s.dir); err != nil {
+		return err
+	} else if system != "" {
+		if _, err := os.Stat(s.path(databaseName + "-wal")); err == nil {
+			return fmt.Errorf("%w: it is on %s and is being written, or its writer was killed; copy the folder to a local disk to read it", ErrNetwork, system)
+		}
+		return s.connect("mode=ro&immutable=1", mode)
+	}
 	err := s.connect("mode=ro", mode)
 	var refused *sqlite.Error
 	if errors.As(err, &refused) && (refused.Code() == sqlite3.SQLITE_READONLY_DIRECTORY || refused.Code()&0xff == sqlite3.SQLITE_CANTOPEN) {
@@ -209,7 +242,7 @@ func (s *Store) openDatabase(mode Mode) error {
 }
 
 func (s *Store) connect(options string, mode Mode) error {
-	db, err := sql.Open("sqlite", dataSource(s.path(databaseName), "_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&"+options))
+	db, err := sql.Open("sqlite", dataSource(s.path(databaseName), "_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&"+options))
 	if err != nil {
 		return err
 	}
@@ -235,10 +268,14 @@ func (s *Store) checkDatabase(mode Mode) error {
 	if s.version > SchemaVersion {
 		return fmt.Errorf("%w: its schema has version %d, but this program supports only up to %d; upgrade wiretime", ErrNewer, s.version, SchemaVersion)
 	}
-	if mode == Read {
-		return nil
+	if s.version < 1 {
+		return fmt.Errorf("%w: its schema has version %d; there is no such version", ErrDamaged, s.version)
 	}
-	// A writer removes folders without a row, so the rows must be intact.
+	if err := s.checkSchema(); err != nil {
+		return err
+	}
+	// A writer removes folders without a row, so the rows must be intact. And a database that was
+	// made to harm may name a page in many places, so that reading it never ends.
 	var verdict string
 	if err := s.db.QueryRow("PRAGMA quick_check(1)").Scan(&verdict); err != nil {
 		return fmt.Errorf("check %s: %w", databaseName, err)
@@ -246,7 +283,59 @@ func (s *Store) checkDatabase(mode Mode) error {
 	if verdict != "ok" {
 		return fmt.Errorf("%w (%s): restore it from a copy, or start a new store; the folders in loads/ are intact", ErrDamaged, verdict)
 	}
+	if mode == Read {
+		return nil
+	}
 	return s.upgrade()
+}
+
+// tables are this package's, with the first schema version that has each.
+var tables = map[string]int{
+	"run": 1, "metric": 1, "cell": 1, "planned": 1, "load": 1, "value": 1, "violation": 1,
+	"page": 3, "published": paperSince, "claim": paperSince, "claim_pair": paperSince, "cell_value": axesSince,
+}
+
+// checkSchema makes sure that this package's tables are there, and are tables: in a foreign store a view, a trigger or a
+// computed column could run SQL of a stranger when a row is read or written. Other tables and views do no harm, since
+// nothing reads them.
+func (s *Store) checkSchema() error {
+	type object struct{ kind, name, table, text string }
+	objects, err := query(s, func(rows *sql.Rows) (o object, err error) {
+		var text sql.NullString
+		err = rows.Scan(&o.kind, &o.name, &o.table, &text)
+		o.text = text.String
+		return o, err
+	}, "SELECT type, name, tbl_name, sql FROM sqlite_schema")
+	if err != nil {
+		return fmt.Errorf("read the schema of %s: %w", databaseName, err)
+	}
+	found := map[string]bool{}
+	for _, o := range objects {
+		if o.kind == "trigger" {
+			return fmt.Errorf("%w: its %s has a trigger, %.40q, which no wiretime makes; remove it", ErrNotStore, databaseName, o.name)
+		}
+		name := strings.ToLower(o.name)
+		if tables[name] == 0 {
+			continue
+		}
+		if o.kind != "table" || !strings.HasPrefix(o.text, "CREATE TABLE ") {
+			return fmt.Errorf("%w: in its %s, %s is not a plain table", ErrNotStore, databaseName, name)
+		}
+		var computed int
+		if err := s.db.QueryRow("SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0", name).Scan(&computed); err != nil {
+			return fmt.Errorf("read the schema of %s: %w", databaseName, err)
+		}
+		if computed > 0 {
+			return fmt.Errorf("%w: in its %s, %s has computed columns", ErrNotStore, databaseName, name)
+		}
+		found[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		if tables[name] <= s.version && !found[name] {
+			return fmt.Errorf("%w: it has no table %s", ErrDamaged, name)
+		}
+	}
+	return nil
 }
 
 // upgrade upgrades the schema to SchemaVersion, whole or not at all.
@@ -282,6 +371,9 @@ var loadFolder = regexp.MustCompile(`^r\d+-\d{4,}-a\d+(\.part)?$`)
 // recover removes what a killed writer left: staged folders, and load folders whose
 // transaction was never committed.
 func (s *Store) recover() error {
+	if err := os.RemoveAll(s.path(scratchName)); err != nil {
+		return fmt.Errorf("remove the leftovers of an interrupted run: %w", err)
+	}
 	if err := os.MkdirAll(s.path(loadsName), 0o755); err != nil {
 		return err
 	}
@@ -327,11 +419,23 @@ func (s *Store) Dir() string { return s.dir }
 // authority, or "" if there is none. It can issue certificates for any name, and nothing
 // needs it any more.
 func (s *Store) AuthorityKey() string {
-	key := s.path("ca", "intermediate.key")
+	key := s.path(authorityName, "intermediate.key")
 	if _, err := os.Lstat(key); err != nil {
 		return ""
 	}
 	return key
+}
+
+// ScratchDir makes and returns a folder on the store's disk for what loads leave before it is
+// kept. Close removes it and, after a crash, the next writer does.
+func (s *Store) ScratchDir() (string, error) {
+	if s.lock == nil {
+		return "", fmt.Errorf("make a folder in store %s: %w", s.dir, ErrReadOnly)
+	}
+	if err := os.MkdirAll(s.path(scratchName), 0o700); err != nil {
+		return "", fmt.Errorf("make a folder in store %s: %w", s.dir, explain(err))
+	}
+	return s.path(scratchName), nil
 }
 
 func (s *Store) path(elem ...string) string {

@@ -32,7 +32,9 @@ type Job struct {
 	// Evidence has what is known of a load's evidence before the load runs.
 	Evidence evidence.Evidence
 	Estimate Estimate
-	Guest    Guest
+	// Capture is how many octets the load's capture is expected to have.
+	Capture int64
+	Guest   Guest
 	// Headline names the metric, in ms, that the progress of a run shows for the load.
 	Headline string
 	// Lasts is how long the load takes on its clock if it leaves a value of Headline; 0: as

@@ -18,8 +18,8 @@ import (
 
 	"wiretime/capture"
 	"wiretime/contain"
-	"wiretime/terminal"
 	"wiretime/get"
+	"wiretime/terminal"
 )
 
 var pageSummary = regexp.MustCompile(`(?m)^DCL ([0-9.]+ ms|never), onLoad ([0-9.]+ ms|never): (\d+) requests? over (\d+) connections?, (\d+) octets?$`)

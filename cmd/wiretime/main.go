@@ -43,7 +43,8 @@ Exit codes:
     1  something failed, or loads have no valid attempt; the message says what
     2  the input is wrong: a study, a flag, a site's folder
     3  the machine lacks something; 'wiretime doctor' says what
-    4  the store cannot be used: in use, damaged, newer than this program, disk full
+    4  the store cannot be used: in use, damaged, newer than this program, on a
+       network file system, disk full
   130  interrupted; go on with 'wiretime run --resume'`
 
 // inputError marks an error as the user's to mend.
@@ -99,7 +100,7 @@ func explain(err error) int {
 	case errors.Is(err, lab.ErrForbidden), errors.Is(err, lab.ErrNoTUN), errors.Is(err, sandbox.ErrUncontained), errors.Is(err, chromium.ErrMissing), errors.Is(err, firefox.ErrMissing), errors.Is(err, guest.ErrUnseen), kernelUnfit(err):
 		return exitMachine
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotStore),
-		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDiskFull):
+		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDiskFull), errors.Is(err, store.ErrNetwork):
 		return exitStore
 	}
 	return exitFailure

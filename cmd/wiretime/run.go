@@ -39,8 +39,10 @@ type runOptions struct {
 	study, store, clock string
 	browsers            runner.Browsers // as chosen; empty: the first that is found
 	resume              bool
+	storedCommands      bool // of a study that comes from the store may be run
 	verify              int
 	wait                time.Duration // for a quiet machine
+	captureMemory       int64         // MB; 0: the default
 }
 
 func runCommand() *cobra.Command {
@@ -55,7 +57,8 @@ study: ` + strings.Join(builtin.Names(), ", ") + `.
 
 --resume continues a run that was interrupted or killed: no load is lost, and
 none is measured twice. If the store has no unfinished run, --resume with a
-STUDY begins a new one.`,
+STUDY begins a new one. If the store's study starts programs of its own that you
+have not run before, it shows them and asks, or needs --run-stored-commands.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -63,6 +66,9 @@ STUDY begins a new one.`,
 			}
 			if o.study == "" && !o.resume {
 				return input(errors.New("run a study: no study given; name a file or a built-in study: " + strings.Join(builtin.Names(), ", ")))
+			}
+			if o.captureMemory < 0 {
+				return input(fmt.Errorf("run a study: --capture-memory %d: must not be negative", o.captureMemory))
 			}
 			return run(o)
 		},
@@ -73,7 +79,10 @@ STUDY begins a new one.`,
 	c.Flags().IntVar(&o.verify, "verify-determinism", 0, "afterwards run `N` of the loads on the virtual clock again and compare them")
 	c.Flags().DurationVar(&o.wait, "wait", 30*time.Second,
 		"how long to wait for a quiet machine before loads on the real clock; 0: do not check the machine")
+	c.Flags().Int64Var(&o.captureMemory, "capture-memory", 0,
+		"memory in `MB` that the captures of all loads together may take; what does not fit goes to the store's disk (default: half of what is available)")
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
+	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	return c
 }
 
@@ -94,6 +103,9 @@ func run(o runOptions) (err error) {
 	}
 	s, err := readStudy(o, library)
 	if err != nil {
+		return err
+	}
+	if err := confirmCommands(o, s); err != nil {
 		return err
 	}
 	w, err := findWays(o, s)
@@ -219,7 +231,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	}
 	var sum tally
 	config := runner.Config{
-		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
+		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel, CaptureMemory: o.captureMemory * 1e6,
 		Report: func(a runner.Attempt) { sum.add(a); printAttempt(s, a) },
 	}
 	began := time.Now()

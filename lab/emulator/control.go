@@ -130,7 +130,7 @@ func (l *loop) arm(files []int, withCapture bool) error {
 	l.toUnix = capture.UnixOffset()
 	l.waited = runQueueWait()
 	if withCapture {
-		l.record = newRecorder(opened[1], len(c.Path.Access), c.Comment, c.Keep)
+		l.record = newRecorder(opened[1], len(c.Path.Access), c)
 	}
 	return nil
 }

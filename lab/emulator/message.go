@@ -49,7 +49,12 @@ type config struct {
 	Seed    uint64
 	Comment string
 	Keep    Keep
+	Most    int64 `json:",omitzero"`
 }
+
+// Outgrown is the report's CaptureError of a capture that was to become larger than
+// Recording.Most.
+const Outgrown = "the capture would become too large"
 
 // Keep limits a capture. Zero means everything.
 type Keep struct {

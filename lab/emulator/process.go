@@ -185,6 +185,9 @@ type Recording struct {
 	File    *os.File // nil: nothing is written
 	Comment string   // goes into the capture's header
 	Keep    Keep
+	// Most is how many octets the capture may have. What comes later is lost, and the report's
+	// CaptureError is Outgrown. 0: no limit.
+	Most int64
 }
 
 // Arm starts to emulate path with the given seed. The path's time starts with the first
@@ -197,7 +200,7 @@ func (p *Process) Arm(ctx context.Context, path network.Path, seed uint64, r Rec
 	case <-p.epoch:
 	default:
 	}
-	body, err := json.Marshal(config{Path: path, Seed: seed, Comment: r.Comment, Keep: r.Keep})
+	body, err := json.Marshal(config{Path: path, Seed: seed, Comment: r.Comment, Keep: r.Keep, Most: r.Most})
 	if err != nil {
 		return fmt.Errorf("describe path %s to the emulator: %w", path.Name, err)
 	}

@@ -16,6 +16,8 @@ type recorder struct {
 	keep   Keep
 	kept   int   // records
 	missed int64 // records past keep.Packets
+	most   int64 // octets of the file; 0: no limit
+	wrote  int64 // octets so far
 	err    error
 }
 
@@ -23,13 +25,13 @@ type recorder struct {
 // so that writing can wait for an idle moment.
 const flushAt = 256 << 10
 
-func newRecorder(file *os.File, accesses int, comment string, keep Keep) *recorder {
-	header := capture.Header{Application: "wiretime", Comment: comment}
+func newRecorder(file *os.File, accesses int, c config) *recorder {
+	header := capture.Header{Application: "wiretime", Comment: c.Comment}
 	for i := range accesses {
 		header.Interfaces = append(header.Interfaces,
 			capture.Interface{Name: fmt.Sprintf("client.%d", i)}, capture.Interface{Name: fmt.Sprintf("server.%d", i)})
 	}
-	return &recorder{file: file, keep: keep, buffer: capture.AppendHeader(make([]byte, 0, 2*flushAt+2*maxPacket), header)}
+	return &recorder{file: file, keep: c.Keep, most: c.Most, buffer: capture.AppendHeader(make([]byte, 0, 2*flushAt+2*maxPacket), header)}
 }
 
 func (r *recorder) sent(k *link, at int64, number uint64, fate network.Fate, data []byte) {
@@ -74,6 +76,10 @@ func (r *recorder) flushIfIdle(next int64) {
 func (r *recorder) flush(above int) {
 	if len(r.buffer) < above {
 		return
+	}
+	r.wrote += int64(len(r.buffer))
+	if r.err == nil && r.most > 0 && r.wrote > r.most {
+		r.err = errors.New(Outgrown)
 	}
 	if r.err == nil {
 		_, r.err = r.file.Write(r.buffer)

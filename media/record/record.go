@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"wiretime/artefact"
 	"wiretime/media/manager"
 	"wiretime/media/player"
 )
@@ -54,9 +55,18 @@ func Write(name string, s *Stream) error {
 	return nil
 }
 
-// Read reads a file that Write has written.
+// largest is the size in octets of the largest file that Read accepts, some 50 times that of the record of a video of ten
+// hours.
+const largest = 64 << 20
+
+// Read reads a file that Write has written. It allocates at most 512 times the file's size.
 func Read(name string) (*Stream, error) {
-	text, err := os.ReadFile(name)
+	file, err := artefact.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read the record of a stream: %w", err)
+	}
+	defer file.Close()
+	text, err := artefact.ReadAll(file, largest)
 	if err != nil {
 		return nil, fmt.Errorf("read the record of a stream: %w", err)
 	}

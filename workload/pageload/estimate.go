@@ -115,3 +115,14 @@ func whole(e workload.Estimate, visit string, s *site.Site, think time.Duration)
 	e.Duration = time.Duration(pages)*e.Duration + time.Duration(pauses)*think
 	return e
 }
+
+// captureSize expects each packet at both ends of the path: those with a resource's octets, and a few kilobytes beside them
+// for its request, its headers and the acknowledgements. Losses, and pages that are loaded again, add to that.
+func captureSize(s *site.Site) int64 {
+	const ends, page, resource = 2, 64 << 10, 4 << 10
+	size := int64(page)
+	for _, r := range s.Resources {
+		size += resource + r.Size + r.Size/8
+	}
+	return ends * size
+}

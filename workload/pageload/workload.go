@@ -82,7 +82,7 @@ func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (j workload.
 		return j, err
 	}
 	j = workload.Job{
-		Order: b.order, Site: b.site, Scheme: b.protocol.Scheme, Estimate: b.estimate(), Guest: b.guest(), Headline: "onload",
+		Order: b.order, Site: b.site, Scheme: b.protocol.Scheme, Estimate: b.estimate(), Capture: captureSize(b.site), Guest: b.guest(), Headline: "onload",
 		Evidence: evidence.Evidence{
 			Protocol: c.Over(), Visit: c.On(study.AxisVisit), Fallback: b.fallback(), NoServerLog: b.foreign() && !b.server.Logs,
 		},

@@ -95,6 +95,12 @@ const socketMemory = 512 << 20
 // memory returns what a guest needs for a stream of so many octets: for its sockets, and for
 // its packets, which are in the emulator, in the capture's file and in the file with the keys.
 func memory(octets int64, k study.Capture) int64 {
+	return socketMemory + 3*captureSize(octets, k)
+}
+
+// captureSize returns how many octets the capture of a stream of so many octets is expected to
+// have.
+func captureSize(octets int64, k study.Capture) int64 {
 	const (
 		packet   = 1500 // octets
 		overhead = 100  // of a record
@@ -106,5 +112,5 @@ func memory(octets int64, k study.Capture) int64 {
 	if k.Octets > 0 {
 		each = min(each, int64(k.Octets))
 	}
-	return socketMemory + 3*records*(each+overhead)
+	return records * (each + overhead)
 }

@@ -58,7 +58,8 @@ func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (j workload.
 		return j, err
 	}
 	j = workload.Job{
-		Order: b.order, Unsupported: b.unsupported(), Estimate: estimate(c.Clock(), b.media, c.Network, s.Options.Stream), Guest: b.guest(),
+		Order: b.order, Unsupported: b.unsupported(), Estimate: estimate(c.Clock(), b.media, c.Network, s.Options.Stream),
+		Capture: captureSize(expectedOctets(b.media, s.Options.Stream), s.Options.Stream.Capture), Guest: b.guest(),
 		Evidence: evidence.Evidence{Protocol: c.Over()}, Headline: "ttd",
 	}
 	if b.file() == 0 {
