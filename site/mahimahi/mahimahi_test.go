@@ -143,7 +143,7 @@ func TestReadFindsThePage(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Read(sitetest.Folder(t, map[string]string{"1": document("a.test", "/", "")}), Options{Page: "https://b.test/"}); err == nil || !strings.Contains(err.Error(), "which has https://a.test/") {
+	if _, err := Read(sitetest.Folder(t, map[string]string{"1": document("a.test", "/", "")}), Options{Page: "https://b.test/"}); err == nil || !strings.Contains(err.Error(), `which has "https://a.test/"`) {
 		t.Errorf("a missing page: %v", err)
 	}
 }
