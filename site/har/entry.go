@@ -78,6 +78,7 @@ func (r *reader) exchange(e *entry) recording.Exchange {
 		x.MIME = ""
 	}
 	x.Initiator, x.InitiatorType, x.InitiatorLine = e.initiator()
+	x.Header = make([]site.Header, 0, len(e.Response.Headers))
 	for _, h := range e.Response.Headers {
 		x.Header = append(x.Header, site.Header{Name: string(h.Name), Value: string(h.Value)})
 	}

@@ -238,6 +238,7 @@ func (l *log) fill(rec *recording.Recording, p *page, entries []*entry) {
 	}
 	notes := l.placeholders(entries)
 	r := reader{notes: notes}
+	rec.Exchanges = make([]recording.Exchange, 0, len(entries))
 	for _, e := range entries {
 		x := r.exchange(e)
 		if !rec.Began.IsZero() && !e.Started.IsZero() {

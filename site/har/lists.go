@@ -22,16 +22,20 @@ type entries struct {
 // UnmarshalJSON fails only if there are too many entries.
 func (l *entries) UnmarshalJSON(b []byte) error {
 	l.list, l.count, l.empty = nil, 0, 0
+	var e *entry
 	return each(b, &l.mistyped, func(d *json.Decoder) error {
 		if l.count++; l.count > l.limits.Exchanges {
 			return l.limits.TooManyExchanges("entries")
 		}
-		e := entry{number: l.count - 1}
-		err := d.Decode(&e)
+		if e == nil {
+			e = new(entry)
+		}
+		*e = entry{number: l.count - 1}
+		err := d.Decode(e)
 		if e.Request.URL == "" {
 			l.empty++
 		} else {
-			l.list = append(l.list, &e)
+			l.list, e = append(l.list, e), nil
 		}
 		return err
 	})
