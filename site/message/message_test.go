@@ -14,6 +14,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
+	"wiretime/costtest"
 	"wiretime/site"
 	"wiretime/site/recording"
 )
@@ -214,8 +215,13 @@ func FuzzNew(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, octets []byte) {
 		budget := Budget{Body: 1 << 16, Total: 1 << 17}
-		line, header, body := Split(octets)
-		r, err := New(line, header, body, &budget)
+		var r *Response
+		var err error
+		// Decoders may allocate megabytes each, and decode up to the budget.
+		costtest.Check(t, len(octets), costtest.Limit{Fixed: 64 << 20, PerOctet: cost.PerOctet, Time: cost.Time}, func() {
+			line, header, body := Split(octets)
+			r, err = New(line, header, body, &budget)
+		})
 		if err != nil {
 			return
 		}

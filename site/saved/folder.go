@@ -163,7 +163,7 @@ func (p *page) readFiles(folder string, base *url.URL) ([]*savedFile, error) {
 
 // resolved limits the octets of references that are resolved, each with its base: so many for
 // each octet of the page, beside a MiB.
-const resolved = 32
+const resolved = 16
 
 // follow goes from the document, the first file, through all references, notes how each
 // file is used, and reports missing ones. folder is the URL of the page's folder with a

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/costtest"
 	"wiretime/site/recording"
 	"wiretime/site/sitetest"
 )
@@ -153,7 +154,9 @@ func FuzzMHTML(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, octets []byte) {
 		p := &page{host: "www.p.test", limits: recording.Limits{}.OrDefault()}
-		if err := p.parseMHTML(octets); err != nil {
+		var err error
+		costtest.Check(t, len(octets), cost, func() { err = p.parseMHTML(octets) })
+		if err != nil {
 			return
 		}
 		urls := map[string]bool{}

@@ -38,7 +38,7 @@ type Options struct {
 //
 // It is an error if the file is neither, a link leads out of the folder, or the page exceeds
 // a limit. Read leaves out files that exceed the limit of one body, and keeps the complete
-// parts of a truncated MHTML file. A page of N octets takes up to 64 N octets of memory.
+// parts of a truncated MHTML file. A page of N octets takes up to 160 N octets of memory.
 func Read(name string, o Options) (*recording.Recording, error) {
 	r, err := read(name, o)
 	if err != nil {

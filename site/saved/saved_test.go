@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"wiretime/costtest"
 	"wiretime/site/recording"
 	"wiretime/site/sitetest"
 )
@@ -221,7 +222,7 @@ func FuzzScan(f *testing.F) {
 		p := &page{file: "p.html", host: "www.p.test", limits: limits, left: limits.Total - int64(2*len(text))}
 		base := p.baseURL(text)
 		files := []*savedFile{{name: "p.html", url: base.String(), body: text, kind: kindDocument}, {name: "p_files/a", url: base.JoinPath("p_files", "a").String(), body: text, kind: kindStylesheet}}
-		p.follow(files, base.JoinPath("p_files").String()+"/")
+		costtest.Check(t, 2*len(text), cost, func() { p.follow(files, base.JoinPath("p_files").String()+"/") })
 		for _, f := range files {
 			left := int64(1 << 20)
 			(&scanner{base: base, left: &left, note: func(reference string, target *url.URL, k kind) {
