@@ -20,6 +20,7 @@ func ReadPcapng(r io.Reader) (*Packets, error) {
 		return nil, fmt.Errorf("read capture: %w", err)
 	}
 	reader := pcapngReader{packets: &Packets{}}
+	defer func() { reader.packets.Comment = string(reader.comment) }()
 	for offset := 0; offset < len(data); {
 		length, err := reader.block(data[offset:])
 		if err != nil {
@@ -49,6 +50,7 @@ func ReadPackets(path string) (*Packets, error) {
 
 type pcapngReader struct {
 	packets *Packets
+	comment []byte           // of all sections
 	order   binary.ByteOrder // of the section being read
 	first   int              // index of that section's first interface
 	ticks   []uint64         // of each interface, per second
@@ -101,7 +103,7 @@ func (r *pcapngReader) section(body []byte) error {
 	return r.options(body[16:], func(code uint16, value []byte) {
 		switch code {
 		case optionComment:
-			r.packets.Comment = joinLines(r.packets.Comment, value)
+			r.comment = joinLines(r.comment, value)
 		case optionUserApplication:
 			r.packets.Application = string(value)
 		}
@@ -189,10 +191,11 @@ func (r *pcapngReader) packet(body []byte) error {
 		return err
 	}
 	p := PacketRecord{Interface: int(index), Time: at, Length: int(original), Data: body[20 : 20+captured : 20+captured]}
+	var comment []byte
 	err = r.options(body[20+padded(int(captured)):], func(code uint16, value []byte) {
 		switch {
 		case code == optionComment:
-			p.Comment = joinLines(p.Comment, value)
+			comment = joinLines(comment, value)
 		case code == optionFlags && len(value) == 4:
 			p.Inbound = r.order.Uint32(value)&3 == flagInbound
 		case code == optionPacketID && len(value) == 8:
@@ -204,6 +207,7 @@ func (r *pcapngReader) packet(body []byte) error {
 	if err != nil {
 		return err
 	}
+	p.Comment = string(comment)
 	r.packets.Records = append(r.packets.Records, p)
 	return nil
 }
@@ -236,9 +240,10 @@ func (r *pcapngReader) options(b []byte, visit func(code uint16, value []byte)) 
 
 func padded(length int) int { return (length + 3) &^ 3 }
 
-func joinLines(text string, line []byte) string {
-	if text == "" {
-		return string(line)
+// joinLines adds a line to a text.
+func joinLines(text, line []byte) []byte {
+	if len(text) > 0 {
+		text = append(text, '\n')
 	}
-	return text + "\n" + string(line)
+	return append(text, line...)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wiretime/coding"
+	"wiretime/costtest"
 	"wiretime/site"
 )
 
@@ -398,7 +399,13 @@ func FuzzSite(f *testing.F) {
 			return
 		}
 		r := &Recording{Exchanges: exchanges}
-		s, repairs, err := r.Site("x", Options{Limits: Limits{Exchanges: 100, Body: 1 << 16, Total: 1 << 18}})
+		var s *site.Site
+		var repairs []Repair
+		var err error
+		// Bodies are made to the limits, in several attempts.
+		costtest.Check(t, len(data)+octetsOf(r), costtest.Limit{Fixed: 64 << 20, PerOctet: cost.PerOctet, Time: cost.Time}, func() {
+			s, repairs, err = r.Site("x", Options{Limits: Limits{Exchanges: 100, Body: 1 << 16, Total: 1 << 18}})
+		})
 		if err != nil {
 			if !strings.Contains(err.Error(), "can be served") {
 				t.Fatal(err)

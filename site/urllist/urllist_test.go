@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"wiretime/costtest"
+	"wiretime/site/recording"
 )
 
 func TestRead(t *testing.T) {
@@ -88,7 +92,11 @@ func FuzzRead(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := Read(strings.NewReader(text), "x", Options{})
+		var r *recording.Recording
+		var err error
+		costtest.Check(t, len(text), costtest.Limit{Fixed: 1 << 20, PerOctet: 64, Time: time.Microsecond}, func() {
+			r, err = Read(strings.NewReader(text), "x", Options{})
+		})
 		if err != nil {
 			if !strings.Contains(err.Error(), "line ") && !strings.Contains(err.Error(), "no URLs") {
 				t.Errorf("an error that names no place: %v", err)

@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"wiretime/costtest"
 	"wiretime/site/message"
 	"wiretime/site/recording"
 )
@@ -376,7 +377,12 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, octets []byte) {
-		r, err := read(bytes.NewReader(octets), "x", Options{}, &message.Budget{Body: 1 << 16, Total: 1 << 18})
+		var r *recording.Recording
+		var err error
+		// Decoders may allocate megabytes each, and decode up to the budget.
+		costtest.Check(t, len(octets), costtest.Limit{Fixed: 64 << 20, PerOctet: cost.PerOctet, Time: cost.Time}, func() {
+			r, err = read(bytes.NewReader(octets), "x", Options{}, &message.Budget{Body: 1 << 16, Total: 1 << 18})
+		})
 		if err != nil {
 			return
 		}
