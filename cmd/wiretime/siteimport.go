@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -76,6 +77,14 @@ func importSite(name string, o importOptions) error {
 	return keepSite(s, o.replace)
 }
 
+// shown replaces what a terminal would not print but obey: names in a recording are foreign.
+func shown(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return unicode.ReplacementChar
+}
+
 // shownRepairs limits how many repairs are listed without --all-repairs.
 const shownRepairs = 20
 
@@ -89,10 +98,10 @@ func printRepairs(out io.Writer, repairs []recording.Repair, all bool) {
 			fmt.Fprintf(out, "  and %d more, which --all-repairs lists\n", len(repairs)-i)
 			break
 		}
+		line := r.What
 		if r.Where != "" {
-			fmt.Fprintf(out, "  %s: %s\n", r.Where, r.What)
-		} else {
-			fmt.Fprintf(out, "  %s\n", r.What)
+			line = r.Where + ": " + line
 		}
+		fmt.Fprintf(out, "  %s\n", strings.Map(shown, line))
 	}
 }
