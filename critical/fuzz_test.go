@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/costtest"
 	"wiretime/evidence"
 	"wiretime/protection"
 )
@@ -56,7 +57,7 @@ func FuzzReaders(f *testing.F) {
 			frames(&packet{}, protection.Initial, fromTheClient)
 		requestURL(fromTheClient)
 		s.entry(page, 0, 100, capture.Timings{Wait: 100})
-		s.path(t)
+		costtest.Check(t, len(fromTheClient)+len(fromTheServer), costtest.Limit{Fixed: 32 << 20, PerOctet: 1024, Time: 20 * time.Microsecond}, func() { s.path(t) })
 	})
 }
 

@@ -10,8 +10,7 @@ import (
 // connection, of a QUIC stream or of a QUIC handshake.
 type lane struct {
 	direction direction
-	name      string // of a DNS question
-	greets    bool   // it carries the QUIC handshake
+	greets    bool // it carries the QUIC handshake
 	pieces    []piece
 	segments  []*segment // filled in by finish
 }

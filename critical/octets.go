@@ -2,6 +2,7 @@ package critical
 
 import (
 	"bytes"
+	"container/heap"
 
 	"github.com/quic-go/qpack"
 
@@ -11,7 +12,26 @@ import (
 // assembly reassembles octets that arrive in any order.
 type assembly struct {
 	data  []byte
-	early map[uint64][]byte // beyond a gap, by offset
+	early early
+	read  int // octets of data that its reader is done with
+}
+
+// early is a heap of pieces beyond a gap, the first one on top.
+type early []fragment
+
+type fragment struct {
+	from    uint64
+	content []byte
+}
+
+func (e early) Len() int           { return len(e) }
+func (e early) Less(i, j int) bool { return e[i].from < e[j].from }
+func (e early) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *early) Push(x any)        { *e = append(*e, x.(fragment)) }
+func (e *early) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
 }
 
 // assemblyLimit is how many octets of a request or a handshake are reassembled: no
@@ -22,25 +42,20 @@ func (a *assembly) add(offset uint64, content []byte) {
 	if offset > assemblyLimit {
 		return
 	}
-	if a.early == nil {
-		a.early = map[uint64][]byte{}
+	if offset > uint64(len(a.data)) {
+		heap.Push(&a.early, fragment{offset, bytes.Clone(content)})
+		return
 	}
-	if len(content) > len(a.early[offset]) {
-		a.early[offset] = bytes.Clone(content)
+	a.append(fragment{offset, content})
+	for len(a.early) > 0 && a.early[0].from <= uint64(len(a.data)) {
+		a.append(heap.Pop(&a.early).(fragment))
 	}
-	for moved := true; moved; {
-		moved = false
-		for from, b := range a.early {
-			have := uint64(len(a.data))
-			if from > have {
-				continue
-			}
-			delete(a.early, from)
-			if from+uint64(len(b)) > have {
-				a.data = append(a.data, b[have-from:]...)
-				moved = true
-			}
-		}
+}
+
+// append adds what is new of a fragment that leaves no gap.
+func (a *assembly) append(f fragment) {
+	if have := uint64(len(a.data)) - f.from; have < uint64(len(f.content)) {
+		a.data = append(a.data, f.content[have:]...)
 	}
 }
 

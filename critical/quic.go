@@ -122,7 +122,7 @@ func (q *quicReader) handshake(p *packet, l protection.Level, offset uint64, con
 	}
 	greeting := &q.greetings[p.direction]
 	greeting.add(offset, content)
-	messages(greeting.data, func(kind byte, body []byte) {
+	rest := messages(greeting.data[greeting.read:], func(kind byte, body []byte) {
 		switch kind {
 		case clientHello:
 			q.secrets = q.keys[string(clientRandom(body))]
@@ -130,6 +130,7 @@ func (q *quicReader) handshake(p *packet, l protection.Level, offset uint64, con
 			q.suite = chosenSuite(body)
 		}
 	})
+	greeting.read = len(greeting.data) - len(rest)
 	q.derive()
 }
 

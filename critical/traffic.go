@@ -86,12 +86,27 @@ func (l *line) edges(list []int64, s span, delay int64) []int64 {
 type traffic struct {
 	packets     []*packet // in the order in which they were sent
 	connections []*connection
-	names       map[string]*connection // packets of DNS look-ups, by name
+	latest      map[opening]*connection // the latest of each flow
+	names       map[string]*connection  // packets of DNS look-ups, by name
+	questions   map[asked]*lane
+}
+
+// opening identifies connections by their flow, or by flow and first sequence number.
+type opening struct {
+	flow     capture.Flow
+	opens    bool
+	sequence uint32
+}
+
+// asked identifies the packets of a DNS question.
+type asked struct {
+	direction direction
+	text      string
 }
 
 // readTraffic reads a capture.
 func readTraffic(e *evidence.Evidence) *traffic {
-	t := &traffic{names: map[string]*connection{}}
+	t := &traffic{latest: map[opening]*connection{}, names: map[string]*connection{}, questions: map[asked]*lane{}}
 	if e.Packets == nil {
 		return t
 	}
@@ -167,11 +182,12 @@ func (t *traffic) assign(p *packet) {
 // connection finds the connection of a packet: the latest of its flow, unless the
 // packet opens a new one.
 func (t *traffic) connection(flow capture.Flow, p *packet) *connection {
-	opens := p.direction == up && p.headers.Flags.Has(capture.SYN)
-	for _, c := range slices.Backward(t.connections) {
-		if c.flow == flow && (!opens || c.syn == p.headers.Sequence) {
-			return c
-		}
+	id := opening{flow: flow}
+	if p.direction == up && p.headers.Flags.Has(capture.SYN) {
+		id.opens, id.sequence = true, p.headers.Sequence
+	}
+	if c := t.latest[id]; c != nil {
+		return c
 	}
 	if flow.Protocol == capture.UDP {
 		if c := t.migrated(p); c != nil {
@@ -179,6 +195,7 @@ func (t *traffic) connection(flow capture.Flow, p *packet) *connection {
 		}
 	}
 	c := &connection{flow: flow, syn: p.headers.Sequence}
+	t.latest[opening{flow: flow}], t.latest[opening{flow, true, c.syn}] = c, c
 	t.connections = append(t.connections, c)
 	return c
 }
@@ -186,8 +203,8 @@ func (t *traffic) connection(flow capture.Flow, p *packet) *connection {
 // assignQuery adds a DNS packet to the look-up of its name, so that a loss shows.
 // Each question is one octet of a sequence of its own.
 func (t *traffic) assignQuery(flow capture.Flow, p *packet) {
-	question, name := readQuestion(p.headers.Payload)
-	if p.headers.Flow.Protocol != capture.UDP || question == "" {
+	text, name := readQuestion(p.headers.Payload)
+	if p.headers.Flow.Protocol != capture.UDP || text == "" {
 		return
 	}
 	c := t.names[name]
@@ -195,15 +212,13 @@ func (t *traffic) assignQuery(flow capture.Flow, p *packet) {
 		c = &connection{flow: flow}
 		t.names[name] = c
 	}
-	for _, l := range c.lanes {
-		if l.direction == p.direction && l.name == question {
-			l.add(p, 0, 1)
-			return
-		}
+	l := t.questions[asked{p.direction, text}]
+	if l == nil {
+		l = &lane{direction: p.direction}
+		t.questions[asked{p.direction, text}] = l
+		c.lanes = append(c.lanes, l)
 	}
-	l := &lane{direction: p.direction, name: question}
 	l.add(p, 0, 1)
-	c.lanes = append(c.lanes, l)
 }
 
 // readQuestion reads the first question of a message (RFC 1035 section 4.1), and

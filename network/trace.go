@@ -14,6 +14,9 @@ import (
 // trace carries.
 const OpportunityBytes = 1500
 
+// MaxTrace is the size in octets of the largest trace: 64 MiB, some ten million opportunities.
+const MaxTrace = 64 << 20
+
 // maxTraceMillisecond bounds a timestamp of a trace to about 11 days.
 const maxTraceMillisecond = 1_000_000_000
 
@@ -30,17 +33,22 @@ type Trace struct {
 // ParseTrace reads a trace: one line per delivery opportunity, each a whole
 // number of milliseconds since the trace's start. The numbers never decrease; a
 // number repeats for several opportunities in one millisecond. The name appears
-// in errors, which also give the line.
+// in errors, which also give the line. A trace of more than MaxTrace octets is an error. A trace of
+// N octets takes up to 32 N octets of memory.
 func ParseTrace(name string, r io.Reader) (*Trace, error) {
 	trace := &Trace{Name: name}
-	lines := bufio.NewScanner(r)
+	limited := &io.LimitedReader{R: r, N: MaxTrace + 1}
+	lines := bufio.NewScanner(limited)
 	line := 0
 	fail := func(format string, args ...any) (*Trace, error) {
-		return nil, fmt.Errorf("parse trace %s, line %d: %w", name, line, fmt.Errorf(format, args...))
+		return nil, fmt.Errorf("parse trace %q, line %d: %w", name, line, fmt.Errorf(format, args...))
 	}
 	last := int64(0)
 	for lines.Scan() {
 		line++
+		if limited.N <= 0 {
+			return fail("the trace exceeds %d octets: shorten it, since a trace repeats from its beginning", MaxTrace)
+		}
 		ms, err := strconv.ParseUint(lines.Text(), 10, 63)
 		if err != nil {
 			return fail("%.40q is not a whole number of milliseconds; write one number and nothing else per line", lines.Text())
@@ -59,7 +67,7 @@ func ParseTrace(name string, r io.Reader) (*Trace, error) {
 		return fail("read: %w", err)
 	}
 	if err := trace.validate(); err != nil {
-		return nil, fmt.Errorf("parse trace %s: %w", name, err)
+		return nil, fmt.Errorf("parse trace %q: %w", name, err)
 	}
 	return trace, nil
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"wiretime/costtest"
 )
 
 func TestTraceLink(t *testing.T) {
@@ -82,7 +85,7 @@ func TestParseTraceSaysWhatIsWrongAndWhere(t *testing.T) {
 		"1\n" + strings.Repeat("9", 1<<17): "line 2: read: bufio.Scanner: token too long",
 	} {
 		_, err := ParseTrace("cell.down", strings.NewReader(text))
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "parse trace cell.down") {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `parse trace "cell.down"`) {
 			t.Errorf("ParseTrace(%.40q): %v; want an error with %q", text, err, want)
 		}
 	}
@@ -92,12 +95,44 @@ func TestParseTraceSaysWhatIsWrongAndWhere(t *testing.T) {
 	}
 }
 
+// traceCost is what an octet of a trace may cost.
+var traceCost = costtest.Limit{Fixed: 1 << 20, PerOctet: 32, Time: time.Microsecond}
+
+func TestCostOfATrace(t *testing.T) {
+	text := strings.Repeat("1\n", 2<<20)
+	costtest.Check(t, len(text), traceCost, func() {
+		if _, err := ParseTrace("x", strings.NewReader(text)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// endless is a file that never ends.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	const line = "999999999\n"
+	for i := range p {
+		p[i] = line[(e.read+i)%len(line)]
+	}
+	e.read += len(p)
+	return len(p), nil
+}
+
+func TestATraceThatNeverEnds(t *testing.T) {
+	if _, err := ParseTrace("x", &endless{}); err == nil || !strings.Contains(err.Error(), "exceeds 67108864 octets") {
+		t.Errorf("got %v, want the limit", err)
+	}
+}
+
 func FuzzParseTrace(f *testing.F) {
 	for _, s := range []string{"1\n", "0\n0\n3\n", "1\n\n", "5\n3\n", "x", "1\r\n2\r\n", "+1\n", "1_0\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		parsed, err := ParseTrace("fuzz", strings.NewReader(string(text)))
+		var parsed *Trace
+		var err error
+		costtest.Check(t, len(text), traceCost, func() { parsed, err = ParseTrace("fuzz", bytes.NewReader(text)) })
 		if err != nil {
 			return
 		}

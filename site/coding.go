@@ -6,8 +6,12 @@ import (
 	"wiretime/coding"
 )
 
-// maxDecoded limits the size of a decoded body, in octets.
-const maxDecoded = 256 << 20
+// These limit the decoded size of a body, and of all bodies that are decoded for a change of the
+// site, in octets.
+const (
+	maxDecoded      = 256 << 20
+	maxDecodedTotal = 4 << 30
+)
 
 // codings returns the resource's content codings in the order in which they were applied.
 // ok is false if one is unknown.

@@ -72,6 +72,7 @@ func (s *Site) rename(change func(text []byte) []byte) (*Site, error) {
 			c.Hosts[i].Name = text(c.Hosts[i].Name)
 		}
 		changed := map[string]string{}
+		work := newRewriter(change, changed)
 		for i := range c.Resources {
 			r := &c.Resources[i]
 			r.URL, r.Initiator = text(r.URL), text(r.Initiator)
@@ -80,13 +81,13 @@ func (s *Site) rename(change func(text []byte) []byte) (*Site, error) {
 			for k := range r.Header {
 				r.Header[k].Value = text(r.Header[k].Value)
 			}
-			if err := c.rewrite(r, change, changed); err != nil {
+			if err := c.rewrite(r, work); err != nil {
 				return err
 			}
 		}
+		sums := newRewriter(func(body []byte) []byte { return replaceSums(body, changed) }, nil)
 		for i := range c.Resources {
-			err := c.rewrite(&c.Resources[i], func(body []byte) []byte { return replaceSums(body, changed) }, nil)
-			if err != nil {
+			if err := c.rewrite(&c.Resources[i], sums); err != nil {
 				return err
 			}
 		}

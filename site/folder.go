@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -22,6 +23,8 @@ type FolderOptions struct {
 	Host string
 	// Shards must be 0 or 1: sharding a folder would mean rewriting its pages' references.
 	Shards int
+	// MaxSize is the most octets that all files may have; 0: 1 GiB.
+	MaxSize int64
 }
 
 // AddFolder makes an archive at dst from the folder src, which must hold an index.html: the
@@ -49,6 +52,7 @@ func readFolder(src string, opt FolderOptions) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
+	opt.MaxSize = cmp.Or(opt.MaxSize, 1<<30)
 	if opt.Name == "" {
 		opt.Name = strings.ToLower(filepath.Base(abs))
 	}
@@ -74,6 +78,7 @@ func readFolder(src string, opt FolderOptions) (*Site, error) {
 		Page:   "https://" + opt.Host + "/",
 		bodies: map[string][]byte{},
 	}
+	left := opt.MaxSize
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("%w: make the folder readable or remove it", err)
@@ -87,9 +92,12 @@ func readFolder(src string, opt FolderOptions) (*Site, error) {
 		if d.IsDir() {
 			return nil
 		}
-		body, err := readInside(root, name, d)
+		body, err := readInside(root, name, d, left)
 		if err != nil {
 			return err
+		}
+		if left -= int64(len(body)); left < 0 {
+			return fmt.Errorf("the files exceed %d octets: raise the limit with --max-size", opt.MaxSize)
 		}
 		header := []Header{{"content-type", contentType(name)}}
 		if dir, base := path.Split(name); base == "index.html" {
@@ -110,29 +118,30 @@ func readFolder(src string, opt FolderOptions) (*Site, error) {
 	return s, nil
 }
 
-// readInside reads a regular file of root, following links that stay inside root.
-func readInside(root *os.Root, name string, d fs.DirEntry) ([]byte, error) {
+// readInside reads a regular file of root, following links that stay inside root. Of a file with
+// more than most octets it returns one more.
+func readInside(root *os.Root, name string, d fs.DirEntry, most int64) ([]byte, error) {
 	info, err := root.Stat(name) // follows links, refuses those that leave root
 	switch {
 	case err != nil && d.Type()&fs.ModeSymlink != 0 && errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s is a broken link: remove it", name)
+		return nil, fmt.Errorf("%q is a broken link: remove it", name)
 	case err != nil && d.Type()&fs.ModeSymlink != 0:
-		return nil, fmt.Errorf("%s is a link that leads out of the folder (%w): replace it with the file", name, err)
+		return nil, fmt.Errorf("%q is a link that leads out of the folder (%w): replace it with the file", name, err)
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return nil, fmt.Errorf("%s is a link to a folder: replace it with the folder", name)
+		return nil, fmt.Errorf("%q is a link to a folder: replace it with the folder", name)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file (%s): remove it", name, info.Mode().Type())
+		return nil, fmt.Errorf("%q is not a regular file (%s): remove it", name, info.Mode().Type())
 	}
 	f, err := root.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: make the file readable or remove it", err)
 	}
 	defer func() { _ = f.Close() }()
-	body, err := io.ReadAll(f)
+	body, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, fmt.Errorf("read %q: %w", name, err)
 	}
 	return body, nil
 }

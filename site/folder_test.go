@@ -85,14 +85,14 @@ func TestAddFolderRefuses(t *testing.T) {
 		{"no index.html", map[string]string{"home.html": page}, FolderOptions{}, "must be the file index.html"},
 		{"index.html only further down", map[string]string{"sub/index.html": page}, FolderOptions{}, "must be the file index.html"},
 		{"index.html that is a folder", map[string]string{"index.html/x": page}, FolderOptions{}, "must be the file index.html"},
-		{"a link out of the folder", map[string]string{"index.html": page, "x": "-> " + outside + "/secret"}, FolderOptions{}, "x is a link that leads out"},
-		{"index.html as a link out", map[string]string{"index.html": "-> " + outside + "/secret"}, FolderOptions{}, "index.html is a link that leads out"},
-		{"a link upwards", map[string]string{"index.html": page, "sub/x": "-> ../../../etc/passwd"}, FolderOptions{}, "sub/x is a link that leads out"},
-		{"a folder that is a link out", map[string]string{"index.html": page, "sub": "-> " + outside}, FolderOptions{}, "sub is a link that leads out"},
-		{"a link through a link out", map[string]string{"index.html": page, "a": "-> .d/secret", ".d": "-> " + outside}, FolderOptions{}, "a is a link that leads out"},
-		{"a link to nothing", map[string]string{"index.html": page, "x": "-> y"}, FolderOptions{}, "x is a broken link"},
-		{"a link to a folder", map[string]string{"index.html": page, "x": "-> d", "d/f": ""}, FolderOptions{}, "x is a link to a folder"},
-		{"a loop of links", map[string]string{"index.html": page, "x": "-> x"}, FolderOptions{}, "x is a link that leads"},
+		{"a link out of the folder", map[string]string{"index.html": page, "x": "-> " + outside + "/secret"}, FolderOptions{}, `"x" is a link that leads out`},
+		{"index.html as a link out", map[string]string{"index.html": "-> " + outside + "/secret"}, FolderOptions{}, `"index.html" is a link that leads out`},
+		{"a link upwards", map[string]string{"index.html": page, "sub/x": "-> ../../../etc/passwd"}, FolderOptions{}, `"sub/x" is a link that leads out`},
+		{"a folder that is a link out", map[string]string{"index.html": page, "sub": "-> " + outside}, FolderOptions{}, `"sub" is a link that leads out`},
+		{"a link through a link out", map[string]string{"index.html": page, "a": "-> .d/secret", ".d": "-> " + outside}, FolderOptions{}, `"a" is a link that leads out`},
+		{"a link to nothing", map[string]string{"index.html": page, "x": "-> y"}, FolderOptions{}, `"x" is a broken link`},
+		{"a link to a folder", map[string]string{"index.html": page, "x": "-> d", "d/f": ""}, FolderOptions{}, `"x" is a link to a folder`},
+		{"a loop of links", map[string]string{"index.html": page, "x": "-> x"}, FolderOptions{}, `"x" is a link that leads`},
 		{"a bad name", map[string]string{"index.html": page}, FolderOptions{Name: "a/b"}, "give the site a name"},
 		{"a bad host", map[string]string{"index.html": page}, FolderOptions{Host: "www.a.test:8080"}, "host"},
 		{"shards", map[string]string{"index.html": page}, FolderOptions{Shards: 4}, "served from one host"},
@@ -113,7 +113,7 @@ func TestAddFolderRefuses(t *testing.T) {
 	t.Run("a named pipe", func(t *testing.T) {
 		src := sitetest.Folder(t, map[string]string{"index.html": page})
 		must(t, syscall.Mkfifo(filepath.Join(src, "pipe"), 0o644))
-		refused(t, src, FolderOptions{Name: "s"}, "pipe is not a regular file")
+		refused(t, src, FolderOptions{Name: "s"}, `"pipe" is not a regular file`)
 	})
 	t.Run("unreadable files and folders", func(t *testing.T) {
 		if os.Geteuid() == 0 {

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"reflect"
 	"testing"
+
+	"wiretime/costtest"
 )
 
 // packed returns the files of threeOrigins as an archive.
@@ -43,7 +45,9 @@ func FuzzReadIndex(f *testing.F) {
 		f.Add(binary.AppendUvarint([]byte{100}, uint64(count)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		x, err := readIndex(data)
+		var x index
+		var err error
+		costtest.Check(t, len(data), cost, func() { x, err = readIndex(data) })
 		if err != nil {
 			return
 		}

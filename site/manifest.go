@@ -36,6 +36,36 @@ var notThePages = []string{
 type manifest struct {
 	Format int `json:"format"`
 	Site
+	Resources resources `json:"resources"`
+}
+
+// resources are read one by one and checked at once: a resource takes more than a hundred times
+// as many octets in memory as "{}" has in the file, and many times as many as a valid one.
+type resources []Resource
+
+// UnmarshalJSON reads an array. Its error names the first resource that is invalid.
+func (l *resources) UnmarshalJSON(b []byte) error {
+	*l = nil
+	if b[0] != '[' {
+		return json.Unmarshal(b, (*[]Resource)(l))
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		var r Resource
+		err := d.Decode(&r)
+		if err == nil {
+			err = r.check()
+		}
+		if err != nil {
+			return fmt.Errorf("resource %d: %w", len(*l), err)
+		}
+		*l = append(*l, r)
+	}
+	return nil
 }
 
 var (
@@ -62,6 +92,7 @@ func parseManifest(data []byte) (s *Site, format int, err error) {
 	if err := d.Decode(&m); err != nil {
 		return nil, 0, err
 	}
+	m.Site.Resources = m.Resources
 	if err := m.build(); err != nil {
 		return nil, 0, err
 	}
@@ -74,7 +105,7 @@ func (s *Site) encode() ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(manifest{Format: packedFormat, Site: *s}); err != nil {
+	if err := e.Encode(manifest{Format: packedFormat, Site: *s, Resources: s.Resources}); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil

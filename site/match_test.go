@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"wiretime/costtest"
 )
 
 // of makes a site from requests, each "METHOD URL", with empty bodies; the first is the
@@ -147,7 +149,9 @@ func FuzzMatch(f *testing.F) {
 	f.Add("", "https://a.test?#\xff")
 	f.Fuzz(func(t *testing.T, method, rawURL string) {
 		s := of(t, archived...)
-		r, exact := s.Match(method, rawURL)
+		var r *Resource
+		var exact bool
+		costtest.Check(t, len(method)+len(rawURL), cost, func() { r, exact = s.Match(method, rawURL) })
 		found, ok := s.Lookup(method, rawURL)
 		if exact != ok || exact && r != found || exact && r == nil {
 			t.Errorf("match %v, exact %v, but lookup %v", r, exact, found)

@@ -2,6 +2,7 @@ package site
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -40,32 +41,65 @@ func (s *Site) Over(scheme string) (*Site, error) {
 		hosts[h] = true
 	}
 	changed := map[string]string{} // old to new digests, for Subresource Integrity
+	work := newRewriter(func(text []byte) []byte { return clearReferences(text, hosts) }, changed)
 	for i := range c.Resources {
 		r := &c.Resources[i]
 		r.Header = clearFields(r.Header, hosts)
-		if err := c.gzipInstead(r); err != nil {
+		if err := c.gzipInstead(r, work); err != nil {
 			return nil, fmt.Errorf("serve the site %s over %s: %w", s.Name, scheme, err)
 		}
-		err := c.rewrite(r, func(text []byte) []byte { return clearReferences(text, hosts) }, changed)
-		if err != nil {
+		if err := c.rewrite(r, work); err != nil {
 			return nil, fmt.Errorf("serve the site %s over %s: %w", s.Name, scheme, err)
 		}
 	}
+	sums := newRewriter(func(text []byte) []byte { return replaceSums(text, changed) }, nil)
 	for i := range c.Resources {
 		if len(changed) == 0 {
 			break
 		}
-		err := c.rewrite(&c.Resources[i], func(text []byte) []byte { return replaceSums(text, changed) }, nil)
-		if err != nil {
+		if err := c.rewrite(&c.Resources[i], sums); err != nil {
 			return nil, fmt.Errorf("serve the site %s over %s: %w", s.Name, scheme, err)
 		}
 	}
 	return c, nil
 }
 
+// rewriter changes the text of bodies. Resources may share a body, which is decoded and changed
+// once: otherwise a short site.json could stand for any number of long bodies.
+type rewriter struct {
+	change func([]byte) []byte
+	sums   map[string]string    // digests of bodies before and after; nil: not wanted
+	done   map[[2]string]string // hash of the result by the hash and the codings of a body
+	left   int64                // octets of decoded bodies that may still be read
+}
+
+func newRewriter(change func([]byte) []byte, sums map[string]string) *rewriter {
+	return &rewriter{change: change, sums: sums, done: map[[2]string]string{}, left: maxDecodedTotal}
+}
+
+// errBomb says that a site's bodies are too long when decoded.
+var errBomb = fmt.Errorf("the bodies together have more than %d octets when decoded: remove some with wiretime site edit --drop", int64(maxDecodedTotal))
+
+// decode undoes codings, within what is left. ok is false for a body that browsers cannot decode
+// either.
+func (w *rewriter) decode(body []byte, codings []string) (plain []byte, ok bool, err error) {
+	plain, wrong := coding.Decode(body, codings, min(maxDecoded, w.left))
+	switch {
+	case wrong == nil:
+		w.left -= int64(len(plain))
+		return plain, true, nil
+	case errors.Is(wrong, coding.ErrTooLong):
+		if w.left < maxDecoded {
+			return nil, false, errBomb
+		}
+		w.left -= maxDecoded
+	}
+	return nil, false, nil
+}
+
 // gzipInstead recodes a resource as gzip if browsers accept its content coding only over
 // TLS, as the Accept-Encoding of Chromium and Firefox shows.
-func (s *Site) gzipInstead(r *Resource) error {
+func (s *Site) gzipInstead(r *Resource, w *rewriter) error {
 	names, ok := r.codings()
 	if !ok || !slices.Contains(names, "br") && !slices.Contains(names, "zstd") {
 		return nil
@@ -74,30 +108,40 @@ func (s *Site) gzipInstead(r *Resource) error {
 	if err != nil {
 		return err
 	}
-	plain, err := coding.Decode(body, names, maxDecoded)
-	if err != nil {
-		return nil //nolint:nilerr // the browser will not decode it either
+	id := [2]string{r.Body, "gzip instead of " + strings.Join(names, ",")}
+	hash, done := w.done[id]
+	if !done {
+		plain, ok, err := w.decode(body, names)
+		if err != nil {
+			return fmt.Errorf("decode the body of %s: %w", r.URL, err)
+		}
+		if ok {
+			level, err := nearestLevel("gzip", plain, len(body))
+			if err == nil {
+				body, err = coding.Encode(plain, "gzip", level)
+			}
+			if err != nil {
+				return fmt.Errorf("encode the body of %s: %w", r.URL, err)
+			}
+			hash = Hash(body)
+			s.bodies[hash] = body
+		}
+		w.done[id] = hash
 	}
-	level, err := nearestLevel("gzip", plain, len(body))
-	if err == nil {
-		body, err = coding.Encode(plain, "gzip", level)
-	}
-	if err != nil {
-		return fmt.Errorf("encode the body of %s: %w", r.URL, err)
+	if hash == "" {
+		return nil // the browser will not decode it either
 	}
 	isCoding := func(h Header) bool { return strings.EqualFold(h.Name, "content-encoding") }
 	first := slices.IndexFunc(r.Header, isCoding)
 	fields := slices.Clone(r.Header)
 	fields[first].Value = "gzip"
 	r.Header = append(fields[:first+1], slices.DeleteFunc(fields[first+1:], isCoding)...)
-	r.Body, r.Size = Hash(body), int64(len(body))
-	s.bodies[r.Body] = body
+	r.Body, r.Size = hash, int64(len(s.bodies[hash]))
 	return nil
 }
 
-// rewrite changes a text body inside its content codings. It records the digests of changed
-// bodies in sums unless sums is nil.
-func (s *Site) rewrite(r *Resource, change func([]byte) []byte, sums map[string]string) error {
+// rewrite changes a text body inside its content codings.
+func (s *Site) rewrite(r *Resource, w *rewriter) error {
 	if !r.isText() {
 		return nil
 	}
@@ -109,22 +153,39 @@ func (s *Site) rewrite(r *Resource, change func([]byte) []byte, sums map[string]
 	if !ok {
 		return nil
 	}
-	plain, err := coding.Decode(body, codings, maxDecoded)
-	if err != nil {
-		return nil //nolint:nilerr // the browser will not decode it either
+	id := [2]string{r.Body, strings.Join(codings, ",")}
+	hash, done := w.done[id]
+	if !done {
+		plain, ok, err := w.decode(body, codings)
+		if err != nil {
+			return fmt.Errorf("decode the body of %s: %w", r.URL, err)
+		}
+		hash = r.Body
+		if ok { // otherwise the browser will not decode it either
+			if hash, err = s.change(w, body, plain, codings); err != nil {
+				return fmt.Errorf("encode the body of %s: %w", r.URL, err)
+			}
+		}
+		w.done[id] = hash
 	}
-	text := change(plain)
+	r.Body, r.Size = hash, int64(len(s.bodies[hash]))
+	return nil
+}
+
+// change returns the hash of a body with its text changed.
+func (s *Site) change(w *rewriter, body, plain []byte, codings []string) (string, error) {
+	text := w.change(plain)
 	if bytes.Equal(text, plain) {
-		return nil
+		return Hash(body), nil
 	}
 	again, err := encodeLike(text, plain, body, codings)
 	if err != nil {
-		return fmt.Errorf("encode the body of %s: %w", r.URL, err)
+		return "", err
 	}
-	noteSums(sums, plain, text)
-	r.Body, r.Size = Hash(again), int64(len(again))
-	s.bodies[r.Body] = again
-	return nil
+	noteSums(w.sums, plain, text)
+	hash := Hash(again)
+	s.bodies[hash] = again
+	return hash, nil
 }
 
 // clearFields returns the fields with the hosts named over http. It copies them only if one

@@ -18,10 +18,13 @@ func (s *Site) Problems() []string {
 		problems = append(problems, fmt.Sprintf("The archive opens slowly: %v. Save it again to rebuild the index.", s.slow))
 	}
 	problems = append(problems, s.redirectProblems()...)
-	pages := append([]string{s.Page}, slices.Concat(s.Journey, s.Tabs)...)
+	pages := map[string]bool{}
+	for _, page := range append([]string{s.Page}, slices.Concat(s.Journey, s.Tabs)...) {
+		pages[page] = true
+	}
 	for i := range s.Resources {
 		r := &s.Resources[i]
-		if _, ok := r.field("content-type"); !ok && r.Status == 200 && (r.Kind == "document" || slices.Contains(pages, r.URL)) {
+		if _, ok := r.field("content-type"); !ok && r.Status == 200 && (r.Kind == "document" || pages[r.URL]) {
 			problems = append(problems, fmt.Sprintf("The document %s has no content type: browsers guess one.", r.URL))
 		}
 		for _, hinted := range slices.Concat(r.Preload, r.Push) {
@@ -42,13 +45,17 @@ func (s *Site) hostProblems() []string {
 	if len(s.Hosts) == 0 {
 		return nil
 	}
+	rtts := map[string]float64{}
+	for _, h := range slices.Backward(s.Hosts) {
+		rtts[h.Name] = h.RTT
+	}
 	var problems []string
 	for _, name := range s.Origins() {
-		i := slices.IndexFunc(s.Hosts, func(h Host) bool { return h.Name == name })
+		rtt, known := rtts[name]
 		switch {
-		case i < 0:
+		case !known:
 			problems = append(problems, fmt.Sprintf("The server of %s is unknown: it is not among the hosts.", name))
-		case s.Hosts[i].RTT == 0:
+		case rtt == 0:
 			problems = append(problems, fmt.Sprintf("The RTT of the server of %s is unknown.", name))
 		}
 	}
@@ -61,8 +68,9 @@ func (s *Site) redirectProblems() []string {
 	followed := map[*Resource]bool{}
 	for i := range s.Resources {
 		var chain []*Resource // of redirects from this resource
+		at := map[*Resource]int{}
 		for r := &s.Resources[i]; r != nil; {
-			if at := slices.Index(chain, r); at >= 0 {
+			if at, loops := at[r]; loops {
 				var loop strings.Builder
 				for _, c := range chain[at:] {
 					loop.WriteString(c.URL + " -> ")
@@ -74,6 +82,7 @@ func (s *Site) redirectProblems() []string {
 				break
 			}
 			followed[r] = true
+			at[r] = len(chain)
 			chain = append(chain, r)
 			next, problem := s.redirect(r)
 			if problem != "" {

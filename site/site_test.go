@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"wiretime/costtest"
 )
 
 // minimal is the smallest valid manifest; its body is empty.
@@ -102,7 +104,9 @@ func FuzzParseManifest(f *testing.F) {
 	f.Add([]byte(strings.Replace(minimal, `test/"`, `test/%41/%2f?q=%zz#"`, 2)))
 	f.Add([]byte(`{"format":1,"name":"a","page":"https://a.b/","resources":null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, _, err := parseManifest(data)
+		var s *Site
+		var err error
+		costtest.Check(t, len(data), cost, func() { s, _, err = parseManifest(data) })
 		if err != nil {
 			return
 		}

@@ -178,6 +178,10 @@ func normalize(scheme, rest string) (URL, error) {
 	return u, nil
 }
 
+// maxHost limits what is converted to ASCII: 253 characters (RFC 1035 section 2.3.4) of up to four
+// octets.
+const maxHost = 4 * 253
+
 func (u *URL) setHost(authority string) error {
 	host := authority
 	if i := strings.LastIndexByte(authority, ':'); i >= 0 && !strings.HasSuffix(authority, "]") {
@@ -195,9 +199,12 @@ func (u *URL) setHost(authority string) error {
 		return nil
 	}
 	u.Host = strings.ToLower(host)
-	// IDNA rejects hosts with underscores, which exist in DNS.
-	if ascii, err := idna.Lookup.ToASCII(u.Host); err == nil {
-		u.Host = ascii
+	// IDNA rejects hosts with underscores, which exist in DNS. It takes time that grows with the
+	// square of the length.
+	if len(u.Host) <= maxHost {
+		if ascii, err := idna.Lookup.ToASCII(u.Host); err == nil {
+			u.Host = ascii
+		}
 	}
 	if u.Host == "" {
 		return errors.New("no host")

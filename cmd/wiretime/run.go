@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -171,12 +172,22 @@ func studySource(o runOptions) (name string, source []byte, err error) {
 		source, err = builtin.File(o.study)
 		return o.study, source, err
 	}
-	source, err = os.ReadFile(o.study)
+	source, err = readStudyFile(o.study)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, unknown := builtin.File(o.study)
 		return "", nil, input(fmt.Errorf("read the study %s: no such file; %w", o.study, unknown))
 	}
 	return o.study, source, input(err)
+}
+
+// readStudyFile reads no more of a file than is needed to see that it is too long.
+func readStudyFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, studyfile.MaxSource+1))
 }
 
 // resumedSource returns the study of the store's unfinished run. If all its runs are finished,

@@ -39,6 +39,8 @@ func siteAddCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&o.Name, "name", "", "name of the site (default: the folder's name)")
 	c.Flags().StringVar(&o.Host, "host", "", "host of the site (default: www.NAME.test)")
+	o.MaxSize = 1 << 30
+	c.Flags().Var((*octets)(&o.MaxSize), "max-size", "most octets of all files together")
 	return c
 }
 

@@ -17,6 +17,7 @@ type importOptions struct {
 	name, format, page string
 	rename             []string
 	replace, all       bool
+	limits             recording.Limits
 }
 
 func siteImportCommand() *cobra.Command {
@@ -33,7 +34,8 @@ func siteImportCommand() *cobra.Command {
   urls      a list of URLs, one per line
 
 The format is detected from the content. Import lists what it repaired or left out,
-and blanks the values of cookies.`,
+and blanks the values of cookies. The limits keep a small file from taking all memory:
+docs/sites.md has the table.`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return importSite(args[0], o) },
 	}
@@ -44,6 +46,7 @@ and blanks the values of cookies.`,
 	f.StringArrayVar(&o.rename, "rename-host", nil, "`A=B`: give the host A the name B, in URLs and bodies")
 	f.BoolVar(&o.replace, "replace", false, "replace an existing site of the same name")
 	f.BoolVar(&o.all, "all-repairs", false, "list all repairs instead of the first 20")
+	addLimits(c, &o.limits)
 	return c
 }
 
@@ -58,11 +61,11 @@ func importSite(name string, o importOptions) error {
 			return input(fmt.Errorf("import %s: %w", name, err))
 		}
 	}
-	r, err := importer.Read(name, importer.Options{Format: format, SiteName: o.name, Page: o.page})
+	r, err := importer.Read(name, importer.Options{Format: format, SiteName: o.name, Page: o.page, Limits: o.limits})
 	if err != nil {
 		return input(fmt.Errorf("import: %w", err))
 	}
-	s, repairs, err := r.Site(o.name, recording.Options{})
+	s, repairs, err := r.Site(o.name, recording.Options{Limits: o.limits})
 	if err != nil {
 		return input(fmt.Errorf("import: %w", err))
 	}
@@ -86,10 +89,10 @@ func printRepairs(out io.Writer, repairs []recording.Repair, all bool) {
 			fmt.Fprintf(out, "  and %d more, which --all-repairs lists\n", len(repairs)-i)
 			break
 		}
+		line := r.What
 		if r.Where != "" {
-			fmt.Fprintf(out, "  %s: %s\n", terminal.Line(r.Where), terminal.Line(r.What))
-		} else {
-			fmt.Fprintf(out, "  %s\n", terminal.Line(r.What))
+			line = r.Where + ": " + line
 		}
+		fmt.Fprintf(out, "  %s\n", terminal.Line(line))
 	}
 }

@@ -43,19 +43,20 @@ const maxNote = 200
 // placeholders returns the texts that stand in for bodies in responses of at least three
 // different sizes.
 func (l *log) placeholders(entries []*entry) map[string]bool {
+	const enough = 3
 	sizes := map[string][]int64{}
 	for _, e := range entries {
 		c := &e.Response.Content
 		if c.Text == nil || *c.Text == "" || len(*c.Text) > maxNote || c.Size.octets() < 0 {
 			continue
 		}
-		if size := c.Size.octets(); !slices.Contains(sizes[*c.Text], size) {
+		if size, known := c.Size.octets(), sizes[*c.Text]; len(known) < enough && !slices.Contains(known, size) {
 			sizes[*c.Text] = append(sizes[*c.Text], size)
 		}
 	}
 	notes := map[string]bool{}
 	for note, different := range sizes {
-		if len(different) >= 3 {
+		if len(different) == enough {
 			notes[note] = true
 		}
 	}
@@ -77,6 +78,7 @@ func (r *reader) exchange(e *entry) recording.Exchange {
 		x.MIME = ""
 	}
 	x.Initiator, x.InitiatorType, x.InitiatorLine = e.initiator()
+	x.Header = make([]site.Header, 0, len(e.Response.Headers))
 	for _, h := range e.Response.Headers {
 		x.Header = append(x.Header, site.Header{Name: string(h.Name), Value: string(h.Value)})
 	}

@@ -9,6 +9,7 @@
 package har
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -28,13 +30,13 @@ type Options struct {
 	// Page selects a page of a file with several, by its ID or by its number from 1. Empty
 	// means the first.
 	Page string
+	// Limits bound what is read.
+	Limits recording.Limits
 }
 
-// maxFile limits the size of a file in octets.
-const maxFile = 1 << 30
-
 // Read reads a HAR file. source names the file in messages and in the recording. A syntax
-// error names the octet, from 0, and the line, from 1.
+// error names the octet, from 0, and the line, from 1. A file of N octets takes up to 128 N
+// octets of memory.
 func Read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 	rec, err := read(r, source, o)
 	if err != nil {
@@ -44,48 +46,69 @@ func Read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 }
 
 func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	limits := o.Limits.OrDefault()
+	data, err := io.ReadAll(io.LimitReader(r, limits.Total+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxFile {
-		return nil, errors.New("the file exceeds 1 GiB: export it without bodies, or page by page")
+	if int64(len(data)) > limits.Total {
+		return nil, limits.TooLong("the file")
 	}
 	text, repairs := clean(data)
-	var f file
-	err = json.Unmarshal(text, &f)
-	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		repairs = append(repairs, recording.Repair{What: fmt.Sprintf("at least one value does not have the type that HAR requires (%s is a %s): treated as unknown", cmp.Or(mistyped.Field, "the file"), mistyped.Value)})
-	} else if err != nil {
-		return nil, at(text, err)
-	}
-	if f.Log.Entries == nil {
-		f.Log.Entries = f.Entries // without the object around it
-	}
-	if len(f.Log.Entries) == 0 {
-		return nil, errors.New("log.entries is missing or empty: not a HAR file, or an empty one")
+	f, err := parse(text, limits)
+	if err != nil {
+		return nil, err
 	}
 	l := &f.Log
+	if mistyped := l.Entries.mistyped; mistyped != nil {
+		repairs = append(repairs, recording.Repair{What: fmt.Sprintf("at least one value does not have the type that HAR requires (%s is a %.40s): treated as unknown", cmp.Or(mistyped.Field, "the file"), mistyped.Value)})
+	}
+	if l.Entries.empty > 0 {
+		repairs = append(repairs, recording.Repair{What: fmt.Sprintf("%d entries without a URL left out", l.Entries.empty)})
+	}
 	page, entries, err := l.choose(o.Page)
 	if err != nil {
 		return nil, err
 	}
 	rec := &recording.Recording{Source: l.describe(source), Repairs: repairs}
 	rec.Title = cmp.Or(string(page.Title), source)
-	if others := len(l.Entries) - len(entries); others > 0 {
+	if others := len(l.Entries.list) - len(entries); others > 0 {
 		rec.Repairs = append(rec.Repairs, recording.Repair{What: fmt.Sprintf("%d of the file's entries belong to pages other than %s", others, page.name())})
 	}
 	l.fill(rec, page, entries)
 	return rec, nil
 }
 
-// at adds the position to a syntax error.
-func at(text []byte, err error) error {
-	offset := int64(len(text))
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		offset = min(syntax.Offset, offset)
+// parse reads the file's JSON. It puts the first value of a wrong type into the entries.
+func parse(text []byte, limits recording.Limits) (*file, error) {
+	var f file
+	f.Entries.limits, f.Log.Entries.limits, f.Log.Pages.limits = limits, limits, limits
+	err := json.Unmarshal(text, &f)
+	mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if syntax, invalid := errors.AsType[*json.SyntaxError](err); invalid {
+		return nil, at(text, syntax)
 	}
-	line := 1 + strings.Count(string(text[:offset]), "\n")
+	if err != nil && !ok {
+		return nil, err
+	}
+	l := &f.Log
+	if l.Entries.count == 0 {
+		l.Entries = f.Entries // without the object around it
+	}
+	if l.Entries.count == 0 {
+		return nil, errors.New("log.entries is missing or empty: not a HAR file, or an empty one")
+	}
+	if len(l.Entries.list) == 0 {
+		return nil, fmt.Errorf("none of the %d entries has a URL", l.Entries.count)
+	}
+	l.Entries.mistyped = cmp.Or(mistyped, l.Entries.mistyped, l.Pages.mistyped)
+	return &f, nil
+}
+
+// at adds the position to a syntax error.
+func at(text []byte, err *json.SyntaxError) error {
+	offset := min(err.Offset, int64(len(text)))
+	line := 1 + bytes.Count(text[:offset], []byte("\n"))
 	return fmt.Errorf("octet %d, line %d: %w: the file is not valid JSON, or is truncated", offset, line, err)
 }
 
@@ -115,28 +138,32 @@ func (l *log) choose(wanted string) (*page, []*entry, error) {
 	l.completePages()
 	of := l.assign()
 	chosen := -1
-	for i := range l.Pages {
+	for i := range l.Pages.list {
 		if wanted == "" && (chosen < 0 || len(of[chosen]) == 0) && len(of[i]) > 0 {
 			chosen = i
 		}
-		if wanted != "" && string(l.Pages[i].ID) == wanted {
+		if wanted != "" && string(l.Pages.list[i].ID) == wanted {
 			chosen = i
 			break
 		}
 	}
-	if n, err := strconv.Atoi(wanted); err == nil && chosen < 0 && n >= 1 && n <= len(l.Pages) {
+	if n, err := strconv.Atoi(wanted); err == nil && chosen < 0 && n >= 1 && n <= len(l.Pages.list) {
 		chosen = n - 1
 	}
 	if chosen < 0 || len(of[chosen]) == 0 {
 		return nil, nil, l.noPage(wanted, chosen >= 0)
 	}
-	return &l.Pages[chosen], of[chosen], nil
+	return &l.Pages.list[chosen], of[chosen], nil
 }
 
 func (l *log) noPage(wanted string, empty bool) error {
+	const shown = 20
 	var pages []string
-	for i := range l.Pages {
-		pages = append(pages, fmt.Sprintf("%d %q (%.80s)", i+1, string(l.Pages[i].ID), string(l.Pages[i].Title)))
+	for i, p := range l.Pages.list[:min(shown, len(l.Pages.list))] {
+		pages = append(pages, fmt.Sprintf("%d %.80q (%.80q)", i+1, string(p.ID), string(p.Title)))
+	}
+	if more := len(l.Pages.list) - shown; more > 0 {
+		pages = append(pages, fmt.Sprintf("and %d more", more))
 	}
 	why := "is not in the file"
 	if empty {
@@ -148,38 +175,44 @@ func (l *log) noPage(wanted string, empty bool) error {
 // completePages adds pages that entries refer to but the file does not describe.
 func (l *log) completePages() {
 	known := map[text]bool{}
-	for i := range l.Pages {
-		known[l.Pages[i].ID] = true
+	for i := range l.Pages.list {
+		known[l.Pages.list[i].ID] = true
 	}
-	for i := range l.Entries {
-		if id := l.Entries[i].Page; id != "" && !known[id] {
+	for _, e := range l.Entries.list {
+		if id := e.Page; id != "" && !known[id] {
 			known[id] = true
-			l.Pages = append(l.Pages, page{ID: id})
+			l.Pages.list = append(l.Pages.list, page{ID: id})
 		}
 	}
-	if len(l.Pages) == 0 {
-		l.Pages = []page{{}}
+	if len(l.Pages.list) == 0 {
+		l.Pages.list = []page{{}}
 	}
 }
 
 // assign gives each entry to its page. An entry without a page belongs to the page that
-// began last before the entry.
+// began last before the entry, or else to the first page.
 func (l *log) assign() [][]*entry {
-	of := make([][]*entry, len(l.Pages))
+	of := make([][]*entry, len(l.Pages.list))
 	index := map[text]int{}
-	for i := range slices.Backward(l.Pages) {
-		index[l.Pages[i].ID] = i
+	var dated []int // the pages whose start is known, in the order of their starts
+	for i, p := range slices.Backward(l.Pages.list) {
+		index[p.ID] = i
+		if !p.Started.IsZero() {
+			dated = append(dated, i)
+		}
 	}
-	for i := range l.Entries {
-		e := &l.Entries[i]
-		e.number = i
+	slices.Reverse(dated)
+	began := func(i int) time.Time { return l.Pages.list[dated[i]].Started.Time }
+	slices.SortStableFunc(dated, func(a, b int) int {
+		return l.Pages.list[a].Started.Compare(l.Pages.list[b].Started.Time)
+	})
+	for _, e := range l.Entries.list {
 		p, ok := index[e.Page]
 		if !ok || e.Page == "" {
 			p = 0
-			for j := range l.Pages {
-				if t := l.Pages[j].Started.Time; !t.IsZero() && !e.Started.IsZero() && !t.After(e.Started.Time) && !t.Before(l.Pages[p].Started.Time) {
-					p = j
-				}
+			after := sort.Search(len(dated), func(i int) bool { return began(i).After(e.Started.Time) })
+			if after > 0 {
+				p = dated[after-1]
 			}
 		}
 		of[p] = append(of[p], e)
@@ -205,6 +238,7 @@ func (l *log) fill(rec *recording.Recording, p *page, entries []*entry) {
 	}
 	notes := l.placeholders(entries)
 	r := reader{notes: notes}
+	rec.Exchanges = make([]recording.Exchange, 0, len(entries))
 	for _, e := range entries {
 		x := r.exchange(e)
 		if !rec.Began.IsZero() && !e.Started.IsZero() {

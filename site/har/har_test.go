@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"wiretime/costtest"
+	"wiretime/site"
 	"wiretime/site/recording"
 )
 
@@ -234,7 +236,7 @@ func TestPages(t *testing.T) {
 	}
 	for page, want := range map[string]string{"b": `page "b" is not in the file`, "none": `page "none" has no entries`, "0": "is not in the file", "5": "is not in the file"} {
 		_, err := Read(strings.NewReader(text), "test.har", Options{Page: page})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `1 "none" (Empty), 2 "a" (A), 3 "2" (B), 4 "other" ()`) {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `1 "none" ("Empty"), 2 "a" ("A"), 3 "2" ("B"), 4 "other" ("")`) {
 			t.Errorf("page %q: %v, want %q and the pages", page, err, want)
 		}
 	}
@@ -262,17 +264,18 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"entries":[{"time":NaN,"request":{"method":"POST","url":"http://a.test:81/"},"response":{"status":"302","redirectURL":"/","headers":[{"name":"a","value":1}],"content":{"text":"QQ","encoding":"base64"}},"_initiator":{"stack":{}}}]}`), "1")
 	f.Add([]byte("\xff\xfe{\x00}\x00"), "p")
 	f.Fuzz(func(t *testing.T, data []byte, page string) {
-		r, err := Read(bytes.NewReader(data), "fuzz", Options{Page: page})
-		if err != nil {
-			return
-		}
-		for i := range r.Exchanges {
-			e := &r.Exchanges[i]
-			if e.Size > 1<<16 || e.Transfer > 1<<16 { // bodies are made to these sizes
-				e.Size, e.Transfer = -1, -1
+		var r *recording.Recording
+		var s *site.Site
+		var repairs []recording.Repair
+		var err error
+		limits := recording.Limits{Body: 1 << 16, Total: 1 << 18} // which bodies are made to
+		allowed := cost
+		allowed.Fixed = 64 << 20
+		costtest.Check(t, len(data), allowed, func() {
+			if r, err = Read(bytes.NewReader(data), "fuzz", Options{Page: page, Limits: limits}); err == nil {
+				s, repairs, err = r.Site("x", recording.Options{Limits: limits})
 			}
-		}
-		s, repairs, err := r.Site("x", recording.Options{})
+		})
 		if err != nil {
 			return
 		}

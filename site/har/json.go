@@ -19,13 +19,13 @@ import (
 type (
 	file struct {
 		Log     log     `json:"log"`
-		Entries []entry `json:"entries"`
+		Entries entries `json:"entries"`
 	}
 	log struct {
 		Creator program `json:"creator"`
 		Browser program `json:"browser"`
-		Pages   []page  `json:"pages"`
-		Entries []entry `json:"entries"`
+		Pages   pages   `json:"pages"`
+		Entries entries `json:"entries"`
 	}
 	program struct {
 		Name    text `json:"name"`
@@ -171,6 +171,10 @@ var layouts = []string{
 // UnmarshalJSON never fails. An unreadable time becomes zero.
 func (m *moment) UnmarshalJSON(b []byte) error {
 	m.Time = time.Time{}
+	const longest = 64 // octets; an error of time.Parse has copies of the text
+	if len(b) > longest {
+		return nil
+	}
 	s := strings.Replace(strings.TrimSpace(strings.Trim(string(b), `"`)), ",", ".", 1)
 	for _, layout := range layouts {
 		if t, err := time.Parse(layout, s); err == nil && t.Year() > 1970 && t.Year() < 3000 {

@@ -36,15 +36,17 @@ type Options struct {
 	// Page selects a page: by ID or number in a HAR file with several, by URL in a WARC file or
 	// a mahimahi folder. Empty means that the format's package chooses.
 	Page string
+	// Limits bound what is read.
+	Limits recording.Limits
 }
 
 // Read reads a file or folder.
 func Read(name string, o Options) (*recording.Recording, error) {
 	switch o.Format {
 	case "mahimahi":
-		return mahimahi.Read(name, mahimahi.Options{Page: o.Page})
+		return mahimahi.Read(name, mahimahi.Options{Page: o.Page, Limits: o.Limits})
 	case "saved":
-		return saved.Read(name, saved.Options{Name: o.SiteName})
+		return saved.Read(name, saved.Options{Name: o.SiteName, Limits: o.Limits})
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -54,11 +56,11 @@ func Read(name string, o Options) (*recording.Recording, error) {
 	source := filepath.Base(name)
 	switch o.Format {
 	case "har":
-		return har.Read(file, source, har.Options{Page: o.Page})
+		return har.Read(file, source, har.Options{Page: o.Page, Limits: o.Limits})
 	case "warc":
-		return warc.Read(file, source, warc.Options{Page: o.Page})
+		return warc.Read(file, source, warc.Options{Page: o.Page, Limits: o.Limits})
 	case "urls":
-		return urllist.Read(file, source, urllist.Options{Name: o.SiteName})
+		return urllist.Read(file, source, urllist.Options{Name: o.SiteName, Limits: o.Limits})
 	}
 	return nil, fmt.Errorf("unknown format %q: want one of %s", o.Format, strings.Join(Formats(), ", "))
 }

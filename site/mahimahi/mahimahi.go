@@ -28,10 +28,9 @@ import (
 type Options struct {
 	// Page is the URL of the page; if empty, [Read] guesses it.
 	Page string
+	// Limits bound what is read. The limit of exchanges is also that of files.
+	Limits recording.Limits
 }
-
-// maxRecords limits the number of records.
-const maxRecords = 100_000
 
 // Read reads a folder of records. Its files may have any name. Read leaves out names that
 // begin with a dot, and also leaves out, with a repair that names them, damaged records,
@@ -43,11 +42,11 @@ const maxRecords = 100_000
 // the one on the host that most Referer fields name. If a redirect leads to that document,
 // the page is the redirect's URL.
 //
-// Read leaves out bodies of more than 256 MiB, encoded or decoded. It is an error if the
-// folder has no record, more than 100,000 files, or bodies of more than 1 GiB in total when
-// decoded.
+// Read leaves out bodies that exceed the limit of one body, encoded or decoded. It is an
+// error if the folder has no record or exceeds one of the other limits. Files of N octets
+// take up to 64 N octets of memory.
 func Read(dir string, o Options) (*recording.Recording, error) {
-	r, err := read(dir, o, message.NewBudget())
+	r, err := read(dir, o, message.NewBudget(o.Limits))
 	if err != nil {
 		return nil, fmt.Errorf("read the Mahimahi records in %s: %w", dir, err)
 	}
@@ -68,10 +67,11 @@ func read(dir string, o Options, budget *message.Budget) (*recording.Recording, 
 	if err != nil {
 		return nil, err
 	}
-	if len(files) > maxRecords {
-		return nil, fmt.Errorf("%d files: a recording has at most %d", len(files), maxRecords)
+	limits := o.Limits.OrDefault()
+	if len(files) > limits.Exchanges {
+		return nil, limits.TooManyExchanges("files")
 	}
-	i := importer{budget: budget, referrers: map[string]int{}}
+	i := importer{budget: budget, left: limits.Total, referrers: map[string]int{}}
 	for _, f := range files {
 		name := f.Name()
 		if strings.HasPrefix(name, ".") {
@@ -114,6 +114,7 @@ func order(e recording.Exchange, page string) int {
 // importer holds what has been read so far.
 type importer struct {
 	budget    *message.Budget
+	left      int64 // octets of files that may still be read
 	exchanges []recording.Exchange
 	referrers map[string]int // host of a Referer field -> number of records
 	repairs   []recording.Repair
@@ -133,7 +134,10 @@ func (i *importer) file(root *os.Root, name string) error {
 		return errors.New("not a regular file")
 	}
 	if limit := i.budget.Body + 1<<20; info.Size() > limit {
-		return fmt.Errorf("%d octets, more than %d", info.Size(), limit)
+		return fmt.Errorf("%d octets, more than %d (--max-body)", info.Size(), limit)
+	}
+	if i.left -= info.Size(); i.left < 0 {
+		return message.ErrTotal
 	}
 	octets, err := root.ReadFile(name)
 	if err != nil {
@@ -154,14 +158,14 @@ func (i *importer) record(name string, octets []byte) error {
 	}
 	response, err := message.New(rec.response.firstLine, rec.response.header, rec.response.body, i.budget)
 	if err != nil {
-		return fmt.Errorf("%s: %w", e.URL, err)
+		return fmt.Errorf("%.200s: %w", e.URL, err)
 	}
 	response.Fill(&e)
 	if address, err := netip.ParseAddr(rec.ip); err == nil {
 		e.Address = address.String()
 	}
 	for _, what := range response.Repairs {
-		i.repair(name, "%s: %s", e.URL, what)
+		i.repair(name, "%.200s: %s", e.URL, what)
 	}
 	i.exchanges = append(i.exchanges, e)
 	if referrer, err := url.Parse(message.Field(rec.request.header, "referer")); err == nil {

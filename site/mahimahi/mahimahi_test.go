@@ -7,7 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"wiretime/costtest"
 	"wiretime/site/message"
 	"wiretime/site/recording"
 	"wiretime/site/sitetest"
@@ -143,7 +145,7 @@ func TestReadFindsThePage(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Read(sitetest.Folder(t, map[string]string{"1": document("a.test", "/", "")}), Options{Page: "https://b.test/"}); err == nil || !strings.Contains(err.Error(), "which has https://a.test/") {
+	if _, err := Read(sitetest.Folder(t, map[string]string{"1": document("a.test", "/", "")}), Options{Page: "https://b.test/"}); err == nil || !strings.Contains(err.Error(), `which has "https://a.test/"`) {
 		t.Errorf("a missing page: %v", err)
 	}
 }
@@ -186,7 +188,9 @@ func FuzzRecord(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, octets []byte) {
 		i := importer{budget: &message.Budget{Body: 1 << 16, Total: 1 << 18}, referrers: map[string]int{}}
-		if err := i.record("x", octets); err != nil {
+		var err error
+		costtest.Check(t, len(octets), costtest.Limit{Fixed: 64 << 20, PerOctet: 64, Time: time.Microsecond}, func() { err = i.record("x", octets) })
+		if err != nil {
 			if len(i.exchanges) > 0 {
 				t.Errorf("%v, and an exchange", err)
 			}

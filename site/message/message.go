@@ -68,6 +68,14 @@ func splitOne(octets []byte) (firstLine string, header []site.Header, body []byt
 // Fields reads the fields and the blank line in front of a body. A line that is not a field
 // becomes a field with an empty value.
 func Fields(octets []byte) (header []site.Header, body []byte) {
+	var folded []byte // the last field's value, if it has several lines
+	unfold := func() {
+		if folded != nil {
+			header[len(header)-1].Value = string(bytes.TrimSpace(folded))
+			folded = nil
+		}
+	}
+	defer unfold()
 	for rest := octets; len(rest) > 0; {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte("\n"))
@@ -75,12 +83,16 @@ func Fields(octets []byte) (header []site.Header, body []byte) {
 		if len(line) == 0 {
 			return header, rest
 		}
-		if folded := line[0] == ' ' || line[0] == '\t'; folded && len(header) > 0 {
-			if last := &header[len(header)-1]; len(last.Value) < maxFolded {
-				last.Value = strings.TrimSpace(last.Value + " " + strings.TrimSpace(string(line)))
+		if (line[0] == ' ' || line[0] == '\t') && len(header) > 0 {
+			if folded == nil {
+				folded = []byte(header[len(header)-1].Value)
+			}
+			if len(folded) < maxFolded {
+				folded = append(append(folded, ' '), bytes.TrimSpace(line)...)
 			}
 			continue
 		}
+		unfold()
 		if len(header) > maxFields {
 			continue
 		}
@@ -92,7 +104,7 @@ func Fields(octets []byte) (header []site.Header, body []byte) {
 
 // New makes a response from its recorded parts. The error says that the status line is
 // invalid, or names the limit that the header or content exceeds; [ErrTotal] stands for the
-// limit of the whole recording.
+// limit of the whole recording. It charges the budget with the body and its decoded form.
 func New(statusLine string, header []site.Header, body []byte, budget *Budget) (*Response, error) {
 	r := &Response{Transfer: -1}
 	var err error
@@ -109,16 +121,11 @@ func New(statusLine string, header []site.Header, body []byte, budget *Budget) (
 		return nil, fmt.Errorf("%w: %d octets", ErrBody, len(r.Body))
 	}
 	r.Size = int64(len(r.Body))
-	if !decoded {
-		r.Transfer = r.Size
-		if err := r.checkCoding(budget); err != nil {
-			return nil, err
-		}
+	if decoded {
+		return r, budget.Spend(r.Size)
 	}
-	if err := budget.Spend(r.Size); err != nil {
-		return nil, err
-	}
-	return r, nil
+	r.Transfer = r.Size
+	return r, r.checkCoding(budget)
 }
 
 // parseStatus parses a status line (RFC 9112 section 4). HTTP/2 has no status line, so
@@ -137,22 +144,26 @@ func parseStatus(line string) (int, error) {
 // 8859-1, which fields once were (RFC 9110 section 5.5).
 func (r *Response) setHeader(header []site.Header) {
 	var invalid []string
+	latin := 0
 	for _, h := range header {
 		if strings.HasPrefix(h.Name, ":") {
 			continue // a pseudo-header field of HTTP/2, which the status line repeats
 		}
 		if !utf8.ValidString(h.Value) {
 			h.Value = latin1(h.Value)
-			r.repair("The field %s is not UTF-8: read as ISO 8859-1.", h.Name)
+			latin++
 		}
 		if !httpguts.ValidHeaderFieldName(h.Name) || !httpguts.ValidHeaderFieldValue(h.Value) {
-			invalid = append(invalid, fmt.Sprintf("%.40q", h.Name))
+			invalid = append(invalid, h.Name)
 			continue
 		}
 		r.Header = append(r.Header, h)
 	}
+	if latin > 0 {
+		r.repair("Fields that are not UTF-8 were read as ISO 8859-1 (%d).", latin)
+	}
 	if len(invalid) > 0 {
-		r.repair("Invalid header fields were left out (%d): %s.", len(invalid), strings.Join(invalid[:min(3, len(invalid))], ", "))
+		r.repair("Invalid header fields were left out (%d), such as %.40q.", len(invalid), invalid[:min(3, len(invalid))])
 	}
 }
 
@@ -190,11 +201,11 @@ func (r *Response) repair(format string, args ...any) {
 }
 
 // ErrBody says that a body exceeds the limit of one body. Importers leave out such a body.
-var ErrBody = errors.New("the body exceeds the limit of one record")
+var ErrBody = errors.New("the body exceeds the limit of one body (--max-body)")
 
 // ErrTotal says that a recording exceeds the limit of all bodies together. Importers reject
 // the recording.
-var ErrTotal = errors.New("the limit of a recording is exceeded (1 GiB after decoding): record a single page")
+var ErrTotal = errors.New("the limit of a recording is exceeded (by default 1 GiB after decoding): record a single page, or raise the limit with --max-size")
 
 func latin1(s string) string {
 	runes := make([]rune, len(s))

@@ -61,24 +61,29 @@ func redirect(e *recording.Exchange) (target string, ok bool) {
 // Find returns the URL of the exchange that page, as typed by a user, refers to. If there
 // is none, the error lists the pages that exist.
 func Find(exchanges []recording.Exchange, page string) (string, error) {
-	var pages []string
+	const shown = 5
+	var pages []string // the first few
+	count := 0
+	wanted := normal(page)
 	for i := range exchanges {
-		if normal(exchanges[i].URL) == normal(page) {
+		if normal(exchanges[i].URL) == wanted {
 			return exchanges[i].URL, nil
 		}
-		if IsDocument(&exchanges[i]) {
-			pages = append(pages, exchanges[i].URL)
+		if !IsDocument(&exchanges[i]) {
+			continue
+		}
+		if count++; count <= shown {
+			pages = append(pages, fmt.Sprintf("%.200q", exchanges[i].URL))
 		}
 	}
-	if len(pages) == 0 {
-		return "", fmt.Errorf("the page %s is not in the recording, which has no pages", page)
+	if count == 0 {
+		return "", fmt.Errorf("the page %.200q is not in the recording, which has no pages", page)
 	}
-	const shown = 5
 	more := ""
-	if len(pages) > shown {
-		more = fmt.Sprintf(" and %d more", len(pages)-shown)
+	if count > shown {
+		more = fmt.Sprintf(" and %d more", count-shown)
 	}
-	return "", fmt.Errorf("the page %s is not in the recording, which has %s%s", page, strings.Join(pages[:min(shown, len(pages))], ", "), more)
+	return "", fmt.Errorf("the page %.200q is not in the recording, which has %s%s", page, strings.Join(pages, ", "), more)
 }
 
 // normal returns a URL without its fragment and with a path.

@@ -50,11 +50,15 @@ type Type struct {
 func Of(s *site.Site) (Outline, error) {
 	o := Outline{Resources: len(s.Resources)}
 	hosts, types := map[string]*Host{}, map[string]*Type{}
+	known := map[string]site.Host{}
+	for _, h := range slices.Backward(s.Hosts) {
+		known[h.Name] = h
+	}
 	var order []*Host
 	for _, name := range s.Origins() {
 		h := &Host{Host: site.Host{Name: name}}
-		if i := slices.IndexFunc(s.Hosts, func(known site.Host) bool { return known.Name == name }); i >= 0 {
-			h.Host = s.Hosts[i]
+		if described, ok := known[name]; ok {
+			h.Host = described
 		}
 		hosts[name], order = h, append(order, h)
 	}

@@ -18,6 +18,11 @@ const invented = ".recorded.test"
 type addresses struct {
 	names map[string]string // host or host:port as recorded, in lower case
 	taken map[string]string // the inverse, for hosts alone
+	next  map[string]int    // the number to try next for a name that is taken
+}
+
+func newAddresses() addresses {
+	return addresses{names: map[string]string{}, taken: map[string]string{}, next: map[string]int{}}
 }
 
 // address is a URL of a recording.
@@ -132,12 +137,13 @@ func (k *addresses) free(host string) string {
 	if !servable.MatchString(name) {
 		name = "host" + invented
 	}
-	base := name
-	for i := 2; k.taken[name] != "" && k.taken[name] != host; i++ {
-		name = fmt.Sprintf("n%d.%s", i, base)
-		if len(name) > maxHost {
-			name = fmt.Sprintf("n%d%s", i, invented)
-		}
+	base := "." + name
+	if len("n100000")+len(base) > maxHost {
+		base = invented
+	}
+	for k.taken[name] != "" && k.taken[name] != host {
+		k.next[base]++
+		name = fmt.Sprintf("n%d%s", k.next[base]+1, base)
 	}
 	k.taken[name] = host
 	return name

@@ -45,7 +45,7 @@ func TestParseAddress(t *testing.T) {
 
 func TestHostsGetNamesThatASiteCanHave(t *testing.T) {
 	long := strings.Repeat("a", 70)
-	known := addresses{map[string]string{}, map[string]string{}}
+	known := newAddresses()
 	for _, c := range []struct{ recorded, want string }{
 		{"www.example.com", "www.example.com"},
 		{"www.example.com.", "www.example.com"},
@@ -113,7 +113,7 @@ func TestKey(t *testing.T) {
 }
 
 func TestRewrite(t *testing.T) {
-	known := addresses{map[string]string{}, map[string]string{}}
+	known := newAddresses()
 	for _, u := range []string{"http://a.test/", "https://b.test:8443/", "https://c_d.test/", "http://localhost:3000/", "https://e.test./", "http://10.0.0.1/"} {
 		a, err := parseAddress(u)
 		if err != nil {
@@ -154,7 +154,7 @@ func FuzzRewrite(f *testing.F) {
 	f.Add([]byte(`http://a.test/ http:\/\/b.test:8443\/ //c_d.test https://a.test`))
 	f.Add([]byte(`http://http://a.test/\/\/\//`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		known := addresses{map[string]string{}, map[string]string{}}
+		known := newAddresses()
 		for _, u := range []string{"http://a.test/", "https://b.test:8443/", "https://c_d.test/"} {
 			a, err := parseAddress(u)
 			if err != nil {

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -30,7 +31,7 @@ func (m *maker) takeBody(n *node) bool {
 	codings := n.codings()
 	n.body = n.Body
 	if n.Encoded && codings != "" {
-		content, err := coding.Decode(n.Body, coding.Names(codings), min(m.limits.body, m.left))
+		content, err := coding.Decode(n.Body, coding.Names(codings), min(m.limits.Body, m.left))
 		if err != nil {
 			m.repairs.leave(n.Where, "response", "%s left out: the body cannot be decoded or is too large when decoded")
 			return false
@@ -41,7 +42,7 @@ func (m *maker) takeBody(n *node) bool {
 		}
 	}
 	if int64(len(n.body)) > m.left {
-		m.repairs.leave(n.Where, "response", "%s left out: all bodies together would exceed 1 GiB")
+		m.repairs.leave(n.Where, "response", fmt.Sprintf("%%s left out: all bodies together would exceed %d octets (--max-size)", m.limits.Total))
 		return false
 	}
 	m.left -= int64(len(n.body))

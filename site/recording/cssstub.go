@@ -2,19 +2,20 @@ package recording
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // assignSheets assigns each made style sheet with images or fonts to the document whose
 // element uses them.
 func (m *maker) assignSheets() {
+	documents := m.documents()
 	for _, n := range m.nodes {
 		if n.kind != stylesheet || !n.made || n.redirects || len(n.of(image))+len(n.of(font)) == 0 {
 			continue
 		}
 		n.class = m.className()
-		n.in = m.documentOf(n)
+		n.in = documents[n]
+		n.nth = len(n.in.sheets)
 		n.in.sheets = append(n.in.sheets, n)
 	}
 }
@@ -66,6 +67,5 @@ func (n *node) selector(fonts int) string {
 	for i := range fonts {
 		fmt.Fprintf(&content, `\%x `, firstLetter+i)
 	}
-	index := slices.Index(n.in.sheets, n)
-	return elsewhere[index%len(elsewhere)] + `{content:"` + content.String() + `";`
+	return elsewhere[n.nth%len(elsewhere)] + `{content:"` + content.String() + `";`
 }

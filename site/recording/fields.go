@@ -255,7 +255,10 @@ func (m *maker) suitLinks(n *node, header []site.Header) []site.Header {
 		for _, element := range splitLinks(h.Value) {
 			target, parameters, _ := strings.Cut(strings.TrimPrefix(element, "<"), ">")
 			if loads.MatchString(parameters) {
-				to, ok := m.hosts.locate(n.from, target)
+				to, ok := "", m.search(oneOctet*(len(n.from.Path)+len(target)))
+				if ok {
+					to, ok = m.hosts.locate(n.from, target)
+				}
 				if !ok || m.get(to) == nil {
 					m.repairs.note(n.Where, "link", "%s left out: the header of a made document points to a URL that the recording lacks")
 					continue

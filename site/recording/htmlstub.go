@@ -124,10 +124,13 @@ const firstLetter = 0x100
 // These functions write a URL of the site. A URL inside another URL must not change when
 // the site is rewritten for http, so its slashes are escaped.
 
+var (
+	inAttribute = strings.NewReplacer("&", "&amp;", `"`, "&#34;")
+	inString    = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+)
+
 // attribute writes a URL into a double-quoted attribute.
-func attribute(url string) string {
-	return protect(strings.NewReplacer("&", "&amp;", `"`, "&#34;").Replace(url), ":&#47;/")
-}
+func attribute(url string) string { return protect(inAttribute.Replace(url), ":&#47;/") }
 
 func protect(url, slashes string) string {
 	head, rest := url[:len("https://")], url[len("https://"):]
@@ -136,10 +139,10 @@ func protect(url, slashes string) string {
 
 // quoteCSS writes a URL as a string of CSS.
 func quoteCSS(url string) string {
-	return `"` + protect(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(url), `:\2f /`) + `"`
+	return `"` + protect(inString.Replace(url), `:\2f /`) + `"`
 }
 
 // quoteJS writes a URL as a string of JavaScript.
 func quoteJS(url string) string {
-	return `"` + protect(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(url), `:\x2f/`) + `"`
+	return `"` + protect(inString.Replace(url), `:\x2f/`) + `"`
 }

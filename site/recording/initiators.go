@@ -171,8 +171,8 @@ func (m *maker) breakCircles() {
 		path := map[*node]bool{}
 		for at := n; at != nil && !rooted[at]; at = m.above(at) {
 			if path[at] {
-				n.parent, n.visible = m.root, m.root.made && n.markup()
-				m.repairs.note(n.Where, "request", "%s whose initiators form a cycle: requested by the page instead")
+				at.parent, at.visible = m.root, m.root.made && at.markup()
+				m.repairs.note(at.Where, "request", "%s whose initiators form a cycle: requested by the page instead")
 				break
 			}
 			path[at] = true
@@ -191,8 +191,25 @@ func (m *maker) above(n *node) *node {
 	return m.source[n]
 }
 
-// maxSearched bounds the text that guesses search, in octets.
-const maxSearched = 1 << 30
+// maxSearched bounds the search for initiators: the octets of text that are searched for
+// URLs. Other steps count as so many octets as they take about as long as.
+const (
+	maxSearched = 1 << 30
+	oneStep     = 16 // looking at a node
+	oneOctet    = 32 // resolving an octet of a URL
+)
+
+// search takes part of what the search for initiators may cost, and reports whether
+// something is left.
+func (m *maker) search(cost int) bool {
+	if m.searched > maxSearched {
+		return false
+	}
+	if m.searched += cost; m.searched > maxSearched {
+		m.repairs.note("", "search", "%s for initiators ended early, because the recording has too many or too long texts and references: the page requests the rest")
+	}
+	return true
+}
 
 // guess finds a likely initiator for a request that no body makes openly: the latest
 // earlier text that contains the URL, or else the last segment of its path, or else its
@@ -201,8 +218,7 @@ func (m *maker) guess(n *node) *node {
 	p, _, _ := strings.Cut(n.from.Path, "?")
 	for _, hint := range []string{"//" + n.from.Authority() + n.from.Path, path.Base(p), n.from.Host} {
 		by := m.latest(m.texts, n, func(by *node) bool {
-			m.searched += len(hint) + len(by.body)
-			return len(hint) > 1 && bytes.Contains(by.body, []byte(hint))
+			return m.search(len(hint)+len(by.body)) && len(hint) > 1 && bytes.Contains(by.body, []byte(hint))
 		})
 		if by != nil {
 			return by
@@ -216,7 +232,7 @@ func (m *maker) guess(n *node) *node {
 func (m *maker) latest(nodes []*node, before *node, fits func(*node) bool) *node {
 	come := sort.Search(len(nodes), func(i int) bool { return nodes[i].ended() <= before.Started })
 	for _, by := range nodes[come:] {
-		if m.searched++; m.searched > maxSearched {
+		if !m.search(oneStep) {
 			break
 		}
 		if by.order < before.order && fits(by) {
@@ -245,17 +261,36 @@ func (m *maker) findRunners() {
 	}
 }
 
-// documentOf returns the document that uses a node.
-func (m *maker) documentOf(n *node) *node {
-	for range len(m.nodes) + 1 {
-		above := m.above(n)
-		if above == nil {
-			return m.root
+// documents returns, for each node, the document that uses it. No initiators may form a
+// cycle.
+func (m *maker) documents() map[*node]*node {
+	return inherit(m.nodes, func(n *node) (found, above *node) {
+		switch above = m.above(n); {
+		case above == nil:
+			return m.root, nil
+		case above.isDocument() && !above.redirects:
+			return above, nil
 		}
-		if above.isDocument() && !above.redirects {
-			return above
+		return nil, above
+	})
+}
+
+// inherit finds something for each node: what find says, or what was found for the node
+// above it. It asks once for each node, however long the chains of initiators are.
+func inherit(nodes []*node, find func(*node) (found, above *node)) map[*node]*node {
+	all := make(map[*node]*node, len(nodes))
+	for _, n := range nodes {
+		var chain []*node
+		var found *node
+		for at := n; found == nil; {
+			chain = append(chain, at)
+			if found = all[at]; found == nil {
+				found, at = find(at)
+			}
 		}
-		n = above
+		for _, c := range chain {
+			all[c] = found
+		}
 	}
-	return m.root
+	return all
 }

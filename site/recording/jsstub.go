@@ -40,73 +40,95 @@ func scriptText(nodes []*node) string {
 	if len(nodes) == 0 {
 		return ""
 	}
-	used := map[string]bool{}
-	calls := callsFor(nodes, used)
-	used["z"] = used["t"] || used["q"]
+	c := calls{used: map[string]bool{}}
+	c.request(nodes)
+	c.used["z"] = c.used["t"] || c.used["q"]
 	var b strings.Builder
 	b.WriteString("!function(d){")
 	for _, h := range helpers {
-		if used[h.name] {
+		if c.used[h.name] {
 			b.WriteString(h.text)
 		}
 	}
-	return b.String() + calls + "}(document);"
+	return b.String() + c.String() + "}(document);"
 }
 
-// callsFor returns the helper calls that request nodes and marks the helpers as used.
-func callsFor(nodes []*node, used map[string]bool) string {
-	var calls strings.Builder
+// calls writes calls of helpers, and notes which ones are used. Calls that wait for others are
+// inside them, so they are written in one pass.
+type calls struct {
+	strings.Builder
+	used map[string]bool
+}
+
+// request writes the calls that request nodes.
+func (c *calls) request(nodes []*node) {
 	for _, n := range nodes {
-		name, call := n.call(used)
-		used[name] = true
+		wait := ""
 		switch {
 		case n.afterLoad:
-			name = "a"
+			wait = "a"
 		case n.delay < 1:
-			calls.WriteString(call + ";")
-			continue
 		case n.late:
-			name = "l"
+			wait = "l"
 		default:
-			name = "h"
+			wait = "h"
 		}
-		used[name] = true
-		fmt.Fprintf(&calls, "%s(%.0f,function(){%s});", name, n.delay, call)
+		if wait == "" {
+			c.call(n)
+			c.WriteByte(';')
+			continue
+		}
+		c.used[wait] = true
+		fmt.Fprintf(c, "%s(%.0f,function(){", wait, n.delay)
+		c.call(n)
+		c.WriteString("});")
 	}
-	return calls.String()
 }
 
-// then returns, as the last argument of a call, what to do after a node arrives that runs
-// no script itself.
-// argument of a call.
-func (n *node) then(used map[string]bool) string {
+// call writes the call that requests a node.
+func (c *calls) call(n *node) {
+	helper, arguments, waits := n.call()
+	c.used[helper] = true
+	c.WriteString(helper + "(" + arguments)
+	if waits {
+		c.then(n)
+	}
+	c.WriteByte(')')
+}
+
+// then writes, as the last argument of a call, what to do after a node arrives that runs no
+// script itself.
+func (c *calls) then(n *node) {
 	var next []*node
-	for _, c := range n.children {
-		if !c.visible {
-			next = append(next, c)
+	for _, child := range n.children {
+		if !child.visible {
+			next = append(next, child)
 		}
 	}
 	if len(next) == 0 {
-		return ""
+		return
 	}
-	return ",function(){" + callsFor(next, used) + "}"
+	c.WriteString(",function(){")
+	c.request(next)
+	c.WriteByte('}')
 }
 
-// call returns the helper call that requests a node.
-func (n *node) call(used map[string]bool) (helper, call string) {
+// call returns the helper that requests a node, its arguments, and whether it may also have a
+// callback.
+func (n *node) call() (helper, arguments string, waits bool) {
 	url := quoteJS(n.url)
 	if n.method == http.MethodGet {
 		switch n.kind {
 		case image:
-			return "i", "i(" + url + ")"
+			return "i", url, false
 		case script:
-			return "s", "s(" + url + ")"
+			return "s", url, false
 		case stylesheet:
-			return "c", "c(" + url + n.then(used) + ")"
+			return "c", url, true
 		case document:
-			return "f", "f(" + url + ")"
+			return "f", url, false
 		case font:
-			return "t", "t(" + quoteJS(quoteCSS(n.url)) + n.then(used) + ")"
+			return "t", quoteJS(quoteCSS(n.url)), true
 		}
 	}
 	sent := max(0, n.Sent)
@@ -115,15 +137,15 @@ func (n *node) call(used map[string]bool) (helper, call string) {
 	}
 	switch {
 	case n.beacon():
-		return "b", fmt.Sprintf("b(%s,%d)", url, sent)
+		return "b", fmt.Sprintf("%s,%d", url, sent), false
 	case n.kind == xhr && n.open():
-		return "x", fmt.Sprintf("x(%s,%q,%d%s)", url, n.method, sent, n.then(used))
+		return "x", fmt.Sprintf("%s,%q,%d", url, n.method, sent), true
 	}
 	mode := "cors"
 	if !n.open() {
 		mode = "no-cors"
 	}
-	return "q", fmt.Sprintf("q(%s,%q,%d,%q%s)", url, n.method, sent, mode, n.then(used))
+	return "q", fmt.Sprintf("%s,%q,%d,%q", url, n.method, sent, mode), true
 }
 
 // open reports whether all responses to a request allow other origins to read them. Made

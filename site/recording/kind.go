@@ -41,6 +41,8 @@ var byExtension = map[string]string{
 
 // mediaOf returns a media type in lower case without parameters.
 func mediaOf(contentType string) string {
+	const most = 1 << 10 // octets of a field that may be valid
+	contentType = contentType[:min(len(contentType), most)]
 	t, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
 		t, _, _ = strings.Cut(contentType, ";")
@@ -48,8 +50,16 @@ func mediaOf(contentType string) string {
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-// recordedType returns the media type of the response as recorded.
+// recordedType returns the media type of the response as recorded. It reads the header once,
+// since all that a document requests depends on the document's type.
 func (n *node) recordedType() string {
+	if n.typed != n.Exchange {
+		n.typed, n.stated = n.Exchange, n.statedType()
+	}
+	return n.stated
+}
+
+func (n *node) statedType() string {
 	if t := mediaOf(fieldOf(n.Header, "content-type")); t != "" {
 		return t
 	}

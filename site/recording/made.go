@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -20,7 +21,7 @@ func (m *maker) makeBodies() error {
 		}
 		size, wire := m.sizes(n)
 		if size > m.left {
-			m.repairs.note(n.Where, "body", "%s made shorter than recorded: all together would exceed 1 GiB")
+			m.repairs.note(n.Where, "body", fmt.Sprintf("%%s made shorter than recorded: all together would exceed %d octets (--max-size)", m.limits.Total))
 			size, wire = m.left, m.left
 		}
 		m.left -= size

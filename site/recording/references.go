@@ -18,13 +18,21 @@ func (m *maker) staticReferences() map[string]bool {
 			continue
 		}
 		base := n.from
+		locate := func(reference string) (string, bool) {
+			if !m.search(oneOctet * (len(base.Path) + len(reference))) {
+				return "", false
+			}
+			return m.hosts.locate(base, reference)
+		}
 		note := func(reference string) {
-			if u, ok := m.hosts.locate(base, reference); ok {
-				found[key(http.MethodGet, u)] = true
+			if u, ok := locate(reference); ok {
+				if k := key(http.MethodGet, u); m.byKey[k] != nil {
+					found[k] = true
+				}
 			}
 		}
 		async := func(reference string) {
-			if u, ok := m.hosts.locate(base, reference); ok {
+			if u, ok := locate(reference); ok {
 				if script := m.get(u); script != nil {
 					script.end().async = true
 				}
@@ -87,24 +95,21 @@ func htmlReferences(text []byte, rebase, note, async func(string)) {
 
 // tagReferences reports the references of a tag.
 func tagReferences(t html.Token, rebase, note, async func(string)) {
-	attributes := map[string]string{}
-	for _, a := range t.Attr {
-		attributes[a.Key] = a.Val
-	}
-	if href, ok := attributes["href"]; ok && t.Data == "base" {
+	if href, ok := attributeOf(t, "href"); ok && t.Data == "base" {
 		rebase(href)
 	}
-	if style := attributes["style"]; style != "" {
+	if style, ok := attributeOf(t, "style"); ok {
 		cssReferences([]byte(style), note)
 	}
-	if _, ok := attributes["async"]; ok && t.Data == "script" {
-		async(attributes["src"])
+	if _, ok := attributeOf(t, "async"); ok && t.Data == "script" {
+		src, _ := attributeOf(t, "src")
+		async(src)
 	}
-	if t.Data == "link" && !fetched.MatchString(attributes["rel"]) {
+	if rel, _ := attributeOf(t, "rel"); t.Data == "link" && !fetched.MatchString(rel) {
 		return
 	}
 	for _, name := range sources[t.Data] {
-		value := attributes[name]
+		value, _ := attributeOf(t, name)
 		if !strings.HasSuffix(name, "srcset") {
 			if value != "" {
 				note(value)
@@ -117,6 +122,16 @@ func tagReferences(t html.Token, rebase, note, async func(string)) {
 			}
 		}
 	}
+}
+
+// attributeOf returns the value of a tag's first attribute of a name.
+func attributeOf(t html.Token, name string) (value string, ok bool) {
+	for _, a := range t.Attr {
+		if a.Key == name {
+			return a.Val, true
+		}
+	}
+	return "", false
 }
 
 // cssURL matches url() and the strings of @import (CSS Syntax 3, section 4.3.6).

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -37,26 +38,20 @@ type node struct {
 
 	class  string  // class of the element that a made style sheet or document styles
 	in     *node   // the document that a made style sheet is used in
+	nth    int     // its place in the sheets of that document
 	sheets []*node // of a document: the made sheets that are used in it
+
+	typed  *Exchange // the exchange whose type is in stated
+	stated string    // see recordedType
 }
 
-// These limit what is taken from a recording.
-const (
-	maxExchanges = 100_000
-	maxBody      = 256 << 20
-	maxBodies    = 1 << 30
-)
-
-// limits exists so that tests can lower them.
-type limits struct {
-	exchanges    int
-	body, bodies int64
-}
+// maxURL limits the length of a URL in octets; browsers and servers take less.
+const maxURL = 64 << 10
 
 // maker makes a site of a recording.
 type maker struct {
 	*Recording
-	limits  limits
+	limits  Limits
 	repairs repairs
 	coder   coder
 	hosts   addresses
@@ -71,7 +66,7 @@ type maker struct {
 	texts    []*node         // recorded documents and scripts, likewise
 	rtt      map[string]float64
 	classes  int // class names given
-	searched int // octets searched by guesses
+	searched int // see search
 }
 
 // exotic describes the schemes of URLs that no server answers.
@@ -84,8 +79,8 @@ var exotic = map[string]string{
 func (m *maker) selectServable() {
 	for i := range m.Exchanges {
 		e := &m.Exchanges[i]
-		if i >= m.limits.exchanges {
-			m.repairs.leave(e.Where, "exchange", "%s beyond the first hundred thousand left out")
+		if i >= m.limits.Exchanges {
+			m.repairs.leave(e.Where, "exchange", fmt.Sprintf("%%s beyond the first %d left out: raise the limit with --max-requests", m.limits.Exchanges))
 			continue
 		}
 		if n := m.servable(e); n != nil {
@@ -106,7 +101,7 @@ func (m *maker) servable(e *Exchange) *node {
 	var err error
 	n.from, err = parseAddress(e.URL)
 	switch {
-	case err != nil:
+	case err != nil || len(n.from.Path) > maxURL:
 		m.repairs.leave(e.Where, "request", "%s left out: invalid URL")
 		return nil
 	case n.from.Host == "":
@@ -131,8 +126,8 @@ func (m *maker) servable(e *Exchange) *node {
 	case e.Status < 200 || e.Status > 599:
 		m.repairs.leave(e.Where, "response", "%s left out: not a final status (200 to 599)")
 		return nil
-	case int64(len(e.Body)) > m.limits.body || !e.HasBody && max(e.Size, e.Transfer) > m.limits.body:
-		m.repairs.leave(e.Where, "response", "%s left out: the body exceeds 256 MiB")
+	case int64(len(e.Body)) > m.limits.Body || !e.HasBody && max(e.Size, e.Transfer) > m.limits.Body:
+		m.repairs.leave(e.Where, "response", fmt.Sprintf("%%s left out: the body exceeds %d octets (--max-body)", m.limits.Body))
 		return nil
 	}
 	known := len(m.hosts.names)

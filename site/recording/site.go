@@ -13,6 +13,8 @@ import (
 type Options struct {
 	// Page is the URL to navigate to; empty means the recording's.
 	Page string
+	// Limits bound what the site keeps.
+	Limits Limits
 }
 
 // Site makes a site of the recording and reports deviations from it as repairs. It leaves
@@ -21,11 +23,8 @@ type Options struct {
 // The repairs account for every exchange: the site has all exchanges except those that the
 // repairs count as left out.
 func (r *Recording) Site(name string, o Options) (*site.Site, []Repair, error) {
-	return r.site(name, o, limits{maxExchanges, maxBody, maxBodies})
-}
-
-func (r *Recording) site(name string, o Options, l limits) (*site.Site, []Repair, error) {
-	m := &maker{Recording: r, limits: l, left: l.bodies, hosts: addresses{map[string]string{}, map[string]string{}}}
+	l := o.Limits.OrDefault()
+	m := &maker{Recording: r, limits: l, left: l.Total, hosts: newAddresses()}
 	m.selectServable()
 	m.takeBodies()
 	m.linkRedirects()

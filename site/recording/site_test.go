@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wiretime/coding"
+	"wiretime/costtest"
 	"wiretime/site"
 )
 
@@ -120,8 +121,8 @@ func TestOddExchanges(t *testing.T) {
 		{"preflight", get("https://a.test/x", 204, "", method("OPTIONS")), "", "preflight"},
 		{"connect", get("https://a.test/x", 200, "", method("CONNECT")), "", "pages cannot use the method"},
 		{"no method", get("https://a.test/x", 200, "", method("A B")), "", "pages cannot use the method"},
-		{"huge", get("https://a.test/x", 200, "", sized(maxBody+1, -1)), "", "exceeds 256 MiB"},
-		{"huge on the wire", get("https://a.test/x", 200, "", sized(-1, math.MaxInt64/8)), "", "exceeds 256 MiB"},
+		{"huge", get("https://a.test/x", 200, "", sized(256<<20+1, -1)), "", "exceeds 268435456 octets (--max-body)"},
+		{"huge on the wire", get("https://a.test/x", 200, "", sized(-1, math.MaxInt64/8)), "", "exceeds 268435456 octets (--max-body)"},
 		{"twice", get("https://a.test/#top", 200, "text/html", holding("other")), "", "repeated URL"},
 		{"empty method", get("https://a.test/x", 200, "", method(" ")), "GET https://a.test/x 200", ""},
 		{"lower case", get("https://A.TEST/x", 200, "", method("get")), "GET https://a.test/x 200", ""},
@@ -336,7 +337,7 @@ func TestLimits(t *testing.T) {
 		get("https://a.test/3", 200, "image/gif", sized(600, -1)),
 		get("https://a.test/4", 200, "image/gif", sized(10, -1)),
 	}}
-	s, repairs, err := r.site("x", Options{}, limits{exchanges: 5, body: 1 << 16, bodies: 1000})
+	s, repairs, err := r.Site("x", Options{Limits: Limits{Exchanges: 5, Body: 1 << 16, Total: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +348,7 @@ func TestLimits(t *testing.T) {
 	if len(s.Resources) != 3 || total != 1000 {
 		t.Errorf("%d resources with %d octets, want 3 with 1000: %+v", len(s.Resources), total, repairs)
 	}
-	for _, what := range []string{"too large when decoded", "all bodies together", "all together", "hundred thousand"} {
+	for _, what := range []string{"too large when decoded", "all bodies together", "all together", "beyond the first 5"} {
 		if !said(repairs, what) {
 			t.Errorf("no repair says: %s: %+v", what, repairs)
 		}
@@ -398,7 +399,13 @@ func FuzzSite(f *testing.F) {
 			return
 		}
 		r := &Recording{Exchanges: exchanges}
-		s, repairs, err := r.site("x", Options{}, limits{exchanges: 100, body: 1 << 16, bodies: 1 << 18})
+		var s *site.Site
+		var repairs []Repair
+		var err error
+		// Bodies are made to the limits, in several attempts.
+		costtest.Check(t, len(data)+octetsOf(r), costtest.Limit{Fixed: 64 << 20, PerOctet: cost.PerOctet, Time: cost.Time}, func() {
+			s, repairs, err = r.Site("x", Options{Limits: Limits{Exchanges: 100, Body: 1 << 16, Total: 1 << 18}})
+		})
 		if err != nil {
 			if !strings.Contains(err.Error(), "can be served") {
 				t.Fatal(err)

@@ -63,17 +63,14 @@ type coming struct {
 }
 
 func (m *maker) newWaits() *waits {
-	f := &waits{m, nil, map[*node]*node{}, map[*node]*node{}}
-	for _, n := range m.nodes {
-		f.document[n] = m.documentOf(n)
-		f.top[n] = n
-		for range len(m.nodes) {
-			above := m.above(f.top[n])
-			if above == nil || above.isDocument() {
-				break
-			}
-			f.top[n] = above
+	f := &waits{maker: m, document: m.documents()}
+	f.top = inherit(m.nodes, func(n *node) (found, above *node) {
+		if above = m.above(n); above == nil || above.isDocument() {
+			return n, nil
 		}
+		return nil, above
+	})
+	for _, n := range m.nodes {
 		if n.redirects || n.status/100 != 2 {
 			continue
 		}
@@ -96,7 +93,7 @@ func (f *waits) cause(n *node) *coming {
 	come := sort.Search(len(f.causes), func(i int) bool { return f.causes[i].at <= n.Started })
 	for i := range f.causes[come:] {
 		at, c := f.causes[come+i].at, f.causes[come+i].node
-		if f.searched++; f.searched > maxSearched || at <= n.parent.ended() {
+		if !f.search(oneStep) || at <= n.parent.ended() {
 			return nil
 		}
 		if c != n && c.order < n.order && (c == n.parent || f.blocks(c, n.parent) || f.follows(c, n.parent) || f.related(c, n)) {
@@ -113,7 +110,7 @@ func (f *waits) lastOf(cause, n *node) *node {
 	last := cause
 	come := sort.Search(len(f.causes), func(i int) bool { return f.causes[i].at <= n.Started })
 	for _, c := range f.causes[come:] {
-		if f.searched++; f.searched > maxSearched || c.at <= cause.Started {
+		if !f.search(oneStep) || c.at <= cause.Started {
 			break
 		}
 		together := !c.node.visible && !cause.visible && c.node.parent == cause.parent && c.node.Started < cause.ended()

@@ -109,7 +109,7 @@ func (p *page) findFolder() (string, error) {
 		found = append(found, e.Name())
 	}
 	if len(found) > 1 {
-		return "", fmt.Errorf("several folders may hold its files: %s", strings.Join(found, ", "))
+		return "", fmt.Errorf("several folders may hold its files: %.80q", found)
 	}
 	if len(found) == 0 {
 		p.repair("", "The folder %s_files is missing: the document was read without it.", p.stem)
@@ -139,8 +139,8 @@ func (p *page) readFiles(folder string, base *url.URL) ([]*savedFile, error) {
 		if d.IsDir() {
 			return nil
 		}
-		if len(files) == maxFiles {
-			return fmt.Errorf("the folder %s has more than %d files", folder, maxFiles)
+		if len(files) == p.limits.Exchanges {
+			return p.limits.TooManyExchanges("files")
 		}
 		full := folder + "/" + name
 		body, err := p.readFile(root, name)
@@ -161,8 +161,9 @@ func (p *page) readFiles(folder string, base *url.URL) ([]*savedFile, error) {
 	return files, err
 }
 
-// maxReferences limits the number of distinct references that are followed.
-const maxReferences = 1_000_000
+// resolved limits the octets of references that are resolved, each with its base: so many for
+// each octet of the page, beside a MiB.
+const resolved = 16
 
 // follow goes from the document, the first file, through all references, notes how each
 // file is used, and reports missing ones. folder is the URL of the page's folder with a
@@ -176,12 +177,13 @@ func (p *page) follow(files []*savedFile, folder string) {
 	seen := map[string]bool{document.url: true}
 	queue := []*savedFile{document}
 	var missing, outside, network []string
+	left := resolved*(p.limits.Total-p.left) + 1<<20
 	for len(queue) > 0 {
 		from := queue[0]
 		queue = queue[1:]
-		p.scan(from, func(reference string, u *url.URL, k kind) {
+		p.scan(from, &left, func(reference string, u *url.URL, k kind) {
 			target := u.String()
-			if seen[target] || len(seen) > maxReferences {
+			if seen[target] {
 				return
 			}
 			seen[target] = true
@@ -198,6 +200,9 @@ func (p *page) follow(files []*savedFile, folder string) {
 				network = append(network, target)
 			}
 		})
+	}
+	if left < 0 {
+		p.repair("", "The page has more or longer references than a page of its size should have: the last ones were not followed.")
 	}
 	p.repairAll("Files that the page references but the folder lacks", missing)
 	p.repairAll("Files outside the folder that the page references were not read", outside)
@@ -218,13 +223,14 @@ func (p *page) repairAll(what string, names []string) {
 	p.repair("", "%s: %.2000s%s.", what, strings.Join(names, ", "), rest)
 }
 
-// scan reports the references of a document or style sheet.
-func (p *page) scan(f *savedFile, note func(reference string, target *url.URL, k kind)) {
+// scan reports the references of a document or style sheet, while something is left of the
+// octets that may be resolved.
+func (p *page) scan(f *savedFile, left *int64, note func(reference string, target *url.URL, k kind)) {
 	base, err := url.Parse(f.url)
 	if err != nil {
 		return
 	}
-	s := scanner{base: base, note: note}
+	s := scanner{base: base, left: left, note: note}
 	switch f.contentType() {
 	case "text/html", "application/xhtml+xml", "image/svg+xml":
 		s.html(f.body)
@@ -256,10 +262,10 @@ func (p *page) readFile(root *os.Root, name string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: remove it, or replace it with the file", err)
 	case !info.Mode().IsRegular():
 		return nil, &notReadError{"not a regular file"}
-	case info.Size() > maxBody:
-		return nil, &notReadError{fmt.Sprintf("%d octets, more than %d", info.Size(), maxBody)}
+	case info.Size() > p.limits.Body:
+		return nil, &notReadError{p.limits.BodyTooLong(info.Size())}
 	case info.Size() > p.left:
-		return nil, fmt.Errorf("the page exceeds %d octets", maxTotal)
+		return nil, p.limits.TooLong("the page")
 	}
 	body, err := root.ReadFile(name)
 	p.left -= int64(len(body))

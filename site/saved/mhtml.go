@@ -43,9 +43,10 @@ const maxNesting = 4
 // mhtml holds what has been read of an MHTML file so far.
 type mhtml struct {
 	*page
-	parts []*part
-	count int    // of parts, including those that are left out
-	start string // Content-ID of the document, if the multipart names it
+	octets int // length of the file
+	parts  []*part
+	count  int    // of parts, including those that are left out
+	start  string // Content-ID of the document, if the multipart names it
 }
 
 // readMHTML reads an MHTML file.
@@ -54,8 +55,11 @@ func (p *page) readMHTML() error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxTotal {
-		return fmt.Errorf("not a regular file of at most %d octets", maxTotal)
+	if !info.Mode().IsRegular() {
+		return errors.New("not a regular file")
+	}
+	if info.Size() > p.limits.Total {
+		return p.limits.TooLong("the file")
 	}
 	octets, err := p.root.ReadFile(p.file)
 	if err != nil {
@@ -65,7 +69,7 @@ func (p *page) readMHTML() error {
 }
 
 func (p *page) parseMHTML(octets []byte) error {
-	m := &mhtml{page: p}
+	m := &mhtml{page: p, octets: len(octets)}
 	header, body := message.Fields(octets) // MIME fields have the syntax of HTTP fields
 	if err := m.readParts(header, body, 0); err != nil {
 		return err
@@ -113,10 +117,13 @@ func splitParts(body []byte, boundary string) (parts [][]byte, whole bool) {
 		}
 		found += at
 		at = found + len(delimiter)
+		if found > 0 && body[found-1] != '\n' {
+			continue // text
+		}
 		line, _, ended := bytes.Cut(body[at:], []byte("\n"))
 		last := bytes.HasPrefix(line, []byte("--"))
-		if found > 0 && body[found-1] != '\n' || !last && (!ended || len(bytes.TrimSpace(line)) > 0) {
-			continue // text, or a longer boundary that begins like this one
+		if !last && (!ended || len(bytes.TrimSpace(line)) > 0) {
+			continue // a longer boundary that begins like this one
 		}
 		if begin >= 0 {
 			// The line end before a delimiter belongs to the delimiter.
@@ -139,10 +146,10 @@ func (m *mhtml) add(header []site.Header, octets []byte) error {
 		id: withoutBrackets(message.Field(header, "Content-ID")),
 	}
 	switch {
-	case m.count > maxFiles:
-		return fmt.Errorf("the file has more than %d parts", maxFiles)
-	case len(octets) > maxBody:
-		m.repair(p.where(), "More than %d octets: left out.", maxBody)
+	case m.count > m.limits.Exchanges:
+		return m.limits.TooManyExchanges("parts")
+	case int64(len(octets)) > m.limits.Body:
+		m.repair(p.where(), "Left out: %s.", m.limits.BodyTooLong(int64(len(octets))))
 		return nil
 	case !utf8.ValidString(p.location + p.id):
 		m.repair(p.where(), "The location is not UTF-8: left out.")
@@ -191,14 +198,14 @@ func (m *mhtml) finish(header []site.Header) error {
 	}
 	m.place(document, location)
 	rewrite := m.references()
-	left := maxTotal
+	left := maxGrowth*m.octets + 1<<20
 	for _, p := range m.parts {
 		if p.url == "" {
 			continue
 		}
-		body, err := rewritten(rewrite, p)
-		if err != nil || len(body) > left {
-			return fmt.Errorf("the parts exceed %d octets", maxTotal)
+		body, err := rewritten(rewrite, p, left)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.where(), err)
 		}
 		left -= len(body)
 		m.page.add(p.where(), p.url, p.contentType, body)
@@ -292,6 +299,10 @@ func (m *mhtml) references() *strings.Replacer {
 		if p.url == "" {
 			continue
 		}
+		if len(p.id)+len(p.location) > maxReference {
+			m.repair(p.where(), "References to the part were not rewritten, because its identifiers are longer than %d octets.", maxReference)
+			continue
+		}
 		if p.id != "" {
 			pairs = append(pairs, [2]string{"cid:" + p.id, p.url})
 		}
@@ -308,25 +319,36 @@ func (m *mhtml) references() *strings.Replacer {
 	return strings.NewReplacer(flat...)
 }
 
+// maxReference limits the identifiers of a part, in octets: the time to find a reference may
+// grow with the length of the longest.
+const maxReference = 4 << 10
+
+// maxGrowth limits how many times as long as the file its parts may become by being decoded
+// and rewritten: a URL may be much longer than the identifier that it replaces.
+const maxGrowth = 16
+
 // rewritten returns the part's body with its references replaced, if its type has
-// references.
-func rewritten(r *strings.Replacer, p *part) ([]byte, error) {
+// references. It is an error if the result has more than most octets.
+func rewritten(r *strings.Replacer, p *part, most int) ([]byte, error) {
 	switch p.mediaType() {
 	case "text/html", "application/xhtml+xml", "text/css", "image/svg+xml":
 	default:
 		return p.body, nil
 	}
-	var b limitedBuffer
+	b := limitedBuffer{most: most}
 	_, err := r.WriteString(&b, string(p.body))
 	return b.octets.Bytes(), err
 }
 
-// limitedBuffer holds at most maxBody octets.
-type limitedBuffer struct{ octets bytes.Buffer }
+// limitedBuffer holds at most so many octets.
+type limitedBuffer struct {
+	octets bytes.Buffer
+	most   int
+}
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
-	if b.octets.Len()+len(p) > maxBody {
-		return 0, errors.New("the body exceeds its limit")
+	if b.octets.Len()+len(p) > b.most {
+		return 0, fmt.Errorf("with its references replaced, the page would be more than %d times as long as the file", maxGrowth)
 	}
 	return b.octets.Write(p)
 }

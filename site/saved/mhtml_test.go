@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/costtest"
+	"wiretime/site/recording"
 	"wiretime/site/sitetest"
 )
 
@@ -113,7 +115,7 @@ func TestReadMHTMLCutOff(t *testing.T) {
 	file := mhtmlOf("", first, "Content-Type: text/css\nContent-Location: https://a.test/a\n\np{}")
 	whole := strings.Index(file, "text/css") // then the first part has ended
 	for n := range len(file) - len("--\r\n") {
-		p := &page{host: "www.p.test"}
+		p := &page{host: "www.p.test", limits: recording.Limits{}.OrDefault()}
 		err := p.parseMHTML([]byte(file[:n]))
 		switch {
 		case n < whole-40:
@@ -133,7 +135,7 @@ func TestReadMHTMLRefuses(t *testing.T) {
 		"multipart/related with a boundary": "Content-Type: multipart/related\r\n\r\n<p>",
 		"no HTML document":                  mhtmlOf("", "Content-Type: text/css\nContent-Location: https://a.test/\n\np{}"),
 	} {
-		p := &page{host: "www.p.test"}
+		p := &page{host: "www.p.test", limits: recording.Limits{}.OrDefault()}
 		if err := p.parseMHTML([]byte(file)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -151,8 +153,10 @@ func FuzzMHTML(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, octets []byte) {
-		p := &page{host: "www.p.test"}
-		if err := p.parseMHTML(octets); err != nil {
+		p := &page{host: "www.p.test", limits: recording.Limits{}.OrDefault()}
+		var err error
+		costtest.Check(t, len(octets), cost, func() { err = p.parseMHTML(octets) })
+		if err != nil {
 			return
 		}
 		urls := map[string]bool{}

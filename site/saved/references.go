@@ -35,6 +35,7 @@ var relations = map[string]kind{"stylesheet": kindStylesheet, "icon": kindOther,
 // scanner finds the references of documents and style sheets.
 type scanner struct {
 	base *url.URL
+	left *int64 // octets of references and their bases that may still be resolved
 	// note is called with each reference as written and its target.
 	note  func(reference string, target *url.URL, k kind)
 	title string // of a document
@@ -42,6 +43,9 @@ type scanner struct {
 
 func (s *scanner) refer(reference string, k kind) {
 	reference = strings.TrimSpace(reference)
+	if *s.left -= int64(len(s.base.Path) + len(s.base.Host) + len(reference)); *s.left < 0 {
+		return
+	}
 	target, err := s.base.Parse(reference)
 	if err != nil || reference == "" || strings.HasPrefix(reference, "#") {
 		return

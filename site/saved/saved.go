@@ -22,14 +22,9 @@ type Options struct {
 	// Name is the name of the site; resources without a URL of their own are served from
 	// www.<name>.test. Empty means derived from the file's name.
 	Name string
+	// Limits bound what is read: files, or parts of a file, count as exchanges.
+	Limits recording.Limits
 }
-
-// These limit what is read.
-const (
-	maxBody  = 256 << 20 // octets of a file or part
-	maxTotal = 1 << 30   // octets of all of them
-	maxFiles = 100_000
-)
 
 // Read reads the page saved as the file name: X.html, with its files in the folder X_files
 // beside it (or X-Dateien, X_fichiers and so on: Firefox translates the name), or X.mhtml,
@@ -41,9 +36,9 @@ const (
 // that were not saved. Files without a reference are left out. In an MHTML file every part
 // has its own URL; cid: and file: references are rewritten.
 //
-// It is an error if the file is neither, a link leads out of the folder, or there are more
-// than 100,000 files or 1 GiB. Read leaves out files of more than 256 MiB, and keeps the
-// complete parts of a truncated MHTML file.
+// It is an error if the file is neither, a link leads out of the folder, or the page exceeds
+// a limit. Read leaves out files that exceed the limit of one body, and keeps the complete
+// parts of a truncated MHTML file. A page of N octets takes up to 160 N octets of memory.
 func Read(name string, o Options) (*recording.Recording, error) {
 	r, err := read(name, o)
 	if err != nil {
@@ -67,7 +62,8 @@ func read(name string, o Options) (*recording.Recording, error) {
 	if o.Name == "" {
 		o.Name = siteName(stem)
 	}
-	p := &page{root: root, file: base, stem: stem, host: "www." + o.Name + ".test", left: maxTotal}
+	limits := o.Limits.OrDefault()
+	p := &page{root: root, file: base, stem: stem, host: "www." + o.Name + ".test", limits: limits, left: limits.Total}
 	p.recording.Source = "page saved as " + strings.ToValidUTF8(base, "?")
 	switch strings.ToLower(filepath.Ext(base)) {
 	case ".html", ".htm", ".xhtml", ".xht":
@@ -86,7 +82,8 @@ type page struct {
 	file      string // the document, or the MHTML file
 	stem      string // its name without the extension
 	host      string // host of resources without a URL of their own
-	left      int64  // octets that may still be read
+	limits    recording.Limits
+	left      int64 // octets that may still be read
 	recording recording.Recording
 }
 

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"wiretime/costtest"
 	"wiretime/site/recording"
 	"wiretime/site/sitetest"
 )
@@ -159,7 +160,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a link out of the folder", map[string]string{"p.html": "x", "p_files/a": "-> " + outside + "/secret"}, "p.html", "path escapes"},
 		{"a link to what is beside the page", map[string]string{"p.html": "x", "p_files/a": "-> ../secret", "secret": "s"}, "p.html", "path escapes"},
 		{"a link to nothing", map[string]string{"p.html": "x", "p_files/a": "-> b"}, "p.html", "no such file"},
-		{"two folders in other languages", map[string]string{"p.html": "x", "p-Dateien/a": "a", "p_fichiers/a": "a"}, "p.html", "p-Dateien, p_fichiers"},
+		{"two folders in other languages", map[string]string{"p.html": "x", "p-Dateien/a": "a", "p_fichiers/a": "a"}, "p.html", `"p-Dateien" "p_fichiers"`},
 		{"an MHTML file that is a folder", map[string]string{"p.mhtml/x": "x"}, "p.mhtml", "not a regular file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -217,12 +218,14 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p := &page{file: "p.html", host: "www.p.test"}
+		limits := recording.Limits{}.OrDefault()
+		p := &page{file: "p.html", host: "www.p.test", limits: limits, left: limits.Total - int64(2*len(text))}
 		base := p.baseURL(text)
 		files := []*savedFile{{name: "p.html", url: base.String(), body: text, kind: kindDocument}, {name: "p_files/a", url: base.JoinPath("p_files", "a").String(), body: text, kind: kindStylesheet}}
-		p.follow(files, base.JoinPath("p_files").String()+"/")
+		costtest.Check(t, 2*len(text), cost, func() { p.follow(files, base.JoinPath("p_files").String()+"/") })
 		for _, f := range files {
-			(&scanner{base: base, note: func(reference string, target *url.URL, k kind) {
+			left := int64(1 << 20)
+			(&scanner{base: base, left: &left, note: func(reference string, target *url.URL, k kind) {
 				if target == nil || reference == "" {
 					t.Errorf("%q leads to %v", reference, target)
 				}

@@ -30,6 +30,8 @@ import (
 type Options struct {
 	// Name is the name of the site; the page is on www.<name>.test. Empty means list.
 	Name string
+	// Limits bound what is read: Body and Total hold for the sizes that the list states, too.
+	Limits recording.Limits
 }
 
 // DefaultSize is the size in octets of a body whose line states none, the same as in the
@@ -38,11 +40,8 @@ const DefaultSize = 20_000
 
 // These limit a list.
 const (
-	maxList  = 64 << 20 // octets of the list itself
-	maxURLs  = 100_000
-	maxURL   = 64 << 10  // octets
-	maxBody  = 256 << 20 // octets of one body
-	maxTotal = 1 << 30   // octets of all bodies
+	maxList = 64 << 20 // octets of the list itself
+	maxURL  = 64 << 10 // octets
 )
 
 // kinds lists the types that are not media types.
@@ -50,7 +49,8 @@ var kinds = []string{"document", "stylesheet", "script", "image", "font", "media
 
 // Read reads a list; source names it in the recording. The recording has no bodies:
 // [recording.Recording.Site] makes the page, at the root of its host, and all other
-// responses. Errors name the line and the column, counted in characters from 1.
+// responses. Errors name the line and the column, counted in characters from 1. A list of N
+// octets takes up to 64 N octets of memory.
 func Read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 	rec, err := read(r, source, o)
 	if err != nil {
@@ -72,7 +72,7 @@ func read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 	}
 	page := exchange("the page", "https://www."+o.Name+".test/", 0)
 	page.Kind, page.MIME = "document", "text/html"
-	l := &list{seen: map[string]int{page.URL: 0}, page: page.URL}
+	l := &list{limits: o.Limits.OrDefault(), seen: map[string]int{page.URL: 0}, page: page.URL}
 	number := 0
 	for line := range strings.Lines(strings.TrimPrefix(string(text), "\uFEFF")) {
 		number++
@@ -104,6 +104,7 @@ const (
 
 // list holds what has been read so far.
 type list struct {
+	limits    recording.Limits
 	page      string
 	exchanges []recording.Exchange
 	seen      map[string]int // URL -> line; 0 is the page's
@@ -127,8 +128,8 @@ func (l *list) line(number int, line string) error {
 	if len(words) == 0 {
 		return nil
 	}
-	if len(l.exchanges) == maxURLs {
-		return wrong(line, starts[0], "more than %d URLs", maxURLs)
+	if len(l.exchanges) == l.limits.Exchanges {
+		return wrong(line, starts[0], "%w", l.limits.TooManyExchanges("URLs"))
 	}
 	e := exchange(fmt.Sprintf("line %d", number), words[0], DefaultSize)
 	e.Initiator = l.page
@@ -141,7 +142,7 @@ func (l *list) line(number int, line string) error {
 	rest := 1
 	if len(words) > rest && words[rest][0] >= '0' && words[rest][0] <= '9' {
 		var err error
-		if e.Size, err = parseSize(words[rest]); err != nil {
+		if e.Size, err = parseSize(words[rest], l.limits.Body); err != nil {
 			return wrong(line, starts[rest], "%w", err)
 		}
 		rest++
@@ -154,10 +155,10 @@ func (l *list) line(number int, line string) error {
 		rest++
 	}
 	if len(words) > rest {
-		return wrong(line, starts[rest], "unexpected %q: a line has a URL, a size and a type", words[rest])
+		return wrong(line, starts[rest], "unexpected %.60q: a line has a URL, a size and a type", words[rest])
 	}
-	if l.total += e.Size; l.total > maxTotal {
-		return wrong(line, starts[0], "all bodies together exceed %d octets", maxTotal)
+	if l.total += e.Size; l.total > l.limits.Total {
+		return wrong(line, starts[0], "%w", l.limits.TooLong("the sum of all sizes"))
 	}
 	l.exchanges = append(l.exchanges, e)
 	return nil
@@ -189,7 +190,7 @@ func (l *list) checkURL(text string, number int) error {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(text) > maxURL:
 		return fmt.Errorf("invalid URL %.200q: want one like https://www.example.test/logo.png", text)
 	case u.User != nil:
-		return fmt.Errorf("%s has a user name: leave it out", u.Redacted())
+		return fmt.Errorf("%.200q has a user name: leave it out", u.Redacted())
 	}
 	u.Fragment, u.RawFragment = "", ""
 	if u.Path == "" {
@@ -197,23 +198,23 @@ func (l *list) checkURL(text string, number int) error {
 	}
 	switch first, taken := l.seen[u.String()]; {
 	case taken && first == 0:
-		return fmt.Errorf("%s is the URL of the page itself: give the site another name", u)
+		return fmt.Errorf("%.200q is the URL of the page itself: give the site another name", u)
 	case taken:
-		return fmt.Errorf("duplicate URL %s: first in line %d", u, first)
+		return fmt.Errorf("duplicate URL %.200q: first in line %d", u, first)
 	}
 	l.seen[u.String()] = number
 	return nil
 }
 
-func parseSize(text string) (int64, error) {
+func parseSize(text string, most int64) (int64, error) {
 	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
 	factor, known := map[string]int64{"B": 1, "kB": 1e3, "MB": 1e6}[text[digits:]]
 	size, err := strconv.ParseInt(text[:digits], 10, 64)
 	switch {
 	case !known:
 		return 0, fmt.Errorf("invalid size %.40q: want a whole number of B, kB or MB, as in 20kB", text)
-	case err != nil || size > maxBody/factor:
-		return 0, fmt.Errorf("size %.40q exceeds the limit of a body: %d octets", text, maxBody)
+	case err != nil || size > most/factor:
+		return 0, fmt.Errorf("size %.40q exceeds the limit of a body: %d octets (--max-body)", text, most)
 	}
 	return size * factor, nil
 }

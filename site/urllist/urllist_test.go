@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"wiretime/costtest"
+	"wiretime/site/recording"
 )
 
 func TestRead(t *testing.T) {
@@ -50,7 +54,7 @@ func TestReadRefuses(t *testing.T) {
 		{"\n  ftp://a.test/", "line 2, column 3: "},
 		{"https:///a", "line 1, column 1: "},
 		{"https://[::", "line 1, column 1: "},
-		{"https://me:secret@a.test/", "line 1, column 1: https://me:xxxxx@a.test/ has a user name"},
+		{"https://me:secret@a.test/", `line 1, column 1: "https://me:xxxxx@a.test/" has a user name`},
 		{"https://a.test/" + strings.Repeat("x", maxURL), "invalid URL"},
 		{"https://a.test/ 20", `line 1, column 17: invalid size "20"`},
 		{"https://a.test/ 20KB", "line 1, column 17: "},
@@ -60,12 +64,12 @@ func TestReadRefuses(t *testing.T) {
 		{"https://a.test/ä 2kB picture", `line 1, column 22: invalid type "picture": want a media type such as image/png, or one of document`},
 		{"https://a.test/ image 2kB", `line 1, column 23: unexpected "2kB"`},
 		{"https://a.test/ 2kB image x", "line 1, column 27: "},
-		{"https://a.test/\nhttps://b.test/\nhttps://a.test#x", "line 3, column 1: duplicate URL https://a.test/: first in line 1"},
-		{"https://www.list.test", "line 1, column 1: https://www.list.test/ is the URL of the page"},
+		{"https://a.test/\nhttps://b.test/\nhttps://a.test#x", `line 3, column 1: duplicate URL "https://a.test/": first in line 1`},
+		{"https://www.list.test", `line 1, column 1: "https://www.list.test/" is the URL of the page`},
 		{"https://a.test/\nhttps://a.test/\xff", "line 2, column 16: invalid UTF-8"},
 		{"https://a.test/\x00", "line 1, column 1: "},
-		{lines(5, "256MB"), "line 5, column 1: all bodies together exceed 1073741824 octets"},
-		{lines(maxURLs+1, "1B"), "line 100001, column 1: more than 100000 URLs"},
+		{lines(5, "256MB"), "line 5, column 1: the sum of all sizes exceeds 1073741824 octets: import a single page, or raise the limit with --max-size"},
+		{lines(100_001, "1B"), "line 100001, column 1: more than 100000 URLs"},
 	} {
 		if _, err := Read(strings.NewReader(c.list), "list.txt", Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60q: got %v, want %s", c.list, err, c.want)
@@ -88,7 +92,11 @@ func FuzzRead(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := Read(strings.NewReader(text), "x", Options{})
+		var r *recording.Recording
+		var err error
+		costtest.Check(t, len(text), costtest.Limit{Fixed: 1 << 20, PerOctet: 64, Time: time.Microsecond}, func() {
+			r, err = Read(strings.NewReader(text), "x", Options{})
+		})
 		if err != nil {
 			if !strings.Contains(err.Error(), "line ") && !strings.Contains(err.Error(), "no URLs") {
 				t.Errorf("an error that names no place: %v", err)
@@ -96,7 +104,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, e := range r.Exchanges {
-			if !strings.HasPrefix(strings.ToLower(e.URL), "http") || e.Size < 0 || e.Size > maxBody || e.HasBody {
+			if !strings.HasPrefix(strings.ToLower(e.URL), "http") || e.Size < 0 || e.Size > 256<<20 || e.HasBody {
 				t.Errorf("%+v", e)
 			}
 		}

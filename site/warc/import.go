@@ -2,7 +2,6 @@ package warc
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -67,10 +66,10 @@ func (i *importer) exchange(records *reader, rec *record, where string) error {
 		i.foreign++
 		return nil
 	case rec.length > i.budget.Body+maxHeader:
-		i.repair(where, "Too large (%d octets): left out.", rec.length)
+		i.repair(where, "Too large (%d octets, more than the limit of one body, --max-body): left out.", rec.length)
 		return nil
-	case len(i.entries) == maxExchanges:
-		return fmt.Errorf("more than %d responses: want a single page, not a crawl", maxExchanges)
+	case len(i.entries) == i.limits.Exchanges:
+		return i.limits.TooManyExchanges("responses")
 	}
 	block, err := records.block()
 	if err != nil {
@@ -91,7 +90,7 @@ func (i *importer) exchange(records *reader, rec *record, where string) error {
 	if err = i.fill(&e, rec, block); err == nil {
 		i.entries = append(i.entries, e)
 	} else if !errors.Is(err, message.ErrTotal) {
-		i.repair(where, "%s was left out: %v.", target, err)
+		i.repair(where, "%.200s was left out: %v.", target, err)
 		err = nil
 	}
 	return err
@@ -112,13 +111,13 @@ func (i *importer) fill(e *entry, rec *record, block []byte) error {
 	}
 	response.Fill(&e.Exchange)
 	if field := wrongDigest(rec, block, payload, response.Body); field != "" {
-		i.repair(e.Where, "%s does not match its %s and may be damaged. It was kept.", e.URL, field)
+		i.repair(e.Where, "%.200s does not match its %s and may be damaged. It was kept.", e.URL, field)
 	}
 	if reason := rec.field("warc-truncated"); reason != "" {
-		i.repair(e.Where, "%s was truncated during recording (%.40q).", e.URL, reason)
+		i.repair(e.Where, "%.200s was truncated during recording (%.40q).", e.URL, reason)
 	}
 	if rec.field("warc-segment-number") != "" {
-		i.repair(e.Where, "%s continues in continuation records, which are not supported: only the beginning was kept.", e.URL)
+		i.repair(e.Where, "%.200s continues in continuation records, which are not supported: only the beginning was kept.", e.URL)
 	}
 	i.respond(e, response)
 	return nil
@@ -126,7 +125,7 @@ func (i *importer) fill(e *entry, rec *record, block []byte) error {
 
 func (i *importer) respond(e *entry, response *message.Response) {
 	for _, what := range response.Repairs {
-		i.repair(e.Where, "%s: %s", e.URL, what)
+		i.repair(e.Where, "%.200s: %s", e.URL, what)
 	}
 }
 
@@ -140,7 +139,7 @@ func (i *importer) fillResource(e *entry, rec *record, block []byte) error {
 		e.Header = []site.Header{{Name: "content-type", Value: t}}
 	}
 	if field := wrongDigest(rec, block, block, block); field != "" {
-		i.repair(e.Where, "%s does not match its %s and may be damaged. It was kept.", e.URL, field)
+		i.repair(e.Where, "%.200s does not match its %s and may be damaged. It was kept.", e.URL, field)
 	}
 	return i.budget.Spend(e.Size)
 }

@@ -94,7 +94,9 @@ func (r *reader) readHeader() (*record, error) {
 		if err != nil {
 			return nil, r.wrap("the header of record", err)
 		}
-		octets = append(octets, line...)
+		if octets = append(octets, line...); len(octets) > maxHeader {
+			return nil, r.wrap("the header of record", fmt.Errorf("more than %d octets", maxHeader))
+		}
 		if len(bytes.TrimRight(line, "\r\n")) == 0 {
 			break
 		}

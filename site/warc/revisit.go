@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"wiretime/site"
 	"wiretime/site/message"
@@ -46,17 +47,27 @@ func (i *importer) resolve() error {
 		if e.refers == nil || !x.follow(n) {
 			continue
 		}
-		if err := i.budget.Spend(e.Size); err != nil { // otherwise a small file could stand for many bodies
+		// Otherwise a small file could stand for many bodies or long headers.
+		if err := i.budget.Spend(e.Size + length(e.Header)); err != nil {
 			return err
 		}
 	}
 	i.entries = slices.DeleteFunc(i.entries, func(e entry) bool {
 		if e.refers != nil {
-			i.repair(e.Where, "%s was left out: the record with its body is not in the file.", e.URL)
+			i.repair(e.Where, "%.200s was left out: the record with its body is not in the file.", e.URL)
 		}
 		return e.refers != nil
 	})
 	return nil
+}
+
+// length returns the octets that a header takes in memory.
+func length(header []site.Header) int64 {
+	octets := int64(0)
+	for _, h := range header {
+		octets += int64(len(h.Name)+len(h.Value)) + int64(unsafe.Sizeof(h))
+	}
+	return octets
 }
 
 // index finds entries by reference; of several matches it gives the first in the file.
@@ -130,7 +141,7 @@ func (x *index) follow(n int) bool {
 	}
 	from := &x.entries[target]
 	if e.Status == 0 || e.refers.notModified {
-		e.Status, e.Header = from.Status, slices.Clone(from.Header)
+		e.Status, e.Header = from.Status, slices.Clip(from.Header)
 	} else {
 		e.Header = sameCoding(e.Header, from.Header)
 	}

@@ -72,7 +72,9 @@ func (i *importer) firstPage(r io.Reader) error {
 			i.repair(pagesFile, "Unreadable (%v): the first document was used as the page.", err)
 			break
 		}
-		i.page = line.URL
+		if len(line.URL) <= maxURI {
+			i.page = line.URL
+		}
 	}
 	return nil
 }

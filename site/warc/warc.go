@@ -33,24 +33,22 @@ type Options struct {
 	// Page is the URL of the page. If it is empty, a WACZ file names the page; otherwise the
 	// page is the first HTML response with status 200, or the redirect that leads to it.
 	Page string
+	// Limits bound what is read. The records of all types may be ten times as many as the
+	// exchanges.
+	Limits recording.Limits
 }
-
-// maxExchanges limits the exchanges of a recording, maxRecords the records of all types.
-const (
-	maxExchanges = 100_000
-	maxRecords   = 1_000_000
-)
 
 // Read reads a WARC file, plain or compressed with gzip, as a whole or record by record, or
 // a WACZ file with such files in it. source names it in the recording. Read keeps the
 // records before the point where a file is truncated or damaged, and a repair names that
 // point.
 //
-// Read leaves out bodies of more than 256 MiB, encoded or decoded. It is an error if the
-// file is not a WARC file, has no response or more than 100,000, or exceeds 1 GiB, either
-// decompressed or as the sum of decoded bodies.
+// Read leaves out bodies that exceed the limit of one body, encoded or decoded. It is an
+// error if the file is not a WARC file, has no response, or exceeds one of the other limits.
+// An input of N octets takes up to 64 N octets of memory, where N counts the octets without
+// their compression.
 func Read(r io.Reader, source string, o Options) (*recording.Recording, error) {
-	rec, err := read(r, source, o, message.NewBudget())
+	rec, err := read(r, source, o, message.NewBudget(o.Limits))
 	if err != nil {
 		return nil, fmt.Errorf("read the WARC file %s: %w", source, err)
 	}
@@ -58,7 +56,7 @@ func Read(r io.Reader, source string, o Options) (*recording.Recording, error) {
 }
 
 func read(r io.Reader, source string, o Options, budget *message.Budget) (*recording.Recording, error) {
-	i := &importer{budget: budget, left: budget.Total}
+	i := &importer{limits: o.Limits.OrDefault(), budget: budget, left: budget.Total}
 	in := bufio.NewReader(r)
 	if head, _ := in.Peek(len(zipMagic)); string(head) == zipMagic {
 		if err := i.wacz(in); err != nil {
@@ -72,6 +70,7 @@ func read(r io.Reader, source string, o Options, budget *message.Budget) (*recor
 
 // importer holds what has been read so far.
 type importer struct {
+	limits recording.Limits
 	budget *message.Budget
 	left   int64 // octets of files, without their compression, that may still be read
 
@@ -113,8 +112,8 @@ func (i *importer) file(r *bufio.Reader, prefix string) error {
 			err = i.record(records, rec, where)
 			i.records++
 		}
-		if i.records > maxRecords {
-			return fmt.Errorf("more than %d records: want a single page, not a crawl", maxRecords)
+		if i.records > 10*i.limits.Exchanges {
+			return i.limits.TooManyExchanges("requests: too many records")
 		}
 		switch {
 		case errors.Is(err, io.EOF):

@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"wiretime/costtest"
 	"wiretime/site/message"
 	"wiretime/site/recording"
 )
@@ -258,7 +259,7 @@ func TestReadPage(t *testing.T) {
 	if err != nil || r.Page != page+"b#x" {
 		t.Errorf("page %q, %v", r.Page, err)
 	}
-	if _, err := Read(strings.NewReader(file), "x.warc", Options{Page: page + "c"}); err == nil || !strings.Contains(err.Error(), page+", "+page+"b") {
+	if _, err := Read(strings.NewReader(file), "x.warc", Options{Page: page + "c"}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q, %q", page, page+"b#x")) {
 		t.Errorf("a missing page: %v", err)
 	}
 }
@@ -292,7 +293,7 @@ func TestReadWACZ(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	for list, want := range map[string]string{
-		"{\"url\": \"https://www.a.test/c\"}": "the page https://www.a.test/c is not in the recording",
+		"{\"url\": \"https://www.a.test/c\"}": `the page "https://www.a.test/c" is not in the recording`,
 		"{\"url\": 3}":                        "Unreadable",
 		"":                                    "",
 	} {
@@ -330,7 +331,7 @@ func TestReadRefuses(t *testing.T) {
 		{"no response", rec("WARC-Type: warcinfo\n", "software: x"), message.Budget{Body: 1e6, Total: 1e6}, "no responses"},
 		{"no response that can be read", response(page, 0, "x"), message.Budget{Body: 1e6, Total: 1e6}, "record 1: https://www.a.test/ was left out"},
 		{"gzip without end", zipped(t, first+strings.Repeat("\x00", 1e7)), message.Budget{Body: 1e6, Total: 1e6}, "limit of a recording is exceeded"},
-		{"a crawl", strings.Repeat("WARC/1.0\nWARC-Type: response\nWARC-Target-URI: "+page+"\nContent-Length: 14\n\nHTTP/1.1 200\n\n", maxExchanges+1), message.Budget{Body: 1e6, Total: 1e8}, "more than 100000 responses"},
+		{"a crawl", strings.Repeat("WARC/1.0\nWARC-Type: response\nWARC-Target-URI: "+page+"\nContent-Length: 14\n\nHTTP/1.1 200\n\n", 100_001), message.Budget{Body: 1e6, Total: 1e8}, "more than 100000 responses"},
 		{"a file that is too long", first + strings.Repeat(first, 10_000), message.Budget{Body: 1e6, Total: 1e6}, "limit of a recording is exceeded"},
 		{"bodies that are too long when decoded", response(page, 0, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"+zipped(t, strings.Repeat("x", 1e6))) + strings.Repeat(rec("WARC-Type: revisit\nWARC-Target-URI: "+page+"\nWARC-Refers-To-Target-URI: "+page+"\n", ""), 10), message.Budget{Body: 1e7, Total: 1e7}, "limit of a recording is exceeded"},
 	} {
@@ -354,9 +355,9 @@ func TestReadLeavesOutWhatIsTooLong(t *testing.T) {
 	want := `page https://www.a.test/
 GET https://www.a.test/ 200 "<p>"
 GET https://www.a.test/d 200 "p{}"
-! record 2: https://www.a.test/a was left out: the body exceeds the limit of one record: 100 octets.
-! record 3: https://www.a.test/b was left out: the body exceeds the limit of one record: it exceeds 99 octets when decoded.
-! record 4: https://www.a.test/c was left out: the body exceeds the limit of one record.
+! record 2: https://www.a.test/a was left out: the body exceeds the limit of one body (--max-body): 100 octets.
+! record 3: https://www.a.test/b was left out: the body exceeds the limit of one body (--max-body): it exceeds 99 octets when decoded.
+! record 4: https://www.a.test/c was left out: the body exceeds the limit of one body (--max-body).
 `
 	if got := describe(r); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
@@ -376,7 +377,12 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, octets []byte) {
-		r, err := read(bytes.NewReader(octets), "x", Options{}, &message.Budget{Body: 1 << 16, Total: 1 << 18})
+		var r *recording.Recording
+		var err error
+		// Decoders may allocate megabytes each, and decode up to the budget.
+		costtest.Check(t, len(octets), costtest.Limit{Fixed: 64 << 20, PerOctet: cost.PerOctet, Time: cost.Time}, func() {
+			r, err = read(bytes.NewReader(octets), "x", Options{}, &message.Budget{Body: 1 << 16, Total: 1 << 18})
+		})
 		if err != nil {
 			return
 		}

@@ -48,6 +48,15 @@ func (r *reader) claims(n ast.Node) {
 		if r.metrics[c.Compare.Metric] != r.metrics[c.To.Metric] {
 			r.fail(item, "cannot compare %s in %s with %s in %s; compare metrics of the same unit", c.Compare.Metric, r.metrics[c.Compare.Metric], c.To.Metric, r.metrics[c.To.Metric])
 		}
+		compared := 0
+		for _, cell := range cells {
+			if c.Compare.Cells.Picks(cell) {
+				compared++
+			}
+		}
+		if !r.pick(item, (compared+1)*len(cells)) {
+			return
+		}
 		if len(c.Pairs(cells)) == 0 {
 			r.fail(item, "the claim compares no cells: no cell of %q has a counterpart in %q; change compare, to or for", r.label(c.Compare.Cells), r.label(c.To.Cells))
 		}

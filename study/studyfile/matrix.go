@@ -37,12 +37,37 @@ func (r *reader) matrix(n ast.Node) {
 			})
 		}
 	}
+	if r.tooManyCells(n) {
+		return
+	}
 	if r.kind.check != nil && len(r.errs) == 0 {
 		r.kind.check(r, m.node)
 	}
 	if n, ok := m.get("except"); ok && len(r.errs) == 0 {
 		r.except(n)
 	}
+}
+
+// tooManyCells reports whether the matrix has more cells than any study may load. It does not
+// make them.
+func (r *reader) tooManyCells(n ast.Node) bool {
+	cells := 1
+	for _, words := range r.study.Matrix {
+		if cells *= max(1, len(words)); cells > maxLoads {
+			r.fail(n, "the matrix has more than %d cells; reduce it", maxLoads)
+			return true
+		}
+	}
+	return false
+}
+
+// pick reports whether selections may be held against so many more cells.
+func (r *reader) pick(n ast.Node, cells int) bool {
+	if r.picks += cells; r.picks > maxPicks {
+		r.fail(n, "the study has too many selections for so many cells; reduce the matrix, or the selections in except, published and claims")
+		return false
+	}
+	return true
 }
 
 // axis reads the list under a key. read returns a value and what identifies it among the
@@ -102,7 +127,11 @@ func (r *reader) except(n ast.Node) {
 	if !ok {
 		return
 	}
+	cells := r.study.Cells(nil)
 	for _, item := range items {
+		if !r.pick(item, len(cells)) {
+			return
+		}
 		m, ok := r.mapping(item, "a selection of cells", r.axes()...)
 		if !ok {
 			continue
@@ -112,11 +141,12 @@ func (r *reader) except(n ast.Node) {
 		if len(r.errs) > errs {
 			continue
 		}
-		if !slices.ContainsFunc(r.study.Cells(nil), left.Picks) {
+		before := len(cells)
+		if cells = slices.DeleteFunc(cells, left.Picks); len(cells) == before {
 			r.fail(item, "this selection picks no remaining cell; remove it")
 			continue
 		}
-		if r.study.Except = append(r.study.Except, left); len(r.study.Cells(nil)) == 0 {
+		if r.study.Except = append(r.study.Except, left); len(cells) == 0 {
 			r.fail(item, "this selection picks all remaining cells; keep some")
 		}
 	}

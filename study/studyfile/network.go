@@ -2,7 +2,6 @@ package studyfile
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,9 +17,6 @@ var (
 	accessKeys = append([]string{"name", "rtt", "up", "down"}, linkKeys...)
 	pathKeys   = append([]string{"source", "note", "access", "events"}, accessKeys...)
 )
-
-// maxTrace limits the size of a trace file, in bytes.
-const maxTrace = 64 << 20
 
 // network reads the name of a profile, or a path described in place. After an error the path
 // has no name.
@@ -211,15 +207,15 @@ func readTrace(name, path string) (*network.Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read trace: %w; write its path from the study file's folder", err)
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxTrace {
-		return nil, fmt.Errorf("read trace %s: not a file of at most %d bytes; name a file in Mahimahi's format", path, maxTrace)
+	if !info.Mode().IsRegular() || info.Size() > network.MaxTrace {
+		return nil, fmt.Errorf("read trace %q: not a file of at most %d bytes; name a file in Mahimahi's format", path, network.MaxTrace)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read trace: %w", err)
 	}
 	defer f.Close()
-	return network.ParseTrace(name, io.LimitReader(f, maxTrace))
+	return network.ParseTrace(name, f)
 }
 
 func (r *reader) gilbertElliott(n ast.Node) *network.GilbertElliott {

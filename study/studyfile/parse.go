@@ -31,9 +31,14 @@ type Vocabulary struct {
 	Media func(reference string) (octets int64, err error)
 }
 
+// MaxSource is the size in bytes of the longest study file.
+const MaxSource = 64 << 10
+
 const (
-	maxSource = 64 << 10 // bytes
-	maxLoads  = 1_000_000
+	maxLoads = 1_000_000
+	// maxPicks limits how often a cell is held against a selection: a study of many cells may
+	// have few selections.
+	maxPicks = 100_000_000
 )
 
 // Parse reads a study. Errors name the file, and paths of traces are relative to its folder.
@@ -58,6 +63,7 @@ type reader struct {
 	metrics map[string]string // units of the kind's metrics by name
 	study   *study.Study
 	errs    Errors
+	picks   int // how often a cell was held against a selection
 }
 
 // top reads the mapping at the top of the file.

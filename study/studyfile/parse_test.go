@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wiretime/costtest"
 	"wiretime/network"
 	"wiretime/study"
 	"wiretime/study/builtin"
@@ -335,7 +336,7 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"rate and trace", inline("rate: 1mbit, trace: x"), "6:47", "keep one"},
 		{"a trace that is not there", inline("trace: no.trace"), "6:34", "no.trace: no such file"},
 		{"a trace that is a folder", inline("trace: ."), "6:34", "not a file"},
-		{"a trace that is none", inline("trace: parse_test.go"), "6:34", "parse trace parse_test.go, line 1"},
+		{"a trace that is none", inline("trace: parse_test.go"), "6:34", `parse trace "parse_test.go", line 1`},
 		{"a link beside access links", inline("rate: 1mbit, access: [{name: a}]"), "6:33", "rate cannot be set beside access; set it inside each access link"},
 		{"no access link", inline("access: []"), "6:14", "it has no access link"},
 		{"an event at no time", inline("events: [{outage: 1s}]"), "6:36", "the event has no at; set a time"},
@@ -368,7 +369,7 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"an alias", [2]string{"name: small", "name: &n small"}, "1:7", "write the value out"},
 		{"a tag", [2]string{"name: small", "name: !!str small"}, "1:7", "write plain keys and values"},
 		{"text that is not UTF-8", [2]string{"name: small", "name: sm\xe4ll"}, "1:1", "save the file as UTF-8"},
-		{"a file of another kind", [2]string{small, strings.Repeat("x", maxSource+1)}, "1:1", "is it the right file?"},
+		{"a file of another kind", [2]string{small, strings.Repeat("x", MaxSource+1)}, "1:1", "is it the right file?"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -483,7 +484,11 @@ func FuzzParse(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, src []byte) {
-		s, err := Parse(filepath.Join(dir, "s.yaml"), src, words)
+		var s *study.Study
+		var err error
+		// A study may have a million cells.
+		limit := costtest.Limit{Fixed: 4 << 30, PerOctet: cost.PerOctet, Time: 5 * time.Millisecond}
+		costtest.Check(t, len(src), limit, func() { s, err = Parse(filepath.Join(dir, "s.yaml"), src, words) })
 		if err != nil {
 			var errs Errors
 			if !errors.As(err, &errs) || len(errs) == 0 {

@@ -114,6 +114,9 @@ func (r *reader) figures(n ast.Node, row int, columns []study.Selection, scale f
 		if _, empty := value.(*ast.NullNode); empty || value.GetToken().Value == "-" {
 			continue
 		}
+		if !r.pick(value, len(cells)) {
+			return nil
+		}
 		f := study.Figure{Row: row, Column: i + 1, RowLabel: r.label(picks), ColumnLabel: r.label(columns[i])}
 		if f.Printed, f.Value, ok = r.figure(value); !ok {
 			continue

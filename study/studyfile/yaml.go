@@ -33,8 +33,8 @@ func position(n ast.Node) (line, column int) {
 
 // parse returns the body of the file's only document, or nil after an error.
 func (r *reader) parse(src []byte) ast.Node {
-	if len(src) > maxSource {
-		r.failAt(1, 1, "the file has %d bytes, more than the limit of %d; is it the right file?", len(src), maxSource)
+	if len(src) > MaxSource {
+		r.failAt(1, 1, "the file has more than %d bytes, the limit; is it the right file?", MaxSource)
 		return nil
 	}
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
@@ -45,6 +45,10 @@ func (r *reader) parse(src []byte) ast.Node {
 			r.failAt(i+1, 1, "the line is not UTF-8 text; save the file as UTF-8")
 			return nil
 		}
+	}
+	if line := deep(src); line > 0 {
+		r.failAt(line, 1, "lists and mappings are nested more than %d levels deep; is it the right file?", maxNesting)
+		return nil
 	}
 	file, err := parseYAML(src)
 	if err != nil {
@@ -75,6 +79,34 @@ func (r *reader) parse(src []byte) ast.Node {
 		return nil
 	}
 	return body
+}
+
+// maxNesting limits the levels of lists and mappings in one line or in brackets: the parser's
+// time grows with the square of the depth, and so does its memory.
+const maxNesting = 32
+
+// deep returns the first line that is nested too deep, or 0. It takes brackets in text for
+// nesting, too: few lines have so many that do not close.
+func deep(src []byte) int {
+	open := 0
+	for i, line := range bytes.Split(src, []byte("\n")) {
+		lists := line[:len(line)-len(bytes.TrimLeft(line, "-? "))]
+		if bytes.Count(lists, []byte("- "))+bytes.Count(lists, []byte("? ")) > maxNesting {
+			return i + 1
+		}
+		for _, c := range line {
+			switch c {
+			case '[', '{':
+				open++
+			case ']', '}':
+				open = max(0, open-1)
+			}
+			if open > maxNesting {
+				return i + 1
+			}
+		}
+	}
+	return 0
 }
 
 // parseYAML turns a panic of the parser on malformed input into an error.
