@@ -225,18 +225,20 @@ var nothing = []byte{0}
 func (s *Server) serveAssociation(a association, p peer) {
 	var streams sync.WaitGroup
 	defer streams.Wait()
+	rest := s.newRest(a)
+	defer rest.stop()
 	for {
 		m, err := a.accept()
 		if err != nil {
 			return
 		}
-		streams.Go(func() { s.serveStream(a, m, p) })
+		streams.Go(func() { s.serveStream(a, m, p, rest) })
 	}
 }
 
 // serveStream answers the requests of one stream in order. An invalid message ends the
 // association.
-func (s *Server) serveStream(a association, m messages, p peer) {
+func (s *Server) serveStream(a association, m messages, p peer, rest *rest) {
 	var answering sync.WaitGroup
 	stop := func() {}
 	defer func() {
@@ -269,6 +271,8 @@ func (s *Server) serveStream(a association, m messages, p peer) {
 		stop = cancel
 		answering.Go(func() {
 			defer cancel()
+			rest.begins()
+			defer rest.ends()
 			s.answerStream(ctx, a, m, p, r)
 		})
 	}
