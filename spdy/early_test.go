@@ -22,7 +22,11 @@ var early = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _
 
 // uploader connects a peer to a server of early, and has it open stream 1 for an upload.
 func uploader(t *testing.T, v Version, c Config) *peer {
-	cn := &serverConn{server: &Server{}, ctx: t.Context(), handler: early, version: v}
+	return uploaderTo(t, v, &serverConn{server: &Server{}, ctx: t.Context(), handler: early, version: v}, c)
+}
+
+func uploaderTo(t *testing.T, v Version, cn *serverConn, c Config) *peer {
+	t.Helper()
 	c.Accept = cn.serve
 	p := against(t, v, false, c)
 	n := v.names()
@@ -168,6 +172,39 @@ func TestEarlyResponseToPeers(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestRequestsHaveATime: http.Server's ReadTimeout applies to the body of each request, however
+// steadily it trickles.
+func TestRequestsHaveATime(t *testing.T) {
+	read := make(chan error, 1)
+	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, err := io.Copy(io.Discard, r.Body)
+		read <- err
+	})
+	eachVersion(t, func(t *testing.T, v Version) {
+		for _, limit := range []time.Duration{80 * time.Millisecond, 0} {
+			cn := &serverConn{server: &Server{}, ctx: t.Context(), handler: h, version: v, readTimeout: limit}
+			p := uploaderTo(t, v, cn, Config{})
+			for open := true; open; time.Sleep(time.Millisecond) {
+				p.send(&Data{StreamID: 1, Payload: []byte("x"), Fin: limit == 0})
+				if limit == 0 {
+					if err := <-read; err != nil {
+						t.Error(err)
+					}
+					break
+				}
+				select {
+				case err := <-read:
+					if !errors.Is(err, os.ErrDeadlineExceeded) {
+						t.Errorf("the body ended with %v", err)
+					}
+					open = false
+				default:
+				}
+			}
+		}
+	})
 }
 
 // shortListener is a listener whose system runs out of something some times.
