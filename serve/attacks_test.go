@@ -61,10 +61,7 @@ func (v *victim) flood(times int, f func(w io.Writer, i int) error) (ended int, 
 	}
 	done := make(chan int)
 	go func() { done <- drain(c) }()
-	for i := range times {
-		if f(c, i) != nil {
-			break // the server has ended it
-		}
+	for i := 0; i < times && f(c, i) == nil; i++ { // an error means that the server has ended it
 	}
 	return <-done, nil
 }

@@ -249,8 +249,11 @@ func TestSlowPeers(t *testing.T) {
 				p := against(t, v, false, c)
 				p.send(&SynStream{StreamID: 1, Fields: []Field{{"a", "b"}}})
 				_, err := io.WriteString(p.Conn, head)
-				for ; err == nil; time.Sleep(limit / 40) {
-					_, err = io.WriteString(p.Conn, "x")
+				for n := 0; err == nil; time.Sleep(limit / 40) {
+					if _, err = io.WriteString(p.Conn, "x"); n > leastProgress {
+						t.Fatalf("%q: the session goes on after %d octets", head, n)
+					}
+					n++
 				}
 				timedOut(t, p.s.Wait())
 			}
@@ -266,7 +269,11 @@ func TestSlowPeers(t *testing.T) {
 				}
 				p := against(t, v, false, c)
 				p.send(&Settings{Entries: []Setting{{SettingInitialWindowSize, 0, 1}}}, &SynStream{StreamID: 1, Fin: true, Fields: []Field{{"a", "b"}}})
+				n := 0
 				for open := true; open; time.Sleep(limit / 40) {
+					if n++; n > leastProgress {
+						t.Fatalf("the stream goes on after %d octets", n)
+					}
 					p.send(&WindowUpdate{1, 1})
 					select {
 					case err := <-ended:
