@@ -24,12 +24,14 @@ type Config struct {
 	// Compression says how sent header blocks are compressed.
 	Compression Compression
 	// ReadTimeout is how long a read may wait for the peer: in the middle of a
-	// frame and, on a server, in the middle of a stream. 0 for one minute,
-	// negative for no limit.
+	// frame, of which 1,024 octets at least must arrive in that time, and, on a
+	// server, in the middle of a stream. It is also how long a client of Server may
+	// go on sending a request after its response. 0 for one minute, negative for no
+	// limit.
 	ReadTimeout time.Duration
 	// WriteTimeout is how long a write may wait for the peer to read from its
-	// connection or to reopen the window. 0 for one minute, negative for no
-	// limit.
+	// connection or to reopen the window by 1,024 octets. 0 for one minute,
+	// negative for no limit.
 	WriteTimeout time.Duration
 	// IdleTimeout is how long a session without streams stays open: 0 for five
 	// minutes, negative for no limit.

@@ -50,9 +50,19 @@
 // are counted against a budget of some thousands, refilled by 200 a second
 // (SETTINGS, PING, streams opened and reset, empty DATA, frames of streams that do
 // not exist). A session runs at most twice Config.MaxStreams handlers. Timeouts
-// end whatever waits for a peer. Memory is bounded by the windows times the
+// end whatever waits for a peer, and whatever moves less than 1,024 octets in a
+// minute inside a frame or a response. A handler that reads a request's body sets a
+// deadline itself, or http.Server's ReadTimeout does. Memory is bounded by the windows times the
 // streams, in version 2 by 16 MiB. Fields that hold secrets are not compressed,
 // unless Compression says otherwise.
+//
+// # Responses before the request's end
+//
+// A handler may answer without reading the request's body, as a server of static
+// files does. HTTP/2 servers then send RST_STREAM with NO_ERROR, which SPDY does not
+// have: clients that are still sending take any RST_STREAM for a failure, although
+// the response is complete. So a Server reads on and discards up to 16 MiB, for as
+// long as ReadTimeout, before it resets the stream.
 //
 // # Determinism
 //

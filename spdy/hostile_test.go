@@ -241,6 +241,49 @@ func TestSlowPeers(t *testing.T) {
 				p.settle()
 			})
 		}
+		// Peers that do move, but a single octet at a time.
+		t.Run("trickling sender", func(t *testing.T) {
+			for _, head := range []string{"\x00\x00\x00\x01\x00\x00\xff\xff", "\x80\x03\x00\x01\x00\x00\x40\x00"} {
+				c := config
+				c.Accept = func(st *Stream) { _, _ = io.Copy(io.Discard, st) }
+				p := against(t, v, false, c)
+				p.send(&SynStream{StreamID: 1, Fields: []Field{{"a", "b"}}})
+				_, err := io.WriteString(p.Conn, head)
+				for n := 0; err == nil; time.Sleep(limit / 40) {
+					if _, err = io.WriteString(p.Conn, "x"); n > leastProgress {
+						t.Fatalf("%q: the session goes on after %d octets", head, n)
+					}
+					n++
+				}
+				timedOut(t, p.s.Wait())
+			}
+		})
+		if v != V2 {
+			t.Run("trickling reader", func(t *testing.T) {
+				ended := make(chan error, 1)
+				c := config
+				c.Accept = func(st *Stream) {
+					_ = st.SendReply(nil, false)
+					_, err := st.Write(make([]byte, 1<<20))
+					ended <- err
+				}
+				p := against(t, v, false, c)
+				p.send(&Settings{Entries: []Setting{{SettingInitialWindowSize, 0, 1}}}, &SynStream{StreamID: 1, Fin: true, Fields: []Field{{"a", "b"}}})
+				n := 0
+				for open := true; open; time.Sleep(limit / 40) {
+					if n++; n > leastProgress {
+						t.Fatalf("the stream goes on after %d octets", n)
+					}
+					p.send(&WindowUpdate{1, 1})
+					select {
+					case err := <-ended:
+						timedOut(t, err)
+						open = false
+					default:
+					}
+				}
+			})
+		}
 		t.Run("idle", func(t *testing.T) {
 			p := against(t, v, false, Config{IdleTimeout: limit})
 			if f := p.expect(TypeGoAway).(*GoAway); f.Status != GoAwayOK {

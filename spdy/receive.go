@@ -1,6 +1,9 @@
 package spdy
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // data handles a DATA frame. It reads the payload into the stream's buffer as
 // it arrives.
@@ -24,6 +27,7 @@ func (s *Session) data(h frameHeader) error {
 	if st == nil {
 		return s.skip(h.length)
 	}
+	moved := 0
 	for left := h.length; left > 0; {
 		s.mu.Lock()
 		if st.discarded {
@@ -34,7 +38,10 @@ func (s *Session) data(h frameHeader) error {
 		space := st.buffer.space()
 		s.mu.Unlock()
 		n, err := s.r.Read(space[:min(left, len(space))])
-		s.progress.Add(1)
+		if moved += n; moved >= leastProgress {
+			moved = 0
+			s.progress.Add(1)
+		}
 		s.mu.Lock()
 		left -= n
 		switch {
@@ -116,6 +123,12 @@ func (s *Session) admit(h frameHeader) *Stream {
 	case st.local && !st.answered:
 		s.wrong(st, ProtocolError, "2.2.2", "DATA: the stream has had no SYN_REPLY")
 	default:
+		if st.draining {
+			if st.drained += int64(h.length); st.drained > maxDrained {
+				s.reset(st, Cancel, fmt.Errorf("spdy: stream %d: the peer went on sending %d octets after the response", st.id, st.drained))
+				break
+			}
+		}
 		st.gotData = true
 		st.received += int64(h.length)
 		if s.version == V2 {

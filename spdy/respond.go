@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"log"
 	"maps"
 	"net/http"
 	"runtime"
@@ -24,6 +23,8 @@ type serverConn struct {
 	version Version
 	remote  string
 	tls     *tls.ConnectionState
+	// readTimeout is how long a request may take to arrive; 0 means no limit.
+	readTimeout time.Duration
 }
 
 // serve answers the request on one stream.
@@ -50,6 +51,10 @@ func (c *serverConn) serve(st *Stream) {
 	switch {
 	case !remoteDone:
 		r.Body = w.body
+		if c.readTimeout > 0 {
+			_ = st.SetReadDeadline(time.Now().Add(c.readTimeout)) // it never fails
+			defer func() { _ = st.SetReadDeadline(time.Time{}) }()
+		}
 		if strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 			w.body.proceed = w.proceed
 		}
@@ -73,7 +78,7 @@ func (c *serverConn) run(w *responseWriter, r *http.Request) {
 		}
 		if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 			stack := make([]byte, 64<<10)
-			c.printf("spdy: panic serving %s: %v\n%s", c.remote, p, stack[:runtime.Stack(stack, false)])
+			c.server.printf("spdy: panic serving %s: %v\n%s", c.remote, p, stack[:runtime.Stack(stack, false)])
 		}
 		w.release()
 		if w.st != nil {
@@ -86,14 +91,6 @@ func (c *serverConn) run(w *responseWriter, r *http.Request) {
 }
 
 var errPanicked = errors.New("the handler panicked")
-
-func (c *serverConn) printf(format string, a ...any) {
-	if c.server.ErrorLog != nil {
-		c.server.ErrorLog.Printf(format, a...)
-		return
-	}
-	log.Printf(format, a...)
-}
 
 // requestBody reads a request's body and checks its Content-Length.
 type requestBody struct {
@@ -314,6 +311,9 @@ func (w *responseWriter) finish() {
 	}
 	if w.err != nil {
 		return
+	}
+	if w.pushed == nil {
+		defer w.st.drain()
 	}
 	if len(trailer) > 0 {
 		if w.FlushError() == nil {

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"syscall"
+	"time"
 )
 
 // Server serves HTTP over SPDY. Its fields must not be changed while it serves.
@@ -28,7 +30,11 @@ type Server struct {
 	// ConnContext may extend the context of a connection's requests, in sessions
 	// of Serve and ServeConn.
 	ConnContext func(ctx context.Context, c net.Conn) context.Context
-	// ErrorLog receives panics of handlers; nil for the log package's logger.
+	// MaxConns is how many connections Serve accepts at a time; others wait in the listener's
+	// backlog. 0 means no limit.
+	MaxConns int
+	// ErrorLog receives panics of handlers and errors of accepting connections; nil for the log
+	// package's logger.
 	ErrorLog *log.Logger
 
 	mu       sync.Mutex
@@ -40,7 +46,7 @@ type Server struct {
 // Configure makes an http.Server speak SPDY with clients that choose it by ALPN
 // in their TLS handshake, and HTTP/1.1 with the others. Call it before the
 // http.Server serves. The http.Server's Handler, BaseContext and ConnContext
-// apply; its Shutdown shuts down the sessions.
+// apply, and its ReadTimeout to each request; its Shutdown shuts down the sessions.
 //
 // SPDY was originally negotiated by NPN, which crypto/tls does not have: see the
 // package documentation.
@@ -62,7 +68,7 @@ func (s *Server) Configure(h *http.Server) error {
 			if b, ok := handler.(interface{ BaseContext() context.Context }); ok {
 				ctx = b.BaseContext()
 			}
-			_ = s.serve(ctx, c, v, handler)
+			_ = s.serve(ctx, c, v, handler, hs.ReadTimeout)
 		}
 	}
 	h.TLSConfig.NextProtos = append(offered, slices.DeleteFunc(slices.Clone(h.TLSConfig.NextProtos), func(p string) bool {
@@ -83,15 +89,60 @@ func (s *Server) versions() []Version {
 }
 
 // Serve speaks one version, without TLS or negotiation, on each connection of a
-// listener, until the listener is closed. It returns the cause.
+// listener, until the listener is closed or fails. It returns the cause. If the
+// system runs out of descriptors or memory, Serve logs that and tries again after a
+// pause of 5 ms to 1 s, as net/http does.
 func (s *Server) Serve(l net.Listener, v Version) error {
+	var slots chan struct{} // nil: no limit
+	if s.MaxConns > 0 {
+		slots = make(chan struct{}, s.MaxConns)
+	}
+	var pause time.Duration
 	for {
-		c, err := l.Accept()
+		if slots != nil {
+			slots <- struct{}{}
+		}
+		c, err := accept(l, func(err error) {
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			s.printf("spdy: accept connections: %v; trying again in %v", err, pause)
+			time.Sleep(pause)
+		})
 		if err != nil {
 			return fmt.Errorf("spdy: accept connections: %w", err)
 		}
-		s.serving.Go(func() { _ = s.ServeConn(context.Background(), c, v) })
+		pause = 0
+		s.serving.Go(func() {
+			_ = s.ServeConn(context.Background(), c, v)
+			if slots != nil {
+				<-slots
+			}
+		})
 	}
+}
+
+// accept accepts a connection. It calls temporary after each error that may pass.
+func accept(l net.Listener, temporary func(error)) (net.Conn, error) {
+	for {
+		c, err := l.Accept()
+		passes, ok := errors.AsType[interface {
+			error
+			Temporary() bool
+		}](err)
+		short := errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM)
+		// The error of a closed listener claims to be temporary.
+		if err == nil || errors.Is(err, net.ErrClosed) || !short && !(ok && passes.Temporary()) {
+			return c, err
+		}
+		temporary(err)
+	}
+}
+
+func (s *Server) printf(format string, a ...any) {
+	if s.ErrorLog != nil {
+		s.ErrorLog.Printf(format, a...)
+		return
+	}
+	log.Printf(format, a...)
 }
 
 // ServeConn speaks one version on a connection until the session and its
@@ -105,16 +156,18 @@ func (s *Server) ServeConn(ctx context.Context, c net.Conn, v Version) error {
 	if h == nil {
 		h = http.DefaultServeMux
 	}
-	return s.serve(ctx, c, v, h)
+	return s.serve(ctx, c, v, h, 0)
 }
 
-func (s *Server) serve(ctx context.Context, c net.Conn, v Version, h http.Handler) error {
+// serve serves a connection whose requests must arrive completely within readTimeout; 0 means no
+// limit.
+func (s *Server) serve(ctx context.Context, c net.Conn, v Version, h http.Handler, readTimeout time.Duration) error {
 	ctx = context.WithValue(ctx, http.LocalAddrContextKey, c.LocalAddr())
 	ctx = context.WithValue(ctx, versionKey{}, v)
-	cn := &serverConn{server: s, ctx: ctx, handler: h, version: v, remote: c.RemoteAddr().String()}
+	cn := &serverConn{server: s, ctx: ctx, handler: h, version: v, remote: c.RemoteAddr().String(), readTimeout: readTimeout}
 	if t, ok := c.(*tls.Conn); ok {
-		if err := t.HandshakeContext(ctx); err != nil {
-			return fmt.Errorf("spdy: serve: %w", err)
+		if err := s.handshake(ctx, t); err != nil {
+			return errors.Join(fmt.Errorf("spdy: serve: %w", err), t.NetConn().Close())
 		}
 		state := t.ConnectionState()
 		cn.tls = &state
@@ -137,6 +190,16 @@ func (s *Server) serve(ctx context.Context, c net.Conn, v Version, h http.Handle
 		return nil
 	}
 	return err
+}
+
+// handshake makes a TLS handshake, unless that was done before, within the sessions' ReadTimeout.
+func (s *Server) handshake(ctx context.Context, c *tls.Conn) error {
+	if limit := s.Config.withDefaults().ReadTimeout; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	return c.HandshakeContext(ctx)
 }
 
 type versionKey struct{}

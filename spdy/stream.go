@@ -39,6 +39,11 @@ type Stream struct {
 	closed    bool // by Close
 	onFail    func(error)
 
+	// After an HTTP server has answered, it reads the rest of the request and discards it.
+	draining   bool
+	drainSince time.Duration
+	drained    int64 // octets
+
 	// Sending.
 	writable    sync.Cond
 	busy        bool // a Write is in progress
@@ -49,6 +54,7 @@ type Stream struct {
 	queued      bool    // is in a queue of the session
 	nextReady   *Stream // the next one in that queue
 	writeSince  time.Duration
+	writeMoved  int // octets since then
 	writeUntil  deadline
 	writeWaited bool
 
@@ -226,7 +232,7 @@ func (st *Stream) write(p []byte, fin bool) (int, error) {
 		return 0, nil
 	}
 	st.busy, st.out, st.outFin = true, p, fin
-	st.writeSince, st.writeWaited = s.now(), true
+	st.writeSince, st.writeMoved, st.writeWaited = s.now(), 0, true
 	s.schedule(st)
 	for len(st.out) > 0 && st.err == nil && s.err == nil && !st.writeUntil.passed {
 		st.writable.Wait()
@@ -299,12 +305,33 @@ func (st *Stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.discard()
+	if st.draining {
+		return nil // admit and look do the rest
+	}
 	st.closed = true
 	if st.outFin && (st.remoteDone || !st.localDone) {
 		return nil // sentFin does the rest
 	}
 	s.reset(st, Cancel, fmt.Errorf("spdy: stream %d: %w", st.id, ErrClosed))
 	return nil
+}
+
+// maxDrained is how many octets of a request's body the server reads on after its response, and
+// discards. SPDY has no way to tell a client to stop that does not look like a failure: clients
+// that are still sending take RST_STREAM for one, even after the complete response.
+const maxDrained = 16 << 20
+
+// drain makes Close leave the stream open until the peer has ended its side, for as long as
+// ReadTimeout and as much as maxDrained, instead of resetting it. It is called once this side has
+// ended.
+func (st *Stream) drain() {
+	s := st.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.onFail = nil
+	if st.err == nil && !st.remoteDone && st.outFin {
+		st.draining, st.drainSince = true, s.now()
+	}
 }
 
 // discard discards received and future data.

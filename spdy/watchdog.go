@@ -7,6 +7,11 @@ import (
 	"time"
 )
 
+// leastProgress is how many octets a peer must send of a DATA frame, or let this side send on a
+// stream, to count as progress: one that moves a single octet at a time must not hold a session or
+// a handler for ever.
+const leastProgress = 1 << 10
+
 // watchdog periodically checks a session for anything that has waited too long.
 // It is a single timer: a timer for each read and write would cost more than the
 // reads and writes. Limits are accurate to a quarter of the shortest one.
@@ -63,6 +68,8 @@ func (s *Session) look() {
 			s.reset(st, Cancel, st.timedOut("did not reopen the window", s.config.WriteTimeout))
 		case st.readWaited && !s.client && over(st.readSince, s.config.ReadTimeout):
 			s.reset(st, Cancel, st.timedOut("sent nothing", s.config.ReadTimeout))
+		case st.draining && over(st.drainSince, s.config.ReadTimeout):
+			s.reset(st, Cancel, st.timedOut("did not end its request", s.config.ReadTimeout))
 		}
 		st = next
 	}

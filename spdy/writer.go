@@ -218,7 +218,9 @@ func (s *Session) appendData(b []byte, st *Stream) []byte {
 	}
 	if n > 0 {
 		s.budget.earn()
-		st.writeSince = s.now()
+		if st.writeMoved += n; st.writeMoved >= leastProgress {
+			st.writeSince, st.writeMoved = s.now(), 0
+		}
 	}
 	if len(st.out) == 0 {
 		st.writable.Broadcast()

@@ -21,6 +21,12 @@ import (
 	"wiretime/workload/playback"
 )
 
+// Limits of each media server. Players pause between segments for as long as their buffers last.
+const (
+	mediaIdle        = 2 * time.Minute
+	mediaConnections = 100
+)
+
 // serveMedia serves the media in a folder, or synthetic media without one.
 func serveMedia(ctx context.Context, dir string, o serveOptions) (err error) {
 	if err := o.checkPorts(len(transport.All())); err != nil {
@@ -61,6 +67,7 @@ func serveMedia(ctx context.Context, dir string, o serveOptions) (err error) {
 	defer func() { err = errors.Join(err, authority.Close()) }()
 	servers, err := serve.StartMedia(ctx, transport.ServerConfig{
 		Address: netip.AddrPortFrom(address, uint16(o.port)), Storage: media, CA: authority.Authority, Answered: printAnswered,
+		Idle: mediaIdle, MaxConnections: mediaConnections, Report: func(err error) { fmt.Fprintln(os.Stderr, err) },
 	})
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 const (
 	guestWord    = "transport-test"     // among the arguments of a guest's first program: guest_test.go
 	transferMark = "TEST_TRANSFER_OVER" // in the environment, with a row's name: memory_test.go
+	shortageMark = "TEST_SHORTAGE_OVER" // likewise: hostile_test.go
 )
 
 func TestMain(m *testing.M) {
@@ -24,6 +25,13 @@ func TestMain(m *testing.M) {
 	}
 	if row := os.Getenv(transferMark); row != "" {
 		if err := transferAndTell(row); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if row := os.Getenv(shortageMark); row != "" {
+		if err := serveInShortage(row); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

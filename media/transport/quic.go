@@ -285,6 +285,11 @@ func serveQUIC(_ context.Context, s *Server) error {
 		return err
 	}
 	transport := &quic.Transport{Conn: patientSocket{socket}}
+	if s.config.MaxConnections > 0 {
+		verify, join := s.limitQUIC()
+		transport.VerifySourceAddress = func(net.Addr) bool { return verify() }
+		transport.ConnContext = func(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) { return join(ctx) }
+	}
 	listener, err := transport.ListenEarly(s.tls, quicConfig(quic.Config{
 		HandshakeIdleTimeout: s.config.Patience, MaxIdleTimeout: s.config.Patience, Allow0RTT: true,
 		MaxIncomingStreams: int64(concurrentStreams), MaxIncomingUniStreams: -1,
@@ -293,14 +298,9 @@ func serveQUIC(_ context.Context, s *Server) error {
 		return errors.Join(err, socket.Close())
 	}
 	s.listens(addressOf(socket.LocalAddr()), closer(func() error { return errors.Join(transport.Close(), socket.Close()) }))
-	s.serving.Go(func() {
-		for {
-			conn, err := listener.Accept(s.ctx)
-			if err != nil {
-				return // Accept fails only after Close
-			}
-			s.serving.Go(func() { s.serveQUICConn(conn) })
-		}
+	s.acceptAll(func() (func(), error) {
+		conn, err := listener.Accept(s.ctx)
+		return func() { s.serveQUICConn(conn) }, err
 	})
 	return nil
 }
@@ -311,14 +311,17 @@ type closer func() error
 func (c closer) Close() error { return c() }
 
 func (s *Server) serveQUICConn(conn *quic.Conn) {
-	number, leave := s.joins(&connCloser{conn})
+	connection := &connCloser{conn}
+	number, leave := s.joins(connection)
 	defer leave()
+	rest := s.newRest(connection)
+	defer rest.stop()
 	for {
 		stream, err := conn.AcceptStream(s.ctx)
 		if err != nil {
 			return
 		}
-		s.serving.Go(func() { s.serveQUICStream(conn, number, stream) })
+		s.serving.Go(func() { s.serveQUICStream(conn, number, stream, rest) })
 	}
 }
 
@@ -326,7 +329,7 @@ type connCloser struct{ conn *quic.Conn }
 
 func (c *connCloser) Close() error { return c.conn.CloseWithError(codeDone, "") }
 
-func (s *Server) serveQUICStream(conn *quic.Conn, number int64, stream *quic.Stream) {
+func (s *Server) serveQUICStream(conn *quic.Conn, number int64, stream *quic.Stream, rest *rest) {
 	broken := closer(func() error { stream.CancelWrite(codeFailed); return nil })
 	stop := context.AfterFunc(conn.Context(), func() { stream.CancelRead(codeDone) })
 	defer stop()
@@ -339,6 +342,8 @@ func (s *Server) serveQUICStream(conn *quic.Conn, number int64, stream *quic.Str
 		stream.CancelRead(codeDone)
 		return
 	}
+	rest.begins()
+	defer rest.ends()
 	state := conn.ConnectionState()
 	p := peer{number: number, client: addressOf(conn.RemoteAddr()), tls: &state.TLS}
 	if state.Used0RTT {

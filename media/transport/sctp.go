@@ -226,18 +226,20 @@ var nothing = []byte{0}
 func (s *Server) serveAssociation(a association, p peer) {
 	streams := contain.Group{Guard: s.serving.Guard}
 	defer streams.Wait()
+	rest := s.newRest(a)
+	defer rest.stop()
 	for {
 		m, err := a.accept()
 		if err != nil {
 			return
 		}
-		streams.Go(func() { s.serveStream(a, m, p) })
+		streams.Go(func() { s.serveStream(a, m, p, rest) })
 	}
 }
 
 // serveStream answers the requests of one stream in order. An invalid message ends the
 // association.
-func (s *Server) serveStream(a association, m messages, p peer) {
+func (s *Server) serveStream(a association, m messages, p peer, rest *rest) {
 	answering := contain.Group{Guard: s.serving.Guard}
 	stop := func() {}
 	defer func() {
@@ -270,6 +272,8 @@ func (s *Server) serveStream(a association, m messages, p peer) {
 		stop = cancel
 		answering.Go(func() {
 			defer cancel()
+			rest.begins()
+			defer rest.ends()
 			s.answerStream(ctx, a, m, p, r)
 		})
 	}

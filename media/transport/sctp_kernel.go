@@ -122,14 +122,9 @@ func serveSCTP(_ context.Context, s *Server) error {
 		return errors.Join(err, listener.Close())
 	}
 	s.listens(localAddress(raw), listener)
-	s.serving.Go(func() {
-		for {
-			socket, client, err := acceptSCTP(raw)
-			if err != nil {
-				return // Accept fails permanently only after Close
-			}
-			s.serving.Go(func() { s.serveSocket(socket, client) })
-		}
+	s.acceptAll(func() (func(), error) {
+		socket, client, err := acceptSCTP(raw)
+		return func() { s.serveSocket(socket, client) }, err
 	})
 	return nil
 }

@@ -239,6 +239,11 @@ func (a *pionAssociation) accept() (messages, error) {
 	if err != nil {
 		return nil, a.ends(err)
 	}
+	// pion accepts as many streams as there are numbers, each of which costs a buffer. The
+	// kernel keeps to what both sides have agreed on.
+	if n := stream.StreamIdentifier(); int(n) >= concurrentStreams {
+		return nil, errors.Join(fmt.Errorf("the peer opened stream %d, want 0 to %d", n, concurrentStreams-1), a.Close())
+	}
 	return pionStream{stream, a}, nil
 }
 

@@ -38,6 +38,17 @@ type ServerConfig struct {
 	// Patience is how long the server waits for a client to accept octets before it drops the
 	// client; 0 is DefaultPatience.
 	Patience time.Duration
+	// Idle is how long a client may go without a request that is being answered, before the server
+	// closes its connection; 0 means no limit. With a limit, the first request must arrive within
+	// Patience.
+	Idle time.Duration
+	// MaxConnections is how many connections there may be at a time; 0 means no limit. Further ones
+	// wait until others have ended. Over QUIC they are refused.
+	MaxConnections int
+	// Report, if not nil, receives what keeps the server from accepting connections: errors after
+	// which it tries again, reaching MaxConnections, and an error that ends accepting, which Close
+	// returns too. It is called by one goroutine at a time.
+	Report func(error)
 	// KeyLog receives the secrets in NSS key log format; nil for none.
 	KeyLog io.Writer
 	// QLog is as in ClientConfig.
@@ -56,11 +67,13 @@ type Server struct {
 	ctx     context.Context // ends when the server is closed
 	cancel  context.CancelFunc
 	serving contain.Group
+	slots   chan struct{} // holds an element for each connection; nil means no limit
 
 	mu          sync.Mutex
 	closed      bool
 	listeners   []io.Closer
 	connections map[io.Closer]bool
+	stopped     error // why no more connections are accepted
 	count       int64 // of connections so far
 	log         []capture.ServerEntry
 }
@@ -74,6 +87,9 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	s := &Server{config: c, connections: map[io.Closer]bool{}}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.serving.Guard = contain.From(ctx)
+	if c.MaxConnections > 0 {
+		s.slots = make(chan struct{}, c.MaxConnections)
+	}
 	err := c.Transport.Available(c.Host)
 	if err == nil && c.Transport.Encrypted {
 		err = s.secure()
@@ -117,14 +133,9 @@ func (s *Server) listens(at netip.AddrPort, listener io.Closer) {
 // accepts listens, and serves each connection on its own goroutine until the server is closed.
 func (s *Server) accepts(listener net.Listener, serve func(net.Conn)) {
 	s.listens(addressOf(listener.Addr()), listener)
-	s.serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // Accept fails permanently only after Close
-			}
-			s.serving.Go(func() { serve(conn) })
-		}
+	s.acceptAll(func() (func(), error) {
+		conn, err := listener.Accept()
+		return func() { serve(conn) }, err
 	})
 }
 
@@ -264,7 +275,7 @@ func (s *Server) Log() []capture.ServerEntry {
 }
 
 // Close closes all listeners and connections without waiting for pending responses, and
-// waits for their goroutines.
+// waits for their goroutines. It returns the error that has ended accepting, if one did.
 func (s *Server) Close() error {
 	s.cancel()
 	s.mu.Lock()
@@ -281,5 +292,5 @@ func (s *Server) Close() error {
 		}
 	}
 	s.serving.Wait()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.stopped)...)
 }

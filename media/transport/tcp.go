@@ -226,6 +226,8 @@ func (s *Server) serveConn(socket *net.TCPConn) {
 		state := secure.ConnectionState()
 		conn, p.tls = secure, &state
 	}
+	rest := s.newRest(socket) // what the kernel has not sent yet is still delivered
+	defer rest.stop()
 	for {
 		r, err := readRequest(conn)
 		if err != nil {
@@ -234,7 +236,10 @@ func (s *Server) serveConn(socket *net.TCPConn) {
 			}
 			return
 		}
-		if err := s.answer(s.ctx, p, r, conn, connection); err != nil {
+		rest.begins()
+		err = s.answer(s.ctx, p, r, conn, connection)
+		rest.ends()
+		if err != nil {
 			return
 		}
 	}

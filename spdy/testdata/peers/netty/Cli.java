@@ -37,6 +37,11 @@ public class Cli {
     if (!s.equals("got " + n)) throw new Exception(s);
   }
 
+  /** Posts to a resource that is answered before the body has been read. */
+  static void early(int n) throws Exception {
+    if (!Arrays.equals(fetch(HttpMethod.POST, "/early", n).get(60, TimeUnit.SECONDS), Keys.body(100))) throw new Exception("wrong body");
+  }
+
   public static void main(String[] a) throws Exception {
     boolean plain = a[0].equals("plain");
     SslContext ssl = plain ? null : SslContextBuilder.forClient().sslProvider(SslProvider.JDK).trustManager(InsecureTrustManagerFactory.INSTANCE)
@@ -64,6 +69,11 @@ public class Cli {
     ready.await(10, TimeUnit.SECONDS);
     for (int i = 2; i < a.length; i++) {
       try {
+        if (a[i].startsWith("early-")) {
+          early(Integer.parseInt(a[i].substring(6)));
+          Keys.say(a[i], true, null);
+          continue;
+        }
         switch (a[i]) {
           case "get": size(100); break;
           case "mib": size(1 << 20); break;

@@ -26,9 +26,11 @@ const all = {
   }).catch(reject)),
 };
 const post = async n => { const r = await fetch('POST', '/', Buffer.alloc(n)); if (r.text !== 'got ' + n) throw new Error(JSON.stringify(r)); };
+// early posts to a resource that is answered before the body has been read.
+const early = async n => { const r = await fetch('POST', '/early', Buffer.alloc(n)); if (r.n !== 100 || !r.ok) throw new Error(JSON.stringify(r)); };
 (async () => {
   for (const c of cases) {
-    try { await all[c](); console.log('case', c, 'ok'); } catch (e) { console.log('case', c, 'failed', e.message); }
+    try { await (c.startsWith('early-') ? early(+c.slice(6)) : all[c]()); console.log('case', c, 'ok'); } catch (e) { console.log('case', c, 'failed', e.message); }
   }
   process.exit(0);
 })();

@@ -24,6 +24,9 @@ public class Cli {
     if (!s.equals("got " + n)) throw new Exception(s);
   }
 
+  /** Posts to a resource that is answered before the body has been read. */
+  static void early(int n) throws Exception { if (!Arrays.equals(fetch("/early", n), Keys.body(100))) throw new Exception("wrong body"); }
+
   public static void main(String[] a) throws Exception {
     SSLContext c = SSLContext.getInstance("TLS");
     c.init(null, new TrustManager[] {new X509TrustManager() {
@@ -37,6 +40,11 @@ public class Cli {
     base = "https://127.0.0.1:" + a[1];
     for (int i = 2; i < a.length; i++) {
       try {
+        if (a[i].startsWith("early-")) {
+          early(Integer.parseInt(a[i].substring(6)));
+          Keys.say(a[i], true, null);
+          continue;
+        }
         switch (a[i]) {
           case "get": size(100); break;
           case "mib": size(1 << 20); break;
