@@ -48,7 +48,7 @@ type Policy struct {
 }
 
 // Command is the first argument of this program when it is the step that contains another.
-const Command = "contain"
+const Command = "enter-sandbox"
 
 // sent is what the step is told.
 type sent struct {
@@ -85,18 +85,18 @@ func Contain(command *exec.Cmd, p Policy) error {
 	}
 	program, err := filepath.EvalSymlinks(command.Path)
 	if err != nil {
-		return fmt.Errorf("contain %s: %w", command.Path, err)
+		return fmt.Errorf("put %s into a sandbox: %w", command.Path, err)
 	}
 	s := sent{Policy: p}
 	s.Read = append(slices.Clone(p.Read), program)
 	if user, changes := newUser(p); changes {
 		for _, folder := range p.Write {
 			if closed(filepath.Dir(folder)) {
-				return fmt.Errorf("contain %s: its folder %s lies in one that is closed to the user that root's programs run as: set TMPDIR to a folder that all users can reach, such as /tmp",
+				return fmt.Errorf("put %s into a sandbox: its folder %s lies in one that is closed to the user that root's programs run as: set TMPDIR to a folder that all users can reach, such as /tmp",
 					program, folder)
 			}
 			if err := give(folder, user); err != nil {
-				return fmt.Errorf("contain %s: give it its folder: %w", program, err)
+				return fmt.Errorf("put %s into a sandbox: give it its folder: %w", program, err)
 			}
 		}
 		s.Search = slices.ContainsFunc(s.Read, unreadable)

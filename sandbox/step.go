@@ -43,7 +43,7 @@ func become(args []string) error {
 	// From here on the thread differs from the others, which end when it becomes the program.
 	runtime.LockOSThread()
 	if err := p.restrict(); err != nil {
-		return fmt.Errorf("contain %s: %w", args[1], err)
+		return fmt.Errorf("put %s into a sandbox: %w", args[1], err)
 	}
 	err := syscall.Exec(args[1], args[2:], os.Environ())
 	return fmt.Errorf("run %s: %w", args[1], err)

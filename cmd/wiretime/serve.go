@@ -86,7 +86,7 @@ func (o *serveOptions) addFlags(f *pflag.FlagSet, port string) {
 	f.IntVar(&o.port, "port", 0, port)
 	f.StringVar(&o.ca, "ca", "", "folder of the certificate authority, made for the names that are served if missing (default: a temporary one)")
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "further host that requests may name, with a certificate; repeatable")
-	f.IntVar(&o.connections, "max-connections", serve.DefaultConnections, "connections that may be open, over all ports together")
+	f.IntVar(&o.connections, "max-connections", serve.DefaultConnections, "connections that may be open, over all ports together, or with --media at each transport")
 }
 
 // checkFlags returns an error for flags that do not fit what is served.
@@ -94,8 +94,8 @@ func (o serveOptions) checkFlags(given func(string) bool) error {
 	switch {
 	case o.media && given("host"):
 		return input(errors.New("--host cannot be combined with --media, which has a certificate for any name"))
-	case o.media && given("max-connections"):
-		return input(errors.New("--max-connections cannot be combined with --media"))
+	case o.connections < 1:
+		return input(fmt.Errorf("--max-connections: %d must be positive", o.connections))
 	case !o.media && given("address"):
 		return input(errors.New("--address needs --media: folders are served on 127.0.0.1 only"))
 	case !o.media && given("encode"):
@@ -113,9 +113,6 @@ func runServe(ctx context.Context, dir string, o serveOptions) (err error) {
 	}
 	if err := o.checkHosts(); err != nil {
 		return input(err)
-	}
-	if o.connections < 1 {
-		return input(fmt.Errorf("--max-connections: %d must be positive", o.connections))
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

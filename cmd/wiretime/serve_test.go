@@ -217,7 +217,7 @@ func TestServeMediaSaysWhatIsWrong(t *testing.T) {
 		{[]string{"--address", "192.0.2.1"}, exitFailure, "serve media over tcp at 192.0.2.1:0"}, // RFC 5737: nobody's
 		{[]string{"--ca", "."}, exitInput, "certificate authority in ."},
 		{[]string{"--ca", "./ca", "."}, exitInput, "clients could read the authority's key"},
-		{[]string{"--max-connections", "5"}, exitInput, "--max-connections cannot be combined with --media"},
+		{[]string{"--max-connections", "0"}, exitInput, "--max-connections: 0 must be positive"},
 		{[]string{"--media=false", "--ca", "new/ca", "."}, exitInput, "clients could read the authority's key"},
 		{[]string{"--media=false", "--max-connections", "0", "."}, exitInput, "--max-connections: 0 must be positive"},
 		{[]string{"--media=false", "--allow-host", "a/b", "."}, exitInput, "--allow-host: invalid host name"},

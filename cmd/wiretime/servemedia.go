@@ -21,11 +21,9 @@ import (
 	"wiretime/workload/playback"
 )
 
-// Limits of each media server. Players pause between segments for as long as their buffers last.
-const (
-	mediaIdle        = 2 * time.Minute
-	mediaConnections = 100
-)
+// mediaIdle is how long a client of a media server may rest. Players pause between segments for as long as their buffers
+// last.
+const mediaIdle = 2 * time.Minute
 
 // serveMedia serves the media in a folder, or synthetic media without one.
 func serveMedia(ctx context.Context, dir string, o serveOptions) (err error) {
@@ -67,7 +65,7 @@ func serveMedia(ctx context.Context, dir string, o serveOptions) (err error) {
 	defer func() { err = errors.Join(err, authority.Close()) }()
 	servers, err := serve.StartMedia(ctx, transport.ServerConfig{
 		Address: netip.AddrPortFrom(address, uint16(o.port)), Storage: media, CA: authority.Authority, Answered: printAnswered,
-		Idle: mediaIdle, MaxConnections: mediaConnections, Report: func(err error) { fmt.Fprintln(os.Stderr, err) },
+		Idle: mediaIdle, MaxConnections: o.connections, Report: func(err error) { fmt.Fprintln(stderr, err) },
 	})
 	if err != nil {
 		return err
