@@ -191,12 +191,35 @@ func (s *Session) reset(st *Stream, status Status, reason error) {
 	st.fail(reason)
 }
 
+// goneStream is a stream that this side has reset, with how many octets of it may still be on their way.
+type goneStream struct {
+	id       uint32
+	inFlight int64
+}
+
+// leastFrame is what a DATA frame of a stream that has been reset counts at least, in octets.
+const leastFrame = 256
+
+// wasInFlight reports whether a DATA frame may have been on its way when this side reset its stream: then it is no flood.
+func (s *Session) wasInFlight(id uint32, length int) bool {
+	i := slices.IndexFunc(s.gone[:], func(g goneStream) bool { return g.id == id })
+	if i < 0 || length == 0 {
+		return false
+	}
+	s.gone[i].inFlight -= int64(max(length, leastFrame))
+	return s.gone[i].inFlight >= 0
+}
+
 // refuse sends RST_STREAM for a stream.
 func (s *Session) refuse(id uint32, status Status) {
 	if s.version == V2 && status > FlowControlError {
 		status = ProtocolError
 	}
-	s.gone[s.goneAt%len(s.gone)] = id
+	inFlight := int64(maxDrained)
+	if s.version != V2 {
+		inFlight = int64(s.initial)
+	}
+	s.gone[s.goneAt%len(s.gone)] = goneStream{id, inFlight}
 	s.goneAt++
 	s.send(&RstStream{StreamID: id, Status: status})
 }

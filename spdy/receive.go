@@ -1,9 +1,6 @@
 package spdy
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // data handles a DATA frame. It reads the payload into the stream's buffer as
 // it arrives.
@@ -110,8 +107,7 @@ func (s *Session) admit(h frameHeader) *Stream {
 		s.spend(1)
 	}
 	switch {
-	case st == nil && h.length > 0 && slices.Contains(s.gone[:], h.streamID):
-		// It was on its way when this side reset the stream, and is no flood.
+	case st == nil && s.wasInFlight(h.streamID, h.length):
 	case st == nil:
 		s.noStream(h.streamID)
 	case st.remoteDone:

@@ -58,7 +58,7 @@ type Session struct {
 	peerMax    int    // how many streams this side may have open
 	granted    int    // how many of them are promised to waiting Opens
 	waiting    []chan struct{}
-	gone       [256]uint32 // streams that this side reset lately
+	gone       [256]goneStream // streams that this side reset lately
 	goneAt     int
 
 	// Writing.
