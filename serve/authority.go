@@ -3,10 +3,10 @@ package serve
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"wiretime/protocol"
+	"wiretime/scratch"
 )
 
 // Authority is a certificate authority in a folder.
@@ -15,7 +15,7 @@ type Authority struct {
 	// Root is the PEM file of the authority's own certificate.
 	Root string
 
-	temporary string // the folder that Close removes; empty for none
+	temporary *scratch.Folder // Close removes it; nil for none
 }
 
 // OpenAuthority opens the certificate authority in a folder, or makes one if the folder is
@@ -24,10 +24,10 @@ func OpenAuthority(dir string) (*Authority, error) {
 	a := &Authority{}
 	if dir == "" {
 		var err error
-		if a.temporary, err = os.MkdirTemp("", "wiretime-serve-"); err != nil {
+		if a.temporary, err = scratch.Make("", "wiretime-serve-"); err != nil {
 			return nil, fmt.Errorf("make a certificate authority: %w", err)
 		}
-		dir = filepath.Join(a.temporary, "ca")
+		dir = filepath.Join(a.temporary.Path, "ca")
 	}
 	var err error
 	if a.Authority, err = protocol.OpenAuthority(dir); err != nil {
@@ -39,8 +39,8 @@ func OpenAuthority(dir string) (*Authority, error) {
 
 // Close removes the authority if it is temporary.
 func (a *Authority) Close() error {
-	if a.temporary == "" {
+	if a.temporary == nil {
 		return nil
 	}
-	return os.RemoveAll(a.temporary)
+	return a.temporary.Remove()
 }

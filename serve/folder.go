@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"wiretime/protocol"
+	"wiretime/scratch"
 	"wiretime/site"
 )
 
@@ -35,13 +36,13 @@ func Folder(dir string) (http.Handler, error) {
 
 // folderSite reads the folder with package site, and keeps its content.
 func folderSite(dir string) (http.Handler, error) {
-	parent, err := os.MkdirTemp("", "wiretime-site-")
+	parent, err := scratch.Make("", "wiretime-site-")
 	if err != nil {
 		return nil, fmt.Errorf("serve the folder %s: %w", dir, err)
 	}
-	defer os.RemoveAll(parent)
+	defer parent.Remove()
 	const host = "www.folder.test" // under whatever name clients request it
-	s, err := site.AddFolder(dir, filepath.Join(parent, "site"), site.FolderOptions{Name: "folder", Host: host})
+	s, err := site.AddFolder(dir, filepath.Join(parent.Path, "site"), site.FolderOptions{Name: "folder", Host: host})
 	if err != nil {
 		return nil, err
 	}

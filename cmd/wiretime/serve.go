@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -96,7 +94,7 @@ func runServe(ctx context.Context, dir string, o serveOptions) (err error) {
 	if o.host == "" || strings.ContainsAny(o.host, "/: ") {
 		return input(fmt.Errorf("--host: invalid host name %q", o.host))
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	config := serve.Config{Host: o.host, Port: o.port, Requests: os.Stderr}
 	if err := o.handlers(dir, &config); err != nil {
@@ -118,7 +116,6 @@ func runServe(ctx context.Context, dir string, o serveOptions) (err error) {
 	}
 	if printErr == nil {
 		<-ctx.Done()
-		stop() // a second Ctrl-C ends the program at once
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"wiretime/loader/chromium"
+	"wiretime/scratch"
 	"wiretime/site"
 	"wiretime/site/record"
 	"wiretime/site/recording"
@@ -70,7 +69,7 @@ A script has the steps to take after the page has loaded, one per line:
 }
 
 func recordSite(ctx context.Context, address string, o recordOptions) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -93,10 +92,12 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 	if options.Chromium, err = chromium.Find(o.chromium); err != nil {
 		return err
 	}
-	if options.Folder, err = os.MkdirTemp("", "wiretime-record-"); err != nil {
+	folder, err := scratch.Make("", "wiretime-record-")
+	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(options.Folder)
+	defer folder.Remove()
+	options.Folder = folder.Path
 	r, err := record.Record(ctx, options)
 	if err != nil {
 		return err
