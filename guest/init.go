@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wiretime/lab/emulator"
 	"wiretime/protocol"
 	"wiretime/server"
 	"wiretime/site"
@@ -164,6 +165,11 @@ func (w *worker) load(ctx context.Context, l sentLoad) error {
 		return fmt.Errorf("make a folder for load %s: %w", l.ID, err)
 	}
 	record, failed := w.run(ctx, l, part)
+	if errors.Is(failed, emulator.ErrEnded) {
+		// With another emulator, later loads would come out slightly differently than in a guest that
+		// nothing happened to.
+		return fmt.Errorf("load %s: %w", l.ID, failed)
+	}
 	if failed != nil {
 		failed = errors.Join(failed, w.close())
 	}

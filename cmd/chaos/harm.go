@@ -50,12 +50,13 @@ func (w *world) harm(ctx context.Context, duration time.Duration) error {
 // killVirtualRuns kills processes of runs on the virtual clock so many times.
 func (w *world) killVirtualRuns(ctx context.Context, kills int) error {
 	t := trials()[0]
+	t.text = longer(t.text, 3)
 	want, err := w.reference(ctx, t)
 	if err != nil {
 		return err
 	}
 	for w.counts.sum(killed) < kills && ctx.Err() == nil {
-		h := harmer{world: w, kills: kills, until: time.Now().Add(24 * time.Hour), repeat: 1}
+		h := harmer{world: w, kills: kills, until: time.Now().Add(24 * time.Hour)}
 		got, err := h.run(ctx, t)
 		if err != nil {
 			return err
@@ -141,7 +142,7 @@ func (h harmer) disturb(ctx context.Context, p *program) (harmed bool) {
 	for {
 		pause := time.Duration(h.random.Int64N(int64(4 * time.Second)))
 		if h.kills > 0 {
-			pause /= 2
+			pause /= 4
 		}
 		over := time.Now().After(h.until) || h.kills > 0 && h.counts.sum(killed) >= h.kills
 		if over {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -72,17 +73,20 @@ func (w *world) startServer() (p *program, urls []string, err error) {
 		_ = p.Wait() // ProcessState has its end
 		close(p.ended)
 	}()
-	for lines := bufio.NewScanner(out); len(urls) < serve.Ports() && lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) == 2 && strings.Contains(fields[1], "://") {
-			urls = append(urls, fields[0]+" "+fields[1])
+	for lines := bufio.NewScanner(out); lines.Scan() && !strings.HasPrefix(lines.Text(), "Certificate authority:"); {
+		if protocol, url, found := strings.Cut(lines.Text(), "  "); found && strings.Contains(url, "://") {
+			urls = append(urls, protocol+"  "+strings.TrimSpace(url))
 		}
+	}
+	if len(urls) == 0 {
+		return nil, nil, errors.New("start the server: it printed no URL")
 	}
 	return p, urls, nil
 }
 
 // ask fetches the file over one protocol, and kills every third client within its first tenth of a second.
 func (w *world) ask(ctx context.Context, random *rand.Rand, urls []string) {
-	protocol, url, _ := strings.Cut(urls[random.IntN(len(urls))], " ")
+	protocol, url, _ := strings.Cut(urls[random.IntN(len(urls))], "  ")
 	args := []string{"get", "--insecure", "-o", "/dev/null", url + "file"}
 	if protocol != serve.Any {
 		args = append(args, "--protocol", protocol)

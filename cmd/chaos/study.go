@@ -53,7 +53,7 @@ matrix:
 options: {retries: 100}
 `, true},
 		{"pages, real clock", `name: pages-real
-repeats: ` + fmt.Sprint(8-4*browsers) + `
+repeats: ` + fmt.Sprint(4-3*browsers) + `
 clock: real
 matrix:
   sites: [objects@10x5kB]
@@ -91,8 +91,8 @@ func installed(names ...string) (list string) {
 
 // measured is what a store holds of a run.
 type measured struct {
-	planned, attempts int
-	values            map[int]map[string]float64 // of valid loads, by their place in the plan
+	values  map[int]map[string]float64 // of valid loads, by their place in the plan
+	reasons map[int][]string           // why earlier attempts were not valid
 }
 
 // open reads a store and notes whether each planned load is there exactly once.
@@ -118,7 +118,7 @@ func (w *world) open(name, dir string) (m measured, err error) {
 	if err != nil {
 		return m, err
 	}
-	m = measured{planned: len(plan), attempts: len(loads), values: map[int]map[string]float64{}}
+	m = measured{values: map[int]map[string]float64{}, reasons: map[int][]string{}}
 	attempts := map[int][]int{}
 	folders := map[string]bool{}
 	for _, l := range loads {
@@ -127,6 +127,7 @@ func (w *world) open(name, dir string) (m measured, err error) {
 			folders[filepath.Base(l.Artefacts)] = true
 		}
 		if l.Validity != store.Valid {
+			m.reasons[l.Index] = append(m.reasons[l.Index], l.Reason)
 			continue
 		}
 		if m.values[l.Index] != nil {
@@ -160,7 +161,7 @@ func (w *world) open(name, dir string) (m measured, err error) {
 		w.wrong("%s: loads lack the folders %q", name, slices.Sorted(maps.Keys(folders)))
 	}
 	w.counts.add(loadsKept, name, len(m.values))
-	w.counts.add(attemptsKept, name, m.attempts)
+	w.counts.add(attemptsKept, name, len(loads))
 	return m, nil
 }
 
@@ -169,7 +170,7 @@ func (w *world) compare(name string, got, want measured) {
 	different := []string{}
 	for index, values := range want.values {
 		if !maps.Equal(got.values[index], values) {
-			different = append(different, fmt.Sprint(index))
+			different = append(different, fmt.Sprintf("%d (after %q)", index, got.reasons[index]))
 		}
 	}
 	if len(different) > 0 {
