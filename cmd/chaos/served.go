@@ -62,7 +62,8 @@ func (w *world) startServer() (p *program, urls []string, err error) {
 	}
 	defer out.Close()
 	p = &program{Cmd: exec.Command(w.path("wiretime"), "serve", w.path("site"), "--port", fmt.Sprint(firstPort)), ended: make(chan struct{})}
-	p.Dir, p.Stdout, p.Stderr = w.path("home"), theirs, nil
+	p.said = &lastWords{}
+	p.Dir, p.Stdout, p.Stderr = w.path("home"), theirs, p.said
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	err = p.Start()
 	_ = theirs.Close()

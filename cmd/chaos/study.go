@@ -43,7 +43,7 @@ options: {retries: 100}
 		{"streams, virtual clock", `name: streams-virtual
 repeats: 4
 clock: virtual
-stream: {rate: 20 Mbit/s, duration: 4s, seeks: 30%, window: 2s}
+stream: {rate: 5 Mbit/s, duration: 4s, seeks: 30%, window: 2s}
 matrix:
   media: [clip]
   transports: [tcp, sctp, quic]
@@ -65,7 +65,7 @@ matrix:
 		{"streams, real clock", `name: streams-real
 repeats: 3
 clock: real
-stream: {rate: 20 Mbit/s, duration: 3s, seeks: 30%, window: 2s}
+stream: {rate: 5 Mbit/s, duration: 3s, seeks: 30%, window: 2s}
 matrix:
   media: [clip]
   transports: [tcp, quic]

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -21,7 +22,7 @@ import (
 // These are the folders of the world, all in memory.
 const (
 	top      = "/tmp/chaos"
-	diskSize = 192 << 20 // octets, for stores
+	diskSize = 512 << 20 // octets, for stores
 )
 
 // world is what the programs under test live in.
@@ -94,14 +95,14 @@ func (w *world) wrong(format string, values ...any) {
 // program is a program under test that has been started.
 type program struct {
 	*exec.Cmd
-	said  *bytes.Buffer // its output, complete once ended is closed
+	said  *lastWords // the end of its output
 	ended chan struct{}
 }
 
 // start starts wiretime in a process group of its own. The harm that is done to it follows from the
 // world's seed alone, as far as programs can be predicted.
 func (w *world) start(args ...string) (*program, error) {
-	p := &program{Cmd: exec.Command(w.path("wiretime"), args...), said: &bytes.Buffer{}, ended: make(chan struct{})}
+	p := &program{Cmd: exec.Command(w.path("wiretime"), args...), said: &lastWords{}, ended: make(chan struct{})}
 	p.Dir, p.Stdout, p.Stderr = w.path("home"), p.said, p.said
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p.WaitDelay = patience // for descendants that still have its output
@@ -113,6 +114,29 @@ func (w *world) start(args ...string) (*program, error) {
 		close(p.ended)
 	}()
 	return p, nil
+}
+
+// lastWords keeps the end of a program's output.
+type lastWords struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write keeps the latest output and drops older.
+func (l *lastWords) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, b...)
+	if extra := len(l.text) - 2000; extra > 0 {
+		l.text = append(l.text[:0], l.text[extra:]...)
+	}
+	return len(b), nil
+}
+
+func (l *lastWords) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
 }
 
 // code is the program's exit code, or -1 for one that was killed.
