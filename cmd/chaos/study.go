@@ -120,11 +120,15 @@ func (w *world) open(name, dir string) (m measured, err error) {
 	}
 	m = measured{values: map[int]map[string]float64{}, reasons: map[int][]string{}}
 	attempts := map[int][]int{}
-	folders := map[string]bool{}
+	folders, unsupported := map[string]bool{}, map[int]bool{}
 	for _, l := range loads {
 		attempts[l.Index] = append(attempts[l.Index], l.Attempt)
 		if l.Artefacts != "" {
 			folders[filepath.Base(l.Artefacts)] = true
+		}
+		if l.Validity == store.Unsupported {
+			unsupported[l.Index] = true
+			continue
 		}
 		if l.Validity != store.Valid {
 			m.reasons[l.Index] = append(m.reasons[l.Index], l.Reason)
@@ -143,7 +147,7 @@ func (w *world) open(name, dir string) (m measured, err error) {
 				break
 			}
 		}
-		if !p.Done || m.values[p.Index] == nil {
+		if !p.Done || (m.values[p.Index] == nil) == !unsupported[p.Index] {
 			w.wrong("%s: planned load %d has no valid load after %d attempts", name, p.Index, p.Attempts)
 		}
 	}
@@ -161,6 +165,7 @@ func (w *world) open(name, dir string) (m measured, err error) {
 		w.wrong("%s: loads lack the folders %q", name, slices.Sorted(maps.Keys(folders)))
 	}
 	w.counts.add(loadsKept, name, len(m.values))
+	w.counts.add(cannotRun, name, len(unsupported))
 	w.counts.add(attemptsKept, name, len(loads))
 	return m, nil
 }

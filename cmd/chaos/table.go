@@ -16,6 +16,7 @@ const (
 	taken        = "memory taken"
 	exits        = "runs that ended with exit code"
 	loadsKept    = "planned loads, each valid exactly once"
+	cannotRun    = "planned loads that this machine cannot run"
 	attemptsKept = "attempts kept"
 )
 
@@ -23,6 +24,9 @@ const (
 type tally map[string]map[string]int
 
 func (t tally) add(what, of string, n int) {
+	if n == 0 {
+		return
+	}
 	if t[what] == nil {
 		t[what] = map[string]int{}
 	}
@@ -41,7 +45,7 @@ func (t tally) sum(what string) (n int) {
 func (w *world) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n| what, with seed %d, in %v | to | times |\n| --- | --- | --- |\n", w.seed, time.Since(w.began).Round(time.Second))
-	for _, what := range []string{killed, stopped, filled, taken, exits, loadsKept, attemptsKept} {
+	for _, what := range []string{killed, stopped, filled, taken, exits, loadsKept, cannotRun, attemptsKept} {
 		for _, of := range slices.Sorted(maps.Keys(w.counts[what])) {
 			fmt.Fprintf(&b, "| %s | %s | %d |\n", what, of, w.counts[what][of])
 		}

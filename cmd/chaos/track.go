@@ -30,10 +30,11 @@ const minute = 60
 // gives back after it.
 const window = 20
 
-// A program may hold so much more at its end than after its first minute. Go's runtime starts threads when
+// A program may hold so much more at its end than after its first minute. A station starts browsers as
+// loads need them, up to four, and each has four files. Go's runtime starts threads when
 // all others are in system calls and keeps them, and gives memory back late.
 const (
-	moreFiles   = 4
+	moreFiles   = 16
 	moreThreads = 16
 	moreMemory  = 64 << 10 // kB
 )
