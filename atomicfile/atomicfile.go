@@ -102,16 +102,16 @@ func Write(path string, write func(io.Writer) error) error {
 }
 
 // fill writes the file and puts it in its place.
-func (file *File) fill(write func(io.Writer) error) error {
-	defer file.Discard()
-	buffer := bufio.NewWriter(file)
+func (f *File) fill(write func(io.Writer) error) error {
+	defer f.Discard()
+	buffer := bufio.NewWriter(f)
 	if err := write(buffer); err != nil {
 		return err
 	}
 	if err := buffer.Flush(); err != nil {
 		return err
 	}
-	return file.Commit()
+	return f.Commit()
 }
 
 // WriteBytes replaces the content of path. Everyone may read the file.

@@ -70,11 +70,10 @@ func main() {
 var errUnsound = errors.New("not everything survived: see the table")
 
 func run(o options) (err error) {
-	ctx, stop := context.Background(), func() {}
-	if lab.Inside() {
-		ctx, stop = interrupt.First(ctx)
-	} else {
-		ctx, stop = interrupt.Context(ctx, "chaos")
+	ctx, stop := interrupt.First(context.Background())
+	if !lab.Inside() {
+		stop()
+		ctx, stop = interrupt.Context(context.Background(), "chaos")
 	}
 	defer stop()
 	beside := func(int) *os.File { return nil }

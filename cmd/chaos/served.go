@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -51,6 +52,9 @@ func (w *world) serve(ctx context.Context) (stop func(), err error) {
 			<-p.ended
 		}
 		w.server = nil
+		if n := w.unanswered.Load(); n > 0 {
+			w.wrong("%d requests of clients that lived were not answered", n)
+		}
 	}, nil
 }
 
@@ -60,7 +64,6 @@ func (w *world) startServer() (p *program, urls []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer out.Close()
 	p = &program{Cmd: exec.Command(w.path("wiretime"), "serve", w.path("site"), "--port", fmt.Sprint(firstPort)), ended: make(chan struct{})}
 	p.said = &lastWords{}
 	p.Dir, p.Stdout, p.Stderr = w.path("home"), theirs, p.said
@@ -74,11 +77,16 @@ func (w *world) startServer() (p *program, urls []string, err error) {
 		_ = p.Wait() // ProcessState has its end
 		close(p.ended)
 	}()
-	for lines := bufio.NewScanner(out); lines.Scan() && !strings.HasPrefix(lines.Text(), "Certificate authority:"); {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Certificate authority:") {
 		if protocol, url, found := strings.Cut(lines.Text(), "  "); found && strings.Contains(url, "://") {
 			urls = append(urls, protocol+"  "+strings.TrimSpace(url))
 		}
 	}
+	go func() { // until the server has ended
+		_, _ = io.Copy(io.Discard, out)
+		_ = out.Close()
+	}()
 	if len(urls) == 0 {
 		return nil, nil, errors.New("start the server: it printed no URL")
 	}
@@ -98,12 +106,16 @@ func (w *world) ask(ctx context.Context, random *rand.Rand, urls []string) {
 	if c.Start() != nil {
 		return
 	}
-	if random.IntN(3) == 0 {
+	kill := random.IntN(3) == 0
+	if kill {
 		time.Sleep(time.Duration(random.Int64N(int64(100 * time.Millisecond))))
 		_ = c.Process.Kill() // it may have ended
 	}
-	_ = c.Wait() // killed or not
+	err := c.Wait()
 	w.asked.Add(1)
+	if err != nil && !kill {
+		w.unanswered.Add(1)
+	}
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Duration(random.Int64N(int64(time.Second)))):

@@ -36,6 +36,8 @@ type world struct {
 	tracks  []*track // of programs that ran for more than a minute
 	server  *program // that lasts; nil if there is none
 	asked   atomic.Int64
+
+	unanswered atomic.Int64 // although the client was not killed
 }
 
 // newWorld mounts the folders and puts the program under test there.

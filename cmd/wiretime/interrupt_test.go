@@ -69,7 +69,7 @@ func (p *interrupted) signal(t *testing.T, s syscall.Signal) {
 
 // ends waits for the end of the program and of all that it has started, and checks its exit code. Meanwhile it repeats
 // a signal, unless that is 0.
-func (p *interrupted) ends(t *testing.T, code int, again syscall.Signal) {
+func (p *interrupted) ends(t *testing.T, again syscall.Signal) {
 	t.Helper()
 	all := make(chan struct{})
 	go func() {
@@ -87,8 +87,8 @@ func (p *interrupted) ends(t *testing.T, code int, again syscall.Signal) {
 	for {
 		select {
 		case <-all:
-			if got := p.ProcessState.ExitCode(); got != code {
-				t.Errorf("exit code %d, want %d:\n%s", got, code, &p.said)
+			if got := p.ProcessState.ExitCode(); got != exitInterrupted {
+				t.Errorf("exit code %d, want %d:\n%s", got, exitInterrupted, &p.said)
 			}
 			return
 		case <-tick.C:
@@ -192,7 +192,7 @@ func TestFirstSignal(t *testing.T) {
 			p := self(t).begin(t, "get", url)
 			<-asked
 			p.signal(t, s)
-			p.ends(t, exitInterrupted, 0)
+			p.ends(t, 0)
 		})
 	}
 	t.Run("record with a stopped browser", func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestFirstSignal(t *testing.T) {
 		<-asked
 		stop(t, descendants(t, p.Process.Pid, "--headless"))
 		p.signal(t, syscall.SIGINT)
-		p.ends(t, exitInterrupted, 0)
+		p.ends(t, 0)
 		onlyHolds(t, u.home)
 	})
 	t.Run("run with a stopped browser", func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestFirstSignal(t *testing.T) {
 		p.await(t, "[")
 		stop(t, descendants(t, p.Process.Pid, "--headless"))
 		p.signal(t, syscall.SIGINT)
-		p.ends(t, exitInterrupted, 0)
+		p.ends(t, 0)
 	})
 	t.Run("run with a stopped guest", func(t *testing.T) {
 		u := self(t)
@@ -223,7 +223,7 @@ func TestFirstSignal(t *testing.T) {
 		p.await(t, "[")
 		stop(t, descendants(t, p.Process.Pid, "time-travel=inf-cpu"))
 		p.signal(t, syscall.SIGTERM)
-		p.ends(t, exitInterrupted, 0)
+		p.ends(t, 0)
 	})
 }
 
@@ -239,7 +239,7 @@ func TestSecondSignal(t *testing.T) {
 		t.Helper()
 		p.signal(t, syscall.SIGINT)
 		p.await(t, "press Ctrl-C again")
-		p.ends(t, exitInterrupted, syscall.SIGINT)
+		p.ends(t, syscall.SIGINT)
 		if !strings.Contains(p.said.String(), "leaving at once") {
 			t.Errorf("it did not leave because of the second signal:\n%s", &p.said)
 		}
@@ -320,14 +320,13 @@ func TestNohup(t *testing.T) {
 	}
 }
 
-// leftFolder returns the one temporary folder in the user's home with such a name.
-func leftFolder(t *testing.T, u user, prefix string) string {
+// leftFolder checks that the user's home has one temporary folder with such a name.
+func leftFolder(t *testing.T, u user, prefix string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(u.home, prefix+"*"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("there are the folders %q (error %v), want one", found, err)
 	}
-	return found[0]
 }
 
 // onlyHolds checks that a home holds nothing but these.
