@@ -146,7 +146,7 @@ func (h harmer) disturb(ctx context.Context, p *program) (harmed bool) {
 		}
 		over := time.Now().After(h.until) || h.kills > 0 && h.counts.sum(killed) >= h.kills
 		if over {
-			pause = time.Hour // it is left alone
+			pause = 15 * time.Minute // it is left alone
 		}
 		select {
 		case <-p.ended:
