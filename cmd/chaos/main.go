@@ -88,7 +88,7 @@ func run(o options) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Seed %d: go on with -seed %d to do the same again.\n", o.seed, o.seed)
+	fmt.Printf("Seed %d; -seed %d draws the same harm again.\n", o.seed, o.seed)
 	if o.kills > 0 {
 		err = w.killVirtualRuns(ctx, o.kills)
 	} else {
