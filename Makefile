@@ -2,6 +2,8 @@
 #             report; CLOCK=real measures on this machine's own, KERNEL_SOURCE=linux-N.M.tar.xz builds from a tarball
 # make test   sets up what is missing, builds, lints, runs all tests
 # make kernel builds the kernel of the virtual clock, once, and checks it
+# make chaos  runs studies and kills, stops and starves their processes at random for DURATION (1h), then checks that
+#             nothing was lost or left; KILLS=1000 kills processes of runs on the virtual clock that often instead
 # make studies measures the studies that README.md and docs show, and writes their tables and pictures;
 #             STUDY=NAME does so for one of them, STUDY=-list lists them. It can be interrupted, and goes on
 
@@ -22,7 +24,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: run test test-long bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies $(SETUP)
+.PHONY: run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -45,6 +47,19 @@ test-long: $(SETUP)
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestThousandBoots' -timeout 60m -v ./guest
 	@echo "== Long tests: the README's first table, whole, beside a program that takes the processors now and then"
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestFirstTable' -timeout 60m -v ./cmd/wiretime
+
+	@echo "== Long tests: ten minutes of chaos, and 200 kills of runs on the virtual clock"
+	$(MAKE) chaos DURATION=10m
+	$(MAKE) chaos KILLS=200
+
+DURATION := 1h
+KILLS := 0
+CHAOS := $(CACHE)/bin/chaos
+
+chaos: $(SETUP)
+	@$(SETUP) $(SETUP_FLAGS) virtual
+	@go build -o $(CHAOS) ./cmd/chaos
+	@$(CHAOS) -duration $(DURATION) -kills $(KILLS)
 
 bench: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) tests

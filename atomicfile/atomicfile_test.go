@@ -74,6 +74,21 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
+// TestLeftovers: a file that is begun removes those that nobody has open any more, and no others.
+func TestLeftovers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(filepath.Join(filepath.Dir(path), ".file.1.tmp"), []byte("left by a killed program"), 0o600))
+	first, err := atomicfile.Create(path, 0o644)
+	must(t, err)
+	must(t, say(first, "first"))
+	must(t, atomicfile.WriteBytes(path, []byte("second")))
+	must(t, first.Commit())
+	if got, err := os.ReadFile(path); err != nil || string(got) != "first" {
+		t.Errorf("the file holds %q (%v), want the content that was committed last", got, err)
+	}
+	alone(t, path)
+}
+
 func TestMoveFolder(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")

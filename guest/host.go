@@ -24,6 +24,7 @@ import (
 	"wiretime/artefact"
 	"wiretime/kernel"
 	"wiretime/lab"
+	"wiretime/scratch"
 	"wiretime/server"
 	"wiretime/site"
 	"wiretime/workload"
@@ -33,7 +34,8 @@ import (
 // Host holds what the guests of a run share. It is safe for concurrent use.
 type Host struct {
 	kernel kernel.Kernel
-	dir    string
+	folder *scratch.Folder
+	dir    string            // of folder
 	sites  map[string]string // reference -> name of its folder
 
 	mu     sync.Mutex
@@ -43,11 +45,11 @@ type Host struct {
 // NewHost prepares guests that run the kernel k and load these sites, keyed by the
 // references that loads use. It copies this program and the sites into a folder in memory.
 func NewHost(k kernel.Kernel, sites map[string]*site.Site) (*Host, error) {
-	dir, err := os.MkdirTemp(memoryDir(), "wiretime-guests-")
+	folder, err := scratch.Make(memoryDir(), "wiretime-guests-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for guests: %w", err)
 	}
-	h := &Host{kernel: k, dir: dir, sites: map[string]string{}}
+	h := &Host{kernel: k, folder: folder, dir: folder.Path, sites: map[string]string{}}
 	if err := h.fill(sites); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare guests: %w", err), h.Close())
 	}
@@ -120,7 +122,7 @@ func copyProgram(to string) error {
 }
 
 // Close removes what the guests shared. No guest may be running.
-func (h *Host) Close() error { return os.RemoveAll(h.dir) }
+func (h *Host) Close() error { return h.folder.Remove() }
 
 // Machine configures a guest.
 type Machine struct {

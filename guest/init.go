@@ -177,6 +177,11 @@ func (w *worker) load(ctx context.Context, l sentLoad) error {
 		record, err = w.run(ctx, l, part)
 		return err
 	}, giveUp)
+	if errors.Is(failed, emulator.ErrEnded) {
+		// With another emulator, later loads would come out slightly differently than in a guest that
+		// nothing happened to.
+		return fmt.Errorf("load %s: %w", l.ID, failed)
+	}
 	if failed != nil {
 		failed = errors.Join(failed, contain.Do(w.close))
 	}

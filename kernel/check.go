@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"wiretime/scratch"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -45,11 +47,12 @@ func (k Kernel) Check(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kernel's record: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "wiretime-check-")
+	folder, err := scratch.Make("", "wiretime-check-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for a guest: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer folder.Remove()
+	dir := folder.Path
 	if err := layOut(dir); err != nil {
 		return nil, fmt.Errorf("lay out a guest's root folder: %w", err)
 	}

@@ -71,24 +71,39 @@ func exit(err error) {
 // the program again with the same arguments inside a user, mount and network
 // namespace of its own, waits for it and exits with its status; called inside,
 // it returns how it got there. Everything that the program mounts or
-// configures inside goes away with its last process, however that ends.
+// configures inside goes away with its last process, however that ends. When the program inside has
+// ended, so have all programs that it had started, even if it was killed.
 //
 // Inside, programs ask the lab's DNS server for names.
 //
 // It returns an error that wraps ErrForbidden if the machine allows neither way.
 func Enter() (Privilege, error) {
-	p, err := EnterBeside(nil)
+	if !Inside() {
+		if err := process.AdoptOrphans(); err != nil {
+			return "", err
+		}
+	}
+	p, err := enter(nil, process.EndDescendants)
 	if err != nil {
 		return p, err
 	}
 	return p, useLabResolver()
 }
 
+// Inside reports whether Enter has started this program, which has not called Enter yet itself. The
+// program outside then decides about signals, and passes them on.
+func Inside() bool { return os.Getenv(insideMark) != "" }
+
 // EnterBeside is Enter without the lab's DNS server: names are resolved as
 // outside. If beside is not nil, it is called outside with the id of the process
 // inside, which waits until beside returns. The file that beside returns, if any,
 // is closed when the process inside has ended.
 func EnterBeside(beside func(pid int) *os.File) (Privilege, error) {
+	return enter(beside, func() {})
+}
+
+// enter is EnterBeside, and calls ended outside when the process inside has ended.
+func enter(beside func(pid int) *os.File, ended func()) (Privilege, error) {
 	if p := os.Getenv(insideMark); p != "" {
 		_ = os.Unsetenv(insideMark)
 		// Reading ends when the program outside is done with its part.
@@ -97,8 +112,8 @@ func EnterBeside(beside func(pid int) *os.File) (Privilege, error) {
 		_ = gate.Close()
 		unix.CloseOnExec(urgencyFD)
 		// What a browser leaves behind is then this program's to reap.
-		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-			return "", fmt.Errorf("become the parent of orphans: %w", err)
+		if err := process.AdoptOrphans(); err != nil {
+			return "", err
 		}
 		return Privilege(p), privateMounts()
 	}
@@ -126,6 +141,7 @@ func EnterBeside(beside func(pid int) *os.File) (Privilege, error) {
 	}
 	_ = open.Close()
 	code := waitInside(child)
+	ended()
 	_ = held.Close() // closing no file is no harm
 	os.Exit(code)
 	return "", nil
@@ -227,7 +243,7 @@ func waitInside(child *process.Child) int {
 // program. The terminal sends Ctrl-C to both.
 func WaitRelaying(child *process.Child) error {
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Notify(signals, append(process.EndingSignals(), syscall.SIGQUIT)...)
 	defer signal.Stop(signals)
 	ended := make(chan error, 1)
 	go func() { ended <- child.Wait() }()
@@ -246,8 +262,12 @@ func WaitRelaying(child *process.Child) error {
 // sharesTerminal says whether this process is in its terminal's foreground
 // group, where the terminal sends Ctrl-C to the child as well.
 func sharesTerminal() bool {
-	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
+	for fd := range 3 { // any of the three may be redirected
+		if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil {
+			return group == unix.Getpgrp()
+		}
+	}
+	return false
 }
 
 func forbidden(cause error) error {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"wiretime/atomicfile"
+	"wiretime/scratch"
 )
 
 // The files in an authority's folder.
@@ -211,17 +212,13 @@ func writeFolder(dir string, files map[string]*pem.Block) (err error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return err
 	}
-	temporary, err := os.MkdirTemp(parent, ".ca-")
+	temporary, err := scratch.Make(parent, ".ca-")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.RemoveAll(temporary)
-		}
-	}()
+	defer func() { err = errors.Join(err, temporary.Remove()) }() // already renamed if this succeeded
 	for name, block := range files {
-		file, err := os.OpenFile(filepath.Join(temporary, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		file, err := os.OpenFile(filepath.Join(temporary.Path, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return err
 		}
@@ -229,7 +226,7 @@ func writeFolder(dir string, files map[string]*pem.Block) (err error) {
 			return err
 		}
 	}
-	return atomicfile.MoveFolder(temporary, dir) // the folder may already exist if it is empty, but not if it has files
+	return atomicfile.MoveFolder(temporary.Path, dir) // the folder may already exist if it is empty, but not if it has files
 }
 
 func issuer(name string, below int) (*x509.Certificate, error) {

@@ -139,6 +139,7 @@ type job struct {
 	planned store.Planned
 	workload.Job
 	attempt int     // the next one, from 1
+	losses  int     // guests that were lost at it since one has last done it
 	ran     int     // on the virtual clock: the last attempt that a guest has finished, 0 for none
 	cores   float64 // that loads on its clock share
 	// outgrown says that the capture did not fit into its memory, so it goes to the disk from now on.

@@ -101,8 +101,8 @@ type worker struct {
 }
 
 // carryOut boots a guest. A guest that is lost says nothing about its loads, so a batch runs
-// again as it was, and comes out as it would have. Only a load that was lost in all its attempts
-// is left out, with the loads before it. A guest of a single job is not booted again: the job is
+// again as it was, and comes out as it would have. Only a load at which guests were lost as often as it
+// may be attempted is left out, with the loads before it. A guest of a single job is not booted again: the job is
 // attempted again in the next round.
 func (w *worker) carryOut(ctx context.Context, b boot) error {
 	for len(pending(b.jobs)) > 0 {
@@ -110,7 +110,7 @@ func (w *worker) carryOut(ctx context.Context, b boot) error {
 		if err != nil || lost == nil || b.attempt > 1 {
 			return err
 		}
-		if lost.planned.Done {
+		if lost.planned.Done && lost.losses > w.run.Options.Retries {
 			b.jobs = b.jobs[slices.Index(b.jobs, lost)+1:]
 		}
 	}
@@ -137,7 +137,7 @@ func (w *worker) do(ctx context.Context, b boot) (at *job, err error) {
 		j := b.jobs[done]
 		done++
 		r.labWorked()
-		w.lost = nil
+		w.lost, j.losses = nil, 0
 		if j.planned.Done || j.ran >= b.attempt {
 			return nil
 		}
@@ -154,6 +154,7 @@ func (w *worker) do(ctx context.Context, b boot) (at *job, err error) {
 		return nil, err
 	}
 	at = b.jobs[done]
+	at.losses++
 	if at != w.lost { // a job at which guests are lost again and again counts once
 		if err := r.labFailed(lost); err != nil {
 			return nil, err

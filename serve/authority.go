@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"wiretime/protocol"
+	"wiretime/scratch"
 )
 
 // Authority is a certificate authority with a file of its root.
@@ -15,7 +16,7 @@ type Authority struct {
 	// Root is the PEM file of the authority's own certificate.
 	Root string
 
-	temporary string // the folder that Close removes; empty for none
+	temporary *scratch.Folder // Close removes it; nil for none
 }
 
 // OpenAuthority opens the certificate authority in a folder, or makes one for the given
@@ -34,11 +35,11 @@ func newAuthority() (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "wiretime-serve-")
+	folder, err := scratch.Make("", "wiretime-serve-")
 	if err != nil {
 		return nil, fmt.Errorf("keep the root of the certificate authority: %w", err)
 	}
-	a := &Authority{Authority: made, Root: filepath.Join(dir, "root.pem"), temporary: dir}
+	a := &Authority{Authority: made, Root: filepath.Join(folder.Path, "root.pem"), temporary: folder}
 	if err := os.WriteFile(a.Root, made.Root(), 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("keep the root of the certificate authority: %w", err), a.Close())
 	}
@@ -47,8 +48,8 @@ func newAuthority() (*Authority, error) {
 
 // Close removes the authority's file if it is temporary.
 func (a *Authority) Close() error {
-	if a.temporary == "" {
+	if a.temporary == nil {
 		return nil
 	}
-	return os.RemoveAll(a.temporary)
+	return a.temporary.Remove()
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/protocol"
+	"wiretime/scratch"
 	"wiretime/site"
 )
 
@@ -37,13 +38,13 @@ func Folder(dir string) (http.Handler, error) {
 
 // folderSite reads the folder with package site, and keeps its content.
 func folderSite(dir string) (http.Handler, error) {
-	parent, err := os.MkdirTemp("", "wiretime-site-")
+	parent, err := scratch.Make("", "wiretime-site-")
 	if err != nil {
 		return nil, fmt.Errorf("serve the folder %s: %w", dir, err)
 	}
-	defer os.RemoveAll(parent)
+	defer parent.Remove()
 	const host = "www.folder.test" // under whatever name clients request it
-	s, err := site.AddFolder(dir, filepath.Join(parent, "site"), site.FolderOptions{Name: "folder", Host: host})
+	s, err := site.AddFolder(dir, filepath.Join(parent.Path, "site"), site.FolderOptions{Name: "folder", Host: host})
 	if err != nil {
 		return nil, err
 	}

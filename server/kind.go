@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -123,7 +124,9 @@ func (k Kind) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.CommandContext(ctx, program, k.version...).CombinedOutput()
+	command := exec.CommandContext(ctx, program, k.version...)
+	command.Env = append(os.Environ(), "HOME=/dev/null") // caddy makes a folder in its user's home
+	out, err := command.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("get the version of %s: %w", program, err)
 	}

@@ -6,15 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-
-	"wiretime/atomicfile"
 )
 
 // lockPatience makes apt wait for another apt, in seconds, including one that an
@@ -56,24 +53,29 @@ func install(ctx context.Context, p Progress, packages []string) error {
 		return err
 	}
 	p.Say("installing")
-	keep, err := keepServicesStopped(policyFile)
-	if err != nil {
-		return err
-	}
-	err = undisturbed(ctx, p, "apt-get", append([]string{"--no-download"}, arguments...)...)
-	return errors.Join(err, keep(), disable(packages), context.Cause(ctx))
+	err := undisturbed(ctx, p, "apt-get", append([]string{"--no-download"}, arguments...)...)
+	return errors.Join(err, disable(packages), context.Cause(ctx))
 }
 
 // undisturbed runs dpkg, which must not be interrupted because it would leave packages
 // half-installed. When ctx is done the program runs on to its end, which takes seconds. It
-// has its own process group, so it survives even if this program is killed.
-func undisturbed(ctx context.Context, p Progress, program string, args ...string) error {
+// has its own process group, so it survives even if this program is killed. It starts no services.
+func undisturbed(ctx context.Context, p Progress, program string, args ...string) (err error) {
+	stopped, path, err := keepServicesStopped()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopped.Remove()) }()
 	c := exec.Command(program, args...)
-	c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", serviceMark+"=1")
+	c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "PATH="+path)
+	c.ExtraFiles = []*os.File{stopped.Held()} // needed as long as the program runs
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var said bytes.Buffer
 	c.Stdout, c.Stderr = &said, &said
 	c.WaitDelay = patience // for children that keep its output open
+	if program == "apt-get" {
+		c.Args = append(c.Args, "-o", "DPkg::Path="+path)
+	}
 	finish, err := watchStatus(c, p)
 	if err != nil {
 		return err
@@ -103,8 +105,8 @@ func watchStatus(c *exec.Cmd, p Progress) (finish func(), err error) {
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)
 	}
 	if filepath.Base(c.Path) == "apt-get" {
-		c.ExtraFiles = []*os.File{to} // its descriptor 3
-		c.Args = append(c.Args, "-o", "APT::Status-Fd=3")
+		c.ExtraFiles = append(c.ExtraFiles, to)
+		c.Args = append(c.Args, "-o", fmt.Sprintf("APT::Status-Fd=%d", 2+len(c.ExtraFiles)))
 	}
 	err = c.Start()
 	_ = to.Close()
@@ -136,50 +138,6 @@ func statusLine(line string) string {
 	}
 	percent, _, _ := strings.Cut(fields[2], ".")
 	return percent + " %, " + fields[3]
-}
-
-// policyFile is the script that Debian's packages call before they start a service
-// (invoke-rc.d(8), deb-systemd-invoke(1p)).
-const policyFile = "/usr/sbin/policy-rc.d"
-
-// serviceMark is the environment variable that marks installations by this program.
-const serviceMark = "WIRETIME_SETUP"
-
-// policy forbids only services of packages that this program installs. If this program is
-// killed, the file that stays behind is harmless, and the next set-up removes it.
-const policy = "#!/bin/sh\n# Of Wiretime's setup: Debian starts web servers on installation, but they are only needed for tests.\n[ -z \"$" + serviceMark + "\" ] || exit 101\n"
-
-// keepServicesStopped installs the policy until remove is called. It leaves a policy of the
-// machine's own alone.
-func keepServicesStopped(file string) (remove func() error, err error) {
-	remove = func() error { return removePolicy(file) }
-	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-		return remove, err
-	}
-	fresh, err := atomicfile.Create(file, 0o755)
-	if err != nil {
-		return nil, fmt.Errorf("keep services from being started: %w", err)
-	}
-	defer fresh.Discard()
-	if _, err = fresh.WriteString(policy); err == nil {
-		err = fresh.Commit()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("keep services from being started: %w", err)
-	}
-	return remove, nil
-}
-
-// removePolicy removes the policy if this program wrote it.
-func removePolicy(file string) error {
-	text, err := os.ReadFile(file)
-	if err == nil && string(text) == policy {
-		err = os.Remove(file)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("allow services to be started again: %w", err)
-	}
-	return nil
 }
 
 // servers lists the packages whose services would start at each boot.

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"wiretime/process"
 )
 
 // patience is how long programs may take to end after SIGTERM.
 const patience = 5 * time.Second
 
-// command runs a program to its end in its own process group. When ctx is done, the group
+// command runs a program to its end in its own process group. It ends with this one. When ctx is done, the group
 // gets SIGTERM and later SIGKILL. The error holds the end of the output.
 func command(ctx context.Context, program string, args ...string) error {
 	c := exec.CommandContext(ctx, program, args...)
@@ -24,7 +26,7 @@ func command(ctx context.Context, program string, args ...string) error {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
 	c.WaitDelay = patience
-	err := c.Run()
+	err := process.Run(c)
 	if ctx.Err() != nil {
 		if c.Process != nil {
 			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // processes that did not end

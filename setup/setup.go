@@ -153,8 +153,8 @@ func installStep(name string, packages []string) Step {
 }
 
 // prepareDevices opens /dev/net/tun to all users, as udev's own rule does: a TUN device
-// still needs a network namespace of one's own. It also removes the leftovers of a killed
-// set-up.
+// still needs a network namespace of one's own. It also removes what a killed set-up of an earlier
+// version has left.
 func prepareDevices(context.Context, Progress) error {
 	const tun = "/dev/net/tun"
 	info, err := os.Stat(tun)

@@ -163,41 +163,40 @@ func TestDisplayOnATerminal(t *testing.T) {
 	}
 }
 
-// TestPolicyIsForThisProgramAlone checks that the policy forbids only services installed by
-// this program, that a policy of the machine's own stays, and that a leftover one is
-// removed.
-func TestPolicyIsForThisProgramAlone(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "policy-rc.d")
-	remove, err := keepServicesStopped(file)
-	if err != nil {
-		t.Fatal(err)
+// TestServicesStayStopped: packages' scripts find stand-ins for the programs that start services, as apt and dpkg run
+// them, and nothing is left afterwards.
+func TestServicesStayStopped(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	script := "for p in invoke-rc.d deb-systemd-invoke; do command -v $p; $p nginx start || exit 1; done >&2; exit 7"
+	err := undisturbed(t.Context(), Progress{Say: func(string) {}, Note: func(string) {}}, "sh", "-c", script)
+	if err == nil || !strings.Contains(err.Error(), "exit status 7") {
+		t.Fatalf("the script ended with %v, want exit status 7", err)
 	}
-	for _, tt := range []struct {
-		environment string
-		forbidden   bool
-	}{{serviceMark + "=1", true}, {serviceMark + "=", false}} {
-		err := command(t.Context(), "env", tt.environment, file, "nginx", "start")
-		if (err != nil) != tt.forbidden || err != nil && !strings.Contains(err.Error(), "exit status 101") {
-			t.Errorf("with %s: %v, forbidden: want %v", tt.environment, err, tt.forbidden)
+	for _, name := range starters {
+		if !strings.Contains(err.Error(), filepath.Join(os.TempDir(), "wiretime-setup-")) || !strings.Contains(err.Error(), name) {
+			t.Errorf("the script used another %s: %v", name, err)
 		}
 	}
-	if err := remove(); err != nil {
-		t.Fatal(err)
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left are %v (%v)", left, err)
 	}
-	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the policy is still there (error %v)", err)
-	}
-	if err := os.WriteFile(file, []byte("#!/bin/sh\nexit 0\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if remove, err = keepServicesStopped(file); err != nil {
-		t.Fatal(err)
-	}
-	if err := remove(); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := os.ReadFile(file); err != nil || string(text) != "#!/bin/sh\nexit 0\n" {
-		t.Errorf("the machine's own policy is now %q (error %v)", text, err)
+}
+
+// TestRemovePolicy: the policy that a killed set-up of an earlier version has left is removed, and one of the machine's
+// own stays.
+func TestRemovePolicy(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy-rc.d")
+	for _, own := range []bool{false, true} {
+		text := map[bool]string{false: policy, true: "#!/bin/sh\nexit 0\n"}[own]
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := removePolicy(file); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); own != (err == nil && string(got) == text) {
+			t.Errorf("the machine's own: %t; afterwards there is %q (%v)", own, got, err)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/atomicfile"
+	"wiretime/scratch"
 )
 
 // The files of an archive. In foldedFormat packFile is a folder.
@@ -261,24 +262,24 @@ func (s *Site) Save(dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(temp) }() // already renamed if Save succeeded
-	return atomicfile.MoveFolder(temp, dir)
+	defer func() { err = errors.Join(err, temp.Remove()) }() // already renamed if Save succeeded
+	return atomicfile.MoveFolder(temp.Path, dir)
 }
 
 // saveBeside writes the archive to a new folder next to dir.
-func (s *Site) saveBeside(dir string) (temp string, err error) {
+func (s *Site) saveBeside(dir string) (temp *scratch.Folder, err error) {
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", err
+		return nil, err
 	}
-	if temp, err = os.MkdirTemp(parent, ".unfinished-"); err != nil {
-		return "", err
+	if temp, err = scratch.Make(parent, ".unfinished-"); err != nil {
+		return nil, err
 	}
-	if err = s.write(temp); err == nil {
-		err = os.Chmod(temp, 0o755)
+	if err = s.write(temp.Path); err == nil {
+		err = os.Chmod(temp.Path, 0o755)
 	}
 	if err != nil {
-		return "", errors.Join(err, os.RemoveAll(temp))
+		return nil, errors.Join(err, temp.Remove())
 	}
 	return temp, nil
 }

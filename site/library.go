@@ -92,16 +92,16 @@ func (l Library) Replace(s *Site) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // holds the old archive after a successful exchange
-	if err := atomicfile.SyncTree(temp); err != nil {
+	defer func() { err = errors.Join(err, temp.Remove()) }() // holds the old archive after a successful exchange
+	if err := atomicfile.SyncTree(temp.Path); err != nil {
 		return err
 	}
-	err = unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
+	err = unix.Renameat2(unix.AT_FDCWD, temp.Path, unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE)
 	switch {
 	case errors.Is(err, unix.ENOENT): // no site has this name yet
-		err = os.Rename(temp, dir)
+		err = os.Rename(temp.Path, dir)
 	case errors.Is(err, unix.EINVAL): // the file system cannot exchange names
-		err = exchange(temp, dir)
+		err = exchange(temp.Path, dir)
 	}
 	if err != nil {
 		return fmt.Errorf("exchange it with %s: %w", dir, err)
@@ -111,7 +111,7 @@ func (l Library) Replace(s *Site) (err error) {
 
 // exchange swaps the names of two folders by renaming one after the other.
 func exchange(a, b string) error {
-	aside := a + ".old"
+	aside := filepath.Join(filepath.Dir(b), ".replaced-"+filepath.Base(b)) // not swept as unfinished
 	if err := os.Rename(b, aside); err != nil {
 		return err
 	}

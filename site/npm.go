@@ -16,6 +16,7 @@ import (
 
 	"wiretime/atomicfile"
 	"wiretime/process"
+	"wiretime/scratch"
 )
 
 // npmPackage is an npm package, pinned by the integrity that the registry publishes for it.
@@ -70,11 +71,12 @@ func (p npmPackage) download(ctx context.Context, cache string) (data []byte, er
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return nil, err
 	}
-	temp, err := os.MkdirTemp(cache, ".unfinished-")
+	folder, err := scratch.Make(cache, ".unfinished-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(temp) }()
+	defer func() { err = errors.Join(err, folder.Remove()) }()
+	temp := folder.Path
 
 	// The user may have no home folder, so npm's own cache goes to the temporary folder too.
 	command := exec.CommandContext(ctx, npm, "pack", p.name+"@"+p.version,

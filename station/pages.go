@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -106,8 +107,17 @@ func (s *Station) session(ctx context.Context, load pageload.Load, terms pageloa
 	if err != nil {
 		return nil, err
 	}
+	if !s.config.Lab.Virtual { // a guest has a limit of its own, and timers in it could move what is measured
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, openLimit, fmt.Errorf("the browser has not answered within %v", openLimit))
+		defer cancel()
+	}
 	return b.open(ctx, freeze(load), requests)
 }
+
+// openLimit is how long a running browser may take to open a tab. One that has lost a process of its own may
+// never answer.
+const openLimit = time.Minute
 
 func (s *Station) openBuiltin(load pageload.Load, terms pageload.Terms) (pageload.Session, error) {
 	strategy, err := session.ParseStrategy(load.Strategy)

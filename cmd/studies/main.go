@@ -18,18 +18,18 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
+
+	"wiretime/interrupt"
 )
 
 func main() {
 	list := flag.Bool("list", false, "list the studies that pages show, and measure nothing")
 	measured := flag.Bool("measured", false, "measure nothing, and rewrite what whole stores have")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interrupt.Context(context.Background(), "studies")
 	defer stop()
 	switch err := run(ctx, flag.Args(), *list, *measured); {
 	case ctx.Err() != nil:

@@ -14,6 +14,7 @@ import (
 
 	"wiretime/atomicfile"
 	"wiretime/loader/chromium"
+	"wiretime/scratch"
 )
 
 // tall is the height of the window in which reports are shown, in pixels: the elements that are wanted are
@@ -52,11 +53,12 @@ func (b *block) draw(ctx context.Context, runs []*measuredRun, path string) erro
 	if err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", "wiretime-picture-")
+	temporary, err := scratch.Make("", "wiretime-picture-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	defer temporary.Remove()
+	folder := temporary.Path
 	var parts []image.Image
 	for _, r := range runs {
 		part, err := b.reported(ctx, browser, folder, r)

@@ -47,13 +47,13 @@ func confirmCommands(o runOptions, s *study.Study) error {
 		if !isTerminal(os.Stdin) || !isTerminal(os.Stderr) {
 			return input(fmt.Errorf("resume a run: %slook at them, then add --%s, or name the study's file", said, storedCommandsFlag))
 		}
-		if err := ask(os.Stdin, os.Stderr, said); err != nil {
+		if err := ask(os.Stdin, stderr, said); err != nil {
 			return input(fmt.Errorf("resume a run: %w", err))
 		}
 	}
 	// Where nothing can be remembered, the next resumption asks.
 	if err := rememberCommands(digest, text); err != nil && !named {
-		fmt.Fprintln(os.Stderr, "wiretime: the commands will have to be confirmed again:", err)
+		fmt.Fprintln(stderr, "wiretime: the commands will have to be confirmed again:", err)
 	}
 	return os.Setenv(confirmedMark, digest)
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +26,7 @@ func doctorCommand() *cobra.Command {
 var errUnfit = errors.New("this machine lacks what is marked with ✗")
 
 func runDoctor(ctx context.Context, chosen runner.Browsers) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	findings := doctor.Examine(ctx, doctor.Config{Chromium: chosen.Chromium, Firefox: chosen.Firefox, Duration: examineTime})
 	for _, f := range findings {

@@ -9,10 +9,8 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -113,7 +111,7 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 	if err != nil {
 		return input(err)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	if o.maxTime > 0 {
 		var cancel context.CancelFunc

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,7 +64,7 @@ func kernelCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "check", Short: "Boot the kernel and check that it does what the virtual clock needs", Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := interruptible(c.Context())
 			defer stop()
 			return checkKernel(ctx)
 		},
@@ -110,7 +108,7 @@ func kernelUnfit(err error) bool {
 var errUnfitKernel = errors.New("the virtual clock does not work on this machine")
 
 func buildKernel(ctx context.Context, o kernel.BuildOptions) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	p := newProgress(os.Stderr)
 	o.Progress = p.show

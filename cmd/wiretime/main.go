@@ -14,6 +14,7 @@ import (
 
 	"wiretime/contain"
 	"wiretime/guest"
+	"wiretime/interrupt"
 	"wiretime/kernel"
 	"wiretime/lab"
 	"wiretime/link"
@@ -31,7 +32,7 @@ const (
 	exitInput       = 2
 	exitMachine     = 3
 	exitStore       = 4
-	exitInterrupted = 130 // 128 + SIGINT, as a shell reports it
+	exitInterrupted = interrupt.ExitCode
 )
 
 const about = `Wiretime measures how long web pages and media streams take over every web
@@ -45,7 +46,9 @@ Exit codes:
     3  the machine lacks something; 'wiretime doctor' says what
     4  the store cannot be used: in use, damaged, newer than this program, on a
        network file system, disk full
-  130  interrupted; go on with 'wiretime run --resume'`
+  130  interrupted; go on with 'wiretime run --resume'
+
+The first Ctrl-C stops the program in good order, the second one at once.`
 
 // inputError marks an error as the user's to mend.
 type inputError struct{ error }
@@ -104,6 +107,15 @@ func explain(err error) int {
 		return exitStore
 	}
 	return exitFailure
+}
+
+// interruptible returns a context that ends at the first Ctrl-C. At the second one the program exits
+// at once. A program inside the lab's namespaces leaves that to the one outside.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	if lab.Inside() {
+		return interrupt.First(ctx)
+	}
+	return interrupt.Context(ctx, "wiretime")
 }
 
 // arguments is cobra's check of their number, as an error in the input.

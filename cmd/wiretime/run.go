@@ -8,11 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,7 +94,7 @@ func browserFlags(c *cobra.Command, b *runner.Browsers) {
 // run is called twice: outside, where it makes sure that everything the run
 // needs is there, and inside the lab's namespaces, where it measures.
 func run(o runOptions) (err error) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := interruptible(context.Background())
 	defer stop()
 	library, err := site.DefaultLibrary()
 	if err != nil {

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -114,7 +111,7 @@ func runServe(ctx context.Context, dir string, o serveOptions) (err error) {
 	if err := o.checkHosts(); err != nil {
 		return input(err)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	config := serve.Config{Host: o.host, Others: o.allowHosts, Port: o.port, Limits: serve.Limits{Connections: o.connections}, Requests: stderr}
 	if o.site == nil {
@@ -141,7 +138,6 @@ func runServe(ctx context.Context, dir string, o serveOptions) (err error) {
 	}
 	if printErr == nil {
 		<-ctx.Done()
-		stop() // a second Ctrl-C ends the program at once
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()

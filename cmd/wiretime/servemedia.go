@@ -6,16 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"wiretime/capture"
 	"wiretime/media/storage"
 	"wiretime/media/transport"
+	"wiretime/scratch"
 	"wiretime/serve"
 	"wiretime/terminal"
 	"wiretime/workload/playback"
@@ -39,14 +37,16 @@ func serveMedia(ctx context.Context, dir string, o serveOptions) (err error) {
 			return input(err)
 		}
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	if o.encode != "" {
 		if dir == "" {
-			if dir, err = os.MkdirTemp("", "wiretime-media-"); err != nil {
+			folder, err := scratch.Make("", "wiretime-media-")
+			if err != nil {
 				return fmt.Errorf("make a folder for the encoded video: %w", err)
 			}
-			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+			defer folder.Remove()
+			dir = folder.Path
 		}
 		fmt.Fprintf(stderr, "Encoding %s in HD, FHD and QHD, which takes several times its duration\n", o.encode)
 		if err := storage.Encode(ctx, dir, storage.ClipName, o.encode); err != nil {
@@ -75,7 +75,6 @@ func serveMedia(ctx context.Context, dir string, o serveOptions) (err error) {
 	}
 	if err = printMedia(stdout, servers, media, authority.Root); err == nil {
 		<-ctx.Done()
-		stop() // a second Ctrl-C ends the program at once
 	}
 	return errors.Join(err, servers.Close())
 }

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -58,7 +55,7 @@ Chromium reports it. The loader builtin, which runs no scripts, relies on that.`
 }
 
 func checkSite(ctx context.Context, reference string, o checkOptions) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	if err := o.parse(); err != nil {
 		return input(err)

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/signal"
-	"syscall"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"wiretime/loader/chromium"
 	"wiretime/sandbox"
+	"wiretime/scratch"
 	"wiretime/site"
 	"wiretime/site/record"
 	"wiretime/site/recording"
@@ -76,7 +76,7 @@ A script has the steps to take after the page has loaded, one per line:
 }
 
 func recordSite(ctx context.Context, address string, o recordOptions) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -104,10 +104,18 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 	if options.Chromium, err = chromium.Find(o.chromium); err != nil {
 		return err
 	}
-	if options.Folder, err = os.MkdirTemp("", "wiretime-record-"); err != nil {
+	folder, err := scratch.Make("", "wiretime-record-")
+	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(options.Folder)
+	defer folder.Remove()
+	if err := os.Chmod(folder.Path, 0o711); err != nil { // the browser may have a user of its own
+		return err
+	}
+	options.Folder = filepath.Join(folder.Path, "profile")
+	if err := os.Mkdir(options.Folder, 0o700); err != nil {
+		return err
+	}
 	r, err := record.Record(ctx, options)
 	if err != nil {
 		return err

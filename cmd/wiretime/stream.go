@@ -9,9 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +21,7 @@ import (
 	"wiretime/media/player"
 	"wiretime/media/transport"
 	"wiretime/network"
+	"wiretime/scratch"
 	"wiretime/stream"
 	"wiretime/study"
 	"wiretime/workload/playback"
@@ -112,7 +111,7 @@ func runStream(c *cobra.Command, media string, o streamOptions) error {
 	if err != nil {
 		return input(err)
 	}
-	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(c.Context())
 	defer stop()
 	switch {
 	case o.server != "":
@@ -174,10 +173,12 @@ func (o streamOptions) playFrom(ctx context.Context, order playback.Order) error
 func (o streamOptions) keep(play func(dir string) (*evidence.Evidence, error)) (err error) {
 	dir := o.output
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "wiretime-stream-"); err != nil {
+		folder, err := scratch.Make("", "wiretime-stream-")
+		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		defer folder.Remove()
+		dir = folder.Path
 	} else if err := os.Mkdir(dir, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			err = errors.New("already exists: name a new folder")

@@ -135,6 +135,7 @@ func TestHostileStore(t *testing.T) {
 // change on a terminal go to standard output or standard error without an escaping writer.
 func TestAllTextIsEscaped(t *testing.T) {
 	raw := map[string]int{
+		"confirm.go": 1, // whether it is a terminal
 		"output.go":  2, // the escaping writers
 		"export.go":  2, // CSV and JSON
 		"explain.go": 1, // JSON

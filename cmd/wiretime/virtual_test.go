@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -187,6 +188,36 @@ func TestKilledRunGoesOnWithTheSameNanoseconds(t *testing.T) {
 	_ = c.Wait() // it was killed
 	if r := u.run(t, "run", "--resume", "--store", "killed"); r.code != 0 {
 		t.Fatalf("resume: exit code %d: %s", r.code, r.errors)
+	}
+	sameCaptures(t, filepath.Join(u.home, "whole"), filepath.Join(u.home, "killed"))
+}
+
+// TestGuestKilledWhileItReplays kills a guest of a resumed run before it has got further than the loads that the store
+// has already: the captures are those of a run that nobody killed.
+func TestGuestKilledWhileItReplays(t *testing.T) {
+	u := self(t)
+	u.addKernel(t)
+	file := u.write(t, "study.yaml", fmt.Sprintf(virtualStudy, "virtual"))
+	if r := u.run(t, "run", file, "--store", "whole"); r.code != 0 {
+		t.Fatalf("exit code %d: %s", r.code, r.errors)
+	}
+	p := u.begin(t, "run", file, "--store", "killed")
+	p.await(t, "[20/")
+	p.signal(t, syscall.SIGINT)
+	p.ends(t, 0)
+	p = u.begin(t, "run", "--resume", "--store", "killed")
+	p.await(t, "Going on")
+	var running []int
+	for len(running) == 0 {
+		running = guests(t, p.Process.Pid)
+	}
+	if err := unix.Kill(-running[0], unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for p.lines.Scan() {
+	}
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	sameCaptures(t, filepath.Join(u.home, "whole"), filepath.Join(u.home, "killed"))
 }

@@ -19,6 +19,9 @@ import (
 	"wiretime/process"
 )
 
+// ErrEnded says that the emulator process has ended by itself, or was killed.
+var ErrEnded = errors.New("the emulator process ended")
+
 // Process is a running emulator. Its methods, except Kill, must not be called concurrently.
 type Process struct {
 	child   *process.Child
@@ -158,7 +161,7 @@ func (p *Process) ask(ctx context.Context, r request, files ...*os.File) (reply,
 		fds[i] = int(f.Fd())
 	}
 	if _, _, err := p.control.WriteMsgUnix(message, unix.UnixRights(fds...), nil); err != nil {
-		return reply{}, fmt.Errorf("send the emulator the request %s: %w%s", r.Op, err, p.stderr.hint())
+		return reply{}, fmt.Errorf("%w: send it the request %s: %w%s", ErrEnded, r.Op, err, p.stderr.hint())
 	}
 	if p.wire != nil {
 		if err := ring(p.wire); err != nil {
@@ -172,7 +175,7 @@ func (p *Process) ask(ctx context.Context, r request, files ...*os.File) (reply,
 		}
 		return a, nil
 	case <-p.exited:
-		return reply{}, fmt.Errorf("the emulator process ended during the request %s%s", r.Op, p.stderr.hint())
+		return reply{}, fmt.Errorf("%w during the request %s%s", ErrEnded, r.Op, p.stderr.hint())
 	case <-ctx.Done():
 		// A late answer would be mistaken for the next one.
 		p.Kill()

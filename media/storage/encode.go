@@ -11,6 +11,7 @@ import (
 
 	"wiretime/atomicfile"
 	"wiretime/process"
+	"wiretime/scratch"
 )
 
 // ErrNoFFmpeg says that ffmpeg, which encodes clips, is not installed.
@@ -40,15 +41,12 @@ func encode(ctx context.Context, dir, name string, input ...string) (err error) 
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return fmt.Errorf("encode a clip as item %q: want a plain name", name)
 	}
-	temporary, err := os.MkdirTemp(dir, ".encode-")
+	unfinished, err := scratch.Make(dir, ".encode-")
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	defer func() {
-		if err != nil {
-			_ = os.RemoveAll(temporary)
-		}
-	}()
+	defer func() { err = errors.Join(err, unfinished.Remove()) }() // already renamed if this succeeded
+	temporary := unfinished.Path
 	seconds := fmt.Sprint(SegmentLength.Seconds())
 	args := append([]string{"-nostdin", "-v", "error"}, input...)
 	for _, r := range rungs {
