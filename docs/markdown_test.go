@@ -36,7 +36,7 @@ type table struct {
 
 const top = ".."
 
-// pages are README.md, CONTRIBUTING.md, CHANGELOG.md and docs/*.md.
+// pages are README.md, CONTRIBUTING.md, CHANGELOG.md, SECURITY.md and docs/*.md.
 func pages(t *testing.T) []*page {
 	t.Helper()
 	paths, err := filepath.Glob("*.md")
@@ -47,7 +47,7 @@ func pages(t *testing.T) []*page {
 		paths[i] = filepath.Join("docs", p)
 	}
 	var all []*page
-	for _, path := range append([]string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}, paths...) {
+	for _, path := range append([]string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}, paths...) {
 		text, err := os.ReadFile(filepath.Join(top, path))
 		if err != nil {
 			t.Fatal(err)
