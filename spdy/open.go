@@ -217,7 +217,7 @@ func (s *Session) refuse(id uint32, status Status) {
 	}
 	inFlight := int64(maxDrained)
 	if s.version != V2 {
-		inFlight = int64(s.initial)
+		inFlight = s.initial
 	}
 	s.gone[s.goneAt%len(s.gone)] = goneStream{id, inFlight}
 	s.goneAt++
