@@ -20,6 +20,14 @@ type proc struct {
 	arguments  []string
 }
 
+// verb returns the first argument, or "" if there is none: a process that has just ended has no arguments.
+func (p proc) verb() string {
+	if len(p.arguments) < 2 {
+		return ""
+	}
+	return p.arguments[1]
+}
+
 // procs are processes by number.
 type procs map[int]proc
 
@@ -99,9 +107,9 @@ func (all procs) kind(p proc, root int) string {
 	switch {
 	case p.id == root:
 		return outside
-	case len(p.arguments) > 1 && p.arguments[1] == emulator.Command:
+	case p.verb() == emulator.Command:
 		return emulating
-	case len(p.arguments) > 1 && p.arguments[1] == machine.AwakeCommand:
+	case p.verb() == machine.AwakeCommand:
 		return awake
 	case isGuest(parent):
 		return inGuest
@@ -114,7 +122,7 @@ func (all procs) kind(p proc, root int) string {
 		return browser
 	case slices.ContainsFunc([]string{"nginx", "caddy", "h2o", "apache2"}, func(name string) bool { return strings.Contains(p.command, name) }):
 		return server
-	case p.parent == root && len(p.arguments) > 1 && p.arguments[1] == all[root].arguments[1]:
+	case p.parent == root && p.verb() != "" && p.verb() == all[root].verb():
 		return inside
 	}
 	return ""
