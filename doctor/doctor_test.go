@@ -37,7 +37,7 @@ func TestExamine(t *testing.T) {
 	for _, f := range findings {
 		names = append(names, f.Name)
 	}
-	if all := strings.Join(names, " "); !strings.Contains(all, "Chromium Firefox virtual clock punctuality") {
+	if all := strings.Join(names, " "); !strings.Contains(all, "Chromium Firefox virtual clock containment punctuality") {
 		t.Errorf("the findings are %s", all)
 	}
 }

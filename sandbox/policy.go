@@ -113,6 +113,19 @@ func Contain(command *exec.Cmd, p Policy) error {
 	return nil
 }
 
+// TempDir returns a folder for temporary files that a program can get to whose user changes: that of [os.TempDir], unless it is
+// closed to that user and another one is not.
+func TempDir() string {
+	if _, changes := newUser(Policy{}); changes {
+		for _, folder := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+			if !closed(folder) {
+				return folder
+			}
+		}
+	}
+	return os.TempDir()
+}
+
 // give makes a folder and what it holds belong to a user. It follows no symbolic links.
 func give(folder string, user int) error {
 	return filepath.WalkDir(folder, func(name string, _ os.DirEntry, err error) error {

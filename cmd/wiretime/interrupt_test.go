@@ -184,13 +184,23 @@ func hung(t *testing.T) (url string, asked <-chan struct{}) {
 	return "http://" + l.Addr().String() + "/", came
 }
 
+// await waits until a server has been asked.
+func await(t *testing.T, asked <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-asked:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the server has not been asked after two minutes")
+	}
+}
+
 // TestFirstSignal: the first signal ends a program, whatever hangs or has been stopped, and nothing is left.
 func TestFirstSignal(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run("get from a hung server, "+s.String(), func(t *testing.T) {
 			url, asked := hung(t)
 			p := self(t).begin(t, "get", url)
-			<-asked
+			await(t, asked)
 			p.signal(t, s)
 			p.ends(t, 0)
 		})
@@ -200,7 +210,7 @@ func TestFirstSignal(t *testing.T) {
 		u := self(t)
 		url, asked := hung(t)
 		p := u.begin(t, "site", "record", url)
-		<-asked
+		await(t, asked)
 		stop(t, descendants(t, p.Process.Pid, "--headless"))
 		p.signal(t, syscall.SIGINT)
 		p.ends(t, 0)

@@ -104,7 +104,7 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 	if options.Chromium, err = chromium.Find(o.chromium); err != nil {
 		return err
 	}
-	folder, err := scratch.Make("", "wiretime-record-")
+	folder, err := scratch.Make(sandbox.TempDir(), "wiretime-record-")
 	if err != nil {
 		return err
 	}
