@@ -55,7 +55,11 @@ func start(l launch, c Config, output string, reads ...string) (*instance, error
 	}
 	if c.Contained {
 		command.Env = append(command.Env, "TMPDIR="+filepath.Dir(output))
-		if err := sandbox.Contain(command, sandbox.Policy{Read: reads, Write: []string{c.Folder}, Ports: true}); err != nil {
+		policy := sandbox.Policy{Read: reads, Write: []string{c.Folder}, Ports: true}
+		if c.Kind.plain { // a study's own command may be anywhere, and need anything that the user has
+			policy.Read, policy.KeepUser = []string{"/"}, true
+		}
+		if err := sandbox.Contain(command, policy); err != nil {
 			return nil, err
 		}
 	}
