@@ -144,6 +144,10 @@ func (b *Browser) prepare(ctx context.Context) error {
 	if err := b.session.call(ctx, "session.subscribe", object{"events": events}, nil); err != nil {
 		return err
 	}
+	denied := object{"downloadBehavior": object{"type": "denied"}}
+	if err := b.session.call(ctx, "browser.setDownloadBehavior", denied, nil); err != nil {
+		return err
+	}
 	return b.equip(ctx)
 }
 

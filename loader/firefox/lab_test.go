@@ -80,6 +80,20 @@ func newBenchWith(t *testing.T, quic bool, hosts ...string) *bench {
 	return b
 }
 
+// restart starts another browser if the last one has died.
+func (b *bench) restart(t *testing.T) {
+	t.Helper()
+	if b.browser.Alive() {
+		return
+	}
+	o := b.browser.options
+	must(t, b.browser.Close())
+	must(t, os.Mkdir(o.Folder, 0o700))
+	var err error
+	b.browser, err = Launch(t.Context(), o)
+	must(t, err)
+}
+
 func needFirefox(t *testing.T) string {
 	t.Helper()
 	binary, err := Find("")

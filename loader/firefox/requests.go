@@ -113,6 +113,9 @@ func (l *requestLog) note(method string, params json.RawMessage) {
 	if json.Unmarshal(params, &e) != nil || !onNetwork(e.Request.URL) {
 		return
 	}
+	if e.Response == nil && (method == "network.responseStarted" || method == "network.responseCompleted") {
+		return
+	}
 	key := hop{e.Request.ID, e.RedirectCount}
 	r := l.byHop[key]
 	if method == "network.beforeRequestSent" {
