@@ -72,8 +72,9 @@ var preferences = map[string]any{
 	"network.http.http3.disable_when_third_party_roots_found": false,
 
 	// An unwatched window would take part in the load, and so would printing.
-	"dom.disable_open_during_load": true,
-	"print.enabled":                false,
+	"dom.disable_open_during_load":      true,
+	"privacy.popups.showBrowserMessage": false,
+	"print.enabled":                     false,
 
 	// A page's times to the microsecond, not to the millisecond.
 	"privacy.reduceTimerPrecision":               false,
@@ -109,6 +110,11 @@ func writePreferences(o Options) error {
 			return fmt.Errorf("write preference %s: %w", name, err)
 		}
 		fmt.Fprintf(&text, "user_pref(%q, %s);\n", name, value)
+	}
+	// A page's first downloads are over before the browser has cancelled them. With a file in the place of their folder
+	// they fail.
+	if err := os.WriteFile(filepath.Join(o.Folder, "Downloads"), nil, 0o600); err != nil {
+		return fmt.Errorf("close the browser's folder of downloads: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(o.Folder, "user.js"), []byte(text.String()), 0o600); err != nil {
 		return fmt.Errorf("write the browser's preferences: %w", err)
