@@ -19,4 +19,6 @@ func TestPagesThatAbuseTheBrowser(t *testing.T) {
 		must(t, v.Close())
 		return record.HAR, b.browser.options.Folder, record.LoadError
 	})
+	must(t, b.browser.Close())
+	browsertest.CheckNoProcess(t, b.browser.options.Folder)
 }

@@ -111,11 +111,6 @@ func writePreferences(o Options) error {
 		}
 		fmt.Fprintf(&text, "user_pref(%q, %s);\n", name, value)
 	}
-	// A page's first downloads are over before the browser has cancelled them. With a file in the place of their folder
-	// they fail.
-	if err := os.WriteFile(filepath.Join(o.Folder, "Downloads"), nil, 0o600); err != nil {
-		return fmt.Errorf("close the browser's folder of downloads: %w", err)
-	}
 	if err := os.WriteFile(filepath.Join(o.Folder, "user.js"), []byte(text.String()), 0o600); err != nil {
 		return fmt.Errorf("write the browser's preferences: %w", err)
 	}
