@@ -85,6 +85,9 @@ var preferences = map[string]any{
 	"browser.sessionstore.interval":          3600_000, // ms
 	"browser.sessionstore.resume_from_crash": false,
 	"toolkit.startup.max_resumed_crashes":    -1,
+
+	// What pages store by themselves is in the profile, in files.
+	"dom.quotaManager.temporaryStorage.fixedLimit": 256 << 10, // KiB
 }
 
 // writePreferences writes the profile's preferences.

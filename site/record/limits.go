@@ -48,7 +48,7 @@ func (l *log) limit() {
 	case len(l.requests)+len(l.sockets) >= l.limits.requests:
 		exceeded = fmt.Sprintf("the page made %d requests (record more with --max-requests)", l.limits.requests)
 	case l.bodies > l.limits.bodies:
-		exceeded = fmt.Sprintf("the page's bodies have more than %d octets (record more with --max-bodies)", l.limits.bodies)
+		exceeded = fmt.Sprintf("the page's bodies have more than %d octets (record more with --max-size)", l.limits.bodies)
 	case l.targets > browser.MaxTargets:
 		exceeded = fmt.Sprintf("the page had more than %d frames and workers at the same time", browser.MaxTargets)
 	case l.octets > reported:

@@ -45,7 +45,7 @@ func FuzzNotes(f *testing.F) {
 	limit := costtest.Limit{Fixed: 1 << 20, PerOctet: 600, Time: 5 * time.Microsecond}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		costtest.Check(t, len(text), limit, func() {
-			l, b := newLog(browser.MaxRequests, DefaultMaxBodies, func(error) {}), newBusy()
+			l, b := newLog(browser.MaxRequests, DefaultMaxSize, func(error) {}), newBusy()
 			l.fetch = func(of *request, _ target.SessionID) {
 				l.take(of, network.GetResponseBodyResult{Body: []byte("body")}, nil)
 			}
@@ -116,7 +116,7 @@ func TestBodiesOverTheLimit(t *testing.T) {
 			t.Errorf("body %d is kept: %t", i, kept)
 		}
 	}
-	checkFull(t, context.Cause(ctx), "more than 1000 octets (record more with --max-bodies)")
+	checkFull(t, context.Cause(ctx), "more than 1000 octets (record more with --max-size)")
 }
 
 func checkFull(t *testing.T, cause error, want string) {

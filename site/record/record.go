@@ -46,9 +46,9 @@ type Options struct {
 	// MaxRequests is how many requests are recorded, WebSockets included, before the recording ends; 0 means
 	// [browser.MaxRequests].
 	MaxRequests int
-	// MaxBodies is how many octets of bodies are recorded before the recording ends; 0 means
-	// [DefaultMaxBodies].
-	MaxBodies int64
+	// MaxSize is how many octets of bodies are recorded before the recording ends; 0 means
+	// [DefaultMaxSize].
+	MaxSize int64
 	// Progress receives progress messages, one line each; it may be nil.
 	Progress func(line string)
 	// HostRules maps hosts to other addresses, in the syntax of Chromium's
@@ -59,8 +59,8 @@ type Options struct {
 	SPKIHash string
 }
 
-// DefaultMaxBodies is the default of Options.MaxBodies: several times the total of the largest pages.
-const DefaultMaxBodies = 1 << 30
+// DefaultMaxSize is the default of Options.MaxSize: several times the total of the largest pages.
+const DefaultMaxSize = 1 << 30
 
 // These are the defaults of Options and further limits.
 const (
@@ -91,9 +91,9 @@ type recorder struct {
 // fails.
 func Record(ctx context.Context, o Options) (r *recording.Recording, err error) {
 	o.Limit, o.Quiet = cmp.Or(o.Limit, defaultLimit), cmp.Or(o.Quiet, defaultQuiet)
-	o.MaxRequests, o.MaxBodies = cmp.Or(o.MaxRequests, browser.MaxRequests), cmp.Or(o.MaxBodies, DefaultMaxBodies)
-	if o.MaxRequests < 0 || o.MaxBodies < 0 {
-		return nil, fmt.Errorf("record %s: the limits of requests (%d) and of bodies (%d) must be positive", o.URL, o.MaxRequests, o.MaxBodies)
+	o.MaxRequests, o.MaxSize = cmp.Or(o.MaxRequests, browser.MaxRequests), cmp.Or(o.MaxSize, DefaultMaxSize)
+	if o.MaxRequests < 0 || o.MaxSize < 0 {
+		return nil, fmt.Errorf("record %s: the limits of requests (%d) and of bodies (%d) must be positive", o.URL, o.MaxRequests, o.MaxSize)
 	}
 	b, err := chromium.Launch(ctx, chromium.Options{Binary: o.Chromium, Folder: o.Folder, SPKIHash: o.SPKIHash, Enter: o.enter, Contained: true, MaxMessage: largestMessage})
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *recorder) record(ctx context.Context, b *chromium.Browser) (*recording.
 	defer cancel()
 	limited, full := context.WithCancelCause(limited)
 	defer full(nil)
-	r.log, r.busy = newLog(r.MaxRequests, r.MaxBodies, full), newBusy()
+	r.log, r.busy = newLog(r.MaxRequests, r.MaxSize, full), newBusy()
 	r.log.fetch = func(of *request, from target.SessionID) { r.readBody(reading, of, from) }
 	defer r.log.close()
 	defer stop()

@@ -300,7 +300,7 @@ func TestEndsWhenItIsFull(t *testing.T) {
 		says   string
 	}{
 		{"requests", func(o *record.Options) { o.MaxRequests = 20 }, "since the page made 20 requests (record more with --max-requests): kept what was there"},
-		{"bodies", func(o *record.Options) { o.MaxBodies = 1000 }, "since the page's bodies have more than 1000 octets (record more with --max-bodies): kept what was there"},
+		{"bodies", func(o *record.Options) { o.MaxSize = 1000 }, "since the page's bodies have more than 1000 octets (record more with --max-size): kept what was there"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := s.options(t, "https://www.p.test/")
