@@ -226,7 +226,8 @@ func TestCostOfManyRequests(t *testing.T) {
 // and the browser is killed.
 func TestBrowserThatReadsNoCommands(t *testing.T) {
 	file := t.TempDir() + "/event"
-	must(t, os.WriteFile(file, message(t, cdproto.EventPageJavascriptDialogOpening, &page.EventJavascriptDialogOpening{Type: page.DialogTypeAlert}), 0o600))
+	alert := message(t, cdproto.EventPageJavascriptDialogOpening, &page.EventJavascriptDialogOpening{Type: page.DialogTypeAlert})
+	must(t, os.WriteFile(file, bytes.Repeat(alert, 1000), 0o600)) // whose answers fill the pipe
 	commands, out, err := os.Pipe()
 	must(t, err)
 	in, events, err := os.Pipe()
