@@ -174,13 +174,12 @@ func TestPagesOverALimit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := deaf(t)
-			octets := 0
+			var text bytes.Buffer
 			for i := range c.times {
-				text := c.event(i)
-				octets += len(text)
-				if err := v.page.receive(bytes.NewReader(text)); !errors.Is(err, io.EOF) {
-					t.Fatal(err)
-				}
+				text.Write(c.event(i))
+			}
+			if err := v.page.receive(&text); !errors.Is(err, io.EOF) {
+				t.Fatal(err)
 			}
 			_, err := v.look()
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
