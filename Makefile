@@ -45,6 +45,8 @@ test-long: $(SETUP)
 	scripts/fuzz 60s
 	@echo "== Long tests: a thousand boots of one batch, all bytes compared"
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestThousandBoots' -timeout 60m -v ./guest
+	@echo "== Long tests: all the pages that abuse a browser"
+	WIRETIME_LONG=1 WIRETIME_NEED_PEERS=1 go test -run 'TestPagesThatAbuseTheBrowser' -timeout 60m -v ./loader/chromium ./loader/firefox
 	@echo "== Long tests: the README's first table, whole, beside a program that takes the processors now and then"
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestFirstTable' -timeout 60m -v ./cmd/wiretime
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/loader/browser"
 	"wiretime/loader/chromium"
 	"wiretime/sandbox"
 	"wiretime/scratch"
@@ -23,12 +24,14 @@ type recordOptions struct {
 	name, script, chromium string
 	hostRules, spki        string
 	limit, quiet           time.Duration
+	maxRequests            int
+	maxSize                int64
 	replace, all, diff     bool
 	uncontained            bool
 }
 
 func siteRecordCommand() *cobra.Command {
-	var o recordOptions
+	o := recordOptions{maxSize: record.DefaultMaxSize}
 	c := &cobra.Command{
 		Use: "record URL | record --diff SITE SITE", Short: "Record a page with Chromium, over this machine's own network",
 		Long: `Record loads a page in Chromium, over this machine's own network, and keeps it as a
@@ -68,6 +71,8 @@ A script has the steps to take after the page has loaded, one per line:
 	f.StringVar(&o.spki, "spki", "", "hash of the key to trust, as Chromium's --ignore-certificate-errors-spki-list; 'wiretime site serve' prints it")
 	f.DurationVar(&o.limit, "limit", 2*time.Minute, "limit of the whole recording")
 	f.DurationVar(&o.quiet, "quiet", time.Second, "the recording ends after this time without requests")
+	f.IntVar(&o.maxRequests, "max-requests", browser.MaxRequests, "the recording ends after this number of requests")
+	f.Var((*octets)(&o.maxSize), "max-size", "the recording ends after this number of octets of bodies")
 	f.BoolVar(&o.replace, "replace", false, "replace an existing site of the same name")
 	f.BoolVar(&o.all, "all-repairs", false, "list all repairs instead of the first 20")
 	f.BoolVar(&o.uncontained, "uncontained", false, "as root, load the page even if nothing keeps the browser from this machine ('wiretime doctor' says what does)")
@@ -85,7 +90,7 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 	if o.name == "" {
 		o.name = site.NameFrom(u.Hostname())
 	}
-	options := record.Options{URL: address, Limit: o.limit, Quiet: o.quiet, HostRules: o.hostRules, SPKIHash: o.spki,
+	options := record.Options{URL: address, Limit: o.limit, Quiet: o.quiet, MaxRequests: o.maxRequests, MaxSize: o.maxSize, HostRules: o.hostRules, SPKIHash: o.spki,
 		Progress: func(line string) { fmt.Fprintln(stderr, line) }}
 	if o.script != "" {
 		text, err := os.ReadFile(o.script)

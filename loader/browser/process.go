@@ -69,6 +69,30 @@ func reap(group int) {
 	}
 }
 
+// guardGrace is how long a use of a browser may take to end after its context has ended.
+const guardGrace = 5 * time.Second
+
+// Guard kills the browser if a use of it does not end soon after its context has. A browser that is stopped, or that a
+// page has taken over, may read no commands, and then everything that sends one waits. The caller must call
+// done when the use has ended.
+func (p *Process) Guard(ctx context.Context) (done func()) {
+	ended, settled := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(settled)
+		select {
+		case <-ended:
+		case <-time.After(guardGrace):
+			p.Kill()
+		}
+	})
+	return func() {
+		close(ended)
+		if !stop() {
+			<-settled
+		}
+	}
+}
+
 // Version returns the name and version that a browser's binary prints.
 func Version(ctx context.Context, binary string) (string, error) {
 	out, err := exec.CommandContext(ctx, binary, "--version").Output()

@@ -33,7 +33,7 @@ const (
 type State struct {
 	Loaded   bool // its load event has fired
 	UnderWay int  // requests that have neither ended nor failed
-	Whole    int  // those among them whose responses are complete
+	Whole    bool // the responses to all of them are complete
 	News     int  // how often something new has arrived: see [News]
 	// Next is the time until the last request that the page is known to make is due
 	// ([Due]); negative or zero if none is pending.
@@ -66,7 +66,7 @@ func Await(ctx context.Context, changed, gone <-chan struct{}, look func() (Stat
 		var quiet <-chan time.Time
 		if s.Loaded && s.UnderWay == 0 {
 			quiet = time.After(idle + max(0, s.Next))
-		} else if s.Loaded && s.UnderWay == s.Whole {
+		} else if s.Loaded && s.Whole {
 			quiet = time.After(settle + max(0, s.Next))
 		}
 		select {
@@ -226,8 +226,11 @@ func short(address string) string {
 	return address[:min(len(address), 2*most)]
 }
 
-// maxNotes is how many notes of a page are kept.
-const maxNotes = 20
+// The limits of a page's notes.
+const (
+	maxNotes = 20
+	maxNote  = 1000 // octets
+)
 
 // Notes says what was done in a visitor's place, and other remarks on a page. The zero
 // value is empty.
@@ -242,7 +245,11 @@ func (n *Notes) Add(format string, values ...any) {
 		n.more++
 		return
 	}
-	n.list = append(n.list, fmt.Sprintf(format, values...))
+	text := fmt.Sprintf(format, values...)
+	if len(text) > maxNote {
+		text = strings.ToValidUTF8(text[:maxNote], "") + "..."
+	}
+	n.list = append(n.list, text)
 }
 
 // String returns all notes in one line.

@@ -7,6 +7,7 @@
 package chromium
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,9 @@ type Options struct {
 	// Stacks makes the browser report which script made a request. It watches all scripts
 	// for that and slows them down, so it is not for measured loads.
 	Stacks bool
+	// MaxMessage is the size of the browser's largest message, in octets; 0 means [browser.MaxMessage]. A body
+	// comes in one message.
+	MaxMessage int
 }
 
 // Browser is a running Chromium.
@@ -164,7 +168,7 @@ func (b *Browser) start(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, out.Close(), in.Close())
 	}
-	b.pipe = newConnection(in, out)
+	b.pipe = newConnection(in, out, cmp.Or(b.options.MaxMessage, browser.MaxMessage))
 	return b.prepare(ctx)
 }
 

@@ -37,18 +37,15 @@ func (r *request) whole() bool {
 	return length >= 0 && field(r.response.Headers, "content-encoding") == "" && int64(r.body) >= length
 }
 
-// underWay counts the requests in flight, and those among them whose responses are
-// complete.
-func (l *requestLog) underWay() (n, whole int) {
-	for _, r := range l.current {
-		if r.ended == 0 {
-			n++
-			if r.whole() {
-				whole++
-			}
+// underWay counts the requests in flight, and reports whether the responses to all of
+// them are complete.
+func (l *requestLog) underWay() (n int, whole bool) {
+	for _, r := range l.open {
+		if !r.whole() {
+			return len(l.open), false
 		}
 	}
-	return n, whole
+	return len(l.open), true
 }
 
 // close ends the log of a page that counts as loaded. Complete responses ended with their

@@ -79,6 +79,20 @@ func newBench(t *testing.T, o Options, switches ...string) *bench {
 	return b
 }
 
+// restart starts another browser if the last one has died.
+func (b *bench) restart(t *testing.T) {
+	t.Helper()
+	if b.browser.Alive() {
+		return
+	}
+	o := b.browser.options
+	must(t, b.browser.Close())
+	must(t, os.Mkdir(o.Folder, 0o700))
+	var err error
+	b.browser, err = Launch(t.Context(), o)
+	must(t, err)
+}
+
 func (b *bench) open(t *testing.T) *Visit {
 	t.Helper()
 	v, err := b.browser.Open(t.Context(), nil)

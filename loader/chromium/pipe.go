@@ -2,15 +2,18 @@ package chromium
 
 import (
 	"bufio"
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
 	"wiretime/contain"
@@ -24,6 +27,7 @@ import (
 // workers, count as much as the rest. Libraries ignore them.
 type connection struct {
 	in, out *os.File
+	largest int           // octets of a message
 	done    chan struct{} // closed when the browser has hung up
 
 	writing sync.Mutex
@@ -35,8 +39,9 @@ type connection struct {
 	cause    error // of the end
 }
 
-// hearing receives a session's events in order. It must not wait for a response.
-type hearing func(s session, event any)
+// hearing receives a session's events in order, with the number of octets that each came in. It must not wait for
+// a response.
+type hearing func(s session, event any, octets int)
 
 // session is a connection's way to one target; without an ID it addresses the browser.
 type session struct {
@@ -47,9 +52,10 @@ type session struct {
 // tolerant accepts messages with invalid UTF-8, which pages may contain.
 var tolerant = jsonv2.JoinOptions(jsonv2.DefaultOptionsV2(), jsonv2.AllowInvalidUTF8(true))
 
-func newConnection(in, out *os.File) *connection {
+// newConnection returns a connection that ends if the browser sends a message of more than largest octets.
+func newConnection(in, out *os.File, largest int) *connection {
 	c := &connection{
-		in: in, out: out, done: make(chan struct{}),
+		in: in, out: out, largest: largest, done: make(chan struct{}),
 		waiting: map[int64]chan<- *cdproto.Message{}, hearings: map[target.SessionID]hearing{},
 	}
 	go c.read()
@@ -58,20 +64,20 @@ func newConnection(in, out *os.File) *connection {
 
 func (c *connection) read() {
 	defer close(c.done)
-	err := contain.Do(c.receive)
+	err := contain.Do(func() error { return c.receive(c.in) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cause = fmt.Errorf("the connection to the browser ended: %w", err)
 }
 
 // receive passes messages on until there are none.
-func (c *connection) receive() error {
-	messages := bufio.NewReaderSize(c.in, 64<<10)
+func (c *connection) receive(in io.Reader) error {
+	messages := bufio.NewReaderSize(in, 64<<10)
 	for {
-		text, err := messages.ReadBytes(0)
+		text, err := c.next(messages)
 		m := new(cdproto.Message)
 		if err == nil {
-			err = jsonv2.Unmarshal(bytes.TrimSuffix(text, []byte{0}), m, tolerant)
+			err = jsonv2.Unmarshal(text, m, tolerant)
 		}
 		if err != nil {
 			return err
@@ -84,12 +90,56 @@ func (c *connection) receive() error {
 		case m.Method == "" && answer != nil:
 			answer <- m
 		case m.Method != "" && hear != nil:
-			// Nobody here needs events that this version of the protocol does not know.
-			if event, err := cdproto.UnmarshalMessage(m, tolerant); err == nil {
-				hear(session{c, m.SessionID}, event)
+			if event, ok := ParseEvent(m); ok {
+				hear(session{c, m.SessionID}, event, len(text))
 			}
 		}
 	}
+}
+
+// next reads a message, without the zero octet that ends it.
+func (c *connection) next(messages *bufio.Reader) ([]byte, error) {
+	var text []byte
+	for {
+		part, err := messages.ReadSlice(0)
+		if len(text)+len(part) > c.largest+1 {
+			return nil, fmt.Errorf("the browser sent a message of more than %d octets", c.largest)
+		}
+		text = append(text, part...)
+		if err == nil {
+			return text[:len(text)-1], nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+	}
+}
+
+// ParseEvent returns the event of a message. It reports false for events that this version of the protocol does not
+// know, which nobody here needs, and for those that are not complete.
+func ParseEvent(m *cdproto.Message) (event any, ok bool) {
+	event, err := cdproto.UnmarshalMessage(m, tolerant)
+	return event, err == nil && complete(event)
+}
+
+// complete reports whether an event has what its readers rely on. The protocol requires those parts, but a page
+// may have taken the browser over.
+func complete(event any) bool {
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		return e.Request != nil
+	case *network.EventResponseReceived:
+		return e.Response != nil
+	case *network.EventWebSocketWillSendHandshakeRequest:
+		return e.Request != nil
+	case *network.EventWebSocketHandshakeResponseReceived:
+		return e.Response != nil
+	case *page.EventFrameNavigated:
+		return e.Frame != nil
+	case *target.EventAttachedToTarget:
+		return e.TargetInfo != nil
+	}
+	return true
 }
 
 // hear sends a session's events to h, or to nobody if h is nil.

@@ -57,7 +57,8 @@ type onWire struct {
 type requestLog struct {
 	requests []*request
 	current  map[network.RequestID]*request // the latest one of a chain of redirects
-	headers  map[network.RequestID]onWire   // likewise
+	open     map[network.RequestID]*request // those of them that are in flight
+	headers  map[network.RequestID]onWire   // of the latest one
 	sockets  map[network.RequestID]*request // WebSockets, before and after they shook hands
 	earlier  map[cdp.LoaderID]bool          // documents of earlier pages
 	latest   float64                        // time of the last event
@@ -69,7 +70,7 @@ type requestLog struct {
 
 func newRequestLog() requestLog {
 	return requestLog{
-		current: map[network.RequestID]*request{}, headers: map[network.RequestID]onWire{},
+		current: map[network.RequestID]*request{}, open: map[network.RequestID]*request{}, headers: map[network.RequestID]onWire{},
 		sockets: map[network.RequestID]*request{}, earlier: map[cdp.LoaderID]bool{},
 	}
 }
@@ -160,7 +161,7 @@ func (l *requestLog) begin(from target.SessionID, e *network.EventRequestWillBeS
 	r := &request{id: e.RequestID, sent: e, asked: from, priority: e.Request.InitialPriority}
 	r.again = !l.news.Ask(e.Request.Method, e.Request.URL)
 	l.latest = max(l.latest, e.Timestamp.Float64())
-	l.current[e.RequestID] = r
+	l.current[e.RequestID], l.open[e.RequestID] = r, r
 	l.requests = append(l.requests, r)
 }
 
@@ -182,6 +183,7 @@ func (r *request) answer(response *network.Response) {
 // something already in flight waits for it, and gets it from the cache.
 func (l *requestLog) end(r *request, at cdp.MonotonicTime, received float64) {
 	r.ended, r.received = at.Float64(), received
+	delete(l.open, r.id)
 	l.arrive(r, at)
 	l.latest = max(l.latest, r.ended)
 	if answer := r.response; answer != nil && answer.ConnectionID == 0 && answer.Timing != nil && received == 0 && !answer.FromEarlyHints {
@@ -216,11 +218,12 @@ func (l *requestLog) frameNavigated(id cdp.FrameID, document cdp.LoaderID) {
 }
 
 func (l *requestLog) abandon(which func(*request) bool) {
-	for _, r := range l.current {
-		if r.ended != 0 || !which(r) {
+	for id, r := range l.open {
+		if !which(r) {
 			continue
 		}
 		r.ended = l.latest
+		delete(l.open, id)
 		// A document, or a worker's own script, has arrived if a target has started
 		// with it.
 		if own := r.response != nil && (r.isDocument() || r.asked != r.answered); !own {

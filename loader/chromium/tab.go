@@ -13,15 +13,16 @@ import (
 type Tab struct {
 	browser *Browser
 	page    target.SessionID
-	hear    func(t *Tab, from target.SessionID, event any)
+	hear    func(t *Tab, from target.SessionID, event any, octets int)
 }
 
 // OpenTab opens an empty tab. hear receives the events of the browser, whose session has
-// no ID, and of the tab's page, one after the other; it must not wait for the result of
-// [Call].
-func (b *Browser) OpenTab(ctx context.Context, hear func(t *Tab, from target.SessionID, event any)) (*Tab, error) {
+// no ID, and of the tab's page, one after the other, with the octets that each came in; it
+// must not wait for the result of [Call].
+func (b *Browser) OpenTab(ctx context.Context, hear func(t *Tab, from target.SessionID, event any, octets int)) (*Tab, error) {
 	t := &Tab{browser: b, hear: hear}
 	t.Listen("")
+	denyDownloads(session{connection: b.pipe}, "")
 	tab, err := Call(ctx, t, "", target.CreateTarget, target.CreateTargetParams{URL: "about:blank", NewWindow: yes()})
 	if err != nil {
 		return nil, fmt.Errorf("open a tab: %w%s", err, b.output.Hint())
@@ -35,13 +36,19 @@ func (b *Browser) OpenTab(ctx context.Context, hear func(t *Tab, from target.Ses
 	return t, nil
 }
 
+// Guard kills the browser if a use of the tab does not end soon after its context has, as [browser.Process.Guard].
+func (t *Tab) Guard(ctx context.Context) (done func()) { return t.browser.process.Guard(ctx) }
+
 // Page returns the session of the tab's page.
 func (t *Tab) Page() target.SessionID { return t.page }
 
 // Listen adds the events of another session, such as that of an attached frame or worker.
 func (t *Tab) Listen(id target.SessionID) {
-	t.browser.pipe.hear(id, func(s session, event any) { t.hear(t, s.id, event) })
+	t.browser.pipe.hear(id, func(s session, event any, octets int) { t.hear(t, s.id, event, octets) })
 }
+
+// Unlisten ends what [Tab.Listen] began.
+func (t *Tab) Unlisten(id target.SessionID) { t.browser.pipe.hear(id, nil) }
 
 // Ended is closed when the browser has hung up.
 func (t *Tab) Ended() <-chan struct{} { return t.browser.pipe.done }

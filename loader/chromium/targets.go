@@ -3,6 +3,7 @@ package chromium
 import (
 	"context"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/debugger"
 	"github.com/chromedp/cdproto/inspector"
@@ -37,7 +38,7 @@ const (
 )
 
 // observe handles events that concern the browser as a whole.
-func (b *Browser) observe(whole session, event any) {
+func (b *Browser) observe(whole session, event any, octets int) {
 	e, ok := event.(*target.EventAttachedToTarget)
 	if !ok || e.TargetInfo.Type != sharedWorker {
 		return
@@ -46,7 +47,7 @@ func (b *Browser) observe(whole session, event any) {
 	v := b.visits[e.TargetInfo.BrowserContextID]
 	b.watching.Unlock()
 	if v != nil {
-		v.observe(whole, e)
+		v.observe(whole, e, octets)
 		return
 	}
 	post(session{whole.connection, e.SessionID}, cdpruntime.RunIfWaitingForDebugger, cdp.Empty{})
@@ -61,6 +62,9 @@ func (v *Visit) openTab(ctx context.Context) error {
 		return err
 	}
 	v.context = made.BrowserContextID
+	if b.options.Contained { // guests have the headless shell, which downloads nothing by itself
+		denyDownloads(whole, v.context)
+	}
 	b.watching.Lock()
 	b.visits[v.context] = v
 	b.watching.Unlock()
@@ -93,6 +97,11 @@ func (v *Visit) openTab(ctx context.Context) error {
 	}
 	_, err = call(ctx, v.page, target.SetAutoAttach, family)
 	return err
+}
+
+// denyDownloads keeps the pages of a context from downloading files.
+func denyDownloads(whole session, id cdp.BrowserContextID) {
+	post(whole, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{Behavior: cdpbrowser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: id})
 }
 
 // asyncDepth is how many asynchronous steps a script is still recognised after. For
@@ -141,6 +150,9 @@ func (v *Visit) disown(id target.SessionID) {
 // do so is killed.
 func (v *Visit) closeTab() {
 	b := v.browser
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	defer b.process.Guard(ctx)()
 	b.watching.Lock()
 	delete(b.visits, v.context)
 	b.watching.Unlock()
@@ -153,8 +165,6 @@ func (v *Visit) closeTab() {
 	if v.context == "" || !b.Alive() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
-	defer cancel()
 	whole := session{connection: b.pipe}
 	if _, err := call(ctx, whole, target.DisposeBrowserContext, target.DisposeBrowserContextParams{BrowserContextID: v.context}); err != nil {
 		b.process.Kill()

@@ -1,6 +1,7 @@
 package chromium
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,6 +39,8 @@ type Visit struct {
 	log     requestLog                        // of the page requested last
 	loaded  float64                           // when its load event fired, in seconds of CLOCK_MONOTONIC; 0: not yet
 	crashed error
+	octets  int64         // that the browser has reported about the page
+	excess  error         // the page is over a limit, and nothing more is recorded
 	turns   int           // how many documents the page has shown
 	address string        // of the last one
 	changed chan struct{} // holds one value after the state above has changed
@@ -50,6 +53,7 @@ func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, err
 	if freeze != nil {
 		v.frozen = freeze.Script()
 	}
+	defer b.process.Guard(ctx)()
 	if err := v.openTab(ctx); err != nil {
 		_ = v.Close()
 		return nil, fmt.Errorf("open a tab: %w%s", err, b.output.Hint())
@@ -59,9 +63,12 @@ func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, err
 
 // observe runs in the loop that reads the browser's messages: it only records events,
 // and lets targets continue.
-func (v *Visit) observe(s session, event any) {
+func (v *Visit) observe(s session, event any, octets int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.excess != nil {
+		return
+	}
 	switch e := event.(type) {
 	case *page.EventFrameNavigated:
 		if s.id == v.page.id && e.Frame.ParentID == "" {
@@ -96,6 +103,8 @@ func (v *Visit) observe(s session, event any) {
 	default:
 		v.log.note(s.id, event)
 	}
+	v.octets += int64(octets)
+	v.excess = browser.Tally{Requests: len(v.log.requests) + len(v.log.sockets), Targets: len(v.targets), Octets: v.octets}.Excess()
 	select {
 	case v.changed <- struct{}{}:
 	default:
@@ -110,6 +119,7 @@ func (v *Visit) observe(s session, event any) {
 // Each call loads a new page in the same tab. What the previous page has in
 // flight is cut off and not part of the HAR.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
+	defer v.browser.process.Guard(ctx)()
 	v.turnPage()
 	offset := capture.UnixOffset()
 	err := v.navigate(ctx, url)
@@ -151,7 +161,7 @@ func (e *TLSOnlyError) Error() string {
 func (v *Visit) turnPage() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.log, v.loaded, v.turns = v.log.next(), 0, 0
+	v.log, v.loaded, v.turns, v.octets, v.excess = v.log.next(), 0, 0, 0, nil
 	for id, t := range v.targets {
 		if t.Type != sharedWorker && t.Type != serviceWorker {
 			v.disown(id)
@@ -164,6 +174,7 @@ func (v *Visit) turnPage() {
 // would go with the tab. Names and TLS sessions are always kept, and so are
 // connections until their server closes them.
 func (v *Visit) Forget(ctx context.Context, keep capture.Warm) error {
+	defer v.browser.process.Guard(ctx)()
 	if err := v.forget(ctx, keep); err != nil {
 		v.mu.Lock()
 		defer v.mu.Unlock()
@@ -200,6 +211,8 @@ func (v *Visit) explain(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case v.crashed != nil:
 		return v.crashed
+	case v.excess != nil:
+		return v.excess
 	case !v.browser.Alive():
 		return fmt.Errorf("the browser died: %w%s", err, v.browser.output.Hint())
 	}
@@ -238,8 +251,8 @@ func (v *Visit) await(ctx context.Context) (gaveUp bool, err error) {
 func (v *Visit) look() (browser.State, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.crashed != nil {
-		return browser.State{}, v.crashed
+	if err := cmp.Or(v.crashed, v.excess); err != nil {
+		return browser.State{}, err
 	}
 	if v.turns > maxDocuments {
 		return browser.State{}, fmt.Errorf("the page goes from one document to the next without end: %d so far, the last of them %s", v.turns, v.address)

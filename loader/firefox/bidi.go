@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"wiretime/contain"
+	"wiretime/loader/browser"
 )
 
 // session is a WebDriver BiDi session (W3C, WebDriver BiDi, section 3): commands
@@ -58,7 +59,7 @@ func connect(ctx context.Context, dial func(ctx context.Context, network, addres
 	if err != nil {
 		return nil, fmt.Errorf("connect to the WebDriver BiDi endpoint at %s: %w", address, err)
 	}
-	socket.SetReadLimit(-1)
+	socket.SetReadLimit(browser.MaxMessage)
 	s := &session{socket: socket, event: event, done: make(chan struct{}), waiting: map[uint64]chan<- message{}}
 	go s.read()
 	return s, nil
@@ -76,25 +77,33 @@ func (s *session) read() {
 func (s *session) receive() error {
 	for {
 		_, text, err := s.socket.Read(context.Background())
-		var m message
 		if err == nil {
-			err = json.Unmarshal(text, &m)
+			err = s.take(text)
 		}
 		if err != nil {
 			return err
 		}
-		if m.Type == "event" {
-			s.event(m.Method, m.Params)
-			continue
-		}
-		s.mu.Lock()
-		answer := s.waiting[m.ID]
-		delete(s.waiting, m.ID)
-		s.mu.Unlock()
-		if answer != nil {
-			answer <- m
-		}
 	}
+}
+
+// take passes a message on.
+func (s *session) take(text []byte) error {
+	var m message
+	if err := json.Unmarshal(text, &m); err != nil {
+		return err
+	}
+	if m.Type == "event" {
+		s.event(m.Method, m.Params)
+		return nil
+	}
+	s.mu.Lock()
+	answer := s.waiting[m.ID]
+	delete(s.waiting, m.ID)
+	s.mu.Unlock()
+	if answer != nil {
+		answer <- m
+	}
+	return nil
 }
 
 // call sends a command and stores its result in result unless that is nil.

@@ -144,11 +144,18 @@ func (b *Browser) prepare(ctx context.Context) error {
 	if err := b.session.call(ctx, "session.subscribe", object{"events": events}, nil); err != nil {
 		return err
 	}
+	denied := object{"downloadBehavior": object{"type": "denied"}}
+	if err := b.session.call(ctx, "browser.setDownloadBehavior", denied, nil); err != nil {
+		return err
+	}
 	return b.equip(ctx)
 }
 
-// trustScript makes the browser trust an authority's certificate.
-const trustScript = `(async () => {
+// prepareScript makes the browser trust an authority's certificate. It also makes all downloads fail before they
+// begin, where Firefox's parental controls would: by WebDriver BiDi they are cancelled after they have begun, so that
+// small files are downloaded.
+const prepareScript = `(async () => {
+	ChromeUtils.importESModule("resource://gre/modules/DownloadIntegration.sys.mjs").DownloadIntegration.shouldBlockForParentalControls = async () => true;
 	const store = Cc["@mozilla.org/security/x509certdb;1"].getService(Ci.nsIX509CertDB);
 	store.addCertFromBase64(%q, "C,,");
 	return "";
@@ -182,9 +189,9 @@ func (b *Browser) equip(ctx context.Context) error {
 		return errors.New("the browser has no window")
 	}
 	window := tree.Contexts[0].Context
-	script := fmt.Sprintf(trustScript, base64.StdEncoding.EncodeToString(b.options.Issuer))
+	script := fmt.Sprintf(prepareScript, base64.StdEncoding.EncodeToString(b.options.Issuer))
 	if _, err := b.session.evaluate(ctx, window, script); err != nil {
-		return fmt.Errorf("trust the certificate authority: %w", err)
+		return fmt.Errorf("refuse downloads and trust the certificate authority: %w", err)
 	}
 	if len(b.options.ForceQUIC) == 0 {
 		return nil

@@ -21,6 +21,7 @@ import (
 	"wiretime/lab"
 	"wiretime/lab/labtest"
 	"wiretime/loader/browser"
+	"wiretime/loader/browser/browsertest"
 	"wiretime/metric"
 	"wiretime/network"
 	"wiretime/protocol"
@@ -70,14 +71,26 @@ func newBenchWith(t *testing.T, quic bool, hosts ...string) *bench {
 	must(t, err)
 	t.Cleanup(func() {
 		must(t, b.browser.Close())
-		if left := processes(t, folder); len(left) > 0 {
-			t.Errorf("processes %v are left behind", left)
-		}
+		browsertest.CheckNoProcess(t, folder)
 		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the profile is left behind: %v", err)
 		}
 	})
 	return b
+}
+
+// restart starts another browser if the last one has died.
+func (b *bench) restart(t *testing.T) {
+	t.Helper()
+	if b.browser.Alive() {
+		return
+	}
+	o := b.browser.options
+	must(t, b.browser.Close())
+	must(t, os.Mkdir(o.Folder, 0o700))
+	var err error
+	b.browser, err = Launch(t.Context(), o)
+	must(t, err)
 }
 
 func needFirefox(t *testing.T) string {
@@ -88,20 +101,6 @@ func needFirefox(t *testing.T) string {
 	}
 	must(t, err)
 	return binary
-}
-
-// processes returns the processes of the browser whose profile is in folder.
-func processes(t *testing.T, folder string) []string {
-	t.Helper()
-	environments, err := filepath.Glob("/proc/[0-9]*/environ")
-	must(t, err)
-	var all []string
-	for _, name := range environments {
-		if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), "HOME="+folder) {
-			all = append(all, filepath.Dir(name))
-		}
-	}
-	return all
 }
 
 // load loads a page over a path.

@@ -72,8 +72,9 @@ var preferences = map[string]any{
 	"network.http.http3.disable_when_third_party_roots_found": false,
 
 	// An unwatched window would take part in the load, and so would printing.
-	"dom.disable_open_during_load": true,
-	"print.enabled":                false,
+	"dom.disable_open_during_load":      true,
+	"privacy.popups.showBrowserMessage": false,
+	"print.enabled":                     false,
 
 	// A page's times to the microsecond, not to the millisecond.
 	"privacy.reduceTimerPrecision":               false,
@@ -84,6 +85,9 @@ var preferences = map[string]any{
 	"browser.sessionstore.interval":          3600_000, // ms
 	"browser.sessionstore.resume_from_crash": false,
 	"toolkit.startup.max_resumed_crashes":    -1,
+
+	// What pages store by themselves is in the profile, in files.
+	"dom.quotaManager.temporaryStorage.fixedLimit": 256 << 10, // KiB
 }
 
 // writePreferences writes the profile's preferences.

@@ -94,6 +94,7 @@ type request struct {
 type requestLog struct {
 	requests []*request
 	byHop    map[hop]*request
+	open     int // requests in flight
 	news     browser.News
 	newest   int // number of requests when there was last something new in a response
 	loaded   int // number of requests when the page counted as loaded
@@ -113,18 +114,23 @@ func (l *requestLog) note(method string, params json.RawMessage) {
 	if json.Unmarshal(params, &e) != nil || !onNetwork(e.Request.URL) {
 		return
 	}
+	if e.Response == nil && (method == "network.responseStarted" || method == "network.responseCompleted") {
+		return
+	}
 	key := hop{e.Request.ID, e.RedirectCount}
 	r := l.byHop[key]
 	if method == "network.beforeRequestSent" {
 		r = &request{told: e.Request, initiator: e.Initiator.Type, started: e.Request.Timings.Request}
 		r.again = !l.news.Ask(e.Request.Method, e.Request.URL)
 		l.byHop[key] = r
+		l.open++
 		l.requests = append(l.requests, r)
 		return
 	}
 	if r == nil {
 		return
 	}
+	before := r.ended
 	r.told = e.Request
 	switch method {
 	case "network.responseStarted":
@@ -137,6 +143,9 @@ func (l *requestLog) note(method string, params json.RawMessage) {
 		if e.ErrorText != aborted || !r.empty() {
 			r.failure = cmp.Or(e.ErrorText, "failed")
 		}
+	}
+	if before == 0 && r.ended != 0 {
+		l.open--
 	}
 	if !r.familiar {
 		l.news.Came()
@@ -180,15 +189,7 @@ func (r *request) empty() bool {
 }
 
 // underWay counts the requests in flight.
-func (l *requestLog) underWay() int {
-	n := 0
-	for _, r := range l.requests {
-		if r.ended == 0 {
-			n++
-		}
-	}
-	return n
-}
+func (l *requestLog) underWay() int { return l.open }
 
 // close ends the log of a page that counts as loaded: unfinished requests began too late
 // to count, or are what the load gave up waiting for.

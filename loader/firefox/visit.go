@@ -34,6 +34,8 @@ type Visit struct {
 	loaded      map[string]time.Time // by navigation
 	failed      map[string]string    // by navigation, with the browser's reason
 	navigations []navigation         // of the tab, in order
+	octets      int64                // that the browser has reported about the page
+	excess      error                // the page is over a limit, and nothing more is recorded
 	changed     chan struct{}        // holds one value after the state above has changed
 }
 
@@ -46,6 +48,7 @@ type navigation struct{ id, url string }
 func (b *Browser) Open(ctx context.Context, freeze *browser.Freeze) (*Visit, error) {
 	v := &Visit{browser: b, changed: make(chan struct{}, 1)}
 	v.reset()
+	defer b.process.Guard(ctx)()
 	if err := v.prepare(ctx, freeze); err != nil {
 		_ = v.Close()
 		return nil, fmt.Errorf("open a tab: %w%s", err, b.output.Hint())
@@ -61,6 +64,7 @@ func (v *Visit) reset() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.log, v.loaded, v.failed, v.navigations = newRequestLog(), map[string]time.Time{}, map[string]string{}, nil
+	v.octets, v.excess = 0, nil
 }
 
 func (v *Visit) prepare(ctx context.Context, freeze *browser.Freeze) error {
@@ -100,6 +104,10 @@ func (v *Visit) prepare(ctx context.Context, freeze *browser.Freeze) error {
 func (v *Visit) observe(method string, params json.RawMessage) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.excess != nil {
+		return
+	}
+	v.octets += int64(len(params))
 	switch method {
 	case "browsingContext.navigationStarted", "browsingContext.load", "browsingContext.navigationFailed":
 		var e struct {
@@ -137,6 +145,7 @@ func (v *Visit) observe(method string, params json.RawMessage) {
 	default:
 		v.log.note(method, params)
 	}
+	v.excess = browser.Tally{Requests: len(v.log.requests), Octets: v.octets}.Excess()
 	select {
 	case v.changed <- struct{}{}:
 	default:
@@ -148,6 +157,7 @@ func (v *Visit) observe(method string, params json.RawMessage) {
 // is an error. Dialogs are answered at once, which the HAR says too, and other windows are
 // not opened.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
+	defer v.browser.process.Guard(ctx)()
 	v.reset()
 	gaveUp, err := v.navigate(ctx, url)
 	timing := capture.Timing{DCL: -1, OnLoad: -1, TTFB: -1, FCP: -1, LCP: -1, LastResource: -1}
@@ -176,6 +186,8 @@ func (v *Visit) explain(ctx context.Context, err error) error {
 		return browser.Timeout(context.Cause(ctx), !v.loaded[v.navigation("").id].IsZero(), v.log.unfinished())
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case v.excess != nil:
+		return v.excess
 	case !v.browser.Alive():
 		return fmt.Errorf("the browser died: %w%s", err, v.browser.output.Hint())
 	}
@@ -210,6 +222,9 @@ func (v *Visit) navigate(ctx context.Context, url string) (gaveUp bool, err erro
 func (v *Visit) look(first string) (browser.State, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.excess != nil {
+		return browser.State{}, v.excess
+	}
 	now := v.navigation(first)
 	if why, failed := v.failed[now.id]; failed {
 		return browser.State{}, errors.New(why)
@@ -262,6 +277,7 @@ func (v *Visit) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
+	defer b.process.Guard(ctx)()
 	err := b.session.call(ctx, "browser.removeUserContext", object{"userContext": v.userContext}, nil)
 	if err == nil && v.freezer != "" {
 		err = b.session.call(ctx, "script.removePreloadScript", object{"script": v.freezer}, nil)

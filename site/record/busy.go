@@ -22,7 +22,10 @@ type busy struct {
 	mu       sync.Mutex
 	renders  map[int]bool             // processes that have pages
 	tasks    map[int][]recording.Span // per process, in ms of the browser's clock
-	complete chan struct{}            // closed when the trace is complete
+	kept     int                      // tasks, and processes that have pages
+	left     int                      // tasks that are over maxTasks
+	ended    bool
+	complete chan struct{} // closed when the trace is complete
 }
 
 func newBusy() *busy {
@@ -70,9 +73,15 @@ func (b *busy) note(event any) {
 			b.take(value)
 		}
 	case *tracing.EventTracingComplete:
-		close(b.complete)
+		if !b.ended {
+			close(b.complete)
+		}
+		b.ended = true
 	}
 }
+
+// maxTasks is how many tasks of the trace are kept. A page's load has some ten thousand.
+const maxTasks = 2_000_000
 
 // take records an event of the trace (Trace Event Format). It ignores events other than
 // tasks and thread names.
@@ -89,6 +98,11 @@ func (b *busy) take(value []byte) {
 	if json.Unmarshal(value, &e) != nil {
 		return
 	}
+	if b.kept == maxTasks {
+		b.left++
+		return
+	}
+	b.kept++
 	switch e.Name {
 	case "ThreadControllerImpl::RunTask", "ThreadPool_RunTask":
 		b.tasks[e.Process] = append(b.tasks[e.Process], recording.Span{From: e.At / 1000, To: (e.At + e.Took) / 1000})

@@ -16,6 +16,9 @@ const (
 	bodyBuffer   = 256 << 20
 )
 
+// largestMessage is the largest body, in base64, and what is around it.
+const largestMessage = bodyBuffer/3*4 + 1<<20
+
 // stackDepth is how many asynchronous calls back the browser looks for an initiator.
 const stackDepth = 16
 

@@ -2,7 +2,6 @@ package record
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -49,21 +48,28 @@ type log struct {
 	fetch   func(of *request, from target.SessionID)
 	changed chan struct{} // receives a value after the state below has changed
 	readers sync.WaitGroup
+	limits  limits
 
 	mu       sync.Mutex
 	requests []*request
 	current  map[network.RequestID]*request // the last of a chain of redirects
+	open     map[network.RequestID]*request // those of them that are in flight
 	heads    map[network.RequestID][]onWire // of the chain, in order
 	latest   float64                        // time of the last event
 	loaded   float64                        // when the page's load event fired; 0: not yet
 	crashed  error
+	targets  int      // frames and workers at the moment
+	octets   int64    // that the browser has reported
+	bodies   int64    // octets of bodies
+	full     bool     // a limit is exceeded, and further events are ignored
 	sockets  []string // URLs of WebSockets
 	reading  int      // bodies
 	over     bool     // further events are ignored
 }
 
-func newLog() *log {
-	return &log{changed: make(chan struct{}, 1), current: map[network.RequestID]*request{}, heads: map[network.RequestID][]onWire{}}
+// newLog returns a log that calls full, once, when it exceeds a limit.
+func newLog(requests int, bodies int64, full func(cause error)) *log {
+	return &log{limits: limits{requests, bodies, full}, changed: make(chan struct{}, 1), current: map[network.RequestID]*request{}, open: map[network.RequestID]*request{}, heads: map[network.RequestID][]onWire{}}
 }
 
 // stir wakes the waiters to look at the state again.
@@ -78,7 +84,7 @@ func (l *log) stir() {
 func (l *log) note(from target.SessionID, page bool, event any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over {
+	if l.over || l.full {
 		return
 	}
 	if page {
@@ -165,7 +171,7 @@ func (l *log) begin(from target.SessionID, e *network.EventRequestWillBeSent) {
 	}
 	r := &request{id: e.RequestID, sent: e, asked: from}
 	l.latest = max(l.latest, at)
-	l.current[e.RequestID] = r
+	l.current[e.RequestID], l.open[e.RequestID] = r, r
 	l.requests = append(l.requests, r)
 }
 
@@ -183,6 +189,7 @@ func (r *request) answer(response *network.Response, raw bool) {
 // request is fetching waits for that one and is served from the cache.
 func (l *log) end(r *request, at, received float64) {
 	r.ended, r.received = at, received
+	delete(l.open, r.id)
 	l.latest = max(l.latest, at)
 	if a := r.response; a != nil && a.ConnectionID == 0 && a.Timing != nil && received == 0 && !a.FromEarlyHints {
 		r.cached = true
@@ -209,7 +216,10 @@ func (l *log) take(r *request, answer network.GetResponseBodyResult, err error) 
 	l.reading--
 	switch {
 	case err == nil && (len(answer.Body) > 0 || r.octets == 0):
-		r.body, r.hasBody, r.text = answer.Body, true, !answer.Base64encoded
+		l.bodies += int64(len(answer.Body))
+		if l.limit(); l.bodies <= l.limits.bodies {
+			r.body, r.hasBody, r.text = answer.Body, true, !answer.Base64encoded
+		}
 	case r.octets == 0 && r.failure == "": // the browser has no entry for empty bodies
 		r.hasBody = true
 	}
@@ -219,10 +229,11 @@ func (l *log) take(r *request, answer network.GetResponseBodyResult, err error) 
 // gone ends the requests that a detached target left unfinished. The target's own document
 // or script is complete if it ever ran.
 func (l *log) gone(id target.SessionID) {
-	for _, r := range l.current {
-		if r.ended == 0 && (r.answered == id || r.response == nil && r.asked == id) {
+	for key, r := range l.open {
+		if r.answered == id || r.response == nil && r.asked == id {
 			r.ended = l.latest
 			r.failure = "its frame or worker ended"
+			delete(l.open, key)
 		}
 	}
 }
@@ -244,10 +255,7 @@ func (l *log) pageLoaded() bool {
 func (l *log) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.loaded == 0 || l.reading > 0 {
-		return false
-	}
-	return !slices.ContainsFunc(slices.Collect(maps.Values(l.current)), func(r *request) bool { return r.ended == 0 })
+	return l.loaded > 0 && l.reading == 0 && len(l.open) == 0
 }
 
 // answered reports whether there has been a response.

@@ -23,6 +23,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/cdproto/tracing"
 
+	"wiretime/loader/browser"
 	"wiretime/loader/chromium"
 	"wiretime/site/recording"
 )
@@ -42,6 +43,12 @@ type Options struct {
 	// Quiet is how long the page must have no pending requests before the recording ends; 0
 	// means one second.
 	Quiet time.Duration
+	// MaxRequests is how many requests are recorded, WebSockets included, before the recording ends; 0 means
+	// [browser.MaxRequests].
+	MaxRequests int
+	// MaxSize is how many octets of bodies are recorded before the recording ends; 0 means
+	// [DefaultMaxSize].
+	MaxSize int64
 	// Progress receives progress messages, one line each; it may be nil.
 	Progress func(line string)
 	// HostRules maps hosts to other addresses, in the syntax of Chromium's
@@ -51,6 +58,9 @@ type Options struct {
 	// contain it.
 	SPKIHash string
 }
+
+// DefaultMaxSize is the default of Options.MaxSize: several times the total of the largest pages.
+const DefaultMaxSize = 1 << 30
 
 // These are the defaults of Options and further limits.
 const (
@@ -76,12 +86,16 @@ type recorder struct {
 }
 
 // Record loads a page, runs the script, and waits until the page has been quiet for a
-// while. If the limit passes first, the recording holds what was there by then, and a
+// while. If a limit is reached first, the recording holds what was there by then, and a
 // repair says so. It is an error if the page cannot be loaded or a step of the script
 // fails.
 func Record(ctx context.Context, o Options) (r *recording.Recording, err error) {
 	o.Limit, o.Quiet = cmp.Or(o.Limit, defaultLimit), cmp.Or(o.Quiet, defaultQuiet)
-	b, err := chromium.Launch(ctx, chromium.Options{Binary: o.Chromium, Folder: o.Folder, SPKIHash: o.SPKIHash, Enter: o.enter, Contained: true})
+	o.MaxRequests, o.MaxSize = cmp.Or(o.MaxRequests, browser.MaxRequests), cmp.Or(o.MaxSize, DefaultMaxSize)
+	if o.MaxRequests < 0 || o.MaxSize < 0 {
+		return nil, fmt.Errorf("record %s: the limits of requests (%d) and of bodies (%d) must be positive", o.URL, o.MaxRequests, o.MaxSize)
+	}
+	b, err := chromium.Launch(ctx, chromium.Options{Binary: o.Chromium, Folder: o.Folder, SPKIHash: o.SPKIHash, Enter: o.enter, Contained: true, MaxMessage: largestMessage})
 	if err != nil {
 		return nil, fmt.Errorf("record %s: %w", o.URL, err)
 	}
@@ -108,17 +122,23 @@ func (r *recorder) progress(format string, values ...any) {
 
 func (r *recorder) record(ctx context.Context, b *chromium.Browser) (*recording.Recording, error) {
 	reading, stop := context.WithCancel(ctx)
-	r.log, r.busy = newLog(), newBusy()
+	limited, cancel := context.WithTimeoutCause(ctx, r.Limit, errLimit)
+	defer cancel()
+	limited, full := context.WithCancelCause(limited)
+	defer full(nil)
+	r.log, r.busy = newLog(r.MaxRequests, r.MaxSize, full), newBusy()
 	r.log.fetch = func(of *request, from target.SessionID) { r.readBody(reading, of, from) }
 	defer r.log.close()
 	defer stop()
 	if err := r.open(ctx, b); err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, r.Limit, errLimit)
-	defer cancel()
+	whole, end := context.WithTimeout(ctx, r.Limit+traceLimit+bodiesLimit)
+	defer end()
+	defer r.tab.Guard(whole)()
 	stage, err := r.visit(limited)
-	if err != nil && (!errors.Is(err, errLimit) || ctx.Err() != nil || !r.log.answered()) {
+	_, overfull := errors.AsType[*FullError](err)
+	if err != nil && (!errors.Is(err, errLimit) && !overfull || ctx.Err() != nil || !r.log.answered()) {
 		return nil, r.explain(err)
 	}
 	r.busy.stop(ctx, r.tab)
@@ -132,8 +152,15 @@ func (r *recorder) record(ctx context.Context, b *chromium.Browser) (*recording.
 	r.progress("Recorded %d requests", len(r.log.requests))
 	made := r.log.recording(r.URL, b.Version())
 	made.Busy = r.busy.since(milliseconds(r.log.origin()))
+	if r.busy.left > 0 {
+		made.Repairs = append(made.Repairs, recording.Repair{What: fmt.Sprintf("the browser's trace has %d tasks more than the %d that are kept: they count as idle time", r.busy.left, maxTasks)})
+	}
 	if err != nil {
-		made.Repairs = append([]recording.Repair{{What: fmt.Sprintf("the recording timed out after %v %s: kept what was there", r.Limit, stage)}}, made.Repairs...)
+		ended := fmt.Sprintf("the recording timed out after %v %s", r.Limit, stage)
+		if overfull {
+			ended = fmt.Sprintf("the recording ended %s, since %v", stage, context.Cause(limited))
+		}
+		made.Repairs = append([]recording.Repair{{What: ended + ": kept what was there"}}, made.Repairs...)
 	}
 	return made, nil
 }
@@ -156,7 +183,7 @@ func (r *recorder) visit(ctx context.Context) (stage string, err error) {
 		}
 	}
 	if err := r.run(ctx, r.Script); err != nil {
-		return "in the script (" + strings.TrimSuffix(err.Error(), ": "+errLimit.Error()) + ")", err
+		return "in the script (" + strings.TrimSuffix(err.Error(), fmt.Sprint(": ", context.Cause(ctx))) + ")", err
 	}
 	r.progress("Waiting until no request has been pending for %v", r.Quiet)
 	if err := r.await(ctx, r.Quiet, r.log.idle); err != nil {
@@ -188,7 +215,15 @@ func (r *recorder) open(ctx context.Context, b *chromium.Browser) (err error) {
 
 // observe runs in the loop that reads the browser's messages, so it only notes events and
 // lets targets and the page continue.
-func (r *recorder) observe(t *chromium.Tab, from target.SessionID, event any) {
+func (r *recorder) observe(t *chromium.Tab, from target.SessionID, event any, octets int) {
+	switch event.(type) {
+	case *tracing.EventDataCollected, *tracing.EventTracingComplete:
+		r.busy.note(event)
+		return
+	}
+	if !r.log.count(event, octets) {
+		return
+	}
 	switch e := event.(type) {
 	case *target.EventAttachedToTarget:
 		t.Listen(e.SessionID)
@@ -196,8 +231,9 @@ func (r *recorder) observe(t *chromium.Tab, from target.SessionID, event any) {
 		chromium.Post(t, e.SessionID, cdpruntime.RunIfWaitingForDebugger, cdp.Empty{})
 	case *page.EventJavascriptDialogOpening: // such as alert(), which would block the page
 		chromium.Post(t, from, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
-	case *tracing.EventDataCollected, *tracing.EventTracingComplete:
-		r.busy.note(event)
+	case *target.EventDetachedFromTarget:
+		t.Unlisten(e.SessionID)
+		r.log.note(from, from == t.Page(), event)
 	default:
 		r.log.note(from, from == t.Page(), event)
 	}

@@ -288,6 +288,39 @@ func TestEndsAtItsLimit(t *testing.T) {
 	}
 }
 
+// TestEndsWhenItIsFull checks that a page that requests without end is recorded up to the limits of requests and bodies,
+// and that a repair says how to raise them.
+func TestEndsWhenItIsFull(t *testing.T) {
+	s := startShop(t, map[string]object{
+		"GET https://www.p.test/": {header: html, body: `<link rel=icon href="data:,"><script>let n = 0; const ask = () => fetch("/large?" + n++).then((r) => r.text()).then(ask); onload = ask; fetch("/large")</script>`},
+	})
+	for _, test := range []struct {
+		name   string
+		change func(*record.Options)
+		says   string
+	}{
+		{"requests", func(o *record.Options) { o.MaxRequests = 20 }, "since the page made 20 requests (record more with --max-requests): kept what was there"},
+		{"bodies", func(o *record.Options) { o.MaxSize = 1000 }, "since the page's bodies have more than 1000 octets (record more with --max-size): kept what was there"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := s.options(t, "https://www.p.test/")
+			test.change(&o)
+			r, err := record.Record(t.Context(), o)
+			must(t, err)
+			if text := fmt.Sprint(r.Repairs); !strings.Contains(text, test.says) {
+				t.Errorf("no repair says %q: %s", test.says, text)
+			}
+			bodies := 0
+			for _, x := range r.Exchanges {
+				bodies += len(x.Body)
+			}
+			if n := len(r.Exchanges); n == 0 || n > 20 && test.name == "requests" || bodies > 1000 && test.name == "bodies" {
+				t.Errorf("%d exchanges with %d octets of bodies are recorded", n, bodies)
+			}
+		})
+	}
+}
+
 // TestSaysWhyItCannot checks that the error explains why a page cannot be recorded.
 func TestSaysWhyItCannot(t *testing.T) {
 	const page = `<link rel=icon href="data:,">`

@@ -3,6 +3,8 @@ package browsertest
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +27,20 @@ func CheckPhases(t *testing.T, e capture.Entry, want capture.Timings, within flo
 	sum := got.Blocked + max(0, got.DNS) + max(0, got.Connect) + got.Send + got.Wait + got.Receive
 	if !near(sum, e.Time) || !near(e.Time, 200) {
 		t.Errorf("the phases add up to %g ms, the request took %g ms, want 200 ms", sum, e.Time)
+	}
+}
+
+// CheckNoProcess expects no process of the browser that had its profile in folder.
+func CheckNoProcess(t *testing.T, folder string) {
+	t.Helper()
+	environments, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range environments {
+		if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), "HOME="+folder) {
+			t.Errorf("process %s is left behind", filepath.Dir(name))
+		}
 	}
 }
 
