@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -153,9 +154,8 @@ func readReply(v spdy.Version, fields []spdy.Field) (*http.Response, error) {
 			response.Status = f.Value
 		case pseudo(v, "version"):
 		default:
-			for value := range strings.SplitSeq(f.Value, "\x00") {
-				response.Header.Add(f.Name, value)
-			}
+			name := http.CanonicalHeaderKey(f.Name) // once: a long name may have many values
+			response.Header[name] = slices.AppendSeq(response.Header[name], strings.SplitSeq(f.Value, "\x00"))
 		}
 	}
 	digits, _, _ := strings.Cut(response.Status, " ")
