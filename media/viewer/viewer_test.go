@@ -67,7 +67,8 @@ func TestSeeksCancelWhatIsUnderWay(t *testing.T) {
 		if !row.Streams {
 			sessions += cancelled
 		}
-		if len(s.Sessions) != sessions {
+		// On a busy machine the viewing may end before the last session has been opened.
+		if n := len(s.Sessions); n != sessions && (row.Streams || n != cancelled) {
 			t.Errorf("%d sessions, want %d", len(s.Sessions), sessions)
 		}
 		for _, e := range s.Figures.Timeline {
