@@ -143,11 +143,14 @@ func parent(id int) int {
 	return n
 }
 
-// stop stops processes.
-func stop(t *testing.T, ids []int) {
+// stop stops the descendants of a process whose command lines hold a text. There may be none for a moment: guests come and go.
+func stop(t *testing.T, ancestor int, holding string) {
 	t.Helper()
-	if len(ids) == 0 {
-		t.Fatal("there is no such process")
+	var ids []int
+	for began := time.Now(); len(ids) == 0; ids = descendants(t, ancestor, holding) {
+		if time.Since(began) > 2*time.Minute {
+			t.Fatalf("there has been no process with %s for two minutes", holding)
+		}
 	}
 	for _, id := range ids {
 		if err := syscall.Kill(id, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -211,7 +214,7 @@ func TestFirstSignal(t *testing.T) {
 		url, asked := hung(t)
 		p := u.begin(t, "site", "record", url)
 		await(t, asked)
-		stop(t, descendants(t, p.Process.Pid, "--headless"))
+		stop(t, p.Process.Pid, "--headless")
 		p.signal(t, syscall.SIGINT)
 		p.ends(t, 0)
 		onlyHolds(t, u.home)
@@ -222,7 +225,7 @@ func TestFirstSignal(t *testing.T) {
 		u.addPage(t)
 		p := u.begin(t, "run", u.study(t, 100), "--store", "kept")
 		p.await(t, "[")
-		stop(t, descendants(t, p.Process.Pid, "--headless"))
+		stop(t, p.Process.Pid, "--headless")
 		p.signal(t, syscall.SIGINT)
 		p.ends(t, 0)
 	})
@@ -231,7 +234,7 @@ func TestFirstSignal(t *testing.T) {
 		u.addKernel(t)
 		p := u.begin(t, "run", u.write(t, "study.yaml", strings.Replace(virtualStudyOf(100), "%s", "virtual", 1)), "--store", "kept")
 		p.await(t, "[")
-		stop(t, descendants(t, p.Process.Pid, "time-travel=inf-cpu"))
+		stop(t, p.Process.Pid, "time-travel=inf-cpu")
 		p.signal(t, syscall.SIGTERM)
 		p.ends(t, 0)
 	})
@@ -260,7 +263,7 @@ func TestSecondSignal(t *testing.T) {
 		u.addPage(t)
 		p := u.begin(t, "run", u.study(t, 100), "--store", "kept")
 		p.await(t, "[")
-		stop(t, descendants(t, p.Process.Pid, "study.yaml"))
+		stop(t, p.Process.Pid, "study.yaml")
 		again(t, p)
 	})
 	t.Run("run on the virtual clock", func(t *testing.T) {
@@ -268,7 +271,7 @@ func TestSecondSignal(t *testing.T) {
 		u.addKernel(t)
 		p := u.begin(t, "run", u.write(t, "study.yaml", strings.Replace(virtualStudyOf(100), "%s", "virtual", 1)), "--store", "kept")
 		p.await(t, "[")
-		stop(t, descendants(t, p.Process.Pid, "study.yaml"))
+		stop(t, p.Process.Pid, "study.yaml")
 		again(t, p)
 	})
 	t.Run("serve", func(t *testing.T) {
