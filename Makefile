@@ -47,6 +47,8 @@ test-long: $(SETUP)
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestThousandBoots' -timeout 60m -v ./guest
 	@echo "== Long tests: all the pages that abuse a browser"
 	WIRETIME_LONG=1 WIRETIME_NEED_PEERS=1 go test -run 'TestPagesThatAbuseTheBrowser' -timeout 60m -v ./loader/chromium ./loader/firefox
+	@echo "== Long tests: peers that flood, stall and lie, over all versions of SPDY too"
+	WIRETIME_LONG=1 go test -run 'TestHostilePeers' -timeout 30m -v ./serve
 	@echo "== Long tests: the README's first table, whole, beside a program that takes the processors now and then"
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestFirstTable' -timeout 60m -v ./cmd/wiretime
 
