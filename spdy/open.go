@@ -197,6 +197,9 @@ type goneStream struct {
 	inFlight int64
 }
 
+// inFlightV2 is that number for SPDY/2, which has no windows.
+const inFlightV2 = 1 << 20
+
 // leastFrame is what a DATA frame of a stream that has been reset counts at least, in octets.
 const leastFrame = 256
 
@@ -215,7 +218,7 @@ func (s *Session) refuse(id uint32, status Status) {
 	if s.version == V2 && status > FlowControlError {
 		status = ProtocolError
 	}
-	inFlight := int64(maxDrained)
+	inFlight := int64(inFlightV2)
 	if s.version != V2 {
 		inFlight = s.initial
 	}
