@@ -38,12 +38,12 @@ func mapped(id int, file string) bool {
 	return false
 }
 
-// The bits of a thread's security (capabilities(7)): root's programs have no more rights than others, which no program can
-// change, and capabilities outlive a change of the user.
+// The bits of a thread's security (capabilities(7)): root's programs have no more rights than others, and a change of the user
+// changes no capabilities, both for ever. Without the second one, access(2) would not heed the capability to get past closed
+// folders, and a Java program in one would not find its own libraries.
 const (
-	noRoot           = 1 << 0
-	noRootForEver    = 1 << 1
-	keepCapabilities = 1 << 4
+	noRoot         = 1<<0 | 1<<1
+	noChangeByUser = 1<<2 | 1<<3
 )
 
 // giveUpRights changes this thread's user and gives up all capabilities but those of the policy, for the program that
@@ -63,7 +63,7 @@ func giveUpRights(p sent, user int, changes bool) error {
 	kept &= have
 	if have&(1<<unix.CAP_SETPCAP) != 0 {
 		// Root's programs would get all capabilities again when they are started.
-		if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot|noRootForEver|keepCapabilities, 0, 0, 0); err != nil {
+		if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot|noChangeByUser, 0, 0, 0); err != nil {
 			return fmt.Errorf("give up root's rights: %w", err)
 		}
 	}
