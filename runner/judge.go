@@ -110,6 +110,6 @@ func dropInfinite(record *store.LoadRecord) {
 	if slices.ContainsFunc(record.Pages, func(p study.Page) bool {
 		return !finite(p.Started) || !finite(p.DCL) || !finite(p.OnLoad) || !finite(p.PLT)
 	}) {
-		record.Validity, record.Reason, record.Pages = store.Failed, "its record is damaged: a page has a moment that is no number", nil
+		record.Validity, record.Reason, record.Pages = store.Failed, "its record is damaged: a time of a page is not a finite number", nil
 	}
 }

@@ -80,7 +80,7 @@ func TestAForeignDatabaseIsRefused(t *testing.T) {
 		{"a version below all", "PRAGMA user_version=-1", ErrDamaged},
 		{"a cell of another run", "PRAGMA foreign_keys=OFF; UPDATE cell SET run = 9", ErrDamaged},
 		{"a cell without axes", "PRAGMA foreign_keys=OFF; DELETE FROM cell_value", ErrDamaged},
-		{"a pair of a claim that there is not", "PRAGMA foreign_keys=OFF; INSERT INTO claim_pair VALUES (1, 7, 1, 'plt', 1, 'plt', 1)", ErrDamaged},
+		{"a pair of a missing claim", "PRAGMA foreign_keys=OFF; INSERT INTO claim_pair VALUES (1, 7, 1, 'plt', 1, 'plt', 1)", ErrDamaged},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := foreign(t, c.change)

@@ -152,11 +152,11 @@ func (h harmer) disturb(ctx context.Context, p *program) (harmed bool) {
 		case <-p.ended:
 			return harmed
 		case <-ctx.Done():
-			_ = syscall.Kill(p.Process.Pid, syscall.SIGINT)
+			_ = syscall.Kill(p.Process.Pid, syscall.SIGTERM)
 			select {
 			case <-p.ended:
 			case <-time.After(2 * patience):
-				h.wrong("the run did not end after Ctrl-C")
+				h.wrong("the run did not end after SIGTERM")
 				_ = syscall.Kill(p.Process.Pid, syscall.SIGKILL)
 			}
 			return true

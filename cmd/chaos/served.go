@@ -40,14 +40,14 @@ func (w *world) serve(ctx context.Context) (stop func(), err error) {
 		cancel()
 		clients.Wait()
 		tracked()
-		_ = syscall.Kill(p.Process.Pid, syscall.SIGINT)
+		_ = syscall.Kill(p.Process.Pid, syscall.SIGTERM)
 		select {
 		case <-p.ended:
 			if p.code() != 0 {
 				w.wrong("the server ended with exit code %d: %s", p.code(), p.lastLine())
 			}
 		case <-time.After(patience):
-			w.wrong("the server did not end after Ctrl-C")
+			w.wrong("the server did not end after SIGTERM")
 			_ = syscall.Kill(p.Process.Pid, syscall.SIGKILL)
 			<-p.ended
 		}

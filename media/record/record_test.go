@@ -16,7 +16,7 @@ import (
 // limit is what Read may take for each octet.
 var limit = costtest.Limit{Fixed: 256 << 10, PerOctet: 512, Time: 2 * time.Microsecond}
 
-// TestHostileRecordsCostInProportion reads records that are made to be dear, and what is no file.
+// TestHostileRecordsCostInProportion reads records that are made to cost much, and things that are not files.
 func TestHostileRecordsCostInProportion(t *testing.T) {
 	const size = 2 << 20
 	path := filepath.Join(t.TempDir(), "stream.json")
