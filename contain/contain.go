@@ -101,7 +101,7 @@ func (g *Guard) end(err error) error {
 // With returns a context that has the guard.
 func With(ctx context.Context, g *Guard) context.Context { return context.WithValue(ctx, key{}, g) }
 
-// From returns the guard of a context that Run has made, or of one derived from it; nil if there is none.
+// From returns the guard of a context that Run has made, or of one derived from it, and nil for other contexts.
 func From(ctx context.Context) *Guard {
 	g, _ := ctx.Value(key{}).(*Guard)
 	return g

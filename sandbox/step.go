@@ -75,9 +75,9 @@ func (p sent) restrict() error {
 	return filter(p.Policy)
 }
 
-// The limits of a contained program. A file of a load, such as a browser's cache, stays far below.
+// The limits of a contained program. The largest files are a guest's memory and the capture of a load.
 const (
-	largestFile = 8 << 30
+	largestFile = 64 << 30
 	mostThreads = 32768 // of all programs of the same user together
 	killedFirst = "500" // on the scale of /proc/self/oom_score_adj, where 1000 is killed before all else
 )

@@ -416,7 +416,7 @@ func (s *Store) Close() error {
 func (s *Store) Dir() string { return s.dir }
 
 // AuthorityKey returns the file in which older versions kept the key of a certificate
-// authority, or "" if there is none. It can issue certificates for any name, and nothing
+// authority, or "" without one. It can issue certificates for any name, and nothing
 // needs it any more.
 func (s *Store) AuthorityKey() string {
 	key := s.path(authorityName, "intermediate.key")

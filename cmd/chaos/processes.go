@@ -20,7 +20,7 @@ type proc struct {
 	arguments  []string
 }
 
-// verb returns the first argument, or "" if there is none: a process that has just ended has no arguments.
+// verb returns the first argument, or "" for a process that has just ended, whose arguments are gone.
 func (p proc) verb() string {
 	if len(p.arguments) < 2 {
 		return ""

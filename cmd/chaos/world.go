@@ -34,7 +34,7 @@ type world struct {
 	counts  tally    // what was done, and what came of it
 	unsound []string // what did not survive
 	tracks  []*track // of programs that ran for more than a minute
-	server  *program // that lasts; nil if there is none
+	server  *program // the one that lasts, or nil before it starts
 	asked   atomic.Int64
 
 	unanswered atomic.Int64 // although the client was not killed
