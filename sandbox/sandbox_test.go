@@ -284,11 +284,7 @@ func TestUncontained(t *testing.T) {
 // own starts a contained program that waits, tells its process number, and waits itself.
 func own(folder string) {
 	command := exec.Command("/proc/self/exe", waitCommand)
-	hold, _, err := os.Pipe()
-	if err != nil {
-		return
-	}
-	command.Stdin = hold
+	command.Stdin = os.Stdin
 	said, err := command.StdoutPipe()
 	if err != nil || sandbox.Contain(command, sandbox.Policy{Write: []string{folder}}) != nil {
 		return
@@ -310,6 +306,14 @@ func TestDiesWithItsOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	command := exec.Command("/proc/self/exe", ownerCommand, sandboxtest.Folder(t))
+	// The end of the owner must not end the contained program's input too: it would leave by itself.
+	input, hold, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer input.Close()
+	defer hold.Close()
+	command.Stdin = input
 	said, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
