@@ -234,7 +234,8 @@ func (o *octets) add(p *packet) {
 	if from < 1 {
 		return
 	}
-	o.lane.add(p, from, to)
+	// Only octets that were captured: how many a packet that was cut had before is its word alone.
+	o.lane.add(p, from, from+int64(len(h.Payload)))
 	o.next = max(o.next, to)
 	if have := int64(len(o.data)) + 1; from <= have && have < from+int64(len(h.Payload)) {
 		o.data = append(o.data, h.Payload[have-from:]...)
