@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,7 @@ type Progress struct {
 type Report struct {
 	Emulator   emulator.Report
 	Taken      *machine.Taken // processor time that others took meanwhile; nil in virtual time
+	ClockSet   bool           // somebody set the machine's clock meanwhile: no two times can be compared
 	DNSQueries int            // queries to the lab's DNS server since Hosts.Resolve
 	// LoadError is the error of Task.Do; nil if all went well.
 	LoadError error `json:"-"`
@@ -57,6 +59,30 @@ type Report struct {
 // holds the packets of the last call. An error means that the lab itself failed, unless it wraps
 // ErrOutgrown.
 func (h *Hosts) Run(ctx context.Context, t Task) (*Report, error) {
+	stopWatch, err := h.lab.watchClock()
+	if err != nil {
+		return nil, err
+	}
+	report, err := h.run(ctx, t)
+	set, stopErr := stopWatch()
+	if err = cmp.Or(err, stopErr); err != nil {
+		return nil, err
+	}
+	report.ClockSet = set
+	return report, nil
+}
+
+// watchClock starts to watch the machine's clock. The function that it returns ends the watch, and
+// reports whether somebody set the clock. In virtual time nobody can.
+func (l *Lab) watchClock() (stop func() (bool, error), err error) {
+	if l.config.Virtual {
+		return func() (bool, error) { return false, nil }, nil
+	}
+	watch, err := machine.WatchClock()
+	return watch.Stop, err
+}
+
+func (h *Hosts) run(ctx context.Context, t Task) (*Report, error) {
 	recording, err := h.startCapture(t.Comment, t.Keep)
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func TestATaskLeavesACapture(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.LoadError != nil || r.Emulator.Uncaptured != 0 || r.Taken == nil || r.DNSQueries != 0 {
+		if r.LoadError != nil || r.Emulator.Uncaptured != 0 || r.Taken == nil || r.ClockSet || r.DNSQueries != 0 {
 			t.Errorf("the report is %+v", r)
 		}
 		dir := t.TempDir()

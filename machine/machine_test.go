@@ -307,3 +307,25 @@ func TestHypervisor(t *testing.T) {
 		}
 	}
 }
+
+// TestClockWatch sets the machine's clock to what it shows. Every load that runs on the machine at that moment becomes
+// invalid, so this is a long test.
+func TestClockWatch(t *testing.T) {
+	for _, set := range []bool{false, true} {
+		if set && os.Getenv("WIRETIME_LONG") == "" {
+			t.Skip("set WIRETIME_LONG to let this test set the machine's clock to what it shows")
+		}
+		watch, err := WatchClock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set {
+			if _, err := unix.Adjtimex(&unix.Timex{Modes: unix.ADJ_SETOFFSET}); err != nil {
+				t.Skip("this machine does not let the test set its clock: ", err)
+			}
+		}
+		if got, err := watch.Stop(); got != set || err != nil {
+			t.Errorf("the clock was set: %v, %v, want %v", got, err, set)
+		}
+	}
+}

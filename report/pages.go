@@ -26,7 +26,7 @@ var pageChecks = []Check{
 	{Rule: 2, Title: "Connections and caches were cold", Short: "not cold"},
 	{Rule: 3, Title: "The emulator sent its packets on time, within the study's limit", Short: "with late packets"},
 	{Rule: 4, Title: "HAR, server log and packets agree on what was fetched", Short: "with captures that disagree"},
-	{Rule: 7, Title: "What others took of the processors cannot have moved the load by more than the study's limit", Short: "disturbed by others"},
+	{Rule: 7, Title: "What others took of the processors cannot have moved the load by more than the study's limit, and nobody set the machine's clock", Short: "disturbed by others"},
 }
 
 func checksOfPages(a Axes) []Check {

@@ -124,7 +124,7 @@ var streamChecks = []Check{
 	{Rule: 2, Title: "The first session was cold, and at handovers the client did what its strategy says", Short: "not cold or not by their strategy"},
 	{Rule: 3, Title: "The emulator sent its packets on time, within the study's limit", Short: "with late packets"},
 	{Rule: 4, Title: "The viewer's record, the server's log and the packets agree on what was received", Short: "with records that disagree"},
-	{Rule: 7, Title: "What others took of the processors cannot have moved the stream by more than the study's limit", Short: "disturbed by others"},
+	{Rule: 7, Title: "What others took of the processors cannot have moved the stream by more than the study's limit, and nobody set the machine's clock", Short: "disturbed by others"},
 }
 
 // describeLink puts the network of a stream into words: both directions of all access links are

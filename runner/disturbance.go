@@ -13,7 +13,7 @@ import (
 // The numbers of the validity rules on what disturbs a load.
 const (
 	lateRule  = 3
-	takenRule = 7
+	takenRule = 7 // and what else others do to the machine
 )
 
 // Metrics of how much a load was disturbed, in addition to those of package metric.
@@ -91,6 +91,15 @@ func (r *run) checkLateness(g *gathered) []study.Violation {
 		}
 	}
 	return violations
+}
+
+// checkClock checks that nobody set the machine's clock during the load (rule 7): the browser, the servers and the
+// emulator read it at different moments, so that their times could not be compared.
+func checkClock(set bool) []study.Violation {
+	if !set {
+		return nil
+	}
+	return []study.Violation{{Rule: takenRule, Detail: "the machine's clock was set during the load, by a person or by NTP, so times cannot be compared"}}
 }
 
 // checkTaken checks the load against the study's limit on processor time taken by others

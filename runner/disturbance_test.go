@@ -79,6 +79,8 @@ func TestRule7(t *testing.T) {
 	} {
 		wantViolation(t, c.name, r.checkTaken(c.taken), takenRule, c.want)
 	}
+	wantViolation(t, "nobody sets the clock", checkClock(false), takenRule, "")
+	wantViolation(t, "somebody sets the clock", checkClock(true), takenRule, "the machine's clock was set during the load")
 }
 
 func wantViolation(t *testing.T, name string, got []study.Violation, rule int, want string) {

@@ -89,7 +89,7 @@ func (r *run) judge(record *store.LoadRecord, g *gathered) {
 		dropInfinite(record)
 		return
 	}
-	record.Violations = slices.Concat(set.Violations(g.evidence), r.checkLateness(g), r.checkTaken(common.Taken))
+	record.Violations = slices.Concat(set.Violations(g.evidence), r.checkLateness(g), r.checkTaken(common.Taken), checkClock(common.ClockSet))
 	record.Validity = store.Valid
 	if len(record.Violations) > 0 {
 		record.Validity, record.Reason = store.Invalid, record.Violations[0].Detail
