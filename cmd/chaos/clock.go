@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/english"
 )
 
 // jumpCommand is the first argument of the helper process that sets the machine's clock.
@@ -46,6 +48,7 @@ func jumpClock(held io.Reader) {
 		now := right.Add(time.Since(right) + off)
 		return unix.ClockSettime(unix.CLOCK_REALTIME, new(unix.NsecToTimespec(now.UnixNano())))
 	}
+	times := 0
 	for off := time.Duration(0); ; {
 		wait := time.Duration(rand.Int64N(int64(3 * time.Second)))
 		if off == 0 {
@@ -54,6 +57,7 @@ func jumpClock(held io.Reader) {
 		select {
 		case <-released:
 			_ = set(0)
+			fmt.Fprintf(os.Stderr, "The clock was set wrong %s, and is right again.\n", english.Count(times, "time"))
 			return
 		case <-time.After(wait):
 		}
@@ -61,6 +65,7 @@ func jumpClock(held io.Reader) {
 			off = 0
 		} else {
 			off = time.Duration(rand.Int64N(int64(2*time.Hour))) - time.Hour
+			times++
 		}
 		if err := set(off); err != nil {
 			fmt.Fprintln(os.Stderr, "chaos: set the clock:", err)
