@@ -126,6 +126,29 @@ func ReadAll(file *os.File, most int64) ([]byte, error) {
 	return nil, err
 }
 
+// ReadIn reads what a regular file of a folder, opened as OpenIn does, holds from an offset on. The file may still grow. The
+// error for more than most octets wraps ErrUnfit.
+func ReadIn(folder, name string, from, most int64) ([]byte, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file, err := OpenIn(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.NewSectionReader(file, from, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) > most {
+		return nil, tooLarge(file, most)
+	}
+	return content, nil
+}
+
 func tooLarge(file *os.File, most int64) error {
 	return fmt.Errorf("read %s: %w: larger than %d octets", file.Name(), ErrUnfit, most)
 }
