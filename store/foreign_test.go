@@ -80,6 +80,7 @@ func TestAForeignDatabaseIsRefused(t *testing.T) {
 		{"a costly check", "CREATE TABLE mine (x /* */ Check/**/(length(randomblob(1000000000)) > 0))", ErrNotStore},
 		{"a costly check of a store's table", "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = replace(sql, 'detail TEXT NOT NULL', 'detail TEXT NOT NULL CHECK (length(randomblob(1000000000)) > 0)') WHERE name = 'violation'", ErrNotStore},
 		{"a costly default", "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = replace(sql, 'detail TEXT NOT NULL', 'detail TEXT NOT NULL, more BLOB DEFAULT (randomblob(1000000000))') WHERE name = 'violation'", ErrNotStore},
+		{"a huge value", "UPDATE run SET study_text = CAST(zeroblob((16 << 20) + 1) AS TEXT)", ErrDamaged},
 		{"a costly index", "CREATE INDEX mine ON violation(length(printf('%900000000d', rule)))", ErrNotStore},
 		{"a costly partial index", "CREATE INDEX mine ON violation(detail) WHERE length(printf('%900000000d', rule)) > 0", ErrNotStore},
 		{"an index and statistics of the user's own", "CREATE INDEX mine ON load(wall_ms); ANALYZE", nil},

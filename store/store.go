@@ -17,6 +17,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -250,11 +251,28 @@ func (s *Store) connect(options string, mode Mode) error {
 	// lock.
 	db.SetMaxOpenConns(1)
 	s.db = db
+	if err := limitValues(db); err != nil {
+		_ = db.Close()
+		return err
+	}
 	if err := s.checkDatabase(mode); err != nil {
 		_ = db.Close()
 		return err
 	}
 	return nil
+}
+
+// largestValue is how many octets a text, or a whole row, may have: 250 times the longest study.
+const largestValue = 16 << 20
+
+// limitValues keeps the database's one connection from reading, or computing, larger values.
+func limitValues(db *sql.DB) error {
+	c, err := db.Conn(context.Background())
+	if err != nil {
+		return err
+	}
+	_, err = sqlite.Limit(c, sqlite3.SQLITE_LIMIT_LENGTH, largestValue)
+	return errors.Join(err, c.Close())
 }
 
 func (s *Store) checkDatabase(mode Mode) error {
