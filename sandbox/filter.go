@@ -127,7 +127,7 @@ func instructions(p Policy) []bpf.Instruction {
 		argument(number, n, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipTrue: 1}, refuse(unix.EPERM))
 	}
 	onlyIf(unix.SYS_PRLIMIT64, 0, self)
-	if !p.Namespaces { // browsers schedule their own threads and processes, by their numbers
+	if p.Offline { // browsers and servers schedule their own threads, by their numbers
 		for _, number := range scheduling {
 			onlyIf(number, 0, self)
 		}
