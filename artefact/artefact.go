@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Largest is the size in octets of the largest artefact that Read accepts. Captures, which may be larger, are read piece
-// by piece.
+// Largest is the size in octets of the largest artefact that a load may leave, apart from captures.
 const Largest = 1 << 30
 
 // ErrUnfit is wrapped by the errors for what is no proper artefact: a symbolic link, a FIFO, a device, a folder, or a
@@ -24,14 +23,15 @@ var ErrUnfit = errors.New("refused")
 // Open opens a regular file for reading. It neither follows a symbolic link in the last part of the path nor waits for a
 // FIFO or a device; the error then wraps ErrUnfit.
 func Open(path string) (*os.File, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ELOOP) {
-		return nil, fmt.Errorf("open %s: %w: it is a symbolic link, want a regular file", path, ErrUnfit)
-	}
-	if errors.Is(err, unix.ENXIO) { // a socket
-		return nil, fmt.Errorf("open %s: %w: want a regular file", path, ErrUnfit)
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() { // opening a device may have effects
+		err = fmt.Errorf("open %s: %w: it is %s, want a regular file", path, ErrUnfit, kind(info.Mode()))
 	}
 	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil { // also if it has become a link meanwhile
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	return regular(os.NewFile(uintptr(fd), path))
@@ -93,14 +93,14 @@ func kind(m os.FileMode) string {
 	return "not a file"
 }
 
-// Read reads the regular file at path, of at most Largest octets.
-func Read(path string) ([]byte, error) {
+// Read reads the regular file at path, of at most most octets.
+func Read(path string, most int64) ([]byte, error) {
 	file, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return ReadAll(file, Largest)
+	return ReadAll(file, most)
 }
 
 // ReadAll reads a file of at most most octets. The error for a larger one wraps ErrUnfit.
@@ -124,6 +124,29 @@ func ReadAll(file *os.File, most int64) ([]byte, error) {
 		return content[:n], nil
 	}
 	return nil, err
+}
+
+// ReadIn reads what a regular file of a folder, opened as OpenIn does, holds from an offset on. The file may still grow. The
+// error for more than most octets wraps ErrUnfit.
+func ReadIn(folder, name string, from, most int64) ([]byte, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file, err := OpenIn(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.NewSectionReader(file, from, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) > most {
+		return nil, tooLarge(file, most)
+	}
+	return content, nil
 }
 
 func tooLarge(file *os.File, most int64) error {

@@ -71,9 +71,46 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 		_ = file.Close()
 		t.Error("OpenIn opened a file outside the folder")
 	}
-	if _, err := Read(at("absent")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Read(at("absent"), Largest); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an absent file: %v", err)
 	}
+}
+
+// TestOnlyFilesAreTouched opens a FIFO as one would a device, whose opening may have effects, and has Linux tell whether
+// it was opened.
+func TestOnlyFilesAreTouched(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "fifo")
+	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(watch)
+	if err := unix.Mkfifo(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.InotifyAddWatch(watch, path, unix.IN_OPEN); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	opened := func() bool {
+		n, err := unix.Read(watch, make([]byte, 1000))
+		return err == nil && n > 0
+	}
+	_, err = Open(path)
+	_, err2 := OpenIn(root, "fifo")
+	if opened() || err == nil || err2 == nil {
+		t.Errorf("it was opened; errors %v, %v", err, err2)
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil || !opened() {
+		t.Fatalf("opening it is not seen: %v", err)
+	}
+	_ = file.Close()
 }
 
 // TestReadIsBounded reads files below and above a limit; the larger one is sparse.

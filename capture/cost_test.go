@@ -3,12 +3,14 @@ package capture
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"wiretime/artefact"
 	"wiretime/costtest"
 )
 
@@ -50,6 +52,24 @@ var (
 	harLimit    = costtest.Limit{Fixed: 512 << 10, PerOctet: 128, Time: 2 * time.Microsecond}
 	logLimit    = costtest.Limit{Fixed: 64 << 10, PerOctet: 64, Time: time.Microsecond}
 )
+
+// TestLargestFiles refuses files that would fill the machine's memory in proportion; they are sparse.
+func TestLargestFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "load")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, largest+1); err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range map[string]func(string) error{"HAR": readsHAR, "log": readsLog} {
+		costtest.Check(t, 0, costtest.Limit{Fixed: 64 << 10}, func() {
+			if err := read(path); !errors.Is(err, artefact.ErrUnfit) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
 
 // TestHostileFilesCostInProportion reads files that are made to be dear.
 func TestHostileFilesCostInProportion(t *testing.T) {

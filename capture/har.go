@@ -191,9 +191,12 @@ func (t *Timings) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(t))
 }
 
-// ReadHAR reads the HAR file at path, an artefact. It ignores unknown fields.
+// largest is the size in octets of the largest HAR or server log that is read: many times that of 10,000 requests.
+const largest = 128 << 20
+
+// ReadHAR reads the HAR file at path, an artefact of at most 128 MiB. It ignores unknown fields.
 func ReadHAR(path string) (*HAR, error) {
-	data, err := artefact.Read(path)
+	data, err := artefact.Read(path, largest)
 	if err != nil {
 		return nil, fmt.Errorf("read HAR: %w", err)
 	}

@@ -62,10 +62,10 @@ func WriteServerLog(path string, entries []ServerEntry) error {
 // its fields alone take more.
 const shortest = 100
 
-// ReadServerLog reads a server log, an artefact. It ignores unknown fields. An error
+// ReadServerLog reads a server log, an artefact of at most 128 MiB. It ignores unknown fields. An error
 // names the line. It allocates at most 64 times the file's size.
 func ReadServerLog(path string) ([]ServerEntry, error) {
-	text, err := artefact.Read(path)
+	text, err := artefact.Read(path, largest)
 	if err != nil {
 		return nil, fmt.Errorf("read server log: %w", err)
 	}

@@ -28,6 +28,20 @@ var tracing = []uint32{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROC
 // nesting are system calls that make or enter namespaces, beside clone with newNamespaces.
 var nesting = []uint32{unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_CHROOT}
 
+// exchanging are system calls that reach what other programs of the same user share by a number or a name that is no
+// file's: System V's memory, semaphores and queues, and POSIX's queues.
+var exchanging = []uint32{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK}
+
+// scheduling are system calls whose first argument is the process or thread to be scheduled.
+var scheduling = []uint32{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER}
+
+// These are arguments of system calls: the caller as a process, and IOPRIO_WHO_PROCESS (ioprio_set(2)).
+const (
+	self             = 0
+	ioprioWhoProcess = 1
+)
+
 // newNamespaces are clone's flags for namespaces.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
@@ -87,6 +101,9 @@ func instructions(p Policy) []bpf.Instruction {
 	if !p.Namespaces {
 		refused = append(refused, nesting...)
 	}
+	if p.Namespaces || p.Offline { // servers may need it among their own processes
+		refused = append(refused, exchanging...)
+	}
 	for _, number := range refused {
 		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: 1}, refuse(unix.EPERM))
 	}
@@ -104,6 +121,21 @@ func instructions(p Policy) []bpf.Instruction {
 	argument(unix.SYS_IOCTL, 1,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.TIOCLINUX, SkipTrue: 1}, refuse(unix.EPERM))
+	// These change any process of the same user, to which Landlock's rule for signals does not apply: a limit on
+	// processor time ends it, the others slow it down.
+	onlyIf := func(number, n, value uint32) {
+		argument(number, n, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipTrue: 1}, refuse(unix.EPERM))
+	}
+	onlyIf(unix.SYS_PRLIMIT64, 0, self)
+	if p.Offline { // browsers and servers schedule their own threads, by their numbers
+		for _, number := range scheduling {
+			onlyIf(number, 0, self)
+		}
+		onlyIf(unix.SYS_SETPRIORITY, 0, unix.PRIO_PROCESS)
+		onlyIf(unix.SYS_SETPRIORITY, 1, self)
+		onlyIf(unix.SYS_IOPRIO_SET, 0, ioprioWhoProcess)
+		onlyIf(unix.SYS_IOPRIO_SET, 1, self)
+	}
 	if p.Offline {
 		argument(unix.SYS_SOCKET, 0, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 1}, refuse(unix.EPERM))
 	}

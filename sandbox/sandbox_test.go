@@ -56,7 +56,7 @@ type target struct {
 
 // harmless are the ways that a program without a sandbox may try.
 var harmless = []string{"read a secret", "write to the home folder", "list the home folder", "read another program's environment",
-	"connect to another program's abstract socket", "kill another program", "make a network socket"}
+	"connect to another program's abstract socket", "kill another program", "limit another program", "make a network socket"}
 
 // attempts are ways out of a sandbox.
 var attempts = []struct {
@@ -90,6 +90,7 @@ var attempts = []struct {
 	}},
 	{"trace another program", func(at target) error { return unix.PtraceAttach(at.Parent) }},
 	{"kill another program", func(at target) error { return unix.Kill(at.Parent, unix.SIGCONT) }},
+	{"limit another program", func(at target) error { return unix.Prlimit(at.Parent, unix.RLIMIT_CPU, nil, new(unix.Rlimit)) }},
 	{"connect to another program's abstract socket", func(at target) error {
 		c, err := net.Dial("unix", at.Abstract)
 		if err == nil {
@@ -155,6 +156,46 @@ var confined = []struct {
 		return err
 	}},
 	{"change its root", func(at target) error { return unix.Chroot(at.Own) }},
+	{"find shared memory", func(target) error {
+		_, err := unix.SysvShmGet(0x7769, 1, 0) // ENOENT: there is none of that number
+		if errno, ok := errors.AsType[unix.Errno](err); ok {
+			return refused(errno)
+		}
+		return err
+	}},
+	{"keep another program to a processor", func(at target) error {
+		var all unix.CPUSet
+		if err := unix.SchedGetaffinity(at.Parent, &all); err != nil {
+			return nil
+		}
+		return unix.SchedSetaffinity(at.Parent, &all)
+	}},
+	{"schedule another program", func(at target) error {
+		now, err := unix.SchedGetAttr(at.Parent, 0)
+		if err != nil {
+			return nil
+		}
+		return unix.SchedSetAttr(at.Parent, now, 0)
+	}},
+	{"slow another program down", func(at target) error { return unix.Setpriority(unix.PRIO_PROCESS, at.Parent, priorityNow()) }},
+	{"slow the programs of its user down", func(target) error { return unix.Setpriority(unix.PRIO_USER, 0, priorityNow()) }},
+	{"have another program wait for the disk", func(at target) error {
+		_, _, errno := unix.Syscall(unix.SYS_IOPRIO_SET, 1, uintptr(at.Parent), 2<<13|4)
+		return refused(errno)
+	}},
+}
+
+// schedulers are ways to slow other programs of the same user down.
+var schedulers = []string{"keep another program to a processor", "schedule another program", "slow another program down",
+	"slow the programs of its user down", "have another program wait for the disk"}
+
+// priorityNow returns the priority of this program, which setting again changes nothing.
+func priorityNow() int {
+	inverse, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return 0
+	}
+	return 20 - inverse // the system call returns 1 to 40 (getpriority(2))
 }
 
 // refused is nil if a system call was carried out, however it ended there.
@@ -243,8 +284,8 @@ func TestEscape(t *testing.T) {
 		p    sandbox.Policy
 		not  []string // ways that this policy leaves open
 	}{
-		{"a server", sandbox.Policy{}, []string{"make a network socket"}},
-		{"a browser", sandbox.Policy{Namespaces: true}, []string{"make a network socket", "make a user namespace", "change its root"}},
+		{"a server", sandbox.Policy{}, append([]string{"make a network socket", "find shared memory"}, schedulers...)},
+		{"a browser", sandbox.Policy{Namespaces: true}, append([]string{"make a network socket", "make a user namespace", "change its root"}, schedulers...)},
 		{"a guest's kernel", sandbox.Policy{KeepUser: true, Trace: true, Offline: true}, nil},
 		{"one that may read nothing", sandbox.Policy{Bare: true, Offline: true, Read: []string{"/proc"}}, nil},
 	} {

@@ -80,7 +80,8 @@ func configureApache(s *setup) ([]launch, error) {
 		put("RewriteCond ${answers:%s%%{ENV:target}} ^(.+)$\nRewriteRule ^ %s/%%1 [L]", o.host, asis)
 		for i := range o.answers {
 			a := &o.answers[i]
-			if len(o.host)+len(a.target) > longestKey {
+			// After a blank, a map's line would name another file.
+			if len(o.host)+len(a.target) > longestKey || strings.Contains(a.target, " ") {
 				put("RewriteCond %%{ENV:target} %s\nRewriteRule ^ %s/%d [L]", apacheQuote("="+a.target), asis, a.number)
 			} else {
 				fmt.Fprintf(&found, "%s%s %d\n", o.host, a.target, a.number)
@@ -90,7 +91,7 @@ func configureApache(s *setup) ([]launch, error) {
 			}
 			for _, f := range a.header {
 				if a.aside(f) {
-					fmt.Fprintf(&aside, "<Files %d>\nHeader always set %s %s\n</Files>\n", a.number, f[0], apacheQuote(strings.ReplaceAll(f[1], "%", "%%")))
+					fmt.Fprintf(&aside, "<Files %d>\nHeader always set %s %s\n</Files>\n", a.number, apacheQuote(f[0]), apacheQuote(strings.ReplaceAll(f[1], "%", "%%")))
 				}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -156,6 +157,30 @@ func TestServerThatDiesIsNoticed(t *testing.T) {
 		if err := r.Err(); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("the error is %v, want it to contain %q", err, part)
 		}
+	}
+}
+
+// TestOutputIsNotReplaced starts servers that end after they have put something else in the place of the file with
+// their output.
+func TestOutputIsNotReplaced(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	must(t, os.WriteFile(secret, []byte("password"), 0o600))
+	for name, commands := range map[string]string{
+		"a link":      "ln -s " + secret + " output-0",
+		"a FIFO":      "mkfifo output-0",
+		"a huge file": "truncate -s 60G output-0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := server.Template{Name: "mine", Protocols: []string{"http/1.1"}, Command: []string{"sh", "-c", "echo last words; rm output-0; " + commands + "; exit 3"}}.Kind()
+			s, err := server.Start(t.Context(), config(t, kind, "http/1.1", plainSite(t)))
+			if err == nil {
+				must(t, s.Stop())
+				t.Fatal("it started")
+			}
+			if text := err.Error(); strings.Contains(text, "password") || !strings.Contains(text, "last words") {
+				t.Errorf("the error is %q, want the last words of the server", text)
+			}
+		})
 	}
 }
 

@@ -1,11 +1,16 @@
 package server
 
 import (
+	"errors"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 
+	"wiretime/artefact"
 	"wiretime/capture"
 	"wiretime/protocol"
 	"wiretime/site"
@@ -107,4 +112,31 @@ func FuzzEntries(f *testing.F) {
 			t.Errorf("%d entries of %d lines", len(entries), strings.Count(string(text), "\n"))
 		}
 	})
+}
+
+// TestALogIsNotReplaced reads the log of a server that has put something else in its place.
+func TestALogIsNotReplaced(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("password"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, replace := range map[string]func(log string) error{
+		"a link":      func(log string) error { return os.Symlink(secret, log) },
+		"a hard link": func(log string) error { return os.Link(secret, log) },
+		"a FIFO":      func(log string) error { return syscall.Mkfifo(log, 0o600) },
+		"a huge file": func(log string) error {
+			return errors.Join(os.WriteFile(log, nil, 0o600), os.Truncate(log, largestLog+1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			s := &Server{config: Config{Folder: folder}, setup: &setup{log: filepath.Join(folder, "access.log")}}
+			if err := replace(s.setup.log); err != nil {
+				t.Fatal(err)
+			}
+			if text, err := s.readLog(); !errors.Is(err, artefact.ErrUnfit) {
+				t.Errorf("its log is %.20q, error %v", text, err)
+			}
+		})
+	}
 }

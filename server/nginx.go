@@ -109,7 +109,7 @@ func nginxAnswer(put func(string, ...any), a *answer) {
 	modified, _ := a.field("last-modified")
 	put("add_header last-modified %s always;", nginxQuote(modified)) // instead of the file's
 	for _, f := range a.without(others...) {
-		put("add_header %s %s always;", f[0], nginxQuote(f[1]))
+		put("add_header %s %s always;", nginxString(f[0]), nginxQuote(f[1]))
 	}
 	put("}")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,7 @@ import (
 // it ends, the kernel ends whatever it has started.
 type instance struct {
 	child    *process.Child
-	output   string // the file with its output
+	output   *os.File // with its output, until it has ended
 	patience time.Duration
 	signal   syscall.Signal // asks it to exit
 	stopping atomic.Bool
@@ -34,22 +35,27 @@ var asNobody = []string{"unshare", "--user", "--map-user=65534", "--map-group=65
 
 // start starts a program. output is the file that receives its output. A contained program may read the given
 // folders, beside its own and what all programs may.
-func start(l launch, c Config, output string, reads ...string) (*instance, error) {
+func start(l launch, c Config, output string, reads ...string) (_ *instance, err error) {
 	args := l.args
 	if l.nobody && !c.Contained && os.Geteuid() == 0 {
 		args = append(append([]string{}, asNobody...), args...)
 	}
 	command := exec.Command(args[0], args[1:]...)
-	p := &instance{output: output, patience: cmp.Or(l.patience, stopLimit), signal: cmp.Or(l.stop, syscall.SIGTERM), ended: make(chan struct{})}
+	p := &instance{patience: cmp.Or(l.patience, stopLimit), signal: cmp.Or(l.stop, syscall.SIGTERM), ended: make(chan struct{})}
 	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(output), "LANG=C.UTF-8"}, l.environment...)
 	command.Dir = filepath.Dir(output)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Cloneflags: syscall.CLONE_NEWPID}
-	file, err := os.OpenFile(output, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	// A program of the same server, which started before this one, may have put something else there.
+	file, err := os.OpenFile(output, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	command.Stdout, command.Stderr = file, file
+	defer func() {
+		if err != nil {
+			_ = file.Close()
+		}
+	}()
+	p.output, command.Stdout, command.Stderr = file, file, file
 	if command.Err != nil {
 		return nil, command.Err
 	}
@@ -73,6 +79,7 @@ func start(l launch, c Config, output string, reads ...string) (*instance, error
 
 func (p *instance) wait() {
 	defer close(p.ended)
+	defer p.output.Close()
 	err := p.child.Wait()
 	if p.stopping.Load() {
 		return
@@ -89,12 +96,16 @@ const keptOutput = 1500
 // lastWords returns the end of the program's output, to be appended to an
 // error.
 func (p *instance) lastWords() string {
-	text, err := os.ReadFile(p.output)
+	info, err := p.output.Stat()
+	if err != nil {
+		return "; no output"
+	}
+	extra := max(0, info.Size()-keptOutput)
+	text, err := io.ReadAll(io.NewSectionReader(p.output, extra, keptOutput))
 	if err != nil || len(text) == 0 {
 		return "; no output"
 	}
-	if extra := len(text) - keptOutput; extra > 0 {
-		text = text[extra:]
+	if extra > 0 {
 		if _, whole, found := strings.Cut(string(text), "\n"); found {
 			text = []byte(whole)
 		}

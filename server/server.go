@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"wiretime/artefact"
 	"wiretime/capture"
 	"wiretime/protocol"
 	"wiretime/site"
@@ -155,7 +156,7 @@ func (s *Server) StartLog() error {
 		return nil
 	}
 	s.since = time.Now()
-	info, err := os.Stat(s.setup.log)
+	info, err := os.Lstat(s.setup.log)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("restart the log of %s: %w", s.config.Kind.Name, err)
 	}
@@ -191,15 +192,19 @@ func (s *Server) Log() ([]capture.ServerEntry, error) {
 // when it ended and how long it took, both in whole milliseconds.
 const logResolution = 2 * time.Millisecond
 
+// largestLog is how many octets of a server's log a load may leave: enough for 100,000 requests.
+const largestLog = 128 << 20
+
+// readLog reads the log, in whose place the server may have put anything.
 func (s *Server) readLog() ([]byte, error) {
-	text, err := os.ReadFile(s.setup.log)
+	text, err := artefact.ReadIn(s.config.Folder, filepath.Base(s.setup.log), s.skip, largestLog)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil // the file is created with the first request
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the log of %s: %w", s.config.Kind.Name, err)
 	}
-	return text[min(s.skip, int64(len(text))):], nil
+	return text, nil
 }
 
 // Stop ends the server with all its processes, reads its log and removes its folder.

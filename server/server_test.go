@@ -237,6 +237,39 @@ func TestOneProtocolAlone(t *testing.T) {
 	})
 }
 
+// TestHostileFields serves a site whose names and values are made to change a server's configuration. What a name of a field
+// may have is all that HTTP allows (RFC 9110 section 5.6.2).
+func TestHostileFields(t *testing.T) {
+	m := maker{site: site.Site{Name: "hostile", Page: "https://" + pageHost + "/"}, bodies: map[string][]byte{}}
+	m.add("GET", pageHost+"/", 200, []byte("page"), "content-type", "text/html", "x-open'", "1", "x-close", "' always; no_such_directive on; }",
+		"#x-comment", "2", "$x-dollar", "3", "x-%h", "4", "x-file", "{file./etc/passwd} {env.PATH}", "x-back", `\`)
+	m.add("GET", pageHost+"/moved", 301, nil, "location", "/x'", "x-open'", "1", "x-close", "'; no_such_directive", "`x-run`", "|id")
+	m.add("GET", pageHost+"/q?a ../answers", 200, []byte("spaced"), "content-type", "text/plain") // no client can request it
+	m.add("GET", pageHost+"/it's;{}|$(id)*!~,@", 200, []byte("named"), "content-type", "text/plain")
+	s, err := site.New(m.site, m.bodies)
+	must(t, err)
+	for _, k := range server.Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			installed(t, k)
+			r := start(t, k, k.Protocols[0], s)
+			client := r.client(t)
+			for i := range s.Resources {
+				resource := &s.Resources[i]
+				body, err := s.Body(resource)
+				must(t, err)
+				if strings.Contains(resource.URL, " ") {
+					continue
+				}
+				response, got := r.get(t, client, resource.Method, resource.URL)
+				compare(t, resource, response, body, got)
+			}
+			if response, got := r.get(t, client, "GET", "https://"+pageHost+"/q?a"); response.StatusCode != 404 {
+				t.Errorf("a part of a target is answered with %d, %q", response.StatusCode, got)
+			}
+		})
+	}
+}
+
 // TestServersAreContained: the processes that serve are kept to their folder.
 func TestServersAreContained(t *testing.T) {
 	t.Setenv(sandboxtest.Secret, "1")

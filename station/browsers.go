@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"wiretime/artefact"
 	"wiretime/lab"
 	"wiretime/loader/browser"
 	"wiretime/loader/chromium"
@@ -109,17 +109,15 @@ type keyedVisit struct {
 // KeyLog is pageload.Keyed's.
 func (v keyedVisit) KeyLog() ([]byte, error) { return readFrom(v.file, v.from) }
 
-// readFrom reads a file from an offset on. One that is not there yet is empty.
+// mostKeys is how many octets of TLS secrets a browser may write.
+const mostKeys = 256 << 20
+
+// readFrom reads a browser's file from an offset on. One that is not there yet is empty.
 func readFrom(name string, from int64) ([]byte, error) {
-	file, err := os.Open(name)
+	text, err := artefact.ReadIn(filepath.Dir(name), filepath.Base(name), from, mostKeys)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the browser's TLS keys: %w", err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.NewSectionReader(file, from, 1<<30))
 	if err != nil {
 		return nil, fmt.Errorf("read the browser's TLS keys: %w", err)
 	}

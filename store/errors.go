@@ -48,6 +48,8 @@ func explain(err error) error {
 	// Growing the shared-memory file of the write-ahead log has its own error code.
 	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE:
 		return fmt.Errorf("%w (%w)", ErrDiskFull, err)
+	case code&0xff == sqlite3.SQLITE_TOOBIG:
+		return fmt.Errorf("%w (%w): it has a value of more than %d octets", ErrDamaged, err, largestValue)
 	case code&0xff == sqlite3.SQLITE_NOTADB, code&0xff == sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("%w (%w): restore it from a copy, or start a new store; the folders in loads/ are intact", ErrDamaged, err)
 	}

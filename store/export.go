@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"wiretime/study"
@@ -121,16 +121,24 @@ func (r row) record() []string {
 	return fields
 }
 
-// inert returns a text such that spreadsheets take it for text. A study, a site's name or a server's answer may begin like
+// Spreadsheets may take a cell that begins with one of these for a formula; the full-width ones in East Asia. Some
+// spreadsheets also divide lines at semicolons and tabs.
+var (
+	firstFormula = regexp.MustCompile(`^[=+\-@＝＋－＠\t\r\n]`)
+	laterFormula = regexp.MustCompile(`([;\t] *)([=+\-@＝＋－＠])`)
+)
+
+// inert returns a text such that spreadsheets take it for text. A study, a site's name or a server's answer may hold
 // a formula, which could then read other cells or start programs. Numbers stay as they are.
 func inert(text string) string {
-	if text == "" || !strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
-		return text
-	}
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		return text
 	}
-	return "'" + text
+	text = laterFormula.ReplaceAllString(text, "$1'$2")
+	if firstFormula.MatchString(text) {
+		return "'" + text
+	}
+	return text
 }
 
 // decimal returns the shortest text that reads back as the same number.

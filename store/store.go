@@ -17,6 +17,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -250,11 +251,28 @@ func (s *Store) connect(options string, mode Mode) error {
 	// lock.
 	db.SetMaxOpenConns(1)
 	s.db = db
+	if err := limitValues(db); err != nil {
+		_ = db.Close()
+		return err
+	}
 	if err := s.checkDatabase(mode); err != nil {
 		_ = db.Close()
 		return err
 	}
 	return nil
+}
+
+// largestValue is how many octets a text, or a whole row, may have: 250 times the longest study.
+const largestValue = 16 << 20
+
+// limitValues keeps the database's one connection from reading, or computing, larger values.
+func limitValues(db *sql.DB) error {
+	c, err := db.Conn(context.Background())
+	if err != nil {
+		return err
+	}
+	_, err = sqlite.Limit(c, sqlite3.SQLITE_LIMIT_LENGTH, largestValue)
+	return errors.Join(err, c.Close())
 }
 
 func (s *Store) checkDatabase(mode Mode) error {
@@ -295,9 +313,16 @@ var tables = map[string]int{
 	"page": 3, "published": paperSince, "claim": paperSince, "claim_pair": paperSince, "cell_value": axesSince,
 }
 
-// checkSchema makes sure that this package's tables are there, and are tables: in a foreign store a view, a trigger or a
-// computed column could run SQL of a stranger when a row is read or written. Other tables and views do no harm, since
-// nothing reads them.
+// expression finds what makes SQLite compute something for each row of a table that it checks or changes. These words are
+// reserved, so that a name must be quoted to be one of them.
+var expression = regexp.MustCompile(`(?i)\b(check|default|generated)\b`)
+
+// cheap finds those of the schemas of all versions: constants, and comparisons with constants.
+var cheap = regexp.MustCompile(`DEFAULT '\w*'|CHECK \((json_valid\(\w+\)|\w+ (>= \d+|BETWEEN \d+ AND \d+|IN \('?\w+'?(, '?\w+'?)*\)))\)`)
+
+// checkSchema makes sure that this package's tables are there, and that SQLite computes nothing of a stranger's when rows are
+// checked, read or written, which could run SQL, or take any time and memory. Other plain tables and views do no harm,
+// since nothing reads them.
 func (s *Store) checkSchema() error {
 	type object struct{ kind, name, table, text string }
 	objects, err := query(s, func(rows *sql.Rows) (o object, err error) {
@@ -311,22 +336,29 @@ func (s *Store) checkSchema() error {
 	}
 	found := map[string]bool{}
 	for _, o := range objects {
-		if o.kind == "trigger" {
-			return fmt.Errorf("%w: its %s has a trigger, %.40q, which no wiretime makes; remove it", ErrNotStore, databaseName, o.name)
-		}
 		name := strings.ToLower(o.name)
-		if tables[name] == 0 {
-			continue
-		}
-		if o.kind != "table" || !strings.HasPrefix(o.text, "CREATE TABLE ") {
+		switch {
+		case o.kind == "trigger":
+			return fmt.Errorf("%w: its %s has a trigger, %.40q, which no wiretime makes; remove it", ErrNotStore, databaseName, o.name)
+		case o.kind == "index" && o.text != "":
+			if err := s.checkIndex(o.name); err != nil {
+				return err
+			}
+		case o.kind == "table" && (!strings.HasPrefix(o.text, "CREATE TABLE ") || expression.MatchString(cheap.ReplaceAllString(o.text, ""))):
+			return fmt.Errorf("%w: in its %s, %.40q is not a plain table: it is virtual, or has constraints, computed columns or defaults that no wiretime makes",
+				ErrNotStore, databaseName, o.name)
+		case o.kind == "view" && tables[name] > 0:
 			return fmt.Errorf("%w: in its %s, %s is not a plain table", ErrNotStore, databaseName, name)
 		}
+		if o.kind != "table" {
+			continue
+		}
 		var computed int
-		if err := s.db.QueryRow("SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0", name).Scan(&computed); err != nil {
+		if err := s.db.QueryRow("SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0", o.name).Scan(&computed); err != nil {
 			return fmt.Errorf("read the schema of %s: %w", databaseName, err)
 		}
 		if computed > 0 {
-			return fmt.Errorf("%w: in its %s, %s has computed columns", ErrNotStore, databaseName, name)
+			return fmt.Errorf("%w: in its %s, %.40q has computed columns", ErrNotStore, databaseName, o.name)
 		}
 		found[name] = true
 	}
@@ -334,6 +366,19 @@ func (s *Store) checkSchema() error {
 		if tables[name] <= s.version && !found[name] {
 			return fmt.Errorf("%w: it has no table %s", ErrDamaged, name)
 		}
+	}
+	return nil
+}
+
+// checkIndex makes sure that an index is one of columns.
+func (s *Store) checkIndex(name string) error {
+	var computed bool
+	if err := s.db.QueryRow(`SELECT EXISTS (SELECT 1 FROM pragma_index_xinfo(?1) WHERE cid = -2)
+		OR (SELECT sql LIKE '%where%' FROM sqlite_schema WHERE type = 'index' AND name = ?1)`, name).Scan(&computed); err != nil {
+		return fmt.Errorf("read the schema of %s: %w", databaseName, err)
+	}
+	if computed {
+		return fmt.Errorf("%w: in its %s, the index %.40q is not of columns only; remove it", ErrNotStore, databaseName, name)
 	}
 	return nil
 }

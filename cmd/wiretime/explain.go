@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
@@ -53,7 +52,7 @@ func explainLoad(dir, id string, asJSON bool) error {
 		return input(fmt.Errorf("explain load %s: the load is %s and has no onLoad ('wiretime show %s' has the reason)", l.ID, l.Validity, l.ID))
 	}
 	if asJSON {
-		encoder := json.NewEncoder(os.Stdout)
+		encoder := json.NewEncoder(forPrograms)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(struct {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"wiretime/store"
@@ -17,9 +15,9 @@ func exportCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			return withRun(dir, run, func(st *store.Store, id int64) error {
 				if args[0] == "csv" {
-					return st.ExportCSV(os.Stdout, id)
+					return st.ExportCSV(forPrograms, id)
 				}
-				return st.ExportJSON(os.Stdout, id)
+				return st.ExportJSON(forPrograms, id)
 			})
 		},
 	}

@@ -133,7 +133,7 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 		// The log of a failed fetch is kept as well.
 		defer func() { err = errors.Join(err, file.keep()) }()
 	}
-	out := &output{Writer: os.Stdout}
+	out := &output{Writer: forPrograms}
 	if o.output != "" {
 		if out, err = newOutput(o.output); err != nil {
 			return input(err)

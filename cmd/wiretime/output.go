@@ -14,11 +14,23 @@ import (
 
 // stdout and stderr take all text for people. Names, URLs and errors in it may be foreign, so
 // these writers keep it from controlling the terminal. What programs read (bodies, CSV,
-// JSON) goes to os.Stdout as it is.
+// JSON) goes to forPrograms.
 var (
 	stdout = terminal.NewWriter(os.Stdout)
 	stderr = terminal.NewWriter(os.Stderr)
 )
+
+// forPrograms is standard output for what programs read, as it is. A terminal is none.
+var forPrograms = unlessTerminal(os.Stdout)
+
+// unlessTerminal returns a writer to a file that escapes text if the file is a terminal. A character
+// of which two writes have a part is then shown as its octets.
+func unlessTerminal(file *os.File) io.Writer {
+	if isTerminal(file) {
+		return terminal.NewWriter(file)
+	}
+	return file
+}
 
 // output is a file that is written beside its final place and moved there once it is
 // complete.
@@ -44,7 +56,7 @@ func newOutput(name string) (*output, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &output{Writer: file, name: name, open: file}, nil
+		return &output{Writer: unlessTerminal(file), name: name, open: file}, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +9,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 
 	"wiretime/protocol"
 	"wiretime/store"
@@ -131,15 +134,69 @@ func TestHostileStore(t *testing.T) {
 	checkShown(t, u.run(t, "report", "--store", dir, "-o", filepath.Join(u.home, "report.html")), "")
 }
 
+// TestForeignTextOnATerminal prints what programs read to a terminal, which gets it escaped, and elsewhere, where it
+// stays as it is.
+func TestForeignTextOnATerminal(t *testing.T) {
+	u := self(t)
+	dir := filepath.Join(u.home, "store")
+	spec := store.RunSpec{StudyName: "a\u009b2J\u202eb", StudyText: "name: kept", Metrics: []study.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"}}}
+	fill(t, dir, spec, []study.Cell{pageCell(map[study.Axis]string{study.AxisProtocol: "h2", study.AxisClock: "real"})}, 1, func(r *store.LoadRecord) {
+		r.Values = map[string]float64{"plt": 1}
+	})
+	u.write(t, "folder/page.txt", spec.StudyName)
+	s := u.serve(t, filepath.Join(u.home, "folder"))
+	page := s.urls["http/1.1"] + "page.txt"
+	for _, args := range [][]string{{"export", "csv", "--store", dir}, {"export", "json", "--store", dir}, {"get", page}, {"get", "-o", "/dev/tty", page}} {
+		name := strings.Join(args[:2], " ")
+		if shown := u.onTerminal(t, args...); !strings.Contains(shown, `a\u009b2J\u202eb`) || strings.Contains(shown, spec.StudyName) {
+			t.Errorf("%s shows %q on a terminal", name, shown)
+		}
+		if r := u.run(t, args...); args[1] != "-o" && !strings.Contains(r.out, spec.StudyName) {
+			t.Errorf("%s: exit code %d, %q, %q", name, r.code, r.out, r.errors)
+		}
+	}
+	s.end(t)
+}
+
+// onTerminal runs the program on a terminal of its own, and returns what that got.
+func (u user) onTerminal(t *testing.T, args ...string) string {
+	t.Helper()
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("this machine has no terminals to make: %v", err)
+	}
+	defer terminal.Close()
+	if err := unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	side, _, errno := unix.Syscall(unix.SYS_IOCTL, terminal.Fd(), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	program := os.NewFile(side, "terminal")
+	c := u.command(t.Context(), args...)
+	c.Stdin, c.Stdout, c.Stderr = program, program, program
+	c.SysProcAttr.Setsid, c.SysProcAttr.Setctty = true, true
+	shown := make(chan string)
+	go func() {
+		text, _ := io.ReadAll(terminal) // fails when the last program has closed its side
+		shown <- string(text)
+	}()
+	err = c.Run()
+	_ = program.Close()
+	text := <-shown
+	if err != nil {
+		t.Errorf("%v: %v, %q", args, err, text)
+	}
+	return text
+}
+
 // TestAllTextIsEscaped: only what programs read, other programs' own output, and lines that
 // change on a terminal go to standard output or standard error without an escaping writer.
 func TestAllTextIsEscaped(t *testing.T) {
 	raw := map[string]int{
 		"confirm.go": 1, // whether it is a terminal
-		"output.go":  2, // the escaping writers
-		"export.go":  2, // CSV and JSON
-		"explain.go": 1, // JSON
-		"get.go":     1, // bodies
+		"output.go":  3, // the escaping writers, and that for programs
 		"link.go":    2, // of the command
 		"kernel.go":  1, // the progress line, which escapes foreign text itself
 		"stream.go":  2, // likewise
