@@ -17,7 +17,7 @@ import (
 )
 
 // ofALoad is what an octet of a load's HAR and capture may cost.
-var ofALoad = costtest.Limit{Fixed: 32 << 20, PerOctet: 1024, Time: 20 * time.Microsecond}
+var ofALoad = costtest.Limit{Fixed: 32 << 20, PerOctet: 512, Time: 2 * time.Microsecond}
 
 // octets returns how large the files of a scene are.
 func (s *scene) octets(t *testing.T) int {
@@ -33,14 +33,23 @@ func (s *scene) octets(t *testing.T) int {
 	return len(har) + len(file)
 }
 
-// requests adds n requests, each of which began when the one before it had ended.
+// requests adds n requests, each of which began when the one before it, its initiator, had ended.
 func (s *scene) requests(n int, url func(i int) string, change func(i int, e *capture.Entry)) {
 	step := s.har.Log.Pages[0].Timings.OnLoad / float64(n)
 	for i := range n {
 		e := s.entry(url(i), float64(i)*step, float64(i+1)*step, capture.Timings{Send: step / 4, Wait: step / 2, Receive: step / 4})
+		e.Initiator.URL = url(i - 1)
 		if change != nil {
 			change(i, e)
 		}
+	}
+}
+
+// upload sends a text to the server.
+func (s *scene) upload(text string) {
+	const size = 50_000
+	for from := 0; from < len(text); from += size {
+		s.up(0, 50, fromClient(uint32(1+from), text[from:min(len(text), from+size)]))
 	}
 }
 
@@ -48,7 +57,7 @@ func (s *scene) requests(n int, url func(i int) string, change func(i int, e *ca
 // among the others.
 func TestCostOfHostileLoads(t *testing.T) {
 	const onLoad = 100_000 // ms
-	number := func(i int) string { return fmt.Sprintf("%s%d", page, i) }
+	number := func(i int) string { return fmt.Sprint(page, i) }
 	same := func(int) string { return page }
 	for _, c := range []struct {
 		name string
@@ -62,9 +71,7 @@ func TestCostOfHostileLoads(t *testing.T) {
 				last.Lateness, last.HasLateness = 1000, true
 			}
 		}},
-		{"a chain of initiators", func(s *scene) {
-			s.requests(20_000, number, func(i int, e *capture.Entry) { e.Initiator.URL = number(i - 1) })
-		}},
+		{"a chain of initiators", func(s *scene) { s.requests(20_000, number, nil) }},
 		{"a chain of redirects", func(s *scene) {
 			s.requests(20_000, number, func(i int, e *capture.Entry) { e.Response.RedirectURL = number(i + 1) })
 		}},
@@ -113,7 +120,7 @@ func TestCostOfHostileLoads(t *testing.T) {
 		}},
 		{"an access link for each packet", func(s *scene) {
 			s.requests(1, same, nil)
-			text := "GET / HTTP/1.1\r\nHost: www.test\r\nX: "
+			text := "POST / HTTP/1.1\r\nHost: www.test\r\nContent-Length: 10000\r\n\r\n"
 			s.up(0, 1, fromClient(1, text))
 			for i := range 10_000 {
 				s.packets.Interfaces = append(s.packets.Interfaces, capture.Interface{Name: "client.x"})
@@ -122,23 +129,23 @@ func TestCostOfHostileLoads(t *testing.T) {
 		}},
 		{"a long URL that HPACK repeats", func(s *scene) {
 			s.requests(1, same, nil)
+			path := "/" + strings.Repeat("x", 50_000)
 			var fields wire
 			e := hpack.NewEncoder(&fields)
 			e.SetMaxDynamicTableSizeLimit(1 << 16)
 			e.SetMaxDynamicTableSize(1 << 16)
-			text := http2.ClientPreface
+			var text strings.Builder
+			text.WriteString(http2.ClientPreface)
 			for i := range 20_000 {
 				fields = fields[:0]
-				for _, f := range [][2]string{{":scheme", "http"}, {":authority", fmt.Sprint(i)}, {":path", "/" + strings.Repeat("x", 50_000)}} {
+				for _, f := range [][2]string{{":scheme", "http"}, {":authority", fmt.Sprint(i)}, {":path", path}} {
 					_ = e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1], Sensitive: f[0] == ":authority"})
 				}
-				text += frames(t, func(f *http2.Framer) {
+				text.WriteString(frames(t, func(f *http2.Framer) {
 					_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: fields, EndHeaders: true})
-				})
+				}))
 			}
-			for from := 0; from < len(text); from += 50_000 {
-				s.up(100, 150, fromClient(uint32(1+from), text[from:min(len(text), from+50_000)]))
-			}
+			s.upload(text.String())
 		}},
 		{"a long table of HPACK that each field moves", func(s *scene) {
 			s.requests(1, same, nil)
@@ -155,17 +162,15 @@ func TestCostOfHostileLoads(t *testing.T) {
 				})
 				fields = fields[:0]
 			}
-			for from := 0; from < len(text); from += 50_000 {
-				s.up(100, 150, fromClient(uint32(1+from), text[from:min(len(text), from+50_000)]))
-			}
+			s.upload(text)
 		}},
 		{"a long URL of a request with very many steps", func(s *scene) {
 			url := page + strings.Repeat("x", 1<<20)
-			e := s.entry(url, 0, onLoad, capture.Timings{Receive: onLoad})
-			_ = e
-			s.up(0, 1, fromClient(1, "GET "+url[len("http://www.test"):1000]))
+			s.entry(url, 0, onLoad, capture.Timings{Receive: onLoad})
+			s.upload("GET " + url + " HTTP/1.1\r\nHost: www.test\r\n\r\n")
+			s.down(100, 150, fromServer(1, "HTTP/1.1 200 OK\r\n\r\n"))
 			for i := range 10_000 {
-				s.down(float64(i*10), float64(i*10)+5, fromServer(1+uint32(i), "x"))
+				s.down(float64(i*10), float64(i*10)+5+3*float64(i%2), fromServer(20+uint32(i), "x"))
 			}
 		}},
 		{"pages one after the other", func(s *scene) {

@@ -75,7 +75,7 @@ type Step struct {
 	To    int64  `json:"to"`
 	Phase Phase  `json:"phase"`
 	Kind  Kind   `json:"kind"`
-	URL   string `json:"url,omitempty"` // of the resource; in ClientPhase the one requested or used next; empty: onLoad
+	URL   string `json:"url,omitempty"` // of the resource, cut after 2 KiB; in ClientPhase the one requested or used next; empty: onLoad
 	Seen  bool   `json:"seen"`          // the kind follows from packets, not from the phase alone
 }
 
