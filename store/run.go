@@ -235,8 +235,10 @@ func (s *Store) Metrics(run int64) ([]study.Metric, error) {
 		return nil, fmt.Errorf("metrics of run %d: %w: it has %d, want at most %d", run, ErrDamaged, len(metrics), mostMetrics)
 	}
 	for _, m := range metrics {
-		if err := checkRead("name of a metric", m.Name); err != nil {
-			return nil, fmt.Errorf("metrics of run %d: %w", run, err)
+		for what, text := range map[string]string{"name of a metric": m.Name, "title of a metric": m.Title, "unit of a metric": m.Unit} {
+			if err := checkRead(what, text); err != nil {
+				return nil, fmt.Errorf("metrics of run %d: %w", run, err)
+			}
 		}
 	}
 	return metrics, nil
