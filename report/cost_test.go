@@ -29,7 +29,7 @@ func TestCostOfHostileStores(t *testing.T) {
 	for i := range n {
 		printed = append(printed, store.Figure{Table: 1, RowLabel: fmt.Sprint(i), ColumnLabel: fmt.Sprint(i), Cell: ofPages[0].Cell.Key(), Value: 1})
 	}
-	urls := make([]string, 4*n)
+	urls := make([]string, 16*n)
 	for i := range urls {
 		urls[i] = fmt.Sprintf("https://www.test/%d", i)
 	}
@@ -47,7 +47,7 @@ func TestCostOfHostileStores(t *testing.T) {
 		make   func()
 	}{
 		{"loaders", n * 100, func() { _, _ = CompareLoaders(ofPages, func(int) ([]string, error) { return nil, nil }) }},
-		{"the order of requests", len(urls) * 50, func() {
+		{"the order of requests", len(urls) * 10, func() {
 			if got := sameOrder(urls, reversed); got != 0 {
 				t.Errorf("%v of the pairs have the same order, want none", got)
 			}
