@@ -114,6 +114,7 @@ func TestHostileFilesCostInProportion(t *testing.T) {
 		{"HAR: null", repeated(`{"log":{"entries":[null`, ",null", `]}}`), harLimit, readsHAR},
 		{"HAR: empty pages", repeated(`{"log":{"pages":[{}`, ",{}", `]}}`), harLimit, readsHAR},
 		{"HAR: empty headers", repeated(`{"log":{"entries":[{"request":{"headers":[{}`, ",{}", `]}}]}}`), harLimit, readsHAR},
+		{"HAR: very many pages", repeated(`{"log":{"pages":[{"id":"a"}`, `,{"id":"b"}`, `]}}`), harLimit, readsHAR},
 		{"log: empty entries", repeated("", "{}\n", ""), logLimit, readsLog},
 		{"log: null", repeated("", "null\n", ""), logLimit, readsLog},
 		{"log: one long line", repeated(`{"early":[""`, `,""`, "]}"), logLimit, readsLog},
@@ -126,6 +127,21 @@ func TestHostileFilesCostInProportion(t *testing.T) {
 			costtest.Check(t, len(c.file), c.limit, func() { _ = c.read(path) })
 		})
 	}
+}
+
+// TestCostOfManyPieces puts a ClientHello of pieces of one octet together.
+func TestCostOfManyPieces(t *testing.T) {
+	const n = 200_000
+	b := beginning{crypto: map[uint64][]byte{}}
+	for i := range uint64(n) {
+		b.crypto[i] = []byte{0xff}
+	}
+	b.crypto[0] = []byte{1} // a ClientHello of 16 MiB
+	costtest.Check(t, n*3, costtest.Limit{Fixed: 1 << 20, PerOctet: 64, Time: time.Microsecond}, func() {
+		if b.hello() != nil {
+			t.Error("the message is not complete")
+		}
+	})
 }
 
 func readsPackets(path string) error { _, err := ReadPackets(path); return err }

@@ -212,9 +212,13 @@ func ReadHAR(path string) (*HAR, error) {
 // times as much.
 const expansion = 16
 
+// mostPages is how many pages a load's HAR may have. All of a load's packets may count for
+// each page.
+const mostPages = 256
+
 // ParseHAR reads a HAR from memory. It skips a byte-order mark, which some
 // browsers write. A document without a "log" is an error, and so are more pages or
-// entries than the document has room for. It allocates at most 128 times the document's
+// entries than the document has room for, more than 256 pages, and two pages with one ID. It allocates at most 128 times the document's
 // size.
 func ParseHAR(data []byte) (*HAR, error) {
 	var document struct {
@@ -236,10 +240,27 @@ func ParseHAR(data []byte) (*HAR, error) {
 	if log.Pages, err = decodeEach[Page]("pages", document.Log.Pages, len(data)); err != nil {
 		return nil, err
 	}
+	if err := checkPages(log.Pages); err != nil {
+		return nil, err
+	}
 	if log.Entries, err = decodeEach[Entry]("entries", document.Log.Entries, len(data)); err != nil {
 		return nil, err
 	}
 	return &HAR{Log: log}, nil
+}
+
+func checkPages(pages []Page) error {
+	if len(pages) > mostPages {
+		return fmt.Errorf("not the HAR of a load: %d pages, want at most %d", len(pages), mostPages)
+	}
+	first := map[string]int{}
+	for i, p := range pages {
+		if before, twice := first[p.ID]; twice {
+			return fmt.Errorf("pages[%d] has the ID %.80q of pages[%d]; IDs must differ", i, p.ID, before)
+		}
+		first[p.ID] = i
+	}
+	return nil
 }
 
 // UnmarshalJSON reads a HAR that is part of another document, as ParseHAR does.

@@ -92,6 +92,8 @@ func TestParseHAR(t *testing.T) {
 		`{"entries": []}`:                  `no "log"`,
 		`{"log": {"entries": 1}}`:          "entries",
 		`{"log": {"entries": [{"time": ""`: "unexpected end",
+		`{"log": {"pages": [{"id": "a"}, {"id": "b"}, {"id": "a"}]}}`:         `pages[2] has the ID "a" of pages[0]`,
+		`{"log": {"pages": [{}` + strings.Repeat(`, {}`, 256) + `], "x": 1}}`: "257 pages, want at most 256",
 	} {
 		if _, err := ParseHAR([]byte(source)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v; want one with %q", source, err, want)

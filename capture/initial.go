@@ -2,6 +2,8 @@ package capture
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 
 	"wiretime/protection"
 )
@@ -76,23 +78,21 @@ func (b *beginning) collect(payload []byte) {
 func (b *beginning) hello() []byte {
 	const clientHello, head = 1, 4
 	var message []byte
-	for {
-		before := len(message)
-		for offset, data := range b.crypto {
-			if at := uint64(len(message)); offset <= at && offset+uint64(len(data)) > at {
-				message = append(message, data[at-offset:]...)
-			}
+	for _, offset := range slices.Sorted(maps.Keys(b.crypto)) {
+		data, at := b.crypto[offset], uint64(len(message))
+		if offset > at {
+			break
 		}
-		if len(message) == before {
-			return nil
-		}
-		if len(message) >= head {
-			if message[0] != clientHello {
-				return nil
-			}
-			if size := head + int(binary.BigEndian.Uint32(message)&0xffffff); len(message) >= size {
-				return message[:size]
-			}
+		if offset+uint64(len(data)) > at {
+			message = append(message, data[at-offset:]...)
 		}
 	}
+	if len(message) < head || message[0] != clientHello {
+		return nil
+	}
+	size := head + int(binary.BigEndian.Uint32(message)&0xffffff)
+	if len(message) < size {
+		return nil
+	}
+	return message[:size]
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"wiretime/artefact"
 	"wiretime/atomicfile"
@@ -63,7 +64,9 @@ func WriteServerLog(path string, entries []ServerEntry) error {
 const shortest = 100
 
 // ReadServerLog reads a server log, an artefact of at most 128 MiB. It ignores unknown fields. An error
-// names the line. It allocates at most 64 times the file's size.
+// names the line. It allocates at most 64 times the file's size. An entry whose early Link
+// fields have many targets and whose URL, against which these are resolved, is long is an
+// error, too.
 func ReadServerLog(path string) ([]ServerEntry, error) {
 	text, err := artefact.Read(path, largest)
 	if err != nil {
@@ -80,7 +83,20 @@ func ReadServerLog(path string) ([]ServerEntry, error) {
 		if len(line) < shortest {
 			return nil, fmt.Errorf("read server log %s:%d: not an entry: %d octets, want at least %d", path, number, len(line), shortest)
 		}
+		if octets := e.hintedOctets(); octets > 16*len(line)+16<<10 {
+			return nil, fmt.Errorf("read server log %s:%d: the targets of the early Link fields come to %d octets when resolved, too many for a line of %d", path, number, octets, len(line))
+		}
 		entries = append(entries, e)
 	}
 	return entries, nil
+}
+
+// hintedOctets returns at most how many octets the targets of the early Link fields have
+// when they are resolved against the URL.
+func (e *ServerEntry) hintedOctets() int {
+	octets := 0
+	for _, field := range e.Early {
+		octets += len(field) + strings.Count(field, "<")*len(e.URL)
+	}
+	return octets
 }

@@ -33,3 +33,17 @@ func TestServerLog(t *testing.T) {
 		t.Errorf("error %v; want one that names line 3", err)
 	}
 }
+
+// TestTooManyHints refuses an entry whose hinted targets take much more room when they are resolved than in the log.
+func TestTooManyHints(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "server.jsonl")
+	for count, fits := range map[int]bool{40: true, 4000: false} {
+		entry := ServerEntry{URL: "https://a.test/" + strings.Repeat("x", 1000), Early: []string{strings.Repeat("<a>; rel=preload, ", count)}}
+		if err := WriteServerLog(path, []ServerEntry{entry}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadServerLog(path); (err == nil) != fits {
+			t.Errorf("%d targets: %v", count, err)
+		}
+	}
+}

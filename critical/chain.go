@@ -2,8 +2,6 @@ package critical
 
 import (
 	"cmp"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +24,10 @@ type span struct{ from, to int64 }
 // navigationStart.
 type resource struct {
 	entry      *capture.Entry
-	url        string
+	number     int    // of its page's resources, in the order of the HAR
+	url        string // as the HAR has it
+	address    string // as a server sees it
+	epoch      int64  // the page's navigationStart, ns since the Unix epoch
 	start, end int64
 	phases     [len(phaseOrder)]span // end to end from start to end
 }
@@ -44,7 +45,7 @@ const (
 // newResource lays an entry's phases end to end so that the last ends with the
 // entry. The rest of its time is blocked.
 func newResource(e *capture.Entry, navigation time.Time) *resource {
-	r := &resource{entry: e, url: e.Request.URL}
+	r := &resource{entry: e, url: e.Request.URL, address: evidence.Address(e.Request.URL), epoch: navigation.UnixNano()}
 	r.start = min(longest, max(-longest, int64(e.Started.Sub(navigation))))
 	r.end = r.start + nanoseconds(e.Time)
 	t := e.Timings
@@ -92,36 +93,56 @@ type link struct {
 
 // chain walks back over the resources of a page.
 type chain struct {
+	page      *capture.Page
+	onLoad    int64
 	resources []*resource // in the order of the HAR
 	document  *resource   // the first to be requested
+	causes    *causes     // filled in by walk
 	links     []link      // found by the walk, the last first
 	at        int64       // the walk has explained the time after this
 }
 
-// newChain builds the chain of a page from its entries. Entries that name no
+// newChains builds the chains of the pages that have an onLoad. Entries that name no
 // page belong to the first page.
-func newChain(h *capture.HAR, page *capture.Page, isFirst bool) *chain {
-	c := &chain{}
-	for i := range h.Log.Entries {
-		e := &h.Log.Entries[i]
-		if e.Page != page.ID && (e.Page != "" || !isFirst) || evidence.Inline(e.Request.URL) {
-			continue
+func newChains(h *capture.HAR) []*chain {
+	var list []*chain
+	byPage := map[string]*chain{}
+	for i := range h.Log.Pages {
+		page := &h.Log.Pages[i]
+		c := &chain{page: page, onLoad: nanoseconds(page.Timings.OnLoad)}
+		if i == 0 {
+			byPage[""] = c
 		}
-		r := newResource(e, page.Started)
-		c.resources = append(c.resources, r)
-		if c.document == nil || r.start < c.document.start {
-			c.document = r
+		if byPage[page.ID] == nil {
+			byPage[page.ID] = c
+		}
+		if c.onLoad > 0 {
+			list = append(list, c)
 		}
 	}
-	return c
+	for i := range h.Log.Entries {
+		e := &h.Log.Entries[i]
+		if c := byPage[e.Page]; c != nil && c.onLoad > 0 && !evidence.Inline(e.Request.URL) {
+			c.add(newResource(e, c.page.Started))
+		}
+	}
+	return list
+}
+
+func (c *chain) add(r *resource) {
+	r.number = len(c.resources)
+	c.resources = append(c.resources, r)
+	if c.document == nil || r.start < c.document.start {
+		c.document = r
+	}
 }
 
 // walk goes back from onLoad, from each resource to its cause.
-func (c *chain) walk(onLoad int64) []link {
-	c.at = onLoad
+func (c *chain) walk() []link {
+	c.at, c.causes = c.onLoad, newCauses(c.resources)
 	seen := map[*resource]bool{}
 	var next *resource
-	for r := c.last(onLoad); r != nil && !seen[r] && c.at > 0; {
+	for r := c.last(); r != nil && !seen[r] && c.at > 0; {
 		seen[r] = true
 		c.back(r.end, ClientPhase, next)
 		for i := len(phaseOrder) - 1; i > atBlocked; i-- {
@@ -148,16 +169,10 @@ func (c *chain) back(to int64, phase Phase, r *resource) {
 }
 
 // last returns the resource that decided onLoad: the last to end before it.
-func (c *chain) last(onLoad int64) *resource {
-	return c.latest(func(r *resource) bool { return r.delaysLoad() && r.end <= onLoad+slack && r.start < onLoad })
-}
-
-// latest returns the resource that ends last among those that fit; on a tie the
-// first.
-func (c *chain) latest(fits func(*resource) bool) *resource {
+func (c *chain) last() *resource {
 	var best *resource
 	for _, r := range c.resources {
-		if fits(r) && (best == nil || r.end > best.end) {
+		if r.delaysLoad() && r.end <= c.onLoad+slack && r.start < c.onLoad && (best == nil || endsLater(r, best)) {
 			best = r
 		}
 	}
@@ -170,27 +185,19 @@ func (c *chain) holder(r *resource) (*resource, int64) {
 	if blocked.from >= blocked.to {
 		return nil, 0
 	}
-	shares := func(q *resource) bool {
-		return q != r && q.entry.Connection != "" && q.entry.Connection == r.entry.Connection && q.entry.ServerIPAddress == r.entry.ServerIPAddress
-	}
 	if r.isHTTP1() {
-		before := c.latest(func(q *resource) bool {
-			return shares(q) && q.phases[atSend].from < r.phases[atSend].from && q.end > blocked.from
-		})
-		if before != nil {
+		if before := c.causes.before(r); before != nil && before.end > blocked.from {
 			return before, min(before.end, blocked.to)
 		}
 	}
-	for _, q := range c.resources {
-		if ready, opened := q.connected(); opened && shares(q) && ready > blocked.from && ready <= blocked.to+slack {
-			return q, min(ready, blocked.to)
-		}
+	if q := c.causes.opener(r, blocked.from, blocked.to+slack); q != nil {
+		ready, _ := q.connected()
+		return q, min(ready, blocked.to)
 	}
 	if blocked.to-blocked.from < prompt {
 		return nil, 0
 	}
-	room := c.latest(func(q *resource) bool { return q != r && q.end > blocked.to-prompt && q.end <= blocked.to+slack })
-	if room != nil {
+	if room := c.causes.ended.best(blocked.to-prompt, blocked.to+slack, r); room != nil {
 		return room, min(room.end, blocked.to)
 	}
 	return nil, 0
@@ -199,10 +206,10 @@ func (c *chain) holder(r *resource) (*resource, int64) {
 // cause returns the resource that triggered the request for r, or nil if the
 // user did.
 func (c *chain) cause(r *resource) *resource {
-	if q := c.redirect(r); q != nil {
+	if q := c.causes.redirect(r); q != nil {
 		return q
 	}
-	cause := c.initiator(r)
+	cause := c.causes.initiator(r)
 	if cause == nil && r != c.document {
 		cause = c.document
 	}
@@ -211,45 +218,8 @@ func (c *chain) cause(r *resource) *resource {
 	}
 	// A parser that has its document resumes when the script or style sheet
 	// that blocks it has arrived.
-	waited := c.latest(func(q *resource) bool {
-		blocks := q.entry.ResourceType == "script" || q.entry.ResourceType == "stylesheet"
-		return q != r && blocks && q.end > cause.end && q.end <= r.start
-	})
-	if waited != nil {
+	if waited := c.causes.blocking.best(cause.end, r.start, r); waited != nil {
 		return waited
 	}
 	return cause
-}
-
-// redirect returns the resource whose response redirected the browser to r.
-func (c *chain) redirect(r *resource) *resource {
-	return c.latest(func(q *resource) bool {
-		if q == r || q.entry.Response.RedirectURL == "" || q.end > r.start+slack {
-			return false
-		}
-		base, err := url.Parse(q.url)
-		if err != nil {
-			return false
-		}
-		target, err := base.Parse(q.entry.Response.RedirectURL)
-		return err == nil && evidence.Address(target.String()) == evidence.Address(r.url)
-	})
-}
-
-// initiator returns the resource that r's HAR entry names: the latest of its URL
-// requested before r.
-func (c *chain) initiator(r *resource) *resource {
-	name := r.entry.Initiator.URL
-	if name == "" {
-		return nil
-	}
-	var best *resource
-	index := slices.Index(c.resources, r)
-	for i, q := range c.resources {
-		isBefore := q.start < r.start || q.start == r.start && i < index
-		if q != r && isBefore && evidence.Address(q.url) == evidence.Address(name) && (best == nil || q.start > best.start) {
-			best = q
-		}
-	}
-	return best
 }

@@ -17,12 +17,13 @@ type connection struct {
 	packets   []*packet
 	lanes     []*lane
 	exchanges []*exchange
-	identity  identity // QUIC
+	idLengths [2]int // QUIC: of the connection IDs in packets of each direction
 
 	// Filled in by finish, by direction.
 	missing [2][]span    // octets were missing
 	stalled [2][]span    // QUIC: handshake octets were missing, without which no others can be read
 	opening span         // from the first packet to the first request, or to the last DNS answer
+	lost    []span       // octets of either direction were missing meanwhile
 	least   [2]int64     // ns: the least delay of its first line
 	flights [2][]*flight // packets with data, in the order they were sent
 }
@@ -30,6 +31,9 @@ type connection struct {
 // flight is a packet with data. Its sender may know that it and all before it
 // have arrived once back has come.
 type flight struct{ sent, back, latest int64 }
+
+func (f *flight) sentAt() int64   { return f.sent }
+func (f *flight) latestAt() int64 { return f.latest }
 
 // read parses what the connection carries.
 func (c *connection) read(keys keyLog) {
@@ -72,10 +76,12 @@ func (c *connection) finish() {
 			f.latest = latest
 		}
 	}
-	for _, x := range c.exchanges {
+	for i, x := range c.exchanges {
+		x.number = i
 		x.finish()
 	}
 	c.opening = c.opened()
+	c.lost = clipped(joined(slices.Concat(c.missing[up], c.missing[down])), c.opening)
 }
 
 // opened returns the span in which the connection was opened, or the name
@@ -116,6 +122,7 @@ func (c *connection) waits(d direction, at int64) bool {
 // exchange is a request with its response, or a pushed response.
 type exchange struct {
 	connection *connection
+	number     int       // of its connection's exchanges
 	url        string    // "": its request could not be read
 	asked      int64     // ns since the Unix epoch: when a request was sent that could not be read
 	lanes      [2]*lane  // for request and response

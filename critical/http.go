@@ -81,10 +81,20 @@ type streams struct {
 	texts [2]*text
 	list  []*exchange
 	byID  map[uint32]*exchange
+	room  int // octets that further URLs may have
 }
 
 func newStreams(texts [2]*text) *streams {
-	return &streams{texts: texts, byID: map[uint32]*exchange{}}
+	return &streams{texts: texts, byID: map[uint32]*exchange{}, room: 1<<20 + 16*(len(texts[up].data)+len(texts[down].data))}
+}
+
+// name sets an exchange's URL. Header compression repeats a long URL in a few octets, so
+// the URLs of a connection are limited to 16 times its octets and 1 MiB. Requests beyond
+// that count as such that could not be read.
+func (s *streams) name(x *exchange, f fields) {
+	if s.room -= len(f.scheme) + len(f.authority) + len(f.path); s.room >= 0 {
+		x.url = f.url()
+	}
 }
 
 // add assigns a frame to its stream.
@@ -138,7 +148,7 @@ func readHTTP2(texts [2]*text) []*exchange {
 	const preface = 24
 	s := newStreams(texts)
 	decoder := hpack.NewDecoder(4096, nil)
-	decoder.SetAllowedMaxDynamicTableSize(1 << 20)
+	decoder.SetAllowedMaxDynamicTableSize(1 << 16) // the decoder takes time in proportion to it for each field
 	for d, t := range texts {
 		var block []byte
 		offset := 0
@@ -158,7 +168,9 @@ func readHTTP2(texts [2]*text) []*exchange {
 				if direction(d) == up && kind != h2Data {
 					block = append(block, headerBlock(t.data[offset+9:end], kind, flags)...)
 					if flags&h2EndHeaders != 0 {
-						x.name(decoder, block)
+						if list, err := decoder.DecodeFull(block); err == nil && x.url == "" {
+							s.name(x, requestFields(list))
+						}
 						block = nil
 					}
 				}
@@ -185,17 +197,12 @@ func headerBlock(payload []byte, kind, flags byte) []byte {
 	return payload[:max(0, len(payload)-padding)]
 }
 
-// name sets the exchange's URL from its first field block.
-func (x *exchange) name(decoder *hpack.Decoder, block []byte) {
+func requestFields(list []hpack.HeaderField) fields {
 	var f fields
-	list, err := decoder.DecodeFull(block)
-	if err != nil || x.url != "" {
-		return
-	}
 	for _, field := range list {
 		f.note(field.Name, field.Value)
 	}
-	x.url = f.url()
+	return f
 }
 
 // readSPDY finds the streams of a SPDY connection, including those that the server
@@ -225,7 +232,7 @@ func readSPDY(texts [2]*text) []*exchange {
 				for _, field := range f.Fields {
 					names.note(field.Name, field.Value)
 				}
-				x.url = names.url()
+				s.name(x, names)
 			case *spdy.SynReply:
 				s.add(direction(d), f.StreamID, offset, end)
 			case *spdy.Headers:

@@ -17,14 +17,29 @@ import (
 // emulator computes when a packet is due from when the earlier ones were due, not from
 // when they were delivered. In such a span only the last packet counts.
 func (l *ledger) late(k link, steps []Step) int64 {
-	own := l.carriers(k)
-	if own == nil { // the packets that the link waited for are unknown
-		return longestChain(l.traffic.packets, l.spans(steps, func(Step) bool { return true }), nil)
+	carries := l.carriers(k)
+	if carries == nil { // the packets that the link waited for are unknown
+		return longestChain(l.traffic.lateWithin(l.spans(steps, func(Step) bool { return true })), nil)
 	}
 	client := l.spans(steps, func(s Step) bool { return s.Kind == Client })
 	network := l.spans(steps, func(s Step) bool { return s.Kind != Client })
 	serial := l.spans(steps, func(s Step) bool { return s.Kind == Bandwidth || s.Kind == Queueing })
-	return longestChain(l.traffic.packets, client, nil) + longestChain(own, network, serial)
+	own := slices.DeleteFunc(l.traffic.lateWithin(network), func(p *packet) bool { return !carries(p) })
+	return longestChain(l.traffic.lateWithin(client), nil) + longestChain(own, serial)
+}
+
+// lateWithin returns the late packets that arrived within spans, which are joined, in the
+// order in which they were sent.
+func (t *traffic) lateWithin(spans []span) []*packet {
+	var list []*packet
+	for _, s := range spans {
+		i := sort.Search(len(t.late), func(i int) bool { return t.late[i].arrived > s.from })
+		for ; i < len(t.late) && t.late[i].arrived <= s.to; i++ {
+			list = append(list, t.late[i])
+		}
+	}
+	slices.SortFunc(list, func(a, b *packet) int { return cmp.Compare(a.number, b.number) })
+	return list
 }
 
 // spans returns the steps that fit, joined, in ns since the Unix epoch.
@@ -38,9 +53,9 @@ func (l *ledger) spans(steps []Step, fits func(Step) bool) []span {
 	return joined(list)
 }
 
-// carriers returns the packets of the connections that a link can have waited for, or
-// nil if they are unknown.
-func (l *ledger) carriers(k link) []*packet {
+// carriers reports of a packet whether it is of a connection that a link can have waited
+// for. It is nil if these are unknown.
+func (l *ledger) carriers(k link) func(*packet) bool {
 	if k.resource == nil || k.phase == ClientPhase {
 		return nil
 	}
@@ -49,42 +64,31 @@ func (l *ledger) carriers(k link) []*packet {
 	if x == nil && (k.phase != DNS || names == nil) {
 		return nil
 	}
-	var own []*packet
-	if names != nil {
-		own = append(own, names.carried()...)
-	}
-	if x != nil {
-		for _, c := range l.traffic.opening(x.connection, k.phase == Blocked) {
-			own = append(own, c.packets...)
+	return func(p *packet) bool {
+		switch c := p.connection; {
+		case c == nil || c == names:
+			return c != nil
+		case x == nil:
+			return false
+		case c == x.connection:
+			return true
+		default:
+			return k.phase == Blocked && c.precedes(x.connection)
 		}
 	}
-	slices.SortStableFunc(own, func(a, b *packet) int { return cmp.Compare(a.sent, b.sent) })
-	return own
 }
 
-// carried returns the packets of a DNS look-up.
-func (c *connection) carried() []*packet {
-	var list []*packet
-	for _, l := range c.lanes {
-		for _, p := range l.pieces {
-			list = append(list, p.packet)
-		}
-	}
-	return list
+// precedes reports whether a connection was opened to the same address as another, before it.
+func (c *connection) precedes(other *connection) bool {
+	return c.flow.Destination == other.flow.Destination && c.opening.from < other.opening.from
 }
 
-// longestChain returns the lateness of the chain that has the most. It considers the
-// packets that arrived within the spans; packets must be in the order they were sent.
-// In each serial span, in which the network serialised, only the last packet of each
-// direction counts.
-func longestChain(packets []*packet, spans, serial []span) int64 {
-	var late []*packet
+// longestChain returns the lateness of the chain of late packets that has the most. The
+// packets must be in the order they were sent. In each serial span, in which the network
+// serialised, only the last packet of each direction counts.
+func longestChain(late []*packet, serial []span) int64 {
 	last := map[serialising]*packet{}
-	for _, p := range packets {
-		if p.arrived == never || p.late <= 0 || !within(spans, p.arrived-1) {
-			continue
-		}
-		late = append(late, p)
+	for _, p := range late {
 		if during, ok := p.arrivedIn(serial); ok {
 			if q := last[during]; q == nil || p.arrived > q.arrived {
 				last[during] = p

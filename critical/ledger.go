@@ -1,13 +1,10 @@
 package critical
 
 import (
-	"cmp"
 	"net/url"
 	"slices"
 	"sort"
 	"strings"
-
-	"wiretime/evidence"
 )
 
 // ledger explains what the time of a page's path was spent on.
@@ -17,68 +14,13 @@ type ledger struct {
 	exchanges map[*resource]*exchange
 }
 
-// match assigns an exchange to each resource: among the unassigned ones of its
-// URL, the one that began closest to when the resource was sent.
-func (t *traffic) match(resources []*resource, epoch int64) map[*resource]*exchange {
-	byURL := map[string][]*exchange{}
-	for _, c := range t.connections {
-		for _, x := range c.exchanges {
-			if _, ok := x.begins(); ok && x.url != "" {
-				byURL[x.url] = append(byURL[x.url], x)
-			}
-		}
-	}
-	found := map[*resource]*exchange{}
-	taken := map[*exchange]bool{}
-	for _, r := range resources {
-		if r.entry.FromCache != "" {
-			continue
-		}
-		var best *exchange
-		var nearest int64
-		for _, x := range byURL[evidence.Address(r.url)] {
-			began, _ := x.begins()
-			gap := began - epoch - r.phases[atSend].from
-			if gap = max(gap, -gap); !taken[x] && began-epoch <= r.end+slack && (best == nil || gap < nearest) {
-				best, nearest = x, gap
-			}
-		}
-		if best != nil {
-			found[r], taken[best] = best, true
-		}
-	}
-	t.matchUnread(resources, found, epoch)
-	return found
-}
-
-// matchUnread assigns responses whose requests could not be read, because they were
-// sent as early data, to the remaining HTTP/3 resources, both in their order.
-func (t *traffic) matchUnread(resources []*resource, found map[*resource]*exchange, epoch int64) {
-	for _, c := range t.connections {
-		for _, x := range c.exchanges {
-			began, ok := x.begins()
-			if !ok || x.url != "" || x.asked != 0 || len(x.needs[up]) > 0 {
-				continue
-			}
-			i := slices.IndexFunc(resources, func(r *resource) bool {
-				sent := epoch + r.phases[atSend].from
-				return r.entry.Protocol == "h3" && r.entry.FromCache == "" && found[r] == nil && sent < began && began <= epoch+r.end
-			})
-			if i >= 0 {
-				x.asked = epoch + resources[i].phases[atSend].from
-				found[resources[i]] = x
-			}
-		}
-	}
-}
-
 // explain splits a link of the chain into steps, each of one kind.
 func (l *ledger) explain(k link) []Step {
 	step := Step{From: k.from, To: k.to, Phase: k.phase, Kind: Client, Seen: true}
 	if k.resource == nil {
 		return []Step{step}
 	}
-	step.URL = k.resource.url
+	step.URL = shortened(k.resource.url)
 	if k.phase == ClientPhase || k.resource.entry.FromCache != "" {
 		return []Step{step}
 	}
@@ -87,17 +29,21 @@ func (l *ledger) explain(k link) []Step {
 	switch k.phase {
 	case Blocked, DNS, Connect, SSL:
 		u := setUp{otherwise: SetUp}
-		if k.phase == Blocked {
-			u.otherwise = Client
-		}
-		if c := l.traffic.names[host(k.resource.url)]; c != nil {
-			u.connections = append(u.connections, c)
+		lookUp := l.traffic.names[host(k.resource.url)]
+		if lookUp != nil {
+			u.add(lookUp)
 		}
 		if x != nil {
-			u.connections = append(u.connections, l.traffic.opening(x.connection, k.phase == Blocked)...)
+			u.add(x.connection)
 		}
-		step.Seen = k.phase == Blocked || x != nil || k.phase == DNS && len(u.connections) > 0
-		return split(step, s, l.epoch, u.cuts(), u.kind)
+		if k.phase == Blocked {
+			u.otherwise = Client
+			if x != nil {
+				u.addOthers(l.traffic.attempts[x.connection.flow.Destination], x.connection)
+			}
+		}
+		step.Seen = k.phase == Blocked || x != nil || k.phase == DNS && lookUp != nil
+		return split(step, s, l.epoch, u.cuts(s), u.kind)
 	}
 	if x == nil {
 		step.Seen, step.Kind = false, guess(k.phase)
@@ -105,52 +51,6 @@ func (l *ledger) explain(k link) []Step {
 	}
 	v := x.view()
 	return split(step, s, l.epoch, v.cuts(s), v.kind)
-}
-
-// opening returns a connection. If the browser may have tried others before it,
-// opening returns all to its address, because a failed dial attempt is replaced and
-// leaves no trace in HAR.
-func (t *traffic) opening(c *connection, others bool) []*connection {
-	list := []*connection{c}
-	for _, o := range t.connections {
-		if others && o != c && o.flow.Destination == c.flow.Destination && o.opening.from < c.opening.from {
-			list = append(list, o)
-		}
-	}
-	return list
-}
-
-// setUp is what a resource waits for before it is sent: a DNS look-up and a
-// connection. Octets of these may be missing while they are being opened.
-type setUp struct {
-	connections []*connection
-	otherwise   Kind // while none is being opened
-}
-
-func (u setUp) kind(at int64) Kind {
-	kind := u.otherwise
-	for _, c := range u.connections {
-		if at < c.opening.from || at >= c.opening.to {
-			continue
-		}
-		if within(c.missing[up], at) || within(c.missing[down], at) {
-			return Loss
-		}
-		kind = SetUp
-	}
-	return kind
-}
-
-// cuts returns the moments at which kind may change.
-func (u setUp) cuts() []int64 {
-	var cuts []int64
-	for _, c := range u.connections {
-		cuts = append(cuts, c.opening.from, c.opening.to)
-		for _, m := range slices.Concat(c.missing[up], c.missing[down]) {
-			cuts = append(cuts, m.from, m.to)
-		}
-	}
-	return cuts
 }
 
 // guess returns the kind that a phase's name suggests.
@@ -265,7 +165,7 @@ func (v *view) waiting(d direction, at int64) Kind {
 	case then < p.sent:
 		return v.holding(d, then, p.line)
 	case then < p.begins:
-		if q := p.line.serving(then); q != nil && slices.Contains(q.carries, v.exchange) {
+		if q := p.line.serving(then); q != nil && q.carriesAnyOf(v.exchange) {
 			return Bandwidth
 		}
 		return Queueing
@@ -292,20 +192,22 @@ func (v *view) holding(d direction, then int64, l *line) Kind {
 func (v *view) cuts(s span) []int64 {
 	cuts := []int64{v.begun, v.begun + v.delay[up], v.heard, v.heard + v.delay[down]}
 	for d, needs := range v.needs {
-		var lines []*line
-		for _, n := range needs {
+		since := s.from // octets that need i holds are waited for from since until they are delivered
+		for i, n := range needs {
 			l := n.first.line
 			cuts = append(cuts, n.arrived, n.delivered, n.first.sent+l.least, n.first.begins+l.least, n.first.served+l.least)
-			if !slices.Contains(lines, l) {
-				lines = append(lines, l)
+			if i+1 < len(needs) && needs[i+1].first.line == l {
+				continue
+			}
+			if during := (span{since, min(s.to, n.delivered)}); during.from < during.to {
+				cuts = v.connection.cuts(cuts, direction(d), l, during, l.least)
+				since = during.to
 			}
 		}
-		for _, l := range lines {
-			cuts = v.connection.cuts(cuts, direction(d), l, s, l.least)
-			if s.from < v.begun {
-				cuts = v.connection.cuts(cuts, direction(d), l, s, 0)
-			}
-		}
+	}
+	if before := (span{s.from, min(s.to, v.begun)}); before.from < before.to {
+		d := v.opening()
+		cuts = v.connection.cuts(cuts, d, v.needs[d][0].first.line, before, 0)
 	}
 	return cuts
 }
@@ -314,15 +216,31 @@ func (v *view) cuts(s span) []int64 {
 // octets back may change, seen a delay later.
 func (c *connection) cuts(list []int64, d direction, l *line, s span, delay int64) []int64 {
 	list = l.edges(list, s, delay)
-	i, _ := slices.BinarySearchFunc(c.flights[d], s.from-delay, func(f *flight, at int64) int { return cmp.Compare(f.latest, at) })
-	for ; i < len(c.flights[d]) && c.flights[d][i].sent <= s.to-delay; i++ {
-		list = append(list, c.flights[d][i].sent+delay, c.flights[d][i].latest+delay)
+	for _, moment := range []func(*flight) int64{(*flight).sentAt, (*flight).latestAt} {
+		i := sort.Search(len(c.flights[d]), func(i int) bool { return moment(c.flights[d][i]) > s.from-delay })
+		for ; i < len(c.flights[d]) && moment(c.flights[d][i]) < s.to-delay; i++ {
+			list = append(list, moment(c.flights[d][i])+delay)
+		}
 	}
-	for _, m := range c.missing[d] {
-		list = append(list, m.from-l.least+delay, m.to-l.least+delay)
-	}
-	for _, m := range c.stalled[1-d] {
-		list = append(list, m.from+delay, m.to+delay)
+	list = appendEdges(list, c.missing[d], s, delay-l.least)
+	return appendEdges(list, c.stalled[1-d], s, delay)
+}
+
+// appendEdges appends where spans, which are joined, begin and end, if they have a part
+// within a span. All are seen a delay later.
+func appendEdges(list []int64, spans []span, within span, delay int64) []int64 {
+	i := sort.Search(len(spans), func(i int) bool { return spans[i].to >= within.from-delay })
+	for ; i < len(spans) && spans[i].from <= within.to-delay; i++ {
+		list = append(list, spans[i].from+delay, spans[i].to+delay)
 	}
 	return list
+}
+
+// shortened cuts a URL after 2 KiB and marks the cut: each of a resource's steps names it.
+func shortened(url string) string {
+	const most = 2 << 10
+	if len(url) <= most {
+		return url
+	}
+	return strings.ToValidUTF8(url[:most], "") + "…"
 }

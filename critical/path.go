@@ -75,7 +75,7 @@ type Step struct {
 	To    int64  `json:"to"`
 	Phase Phase  `json:"phase"`
 	Kind  Kind   `json:"kind"`
-	URL   string `json:"url,omitempty"` // of the resource; in ClientPhase the one requested or used next; empty: onLoad
+	URL   string `json:"url,omitempty"` // of the resource, cut after 2 KiB; in ClientPhase the one requested or used next; empty: onLoad
 	Seen  bool   `json:"seen"`          // the kind follows from packets, not from the phase alone
 }
 
@@ -122,17 +122,13 @@ func Find(e *evidence.Evidence) []*Path {
 		return nil
 	}
 	var paths []*Path
+	chains := newChains(h)
 	traffic := readTraffic(e)
-	for i := range h.Log.Pages {
-		page := &h.Log.Pages[i]
-		onLoad := nanoseconds(page.Timings.OnLoad)
-		if onLoad == 0 {
-			continue
-		}
-		c := newChain(h, page, i == 0)
-		p := &Path{Page: page.ID, OnLoad: onLoad}
-		ledger := ledger{traffic: traffic, epoch: page.Started.UnixNano(), exchanges: traffic.match(c.resources, page.Started.UnixNano())}
-		for _, link := range c.walk(onLoad) {
+	exchanges := traffic.match(chains)
+	for _, c := range chains {
+		p := &Path{Page: c.page.ID, OnLoad: c.onLoad}
+		ledger := ledger{traffic: traffic, epoch: c.page.Started.UnixNano(), exchanges: exchanges}
+		for _, link := range c.walk() {
 			steps := ledger.explain(link)
 			p.Steps = append(p.Steps, steps...)
 			p.Late += ledger.late(link, steps)

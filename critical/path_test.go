@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -266,9 +267,9 @@ func TestEarlyData(t *testing.T) {
 	x := &exchange{connection: c, parts: [2][]part{nil, {{span{0, never}, true}}}}
 	x.lanes[down], c.exchanges = answer, []*exchange{x}
 	c.finish()
-	e := &capture.Entry{Time: 112e-6, Protocol: "h3", Timings: capture.Timings{Wait: 112e-6}}
+	e := &capture.Entry{Started: time.Unix(0, 1000), Time: 112e-6, Protocol: "h3", Timings: capture.Timings{Wait: 112e-6}}
 	r := newResource(e, e.Started)
-	found := (&traffic{connections: []*connection{c}}).match([]*resource{r}, 1000)
+	found := (&traffic{connections: []*connection{c}}).match([]*chain{{resources: []*resource{r}}})
 	if found[r] != x || x.view().begun != 1000 || x.view().kind(1000) != Delay || x.view().kind(1110) != Bandwidth {
 		t.Errorf("found %+v", found[r])
 	}

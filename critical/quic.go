@@ -1,17 +1,6 @@
 package critical
 
-import (
-	"bytes"
-
-	"wiretime/protection"
-)
-
-// identity is how packets of a QUIC connection are recognised by their
-// connection IDs.
-type identity struct {
-	lengths [2]int   // of the connection IDs in packets of each direction
-	known   [][]byte // those that the server issued
-}
+import "wiretime/protection"
 
 // quicReader reads the packets of a QUIC version 1 connection.
 type quicReader struct {
@@ -64,12 +53,12 @@ func (c *connection) readQUIC(keys keyLog) {
 
 // packet reads the first packet of a datagram and returns the rest.
 func (q *quicReader) packet(p *packet, datagram []byte) []byte {
-	parsed, rest, ok := protection.ParsePacket(datagram, q.connection.identity.lengths[p.direction])
+	parsed, rest, ok := protection.ParsePacket(datagram, q.connection.idLengths[p.direction])
 	if !ok {
 		return nil
 	}
 	if parsed.Level != protection.Application {
-		q.identify(p.direction, parsed.Source)
+		q.connection.idLengths[1-p.direction] = len(parsed.Source) // packets to a sender carry the ID that it chose
 	}
 	if p.direction == up && parsed.Level == protection.Initial && q.openers[up][protection.Initial] == nil {
 		q.openers[up][protection.Initial], q.openers[down][protection.Initial] = protection.InitialKeys(parsed.Destination)
@@ -82,16 +71,6 @@ func (q *quicReader) packet(p *packet, datagram []byte) []byte {
 	return rest
 }
 
-// identify records the connection ID that a sender chose: packets to it carry that
-// ID.
-func (q *quicReader) identify(d direction, source []byte) {
-	i := &q.connection.identity
-	i.lengths[1-d] = len(source)
-	if d == down && len(source) > 0 {
-		i.known = append(i.known, source)
-	}
-}
-
 // frames takes in what a packet carries.
 func (q *quicReader) frames(p *packet, l protection.Level, payload []byte) {
 	for f := range protection.Frames(payload) {
@@ -100,10 +79,6 @@ func (q *quicReader) frames(p *packet, l protection.Level, payload []byte) {
 			q.handshake(p, l, f.Offset, f.Data)
 		case protection.Stream:
 			q.stream(p, f.StreamID, f.Offset, f.Data, f.Fin)
-		case protection.NewConnectionID:
-			if p.direction == down && len(f.Data) > 0 {
-				q.connection.identity.known = append(q.connection.identity.known, bytes.Clone(f.Data))
-			}
 		}
 	}
 }
@@ -171,21 +146,4 @@ func (q *quicReader) stream(p *packet, id, offset uint64, content []byte, ends b
 	if p.direction == up {
 		q.requests[id].add(offset, content)
 	}
-}
-
-// migrated finds the QUIC connection of a packet from a new address (RFC 9000
-// section 9): the one whose server issued the packet's connection ID.
-func (t *traffic) migrated(p *packet) *connection {
-	payload := p.headers.Payload
-	if p.direction != up || len(payload) == 0 || payload[0]&0x80 != 0 {
-		return nil
-	}
-	for _, c := range t.connections {
-		for _, id := range c.identity.known {
-			if bytes.HasPrefix(payload[1:], id) {
-				return c
-			}
-		}
-	}
-	return nil
 }

@@ -12,7 +12,10 @@ const (
 	recordApplication = 23
 )
 
-const recordHeader = 5
+const (
+	recordHeader  = 5
+	longestRecord = 1<<14 + 256 // octets behind the header (RFC 8446 section 5.2)
+)
 
 // isTLS reports whether a connection begins with a TLS handshake record.
 func isTLS(data []byte) bool {
@@ -59,11 +62,12 @@ func unseal(fromClient, fromServer []byte, keys keyLog) [2]*text {
 }
 
 // eachRecord calls visit for each whole record with its offset, until visit
-// returns false.
+// returns false or a record is longer than TLS allows.
 func eachRecord(data []byte, visit func(offset int, record []byte) bool) {
 	for offset := 0; len(data)-offset >= recordHeader; {
-		end := offset + recordHeader + int(binary.BigEndian.Uint16(data[offset+3:]))
-		if end > len(data) || !visit(offset, data[offset:end]) {
+		length := int(binary.BigEndian.Uint16(data[offset+3:]))
+		end := offset + recordHeader + length
+		if length > longestRecord || end > len(data) || !visit(offset, data[offset:end]) {
 			return
 		}
 		offset = end

@@ -3,6 +3,7 @@ package critical
 import (
 	"cmp"
 	"math"
+	"net/netip"
 	"slices"
 	"sort"
 	"strings"
@@ -34,7 +35,15 @@ type packet struct {
 	// When the link started and finished serialising it: see line.serve. Both
 	// are never for a packet that did not arrive.
 	begins, served int64
-	carries        []*exchange // whose octets it holds
+	number         int         // of the capture's packets, in the order in which they were sent
+	connection     *connection // or nil
+	carries        []*exchange // whose octets it holds, in the order of its connection
+}
+
+// carriesAnyOf reports whether a packet holds octets of an exchange.
+func (p *packet) carriesAnyOf(x *exchange) bool {
+	i, _ := slices.BinarySearchFunc(p.carries, x.number, func(c *exchange, number int) int { return cmp.Compare(c.number, number) })
+	return i < len(p.carries) && p.carries[i] == x
 }
 
 // line is one direction of one access link, as far as its packets reveal it.
@@ -85,7 +94,9 @@ func (l *line) edges(list []int64, s span, delay int64) []int64 {
 // traffic holds what the packets of a load reveal.
 type traffic struct {
 	packets     []*packet // in the order in which they were sent
+	late        []*packet // those that left the emulator late, in the order in which they arrived
 	connections []*connection
+	attempts    map[netip.AddrPort]*attempts
 	latest      map[opening]*connection // the latest of each flow
 	names       map[string]*connection  // packets of DNS look-ups, by name
 	questions   map[asked]*lane
@@ -115,15 +126,21 @@ func readTraffic(e *evidence.Evidence) *traffic {
 		l.serve()
 	}
 	keys := readKeys(e.Packets.Secrets)
-	for _, p := range t.packets {
+	for i, p := range t.packets {
+		p.number = i
 		t.assign(p)
+		if p.arrived != never && p.late > 0 {
+			t.late = append(t.late, p)
+		}
 	}
+	slices.SortStableFunc(t.late, func(a, b *packet) int { return cmp.Compare(a.arrived, b.arrived) })
 	for _, c := range t.connections {
 		c.read(keys)
 	}
 	for _, c := range t.names {
 		c.finish()
 	}
+	t.attempts = newAttempts(t.connections)
 	return t
 }
 
@@ -174,8 +191,8 @@ func (t *traffic) assign(p *packet) {
 	case flow.Destination.Port() == evidence.PortDNS:
 		t.assignQuery(flow, p)
 	case flow.Protocol == capture.TCP, flow.Protocol == capture.UDP && flow.Destination.Port() == evidence.PortHTTPS:
-		c := t.connection(flow, p)
-		c.packets = append(c.packets, p)
+		p.connection = t.connection(flow, p)
+		p.connection.packets = append(p.connection.packets, p)
 	}
 }
 
@@ -188,11 +205,6 @@ func (t *traffic) connection(flow capture.Flow, p *packet) *connection {
 	}
 	if c := t.latest[id]; c != nil {
 		return c
-	}
-	if flow.Protocol == capture.UDP {
-		if c := t.migrated(p); c != nil {
-			return c
-		}
 	}
 	c := &connection{flow: flow, syn: p.headers.Sequence}
 	t.latest[opening{flow: flow}], t.latest[opening{flow, true, c.syn}] = c, c
@@ -218,6 +230,7 @@ func (t *traffic) assignQuery(flow capture.Flow, p *packet) {
 		t.questions[asked{p.direction, text}] = l
 		c.lanes = append(c.lanes, l)
 	}
+	p.connection = c
 	l.add(p, 0, 1)
 }
 

@@ -33,6 +33,7 @@ type Evidence struct {
 	CaptureCut bool
 	Counted    *Counts
 
+	pages       map[string][]*capture.Entry // by the ID of their page
 	sightings   []Sighting
 	connections []*Connection
 	flows       []Flow

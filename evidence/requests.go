@@ -33,9 +33,15 @@ func (e *Evidence) Fetched() []*capture.Entry {
 	return slices.DeleteFunc(e.Entries(), func(entry *capture.Entry) bool { return entry.FromCache != "" })
 }
 
-// EntriesOf returns the entries of the page with that ID.
+// EntriesOf returns the entries of the page with that ID. The caller must not change the list.
 func (e *Evidence) EntriesOf(page string) []*capture.Entry {
-	return slices.DeleteFunc(e.Entries(), func(entry *capture.Entry) bool { return entry.Page != page })
+	if e.pages == nil {
+		e.pages = map[string][]*capture.Entry{}
+		for _, entry := range e.Entries() {
+			e.pages[entry.Page] = append(e.pages[entry.Page], entry)
+		}
+	}
+	return e.pages[page]
 }
 
 // LastEnd returns when the last of the entries that the load waited for ended; the zero time if there is none.

@@ -176,11 +176,13 @@ func (a Axes) describeServers(results []store.Result, environment json.RawMessag
 		return nil, fmt.Errorf("read the run's environment: %w", err)
 	}
 	var facts []Fact
+	described := map[string]bool{}
 	for _, r := range results {
 		name := r.Cell.On(study.AxisServer)
-		if slices.ContainsFunc(facts, func(f Fact) bool { return f.Name == name }) {
+		if described[name] {
 			continue
 		}
+		described[name] = true
 		version, ok := known[study.ServerVersionKey(name)].(string)
 		switch {
 		case name == study.ServerOwn:

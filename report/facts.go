@@ -148,11 +148,17 @@ func describeEnvironment(stored json.RawMessage) ([]Fact, error) {
 	if err := json.Unmarshal(stored, &document); err != nil {
 		return nil, fmt.Errorf("describe environment: %w", err)
 	}
+	names := 0 // octets so far
+	most := 64<<10 + 16*len(stored)
 	var walk func(name string, value any)
 	walk = func(name string, value any) {
+		names += len(name)
 		switch value := value.(type) {
 		case map[string]any:
 			for key, inner := range value {
+				if names > most {
+					return
+				}
 				walk(strings.TrimPrefix(name+"."+key, "."), inner)
 			}
 		case []any:
@@ -165,7 +171,9 @@ func describeEnvironment(stored json.RawMessage) ([]Fact, error) {
 			facts = append(facts, Fact{name, scalar(value)})
 		}
 	}
-	walk("", document)
+	if walk("", document); names > most {
+		return nil, fmt.Errorf("describe environment: the names of its %d octets come to more than %d with those of the objects around them; it is nested too deeply", len(stored), most)
+	}
 	sort.Slice(facts, func(i, j int) bool { return facts[i].Name < facts[j].Name })
 	return facts, nil
 }

@@ -42,14 +42,20 @@ type LoaderPair struct {
 // It returns none if there are no such pairs. Cells are indices of results. asked returns the URLs
 // that a cell's median load requested, in order.
 func CompareLoaders(results []store.Result, asked func(cell int) ([]string, error)) ([]*Loaders, error) {
-	same := func(a, b study.Cell) bool { return a.But(study.AxisLoader) == b.But(study.AxisLoader) }
+	browsers := map[string]int{} // the first cell of Chromium by what it loads
+	for i, r := range slices.Backward(results) {
+		if r.Cell.By() == chromium {
+			browsers[r.Cell.But(study.AxisLoader)] = i
+		}
+	}
 	var all []*Loaders
+	byLoader := map[string]*Loaders{}
 	for i, other := range results {
 		if other.Cell.By() == chromium {
 			continue
 		}
-		j := slices.IndexFunc(results, func(r store.Result) bool { return r.Cell.By() == chromium && same(r.Cell, other.Cell) })
-		if j < 0 || other.Valid == 0 || results[j].Valid == 0 {
+		j, ok := browsers[other.Cell.But(study.AxisLoader)]
+		if !ok || other.Valid == 0 || results[j].Valid == 0 {
 			continue
 		}
 		p := LoaderPair{Browser: j, Other: i, Order: -1}
@@ -65,12 +71,13 @@ func CompareLoaders(results []store.Result, asked func(cell int) ([]string, erro
 			return nil, err
 		}
 		p.Order = sameOrder(first, second)
-		at := slices.IndexFunc(all, func(l *Loaders) bool { return l.Loader == other.Cell.By() })
-		if at < 0 {
-			at = len(all)
-			all = append(all, &Loaders{Loader: other.Cell.By()})
+		l := byLoader[other.Cell.By()]
+		if l == nil {
+			l = &Loaders{Loader: other.Cell.By()}
+			byLoader[l.Loader] = l
+			all = append(all, l)
 		}
-		all[at].Pairs = append(all[at].Pairs, p)
+		l.Pairs = append(l.Pairs, p)
 	}
 	for _, l := range all {
 		l.judge(results)
@@ -103,26 +110,29 @@ func sameOrder(a, b []string) float64 {
 			delete(at, url)
 		}
 	}
-	pairs, same := 0, 0
-	for i := range places {
-		for j := range i {
-			pairs++
-			if places[j] < places[i] {
-				same++
-			}
-		}
-	}
+	pairs := len(places) * (len(places) - 1) / 2
 	if pairs == 0 {
 		return -1
+	}
+	// A Fenwick tree: element i counts the places so far in (i - i & -i, i].
+	counts, same := make([]int, len(b)+1), 0
+	for _, place := range places {
+		for i := place; i > 0; i -= i & -i {
+			same += counts[i]
+		}
+		for i := place + 1; i <= len(b); i += i & -i {
+			counts[i]++
+		}
 	}
 	return float64(same) / float64(pairs)
 }
 
 // judge counts the pairs that are near, and those ranked alike.
 func (l *Loaders) judge(results []store.Result) {
-	place := func(p LoaderPair) string { return results[p.Other].Cell.But(study.AxisProtocol) }
+	type medians struct{ browser, other float64 }
 	onload := func(cell int) float64 { return stats.Median(results[cell].Values["onload"]).Median }
-	for i, p := range l.Pairs {
+	before := map[string][]medians{} // by all but the protocol
+	for _, p := range l.Pairs {
 		if p.OnLoad == 0 {
 			continue
 		}
@@ -130,19 +140,18 @@ func (l *Loaders) judge(results []store.Result) {
 		if math.Abs(p.OnLoad-1) <= near {
 			l.Near++
 		}
-		for _, q := range l.Pairs[:i] {
-			if q.OnLoad == 0 || place(p) != place(q) {
-				continue
-			}
-			ratio := onload(p.Browser) / onload(q.Browser)
+		place, a := results[p.Other].Cell.But(study.AxisProtocol), medians{onload(p.Browser), onload(p.Other)}
+		for _, b := range before[place] {
+			ratio := a.browser / b.browser
 			if max(ratio, 1/ratio) <= 1+apart {
 				continue
 			}
 			l.Ranked++
-			if (ratio > 1) == (onload(p.Other) > onload(q.Other)) {
+			if (ratio > 1) == (a.other > b.other) {
 				l.SameRank++
 			}
 		}
+		before[place] = append(before[place], a)
 	}
 }
 

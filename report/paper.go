@@ -37,15 +37,17 @@ type PrintedFigure struct {
 func CompareTables(results []store.Result, published []store.Figure) []Printed {
 	cells := cellsByKey(results)
 	var tables []Printed
+	var rows, columns map[string]int // the indices of the last table's labels
 	number := 0
 	for _, f := range published {
 		if f.Table != number {
 			number = f.Table
 			tables = append(tables, Printed{Source: f.Source, Metric: f.Metric, Unit: f.Unit})
+			rows, columns = map[string]int{}, map[string]int{}
 		}
 		table := &tables[len(tables)-1]
 		cell := cells[f.Cell]
-		figure := PrintedFigure{Row: place(&table.Rows, f.RowLabel), Column: place(&table.Columns, f.ColumnLabel),
+		figure := PrintedFigure{Row: place(&table.Rows, rows, f.RowLabel), Column: place(&table.Columns, columns, f.ColumnLabel),
 			Printed: f.Printed, Value: f.Value, Cell: cell}
 		if printed, err := strconv.ParseFloat(f.Printed, 64); err == nil && printed > 0 {
 			table.Scale = f.Value / printed
@@ -59,11 +61,12 @@ func CompareTables(results []store.Result, published []store.Figure) []Printed {
 }
 
 // place returns the index of a label in labels, and adds it if it is missing.
-func place(labels *[]string, label string) int {
-	i := slices.Index(*labels, label)
-	if i < 0 {
+func place(labels *[]string, indices map[string]int, label string) int {
+	i, known := indices[label]
+	if !known {
 		i = len(*labels)
 		*labels = append(*labels, label)
+		indices[label] = i
 	}
 	return i
 }

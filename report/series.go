@@ -72,12 +72,27 @@ func (a Axes) series(results []store.Result) []Series {
 			shared = append(shared, clock)
 		}
 		s := Series{Axis: along.name}
+		panels, lines := map[string]int{}, map[[2]string]int{} // by their names
 		for i, r := range results {
 			var words []string
 			for _, of := range shared {
 				words = append(words, of(r.Cell))
 			}
-			s.add(strings.Join(words, ", "), a.Label(r.Cell), i)
+			panel, label := strings.Join(words, ", "), a.Label(r.Cell)
+			p, known := panels[panel]
+			if !known {
+				p = len(s.Panels)
+				panels[panel] = p
+				s.Panels = append(s.Panels, Panel{Name: panel})
+			}
+			l, known := lines[[2]string{panel, label}]
+			if !known {
+				l = len(s.Panels[p].Lines)
+				lines[[2]string{panel, label}] = l
+				s.Panels[p].Lines = append(s.Panels[p].Lines, Line{Label: label})
+			}
+			line := &s.Panels[p].Lines[l]
+			line.Cells = append(line.Cells, i)
 		}
 		s.keepLines(func(cell int) float64 { return along.value(results[cell].Cell.Link()) })
 		if len(s.Panels) > 0 {
@@ -85,21 +100,6 @@ func (a Axes) series(results []store.Result) []Series {
 		}
 	}
 	return all
-}
-
-func (s *Series) add(panel, label string, cell int) {
-	p := slices.IndexFunc(s.Panels, func(p Panel) bool { return p.Name == panel })
-	if p < 0 {
-		p = len(s.Panels)
-		s.Panels = append(s.Panels, Panel{Name: panel})
-	}
-	lines := &s.Panels[p].Lines
-	l := slices.IndexFunc(*lines, func(l Line) bool { return l.Label == label })
-	if l < 0 {
-		l = len(*lines)
-		*lines = append(*lines, Line{Label: label})
-	}
-	(*lines)[l].Cells = append((*lines)[l].Cells, cell)
 }
 
 // keepLines sorts the cells of each line, and drops panels in which no line has two values.

@@ -61,9 +61,10 @@ func describeStreams(d *Data, a Axes, results []store.Result) {
 // meanings explains the values that the cells have on an axis, in their order.
 func meanings(results []store.Result, of func(study.Cell) string, describe func(string) string) []Fact {
 	var facts []Fact
+	explained := map[string]bool{}
 	for _, r := range results {
-		name := of(r.Cell)
-		if !slices.ContainsFunc(facts, func(f Fact) bool { return f.Name == name }) {
+		if name := of(r.Cell); !explained[name] {
+			explained[name] = true
 			facts = append(facts, Fact{name, describe(name)})
 		}
 	}

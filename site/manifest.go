@@ -24,6 +24,9 @@ const (
 	packedFormat = 2
 )
 
+// mostPages is how many pages a load may have, which is how many its HAR may have.
+const mostPages = 256
+
 // notThePages lists fields that would make protocols differ: connection fields, which
 // HTTP/2 and HTTP/3 forbid (RFC 9110 section 7.6.1, RFC 9114 section 4.2), the length,
 // which follows from the body, and alt-svc, which sends browsers to another protocol (RFC
@@ -136,6 +139,9 @@ func (s *Site) build() error {
 	}
 	if len(s.Journey) > 0 && len(s.Tabs) > 0 {
 		return errors.New("journey and tabs cannot be combined")
+	}
+	if pages := 1 + len(s.Journey) + len(s.Tabs); pages > mostPages {
+		return fmt.Errorf("%d pages in one load, want at most %d", pages, mostPages)
 	}
 	for i, page := range s.Journey {
 		if err := s.checkPage(fmt.Sprintf("journey %d", i), page); err != nil {

@@ -230,10 +230,12 @@ func (s *Session) settings(f *Settings) {
 	if f.Clear && s.client {
 		s.persisted = nil
 	}
-	for i, e := range f.Entries {
-		if slices.ContainsFunc(f.Entries[:i], func(before Setting) bool { return before.ID == e.ID }) {
+	seen := make(map[SettingID]bool, len(f.Entries))
+	for _, e := range f.Entries {
+		if seen[e.ID] {
 			continue // the first one counts
 		}
+		seen[e.ID] = true
 		if s.client && e.Flags&PersistValue != 0 || !s.client && e.Flags&Persisted != 0 {
 			s.persist(e)
 		}

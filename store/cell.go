@@ -36,6 +36,9 @@ func insertCell(tx *sql.Tx, run int64, c study.Cell) (int64, error) {
 
 func insertValues(tx *sql.Tx, id int64, c study.Cell) error {
 	for i, v := range c.Values {
+		if err := checkName("value on axis "+string(v.Axis), v.Word); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(`INSERT INTO cell_value (cell, position, axis, value) VALUES (?, ?, ?, ?)`, id, i, string(v.Axis), v.Word); err != nil {
 			return fmt.Errorf("axis %s: %w", v.Axis, err)
 		}
@@ -61,27 +64,37 @@ func (s *Store) cells(run int64) (map[int64]study.Cell, error) {
 	if s.version < axesSince {
 		return s.columnCells(s.db, run)
 	}
-	type row struct {
-		id                         int64
-		network, path, axis, value string
-	}
-	rows, err := query(s, func(rows *sql.Rows) (r row, err error) {
-		return r, rows.Scan(&r.id, &r.network, &r.path, &r.axis, &r.value)
-	}, `SELECT c.id, c.network, c.network_json, v.axis, v.value
-		FROM cell c JOIN cell_value v ON v.cell = c.id WHERE c.run = ? ORDER BY c.id, v.position`, run)
+	values := map[int64]map[study.Axis]string{}
+	_, err := query(s, func(rows *sql.Rows) (_ struct{}, err error) {
+		var id int64
+		var axis, value string
+		if err := rows.Scan(&id, &axis, &value); err != nil {
+			return struct{}{}, err
+		}
+		if values[id] == nil {
+			values[id] = map[study.Axis]string{}
+		}
+		values[id][study.Axis(axis)] = value
+		return struct{}{}, checkRead("value on an axis", value)
+	}, `SELECT c.id, v.axis, v.value FROM cell c JOIN cell_value v ON v.cell = c.id WHERE c.run = ? ORDER BY c.id, v.position`, run)
 	if err != nil {
 		return nil, err
 	}
-	values := map[int64]map[study.Axis]string{}
 	paths := map[int64]network.Path{}
-	for _, r := range rows {
-		if values[r.id] == nil {
-			values[r.id] = map[study.Axis]string{}
-			if paths[r.id], err = readPath(r.network, r.path); err != nil {
-				return nil, err
-			}
+	_, err = query(s, func(rows *sql.Rows) (_ struct{}, err error) {
+		var id int64
+		var name, path string
+		if err := rows.Scan(&id, &name, &path); err != nil {
+			return struct{}{}, err
 		}
-		values[r.id][study.Axis(r.axis)] = r.value
+		if err := checkRead("name of a network", name); err != nil {
+			return struct{}{}, err
+		}
+		paths[id], err = readPath(name, path)
+		return struct{}{}, err
+	}, "SELECT id, network, network_json FROM cell WHERE run = ? ORDER BY id", run)
+	if err != nil {
+		return nil, err
 	}
 	cells := make(map[int64]study.Cell, len(values))
 	for id, on := range values {

@@ -126,6 +126,35 @@ func exportAll(s *Store) error {
 	return err
 }
 
+// TestLongTextsCostInProportion reads stores in which one long text would be repeated for very many rows.
+func TestLongTextsCostInProportion(t *testing.T) {
+	const size = 1 << 20
+	long := fmt.Sprintf("printf('%%.*c', %d, 'x')", size)
+	many := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+	limit := costtest.Limit{Fixed: 64 << 20, PerOctet: 256, Time: 10 * time.Microsecond}
+	for _, c := range []struct{ name, change, want string }{
+		{"the name of the study", "UPDATE run SET study_name = " + long, "the name of the study"},
+		{"the name of a metric", "INSERT INTO metric SELECT id, 99, " + long + ", '', '', '' FROM run LIMIT 1", "the name of a metric"},
+		{"a value on an axis", "UPDATE cell_value SET value = " + long + " WHERE axis = 'site'", "the value on an axis"},
+		{"the name of a network", "UPDATE cell SET network = " + long, "the name of a network"},
+		{"very many metrics", many + "INSERT INTO metric SELECT r.id, 99 + i, 'm' || i, '', '', '' FROM run r, n", "want at most 1000"},
+		{"a network of very many axes", "UPDATE cell SET network_json = json_object('Note', " + long + "); " +
+			many + "INSERT INTO cell_value SELECT c.id, 99 + i, 'a' || i, '' FROM cell c, n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := foreign(t, c.change)
+			info, err := os.Stat(filepath.Join(dir, databaseName))
+			if err != nil {
+				t.Fatal(err)
+			}
+			costtest.Check(t, int(info.Size()), limit, func() { err = readAll(dir) })
+			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %.300v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 // TestLinksInAStoreAreNotFollowed replaces each file and folder of a store by a link to one elsewhere, which stays as it
 // was, and by a FIFO.
 func TestLinksInAStoreAreNotFollowed(t *testing.T) {

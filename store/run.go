@@ -73,6 +73,9 @@ func (s *Store) BeginRun(spec RunSpec) (int64, error) {
 }
 
 func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
+	if err := checkName("name of the study", spec.StudyName); err != nil {
+		return 0, err
+	}
 	row, err := tx.Exec(`INSERT INTO run (study_name, study_text, seed, wiretime_version, environment, started) VALUES (?, ?, ?, ?, ?, ?)`,
 		spec.StudyName, spec.StudyText, strconv.FormatUint(spec.Seed, 10), spec.Version, string(spec.Environment), spec.Started.UnixNano())
 	if err != nil {
@@ -181,6 +184,9 @@ func scanRun(rows *sql.Rows) (r Run, err error) {
 	if finished.Valid {
 		r.Finished = time.Unix(0, finished.Int64)
 	}
+	if err == nil {
+		err = checkRead("name of the study", r.StudyName)
+	}
 	return r, err
 }
 
@@ -225,7 +231,38 @@ func (s *Store) Metrics(run int64) ([]study.Metric, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics of run %d: %w", run, err)
 	}
+	if len(metrics) > mostMetrics {
+		return nil, fmt.Errorf("metrics of run %d: %w: it has %d, want at most %d", run, ErrDamaged, len(metrics), mostMetrics)
+	}
+	for _, m := range metrics {
+		for what, text := range map[string]string{"name of a metric": m.Name, "title of a metric": m.Title, "unit of a metric": m.Unit} {
+			if err := checkRead(what, text); err != nil {
+				return nil, fmt.Errorf("metrics of run %d: %w", run, err)
+			}
+		}
+	}
 	return metrics, nil
+}
+
+// mostMetrics is how many metrics a run may have: reports have room for each at each load.
+const mostMetrics = 1000
+
+// longestName is how many octets a name may have that exports repeat in many rows.
+const longestName = 1 << 10
+
+func checkName(what, name string) error {
+	if len(name) > longestName {
+		return fmt.Errorf("the %s, %.40q..., has %d octets, want at most %d", what, name, len(name), longestName)
+	}
+	return nil
+}
+
+// checkRead is checkName for a name that the database holds.
+func checkRead(what, name string) error {
+	if err := checkName(what, name); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return nil
 }
 
 // query reads all rows of a statement.

@@ -11,15 +11,27 @@ import (
 	"wiretime/capture"
 	"wiretime/report"
 	"wiretime/store"
-	"wiretime/study"
 	"wiretime/workload/pageload"
 )
 
 // printLoaders compares the medians of other loaders with Chromium's, pair by pair; it
 // prints nothing if the run has no such pairs.
 func printLoaders(w io.Writer, results []store.Result, loads []store.Load) error {
+	valid := map[string][]store.Load{} // by the keys of their cells
+	for _, l := range loads {
+		if l.Validity == store.Valid {
+			valid[l.Cell.Key()] = append(valid[l.Cell.Key()], l)
+		}
+	}
+	known := map[int][]string{}
 	all, err := report.CompareLoaders(results, func(cell int) ([]string, error) {
-		return askedFor(loads, results[cell].Cell)
+		urls, ok := known[cell]
+		if ok {
+			return urls, nil
+		}
+		urls, err := askedFor(valid[results[cell].Cell.Key()])
+		known[cell] = urls
+		return urls, err
 	})
 	if err != nil {
 		return err
@@ -69,9 +81,8 @@ func count(values []float64) string {
 	return fmt.Sprintf("%.0f", sorted[len(sorted)/2])
 }
 
-// askedFor are the URLs that a cell's median load by onLoad asked for, in their order.
-func askedFor(loads []store.Load, cell study.Cell) ([]string, error) {
-	valid := slices.DeleteFunc(slices.Clone(loads), func(l store.Load) bool { return l.Cell.Key() != cell.Key() || l.Validity != store.Valid })
+// askedFor returns the URLs that the median, by onLoad, of a cell's valid loads asked for, in their order.
+func askedFor(valid []store.Load) ([]string, error) {
 	if len(valid) == 0 {
 		return nil, nil
 	}
