@@ -11,7 +11,7 @@ import (
 	"os"
 	"sync"
 
-	"wiretime/contain"
+	"wiretime/panics"
 )
 
 // Batch is several requests that are fetched together.
@@ -26,7 +26,7 @@ type Batch struct {
 // requests. Requests to one origin are sent in that order, each as soon as the protocol
 // allows. A failed request does not stop the others; the errors are joined.
 func (b Batch) Fetch(ctx context.Context, out io.Writer) error {
-	running := contain.Group{Guard: contain.From(ctx)}
+	running := panics.Group{Guard: panics.From(ctx)}
 	defer running.Wait()
 	fetches := make([]*fetch, len(b.Requests))
 	origins := make(map[string][]*fetch)

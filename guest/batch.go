@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 
 	"wiretime/artefact"
-	"wiretime/contain"
+	"wiretime/panics"
 	"wiretime/station"
 	"wiretime/workload"
 	"wiretime/workload/workloads"
@@ -68,9 +68,9 @@ func orderFile(place int) string { return fmt.Sprintf("order-%d.json", place) }
 // outcome is the form in which the record of a load is sent to the host, which finds the rest
 // in the load's artefacts.
 type outcome struct {
-	Failed    string         // why the station failed; if set, the rest is empty
-	LoadError string         // why the load did not go well
-	Panic     *contain.Panic // if Failed or LoadError are due to one
+	Failed    string        // why the station failed; if set, the rest is empty
+	LoadError string        // why the load did not go well
+	Panic     *panics.Panic // if Failed or LoadError are due to one
 	Record    *workloads.Outcome
 }
 
@@ -78,11 +78,11 @@ type outcome struct {
 func writeOutcome(dir string, r workload.Outcome, failed error) error {
 	var out outcome
 	if failed != nil {
-		out.Failed, out.Panic = failed.Error(), contain.In(failed)
+		out.Failed, out.Panic = failed.Error(), panics.In(failed)
 	} else {
 		out.Record = &workloads.Outcome{Outcome: r}
 		if err := r.Common().LoadError; err != nil {
-			out.LoadError, out.Panic = err.Error(), contain.In(err)
+			out.LoadError, out.Panic = err.Error(), panics.In(err)
 		}
 	}
 	text, err := json.Marshal(out)
@@ -147,7 +147,7 @@ func exists(name string) bool {
 // StationError says why a station in a guest failed.
 type StationError struct {
 	reason   string
-	panicked *contain.Panic // nil: there was none
+	panicked *panics.Panic // nil: there was none
 }
 
 func (e *StationError) Error() string { return e.reason }
@@ -158,14 +158,14 @@ func (e *StationError) Unwrap() error { return orNil(e.panicked) }
 // loadError says why a load in a guest did not go well.
 type loadError struct {
 	reason   string
-	panicked *contain.Panic
+	panicked *panics.Panic
 }
 
 func (e *loadError) Error() string { return e.reason }
 func (e *loadError) Unwrap() error { return orNil(e.panicked) }
 
 // orNil returns a panic as an error: nil if there was none.
-func orNil(p *contain.Panic) error {
+func orNil(p *panics.Panic) error {
 	if p == nil {
 		return nil
 	}

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"wiretime/contain"
 	"wiretime/lab/emulator"
+	"wiretime/panics"
 	"wiretime/protocol"
 	"wiretime/server"
 	"wiretime/site"
@@ -173,7 +173,7 @@ func (w *worker) load(ctx context.Context, l sentLoad) error {
 		return fmt.Errorf("make a folder for load %s: %w", l.ID, err)
 	}
 	var record workload.Outcome
-	failed := contain.Run(ctx, func(ctx context.Context) (err error) {
+	failed := panics.Run(ctx, func(ctx context.Context) (err error) {
 		record, err = w.run(ctx, l, part)
 		return err
 	}, giveUp)
@@ -183,7 +183,7 @@ func (w *worker) load(ctx context.Context, l sentLoad) error {
 		return fmt.Errorf("load %s: %w", l.ID, failed)
 	}
 	if failed != nil {
-		failed = errors.Join(failed, contain.Do(w.close))
+		failed = errors.Join(failed, panics.Do(w.close))
 	}
 	if err := writeOutcome(part, record, failed); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (w *worker) load(ctx context.Context, l sentLoad) error {
 }
 
 // giveUp ends a guest in which a load waits for ever after a panic. The console tells the host why.
-func giveUp(p *contain.Panic) {
+func giveUp(p *panics.Panic) {
 	fmt.Println("guest:", p.Report())
 	powerOff()
 }

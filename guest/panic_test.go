@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"wiretime/contain"
+	"wiretime/panics"
 )
 
 // TestPanicInGuest has the second load of a batch panic, because it names no site. Its result has the panic with the stack, and
@@ -27,7 +27,7 @@ func TestPanicInGuest(t *testing.T) {
 			}
 			continue
 		}
-		p := contain.In(r.Failed)
+		p := panics.In(r.Failed)
 		if p == nil || !strings.Contains(p.Value, "nil pointer dereference") || !strings.Contains(p.Stack, "station.(*Station).loadRenamed") {
 			t.Errorf("load %s failed with %v", r.ID, r.Failed)
 		}

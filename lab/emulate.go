@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"wiretime/contain"
 	"wiretime/lab/emulator"
 	"wiretime/machine"
 	"wiretime/network"
+	"wiretime/panics"
 )
 
 // settleQuiet is how long no packet may have arrived before a capture is
@@ -97,11 +97,11 @@ func (h *Hosts) run(ctx context.Context, t Task) (*Report, error) {
 	}
 	follow, stop := context.WithCancel(ctx)
 	followed := make(chan error, 1)
-	go func() { followed <- contain.Do(func() error { return l.follow(follow, e) }) }()
+	go func() { followed <- panics.Do(func() error { return l.follow(follow, e) }) }()
 
 	report := &Report{}
 	metered := l.meter(t.Programs)
-	report.LoadError = contain.Do(func() error { return t.Do(ctx, Progress{e.epoch, e.handovers}) })
+	report.LoadError = panics.Do(func() error { return t.Do(ctx, Progress{e.epoch, e.handovers}) })
 	report.Taken = metered()
 	stop()
 	if err := <-followed; err != nil {

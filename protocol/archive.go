@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"wiretime/contain"
+	"wiretime/panics"
 	"wiretime/spdy"
 )
 
@@ -105,7 +105,7 @@ func hint(m *meter, r *http.Request, links []string) {
 // all pushes have been announced to the client. Pushes without a wait of their own are
 // sent in order.
 func (lookup archive) push(m *meter, r *http.Request, urls []string) (told func()) {
-	waiting := contain.Group{Guard: contain.From(r.Context())}
+	waiting := panics.Group{Guard: panics.From(r.Context())}
 	host := hostname(r.Host)
 	for _, address := range urls {
 		u, err := url.Parse(address)

@@ -20,7 +20,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 
 	"wiretime/capture"
-	"wiretime/contain"
+	"wiretime/panics"
 	"wiretime/spdy"
 )
 
@@ -57,15 +57,15 @@ type Server struct {
 	quic      *http3.Server
 	sockets   []net.PacketConn
 	clients   clients
-	serving   contain.Group
+	serving   panics.Group
 	lost      atomic.Int64
 }
 
 // Serve starts a server, which is ready when Serve returns. A fresh server for
 // every load shares no connection, ticket or key with the previous one.
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
-	guard := contain.From(ctx)
-	s := &Server{config: c, serving: contain.Group{Guard: guard}, log: &serverLog{protocol: c.Protocol, handler: guard.Handler(c.Handler), began: time.Now()}}
+	guard := panics.From(ctx)
+	s := &Server{config: c, serving: panics.Group{Guard: guard}, log: &serverLog{protocol: c.Protocol, handler: guard.Handler(c.Handler), began: time.Now()}}
 	if c.Resume {
 		_, _ = rand.Read(s.ticketKey[:]) // never fails
 	}

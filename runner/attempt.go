@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"wiretime/contain"
 	"wiretime/guest"
+	"wiretime/panics"
 	"wiretime/store"
 	"wiretime/study"
 	"wiretime/workload"
@@ -101,7 +101,7 @@ func (r *run) begin(j *job, started time.Time) store.LoadRecord {
 // whose artefacts cannot be read is a failed attempt, too.
 func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir string, failed error) error {
 	if failed == nil {
-		failed = contain.Do(func() error { return r.evaluate(j, &record, outcome, dir) })
+		failed = panics.Do(func() error { return r.evaluate(j, &record, outcome, dir) })
 	}
 	if errors.Is(failed, syscall.ENOSPC) {
 		return diskFull(record.ID(), failed)
@@ -113,7 +113,7 @@ func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir
 	} else {
 		cause = outcome.Common().LoadError
 	}
-	if err := r.keepPanic(record.ID(), dir, contain.In(cause)); err != nil {
+	if err := r.keepPanic(record.ID(), dir, panics.In(cause)); err != nil {
 		return err
 	}
 	record.Wall = time.Since(record.Started)
@@ -139,7 +139,7 @@ func (r *run) evaluate(j *job, record *store.LoadRecord, outcome workload.Outcom
 const panicFile = "panic.txt"
 
 // keepPanic puts a panic, if there is one, beside the attempt's artefacts in the folder dir, or in a new one.
-func (r *run) keepPanic(id, dir string, p *contain.Panic) (err error) {
+func (r *run) keepPanic(id, dir string, p *panics.Panic) (err error) {
 	if p == nil {
 		return nil
 	}

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"wiretime/contain"
 	"wiretime/kernel"
 	"wiretime/lab/labtest"
+	"wiretime/panics"
 	"wiretime/site"
 	"wiretime/store"
 	"wiretime/study"
@@ -111,7 +111,7 @@ func TestPanicInVerdict(t *testing.T) {
 type exploding struct{ workload.Order }
 
 func (exploding) RunOn(ctx context.Context, _ workload.Station, _ *site.Site, _ string) (workload.Outcome, error) {
-	g := contain.Group{Guard: contain.From(ctx)}
+	g := panics.Group{Guard: panics.From(ctx)}
 	g.Go(explode)
 	defer g.Wait()
 	<-ctx.Done()

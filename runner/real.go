@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"wiretime/contain"
 	"wiretime/lab"
+	"wiretime/panics"
 	"wiretime/protocol"
 	"wiretime/site"
 	"wiretime/station"
@@ -90,8 +90,8 @@ func (p *stations) carryOut(ctx context.Context, j *job) error {
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), s.Close())
 	}
-	if contain.In(failed) != nil { // says nothing about the lab, of which it may have left anything
-		return p.run.end(j, record, nil, dir, errors.Join(failed, contain.Do(s.Close)))
+	if panics.In(failed) != nil { // says nothing about the lab, of which it may have left anything
+		return p.run.end(j, record, nil, dir, errors.Join(failed, panics.Do(s.Close)))
 	}
 	if errors.Is(failed, syscall.ENOSPC) {
 		return errors.Join(diskFull(record.ID(), failed), s.Close())
@@ -103,10 +103,10 @@ func (p *stations) carryOut(ctx context.Context, j *job) error {
 }
 
 // stuckError says that a load has not ended although a goroutine of it panicked.
-type stuckError struct{ panicked *contain.Panic }
+type stuckError struct{ panicked *panics.Panic }
 
 func (e *stuckError) Error() string {
-	return fmt.Sprintf("%v; the load had not ended %v later, and its lab is left as it is until the run ends", e.panicked, contain.Patience)
+	return fmt.Sprintf("%v; the load had not ended %v later, and its lab is left as it is until the run ends", e.panicked, panics.Patience)
 }
 
 func (e *stuckError) Unwrap() error { return e.panicked }
@@ -120,10 +120,10 @@ func (p *stations) load(ctx context.Context, o workload.Order, s *station.Statio
 	ended := make(chan result, 2)
 	go func() {
 		var r result
-		r.failed = contain.Run(ctx, func(ctx context.Context) (err error) {
+		r.failed = panics.Run(ctx, func(ctx context.Context) (err error) {
 			r.outcome, err = o.RunOn(ctx, s, page, dir)
 			return err
-		}, func(panicked *contain.Panic) { ended <- result{failed: &stuckError{panicked}} })
+		}, func(panicked *panics.Panic) { ended <- result{failed: &stuckError{panicked}} })
 		ended <- r
 	}()
 	r := <-ended

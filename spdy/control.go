@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"wiretime/contain"
+	"wiretime/panics"
 )
 
 func (s *Session) synStream(f *SynStream, wrong *StreamError) {
@@ -69,7 +69,7 @@ func (s *Session) synStream(f *SynStream, wrong *StreamError) {
 			s.running--
 			s.mu.Unlock()
 		}()
-		if err := contain.Do(func() error { s.config.Accept(st); return nil }); err != nil {
+		if err := panics.Do(func() error { s.config.Accept(st); return nil }); err != nil {
 			st.Reset(InternalError, err)
 		}
 	})

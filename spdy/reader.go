@@ -6,12 +6,12 @@ import (
 	"io"
 	"slices"
 
-	"wiretime/contain"
+	"wiretime/panics"
 )
 
 // read runs the receive loop.
 func (s *Session) read() {
-	err := contain.Do(s.readFrames)
+	err := panics.Do(s.readFrames)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/net/http/httpguts"
 
-	"wiretime/contain"
 	"wiretime/get"
 	"wiretime/loader/builtin"
 	"wiretime/loader/session"
+	"wiretime/panics"
 	"wiretime/spdy"
 )
 
@@ -148,7 +148,7 @@ func runGet(ctx context.Context, o getOptions, args []string) (err error) {
 		return input(err)
 	}
 	batch := get.Batch{Client: &http.Client{Transport: transport, CheckRedirect: o.redirect}, Requests: requests, Fail: o.fail}
-	if err := contain.Run(ctx, func(ctx context.Context) error { return errors.Join(batch.Fetch(ctx, out), transport.Close()) }, nil); err != nil {
+	if err := panics.Run(ctx, func(ctx context.Context) error { return errors.Join(batch.Fetch(ctx, out), transport.Close()) }, nil); err != nil {
 		return err
 	}
 	return out.keep()

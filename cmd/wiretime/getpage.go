@@ -7,13 +7,13 @@ import (
 	"io"
 
 	"wiretime/capture"
-	"wiretime/contain"
 	"wiretime/english"
 	"wiretime/get"
 	"wiretime/loader/builtin"
 	"wiretime/loader/live"
 	"wiretime/loader/page"
 	"wiretime/loader/session"
+	"wiretime/panics"
 	"wiretime/terminal"
 )
 
@@ -105,7 +105,7 @@ func (o getOptions) getPages(ctx context.Context, config get.Config, urls []stri
 	}
 	var har *capture.HAR
 	var timing capture.Timing
-	err = contain.Run(ctx, func(ctx context.Context) (err error) {
+	err = panics.Run(ctx, func(ctx context.Context) (err error) {
 		har, timing, err = live.LoadPages(ctx, options, limits, urls)
 		return err
 	}, nil)

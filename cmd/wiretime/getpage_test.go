@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"wiretime/capture"
-	"wiretime/contain"
 	"wiretime/get"
+	"wiretime/panics"
 	"wiretime/terminal"
 )
 
@@ -202,7 +202,7 @@ func TestPanicIsReported(t *testing.T) {
 	}
 	before := stderr
 	stderr = terminal.NewWriter(w)
-	code := explain(fmt.Errorf("load a page: %w", contain.Run(t.Context(), func(context.Context) error { panic("boom") }, nil)))
+	code := explain(fmt.Errorf("load a page: %w", panics.Run(t.Context(), func(context.Context) error { panic("boom") }, nil)))
 	stderr = before
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

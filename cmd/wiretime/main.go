@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wiretime/contain"
 	"wiretime/guest"
 	"wiretime/interrupt"
 	"wiretime/kernel"
@@ -20,6 +19,7 @@ import (
 	"wiretime/link"
 	"wiretime/loader/chromium"
 	"wiretime/loader/firefox"
+	"wiretime/panics"
 	"wiretime/runner"
 	"wiretime/sandbox"
 	"wiretime/store"
@@ -90,7 +90,7 @@ func explain(err error) int {
 		return exited.ExitCode()
 	}
 	fmt.Fprintln(stderr, "wiretime:", err)
-	if p := contain.In(err); p != nil {
+	if p := panics.In(err); p != nil {
 		fmt.Fprintf(stderr, "Please report it with what led to it, and this stack:\n\n%s", p.Stack)
 	}
 	var wrong inputError

@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"time"
 
-	"wiretime/contain"
 	"wiretime/loader/page"
+	"wiretime/panics"
 )
 
 // tab is a page being loaded. All of it belongs to the visit's main thread: it is
@@ -71,7 +71,7 @@ func (t *tab) begin() {
 // wait returns when the page has loaded or failed, or ctx has ended.
 func (t *tab) wait(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
-		contain.From(ctx).Call(func() {
+		panics.From(ctx).Call(func() {
 			t.visit.mu.Lock()
 			defer t.visit.mu.Unlock()
 			t.end(context.Cause(ctx))
@@ -147,7 +147,7 @@ func (t *tab) settle() {
 		t.timer = nil
 	}
 	if waits {
-		t.timer = time.AfterFunc(at-t.now(), func() { contain.From(t.ctx).Call(t.advance) })
+		t.timer = time.AfterFunc(at-t.now(), func() { panics.From(t.ctx).Call(t.advance) })
 	}
 }
 

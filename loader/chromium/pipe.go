@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
-	"wiretime/contain"
+	"wiretime/panics"
 )
 
 // connection speaks the Chrome DevTools Protocol over the pipes of a browser started
@@ -64,7 +64,7 @@ func newConnection(in, out *os.File, largest int) *connection {
 
 func (c *connection) read() {
 	defer close(c.done)
-	err := contain.Do(func() error { return c.receive(c.in) })
+	err := panics.Do(func() error { return c.receive(c.in) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cause = fmt.Errorf("the connection to the browser ended: %w", err)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"wiretime/contain"
 	"wiretime/loader/browser"
+	"wiretime/panics"
 )
 
 // session is a WebDriver BiDi session (W3C, WebDriver BiDi, section 3): commands
@@ -67,7 +67,7 @@ func connect(ctx context.Context, dial func(ctx context.Context, network, addres
 
 func (s *session) read() {
 	defer close(s.done)
-	err := contain.Do(s.receive)
+	err := panics.Do(s.receive)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cause = fmt.Errorf("the connection to the browser ended: %w", err)

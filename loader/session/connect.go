@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"wiretime/contain"
+	"wiretime/panics"
 	"wiretime/protocol"
 	"wiretime/spdy"
 )
@@ -139,7 +139,7 @@ func (o *origin) tls(row protocol.Protocol, t *tickets) *tls.Config {
 		// a time at which the certificate is valid.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
-			if err := contain.Do(func() error { return o.session.options.Verify(state) }); err != nil { // QUIC verifies on a goroutine of its own
+			if err := panics.Do(func() error { return o.session.options.Verify(state) }); err != nil { // QUIC verifies on a goroutine of its own
 				return err
 			}
 			if len(state.PeerCertificates) > 0 {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"wiretime/capture"
-	"wiretime/contain"
+	"wiretime/panics"
 )
 
 // readSize is how much of a body is read at a time: at least a frame of HTTP/2,
@@ -160,7 +160,7 @@ func (x *exchange) call(f func()) {
 	x.calls.Lock()
 	defer x.calls.Unlock()
 	if !x.over {
-		contain.From(x.ctx).Call(f) // net/http calls some of these on its own goroutines
+		panics.From(x.ctx).Call(f) // net/http calls some of these on its own goroutines
 	}
 }
 

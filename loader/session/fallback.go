@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"wiretime/contain"
+	"wiretime/panics"
 	"wiretime/protocol"
 )
 
@@ -36,7 +36,7 @@ func (c *conn) race() (*conn, error) {
 		running++
 		a := *c
 		a.row, a.ctx = row, ctx
-		s.running.Go(func() { results <- attempt{&a, contain.Do(a.establish)} })
+		s.running.Go(func() { results <- attempt{&a, panics.Do(a.establish)} })
 	}
 	try(c.row)
 	alone := time.NewTimer(quicAlone)

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"wiretime/contain"
+	"wiretime/panics"
 )
 
 // http2 is an HTTP/2 connection (RFC 9113) of net/http.
@@ -48,7 +48,7 @@ func (h *http2) send(x *exchange) (func() error, error) {
 	sent := make(chan struct{})
 	result := make(chan error, 1)
 	h.conn.origin.session.running.Go(func() {
-		result <- contain.Do(func() error { return h.roundTrip(x, sync.OnceFunc(func() { close(sent) })) })
+		result <- panics.Do(func() error { return h.roundTrip(x, sync.OnceFunc(func() { close(sent) })) })
 	})
 	<-sent
 	return func() error { return <-result }, nil

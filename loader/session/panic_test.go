@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"wiretime/contain"
 	"wiretime/loader/loadertest"
+	"wiretime/panics"
 	"wiretime/protocol"
 )
 
@@ -43,7 +43,7 @@ func TestPanics(t *testing.T) {
 					return
 				}
 				b.serve(t, http.HandlerFunc(path))
-				err := contain.Run(t.Context(), func(ctx context.Context) error {
+				err := panics.Run(t.Context(), func(ctx context.Context) error {
 					s := New(b.options)
 					fetch(t, ctx, s, http.MethodGet, b.url(pageHost, "/1000"), Highest, a)
 					select {
@@ -52,7 +52,7 @@ func TestPanics(t *testing.T) {
 					}
 					return errors.Join(context.Cause(ctx), a.err, s.Close())
 				}, nil)
-				if panicked := contain.In(err); panicked == nil || panicked.Value != "boom" || !strings.Contains(panicked.Stack, "session.TestPanics") {
+				if panicked := panics.In(err); panicked == nil || panicked.Value != "boom" || !strings.Contains(panicked.Stack, "session.TestPanics") {
 					t.Errorf("the load ended with %v", err)
 				}
 			})

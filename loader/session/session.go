@@ -45,7 +45,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"wiretime/contain"
+	"wiretime/panics"
 	"wiretime/protocol"
 	"wiretime/spdy"
 )
@@ -92,7 +92,7 @@ type Session struct {
 	quic    *tickets
 	tokens  quic.TokenStore
 	frames  frames
-	running contain.Group // goroutines
+	running panics.Group // goroutines
 
 	mu          sync.Mutex
 	ctx         context.Context // ends with the open connections
@@ -137,11 +137,11 @@ func (s *Session) Fetch(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		go contain.From(x.ctx).Call(func() { x.end(ErrClosed) })
+		go panics.From(x.ctx).Call(func() { x.end(ErrClosed) })
 		return
 	}
 	if s.fetched == 0 {
-		s.running.Guard = contain.From(x.ctx)
+		s.running.Guard = panics.From(x.ctx)
 	}
 	s.fetched++
 	x.number = s.fetched

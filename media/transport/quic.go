@@ -15,7 +15,7 @@ import (
 
 	_ "github.com/quic-go/quic-go/qlog" // registers the schema of the events
 
-	"wiretime/contain"
+	"wiretime/panics"
 )
 
 // These are the error codes of our protocol over QUIC (RFC 9000 section 20.2).
@@ -45,7 +45,7 @@ func quicConfig(c quic.Config, qlog func(string) io.WriteCloser, run func(func()
 type quicLink struct {
 	client *Client
 	conn   *quic.Conn
-	tidy   contain.Group // streams whose end nobody waits for, and qlogs
+	tidy   panics.Group // streams whose end nobody waits for, and qlogs
 
 	mu    sync.Mutex
 	shook *quic.ConnectionState // result of the handshake; nil until first queried
@@ -82,7 +82,7 @@ func connectQUIC(ctx context.Context, c *Client, locals []netip.Addr) (link, err
 	if err != nil {
 		return nil, err
 	}
-	l := &quicLink{client: c, way: way, tidy: contain.Group{Guard: contain.From(ctx)}}
+	l := &quicLink{client: c, way: way, tidy: panics.Group{Guard: panics.From(ctx)}}
 	config := quicConfig(quic.Config{
 		HandshakeIdleTimeout: 2 * c.config.Patience, // Connect's own timeout fires first
 		MaxIdleTimeout:       c.config.Patience, TokenStore: c.tokens,

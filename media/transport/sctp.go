@@ -9,8 +9,8 @@ import (
 	"net/netip"
 	"sync"
 
-	"wiretime/contain"
 	"wiretime/media/storage"
+	"wiretime/panics"
 )
 
 // These are the payload protocol identifiers of our SCTP messages (RFC 9260 section 3.3.1):
@@ -60,7 +60,7 @@ type messages interface {
 type sctpLink struct {
 	association association
 	free        [storage.QHD + 1]chan uint16 // streams, by resolution
-	tidy        contain.Group
+	tidy        panics.Group
 	end
 }
 
@@ -224,7 +224,7 @@ var nothing = []byte{0}
 // serveAssociation serves one client over SCTP, each request on the stream that it
 // comes on.
 func (s *Server) serveAssociation(a association, p peer) {
-	streams := contain.Group{Guard: s.serving.Guard}
+	streams := panics.Group{Guard: s.serving.Guard}
 	defer streams.Wait()
 	rest := s.newRest(a)
 	defer rest.stop()
@@ -240,7 +240,7 @@ func (s *Server) serveAssociation(a association, p peer) {
 // serveStream answers the requests of one stream in order. An invalid message ends the
 // association.
 func (s *Server) serveStream(a association, m messages, p peer, rest *rest) {
-	answering := contain.Group{Guard: s.serving.Guard}
+	answering := panics.Group{Guard: s.serving.Guard}
 	stop := func() {}
 	defer func() {
 		stop()

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"wiretime/contain"
+	"wiretime/panics"
 	"wiretime/socket"
 )
 
@@ -104,7 +104,7 @@ func connectSCTP(ctx context.Context, c *Client, locals []netip.Addr) (link, err
 		return nil, errors.Join(err, socket.Close())
 	}
 	l := newSCTPLink(a)
-	l.tidy.Guard = contain.From(ctx)
+	l.tidy.Guard = panics.From(ctx)
 	return l, nil
 }
 
@@ -229,7 +229,7 @@ func (a *kernelAssociation) run() {
 	for {
 		var number uint16
 		var m message
-		err := contain.Do(func() (err error) {
+		err := panics.Do(func() (err error) {
 			number, m, err = a.next(buffer, control)
 			return err
 		})

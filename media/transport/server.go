@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"wiretime/capture"
-	"wiretime/contain"
 	"wiretime/media/storage"
+	"wiretime/panics"
 	"wiretime/protocol"
 )
 
@@ -66,7 +66,7 @@ type Server struct {
 	address netip.AddrPort
 	ctx     context.Context // ends when the server is closed
 	cancel  context.CancelFunc
-	serving contain.Group
+	serving panics.Group
 	slots   chan struct{} // holds an element for each connection; nil means no limit
 
 	mu          sync.Mutex
@@ -86,7 +86,7 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	}
 	s := &Server{config: c, connections: map[io.Closer]bool{}}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.serving.Guard = contain.From(ctx)
+	s.serving.Guard = panics.From(ctx)
 	if c.MaxConnections > 0 {
 		s.slots = make(chan struct{}, c.MaxConnections)
 	}

@@ -9,13 +9,13 @@ import (
 	"net/netip"
 	"time"
 
-	"wiretime/contain"
 	"wiretime/media/manager"
 	"wiretime/media/player"
 	"wiretime/media/record"
 	"wiretime/media/storage"
 	"wiretime/media/transport"
 	"wiretime/network"
+	"wiretime/panics"
 )
 
 // Config says what to watch, and where.
@@ -66,7 +66,7 @@ func Watch(ctx context.Context, c Config) (*record.Stream, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	v := &viewing{Config: c, ctx: ctx, work: contain.Group{Guard: contain.From(ctx)}, player: p, began: began, epoch: -1, lost: map[int]time.Duration{},
+	v := &viewing{Config: c, ctx: ctx, work: panics.Group{Guard: panics.From(ctx)}, player: p, began: began, epoch: -1, lost: map[int]time.Duration{},
 		news: make(chan func(time.Duration)), over: make(chan struct{})}
 	v.run()
 	s := &record.Stream{

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"time"
 
-	"wiretime/contain"
 	"wiretime/media/player"
 	"wiretime/network"
+	"wiretime/panics"
 )
 
 // viewing is a viewing in progress. Only the goroutine of run may use its fields; all
@@ -21,7 +21,7 @@ type viewing struct {
 	told   int           // number of events reported to the player
 	news   chan func(now time.Duration)
 	over   chan struct{} // closed when run no longer takes news
-	work   contain.Group
+	work   panics.Group
 
 	sessions []*session
 	cancel   context.CancelFunc    // of the last request

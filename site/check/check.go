@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"wiretime/contain"
 	"wiretime/lab"
 	"wiretime/network"
+	"wiretime/panics"
 	"wiretime/protocol"
 	"wiretime/replay"
 	"wiretime/site"
@@ -101,18 +101,18 @@ func Load(ctx context.Context, s *site.Site, c Config) (results []Result, err er
 			return nil, err
 		}
 		var record *pageload.Record
-		err = contain.Run(ctx, func(ctx context.Context) error {
+		err = panics.Run(ctx, func(ctx context.Context) error {
 			loaded, err := c.order(p).RunOn(ctx, st, s, dir)
 			if err != nil {
 				return err
 			}
 			record = loaded.(*pageload.Record)
-			if contain.In(record.LoadError) != nil {
+			if panics.In(record.LoadError) != nil {
 				return record.LoadError
 			}
 			return nil
 		}, nil)
-		if contain.In(err) != nil {
+		if panics.In(err) != nil {
 			return nil, fmt.Errorf("load site %s over %s: %w", s.Name, p.Name, err)
 		}
 		if err != nil {

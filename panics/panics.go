@@ -1,4 +1,4 @@
-// Package contain keeps a panic in one load from ending the program, and with it the loads beside it.
+// Package panics keeps a panic in one load from ending the program, and with it the loads beside it.
 //
 // [Run] guards a load. It recovers a panic of the function that it runs. Goroutines that are started by a [Group] or through
 // a [Guard] report their panics to the guard, which cancels the load's context with the [*Panic] as the cause. Everything that
@@ -6,7 +6,7 @@
 //
 // Not contained are panics in goroutines that other modules start (quic-go's, for example; net/http and quic-go recover those
 // of handlers), and the Go runtime's fatal errors, such as a stack overflow.
-package contain
+package panics
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package contain_test
+package panics_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"wiretime/contain"
+	"wiretime/panics"
 )
 
 var errOther = errors.New("another error")
@@ -24,36 +24,36 @@ func TestRun(t *testing.T) {
 	for name, load := range map[string]func(context.Context) error{
 		"in the load itself": func(context.Context) error { explode(); return nil },
 		"in a goroutine": func(ctx context.Context) error {
-			g := contain.Group{Guard: contain.From(ctx)}
+			g := panics.Group{Guard: panics.From(ctx)}
 			g.Go(explode)
 			defer g.Wait()
 			return await(ctx)
 		},
 		"in a goroutine of a load that ends with another error": func(ctx context.Context) error {
-			g := contain.Group{Guard: contain.From(ctx)}
+			g := panics.Group{Guard: panics.From(ctx)}
 			g.Go(explode)
 			g.Wait()
 			return errOther
 		},
 		"in a goroutine of a load that ends well": func(ctx context.Context) error {
-			g := contain.Group{Guard: contain.From(ctx)}
+			g := panics.Group{Guard: panics.From(ctx)}
 			g.Go(explode)
 			g.Wait()
 			return nil
 		},
 		"in a callback": func(ctx context.Context) error {
 			inner, cancel := context.WithCancel(ctx)
-			context.AfterFunc(inner, func() { contain.From(ctx).Call(explode) })
+			context.AfterFunc(inner, func() { panics.From(ctx).Call(explode) })
 			cancel()
 			return await(ctx)
 		},
 		"in what a goroutine does for another": func(ctx context.Context) error {
 			result := make(chan error, 1)
-			go func() { result <- contain.Do(func() error { explode(); return nil }) }()
+			go func() { result <- panics.Do(func() error { explode(); return nil }) }()
 			return <-result
 		},
 		"in a handler": func(ctx context.Context) error {
-			handler := contain.From(ctx).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { explode() }))
+			handler := panics.From(ctx).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { explode() }))
 			s := httptest.NewServer(handler)
 			defer s.Close()
 			response, err := http.Get(s.URL)
@@ -63,9 +63,9 @@ func TestRun(t *testing.T) {
 			return err
 		},
 		"in a goroutine of a handler": func(ctx context.Context) error {
-			handler := contain.From(ctx).Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			handler := panics.From(ctx).Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				var g sync.WaitGroup
-				g.Go(func() { contain.From(r.Context()).Call(explode) })
+				g.Go(func() { panics.From(r.Context()).Call(explode) })
 				g.Wait()
 			}))
 			s := httptest.NewServer(handler)
@@ -78,11 +78,11 @@ func TestRun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := contain.In(contain.Run(t.Context(), load, nil))
+			p := panics.In(panics.Run(t.Context(), load, nil))
 			if p == nil {
 				t.Fatal("the load did not end with the panic")
 			}
-			if p.Value != "boom" || !strings.Contains(p.Stack, "contain_test.explode") {
+			if p.Value != "boom" || !strings.Contains(p.Stack, "panics_test.explode") {
 				t.Errorf("want the panic %q and the function in its stack, got %q: %s", "boom", p.Value, p.Stack)
 			}
 			if text := p.Report(); !strings.Contains(text, "this is a bug of Wiretime: panic: boom") || !strings.Contains(text, p.Stack) {
@@ -98,14 +98,14 @@ func explode() { panic("boom") }
 // look like a panic.
 func TestRunWithoutPanic(t *testing.T) {
 	for _, want := range []error{nil, errOther, http.ErrAbortHandler} {
-		if err := contain.Run(t.Context(), func(context.Context) error { return want }, nil); !errors.Is(err, want) || contain.In(err) != nil {
+		if err := panics.Run(t.Context(), func(context.Context) error { return want }, nil); !errors.Is(err, want) || panics.In(err) != nil {
 			t.Errorf("want %v, got %v", want, err)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errOther)
-	err := contain.Run(ctx, func(ctx context.Context) error { return context.Cause(ctx) }, nil)
-	if !errors.Is(err, errOther) || contain.In(err) != nil {
+	err := panics.Run(ctx, func(ctx context.Context) error { return context.Cause(ctx) }, nil)
+	if !errors.Is(err, errOther) || panics.In(err) != nil {
 		t.Errorf("want %v, got %v", errOther, err)
 	}
 }
