@@ -90,7 +90,7 @@ func newStreams(texts [2]*text) *streams {
 
 // name sets an exchange's URL. Header compression repeats a long URL in a few octets, so
 // the URLs of a connection are limited to 16 times its octets and 1 MiB. Requests beyond
-// that count as such that could not be read.
+// that count as unreadable.
 func (s *streams) name(x *exchange, f fields) {
 	if s.room -= len(f.scheme) + len(f.authority) + len(f.path); s.room >= 0 {
 		x.url = f.url()

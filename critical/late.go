@@ -53,8 +53,8 @@ func (l *ledger) spans(steps []Step, fits func(Step) bool) []span {
 	return joined(list)
 }
 
-// carriers reports of a packet whether it is of a connection that a link can have waited
-// for. It is nil if these are unknown.
+// carriers returns a function that reports whether a packet belongs to a connection that a
+// link can have waited for, or nil if these connections are unknown.
 func (l *ledger) carriers(k link) func(*packet) bool {
 	if k.resource == nil || k.phase == ClientPhase {
 		return nil

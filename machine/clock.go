@@ -24,8 +24,8 @@ func WatchClock() (ClockWatch, error) {
 	return ClockWatch{timer}, nil
 }
 
-// Stop ends the watch, and reports whether the clock was set since WatchClock (timerfd_create(2), on
-// TFD_TIMER_CANCEL_ON_SET).
+// Stop ends the watch, and reports whether the clock was set since WatchClock, even if it was set back meanwhile
+// (timerfd_create(2), on TFD_TIMER_CANCEL_ON_SET).
 func (c ClockWatch) Stop() (set bool, err error) {
 	var times [8]byte
 	_, err = unix.Read(c.timer, times[:])

@@ -157,7 +157,7 @@ var confined = []struct {
 	}},
 	{"change its root", func(at target) error { return unix.Chroot(at.Own) }},
 	{"find shared memory", func(target) error {
-		_, err := unix.SysvShmGet(0x7769, 1, 0) // ENOENT: there is none of that number
+		_, err := unix.SysvShmGet(0x7769, 1, 0) // ENOENT, where it may look, since no segment has this key
 		if errno, ok := errors.AsType[unix.Errno](err); ok {
 			return refused(errno)
 		}
