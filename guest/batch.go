@@ -27,6 +27,7 @@ type Batch struct {
 	Station  station.Config
 	Programs bool // the loads need programs of the host: a browser or another server
 	Loads    []Load
+	Count    bool // keep what each load asked of the kernel, as an artefact (counts.File)
 	// Disk is a folder on a disk for what the guest leaves, which nothing else uses; empty: in
 	// memory.
 	Disk string
@@ -36,6 +37,7 @@ type Batch struct {
 type settings struct {
 	Station  station.Config
 	Programs bool
+	Count    bool
 }
 
 // Load is one load of a batch.
