@@ -8,6 +8,8 @@ import (
 	"time"
 	"unsafe"
 
+	jsonexp "github.com/go-json-experiment/json/v1"
+
 	"wiretime/artefact"
 	"wiretime/atomicfile"
 )
@@ -64,7 +66,7 @@ type PageTimings struct {
 func (t *PageTimings) UnmarshalJSON(data []byte) error {
 	type plain PageTimings
 	*t = PageTimings{OnContentLoad: -1, OnLoad: -1, FirstContentfulPaint: -1, LargestContentfulPaint: -1}
-	return json.Unmarshal(data, (*plain)(t))
+	return jsonexp.Unmarshal(data, (*plain)(t))
 }
 
 // Entry is one request and its response.
@@ -109,7 +111,7 @@ type Initiator struct {
 func (i *Initiator) UnmarshalJSON(data []byte) error {
 	*i = Initiator{}
 	if bytes.HasPrefix(data, []byte(`"`)) {
-		return json.Unmarshal(data, &i.URL)
+		return jsonexp.Unmarshal(data, &i.URL)
 	}
 	type plain struct {
 		Type string  `json:"type"`
@@ -117,7 +119,7 @@ func (i *Initiator) UnmarshalJSON(data []byte) error {
 		Line float64 `json:"lineNumber"`
 	}
 	var p plain
-	if err := json.Unmarshal(data, &p); err != nil {
+	if err := jsonexp.Unmarshal(data, &p); err != nil {
 		return err
 	}
 	*i = Initiator{Type: p.Type, URL: p.URL, Line: int(p.Line)}
@@ -188,7 +190,7 @@ type Timings struct {
 func (t *Timings) UnmarshalJSON(data []byte) error {
 	type plain Timings
 	*t = Timings{Blocked: -1, DNS: -1, Connect: -1, SSL: -1, Send: -1, Wait: -1, Receive: -1}
-	return json.Unmarshal(data, (*plain)(t))
+	return jsonexp.Unmarshal(data, (*plain)(t))
 }
 
 // largest is the size in octets of the largest HAR or server log that is read: many times that of 10,000 requests.
@@ -225,11 +227,11 @@ func ParseHAR(data []byte) (*HAR, error) {
 		Log *struct {
 			Log
 			// These take precedence over Log's.
-			Pages   []json.RawMessage `json:"pages"`
-			Entries []json.RawMessage `json:"entries"`
+			Pages   []jsonexp.RawMessage `json:"pages"`
+			Entries []jsonexp.RawMessage `json:"entries"`
 		} `json:"log"`
 	}
-	err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &document)
+	err := jsonexp.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &document)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +275,7 @@ func (h *HAR) UnmarshalJSON(data []byte) error {
 }
 
 // decodeEach decodes the elements of a list in a document of so many octets.
-func decodeEach[T any](list string, elements []json.RawMessage, octets int) ([]T, error) {
+func decodeEach[T any](list string, elements []jsonexp.RawMessage, octets int) ([]T, error) {
 	if elements == nil {
 		return nil, nil
 	}
@@ -283,7 +285,7 @@ func decodeEach[T any](list string, elements []json.RawMessage, octets int) ([]T
 	}
 	all := make([]T, len(elements))
 	for i, text := range elements {
-		if err := json.Unmarshal(text, &all[i]); err != nil {
+		if err := jsonexp.Unmarshal(text, &all[i]); err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", list, i, err)
 		}
 	}
@@ -293,16 +295,19 @@ func decodeEach[T any](list string, elements []json.RawMessage, octets int) ([]T
 // WriteHAR writes h to path, whole or not at all. Nil lists are written as
 // empty ones, since HAR readers expect lists.
 func WriteHAR(path string, h *HAR) error {
-	err := atomicfile.Write(path, func(w io.Writer) error {
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", " ")
-		return encoder.Encode(withLists(h))
-	})
+	err := atomicfile.Write(path, h.Encode)
 	if err != nil {
 		return fmt.Errorf("write HAR: %w", err)
 	}
 	return nil
+}
+
+// Encode writes h as WriteHAR does.
+func (h *HAR) Encode(w io.Writer) error {
+	encoder := jsonexp.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	return encoder.Encode(withLists(h))
 }
 
 // withLists returns h with its nil lists replaced by empty ones.

@@ -20,12 +20,12 @@ type connection struct {
 	idLengths [2]int // QUIC: of the connection IDs in packets of each direction
 
 	// Filled in by finish, by direction.
-	missing [2][]span    // octets were missing
-	stalled [2][]span    // QUIC: handshake octets were missing, without which no others can be read
-	opening span         // from the first packet to the first request, or to the last DNS answer
-	lost    []span       // octets of either direction were missing meanwhile
-	least   [2]int64     // ns: the least delay of its first line
-	flights [2][]flight  // packets with data, in the order they were sent
+	missing [2][]span   // octets were missing
+	stalled [2][]span   // QUIC: handshake octets were missing, without which no others can be read
+	opening span        // from the first packet to the first request, or to the last DNS answer
+	lost    []span      // octets of either direction were missing meanwhile
+	least   [2]int64    // ns: the least delay of its first line
+	flights [2][]flight // packets with data, in the order they were sent
 }
 
 // flight is a packet with data. Its sender may know that it and all before it

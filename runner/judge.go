@@ -2,9 +2,11 @@ package runner
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -61,7 +63,15 @@ func (g *gathered) writeHAR(dir string) error {
 		return fmt.Errorf("encode the critical path: %w", err)
 	}
 	har.Log.CriticalPath = text
-	return capture.WriteHAR(filepath.Join(dir, g.outcome.Workload().Kind().HAR), har)
+	// The folder is put into the store as a whole, so the file need not be written whole by itself.
+	file, err := os.Create(filepath.Join(dir, g.outcome.Workload().Kind().HAR))
+	if err != nil {
+		return fmt.Errorf("write HAR: %w", err)
+	}
+	if err := errors.Join(har.Encode(file), file.Close()); err != nil {
+		return fmt.Errorf("write HAR: %w", err)
+	}
+	return nil
 }
 
 // judge takes the load's figures and decides on its validity.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	jsonexp "github.com/go-json-experiment/json/v1"
+
 	"wiretime/study"
 	"wiretime/workload"
 	"wiretime/workload/pageload"
@@ -58,13 +60,13 @@ func (o *Outcome) UnmarshalJSON(text []byte) (err error) {
 // decode decodes the field of the workload whose name it has into a new value of that workload.
 func decode[T any](text []byte, empty func(workload.Workload) T) (value T, err error) {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
+	if err := jsonexp.Unmarshal(text, &fields); err != nil {
 		return value, err
 	}
 	for _, w := range all() {
 		if field, ok := fields[w.Kind().Name]; ok {
 			value = empty(w)
-			return value, json.Unmarshal(field, value)
+			return value, jsonexp.Unmarshal(field, value)
 		}
 	}
 	return value, fmt.Errorf("no known workload in %.100s", text)
