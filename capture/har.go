@@ -8,6 +8,8 @@ import (
 	"time"
 	"unsafe"
 
+	json2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	jsonexp "github.com/go-json-experiment/json/v1"
 
 	"wiretime/artefact"
@@ -223,32 +225,11 @@ const mostPages = 256
 // entries than the document has room for, more than 256 pages, and two pages with one ID. It allocates at most 128 times the document's
 // size.
 func ParseHAR(data []byte) (*HAR, error) {
-	var document struct {
-		Log *struct {
-			Log
-			// These take precedence over Log's.
-			Pages   []jsonexp.RawMessage `json:"pages"`
-			Entries []jsonexp.RawMessage `json:"entries"`
-		} `json:"log"`
-	}
-	err := jsonexp.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &document)
-	if err != nil {
+	var h HAR
+	if err := jsonexp.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &h); err != nil {
 		return nil, err
 	}
-	if document.Log == nil {
-		return nil, fmt.Errorf("not a HAR: the document has no \"log\"")
-	}
-	log := document.Log.Log
-	if log.Pages, err = decodeEach[Page]("pages", document.Log.Pages, len(data)); err != nil {
-		return nil, err
-	}
-	if err := checkPages(log.Pages); err != nil {
-		return nil, err
-	}
-	if log.Entries, err = decodeEach[Entry]("entries", document.Log.Entries, len(data)); err != nil {
-		return nil, err
-	}
-	return &HAR{Log: log}, nil
+	return &h, nil
 }
 
 func checkPages(pages []Page) error {
@@ -274,22 +255,52 @@ func (h *HAR) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// decodeEach decodes the elements of a list in a document of so many octets.
-func decodeEach[T any](list string, elements []jsonexp.RawMessage, octets int) ([]T, error) {
-	if elements == nil {
-		return nil, nil
+// UnmarshalJSONFrom reads a HAR that is part of another document, as ParseHAR does.
+func (h *HAR) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	var document struct {
+		Log *struct {
+			Log
+			// These take precedence over Log's.
+			Pages   list[Page]  `json:"pages"`
+			Entries list[Entry] `json:"entries"`
+		} `json:"log"`
 	}
-	var each T
-	if n := len(elements); n*int(unsafe.Sizeof(each)) > expansion*octets+64<<10 {
-		return nil, fmt.Errorf("not a HAR: %d %s in %d octets: most must be empty", n, list, octets)
+	if err := json2.UnmarshalDecode(from, &document); err != nil {
+		return err
 	}
-	all := make([]T, len(elements))
-	for i, text := range elements {
-		if err := jsonexp.Unmarshal(text, &all[i]); err != nil {
-			return nil, fmt.Errorf("%s[%d]: %w", list, i, err)
+	if document.Log == nil {
+		return fmt.Errorf("not a HAR: the document has no \"log\"")
+	}
+	h.Log = document.Log.Log
+	h.Log.Pages, h.Log.Entries = document.Log.Pages, document.Log.Entries
+	return checkPages(h.Log.Pages)
+}
+
+// list is a list in a document that has room for its elements.
+type list[T any] []T
+
+// UnmarshalJSONFrom reads the list, one element after the other.
+func (l *list[T]) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	if from.PeekKind() != '[' {
+		return json2.UnmarshalDecode(from, (*[]T)(l)) // null, or an error
+	}
+	if _, err := from.ReadToken(); err != nil {
+		return err
+	}
+	all := []T{}
+	for from.PeekKind() != ']' {
+		var next T
+		if n, octets := len(all)+1, int(from.InputOffset()); n*int(unsafe.Sizeof(next)) > expansion*octets+64<<10 {
+			return fmt.Errorf("not a HAR: %d elements of %s in %d octets: most must be empty", n, from.StackPointer().Parent(), octets)
+		}
+		all = append(all, next)
+		if err := json2.UnmarshalDecode(from, &all[len(all)-1]); err != nil {
+			return fmt.Errorf("%s: %w", from.StackPointer(), err)
 		}
 	}
-	return all, nil
+	*l = all
+	_, err := from.ReadToken()
+	return err
 }
 
 // WriteHAR writes h to path, whole or not at all. Nil lists are written as
