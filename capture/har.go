@@ -315,10 +315,12 @@ func WriteHAR(path string, h *HAR) error {
 
 // Encode writes h as WriteHAR does.
 func (h *HAR) Encode(w io.Writer) error {
-	encoder := jsonexp.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", " ")
-	return encoder.Encode(withLists(h))
+	text, err := json2.Marshal(withLists(h), jsonexp.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.WithIndent(" "))
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
 }
 
 // withLists returns h with its nil lists replaced by empty ones.
