@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 
+	jsonexp "github.com/go-json-experiment/json/v1"
+
 	"wiretime/artefact"
 	"wiretime/panics"
 	"wiretime/station"
@@ -138,7 +140,7 @@ func decodeOutcome(dir string) (in outcome, err error) {
 	if err != nil {
 		return in, err
 	}
-	return in, json.Unmarshal(text, &in)
+	return in, jsonexp.Unmarshal(text, &in)
 }
 
 func exists(name string) bool {
