@@ -143,7 +143,7 @@ func (w *worker) do(ctx context.Context, b boot) (at *job, err error) {
 		}
 		j.ran = b.attempt
 		record := r.begin(j, started)
-		record.Making = &store.Making{Programs: r.Programs, Boot: b.jobs[0].planned.Index, Attempt: b.attempt}
+		record.Making = &store.Making{Programs: programsOf(r.Programs, j.planned.Cell), Boot: b.jobs[0].planned.Index, Attempt: b.attempt}
 		started = time.Now()
 		return w.takeOver(j, record, result)
 	})
