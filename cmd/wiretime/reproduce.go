@@ -5,16 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"wiretime/atomicfile"
 	"wiretime/runner"
+	"wiretime/scratch"
 	"wiretime/site"
 	"wiretime/store"
 	"wiretime/study"
@@ -230,11 +232,8 @@ func placeArtefacts(o reproduceOptions, st *store.Store, r runner.Repetition) er
 	switch {
 	case o.out != "":
 		dir := filepath.Join(o.out, r.Load.ID)
-		if err := newFolder(dir); err != nil {
+		if err := writeArtefacts(dir, r); err != nil {
 			return fmt.Errorf("write the artefacts of load %s: %w", r.Load.ID, err)
-		}
-		if err := r.CopyTo(dir); err != nil {
-			return err
 		}
 		fmt.Fprintf(stdout, "    its artefacts are in %s\n", dir)
 	case r.Load.Dropped && r.SameFiles():
@@ -248,16 +247,29 @@ func placeArtefacts(o reproduceOptions, st *store.Store, r runner.Repetition) er
 	return nil
 }
 
-// newFolder makes a folder, with those above it. There must be none of that name, or an empty one.
-func newFolder(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err == nil && len(entries) > 0 {
-		return input(fmt.Errorf("%s is not empty: name another folder with --out", dir))
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// writeArtefacts writes the artefacts to a new folder, whole or not at all.
+func writeArtefacts(dir string, r runner.Repetition) (err error) {
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return err
 	}
-	return os.MkdirAll(dir, 0o755)
+	unfinished, err := scratch.Make(parent, ".wiretime-reproduce")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unfinished.Remove()) }()
+	made := filepath.Join(unfinished.Path, r.Load.ID)
+	if err := os.Mkdir(made, 0o755); err != nil {
+		return err
+	}
+	if err := r.CopyTo(made); err != nil {
+		return err
+	}
+	err = atomicfile.MoveFolder(made, dir)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EEXIST) {
+		return input(fmt.Errorf("%s is there already: name another folder with --out", dir))
+	}
+	return err
 }
 
 // differences lists what is not the same in a repetition, files first.

@@ -77,7 +77,26 @@ func show(dir, id string) error {
 			fmt.Fprintf(w, "file\t%s\n", terminal.Line(filepath.Join(l.Artefacts, f.Name())))
 		}
 	}
+	if l.Dropped {
+		files, err := st.Files(l)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+		for _, f := range files {
+			fmt.Fprintf(w, "dropped\t%s, %d octets, SHA-256 %s\n", terminal.Line(f.Name), f.Octets, terminal.Line(f.SHA256))
+		}
+		fmt.Fprintf(w, "\t%s\n", comeBack(l))
+	}
 	return w.Flush()
+}
+
+// comeBack says how the dropped artefacts of a load can be had again.
+func comeBack(l store.Load) string {
+	if l.Cell.Clock() == study.ClockVirtual {
+		return fmt.Sprintf("'wiretime reproduce %s' brings them back", l.ID)
+	}
+	return "they cannot be brought back, since the load ran on the real clock"
 }
 
 // meant says what the values of an axis are of, where they do not say it.
