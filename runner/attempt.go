@@ -167,7 +167,7 @@ func (r *run) keepUnsupported(j *job, why string) error {
 
 // keep puts the attempt into the store and reports it.
 func (r *run) keep(j *job, record store.LoadRecord) error {
-	record.Drop = r.dropAtOnce(record)
+	record.Drop, record.Compress = r.dropAtOnce(record), r.Keep == study.KeepCompressed
 	if err := r.Store.Commit(record); err != nil {
 		return err
 	}

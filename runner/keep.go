@@ -17,7 +17,7 @@ func (r *run) dropAtOnce(record store.LoadRecord) bool {
 // trim drops what the run does not keep of a job's cell. It has to wait until the cell is complete
 // where the median decides.
 func (r *run) trim(j *job) error {
-	if r.Keep == study.KeepAll || r.Keep == "" {
+	if r.Keep != study.KeepMedian && r.Keep != study.KeepNone {
 		return nil
 	}
 	r.trimming.Lock()

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"wiretime/artefact"
 )
@@ -108,7 +109,8 @@ func (s *Store) recorded(load string) ([]File, error) {
 	}, "SELECT name, octets, sha256 FROM artefact WHERE load = ? ORDER BY name", load)
 }
 
-// Checksums describes the files in a load's folder, by name. It follows no links.
+// Checksums describes the files in a load's folder, by name: compressed ones as they are without that. It
+// follows no links.
 func Checksums(dir string) ([]File, error) {
 	var files []File
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -120,7 +122,7 @@ func Checksums(dir string) ([]File, error) {
 			return err
 		}
 		f, err := checksum(path)
-		f.Name = filepath.ToSlash(name)
+		f.Name = strings.TrimSuffix(filepath.ToSlash(name), artefact.Suffix)
 		files = append(files, f)
 		return err
 	})
@@ -129,7 +131,7 @@ func Checksums(dir string) ([]File, error) {
 }
 
 func checksum(path string) (f File, err error) {
-	in, err := artefact.Open(path)
+	in, err := artefact.Contents(strings.TrimSuffix(path, artefact.Suffix))
 	if err != nil {
 		return f, err
 	}
@@ -138,6 +140,45 @@ func checksum(path string) (f File, err error) {
 	f.Octets, err = io.Copy(sum, in)
 	f.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return f, err
+}
+
+// Unpack copies the files in a load's folder to another folder, which exists: compressed ones as they are without
+// that. It follows no links.
+func Unpack(from, to string) error {
+	files, err := Checksums(from)
+	for _, f := range files {
+		if err == nil {
+			err = unpack(filepath.Join(from, f.Name), filepath.Join(to, f.Name))
+		}
+	}
+	return err
+}
+
+func unpack(from, to string) error {
+	in, err := artefact.Contents(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// compressFiles compresses the files in a folder.
+func compressFiles(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasSuffix(path, artefact.Suffix) {
+			return err
+		}
+		return artefact.Compress(path)
+	})
 }
 
 // checksumStaged describes what StageDir's folder holds; nothing if nothing was staged.
@@ -218,7 +259,7 @@ func (s *Store) restore(load string) error {
 	if !l.Dropped || !slices.Equal(staged, had) {
 		return errors.Join(fmt.Errorf("%w as those that were dropped", ErrNotSame), os.RemoveAll(s.path(loadsName, load+stagedSuffix)))
 	}
-	if _, err := s.publish(load); err != nil {
+	if _, err := s.publish(load, false); err != nil {
 		return err
 	}
 	if _, err := s.db.Exec("UPDATE load SET artefacts = ? WHERE id = ?", filepath.ToSlash(filepath.Join(loadsName, load)), load); err != nil {

@@ -199,7 +199,7 @@ func TestWhatAKilledDropLeaves(t *testing.T) {
 				t.Fatal(err)
 			}
 			stage(t, s, firstLoad, 7)
-			if _, err := s.publish(firstLoad); err != nil {
+			if _, err := s.publish(firstLoad, false); err != nil {
 				t.Fatal(err)
 			}
 		}, true},

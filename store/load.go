@@ -40,6 +40,7 @@ type LoadRecord struct {
 	Final      bool         // no attempt will follow, whatever the verdict
 	Making     *Making      // how it was made, on the virtual clock; nil if it cannot be made again
 	Drop       bool         // keep no artefacts, only their checksums
+	Compress   bool         // compress the artefacts that are kept
 }
 
 // ID returns the load's name, such as "r1-0007-a2": run 1, place 7 in the plan, second
@@ -83,7 +84,7 @@ func (s *Store) Commit(r LoadRecord) error {
 	if r.Drop {
 		dropped, err = s.checksumStaged(id)
 	} else {
-		published, err = s.publish(id)
+		published, err = s.publish(id, r.Compress)
 	}
 	if err != nil {
 		return fmt.Errorf("keep load %s: files: %w", id, explain(err))

@@ -22,7 +22,7 @@ CREATE TABLE run (
   environment      TEXT NOT NULL CHECK (json_valid(environment)),
   started          INTEGER NOT NULL,
   finished         INTEGER,
-  keep             TEXT NOT NULL DEFAULT 'all' CHECK (keep IN ('all', 'median', 'none'))
+  keep             TEXT NOT NULL DEFAULT 'all' CHECK (keep IN ('all', 'compressed', 'median', 'none'))
 ) STRICT;
 
 CREATE TABLE metric (
@@ -190,7 +190,7 @@ var upgrades = map[int]string{
 	// Before artefacts could be dropped, every load kept its own, and nothing said how to make
 	// them again.
 	6: programsTable + artefactTable + `
-	ALTER TABLE run ADD COLUMN keep TEXT NOT NULL DEFAULT 'all' CHECK (keep IN ('all', 'median', 'none'));
+	ALTER TABLE run ADD COLUMN keep TEXT NOT NULL DEFAULT 'all' CHECK (keep IN ('all', 'compressed', 'median', 'none'));
 	ALTER TABLE load ADD COLUMN programs INTEGER REFERENCES programs(id);
 	ALTER TABLE load ADD COLUMN boot INTEGER;
 	ALTER TABLE load ADD COLUMN boot_attempt INTEGER;`,

@@ -32,7 +32,7 @@ type Study struct {
 	Claims    []Claim     // claims about the cells, to be tested
 
 	Repeats int    // loads of each cell, at least 1
-	Keep    string // KeepAll, KeepMedian or KeepNone
+	Keep    string // one of Keeps
 	Options Options
 	Source  []byte // the study file, byte for byte
 }
@@ -64,13 +64,14 @@ func Clocks() []string { return []string{ClockReal, ClockVirtual, ClockAuto} }
 // Which valid loads keep their artefacts. Loads that are not valid keep theirs in any case: they
 // show what went wrong.
 const (
-	KeepAll    = "all"
-	KeepMedian = "median" // of each cell, the load that is nearest to the median
-	KeepNone   = "none"
+	KeepAll        = "all"
+	KeepCompressed = "compressed" // all, each file compressed
+	KeepMedian     = "median"     // of each cell, the load that is nearest to the median
+	KeepNone       = "none"
 )
 
 // Keeps returns what a study may keep.
-func Keeps() []string { return []string{KeepAll, KeepMedian, KeepNone} }
+func Keeps() []string { return []string{KeepAll, KeepCompressed, KeepMedian, KeepNone} }
 
 // UseKeep overrides what the study's file says about artefacts. The error for an unknown word
 // lists the known ones.

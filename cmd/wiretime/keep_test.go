@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -336,4 +337,51 @@ func TestKilledRunKeepsTheMedian(t *testing.T) {
 	if d := cmp.Diff(want, artefacts(t, filepath.Join(u.home, "killed"))); d != "" || len(want) < 6*3 {
 		t.Errorf("%d artefacts are kept; they differ: %s", len(want), d)
 	}
+}
+
+// TestCompressedArtefacts measures a study that keeps compressed artefacts: every reader reads them as if they were not, and
+// show writes them as they were.
+func TestCompressedArtefacts(t *testing.T) {
+	u := self(t)
+	u.addKernel(t)
+	all := u.write(t, "study.yaml", fmt.Sprintf(keptStudy, "virtual", "all"))
+	u.runs(t, 0, "run", all, "--store", "all")
+	u.runs(t, 0, "run", all, "--store", "small", "--keep", "compressed", "--verify-determinism", "2")
+	plain, err := filepath.Glob(filepath.Join(u.home, "small", "loads", "*", "load.pcapng"))
+	if err != nil || len(plain) > 0 {
+		t.Errorf("not compressed: %v (%v)", plain, err)
+	}
+	if d := cmp.Diff(artefacts(t, filepath.Join(u.home, "all")), artefacts(t, filepath.Join(u.home, "small"))); d != "" {
+		t.Error("the contents differ:", d)
+	}
+	for _, verb := range [][]string{{"explain", "r1-0003-a1"}, {"explain", "--json", "r1-0003-a1"}} {
+		if a, b := u.runs(t, 0, append(verb, "--store", "all")...), u.runs(t, 0, append(verb, "--store", "small")...); a.out != b.out {
+			t.Errorf("%v differs: %s\n%s", verb, a.out, b.out)
+		}
+	}
+	pages := map[string]string{}
+	for _, dir := range []string{"all", "small"} {
+		u.runs(t, 0, "report", "--store", dir, "-o", dir+".html")
+		text, err := os.ReadFile(filepath.Join(u.home, dir+".html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, pages[dir], _ = strings.Cut(string(text), `"loads":`)
+	}
+	if pages["all"] == "" || pages["all"] != pages["small"] {
+		t.Errorf("the reports' loads differ, or are not there: %d and %d octets", len(pages["all"]), len(pages["small"]))
+	}
+	u.runs(t, 0, "show", "r1-0003-a1", "--store", "small", "--out", "loads")
+	same(t, artefacts(t, filepath.Join(u.home, "all")), artefacts(t, u.home), "r1-0003-a1")
+	if entries, err := os.ReadDir(filepath.Join(u.home, "loads", "r1-0003-a1")); err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".zst") }) {
+		t.Errorf("show has written %v (%v)", entries, err)
+	}
+	u.runs(t, exitInput, "show", "r1-0003-a1", "--store", "small", "--out", "loads") // is there already
+	if tshark, err := exec.LookPath("tshark"); err == nil {
+		out, err := exec.CommandContext(t.Context(), tshark, "-r", filepath.Join(u.home, "small", "loads", "r1-0003-a1", "load.pcapng.zst"), "-c", "3").Output()
+		if err != nil || strings.Count(string(out), "\n") != 3 {
+			t.Errorf("tshark reads %q (%v)", out, err)
+		}
+	}
+	u.runs(t, 0, "reproduce", "r1-0003-a1", "--store", "small")
 }

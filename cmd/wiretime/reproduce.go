@@ -5,18 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"wiretime/atomicfile"
 	"wiretime/runner"
-	"wiretime/scratch"
 	"wiretime/site"
 	"wiretime/store"
 	"wiretime/study"
@@ -232,7 +228,7 @@ func placeArtefacts(o reproduceOptions, st *store.Store, r runner.Repetition) er
 	switch {
 	case o.out != "":
 		dir := filepath.Join(o.out, r.Load.ID)
-		if err := writeArtefacts(dir, r); err != nil {
+		if err := writeFolder(dir, r.CopyTo); err != nil {
 			return fmt.Errorf("write the artefacts of load %s: %w", r.Load.ID, err)
 		}
 		fmt.Fprintf(stdout, "    its artefacts are in %s\n", dir)
@@ -245,31 +241,6 @@ func placeArtefacts(o reproduceOptions, st *store.Store, r runner.Repetition) er
 		fmt.Fprintf(stdout, "    its artefacts are not put back, since they are not those that were dropped; --out DIR keeps them elsewhere\n")
 	}
 	return nil
-}
-
-// writeArtefacts writes the artefacts to a new folder, whole or not at all.
-func writeArtefacts(dir string, r runner.Repetition) (err error) {
-	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return err
-	}
-	unfinished, err := scratch.Make(parent, ".wiretime-reproduce")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unfinished.Remove()) }()
-	made := filepath.Join(unfinished.Path, r.Load.ID)
-	if err := os.Mkdir(made, 0o755); err != nil {
-		return err
-	}
-	if err := r.CopyTo(made); err != nil {
-		return err
-	}
-	err = atomicfile.MoveFolder(made, dir)
-	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EEXIST) {
-		return input(fmt.Errorf("%s is there already: name another folder with --out", dir))
-	}
-	return err
 }
 
 // differences lists what is not the same in a repetition, files first.

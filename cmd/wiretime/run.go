@@ -81,7 +81,7 @@ have not run before, it shows them and asks, or needs --run-stored-commands.`,
 		"how long to wait for a quiet machine before loads on the real clock; 0: do not check the machine")
 	c.Flags().Int64Var(&o.captureMemory, "capture-memory", 0,
 		"memory in `MB` that the captures of all loads together may take; what does not fit goes to the store's disk (default: half of what is available)")
-	c.Flags().StringVar(&o.keep, "keep", "", "which valid loads keep their artefacts: all, median (one of each cell) or none (default: what the study says)")
+	c.Flags().StringVar(&o.keep, "keep", "", "which valid loads keep their artefacts: all, compressed, median (one of each cell) or none (default: what the study says)")
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
 	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	return c
@@ -290,7 +290,7 @@ func whatToKeep(o runOptions, st *store.Store, id int64) (string, error) {
 		}
 	}
 	r, err := st.Run(id)
-	if err != nil || r.Keep == study.KeepAll {
+	if err != nil || r.Keep == study.KeepAll || r.Keep == study.KeepCompressed {
 		return r.Keep, err
 	}
 	plan, err := st.Plan(id)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/artefact"
 	"wiretime/capture"
 	"wiretime/replay"
 	"wiretime/store"
@@ -21,17 +22,18 @@ import (
 )
 
 func showCommand() *cobra.Command {
-	var dir string
+	var dir, out string
 	c := &cobra.Command{
 		Use: "show LOAD", Short: "Show one load: its figures, its validity, its files",
 		Args: arguments(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return show(dir, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return show(dir, args[0], out) },
 	}
+	c.Flags().StringVar(&out, "out", "", "folder that also gets the load's files, uncompressed, in a folder of the load's name")
 	c.Flags().StringVar(&dir, "store", defaultStore, "folder of the results")
 	return c
 }
 
-func show(dir, id string) error {
+func show(dir, id, out string) error {
 	st, err := store.Open(dir, store.Read)
 	if err != nil {
 		return err
@@ -43,6 +45,11 @@ func show(dir, id string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if out != "" {
+		if err := copyArtefacts(l, filepath.Join(out, l.ID)); err != nil {
+			return err
+		}
 	}
 	metrics, err := st.Metrics(l.Run)
 	if err != nil {
@@ -89,6 +96,22 @@ func show(dir, id string) error {
 		fmt.Fprintf(w, "\t%s\n", comeBack(l))
 	}
 	return w.Flush()
+}
+
+// copyArtefacts writes the files of a load to a new folder as they were before they were compressed.
+func copyArtefacts(l store.Load, dir string) error {
+	if l.Dropped {
+		return input(fmt.Errorf("write the files of load %s: they were dropped; %s", l.ID, comeBack(l)))
+	}
+	if l.Artefacts == "" {
+		return input(fmt.Errorf("write the files of load %s: it left none; it is %s", l.ID, l.Validity))
+	}
+	err := writeFolder(dir, func(made string) error { return store.Unpack(l.Artefacts, made) })
+	if err != nil {
+		return fmt.Errorf("write the files of load %s: %w", l.ID, err)
+	}
+	fmt.Fprintf(stderr, "Its files are in %s\n", dir)
+	return nil
 }
 
 // comeBack says how the dropped artefacts of a load can be had again.
@@ -151,8 +174,12 @@ func unlogged(l store.Load) string {
 	if l.Artefacts == "" {
 		return ""
 	}
-	if _, err := os.Stat(filepath.Join(l.Artefacts, workload.ServerFile)); errors.Is(err, os.ErrNotExist) {
+	file, err := artefact.Contents(filepath.Join(l.Artefacts, workload.ServerFile))
+	if errors.Is(err, os.ErrNotExist) {
 		return ", no log"
+	}
+	if err == nil {
+		_ = file.Close()
 	}
 	return ""
 }
