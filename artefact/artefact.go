@@ -94,7 +94,7 @@ func kind(m os.FileMode) string {
 	return "not a file"
 }
 
-// Read reads the regular file at path, of at most most octets, or decompresses what Compress has made of
+// Read reads the regular file at path, of at most most octets, or decompresses what Compressor has made of
 // it.
 func Read(path string, most int64) ([]byte, error) {
 	file, err := Open(path)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
@@ -24,10 +25,17 @@ const (
 	mostExpansion = 256
 )
 
+// Compressor compresses artefacts, one at a time. It may be used by several goroutines at once. The zero value is ready; its memory
+// (some megabytes, from the first file on) takes as long to make as a small file to compress.
+type Compressor struct {
+	mu      sync.Mutex
+	encoder *zstd.Encoder
+}
+
 // Compress replaces the file at path by a compressed one, whose name is longer by Suffix. A file that would become more than 256
 // times as small stays as it is, since Contents would refuse it. After an error the file is still there.
 // The folder is not one to which others can write.
-func Compress(path string) (err error) {
+func (c *Compressor) Compress(path string) (err error) {
 	in, err := Open(path)
 	if err != nil {
 		return err
@@ -42,7 +50,7 @@ func Compress(path string) (err error) {
 			err = errors.Join(fmt.Errorf("compress %s: %w", path, err), os.Remove(out.Name()))
 		}
 	}()
-	read, err := compress(out, in)
+	read, err := c.compress(out, in)
 	var info fs.FileInfo
 	if err == nil {
 		info, err = out.Stat()
@@ -56,16 +64,20 @@ func Compress(path string) (err error) {
 	return os.Remove(path)
 }
 
-func compress(to io.Writer, from io.Reader) (read int64, err error) {
-	encoder, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return 0, err
+func (c *Compressor) compress(to io.Writer, from io.Reader) (read int64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.encoder == nil {
+		if c.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1)); err != nil {
+			return 0, err
+		}
 	}
-	read, err = io.Copy(encoder, from)
-	return read, errors.Join(err, encoder.Close())
+	c.encoder.Reset(to)
+	read, err = io.Copy(c.encoder, from)
+	return read, errors.Join(err, c.encoder.Close())
 }
 
-// Contents opens the regular file at path as Open does or, if there is none, decompresses what Compress has made of
+// Contents opens the regular file at path as Open does or, if there is none, decompresses what Compressor has made of
 // it. A compressed file that has more than 256 times its size is an error that wraps ErrUnfit.
 func Contents(path string) (io.ReadCloser, error) {
 	file, err := Open(path)
@@ -116,7 +128,7 @@ func (c *contents) Close() error {
 	return c.file.Close()
 }
 
-// decompressAll reads what Compress has made of the file at path. missing is the error if there is nothing.
+// decompressAll reads what Compressor has made of the file at path. missing is the error if there is nothing.
 func decompressAll(path string, most int64, missing error) ([]byte, error) {
 	in, err := Contents(path)
 	if errors.Is(err, fs.ErrNotExist) {

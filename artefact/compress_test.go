@@ -34,6 +34,7 @@ func capture() []byte {
 }
 
 func TestCompressedArtefactsReadAsTheyWere(t *testing.T) {
+	var compressor Compressor
 	var text []byte
 	for i := range 1000 {
 		text = fmt.Appendf(text, "line %d of a log\n", i*i)
@@ -47,7 +48,7 @@ func TestCompressedArtefactsReadAsTheyWere(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := write(t, "artefact", c.content)
-			if err := Compress(path); err != nil {
+			if err := compressor.Compress(path); err != nil {
 				t.Fatal(err)
 			}
 			info, err := os.Stat(path + Suffix)
@@ -74,8 +75,9 @@ func TestCompressedArtefactsReadAsTheyWere(t *testing.T) {
 }
 
 func TestAFileThatWouldBeRefusedIsNotCompressed(t *testing.T) {
+	var compressor Compressor
 	path := write(t, "zeros", make([]byte, 1<<20))
-	if err := Compress(path); err != nil {
+	if err := compressor.Compress(path); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(path + Suffix); !errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +95,7 @@ func TestHostileCompressedFiles(t *testing.T) {
 	}
 	whole := encoder.EncodeAll(capture(), nil)
 	var bomb bytes.Buffer
-	if _, err := compress(&bomb, bytes.NewReader(make([]byte, 64<<20))); err != nil {
+	if _, err := new(Compressor).compress(&bomb, bytes.NewReader(make([]byte, 64<<20))); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -147,13 +149,14 @@ func FuzzContents(f *testing.F) {
 }
 
 func BenchmarkCompress(b *testing.B) {
+	var compressor Compressor
 	content := append(capture(), capture()...)
 	b.SetBytes(int64(len(content)))
 	for b.Loop() {
 		b.StopTimer()
 		path := write(b, "artefact", content)
 		b.StartTimer()
-		if err := Compress(path); err != nil {
+		if err := compressor.Compress(path); err != nil {
 			b.Fatal(err)
 		}
 	}

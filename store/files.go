@@ -35,7 +35,7 @@ func (s *Store) publish(loadID string, compress bool) (published bool, err error
 		return false, nil
 	}
 	if compress {
-		err = compressFiles(staged)
+		err = s.compressFiles(staged)
 	}
 	if err == nil {
 		err = atomicfile.SyncTree(staged)

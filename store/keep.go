@@ -172,12 +172,12 @@ func unpack(from, to string) error {
 }
 
 // compressFiles compresses the files in a folder.
-func compressFiles(dir string) error {
+func (s *Store) compressFiles(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || strings.HasSuffix(path, artefact.Suffix) {
 			return err
 		}
-		return artefact.Compress(path)
+		return s.compressor.Compress(path)
 	})
 }
 

@@ -34,6 +34,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"wiretime/artefact"
 	"wiretime/atomicfile"
 )
 
@@ -66,6 +67,8 @@ type Store struct {
 	dir  string
 	db   *sql.DB
 	lock *os.File // nil in mode Read
+
+	compressor artefact.Compressor
 
 	// version is the database's schema, which may be older than SchemaVersion in
 	// mode Read.
