@@ -67,7 +67,7 @@ func Verify(ctx context.Context, c Config, samples int, report func(Repetition) 
 	if len(kept) == 0 {
 		return errors.New("verify determinism: the run has no load on the virtual clock")
 	}
-	return Reproduce(ctx, c, evenly(kept, samples), report)
+	return Reproduce(ctx, c, evenly(kept, samples), func(int, int) {}, report)
 }
 
 // evenly returns n of all loads, evenly spaced.
@@ -94,8 +94,9 @@ func Irreproducible(l store.Load) error {
 
 // Reproduce runs loads of a run on the virtual clock again and compares them with the store. What a load
 // does depends on its guest, so each guest is booted as it was, and makes the loads that it made before. report is
-// called with each repetition; an error of it ends Reproduce.
-func Reproduce(ctx context.Context, c Config, loads []store.Load, report func(Repetition) error) (err error) {
+// called with each repetition; an error of it ends Reproduce. progress is called after each load that guests have carried out,
+// with how many these are and how many there will be.
+func Reproduce(ctx context.Context, c Config, loads []store.Load, progress func(done, all int), report func(Repetition) error) (err error) {
 	r := &run{Config: c}
 	queue, err := r.queue()
 	if err != nil {
@@ -116,8 +117,13 @@ func Reproduce(ctx context.Context, c Config, loads []store.Load, report func(Re
 		return err
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
+	done, all := 0, 0
 	for _, b := range boots {
-		if err := r.repeat(ctx, host, b, report); err != nil {
+		all += len(b.jobs)
+	}
+	for _, b := range boots {
+		err := r.repeat(ctx, host, b, func() { done++; progress(done, all) }, report)
+		if err != nil {
 			return err
 		}
 	}
@@ -198,11 +204,12 @@ type repeatedBoot struct {
 	wanted map[string]store.Load
 }
 
-func (r *run) repeat(ctx context.Context, host *guest.Host, b repeatedBoot, report func(Repetition) error) error {
+func (r *run) repeat(ctx context.Context, host *guest.Host, b repeatedBoot, progress func(), report func(Repetition) error) error {
 	done := 0
 	return host.Run(ctx, r.machine(b.batch, b.jobs[0], b.attempt, 0), r.orders(b.jobs, b.attempt), func(result guest.Result) error {
 		j, before := b.jobs[done], done
 		done++
+		progress()
 		l, wanted := b.wanted[result.ID]
 		if !wanted {
 			return nil

@@ -67,7 +67,10 @@ func (s *Store) Making(load string) (*Making, error) {
 		if err := rows.Scan(&described, &m.Boot, &m.Attempt); err != nil {
 			return nil, err
 		}
-		return &m, json.Unmarshal([]byte(described), &m.Programs)
+		if err := json.Unmarshal([]byte(described), &m.Programs); err != nil {
+			return nil, fmt.Errorf("%w: its programs are not described as names with texts: %w", ErrDamaged, err)
+		}
+		return &m, nil
 	}, "SELECT p.described, l.boot, l.boot_attempt FROM load l JOIN programs p ON p.id = l.programs WHERE l.id = ?", load)
 	if err != nil {
 		return nil, fmt.Errorf("how load %s was made: %w", load, err)

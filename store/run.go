@@ -196,6 +196,9 @@ func scanRun(rows *sql.Rows) (r Run, err error) {
 	if err == nil {
 		err = checkRead("name of the study", r.StudyName)
 	}
+	if err == nil && !slices.Contains(study.Keeps(), r.Keep) {
+		err = fmt.Errorf("%w: run %d keeps %.40q, which no run does", ErrDamaged, r.ID, r.Keep)
+	}
 	return r, err
 }
 

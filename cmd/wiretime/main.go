@@ -41,7 +41,8 @@ emulated networks, keeps every packet, and compares with honest statistics.
 
 Exit codes:
     0  all went well
-    1  something failed, or loads have no valid attempt; the message says what
+    1  something failed, loads have no valid attempt, or one that was reproduced
+       came out differently; the message says what
     2  the input is wrong: a study, a flag, a site's folder
     3  the machine lacks something; 'wiretime doctor' says what
     4  the store cannot be used: in use, damaged, newer than this program, on a

@@ -147,7 +147,9 @@ func compareLoads(ctx context.Context, o reproduceOptions, run store.Run, s *stu
 	differing := 0
 	err = runner.Reproduce(ctx, runner.Config{
 		Store: st, Run: run.ID, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
-	}, loads, func(r runner.Repetition) error {
+	}, loads, func(done, all int) {
+		fmt.Fprintf(stderr, "[%*d/%d] carried out\n", len(fmt.Sprint(all)), done, all)
+	}, func(r runner.Repetition) error {
 		if !r.Same() {
 			differing++
 		}
