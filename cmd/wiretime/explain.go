@@ -45,7 +45,7 @@ func explainLoad(dir, id string, asJSON bool) error {
 		return err
 	}
 	if l.Dropped {
-		return input(fmt.Errorf("explain load %s: its artefacts were dropped; %s", l.ID, comeBack(l)))
+		return input(fmt.Errorf("explain load %s: its artefacts were dropped; %s", l.ID, comeBack(st, l)))
 	}
 	paths, err := criticalPaths(l)
 	if err != nil {

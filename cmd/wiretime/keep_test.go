@@ -124,11 +124,12 @@ func TestReadersSayWhatWasDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	back := "'wiretime reproduce r1-0003-a1 --store " + filepath.Join(u.home, "kept") + "' brings them back"
 	for name, c := range map[string]struct{ said, want string }{
 		"report":  {string(page), "The artefacts of 8 of 8 loads were dropped (keep: none)"},
 		"results": {u.runs(t, 0, "results", "--store", "kept").out, "The artefacts of 8 of 8 loads were dropped (keep: none)"},
-		"show":    {u.runs(t, 0, "show", "r1-0003-a1", "--store", "kept").out, "'wiretime reproduce r1-0003-a1' brings them back"},
-		"explain": {u.runs(t, exitInput, "explain", "r1-0003-a1", "--store", "kept").errors, "its artefacts were dropped; 'wiretime reproduce r1-0003-a1' brings them back"},
+		"show":    {u.runs(t, 0, "show", "r1-0003-a1", "--store", "kept").out, back},
+		"explain": {u.runs(t, exitInput, "explain", "r1-0003-a1", "--store", "kept").errors, "its artefacts were dropped; " + back},
 		"export":  {u.runs(t, 0, "export", "json", "--store", "kept").out, `"keep": "none"`},
 	} {
 		if !strings.Contains(c.said, c.want) {

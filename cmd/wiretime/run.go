@@ -281,28 +281,6 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	return checkComplete(st, id)
 }
 
-// whatToKeep returns which valid loads of the run keep their artefacts. A flag changes what the store
-// says, also of a run that is continued.
-func whatToKeep(o runOptions, st *store.Store, id int64) (string, error) {
-	if o.keep != "" {
-		if err := st.SetKeep(id, o.keep); err != nil {
-			return "", err
-		}
-	}
-	r, err := st.Run(id)
-	if err != nil || r.Keep == study.KeepAll || r.Keep == study.KeepCompressed {
-		return r.Keep, err
-	}
-	plan, err := st.Plan(id)
-	if err != nil {
-		return "", err
-	}
-	if slices.ContainsFunc(plan, func(p store.Planned) bool { return p.Cell.Clock() == study.ClockReal }) {
-		fmt.Fprintf(stderr, "wiretime: note: keep: %s drops artefacts of loads on the real clock, which nothing can bring back; --keep all keeps them\n", r.Keep)
-	}
-	return r.Keep, nil
-}
-
 // tally counts what a run has measured.
 type tally struct {
 	loads   int

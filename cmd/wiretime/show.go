@@ -47,7 +47,7 @@ func show(dir, id, out string) error {
 		return err
 	}
 	if out != "" {
-		if err := copyArtefacts(l, filepath.Join(out, l.ID)); err != nil {
+		if err := copyArtefacts(st, l, filepath.Join(out, l.ID)); err != nil {
 			return err
 		}
 	}
@@ -93,33 +93,9 @@ func show(dir, id, out string) error {
 		for _, f := range files {
 			fmt.Fprintf(w, "dropped\t%s, %d octets, SHA-256 %s\n", terminal.Line(f.Name), f.Octets, terminal.Line(f.SHA256))
 		}
-		fmt.Fprintf(w, "\t%s\n", comeBack(l))
+		fmt.Fprintf(w, "\t%s\n", terminal.Line(comeBack(st, l)))
 	}
 	return w.Flush()
-}
-
-// copyArtefacts writes the files of a load to a new folder as they were before they were compressed.
-func copyArtefacts(l store.Load, dir string) error {
-	if l.Dropped {
-		return input(fmt.Errorf("write the files of load %s: they were dropped; %s", l.ID, comeBack(l)))
-	}
-	if l.Artefacts == "" {
-		return input(fmt.Errorf("write the files of load %s: it left none; it is %s", l.ID, l.Validity))
-	}
-	err := writeFolder(dir, func(made string) error { return store.Unpack(l.Artefacts, made) })
-	if err != nil {
-		return fmt.Errorf("write the files of load %s: %w", l.ID, err)
-	}
-	fmt.Fprintf(stderr, "Its files are in %s\n", dir)
-	return nil
-}
-
-// comeBack says how the dropped artefacts of a load can be had again.
-func comeBack(l store.Load) string {
-	if l.Cell.Clock() == study.ClockVirtual {
-		return fmt.Sprintf("'wiretime reproduce %s' brings them back", l.ID)
-	}
-	return "they cannot be brought back, since the load ran on the real clock"
 }
 
 // meant says what the values of an axis are of, where they do not say it.
