@@ -5,13 +5,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+
+	"wiretime/costtest"
 )
 
 // BenchmarkCodecs compresses each file of a name (WIRETIME_BENCH_FILE) in the store WIRETIME_BENCH_STORE, and reports the
@@ -59,7 +59,7 @@ func BenchmarkCodecs(b *testing.B) {
 			}
 			var before, after int
 			var out bytes.Buffer
-			began := processorTime(b)
+			began := costtest.ProcessTime(b)
 			for i := 0; b.Loop(); i++ {
 				content := all[i%len(all)]
 				out.Reset()
@@ -74,17 +74,7 @@ func BenchmarkCodecs(b *testing.B) {
 				before, after = before+len(content), after+out.Len()
 			}
 			b.ReportMetric(100*float64(after)/float64(before), "%")
-			b.ReportMetric((processorTime(b)-began).Seconds()*1000/float64(b.N), "processor-ms/op")
+			b.ReportMetric((costtest.ProcessTime(b)-began).Seconds()*1000/float64(b.N), "processor-ms/op")
 		})
 	}
-}
-
-// processorTime returns what this process has used.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

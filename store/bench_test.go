@@ -5,20 +5,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
-)
 
-// processorTime returns what this process has used.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
+	"wiretime/costtest"
+)
 
 // BenchmarkKeep stores loads of 1.9 MB: a capture whose packets are there twice, and a HAR. It
 // reports processor time and octets on disk per load.
@@ -80,7 +71,7 @@ func BenchmarkKeep(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				began := processorTime(b)
+				began := costtest.ProcessTime(b)
 				if err := s.Commit(r); err != nil {
 					b.Fatal(err)
 				}
@@ -89,7 +80,7 @@ func BenchmarkKeep(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				used += processorTime(b) - began
+				used += costtest.ProcessTime(b) - began
 			}
 			b.ReportMetric(used.Seconds()*1000/float64(b.N), "processor-ms/op")
 		})
