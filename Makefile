@@ -80,6 +80,9 @@ bench: $(SETUP)
 	WIRETIME_NEED_PEERS=1 go test -run '^$$' -bench Load ./spdy
 	@echo "== The virtual clock: loads per second on one core"
 	scripts/bench-clocks
+	@echo "== Stores: octets per load, and what keeping them costs"
+	scripts/bench-stores
+	go test -run '^$$' -bench Keep -benchtime 100x ./store
 
 kernel: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) virtual

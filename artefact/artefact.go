@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 
@@ -93,9 +94,13 @@ func kind(m os.FileMode) string {
 	return "not a file"
 }
 
-// Read reads the regular file at path, of at most most octets.
+// Read reads the regular file at path, of at most most octets, or decompresses what Compressor has made of
+// it.
 func Read(path string, most int64) ([]byte, error) {
 	file, err := Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return decompressAll(path, most, err)
+	}
 	if err != nil {
 		return nil, err
 	}

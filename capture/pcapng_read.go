@@ -43,9 +43,9 @@ func ReadPcapng(r io.Reader) (*Packets, error) {
 	return reader.finish(), nil
 }
 
-// ReadPackets reads the capture file at path, an artefact.
+// ReadPackets reads the capture file at path, an artefact, which may be compressed.
 func ReadPackets(path string) (*Packets, error) {
-	file, err := artefact.Open(path)
+	file, err := artefact.Contents(path)
 	if err != nil {
 		return nil, fmt.Errorf("read capture: %w", err)
 	}

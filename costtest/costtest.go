@@ -63,3 +63,14 @@ func processorTime(t testing.TB) time.Duration {
 	}
 	return time.Duration(now.Nano())
 }
+
+// ProcessTime returns the processor time that this process has used, for benchmarks of what runs in several
+// threads.
+func ProcessTime(t testing.TB) time.Duration {
+	t.Helper()
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		t.Fatal("read the process's processor time: ", err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

@@ -78,6 +78,7 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	if OnVirtualClock(results) {
 		c.data.ClockNote = VirtualClock
 	}
+	c.data.Dropped = Dropped(run, loads)
 	published, err := st.Published(id)
 	if err != nil {
 		return err

@@ -44,7 +44,9 @@ type Data struct {
 	Servers     []Fact    `json:"servers,omitempty"`    // servers and what they are, where some are not Wiretime's own
 	Kinds       []string  `json:"kinds,omitempty"`      // what the time on a critical path may be spent on
 	Words       []string  `json:"words"`                // strings that waterfalls refer to; Words[0] is ""
-	MediansOnly bool      `json:"mediansOnly"`          // there were too many requests: only each cell's median load has a waterfall
+	// Dropped says how many loads have lost their artefacts; empty if none has.
+	Dropped     string `json:"dropped,omitempty"`
+	MediansOnly bool   `json:"mediansOnly"` // there were too many requests: only each cell's median load has a waterfall
 
 	loads []store.Load // parallel to Loads
 }

@@ -175,11 +175,17 @@ func (r *run) keepUnsupported(j *job, why string) error {
 
 // keep puts the attempt into the store and reports it.
 func (r *run) keep(j *job, record store.LoadRecord) error {
+	record.Drop, record.Compress = r.dropAtOnce(record), r.Keep == study.KeepCompressed
 	if err := r.Store.Commit(record); err != nil {
 		return err
 	}
 	j.attempt++
 	j.planned.Done = record.Final || record.Validity == store.Valid
+	if j.planned.Done && !record.Drop {
+		if err := r.trim(j); err != nil {
+			return err
+		}
+	}
 	a := Attempt{ID: record.ID(), Cell: j.planned.Cell, Validity: record.Validity, Reason: record.Reason}
 	a.Headline, a.Value, a.Lasted = headline(j, record)
 	r.mu.Lock()

@@ -7,12 +7,8 @@ import (
 	"wiretime/site"
 	"wiretime/store"
 	"wiretime/study"
-	"wiretime/workload"
 	"wiretime/workload/workloads"
 )
-
-// kind describes the workload of the job.
-func (j *job) kind() workload.Kind { return workloads.Of(j.planned.Cell.Workload).Kind() }
 
 // Metrics returns the metrics that a run stores for each load of a workload, in display order.
 func Metrics(w *study.Workload) []study.Metric {

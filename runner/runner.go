@@ -38,6 +38,11 @@ type Config struct {
 	CaptureMemory int64
 	// Count keeps what each load on the virtual clock asked of the guest's kernel (package counts).
 	Count bool
+	// Keep says which valid loads keep their artefacts (study.Keeps); empty: all.
+	Keep string
+	// Programs describes what loads on the virtual clock follow from (Programs); nil if there
+	// are none.
+	Programs map[string]string
 	// Report is called with each attempt that was kept, never concurrently.
 	Report func(Attempt)
 }
@@ -63,6 +68,7 @@ type run struct {
 	congestion map[string][]string   // congestion controls of each clock's kernel
 	served     map[string]*site.Site // by job.served
 	memory     *memory
+	trimming   sync.Mutex // held while a cell is trimmed
 
 	mu       sync.Mutex // of what follows
 	pace     *pace
@@ -87,6 +93,9 @@ func Run(ctx context.Context, c Config) error {
 		if err := r.prepare(ctx, queue); err != nil {
 			return err
 		}
+	}
+	if err := r.trimAll(queue); err != nil {
+		return err
 	}
 	if err := r.attemptAll(ctx, onClock(queue, study.ClockVirtual), r.openGuests); err != nil {
 		return err

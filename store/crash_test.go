@@ -31,7 +31,7 @@ func TestWhatAKilledWriterLeaves(t *testing.T) {
 		}},
 		{"a renamed folder that no row names", func(t *testing.T, s *Store, next LoadRecord) {
 			stage(t, s, next.ID(), 7)
-			if published, err := s.publish(next.ID()); err != nil || !published {
+			if published, err := s.publish(next.ID(), false); err != nil || !published {
 				t.Fatal(published, err)
 			}
 		}},

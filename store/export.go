@@ -229,6 +229,7 @@ func (s *Store) ExportJSON(w io.Writer, id int64) error {
 		Finished    *time.Time      `json:"finished"`
 		Planned     int             `json:"planned"`
 		Done        int             `json:"done"`
+		Keep        string          `json:"keep"`
 	}
 	document := struct {
 		Run       about          `json:"run"`
@@ -238,7 +239,7 @@ func (s *Store) ExportJSON(w io.Writer, id int64) error {
 		Rows      []row          `json:"rows"`
 	}{
 		about{ID: run.ID, Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Version: run.Version,
-			Environment: run.Environment, Started: run.Started.UTC(), Planned: run.Planned, Done: run.Done},
+			Environment: run.Environment, Started: run.Started.UTC(), Planned: run.Planned, Done: run.Done, Keep: run.Keep},
 		metrics, published, claims, rows,
 	}
 	if !run.Finished.IsZero() {

@@ -27,14 +27,19 @@ func (s *Store) StageDir(loadID string) (string, error) {
 	return dir, nil
 }
 
-// publish makes the staged folder durable and moves it to its real name. It
-// reports false if nothing was staged. After an error no folder is left.
-func (s *Store) publish(loadID string) (published bool, err error) {
+// publish makes the staged folder durable, its files compressed if that is wanted, and moves it to its
+// real name. It reports false if nothing was staged. After an error no folder is left.
+func (s *Store) publish(loadID string, compress bool) (published bool, err error) {
 	staged, final := s.path(loadsName, loadID+stagedSuffix), s.path(loadsName, loadID)
 	if _, err := os.Lstat(staged); os.IsNotExist(err) {
 		return false, nil
 	}
-	err = atomicfile.SyncTree(staged)
+	if compress {
+		err = s.compressFiles(staged)
+	}
+	if err == nil {
+		err = atomicfile.SyncTree(staged)
+	}
 	if err == nil {
 		err = os.Rename(staged, final)
 	}

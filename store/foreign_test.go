@@ -89,6 +89,9 @@ func TestAForeignDatabaseIsRefused(t *testing.T) {
 		{"a version below all", "PRAGMA user_version=-1", ErrDamaged},
 		{"a cell of another run", "PRAGMA foreign_keys=OFF; UPDATE cell SET run = 9", ErrDamaged},
 		{"a cell without axes", "PRAGMA foreign_keys=OFF; DELETE FROM cell_value", ErrDamaged},
+		{"a run that keeps what no run does", "PRAGMA ignore_check_constraints=ON; UPDATE run SET keep = 'x'", ErrDamaged},
+		{"programs without names", "INSERT INTO programs VALUES (9, '[1]'); UPDATE load SET programs = 9, boot = 0, boot_attempt = 1", ErrDamaged},
+		{"programs that are not there", "PRAGMA foreign_keys=OFF; UPDATE load SET programs = 9, boot = 0, boot_attempt = 1", nil},
 		{"a pair of a missing claim", "PRAGMA foreign_keys=OFF; INSERT INTO claim_pair VALUES (1, 7, 1, 'plt', 1, 'plt', 1)", ErrDamaged},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -121,7 +124,12 @@ func exportAll(s *Store) error {
 	for _, r := range runs {
 		_, planned := s.Plan(r.ID)
 		_, results := s.Results(r.ID)
-		err = errors.Join(err, planned, results, s.ExportCSV(io.Discard, r.ID), s.ExportJSON(io.Discard, r.ID))
+		loads, made := s.Loads(r.ID)
+		for _, l := range loads {
+			_, how := s.Making(l.ID)
+			made = errors.Join(made, how)
+		}
+		err = errors.Join(err, planned, results, made, s.ExportCSV(io.Discard, r.ID), s.ExportJSON(io.Discard, r.ID))
 	}
 	return err
 }

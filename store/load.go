@@ -38,6 +38,9 @@ type LoadRecord struct {
 	Violations []study.Violation
 	Pages      []study.Page // in the order of the journey; none if the load has one page only
 	Final      bool         // no attempt will follow, whatever the verdict
+	Making     *Making      // how it was made, on the virtual clock; nil if it cannot be made again
+	Drop       bool         // keep no artefacts, only their checksums
+	Compress   bool         // compress the artefacts that are kept
 }
 
 // ID returns the load's name, such as "r1-0007-a2": run 1, place 7 in the plan, second
@@ -60,6 +63,7 @@ type Load struct {
 	Validity   Validity
 	Reason     string
 	Artefacts  string // absolute path of the folder; empty if there is none
+	Dropped    bool   // it had artefacts, and the store has kept their checksums only
 	Values     map[string]float64
 	Violations []study.Violation
 	Pages      []study.Page // in the order of the journey; none if the load has one page only
@@ -68,21 +72,36 @@ type Load struct {
 // Commit stores one attempt: it makes the staged folder durable, moves it into place, and
 // writes the rows in one transaction. After an error neither folder nor rows remain, and
 // the planned load is still pending. The planned load is done if the attempt was valid,
-// unsupported or final.
+// unsupported or final. Of artefacts to be dropped, only names, sizes and checksums are stored.
 func (s *Store) Commit(r LoadRecord) error {
 	id := r.ID()
 	if s.lock == nil {
 		return fmt.Errorf("keep load %s: %w", id, ErrReadOnly)
 	}
-	published, err := s.publish(id)
+	var published bool
+	var dropped []File
+	var err error
+	if r.Drop {
+		dropped, err = s.checksumStaged(id)
+	} else {
+		published, err = s.publish(id, r.Compress)
+	}
 	if err != nil {
 		return fmt.Errorf("keep load %s: files: %w", id, explain(err))
 	}
-	err = s.transact(func(tx *sql.Tx) error { return insertLoad(tx, r, published) })
-	if err != nil {
-		if published {
-			err = errors.Join(err, os.RemoveAll(s.path(loadsName, id)))
+	err = s.transact(func(tx *sql.Tx) error {
+		if err := insertLoad(tx, r, published); err != nil {
+			return err
 		}
+		return insertFiles(tx, id, dropped)
+	})
+	if published && err != nil {
+		err = errors.Join(err, os.RemoveAll(s.path(loadsName, id)))
+	}
+	if r.Drop {
+		err = errors.Join(err, os.RemoveAll(s.path(loadsName, id+stagedSuffix)))
+	}
+	if err != nil {
 		return fmt.Errorf("keep load %s: %w", id, err)
 	}
 	return nil
@@ -91,8 +110,13 @@ func (s *Store) Commit(r LoadRecord) error {
 func insertLoad(tx *sql.Tx, r LoadRecord, published bool) error {
 	id := r.ID()
 	artefacts := sql.NullString{String: path.Join(loadsName, id), Valid: published}
-	if _, err := tx.Exec(`INSERT INTO load (id, planned, attempt, started, wall_ms, validity, reason, artefacts) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		id, r.Planned.ID, r.Attempt, r.Started.UnixNano(), float64(r.Wall)/1e6, string(r.Validity), r.Reason, artefacts); err != nil {
+	programs, boot, bootAttempt, err := insertMaking(tx, r.Making)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`INSERT INTO load (id, planned, attempt, started, wall_ms, validity, reason, artefacts, programs, boot, boot_attempt)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		id, r.Planned.ID, r.Attempt, r.Started.UnixNano(), float64(r.Wall)/1e6, string(r.Validity), r.Reason, artefacts, programs, boot, bootAttempt); err != nil {
 		return err
 	}
 	insert, err := tx.Prepare(`INSERT INTO value (load, metric, value) SELECT ?, name, ? FROM metric WHERE run = ? AND name = ?`)
@@ -171,7 +195,7 @@ const fromLoad = ` FROM load l JOIN planned p ON p.id = l.planned JOIN cell c ON
 // and violations.
 func (s *Store) loads(where string, arg any) ([]Load, error) {
 	rows, err := query(s, s.scanLoad, `SELECT l.id, p.run, p.idx, p.repeat, p.seed, l.attempt, l.started, l.wall_ms,
-		l.validity, l.reason, l.artefacts, p.cell`+fromLoad+where+` ORDER BY p.idx, l.attempt`, arg)
+		l.validity, l.reason, l.artefacts, `+s.dropped()+`, p.cell`+fromLoad+where+` ORDER BY p.idx, l.attempt`, arg)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +264,7 @@ func (s *Store) scanLoad(rows *sql.Rows) (loadRow, error) {
 	var wallMS float64
 	var artefacts sql.NullString
 	err := rows.Scan(&l.ID, &l.Run, &l.Index, &l.Repeat, &l.Seed, &l.Attempt, &started, &wallMS,
-		&l.Validity, &l.Reason, &artefacts, &l.cell)
+		&l.Validity, &l.Reason, &artefacts, &l.Dropped, &l.cell)
 	l.Started = time.Unix(0, started)
 	l.Wall = time.Duration(math.Round(wallMS * 1e6))
 	if err == nil && artefacts.Valid {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ type RunSpec struct {
 	Version     string // of wiretime
 	Environment json.RawMessage
 	Started     time.Time
+	Keep        string              // which valid loads keep their artefacts (study.Keeps)
 	Metrics     []study.Metric      // in display order
 	Cells       []study.Cell        // in the order of the study
 	Plan        []study.PlannedLoad // in the order to run them
@@ -37,6 +39,7 @@ type Run struct {
 	Environment json.RawMessage
 	Started     time.Time
 	Finished    time.Time // zero while loads remain
+	Keep        string    // which valid loads keep their artefacts (study.Keeps)
 	Planned     int       // loads planned
 	Done        int       // planned loads that need no further attempt
 }
@@ -76,8 +79,8 @@ func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
 	if err := checkName("name of the study", spec.StudyName); err != nil {
 		return 0, err
 	}
-	row, err := tx.Exec(`INSERT INTO run (study_name, study_text, seed, wiretime_version, environment, started) VALUES (?, ?, ?, ?, ?, ?)`,
-		spec.StudyName, spec.StudyText, strconv.FormatUint(spec.Seed, 10), spec.Version, string(spec.Environment), spec.Started.UnixNano())
+	row, err := tx.Exec(`INSERT INTO run (study_name, study_text, seed, wiretime_version, environment, started, keep) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		spec.StudyName, spec.StudyText, strconv.FormatUint(spec.Seed, 10), spec.Version, string(spec.Environment), spec.Started.UnixNano(), cmp.Or(spec.Keep, study.KeepAll))
 	if err != nil {
 		return 0, err
 	}
@@ -170,16 +173,22 @@ func scanPlanned(rows *sql.Rows) (p plannedRow, err error) {
 	return p, err
 }
 
-const selectRun = `
-	SELECT id, study_name, study_text, seed, wiretime_version, environment, started, finished,
+func (s *Store) selectRun() string {
+	keep := "keep"
+	if s.version < keepSince {
+		keep = "'" + study.KeepAll + "'"
+	}
+	return `
+	SELECT id, study_name, study_text, seed, wiretime_version, environment, started, finished, ` + keep + `,
 	  (SELECT count(*) FROM planned p WHERE p.run = run.id),
 	  (SELECT count(*) FROM planned p WHERE p.run = run.id AND p.state = 'done')
 	FROM run `
+}
 
 func scanRun(rows *sql.Rows) (r Run, err error) {
 	var started int64
 	var finished sql.NullInt64
-	err = rows.Scan(&r.ID, &r.StudyName, &r.StudyText, &r.Seed, &r.Version, (*jsonText)(&r.Environment), &started, &finished, &r.Planned, &r.Done)
+	err = rows.Scan(&r.ID, &r.StudyName, &r.StudyText, &r.Seed, &r.Version, (*jsonText)(&r.Environment), &started, &finished, &r.Keep, &r.Planned, &r.Done)
 	r.Started = time.Unix(0, started)
 	if finished.Valid {
 		r.Finished = time.Unix(0, finished.Int64)
@@ -187,12 +196,15 @@ func scanRun(rows *sql.Rows) (r Run, err error) {
 	if err == nil {
 		err = checkRead("name of the study", r.StudyName)
 	}
+	if err == nil && !slices.Contains(study.Keeps(), r.Keep) {
+		err = fmt.Errorf("%w: run %d keeps %.40q, which no run does", ErrDamaged, r.ID, r.Keep)
+	}
 	return r, err
 }
 
 // Runs returns the runs of the store, oldest first.
 func (s *Store) Runs() ([]Run, error) {
-	runs, err := query(s, scanRun, selectRun+"ORDER BY id")
+	runs, err := query(s, scanRun, s.selectRun()+"ORDER BY id")
 	if err != nil {
 		return nil, fmt.Errorf("runs of store %s: %w", s.dir, err)
 	}
@@ -201,7 +213,7 @@ func (s *Store) Runs() ([]Run, error) {
 
 // Run returns one run; the error wraps ErrNotFound if there is none.
 func (s *Store) Run(id int64) (Run, error) {
-	runs, err := query(s, scanRun, selectRun+"WHERE id = ?", id)
+	runs, err := query(s, scanRun, s.selectRun()+"WHERE id = ?", id)
 	if err != nil {
 		return Run{}, fmt.Errorf("run %d: %w", id, err)
 	}
@@ -213,7 +225,7 @@ func (s *Store) Run(id int64) (Run, error) {
 
 // UnfinishedRun returns the latest run that was not finished, if there is one.
 func (s *Store) UnfinishedRun() (Run, bool, error) {
-	runs, err := query(s, scanRun, selectRun+"WHERE finished IS NULL ORDER BY id DESC LIMIT 1")
+	runs, err := query(s, scanRun, s.selectRun()+"WHERE finished IS NULL ORDER BY id DESC LIMIT 1")
 	if err != nil {
 		return Run{}, false, fmt.Errorf("unfinished run of store %s: %w", s.dir, err)
 	}

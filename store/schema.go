@@ -4,7 +4,7 @@ package store
 // the database as `PRAGMA user_version`. Open rejects a store with a higher version with
 // ErrNewer. It upgrades a lower version when it opens the store for writing, and reads it
 // unchanged otherwise.
-const SchemaVersion = 6
+const SchemaVersion = 7
 
 // applicationID marks the database file as Wiretime's ("WIRE" in ASCII), kept
 // as `PRAGMA application_id`, where file(1) and other tools look for it.
@@ -21,7 +21,8 @@ CREATE TABLE run (
   wiretime_version TEXT NOT NULL,
   environment      TEXT NOT NULL CHECK (json_valid(environment)),
   started          INTEGER NOT NULL,
-  finished         INTEGER
+  finished         INTEGER,
+  keep             TEXT NOT NULL DEFAULT 'all' CHECK (keep IN ('all', 'compressed', 'median', 'none'))
 ) STRICT;
 
 CREATE TABLE metric (
@@ -64,6 +65,9 @@ CREATE TABLE load (
   validity  TEXT NOT NULL CHECK (validity IN ('valid', 'invalid', 'failed', 'unsupported')),
   reason    TEXT NOT NULL,
   artefacts TEXT,
+  programs  INTEGER REFERENCES programs(id),
+  boot      INTEGER,
+  boot_attempt INTEGER,
   UNIQUE (planned, attempt)
 ) STRICT, WITHOUT ROWID;
 
@@ -81,7 +85,7 @@ CREATE TABLE violation (
 ) STRICT;
 
 CREATE INDEX violation_load ON violation(load);
-` + cellValueTable + pageTable + paperTables
+` + cellValueTable + pageTable + paperTables + programsTable + artefactTable
 
 // cellValueTable holds a row for each axis of each cell, in the order of the workload.
 const cellValueTable = `
@@ -149,19 +153,45 @@ CREATE TABLE claim_pair (
 ) STRICT, WITHOUT ROWID;
 `
 
-// upgrades[v-1] upgrades a store from schema version v to v+1; after them comes
-// Store.upgradeCells.
-var upgrades = []string{
+// programsTable describes the programs that loads on the virtual clock follow from.
+const programsTable = `
+CREATE TABLE programs (
+  id        INTEGER PRIMARY KEY,
+  described TEXT NOT NULL UNIQUE CHECK (json_valid(described))
+) STRICT;
+`
+
+// artefactTable describes the files of the loads whose artefacts were dropped.
+const artefactTable = `
+CREATE TABLE artefact (
+  load   TEXT NOT NULL REFERENCES load(id),
+  name   TEXT NOT NULL,
+  octets INTEGER NOT NULL CHECK (octets >= 0),
+  sha256 TEXT NOT NULL,
+  PRIMARY KEY (load, name)
+) STRICT, WITHOUT ROWID;
+`
+
+// upgrades has the statements that upgrade a store from each earlier schema version to the next.
+// Store.upgradeCells upgrades the version that is not here.
+var upgrades = map[int]string{
 	// Before the virtual clock existed, every cell was on the real one.
-	"ALTER TABLE cell ADD COLUMN clock TEXT NOT NULL DEFAULT 'real' CHECK (clock IN ('real', 'virtual'))",
+	1: "ALTER TABLE cell ADD COLUMN clock TEXT NOT NULL DEFAULT 'real' CHECK (clock IN ('real', 'virtual'))",
 	// Before visits and strategies existed, every load was cold and used its loader's own
 	// strategy.
-	`ALTER TABLE cell ADD COLUMN visit TEXT NOT NULL DEFAULT 'cold' CHECK (visit IN ('cold', 'resumed', '0rtt', 'connected', 'cached'));
+	2: `ALTER TABLE cell ADD COLUMN visit TEXT NOT NULL DEFAULT 'cold' CHECK (visit IN ('cold', 'resumed', '0rtt', 'connected', 'cached'));
 	ALTER TABLE cell ADD COLUMN strategy TEXT NOT NULL DEFAULT 'browser';` + pageTable + paperTables,
 	// Before other servers existed, Wiretime's own served every load.
-	"ALTER TABLE cell ADD COLUMN server TEXT NOT NULL DEFAULT 'wiretime'",
+	3: "ALTER TABLE cell ADD COLUMN server TEXT NOT NULL DEFAULT 'wiretime'",
 	// Before streams existed, every cell was one of pages.
-	`ALTER TABLE cell ADD COLUMN link_delay_ms REAL CHECK (link_delay_ms >= 0);
+	4: `ALTER TABLE cell ADD COLUMN link_delay_ms REAL CHECK (link_delay_ms >= 0);
 	ALTER TABLE cell ADD COLUMN loss REAL CHECK (loss BETWEEN 0 AND 1);
 	ALTER TABLE cell ADD COLUMN reconnections INTEGER CHECK (reconnections >= 0);`,
+	// Before artefacts could be dropped, every load kept its own, and nothing said how to make
+	// them again.
+	6: programsTable + artefactTable + `
+	ALTER TABLE run ADD COLUMN keep TEXT NOT NULL DEFAULT 'all' CHECK (keep IN ('all', 'compressed', 'median', 'none'));
+	ALTER TABLE load ADD COLUMN programs INTEGER REFERENCES programs(id);
+	ALTER TABLE load ADD COLUMN boot INTEGER;
+	ALTER TABLE load ADD COLUMN boot_attempt INTEGER;`,
 }

@@ -10,7 +10,8 @@
 // A load is kept whole or not at all, even if the program is killed at any moment. Its
 // artefacts are written to a staged folder, synced and renamed into place, and a single
 // transaction then adds the row that names them. A folder without a row is left over from a
-// crash, and the next writer removes it.
+// crash, and the next writer removes it. Artefacts are dropped the other way round: the row
+// goes on without them, and then the folder is removed.
 //
 // Calls take no context: each is short and local, and a measured load is worth the
 // milliseconds that storing it takes, even after Ctrl-C.
@@ -33,6 +34,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"wiretime/artefact"
 	"wiretime/atomicfile"
 )
 
@@ -65,6 +67,8 @@ type Store struct {
 	dir  string
 	db   *sql.DB
 	lock *os.File // nil in mode Read
+
+	compressor artefact.Compressor
 
 	// version is the database's schema, which may be older than SchemaVersion in
 	// mode Read.
@@ -311,6 +315,7 @@ func (s *Store) checkDatabase(mode Mode) error {
 var tables = map[string]int{
 	"run": 1, "metric": 1, "cell": 1, "planned": 1, "load": 1, "value": 1, "violation": 1,
 	"page": 3, "published": paperSince, "claim": paperSince, "claim_pair": paperSince, "cell_value": axesSince,
+	"programs": keepSince, "artefact": keepSince,
 }
 
 // expression finds what makes SQLite compute something for each row of a table that it checks or changes. These words are
@@ -390,13 +395,16 @@ func (s *Store) upgrade() error {
 	}
 	was := s.version
 	err := s.transact(func(tx *sql.Tx) error {
-		for _, statements := range upgrades[was-1:] {
-			if _, err := tx.Exec(statements); err != nil {
+		for v := was; v < SchemaVersion; v++ {
+			if v == axesSince-1 {
+				if err := s.upgradeCells(tx); err != nil {
+					return err
+				}
+				continue
+			}
+			if _, err := tx.Exec(upgrades[v]); err != nil {
 				return err
 			}
-		}
-		if err := s.upgradeCells(tx); err != nil {
-			return err
 		}
 		_, err := tx.Exec(fmt.Sprintf("PRAGMA user_version=%d", SchemaVersion))
 		return err
@@ -413,8 +421,8 @@ func (s *Store) upgrade() error {
 // are the user's and left alone.
 var loadFolder = regexp.MustCompile(`^r\d+-\d{4,}-a\d+(\.part)?$`)
 
-// recover removes what a killed writer left: staged folders, and load folders whose
-// transaction was never committed.
+// recover removes what a killed writer left: staged folders, load folders whose transaction was
+// never committed, and those of loads whose artefacts were dropped.
 func (s *Store) recover() error {
 	if err := os.RemoveAll(s.path(scratchName)); err != nil {
 		return fmt.Errorf("remove the leftovers of an interrupted run: %w", err)
@@ -431,7 +439,7 @@ func (s *Store) recover() error {
 			continue
 		}
 		var named bool
-		if err := s.db.QueryRow("SELECT EXISTS (SELECT 1 FROM load WHERE id = ?)", e.Name()).Scan(&named); err != nil {
+		if err := s.db.QueryRow("SELECT EXISTS (SELECT 1 FROM load WHERE id = ? AND artefacts IS NOT NULL)", e.Name()).Scan(&named); err != nil {
 			return err
 		}
 		if named {

@@ -168,7 +168,7 @@ func TestARunIsReadBackAsItWasMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantRun := Run{ID: 1, StudyName: "first", StudyText: "name: first\n", Seed: 1<<64 - 1, Version: "v0.1",
-		Environment: json.RawMessage(`{"kernel":"6.1"}`), Started: started, Finished: started.Add(time.Minute), Planned: 3, Done: 3}
+		Environment: json.RawMessage(`{"kernel":"6.1"}`), Started: started, Finished: started.Add(time.Minute), Keep: study.KeepAll, Planned: 3, Done: 3}
 	if d := cmp.Diff([]Run{wantRun}, runs); d != "" {
 		t.Error("runs differ:", d)
 	}

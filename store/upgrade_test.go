@@ -30,8 +30,7 @@ func earlier(t *testing.T, version int) string {
 	_, err = db.Exec(fmt.Sprintf("BEGIN; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT; PRAGMA journal_mode=WAL;", schema, applicationID, version) + `
 		INSERT INTO run VALUES (1, 'old', 'name: old', '7', 'v0.1', '{}', 1, NULL);
 		INSERT INTO metric VALUES (1, 0, 'plt', 'ms', 'PLT', 'until the last byte');
-		INSERT INTO cell VALUES (1, 1, 'flags/h2', ` + oldColumns(version, "h2") + `);
-		INSERT INTO cell VALUES (2, 1, 'flags/h3', ` + oldColumns(version, "h3") + `);
+		` + oldCells(version) + `
 		INSERT INTO planned VALUES (1, 1, 0, 1, 0, '11', 'done');
 		INSERT INTO planned VALUES (2, 1, 1, 2, 0, '12', 'planned');
 		INSERT INTO load VALUES ('r1-0000-a1', 1, 1, 2, 3.5, 'valid', '', NULL);
@@ -40,6 +39,22 @@ func earlier(t *testing.T, version int) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// oldCells inserts the two cells.
+func oldCells(version int) (statements string) {
+	for i, over := range []string{"h2", "h3"} {
+		id := i + 1
+		if version < axesSince {
+			statements += fmt.Sprintf("INSERT INTO cell VALUES (%d, 1, 'flags/%s', %s);", id, over, oldColumns(version, over))
+			continue
+		}
+		statements += fmt.Sprintf("INSERT INTO cell VALUES (%d, 1, 'flags/%s', 'cable', '{}');", id, over)
+		for position, v := range oldCell(version).With(study.AxisProtocol, over).Values {
+			statements += fmt.Sprintf("INSERT INTO cell_value VALUES (%d, %d, '%s', '%s');", id, position, v.Axis, v.Word)
+		}
+	}
+	return statements
 }
 
 // oldColumns are the values of a cell's columns in a version, which the last of them has of a
@@ -54,7 +69,7 @@ func oldColumns(version int, over string) string {
 
 // oldCell returns the first cell of earlier's run as today's program reads it.
 func oldCell(version int) study.Cell {
-	if version >= 5 {
+	if version == 5 {
 		return streamCell("h2", study.Link{Delay: 12500 * time.Microsecond, Loss: 0.015, Reconnections: 2}).With(study.AxisClock, "virtual")
 	}
 	c := pageCell("h2")
@@ -178,7 +193,7 @@ func TestAnUpgradeThatFailsLeavesTheStoreAsItWas(t *testing.T) {
 	eachEarlierVersion(t, func(t *testing.T, dir string, was int) {
 		db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, databaseName), ""))
 		if err == nil {
-			_, err = db.Exec("CREATE TABLE cell_value (note TEXT)") // a user's table that conflicts with the last step
+			_, err = db.Exec("CREATE TABLE artefact (note TEXT)") // a user's table that conflicts with the last step
 		}
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)

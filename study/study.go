@@ -31,7 +31,8 @@ type Study struct {
 	Published []Published // tables printed in papers, for comparison
 	Claims    []Claim     // claims about the cells, to be tested
 
-	Repeats int // loads of each cell, at least 1
+	Repeats int    // loads of each cell, at least 1
+	Keep    string // one of Keeps
 	Options Options
 	Source  []byte // the study file, byte for byte
 }
@@ -59,6 +60,28 @@ const (
 
 // Clocks returns the clocks that a study may name.
 func Clocks() []string { return []string{ClockReal, ClockVirtual, ClockAuto} }
+
+// Which valid loads keep their artefacts. Loads that are not valid keep theirs in any case: they
+// show what went wrong.
+const (
+	KeepAll        = "all"
+	KeepCompressed = "compressed" // all, each file compressed
+	KeepMedian     = "median"     // of each cell, the load that is nearest to the median
+	KeepNone       = "none"
+)
+
+// Keeps returns what a study may keep.
+func Keeps() []string { return []string{KeepAll, KeepCompressed, KeepMedian, KeepNone} }
+
+// UseKeep overrides what the study's file says about artefacts. The error for an unknown word
+// lists the known ones.
+func (s *Study) UseKeep(keep string) error {
+	if !slices.Contains(Keeps(), keep) {
+		return fmt.Errorf("keep artefacts of %q: unknown word; write one of %s", keep, strings.Join(Keeps(), ", "))
+	}
+	s.Keep = keep
+	return nil
+}
 
 // UseClock makes the whole study run on one clock, overriding its file. The error for an
 // unknown clock lists the known ones.

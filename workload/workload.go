@@ -43,9 +43,6 @@ type Kind struct {
 	// HAR names the file for a load's HAR. The runner writes it, with the critical path of each
 	// page. Empty: loads leave no HAR, and nothing has a critical path.
 	HAR string
-	// Files are the artefacts besides the capture that a repeated load on the virtual clock
-	// must leave unchanged.
-	Files []string
 }
 
 // Station is what a load runs on (package station). A workload that needs more of it, such as

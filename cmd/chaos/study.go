@@ -11,6 +11,7 @@ import (
 
 	"wiretime/loader/chromium"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // trial is a study whose runs are harmed.
@@ -33,6 +34,7 @@ func trials() []trial {
 		{"pages, virtual clock", `name: pages-virtual
 repeats: 10
 clock: virtual
+keep: median
 matrix:
   sites: [objects@10x5kB]
   protocols: [http/1.1, spdy/3.1, h2, h3]
@@ -43,6 +45,7 @@ options: {retries: 100}
 		{"streams, virtual clock", `name: streams-virtual
 repeats: 4
 clock: virtual
+keep: none
 stream: {rate: 5 Mbit/s, duration: 4s, seeks: 30%, window: 2s}
 matrix:
   media: [clip]
@@ -118,6 +121,7 @@ func (w *world) open(name, dir string) (m measured, err error) {
 	if err != nil {
 		return m, err
 	}
+	kept, cells := 0, map[string]bool{} // valid loads with artefacts; cells with valid loads
 	m = measured{values: map[int]map[string]float64{}, reasons: map[int][]string{}}
 	attempts := map[int][]int{}
 	folders, unsupported := map[string]bool{}, map[int]bool{}
@@ -133,6 +137,10 @@ func (w *world) open(name, dir string) (m measured, err error) {
 		if l.Validity != store.Valid {
 			m.reasons[l.Index] = append(m.reasons[l.Index], l.Reason)
 			continue
+		}
+		cells[l.Cell.Key()] = true
+		if l.Artefacts != "" {
+			kept++
 		}
 		if m.values[l.Index] != nil {
 			w.wrong("%s: planned load %d has two valid loads", name, l.Index)
@@ -150,6 +158,9 @@ func (w *world) open(name, dir string) (m measured, err error) {
 		if !p.Done || (m.values[p.Index] == nil) == !unsupported[p.Index] {
 			w.wrong("%s: planned load %d has no valid load after %d attempts", name, p.Index, p.Attempts)
 		}
+	}
+	if want := map[string]int{study.KeepMedian: len(cells), study.KeepNone: 0}; runs[0].Keep != study.KeepAll && kept != want[runs[0].Keep] {
+		w.wrong("%s: %d valid loads have artefacts, want %d (keep: %s)", name, kept, want[runs[0].Keep], runs[0].Keep)
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, "loads"))
 	if err != nil {

@@ -44,6 +44,9 @@ func explainLoad(dir, id string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	if l.Dropped {
+		return input(fmt.Errorf("explain load %s: its artefacts were dropped; %s", l.ID, comeBack(st, l)))
+	}
 	paths, err := criticalPaths(l)
 	if err != nil {
 		return err

@@ -81,8 +81,10 @@ func count(values []float64) string {
 	return fmt.Sprintf("%.0f", sorted[len(sorted)/2])
 }
 
-// askedFor returns the URLs that the median, by onLoad, of a cell's valid loads asked for, in their order.
+// askedFor returns the URLs that the median, by onLoad, of a cell's valid loads with artefacts asked for, in
+// their order. It returns none if all artefacts were dropped.
 func askedFor(valid []store.Load) ([]string, error) {
+	valid = slices.DeleteFunc(slices.Clone(valid), func(l store.Load) bool { return l.Dropped })
 	if len(valid) == 0 {
 		return nil, nil
 	}

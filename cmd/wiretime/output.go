@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"wiretime/atomicfile"
+	"wiretime/scratch"
 	"wiretime/terminal"
 )
 
@@ -87,4 +89,33 @@ func (o *output) discard() {
 	if o.file != nil {
 		o.file.Discard()
 	}
+}
+
+// writeFolder makes a folder with what fill puts into it, whole or not at all. There must be none of that name,
+// or an empty one; the folders above it are made.
+func writeFolder(dir string, fill func(string) error) (err error) {
+	parent, name := filepath.Split(filepath.Clean(dir))
+	if parent == "" {
+		parent = "."
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return err
+	}
+	unfinished, err := scratch.Make(parent, ".wiretime-unfinished")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unfinished.Remove()) }()
+	made := filepath.Join(unfinished.Path, name)
+	if err := os.Mkdir(made, 0o755); err != nil {
+		return err
+	}
+	if err := fill(made); err != nil {
+		return err
+	}
+	err = atomicfile.MoveFolder(made, dir)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EEXIST) {
+		return input(fmt.Errorf("%s is there already: name another folder with --out", dir))
+	}
+	return err
 }

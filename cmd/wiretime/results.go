@@ -115,7 +115,13 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	for _, gap := range report.Gaps(results) {
 		fmt.Fprintf(w, "\nWhat the archive lacked of %s.\n", gap)
 	}
-	return printFaults(w, loads)
+	if err := printFaults(w, loads); err != nil {
+		return err
+	}
+	if said := report.Dropped(run, loads); said != "" {
+		fmt.Fprintln(w, said)
+	}
+	return nil
 }
 
 // printVersions names the programs that figures of the virtual clock follow from, beside

@@ -43,6 +43,7 @@ type runOptions struct {
 	wait                time.Duration // for a quiet machine
 	captureMemory       int64         // MB; 0: the default
 	count               bool
+	keep                string // overrides the study's; empty: what the study says
 }
 
 func runCommand() *cobra.Command {
@@ -82,6 +83,7 @@ have not run before, it shows them and asks, or needs --run-stored-commands.`,
 	c.Flags().Int64Var(&o.captureMemory, "capture-memory", 0,
 		"memory in `MB` that the captures of all loads together may take; what does not fit goes to the store's disk (default: half of what is available)")
 	c.Flags().BoolVar(&o.count, "count", false, "keep what each load on the virtual clock asked of the guest's kernel, and print what loads cost")
+	c.Flags().StringVar(&o.keep, "keep", "", "which valid loads keep their artefacts: all, compressed, median (one of each cell) or none (default: what the study says)")
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
 	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	return c
@@ -132,15 +134,22 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := studyfile.Parse(name, source, studyfile.Vocabulary{
+	s, err := parseStudy(name, source, library)
+	if err == nil && o.clock != "" {
+		err = input(s.UseClock(o.clock))
+	}
+	if err == nil && o.keep != "" {
+		err = input(s.UseKeep(o.keep))
+	}
+	return s, err
+}
+
+func parseStudy(name string, source []byte, library site.Library) (*study.Study, error) {
+	return studyfile.Parse(name, source, studyfile.Vocabulary{
 		Protocols: protocol.Names(), Loaders: pageload.Loaders(), SiteKnown: library.KnownRef,
 		Strategy: strategyName, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
 		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.Metrics(study.Streams())),
 	})
-	if err == nil && o.clock != "" {
-		err = input(s.UseClock(o.clock))
-	}
-	return s, err
 }
 
 // units returns the units of metrics by name.
@@ -240,9 +249,18 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	if err != nil {
 		return err
 	}
+	keep, err := whatToKeep(o, st, id)
+	if err != nil {
+		return err
+	}
+	programs, err := w.programs(ctx, s, sites)
+	if err != nil {
+		return err
+	}
 	var sum tally
 	config := runner.Config{
 		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel, Count: o.count, CaptureMemory: o.captureMemory * 1e6,
+		Keep: keep, Programs: programs,
 		Report: func(a runner.Attempt) { sum.add(a); printAttempt(s, a) },
 	}
 	began := time.Now()
@@ -301,18 +319,16 @@ func (t *tally) describe(took time.Duration) string {
 func verify(ctx context.Context, s *study.Study, c runner.Config, samples int) error {
 	differing := 0
 	fmt.Fprintf(stdout, "\nLoads run again, in guests that do what the first ones did until then:\n")
-	err := runner.Verify(ctx, c, samples, func(r runner.Repetition) {
-		verdict := "the same in every metric and every byte of the capture"
-		if len(r.Differences) > 0 || !r.SameCapture {
-			if !pageload.IsBrowser(r.Cell.By()) && !r.Cell.Unusual(study.AxisServer) {
+	err := runner.Verify(ctx, c, samples, func(r runner.Repetition) error {
+		cell, verdict := r.Load.Cell, "the same in every metric and every byte of its artefacts"
+		if !r.Same() {
+			if !pageload.IsBrowser(cell.By()) && !cell.Unusual(study.AxisServer) {
 				differing++
 			}
-			verdict = "the captures differ"
-			for _, d := range r.Differences {
-				verdict += fmt.Sprintf("; %s %g and %g %s", d.Metric.Name, d.First, d.Second, d.Metric.Unit)
-			}
+			verdict = strings.Join(differences(r), "; ")
 		}
-		fmt.Fprintf(stdout, "%s  %s %s %s: %s\n", r.ID, r.Cell.Network.Name, r.Cell.Subject(), way(s, r.Cell), verdict)
+		_, err := fmt.Fprintf(stdout, "%s  %s %s %s: %s\n", r.Load.ID, cell.Network.Name, cell.Subject(), way(s, cell), verdict)
+		return err
 	})
 	if err == nil && differing > 0 {
 		err = fmt.Errorf("%d loads without other people's programs came out differently when run again", differing)
@@ -368,7 +384,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 	}
 	spec := store.RunSpec{
 		StudyName: s.Name, StudyText: string(s.Source), Seed: s.Seed, Version: runner.Version(),
-		Environment: environment, Started: time.Now(), Metrics: runner.Metrics(s.Workload),
+		Environment: environment, Started: time.Now(), Keep: s.Keep, Metrics: runner.Metrics(s.Workload),
 	}
 	for i, c := range cells {
 		cells[i].Network = runner.Network(c, sites[c.Subject()], s.Options)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/artefact"
 	"wiretime/capture"
 	"wiretime/replay"
 	"wiretime/store"
@@ -21,17 +22,18 @@ import (
 )
 
 func showCommand() *cobra.Command {
-	var dir string
+	var dir, out string
 	c := &cobra.Command{
 		Use: "show LOAD", Short: "Show one load: its figures, its validity, its files",
 		Args: arguments(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return show(dir, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return show(dir, args[0], out) },
 	}
+	c.Flags().StringVar(&out, "out", "", "folder that also gets the load's files, uncompressed, in a folder of the load's name")
 	c.Flags().StringVar(&dir, "store", defaultStore, "folder of the results")
 	return c
 }
 
-func show(dir, id string) error {
+func show(dir, id, out string) error {
 	st, err := store.Open(dir, store.Read)
 	if err != nil {
 		return err
@@ -43,6 +45,11 @@ func show(dir, id string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if out != "" {
+		if err := copyArtefacts(st, l, filepath.Join(out, l.ID)); err != nil {
+			return err
+		}
 	}
 	metrics, err := st.Metrics(l.Run)
 	if err != nil {
@@ -76,6 +83,17 @@ func show(dir, id string) error {
 		for _, f := range files {
 			fmt.Fprintf(w, "file\t%s\n", terminal.Line(filepath.Join(l.Artefacts, f.Name())))
 		}
+	}
+	if l.Dropped {
+		files, err := st.Files(l)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+		for _, f := range files {
+			fmt.Fprintf(w, "dropped\t%s, %d octets, SHA-256 %s\n", terminal.Line(f.Name), f.Octets, terminal.Line(f.SHA256))
+		}
+		fmt.Fprintf(w, "\t%s\n", terminal.Line(comeBack(st, l)))
 	}
 	return w.Flush()
 }
@@ -132,8 +150,12 @@ func unlogged(l store.Load) string {
 	if l.Artefacts == "" {
 		return ""
 	}
-	if _, err := os.Stat(filepath.Join(l.Artefacts, workload.ServerFile)); errors.Is(err, os.ErrNotExist) {
+	file, err := artefact.Contents(filepath.Join(l.Artefacts, workload.ServerFile))
+	if errors.Is(err, os.ErrNotExist) {
 		return ", no log"
+	}
+	if err == nil {
+		_ = file.Close()
 	}
 	return ""
 }

@@ -46,6 +46,7 @@ func TestHostileArguments(t *testing.T) {
 		{"results", "--store", hostile},
 		{"show", "--store", hostile, "1"},
 		{"explain", "--store", hostile, "1"},
+		{"reproduce", "--store", hostile, "1"},
 		{"export", "csv", "--store", hostile},
 		{"export", "json", "--store", hostile},
 		{"report", "--store", hostile},

@@ -303,6 +303,11 @@ func TestRunOutlivesAGuest(t *testing.T) {
 	if !strings.Contains(said.String(), "the guest was lost at load r1-") || !strings.Contains(said.String(), "killed by signal 9") {
 		t.Errorf("nothing says which load was lost, and why:\n%s", said.String())
 	}
+	for _, l := range loadsIn(t, filepath.Join(u.home, "kept")) {
+		if l.Validity == store.Valid && l.Attempt > 1 { // its guest was another one than that of its first attempt
+			u.runs(t, 0, "reproduce", l.ID, "--store", "kept")
+		}
+	}
 }
 
 // TestClockWithoutAKernel asks for the virtual clock where there is none.

@@ -15,6 +15,7 @@ import (
 	"wiretime/loader/firefox"
 	"wiretime/machine"
 	"wiretime/runner"
+	"wiretime/site"
 	"wiretime/study"
 	"wiretime/workload/pageload"
 )
@@ -81,6 +82,15 @@ func findWays(o runOptions, s *study.Study) (*ways, error) {
 		_ = os.Setenv(saidMark, "1") // this program starts itself again
 	}
 	return w, nil
+}
+
+// programs describes what the study's loads on the virtual clock follow from; nil if there is no such
+// clock.
+func (w *ways) programs(ctx context.Context, s *study.Study, sites map[string]*site.Site) (map[string]string, error) {
+	if !w.virtual {
+		return nil, nil
+	}
+	return runner.Programs(ctx, w.browsers, s.Matrix[study.AxisServer], w.kernel, sites)
 }
 
 const saidMark = "WIRETIME_CLOCK_SAID"

@@ -61,12 +61,7 @@ const largest = 64 << 20
 
 // Read reads a file that Write has written. It allocates at most 512 times the file's size.
 func Read(name string) (*Stream, error) {
-	file, err := artefact.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read the record of a stream: %w", err)
-	}
-	defer file.Close()
-	text, err := artefact.ReadAll(file, largest)
+	text, err := artefact.Read(name, largest)
 	if err != nil {
 		return nil, fmt.Errorf("read the record of a stream: %w", err)
 	}

@@ -45,7 +45,7 @@ const (
 // The error is of type Errors and lists every mistake, each with its line and column, the
 // nearest valid word, and what to do.
 func Parse(file string, src []byte, v Vocabulary) (*study.Study, error) {
-	r := &reader{file: file, words: v, study: &study.Study{Seed: 1, Source: src}}
+	r := &reader{file: file, words: v, study: &study.Study{Seed: 1, Keep: study.KeepAll, Source: src}}
 	if body := r.parse(src); body != nil {
 		if r.top(body); len(r.errs) == 0 {
 			return r.study, nil
@@ -68,7 +68,7 @@ type reader struct {
 
 // top reads the mapping at the top of the file.
 func (r *reader) top(body ast.Node) {
-	keys := []string{"name", "title", "description", "seed", "repeats", "clock"}
+	keys := []string{"name", "title", "description", "seed", "repeats", "clock", "keep"}
 	for _, k := range kinds {
 		keys = append(keys, k.keys...)
 	}
@@ -97,6 +97,9 @@ func (r *reader) top(body ast.Node) {
 	}
 	if n, ok := m.get("clock"); ok {
 		s.Matrix[study.AxisClock] = r.clocks(m, n)
+	}
+	if n, ok := m.get("keep"); ok {
+		s.Keep = r.word(n, "word for keep", study.Keeps())
 	}
 	m.refuse()
 	r.kind.settings(r, m)

@@ -82,6 +82,7 @@ description: |
 seed: 18446744073709551615
 repeats: 2
 clock: [virtual, real]
+keep: median
 servers:
   - {name: mine, command: "prog --root {folder} --listen {address}:{port}", protocols: [h2, https/1.1]}
   - name: other
@@ -188,6 +189,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 			},
 		}},
 		Repeats: 2,
+		Keep:    study.KeepMedian,
 		OwnServers: []study.Server{
 			{Name: "mine", Command: []string{"prog", "--root", "{folder}", "--listen", "{address}:{port}"}, Protocols: []string{"h2", "https/1.1"}},
 			{Name: "other", Command: []string{"other", "with blanks", "{folder}"}, Protocols: []string{"http/1.1"}},

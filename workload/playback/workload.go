@@ -24,7 +24,7 @@ type Workload struct{}
 
 // Kind implements workload.Workload.
 func (Workload) Kind() workload.Kind {
-	return workload.Kind{Name: "Stream", Study: study.Streams(), Set: metric.Streams(), Files: []string{StreamFile}}
+	return workload.Kind{Name: "Stream", Study: study.Streams(), Set: metric.Streams()}
 }
 
 // Network implements workload.Workload.

@@ -38,6 +38,7 @@ export interface Data {
   kinds?: string[];
   words: string[];
   mediansOnly: boolean;
+  dropped?: string;
 }
 
 export interface Fact {

@@ -18,7 +18,7 @@ export function timelines(data: Data, section: Section): HTMLElement {
     const load = data.loads[cell.medianLoad];
     return load?.timeline === undefined ? [] : [{ cell, load, timeline: load.timeline }];
   });
-  if (all.length === 0) return el("p", { class: "facts" }, "No valid load of this section left a record of its stream.");
+  if (all.length === 0) return el("p", { class: "facts" }, ["No valid load of this section left a record of its stream.", data.dropped].filter(Boolean).join(" "));
   const video = all.some((s) => s.timeline.buffer !== undefined);
   const scale = scaleOf(all.map((s) => s.timeline));
   const by = data.metrics.find((m) => m.ranked && all[0]?.cell.summaries[m.name] !== undefined)?.title ?? "";

@@ -1,0 +1,93 @@
+package runner
+
+import (
+	"math"
+	"slices"
+
+	"wiretime/stats"
+	"wiretime/store"
+	"wiretime/study"
+)
+
+// dropAtOnce reports whether an attempt's artefacts are dropped as soon as it is judged.
+func (r *run) dropAtOnce(record store.LoadRecord) bool {
+	return r.Keep == study.KeepNone && record.Validity == store.Valid
+}
+
+// trim drops what the run does not keep of a job's cell. It has to wait until the cell is complete
+// where the median decides.
+func (r *run) trim(j *job) error {
+	if r.Keep != study.KeepMedian && r.Keep != study.KeepNone {
+		return nil
+	}
+	r.trimming.Lock()
+	defer r.trimming.Unlock()
+	if r.Keep == study.KeepMedian {
+		if complete, err := r.Store.CellComplete(j.planned.ID); err != nil || !complete {
+			return err
+		}
+	}
+	loads, err := r.Store.CellLoads(j.planned.ID)
+	if err != nil {
+		return err
+	}
+	stays := ""
+	if r.Keep == study.KeepMedian {
+		stays = medianLoad(Metrics(j.planned.Cell.Workload), loads)
+	}
+	for _, l := range loads {
+		if l.Kept && l.ID != stays {
+			if err := r.Store.Drop(l.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// trimAll trims all cells, since a run may have been killed before it could.
+func (r *run) trimAll(queue []*job) error {
+	trimmed := map[string]bool{}
+	for _, j := range queue {
+		if key := j.planned.Cell.Key(); !trimmed[key] {
+			trimmed[key] = true
+			if err := r.trim(j); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// medianLoad returns the ID of the load with artefacts whose onLoad (without an onLoad, whose first
+// metric in ms) is nearest to the median of all loads: the one that the report shows of its cell.
+// It returns "" if no load has artefacts.
+func medianLoad(metrics []study.Metric, loads []store.CellLoad) string {
+	has := func(metric string) bool {
+		return slices.ContainsFunc(loads, func(l store.CellLoad) bool { _, ok := l.Values[metric]; return ok })
+	}
+	decides := "onload"
+	if !has(decides) {
+		if i := slices.IndexFunc(metrics, func(m study.Metric) bool { return m.Unit == "ms" && has(m.Name) }); i >= 0 {
+			decides = metrics[i].Name
+		}
+	}
+	var values []float64
+	for _, l := range loads {
+		if v, ok := l.Values[decides]; ok {
+			values = append(values, v)
+		}
+	}
+	median := stats.Median(values).Median
+	best, nearest := "", math.Inf(1)
+	for _, l := range loads {
+		v, ok := l.Values[decides]
+		if !ok {
+			v = math.MaxFloat64 // rather than none
+		}
+		if far := math.Abs(v - median); l.Kept && far < nearest {
+			best, nearest = l.ID, far
+		}
+	}
+	return best
+}

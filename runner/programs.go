@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"wiretime/kernel"
+	"wiretime/loader/browser"
+	"wiretime/server"
+	"wiretime/site"
+	"wiretime/store"
+	"wiretime/study"
+	"wiretime/workload/pageload"
+)
+
+// Names in Programs.
+const (
+	programOwn    = "wiretime"
+	programKernel = "kernel"
+	programSite   = "site " // and its reference
+)
+
+// Programs describes what loads on the virtual clock follow from besides the study: this program and the kernel by
+// their SHA-256, the browser and other people's servers by their versions, and sites by the SHA-256 of their
+// descriptions, which names that of each body.
+func Programs(ctx context.Context, b Browsers, servers []string, k kernel.Kernel, sites map[string]*site.Site) (map[string]string, error) {
+	all := map[string]string{}
+	for name, file := range map[string]string{programOwn: "/proc/self/exe", programKernel: k.Path} {
+		sum, err := sumFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("find the checksum of program %s: %w", name, err)
+		}
+		all[name] = sum
+	}
+	all[programOwn] = Version() + ", SHA-256 " + all[programOwn]
+	all[programKernel] = "Linux " + k.Version + ", SHA-256 " + all[programKernel]
+	if b.Chromium != "" {
+		version, err := browser.Version(ctx, b.Chromium)
+		if err != nil {
+			return nil, err
+		}
+		all[pageload.Chromium] = version
+	}
+	for _, name := range servers {
+		version, err := serverVersion(ctx, name)
+		if err == nil {
+			all[name] = version
+		} else if !errors.Is(err, server.ErrMissing) {
+			return nil, err
+		}
+	}
+	for reference, s := range sites {
+		description, err := json.Marshal(s)
+		if err != nil {
+			return nil, fmt.Errorf("describe site %s: %w", reference, err)
+		}
+		all[programSite+reference] = "SHA-256 " + site.Hash(description)
+	}
+	return all, nil
+}
+
+func sumFile(name string) (string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// programsOf returns those programs that loads of a cell follow from.
+func programsOf(all map[string]string, c study.Cell) map[string]string {
+	of := maps.Clone(all)
+	maps.DeleteFunc(of, func(name, _ string) bool {
+		return name != programOwn && name != programKernel && !strings.HasPrefix(name, programSite) && name != c.By() && name != c.On(study.AxisServer)
+	})
+	return of
+}
+
+// ProgramDifference is a program that is not the same as when a load was made. A description is
+// empty where there was, or is, no such program.
+type ProgramDifference struct{ Name, Then, Now string }
+
+// ComparePrograms compares the programs that made a load with those of now (Programs), by name. made is nil if the store is of
+// a version that did not keep them; then made by another program is all that can be said.
+func ComparePrograms(l store.Load, made *store.Making, now map[string]string) []ProgramDifference {
+	if made == nil {
+		return []ProgramDifference{{programOwn, "an earlier version, which stored no checksums", now[programOwn]}}
+	}
+	var all []ProgramDifference
+	current := programsOf(now, l.Cell)
+	for _, name := range slices.Sorted(maps.Keys(made.Programs)) {
+		if then := made.Programs[name]; then != current[name] {
+			all = append(all, ProgramDifference{name, then, current[name]})
+		}
+	}
+	return all
+}
