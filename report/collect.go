@@ -250,6 +250,7 @@ func (c *collector) medianLoad(cell *Cell) int {
 // rank compares each cell with the one that has the lowest median, in every section and by every
 // ranked metric.
 func (c *collector) rank(seed uint64) {
+	bootstrap := stats.NewBootstrap(seed)
 	for i := range c.data.Sections {
 		section := &c.data.Sections[i]
 		for _, m := range c.data.Metrics {
@@ -266,7 +267,7 @@ func (c *collector) rank(seed uint64) {
 			slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(median(a), median(b)) })
 			answer := Answer{Metric: m.Name, Fastest: cells[0], Behind: []Behind{}}
 			for _, cell := range cells[1:] {
-				d := stats.Compare(c.values[cell][m.Name], c.values[cells[0]][m.Name], seed)
+				d := bootstrap.Compare(c.values[cell][m.Name], c.values[cells[0]][m.Name])
 				answer.Behind = append(answer.Behind, Behind{Cell: cell, Diff: d.Value, Interval: d.Enough, Low: d.Low, High: d.High})
 			}
 			section.Answers = append(section.Answers, answer)
