@@ -120,8 +120,10 @@ func exportAll(s *Store) error {
 	runs, err := s.Runs()
 	for _, r := range runs {
 		_, planned := s.Plan(r.ID)
-		_, results := s.Results(r.ID)
-		err = errors.Join(err, planned, results, s.ExportCSV(io.Discard, r.ID), s.ExportJSON(io.Discard, r.ID))
+		_, _, loads := s.ResultsAndLoads(r.ID)
+		_, results := s.Results(r.ID, "plt")
+		_, faults := s.Faults(r.ID)
+		err = errors.Join(err, planned, loads, results, faults, s.ExportCSV(io.Discard, r.ID), s.ExportJSON(io.Discard, r.ID))
 	}
 	return err
 }
