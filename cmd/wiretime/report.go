@@ -38,14 +38,8 @@ func reportCommand() *cobra.Command {
 
 // writeReport writes the report of a run to the file output.
 func writeReport(st *store.Store, run int64, output string) error {
-	data, err := report.Collect(st, run, readHAR)
+	data, err := report.Collect(st, run, report.Files{HAR: readHAR, Paths: criticalPaths, Stream: readStream})
 	if err != nil {
-		return err
-	}
-	if err := data.Explain(criticalPaths); err != nil {
-		return err
-	}
-	if err := data.Watch(readStream); err != nil {
 		return err
 	}
 	return report.Write(output, data)
