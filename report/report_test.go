@@ -204,10 +204,10 @@ func TestInOrder(t *testing.T) {
 			return enough
 		}
 		return nil
-	}); err != enough || read.Load() > int64(11+2*runtime.GOMAXPROCS(0)) {
+	}); !errors.Is(err, enough) || read.Load() > int64(11+2*runtime.GOMAXPROCS(0)) {
 		t.Errorf("%d were read until the error %v", read.Load(), err)
 	}
-	if err := inOrder(n, func(i int) (int, error) { return 0, enough }, func(int, int) error { return nil }); err != enough {
+	if err := inOrder(n, func(i int) (int, error) { return 0, enough }, func(int, int) error { return nil }); !errors.Is(err, enough) {
 		t.Errorf("error %v, want that of reading", err)
 	}
 }

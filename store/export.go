@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"wiretime/study"
@@ -90,6 +91,9 @@ var (
 // inert returns a text such that spreadsheets take it for text. A study, a site's name or a server's answer may hold
 // a formula, which could then read other cells or start programs. Numbers stay as they are.
 func inert(text string) string {
+	if !strings.ContainsAny(text, "=+-@＝＋－＠\t\r\n;") {
+		return text
+	}
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		return text
 	}

@@ -33,7 +33,7 @@ func (s *Store) exportCSV(w io.Writer, id int64) error {
 	if err != nil {
 		return err
 	}
-	out.Write(append(first, "\r\n"...))
+	_, _ = out.Write(append(first, "\r\n"...)) // Flush returns the first error
 	if _, err := s.writeRows(out, run, metrics, csvRows); err != nil {
 		return err
 	}

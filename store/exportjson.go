@@ -72,15 +72,16 @@ func (s *Store) exportJSON(w io.Writer, id int64) error {
 	}
 	const end = "]\n}"
 	out := bufio.NewWriterSize(w, exportBuffer)
-	out.Write(bytes.TrimSuffix(text, []byte(end)))
+	// Flush returns the first error.
+	_, _ = out.Write(bytes.TrimSuffix(text, []byte(end)))
 	rows, err := s.writeRows(out, run, document.Metrics, jsonRows)
 	if err != nil {
 		return err
 	}
 	if rows > 0 {
-		out.WriteString("\n ")
+		_, _ = out.WriteString("\n ")
 	}
-	out.WriteString(end + "\n")
+	_, _ = out.WriteString(end + "\n")
 	return out.Flush()
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wiretime/kernel"
+	"wiretime/report"
 	"wiretime/store"
 )
 
@@ -28,6 +29,27 @@ func reading(b *testing.B, sizes []int, f func(b *testing.B, st *store.Store)) {
 				}
 				f(b, st)
 				_ = st.Close()
+			}
+		})
+	}
+}
+
+// BenchmarkOverview reads the results of an open store that tables show, as a live page over it does.
+func BenchmarkOverview(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			dir := filepath.Join(b.TempDir(), "store")
+			from := madeUp()
+			bigStore(b, dir, min(n, overviewCells), n, from)
+			st, err := store.Open(dir, store.Read)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer st.Close()
+			for b.Loop() {
+				if _, err := st.Results(1, report.ShownMetrics(from.metrics, nil, nil)...); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}

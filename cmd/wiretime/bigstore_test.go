@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -171,5 +172,28 @@ func TestBigStore(t *testing.T) {
 	var out strings.Builder
 	if err := printResults(&out, st, 1); err != nil || !strings.Contains(out.String(), "30 of 30 loads done") {
 		t.Errorf("results, error %v:\n%s", err, out.String())
+	}
+}
+
+// TestResultsReadNoFiles prints the results of loads whose HARs cannot be read.
+func TestResultsReadNoFiles(t *testing.T) {
+	files := t.TempDir()
+	if err := os.WriteFile(filepath.Join(files, "load.har"), []byte("damaged"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	from := madeUp()
+	from.samples[0].files = files
+	dir := filepath.Join(t.TempDir(), "store")
+	bigStore(t, dir, 8, 24, from)
+	st, err := store.Open(dir, store.Read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if err := printResults(io.Discard, st, 1); err != nil {
+		t.Error(err)
+	}
+	if err := writeReport(st, 1, filepath.Join(t.TempDir(), "report.html")); err == nil {
+		t.Error("a report was written without reading the HARs: the loads have none that can be read")
 	}
 }
