@@ -154,11 +154,15 @@ func (s *Store) Loads(run int64) ([]Load, error) {
 	return all, nil
 }
 
-// LoadsOf returns every load of a run's cell, which Cell.Key names, as Loads does.
-func (s *Store) LoadsOf(run int64, cell string) ([]Load, error) {
-	loads, err := s.loads(nil, "WHERE p.cell = (SELECT id FROM cell WHERE run = ? AND key = ?)", run, cell)
+// LoadsOf returns every load of a run's cell, as Loads does.
+func (s *Store) LoadsOf(run int64, cell study.Cell) ([]Load, error) {
+	ids, err := query(s, func(rows *sql.Rows) (id int64, err error) { return id, rows.Scan(&id) }, "SELECT id FROM cell WHERE run = ? AND key = ?", run, cell.Key())
+	var loads []Load
+	if err == nil && len(ids) > 0 {
+		loads, err = s.loads(map[int64]study.Cell{ids[0]: cell}, "WHERE p.cell = ?", ids[0])
+	}
 	if err != nil {
-		return nil, fmt.Errorf("loads of cell %s in run %d: %w", cell, run, err)
+		return nil, fmt.Errorf("loads of cell %s in run %d: %w", cell.Key(), run, err)
 	}
 	return loads, nil
 }

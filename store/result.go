@@ -44,9 +44,16 @@ func (r *Result) count(v Validity) {
 	}
 }
 
-// Results returns the results of a run, one per cell in the order of the study, with the values of the given metrics. It
-// reads neither other metrics nor whole loads.
+// mostColumns is how many metrics Results looks up one by one. With very many, whole loads are cheaper.
+const mostColumns = 32
+
+// Results returns the results of a run, one per cell in the order of the study, with the values of the given metrics. With
+// up to 32 of them it reads neither other metrics nor whole loads; with more, the results have the values of all metrics.
 func (s *Store) Results(run int64, metrics ...string) ([]Result, error) {
+	if len(metrics) > mostColumns {
+		results, _, err := s.ResultsAndLoads(run)
+		return results, err
+	}
 	results, byCell, err := s.empty(run)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"fmt"
 	"io"
 	"path/filepath"
 	"testing"
@@ -57,6 +58,14 @@ func TestResultsAreThoseOfTheLoads(t *testing.T) {
 	if d := cmp.Diff(whole, results); d != "" {
 		t.Error("results differ from those of whole loads:", d)
 	}
+	names := []string{"plt"}
+	for i := range mostColumns {
+		names = append(names, fmt.Sprint("unknown ", i))
+	}
+	of33, err := s.Results(1, names...)
+	if d := cmp.Diff(whole, of33); d != "" || err != nil {
+		t.Errorf("results with %d metrics, error %v: %s", len(names), err, d)
+	}
 	largest := 0
 	err = s.eachBatch(1, func(some []Load) error {
 		largest = max(largest, len(some))
@@ -78,7 +87,7 @@ func TestResultsAreThoseOfTheLoads(t *testing.T) {
 	if want := (planned + 9) / 10; late != want || len(loads) != planned+want || results[0].Planned != planned/3 || results[0].Pending != 0 {
 		t.Errorf("%d loads, %d of them late, and %d planned in the first cell; want %d, %d and %d", len(loads), late, results[0].Planned, planned+want, want, planned/3)
 	}
-	of, err := s.LoadsOf(1, results[1].Cell.Key())
+	of, err := s.LoadsOf(1, results[1].Cell)
 	if err != nil || len(of) != results[1].Valid+results[1].Invalid {
 		t.Errorf("%d loads of the second cell, error %v", len(of), err)
 	}

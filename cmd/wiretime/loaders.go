@@ -85,7 +85,7 @@ type requested struct {
 // requestedIn reads what the valid loads of a cell requested.
 func requestedIn(st *store.Store, run int64, cell study.Cell) (requested, error) {
 	var r requested
-	valid, err := st.LoadsOf(run, cell.Key())
+	valid, err := st.LoadsOf(run, cell)
 	valid = slices.DeleteFunc(valid, func(l store.Load) bool { return l.Validity != store.Valid })
 	if err != nil || len(valid) == 0 {
 		return r, err
