@@ -17,7 +17,7 @@ import (
 func collected(t *testing.T, s synthetic) Data {
 	t.Helper()
 	st, run := s.keep(t)
-	d, err := Collect(st, run, readSynthetic)
+	d, err := Collect(st, run, Files{HAR: readSynthetic})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,12 +59,13 @@ func CompareClocks(results []store.Result, seed uint64) (*Clocks, error) {
 		}
 	}
 	clocks := &Clocks{Metric: AxesOf(results).clockMetric(results)}
+	bootstrap := stats.NewBootstrap(seed)
 	for i, real := range results {
 		j, both := onVirtual[of(real.Cell)]
 		if !both || i == j {
 			continue
 		}
-		r := stats.CompareRatio(results[j].Values[clocks.Metric], real.Values[clocks.Metric], seed)
+		r := bootstrap.CompareRatio(results[j].Values[clocks.Metric], real.Values[clocks.Metric])
 		clocks.Pairs = append(clocks.Pairs, ClockPair{
 			Real: i, Virtual: j, Lossy: lossy(real.Cell.Network), Ratio: r.Value, Interval: r.Enough, Low: r.Low, High: r.High,
 			Agrees: math.Abs(r.Value-1) <= agreement,

@@ -14,7 +14,7 @@ import (
 
 func TestClocksAreComparedAndNeverMixed(t *testing.T) {
 	st, run := clockStudy.keep(t)
-	d, err := Collect(st, run, readSynthetic)
+	d, err := Collect(st, run, Files{HAR: readSynthetic})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestClocksOfOneKindAreNotCompared(t *testing.T) {
 		one := clockStudy
 		one.clocks, one.networks, one.repeats = []string{clock}, clockStudy.networks[:1], 1
 		st, run := one.keep(t)
-		d, err := Collect(st, run, readSynthetic)
+		d, err := Collect(st, run, Files{HAR: readSynthetic})
 		if err != nil {
 			t.Fatal(err)
 		}

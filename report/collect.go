@@ -7,16 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"wiretime/capture"
 	"wiretime/stats"
 	"wiretime/store"
 	"wiretime/study"
 )
 
-// Collect reads a run from the store. readHAR returns a load's HAR, or nil if it left none; its
-// errors end Collect.
-func Collect(st *store.Store, run int64, readHAR func(store.Load) (*capture.HAR, error)) (Data, error) {
-	c := collector{readHAR: readHAR}
+// Collect reads a run from the store, and what its loads left.
+func Collect(st *store.Store, run int64, files Files) (Data, error) {
+	c := collector{files: files}
 	if err := c.collect(st, run); err != nil {
 		return Data{}, fmt.Errorf("collect run %d for a report: %w", run, err)
 	}
@@ -24,9 +22,9 @@ func Collect(st *store.Store, run int64, readHAR func(store.Load) (*capture.HAR,
 }
 
 type collector struct {
-	data    Data
-	readHAR func(store.Load) (*capture.HAR, error)
-	values  []map[string][]float64 // by cell, then metric: of the valid loads
+	data   Data
+	files  Files
+	values []map[string][]float64 // by cell, then metric: of the valid loads
 }
 
 func (c *collector) collect(st *store.Store, id int64) error {
@@ -71,14 +69,18 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	c.addCells(results, axes)
 	axes.kind().extend(&c.data, axes, results)
 	c.addLoads(results)
-	if err := c.addWaterfalls(); err != nil {
+	if err := c.addFiles(); err != nil {
 		return err
 	}
 	c.rank(run.Seed)
 	if OnVirtualClock(results) {
 		c.data.ClockNote = VirtualClock
 	}
-	c.data.Dropped = Dropped(run, loads)
+	drops, err := st.Drops(id)
+	if err != nil {
+		return err
+	}
+	c.data.Dropped = Dropped(run, drops)
 	published, err := st.Published(id)
 	if err != nil {
 		return err
@@ -167,59 +169,6 @@ func (c *collector) addLoads(results []store.Result) {
 	}
 }
 
-// addWaterfalls gives every load its waterfall, or, where that would be too
-// many requests, only the median load of each cell.
-func (c *collector) addWaterfalls() error {
-	words := newVocabulary()
-	requests := 0
-	for i := range c.data.Loads {
-		n, err := c.addWaterfall(i, words)
-		if err != nil {
-			return err
-		}
-		if requests += n; requests > maxRequests {
-			c.data.MediansOnly = true
-			break
-		}
-	}
-	for i := range c.data.Cells {
-		c.data.Cells[i].MedianLoad = c.medianLoad(&c.data.Cells[i])
-	}
-	if c.data.MediansOnly {
-		words = newVocabulary()
-		for i := range c.data.Loads {
-			c.data.Loads[i].Waterfall = nil
-		}
-		for _, cell := range c.data.Cells {
-			if cell.MedianLoad < 0 {
-				continue
-			}
-			if _, err := c.addWaterfall(cell.MedianLoad, words); err != nil {
-				return err
-			}
-		}
-	}
-	c.data.Words = words.words
-	return nil
-}
-
-// addWaterfall reads the HAR of a load and returns its number of requests.
-func (c *collector) addWaterfall(load int, words *vocabulary) (int, error) {
-	h, err := c.readHAR(c.data.loads[load])
-	if err != nil {
-		return 0, fmt.Errorf("load %s: %w", c.data.loads[load].ID, err)
-	}
-	if h == nil {
-		return 0, nil
-	}
-	w := words.waterfall(h)
-	if w == nil {
-		return 0, nil
-	}
-	c.data.Loads[load].Waterfall = w
-	return len(w.Requests), nil
-}
-
 // medianLoad returns the load that represents the cell: the valid one with artefacts whose onLoad
 // (without an onLoad, whose first ranked metric) is nearest to the median. It returns -1 if there
 // is none.
@@ -251,6 +200,7 @@ func (c *collector) medianLoad(cell *Cell) int {
 // rank compares each cell with the one that has the lowest median, in every section and by every
 // ranked metric.
 func (c *collector) rank(seed uint64) {
+	bootstrap := stats.NewBootstrap(seed)
 	for i := range c.data.Sections {
 		section := &c.data.Sections[i]
 		for _, m := range c.data.Metrics {
@@ -267,7 +217,7 @@ func (c *collector) rank(seed uint64) {
 			slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(median(a), median(b)) })
 			answer := Answer{Metric: m.Name, Fastest: cells[0], Behind: []Behind{}}
 			for _, cell := range cells[1:] {
-				d := stats.Compare(c.values[cell][m.Name], c.values[cells[0]][m.Name], seed)
+				d := bootstrap.Compare(c.values[cell][m.Name], c.values[cells[0]][m.Name])
 				answer.Behind = append(answer.Behind, Behind{Cell: cell, Diff: d.Value, Interval: d.Enough, Low: d.Low, High: d.High})
 			}
 			section.Answers = append(section.Answers, answer)

@@ -1,11 +1,6 @@
 package report
 
-import (
-	"fmt"
-
-	"wiretime/critical"
-	"wiretime/store"
-)
+import "wiretime/critical"
 
 // Critical describes the critical path of a cell's median load. It is one load, not an average.
 type Critical struct {
@@ -15,34 +10,24 @@ type Critical struct {
 	Verdict string  `json:"verdict"` // in words; of the last page
 }
 
-// Explain adds the critical path of its median load to each cell. find returns the paths of a load's pages,
-// none if the load left no artefacts; its errors end Explain.
-func (d *Data) Explain(find func(store.Load) ([]*critical.Path, error)) error {
-	d.Kinds = nil
+// kindNames are the kinds of time on critical paths.
+func kindNames() []string {
+	var names []string
 	for _, k := range critical.Kinds() {
-		d.Kinds = append(d.Kinds, k.String())
+		names = append(names, k.String())
 	}
-	for i := range d.Cells {
-		l := d.Cells[i].MedianLoad
-		if l < 0 {
-			continue
+	return names
+}
+
+// explain sums up the critical paths of a load's pages.
+func explain(load int, paths []*critical.Path) *Critical {
+	c := &Critical{Load: load, Kinds: make([]int64, len(critical.Kinds()))}
+	for _, p := range paths {
+		for k, sum := range p.Sums() {
+			c.Kinds[k] += sum
 		}
-		paths, err := find(d.loads[l])
-		if err != nil {
-			return fmt.Errorf("find the critical path of load %s: %w", d.loads[l].ID, err)
-		}
-		if len(paths) == 0 {
-			continue
-		}
-		c := &Critical{Load: l, Kinds: make([]int64, len(d.Kinds))}
-		for _, p := range paths {
-			for k, sum := range p.Sums() {
-				c.Kinds[k] += sum
-			}
-			c.OnLoad += p.OnLoad
-			c.Verdict = p.Verdict()
-		}
-		d.Cells[i].Critical = c
+		c.OnLoad += p.OnLoad
+		c.Verdict = p.Verdict()
 	}
-	return nil
+	return c
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"wiretime/capture"
@@ -15,18 +16,20 @@ import (
 // TestExplainShowsTheMedianLoad gives each cell the path of one of its loads.
 func TestExplainShowsTheMedianLoad(t *testing.T) {
 	st, run := clockStudy.keep(t)
-	data, err := Collect(st, run, readSynthetic)
+	var asking sync.Mutex
+	asked := map[string]bool{}
+	find := func(l store.Load, h *capture.HAR) ([]*critical.Path, error) {
+		asking.Lock()
+		defer asking.Unlock()
+		asked[l.ID] = true
+		return critical.Find(&evidence.Evidence{HAR: h}), nil
+	}
+	data, err := Collect(st, run, Files{HAR: readSynthetic, Paths: find})
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := []string{}
-	find := func(l store.Load) ([]*critical.Path, error) {
-		asked = append(asked, l.ID)
-		h, err := readSynthetic(l)
-		return critical.Find(&evidence.Evidence{HAR: h}), err
-	}
-	if err := data.Explain(find); err != nil {
-		t.Fatal(err)
+	if len(asked) != len(data.Cells) {
+		t.Errorf("%d loads were explained, want one for each of %d cells", len(asked), len(data.Cells))
 	}
 	onLoad := slices.IndexFunc(data.Metrics, func(m Metric) bool { return m.Name == "onload" })
 	for i, cell := range data.Cells {
@@ -35,8 +38,8 @@ func TestExplainShowsTheMedianLoad(t *testing.T) {
 			t.Fatalf("cell %d has no critical path", i)
 		}
 		load := data.Loads[c.Load]
-		if load.ID != asked[i] || load.Cell != i || c.Load != cell.MedianLoad {
-			t.Errorf("cell %d shows load %s of cell %d, its path is that of %s and its waterfall that of load %d", i, load.ID, load.Cell, asked[i], cell.MedianLoad)
+		if !asked[load.ID] || load.Cell != i || c.Load != cell.MedianLoad {
+			t.Errorf("cell %d shows load %s of cell %d, explained: %v, and its waterfall is that of load %d", i, load.ID, load.Cell, asked[load.ID], cell.MedianLoad)
 		}
 		sum := int64(0)
 		for _, ns := range c.Kinds {
@@ -63,15 +66,13 @@ func TestExplainShowsTheMedianLoad(t *testing.T) {
 
 func TestExplainPassesOnWhatIsWrong(t *testing.T) {
 	st, run := clockStudy.keep(t)
-	data, err := Collect(st, run, func(store.Load) (*capture.HAR, error) { return nil, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
 	broken := errors.New("the disk is gone")
-	if err := data.Explain(func(store.Load) ([]*critical.Path, error) { return nil, broken }); !errors.Is(err, broken) {
-		t.Errorf("Explain says %v, want %v", err, broken)
+	_, err := Collect(st, run, Files{HAR: readSynthetic, Paths: func(store.Load, *capture.HAR) ([]*critical.Path, error) { return nil, broken }})
+	if !errors.Is(err, broken) {
+		t.Errorf("Collect says %v, want %v", err, broken)
 	}
-	if err := data.Explain(func(store.Load) ([]*critical.Path, error) { return nil, nil }); err != nil || data.Cells[0].Critical != nil {
-		t.Errorf("without paths Explain says %v and shows %v", err, data.Cells[0].Critical)
+	data, err := Collect(st, run, Files{HAR: readSynthetic, Paths: func(store.Load, *capture.HAR) ([]*critical.Path, error) { return nil, nil }})
+	if err != nil || data.Cells[0].Critical != nil {
+		t.Errorf("without paths Collect says %v and shows %v", err, data.Cells[0].Critical)
 	}
 }

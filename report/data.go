@@ -118,7 +118,7 @@ type Cell struct {
 	Summaries   map[string]Summary `json:"summaries"`  // by metric name, of the valid loads; no entry if none has the metric
 	MedianLoad  int                `json:"medianLoad"` // index of the valid load that left files and whose onLoad (of a stream, whose first time) is nearest to the median, -1 without one
 	Loads       []int              `json:"loads"`
-	Critical    *Critical          `json:"critical,omitempty"` // of Explain
+	Critical    *Critical          `json:"critical,omitempty"`
 }
 
 // Summary describes the valid values of one metric in one cell, in the
@@ -171,5 +171,5 @@ type Load struct {
 	Reason    string     `json:"reason,omitempty"`
 	Values    []*float64 `json:"values"` // in the order of Data.Metrics; nil where the load has none
 	Waterfall *Waterfall `json:"waterfall,omitempty"`
-	Timeline  *Timeline  `json:"timeline,omitempty"` // of Watch
+	Timeline  *Timeline  `json:"timeline,omitempty"`
 }

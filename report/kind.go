@@ -62,6 +62,32 @@ func (a Axes) Metrics(results []store.Result) []string {
 	return metrics
 }
 
+// ShownMetrics names those of a run's metrics that its tables of results, comparisons and sentences need: store.Results
+// reads them in a fraction of the time that it takes for all.
+func ShownMetrics(metrics []study.Metric, published []store.Figure, claims []store.Claim) []string {
+	needed := map[string]bool{"misses": true, "inexact": true} // of Gaps
+	for _, k := range kinds {
+		for _, name := range slices.Concat(k.metrics, k.optional, k.clockMetrics) {
+			needed[name] = true
+		}
+	}
+	for _, f := range published {
+		needed[f.Metric] = true
+	}
+	for _, c := range claims {
+		for _, p := range c.Pairs {
+			needed[p.Metric], needed[p.ToMetric] = true, true
+		}
+	}
+	var names []string
+	for _, m := range metrics {
+		if needed[m.Name] {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
 // clockMetric names the time by which the clocks of a run are compared.
 func (a Axes) clockMetric(results []store.Result) string {
 	names := a.kind().clockMetrics

@@ -102,7 +102,7 @@ type ClaimPair struct {
 // JudgeClaims tests the claims against the results. Cells are indices of results; seed seeds the
 // bootstrap. The two sides of a ratio are taken as independent samples, even within one cell.
 func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.Claim, seed uint64) []Claim {
-	cells := cellsByKey(results)
+	cells, bootstrap := cellsByKey(results), stats.NewBootstrap(seed)
 	var judged []Claim
 	for _, c := range claims {
 		j := Claim{Text: c.Text, Test: describeTest(c, metrics)}
@@ -111,7 +111,7 @@ func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.
 			pair := ClaimPair{Name: names[i], Cell: cells[p.Cell], To: cells[p.ToCell], Outcome: Unmeasured}
 			a, b := results[pair.Cell].Values[p.Metric], results[pair.To].Values[p.ToMetric]
 			if aboveZero(a) && aboveZero(b) {
-				r := stats.CompareRatio(a, b, seed)
+				r := bootstrap.CompareRatio(a, b)
 				pair.Ratio, pair.Low, pair.High, pair.Interval = r.Value, r.Low, r.High, r.Enough
 				pair.Outcome = outcome(c, r)
 			}

@@ -121,7 +121,7 @@ func TestTheReportHoldsWhatPapersPrintedAndClaimed(t *testing.T) {
 		}
 	}
 	st, run := s.keep(t)
-	d, err := Collect(st, run, readSynthetic)
+	d, err := Collect(st, run, Files{HAR: readSynthetic})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"wiretime/capture"
@@ -34,7 +36,7 @@ func TestCollect(t *testing.T) {
 func collectFlags(t *testing.T) Data {
 	t.Helper()
 	st, run := flagStudy.keep(t)
-	d, err := Collect(st, run, readSynthetic)
+	d, err := Collect(st, run, Files{HAR: readSynthetic})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +128,7 @@ func ranksFromTheFastest(t *testing.T, d Data) {
 func TestCollectPassesOnWhyAHARCannotBeRead(t *testing.T) {
 	st, run := flagStudy.keep(t)
 	broken := errors.New("the disk is gone")
-	_, err := Collect(st, run, func(store.Load) (*capture.HAR, error) { return nil, broken })
+	_, err := Collect(st, run, Files{HAR: func(store.Load) (*capture.HAR, error) { return nil, broken }})
 	if !errors.Is(err, broken) {
 		t.Errorf("error is %v", err)
 	}
@@ -135,8 +137,9 @@ func TestCollectPassesOnWhyAHARCannotBeRead(t *testing.T) {
 func TestCollectKeepsOnlyMedianWaterfallsOfManyRequests(t *testing.T) {
 	many := flagStudy
 	many.flags, many.networks, many.repeats = 2_000, flagStudy.networks[:1], 8
+	many.requests = 1 // so that only the HARs show how many there are
 	st, run := many.keep(t)
-	d, err := Collect(st, run, readSynthetic)
+	d, err := Collect(st, run, Files{HAR: readSynthetic})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +150,65 @@ func TestCollectKeepsOnlyMedianWaterfallsOfManyRequests(t *testing.T) {
 		if median := d.Cells[l.Cell].MedianLoad == i; median != (l.Waterfall != nil) {
 			t.Errorf("load %s: median %v, has a waterfall %v", l.ID, median, l.Waterfall != nil)
 		}
+	}
+}
+
+// TestOnlyShownHARsAreRead: where the loads' figures say that there are too many requests, only median loads are read.
+func TestOnlyShownHARsAreRead(t *testing.T) {
+	for _, c := range []struct {
+		requests float64 // by each load's figures
+		want     func(loads, cells int) int
+	}{
+		{196, func(loads, _ int) int { return loads }},
+		{6001, func(_, cells int) int { return cells }},
+	} {
+		few := clockStudy
+		few.repeats, few.networks, few.requests = 3, clockStudy.networks[:1], c.requests
+		st, run := few.keep(t)
+		var read atomic.Int64
+		d, err := Collect(st, run, Files{HAR: func(l store.Load) (*capture.HAR, error) {
+			read.Add(1)
+			return readSynthetic(l)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := c.want(len(d.Loads), len(d.Cells)); int(read.Load()) != want || d.MediansOnly != (want == len(d.Cells)) {
+			t.Errorf("of %d loads in %d cells with %v requests each %d HARs were read, want %d; medians only: %v", len(d.Loads), len(d.Cells), c.requests, read.Load(), want, d.MediansOnly)
+		}
+	}
+}
+
+// TestInOrder: what several goroutines read is used in order, and after an error nothing more is read than had begun.
+func TestInOrder(t *testing.T) {
+	const n = 1000
+	var read atomic.Int64
+	next := 0
+	double := func(i int) (int, error) {
+		read.Add(1)
+		return 2 * i, nil
+	}
+	if err := inOrder(n, double, func(i, v int) error {
+		if i != next || v != 2*i {
+			t.Errorf("got %d for %d, want that for %d", v, i, next)
+		}
+		next++
+		return nil
+	}); err != nil || next != n || read.Load() != n {
+		t.Errorf("%d of %d were read and %d used, error %v", read.Load(), n, next, err)
+	}
+	read.Store(0)
+	enough := errors.New("enough")
+	if err := inOrder(n, double, func(i, _ int) error {
+		if i == 10 {
+			return enough
+		}
+		return nil
+	}); !errors.Is(err, enough) || read.Load() > int64(11+2*runtime.GOMAXPROCS(0)) {
+		t.Errorf("%d were read until the error %v", read.Load(), err)
+	}
+	if err := inOrder(n, func(i int) (int, error) { return 0, enough }, func(int, int) error { return nil }); !errors.Is(err, enough) {
+		t.Errorf("error %v, want that of reading", err)
 	}
 }
 

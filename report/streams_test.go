@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"wiretime/capture"
 	"wiretime/media/record"
 	"wiretime/store"
 	"wiretime/study"
@@ -19,11 +18,8 @@ import (
 func watched(t *testing.T, s syntheticStreams) Data {
 	t.Helper()
 	st, run := s.keep(t)
-	d, err := Collect(st, run, func(store.Load) (*capture.HAR, error) { return nil, nil })
+	d, err := Collect(st, run, Files{Stream: readStream})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Watch(readStream); err != nil {
 		t.Fatal(err)
 	}
 	if *keepReport != "" {
@@ -142,12 +138,9 @@ func TestWatchPassesOnWhyARecordCannotBeRead(t *testing.T) {
 	s := viewStudy
 	s.contenders, s.moves, s.repeats = s.contenders[:1], []int{0}, 1
 	st, run := s.keep(t)
-	d, err := Collect(st, run, func(store.Load) (*capture.HAR, error) { return nil, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
 	gone := errors.New("the disk is gone")
-	if err := d.Watch(func(store.Load) (*record.Stream, error) { return nil, gone }); !errors.Is(err, gone) {
+	_, err := Collect(st, run, Files{Stream: func(store.Load) (*record.Stream, error) { return nil, gone }})
+	if !errors.Is(err, gone) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -31,8 +31,10 @@ type synthetic struct {
 	// servers are Wiretime's own alone, if there are none.
 	servers []string
 	repeats int
-	flags   int  // images on the page
-	untidy  bool // late, failed and pending loads, and a metric that some loads lack
+	flags   int // images on the page
+	// requests replaces the number of requests that the loads' figures say, if it is not 0.
+	requests float64
+	untidy   bool // late, failed and pending loads, and a metric that some loads lack
 	// paper, if there is one, says what was printed and claimed of the cells.
 	paper func(*store.RunSpec)
 }
@@ -212,6 +214,9 @@ func (s synthetic) measure(t *testing.T, st *store.Store, p store.Planned, rando
 		}
 		if record.Validity == store.Invalid {
 			values["late_p99"] = 3.2
+		}
+		if s.requests > 0 {
+			values["requests"] = s.requests
 		}
 		if s.untidy && p.Index%13 == 0 {
 			delete(values, "lcp")

@@ -1,14 +1,12 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"time"
 
 	"wiretime/media/manager"
 	"wiretime/media/player"
 	"wiretime/media/record"
-	"wiretime/store"
 )
 
 // maxSteps limits how many values of a quantity a timeline has: the goodput of a file that takes
@@ -58,24 +56,6 @@ type Handover struct {
 	Access    string  `json:"access"` // in use from then on
 	Ready     float64 `json:"ready,omitempty"`
 	Recovered float64 `json:"recovered,omitempty"`
-}
-
-// Watch adds a timeline to the median load of each cell. read returns a load's stream, or nil if
-// it left none; its errors end Watch.
-func (d *Data) Watch(read func(store.Load) (*record.Stream, error)) error {
-	for _, c := range d.Cells {
-		if c.MedianLoad < 0 {
-			continue
-		}
-		s, err := read(d.loads[c.MedianLoad])
-		if err != nil {
-			return fmt.Errorf("read the stream of load %s: %w", d.loads[c.MedianLoad].ID, err)
-		}
-		if s != nil {
-			d.Loads[c.MedianLoad].Timeline = timeline(s)
-		}
-	}
-	return nil
 }
 
 // timeline makes a timeline of a stream's record.

@@ -20,16 +20,6 @@ type Difference struct {
 // that the medians differ by more than chance explains.
 func (d Difference) Clear() bool { return d.Enough && (d.Low > 0 || d.High < 0) }
 
-// Compare returns the difference of the medians of a and b, whose values must be finite,
-// with its percentile bootstrap interval (Efron and Tibshirani, 1993, chapter 13). The same
-// samples and seed give the same interval. An empty sample gives the zero Difference.
-func Compare(a, b []float64, seed uint64) Difference {
-	if len(a) == 0 || len(b) == 0 {
-		return Difference{}
-	}
-	return Difference(compare(a, b, seed, func(a, b float64) float64 { return a - b }))
-}
-
 // Ratio is the ratio of two samples' medians.
 type Ratio struct {
 	Value     float64 // median of a divided by median of b
@@ -37,13 +27,28 @@ type Ratio struct {
 	Enough    bool    // as in Difference
 }
 
-// CompareRatio does what Compare does for the ratio of the medians; the values must be
-// positive.
-func CompareRatio(a, b []float64, seed uint64) Ratio {
-	if len(a) == 0 || len(b) == 0 {
-		return Ratio{}
-	}
-	return Ratio(compare(a, b, seed, func(a, b float64) float64 { return a / b }))
+// Bootstrap compares the medians of samples, and finds percentile bootstrap intervals for them (Efron and Tibshirani,
+// 1993, chapter 13). The same samples and seed give the same interval, whatever was compared before. A Bootstrap is for
+// one goroutine at a time.
+type Bootstrap struct {
+	seed  uint64
+	draws map[[2]int][]draw // by the sizes of both samples
+}
+
+// NewBootstrap returns a Bootstrap whose random numbers follow from the seed.
+func NewBootstrap(seed uint64) *Bootstrap {
+	return &Bootstrap{seed: seed, draws: map[[2]int][]draw{}}
+}
+
+// Compare returns the difference of the medians of x and y, whose values must be finite, with its interval. An empty
+// sample gives the zero Difference.
+func (b *Bootstrap) Compare(x, y []float64) Difference {
+	return Difference(b.compare(x, y, func(x, y float64) float64 { return x - y }))
+}
+
+// CompareRatio does what Compare does for the ratio of the medians; the values must be positive.
+func (b *Bootstrap) CompareRatio(x, y []float64) Ratio {
+	return Ratio(b.compare(x, y, func(x, y float64) float64 { return x / y }))
 }
 
 // comparison holds the fields that Difference and Ratio share.
@@ -53,52 +58,82 @@ type comparison struct {
 	Enough    bool
 }
 
-// compare applies f to the medians of a and b, and to those of their resamples.
-func compare(a, b []float64, seed uint64, f func(a, b float64) float64) comparison {
-	sortedA, sortedB := slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	random := rand.New(rand.NewPCG(seed, 0))
-	drawA, drawB := newBootstrap(sortedA, random), newBootstrap(sortedB, random)
-	drawn := make([]float64, resamples)
-	for i := range drawn {
-		drawn[i] = f(drawA.median(), drawB.median())
+// compare applies f to the medians of x and y, and to those of their resamples.
+func (b *Bootstrap) compare(x, y []float64, f func(x, y float64) float64) comparison {
+	if len(x) == 0 || len(y) == 0 {
+		return comparison{}
 	}
-	slices.Sort(drawn)
+	x, y = slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(y))
+	drawn := make([]float64, resamples)
+	for i, d := range b.drawsOf(len(x), len(y)) {
+		drawn[i] = f(d.x.of(x), d.y.of(y))
+	}
 	const tail = (1 - confidence) / 2
 	return comparison{
-		Value:  f(quantile(sortedA, 0.5), quantile(sortedB, 0.5)),
-		Low:    quantile(drawn, tail),
-		High:   quantile(drawn, 1-tail),
-		Enough: Median(a).Reached && Median(b).Reached,
+		Value:  f(quantile(x, 0.5), quantile(y, 0.5)),
+		Low:    selectQuantile(drawn, tail),
+		High:   selectQuantile(drawn, 1-tail),
+		Enough: reachable(len(x)) && reachable(len(y)),
 	}
 }
 
-// bootstrap draws from a sample with replacement.
-type bootstrap struct {
-	sorted []float64
-	counts []int // how often each value was drawn
+// draw is one resample of each of two samples.
+type draw struct{ x, y middle }
+
+// middle is where the median of a resample lies in the sorted sample: at the mean of two of its values, or at one value twice.
+type middle struct{ low, high int32 }
+
+func (m middle) of(sorted []float64) float64 { return (sorted[m.low] + sorted[m.high]) / 2 }
+
+// mostSizes is how many pairs of sizes have their draws kept, 160 kB each.
+const mostSizes = 64
+
+// drawsOf returns the resamples of two samples with so many values. They depend on nothing else but the seed, and the
+// samples of a run mostly have equal sizes.
+func (b *Bootstrap) drawsOf(x, y int) []draw {
+	sizes := [2]int{x, y}
+	draws, ok := b.draws[sizes]
+	if ok {
+		return draws
+	}
+	if len(b.draws) >= mostSizes {
+		clear(b.draws)
+	}
+	random := rand.New(rand.NewPCG(b.seed, 0))
+	ofX, ofY := newResampler(x, random), newResampler(y, random)
+	draws = make([]draw, resamples)
+	for i := range draws {
+		draws[i] = draw{ofX.draw(), ofY.draw()}
+	}
+	b.draws[sizes] = draws
+	return draws
+}
+
+// resampler draws from a sample with replacement.
+type resampler struct {
+	counts []int32 // how often each value was drawn, the smallest first
 	random *rand.Rand
 }
 
-func newBootstrap(sorted []float64, random *rand.Rand) *bootstrap {
-	return &bootstrap{sorted: sorted, counts: make([]int, len(sorted)), random: random}
+func newResampler(n int, random *rand.Rand) *resampler {
+	return &resampler{make([]int32, n), random}
 }
 
-// median draws a resample and returns its median. The counts represent the resample in
-// order, so it need not be sorted.
-func (b *bootstrap) median() float64 {
-	n := len(b.sorted)
-	clear(b.counts)
+// draw draws a resample. The counts represent it in order, so it need not be sorted.
+func (r *resampler) draw() middle {
+	n := len(r.counts)
+	clear(r.counts)
 	for range n {
-		b.counts[b.random.IntN(n)]++
+		r.counts[r.random.IntN(n)]++
 	}
-	return (b.drawn((n-1)/2) + b.drawn(n/2)) / 2
+	return middle{r.at((n - 1) / 2), r.at(n / 2)}
 }
 
-// drawn returns the value at a rank, from 0, of the resample.
-func (b *bootstrap) drawn(rank int) float64 {
-	i := 0
-	for rank -= b.counts[0]; rank >= 0; rank -= b.counts[i] {
+// at returns which value of the sample is at a rank, from 0, of the resample.
+func (r *resampler) at(rank int) int32 {
+	i, left := int32(0), int32(rank)
+	for left -= r.counts[0]; left >= 0; left -= r.counts[i] {
 		i++
 	}
-	return b.sorted[i]
+	return i
 }

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -34,10 +35,7 @@ func Median(values []float64) MedianInterval {
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	below := distuv.Binomial{N: float64(n), P: 0.5}
-	k := 1
-	for k < n/2 && coverage(below, k+1) >= confidence {
-		k++
-	}
+	k := 1 + sort.Search(max(0, n/2-1), func(i int) bool { return coverage(below, i+2) < confidence })
 	return MedianInterval{
 		N:        n,
 		Median:   quantile(sorted, 0.5),
@@ -46,6 +44,11 @@ func Median(values []float64) MedianInterval {
 		Coverage: coverage(below, k),
 		Reached:  coverage(below, k) >= confidence,
 	}
+}
+
+// reachable reports whether the whole range of n values covers the true median with 95 %.
+func reachable(n int) bool {
+	return coverage(distuv.Binomial{N: float64(n), P: 0.5}, 1) >= confidence
 }
 
 // coverage returns the probability that the true median lies between the k-th smallest and

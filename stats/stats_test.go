@@ -1,9 +1,13 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a)) }
@@ -47,7 +51,7 @@ func TestSummarizeLeavesTheSampleInItsOrder(t *testing.T) {
 	values := []float64{3, 1, 2}
 	Summarize(values)
 	Median(values)
-	Compare(values, values, 1)
+	NewBootstrap(1).Compare(values, values)
 	if values[0] != 3 || values[1] != 1 || values[2] != 2 {
 		t.Errorf("the sample became %v", values)
 	}
@@ -142,7 +146,7 @@ func TestCompareKnown(t *testing.T) {
 		{"equal", constant(3, 6), constant(3, 6), Difference{Enough: true}, false},
 		{"no values", nil, constant(3, 6), Difference{}, false},
 	} {
-		if got := Compare(c.a, c.b, 1); got != c.want || got.Clear() != c.clear {
+		if got := NewBootstrap(1).Compare(c.a, c.b); got != c.want || got.Clear() != c.clear {
 			t.Errorf("%s: %+v, clear %v; want %+v, %v", c.name, got, got.Clear(), c.want, c.clear)
 		}
 	}
@@ -159,11 +163,11 @@ func TestCompareRatio(t *testing.T) {
 		{"too few", six(3), []float64{4}, Ratio{Value: 0.75, Low: 0.75, High: 0.75}},
 		{"no values", six(3), nil, Ratio{}},
 	} {
-		if got := CompareRatio(c.a, c.b, 1); got != c.want {
+		if got := NewBootstrap(1).CompareRatio(c.a, c.b); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	if r := CompareRatio([]float64{9, 10, 11, 10, 10, 12}, six(10), 1); r.Value != 1 || r.Low >= 1 || r.High <= 1 || !r.Enough {
+	if r := NewBootstrap(1).CompareRatio([]float64{9, 10, 11, 10, 10, 12}, six(10)); r.Value != 1 || r.Low >= 1 || r.High <= 1 || !r.Enough {
 		t.Errorf("%+v, want an interval around 1", r)
 	}
 }
@@ -171,11 +175,11 @@ func TestCompareRatio(t *testing.T) {
 // TestBootstrapMedian uses the sample 1, 2, 3, whose bootstrap distribution is known: of
 // the 27 draws 7 have the median 1, 13 the median 2 and 7 the median 3.
 func TestBootstrapMedian(t *testing.T) {
-	draw := newBootstrap([]float64{1, 2, 3}, rand.New(rand.NewPCG(3, 0)))
+	r := newResampler(3, rand.New(rand.NewPCG(3, 0)))
 	seen := map[float64]int{}
 	const draws = 54_000
 	for range draws {
-		seen[draw.median()]++
+		seen[r.draw().of([]float64{1, 2, 3})]++
 	}
 	for value, want := range map[float64]float64{1: 7.0 / 27, 2: 13.0 / 27, 3: 7.0 / 27} {
 		if got := float64(seen[value]) / draws; math.Abs(got-want) > 0.01 {
@@ -190,7 +194,7 @@ func TestCompareIsSeeded(t *testing.T) {
 	for i := range a {
 		a[i], b[i] = 100+10*random.NormFloat64(), 120+10*random.NormFloat64()
 	}
-	first, again, other := Compare(a, b, 1), Compare(a, b, 1), Compare(a, b, 2)
+	first, again, other := NewBootstrap(1).Compare(a, b), NewBootstrap(1).Compare(a, b), NewBootstrap(2).Compare(a, b)
 	if first != again {
 		t.Errorf("the same seed gave %+v and %+v", first, again)
 	}
@@ -199,5 +203,102 @@ func TestCompareIsSeeded(t *testing.T) {
 	}
 	if !first.Clear() || first.Low < -30 || first.High > -10 {
 		t.Errorf("%+v; want an interval around -20 that leaves zero out", first)
+	}
+}
+
+// TestCompareResamplesTheValues compares with resamples that are drawn, sorted and summarised value by value. The draws that
+// an earlier comparison left do not change the interval.
+func TestCompareResamplesTheValues(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 0))
+	b := NewBootstrap(9)
+	for _, sizes := range [][2]int{{1, 1}, {6, 6}, {7, 12}, {12, 7}, {6, 6}, {40, 41}} {
+		x, y := make([]float64, sizes[0]), make([]float64, sizes[1])
+		for i := range x {
+			x[i] = math.Round(100 + 10*random.NormFloat64())
+		}
+		for i := range y {
+			y[i] = 120 + 10*random.NormFloat64()
+		}
+		draws := rand.New(rand.NewPCG(9, 0))
+		median := func(of []float64) float64 {
+			sorted, drawn := slices.Sorted(slices.Values(of)), make([]float64, len(of))
+			for i := range drawn {
+				drawn[i] = sorted[draws.IntN(len(sorted))]
+			}
+			slices.Sort(drawn)
+			return (drawn[(len(drawn)-1)/2] + drawn[len(drawn)/2]) / 2
+		}
+		var differences []float64
+		for range resamples {
+			ofX := median(x)
+			differences = append(differences, ofX-median(y))
+		}
+		got := b.Compare(x, y)
+		if low, high := Quantile(differences, 0.025), Quantile(differences, 0.975); !near(got.Low, low) || !near(got.High, high) {
+			t.Errorf("samples of %d and %d values: interval %v to %v, want %v to %v", len(x), len(y), got.Low, got.High, low, high)
+		}
+	}
+}
+
+// TestResamplesAreDrawnOncePerPairOfSizes: a report compares thousands of pairs of samples, most of equal sizes.
+func TestResamplesAreDrawnOncePerPairOfSizes(t *testing.T) {
+	b := NewBootstrap(1)
+	first := &b.drawsOf(20, 20)[0]
+	b.Compare(make([]float64, 20), make([]float64, 20))
+	b.Compare(make([]float64, 20), make([]float64, 21))
+	if again := &b.drawsOf(20, 20)[0]; again != first || len(b.draws) != 2 {
+		t.Errorf("the draws were made again: there are %d sets for 2 pairs of sizes", len(b.draws))
+	}
+	for n := range 3 * mostSizes {
+		b.drawsOf(1, n+1)
+	}
+	if len(b.draws) > mostSizes {
+		t.Errorf("%d sets of draws are kept, want at most %d", len(b.draws), mostSizes)
+	}
+}
+
+func TestSelectQuantile(t *testing.T) {
+	random := rand.New(rand.NewPCG(13, 0))
+	for _, distinct := range []int{1, 2, 10, 1 << 30} {
+		for n := 1; n < 300; n++ {
+			values := make([]float64, n)
+			for i := range values {
+				values[i] = float64(random.IntN(distinct))
+			}
+			q := random.Float64()
+			if want, got := Quantile(values, q), selectQuantile(values, q); got != want {
+				t.Fatalf("the %v-quantile of %d values is %v, want %v", q, n, got, want)
+			}
+		}
+	}
+}
+
+// TestMedianFindsTheNarrowestInterval compares with a search from the ends of the sample inwards.
+func TestMedianFindsTheNarrowestInterval(t *testing.T) {
+	for n := 1; n <= 1000; n++ {
+		k, below := 1, distuv.Binomial{N: float64(n), P: 0.5}
+		for k < n/2 && coverage(below, k+1) >= confidence {
+			k++
+		}
+		if got := Median(upTo(n)); got.Low != float64(k) || got.Reached != reachable(n) {
+			t.Fatalf("of %d values the interval begins with value %v, want %d; reached %v", n, got.Low, k, got.Reached)
+		}
+	}
+}
+
+// BenchmarkCompare compares samples of equal sizes, as the cells of a run mostly have.
+func BenchmarkCompare(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			random := rand.New(rand.NewPCG(1, 0))
+			x, y := make([]float64, n), make([]float64, n)
+			for i := range x {
+				x[i], y[i] = random.Float64(), random.Float64()
+			}
+			bootstrap := NewBootstrap(1)
+			for b.Loop() {
+				bootstrap.Compare(x, y)
+			}
+		})
 	}
 }

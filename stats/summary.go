@@ -71,3 +71,45 @@ func quantile(sorted []float64, q float64) float64 {
 	part := position - float64(below)
 	return sorted[below]*(1-part) + sorted[below+1]*part
 }
+
+// selectQuantile returns the same as quantile for values in any order, which it changes.
+func selectQuantile(values []float64, q float64) float64 {
+	position := q * float64(len(values)-1)
+	below := int(position)
+	low := selectRank(values, below)
+	if below+1 >= len(values) {
+		return low
+	}
+	part := position - float64(below)
+	return low*(1-part) + slices.Min(values[below+1:])*part
+}
+
+// selectRank moves the value of a rank, from 0, to its place and returns it: none before it is larger, none after it smaller
+// (Hoare, Algorithm 65: find, 1961).
+func selectRank(values []float64, rank int) float64 {
+	for from, to := 0, len(values)-1; from < to; {
+		pivot := values[from+(to-from)/2]
+		i, j := from, to
+		for i <= j {
+			for values[i] < pivot {
+				i++
+			}
+			for values[j] > pivot {
+				j--
+			}
+			if i <= j {
+				values[i], values[j] = values[j], values[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case rank <= j:
+			to = j
+		case rank >= i:
+			from = i
+		default:
+			from = to
+		}
+	}
+	return values[rank]
+}

@@ -1,26 +1,21 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"wiretime/study"
 )
 
-// row is one value of one load with all its axes: the long form, which statistics programs
-// read directly. A load without values (a failed one) is one row without a metric. It has a
-// value for each column of header; nil is null in JSON and empty in CSV.
-type row []any
-
-// header names the columns of a row's values.
+// header names the columns of an export. A row is one value of one load with all its axes: the long form, which
+// statistics programs read directly. A load without values (a failed one) is one row without a metric. A nil in a row is
+// null in JSON and empty in CSV.
 var header = slices.Concat([]string{"run", "study", "load", "index", "repeat", "attempt", "seed"}, axisNames(),
 	[]string{"started", "wall_ms", "validity", "reason", "metric", "unit", "value"})
 
@@ -86,41 +81,6 @@ func axisNames() []string {
 	return names
 }
 
-// MarshalJSON writes the row as an object with the keys of header, in their order.
-func (r row) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	for i, v := range r {
-		value, err := json.Marshal(v)
-		if err != nil {
-			return nil, fmt.Errorf("column %s: %w", header[i], err)
-		}
-		separator := ','
-		if i == 0 {
-			separator = '{'
-		}
-		fmt.Fprintf(&out, "%c%q:%s", separator, header[i], value)
-	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
-}
-
-// record returns the row as CSV.
-func (r row) record() []string {
-	fields := make([]string, len(r))
-	for i, v := range r {
-		switch v := v.(type) {
-		case nil:
-		case float64:
-			fields[i] = decimal(v)
-		case string:
-			fields[i] = inert(v)
-		default:
-			fields[i] = fmt.Sprint(v)
-		}
-	}
-	return fields
-}
-
 // Spreadsheets may take a cell that begins with one of these for a formula; the full-width ones in East Asia. Some
 // spreadsheets also divide lines at semicolons and tabs.
 var (
@@ -131,6 +91,9 @@ var (
 // inert returns a text such that spreadsheets take it for text. A study, a site's name or a server's answer may hold
 // a formula, which could then read other cells or start programs. Numbers stay as they are.
 func inert(text string) string {
+	if !strings.ContainsAny(text, "=+-@＝＋－＠\t\r\n;") {
+		return text
+	}
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		return text
 	}
@@ -144,112 +107,75 @@ func inert(text string) string {
 // decimal returns the shortest text that reads back as the same number.
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-func rowsOf(run Run, metrics []study.Metric, loads []Load) []row {
-	rows := []row{}
-	for _, l := range loads {
-		// 64 bits do not fit in JavaScript's numbers: the seed is text.
-		about := row{run.ID, run.StudyName, l.ID, l.Index, l.Repeat, l.Attempt, strconv.FormatUint(l.Seed, 10)}
-		for _, c := range axisColumns {
-			about = append(about, c.value(l.Cell))
+// about returns what all rows of a load begin with: its values in the columns before those of the metric.
+func about(run Run, l *Load) []any {
+	// 64 bits do not fit in JavaScript's numbers: the seed is text.
+	values := []any{run.ID, run.StudyName, l.ID, l.Index, l.Repeat, l.Attempt, strconv.FormatUint(l.Seed, 10)}
+	for _, c := range axisColumns {
+		values = append(values, c.value(l.Cell))
+	}
+	return append(values, l.Started.UTC().Format(time.RFC3339Nano), float64(l.Wall)/1e6, string(l.Validity), l.Reason)
+}
+
+// rowFormat says how rows are written. A row is the text of what all rows of its load begin with, then that of its metric,
+// then its value. The first two are made once for each load and once for each metric.
+type rowFormat struct {
+	begin   func(about []any) ([]byte, error)
+	metric  func(name, unit string) ([]byte, error)
+	value   func(row []byte, v *float64) ([]byte, error) // appends the value, nil for a row without a metric, and the row's end
+	between string                                       // two rows
+}
+
+// writeRows writes the rows of all loads of a run in the order of the plan, a load's in the order of the metrics. It has
+// only some of the loads in memory at a time. It returns the number of rows.
+func (s *Store) writeRows(w io.Writer, run Run, metrics []study.Metric, format rowFormat) (rows int, err error) {
+	names := make([][]byte, len(metrics))
+	for i, m := range metrics {
+		if names[i], err = format.metric(m.Name, m.Unit); err != nil {
+			return 0, err
 		}
-		about = append(about, l.Started.UTC().Format(time.RFC3339Nano), float64(l.Wall)/1e6, string(l.Validity), l.Reason)
-		if len(l.Values) == 0 {
-			rows = append(rows, append(about, "", "", nil))
+	}
+	none, err := format.metric("", "")
+	if err != nil {
+		return 0, err
+	}
+	var row []byte
+	write := func(begin, metric []byte, v *float64) error {
+		row = row[:0]
+		if rows > 0 {
+			row = append(row, format.between...)
 		}
-		for _, m := range metrics {
-			if v, ok := l.Values[m.Name]; ok {
-				rows = append(rows, append(slices.Clone(about), m.Name, m.Unit, v))
+		rows++
+		row, err = format.value(append(append(row, begin...), metric...), v)
+		if err == nil {
+			_, err = w.Write(row)
+		}
+		return err
+	}
+	err = s.eachBatch(run.ID, func(loads []Load) error {
+		for i := range loads {
+			l := &loads[i]
+			begin, err := format.begin(about(run, l))
+			if err != nil {
+				return fmt.Errorf("load %s: %w", l.ID, err)
+			}
+			if len(l.Values) == 0 {
+				if err := write(begin, none, nil); err != nil {
+					return err
+				}
+			}
+			for j, m := range metrics {
+				if v, ok := l.Values[m.Name]; ok {
+					if err := write(begin, names[j], &v); err != nil {
+						return err
+					}
+				}
 			}
 		}
-	}
-	return rows
+		return nil
+	})
+	return rows, err
 }
 
-func (s *Store) exported(id int64) (Run, []study.Metric, []row, error) {
-	run, err := s.Run(id)
-	if err != nil {
-		return Run{}, nil, nil, err
-	}
-	metrics, err := s.Metrics(id)
-	if err != nil {
-		return Run{}, nil, nil, err
-	}
-	loads, err := s.Loads(id)
-	if err != nil {
-		return Run{}, nil, nil, err
-	}
-	return run, metrics, rowsOf(run, metrics, loads), nil
-}
-
-// ExportCSV writes the raw values of a run, valid or not, as RFC 4180 CSV with
-// a header: one line per load and metric, with all the axes. A text that a spreadsheet
-// would take for a formula has an apostrophe before it.
-func (s *Store) ExportCSV(w io.Writer, run int64) error {
-	_, _, rows, err := s.exported(run)
-	if err != nil {
-		return err
-	}
-	out := csv.NewWriter(w)
-	out.UseCRLF = true
-	out.Write(header)
-	for _, r := range rows {
-		out.Write(r.record())
-	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("export run %d as CSV: %w", run, explain(err))
-	}
-	return nil
-}
-
-// ExportJSON writes the same rows as ExportCSV, in "rows", after the run itself (study,
-// seed, environment), the definitions of its metrics, and the published figures and claims
-// about its cells.
-func (s *Store) ExportJSON(w io.Writer, id int64) error {
-	run, metrics, rows, err := s.exported(id)
-	if err != nil {
-		return err
-	}
-	published, err := s.Published(id)
-	if err != nil {
-		return err
-	}
-	claims, err := s.Claims(id)
-	if err != nil {
-		return err
-	}
-	type about struct {
-		ID          int64           `json:"id"`
-		Study       string          `json:"study"`
-		StudyText   string          `json:"study_text"`
-		Seed        uint64          `json:"seed,string"`
-		Version     string          `json:"wiretime_version"`
-		Environment json.RawMessage `json:"environment"`
-		Started     time.Time       `json:"started"`
-		Finished    *time.Time      `json:"finished"`
-		Planned     int             `json:"planned"`
-		Done        int             `json:"done"`
-		Keep        string          `json:"keep"`
-	}
-	document := struct {
-		Run       about          `json:"run"`
-		Metrics   []study.Metric `json:"metrics"`
-		Published []Figure       `json:"published,omitempty"`
-		Claims    []Claim        `json:"claims,omitempty"`
-		Rows      []row          `json:"rows"`
-	}{
-		about{ID: run.ID, Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Version: run.Version,
-			Environment: run.Environment, Started: run.Started.UTC(), Planned: run.Planned, Done: run.Done, Keep: run.Keep},
-		metrics, published, claims, rows,
-	}
-	if !run.Finished.IsZero() {
-		finished := run.Finished.UTC()
-		document.Run.Finished = &finished
-	}
-	out := json.NewEncoder(w)
-	out.SetIndent("", " ")
-	if err := out.Encode(document); err != nil {
-		return fmt.Errorf("export run %d as JSON: %w", id, explain(err))
-	}
-	return nil
-}
+// exportBuffer is how many octets of an export are written at a time.
+const exportBuffer = 64 << 10

@@ -150,15 +150,29 @@ func TestExportJSONHoldsTheSameRows(t *testing.T) {
 // TestEveryAxisHasAColumn changes one axis after the other: some column of the row changes with it.
 func TestEveryAxisHasAColumn(t *testing.T) {
 	exported := func(c study.Cell) (record []string, object map[string]any) {
-		r := rowsOf(Run{}, nil, []Load{{Cell: c}})[0]
-		text, err := json.Marshal(r)
+		row := func(format rowFormat) []byte {
+			begin, err := format.begin(about(Run{}, &Load{Cell: c}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			metric, err := format.metric("", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := format.value(append(begin, metric...), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+		records, err := csv.NewReader(bytes.NewReader(row(csvRows))).ReadAll()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(text, &object); err != nil {
+		if err := json.Unmarshal(row(jsonRows), &object); err != nil {
 			t.Fatal(err)
 		}
-		return r.record(), object
+		return records[0], object
 	}
 	for _, w := range study.Workloads() {
 		for _, a := range w.Axes {

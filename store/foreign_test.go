@@ -123,13 +123,15 @@ func exportAll(s *Store) error {
 	runs, err := s.Runs()
 	for _, r := range runs {
 		_, planned := s.Plan(r.ID)
-		_, results := s.Results(r.ID)
-		loads, made := s.Loads(r.ID)
-		for _, l := range loads {
+		_, _, loads := s.ResultsAndLoads(r.ID)
+		_, results := s.Results(r.ID, "plt")
+		_, faults := s.Faults(r.ID)
+		kept, made := s.Loads(r.ID)
+		for _, l := range kept {
 			_, how := s.Making(l.ID)
 			made = errors.Join(made, how)
 		}
-		err = errors.Join(err, planned, results, made, s.ExportCSV(io.Discard, r.ID), s.ExportJSON(io.Discard, r.ID))
+		err = errors.Join(err, planned, loads, results, faults, made, s.ExportCSV(io.Discard, r.ID), s.ExportJSON(io.Discard, r.ID))
 	}
 	return err
 }

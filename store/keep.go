@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"wiretime/artefact"
+
+	"wiretime/study"
 )
 
 // keepSince is the first schema version of stores whose artefacts may have been dropped.
@@ -87,6 +89,41 @@ func (s *Store) dropped() string {
 		return "false"
 	}
 	return "l.artefacts IS NULL AND EXISTS (SELECT 1 FROM artefact a WHERE a.load = l.id)"
+}
+
+// Drops counts the loads of a run whose artefacts were dropped.
+type Drops struct {
+	Loads   int // of the run, whatever became of them
+	Dropped int
+	Real    int // of the dropped, those on the real clock
+}
+
+// Drops returns how many loads of a run lost their artefacts to its choice of what to keep.
+func (s *Store) Drops(run int64) (d Drops, err error) {
+	if s.version < keepSince {
+		return d, nil
+	}
+	cells, err := s.cells(run)
+	if err != nil {
+		return d, err
+	}
+	type count struct {
+		cell           int64
+		loads, dropped int
+	}
+	counts, err := query(s, func(rows *sql.Rows) (c count, err error) { return c, rows.Scan(&c.cell, &c.loads, &c.dropped) },
+		`SELECT p.cell, count(*), sum(`+s.dropped()+`)`+fromLoad+`WHERE p.run = ? GROUP BY p.cell`, run)
+	if err != nil {
+		return d, fmt.Errorf("count the dropped artefacts of run %d: %w", run, explain(err))
+	}
+	for _, c := range counts {
+		d.Loads += c.loads
+		d.Dropped += c.dropped
+		if cells[c.cell].Clock() == study.ClockReal {
+			d.Real += c.dropped
+		}
+	}
+	return d, nil
 }
 
 // Files returns the artefacts of a load by name: those in its folder or, if they were dropped,

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,16 +171,33 @@ func exactlyOne(row sql.Result, err error) error {
 // Loads returns every load of a run, all attempts included, in the order of
 // the plan.
 func (s *Store) Loads(run int64) ([]Load, error) {
-	loads, err := s.loads("WHERE p.run = ?", run)
+	var all []Load
+	err := s.eachBatch(run, func(loads []Load) error {
+		all = append(all, loads...)
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("loads of run %d: %w", run, err)
+	}
+	return all, nil
+}
+
+// LoadsOf returns every load of a run's cell, as Loads does.
+func (s *Store) LoadsOf(run int64, cell study.Cell) ([]Load, error) {
+	ids, err := query(s, func(rows *sql.Rows) (id int64, err error) { return id, rows.Scan(&id) }, "SELECT id FROM cell WHERE run = ? AND key = ?", run, cell.Key())
+	var loads []Load
+	if err == nil && len(ids) > 0 {
+		loads, err = s.loads(map[int64]study.Cell{ids[0]: cell}, "WHERE p.cell = ?", ids[0])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loads of cell %s in run %d: %w", cell.Key(), run, err)
 	}
 	return loads, nil
 }
 
 // Load returns one load; the error wraps ErrNotFound if there is none.
 func (s *Store) Load(id string) (Load, error) {
-	loads, err := s.loads("WHERE l.id = ?", id)
+	loads, err := s.loads(nil, "WHERE l.id = ?", id)
 	if err != nil {
 		return Load{}, fmt.Errorf("load %s: %w", id, err)
 	}
@@ -189,22 +207,48 @@ func (s *Store) Load(id string) (Load, error) {
 	return loads[0], nil
 }
 
-const fromLoad = ` FROM load l JOIN planned p ON p.id = l.planned JOIN cell c ON c.id = p.cell `
+// batch is how many planned loads are read at a time.
+const batch = 1000
 
-// loads reads the loads that the condition selects, which are of one run, then their values
-// and violations.
-func (s *Store) loads(where string, arg any) ([]Load, error) {
+// eachBatch calls f with the loads of a run, some at a time, in the order of the plan.
+func (s *Store) eachBatch(run int64, f func([]Load) error) error {
+	cells, err := s.cells(run)
+	if err != nil {
+		return err
+	}
+	places, err := query(s, func(rows *sql.Rows) (idx int64, err error) { return idx, rows.Scan(&idx) }, "SELECT idx FROM planned WHERE run = ? ORDER BY idx", run)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(places, batch) {
+		loads, err := s.loads(cells, "WHERE p.run = ? AND p.idx BETWEEN ? AND ?", run, some[0], some[len(some)-1])
+		if err != nil {
+			return err
+		}
+		if err := f(loads); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const fromLoad = ` FROM planned p JOIN load l ON l.planned = p.id `
+
+// loads reads the loads that the condition selects, which are of one run, then their values, violations and pages. cells
+// are the run's; if they are nil, loads reads them, too.
+func (s *Store) loads(cells map[int64]study.Cell, where string, args ...any) ([]Load, error) {
 	rows, err := query(s, s.scanLoad, `SELECT l.id, p.run, p.idx, p.repeat, p.seed, l.attempt, l.started, l.wall_ms,
-		l.validity, l.reason, l.artefacts, `+s.dropped()+`, p.cell`+fromLoad+where+` ORDER BY p.idx, l.attempt`, arg)
+		l.validity, l.reason, l.artefacts, `+s.dropped()+`, p.cell`+fromLoad+where+` ORDER BY p.idx, l.attempt`, args...)
 	if err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	cells, err := s.cells(rows[0].Run)
-	if err != nil {
-		return nil, err
+	if cells == nil {
+		if cells, err = s.cells(rows[0].Run); err != nil {
+			return nil, err
+		}
 	}
 	loads := make([]Load, len(rows))
 	byID := make(map[string]*Load, len(loads))
@@ -216,39 +260,49 @@ func (s *Store) loads(where string, arg any) ([]Load, error) {
 		byID[loads[i].ID] = &loads[i]
 	}
 	// Only the later queries see a load committed since the first one.
-	_, err = query(s, func(rows *sql.Rows) (_ struct{}, err error) {
-		var id, metric string
-		var v float64
-		err = rows.Scan(&id, &metric, &v)
-		if l := byID[id]; l != nil {
-			l.Values[metric] = v
+	names := map[string]string{} // of metrics, each in one place
+	var id, metric string
+	var value any
+	err = each(s, func(rows *sql.Rows) error {
+		if err := rows.Scan(&id, &metric, &value); err != nil {
+			return err
 		}
-		return
-	}, "SELECT v.load, v.metric, v.value"+fromLoad+"JOIN value v ON v.load = l.id "+where, arg)
+		if _, known := names[metric]; !known {
+			names[metric] = metric
+		}
+		v, ok := value.(float64) // an interface, because database/sql would write other numbers as text and parse it
+		if !ok {
+			return fmt.Errorf("%w: load %.40q has a value that is not a number", ErrDamaged, id)
+		}
+		if l := byID[id]; l != nil {
+			l.Values[names[metric]] = v
+		}
+		return nil
+	}, "SELECT v.load, v.metric, v.value"+fromLoad+"JOIN value v ON v.load = l.id "+where, args...)
 	if err != nil {
 		return nil, err
 	}
-	_, err = query(s, func(rows *sql.Rows) (_ struct{}, err error) {
+	err = each(s, func(rows *sql.Rows) error {
 		var id string
 		var v study.Violation
-		err = rows.Scan(&id, &v.Rule, &v.Detail)
+		err := rows.Scan(&id, &v.Rule, &v.Detail)
 		if l := byID[id]; l != nil {
 			l.Violations = append(l.Violations, v)
 		}
-		return
-	}, "SELECT v.load, v.rule, v.detail"+fromLoad+"JOIN violation v ON v.load = l.id "+where+" ORDER BY v.rowid", arg)
+		return err
+	}, "SELECT v.load, v.rule, v.detail"+fromLoad+"JOIN violation v ON v.load = l.id "+where+" ORDER BY v.rowid", args...)
 	if err != nil || s.version < 3 {
 		return loads, err
 	}
-	_, err = query(s, func(rows *sql.Rows) (_ struct{}, err error) {
+	err = each(s, func(rows *sql.Rows) error {
 		var id string
 		var p study.Page
-		err = rows.Scan(&id, &p.URL, &p.Started, &p.DCL, &p.OnLoad, &p.PLT)
+		err := rows.Scan(&id, &p.URL, &p.Started, &p.DCL, &p.OnLoad, &p.PLT)
 		if l := byID[id]; l != nil {
 			l.Pages = append(l.Pages, p)
 		}
-		return
-	}, "SELECT g.load, g.url, g.started, g.dcl, g.onload, g.plt"+fromLoad+"JOIN page g ON g.load = l.id "+where+" ORDER BY g.load, g.number", arg)
+		return err
+	}, "SELECT g.load, g.url, g.started, g.dcl, g.onload, g.plt"+fromLoad+"JOIN page g ON g.load = l.id "+where+" ORDER BY g.load, g.number", args...)
 	return loads, err
 }
 

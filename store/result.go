@@ -3,6 +3,8 @@ package store
 import (
 	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 
 	"wiretime/study"
 )
@@ -20,14 +22,111 @@ type Result struct {
 	Pending int // planned loads that still need an attempt
 }
 
-// Results returns the results of a run, one per cell in the order of the study.
-func (s *Store) Results(run int64) ([]Result, error) {
-	results, _, err := s.ResultsAndLoads(run)
-	return results, err
+// plan counts a planned load.
+func (r *Result) plan(state any) {
+	r.Planned++
+	if state == "planned" {
+		r.Pending++
+	}
 }
 
-// ResultsAndLoads returns what Results and Loads return, and reads the loads once.
+// count counts an attempt by its verdict, if there was one.
+func (r *Result) count(v Validity) {
+	switch v {
+	case Invalid:
+		r.Invalid++
+	case Failed:
+		r.Failed++
+	case Unsupported:
+		r.Unsupported++
+	case Valid:
+		r.Valid++
+	}
+}
+
+// mostColumns is how many metrics Results looks up one by one. With very many, whole loads are cheaper.
+const mostColumns = 32
+
+// Results returns the results of a run, one per cell in the order of the study, with the values of the given metrics. With
+// up to 32 of them it reads neither other metrics nor whole loads; with more, the results have the values of all metrics.
+func (s *Store) Results(run int64, metrics ...string) ([]Result, error) {
+	if len(metrics) > mostColumns {
+		results, _, err := s.ResultsAndLoads(run)
+		return results, err
+	}
+	results, byCell, err := s.empty(run)
+	if err != nil {
+		return nil, err
+	}
+	// A row for each attempt, with a column for each metric, costs half of what a row for each value does.
+	columns, args := "p.idx, p.cell, p.state, l.validity", []any{}
+	for _, m := range metrics {
+		columns += ", (SELECT value FROM value WHERE load = l.id AND metric = ?)"
+		args = append(args, m)
+	}
+	row := newAnyRow(4 + len(metrics))
+	var last any
+	err = each(s, func(rows *sql.Rows) error {
+		if err := rows.Scan(row.places...); err != nil {
+			return err
+		}
+		idx, state, values := row.values[0], row.values[2], row.values[4:]
+		cell, _ := row.values[1].(int64)
+		r := byCell[cell]
+		if r == nil {
+			_, err := cellOf(nil, cell)
+			return err
+		}
+		if idx != last {
+			last = idx
+			r.plan(state)
+		}
+		validity, _ := row.values[3].(string)
+		r.count(Validity(validity))
+		if Validity(validity) != Valid {
+			return nil
+		}
+		for i, m := range metrics {
+			if v, ok := values[i].(float64); ok {
+				r.Values[m] = append(r.Values[m], v)
+			}
+		}
+		return nil
+	}, "SELECT "+columns+" FROM planned p LEFT JOIN load l ON l.planned = p.id WHERE p.run = ? ORDER BY p.idx, l.attempt", append(args, run)...)
+	if err != nil {
+		return nil, fmt.Errorf("results of run %d: %w", run, err)
+	}
+	return results, nil
+}
+
+// ResultsAndLoads returns what Results returns for all metrics, and what Loads returns.
 func (s *Store) ResultsAndLoads(run int64) ([]Result, []Load, error) {
+	results, err := s.Results(run)
+	if err != nil {
+		return nil, nil, err
+	}
+	loads, err := s.Loads(run)
+	if err != nil {
+		return nil, nil, err
+	}
+	byKey := make(map[string]*Result, len(results))
+	for i := range results {
+		byKey[results[i].Cell.Key()] = &results[i]
+	}
+	for _, l := range loads {
+		if l.Validity != Valid {
+			continue
+		}
+		r := byKey[l.Cell.Key()]
+		for metric, v := range l.Values {
+			r.Values[metric] = append(r.Values[metric], v)
+		}
+	}
+	return results, loads, nil
+}
+
+// empty returns a result for each cell of a run that counts nothing, in the order of the study and by the cells' row IDs.
+func (s *Store) empty(run int64) ([]Result, map[int64]*Result, error) {
 	if _, err := s.Run(run); err != nil {
 		return nil, nil, err
 	}
@@ -35,42 +134,41 @@ func (s *Store) ResultsAndLoads(run int64) ([]Result, []Load, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("results of run %d: %w", run, err)
 	}
-	results, err := query(s, func(rows *sql.Rows) (Result, error) {
-		r := Result{Values: map[string][]float64{}}
-		var cell int64
-		err := rows.Scan(&r.Planned, &r.Pending, &cell)
-		if err == nil {
-			r.Cell, err = cellOf(cells, cell)
-		}
-		return r, err
-	}, `SELECT count(p.id), count(p.id) FILTER (WHERE p.state = 'planned'), c.id
-		FROM cell c LEFT JOIN planned p ON p.cell = c.id WHERE c.run = ? GROUP BY c.id ORDER BY c.id`, run)
+	results, byCell := make([]Result, len(cells)), make(map[int64]*Result, len(cells))
+	for i, id := range slices.Sorted(maps.Keys(cells)) {
+		results[i] = Result{Cell: cells[id], Values: map[string][]float64{}}
+		byCell[id] = &results[i]
+	}
+	return results, byCell, nil
+}
+
+// Faults says which loads of a run could not be measured, and how many used a wrong protocol.
+type Faults struct {
+	Unsupported   []UnsupportedLoads // in the order of the plan
+	WrongProtocol int                // attempts that broke validity rule 1
+}
+
+// UnsupportedLoads is how many planned loads cannot run here for one reason.
+type UnsupportedLoads struct {
+	Reason string
+	Loads  int
+}
+
+// Faults returns the faults of a run.
+func (s *Store) Faults(run int64) (Faults, error) {
+	var f Faults
+	var err error
+	f.Unsupported, err = query(s, func(rows *sql.Rows) (u UnsupportedLoads, err error) {
+		return u, rows.Scan(&u.Reason, &u.Loads)
+	}, `SELECT l.reason, count(*) FROM load l CROSS JOIN planned p ON p.id = l.planned
+		WHERE l.validity = 'unsupported' AND p.run = ? GROUP BY l.reason ORDER BY min(p.idx)`, run)
+	if err == nil {
+		err = each(s, func(rows *sql.Rows) error { return rows.Scan(&f.WrongProtocol) },
+			`SELECT count(DISTINCT v.load) FROM violation v CROSS JOIN load l ON l.id = v.load CROSS JOIN planned p ON p.id = l.planned
+			WHERE v.rule = 1 AND l.validity <> 'unsupported' AND p.run = ?`, run)
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("results of run %d: %w", run, err)
+		return Faults{}, fmt.Errorf("faults of run %d: %w", run, err)
 	}
-	byKey := make(map[string]*Result, len(results))
-	for i := range results {
-		byKey[results[i].Cell.Key()] = &results[i]
-	}
-	loads, err := s.Loads(run)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, l := range loads {
-		r := byKey[l.Cell.Key()]
-		switch l.Validity {
-		case Invalid:
-			r.Invalid++
-		case Failed:
-			r.Failed++
-		case Unsupported:
-			r.Unsupported++
-		case Valid:
-			r.Valid++
-			for metric, v := range l.Values {
-				r.Values[metric] = append(r.Values[metric], v)
-			}
-		}
-	}
-	return results, loads, nil
+	return f, nil
 }

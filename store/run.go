@@ -279,20 +279,46 @@ func checkRead(what, name string) error {
 
 // query reads all rows of a statement.
 func query[T any](s *Store, scan func(*sql.Rows) (T, error), statement string, args ...any) ([]T, error) {
+	var all []T
+	err := each(s, func(rows *sql.Rows) error {
+		one, err := scan(rows)
+		all = append(all, one)
+		return err
+	}, statement, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// each calls scan with each row of a statement.
+func each(s *Store, scan func(*sql.Rows) error, statement string, args ...any) error {
 	rows, err := s.db.Query(statement, args...)
 	if err != nil {
-		return nil, explain(err)
+		return explain(err)
 	}
 	defer rows.Close()
-	var all []T
 	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, explain(err)
+		if err := scan(rows); err != nil {
+			return explain(err)
 		}
-		all = append(all, one)
 	}
-	return all, explain(rows.Err())
+	return explain(rows.Err())
+}
+
+// anyRow scans a row into values of the types that SQLite has. For other types database/sql writes each number as text and
+// parses it.
+type anyRow struct {
+	values []any
+	places []any // pointers to values
+}
+
+func newAnyRow(columns int) anyRow {
+	r := anyRow{make([]any, columns), make([]any, columns)}
+	for i := range r.values {
+		r.places[i] = &r.values[i]
+	}
+	return r
 }
 
 // transact runs do in a transaction.

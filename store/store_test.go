@@ -191,7 +191,7 @@ func TestARunIsReadBackAsItWasMeasured(t *testing.T) {
 		t.Errorf("artefacts are %v", names)
 	}
 
-	results, err := s.Results(1)
+	results, err := s.Results(1, "plt", "drops")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestValuesComeInTheOrderOfThePlan(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	results, err := s.Results(1)
+	results, err := s.Results(1, "plt", "drops")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func holdsTheOldRun(t *testing.T, s *Store, version int) {
 	t.Helper()
 	first, second := oldCell(version), oldCell(version)
 	second = second.With(second.Workload.Over, "h3")
-	results, err := s.Results(1)
+	results, err := s.Results(1, "plt")
 	if err != nil {
 		t.Fatal(err)
 	}

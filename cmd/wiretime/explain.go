@@ -47,7 +47,11 @@ func explainLoad(dir, id string, asJSON bool) error {
 	if l.Dropped {
 		return input(fmt.Errorf("explain load %s: its artefacts were dropped; %s", l.ID, comeBack(st, l)))
 	}
-	paths, err := criticalPaths(l)
+	har, err := readHAR(l)
+	var paths []*critical.Path
+	if err == nil && har != nil {
+		paths, err = criticalPaths(l, har)
+	}
 	if err != nil {
 		return err
 	}
@@ -73,12 +77,8 @@ func explainLoad(dir, id string, asJSON bool) error {
 	return nil
 }
 
-// criticalPaths returns the critical path of each page of a load, from the load's files.
-func criticalPaths(l store.Load) ([]*critical.Path, error) {
-	har, err := readHAR(l)
-	if har == nil || err != nil {
-		return nil, err
-	}
+// criticalPaths returns the critical path of each page of a load, from its HAR and its capture.
+func criticalPaths(l store.Load, har *capture.HAR) ([]*critical.Path, error) {
 	packets, err := capture.ReadPackets(filepath.Join(l.Artefacts, lab.CaptureFile))
 	if err != nil {
 		return nil, fmt.Errorf("explain load %s: %w", l.ID, err)

@@ -11,27 +11,22 @@ import (
 	"wiretime/capture"
 	"wiretime/report"
 	"wiretime/store"
+	"wiretime/study"
 	"wiretime/workload/pageload"
 )
 
 // printLoaders compares the medians of other loaders with Chromium's, pair by pair; it
 // prints nothing if the run has no such pairs.
-func printLoaders(w io.Writer, results []store.Result, loads []store.Load) error {
-	valid := map[string][]store.Load{} // by the keys of their cells
-	for _, l := range loads {
-		if l.Validity == store.Valid {
-			valid[l.Cell.Key()] = append(valid[l.Cell.Key()], l)
-		}
-	}
-	known := map[int][]string{}
+func printLoaders(w io.Writer, st *store.Store, run int64, results []store.Result) error {
+	known := map[int]requested{} // by cell
 	all, err := report.CompareLoaders(results, func(cell int) ([]string, error) {
-		urls, ok := known[cell]
+		r, ok := known[cell]
 		if ok {
-			return urls, nil
+			return r.urls, nil
 		}
-		urls, err := askedFor(valid[results[cell].Cell.Key()])
-		known[cell] = urls
-		return urls, err
+		r, err := requestedIn(st, run, results[cell].Cell)
+		known[cell] = r
+		return r.urls, err
 	})
 	if err != nil {
 		return err
@@ -50,7 +45,7 @@ func printLoaders(w io.Writer, results []store.Result, loads []store.Load) error
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s, %s\t%s\t%d, %d\n", rowName(other.Cell, axes),
 				median(browser.Values["onload"]), median(other.Values["onload"]), quotient(p.OnLoad), quotient(p.DCL), quotient(p.PLT),
-				count(browser.Values["connections"]), count(other.Values["connections"]), share(p.Order), browser.Valid, other.Valid)
+				count(known[p.Browser].connections), count(known[p.Other].connections), share(p.Order), browser.Valid, other.Valid)
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -81,23 +76,38 @@ func count(values []float64) string {
 	return fmt.Sprintf("%.0f", sorted[len(sorted)/2])
 }
 
-// askedFor returns the URLs that the median, by onLoad, of a cell's valid loads with artefacts asked for, in
-// their order. It returns none if all artefacts were dropped.
-func askedFor(valid []store.Load) ([]string, error) {
-	valid = slices.DeleteFunc(slices.Clone(valid), func(l store.Load) bool { return l.Dropped })
+// requested is what the valid loads of a cell requested.
+type requested struct {
+	urls        []string // of the median by onLoad of the loads with artefacts, in their order; none if all were dropped
+	connections []float64
+}
+
+// requestedIn reads what the valid loads of a cell requested.
+func requestedIn(st *store.Store, run int64, cell study.Cell) (requested, error) {
+	var r requested
+	valid, err := st.LoadsOf(run, cell)
+	valid = slices.DeleteFunc(valid, func(l store.Load) bool { return l.Validity != store.Valid })
+	if err != nil || len(valid) == 0 {
+		return r, err
+	}
+	for _, l := range valid {
+		if n, ok := l.Values["connections"]; ok {
+			r.connections = append(r.connections, n)
+		}
+	}
+	valid = slices.DeleteFunc(valid, func(l store.Load) bool { return l.Dropped })
 	if len(valid) == 0 {
-		return nil, nil
+		return r, nil
 	}
 	slices.SortFunc(valid, func(a, b store.Load) int { return cmp.Compare(a.Values["onload"], b.Values["onload"]) })
 	har, err := capture.ReadHAR(filepath.Join(valid[len(valid)/2].Artefacts, pageload.HARFile))
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	entries := slices.Clone(har.Log.Entries)
 	slices.SortStableFunc(entries, func(a, b capture.Entry) int { return a.Started.Compare(b.Started) })
-	var urls []string
 	for _, e := range entries {
-		urls = append(urls, e.Request.URL)
+		r.urls = append(r.urls, e.Request.URL)
 	}
-	return urls, nil
+	return r, nil
 }

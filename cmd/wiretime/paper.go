@@ -14,21 +14,13 @@ import (
 
 // printPaper prints what papers printed of a run's cells beside what was measured,
 // and what became of the study's claims; nothing for a study that has neither.
-func printPaper(w io.Writer, st *store.Store, run store.Run, results []store.Result, metrics []study.Metric) error {
-	published, err := st.Published(run.ID)
-	if err != nil {
-		return err
-	}
-	claims, err := st.Claims(run.ID)
-	if err != nil {
-		return err
-	}
+func printPaper(w io.Writer, results []store.Result, metrics []study.Metric, published []store.Figure, claims []report.Claim) error {
 	for _, t := range report.CompareTables(results, published) {
 		if err := printTable(w, t, results, metrics); err != nil {
 			return err
 		}
 	}
-	return printClaims(w, report.JudgeClaims(results, metrics, claims, run.Seed))
+	return printClaims(w, claims)
 }
 
 // printTable prints one printed table, figure by figure.

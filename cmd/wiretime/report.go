@@ -23,20 +23,10 @@ func reportCommand() *cobra.Command {
 		Use: "report", Short: "Write a run's report: one HTML file that works offline", Args: arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			return withRun(dir, run, func(st *store.Store, id int64) error {
-				data, err := report.Collect(st, id, readHAR)
-				if err != nil {
+				if err := writeReport(st, id, output); err != nil {
 					return err
 				}
-				if err := data.Explain(criticalPaths); err != nil {
-					return err
-				}
-				if err := data.Watch(readStream); err != nil {
-					return err
-				}
-				if err := report.Write(output, data); err != nil {
-					return err
-				}
-				_, err = fmt.Fprintln(stderr, "Report written to", output)
+				_, err := fmt.Fprintln(stderr, "Report written to", output)
 				return err
 			})
 		},
@@ -44,6 +34,15 @@ func reportCommand() *cobra.Command {
 	storeFlags(c, &dir, &run)
 	c.Flags().StringVarP(&output, "output", "o", "report.html", "file to write")
 	return c
+}
+
+// writeReport writes the report of a run to the file output.
+func writeReport(st *store.Store, run int64, output string) error {
+	data, err := report.Collect(st, run, report.Files{HAR: readHAR, Paths: criticalPaths, Stream: readStream})
+	if err != nil {
+		return err
+	}
+	return report.Write(output, data)
 }
 
 // readHAR reads a load's HAR. It returns nil if there is none, as for a load that cannot

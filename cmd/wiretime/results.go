@@ -84,11 +84,23 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err != nil {
 		return err
 	}
-	results, loads, err := st.ResultsAndLoads(id)
+	metrics, err := st.Metrics(id)
 	if err != nil {
 		return err
 	}
-	metrics, err := st.Metrics(id)
+	published, err := st.Published(id)
+	if err != nil {
+		return err
+	}
+	claims, err := st.Claims(id)
+	if err != nil {
+		return err
+	}
+	results, err := st.Results(id, report.ShownMetrics(metrics, published, claims)...)
+	if err != nil {
+		return err
+	}
+	faults, err := st.Faults(id)
 	if err != nil {
 		return err
 	}
@@ -106,19 +118,23 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err := printClocks(w, results, metrics, run.Seed); err != nil {
 		return err
 	}
-	if err := printPaper(w, st, run, results, metrics); err != nil {
+	if err := printPaper(w, results, metrics, published, report.JudgeClaims(results, metrics, claims, run.Seed)); err != nil {
 		return err
 	}
-	if err := printLoaders(w, results, loads); err != nil {
+	if err := printLoaders(w, st, id, results); err != nil {
 		return err
 	}
 	for _, gap := range report.Gaps(results) {
 		fmt.Fprintf(w, "\nWhat the archive lacked of %s.\n", gap)
 	}
-	if err := printFaults(w, loads); err != nil {
+	if err := printFaults(w, results, faults); err != nil {
 		return err
 	}
-	if said := report.Dropped(run, loads); said != "" {
+	drops, err := st.Drops(id)
+	if err != nil {
+		return err
+	}
+	if said := report.Dropped(run, drops); said != "" {
 		fmt.Fprintln(w, said)
 	}
 	return nil
@@ -179,32 +195,18 @@ func printTables(w io.Writer, results []store.Result, metrics []study.Metric) er
 
 // printFaults says which loads could not be run, and why, and how many of the
 // others used a wrong protocol.
-func printFaults(w io.Writer, loads []store.Load) error {
-	var reasons []string // in the order of the plan
-	times := map[string]int{}
-	measured, wrong := 0, 0
-	for _, l := range loads {
-		if l.Validity == store.Unsupported {
-			if times[l.Reason]++; times[l.Reason] == 1 {
-				reasons = append(reasons, l.Reason)
-			}
-			continue
-		}
-		measured++
-		for _, v := range l.Violations {
-			if v.Rule == 1 {
-				wrong++
-				break
-			}
-		}
+func printFaults(w io.Writer, results []store.Result, faults store.Faults) error {
+	measured := 0
+	for _, r := range results {
+		measured += r.Valid + r.Invalid + r.Failed
 	}
-	if len(reasons) > 0 {
+	if len(faults.Unsupported) > 0 {
 		fmt.Fprintln(w)
 	}
-	for _, why := range reasons {
-		fmt.Fprintf(w, "Unsupported, %d planned loads: %s.\n", times[why], why)
+	for _, u := range faults.Unsupported {
+		fmt.Fprintf(w, "Unsupported, %d planned loads: %s.\n", u.Loads, u.Reason)
 	}
-	_, err := fmt.Fprintf(w, "\n%d of %d loads used a protocol other than the one asked for.\n", wrong, measured)
+	_, err := fmt.Fprintf(w, "\n%d of %d loads used a protocol other than the one asked for.\n", faults.WrongProtocol, measured)
 	return err
 }
 
