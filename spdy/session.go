@@ -58,8 +58,8 @@ type Session struct {
 	peerMax    int    // how many streams this side may have open
 	granted    int    // how many of them are promised to waiting Opens
 	waiting    []chan struct{}
-	gone       [256]goneStream // streams that this side reset lately
-	goneAt     int
+	gone       []goneStream // streams that this side reset lately, mostGone at most
+	goneAt     int          // the oldest of them, once there are as many
 
 	// Writing.
 	enc         *encoder

@@ -139,11 +139,15 @@ func rewind(r *http.Request) (*http.Request, bool) {
 
 // authority returns the host and port of a URL's origin.
 func authority(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	switch {
+	case u.Port() != "":
+		return u.Host
+	case u.Scheme == "http":
+		return net.JoinHostPort(u.Hostname(), "80")
+	case u.Scheme == "https":
+		return net.JoinHostPort(u.Hostname(), "443")
 	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return net.JoinHostPort(u.Hostname(), "")
 }
 
 // session finds or opens the session for a request. It returns nil if the
