@@ -74,7 +74,7 @@ type matchIndex struct {
 
 const (
 	deflateWindow = 4096
-	windowRoom    = 1536 // how much longer the kept text may be: it is moved when that is used up
+	windowRoom    = 512 // how much longer the kept text may be: it is moved when that is used up
 	rebaseAt      = 12 * deflateWindow
 	hashBits      = 10
 	minMatch      = 4

@@ -63,7 +63,7 @@ func newInflater(v Version) *inflater {
 // until the next call. After an error the stream is unusable.
 func (z *inflater) block(in []byte, limit int) ([]byte, error) {
 	// Moving the history for each block would cost more than the rest.
-	if room := z.size / 4; len(z.window) > z.size+room {
+	if room := z.size / 8; len(z.window) > z.size+room {
 		kept := z.window[len(z.window)-z.size:]
 		if cap(z.window) > 3*(z.size+room) {
 			z.window = append(make([]byte, 0, z.size+room), kept...)

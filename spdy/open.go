@@ -178,6 +178,7 @@ func (s *Session) remove(st *Stream) {
 	}
 	if len(s.streams) == 0 {
 		s.idleSince = s.now()
+		s.enc.z.rest()
 	}
 	s.endIfDone()
 }

@@ -24,7 +24,7 @@ type Session struct {
 	number  int // in the log
 	began   time.Time
 
-	loops    sync.WaitGroup
+	loops    atomic.Int32 // that have not ended
 	handlers sync.WaitGroup
 	done     chan struct{} // closed once both loops have ended
 
@@ -103,12 +103,21 @@ var batches = sync.Pool{New: func() any { b := make([]byte, 0, batch+16<<10); re
 
 // NewClient starts a session on a connection that this side opened. The session
 // owns the connection. A nil Config is the zero Config.
-func NewClient(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, true) }
+func NewClient(conn net.Conn, v Version, c *Config) *Session {
+	s := newSession(conn, v, c, true)
+	go s.loop(s.read)
+	return s
+}
 
 // NewServer starts a session on a connection that this side accepted. The session
 // owns the connection. A nil Config is the zero Config.
-func NewServer(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, false) }
+func NewServer(conn net.Conn, v Version, c *Config) *Session {
+	s := newSession(conn, v, c, false)
+	go s.loop(s.read)
+	return s
+}
 
+// newSession starts a session but for its reading loop, which the caller runs.
 func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
 	config := c.withDefaults()
 	s := &Session{
@@ -129,14 +138,22 @@ func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
 	defer s.mu.Unlock()
 	s.greet()
 	s.watch.start(s)
-	s.loops.Go(s.read)
-	s.loops.Go(s.write)
-	go func() {
-		s.loops.Wait()
-		s.watch.stop()
-		close(s.done)
-	}()
+	s.loops.Store(2)
+	go s.loop(s.write)
 	return s
+}
+
+// loop runs one of the two loops. The session is done once both have ended.
+func (s *Session) loop(f func()) {
+	f()
+	if s.loops.Add(-1) > 0 {
+		return
+	}
+	s.watch.stop()
+	if s.config.ended != nil {
+		s.config.ended()
+	}
+	close(s.done)
 }
 
 // greet queues the first frames of a session.
