@@ -179,11 +179,9 @@ func (s *Server) serve(ctx context.Context, c net.Conn, v Version, h http.Handle
 		s.mu.Unlock()
 		return errors.Join(http.ErrServerClosed, c.Close())
 	}
-	session := newSession(c, v, &config, false)
+	session := NewServer(c, v, &config)
 	s.sessions = append(s.sessions, session)
 	s.mu.Unlock()
-	// This goroutine reads: another one would have a stack of its own.
-	session.loop(session.read)
 	err := session.Wait()
 	s.mu.Lock()
 	s.sessions = slices.DeleteFunc(s.sessions, func(x *Session) bool { return x == session })

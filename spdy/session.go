@@ -3,6 +3,7 @@ package spdy
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -103,26 +104,21 @@ var batches = sync.Pool{New: func() any { b := make([]byte, 0, batch+16<<10); re
 
 // NewClient starts a session on a connection that this side opened. The session
 // owns the connection. A nil Config is the zero Config.
-func NewClient(conn net.Conn, v Version, c *Config) *Session {
-	s := newSession(conn, v, c, true)
-	go s.loop(s.read)
-	return s
-}
+func NewClient(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, true) }
 
 // NewServer starts a session on a connection that this side accepted. The session
 // owns the connection. A nil Config is the zero Config.
-func NewServer(conn net.Conn, v Version, c *Config) *Session {
-	s := newSession(conn, v, c, false)
-	go s.loop(s.read)
-	return s
-}
+func NewServer(conn net.Conn, v Version, c *Config) *Session { return newSession(conn, v, c, false) }
 
-// newSession starts a session but for its reading loop, which the caller runs.
 func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
 	config := c.withDefaults()
+	buffered := 4096
+	if _, ok := conn.(*tls.Conn); ok {
+		buffered = 1024 // it has a buffer of its own
+	}
 	s := &Session{
 		conn: conn, version: v, client: client, config: config, number: config.Log.session(), began: time.Now(),
-		done: make(chan struct{}), r: bufio.NewReader(conn),
+		done: make(chan struct{}), r: bufio.NewReaderSize(conn, buffered),
 		dec:     newDecoder(v, frameLimits{config.MaxHeaderBytes, config.MaxHeaderFields}),
 		enc:     newEncoder(v, config.Compression),
 		streams: make(map[uint32]*Stream), nextID: 2, nextPing: 2, peerMax: maxStreamID,
@@ -139,6 +135,7 @@ func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
 	s.greet()
 	s.watch.start(s)
 	s.loops.Store(2)
+	go s.loop(s.read)
 	go s.loop(s.write)
 	return s
 }

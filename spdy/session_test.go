@@ -59,8 +59,7 @@ type peer struct {
 func against(t testing.TB, v Version, client bool, c Config) *peer {
 	t.Helper()
 	a, b := connection(t)
-	start := map[bool]func(net.Conn, Version, *Config) *Session{true: NewClient, false: NewServer}[client]
-	p := &peer{Framer: NewFramer(v, a, a, CompressSafe), Conn: a, t: t, s: start(b, v, &c)}
+	p := &peer{Framer: NewFramer(v, a, a, CompressSafe), Conn: a, t: t, s: newSession(b, v, &c, client)}
 	_ = a.SetDeadline(time.Now().Add(20 * time.Second))
 	t.Cleanup(func() {
 		_ = a.Close()
