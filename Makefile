@@ -82,6 +82,9 @@ bench: $(SETUP)
 	go test -run '^$$' -bench . ./media/storage
 	@echo "== SPDY against others: requests and bytes per second over one connection"
 	WIRETIME_NEED_PEERS=1 go test -run '^$$' -bench Load ./spdy
+	@echo "== SPDY against net/http's HTTP/2, in turns: requests per second of time and of each end's processor time, and idle sessions"
+	go test -run '^$$' -bench Requests -benchtime 9x -timeout 60m ./spdy
+	go test -run '^$$' -bench IdleSessions -benchtime 1x ./spdy
 	@echo "== The virtual clock: loads per second on one core"
 	scripts/bench-clocks
 
