@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 )
 
 // TestDeflaterOutput holds the compressed octets themselves: how long header
@@ -17,14 +19,53 @@ func TestDeflaterOutput(t *testing.T) {
 		CompressNone: "370731 526d5391043c8d80",
 	}
 	for c, want := range want {
-		z, sum, octets := newDeflater(V31, c), sha256.New(), 0
-		for _, pieces := range awkwardBlocks() {
-			block := z.block(nil, pieces)
-			sum.Write(block)
-			octets += len(block)
+		for _, idle := range []bool{false, true} {
+			z, sum, octets := newDeflater(V31, c), sha256.New(), 0
+			for _, pieces := range awkwardBlocks() {
+				block := z.block(nil, pieces)
+				sum.Write(block)
+				octets += len(block)
+				if idle {
+					z.rest()
+					z.spare = weak.Pointer[matchIndex]{} // as if it had been collected
+				}
+			}
+			if got := fmt.Sprintf("%d %x", octets, sum.Sum(nil)[:8]); got != want {
+				t.Errorf("compression %d, idle after each block: %t: %s, want %s", c, idle, got, want)
+			}
 		}
-		if got := fmt.Sprintf("%d %x", octets, sum.Sum(nil)[:8]); got != want {
-			t.Errorf("compression %d: %s, want %s", c, got, want)
+	}
+}
+
+// TestIdleDeflaterKeepsNoIndex: the index of an idle session goes with the next garbage collection.
+func TestIdleDeflaterKeepsNoIndex(t *testing.T) {
+	z := newDeflater(V31, CompressAll)
+	z.block(nil, []piece{{text: "text"}})
+	z.rest()
+	runtime.GC()
+	if z.spare.Value() != nil {
+		t.Error("the index is still there")
+	}
+	if held := cap(z.window) + 16*cap(z.holes); held > 3000 {
+		t.Errorf("it holds %d octets", held)
+	}
+}
+
+// TestWindowThatWasAnnounced: a reference further back than the zlib stream's header allows ends the
+// session, whatever is there.
+func TestWindowThatWasAnnounced(t *testing.T) {
+	block := func(header ...byte) []byte {
+		z := newDeflater(V31, CompressAll)
+		text := strings.Repeat("a", 1000) + strings.Repeat("b", 300)
+		return append(header, z.block(nil, []piece{{text: text + strings.Repeat("a", 200)}})[2:]...)
+	}
+	for _, c := range []struct {
+		header []byte
+		fails  bool
+	}{{[]byte{0x48, 0x2c}, false}, {[]byte{0x78, 0x20}, false}, {[]byte{0x08, 0x3c}, true}} {
+		_, err := newInflater(V31).block(block(c.header...), 1<<16)
+		if failed := err != nil && strings.Contains(err.Error(), "invalid distance"); failed != c.fails || err != nil && !failed {
+			t.Errorf("header %x: %v", c.header, err)
 		}
 	}
 }
