@@ -31,6 +31,9 @@ run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
 	@scripts/first-look $(STORE) $(CLOCK)
 
+# It runs go test and tells what takes long.
+TESTS := $(CACHE)/bin/tests
+
 test: $(SETUP)
 	@echo "== Setting up: packages, the kernel of the virtual clock (some minutes, once), the report's page, linter and peers"
 	@$(SETUP) $(SETUP_FLAGS) tests
@@ -38,7 +41,8 @@ test: $(SETUP)
 	@echo "== Testing the report's page"
 	cd report/ui && npm test
 	@echo "== Testing everything else, as root where this is root, and as an unprivileged user"
-	WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 go test ./...
+	@go build -o $(TESTS) ./cmd/tests
+	WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 $(TESTS) ./...
 
 test-long: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) tests
@@ -78,6 +82,9 @@ bench: $(SETUP)
 	go test -run '^$$' -bench . ./media/storage
 	@echo "== SPDY against others: requests and bytes per second over one connection"
 	WIRETIME_NEED_PEERS=1 go test -run '^$$' -bench Load ./spdy
+	@echo "== SPDY against net/http's HTTP/2, in turns: requests per second of time and of each end's processor time, and idle sessions"
+	go test -run '^$$' -bench Requests -benchtime 9x -timeout 60m ./spdy
+	go test -run '^$$' -bench IdleSessions -benchtime 1x ./spdy
 	@echo "== The virtual clock: loads per second on one core"
 	scripts/bench-clocks
 	@echo "== Stores: octets per load, and what keeping them costs"

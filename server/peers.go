@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -93,18 +94,22 @@ func configureNode(s *setup) ([]launch, error) {
 		"NODE_PATH=" + filepath.Join(folder, "node", "node_modules"), "NODE_NO_WARNINGS=1"}}}, err
 }
 
-// configureNetty starts our small Netty program. Java compiles it as it starts.
+// configureNetty starts our small Netty program: as it was compiled when the peers were installed, or else from its source,
+// which Java compiles in some seconds as it starts.
 func configureNetty(s *setup) ([]launch, error) {
 	folder, err := PeersFolder()
 	if err != nil {
 		return nil, err
 	}
-	program, err := s.write("Serve.java", nettyProgram)
-	if err != nil {
+	classes, compiled := filepath.Join(folder, "netty", "lib")+"/*", filepath.Join(folder, "netty", "serve")
+	program := "Serve"
+	if source, err := os.ReadFile(filepath.Join(compiled, "Serve.java")); err == nil && bytes.Equal(source, nettyProgram) {
+		classes += string(filepath.ListSeparator) + compiled
+	} else if program, err = s.write("Serve.java", nettyProgram); err != nil {
 		return nil, err
 	}
 	manifest, err := s.manifest()
-	return []launch{{args: []string{s.program, "-Djava.io.tmpdir=" + s.scratch(), "-XX:-UsePerfData", "-cp", filepath.Join(folder, "netty", "lib") + "/*", program, manifest}}}, err
+	return []launch{{args: []string{s.program, "-Djava.io.tmpdir=" + s.scratch(), "-XX:-UsePerfData", "-cp", classes, program, manifest}}}, err
 }
 
 // manifest writes what to serve, for programs without a configuration of their own.

@@ -53,6 +53,8 @@ type Config struct {
 	Persisted []Setting
 	// Log receives each frame; nil for no log.
 	Log *FrameLog
+
+	ended func() // is called once both loops have ended
 }
 
 // withDefaults returns a copy of c with all defaults filled in.

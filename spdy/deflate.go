@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/adler32"
 	"math/bits"
+	"weak"
 )
 
 // Compression says how header blocks are compressed.
@@ -39,10 +40,11 @@ func secret(name string) bool {
 // starts with the version's dictionary, with a sync flush at the end of each
 // block.
 //
-// The standard library's writer needs 0.6 MB, this one 18 kB: a header block is
-// short, so a window of 4 kB finds most repetitions (draft 3 section 2.6.10.1
-// recommends 2 kB), and fixed Huffman codes cost less than described ones. The
-// output depends only on the input, not on the release of Go.
+// The standard library's writer needs 0.6 MB, this one 17 kB, of which 5 kB while
+// its session is idle: a header block is short, so a window of 4 kB finds most
+// repetitions (draft 3 section 2.6.10.1 recommends 2 kB), and fixed Huffman codes
+// cost less than described ones. The output depends only on the input, not on the
+// release of Go.
 type deflater struct {
 	compression Compression
 	begun       bool
@@ -50,9 +52,11 @@ type deflater struct {
 
 	window  []byte // what was written, starting at octet base of the stream
 	base    int
-	head    []int32 // where four octets of this hash were last seen, plus 1
-	prev    []int32 // where they were seen before that, plus 1, by position in the window size
-	secrets []span  // octets that no reference may point to, in order
+	secrets []span // octets that no reference may point to, in order
+	holes   []span // octets where no reference begins, in order
+
+	index *matchIndex              // nil while the session is idle
+	spare weak.Pointer[matchIndex] // the index of an idle session
 
 	out  []byte
 	bits uint64
@@ -61,8 +65,17 @@ type deflater struct {
 
 type span struct{ from, to int }
 
+// matchIndex finds earlier text. Its positions in the stream have 16 bits, of
+// which deflater.rebase takes care.
+type matchIndex struct {
+	head [1 << hashBits]uint16 // where four octets of this hash were last seen, plus 1
+	prev [deflateWindow]uint16 // where they were seen before that, plus 1, by position in the window size
+}
+
 const (
 	deflateWindow = 4096
+	windowRoom    = 512 // how much longer the kept text may be: it is moved when that is used up
+	rebaseAt      = 12 * deflateWindow
 	hashBits      = 10
 	minMatch      = 4
 	maxMatch      = 258
@@ -80,20 +93,37 @@ func newDeflater(v Version, c Compression) *deflater {
 // begin writes the stream's header to out.
 func (z *deflater) begin() {
 	z.begun = true
-	z.window = make([]byte, 0, 2*deflateWindow)
-	z.head = make([]int32, 1<<hashBits)
-	z.prev = make([]int32, deflateWindow)
-	// Deflate with a window of 32 kB, the fastest level, a dictionary: RFC 1950
-	// section 2.2. A smaller window would be correct, but some readers would
-	// reallocate theirs for the dictionary.
-	z.out = append(z.out, 0x78, 0x20)
-	if rest := (0x78<<8 | 0x20) % 31; rest != 0 {
-		z.out[len(z.out)-1] += byte(31 - rest)
-	}
+	// Deflate with a window of 4 kB, which is all that the peer has to keep, the
+	// fastest level, a dictionary: RFC 1950 section 2.2.
+	const cmf, flags = 0x48, 0x20
+	z.out = append(z.out, cmf, flags+31-(cmf<<8|flags)%31)
 	z.out = binary.BigEndian.AppendUint32(z.out, adler32.Checksum([]byte(z.dictionary)))
 	z.window = append(z.window, z.dictionary...)
-	for i := 0; i+minMatch <= len(z.window); i++ {
-		z.remember(i)
+	z.hole(len(z.window)-minMatch+1, len(z.window))
+}
+
+// rest lets the garbage collector take the index until the next block.
+func (z *deflater) rest() {
+	if z.index != nil {
+		z.spare, z.index = weak.Make(z.index), nil
+	}
+}
+
+// wake gets the index back, or builds it again.
+func (z *deflater) wake() {
+	if z.index != nil {
+		return
+	}
+	if z.index = z.spare.Value(); z.index != nil {
+		return
+	}
+	z.index = new(matchIndex)
+	at := max(0, len(z.window)-deflateWindow)
+	for _, hole := range z.holes {
+		for ; at < hole.from-z.base; at++ {
+			z.remember(at)
+		}
+		at = max(at, hole.to-z.base)
 	}
 }
 
@@ -112,6 +142,7 @@ func (z *deflater) block(out []byte, pieces []piece) []byte {
 	if z.compression == CompressNone {
 		z.store(pieces)
 	} else {
+		z.wake()
 		z.put(0b010, 3) // not the last block; fixed codes
 		for _, p := range pieces {
 			if p.secret && z.compression == CompressSafe {
@@ -125,7 +156,6 @@ func (z *deflater) block(out []byte, pieces []piece) []byte {
 	z.put(0, 3) // a stored block,
 	z.align()
 	z.out = append(z.out, 0, 0, 0xff, 0xff) // which is empty
-	z.slide()
 	out, z.out = z.out, nil
 	return out
 }
@@ -150,19 +180,26 @@ func (z *deflater) store(pieces []piece) {
 
 // literals writes text that no reference points to and that refers to nothing.
 func (z *deflater) literals(text string) {
-	from := z.base + len(z.window)
-	z.secrets = append(z.secrets, span{from, from + len(text)})
 	for i := range len(text) {
 		z.literal(text[i])
 	}
-	z.window = append(z.window, text...)
+	for len(text) > 0 {
+		at, n := z.extend(len(z.window), text)
+		z.secrets = append(z.secrets, span{z.base + at, z.base + at + n})
+		z.hole(at, at+n)
+		text = text[n:]
+	}
 }
 
 // match writes text, with references to earlier text where they are shorter.
 func (z *deflater) match(text string) {
-	at := len(z.window)
-	z.window = append(z.window, text...)
+	at, n := z.extend(len(z.window), text)
+	text = text[n:]
 	for at < len(z.window) {
+		if len(text) > 0 && len(z.window)-at < maxMatch+minMatch {
+			at, n = z.extend(at, text)
+			text = text[n:]
+		}
 		length, distance := z.longest(at)
 		if length < minMatch {
 			z.literal(z.window[at])
@@ -174,6 +211,63 @@ func (z *deflater) match(text string) {
 		for range length {
 			z.remember(at)
 			at++
+		}
+	}
+	z.hole(max(0, at-minMatch+1), at)
+}
+
+// extend adds as much of a text to the window as it has room for, and returns how
+// much that was. What lies further than deflateWindow before position at is
+// dropped if needed; extend returns the position's new place.
+func (z *deflater) extend(at int, text string) (moved, n int) {
+	const most = deflateWindow + windowRoom
+	if cut := at - deflateWindow; cut > 0 && len(z.window)+len(text) > most {
+		z.window = z.window[:copy(z.window, z.window[cut:])]
+		z.base += cut
+		at -= cut
+		z.secrets = after(z.secrets, z.base)
+		z.holes = after(z.holes, z.base)
+		if z.base >= rebaseAt {
+			z.rebase()
+		}
+	}
+	n = min(len(text), most-len(z.window))
+	z.window = append(z.window, text[:n]...)
+	return at, n
+}
+
+// after drops the spans before a position.
+func after(spans []span, position int) []span {
+	gone := 0
+	for gone < len(spans) && spans[gone].to <= position {
+		gone++
+	}
+	return append(spans[:0], spans[gone:]...)
+}
+
+// hole notes places of the window where no reference begins.
+func (z *deflater) hole(from, to int) {
+	from, to = z.base+from, z.base+to
+	if last := len(z.holes) - 1; last >= 0 && z.holes[last].to >= from {
+		z.holes[last].to = to
+		return
+	}
+	z.holes = append(z.holes, span{from, to})
+}
+
+// rebase counts positions from a later octet, so that they fit the index.
+func (z *deflater) rebase() {
+	less := z.base / deflateWindow * deflateWindow
+	z.base -= less
+	for _, spans := range [][]span{z.secrets, z.holes} {
+		for i := range spans {
+			spans[i].from -= less
+			spans[i].to -= less
+		}
+	}
+	for _, positions := range [][]uint16{z.index.head[:], z.index.prev[:]} {
+		for i, p := range positions {
+			positions[i] = uint16(max(0, int(p)-less))
 		}
 	}
 }
@@ -188,8 +282,8 @@ func (z *deflater) remember(at int) {
 		return
 	}
 	h, absolute := z.hash(at), z.base+at
-	z.prev[absolute%deflateWindow] = z.head[h]
-	z.head[h] = int32(absolute + 1)
+	z.index.prev[absolute%deflateWindow] = z.index.head[h]
+	z.index.head[h] = uint16(absolute + 1)
 }
 
 // longest finds the longest earlier match of the text at at.
@@ -197,29 +291,43 @@ func (z *deflater) longest(at int) (length, distance int) {
 	if at+minMatch > len(z.window) {
 		return 0, 0
 	}
-	absolute := z.base + at
-	candidate := int(z.head[z.hash(at)]) - 1
+	absolute, text := z.base+at, z.window[at:min(at+maxMatch, len(z.window))]
+	candidate := int(z.index.head[z.hash(at)]) - 1
 	for range maxChain {
 		// The oldest position of the window is left out: the next indexed position
 		// reuses its entry in prev.
 		if candidate < z.base || absolute-candidate >= deflateWindow {
 			break
 		}
-		most := min(maxMatch, len(z.window)-at, z.open(candidate))
-		n := 0
-		for n < most && z.window[candidate-z.base+n] == z.window[at+n] {
-			n++
+		if n := shared(z.window[candidate-z.base:], text); n > length {
+			if n = min(n, z.open(candidate)); n > length {
+				length, distance = n, absolute-candidate
+			}
+			if length == len(text) {
+				break
+			}
 		}
-		if n > length {
-			length, distance = n, absolute-candidate
-		}
-		next := int(z.prev[candidate%deflateWindow]) - 1
+		next := int(z.index.prev[candidate%deflateWindow]) - 1
 		if next >= candidate {
 			break
 		}
 		candidate = next
 	}
 	return length, distance
+}
+
+// shared returns how many octets at the start of b, which is shorter, are those of a.
+func shared(a, b []byte) int {
+	n := 0
+	for ; n+8 <= len(b); n += 8 {
+		if differ := binary.LittleEndian.Uint64(a[n:]) ^ binary.LittleEndian.Uint64(b[n:]); differ != 0 {
+			return n + bits.TrailingZeros64(differ)/8
+		}
+	}
+	for n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // open returns how many octets from a position on are not secret.
@@ -230,33 +338,6 @@ func (z *deflater) open(from int) int {
 		}
 	}
 	return maxMatch
-}
-
-// slide drops what is too far back for references.
-func (z *deflater) slide() {
-	if cut := len(z.window) - deflateWindow; cut > 0 {
-		z.base += cut
-		kept := copy(z.window, z.window[cut:])
-		z.window = z.window[:kept]
-		if cap(z.window) > 4*deflateWindow {
-			z.window = append(make([]byte, 0, 2*deflateWindow), z.window...)
-		}
-	}
-	gone := 0
-	for gone < len(z.secrets) && z.secrets[gone].to <= z.base {
-		gone++
-	}
-	z.secrets = append(z.secrets[:0], z.secrets[gone:]...)
-	if z.base > 1<<30 {
-		// Positions are about to overflow 32 bits: restart the count.
-		for i := range z.secrets {
-			z.secrets[i].from -= z.base
-			z.secrets[i].to -= z.base
-		}
-		z.base = 0
-		clear(z.head)
-		clear(z.prev)
-	}
 }
 
 func (z *deflater) put(v uint64, n uint) {

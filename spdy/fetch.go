@@ -47,7 +47,7 @@ func (s *clientSession) ended() bool {
 func (s *clientSession) roundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	if r.Method == "" || r.Method == http.MethodGet {
-		if p := s.take(resource(r.URL)); p != nil {
+		if p := s.take(r.URL); p != nil {
 			return s.receive(r, p.stream, true, func() { close(p.done) })
 		}
 	}
@@ -188,7 +188,10 @@ func (s *clientSession) receive(r *http.Request, st *Stream, unzip bool, done fu
 	}
 	w.TLS = s.tls
 	body := &responseBody{st: st, w: w, done: done}
-	body.stop = context.AfterFunc(ctx, func() { st.Reset(Cancel, context.Cause(ctx)) })
+	body.stop = func() bool { return true }
+	if ctx.Done() != nil {
+		body.stop = context.AfterFunc(ctx, func() { st.Reset(Cancel, context.Cause(ctx)) })
+	}
 	w.Body = body
 	st.s.mu.Lock()
 	empty := st.remoteDone && st.received == 0
@@ -333,9 +336,13 @@ func (s *clientSession) drop(p *pushedStream) {
 }
 
 // take finds the push for a URL, and takes it.
-func (s *clientSession) take(url string) *pushedStream {
+func (s *clientSession) take(u *url.URL) *pushedStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.pushes) == 0 {
+		return nil
+	}
+	url := resource(u)
 	for i, p := range s.pushes {
 		if p.url == url && p.err == nil && p.stream.err == nil {
 			s.pushes = slices.Delete(s.pushes, i, i+1)

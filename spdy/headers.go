@@ -12,23 +12,33 @@ func appendPieces(v Version, pieces []piece, fields []Field) ([]piece, error) {
 	if v == V2 && len(fields) > 1<<16-1 {
 		return nil, fmt.Errorf("%d fields, more than 65535 (%s)", len(fields), v.cite("2.6.10"))
 	}
-	var b []byte
-	b = v.appendCount(b, len(fields))
+	size := 4
+	for _, f := range fields {
+		size += 8 + len(f.Name) + len(f.Value)
+	}
+	var text strings.Builder
+	text.Grow(size)
+	var count [4]byte
+	add := func(n int, word string) {
+		text.Write(v.appendCount(count[:0], n))
+		text.WriteString(word)
+	}
+	add(len(fields), "")
+	from := 0
 	for _, f := range fields {
 		if err := v.checkField(f); err != nil {
 			return nil, err
 		}
-		b = v.appendCount(b, len(f.Name))
-		b = append(b, f.Name...)
-		b = v.appendCount(b, len(f.Value))
-		if secret(f.Name) {
-			pieces = append(pieces, piece{text: string(b)}, piece{text: f.Value, secret: true})
-			b = b[:0]
+		add(len(f.Name), f.Name)
+		if !secret(f.Name) {
+			add(len(f.Value), f.Value)
 			continue
 		}
-		b = append(b, f.Value...)
+		add(len(f.Value), "")
+		pieces = append(pieces, piece{text: text.String()[from:]}, piece{text: f.Value, secret: true})
+		from = text.Len()
 	}
-	return append(pieces, piece{text: string(b)}), nil
+	return append(pieces, piece{text: text.String()[from:]}), nil
 }
 
 func (v Version) appendCount(b []byte, n int) []byte {

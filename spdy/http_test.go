@@ -29,9 +29,17 @@ import (
 // other.test.
 func certificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
+	cert, err := newCertificate()
+	must(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(cert.Leaf)
+	return cert, pool
+}
+
+func newCertificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		return tls.Certificate{}, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "spdy test"}, NotAfter: time.Now().Add(time.Hour * 24),
@@ -40,15 +48,17 @@ func certificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		t.Fatal(err)
+		return tls.Certificate{}, err
 	}
 	leaf, err := x509.ParseCertificate(der)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := x509.NewCertPool()
-	pool.AddCert(leaf)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, pool
 }
 
 // serveTLS serves h over TLS, with SPDY by ALPN, and returns the URL and the

@@ -31,18 +31,18 @@ var errInflated = errors.New("it inflates to more than the limit")
 //
 // The standard library's reader cannot be told where a block's input ends
 // without breaking, and needs 45 kB. This one takes a whole block, stops at a
-// limit, and keeps at most 32 kB of history.
+// limit, and keeps no more history than the stream's header asks for: 256 octets
+// to 32 kB.
 type inflater struct {
 	begun      bool
 	dictionary string
+	size       int    // how far back the stream may refer
 	window     []byte // the history, followed by the present block
 	in         []byte
 	bits       uint64
 	n          uint
 	dynamic    *[2]huffman
 }
-
-const inflateWindow = 1 << 15
 
 // A block larger than freeOutput octets must not inflate to more than maxRatio
 // times its compressed size. Deflate can reach 1032; a header that repeats the
@@ -62,10 +62,11 @@ func newInflater(v Version) *inflater {
 // block inflates one header block to at most limit octets. The result is valid
 // until the next call. After an error the stream is unusable.
 func (z *inflater) block(in []byte, limit int) ([]byte, error) {
-	if len(z.window) > inflateWindow {
-		kept := z.window[len(z.window)-inflateWindow:]
-		if cap(z.window) > 3*inflateWindow {
-			z.window = append(make([]byte, 0, inflateWindow), kept...)
+	// Moving the history for each block would cost more than the rest.
+	if room := z.size / 8; len(z.window) > z.size+room {
+		kept := z.window[len(z.window)-z.size:]
+		if cap(z.window) > 3*(z.size+room) {
+			z.window = append(make([]byte, 0, z.size+room), kept...)
 		} else {
 			z.window = append(z.window[:0], kept...)
 		}
@@ -97,6 +98,7 @@ func (z *inflater) begin() error {
 		return fmt.Errorf("invalid zlib header %#02x %#02x (RFC 1950 section 2.2)", cmf, flg)
 	}
 	z.in = z.in[2:]
+	z.size = 1 << (8 + cmf>>4)
 	if flg&0x20 != 0 {
 		if len(z.in) < 4 {
 			return errTruncated
@@ -229,8 +231,8 @@ func (z *inflater) coded(literals, distances *huffman, end int) error {
 			return err
 		}
 		distance := int(distanceBase[symbol]) + int(extra)
-		if distance > len(z.window) {
-			return fmt.Errorf("invalid distance of %d octets after only %d", distance, len(z.window))
+		if distance > min(len(z.window), z.size) {
+			return fmt.Errorf("invalid distance of %d octets after %d in a window of %d", distance, len(z.window), z.size)
 		}
 		if len(z.window)+length > end {
 			return errInflated

@@ -68,9 +68,10 @@ func (v Version) appendHeader(fields []Field, h http.Header) []Field {
 func (v Version) requestFields(r *http.Request) []Field {
 	n := v.names()
 	host := cmp.Or(r.Host, r.URL.Host)
-	fields := []Field{
-		{n.host, host}, {n.method, cmp.Or(r.Method, "GET")}, {n.path, r.URL.RequestURI()}, {n.scheme, r.URL.Scheme}, {n.version, "HTTP/1.1"},
-	}
+	// Up to four more follow.
+	fields := append(make([]Field, 0, 5+len(r.Header)+4),
+		Field{n.host, host}, Field{n.method, cmp.Or(r.Method, "GET")}, Field{n.path, r.URL.RequestURI()},
+		Field{n.scheme, r.URL.Scheme}, Field{n.version, "HTTP/1.1"})
 	fields = v.appendHeader(fields, r.Header)
 	if len(r.Trailer) > 0 {
 		var keys []string
@@ -86,11 +87,22 @@ func (v Version) requestFields(r *http.Request) []Field {
 // replyFields returns the fields of a response's SYN_REPLY.
 func (v Version) replyFields(status int, h http.Header) []Field {
 	n := v.names()
-	text := strconv.Itoa(status)
-	if s := http.StatusText(status); s != "" {
-		text += " " + s
+	text := "200 OK"
+	if status != http.StatusOK {
+		text = strings.TrimSuffix(strconv.Itoa(status)+" "+http.StatusText(status), " ")
 	}
-	return v.appendHeader([]Field{{n.status, text}, {n.version, "HTTP/1.1"}}, h)
+	// A date and a length may follow.
+	fields := append(make([]Field, 0, 2+len(h)+2), Field{n.status, text}, Field{n.version, "HTTP/1.1"})
+	return v.appendHeader(fields, h)
+}
+
+// insertField inserts a field behind the two of the first line, in order of names.
+func insertField(fields []Field, f Field) []Field {
+	i := 2
+	for i < len(fields) && fields[i].Name < f.Name {
+		i++
+	}
+	return slices.Insert(fields, i, f)
 }
 
 // header builds a header from fields, without those of the first line.

@@ -178,6 +178,7 @@ func (s *Session) remove(st *Stream) {
 	}
 	if len(s.streams) == 0 {
 		s.idleSince = s.now()
+		s.enc.z.rest()
 	}
 	s.endIfDone()
 }
@@ -197,6 +198,9 @@ type goneStream struct {
 	inFlight int64
 }
 
+// mostGone is how many of them a session remembers.
+const mostGone = 256
+
 // inFlightV2 is that number for SPDY/2, which has no windows.
 const inFlightV2 = 1 << 20
 
@@ -205,7 +209,7 @@ const leastFrame = 256
 
 // wasInFlight reports whether a DATA frame may have been on its way when this side reset its stream: then it is no flood.
 func (s *Session) wasInFlight(id uint32, length int) bool {
-	i := slices.IndexFunc(s.gone[:], func(g goneStream) bool { return g.id == id })
+	i := slices.IndexFunc(s.gone, func(g goneStream) bool { return g.id == id })
 	if i < 0 || length == 0 {
 		return false
 	}
@@ -222,7 +226,11 @@ func (s *Session) refuse(id uint32, status Status) {
 	if s.version != V2 {
 		inFlight = s.initial
 	}
-	s.gone[s.goneAt%len(s.gone)] = goneStream{id, inFlight}
-	s.goneAt++
+	if len(s.gone) < mostGone {
+		s.gone = append(s.gone, goneStream{id, inFlight})
+	} else {
+		s.gone[s.goneAt] = goneStream{id, inFlight}
+		s.goneAt = (s.goneAt + 1) % mostGone
+	}
 	s.send(&RstStream{StreamID: id, Status: status})
 }

@@ -169,7 +169,7 @@ func (s *Session) spend(n int) {
 func (s *Session) noStream(id uint32) {
 	s.spend(1)
 	switch {
-	case slices.ContainsFunc(s.gone[:], func(g goneStream) bool { return g.id == id }):
+	case slices.ContainsFunc(s.gone, func(g goneStream) bool { return g.id == id }):
 		// One RST_STREAM is enough (section 2.4.2).
 	case s.known(id) && s.version == V2:
 		// Frames after the end are ignored (draft 2, "Stream close").

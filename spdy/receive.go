@@ -17,6 +17,10 @@ func (s *Session) data(h frameHeader) error {
 		err = s.err
 	}
 	s.inFrame.Store(true)
+	var space []byte
+	if st != nil && !st.discarded && h.length > 0 {
+		space = st.buffer.space()
+	}
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -26,14 +30,12 @@ func (s *Session) data(h frameHeader) error {
 	}
 	moved := 0
 	for left := h.length; left > 0; {
-		s.mu.Lock()
-		if st.discarded {
+		if space == nil {
+			s.mu.Lock()
 			s.consumed(st, left)
 			s.mu.Unlock()
 			return s.skip(left)
 		}
-		space := st.buffer.space()
-		s.mu.Unlock()
 		n, err := s.r.Read(space[:min(left, len(space))])
 		if moved += n; moved >= leastProgress {
 			moved = 0
@@ -55,6 +57,10 @@ func (s *Session) data(h frameHeader) error {
 				s.park(st, n)
 			}
 			st.readable.Broadcast()
+		}
+		space = nil
+		if !st.discarded && left > 0 {
+			space = st.buffer.space()
 		}
 		s.mu.Unlock()
 		if err != nil {

@@ -142,6 +142,14 @@ func (b *requestBody) Close() error {
 
 var bodies = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
 
+// recycle returns a buffer to bodies; nil is allowed.
+func recycle(buf *[]byte) {
+	if buf != nil {
+		*buf = (*buf)[:0]
+		bodies.Put(buf)
+	}
+}
+
 // responseWriter is the http.ResponseWriter of a handler. It buffers a packet or
 // two.
 type responseWriter struct {
@@ -177,28 +185,40 @@ func (w *responseWriter) WriteHeader(status int) {
 		w.header = http.Header{"Content-Length": {"0"}}
 	}
 	w.status = status
-	w.trailer = slices.Sorted(maps.Keys(announced(w.header)))
+	if trailer := announced(w.header); trailer != nil {
+		w.trailer = slices.Sorted(maps.Keys(trailer))
+	}
 	if w.request != nil && w.pushed == nil {
 		for _, p := range associated(w.header[associatedContent], min(w.st.priority+1, Lowest)) {
 			// The client requests what cannot be pushed.
 			_ = w.push(p.url, p.priority, nil)
 		}
 	}
-	header := w.header.Clone()
-	delete(header, associatedContent)
+	header := w.replyHeader()
+	w.fields = w.conn.version.replyFields(status, header)
+	if _, ok := header["Date"]; !ok {
+		w.fields = insertField(w.fields, Field{"date", time.Now().UTC().Format(http.TimeFormat)})
+	}
+}
+
+// replyHeader returns the handler's header without what is not sent or is sent as
+// the trailer.
+func (w *responseWriter) replyHeader() http.Header {
+	header := w.header
+	special := len(w.trailer) > 0
 	for key := range header {
-		if strings.HasPrefix(key, http.TrailerPrefix) {
-			delete(header, key)
+		special = special || key == associatedContent || strings.HasPrefix(key, http.TrailerPrefix)
+	}
+	if special {
+		header = maps.Clone(header)
+		maps.DeleteFunc(header, func(key string, _ []string) bool {
+			return key == associatedContent || strings.HasPrefix(key, http.TrailerPrefix) || slices.Contains(w.trailer, key)
+		})
+		if len(w.trailer) > 0 {
+			header["Trailer"] = w.trailer
 		}
 	}
-	for _, key := range w.trailer {
-		delete(header, key)
-		header.Add("Trailer", key)
-	}
-	if _, ok := header["Date"]; !ok {
-		header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	}
-	w.fields = w.conn.version.replyFields(status, header)
+	return header
 }
 
 // bodyless reports whether the response has no body whatever the handler
@@ -233,7 +253,7 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 		}
 		if len(p) >= cap(*w.buf) {
 			n := 0
-			n, w.err = w.send(p, false)
+			n, w.err = w.send(p)
 			return n, w.err
 		}
 	}
@@ -244,29 +264,26 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 // flush sends what is buffered.
 func (w *responseWriter) flush() {
 	if w.buf != nil && len(*w.buf) > 0 && w.err == nil {
-		_, w.err = w.send(*w.buf, false)
+		_, w.err = w.send(*w.buf)
 		*w.buf = (*w.buf)[:0]
 	}
 }
 
 // send sends octets of the body, after the SYN_REPLY if that has not been sent.
-func (w *responseWriter) send(p []byte, fin bool) (int, error) {
-	if !w.sent {
-		w.sent = true
-		fields := w.fields
-		w.fields = nil
-		if err := w.reply(fields, len(p) == 0 && fin); err != nil {
-			return 0, err
-		}
-		if len(p) == 0 && fin {
-			return 0, nil
-		}
+func (w *responseWriter) send(p []byte) (int, error) {
+	if err := w.reply(false); err != nil {
+		return 0, err
 	}
-	return w.st.write(p, fin)
+	return w.st.Write(p)
 }
 
-// reply sends the response's header.
-func (w *responseWriter) reply(fields []Field, fin bool) error {
+// reply sends the response's header, unless that has been sent.
+func (w *responseWriter) reply(fin bool) error {
+	if w.sent {
+		return nil
+	}
+	fields := w.fields
+	w.sent, w.fields = true, nil
 	if w.pushed != nil {
 		return w.pushed.open(w, fields, fin)
 	}
@@ -282,8 +299,8 @@ func (w *responseWriter) FlushError() error {
 		w.WriteHeader(http.StatusOK)
 	}
 	w.flush()
-	if !w.sent && w.err == nil {
-		_, w.err = w.send(nil, false)
+	if w.err == nil {
+		w.err = w.reply(false)
 	}
 	return w.err
 }
@@ -321,12 +338,13 @@ func (w *responseWriter) finish() {
 		}
 		return
 	}
-	var rest []byte
-	if w.buf != nil {
-		rest = *w.buf
-	}
+	empty := w.buf == nil || len(*w.buf) == 0
 	// An error was caused by the client or the session, and is reported there.
-	_, _ = w.send(rest, true)
+	if sent := w.sent; w.reply(empty) != nil || empty && !sent {
+		return
+	}
+	w.st.end(w.buf)
+	w.buf = nil
 }
 
 // trailerFields returns the announced trailer fields, and those with
@@ -347,11 +365,8 @@ func (w *responseWriter) trailerFields() []Field {
 }
 
 func (w *responseWriter) release() {
-	if w.buf != nil {
-		*w.buf = (*w.buf)[:0]
-		bodies.Put(w.buf)
-		w.buf = nil
-	}
+	recycle(w.buf)
+	w.buf = nil
 }
 
 // SetReadDeadline supports http.ResponseController.

@@ -3,6 +3,7 @@ package spdy
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -24,7 +25,7 @@ type Session struct {
 	number  int // in the log
 	began   time.Time
 
-	loops    sync.WaitGroup
+	loops    atomic.Int32 // that have not ended
 	handlers sync.WaitGroup
 	done     chan struct{} // closed once both loops have ended
 
@@ -58,8 +59,8 @@ type Session struct {
 	peerMax    int    // how many streams this side may have open
 	granted    int    // how many of them are promised to waiting Opens
 	waiting    []chan struct{}
-	gone       [256]goneStream // streams that this side reset lately
-	goneAt     int
+	gone       []goneStream // streams that this side reset lately, mostGone at most
+	goneAt     int          // the oldest of them, once there are as many
 
 	// Writing.
 	enc         *encoder
@@ -111,9 +112,13 @@ func NewServer(conn net.Conn, v Version, c *Config) *Session { return newSession
 
 func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
 	config := c.withDefaults()
+	buffered := 4096
+	if _, ok := conn.(*tls.Conn); ok {
+		buffered = 1024 // it has a buffer of its own
+	}
 	s := &Session{
 		conn: conn, version: v, client: client, config: config, number: config.Log.session(), began: time.Now(),
-		done: make(chan struct{}), r: bufio.NewReader(conn),
+		done: make(chan struct{}), r: bufio.NewReaderSize(conn, buffered),
 		dec:     newDecoder(v, frameLimits{config.MaxHeaderBytes, config.MaxHeaderFields}),
 		enc:     newEncoder(v, config.Compression),
 		streams: make(map[uint32]*Stream), nextID: 2, nextPing: 2, peerMax: maxStreamID,
@@ -129,14 +134,23 @@ func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
 	defer s.mu.Unlock()
 	s.greet()
 	s.watch.start(s)
-	s.loops.Go(s.read)
-	s.loops.Go(s.write)
-	go func() {
-		s.loops.Wait()
-		s.watch.stop()
-		close(s.done)
-	}()
+	s.loops.Store(2)
+	go s.loop(s.read)
+	go s.loop(s.write)
 	return s
+}
+
+// loop runs one of the two loops. The session is done once both have ended.
+func (s *Session) loop(f func()) {
+	f()
+	if s.loops.Add(-1) > 0 {
+		return
+	}
+	s.watch.stop()
+	if s.config.ended != nil {
+		s.config.ended()
+	}
+	close(s.done)
 }
 
 // greet queues the first frames of a session.

@@ -53,6 +53,7 @@ type Stream struct {
 	sendWindow  sendWindow
 	queued      bool    // is in a queue of the session
 	nextReady   *Stream // the next one in that queue
+	outBuffer   *[]byte // where out is, if it goes back to bodies
 	writeSince  time.Duration
 	writeMoved  int // octets since then
 	writeUntil  deadline
@@ -219,22 +220,56 @@ func (st *Stream) Write(p []byte) (int, error) { return st.write(p, false) }
 
 // write sends p and, if fin is set, ends this side.
 func (st *Stream) write(p []byte, fin bool) (int, error) {
-	s := st.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for st.busy && st.err == nil {
-		st.writable.Wait()
-	}
-	if err := st.mayWrite(); err != nil {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	if err := st.begin(); err != nil {
 		return 0, err
 	}
 	if len(p) == 0 && !fin {
 		return 0, nil
 	}
-	st.busy, st.out, st.outFin = true, p, fin
-	st.writeSince, st.writeMoved, st.writeWaited = s.now(), 0, true
-	s.schedule(st)
-	for len(st.out) > 0 && st.err == nil && s.err == nil && !st.writeUntil.passed {
+	return st.queueAndWait(p, fin)
+}
+
+// end does what write does with fin set, of what is in a buffer of bodies, but does
+// not wait until it is sent, unless a deadline limits that. It returns the buffer to
+// bodies itself; nil is an empty one.
+func (st *Stream) end(buf *[]byte) {
+	st.s.mu.Lock()
+	defer st.s.mu.Unlock()
+	switch {
+	case st.begin() != nil:
+		recycle(buf)
+	case buf == nil:
+		st.queue(nil, true)
+	case st.writeUntil.timer != nil:
+		_, _ = st.queueAndWait(*buf, true) // its error is the client's
+		recycle(buf)
+	default:
+		st.outBuffer, st.writeWaited = buf, true
+		st.queue(*buf, true)
+	}
+}
+
+// begin waits until the stream can take something to send.
+func (st *Stream) begin() error {
+	for st.busy && st.err == nil {
+		st.writable.Wait()
+	}
+	return st.mayWrite()
+}
+
+// queue gives the stream something to send.
+func (st *Stream) queue(p []byte, fin bool) {
+	st.out, st.outFin = p, fin
+	st.writeSince, st.writeMoved = st.s.now(), 0
+	st.s.schedule(st)
+}
+
+func (st *Stream) queueAndWait(p []byte, fin bool) (int, error) {
+	st.busy, st.writeWaited = true, true
+	st.queue(p, fin)
+	for len(st.out) > 0 && st.err == nil && st.s.err == nil && !st.writeUntil.passed {
 		st.writable.Wait()
 	}
 	n := len(p) - len(st.out)
@@ -247,10 +282,19 @@ func (st *Stream) write(p []byte, fin bool) (int, error) {
 	switch {
 	case st.err != nil:
 		return n, st.err
-	case s.err != nil:
-		return n, s.err
+	case st.s.err != nil:
+		return n, st.s.err
 	}
 	return n, fmt.Errorf("spdy: stream %d: write: %w", st.id, os.ErrDeadlineExceeded)
+}
+
+// sentAll is called once nothing is left of what was queued.
+func (st *Stream) sentAll() {
+	if st.outBuffer != nil {
+		recycle(st.outBuffer)
+		st.out, st.outBuffer, st.writeWaited = nil, nil, false
+	}
+	st.writable.Broadcast()
 }
 
 func (st *Stream) mayWrite() error {
@@ -305,6 +349,9 @@ func (st *Stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.discard()
+	if s.streams[st.id] != st {
+		return nil
+	}
 	if st.draining {
 		return nil // admit and look do the rest
 	}

@@ -139,11 +139,15 @@ func rewind(r *http.Request) (*http.Request, bool) {
 
 // authority returns the host and port of a URL's origin.
 func authority(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	switch {
+	case u.Port() != "":
+		return u.Host
+	case u.Scheme == "http":
+		return net.JoinHostPort(u.Hostname(), "80")
+	case u.Scheme == "https":
+		return net.JoinHostPort(u.Hostname(), "443")
 	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return net.JoinHostPort(u.Hostname(), "")
 }
 
 // session finds or opens the session for a request. It returns nil if the
@@ -324,26 +328,36 @@ func (t *Transport) begin(conn net.Conn, v Version, key string) *clientSession {
 	if t.Persist {
 		config.Persisted = t.persisted[place]
 	}
+	t.running.Add(1)
+	config.ended = func() {
+		go func() {
+			defer t.running.Done()
+			<-begun
+			t.ended(s, place)
+		}()
+	}
 	s.Session = NewClient(conn, v, &config)
 	t.sessions = append(t.sessions, s)
-	t.running.Go(func() {
-		_ = s.Wait()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.sessions = slices.DeleteFunc(t.sessions, func(x *clientSession) bool { return x == s })
-		for k, o := range t.origins {
-			if o.session == s {
-				delete(t.origins, k)
-			}
-		}
-		if t.Persist {
-			if t.persisted == nil {
-				t.persisted = make(map[string][]Setting)
-			}
-			t.persisted[place] = s.Persisted()
-		}
-	})
 	return s
+}
+
+// ended forgets a session that has ended, once its goroutines have.
+func (t *Transport) ended(s *clientSession, place string) {
+	_ = s.Wait()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sessions = slices.DeleteFunc(t.sessions, func(x *clientSession) bool { return x == s })
+	for k, o := range t.origins {
+		if o.session == s {
+			delete(t.origins, k)
+		}
+	}
+	if t.Persist {
+		if t.persisted == nil {
+			t.persisted = make(map[string][]Setting)
+		}
+		t.persisted[place] = s.Persisted()
+	}
 }
 
 // coalesce finds a session that may be used for another host.

@@ -39,7 +39,15 @@ func ParseVersion(name string) (Version, bool) {
 }
 
 // proto returns the Proto of requests and responses.
-func (v Version) proto() string { return "SPDY" + v.String()[len("spdy"):] }
+func (v Version) proto() string {
+	switch v {
+	case V2:
+		return "SPDY/2"
+	case V3:
+		return "SPDY/3"
+	}
+	return "SPDY/3.1"
+}
 
 // wire returns the number in control frames. Versions 3 and 3.1 share it (draft
 // 3.1 section 2.2.1).

@@ -223,7 +223,7 @@ func (s *Session) appendData(b []byte, st *Stream) []byte {
 		}
 	}
 	if len(st.out) == 0 {
-		st.writable.Broadcast()
+		st.sentAll()
 	}
 	if last {
 		s.sentFin(st)

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"wiretime/artefact"
-
 	"wiretime/study"
 )
 

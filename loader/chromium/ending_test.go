@@ -129,7 +129,7 @@ func TestPagesThatCannotBeLoaded(t *testing.T) {
 	b := newBench(t, Options{})
 	for _, c := range []struct{ name, page, want string }{
 		{"a frame that is not answered", "<!DOCTYPE html><p>Hello<iframe src=/slow.html></iframe>",
-			"had not loaded after 20s, the study's timeout: its load event had not fired; under way: GET https://www.page.test/slow.html (not answered)"},
+			"had not loaded after 10s, the study's timeout: its load event had not fired; under way: GET https://www.page.test/slow.html (not answered)"},
 		{"a script without end", late("for (;;);"), "no request was under way: a script of the page may run without end"},
 		{"a page that is a download", "", "net::ERR_ABORTED"},
 	} {
@@ -138,7 +138,7 @@ func TestPagesThatCannotBeLoaded(t *testing.T) {
 			if c.page == "" {
 				page.Page = "https://www.page.test/file.zip"
 			}
-			record, _ := b.runWaiting(t, row(t, "https/1.1"), page, b.open(t), 20*time.Second)
+			record, _ := b.runWaiting(t, row(t, "https/1.1"), page, b.open(t), 10*time.Second)
 			if record.LoadError == nil || !strings.Contains(record.LoadError.Error(), c.want) {
 				t.Errorf("the error is %v, want %q", record.LoadError, c.want)
 			}
