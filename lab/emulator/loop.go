@@ -45,6 +45,7 @@ type loop struct {
 	epoch     int64              // CLOCK_MONOTONIC ns of the path's time zero; 0: no packet yet
 	toUnix    int64              // offset from CLOCK_MONOTONIC to the Unix epoch, ns
 	pending   deliveries
+	delivery  int64 // when packets were last delivered
 	number    uint64
 	free      [][]byte
 	report    Report
@@ -71,10 +72,13 @@ func Main() error {
 	return (&loop{timer: timer}).run()
 }
 
-// A path with more than busy packets on it is read in batches.
+// A path with more than busy packets on it is read in batches, and between two deliveries the
+// loop rests, as network cards do between two interrupts: what is due meanwhile is up to rest
+// late. Packets on a link of up to 240 Mbit/s are further apart.
 const (
 	busy  = 16
-	batch = 64 // packets
+	batch = 64     // packets
+	rest  = 50_000 // ns
 )
 
 // run is the loop. It uses raw system calls to bypass the Go scheduler: a regular call
@@ -114,8 +118,12 @@ func (l *loop) wait(polls *[2 + 2*maxAccess]unix.PollFd, next, at int64) (woke i
 	for i := range l.links {
 		polls[2+i] = unix.PollFd{Fd: int32(l.links[i].from), Events: unix.POLLIN}
 	}
+	wake := next - l.early()
+	if rested := l.delivery + rest; len(l.pending) > busy && next < rested {
+		wake = rested
+	}
 	var limit *unix.Timespec
-	if wake := next - l.early(); next != 0 && wake <= at {
+	if next != 0 && wake <= at {
 		limit = &unix.Timespec{}
 	} else if next != 0 {
 		if wake != l.expiry {
@@ -252,6 +260,7 @@ func (l *loop) deliverDue(at int64) {
 	if len(l.pending) == 0 || l.pending[0].due > at {
 		return
 	}
+	l.delivery = at
 	for len(l.pending) > 0 && l.pending[0].due <= at {
 		p := l.pending.pop()
 		if !p.link.train.take(p) {

@@ -28,6 +28,8 @@ const (
 	// maxApart is how far, in ns, packets of a train may be apart in when they are due. Packets on
 	// a link of up to 240 Mbit/s are further apart, so that their receiver sees each one when it is due.
 	maxApart = 50_000
+	// maxIP is the size of the largest IPv4 packet.
+	maxIP = 65535
 	// maxHeaders is the size of the longest IP and TCP headers that a train can have.
 	maxHeaders = size6 + 60
 )
@@ -100,7 +102,7 @@ func (t *train) continues(p packet) bool {
 	first, last := t.packets[0], t.packets[len(t.packets)-1]
 	a, b, l := first.data, p.data, t.first
 	if len(b) > len(a) || p.due-first.due > maxApart || layoutOf(b) != l ||
-		l.payload+t.octets+len(b)-l.payload > 65535 {
+		t.octets+len(b) > maxIP {
 		return false
 	}
 	if a[0]>>4 == 4 {

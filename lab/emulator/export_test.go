@@ -1,0 +1,44 @@
+package emulator
+
+import "golang.org/x/sys/unix"
+
+// Cut returns the packets of a frame.
+func Cut(frame []byte) (packets [][]byte, err error) {
+	var c cutter
+	if err := c.begin(frame); err != nil {
+		return nil, err
+	}
+	for {
+		p := c.next(make([]byte, maxPacket))
+		if p == nil {
+			return packets, nil
+		}
+		packets = append(packets, p)
+	}
+}
+
+// Join returns the frames that packets which are due at the same moment are delivered in.
+func Join(packets [][]byte) (frames [][]byte) {
+	t := &train{datagrams: true}
+	end := func() {
+		frames = append(frames, content(t.frame()))
+		t.packets = t.packets[:0]
+	}
+	for _, p := range packets {
+		if !t.take(packet{data: p}) {
+			end()
+			t.take(packet{data: p})
+		}
+	}
+	if len(t.packets) > 0 {
+		end()
+	}
+	return frames
+}
+
+func content(vectors []unix.Iovec) (all []byte) {
+	for _, v := range vectors {
+		all = append(all, octets(v)...)
+	}
+	return all
+}
