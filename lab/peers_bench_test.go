@@ -30,6 +30,7 @@ type ground struct {
 	server string // its address
 	// inClient and inServer make a command run on a host.
 	inClient, inServer func(*exec.Cmd)
+	do                 func(func() error) error // on the client
 	// carriers returns the processes between the hosts.
 	carriers func() []int
 	// before and after a measurement; nil: nothing to do
@@ -171,7 +172,7 @@ func veth(b *testing.B) ground {
 			b.Fatal(err)
 		}
 	}
-	return ground{name: "veth", server: "198.18.0.1", inClient: left.Command, inServer: right.Command, carriers: func() []int { return nil }}
+	return ground{name: "veth", server: "198.18.0.1", inClient: left.Command, inServer: right.Command, do: left.Do, carriers: func() []int { return nil }}
 }
 
 func namespace(b *testing.B) *Namespace {
@@ -234,6 +235,9 @@ func emulated(b *testing.B, rate network.BitRate, captured bool) ground {
 	}
 }
 
+// mahimahiOutside is the address of the host outside, seen from one of Mahimahi's shells.
+const mahimahiOutside = "100.64.0.1"
+
 // mahimahi runs the client inside one of Mahimahi's shells. They refuse to be run by root, and only
 // root can start them in a namespace of their own. Without a name there is no such ground.
 func mahimahi(b *testing.B, shell string, args ...string) ground {
@@ -250,7 +254,7 @@ func mahimahi(b *testing.B, shell string, args ...string) ground {
 	// Between its shell and the host outside there is none.
 	script := `mount --bind /bin/true "$(readlink -f "$(command -v iptables)")" && exec setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$PATH" USER=nobody HOME=/tmp "$@"`
 	return ground{
-		name: "Mahimahi, " + shell, server: "100.64.0.1", inServer: outside.Command,
+		name: "Mahimahi, " + shell, server: mahimahiOutside, inServer: outside.Command,
 		inClient: func(c *exec.Cmd) {
 			inner := slices.Concat([]string{"--mount", "sh", "-c", script, "sh", path}, args, []string{"--"}, c.Args)
 			if shell == "mm-delay" {

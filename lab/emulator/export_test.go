@@ -2,6 +2,11 @@ package emulator
 
 import "golang.org/x/sys/unix"
 
+// Frame returns a frame of TCP segments or UDP datagrams, from 198.18.0.2 to 198.19.1.1 or from fd01::2 to fd02::2.
+func Frame(version int, protocol uint8, flags byte, payload, size int) []byte {
+	return segments{version, protocol, 0, flags, payload, size}.frame()
+}
+
 // Cut returns the packets of a frame.
 func Cut(frame []byte) (packets [][]byte, err error) {
 	var c cutter

@@ -25,9 +25,9 @@ type train struct {
 const (
 	// maxTrain is the greatest number of packets of a train: Linux takes no more of UDP.
 	maxTrain = 64
-	// maxApart is how far, in ns, packets of a train may be apart in when they are due. Packets on
-	// a link of up to 240 Mbit/s are further apart, so that their receiver sees each one when it is due.
-	maxApart = 50_000
+	// maxApart is how far apart, in ns, packets of a train may be due. On a slower link each packet
+	// travels alone however late the loop is, so that hosts acknowledge there as they would without trains.
+	maxApart = rest
 	// maxIP is the size of the largest IPv4 packet.
 	maxIP = 65535
 	// maxHeaders is the size of the longest IP and TCP headers that a train can have.

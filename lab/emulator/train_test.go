@@ -45,7 +45,7 @@ func (s segments) frame() []byte {
 		be.PutUint16(ip[length4:], uint16(transport+length))
 		be.PutUint16(ip[checksum4:], ^naive(ip[:transport], 0))
 	} else {
-		copy(ip, []byte{0x60, 0, 0, 0, 0, 0, s.protocol, 64, 0xfd, 1})
+		copy(ip, []byte{0x60, 0, 0, 0, 0, 0, s.protocol, 64, 0xfd, 1, 15: 0, 23: 2, 24: 0xfd, 25: 2, 39: 2}) // fd01::2 to fd02::2
 		be.PutUint16(ip[length6:], uint16(length))
 	}
 	t := ip[transport:]
