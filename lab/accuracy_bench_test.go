@@ -151,7 +151,7 @@ func insideMahimahi(b *testing.B, shell string, args ...string) func(func() erro
 	if g.name == "" {
 		return nil
 	}
-	sleep := exec.CommandContext(b.Context(), "sleep", "3600")
+	sleep := exec.Command("sleep", "3600")
 	g.inClient(sleep)
 	if err := sleep.Start(); err != nil {
 		b.Fatal(err)

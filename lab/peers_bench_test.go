@@ -94,7 +94,7 @@ func iperf(b *testing.B, g ground) (t throughput) {
 	if g.before != nil {
 		after = g.before(b)
 	}
-	server := exec.CommandContext(b.Context(), "iperf3", "-s", "-1", "--forceflush")
+	server := exec.Command("iperf3", "-s", "-1", "--forceflush")
 	g.inServer(server)
 	said, err := server.StdoutPipe()
 	if err != nil {
@@ -106,7 +106,7 @@ func iperf(b *testing.B, g ground) (t throughput) {
 	for lines := bufio.NewScanner(said); lines.Scan() && !strings.Contains(lines.Text(), "listening"); {
 	}
 	go func() { _, _ = io.Copy(io.Discard, said) }()
-	client := exec.CommandContext(b.Context(), "iperf3", "-c", g.server, "-O", "1", "-t", "2", "-J")
+	client := exec.Command("iperf3", "-c", g.server, "-O", "1", "-t", "2", "-J")
 	g.inClient(client)
 	var report bytes.Buffer
 	client.Stdout, client.Stderr = &report, os.Stderr
@@ -260,7 +260,7 @@ func mahimahi(b *testing.B, shell string, args ...string) ground {
 			if shell == "mm-delay" {
 				inner = slices.Concat([]string{"--mount", "sh", "-c", script, "sh", path}, args, c.Args)
 			}
-			*c = *exec.CommandContext(b.Context(), "unshare", inner...)
+			*c = *exec.Command("unshare", inner...)
 			outside.Command(c)
 		},
 		carriers: func() []int { return named(shell) },
@@ -269,17 +269,16 @@ func mahimahi(b *testing.B, shell string, args ...string) ground {
 
 // gigabit writes a delivery trace of 84 opportunities in each millisecond, 1008 Mbit/s.
 func gigabit(b *testing.B) string {
-	file, err := os.CreateTemp("", "gigabit-*") // another user must be able to read it
+	folder := b.TempDir()
+	name := filepath.Join(folder, "gigabit")
+	err := os.WriteFile(name, []byte(strings.Repeat("1\n", 84)), 0o644)
+	for _, parent := range []string{folder, filepath.Dir(folder)} { // another user must be able to read it
+		err = errors.Join(err, os.Chmod(parent, 0o755))
+	}
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer file.Close()
-	b.Cleanup(func() { _ = os.Remove(file.Name()) })
-	_, err = file.WriteString(strings.Repeat("1\n", 84))
-	if err := errors.Join(err, file.Chmod(0o644)); err != nil {
-		b.Fatal(err)
-	}
-	return file.Name()
+	return name
 }
 
 // named returns the processes of a name.

@@ -2,8 +2,6 @@ package emulator
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,31 +45,30 @@ type cutter struct {
 	at       int // where the rest of the payload begins
 }
 
-var errFrame = errors.New("malformed frame of a TUN device")
-
-// begin starts with a frame, which the cutter keeps until next returns nil. The frame's
-// checksum may be completed in place.
-func (c *cutter) begin(frame []byte) error {
+// begin starts with a frame, which the cutter keeps until next returns nil, and whose checksum
+// it may complete in place. It returns false if the frame is malformed: no network card could
+// send it.
+func (c *cutter) begin(frame []byte) bool {
 	if len(frame) <= frameHeader {
-		return fmt.Errorf("%w: %d octets", errFrame, len(frame))
+		return false
 	}
 	ne := binary.NativeEndian
 	needsChecksum, kind := frame[0]&unix.VIRTIO_NET_HDR_F_NEEDS_CSUM != 0, frame[1]
 	size, start, offset := int(ne.Uint16(frame[4:])), int(ne.Uint16(frame[6:])), int(ne.Uint16(frame[8:]))
 	*c = cutter{frame: frame[frameHeader:], transport: start, size: size}
 	if needsChecksum && start+offset+2 > len(c.frame) {
-		return fmt.Errorf("%w: a checksum at %d+%d of %d octets", errFrame, start, offset, len(c.frame))
+		return false
 	}
 	if kind != unix.VIRTIO_NET_HDR_GSO_NONE {
 		return c.beginSegments(kind)
 	}
 	if len(c.frame) > maxPacket {
-		return fmt.Errorf("%w: a packet of %d octets: at most %d are possible", errFrame, len(c.frame), maxPacket)
+		return false
 	}
 	if needsChecksum { // the field holds the sum of the pseudo-header
 		complete(c.frame[start+offset:], sum(0, c.frame[start:]))
 	}
-	return nil
+	return true
 }
 
 // complete writes a checksum. As in UDP, 0 would mean that there is none.
@@ -83,30 +80,27 @@ func complete(field []byte, s uint64) {
 	le.PutUint16(field, checksum)
 }
 
-// beginSegments reads the headers of a frame of several packets.
-func (c *cutter) beginSegments(kind uint8) error {
+// beginSegments does so with a frame of several packets.
+func (c *cutter) beginSegments(kind uint8) bool {
 	c.segments = true
-	headers := 0 // octets of the transport header
+	headers, least := 0, 1 // octets of the transport header
 	switch {
-	case !c.transportFits():
+	case !c.transportFits(sizeUDP):
 	case kind == unix.VIRTIO_NET_HDR_GSO_UDP_L4:
 		c.protocol, headers = unix.IPPROTO_UDP, sizeUDP
-	case kind == unix.VIRTIO_NET_HDR_GSO_TCPV4 || kind == unix.VIRTIO_NET_HDR_GSO_TCPV6:
-		c.protocol, headers = unix.IPPROTO_TCP, int(c.frame[c.transport+dataOffset]>>4)*4
+	case kind != unix.VIRTIO_NET_HDR_GSO_TCPV4 && kind != unix.VIRTIO_NET_HDR_GSO_TCPV6:
+	case c.transportFits(sizeTCP):
+		c.protocol, headers, least = unix.IPPROTO_TCP, int(c.frame[c.transport+dataOffset]>>4)*4, sizeTCP
 	}
 	c.payload = c.transport + headers
 	c.at = c.payload
-	if headers < sizeUDP || c.protocol == unix.IPPROTO_TCP && headers < sizeTCP ||
-		c.size == 0 || c.payload+c.size > maxPacket || c.payload >= len(c.frame) {
-		return fmt.Errorf("%w: %d octets in segments of %d, of type %d, with a transport header at %d", errFrame, len(c.frame), c.size, kind, c.transport)
-	}
-	return nil
+	return headers >= least && c.size > 0 && c.payload+c.size <= maxPacket && c.payload < len(c.frame)
 }
 
-// transportFits reports whether the frame has a whole IP header, and room for a transport
-// header behind it.
-func (c *cutter) transportFits() bool {
-	if len(c.frame) < c.transport+sizeTCP {
+// transportFits reports whether the frame has a whole IP header, and a transport header of that
+// size behind it.
+func (c *cutter) transportFits(size int) bool {
+	if len(c.frame) < c.transport+size {
 		return false
 	}
 	switch c.frame[0] >> 4 {

@@ -1,6 +1,10 @@
 package emulator
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
 
 // Frame returns a frame of TCP segments or UDP datagrams, from 198.18.0.2 to 198.19.1.1 or from fd01::2 to fd02::2.
 func Frame(version int, protocol uint8, flags byte, payload, size int) []byte {
@@ -10,8 +14,8 @@ func Frame(version int, protocol uint8, flags byte, payload, size int) []byte {
 // Cut returns the packets of a frame.
 func Cut(frame []byte) (packets [][]byte, err error) {
 	var c cutter
-	if err := c.begin(frame); err != nil {
-		return nil, err
+	if !c.begin(frame) {
+		return nil, errors.New("the frame is malformed")
 	}
 	for {
 		p := c.next(make([]byte, maxPacket))

@@ -119,10 +119,7 @@ func (l *loop) wait(polls *[2 + 2*maxAccess]unix.PollFd, next, at int64) (woke i
 	for i := range l.links {
 		polls[2+i] = unix.PollFd{Fd: int32(l.links[i].from), Events: unix.POLLIN}
 	}
-	wake := next - l.early()
-	if rested := l.delivery + rest; len(l.pending) > busy && next < rested {
-		wake = rested
-	}
+	wake := l.wake(next)
 	var limit *unix.Timespec
 	if next != 0 && wake <= at {
 		limit = &unix.Timespec{}
@@ -145,6 +142,14 @@ func (l *loop) wait(polls *[2 + 2*maxAccess]unix.PollFd, next, at int64) (woke i
 		l.learn(woke - l.expiry)
 	}
 	return woke, nil
+}
+
+// wake returns when to wake for what is due at next.
+func (l *loop) wake(next int64) int64 {
+	if rested := l.delivery + rest; len(l.pending) > busy && next < rested {
+		return rested
+	}
+	return next - l.early()
 }
 
 // readFrom takes packets from a host. A final read that finds nothing costs a system call; on a
@@ -216,7 +221,7 @@ func (l *loop) arrive(k *link, at int64) int {
 		write(k.to, vectors[:])
 		return 1
 	}
-	if err := l.cutter.begin(frame); err != nil {
+	if !l.cutter.begin(frame) {
 		l.report.Malformed++
 		return 1
 	}

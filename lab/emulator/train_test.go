@@ -109,6 +109,7 @@ func TestCutAndJoin(t *testing.T) {
 		{"TCP over IPv6", segments{6, tcp, 12, ack | psh, 3000, 1428}, []int{1428, 1428, 144}},
 		{"UDP", segments{4, udp, 0, 0, 2500, 1200}, []int{1200, 1200, 100}},
 		{"UDP over IPv6", segments{6, udp, 0, 0, 2400, 1200}, []int{1200, 1200}},
+		{"small UDP datagrams", segments{4, udp, 0, 0, 3, 1}, []int{1, 1, 1}},
 		{"one UDP datagram", segments{4, udp, 0, 0, 33, 1200}, []int{33}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
