@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -66,11 +67,11 @@ func BenchmarkAccuracy(b *testing.B) {
 				}
 			}
 			for i, m := range measurements {
-				errors, err := m.run()
+				samples, err := m.run()
 				if err != nil {
 					b.Fatalf("%s: %v", m.name, err)
 				}
-				took[kept][i] = append(took[kept][i], errors...)
+				took[kept][i] = append(took[kept][i], samples...)
 			}
 			if awake != nil {
 				_ = awake.Close()
@@ -103,7 +104,10 @@ func wakeUps(ctx context.Context) ([]time.Duration, error) {
 			return
 		}
 		defer unix.Close(clock)
-		makeUrgent(unix.Gettid())
+		if err := becomeUrgent(); err != nil {
+			failed <- err
+			return
+		}
 		var l []time.Duration
 		for range atOnce {
 			var now unix.Timespec
@@ -127,8 +131,19 @@ func wakeUps(ctx context.Context) ([]time.Duration, error) {
 	}
 }
 
+// becomeUrgent waits until this thread has the emulators' scheduling.
+func becomeUrgent() error {
+	AskForUrgency(unix.Gettid())
+	for began := time.Now(); time.Since(began) < time.Second; time.Sleep(time.Millisecond) {
+		if a, err := unix.SchedGetAttr(0, 0); err != nil || a.Policy == unix.SCHED_FIFO {
+			return err
+		}
+	}
+	return errors.New("real-time scheduling was not granted: run this as root")
+}
+
 // pings returns how far round trips to a host are from one of rtt.
-func pings(do func(func() error) error, to string, rtt time.Duration) (errors []time.Duration, err error) {
+func pings(do func(func() error) error, to string, rtt time.Duration) (off []time.Duration, err error) {
 	address, err := netip.ParseAddr(to)
 	if err != nil {
 		return nil, err
@@ -138,10 +153,10 @@ func pings(do func(func() error) error, to string, rtt time.Duration) (errors []
 		if err != nil {
 			return nil, err
 		}
-		errors = append(errors, took-rtt)
+		off = append(off, took-rtt)
 		time.Sleep(2 * time.Millisecond)
 	}
-	return errors, nil
+	return off, nil
 }
 
 // insideMahimahi starts one of Mahimahi's shells and returns a function that runs others inside of it; nil if

@@ -138,7 +138,11 @@ func (l *loop) arm(files []int, withCapture bool) error {
 	l.toUnix = capture.UnixOffset()
 	l.waited = runQueueWait()
 	if withCapture {
-		l.record = newRecorder(opened[1], len(c.Path.Access), c)
+		block := realBlock
+		if l.wire != nil {
+			block = virtualBlock
+		}
+		l.record = newRecorder(opened[1], block, len(c.Path.Access), c)
 	}
 	return nil
 }
