@@ -113,13 +113,13 @@ func (r *run) repeat(ctx context.Context, host *guest.Host, s sample) (repetitio
 		if result.Failed != nil {
 			return result.Failed
 		}
-		g, err := r.gather(j, result.Record, result.Dir)
-		if err != nil {
-			return err
+		read := r.readPackets(result.Dir)
+		defer read.release()
+		if read.err != nil {
+			return read.err
 		}
-		defer g.release()
 		again := r.begin(j, time.Now())
-		r.judge(&again, g)
+		r.judge(&again, gather(j, result.Record, read.Packets))
 		metrics, files := Metrics(j.planned.Cell.Workload), append([]string{lab.CaptureFile}, j.kind().Files...)
 		repetition.Differences = compareValues(metrics, s.kept.Values, again.Values)
 		repetition.SameCapture = true
