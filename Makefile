@@ -76,6 +76,8 @@ bench: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) tests
 	@echo "== The lab: RTT error, goodput against the link's rate, cost of a packet, variation of PLT"
 	scripts/bench-lab
+	@echo "== The emulator against veth and Mahimahi, in turns: throughput, processor time, accuracy"
+	go test -v -run '^$$' -bench 'Throughput|Accuracy' -benchtime 5x ./lab
 	go test -run '^$$' -bench . ./capture ./site
 	@echo "== Media: goodput of each transport against iperf3 and bare copies, in turns, and both ends' processor time"
 	go test -v -run '^$$' -bench Transfer -benchtime 21x ./media/transport

@@ -3,6 +3,7 @@ package lab
 import (
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -42,8 +43,11 @@ func BenchmarkRTT(b *testing.B) {
 // ping sends one ICMP echo to the first origin and returns its round trip: from
 // the call that sends it to the arrival in the client's kernel, so that it does
 // not count how long this program takes to wake up.
-func ping(l *Lab) (took time.Duration, err error) {
-	err = l.client.Do(func() error {
+func ping(l *Lab) (took time.Duration, err error) { return pingFrom(l.client.Do, ServerAddress(0)) }
+
+// pingFrom does so from the namespace that do enters.
+func pingFrom(do func(func() error) error, to netip.Addr) (took time.Duration, err error) {
+	err = do(func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_ICMP)
 		if err != nil {
 			return err
@@ -54,7 +58,7 @@ func ping(l *Lab) (took time.Duration, err error) {
 		}
 		echo := []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0} // type 8, code 0, checksum of the rest
 		began := time.Now()
-		if err := unix.Sendto(fd, echo, 0, &unix.SockaddrInet4{Addr: ServerAddress(0).As4()}); err != nil {
+		if err := unix.Sendto(fd, echo, 0, &unix.SockaddrInet4{Addr: to.As4()}); err != nil {
 			return err
 		}
 		answer, control := make([]byte, 64), make([]byte, 64)

@@ -63,7 +63,7 @@ func openTUN(name string) (*os.File, error) {
 	}
 	request, err := unix.NewIfreq(name)
 	if err == nil {
-		request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+		request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
 		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
 	}
 	if err != nil {

@@ -74,16 +74,24 @@ func (l *loop) open(tuns []int) error {
 	if len(tuns) == 0 || len(tuns)%2 != 0 || len(tuns) > 2*maxAccess {
 		return fmt.Errorf("%d TUN devices: want two for each of 1 to %d access links", len(tuns), maxAccess)
 	}
+	l.frame = make([]byte, maxFrame)
 	for i := 0; i < len(tuns); i += 2 {
 		client, server := tuns[i], tuns[i+1]
-		for _, fd := range tuns[i : i+2] {
-			if err := unix.SetNonblock(fd, true); err != nil {
+		up, down := &train{}, &train{}
+		for _, end := range []struct {
+			fd   int
+			into *train
+		}{{client, down}, {server, up}} {
+			if err := unix.SetNonblock(end.fd, true); err != nil {
+				return err
+			}
+			if err := end.into.offload(end.fd); err != nil {
 				return err
 			}
 		}
 		l.links = append(l.links,
-			link{access: i / 2, direction: network.Up, from: client, to: server, sender: i, receiver: i + 1},
-			link{access: i / 2, direction: network.Down, from: server, to: client, sender: i + 1, receiver: i})
+			link{access: i / 2, direction: network.Up, from: client, to: server, sender: i, receiver: i + 1, train: up},
+			link{access: i / 2, direction: network.Down, from: server, to: client, sender: i + 1, receiver: i, train: down})
 	}
 	return nil
 }
@@ -130,7 +138,11 @@ func (l *loop) arm(files []int, withCapture bool) error {
 	l.toUnix = capture.UnixOffset()
 	l.waited = runQueueWait()
 	if withCapture {
-		l.record = newRecorder(opened[1], len(c.Path.Access), c)
+		block := realBlock
+		if l.wire != nil {
+			block = virtualBlock
+		}
+		l.record = newRecorder(opened[1], block, len(c.Path.Access), c)
 	}
 	return nil
 }

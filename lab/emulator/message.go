@@ -86,6 +86,9 @@ type Report struct {
 	Dropped map[string]int64
 	// Released counts packets that were still on the path at Stop and were delivered at once.
 	Released int64
+	// Malformed counts frames of a TUN device that were dropped because no network card could have
+	// sent them.
+	Malformed int64 `json:",omitzero"`
 	// WriteErrors counts packets that a TUN device refused.
 	WriteErrors int64
 	// LateMax is the greatest emulator lateness of a delivery, in ns.
