@@ -8,6 +8,10 @@ import (
 	"time"
 	"unsafe"
 
+	json2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonexp "github.com/go-json-experiment/json/v1"
+
 	"wiretime/artefact"
 	"wiretime/atomicfile"
 )
@@ -64,7 +68,7 @@ type PageTimings struct {
 func (t *PageTimings) UnmarshalJSON(data []byte) error {
 	type plain PageTimings
 	*t = PageTimings{OnContentLoad: -1, OnLoad: -1, FirstContentfulPaint: -1, LargestContentfulPaint: -1}
-	return json.Unmarshal(data, (*plain)(t))
+	return jsonexp.Unmarshal(data, (*plain)(t))
 }
 
 // Entry is one request and its response.
@@ -109,7 +113,7 @@ type Initiator struct {
 func (i *Initiator) UnmarshalJSON(data []byte) error {
 	*i = Initiator{}
 	if bytes.HasPrefix(data, []byte(`"`)) {
-		return json.Unmarshal(data, &i.URL)
+		return jsonexp.Unmarshal(data, &i.URL)
 	}
 	type plain struct {
 		Type string  `json:"type"`
@@ -117,7 +121,7 @@ func (i *Initiator) UnmarshalJSON(data []byte) error {
 		Line float64 `json:"lineNumber"`
 	}
 	var p plain
-	if err := json.Unmarshal(data, &p); err != nil {
+	if err := jsonexp.Unmarshal(data, &p); err != nil {
 		return err
 	}
 	*i = Initiator{Type: p.Type, URL: p.URL, Line: int(p.Line)}
@@ -188,7 +192,7 @@ type Timings struct {
 func (t *Timings) UnmarshalJSON(data []byte) error {
 	type plain Timings
 	*t = Timings{Blocked: -1, DNS: -1, Connect: -1, SSL: -1, Send: -1, Wait: -1, Receive: -1}
-	return json.Unmarshal(data, (*plain)(t))
+	return jsonexp.Unmarshal(data, (*plain)(t))
 }
 
 // largest is the size in octets of the largest HAR or server log that is read: many times that of 10,000 requests.
@@ -221,32 +225,11 @@ const mostPages = 256
 // entries than the document has room for, more than 256 pages, and two pages with one ID. It allocates at most 128 times the document's
 // size.
 func ParseHAR(data []byte) (*HAR, error) {
-	var document struct {
-		Log *struct {
-			Log
-			// These take precedence over Log's.
-			Pages   []json.RawMessage `json:"pages"`
-			Entries []json.RawMessage `json:"entries"`
-		} `json:"log"`
-	}
-	err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &document)
-	if err != nil {
+	var h HAR
+	if err := jsonexp.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &h); err != nil {
 		return nil, err
 	}
-	if document.Log == nil {
-		return nil, fmt.Errorf("not a HAR: the document has no \"log\"")
-	}
-	log := document.Log.Log
-	if log.Pages, err = decodeEach[Page]("pages", document.Log.Pages, len(data)); err != nil {
-		return nil, err
-	}
-	if err := checkPages(log.Pages); err != nil {
-		return nil, err
-	}
-	if log.Entries, err = decodeEach[Entry]("entries", document.Log.Entries, len(data)); err != nil {
-		return nil, err
-	}
-	return &HAR{Log: log}, nil
+	return &h, nil
 }
 
 func checkPages(pages []Page) error {
@@ -272,37 +255,72 @@ func (h *HAR) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// decodeEach decodes the elements of a list in a document of so many octets.
-func decodeEach[T any](list string, elements []json.RawMessage, octets int) ([]T, error) {
-	if elements == nil {
-		return nil, nil
+// UnmarshalJSONFrom reads a HAR that is part of another document, as ParseHAR does.
+func (h *HAR) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	var document struct {
+		Log *struct {
+			Log
+			// These take precedence over Log's.
+			Pages   list[Page]  `json:"pages"`
+			Entries list[Entry] `json:"entries"`
+		} `json:"log"`
 	}
-	var each T
-	if n := len(elements); n*int(unsafe.Sizeof(each)) > expansion*octets+64<<10 {
-		return nil, fmt.Errorf("not a HAR: %d %s in %d octets: most must be empty", n, list, octets)
+	if err := json2.UnmarshalDecode(from, &document); err != nil {
+		return err
 	}
-	all := make([]T, len(elements))
-	for i, text := range elements {
-		if err := json.Unmarshal(text, &all[i]); err != nil {
-			return nil, fmt.Errorf("%s[%d]: %w", list, i, err)
+	if document.Log == nil {
+		return fmt.Errorf("not a HAR: the document has no \"log\"")
+	}
+	h.Log = document.Log.Log
+	h.Log.Pages, h.Log.Entries = document.Log.Pages, document.Log.Entries
+	return checkPages(h.Log.Pages)
+}
+
+// list is a list in a document that has room for its elements.
+type list[T any] []T
+
+// UnmarshalJSONFrom reads the list, one element after the other.
+func (l *list[T]) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	if from.PeekKind() != '[' {
+		return json2.UnmarshalDecode(from, (*[]T)(l)) // null, or an error
+	}
+	if _, err := from.ReadToken(); err != nil {
+		return err
+	}
+	all := []T{}
+	for from.PeekKind() != ']' {
+		var next T
+		if n, octets := len(all)+1, int(from.InputOffset()); n*int(unsafe.Sizeof(next)) > expansion*octets+64<<10 {
+			return fmt.Errorf("not a HAR: %d elements of %s in %d octets: most must be empty", n, from.StackPointer().Parent(), octets)
+		}
+		all = append(all, next)
+		if err := json2.UnmarshalDecode(from, &all[len(all)-1]); err != nil {
+			return fmt.Errorf("%s: %w", from.StackPointer(), err)
 		}
 	}
-	return all, nil
+	*l = all
+	_, err := from.ReadToken()
+	return err
 }
 
 // WriteHAR writes h to path, whole or not at all. Nil lists are written as
 // empty ones, since HAR readers expect lists.
 func WriteHAR(path string, h *HAR) error {
-	err := atomicfile.Write(path, func(w io.Writer) error {
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", " ")
-		return encoder.Encode(withLists(h))
-	})
+	err := atomicfile.Write(path, h.Encode)
 	if err != nil {
 		return fmt.Errorf("write HAR: %w", err)
 	}
 	return nil
+}
+
+// Encode writes h as WriteHAR does.
+func (h *HAR) Encode(w io.Writer) error {
+	text, err := json2.Marshal(withLists(h), jsonexp.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.WithIndent(" "))
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
 }
 
 // withLists returns h with its nil lists replaced by empty ones.

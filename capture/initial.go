@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"encoding/binary"
 	"maps"
 	"slices"
@@ -69,7 +70,7 @@ func (b *beginning) datagram(data []byte) {
 func (b *beginning) collect(payload []byte) {
 	for f := range protection.Frames(payload) {
 		if f.Kind == protection.Crypto && len(f.Data) > len(b.crypto[f.Offset]) {
-			b.crypto[f.Offset] = f.Data
+			b.crypto[f.Offset] = bytes.Clone(f.Data)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"math/bits"
+	"slices"
 
 	"wiretime/artefact"
 )
@@ -62,7 +63,7 @@ type pcapngReader struct {
 	first   int              // index of that section's first interface
 	ticks   []uint64         // of each interface, per second
 
-	buffer   bytes.Buffer      // the block being read
+	buffer   bytes.Buffer      // the block being read, if it is a large one
 	comment  []byte            // of all sections
 	sent     map[uint64]int    // packet ID -> record of the sender, until the receiver's is read
 	comments map[string]string // of packets; most are equal
@@ -96,11 +97,20 @@ func (r *pcapngReader) next(source *bufio.Reader) (int, error) {
 	if err := checkLength(length); err != nil {
 		return 0, err
 	}
+	r.read += int(length)
+	if int(length) <= source.Size() {
+		block, err := source.Peek(int(length))
+		if err != nil {
+			return 0, truncated(err)
+		}
+		err = r.block(block)
+		_, _ = source.Discard(len(block)) // they are in the buffer
+		return int(length), err
+	}
 	r.buffer.Reset()
 	if _, err := io.CopyN(&r.buffer, source, int64(length)); err != nil {
 		return 0, truncated(err)
 	}
-	r.read += int(length)
 	return int(length), r.block(r.buffer.Bytes())
 }
 
@@ -250,6 +260,9 @@ func (r *pcapngReader) packet(body []byte) error {
 		p.Comment = r.intern(comment)
 	}
 	p.Data = r.keep(&p, body[20:20+captured])
+	if n := len(r.packets.Records); n == cap(r.packets.Records) {
+		r.packets.Records = slices.Grow(r.packets.Records, max(n, 64))
+	}
 	r.packets.Records = append(r.packets.Records, p)
 	return nil
 }

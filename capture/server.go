@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 
+	jsonexp "github.com/go-json-experiment/json/v1"
+
 	"wiretime/artefact"
 	"wiretime/atomicfile"
 )
@@ -77,7 +79,7 @@ func ReadServerLog(path string) ([]ServerEntry, error) {
 	for line := range bytes.Lines(text) {
 		number++
 		var e ServerEntry
-		if err := json.Unmarshal(line, &e); err != nil {
+		if err := jsonexp.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("read server log %s:%d: %w", path, number, err)
 		}
 		if len(line) < shortest {

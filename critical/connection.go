@@ -20,12 +20,12 @@ type connection struct {
 	idLengths [2]int // QUIC: of the connection IDs in packets of each direction
 
 	// Filled in by finish, by direction.
-	missing [2][]span    // octets were missing
-	stalled [2][]span    // QUIC: handshake octets were missing, without which no others can be read
-	opening span         // from the first packet to the first request, or to the last DNS answer
-	lost    []span       // octets of either direction were missing meanwhile
-	least   [2]int64     // ns: the least delay of its first line
-	flights [2][]*flight // packets with data, in the order they were sent
+	missing [2][]span   // octets were missing
+	stalled [2][]span   // QUIC: handshake octets were missing, without which no others can be read
+	opening span        // from the first packet to the first request, or to the last DNS answer
+	lost    []span      // octets of either direction were missing meanwhile
+	least   [2]int64    // ns: the least delay of its first line
+	flights [2][]flight // packets with data, in the order they were sent
 }
 
 // flight is a packet with data. Its sender may know that it and all before it
@@ -52,6 +52,13 @@ func (c *connection) finish() {
 			c.least[d] = c.packets[i].line.least
 		}
 	}
+	var pieces [2]int
+	for _, l := range c.lanes {
+		pieces[l.direction] += len(l.pieces)
+	}
+	for d := range c.flights {
+		c.flights[d] = make([]flight, 0, pieces[d])
+	}
 	for _, l := range c.lanes {
 		l.finish()
 		for _, s := range l.segments {
@@ -63,15 +70,16 @@ func (c *connection) finish() {
 		for _, p := range l.pieces {
 			if p.packet.arrived != never {
 				back := p.packet.arrived + c.least[1-l.direction]
-				c.flights[l.direction] = append(c.flights[l.direction], &flight{sent: p.packet.sent, back: back})
+				c.flights[l.direction] = append(c.flights[l.direction], flight{sent: p.packet.sent, back: back})
 			}
 		}
 	}
 	for d := range c.missing {
 		c.missing[d], c.stalled[d] = joined(c.missing[d]), joined(c.stalled[d])
-		slices.SortStableFunc(c.flights[d], func(a, b *flight) int { return cmp.Compare(a.sent, b.sent) })
+		slices.SortStableFunc(c.flights[d], func(a, b flight) int { return cmp.Compare(a.sent, b.sent) })
 		latest := int64(0)
-		for _, f := range c.flights[d] {
+		for i := range c.flights[d] {
+			f := &c.flights[d][i]
 			latest = max(latest, f.back)
 			f.latest = latest
 		}
@@ -180,9 +188,15 @@ func (x *exchange) begins() (int64, bool) {
 // readTCP reassembles the octets of both directions, decrypts TLS, and reads the
 // requests.
 func (c *connection) readTCP(keys keyLog) {
+	var packets, room [2]int
+	for _, p := range c.packets {
+		packets[p.direction]++
+		room[p.direction] += len(p.headers.Payload)
+	}
 	var streams [2]octets
 	for d := range streams {
-		streams[d].lane = &lane{direction: direction(d)}
+		streams[d].lane = &lane{direction: direction(d), pieces: make([]piece, 0, packets[d])}
+		streams[d].data = make([]byte, 0, room[d])
 		c.lanes = append(c.lanes, streams[d].lane)
 	}
 	for _, p := range c.packets {
@@ -224,7 +238,7 @@ type octets struct {
 }
 
 func (o *octets) add(p *packet) {
-	h := p.headers
+	h := &p.headers
 	isSYN := h.Flags.Has(capture.SYN)
 	if !o.began {
 		if o.start = h.Sequence; !isSYN {

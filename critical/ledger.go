@@ -217,9 +217,9 @@ func (v *view) cuts(s span) []int64 {
 func (c *connection) cuts(list []int64, d direction, l *line, s span, delay int64) []int64 {
 	list = l.edges(list, s, delay)
 	for _, moment := range []func(*flight) int64{(*flight).sentAt, (*flight).latestAt} {
-		i := sort.Search(len(c.flights[d]), func(i int) bool { return moment(c.flights[d][i]) > s.from-delay })
-		for ; i < len(c.flights[d]) && moment(c.flights[d][i]) < s.to-delay; i++ {
-			list = append(list, moment(c.flights[d][i])+delay)
+		i := sort.Search(len(c.flights[d]), func(i int) bool { return moment(&c.flights[d][i]) > s.from-delay })
+		for ; i < len(c.flights[d]) && moment(&c.flights[d][i]) < s.to-delay; i++ {
+			list = append(list, moment(&c.flights[d][i])+delay)
 		}
 	}
 	list = appendEdges(list, c.missing[d], s, delay-l.least)

@@ -23,7 +23,8 @@ func isTLS(data []byte) bool {
 }
 
 // unseal decrypts TLS 1.3 in both directions of a connection as far as it can:
-// without the connection's secrets the texts are empty.
+// without the connection's secrets the texts are empty. A text takes the place of the
+// octets that it was decrypted from.
 func unseal(fromClient, fromServer []byte, keys keyLog) [2]*text {
 	texts := [2]*text{{}, {}}
 	var random []byte
@@ -55,6 +56,7 @@ func unseal(fromClient, fromServer []byte, keys keyLog) [2]*text {
 		if handshake == nil || traffic == nil {
 			continue
 		}
+		texts[d].data = data[:0]
 		o := opener{text: texts[d], traffic: protection.NewKeys(chosen, traffic), keys: protection.NewKeys(chosen, handshake)}
 		eachRecord(data, o.record)
 	}
@@ -88,7 +90,8 @@ func (o *opener) record(offset int, r []byte) bool {
 	if r[0] != recordApplication {
 		return true
 	}
-	inner, ok := o.keys.Open(o.number, r[recordHeader:], r[:recordHeader])
+	sealed := r[recordHeader:]
+	inner, ok := o.keys.Open(sealed[:0], o.number, sealed, r[:recordHeader])
 	if !ok {
 		return !o.begun && o.number == 0 // early data is encrypted with another key
 	}

@@ -150,7 +150,16 @@ func (t *traffic) readPackets(sightings []evidence.Sighting) []*line {
 	var lines []*line
 	from := map[int]*line{} // by the sender's interface
 	under := map[uint64]*packet{}
-	for _, r := range sightings {
+	sent := 0
+	for i := range sightings {
+		if !sightings[i].Inbound {
+			sent++
+		}
+	}
+	all := make([]packet, sent)
+	t.packets = make([]*packet, 0, sent)
+	for i := range sightings {
+		r := &sightings[i]
 		if r.Inbound {
 			if p := under[r.ID]; p != nil {
 				delete(under, r.ID)
@@ -165,7 +174,8 @@ func (t *traffic) readPackets(sightings []evidence.Sighting) []*line {
 			from[r.Interface] = l
 			lines = append(lines, l)
 		}
-		p := &packet{
+		p := &all[len(t.packets)]
+		*p = packet{
 			line: l, direction: down, headers: r.Headers, sent: r.Time, lost: r.Dropped(),
 			arrived: never, begins: never, served: never,
 		}

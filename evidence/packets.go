@@ -24,14 +24,17 @@ type Sighting struct {
 // Sightings returns the packets of the capture at both ends, in the order of the capture.
 func (e *Evidence) Sightings() []Sighting {
 	if e.sightings == nil && e.Packets != nil {
+		atClient := make([]bool, len(e.Packets.Interfaces))
+		for i, n := range e.Packets.Interfaces {
+			atClient[i] = strings.HasPrefix(n.Name, "client.")
+		}
 		e.sightings = make([]Sighting, len(e.Packets.Records))
 		for i := range e.sightings {
-			p := &e.Packets.Records[i]
-			s := Sighting{PacketRecord: p, AtClient: strings.HasPrefix(e.Packets.Interfaces[p.Interface].Name, "client.")}
+			p, s := &e.Packets.Records[i], &e.sightings[i]
+			s.PacketRecord, s.AtClient = p, atClient[p.Interface]
 			if h, err := capture.Dissect(p.Data); err == nil {
 				s.Headers = h
 			}
-			e.sightings[i] = s
 		}
 	}
 	return e.sightings

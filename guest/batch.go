@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 
+	jsonexp "github.com/go-json-experiment/json/v1"
+
 	"wiretime/artefact"
 	"wiretime/panics"
 	"wiretime/station"
@@ -27,6 +29,7 @@ type Batch struct {
 	Station  station.Config
 	Programs bool // the loads need programs of the host: a browser or another server
 	Loads    []Load
+	Count    bool // keep what each load asked of the kernel, as an artefact (counts.File)
 	// Disk is a folder on a disk for what the guest leaves, which nothing else uses; empty: in
 	// memory.
 	Disk string
@@ -36,6 +39,7 @@ type Batch struct {
 type settings struct {
 	Station  station.Config
 	Programs bool
+	Count    bool
 }
 
 // Load is one load of a batch.
@@ -136,7 +140,7 @@ func decodeOutcome(dir string) (in outcome, err error) {
 	if err != nil {
 		return in, err
 	}
-	return in, json.Unmarshal(text, &in)
+	return in, jsonexp.Unmarshal(text, &in)
 }
 
 func exists(name string) bool {

@@ -286,7 +286,7 @@ func (h *Host) share(b Batch) (string, error) {
 			}
 		}
 	}
-	if err := writeJSON(filepath.Join(dir, sharedName, stationFile), settings{b.Station, b.Programs}); err != nil {
+	if err := writeJSON(filepath.Join(dir, sharedName, stationFile), settings{b.Station, b.Programs, b.Count}); err != nil {
 		return "", err
 	}
 	for i, l := range b.Loads {

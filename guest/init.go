@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wiretime/counts"
 	"wiretime/lab/emulator"
 	"wiretime/panics"
 	"wiretime/protocol"
@@ -86,7 +87,7 @@ func restart() error {
 	if err := device.Close(); err != nil {
 		return err
 	}
-	environment := []string{initMark + "=" + phaseTimed, "GOMAXPROCS=1", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp",
+	environment := []string{initMark + "=" + phaseTimed, "GOMAXPROCS=1", "GOGC=800", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp",
 		"QUIC_GO_DISABLE_GSO=1", "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=1", server.PeersVariable + "=" + peers}
 	return fmt.Errorf("start again: %w", syscall.Exec("/init", []string{"wiretime"}, environment))
 }
@@ -130,7 +131,7 @@ func serve() error {
 	if c.Authority, err = protocol.OpenAuthority("/tmp/ca"); err != nil {
 		return err
 	}
-	w := worker{config: c, device: device, sites: map[string]*site.Site{}}
+	w := worker{config: c, count: batch.Count, device: device, sites: map[string]*site.Site{}}
 	for place := 0; ; place++ {
 		var l sentLoad
 		err := readJSON(orderFile(place), &l)
@@ -160,6 +161,7 @@ func readJSON(name string, into any) error {
 // worker runs loads one after the other.
 type worker struct {
 	config  station.Config
+	count   bool
 	device  *os.File
 	station *station.Station
 	sites   map[string]*site.Site
@@ -216,7 +218,21 @@ func (w *worker) run(ctx context.Context, l sentLoad, dir string) (r workload.Ou
 	if err := begin(w.device, l.Seed); err != nil {
 		return nil, err
 	}
-	return l.Order.RunOn(ctx, w.station, page, dir)
+	if !w.count {
+		return l.Order.RunOn(ctx, w.station, page, dir)
+	}
+	before, err := counts.Read()
+	if err != nil {
+		return nil, err
+	}
+	if r, err = l.Order.RunOn(ctx, w.station, page, dir); err != nil {
+		return nil, err
+	}
+	after, err := counts.Read()
+	if err == nil {
+		err = writeJSON(filepath.Join(dir, counts.File), after.Since(before))
+	}
+	return r, err
 }
 
 func (w *worker) close() error {

@@ -234,10 +234,11 @@ func unmetLines(fragment, configuration string) (unmet []string) {
 
 // compile builds the file linux in the tree. Warnings are off: nobody reads those of a
 // successful build, and macros that files redefine after the precompiled headers (see the
-// patch) would cause hundreds. -O1 compiles a fifth faster than the configuration's -Os.
+// patch) would cause hundreds. With -O2 the kernel takes a quarter longer to compile than with -O1,
+// and loads take 3 to 7 % less processor time.
 func (t *tree) compile(ctx context.Context, o BuildOptions) error {
 	c := newCommand(ctx, t.dir, t.environment, "make", "ARCH=um", fmt.Sprintf("-j%d", runtime.NumCPU()),
-		"KCFLAGS=-w -O1 -ffile-prefix-map="+t.dir+"=.", "linux")
+		"KCFLAGS=-w -O2 -ffile-prefix-map="+t.dir+"=.", "linux")
 	var said bytes.Buffer
 	c.Stderr = &said
 	out, err := c.StdoutPipe()

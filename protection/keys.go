@@ -3,7 +3,6 @@
 package protection
 
 import (
-	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha256"
@@ -42,30 +41,28 @@ func (s *Suite) expand(secret []byte, label string, length int) []byte {
 	return out
 }
 
-// mask computes QUIC's header protection mask from a sample of 16 octets (RFC 9001 section 5.4).
-func (s *Suite) mask(key, sample []byte) []byte {
-	mask := make([]byte, 16)
-	if s.chacha {
-		stream, err := chacha20.NewUnauthenticatedCipher(key, sample[4:16])
-		if err != nil {
-			return mask
-		}
+// masker returns the function that puts QUIC's header protection mask for a sample of 16 octets into mask, which has
+// 16 octets, too (RFC 9001 section 5.4).
+func (s *Suite) masker(key []byte) func(mask, sample []byte) {
+	if !s.chacha {
+		block, _ := aes.NewCipher(key) // the key has the right size
+		return block.Encrypt
+	}
+	return func(mask, sample []byte) {
+		stream, _ := chacha20.NewUnauthenticatedCipher(key, sample[4:16]) // so have both
 		stream.SetCounter(binary.LittleEndian.Uint32(sample))
+		clear(mask)
 		stream.XORKeyStream(mask[:5], mask[:5])
-		return mask
 	}
-	if block, err := aes.NewCipher(key); err == nil {
-		block.Encrypt(mask, sample)
-	}
-	return mask
 }
 
-// Keys decrypts the TLS records that were protected with one traffic secret.
+// Keys decrypts the TLS records that were protected with one traffic secret. It is for one goroutine at a time.
 type Keys struct {
 	suite  *Suite
 	secret []byte
 	aead   cipher.AEAD
 	iv     []byte
+	nonce  []byte // room for one
 }
 
 // NewKeys derives the keys of a traffic secret (RFC 8446 section 7.3).
@@ -73,7 +70,7 @@ func NewKeys(s *Suite, secret []byte) *Keys { return newKeys(s, secret, "") }
 
 // newKeys derives keys; prefix is "" for TLS and "quic " for QUIC (RFC 9001 section 5.1).
 func newKeys(s *Suite, secret []byte, prefix string) *Keys {
-	k := &Keys{suite: s, secret: secret, iv: s.expand(secret, prefix+"iv", 12)}
+	k := &Keys{suite: s, secret: secret, iv: s.expand(secret, prefix+"iv", 12), nonce: make([]byte, 12)}
 	key := s.expand(secret, prefix+"key", s.size)
 	if s.chacha {
 		k.aead, _ = chacha20poly1305.New(key) // the key has the right size
@@ -89,12 +86,13 @@ func (k *Keys) Next() *Keys {
 	return newKeys(k.suite, k.suite.expand(k.secret, "traffic upd", k.suite.hash().Size()), "")
 }
 
-// Open decrypts the record with that number (RFC 8446 section 5.3). associated is its header.
-func (k *Keys) Open(number uint64, sealed, associated []byte) ([]byte, bool) {
-	nonce := bytes.Clone(k.iv)
+// Open appends the text of the record with that number to into (RFC 8446 section 5.3). associated is the record's header.
+// With sealed[:0] as into, the text takes the place of the record, which is lost if the keys are not its own.
+func (k *Keys) Open(into []byte, number uint64, sealed, associated []byte) ([]byte, bool) {
+	copy(k.nonce, k.iv)
 	for i := range 8 {
-		nonce[4+i] ^= byte(number >> (56 - 8*i))
+		k.nonce[4+i] ^= byte(number >> (56 - 8*i))
 	}
-	text, err := k.aead.Open(nil, nonce, sealed, associated)
+	text, err := k.aead.Open(into, k.nonce, sealed, associated)
 	return text, err == nil
 }

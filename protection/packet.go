@@ -1,7 +1,6 @@
 package protection
 
 import (
-	"bytes"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
@@ -55,18 +54,21 @@ func ParsePacket(datagram []byte, idLength int) (p Packet, rest []byte, ok bool)
 	return p, datagram[r.at:], !r.failed
 }
 
-// PacketKeys decrypts the QUIC packets of one direction and level.
+// PacketKeys decrypts the QUIC packets of one direction and level. It is for one goroutine at a time.
 type PacketKeys struct {
 	keys    *Keys
-	header  []byte // header protection key
-	phase   byte   // of the keys
-	before  *Keys  // of the previous phase
-	largest uint64 // packet number
+	mask    func(mask, sample []byte) // of header protection
+	phase   byte                      // of the keys
+	before  *Keys                     // of the previous phase
+	largest uint64                    // packet number
+
+	// These hold the packet that was opened last.
+	masked, head, text []byte
 }
 
 // NewPacketKeys derives the keys of a traffic secret (RFC 9001 section 5.1).
 func NewPacketKeys(s *Suite, secret []byte) *PacketKeys {
-	return &PacketKeys{keys: newKeys(s, secret, "quic "), header: s.expand(secret, "quic hp", s.size)}
+	return &PacketKeys{keys: newKeys(s, secret, "quic "), mask: s.masker(s.expand(secret, "quic hp", s.size)), masked: make([]byte, 16)}
 }
 
 // initialSalt is the salt of QUIC version 1 (RFC 9001 section 5.2).
@@ -85,14 +87,16 @@ func InitialKeys(destination []byte) (client, server *PacketKeys) {
 }
 
 // Open removes the header and packet protection of a packet (RFC 9001 section 5) and returns its
-// frames. ok is false if the keys are not the packet's.
+// frames, which are valid until the next call. ok is false if the keys are not the packet's.
 func (k *PacketKeys) Open(p Packet) (frames []byte, ok bool) {
 	const longestNumber, sample = 4, 16 // octets
 	if len(p.data) < p.number+longestNumber+sample {
 		return nil, false
 	}
-	mask := k.keys.suite.mask(k.header, p.data[p.number+longestNumber:][:sample])
-	head := bytes.Clone(p.data[:p.number+longestNumber])
+	mask := k.masked
+	k.mask(mask, p.data[p.number+longestNumber:][:sample])
+	head := append(k.head[:0], p.data[:p.number+longestNumber]...)
+	k.head = head
 	if p.Level == Application {
 		head[0] ^= mask[0] & 0x1f
 	} else {
@@ -109,10 +113,10 @@ func (k *PacketKeys) Open(p Packet) (frames []byte, ok bool) {
 	if phase := head[0] >> 2 & 1; p.Level == Application && phase != k.phase {
 		frames, ok = k.other(number, body, head)
 	} else {
-		frames, ok = k.keys.Open(number, body, head)
+		frames, ok = k.keys.Open(k.text[:0], number, body, head)
 	}
 	if ok {
-		k.largest = max(k.largest, number)
+		k.largest, k.text = max(k.largest, number), frames
 	}
 	return frames, ok
 }
@@ -121,14 +125,14 @@ func (k *PacketKeys) Open(p Packet) (frames []byte, ok bool) {
 func (k *PacketKeys) other(number uint64, body, head []byte) ([]byte, bool) {
 	s := k.keys.suite
 	next := newKeys(s, s.expand(k.keys.secret, "quic ku", s.hash().Size()), "quic ")
-	if text, ok := next.Open(number, body, head); ok {
+	if text, ok := next.Open(k.text[:0], number, body, head); ok {
 		k.keys, k.before, k.phase = next, k.keys, 1-k.phase
 		return text, true
 	}
 	if k.before == nil {
 		return nil, false
 	}
-	return k.before.Open(number, body, head)
+	return k.before.Open(k.text[:0], number, body, head)
 }
 
 // packetNumber restores a full packet number (RFC 9000 appendix A.3).

@@ -2,6 +2,7 @@ package protection
 
 import (
 	"bytes"
+	"crypto/aes"
 	"encoding/hex"
 	"testing"
 )
@@ -27,8 +28,17 @@ func TestInitialKeys(t *testing.T) {
 		{"server", server, "3c199828fd139efd216c155ad844cc81fb82fa8d7446fa7d78be803acdda951b", "0ac1493ca1905853b0bba03e", "c206b8d9b9f0f37644430b490eeaa314"},
 	} {
 		k := c.keys.keys
-		if !bytes.Equal(k.secret, unhex(t, c.secret)) || !bytes.Equal(k.iv, unhex(t, c.iv)) || !bytes.Equal(c.keys.header, unhex(t, c.header)) {
-			t.Errorf("%s: secret %x, iv %x, header key %x; want %+v", c.name, k.secret, k.iv, c.keys.header, c)
+		if !bytes.Equal(k.secret, unhex(t, c.secret)) || !bytes.Equal(k.iv, unhex(t, c.iv)) {
+			t.Errorf("%s: secret %x, iv %x; want %+v", c.name, k.secret, k.iv, c)
+		}
+		sample, mask, want := []byte("0123456789abcdef"), make([]byte, 16), make([]byte, 16)
+		header, err := aes.NewCipher(unhex(t, c.header))
+		if err != nil {
+			t.Fatal(err)
+		}
+		header.Encrypt(want, sample)
+		if c.keys.mask(mask, sample); !bytes.Equal(mask, want) {
+			t.Errorf("%s: the mask of a sample is %x, want %x, since the header key is %s", c.name, mask, want, c.header)
 		}
 	}
 }

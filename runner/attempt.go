@@ -100,8 +100,18 @@ func (r *run) begin(j *job, started time.Time) store.LoadRecord {
 // attempt's artefacts. failed says why the lab failed; then there is no outcome. An outcome
 // whose artefacts cannot be read is a failed attempt, too.
 func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir string, failed error) error {
+	if failed != nil {
+		return r.endWith(j, record, nil, dir, nil, failed)
+	}
+	read := r.readPackets(dir)
+	defer read.release()
+	return r.endWith(j, record, outcome, dir, read, nil)
+}
+
+// endWith ends an attempt, as end does, whose capture was read.
+func (r *run) endWith(j *job, record store.LoadRecord, outcome workload.Outcome, dir string, read *packets, failed error) error {
 	if failed == nil {
-		failed = panics.Do(func() error { return r.evaluate(j, &record, outcome, dir) })
+		failed = panics.Do(func() error { return r.evaluate(j, &record, outcome, dir, read) })
 	}
 	if errors.Is(failed, syscall.ENOSPC) {
 		return diskFull(record.ID(), failed)
@@ -121,18 +131,16 @@ func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir
 }
 
 // evaluate turns what a load left into figures and a verdict.
-func (r *run) evaluate(j *job, record *store.LoadRecord, outcome workload.Outcome, dir string) error {
-	g, err := r.gather(j, outcome, dir)
-	if g != nil {
-		defer g.release()
+func (r *run) evaluate(j *job, record *store.LoadRecord, outcome workload.Outcome, dir string, read *packets) error {
+	if read.err != nil {
+		return read.err
 	}
-	if err == nil {
-		err = g.writeHAR(dir)
+	g := gather(j, outcome, read.Packets)
+	if err := g.writeHAR(dir); err != nil {
+		return err
 	}
-	if err == nil {
-		r.judge(record, g)
-	}
-	return err
+	r.judge(record, g)
+	return nil
 }
 
 // panicFile is the artefact of a load that a bug of this program has ended: the panic with its stack.

@@ -57,7 +57,7 @@ func batches(queue []*job) []*batch {
 // orders returns what a guest is to do for these jobs.
 func (r *run) orders(jobs []*job, attempt int) guest.Batch {
 	first := jobs[0].Guest
-	b := guest.Batch{Station: r.station, Programs: first.Programs}
+	b := guest.Batch{Station: r.station, Programs: first.Programs, Count: r.Count}
 	b.Station.Lab.Virtual, b.Station.Lab.Unblocked = true, !b.Programs
 	if !first.Browser {
 		b.Station.Chromium = ""

@@ -51,41 +51,65 @@ func (b *budget) give(share float64) { b.permits.Release(b.permitsFor(share)) }
 // pace estimates how long the rest of a run will take from how long its loads took so far.
 type pace struct {
 	planned, done int
-	waiting       map[*job]bool
-	took          map[string][]time.Duration // by cell
+	remaining     time.Duration
+	cells         map[string]*cellPace
+}
+
+// cellPace is the pace of one cell's loads.
+type cellPace struct {
+	took    time.Duration // by all attempts so far
+	noted   int           // attempts
+	waiting map[need]int  // loads, by what they need
+}
+
+// need is what a load is estimated to take of the machine.
+type need struct {
+	workload.Estimate
+	cores float64
 }
 
 func newPace(queue []*job, planned int) *pace {
-	p := &pace{planned: planned, done: planned - len(queue), waiting: map[*job]bool{}, took: map[string][]time.Duration{}}
+	p := &pace{planned: planned, done: planned - len(queue), cells: map[string]*cellPace{}}
 	for _, j := range queue {
-		p.waiting[j] = true
+		p.cell(j).waiting[need{j.Estimate, j.cores}]++
+	}
+	for _, c := range p.cells {
+		p.remaining += c.remaining()
 	}
 	return p
 }
 
-// note adds an attempt, and returns how the run stands after it.
-func (p *pace) note(j *job, took time.Duration, final bool) (done, planned int, remaining time.Duration) {
-	p.took[j.planned.Cell.Key()] = append(p.took[j.planned.Cell.Key()], took)
-	if final {
-		delete(p.waiting, j)
-		p.done++
+func (p *pace) cell(j *job) *cellPace {
+	key := j.planned.Cell.Key()
+	if p.cells[key] == nil {
+		p.cells[key] = &cellPace{waiting: map[need]int{}}
 	}
-	// Loads that run side by side fill the machine: each needs its share for its time.
-	for w := range p.waiting {
-		remaining += work(w.Estimate, p.expected(w), w.cores)
-	}
-	return p.done, p.planned, remaining
+	return p.cells[key]
 }
 
-// expected returns the mean time that the cell's loads took so far, or the estimate if none has run.
-func (p *pace) expected(j *job) time.Duration {
-	seen := p.took[j.planned.Cell.Key()]
-	if len(seen) == 0 {
-		return j.Estimate.Duration
+// note adds an attempt, and returns how the run stands after it.
+func (p *pace) note(j *job, took time.Duration, final bool) (done, planned int, remaining time.Duration) {
+	c := p.cell(j)
+	p.remaining -= c.remaining()
+	c.took += took
+	c.noted++
+	if final {
+		c.waiting[need{j.Estimate, j.cores}]--
+		p.done++
 	}
-	var sum time.Duration
-	for _, d := range seen {
-		sum += d
+	p.remaining += c.remaining()
+	return p.done, p.planned, p.remaining
+}
+
+// remaining estimates what the cell's waiting loads will take. Loads that run side by side fill the machine: each needs its
+// share for its time, which is the mean of those that have run, or the estimate if none has.
+func (c *cellPace) remaining() (sum time.Duration) {
+	for n, loads := range c.waiting {
+		each := n.Duration
+		if c.noted > 0 {
+			each = c.took / time.Duration(c.noted)
+		}
+		sum += time.Duration(loads) * work(n.Estimate, each, n.cores)
 	}
-	return sum / time.Duration(len(seen))
+	return sum
 }

@@ -84,6 +84,21 @@ func TestPaceCountsDownToNothing(t *testing.T) {
 	}
 }
 
+// TestPaceOfLongRuns notes an attempt in a run of 10,000 loads, which takes as little as in a run of ten.
+func TestPaceOfLongRuns(t *testing.T) {
+	for _, loads := range []int{10, 10_000} {
+		queue := make([]*job, loads)
+		for i := range queue {
+			queue[i] = &job{planned: store.Planned{Index: i, Cell: pageCell(map[study.Axis]string{})}, cores: 1}
+		}
+		p := newPace(queue, loads)
+		const most = 50
+		if allocations := testing.AllocsPerRun(3, func() { p.note(queue[0], time.Second, false) }); allocations > most {
+			t.Errorf("%d loads: %.0f allocations, want at most %d", loads, allocations, most)
+		}
+	}
+}
+
 // TestFasterClock weighs computing in a guest, of which there is one per core,
 // against computing outside, where half of the machine must stay idle. Without the
 // virtual clock there is no choice.

@@ -64,12 +64,13 @@ func TestFallbackIsJudgedByTheStudy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := r.gather(j, record, dir)
-			if err != nil {
-				t.Fatal(err)
+			read := r.readPackets(dir)
+			defer read.release()
+			if read.err != nil {
+				t.Fatal(read.err)
 			}
 			var verdict store.LoadRecord
-			r.judge(&verdict, g)
+			r.judge(&verdict, gather(j, record, read.Packets))
 			if verdict.Validity != c.validity || !strings.Contains(verdict.Reason, c.reason) {
 				t.Fatalf("it is %s: %s, %v", verdict.Validity, verdict.Reason, verdict.Violations)
 			}

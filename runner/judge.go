@@ -2,16 +2,17 @@ package runner
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"wiretime/capture"
 	"wiretime/critical"
 	"wiretime/evidence"
-	"wiretime/lab"
 	"wiretime/lab/emulator"
 	"wiretime/metric"
 	"wiretime/network"
@@ -25,31 +26,19 @@ type gathered struct {
 	outcome  workload.Outcome
 	evidence *evidence.Evidence
 	paths    []*critical.Path // of its pages
-	release  func()           // gives the memory back that the capture takes
 }
 
-// gather turns what a load left into evidence, reads the capture in dir, and finds out what
-// decided each page's onLoad. The caller calls release when the evidence is of no more use.
-func (r *run) gather(j *job, outcome workload.Outcome, dir string) (*gathered, error) {
-	file := filepath.Join(dir, lab.CaptureFile)
-	release, err := r.memory.read(file)
-	if err != nil {
-		return nil, err
-	}
-	packets, err := capture.ReadPackets(file)
-	if err != nil {
-		release()
-		return nil, err
-	}
+// gather turns what a load left into evidence and finds out what decided each page's onLoad.
+func gather(j *job, outcome workload.Outcome, packets *capture.Packets) *gathered {
 	left, common := j.Evidence, outcome.Common()
 	left.Packets, left.Server, left.ServerLost = packets, common.Server, common.ServerLost
 	left.CaptureCut, left.Counted = common.Emulator.Uncaptured > 0, Counted(common.Emulator)
 	outcome.Collect(&left)
-	g := &gathered{outcome: outcome, evidence: &left, release: release}
+	g := &gathered{outcome: outcome, evidence: &left}
 	if left.HAR != nil {
 		g.paths = critical.Find(&left)
 	}
-	return g, nil
+	return g
 }
 
 // Counted returns what an emulator counted of a load.
@@ -74,7 +63,15 @@ func (g *gathered) writeHAR(dir string) error {
 		return fmt.Errorf("encode the critical path: %w", err)
 	}
 	har.Log.CriticalPath = text
-	return capture.WriteHAR(filepath.Join(dir, g.outcome.Workload().Kind().HAR), har)
+	// The folder is put into the store as a whole, so the file need not be written whole by itself.
+	file, err := os.Create(filepath.Join(dir, g.outcome.Workload().Kind().HAR))
+	if err != nil {
+		return fmt.Errorf("write HAR: %w", err)
+	}
+	if err := errors.Join(har.Encode(file), file.Close()); err != nil {
+		return fmt.Errorf("write HAR: %w", err)
+	}
+	return nil
 }
 
 // judge takes the load's figures and decides on its validity.

@@ -138,16 +138,13 @@ func (m *memory) reads(octets int64) error {
 	return nil
 }
 
-// read waits until there is memory for reading the capture at path. The function that it returns gives the memory back.
-func (m *memory) read(path string) (func(), error) {
-	info, err := os.Lstat(path)
-	if err != nil {
+// read waits until there is memory for reading a capture of so many octets. The function that it returns gives the memory
+// back.
+func (m *memory) read(octets int64) (func(), error) {
+	if err := m.reads(octets); err != nil {
 		return nil, err
 	}
-	if err := m.reads(info.Size()); err != nil {
-		return nil, err
-	}
-	need := min(readingCost*info.Size(), m.half) // a larger one is read alone
+	need := min(readingCost*octets, m.half) // a larger one is read alone
 	// Whoever has such memory needs nothing else and will give it back, so no context is needed.
 	_ = m.reading.Acquire(context.Background(), need)
 	return func() { m.reading.Release(need) }, nil

@@ -116,11 +116,13 @@ func loadReplay(t *testing.T, at *station.Station, loader string, p protocol.Pro
 		t.Fatal(err)
 	}
 	log := record.Common().Server
-	g, err := r.gather(j, record, dir)
-	if err != nil {
-		t.Fatal(err)
+	read := r.readPackets(dir)
+	defer read.release()
+	if read.err != nil {
+		t.Fatal(read.err)
 	}
 	var verdict store.LoadRecord
+	g := gather(j, record, read.Packets)
 	if r.judge(&verdict, g); verdict.Validity != store.Valid {
 		t.Errorf("it is %s: %s, %v", verdict.Validity, verdict.Reason, verdict.Violations)
 	}

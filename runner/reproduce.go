@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"wiretime/counts"
 	"wiretime/guest"
 	"wiretime/store"
 	"wiretime/study"
@@ -228,14 +229,18 @@ func (r *run) compare(j *job, l store.Load, result guest.Result) (repetition Rep
 	if result.Failed != nil {
 		return repetition, result.Failed
 	}
+	read := r.readPackets(result.Dir)
+	defer read.release()
 	again := r.begin(j, time.Now())
-	if err := r.evaluate(j, &again, result.Record, result.Dir); err != nil {
+	if err := r.evaluate(j, &again, result.Record, result.Dir, read); err != nil {
 		return repetition, err
 	}
 	first, err := r.Store.Files(l)
 	if err != nil {
 		return repetition, err
 	}
+	// These count the host's processor time, too, which is another one each time.
+	first = slices.DeleteFunc(first, func(f store.File) bool { return f.Name == counts.File })
 	second, err := store.Checksums(result.Dir)
 	if err != nil {
 		return repetition, err
@@ -299,7 +304,7 @@ func PutBack(st *store.Store, r Repetition) error {
 	if err != nil {
 		return err
 	}
-	if err := moveFiles(r.Dir, dir); err != nil {
+	if err := store.Unpack(r.Dir, dir); err != nil {
 		return fmt.Errorf("put the artefacts of load %s back: %w", r.Load.ID, err)
 	}
 	return st.Restore(r.Load.ID)
@@ -307,7 +312,7 @@ func PutBack(st *store.Store, r Repetition) error {
 
 // CopyTo copies the artefacts of a repetition to a folder, which must exist.
 func (r Repetition) CopyTo(dir string) error {
-	if err := moveFiles(r.Dir, dir); err != nil {
+	if err := store.Unpack(r.Dir, dir); err != nil {
 		return fmt.Errorf("copy the artefacts of load %s: %w", r.Load.ID, err)
 	}
 	return nil

@@ -41,6 +41,8 @@ type Config struct {
 	// Programs describes what loads on the virtual clock follow from (Programs); nil if there
 	// are none.
 	Programs map[string]string
+	// Count keeps what each load on the virtual clock asked of the guest's kernel (package counts).
+	Count bool
 	// Report is called with each attempt that was kept, never concurrently.
 	Report func(Attempt)
 }

@@ -113,7 +113,7 @@ func TestFiguresOfStreams(t *testing.T) {
 	// What was kept of a stream that could not begin is no figure of a page.
 	r := streaming()
 	record := store.LoadRecord{}
-	r.judge(&record, &gathered{&playback.Record{Record: workload.Record{Report: lab.Report{LoadError: errors.New("no server")}}}, &evidence.Evidence{Protocol: "tcp"}, nil, nil})
+	r.judge(&record, &gathered{&playback.Record{Record: workload.Record{Report: lab.Report{LoadError: errors.New("no server")}}}, &evidence.Evidence{Protocol: "tcp"}, nil})
 	if record.Validity != store.Failed || record.Reason != "no server" {
 		t.Errorf("%+v", record)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 
 	"wiretime/artefact"
 	"wiretime/guest"
+	"wiretime/lab"
 	"wiretime/store"
 )
 
@@ -23,21 +25,29 @@ type guests struct {
 	host    *guest.Host
 	batches []*batch
 	workers []*worker
+	ballast []byte
 }
+
+// ballast is how many octets of the heap are set aside and never touched, so they take no memory. The garbage collector runs
+// when the heap has doubled. What is in use between two loads is so little that it would run several times per load.
+const ballast = 32 << 20
 
 func (r *run) openGuests(queue []*job) (pool, error) {
 	host, err := guest.NewHost(r.Kernel, r.served)
 	if err != nil {
 		return nil, err
 	}
-	g := &guests{run: r, host: host, batches: batches(queue)}
+	g := &guests{run: r, host: host, batches: batches(queue), ballast: make([]byte, ballast)}
 	for core := range cores() {
 		g.workers = append(g.workers, &worker{guests: g, core: core})
 	}
 	return g, nil
 }
 
-func (g *guests) close() error { return g.host.Close() }
+func (g *guests) close() error {
+	runtime.KeepAlive(g.ballast)
+	return g.host.Close()
+}
 
 // attempt runs the batches that have pending jobs in the first round, each in one guest. In
 // later rounds each job has a guest of its own.
@@ -177,38 +187,53 @@ func (w *worker) takeOver(j *job, record store.LoadRecord, result guest.Result) 
 	if err != nil {
 		return err
 	}
-	if err := moveFiles(result.Dir, dir); errors.Is(err, syscall.ENOSPC) {
-		return diskFull(record.ID(), err)
-	} else if errors.Is(err, artefact.ErrUnfit) {
-		return w.run.end(j, record, nil, "", err)
-	} else if err != nil {
-		return err
+	read, err := w.run.copyFiles(result.Dir, dir)
+	if read != nil {
+		defer read.release()
 	}
-	return w.run.end(j, record, result.Record, dir, nil)
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return diskFull(record.ID(), err)
+	case errors.Is(err, artefact.ErrUnfit):
+		return w.run.end(j, record, nil, "", err)
+	case err != nil:
+		return err
+	case read == nil: // there is no capture, which is an error that end will find
+		return w.run.end(j, record, result.Record, dir, nil)
+	}
+	return w.run.endWith(j, record, result.Record, dir, read, nil)
 }
 
-// moveFiles copies the files of a folder, which a guest has left, to another that may be on another disk. It follows no
-// link.
-func moveFiles(from, to string) error {
+// copyFiles copies the files of a folder, which a guest has left, to another that may be on another disk, and reads the
+// capture among them. It follows no link. The caller calls release of the packets, unless they are nil.
+func (r *run) copyFiles(from, to string) (read *packets, err error) {
 	root, err := os.OpenRoot(from)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer root.Close()
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, e := range entries {
-		if err := copyFile(root, e.Name(), filepath.Join(to, e.Name())); err != nil {
+		err := copyFile(root, e.Name(), filepath.Join(to, e.Name()), func(out *os.File, in io.Reader, octets int64) (err error) {
+			if e.Name() == lab.CaptureFile {
+				read, err = r.copyPackets(out, in, octets)
+				return err
+			}
+			_, err = io.Copy(out, in)
 			return err
+		})
+		if err != nil {
+			return read, err
 		}
 	}
-	return nil
+	return read, nil
 }
 
-// copyFile copies a file, which may be larger than memory. What the guest adds meanwhile is left out.
-func copyFile(root *os.Root, name, to string) error {
+// copyFile has a file copied, which may be larger than memory. What the guest adds meanwhile is left out.
+func copyFile(root *os.Root, name, to string, do func(out *os.File, in io.Reader, octets int64) error) error {
 	in, err := artefact.OpenIn(root, name)
 	if err != nil {
 		return err
@@ -222,6 +247,5 @@ func copyFile(root *os.Root, name, to string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, io.LimitReader(in, info.Size()))
-	return errors.Join(err, out.Close())
+	return errors.Join(do(out, io.LimitReader(in, info.Size()), info.Size()), out.Close())
 }

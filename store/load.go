@@ -119,12 +119,16 @@ func insertLoad(tx *sql.Tx, r LoadRecord, published bool) error {
 		id, r.Planned.ID, r.Attempt, r.Started.UnixNano(), float64(r.Wall)/1e6, string(r.Validity), r.Reason, artefacts, programs, boot, bootAttempt); err != nil {
 		return err
 	}
+	insert, err := tx.Prepare(`INSERT INTO value (load, metric, value) SELECT ?, name, ? FROM metric WHERE run = ? AND name = ?`)
+	if err != nil {
+		return err
+	}
+	defer insert.Close()
 	for name, v := range r.Values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("metric %s: %v is not a measurement; leave the metric out", name, v)
 		}
-		row, err := tx.Exec(`INSERT INTO value (load, metric, value) SELECT ?, name, ? FROM metric WHERE run = ? AND name = ?`,
-			id, v, r.Planned.Run, name)
+		row, err := insert.Exec(id, v, r.Planned.Run, name)
 		if err := exactlyOne(row, err); err != nil {
 			return fmt.Errorf("metric %s: %w (the run must declare it)", name, err)
 		}

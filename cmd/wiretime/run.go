@@ -43,6 +43,7 @@ type runOptions struct {
 	wait                time.Duration // for a quiet machine
 	captureMemory       int64         // MB; 0: the default
 	keep                string        // overrides the study's; empty: what the study says
+	count               bool
 }
 
 func runCommand() *cobra.Command {
@@ -82,6 +83,7 @@ have not run before, it shows them and asks, or needs --run-stored-commands.`,
 	c.Flags().Int64Var(&o.captureMemory, "capture-memory", 0,
 		"memory in `MB` that the captures of all loads together may take; what does not fit goes to the store's disk (default: half of what is available)")
 	c.Flags().StringVar(&o.keep, "keep", "", "which valid loads keep their artefacts: all, compressed, median (one of each cell) or none (default: what the study says)")
+	c.Flags().BoolVar(&o.count, "count", false, "keep what each load on the virtual clock asked of the guest's kernel, and print what loads cost")
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
 	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	return c
@@ -138,6 +140,9 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	}
 	if err == nil && o.keep != "" {
 		err = input(s.UseKeep(o.keep))
+	}
+	if err == nil && o.count && (s.Keep == study.KeepMedian || s.Keep == study.KeepNone) {
+		err = input(fmt.Errorf("count what loads ask of the kernel: the counts are artefacts, which keep: %s drops; add --keep all", s.Keep))
 	}
 	return s, err
 }
@@ -257,7 +262,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	}
 	var sum tally
 	config := runner.Config{
-		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel, CaptureMemory: o.captureMemory * 1e6,
+		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel, Count: o.count, CaptureMemory: o.captureMemory * 1e6,
 		Keep: keep, Programs: programs,
 		Report: func(a runner.Attempt) { sum.add(a); printAttempt(s, a) },
 	}
@@ -273,6 +278,11 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 		return err
 	}
 	fmt.Fprintln(stdout, sum.describe(time.Since(began)))
+	if o.count {
+		if err := printCosts(stdout, st, id); err != nil {
+			return err
+		}
+	}
 	if o.verify > 0 {
 		if err := verify(ctx, s, config, o.verify); err != nil {
 			return err

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"unsafe"
@@ -59,6 +60,7 @@ type loop struct {
 // closed.
 func Main() error {
 	runtime.LockOSThread()
+	_ = os.WriteFile("/proc/self/comm", []byte("emulator"), 0) // its name in lists of processes, if there is /proc
 	// Garbage is collected only between loads, so that it cannot delay packets.
 	debug.SetGCPercent(-1)
 	becomeUrgent()

@@ -128,6 +128,10 @@ var flags = map[string]string{
 // crypto/cpu_intel.cc reads the variable.
 const noRDRAND = "OPENSSL_ia32cap=~0x4000000000000000"
 
+// timeZone is the time zone that pages see on every machine. Without it each of the browser's processes compares all
+// files of the zone database with /etc/localtime, which guests of the virtual clock do not have.
+const timeZone = "TZ=UTC"
+
 // Launch starts a browser. It serves loads until Close or a crash; see Alive.
 func Launch(ctx context.Context, o Options) (*Browser, error) {
 	b := &Browser{options: o, output: &browser.Output{}, visits: map[cdp.BrowserContextID]*Visit{}}
@@ -152,7 +156,7 @@ func (b *Browser) start(ctx context.Context) error {
 	folder := b.options.Folder
 	command := exec.Command(b.options.Binary, b.options.arguments()...)
 	command.ExtraFiles = []*os.File{commands, events} // descriptors 3 and 4
-	own := []string{"HOME=" + folder, "XDG_CONFIG_HOME=" + folder, "XDG_CACHE_HOME=" + folder, noRDRAND}
+	own := []string{"HOME=" + folder, "XDG_CONFIG_HOME=" + folder, "XDG_CACHE_HOME=" + folder, noRDRAND, timeZone}
 	if b.options.Contained {
 		command.Env = own
 		err = browser.Contain(command, folder)

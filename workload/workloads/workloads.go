@@ -3,8 +3,13 @@ package workloads
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+
+	json2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonexp "github.com/go-json-experiment/json/v1"
 
 	"wiretime/study"
 	"wiretime/workload"
@@ -37,7 +42,7 @@ func (o Order) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler. It returns an error if the workload is unknown.
 func (o *Order) UnmarshalJSON(text []byte) (err error) {
-	o.Order, err = decode(text, workload.Workload.NewOrder)
+	o.Order, err = decode(text)
 	return err
 }
 
@@ -50,22 +55,50 @@ func (o Outcome) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It returns an error if the workload is unknown.
-func (o *Outcome) UnmarshalJSON(text []byte) (err error) {
-	o.Outcome, err = decode(text, workload.Workload.NewOutcome)
+func (o *Outcome) UnmarshalJSON(text []byte) error { return jsonexp.Unmarshal(text, o) }
+
+// UnmarshalJSONFrom does the same as a part of another document, which it reads once.
+func (o *Outcome) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	o.Outcome = nil
+	if _, err := from.ReadToken(); err != nil {
+		return err
+	}
+	for from.PeekKind() == '"' {
+		name, err := from.ReadToken()
+		if err != nil {
+			return err
+		}
+		list := all()
+		known := slices.IndexFunc(list, func(w workload.Workload) bool { return w.Kind().Name == name.String() })
+		if known < 0 {
+			if err := from.SkipValue(); err != nil {
+				return err
+			}
+			continue
+		}
+		o.Outcome = list[known].NewOutcome()
+		if err := json2.UnmarshalDecode(from, o.Outcome); err != nil {
+			return err
+		}
+	}
+	if o.Outcome == nil {
+		return errors.New("no known workload")
+	}
+	_, err := from.ReadToken()
 	return err
 }
 
-// decode decodes the field of the workload whose name it has into a new value of that workload.
-func decode[T any](text []byte, empty func(workload.Workload) T) (value T, err error) {
+// decode decodes the field of the workload whose name it has into a new order of that workload.
+func decode(text []byte) (workload.Order, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
-		return value, err
+		return nil, err
 	}
 	for _, w := range all() {
 		if field, ok := fields[w.Kind().Name]; ok {
-			value = empty(w)
-			return value, json.Unmarshal(field, value)
+			order := w.NewOrder()
+			return order, json.Unmarshal(field, order)
 		}
 	}
-	return value, fmt.Errorf("no known workload in %.100s", text)
+	return nil, fmt.Errorf("no known workload in %.100s", text)
 }
