@@ -324,7 +324,7 @@ func PutBack(st *store.Store, r Repetition) error {
 	if err != nil {
 		return err
 	}
-	if err := store.Unpack(r.Dir, dir); err != nil {
+	if err := copyFolder(r.Dir, dir, copyWhole); err != nil {
 		return fmt.Errorf("put the artefacts of load %s back: %w", r.Load.ID, err)
 	}
 	return st.Restore(r.Load.ID)
@@ -332,7 +332,7 @@ func PutBack(st *store.Store, r Repetition) error {
 
 // CopyTo copies the artefacts of a repetition to a folder, which must exist.
 func (r Repetition) CopyTo(dir string) error {
-	if err := store.Unpack(r.Dir, dir); err != nil {
+	if err := copyFolder(r.Dir, dir, copyWhole); err != nil {
 		return fmt.Errorf("copy the artefacts of load %s: %w", r.Load.ID, err)
 	}
 	return nil

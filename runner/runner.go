@@ -36,13 +36,13 @@ type Config struct {
 	// CaptureMemory is how many octets of memory the captures of all loads together may take;
 	// 0: half of what is available when the run begins.
 	CaptureMemory int64
+	// Count keeps what each load on the virtual clock asked of the guest's kernel (package counts).
+	Count bool
 	// Keep says which valid loads keep their artefacts (study.Keeps); empty: all.
 	Keep string
 	// Programs describes what loads on the virtual clock follow from (Programs); nil if there
 	// are none.
 	Programs map[string]string
-	// Count keeps what each load on the virtual clock asked of the guest's kernel (package counts).
-	Count bool
 	// Report is called with each attempt that was kept, never concurrently.
 	Report func(Attempt)
 }

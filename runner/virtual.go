@@ -204,32 +204,41 @@ func (w *worker) takeOver(j *job, record store.LoadRecord, result guest.Result) 
 	return w.run.endWith(j, record, result.Record, dir, read, nil)
 }
 
-// copyFiles copies the files of a folder, which a guest has left, to another that may be on another disk, and reads the
-// capture among them. It follows no link. The caller calls release of the packets, unless they are nil.
+// copyFiles copies the files of a folder, which a guest has left, into the store, and reads the capture among them. The
+// caller calls release of the packets, unless they are nil.
 func (r *run) copyFiles(from, to string) (read *packets, err error) {
+	err = copyFolder(from, to, func(out *os.File, in io.Reader, octets int64) (err error) {
+		if filepath.Base(out.Name()) == lab.CaptureFile {
+			read, err = r.copyPackets(out, in, octets)
+			return err
+		}
+		return copyWhole(out, in, octets)
+	})
+	return read, err
+}
+
+// copyFolder has the files of a folder copied to another, which may be on another disk. It follows no link.
+func copyFolder(from, to string, do func(out *os.File, in io.Reader, octets int64) error) error {
 	root, err := os.OpenRoot(from)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer root.Close()
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, e := range entries {
-		err := copyFile(root, e.Name(), filepath.Join(to, e.Name()), func(out *os.File, in io.Reader, octets int64) (err error) {
-			if e.Name() == lab.CaptureFile {
-				read, err = r.copyPackets(out, in, octets)
-				return err
-			}
-			_, err = io.Copy(out, in)
+		if err := copyFile(root, e.Name(), filepath.Join(to, e.Name()), do); err != nil {
 			return err
-		})
-		if err != nil {
-			return read, err
 		}
 	}
-	return read, nil
+	return nil
+}
+
+func copyWhole(out *os.File, in io.Reader, _ int64) error {
+	_, err := io.Copy(out, in)
+	return err
 }
 
 // copyFile has a file copied, which may be larger than memory. What the guest adds meanwhile is left out.

@@ -20,6 +20,9 @@ func whatToKeep(o runOptions, st *store.Store, id int64) (string, error) {
 	if err != nil || r.Keep == study.KeepAll || r.Keep == study.KeepCompressed {
 		return r.Keep, err
 	}
+	if o.count {
+		return "", input(fmt.Errorf("count what loads cost: --count needs artefacts, and keep: %s drops them; add --keep all", r.Keep))
+	}
 	plan, err := st.Plan(id)
 	if err != nil {
 		return "", err

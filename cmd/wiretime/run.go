@@ -42,8 +42,8 @@ type runOptions struct {
 	verify              int
 	wait                time.Duration // for a quiet machine
 	captureMemory       int64         // MB; 0: the default
-	keep                string        // overrides the study's; empty: what the study says
 	count               bool
+	keep                string // overrides the study's; empty: what the study says
 }
 
 func runCommand() *cobra.Command {
@@ -82,8 +82,8 @@ have not run before, it shows them and asks, or needs --run-stored-commands.`,
 		"how long to wait for a quiet machine before loads on the real clock; 0: do not check the machine")
 	c.Flags().Int64Var(&o.captureMemory, "capture-memory", 0,
 		"memory in `MB` that the captures of all loads together may take; what does not fit goes to the store's disk (default: half of what is available)")
-	c.Flags().StringVar(&o.keep, "keep", "", "which valid loads keep their artefacts: all, compressed, median (one of each cell) or none (default: what the study says)")
 	c.Flags().BoolVar(&o.count, "count", false, "keep what each load on the virtual clock asked of the guest's kernel, and print what loads cost")
+	c.Flags().StringVar(&o.keep, "keep", "", "which valid loads keep their artefacts: all, compressed, median (one of each cell) or none (default: what the study says)")
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
 	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	return c
