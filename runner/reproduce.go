@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"wiretime/artefact"
 	"wiretime/counts"
 	"wiretime/guest"
 	"wiretime/store"
@@ -169,12 +171,13 @@ func (r *run) boots(queue []*job, loads []store.Load) ([]repeatedBoot, error) {
 		} else if attempt > 1 {
 			first = place
 		}
+		counted := hasCounts(l)
 		at := slices.IndexFunc(boots, func(o repeatedBoot) bool {
-			return o.batch == b && o.attempt == attempt && o.jobs[0] == b.jobs[first]
+			return o.batch == b && o.attempt == attempt && o.jobs[0] == b.jobs[first] && o.counted == counted
 		})
 		if at < 0 {
 			at = len(boots)
-			boots = append(boots, repeatedBoot{boot: boot{batch: b, attempt: attempt}, wanted: map[string]store.Load{}})
+			boots = append(boots, repeatedBoot{boot: boot{batch: b, attempt: attempt}, counted: counted, wanted: map[string]store.Load{}})
 		}
 		boots[at].jobs = b.jobs[first:max(place+1, first+len(boots[at].jobs))]
 		boots[at].wanted[loadID(b.jobs[place], attempt)] = l
@@ -202,12 +205,28 @@ func find(all []*batch, index int) (*batch, int) {
 // repeatedBoot is a boot with the loads in the store that are compared, by the IDs that they have in the guest.
 type repeatedBoot struct {
 	boot
-	wanted map[string]store.Load
+	counted bool // the guest counts what loads ask of its kernel, which moves them a little
+	wanted  map[string]store.Load
+}
+
+// hasCounts reports whether the guest that made a load counted what it asked of the kernel.
+func hasCounts(l store.Load) bool {
+	if l.Artefacts == "" {
+		return false
+	}
+	file, err := artefact.Contents(filepath.Join(l.Artefacts, counts.File))
+	if err != nil {
+		return false
+	}
+	_ = file.Close()
+	return true
 }
 
 func (r *run) repeat(ctx context.Context, host *guest.Host, b repeatedBoot, progress func(), report func(Repetition) error) error {
 	done := 0
-	return host.Run(ctx, r.machine(b.batch, b.jobs[0], b.attempt, 0), r.orders(b.jobs, b.attempt), func(result guest.Result) error {
+	orders := r.orders(b.jobs, b.attempt)
+	orders.Count = b.counted
+	return host.Run(ctx, r.machine(b.batch, b.jobs[0], b.attempt, 0), orders, func(result guest.Result) error {
 		j, before := b.jobs[done], done
 		done++
 		progress()
@@ -229,9 +248,9 @@ func (r *run) compare(j *job, l store.Load, result guest.Result) (repetition Rep
 	if result.Failed != nil {
 		return repetition, result.Failed
 	}
-	again := r.begin(j, time.Now())
 	read := r.readPackets(result.Dir)
 	defer read.release()
+	again := r.begin(j, time.Now())
 	if err := r.evaluate(j, &again, result.Record, result.Dir, read); err != nil {
 		return repetition, err
 	}
@@ -239,12 +258,13 @@ func (r *run) compare(j *job, l store.Load, result guest.Result) (repetition Rep
 	if err != nil {
 		return repetition, err
 	}
-	// What a load cost is not what it measured: the processor time in it is never the same.
-	first = slices.DeleteFunc(first, func(f store.File) bool { return f.Name == counts.File })
 	second, err := store.Checksums(result.Dir)
 	if err != nil {
 		return repetition, err
 	}
+	// Counts hold the host's processor time, too, which is another one each time.
+	isCounts := func(f store.File) bool { return f.Name == counts.File }
+	first, second = slices.DeleteFunc(first, isCounts), slices.DeleteFunc(second, isCounts)
 	metrics := Metrics(j.planned.Cell.Workload)
 	repetition = Repetition{Load: l, Files: pairs(first, second), Dir: result.Dir, Validity: again.Validity, Reason: again.Reason,
 		Differences: compareValues(metrics, l.Values, again.Values)}

@@ -227,6 +227,21 @@ func change(t *testing.T, dir, statement string) {
 	}
 }
 
+// TestCountedLoadsAreReproduced: what a load asked of the kernel is not compared, since the host's processor time is part of it.
+func TestCountedLoadsAreReproduced(t *testing.T) {
+	u := self(t)
+	u.addKernel(t)
+	file := u.write(t, "study.yaml", fmt.Sprintf(keptStudy, "virtual", "all"))
+	r := u.runs(t, 0, "run", file, "--store", "kept", "--count", "--verify-determinism", "2")
+	if n := strings.Count(r.out, "the same in every metric and every byte"); n != 2 {
+		t.Errorf("%d loads came out the same when run again, want 2:\n%s", n, r.out)
+	}
+	u.runs(t, 0, "reproduce", "r1-0004-a1", "--store", "kept")
+	if r := u.runs(t, exitInput, "run", file, "--store", "none", "--count", "--keep", "none"); !strings.Contains(r.errors, "add --keep all") {
+		t.Error(r.errors)
+	}
+}
+
 // TestReproduceNeedsTheSamePrograms: a load that was made by another program or kernel, or of another site, is
 // carried out only if that is wanted, since it would come out otherwise.
 func TestReproduceNeedsTheSamePrograms(t *testing.T) {
