@@ -134,6 +134,7 @@ func (l *loop) arm(files []int, withCapture bool) error {
 		return err
 	}
 	l.emulation, l.epoch, l.number = emulation, 0, 0
+	l.load.tired = false
 	l.report = Report{Dropped: map[string]int64{}}
 	l.toUnix = capture.UnixOffset()
 	l.waited = runQueueWait()

@@ -74,10 +74,11 @@ func Main() error {
 	return (&loop{timer: timer}).run()
 }
 
-// A path with more than busy packets on it is read in batches, and between two deliveries the
-// loop rests, as network cards do between two interrupts: what is due meanwhile is up to rest
-// late. A timed wake-up may cost a virtual machine 20 us of processor time, more than a packet
-// of a fast link. Full packets on a link of up to 120 Mbit/s are further apart, and leave on time.
+// A path with more than busy packets on it is read in batches. A loop that is hardly ever idle
+// rests on such a path between two deliveries, as network cards do between two interrupts: what is
+// due meanwhile is up to rest late. A timed wake-up may cost a virtual machine 20 us of processor time,
+// more than a packet of a fast link. Full packets on a link of up to 120 Mbit/s are further apart, and
+// leave on time.
 const (
 	busy  = 16
 	batch = 64      // packets
@@ -148,7 +149,7 @@ func (l *loop) wait(polls *[2 + 2*maxAccess]unix.PollFd, next, at int64) (woke i
 
 // wake returns when to wake for what is due at next.
 func (l *loop) wake(next int64) int64 {
-	if rested := l.delivery + rest; len(l.pending) > busy && next < rested {
+	if rested := l.delivery + rest; l.load.tired && len(l.pending) > busy && next < rested {
 		return rested
 	}
 	return next - l.early()

@@ -55,6 +55,7 @@ func runQueueWait() int64 {
 type occupation struct {
 	since int64 // when the window began
 	idle  int64 // ns of the window spent waiting
+	tired bool  // a window of this path had too little of it
 }
 
 const (
@@ -63,21 +64,25 @@ const (
 	waited = 5_000 // ns
 	// leastIdle is the share of a window that the thread must spend waiting.
 	leastIdle = 0.15
+	// restBelow is the share below which the loop rests, so that it has time to wait.
+	restBelow = 0.3
 )
 
 // note records one stay in ppoll. Linux takes the processor from real-time threads for 50
 // ms of every second unless they leave it idle for a twentieth (sched_rt_runtime_us), and
-// on a path of 1 Gbit/s there is always a packet to move. A thread without idle time gives
-// up real-time scheduling for the load and competes with its nice value.
+// on a path of 1 Gbit/s there is always a packet to move. A thread without idle time rests
+// between deliveries; one that has none all the same gives up real-time scheduling for the load and competes with its nice value.
 func (o *occupation) note(before, after int64) {
 	if after-before > waited {
 		o.idle += after - before
 	}
 	if length := after - o.since; length > occupationWindow {
-		if o.since != 0 && float64(o.idle) < leastIdle*float64(length) {
+		share := float64(o.idle) / float64(length)
+		if o.since != 0 && o.tired && share < leastIdle {
 			normal := struct{ priority int32 }{0}
 			_, _, _ = unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_NORMAL, uintptr(unsafe.Pointer(&normal)))
 		}
+		o.tired = o.tired || o.since != 0 && share < restBelow
 		o.since, o.idle = after, 0
 	}
 }
