@@ -87,8 +87,11 @@ bench: $(SETUP)
 	@echo "== SPDY against net/http's HTTP/2, in turns: requests per second of time and of each end's processor time, and idle sessions"
 	go test -run '^$$' -bench Requests -benchtime 9x -timeout 60m ./spdy
 	go test -run '^$$' -bench IdleSessions -benchtime 1x ./spdy
-	@echo "== The virtual clock: loads per second on one core"
-	scripts/bench-clocks
+	@echo "== The virtual clock: what loads cost, into docs/performance.md"
+	scripts/bench-loads --write $(if $(BEFORE),--before $(BEFORE))
+	go test -run '^$$' -bench 'Find|ParseHAR|CopyPackets' ./critical ./capture ./runner
+	@echo "== Results, exports and reports of large stores"
+	WIRETIME_NEED_KERNEL=1 go test -run '^$$' -bench 'Overview|Results|Export|Report' -benchtime 1x -timeout 60m ./cmd/wiretime
 	@echo "== Stores: octets per load, and what keeping them costs"
 	scripts/bench-stores
 	go test -run '^$$' -bench Keep -benchtime 100x ./store

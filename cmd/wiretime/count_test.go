@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,4 +71,24 @@ func (u user) countLoads(t *testing.T, file, kept string) map[string]counts.Coun
 		last[c.cell.Over()] = c.counts[len(c.counts)-1]
 	}
 	return last
+}
+
+// TestAPageOfManyRequestsFitsAGuest: guests collect garbage rarely, but before their memory runs out.
+func TestAPageOfManyRequestsFitsAGuest(t *testing.T) {
+	const requests = 9999
+	u := self(t)
+	u.addKernel(t)
+	var page strings.Builder
+	for i := range requests {
+		name := strconv.Itoa(i) + ".svg"
+		fmt.Fprintf(&page, "<img src=%s>", name)
+		u.write(t, filepath.Join("many", name), "<svg xmlns='http://www.w3.org/2000/svg'>"+strings.Repeat(" ", 950)+"</svg>")
+	}
+	u.write(t, filepath.Join("many", "index.html"), "<!doctype html>"+page.String())
+	u.ok(t, "site", "add", filepath.Join(u.home, "many"))
+	out := u.run(t, "run", u.write(t, "many.yaml", "name: many\nclock: virtual\nrepeats: 1\nmatrix:\n  sites: [many]\n  protocols: [h2]\n"+
+		"  networks: [{name: fast, rate: 20mbit, rtt: 20ms}]\n  loaders: [builtin]\n"), "--store", filepath.Join(u.home, "kept"))
+	if out.code != 0 || !strings.Contains(out.out, "1 of 1 loads done") {
+		t.Errorf("status %d\n%s%s", out.code, out.out, out.errors)
+	}
 }
