@@ -92,7 +92,7 @@ func restart() error {
 		return fmt.Errorf("read the guest's memory size: %w", err)
 	}
 	environment := []string{initMark + "=" + phaseTimed, "GOMAXPROCS=1", "GOGC=800",
-		fmt.Sprintf("GOMEMLIMIT=%d", uint64(memory.Totalram)*uint64(memory.Unit)/2), // collect garbage rarely, but before memory runs out
+		fmt.Sprintf("GOMEMLIMIT=%d", memory.Totalram*uint64(memory.Unit)/2), // collect garbage rarely, but before memory runs out
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp",
 		"QUIC_GO_DISABLE_GSO=1", "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=1", server.PeersVariable + "=" + peers}
 	return fmt.Errorf("start again: %w", syscall.Exec("/init", []string{"wiretime"}, environment))
