@@ -77,8 +77,8 @@ func (c *Compressor) compress(to io.Writer, from io.Reader) (read int64, err err
 	return read, errors.Join(err, c.encoder.Close())
 }
 
-// Contents opens the regular file at path as Open does or, if there is none, decompresses what Compressor has made of
-// it. A compressed file that has more than 256 times its size is an error that wraps ErrUnfit.
+// Contents opens the regular file at path as Open does. If the file is missing, it decompresses the one that Compressor
+// made of it. A compressed file that has more than 256 times its size is an error that wraps ErrUnfit.
 func Contents(path string) (io.ReadCloser, error) {
 	file, err := Open(path)
 	if !errors.Is(err, fs.ErrNotExist) {

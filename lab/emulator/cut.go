@@ -71,7 +71,7 @@ func (c *cutter) begin(frame []byte) bool {
 	return true
 }
 
-// complete writes a checksum. As in UDP, 0 would mean that there is none.
+// complete writes a checksum. It never writes 0, which in UDP marks a missing checksum.
 func complete(field []byte, s uint64) {
 	checksum := ^fold(s)
 	if checksum == 0 {
@@ -113,7 +113,7 @@ func (c *cutter) transportFits(size int) bool {
 }
 
 // next puts the next packet into buffer, which must have a length of maxPacket, and returns
-// it; nil if there is none left.
+// it. It returns nil after the last packet.
 func (c *cutter) next(buffer []byte) []byte {
 	if !c.segments {
 		n := copy(buffer, c.frame)

@@ -23,8 +23,8 @@ type recorder struct {
 }
 
 // These are the sizes of the blocks that are written. The buffer is twice that, so that writing
-// can wait for an idle moment. On a fast link there is none: writing a small block takes less
-// time, and finds it in the processor's cache. In virtual time neither matters.
+// can wait for an idle moment. A fast link has no idle moments: there, a small block is written
+// in less time, and from the processor's cache. In virtual time neither matters.
 const (
 	realBlock    = 64 << 10
 	virtualBlock = 256 << 10
