@@ -92,7 +92,7 @@ func (s *Store) dropped() string {
 
 // Drops counts the loads of a run whose artefacts were dropped.
 type Drops struct {
-	Loads   int // of the run, whatever became of them
+	Loads   int // of the run, whatever became of them; 0 if nothing in the store was dropped
 	Dropped int
 	Real    int // of the dropped, those on the real clock
 }
@@ -111,7 +111,7 @@ func (s *Store) Drops(run int64) (d Drops, err error) {
 		loads, dropped int
 	}
 	counts, err := query(s, func(rows *sql.Rows) (c count, err error) { return c, rows.Scan(&c.cell, &c.loads, &c.dropped) },
-		`SELECT p.cell, count(*), sum(`+s.dropped()+`)`+fromLoad+`WHERE p.run = ? GROUP BY p.cell`, run)
+		`SELECT p.cell, count(*), sum(`+s.dropped()+`)`+fromLoad+`WHERE p.run = ? AND EXISTS (SELECT 1 FROM artefact) GROUP BY p.cell`, run)
 	if err != nil {
 		return d, fmt.Errorf("count the dropped artefacts of run %d: %w", run, explain(err))
 	}
