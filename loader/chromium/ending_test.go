@@ -91,24 +91,28 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 // loaded at its last new resource, however long it was watched.
 func TestWhatIsNotWaitedForHasNoPartInPLT(t *testing.T) {
 	b := newBench(t, Options{})
-	l := b.load(t, row(t, "https/1.1"), endless(t, late("setInterval(() => fetch('/again.json?' + performance.now()), 5)")), b.open(t), 20*time.Second)
-	last, want := time.Time{}, time.Time{}
-	for _, e := range l.HAR.Log.Entries {
-		if end := e.End(); end.After(last) {
-			last = end
+	// On a busy machine the browser may pause between two requests for so long that the page counts as quiet.
+	for range 5 {
+		l := b.load(t, row(t, "https/1.1"), endless(t, late("setInterval(() => fetch('/again.json?' + performance.now()), 5)")), b.open(t), 20*time.Second)
+		last, want := time.Time{}, time.Time{}
+		for _, e := range l.HAR.Log.Entries {
+			if end := e.End(); end.After(last) {
+				last = end
+			}
+			if end := e.End(); e.Unawaited == "" && end.After(want) {
+				want = end
+			}
 		}
-		if end := e.End(); e.Unawaited == "" && end.After(want) {
-			want = end
+		for _, m := range metric.Pages().Metrics {
+			if got, _ := m.Of(l); m.Name == "plt" && time.Duration(got*1e6)-want.Sub(time.Unix(0, l.Timing.NavigationStart)) != 0 {
+				t.Errorf("PLT is %v ms, the last resource that counts arrived at %v", got, want)
+			}
+		}
+		if last.Sub(want) >= time.Second { // a quarter of the load's time limit, less what it had used
+			return
 		}
 	}
-	for _, m := range metric.Pages().Metrics {
-		if got, _ := m.Of(l); m.Name == "plt" && time.Duration(got*1e6)-want.Sub(time.Unix(0, l.Timing.NavigationStart)) != 0 {
-			t.Errorf("PLT is %v ms, the last resource that counts arrived at %v", got, want)
-		}
-	}
-	if last.Sub(want) < time.Second { // a quarter of the load's time limit, less what it had used
-		t.Errorf("the page was watched for %v after its last resource, want some seconds", last.Sub(want))
-	}
+	t.Error("none of five pages was watched for a second after its last resource")
 }
 
 // TestRequestThatIsNotAnswered makes a request after the load event: the load ends without
