@@ -269,9 +269,7 @@ func (r *returner) overQUIC(ctx context.Context, config *tls.Config) error {
 		if err := stream.SendRequestHeader(request); err != nil {
 			return err
 		}
-		if err := stream.Close(); err != nil {
-			return err
-		}
+		_ = stream.Close() // fails if the response has come already
 		response, err := stream.ReadResponse()
 		return drained(response, err)
 	}
