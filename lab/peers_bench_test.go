@@ -251,8 +251,8 @@ func mahimahi(b *testing.B, shell string, args ...string) ground {
 	if err := outside.Do(func() error { return sysctl("net/ipv4/ip_forward", "1") }); err != nil {
 		b.Fatal(err)
 	}
-	// It sets up address translation by iptables, which needs modules that not every kernel has.
-	// Between its shell and the host outside there is none.
+	// The shell sets up address translation with iptables, which needs modules that not every kernel has. Its own
+	// network reaches the host outside without translation, so iptables is replaced by a program that does nothing.
 	script := `mount --bind /bin/true "$(readlink -f "$(command -v iptables)")" && exec setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$PATH" USER=nobody HOME=/tmp "$@"`
 	return ground{
 		name: "Mahimahi, " + shell, server: mahimahiOutside, inServer: outside.Command,

@@ -73,11 +73,11 @@ const (
 // Keeps returns what a study may keep.
 func Keeps() []string { return []string{KeepAll, KeepCompressed, KeepMedian, KeepNone} }
 
-// UseKeep overrides what the study's file says about artefacts. The error for an unknown word
+// UseKeep overrides what the study's file says about artefacts. The error for an unknown value
 // lists the known ones.
 func (s *Study) UseKeep(keep string) error {
 	if !slices.Contains(Keeps(), keep) {
-		return fmt.Errorf("keep artefacts of %q: unknown word; write one of %s", keep, strings.Join(Keeps(), ", "))
+		return fmt.Errorf("keep artefacts: unknown value %q; write one of %s", keep, strings.Join(Keeps(), ", "))
 	}
 	s.Keep = keep
 	return nil

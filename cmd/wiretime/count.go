@@ -15,6 +15,7 @@ import (
 
 	"wiretime/artefact"
 	"wiretime/counts"
+	"wiretime/english"
 	"wiretime/store"
 	"wiretime/study"
 	"wiretime/terminal"
@@ -36,12 +37,16 @@ func printCosts(w io.Writer, st *store.Store, run int64) error {
 	if err != nil {
 		return err
 	}
+	if len(cells) == 0 {
+		_, err := fmt.Fprintf(w, "\nNothing was counted: no valid load of this run was made with --count on the virtual clock.\n")
+		return err
+	}
 	fmt.Fprintf(w, "\nWhat a load cost on the virtual clock, the median of each cell. Rounds are changes from the guest's kernel to the\n"+
 		"program and back: for system calls, page faults and interrupts. Foreseen are system calls that the kernel had\n"+
 		"answered beforehand, without a round.\n")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range cells {
-		fmt.Fprintf(table, "\n%s %s %s, %d loads\n", c.cell.Network.Name, c.cell.Subject(), c.cell.Over(), len(c.counts))
+		fmt.Fprintf(table, "\n%s %s %s, %s\n", c.cell.Network.Name, c.cell.Subject(), c.cell.Over(), english.Count(len(c.counts), "load"))
 		fmt.Fprintf(table, "program\tprocessor, ms\trounds\tcalls\tforeseen\tfaults\tmappings\tcalls by kind\n")
 		for _, name := range c.programs() {
 			of := func(value func(counts.Program) int64) int64 {
@@ -58,11 +63,22 @@ func printCosts(w io.Writer, st *store.Store, run int64) error {
 	return table.Flush()
 }
 
-// readCosts collects the costs of a run's valid loads from their artefacts, by cell, in the order of the plan.
-func readCosts(st *store.Store, run int64) (cells []*costs, err error) {
+// readCosts collects the costs of a run's valid loads from their artefacts, by cell, in the order of the study. Cells without
+// counted loads are left out.
+func readCosts(st *store.Store, run int64) ([]*costs, error) {
+	results, err := st.Results(run)
+	if err != nil {
+		return nil, err
+	}
 	loads, err := st.Loads(run)
 	if err != nil {
 		return nil, err
+	}
+	var cells []*costs
+	byKey := map[string]*costs{}
+	for _, r := range results {
+		c := &costs{cell: r.Cell}
+		cells, byKey[r.Cell.Key()] = append(cells, c), c
 	}
 	for _, l := range loads {
 		if l.Validity != store.Valid || l.Cell.Clock() != study.ClockVirtual || l.Artefacts == "" {
@@ -75,13 +91,10 @@ func readCosts(st *store.Store, run int64) (cells []*costs, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the counts of load %s: %w", l.ID, err)
 		}
-		i := slices.IndexFunc(cells, func(c *costs) bool { return c.cell.Key() == l.Cell.Key() })
-		if i < 0 {
-			i, cells = len(cells), append(cells, &costs{cell: l.Cell})
-		}
-		cells[i].counts = append(cells[i].counts, c)
+		of := byKey[l.Cell.Key()]
+		of.counts = append(of.counts, c)
 	}
-	return cells, nil
+	return slices.DeleteFunc(cells, func(c *costs) bool { return len(c.counts) == 0 }), nil
 }
 
 // largestCounts is how many octets the counts of a load may have.

@@ -20,8 +20,8 @@ func whatToKeep(o runOptions, st *store.Store, id int64) (string, error) {
 	if err != nil || r.Keep == study.KeepAll || r.Keep == study.KeepCompressed {
 		return r.Keep, err
 	}
-	if o.count {
-		return "", input(fmt.Errorf("count what loads cost: --count needs artefacts, and keep: %s drops them; add --keep all", r.Keep))
+	if err := checkCount(o, r.Keep); err != nil {
+		return "", err
 	}
 	plan, err := st.Plan(id)
 	if err != nil {
@@ -31,6 +31,14 @@ func whatToKeep(o runOptions, st *store.Store, id int64) (string, error) {
 		fmt.Fprintf(stderr, "wiretime: note: keep: %s drops artefacts of loads on the real clock, which nothing can bring back; --keep all keeps them\n", r.Keep)
 	}
 	return r.Keep, nil
+}
+
+// checkCount makes sure that counts, which are artefacts, are kept if the user wants them.
+func checkCount(o runOptions, keep string) error {
+	if o.count && (keep == study.KeepMedian || keep == study.KeepNone) {
+		return input(fmt.Errorf("count what loads cost: the counts are artefacts, which keep: %s drops; add --keep all", keep))
+	}
+	return nil
 }
 
 // copyArtefacts writes the files of a load to a new folder as they were before they were compressed.

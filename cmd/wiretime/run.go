@@ -141,8 +141,8 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	if err == nil && o.keep != "" {
 		err = input(s.UseKeep(o.keep))
 	}
-	if err == nil && o.count && (s.Keep == study.KeepMedian || s.Keep == study.KeepNone) {
-		err = input(fmt.Errorf("count what loads ask of the kernel: the counts are artefacts, which keep: %s drops; add --keep all", s.Keep))
+	if err == nil {
+		err = checkCount(o, s.Keep)
 	}
 	return s, err
 }

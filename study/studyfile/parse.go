@@ -99,7 +99,7 @@ func (r *reader) top(body ast.Node) {
 		s.Matrix[study.AxisClock] = r.clocks(m, n)
 	}
 	if n, ok := m.get("keep"); ok {
-		s.Keep = r.word(n, "word for keep", study.Keeps())
+		s.Keep = r.word(n, "value of keep", study.Keeps())
 	}
 	m.refuse()
 	r.kind.settings(r, m)
