@@ -75,6 +75,7 @@ type Visit struct {
 	mu       sync.Mutex // the main thread
 	session  *session.Session
 	cache    cache
+	reload   bool            // the next pages revalidate whatever is in the cache
 	answered map[string]bool // hosts that have answered
 }
 
@@ -146,12 +147,17 @@ func (v *Visit) giveUp(tabs []*tab, err error) {
 }
 
 // Forget drops between two visits what is not to be kept. Cookies stay, and names are
-// known as long as anything is kept. It must not be called while a page is loading.
+// known as long as anything is kept. If keep says that the page is reloaded, the pages from
+// now on are, until the next Forget: every request says max-age=0, and a stored response is
+// revalidated, however fresh it is, unless it came during the same load. Browsers did so
+// until 2016; docs/measuring.md has what today's do. Forget must not be called while a page
+// is loading.
 func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
 	v.mu.Lock()
 	if !keep.Cache {
 		v.cache = cache{}
 	}
+	v.reload = keep.Reload
 	before := v.session
 	if !keep.Sessions && !keep.Connections {
 		v.session = session.New(v.options)

@@ -58,7 +58,7 @@ func (b *bound) checkStrategy() string {
 		return ""
 	case b.cell.By() != Builtin:
 		return fmt.Sprintf("the loader %s uses connections in its own way only; use %s", b.cell.By(), Builtin)
-	case b.cell.On(study.AxisVisit) == study.VisitConnected && name == sequential:
+	case study.KeepsConnections(b.cell.On(study.AxisVisit)) && name == sequential:
 		return fmt.Sprintf("strategy %s after a visit that leaves connections open: each request has a connection of its own", name)
 	}
 	strategy, err := session.ParseStrategy(name)
@@ -88,10 +88,11 @@ func (b *bound) checkServer() string {
 		return fmt.Sprintf("fallback %s over %s: the server %s serves one protocol at a time", b.fallback(), b.protocol.Name, k.Name)
 	case b.Options.ServerWait && slices.ContainsFunc(b.site.Resources, func(r site.Resource) bool { return r.Wait > 0 }):
 		return fmt.Sprintf("server_wait: the server %s cannot delay its answers; use server_wait: none", k.Name)
-	case visit == study.VisitConnected && !k.Logs:
+	case study.KeepsConnections(visit) && !k.Logs:
 		return fmt.Sprintf("the server %s keeps no log, which visit %s needs to recognise open connections", k.Name, visit)
-	case visit != study.VisitCold && visit != study.VisitConnected:
-		return fmt.Sprintf("the server %s issues no TLS sessions: visit %s is not supported, only %s and %s", k.Name, visit, study.VisitCold, study.VisitConnected)
+	case visit != study.VisitCold && !study.KeepsConnections(visit):
+		return fmt.Sprintf("the server %s issues no TLS sessions: visit %s is not supported, only %s and those that keep connections: %s, %s and %s",
+			k.Name, visit, study.VisitCold, study.VisitConnected, study.VisitAgain, study.VisitReload)
 	}
 	return ""
 }
