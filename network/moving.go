@@ -42,7 +42,7 @@ func (j *Journey) until(i int) time.Duration {
 
 // Ride returns an access link that follows the journey. Up and down hold what a journey does not
 // say: loss, jitter and queue. Their rate and delay become the means over the journey: that of
-// the rate over all of it, that of the delay over what the link was up.
+// the rate over all of it, to 1 kbit/s, and that of the delay over what the link was up.
 func (j *Journey) Ride(name string, up, down Link) Access {
 	var rates, delays [2]float64
 	var ridden float64
@@ -55,7 +55,7 @@ func (j *Journey) Ride(name string, up, down Link) Access {
 		}
 	}
 	for d, l := range map[Direction]*Link{Up: &up, Down: &down} {
-		l.Rate = max(MinBitRate, BitRate(rates[d]/float64(j.End)))
+		l.Rate = max(1, BitRate(rates[d]/float64(j.End))/kbit) * kbit
 		l.Delay = time.Duration(delays[d] / ridden).Round(time.Millisecond)
 	}
 	return Access{Name: name, Up: up, Down: down, Journey: j}

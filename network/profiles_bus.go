@@ -88,10 +88,10 @@ func (b bus) path() Path {
 	return Path{
 		Name: b.name, Access: []Access{access},
 		Source: "Kim, Yi, Lee: A Research on the Performance Analysis of SPDY Protocol in Mobile Networks, Kyung Hee University, 2013, section IV.3, figures 1 and 2, " +
-			"for the shape; Han, Lee, Moon, Jang, Lee: Evaluation of VoIP Quality over WiBro, PAM 2008, for the highest rates, 5.3 Mbit/s down and 2 Mbit/s up",
+			"for the shape; Kim, Cai, Na, Choi: Performance Measurement over Mobile WiMAX/IEEE 802.16e Network, 2008, for an RTT far above that of WLAN; Han, Lee, Moon, Jang, Lee: Evaluation of VoIP Quality over WiBro, PAM 2008, for the highest rates, 5.3 Mbit/s down and 2 Mbit/s up",
 		Note: fmt.Sprintf("A made journey: %s. The paper prints no rate, delay or interval; it says that the network was unstable and that access failed from time to time. "+
 			"Wiretime's choices, by the rule in network/profiles_bus.go with seed %d: every %v a new rate, log-normal around %v down (sigma %v, memory %v, at most 5.3 Mbit/s) and up in proportion 2 to 5.3; "+
-			"a new delay, log-normal around %d ms down and %d ms up (sigma %v, memory %v), the RTT of some 80 ms of a network slower than WLAN and faster than 3G; outages every %v on average, of %v to %v, "+
+			"a new delay, log-normal around %d ms down and %d ms up (sigma %v, memory %v), so an RTT of some 80 ms, between the WLAN's and the 3G's of the same paper's profiles; outages every %v on average, of %v to %v, "+
 			"after which the rate starts low, at 0.4 of its median. An outage drops packets. The client keeps its address. "+
 			"Here: %d outages, %v in all, over %v. After that the path stays as it is. "+
 			"One-way delay: %v up, %v down. These, and the rates above, are means over the journey. Queue: %d bytes up, %d bytes down, 250 ms at the mean rate but at least 64 kB.",
