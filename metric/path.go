@@ -11,7 +11,7 @@ import (
 var pathRate = Metric{
 	study.Metric{
 		Name: "path_rate", Unit: "Mbit/s", Title: "Rate offered",
-		Definition: "Where the path follows a journey or a trace: what its link down could have carried per second, on average, from navigationStart until the last byte of the load, whatever passed. " +
+		Definition: "Where the path follows a ride or a trace: what its link down could have carried per second, on average, from navigationStart until the last byte of the load, whatever passed. " +
 			"While the link is down it offers nothing.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
@@ -23,7 +23,7 @@ var pathRate = Metric{
 var pathOutage = Metric{
 	study.Metric{
 		Name: "path_outage", Unit: "ms", Title: "Outage met",
-		Definition: "Where the path follows a journey or a trace: for how long, from navigationStart until the last byte of the load, the link down was in an outage.",
+		Definition: "Where the path follows a ride or a trace: for how long, from navigationStart until the last byte of the load, the link down was in an outage.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
 		o, ok := offered(ev)

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// events returns the path's events with those of its access links' journeys.
+// events returns the path's events with those of its access links' rides.
 func (p Path) events() []Event {
 	var all []Event
 	for _, a := range p.Access {
-		if a.Journey != nil {
-			all = append(all, a.Journey.events(a.Name)...)
+		if a.Ride != nil {
+			all = append(all, a.Ride.events(a.Name)...)
 		}
 	}
 	return append(all, p.Events...)
 }
 
 // events turns the rows into events of the access link with that name.
-func (j *Journey) events(access string) []Event {
-	events := make([]Event, 0, 2*len(j.Rows))
-	for i := range j.Rows {
-		r := &j.Rows[i]
+func (ride *Ride) events(access string) []Event {
+	events := make([]Event, 0, 2*len(ride.Rows))
+	for i := range ride.Rows {
+		r := &ride.Rows[i]
 		if r.Link != LinkUp {
-			events = append(events, Event{At: r.At, Access: access, Outage: j.until(i) - r.At, OutageDrops: r.Link == LinkDropping})
+			events = append(events, Event{At: r.At, Access: access, Outage: ride.until(i) - r.At, OutageDrops: r.Link == LinkDropping})
 			continue
 		}
 		events = append(events,
@@ -33,40 +33,40 @@ func (j *Journey) events(access string) []Event {
 }
 
 // until returns when the next row begins, or the end.
-func (j *Journey) until(i int) time.Duration {
-	if i+1 < len(j.Rows) {
-		return j.Rows[i+1].At
+func (ride *Ride) until(i int) time.Duration {
+	if i+1 < len(ride.Rows) {
+		return ride.Rows[i+1].At
 	}
-	return j.End
+	return ride.End
 }
 
-// Ride returns an access link that follows the journey. Up and down hold what a journey does not
-// say: loss, jitter and queue. Their rate and delay become the means over the journey: that of
+// Access returns an access link that follows the ride. Up and down hold what a ride does not
+// say: loss, jitter and queue. Their rate and delay become the means over the ride: that of
 // the rate over all of it, to 1 kbit/s, and that of the delay over what the link was up.
-func (j *Journey) Ride(name string, up, down Link) Access {
+func (ride *Ride) Access(name string, up, down Link) Access {
 	var rates, delays [2]float64
 	var ridden float64
-	for i, r := range j.Rows {
+	for i, r := range ride.Rows {
 		if r.Link == LinkUp {
-			took := float64(j.until(i) - r.At)
+			took := float64(ride.until(i) - r.At)
 			ridden += took
 			rates[Up], rates[Down] = rates[Up]+took*float64(r.Up), rates[Down]+took*float64(r.Down)
 			delays[Up], delays[Down] = delays[Up]+took*float64(r.UpDelay), delays[Down]+took*float64(r.DownDelay)
 		}
 	}
 	for d, l := range map[Direction]*Link{Up: &up, Down: &down} {
-		l.Rate = max(1, BitRate(rates[d]/float64(j.End))/kbit) * kbit
+		l.Rate = max(1, BitRate(rates[d]/float64(ride.End))/kbit) * kbit
 		l.Delay = time.Duration(delays[d] / ridden).Round(time.Millisecond)
 	}
-	return Access{Name: name, Up: up, Down: down, Journey: j}
+	return Access{Name: name, Up: up, Down: down, Ride: ride}
 }
 
 // Outages returns how often the link is down, and for how long in all.
-func (j *Journey) Outages() (count int, sum time.Duration) {
-	for i, r := range j.Rows {
+func (ride *Ride) Outages() (count int, sum time.Duration) {
+	for i, r := range ride.Rows {
 		if r.Link != LinkUp {
-			sum += j.until(i) - r.At
-			if i == 0 || j.Rows[i-1].Link == LinkUp {
+			sum += ride.until(i) - r.At
+			if i == 0 || ride.Rows[i-1].Link == LinkUp {
 				count++
 			}
 		}
@@ -74,10 +74,10 @@ func (j *Journey) Outages() (count int, sum time.Duration) {
 	return count, sum
 }
 
-// Moves reports whether the rate of the path's links changes by a journey or a trace.
+// Moves reports whether the rate of the path's links changes by a ride or a trace.
 func (p Path) Moves() bool {
 	for _, a := range p.Access {
-		if a.Journey != nil || a.Up.Trace != nil || a.Down.Trace != nil {
+		if a.Ride != nil || a.Up.Trace != nil || a.Down.Trace != nil {
 			return true
 		}
 	}

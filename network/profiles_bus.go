@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// bus makes a journey by bus under WiBro (mobile WiMAX), row by row of busStep. Its logarithm of
+// bus makes a ride by bus under WiBro (mobile WiMAX), row by row of busStep. Its logarithm of
 // the rate and that of the delay wander as first-order autoregressive processes; outages begin at
 // random, and after one the rate starts low again. All of it follows from the seed.
 type bus struct {
@@ -43,25 +43,25 @@ const (
 	busOutageMean  = 6 * time.Second   // beyond the first step
 	busOutageMost  = 30 * time.Second
 	busAfterOutage = -1.5             // standard deviations of the rate's logarithm
-	busSafe        = 30 * time.Second // at both ends of the journey no outage begins
+	busSafe        = 30 * time.Second // at both ends of the ride no outage begins
 )
 
-func (b bus) journey() *Journey {
+func (b bus) ride() *Ride {
 	luck := rand.New(rand.NewPCG(b.seed, 0))
-	j := &Journey{Name: b.name, End: b.length}
+	ride := &Ride{Name: b.name, End: b.length}
 	rate, delay := luck.NormFloat64(), luck.NormFloat64()
 	for at := time.Duration(0); at < b.length; at += busStep {
 		if luck.Float64() < float64(busStep)/float64(busOutageEvery) && at >= busSafe && at < b.length-busSafe-busOutageMost {
 			lasts := min(busStep+time.Duration(luck.ExpFloat64()*float64(busOutageMean)).Round(busStep), busOutageMost)
-			j.Rows = append(j.Rows, Row{At: at, Link: LinkDropping})
+			ride.Rows = append(ride.Rows, Row{At: at, Link: LinkDropping})
 			at += lasts
 			rate = busAfterOutage
 		}
-		j.Rows = append(j.Rows, busRow(at, rate, delay))
+		ride.Rows = append(ride.Rows, busRow(at, rate, delay))
 		rate = wander(luck, rate, busRateTime)
 		delay = wander(luck, delay, busDelayTime)
 	}
-	return j
+	return ride
 }
 
 // wander takes a step of a process with mean 0 and standard deviation 1, whose memory fades to
@@ -81,20 +81,20 @@ func busRow(at time.Duration, rate, delay float64) Row {
 
 // path returns the profile.
 func (b bus) path() Path {
-	j := b.journey()
-	access := j.Ride("wibro", Link{}, Link{})
+	ride := b.ride()
+	access := ride.Access("wibro", Link{}, Link{})
 	access.Up.Queue, access.Down.Queue = DefaultQueue(access.Up.Rate), DefaultQueue(access.Down.Rate)
-	count, sum := j.Outages()
+	count, sum := ride.Outages()
 	return Path{
 		Name: b.name, Access: []Access{access},
 		Source: "Kim, Yi, Lee: A Research on the Performance Analysis of SPDY Protocol in Mobile Networks, Kyung Hee University, 2013, section IV.3, figures 1 and 2, " +
 			"for the shape; Kim, Cai, Na, Choi: Performance Measurement over Mobile WiMAX/IEEE 802.16e Network, 2008, for an RTT far above that of WLAN; Han, Lee, Moon, Jang, Lee: Evaluation of VoIP Quality over WiBro, PAM 2008, for the highest rates, 5.3 Mbit/s down and 2 Mbit/s up",
-		Note: fmt.Sprintf("A made journey: %s. The paper prints no rate, delay or interval; it says that the network was unstable and that access failed from time to time. "+
+		Note: fmt.Sprintf("A made ride: %s. The paper prints no rate, delay or interval; it says that the network was unstable and that access failed from time to time. "+
 			"Wiretime's choices, by the rule in network/profiles_bus.go with seed %d: every %v a new rate, log-normal around %v down (sigma %v, memory %v, at most 5.3 Mbit/s) and up in proportion 2 to 5.3; "+
 			"a new delay, log-normal around %d ms down and %d ms up (sigma %v, memory %v), so an RTT of some 80 ms, between the WLAN's and the 3G's of the same paper's profiles; outages every %v on average, of %v to %v, "+
 			"after which the rate starts low, at 0.4 of its median. An outage drops packets. The client keeps its address. "+
 			"Here: %d outages, %v in all, over %v. After that the path stays as it is. "+
-			"One-way delay: %v up, %v down. These, and the rates above, are means over the journey. Queue: %d bytes up, %d bytes down, 250 ms at the mean rate but at least 64 kB.",
+			"One-way delay: %v up, %v down. These, and the rates above, are means over the ride. Queue: %d bytes up, %d bytes down, 250 ms at the mean rate but at least 64 kB.",
 			b.route, b.seed, busStep, BitRate(busDown), busRateWidth, busRateTime, busDelayDown, busDelayUp, busDelayWidth, busDelayTime, busOutageEvery, busStep, busOutageMost,
 			count, sum, b.length, access.Up.Delay, access.Down.Delay, access.Up.Queue.Bytes, access.Down.Queue.Bytes),
 	}

@@ -39,13 +39,13 @@ func (p Path) validate() error {
 			if err := a.link(d).validate(); err != nil {
 				return fmt.Errorf("access link %q, %v: %w", a.Name, d, err)
 			}
-			if a.Journey != nil && a.link(d).Trace != nil {
-				return fmt.Errorf("access link %q, %v: it has a journey and a trace; keep one of them", a.Name, d)
+			if a.Ride != nil && a.link(d).Trace != nil {
+				return fmt.Errorf("access link %q, %v: it has a ride and a trace; keep one of them", a.Name, d)
 			}
 		}
-		if a.Journey != nil {
-			if err := a.Journey.validate(); err != nil {
-				return fmt.Errorf("access link %q: journey %q: %w", a.Name, a.Journey.Name, err)
+		if a.Ride != nil {
+			if err := a.Ride.validate(); err != nil {
+				return fmt.Errorf("access link %q: ride %q: %w", a.Name, a.Ride.Name, err)
 			}
 		}
 	}
@@ -199,8 +199,8 @@ func (p Path) validateEvent(e Event) error {
 			if !e.concerns(a.Name, d) {
 				continue
 			}
-			if (e.Rate != nil || e.Delay != nil) && a.Journey != nil {
-				return fmt.Errorf("it sets the rate or the delay of access link %q, %v, which follows a journey; leave them out", a.Name, d)
+			if (e.Rate != nil || e.Delay != nil) && a.Ride != nil {
+				return fmt.Errorf("it sets the rate or the delay of access link %q, %v, which follows a ride; leave them out", a.Name, d)
 			}
 			if e.Rate != nil && a.link(d).Trace != nil {
 				return fmt.Errorf("it sets the rate of access link %q, %v, which follows a trace; leave the rate out", a.Name, d)

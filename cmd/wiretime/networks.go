@@ -26,8 +26,8 @@ func networksCommand() *cobra.Command {
 			}
 			up, down := describe(p.Access[0])
 			_, err = fmt.Fprintf(stdout, "%s\n  up    %s\n  down  %s\n  source: %s\n  %s\n", p.Name, up, down, p.Source, p.Note)
-			if p.Access[0].Journey != nil && err == nil {
-				err = drawJourney(stdout, p)
+			if p.Access[0].Ride != nil && err == nil {
+				err = drawRide(stdout, p)
 			}
 			return err
 		},
@@ -47,7 +47,7 @@ func listNetworks(out io.Writer) error {
 // describe describes both directions of an access link; delays are one-way.
 func describe(a network.Access) (up, down string) {
 	up, down = describeLink(a.Up), describeLink(a.Down)
-	if a.Journey != nil {
+	if a.Ride != nil {
 		const mean = "on average "
 		up, down = mean+up, mean+down
 	}

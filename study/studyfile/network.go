@@ -15,7 +15,7 @@ import (
 
 var (
 	linkKeys   = []string{"rate", "trace", "delay", "jitter", "reorder", "loss", "gilbert_elliott", "queue"}
-	accessKeys = append([]string{"name", "rtt", "journey", "up", "down"}, linkKeys...)
+	accessKeys = append([]string{"name", "rtt", "ride", "up", "down"}, linkKeys...)
 	pathKeys   = append([]string{"source", "note", "access", "events"}, accessKeys...)
 )
 
@@ -121,33 +121,33 @@ func (r *reader) access(m mapping, name string) network.Access {
 			}
 		}
 	}
-	if n, ok := m.get("journey"); ok {
+	if n, ok := m.get("ride"); ok {
 		return r.ride(n, m, name, up, down)
 	}
 	return network.Access{Name: name, Up: up.complete(), Down: down.complete()}
 }
 
-// ride reads an access link that follows a journey. The file is named relative to the study's
+// ride reads an access link that follows a ride. The file is named relative to the study's
 // folder.
 func (r *reader) ride(n ast.Node, m mapping, name string, up, down link) network.Access {
 	for _, key := range []string{"rate", "trace", "delay", "rtt"} {
 		if value, ok := m.get(key); ok {
-			r.fail(value, "%s cannot be set beside journey, which says it for every moment; keep one", key)
+			r.fail(value, "%s cannot be set beside ride, which says it for every moment; keep one", key)
 		}
 	}
 	if up.Rate != 0 || up.Trace != nil || up.Delay != 0 || down.Rate != 0 || down.Trace != nil || down.Delay != 0 {
-		r.fail(n, "rate, trace and delay cannot be set for one direction beside journey, which says them for both; remove them")
+		r.fail(n, "rate, trace and delay cannot be set for one direction beside ride, which says them for both; remove them")
 	}
-	file, ok := r.text(n, "journey")
+	file, ok := r.text(n, "ride")
 	if !ok {
 		return network.Access{}
 	}
-	journey, err := readTable(file, r.beside(file), "journey", network.MaxJourney, network.ParseJourney)
+	ride, err := readTable(file, r.beside(file), "ride", network.MaxRide, network.ParseRide)
 	if err != nil {
 		r.fail(n, "%v", err)
 		return network.Access{}
 	}
-	a := journey.Ride(name, up.Link, down.Link)
+	a := ride.Access(name, up.Link, down.Link)
 	up.Link, down.Link = a.Up, a.Down
 	a.Up, a.Down = up.complete(), down.complete()
 	return a
@@ -236,7 +236,7 @@ func (r *reader) beside(name string) string {
 	return filepath.Join(filepath.Dir(r.file), name)
 }
 
-// readTable reads a trace or a journey, as the word what says.
+// readTable reads a trace or a ride, as the word what says.
 func readTable[T any](name, path, what string, most int64, parse func(string, io.Reader) (*T, error)) (*T, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 	"wiretime/costtest"
 )
 
-// journey parses the rows of a table.
-func journey(t *testing.T, rows ...string) *Journey {
+// ride parses the rows of a table.
+func ride(t *testing.T, rows ...string) *Ride {
 	t.Helper()
-	j, err := ParseJourney("test", strings.NewReader(columns+"\n"+strings.Join(rows, "\n")))
+	ride, err := ParseRide("test", strings.NewReader(columns+"\n"+strings.Join(rows, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j
+	return ride
 }
 
-func TestJourneyLink(t *testing.T) {
+func TestRideLink(t *testing.T) {
 	const ms = time.Millisecond
 	for _, test := range []struct {
 		name     string
@@ -39,17 +39,17 @@ func TestJourneyLink(t *testing.T) {
 			{1200 * ms, 1500, 1520 * ms, Delivered}, {1500 * ms, 1500, 1530 * ms, Delivered}}},
 		{"packets are lost while the link drops them", []string{"0,1200,1200,10,10,up", "1,,,,,dropping", "1.5,1200,1200,10,10,up", "2,,,,,end"}, []arrival{
 			{995 * ms, 1500, 0, DroppedOutage}, {1200 * ms, 1500, 0, DroppedOutage}, {1500 * ms, 1500, 1520 * ms, Delivered}}},
-		{"a journey begins with an outage", []string{"0,,,,,holding", "1,1200,1200,10,10,up", "2,,,,,end"}, []arrival{{0, 1500, 1020 * ms, Delivered}}},
+		{"a ride begins with an outage", []string{"0,,,,,holding", "1,1200,1200,10,10,up", "2,,,,,end"}, []arrival{{0, 1500, 1020 * ms, Delivered}}},
 		{"the last row holds after the end", []string{"0,600,600,30,30,up", "1,1200,1200,10,10,up", "2,,,,,end"}, []arrival{{time.Hour, 1500, time.Hour + 20*ms, Delivered}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			expect(t, Path{Name: "moving", Access: []Access{journey(t, test.rows...).Ride("radio", Link{}, Link{})}}, test.arrivals)
+			expect(t, Path{Name: "moving", Access: []Access{ride(t, test.rows...).Access("radio", Link{}, Link{})}}, test.arrivals)
 		})
 	}
 }
 
-func TestJourneyUplinkHasItsOwnRateAndDelay(t *testing.T) {
-	e := start(t, Path{Name: "moving", Access: []Access{journey(t, "0,1200,600,10,20,up", "2,,,,,end").Ride("radio", Link{}, Link{})}}, 1)
+func TestRideUplinkHasItsOwnRateAndDelay(t *testing.T) {
+	e := start(t, Path{Name: "moving", Access: []Access{ride(t, "0,1200,600,10,20,up", "2,,,,,end").Access("radio", Link{}, Link{})}}, 1)
 	if due, fate := e.Arrive(0, Up, 0, 1500); due != int64(40*time.Millisecond) || fate != Delivered {
 		t.Errorf("due %v, %v; want 40 ms, delivered", time.Duration(due), fate)
 	}
@@ -58,32 +58,32 @@ func TestJourneyUplinkHasItsOwnRateAndDelay(t *testing.T) {
 	}
 }
 
-func TestParseJourney(t *testing.T) {
+func TestParseRide(t *testing.T) {
 	text := "# by bus\r\nseconds,down_kbit,up_kbit,down_ms,up_ms,link\r\n\n0, 2400 ,900.5,30,50.25,up\n# a tunnel\n12.5,,,,,dropping\n20,,,,,holding\n21,150,56,45,80,up\n1860,,,,,end"
-	want := &Journey{Name: "bus", End: 1860 * time.Second, Rows: []Row{
+	want := &Ride{Name: "bus", End: 1860 * time.Second, Rows: []Row{
 		{0, 2_400_000, 900_500, 30 * time.Millisecond, 50_250 * time.Microsecond, LinkUp},
 		{At: 12_500 * time.Millisecond, Link: LinkDropping},
 		{At: 20 * time.Second, Link: LinkHolding},
 		{21 * time.Second, 150_000, 56_000, 45 * time.Millisecond, 80 * time.Millisecond, LinkUp},
 	}}
-	got, err := ParseJourney("bus", strings.NewReader(text))
+	got, err := ParseRide("bus", strings.NewReader(text))
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v; want %+v", got, err, want)
 	}
 	if count, sum := got.Outages(); count != 1 || sum != 8500*time.Millisecond {
 		t.Errorf("%d outages, %v in all; want one of 8.5 s", count, sum)
 	}
-	data, err := json.Marshal(Path{Name: "p", Access: []Access{got.Ride("radio", Link{}, Link{})}})
+	data, err := json.Marshal(Path{Name: "p", Access: []Access{got.Access("radio", Link{}, Link{})}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var p Path
-	if err := json.Unmarshal(data, &p); err != nil || !reflect.DeepEqual(p.Access[0].Journey, want) {
-		t.Errorf("JSON %s becomes %+v, %v", data, p.Access[0].Journey, err)
+	if err := json.Unmarshal(data, &p); err != nil || !reflect.DeepEqual(p.Access[0].Ride, want) {
+		t.Errorf("JSON %s becomes %+v, %v", data, p.Access[0].Ride, err)
 	}
 }
 
-func TestParseJourneySaysWhatIsWrongAndWhere(t *testing.T) {
+func TestParseRideSaysWhatIsWrongAndWhere(t *testing.T) {
 	const good = "0,2400,900,30,50,up\n"
 	for rows, want := range map[string]string{
 		"":                                      "ends at line 1 without an end row: was it cut off?",
@@ -107,42 +107,42 @@ func TestParseJourneySaysWhatIsWrongAndWhere(t *testing.T) {
 		"0,,,,,end":                             "it has no row",
 		good + "10,,,,,end\n11,1,1,1,1,up":      "line 4: a row after the end",
 	} {
-		_, err := ParseJourney("bus.csv", strings.NewReader(columns+"\n"+rows))
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `parse journey "bus.csv"`) {
+		_, err := ParseRide("bus.csv", strings.NewReader(columns+"\n"+rows))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `parse ride "bus.csv"`) {
 			t.Errorf("%q: %v; want an error with %q", rows, err, want)
 		}
 	}
 	for text, want := range map[string]string{
-		"":                                "it is empty; write the columns first",
-		"# nothing\n\n":                   "it is empty; write the columns first",
-		"1\n2\n":                          `line 1: begins with "1"; write the columns first`,
-		strings.Repeat("#", MaxJourney+1): "longer than 1048576 octets",
+		"":                             "it is empty; write the columns first",
+		"# nothing\n\n":                "it is empty; write the columns first",
+		"1\n2\n":                       `line 1: begins with "1"; write the columns first`,
+		strings.Repeat("#", MaxRide+1): "longer than 1048576 octets",
 	} {
-		if _, err := ParseJourney("bus.csv", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseRide("bus.csv", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v; want an error with %q", text, err, want)
 		}
 	}
 	broken := errors.New("disk on fire")
-	if _, err := ParseJourney("x", iotest.ErrReader(broken)); !errors.Is(err, broken) {
-		t.Errorf("ParseJourney of a broken reader: %v, want it to wrap %v", err, broken)
+	if _, err := ParseRide("x", iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("ParseRide of a broken reader: %v, want it to wrap %v", err, broken)
 	}
 }
 
-func TestValidateAPathWithAJourney(t *testing.T) {
+func TestValidateAPathWithARide(t *testing.T) {
 	rate, delay := 2*mbit, time.Second
 	for _, test := range []struct {
 		name   string
 		change func(*Path)
 		want   string
 	}{
-		{"a trace beside it", func(p *Path) { p.Access[0].Down.Rate, p.Access[0].Down.Trace = 0, trace(3) }, "a journey and a trace; keep one"},
-		{"an event that sets the rate", func(p *Path) { p.Events = []Event{{At: 1, Rate: &rate}} }, "which follows a journey"},
-		{"an event that sets the delay", func(p *Path) { p.Events = []Event{{At: 1, Delay: &delay}} }, "which follows a journey"},
+		{"a trace beside it", func(p *Path) { p.Access[0].Down.Rate, p.Access[0].Down.Trace = 0, trace(3) }, "a ride and a trace; keep one"},
+		{"an event that sets the rate", func(p *Path) { p.Events = []Event{{At: 1, Rate: &rate}} }, "which follows a ride"},
+		{"an event that sets the delay", func(p *Path) { p.Events = []Event{{At: 1, Delay: &delay}} }, "which follows a ride"},
 		{"an outage in an outage", func(p *Path) { p.Events = []Event{{At: 4 * time.Second, Outage: 2 * time.Second}} }, "begins before the one at 4s ends"},
-		{"rows out of order", func(p *Path) { p.Access[0].Journey.End = 1 }, "not in order of time"},
-		{"a rate that is not limited", func(p *Path) { p.Access[0].Journey.Rows[0].Down = 0 }, "rates at 0 s are not between"},
+		{"rows out of order", func(p *Path) { p.Access[0].Ride.End = 1 }, "not in order of time"},
+		{"a rate that is not limited", func(p *Path) { p.Access[0].Ride.Rows[0].Down = 0 }, "rates at 0 s are not between"},
 	} {
-		p := Path{Name: "moving", Access: []Access{journey(t, "0,1200,600,10,20,up", "5,,,,,dropping", "8,1200,600,10,20,up", "20,,,,,end").Ride("radio", Link{}, Link{})}}
+		p := Path{Name: "moving", Access: []Access{ride(t, "0,1200,600,10,20,up", "5,,,,,dropping", "8,1200,600,10,20,up", "20,,,,,end").Access("radio", Link{}, Link{})}}
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestValidateAPathWithAJourney(t *testing.T) {
 
 func TestOffered(t *testing.T) {
 	const s = time.Second
-	moving := Path{Name: "moving", Access: []Access{journey(t, "0,1000,500,10,20,up", "10,3000,500,10,20,up", "20,,,,,dropping", "25,1000,500,10,20,up", "30,,,,,end").Ride("radio", Link{}, Link{})}}
+	moving := Path{Name: "moving", Access: []Access{ride(t, "0,1000,500,10,20,up", "10,3000,500,10,20,up", "20,,,,,dropping", "25,1000,500,10,20,up", "30,,,,,end").Access("radio", Link{}, Link{})}}
 	traced := oneLink(Link{Trace: trace(100, 200, 200, 1000)}, Event{At: 2 * s, Outage: s})
 	for _, test := range []struct {
 		name     string
@@ -185,8 +185,8 @@ func TestOffered(t *testing.T) {
 	}
 }
 
-// TestBusJourneys holds the made journeys to their seeds: figures of studies hang on every row.
-func TestBusJourneys(t *testing.T) {
+// TestBusRides holds the made rides to their seeds: figures of studies hang on every row.
+func TestBusRides(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		length  time.Duration
@@ -200,52 +200,52 @@ func TestBusJourneys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := p.Access[0].Journey
-		count, _ := j.Outages()
-		sum := fmt.Sprintf("%x", sha256.Sum256([]byte(j.Table())))[:16]
-		if j.End != test.length || count != test.outages || sum != test.sum {
-			t.Errorf("%s: %v with %d outages, table %s; want %v with %d, table %s", test.name, j.End, count, sum, test.length, test.outages, test.sum)
+		ride := p.Access[0].Ride
+		count, _ := ride.Outages()
+		sum := fmt.Sprintf("%x", sha256.Sum256([]byte(ride.Table())))[:16]
+		if ride.End != test.length || count != test.outages || sum != test.sum {
+			t.Errorf("%s: %v with %d outages, table %s; want %v with %d, table %s", test.name, ride.End, count, sum, test.length, test.outages, test.sum)
 		}
 	}
 }
 
-// journeyCost is what an octet of a journey may cost.
-var journeyCost = costtest.Limit{Fixed: 8 << 20, PerOctet: 64, Time: time.Microsecond}
+// rideCost is what an octet of a ride may cost.
+var rideCost = costtest.Limit{Fixed: 8 << 20, PerOctet: 64, Time: time.Microsecond}
 
-func TestCostOfAJourney(t *testing.T) {
+func TestCostOfARide(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString(columns + "\n")
-	for i := 0; rows.Len() < MaxJourney-40; i++ {
+	for i := 0; rows.Len() < MaxRide-40; i++ {
 		fmt.Fprintf(&rows, "%d,9,9,9,9,up\n", i)
 	}
 	rows.WriteString("9999999,,,,,end")
-	costtest.Check(t, rows.Len(), journeyCost, func() {
-		if _, err := ParseJourney("x", strings.NewReader(rows.String())); err != nil {
+	costtest.Check(t, rows.Len(), rideCost, func() {
+		if _, err := ParseRide("x", strings.NewReader(rows.String())); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// FuzzParseJourney checks that a table that is accepted is a valid path, and survives being
+// FuzzParseRide checks that a table that is accepted is a valid path, and survives being
 // written and read.
-func FuzzParseJourney(f *testing.F) {
+func FuzzParseRide(f *testing.F) {
 	f.Add(columns + "\n0,2400,900.5,30,50.25,up\n12.5,,,,,dropping\n20,,,,,holding\n21,150,56,45,80,up\n1860,,,,,end")
 	f.Add(columns + "\n0,1,1,0,0,up\n0.000000001,,,,,end")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
-		var j *Journey
+		var ride *Ride
 		var err error
-		costtest.Check(t, len(text), journeyCost, func() { j, err = ParseJourney("fuzz", strings.NewReader(text)) })
+		costtest.Check(t, len(text), rideCost, func() { ride, err = ParseRide("fuzz", strings.NewReader(text)) })
 		if err != nil {
 			return
 		}
-		p := Path{Name: "fuzz", Access: []Access{j.Ride("radio", Link{}, Link{})}}
+		p := Path{Name: "fuzz", Access: []Access{ride.Access("radio", Link{}, Link{})}}
 		if err := p.Validate(); err != nil {
 			t.Fatalf("accepted, but: %v", err)
 		}
-		again, err := ParseJourney("fuzz", strings.NewReader(j.Table()))
-		if err != nil || !reflect.DeepEqual(again, j) {
-			t.Fatalf("%q becomes %q: %v", text, j.Table(), err)
+		again, err := ParseRide("fuzz", strings.NewReader(ride.Table()))
+		if err != nil || !reflect.DeepEqual(again, ride) {
+			t.Fatalf("%q becomes %q: %v", text, ride.Table(), err)
 		}
 		if _, err := p.Start(1); err != nil {
 			t.Fatal(err)

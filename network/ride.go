@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// MaxJourney is the size in octets of the longest table of a journey: 1 MiB, some ten hours
-// with a row for each second. A path takes its journey into every guest and every cell of a
+// MaxRide is the size in octets of the longest table of a ride: 1 MiB, some ten hours
+// with a row for each second. A path takes its ride into every guest and every cell of a
 // store.
-const MaxJourney = 1 << 20
+const MaxRide = 1 << 20
 
-// Journey says how one access link changes while its client moves and keeps its address: the
-// rate and the delay of each direction, and when the link is down. A Journey does not repeat.
+// Ride says how one access link changes while its client moves and keeps its address: the
+// rate and the delay of each direction, and when the link is down. A Ride does not repeat.
 // After its end the link stays as the last row has it, as for a client that has arrived.
-type Journey struct {
+type Ride struct {
 	Name string
 	Rows []Row         // in order of time, the first at 0
 	End  time.Duration // after the last row
@@ -51,7 +51,7 @@ const endWord = "end"
 // columns are the head of a table.
 const columns = "seconds,down_kbit,up_kbit,down_ms,up_ms,link"
 
-// ParseJourney reads a journey from a table of comma-separated values whose first line is
+// ParseRide reads a ride from a table of comma-separated values whose first line is
 //
 //	seconds,down_kbit,up_kbit,down_ms,up_ms,link
 //
@@ -60,16 +60,16 @@ const columns = "seconds,down_kbit,up_kbit,down_ms,up_ms,link"
 // link down leaves rates and delays empty. The last row has only the second and "end", so that
 // a table that was cut off is found out. Empty lines and those that begin with # are skipped.
 // Errors have the name, the line and, if one field is wrong, its column. A table longer than
-// MaxJourney octets is an error.
-func ParseJourney(name string, r io.Reader) (*Journey, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxJourney+1))
+// MaxRide octets is an error.
+func ParseRide(name string, r io.Reader) (*Ride, error) {
+	text, err := io.ReadAll(io.LimitReader(r, MaxRide+1))
 	if err != nil {
-		return nil, fmt.Errorf("parse journey %q: %w", name, err)
+		return nil, fmt.Errorf("parse ride %q: %w", name, err)
 	}
-	if len(text) > MaxJourney {
-		return nil, fmt.Errorf("parse journey %q: longer than %d octets; write fewer rows", name, MaxJourney)
+	if len(text) > MaxRide {
+		return nil, fmt.Errorf("parse ride %q: longer than %d octets; write fewer rows", name, MaxRide)
 	}
-	p := journeyParser{journey: &Journey{Name: name}}
+	p := rideParser{ride: &Ride{Name: name}}
 	for line := range bytes.Lines(text) {
 		p.line++
 		row := strings.TrimSpace(string(line))
@@ -77,22 +77,22 @@ func ParseJourney(name string, r io.Reader) (*Journey, error) {
 			continue
 		}
 		if err := p.row(row); err != nil {
-			return nil, fmt.Errorf("parse journey %q, line %d: %w", name, p.line, err)
+			return nil, fmt.Errorf("parse ride %q, line %d: %w", name, p.line, err)
 		}
 	}
 	if err := p.finish(); err != nil {
-		return nil, fmt.Errorf("parse journey %q: %w", name, err)
+		return nil, fmt.Errorf("parse ride %q: %w", name, err)
 	}
-	return p.journey, nil
+	return p.ride, nil
 }
 
-type journeyParser struct {
-	journey      *Journey
+type rideParser struct {
+	ride         *Ride
 	line         int
 	headed, over bool
 }
 
-func (p *journeyParser) row(text string) error {
+func (p *rideParser) row(text string) error {
 	if !p.headed {
 		if text != columns {
 			return fmt.Errorf("begins with %.60q; write the columns first: %s", text, columns)
@@ -114,19 +114,19 @@ func (p *journeyParser) row(text string) error {
 	if err != nil {
 		return inColumn(0, err)
 	}
-	j := p.journey
-	switch n := len(j.Rows); {
+	ride := p.ride
+	switch n := len(ride.Rows); {
 	case n == 0 && at != 0:
-		return inColumn(0, fmt.Errorf("the first row is at %s; a journey begins at 0", fields[0]))
-	case n > 0 && at <= int64(j.Rows[n-1].At):
-		return inColumn(0, fmt.Errorf("%s does not come after %s of the row before; sort the rows by time", fields[0], inSeconds(j.Rows[n-1].At)))
+		return inColumn(0, fmt.Errorf("the first row is at %s; a ride begins at 0", fields[0]))
+	case n > 0 && at <= int64(ride.Rows[n-1].At):
+		return inColumn(0, fmt.Errorf("%s does not come after %s of the row before; sort the rows by time", fields[0], inSeconds(ride.Rows[n-1].At)))
 	}
 	return p.state(time.Duration(at), fields)
 }
 
 // state reads the columns after the time.
-func (p *journeyParser) state(at time.Duration, fields []string) error {
-	j, last := p.journey, len(fields)-1
+func (p *rideParser) state(at time.Duration, fields []string) error {
+	ride, last := p.ride, len(fields)-1
 	row := Row{At: at}
 	switch word := fields[last]; word {
 	case linkWords[LinkUp]:
@@ -136,7 +136,7 @@ func (p *journeyParser) state(at time.Duration, fields []string) error {
 	case linkWords[LinkDropping]:
 		row.Link = LinkDropping
 	case endWord:
-		j.End, p.over = at, true
+		ride.End, p.over = at, true
 	default:
 		return inColumn(last, fmt.Errorf("unknown word %.40q; write %s", word, strings.Join(linkWords, ", ")))
 	}
@@ -146,13 +146,13 @@ func (p *journeyParser) state(at time.Duration, fields []string) error {
 		}
 	}
 	if !p.over {
-		j.Rows = append(j.Rows, row)
+		ride.Rows = append(ride.Rows, row)
 	}
 	return nil
 }
 
 // up reads rates and delays.
-func (p *journeyParser) up(row Row, fields []string) error {
+func (p *rideParser) up(row Row, fields []string) error {
 	for i, rate := range []*BitRate{&row.Down, &row.Up} {
 		bits, err := decimal(fields[1+i], 3)
 		if err == nil && bits == 0 {
@@ -174,18 +174,18 @@ func (p *journeyParser) up(row Row, fields []string) error {
 			return inColumn(3+i, err)
 		}
 	}
-	p.journey.Rows = append(p.journey.Rows, row)
+	p.ride.Rows = append(p.ride.Rows, row)
 	return nil
 }
 
-func (p *journeyParser) finish() error {
+func (p *rideParser) finish() error {
 	switch {
 	case !p.headed:
 		return fmt.Errorf("it is empty; write the columns first: %s", columns)
 	case !p.over:
-		return fmt.Errorf("it ends at line %d without an end row: was it cut off? The last row is the journey's length in seconds and %q, as in 1800,,,,,%s", p.line, endWord, endWord)
+		return fmt.Errorf("it ends at line %d without an end row: was it cut off? The last row is the ride's length in seconds and %q, as in 1800,,,,,%s", p.line, endWord, endWord)
 	}
-	return p.journey.validate()
+	return p.ride.validate()
 }
 
 // inColumn says in which column of a row an error is.
@@ -221,15 +221,15 @@ func inDecimals(n int64, decimals int) string {
 func inSeconds(d time.Duration) string { return inDecimals(int64(d), 9) }
 
 // validate checks what the rows must have of each other.
-func (j *Journey) validate() error {
-	if len(j.Rows) == 0 {
+func (ride *Ride) validate() error {
+	if len(ride.Rows) == 0 {
 		return errors.New("it has no row; write at least one before its end")
 	}
 	up := false
-	for i, row := range j.Rows {
-		next := j.End
-		if i+1 < len(j.Rows) {
-			next = j.Rows[i+1].At
+	for i, row := range ride.Rows {
+		next := ride.End
+		if i+1 < len(ride.Rows) {
+			next = ride.Rows[i+1].At
 		}
 		switch {
 		case i == 0 && row.At != 0:
@@ -248,17 +248,17 @@ func (j *Journey) validate() error {
 	switch {
 	case !up:
 		return errors.New("its link is down all the way; write at least one row with the link up")
-	case j.Rows[len(j.Rows)-1].Link != LinkUp:
+	case ride.Rows[len(ride.Rows)-1].Link != LinkUp:
 		return errors.New("it ends while the link is down, and the link would stay so for good; write a row with the link up before the end")
 	}
 	return nil
 }
 
-// Table returns the journey as ParseJourney reads it.
-func (j *Journey) Table() string {
+// Table returns the ride as ParseRide reads it.
+func (ride *Ride) Table() string {
 	var text strings.Builder
 	text.WriteString(columns + "\n")
-	for _, r := range j.Rows {
+	for _, r := range ride.Rows {
 		if r.Link == LinkUp {
 			fmt.Fprintf(&text, "%s,%s,%s,%s,%s,", inSeconds(r.At), inDecimals(int64(r.Down), 3), inDecimals(int64(r.Up), 3),
 				inDecimals(int64(r.DownDelay), 6), inDecimals(int64(r.UpDelay), 6))
@@ -267,31 +267,31 @@ func (j *Journey) Table() string {
 		}
 		text.WriteString(linkWords[r.Link] + "\n")
 	}
-	text.WriteString(inSeconds(j.End) + ",,,,," + endWord + "\n")
+	text.WriteString(inSeconds(ride.End) + ",,,,," + endWord + "\n")
 	return text.String()
 }
 
-// journeyJSON is a journey in JSON: its table takes a quarter of what rows would.
-type journeyJSON struct {
+// rideJSON is a ride in JSON: its table takes a quarter of what rows would.
+type rideJSON struct {
 	Name  string `json:"name"`
 	Table string `json:"table"`
 }
 
 // MarshalJSON implements json.Marshaler.
-func (j *Journey) MarshalJSON() ([]byte, error) {
-	return json.Marshal(journeyJSON{j.Name, j.Table()})
+func (ride *Ride) MarshalJSON() ([]byte, error) {
+	return json.Marshal(rideJSON{ride.Name, ride.Table()})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (j *Journey) UnmarshalJSON(data []byte) error {
-	var text journeyJSON
+func (ride *Ride) UnmarshalJSON(data []byte) error {
+	var text rideJSON
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
 	}
-	parsed, err := ParseJourney(text.Name, strings.NewReader(text.Table))
+	parsed, err := ParseRide(text.Name, strings.NewReader(text.Table))
 	if err != nil {
 		return err
 	}
-	*j = *parsed
+	*ride = *parsed
 	return nil
 }
