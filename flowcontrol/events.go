@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Event is a frame, or a run of DATA of one stream that no other frame of the connection interrupts. Times are ns since the Unix
+// Event is a frame, or a run of frames that no other frame of the connection interrupts: DATA of one stream, or priorities. Times are ns since the Unix
 // epoch.
 type Event struct {
 	Sender   Side
-	Kind     string // such as "SETTINGS", "SYN_STREAM", "DATA", "WINDOW_UPDATE"
+	Kind     string // such as "SETTINGS", "SYN_STREAM", "DATA", "WINDOW_UPDATE"; octets of a QUIC stream are "STREAM"
 	OnStream bool
 	Stream   uint64 // if OnStream
 	Sent     int64  // when its first octet left, or Never if that was not seen
@@ -31,18 +31,16 @@ func events(s *spoken) []Event {
 	slices.SortStableFunc(frames, func(a, b *frame) int { return cmp.Compare(a.sent, b.sent) })
 	var list []Event
 	for _, f := range frames {
-		if n := len(list); n > 0 && f.kind == "DATA" && f.detail == "" {
+		if n := len(list); n > 0 && list[n-1].joins(f) {
 			last := &list[n-1]
-			if last.Kind == "DATA" && last.Sender == f.sender && last.Stream == f.stream && !last.Fin && (last.Sent == Never) == (f.sent == Never) {
-				last.Frames++
-				last.Octets += f.octets
-				last.Fin = f.fin
-				last.Received = max(last.Received, f.received)
-				if f.octets > 0 {
-					last.StreamLeft, last.SessionLeft = f.streamLeft, f.sessionLeft
-				}
-				continue
+			last.Frames++
+			last.Octets += f.octets
+			last.Fin = f.fin
+			last.Received = max(last.Received, f.received)
+			if f.octets > 0 {
+				last.StreamLeft, last.SessionLeft = f.streamLeft, f.sessionLeft
 			}
+			continue
 		}
 		list = append(list, Event{
 			Sender: f.sender, Kind: f.kind, OnStream: f.onStream, Stream: f.stream, Sent: f.sent, Received: f.received,
@@ -51,4 +49,16 @@ func events(s *spoken) []Event {
 		})
 	}
 	return list
+}
+
+// joins reports whether a frame continues a run: DATA of one stream, or priorities of any.
+func (e *Event) joins(f *frame) bool {
+	if e.Kind != f.kind || e.Sender != f.sender || (e.Sent == Never) != (f.sent == Never) {
+		return false
+	}
+	if f.kind == "PRIORITY" {
+		e.OnStream = e.OnStream && e.Stream == f.stream
+		return true
+	}
+	return f.run && e.Stream == f.stream && !e.Fin
 }

@@ -20,7 +20,9 @@ type frame struct {
 	opens          bool  // SYN_STREAM, or the HEADERS of a request
 	updates        bool  // it grants delta to its stream, or to the session
 	delta          int64
-	absolute       bool  // the windows of QUIC, which may be larger
+	absolute       bool  // QUIC: it raises a limit, and windows may be larger than 2^31-1
+	limit          int64 // the limit
+	run            bool  // DATA and STREAM: neighbours are shown in one line
 	initial        int64 // SETTINGS: the new initial window of streams, -1 for none
 	detail         string
 

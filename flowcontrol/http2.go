@@ -59,7 +59,7 @@ func (s *spoken) readHTTP2(t *text, side Side, offset int) string {
 		f := s.add(frame{sender: side, kind: read.Header().Type.String(), onStream: stream != 0, stream: stream, initial: -1}, t, offset, end)
 		switch read := read.(type) {
 		case *http2.DataFrame:
-			f.octets, f.fin = int64(read.Length), read.StreamEnded()
+			f.run, f.octets, f.fin = true, int64(read.Length), read.StreamEnded()
 			s.pieces[side] = t.pieces(s.pieces[side], offset+header, end, f)
 		case *http2.HeadersFrame:
 			f.fin, f.opens = read.StreamEnded(), side == Client

@@ -69,7 +69,7 @@ func describeSPDY(f *frame, read spdy.Frame) {
 		f.fin, f.detail = read.Fin, describeFields(read.Fields)
 	case *spdy.Data:
 		on(read.StreamID)
-		f.octets, f.fin = int64(len(read.Payload)), read.Fin
+		f.run, f.octets, f.fin = true, int64(len(read.Payload)), read.Fin
 	case *spdy.RstStream:
 		on(read.StreamID)
 		f.reset, f.detail = true, read.Status.String()

@@ -15,7 +15,7 @@ const (
 type windows struct {
 	hasStreams, hasSession bool
 	initial                func(stream uint64) int64 // of a stream
-	session                int64                     // left
+	session, sent          int64                     // left; DATA of all streams
 	streams                map[uint64]*window
 	open                   []*window // those that have sent DATA and may send more
 }
@@ -69,6 +69,7 @@ func (w *windows) send(f *frame, octets int64) {
 	}
 	s.sent += octets
 	w.session -= octets
+	w.sent += octets
 	f.streamLeft, f.sessionLeft = w.left(f.stream), w.sessionLeft()
 }
 
@@ -80,6 +81,8 @@ func (w *windows) receive(f *frame) {
 	case f.reset:
 		w.complete(f.stream)
 		return
+	case f.absolute:
+		w.raise(f)
 	case f.updates && f.onStream:
 		w.of(f.stream).granted += f.delta
 	case f.updates:
@@ -90,6 +93,18 @@ func (w *windows) receive(f *frame) {
 	} else if f.updates {
 		f.sessionLeft = w.sessionLeft()
 	}
+}
+
+// raise takes in a limit of QUIC, and works out by how much it raises the one before. A lower one does nothing.
+func (w *windows) raise(f *frame) {
+	if f.onStream {
+		s := w.of(f.stream)
+		f.delta = max(0, f.limit-w.initial(f.stream)-s.granted)
+		s.granted += f.delta
+		return
+	}
+	f.delta = max(0, f.limit-w.sent-w.session)
+	w.session += f.delta
 }
 
 // complete notes that a stream sends no more.

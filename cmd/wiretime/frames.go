@@ -100,7 +100,7 @@ func printConnection(number int, c *flowcontrol.Connection, epoch int64) error {
 	}
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	if len(c.Events) > 0 {
-		fmt.Fprintln(w, "\nsent, ms\treceived, ms\tfrom\tstream\tframe\twindow of stream\tof session\t")
+		fmt.Fprintln(w, "\nsent, ms\treceived, ms\tfrom\tstream\tits window\tsession's\tframe")
 	}
 	for i := range c.Events {
 		e := &c.Events[i]
@@ -108,8 +108,8 @@ func printConnection(number int, c *flowcontrol.Connection, epoch int64) error {
 		if e.OnStream {
 			stream = fmt.Sprint(e.Stream)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", sinceEpoch(e.Sent, epoch), sinceEpoch(e.Received, epoch), e.Sender, stream,
-			terminal.Line(frameText(e)), window(e.StreamLeft), window(e.SessionLeft))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", sinceEpoch(e.Sent, epoch), sinceEpoch(e.Received, epoch), e.Sender, stream,
+			window(e.StreamLeft), window(e.SessionLeft), terminal.Line(frameText(e)))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -126,10 +126,12 @@ func printConnection(number int, c *flowcontrol.Connection, epoch int64) error {
 func frameText(e *flowcontrol.Event) string {
 	words := []string{e.Kind}
 	switch {
-	case e.Kind == "DATA" && e.Frames > 1:
+	case (e.Kind == "DATA" || e.Kind == "STREAM") && e.Frames > 1:
 		words = append(words, fmt.Sprintf("%d octets in %d frames", e.Octets, e.Frames))
-	case e.Kind == "DATA":
+	case e.Kind == "DATA" || e.Kind == "STREAM":
 		words = append(words, fmt.Sprintf("%d octets", e.Octets))
+	case e.Frames > 1:
+		words = append(words, fmt.Sprintf("%d frames", e.Frames))
 	case e.Delta != 0:
 		words = append(words, fmt.Sprintf("+%d", e.Delta))
 	}
@@ -139,12 +141,12 @@ func frameText(e *flowcontrol.Event) string {
 	if e.Fin {
 		words = append(words, "FIN")
 	}
-	return strings.Join(append(words, e.Detail), " ")
+	return strings.TrimSpace(strings.Join(append(words, e.Detail), " "))
 }
 
 func window(left int64) string {
 	if left == flowcontrol.NoWindow {
-		return ""
+		return "-"
 	}
 	return fmt.Sprint(left)
 }
