@@ -32,7 +32,7 @@ func notCached(ev *evidence.Evidence) []study.Violation {
 	}
 	var list []study.Violation
 	if len(dropped) > 0 {
-		list = append(list, violation(2, "the earlier visit left %s in the cache, but the client fetched it whole: %s", english.Count(len(dropped), "resource"), some(dropped)))
+		list = append(list, violation(2, "the client fetched %s whole that the earlier visit had left in its cache: %s", english.Count(len(dropped), "resource"), some(dropped)))
 	}
 	if len(unrecognised) > 0 {
 		list = append(list, violation(2, "the server answered %s with 200 instead of 304: %s", english.Count(len(unrecognised), "conditional request"), some(unrecognised)))

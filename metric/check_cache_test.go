@@ -37,7 +37,7 @@ func TestCheckCache(t *testing.T) {
 		e.FromCache = "disk"
 		s.log = s.log[:len(s.log)-1]
 	}
-	const dropped = "the earlier visit left 1 resource in the cache, but the client fetched it whole: " + page + "a.png"
+	const dropped = "the client fetched 1 resource whole that the earlier visit had left in its cache: " + page + "a.png"
 	const year = "max-age=31536000"
 	for _, c := range []struct {
 		name, visit string

@@ -79,3 +79,23 @@ func TestReload(t *testing.T) {
 		}
 	})
 }
+
+// TestReloadOfARedirectedPage reloads a page from where a redirect has led.
+func TestReloadOfARedirectedPage(t *testing.T) {
+	moved := text("text/plain", "")
+	moved.header.Set("Location", "/home")
+	b := newBench(t, row(t, "h2"), files(map[string]file{"/": moved, "/home": html("home")}), pageHost)
+	v := b.open(t)
+	keep := capture.Warm{Sessions: true, Connections: true, Cache: true, Reload: true}
+	for _, visit := range []struct {
+		keep capture.Warm
+		want []string
+	}{{capture.Warm{}, []string{"/", "/home"}}, {keep, []string{"/home"}}, {capture.Warm{}, []string{"/", "/home"}}} {
+		must(t, v.Forget(t.Context(), visit.keep))
+		har, _, err := v.Load(t.Context(), "https://"+pageHost+"/")
+		must(t, err)
+		if got := paths(har); !slices.Equal(got, visit.want) {
+			t.Errorf("with %+v: requested %q, want %q", visit.keep, got, visit.want)
+		}
+	}
+}

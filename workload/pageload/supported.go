@@ -41,8 +41,15 @@ func (b *bound) checkVisit() string {
 		return ""
 	case visit == study.VisitZeroRTT && b.protocol.Transport != "udp":
 		return fmt.Sprintf("0-RTT over %s: only HTTP/3 has it here", b.protocol.Name)
+	case loader == Firefox && (visit == study.VisitAgain || visit == study.VisitReload):
+	case loader == Firefox:
+		return fmt.Sprintf("the loader %s can neither empty its cache nor close its connections: it makes the visits %s, %s and %s only; use %s or %s",
+			loader, study.VisitCold, study.VisitAgain, study.VisitReload, Chromium, Builtin)
 	case loader != Chromium && loader != Builtin:
 		return fmt.Sprintf("the loader %s makes cold visits only; use %s or %s", loader, Chromium, Builtin)
+	}
+	if visit == study.VisitReload && len(b.site.Journey) > 0 {
+		return fmt.Sprintf("the site has %d pages visited one after the other, and only the last of them could be reloaded", 1+len(b.site.Journey))
 	}
 	return ""
 }

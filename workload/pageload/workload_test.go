@@ -101,6 +101,8 @@ func TestUnsupportedVisits(t *testing.T) {
 		{Builtin, "h3", study.VisitConnected, "keep-alive", 0, ""},
 		{Builtin, "h2", study.VisitAgain, "sequential", 0, "each request has a connection of its own"},
 		{Builtin, "spdy/3", study.VisitReload, study.StrategyBrowser, 0, ""},
+		{Firefox, "h2", study.VisitReload, study.StrategyBrowser, 0, ""},
+		{Firefox, "h2", study.VisitCached, study.StrategyBrowser, 0, "the loader firefox can neither empty its cache nor close its connections: it makes the visits cold, again and reload only"},
 		{Fetch, "h2", study.VisitAgain, study.StrategyBrowser, 0, "the loader fetch makes cold visits only"},
 		{Builtin, "h2", study.VisitCold, study.StrategyBrowser, 2, ""},
 		{Fetch, "h2", study.VisitCold, study.StrategyBrowser, 2, "the loader fetch has one tab"},
