@@ -31,6 +31,19 @@ var pathOutage = Metric{
 	},
 }
 
+var pltClear = Metric{
+	study.Metric{
+		Name: "plt_clear", Unit: "ms", Title: "PLT without outage",
+		Definition: "Where the path follows a ride or a trace: the PLT of a load that met no outage.",
+	},
+	func(ev *evidence.Evidence) (float64, bool) {
+		if o, ok := offered(ev); !ok || o.Outage > 0 {
+			return 0, false
+		}
+		return plt.Of(ev)
+	},
+}
+
 // offered returns what a path that moves offered to the load.
 func offered(ev *evidence.Evidence) (network.Offer, bool) {
 	spans := spans(ev)

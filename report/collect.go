@@ -69,6 +69,7 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	}
 	c.addCells(results, axes)
 	axes.kind().extend(&c.data, axes, results)
+	c.data.Series = axes.series(results)
 	c.addLoads(results)
 	if err := c.addFiles(); err != nil {
 		return err

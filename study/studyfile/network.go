@@ -122,21 +122,17 @@ func (r *reader) access(m mapping, name string) network.Access {
 		}
 	}
 	if n, ok := m.get("ride"); ok {
-		return r.ride(n, m, name, up, down)
+		return r.ride(n, name, up, down)
 	}
 	return network.Access{Name: name, Up: up.complete(), Down: down.complete()}
 }
 
 // ride reads an access link that follows a ride. The file is named relative to the study's
 // folder.
-func (r *reader) ride(n ast.Node, m mapping, name string, up, down link) network.Access {
-	for _, key := range []string{"rate", "trace", "delay", "rtt"} {
-		if value, ok := m.get(key); ok {
-			r.fail(value, "%s cannot be set beside ride, which says it for every moment; keep one", key)
-		}
-	}
+func (r *reader) ride(n ast.Node, name string, up, down link) network.Access {
 	if up.Rate != 0 || up.Trace != nil || up.Delay != 0 || down.Rate != 0 || down.Trace != nil || down.Delay != 0 {
-		r.fail(n, "rate, trace and delay cannot be set for one direction beside ride, which says them for both; remove them")
+		r.fail(n, "rate, trace and delay cannot be set beside ride, which says them for both directions; keep one")
+		return network.Access{}
 	}
 	file, ok := r.text(n, "ride")
 	if !ok {

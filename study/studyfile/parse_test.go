@@ -105,6 +105,7 @@ matrix:
       loss: 1%
       queue: 64kB
       up: {rate: 900kbit, loss: 0.5, queue: 50 packets}
+    - {name: by-bus, ride: bus.csv, loss: 1%, up: {queue: 9kB}}
     - name: two-ways
       access:
         - {name: wlan, trace: made.trace, delay: 10ms}
@@ -153,6 +154,14 @@ func TestParseReadsEveryKey(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "made.trace"), []byte("1\n5\n5\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	const table = "seconds,down_kbit,up_kbit,down_ms,up_ms,link\n0,4000,1000,30,50,up\n60,,,,,end\n"
+	if err := os.WriteFile(filepath.Join(dir, "bus.csv"), []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ride, err := network.ParseRide("bus.csv", strings.NewReader(table))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cable, err := network.Profile("cable")
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +172,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Name: "whole", Title: "All keys", Description: "Two lines\nof text\n", Seed: 1<<64 - 1,
 		Workload: study.Pages(),
 		Matrix: map[study.Axis][]string{
-			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "two-ways"},
+			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
 			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn},
 		},
@@ -174,6 +183,12 @@ func TestParseReadsEveryKey(t *testing.T) {
 					Loss: network.Loss{Rate: 0.5}, Queue: network.Queue{Packets: 50}},
 				Down: network.Link{Rate: 5_000_000, Delay: 51, Jitter: 2 * time.Millisecond, Reorder: true,
 					Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 64_000}},
+			}},
+		}, {
+			Name: "by-bus",
+			Access: []network.Access{{Name: "access", Ride: ride,
+				Up:   network.Link{Rate: 1_000_000, Delay: 50 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 9_000}},
+				Down: network.Link{Rate: 4_000_000, Delay: 30 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 125_000}},
 			}},
 		}, {
 			Name: "two-ways",
