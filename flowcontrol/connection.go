@@ -151,21 +151,22 @@ func (c *conversation) interpret(tracks *[2]track, keys protection.KeyLog, wante
 		}
 	}
 	head := texts[Client].data
+	silent := len(head) == 0
 	switch {
-	case bytes.HasPrefix(head, []byte("PRI * HTTP/2.0\r\n")):
+	case bytes.HasPrefix(head, []byte("PRI * HTTP/2.0\r\n")), silent && negotiated == "h2":
 		c.Protocol = "h2"
 		return readHTTP2(&texts), [2]*windows{newWindows(true, true, http2Window), newWindows(true, true, http2Window)}
-	case len(head) > 1 && head[0] == 0x80 && (head[1] == 2 || head[1] == 3):
-		c.Protocol = "spdy/3.1"
-		if negotiated == "spdy/3" || negotiated == "" && wanted == "spdy/3" {
-			c.Protocol = "spdy/3"
+	case len(head) > 1 && head[0] == 0x80 && (head[1] == 2 || head[1] == 3), silent && strings.HasPrefix(negotiated, "spdy/"):
+		c.Protocol = cmp.Or(negotiated, "spdy/3.1")
+		if negotiated == "" && wanted == "spdy/3" {
+			c.Protocol = wanted
 		}
-		if head[1] == 2 {
+		if !silent && head[1] == 2 {
 			c.Protocol = "spdy/2"
 		}
-		fresh := func() *windows { return newWindows(head[1] == 3, c.Protocol == "spdy/3.1", spdyWindow) }
-		return readSPDY(&texts), [2]*windows{fresh(), fresh()}
-	case negotiated == "h2" || strings.HasPrefix(negotiated, "spdy"):
+		fresh := func() *windows { return newWindows(c.Protocol != "spdy/2", c.Protocol == "spdy/3.1", spdyWindow) }
+		return readSPDY(&texts, c.Protocol), [2]*windows{fresh(), fresh()}
+	case negotiated == "h2" || strings.HasPrefix(negotiated, "spdy/"):
 		c.Protocol = negotiated
 		c.Unseen = append(c.Unseen, "the frames: the client's first octets are early data, whose keys are not in the capture")
 		return c.whole(&texts), none
@@ -253,7 +254,9 @@ func (c *conversation) finish(s *spoken, end func(Side) *sender) {
 			c.Transfers = append(c.Transfers, t)
 		}
 	}
-	c.Events = events(s)
+	frames := slices.Concat(s.frames[Client], s.frames[Server])
+	slices.SortStableFunc(frames, func(a, b *frame) int { return cmp.Compare(a.sent, b.sent) })
+	c.Events = events(frames)
 }
 
 // joined sorts spans and joins those that touch.

@@ -1,10 +1,5 @@
 package flowcontrol
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Event is a frame, or a run of frames that no other frame of the connection interrupts: DATA of one stream, or priorities. Times are ns since the Unix
 // epoch.
 type Event struct {
@@ -25,10 +20,8 @@ type Event struct {
 	Detail                  string // settings, the request, the status
 }
 
-// events puts the frames of both sides in the order in which they were sent, and joins runs of DATA.
-func events(s *spoken) []Event {
-	frames := slices.Concat(s.frames[Client], s.frames[Server])
-	slices.SortStableFunc(frames, func(a, b *frame) int { return cmp.Compare(a.sent, b.sent) })
+// events joins the runs among frames.
+func events(frames []*frame) []Event {
 	var list []Event
 	for _, f := range frames {
 		if n := len(list); n > 0 && list[n-1].joins(f) {

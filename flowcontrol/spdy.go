@@ -12,19 +12,19 @@ import (
 )
 
 // readSPDY reads the frames of a SPDY connection.
-func readSPDY(texts *[2]text) *spoken {
+func readSPDY(texts *[2]text, protocol string) *spoken {
 	s := &spoken{}
 	for side := range texts {
-		s.broken[side] = s.readSPDY(&texts[side], Side(side))
+		s.broken[side] = s.readSPDY(&texts[side], Side(side), protocol)
 	}
 	return s
 }
 
 // readSPDY reads the frames of one end. It returns why it stopped before the end, if it did.
-func (s *spoken) readSPDY(t *text, side Side) string {
+func (s *spoken) readSPDY(t *text, side Side, protocol string) string {
 	const header = 8
 	version := spdy.V31
-	if len(t.data) > 1 && t.data[0] == 0x80 && t.data[1] == 2 {
+	if protocol == "spdy/2" {
 		version = spdy.V2
 	}
 	framer := spdy.NewFramer(version, io.Discard, bytes.NewReader(t.data), spdy.CompressSafe)

@@ -172,6 +172,10 @@ func newWalk(s *sender) *walk {
 		if m.arrives && m.speaks {
 			spoken = m.at
 		}
+		if f := m.frame; f != nil && !m.arrives {
+			s.windows.of(f.stream).total += m.data
+			s.windows.of(f.stream).finishes = s.windows.of(f.stream).finishes || f.fin
+		}
 		w.heard[i], w.spoken[i] = heard, spoken
 	}
 	return w

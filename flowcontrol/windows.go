@@ -24,6 +24,8 @@ type windows struct {
 type window struct {
 	stream           uint64
 	granted, sent    int64 // beyond the initial window; DATA
+	total            int64 // DATA that the stream will have sent
+	finishes         bool  // its end is seen, so that there is no more than that
 	began, completed bool
 }
 
@@ -68,6 +70,7 @@ func (w *windows) send(f *frame, octets int64) {
 		w.open = append(w.open, s)
 	}
 	s.sent += octets
+	s.completed = s.completed || s.finishes && s.sent == s.total
 	w.session -= octets
 	w.sent += octets
 	f.streamLeft, f.sessionLeft = w.left(f.stream), w.sessionLeft()

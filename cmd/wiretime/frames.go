@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"wiretime/artefact"
 	"wiretime/capture"
 	"wiretime/evidence"
 	"wiretime/flowcontrol"
@@ -17,6 +20,7 @@ import (
 	"wiretime/store"
 	"wiretime/study"
 	"wiretime/terminal"
+	"wiretime/workload/pageload"
 )
 
 func framesCommand() *cobra.Command {
@@ -68,13 +72,26 @@ func showFrames(dir, id string) error {
 	return nil
 }
 
-// readConnections reads the connections in a load's capture.
+// readConnections reads the connections in a load's capture. If it shows no frames, those in the loader's log follow.
 func readConnections(l store.Load) ([]*flowcontrol.Connection, error) {
 	packets, err := capture.ReadPackets(filepath.Join(l.Artefacts, lab.CaptureFile))
 	if err != nil {
 		return nil, err
 	}
-	return flowcontrol.Read(&evidence.Evidence{Protocol: l.Cell.On(study.AxisProtocol), Packets: packets}), nil
+	list := flowcontrol.Read(&evidence.Evidence{Protocol: l.Cell.On(study.AxisProtocol), Packets: packets})
+	if slices.ContainsFunc(list, func(c *flowcontrol.Connection) bool { return len(c.Events) > 0 }) {
+		return list, nil
+	}
+	log, err := artefact.Contents(filepath.Join(l.Artefacts, pageload.FramesFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return list, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	logged, err := flowcontrol.ReadLog(log)
+	return append(list, logged...), err
 }
 
 // began returns the moment from which times are counted, in ns since the Unix epoch, and its name.
@@ -94,7 +111,11 @@ func printConnection(number int, c *flowcontrol.Connection, epoch int64) error {
 	if protocol == "" {
 		protocol = "unknown protocol"
 	}
-	fmt.Fprintf(stdout, "\nconnection %d: %s, %s\n", number, c.Flow, terminal.Line(protocol))
+	flow := "from the loader's log"
+	if c.Flow.Protocol != 0 {
+		flow = c.Flow.String()
+	}
+	fmt.Fprintf(stdout, "\nconnection %d: %s, %s\n", number, flow, terminal.Line(protocol))
 	for _, line := range c.Unseen {
 		fmt.Fprintf(stdout, "not seen: %s\n", terminal.Line(line))
 	}
