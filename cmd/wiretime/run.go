@@ -376,7 +376,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		}
 	}
 	cells := s.Cells(func(c study.Cell) string {
-		if w.virtual && !s.Foreign() && !w.mayBeReal() && c.By() != pageload.Firefox {
+		if w.virtual && !s.Foreign() && !w.mayBeReal() {
 			return study.ClockVirtual
 		}
 		return runner.FasterClock(c, sites[c.Subject()], s.Options, w.virtual && !s.Foreign())
