@@ -412,7 +412,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		}
 	}
 	cells := s.Cells(func(c study.Cell) string {
-		if s.Options.Crowd == nil && w.virtual && !s.Foreign() && !w.mayBeReal() && c.By() != pageload.Firefox {
+		if s.Options.Crowd == nil && w.virtual && !s.Foreign() && !w.mayBeReal() {
 			return study.ClockVirtual
 		}
 		return runner.FasterClock(c, sites[c.On(study.AxisSite)], s.Options, w.virtual && !s.Foreign())
