@@ -46,6 +46,7 @@ type Data struct {
 	Strategies  []Fact    `json:"strategies,omitempty"` // strategies and what they mean, where some are not the browser's
 	Servers     []Fact    `json:"servers,omitempty"`    // servers and what they are, where some are not Wiretime's own
 	Kinds       []string  `json:"kinds,omitempty"`      // what the time on a critical path may be spent on
+	Reasons     []string  `json:"reasons,omitempty"`    // what may hold a sender
 	Words       []string  `json:"words"`                // strings that waterfalls refer to; Words[0] is ""
 	// Dropped says how many loads have lost their artefacts; empty if none has.
 	Dropped     string `json:"dropped,omitempty"`
@@ -122,6 +123,7 @@ type Cell struct {
 	MedianLoad  int                `json:"medianLoad"` // index of the valid load that left files and whose onLoad (of a stream, whose first time) is nearest to the median, -1 without one
 	Loads       []int              `json:"loads"`
 	Critical    *Critical          `json:"critical,omitempty"`
+	Flow        *Flow              `json:"flow,omitempty"`
 }
 
 // Summary describes the valid values of one metric in one cell, in the
