@@ -19,7 +19,7 @@ func Pages() Set {
 			drops, retransmissions,
 			lateP50, lateP99, lateMax, misses, inexact, unused,
 		},
-		Checks: []Check{checkProtocol, checkVisit, checkAgreement},
+		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkWindows},
 	}
 }
 

@@ -47,6 +47,9 @@ const (
 	VisitCached    = "cached"    // it has names, TLS sessions and a filled cache; connections are closed
 )
 
+// WindowDefault is the window that a loader, a server or the option tcp_rmem has by itself.
+const WindowDefault = "default"
+
 // StrategyBrowser uses connections like a browser: up to six connections per host, kept alive,
 // over HTTP/1.1; a single connection per origin over other protocols.
 const StrategyBrowser = "browser"
