@@ -60,6 +60,16 @@ var builtinWords = Vocabulary{
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy"},
 	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
+	Windows: Windows{
+		Name: func(_ study.Axis, word string) (string, error) { return word, nil },
+		Refuse: func(axis study.Axis, _ string, c study.Cell) error {
+			tcp := axis == study.AxisTCPWindow
+			if tcp && c.Over() == "h3" || !tcp && strings.HasPrefix(c.Over(), "http") {
+				return errors.New("does not apply")
+			}
+			return nil
+		},
+	},
 
 	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "quic"},
 	Players:       []string{"download", "paper"},
