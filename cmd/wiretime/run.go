@@ -163,7 +163,7 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 func parseStudy(name string, source []byte, library site.Library) (*study.Study, error) {
 	return studyfile.Parse(name, source, studyfile.Vocabulary{
 		Protocols: protocol.Names(), Loaders: pageload.Loaders(), SiteKnown: library.KnownRef,
-		Strategy: strategyName, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
+		Strategy: strategyName, Windows: studyfile.Windows{Name: pageload.WindowName, Refuse: pageload.RefuseWindow}, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
 		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.Metrics(study.Streams())),
 		CrowdMetrics: units(runner.Metrics(study.Crowds())),
 	})
