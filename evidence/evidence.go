@@ -29,6 +29,7 @@ type Evidence struct {
 	Timing     capture.Timing // of a page
 	ServerLost int            // QUIC packets that the server declared lost; -1 unknown
 	Stream     *record.Stream // of a media stream
+	Upload     *Upload        // of an upload
 	// CaptureCut says that packets are missing from the capture because there were more than it may hold.
 	CaptureCut bool
 	Counted    *Counts
@@ -37,6 +38,12 @@ type Evidence struct {
 	sightings   []Sighting
 	connections []*Connection
 	flows       []Flow
+}
+
+// Upload is what a client had to upload.
+type Upload struct {
+	Octets int64
+	SHA256 string // of the content, in hexadecimal digits
 }
 
 // Counts is how many IP packets the emulator counted: that the client sent, that reached the client, and that were

@@ -37,6 +37,7 @@ type Data struct {
 	Printed     []Printed `json:"printed,omitempty"`    // tables that papers printed, beside what was measured
 	Claims      []Claim   `json:"claims,omitempty"`     // claims about the cells, and their outcomes
 	Streams     *Streams  `json:"streams,omitempty"`    // for a run of streams
+	Uploads     bool      `json:"uploads,omitempty"`    // this is a run of uploads
 	Compared    string    `json:"compared"`             // the axes by which the cells of a section are compared, from Axes.Compared
 	Same        []string  `json:"same"`                 // the axes on which the cells of a section agree, as far as the run uses them
 	Visits      []Fact    `json:"visits,omitempty"`     // visits and what they mean, where some are not cold

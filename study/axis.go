@@ -6,7 +6,7 @@ import "slices"
 // same name.
 type Axis string
 
-// The axes of page loads, of streams, and of both.
+// The axes of page loads, of uploads, of streams, and of several of them.
 const (
 	AxisSite     Axis = "site"     // site reference, such as "objects@40x20kB"
 	AxisProtocol Axis = "protocol" // a row of package protocol
@@ -14,6 +14,8 @@ const (
 	AxisLoader   Axis = "loader"   // browser or client that loads the site
 	AxisVisit    Axis = "visit"    // client's state before the load: VisitCold and so on
 	AxisServer   Axis = "server"   // web server: ServerOwn, a third-party one, or one that the study defines
+
+	AxisUpload Axis = "upload" // upload reference, such as "post@10MB"
 
 	AxisMedia         Axis = "media"         // media reference, such as "file@1GB"
 	AxisTransport     Axis = "transport"     // a row of package media/transport
@@ -78,6 +80,20 @@ var pageLoads = Workload{
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
 }
 
+var fileUploads = Workload{
+	Name: "uploads", Subject: AxisUpload, Over: AxisProtocol, By: AxisLoader,
+	Axes: []AxisInfo{
+		{Axis: AxisUpload, Key: "uploads", Plural: "uploads"},
+		{Axis: AxisNetwork, Key: "networks", Plural: "networks"},
+		{Axis: AxisLoader, Key: "loaders", Plural: "loaders"},
+		congestion, initcwnd, clock,
+		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
+		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
+	},
+	Path:     []Axis{AxisNetwork},
+	KeyFirst: []Axis{AxisUpload, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisServer},
+}
+
 var mediaStreams = Workload{
 	Name: "streams", Subject: AxisMedia, Over: AxisTransport, By: AxisPlayer,
 	Axes: []AxisInfo{
@@ -100,8 +116,11 @@ func Pages() *Workload { return &pageLoads }
 // Streams returns the workload of media streams.
 func Streams() *Workload { return &mediaStreams }
 
+// Uploads returns the workload of uploads.
+func Uploads() *Workload { return &fileUploads }
+
 // Workloads returns all workloads.
-func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams} }
+func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams, &fileUploads} }
 
 // Has reports whether the workload's cells have the axis.
 func (w *Workload) Has(axis Axis) bool { return w.at(axis) >= 0 }

@@ -29,6 +29,7 @@ import (
 	"wiretime/terminal"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
+	"wiretime/workload/upload"
 )
 
 // defaultStore is where results are kept unless a flag says otherwise.
@@ -151,6 +152,7 @@ func parseStudy(name string, source []byte, library site.Library) (*study.Study,
 	return studyfile.Parse(name, source, studyfile.Vocabulary{
 		Protocols: protocol.Names(), Loaders: pageload.Loaders(), SiteKnown: library.KnownRef,
 		Strategy: strategyName, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
+		Upload: upload.ParseReference, UploadMetrics: units(runner.Metrics(study.Uploads())),
 		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.Metrics(study.Streams())),
 	})
 }

@@ -24,6 +24,11 @@ type Vocabulary struct {
 	// an error for an unknown word. If it is nil, StrategyBrowser is the only strategy.
 	Strategy func(word string) (name string, err error)
 
+	// Words of studies of uploads, beside those of pages.
+	UploadMetrics map[string]string // units of metrics by name
+	// Upload returns the size of an upload in octets, or an error for an invalid reference.
+	Upload func(reference string) (octets int64, err error)
+
 	// Words of studies of streams.
 	Transports, Players []string
 	StreamMetrics       map[string]string // units of metrics by name

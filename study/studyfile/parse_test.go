@@ -40,6 +40,9 @@ var words = Vocabulary{
 	Servers:      []string{"nginx", "caddy"},
 	Placeholders: []string{"folder", "address", "port"},
 
+	UploadMetrics: map[string]string{"upload_time": "ms"},
+	Upload:        someUploads,
+
 	Transports:    []string{"tcp", "sctp", "quic"},
 	Players:       []string{"download", "paper", "bola"},
 	StreamMetrics: map[string]string{"ttd": "ms", "recovery": "ms", "goodput": "Mbit/s"},
@@ -52,6 +55,15 @@ var words = Vocabulary{
 	},
 }
 
+// someUploads knows the uploads of the tests and of the built-in studies.
+func someUploads(reference string) (int64, error) {
+	size, ok := map[string]int64{"post@1MB": 1e6, "post@10MB": 1e7}[reference]
+	if !ok {
+		return 0, fmt.Errorf("unknown upload %q", reference)
+	}
+	return size, nil
+}
+
 // builtinWords are those of the built-in studies.
 var builtinWords = Vocabulary{
 	Protocols: append([]string{"spdy/3", "spdy/3.1"}, words.Protocols...),
@@ -60,6 +72,7 @@ var builtinWords = Vocabulary{
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy"},
 	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
+	Upload:    someUploads,
 
 	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "quic"},
 	Players:       []string{"download", "paper"},
@@ -319,8 +332,8 @@ func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := strings.Split(string(page), "```yaml\n")[1:]
-	if len(examples) != 4 {
-		t.Errorf("the reference shows %d studies, want 4", len(examples))
+	if len(examples) != 5 {
+		t.Errorf("the reference shows %d studies, want 5", len(examples))
 	}
 	for _, example := range examples {
 		src, _, _ := strings.Cut(example, "```")

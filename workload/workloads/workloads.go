@@ -15,6 +15,7 @@ import (
 	"wiretime/workload"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
+	"wiretime/workload/upload"
 )
 
 // all returns every workload. A new workload needs a line here.
@@ -22,6 +23,7 @@ func all() []workload.Workload {
 	return []workload.Workload{
 		pageload.Workload{},
 		playback.Workload{},
+		upload.Workload{},
 	}
 }
 
