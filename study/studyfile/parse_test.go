@@ -118,6 +118,7 @@ matrix:
       loss: 1%
       queue: 64kB
       up: {rate: 900kbit, loss: 0.5, queue: 50 packets}
+    - {name: by-bus, ride: bus.csv, loss: 1%, up: {queue: 9kB}}
     - name: two-ways
       access:
         - {name: wlan, trace: made.trace, delay: 10ms}
@@ -149,6 +150,7 @@ options:
   cpu: {parse: 20us, style: 10us, script: 100us, scale: 4.5}
   tcp_rmem: [1, 2, 3]
   tcp_wmem: [4, 4, 4]
+quick: {repeats: 2, only: [{network: cable, clock: real}, {visit: [cold, 0rtt], protocol: h3}]}
 `
 
 func parse(t *testing.T, src string) *study.Study {
@@ -165,6 +167,14 @@ func TestParseReadsEveryKey(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "made.trace"), []byte("1\n5\n5\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	const table = "seconds,down_kbit,up_kbit,down_ms,up_ms,link\n0,4000,1000,30,50,up\n60,,,,,end\n"
+	if err := os.WriteFile(filepath.Join(dir, "bus.csv"), []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ride, err := network.ParseRide("bus.csv", strings.NewReader(table))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cable, err := network.Profile("cable")
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +185,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Name: "whole", Title: "All keys", Description: "Two lines\nof text\n", Seed: 1<<64 - 1,
 		Workload: study.Pages(),
 		Matrix: map[study.Axis][]string{
-			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "two-ways"},
+			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
 			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn},
 		},
@@ -186,6 +196,12 @@ func TestParseReadsEveryKey(t *testing.T) {
 					Loss: network.Loss{Rate: 0.5}, Queue: network.Queue{Packets: 50}},
 				Down: network.Link{Rate: 5_000_000, Delay: 51, Jitter: 2 * time.Millisecond, Reorder: true,
 					Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 64_000}},
+			}},
+		}, {
+			Name: "by-bus",
+			Access: []network.Access{{Name: "access", Ride: ride,
+				Up:   network.Link{Rate: 1_000_000, Delay: 50 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 9_000}},
+				Down: network.Link{Rate: 4_000_000, Delay: 30 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 125_000}},
 			}},
 		}, {
 			Name: "two-ways",
@@ -211,6 +227,10 @@ func TestParseReadsEveryKey(t *testing.T) {
 			ServerWait: true, OriginRTT: true, Freeze: true,
 			CPU:     study.CPU{Parse: 20 * time.Microsecond, Style: 10 * time.Microsecond, Script: 100 * time.Microsecond, Scale: 4.5},
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
+		Quick: study.Quick{Repeats: 2, Only: []study.Selection{
+			{study.AxisNetwork: {"cable"}, study.AxisClock: {study.ClockReal}},
+			{study.AxisVisit: {study.VisitCold, study.VisitZeroRTT}, study.AxisProtocol: {"h3"}},
+		}},
 		Source: []byte(whole),
 	}
 	for name, src := range map[string]string{
@@ -286,6 +306,36 @@ func TestBuiltinStudies(t *testing.T) {
 		}
 		if name == "first-look" && (len(s.Cells(nil)) != 12 || s.Repeats != 3) {
 			t.Errorf("first-look has %d cells, %d repeats; want 12 and 3", len(s.Cells(nil)), s.Repeats)
+		}
+	}
+}
+
+func TestAQuickRunMeasuresAPart(t *testing.T) {
+	for _, tt := range []struct {
+		quick          string
+		cells, repeats int
+	}{
+		{"", 6, 1},
+		{"quick: {repeats: 2}\n", 6, 2},
+		{"quick: {only: [{network: cable}]}\n", 3, 1},
+		{"quick: {only: [{network: cable, protocol: [h2, h3]}, {protocol: h2}]}\n", 3, 1},
+	} {
+		s := parse(t, small+tt.quick)
+		if all := s.Cells(nil); len(all) != 6 || s.Repeats != 3 {
+			t.Errorf("%q: %d cells and %d repeats before UseQuick, want 6 and 3", tt.quick, len(all), s.Repeats)
+		}
+		whole := s.Plan(s.Cells(nil))
+		s.UseQuick()
+		plan := s.Plan(s.Cells(nil))
+		if len(plan) != tt.cells*tt.repeats || s.Repeats != tt.repeats {
+			t.Errorf("%q: %d loads, want %d cells with %d repeats", tt.quick, len(plan), tt.cells, tt.repeats)
+		}
+		for _, p := range plan { // the part is measured as the whole measures it
+			if !slices.ContainsFunc(whole, func(w study.PlannedLoad) bool {
+				return w.Cell.Key() == p.Cell.Key() && w.Repeat == p.Repeat && w.Seed == p.Seed
+			}) {
+				t.Errorf("%q: the whole study has no repeat %d of %s with seed %d", tt.quick, p.Repeat, p.Cell.Key(), p.Seed)
+			}
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"wiretime/study"
 	"wiretime/workload"
+	"wiretime/workload/crowd"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
 	"wiretime/workload/upload"
@@ -24,6 +25,7 @@ func all() []workload.Workload {
 		pageload.Workload{},
 		playback.Workload{},
 		upload.Workload{},
+		crowd.Workload{},
 	}
 }
 
