@@ -33,6 +33,7 @@ type Evidence struct {
 	Timing     capture.Timing // of a page
 	ServerLost int            // QUIC packets that the server declared lost; -1 unknown
 	Stream     *record.Stream // of a media stream
+	Upload     *Upload        // of an upload
 	Crowd      *Crowd         // of a crowd
 	Announced  *Announced     // windows of a page's connections; nil if not known
 	// CaptureCut says that packets are missing from the capture because there were more than it may hold.
@@ -59,6 +60,12 @@ type Windows struct {
 // Announced holds the windows in octets that each connection's ends announced for its streams, in
 // the order of the connections: in SETTINGS (SPDY, HTTP/2) or in transport parameters (QUIC).
 type Announced struct{ Client, Server []int }
+
+// Upload is what a client had to upload.
+type Upload struct {
+	Octets int64
+	SHA256 string // of the content, in hexadecimal digits
+}
 
 // Counts is how many IP packets the emulator counted: that the client sent, that reached the client, and that were
 // dropped in either direction.

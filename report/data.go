@@ -38,6 +38,7 @@ type Data struct {
 	Printed     []Printed `json:"printed,omitempty"`    // tables that papers printed, beside what was measured
 	Claims      []Claim   `json:"claims,omitempty"`     // claims about the cells, and their outcomes
 	Streams     *Streams  `json:"streams,omitempty"`    // for a run of streams
+	Uploads     bool      `json:"uploads,omitempty"`    // this is a run of uploads
 	Series      []Series  `json:"series,omitempty"`     // one for each number that varies
 	Crowds      *Crowds   `json:"crowds,omitempty"`     // for a run of crowds
 	Compared    string    `json:"compared"`             // the axes by which the cells of a section are compared, from Axes.Compared

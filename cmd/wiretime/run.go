@@ -30,6 +30,7 @@ import (
 	"wiretime/workload/crowd"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
+	"wiretime/workload/upload"
 )
 
 // defaultStore is where results are kept unless a flag says otherwise.
@@ -164,6 +165,7 @@ func parseStudy(name string, source []byte, library site.Library) (*study.Study,
 	return studyfile.Parse(name, source, studyfile.Vocabulary{
 		Protocols: protocol.Names(), Loaders: pageload.Loaders(), SiteKnown: library.KnownRef,
 		Strategy: strategyName, Windows: studyfile.Windows{Name: pageload.WindowName, Refuse: pageload.RefuseWindow}, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
+		Upload: upload.ParseReference, UploadMetrics: units(runner.Metrics(study.Uploads())),
 		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.Metrics(study.Streams())),
 		CrowdMetrics: units(runner.Metrics(study.Crowds())),
 	})

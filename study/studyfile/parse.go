@@ -27,6 +27,11 @@ type Vocabulary struct {
 	// study.WindowDefault is known.
 	Windows Windows
 
+	// Words of studies of uploads, beside those of pages.
+	UploadMetrics map[string]string // units of metrics by name
+	// Upload returns the size of an upload in octets, or an error for an invalid reference.
+	Upload func(reference string) (octets int64, err error)
+
 	// Words of studies of streams.
 	Transports, Players []string
 	StreamMetrics       map[string]string // units of metrics by name

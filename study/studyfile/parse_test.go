@@ -40,6 +40,9 @@ var words = Vocabulary{
 	Servers:      []string{"nginx", "caddy"},
 	Placeholders: []string{"folder", "address", "port"},
 
+	UploadMetrics: map[string]string{"upload_time": "ms"},
+	Upload:        someUploads,
+
 	Transports:    []string{"tcp", "sctp", "quic"},
 	Players:       []string{"download", "paper", "bola"},
 	StreamMetrics: map[string]string{"ttd": "ms", "recovery": "ms", "goodput": "Mbit/s"},
@@ -50,6 +53,15 @@ var words = Vocabulary{
 		}
 		return size, nil
 	},
+}
+
+// someUploads knows the uploads of the tests and of the built-in studies.
+func someUploads(reference string) (int64, error) {
+	size, ok := map[string]int64{"post@1MB": 1e6, "post@10MB": 1e7}[reference]
+	if !ok {
+		return 0, fmt.Errorf("unknown upload %q", reference)
+	}
+	return size, nil
 }
 
 // builtinWords are those of the built-in studies.
@@ -70,6 +82,7 @@ var builtinWords = Vocabulary{
 			return nil
 		},
 	},
+	Upload: someUploads,
 
 	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "quic"},
 	Players:       []string{"download", "paper"},
@@ -380,8 +393,8 @@ func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := strings.Split(string(page), "```yaml\n")[1:]
-	if len(examples) != 4 {
-		t.Errorf("the reference shows %d studies, want 4", len(examples))
+	if len(examples) != 5 {
+		t.Errorf("the reference shows %d studies, want 5", len(examples))
 	}
 	for _, example := range examples {
 		src, _, _ := strings.Cut(example, "```")

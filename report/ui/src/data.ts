@@ -31,6 +31,7 @@ export interface Data {
   printed?: Printed[];
   claims?: Claim[];
   streams?: Streams;
+  uploads?: boolean;
   series?: Series[];
   compared: "protocol" | "strategy" | "server" | "transport" | "transport and strategy";
   same: string[];
