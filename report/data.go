@@ -25,7 +25,8 @@ type Data struct {
 	Version     string    `json:"version"`           // of Wiretime
 	Counts      Counts    `json:"counts"`
 	Checks      []Check   `json:"checks"`
-	Gaps        []string  `json:"gaps,omitempty"` // what the sites' archives lacked, one sentence per site
+	Gaps        []string  `json:"gaps,omitempty"`  // what the sites' archives lacked, one sentence per site
+	Quick       bool      `json:"quick,omitempty"` // the run measures only the study's quick part
 	Environment []Fact    `json:"environment"`
 	Metrics     []Metric  `json:"metrics"`
 	Networks    []Network `json:"networks"` // in the order of the study
@@ -37,6 +38,9 @@ type Data struct {
 	Printed     []Printed `json:"printed,omitempty"`    // tables that papers printed, beside what was measured
 	Claims      []Claim   `json:"claims,omitempty"`     // claims about the cells, and their outcomes
 	Streams     *Streams  `json:"streams,omitempty"`    // for a run of streams
+	Uploads     bool      `json:"uploads,omitempty"`    // this is a run of uploads
+	Series      []Series  `json:"series,omitempty"`     // one for each number that varies
+	Crowds      *Crowds   `json:"crowds,omitempty"`     // for a run of crowds
 	Compared    string    `json:"compared"`             // the axes by which the cells of a section are compared, from Axes.Compared
 	Same        []string  `json:"same"`                 // the axes on which the cells of a section agree, as far as the run uses them
 	Visits      []Fact    `json:"visits,omitempty"`     // visits and what they mean, where some are not cold

@@ -6,7 +6,7 @@ import "slices"
 // same name.
 type Axis string
 
-// The axes of page loads, of streams, and of both.
+// The axes of page loads, of uploads, of streams, of crowds, and of several.
 const (
 	AxisSite     Axis = "site"     // site reference, such as "objects@40x20kB"
 	AxisProtocol Axis = "protocol" // a row of package protocol
@@ -15,12 +15,17 @@ const (
 	AxisVisit    Axis = "visit"    // client's state before the load: VisitCold and so on
 	AxisServer   Axis = "server"   // web server: ServerOwn, a third-party one, or one that the study defines
 
+	AxisUpload Axis = "upload" // upload reference, such as "post@10MB"
+
 	AxisMedia         Axis = "media"         // media reference, such as "file@1GB"
 	AxisTransport     Axis = "transport"     // a row of package media/transport
 	AxisPlayer        Axis = "player"        // player or downloader
 	AxisLinkDelay     Axis = "link_delay"    // average one-way delay of the access links, such as "50ms"
 	AxisLoss          Axis = "loss"          // packet error rate, such as "1%"
 	AxisReconnections Axis = "reconnections" // number of moves to the other access link
+
+	AxisClients  Axis = "clients"  // number of clients that are connected to a server at once
+	AxisActivity Axis = "activity" // what they do: ActivityIdle or ActivityActive
 
 	AxisCongestion Axis = "congestion" // TCP congestion control of both hosts, by Linux's name
 	AxisInitCwnd   Axis = "initcwnd"   // initial congestion window of TCP on both hosts, in segments
@@ -78,6 +83,20 @@ var pageLoads = Workload{
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
 }
 
+var fileUploads = Workload{
+	Name: "uploads", Subject: AxisUpload, Over: AxisProtocol, By: AxisLoader,
+	Axes: []AxisInfo{
+		{Axis: AxisUpload, Key: "uploads", Plural: "uploads"},
+		{Axis: AxisNetwork, Key: "networks", Plural: "networks"},
+		{Axis: AxisLoader, Key: "loaders", Plural: "loaders"},
+		congestion, initcwnd, clock,
+		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
+		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
+	},
+	Path:     []Axis{AxisNetwork},
+	KeyFirst: []Axis{AxisUpload, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisServer},
+}
+
 var mediaStreams = Workload{
 	Name: "streams", Subject: AxisMedia, Over: AxisTransport, By: AxisPlayer,
 	Axes: []AxisInfo{
@@ -94,14 +113,33 @@ var mediaStreams = Workload{
 	KeyFirst: []Axis{AxisMedia, AxisTransport, AxisPlayer, AxisLinkDelay, AxisLoss, AxisReconnections, AxisStrategy, AxisCongestion, AxisInitCwnd},
 }
 
+var crowds = Workload{
+	Name: "crowds", Subject: AxisClients, Over: AxisProtocol, By: AxisActivity,
+	Axes: []AxisInfo{
+		{Axis: AxisClients, Key: "clients", Plural: "numbers of clients", Suffix: " clients"},
+		{Axis: AxisSite, Key: "sites", Plural: "sites"},
+		{Axis: AxisActivity, Key: "activities", Plural: "activities"},
+		congestion, initcwnd, clock,
+		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
+		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
+	},
+	KeyFirst: []Axis{AxisClients, AxisActivity, AxisSite, AxisProtocol, AxisServer},
+}
+
 // Pages returns the workload of page loads.
 func Pages() *Workload { return &pageLoads }
 
 // Streams returns the workload of media streams.
 func Streams() *Workload { return &mediaStreams }
 
+// Uploads returns the workload of uploads.
+func Uploads() *Workload { return &fileUploads }
+
+// Crowds returns the workload of many clients against one server.
+func Crowds() *Workload { return &crowds }
+
 // Workloads returns all workloads.
-func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams} }
+func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams, &fileUploads, &crowds} }
 
 // Has reports whether the workload's cells have the axis.
 func (w *Workload) Has(axis Axis) bool { return w.at(axis) >= 0 }

@@ -38,6 +38,7 @@ func New(o session.Options) *Loader { return &Loader{o} }
 // Visit is one load of one page, cold. It serves one call of Load.
 type Visit struct {
 	protocol  protocol.Protocol
+	upload    *upload // posted to the page, in place of fetching it; nil: none
 	session   *session.Session
 	keys      session.Keys
 	resources []string
@@ -91,6 +92,10 @@ func (v *Visit) prepare(page string) (document *request, resources []*request, e
 		return nil, nil, err
 	}
 	document.kind = "document"
+	if v.upload != nil {
+		v.upload.attach(document.http)
+		document.kind = "fetch"
+	}
 	for _, address := range v.resources {
 		r, err := v.request(address)
 		if err != nil {
@@ -122,6 +127,9 @@ func (v *Visit) request(address string) (*request, error) {
 
 func (v *Visit) load(document *request, resources []*request) error {
 	v.fetch(v.began, session.Highest, document)
+	if v.upload != nil {
+		return v.upload.outcome(document)
+	}
 	if document.err != nil {
 		return document.failure()
 	}

@@ -114,6 +114,10 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"a queue too short", inline("queue: 100B"), "6:14", "a queue of 100 bytes never holds a full packet"},
 		{"rate and trace", inline("rate: 1mbit, trace: x"), "6:47", "keep one"},
 		{"a trace that is not there", inline("trace: no.trace"), "6:34", "no.trace: no such file"},
+		{"rate and ride", inline("rate: 1mbit, ride: x"), "6:46", "cannot be set beside ride"},
+		{"a delay up and a ride", inline("ride: x, up: {delay: 1ms}"), "6:33", "cannot be set beside ride"},
+		{"a ride that is not there", inline("ride: no.csv"), "6:33", "no.csv: no such file"},
+		{"a ride that is none", inline("ride: parse_test.go"), "6:33", `parse ride "parse_test.go", line 1: begins with "package studyfile"`},
 		{"a trace that is a folder", inline("trace: ."), "6:34", "not a file"},
 		{"a trace that is none", inline("trace: parse_test.go"), "6:34", `parse trace "parse_test.go", line 1`},
 		{"a link beside access links", inline("rate: 1mbit, access: [{name: a}]"), "6:33", "rate cannot be set beside access; set it inside each access link"},
@@ -137,6 +141,12 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"a limit of zero", [2]string{"matrix:", "options: {late_limit: 0}\nmatrix:"}, "3:23", "late_limit must be positive, as in 1ms"},
 		{"a buffer of two numbers", [2]string{"matrix:", "options: {tcp_rmem: [1, 2]}\nmatrix:"}, "3:21", "tcp_rmem has 2 numbers; want three: minimum, default and maximum"},
 		{"a buffer that decreases", [2]string{"matrix:", "options: {tcp_wmem: [3, 2, 1]}\nmatrix:"}, "3:21", "tcp_wmem must not decrease"},
+
+		{"a quick run of no repeat", [2]string{"matrix:", "quick: {repeats: 0}\nmatrix:"}, "3:18", `invalid repeats of a quick run "0": want a whole number from 1 to 3`},
+		{"a quick run of more repeats than the whole", [2]string{"matrix:", "quick: {repeats: 4}\nmatrix:"}, "3:18", "want a whole number from 1 to 3"},
+		{"a quick run of nothing", [2]string{"matrix:", "quick: {only: []}\nmatrix:"}, "3:15", "only is empty; name cells"},
+		{"a quick run of other cells", [2]string{"matrix:", "quick: {only: [{network: lte}]}\nmatrix:"}, "3:26", `the study has no network "lte"`},
+		{"a misspelt key of a quick run", [2]string{"matrix:", "quick: {repeat: 1}\nmatrix:"}, "3:9", `unknown key "repeat" in quick; did you mean "repeats"?`},
 
 		{"an empty file", [2]string{small, ""}, "1:1", "the file is empty"},
 		{"only a comment", [2]string{small, "# soon\n"}, "1:1", "the file is empty"},

@@ -24,11 +24,18 @@ type Vocabulary struct {
 	// an error for an unknown word. If it is nil, StrategyBrowser is the only strategy.
 	Strategy func(word string) (name string, err error)
 
+	// Words of studies of uploads, beside those of pages.
+	UploadMetrics map[string]string // units of metrics by name
+	// Upload returns the size of an upload in octets, or an error for an invalid reference.
+	Upload func(reference string) (octets int64, err error)
+
 	// Words of studies of streams.
 	Transports, Players []string
 	StreamMetrics       map[string]string // units of metrics by name
 	// Media returns the size of a file, 0 for a video, or an error for an unknown medium.
 	Media func(reference string) (octets int64, err error)
+
+	CrowdMetrics map[string]string // units of metrics of crowds by name
 }
 
 // MaxSource is the size in bytes of the longest study file.
@@ -72,7 +79,7 @@ func (r *reader) top(body ast.Node) {
 	for _, k := range kinds {
 		keys = append(keys, k.keys...)
 	}
-	keys = append(keys, "matrix", "options", "published", "claims")
+	keys = append(keys, "matrix", "options", "quick", "published", "claims")
 	m, ok := r.mapping(body, "the study", keys...)
 	if !ok {
 		return
@@ -108,6 +115,10 @@ func (r *reader) top(body ast.Node) {
 	}
 	if n, ok := m.need("matrix", "say what to combine: "+strings.Join(r.kind.required(), ", ")); ok {
 		r.matrix(n)
+	}
+	s.Quick.Repeats = 1
+	if n, ok := m.get("quick"); ok && len(r.errs) == 0 {
+		r.quick(n)
 	}
 	// Tables and claims refer to cells, which are known only if there is no error so far.
 	if n, ok := m.get("published"); ok && len(r.errs) == 0 {

@@ -40,6 +40,9 @@ var words = Vocabulary{
 	Servers:      []string{"nginx", "caddy"},
 	Placeholders: []string{"folder", "address", "port"},
 
+	UploadMetrics: map[string]string{"upload_time": "ms"},
+	Upload:        someUploads,
+
 	Transports:    []string{"tcp", "sctp", "quic"},
 	Players:       []string{"download", "paper", "bola"},
 	StreamMetrics: map[string]string{"ttd": "ms", "recovery": "ms", "goodput": "Mbit/s"},
@@ -52,6 +55,15 @@ var words = Vocabulary{
 	},
 }
 
+// someUploads knows the uploads of the tests and of the built-in studies.
+func someUploads(reference string) (int64, error) {
+	size, ok := map[string]int64{"post@1MB": 1e6, "post@10MB": 1e7}[reference]
+	if !ok {
+		return 0, fmt.Errorf("unknown upload %q", reference)
+	}
+	return size, nil
+}
+
 // builtinWords are those of the built-in studies.
 var builtinWords = Vocabulary{
 	Protocols: append([]string{"spdy/3", "spdy/3.1"}, words.Protocols...),
@@ -60,6 +72,7 @@ var builtinWords = Vocabulary{
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy"},
 	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
+	Upload:    someUploads,
 
 	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "quic"},
 	Players:       []string{"download", "paper"},
@@ -105,6 +118,7 @@ matrix:
       loss: 1%
       queue: 64kB
       up: {rate: 900kbit, loss: 0.5, queue: 50 packets}
+    - {name: by-bus, ride: bus.csv, loss: 1%, up: {queue: 9kB}}
     - name: two-ways
       access:
         - {name: wlan, trace: made.trace, delay: 10ms}
@@ -136,6 +150,7 @@ options:
   cpu: {parse: 20us, style: 10us, script: 100us, scale: 4.5}
   tcp_rmem: [1, 2, 3]
   tcp_wmem: [4, 4, 4]
+quick: {repeats: 2, only: [{network: cable, clock: real}, {visit: [cold, 0rtt], protocol: h3}]}
 `
 
 func parse(t *testing.T, src string) *study.Study {
@@ -152,6 +167,14 @@ func TestParseReadsEveryKey(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "made.trace"), []byte("1\n5\n5\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	const table = "seconds,down_kbit,up_kbit,down_ms,up_ms,link\n0,4000,1000,30,50,up\n60,,,,,end\n"
+	if err := os.WriteFile(filepath.Join(dir, "bus.csv"), []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ride, err := network.ParseRide("bus.csv", strings.NewReader(table))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cable, err := network.Profile("cable")
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +185,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Name: "whole", Title: "All keys", Description: "Two lines\nof text\n", Seed: 1<<64 - 1,
 		Workload: study.Pages(),
 		Matrix: map[study.Axis][]string{
-			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "two-ways"},
+			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
 			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn},
 		},
@@ -173,6 +196,12 @@ func TestParseReadsEveryKey(t *testing.T) {
 					Loss: network.Loss{Rate: 0.5}, Queue: network.Queue{Packets: 50}},
 				Down: network.Link{Rate: 5_000_000, Delay: 51, Jitter: 2 * time.Millisecond, Reorder: true,
 					Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 64_000}},
+			}},
+		}, {
+			Name: "by-bus",
+			Access: []network.Access{{Name: "access", Ride: ride,
+				Up:   network.Link{Rate: 1_000_000, Delay: 50 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 9_000}},
+				Down: network.Link{Rate: 4_000_000, Delay: 30 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 125_000}},
 			}},
 		}, {
 			Name: "two-ways",
@@ -198,6 +227,10 @@ func TestParseReadsEveryKey(t *testing.T) {
 			ServerWait: true, OriginRTT: true, Freeze: true,
 			CPU:     study.CPU{Parse: 20 * time.Microsecond, Style: 10 * time.Microsecond, Script: 100 * time.Microsecond, Scale: 4.5},
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
+		Quick: study.Quick{Repeats: 2, Only: []study.Selection{
+			{study.AxisNetwork: {"cable"}, study.AxisClock: {study.ClockReal}},
+			{study.AxisVisit: {study.VisitCold, study.VisitZeroRTT}, study.AxisProtocol: {"h3"}},
+		}},
 		Source: []byte(whole),
 	}
 	for name, src := range map[string]string{
@@ -277,6 +310,36 @@ func TestBuiltinStudies(t *testing.T) {
 	}
 }
 
+func TestAQuickRunMeasuresAPart(t *testing.T) {
+	for _, tt := range []struct {
+		quick          string
+		cells, repeats int
+	}{
+		{"", 6, 1},
+		{"quick: {repeats: 2}\n", 6, 2},
+		{"quick: {only: [{network: cable}]}\n", 3, 1},
+		{"quick: {only: [{network: cable, protocol: [h2, h3]}, {protocol: h2}]}\n", 3, 1},
+	} {
+		s := parse(t, small+tt.quick)
+		if all := s.Cells(nil); len(all) != 6 || s.Repeats != 3 {
+			t.Errorf("%q: %d cells and %d repeats before UseQuick, want 6 and 3", tt.quick, len(all), s.Repeats)
+		}
+		whole := s.Plan(s.Cells(nil))
+		s.UseQuick()
+		plan := s.Plan(s.Cells(nil))
+		if len(plan) != tt.cells*tt.repeats || s.Repeats != tt.repeats {
+			t.Errorf("%q: %d loads, want %d cells with %d repeats", tt.quick, len(plan), tt.cells, tt.repeats)
+		}
+		for _, p := range plan { // the part is measured as the whole measures it
+			if !slices.ContainsFunc(whole, func(w study.PlannedLoad) bool {
+				return w.Cell.Key() == p.Cell.Key() && w.Repeat == p.Repeat && w.Seed == p.Seed
+			}) {
+				t.Errorf("%q: the whole study has no repeat %d of %s with seed %d", tt.quick, p.Repeat, p.Cell.Key(), p.Seed)
+			}
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	first, _ := builtin.File("first-look")
 	for _, src := range []string{whole, small, compared, wholeStreams, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "servers: [{name: a, command: '{x}\n{', protocols: [[]]}]\nmatrix:\n  servers: [a, b]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
@@ -319,8 +382,8 @@ func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := strings.Split(string(page), "```yaml\n")[1:]
-	if len(examples) != 4 {
-		t.Errorf("the reference shows %d studies, want 4", len(examples))
+	if len(examples) != 5 {
+		t.Errorf("the reference shows %d studies, want 5", len(examples))
 	}
 	for _, example := range examples {
 		src, _, _ := strings.Cut(example, "```")

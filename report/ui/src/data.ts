@@ -19,6 +19,7 @@ export interface Data {
   };
   checks: { rule: number; title: string; short: string; broken: number }[];
   gaps?: string[];
+  quick?: boolean;
   environment: Fact[];
   metrics: Metric[];
   networks: Network[];
@@ -30,6 +31,8 @@ export interface Data {
   printed?: Printed[];
   claims?: Claim[];
   streams?: Streams;
+  uploads?: boolean;
+  series?: Series[];
   compared: "protocol" | "strategy" | "server" | "transport" | "transport and strategy";
   same: string[];
   visits?: Fact[];
@@ -60,18 +63,21 @@ export interface Streams {
   media: Fact[];
   transports: Fact[];
   players: Fact[];
-  series?: Series[];
 }
 
-/** How cells differ along one property of the link: indices are cells, in the order of the property's values. */
+/** How cells differ along one number: indices are cells, in the order of their values on the axis. */
 export interface Series {
-  axis: keyof Link;
+  axis: string;
+  name: string;
+  label: string;
+  ticks: { value: number; word: string }[];
+  metrics: string[];
   panels: Panel[];
 }
 
 export interface Panel {
   name: string;
-  lines: { label: string; cells: number[] }[];
+  lines: { label: string; cells: number[]; at: number[] }[];
 }
 
 export interface Link {
