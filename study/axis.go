@@ -15,7 +15,12 @@ const (
 	AxisVisit    Axis = "visit"    // client's state before the load: VisitCold and so on
 	AxisServer   Axis = "server"   // web server: ServerOwn, a third-party one, or one that the study defines
 
-	AxisUpload Axis = "upload" // upload reference, such as "post@10MB"
+	// How much the peer may send ahead: WindowDefault, a size such as "64KiB", or a preset of
+	// package window.
+	AxisClientWindow Axis = "client_window" // what the client grants the server over SPDY, HTTP/2 and HTTP/3
+	AxisServerWindow Axis = "server_window" // what the server grants the client
+	AxisTCPWindow    Axis = "tcp_window"    // TCP's largest buffers on both hosts; sizes only
+	AxisUpload       Axis = "upload"        // upload reference, such as "post@10MB"
 
 	AxisMedia         Axis = "media"         // media reference, such as "file@1GB"
 	AxisTransport     Axis = "transport"     // a row of package media/transport
@@ -78,6 +83,9 @@ var pageLoads = Workload{
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
+		{Axis: AxisTCPWindow, Key: "tcp_windows", Plural: "TCP windows", Usual: WindowDefault, Tacit: true, Prefix: "TCP window "},
+		{Axis: AxisClientWindow, Key: "client_windows", Plural: "client windows", Usual: WindowDefault, Tacit: true, Prefix: "client window "},
+		{Axis: AxisServerWindow, Key: "server_windows", Plural: "server windows", Usual: WindowDefault, Tacit: true, Prefix: "server window "},
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},

@@ -26,12 +26,16 @@ func (c *conn) establishHTTP2() error {
 	if err != nil {
 		return err
 	}
+	var framed net.Conn = secured
+	if s := c.origin.session; s.options.NoteWindows {
+		framed = s.note(secured)
+	}
 	protocols := new(http.Protocols)
 	// TLS is ours: net/http cannot see it behind the splitter.
 	protocols.SetUnencryptedHTTP2(true)
 	t := &http.Transport{
-		Protocols: protocols, DisableCompression: true, MaxResponseHeaderBytes: mostHead,
-		DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return newSplitter(secured), nil },
+		Protocols: protocols, DisableCompression: true, MaxResponseHeaderBytes: mostHead, HTTP2: c.origin.session.options.http2(),
+		DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return newSplitter(framed), nil },
 	}
 	client, err := t.NewClientConn(c.ctx, "https", c.remote.String())
 	if err != nil {
@@ -41,6 +45,21 @@ func (c *conn) establishHTTP2() error {
 	c.carrier = &http2{client, c, transport}
 	return nil
 }
+
+// http2 returns the windows as net/http has them; nil for its own.
+func (o *Options) http2() *http.HTTP2Config {
+	if o.Windows == nil {
+		return nil
+	}
+	return &http.HTTP2Config{
+		MaxReceiveBufferPerStream: o.Windows.Stream,
+		// It adds them to the initial window, and takes no fewer.
+		MaxReceiveBufferPerConnection: max(o.Windows.Connection-initialWindow, initialWindow),
+	}
+}
+
+// initialWindow is HTTP/2's initial window of a connection (RFC 9113 section 6.9.2).
+const initialWindow = 65535
 
 // send returns when the request is written, so that queued requests are sent in
 // order.

@@ -23,6 +23,9 @@ type Vocabulary struct {
 	// Strategy returns a strategy's canonical name, because a strategy may have several, or
 	// an error for an unknown word. If it is nil, StrategyBrowser is the only strategy.
 	Strategy func(word string) (name string, err error)
+	// Windows reads the values of the axes of windows. With the zero value, only
+	// study.WindowDefault is known.
+	Windows Windows
 
 	// Words of studies of uploads, beside those of pages.
 	UploadMetrics map[string]string // units of metrics by name

@@ -72,7 +72,17 @@ var builtinWords = Vocabulary{
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy"},
 	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
-	Upload:    someUploads,
+	Windows: Windows{
+		Name: func(_ study.Axis, word string) (string, error) { return word, nil },
+		Refuse: func(axis study.Axis, _ string, c study.Cell) error {
+			tcp := axis == study.AxisTCPWindow
+			if tcp && c.Over() == "h3" || !tcp && strings.HasPrefix(c.Over(), "http") {
+				return errors.New("does not apply")
+			}
+			return nil
+		},
+	},
+	Upload: someUploads,
 
 	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "quic"},
 	Players:       []string{"download", "paper"},
@@ -188,6 +198,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
 			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn},
+			study.AxisTCPWindow: {study.WindowDefault}, study.AxisClientWindow: {study.WindowDefault}, study.AxisServerWindow: {study.WindowDefault},
 		},
 		Networks: []network.Path{cable, {
 			Name: "mine", Source: "measured", Note: "at home",
