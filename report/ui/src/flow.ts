@@ -1,7 +1,7 @@
 import { at, type Cell, type Data, type Flow, type FlowEvent, type Section } from "./data";
 import { el, scrolling, svg, whenNear } from "./dom";
 import { duration, fixed } from "./format";
-import { sequence, stacked } from "./flowlayout";
+import { sequence, stacked, ticksBetween } from "./flowlayout";
 import { ticks } from "./layout";
 import * as tooltip from "./tooltip";
 
@@ -128,7 +128,7 @@ function drawing(data: Data, { cell, flow }: Shown, width: number): SVGElement {
   const beyond = windows.filter((_, i) => flow.points.some((p) => (p[i + 1] ?? 0) > end * 1.02));
   const picture = svg("svg", { class: "windows", viewBox: `0 0 ${width} ${bottom + strip + 44}`, role: "img", "aria-label": `Windows of load ${at(data.loads, flow.load).id}, ${cell.label}` },
     ...ticks(end, 4).map((v) => svg("g", {}, svg("line", { class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v) }), svg("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, `${fixed(v / 1000, 0)} kB`))),
-    ...ticks(to - from, width < 500 ? 4 : 8).map((t) => svg("g", {}, svg("line", { class: "grid", x1: x(from + t), x2: x(from + t), y1: top, y2: bottom + strip + 6 }), svg("text", { x: x(from + t), y: bottom + strip + 20, "text-anchor": "middle" }, fixed(from + t, 0) + (t === 0 ? " ms" : "")))),
+    ...ticksBetween(from, to, width < 500 ? 4 : 8).map((t, i) => svg("g", {}, svg("line", { class: "grid", x1: x(t), x2: x(t), y1: top, y2: bottom + strip + 6 }), svg("text", { x: x(t), y: bottom + strip + 20, "text-anchor": "middle" }, fixed(t, to - from < 10 ? 1 : 0) + (i === 0 ? " ms" : "")))),
     ...[0, 1, 2, 3, 4].map((i) => svg("path", { class: `w${i}`, d: path(i + 1) })),
     ...flow.held.map(([start, stop, reason]) => {
       const [upper, lower] = heights[reason] ?? [0, 1];
@@ -157,12 +157,12 @@ function sequenceChart(data: Data, { cell, flow }: Shown): HTMLElement[] {
   const notes = (flow.unseen ?? []).map((text) => el("p", { class: "failure" }, `Not seen: ${text}.`));
   const id = at(data.loads, flow.load).id;
   if (flow.events.length === 0) return [...notes, el("p", { class: "facts" }, "This connection shows no frames.")];
-  const [step, top, width, client, server] = [17, 26, 1060, 430, 630];
+  const [step, top, width, client, server] = [17, 26, 1100, 470, 640];
   const rows = sequence(flow.events);
   const y = (place: number): number => top + step * place;
   const height = y(flow.events.length) + 8;
   const line = (side: FlowEvent["from"]): number => (side === "client" ? client : server);
-  const cut = (text: string): string => (text.length > 58 ? text.slice(0, 57) + "…" : text);
+  const cut = (text: string): string => (text.length > 60 ? text.slice(0, 59) + "…" : text);
   const picture = svg("svg", { class: "sequence", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Frames of load ${id}, ${cell.label}; wiretime frames ${id} prints them` },
     svg("text", { class: "title", x: client, y: 14, "text-anchor": "end" }, "client"),
     svg("text", { class: "title", x: server, y: 14 }, "server"),

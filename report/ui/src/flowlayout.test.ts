@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { FlowEvent } from "./data";
-import { sequence, stacked } from "./flowlayout";
+import { sequence, stacked, ticksBetween } from "./flowlayout";
 
 const event = (sent: number, received: number): FlowEvent => ({ from: "client", sent, received, text: "DATA 1 octets" });
 
@@ -18,4 +18,9 @@ test("an arrow ends between what was sent before and after it arrived", () => {
     { sent: 2, received: 3.5 },
     { sent: 3, received: null },
   ]);
+});
+
+test("ticks are round, and within the axis", () => {
+  expect(ticksBetween(71, 500, 8)).toEqual([100, 200, 300, 400, 500]);
+  expect(ticksBetween(0, 0, 8)).toEqual([0]);
 });

@@ -1,4 +1,5 @@
 import type { FlowEvent } from "./data";
+import { ticks } from "./layout";
 
 /** Stretch is one reason's part of a bar, ms from the bar's start. */
 export interface Stretch {
@@ -33,4 +34,11 @@ export function sequence(events: FlowEvent[]): Place[] {
     while (row + 1 < events.length && (events[row + 1]?.sent ?? -1) <= e.received) row++;
     return { sent: i, received: row === i ? i + 0.5 : row + 0.5 };
   });
+}
+
+/** ticksBetween returns round values between two others that divide the axis into about the wanted number of parts. */
+export function ticksBetween(from: number, to: number, wanted: number): number[] {
+  const step = ticks(to - from, wanted)[1] ?? 1;
+  const first = Math.ceil(from / step - 1e-9);
+  return Array.from({ length: Math.max(0, Math.floor(to / step + 1e-9) - first + 1) }, (_, i) => (first + i) * step);
 }
