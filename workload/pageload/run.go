@@ -24,6 +24,7 @@ type loading struct {
 	names  map[string]netip.Addr // that the lab's DNS server knows
 	origin origins               // what serves the site
 	leave  func() error          // closes the loader's session, once
+	got    map[string]bool       // the URLs of what earlier visits received whole; nil: their cache is not kept
 }
 
 // Run carries out a load. An error means that the lab itself failed and no record could be
@@ -92,6 +93,7 @@ func (r *loading) save(ctx context.Context, record *Record) (err error) {
 	}
 	if record.HAR != nil {
 		record.HAR.Log.RenamedDomains = r.Site.Renamed()
+		r.markRevisited(record.HAR)
 	}
 	record.ServerLost = r.origin.LostPackets()
 	if err := r.addKeys(); err != nil {

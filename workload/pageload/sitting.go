@@ -69,7 +69,13 @@ func (s *Sitting) Load(ctx context.Context, load Load) (*Record, error) {
 		return nil, err
 	}
 	record.Began = &began
-	return record, s.save(ctx, record)
+	if err := s.save(ctx, record); err != nil {
+		return nil, err
+	}
+	if s.terms.Warm.Cache && record.HAR != nil {
+		s.remember(record.HAR)
+	}
+	return record, nil
 }
 
 // visitUnless is visit, without the pages if the client is not fit for them.
