@@ -279,8 +279,8 @@ func TestEveryWorkloadHasAKindThatReadsItsAxes(t *testing.T) {
 	for _, k := range kinds {
 		workloads = append(workloads, k.workload)
 		for _, a := range k.workload.Axes {
-			if (k.values[a.Axis] == nil) != (a.Axis == study.AxisClock) {
-				t.Errorf("%s: no value can be read on the axis %s, or the matrix has a clock", k.workload.Name, a.Axis)
+			if beside := a.Axis == study.AxisClock || a.Axis == study.AxisLoad; (k.values[a.Axis] == nil) != beside {
+				t.Errorf("%s: no value can be read on the axis %s, or the matrix has a clock or a load", k.workload.Name, a.Axis)
 			}
 		}
 	}
