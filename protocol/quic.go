@@ -19,9 +19,7 @@ import (
 func serveQUIC(ctx context.Context, s *Server, p Protocol) error {
 	config := &quic.Config{Tracer: s.trace, MaxIncomingStreams: concurrentRequests, Allow0RTT: s.config.EarlyData}
 	if w := s.config.Windows; w != nil {
-		stream, connection := w.Limits()
-		config.InitialStreamReceiveWindow, config.MaxStreamReceiveWindow = stream[0], stream[1]
-		config.InitialConnectionReceiveWindow, config.MaxConnectionReceiveWindow = connection[0], connection[1]
+		w.SetQUIC(config)
 	}
 	s.quic = &http3.Server{
 		Handler:     advertise(s.log),

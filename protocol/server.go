@@ -183,7 +183,9 @@ func serveTCP(ctx context.Context, s *Server, p Protocol) error {
 		s.tcp.TLSConfig = s.tls(p)
 	}
 	if w := s.config.Windows; w != nil {
-		s.tcp.HTTP2.MaxReceiveBufferPerStream, s.tcp.HTTP2.MaxReceiveBufferPerConnection = w.Stream, max(w.Connection, 65535)
+		windows := w.ServerHTTP2()
+		windows.MaxConcurrentStreams = concurrentRequests
+		s.tcp.HTTP2 = &windows
 	}
 	if v, ok := spdy.ParseVersion(p.ALPN); ok {
 		server := &spdy.Server{Versions: []spdy.Version{v}, ErrorLog: s.tcp.ErrorLog, Config: spdy.Config{

@@ -9,8 +9,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/quic-go/quic-go"
 
 	"wiretime/network"
 	"wiretime/spdy"
@@ -156,11 +159,23 @@ func FormatSize(octets int) string {
 	return strconv.Itoa(octets)
 }
 
-// most returns the size up to which a window may grow.
-func most(initial, limit int) uint64 { return uint64(cmp.Or(limit, initial)) }
+// SetQUIC sets the windows of a QUIC connection.
+func (r Receiver) SetQUIC(c *quic.Config) {
+	c.InitialStreamReceiveWindow, c.MaxStreamReceiveWindow = uint64(r.Stream), uint64(cmp.Or(r.MostStream, r.Stream))
+	c.InitialConnectionReceiveWindow, c.MaxConnectionReceiveWindow = uint64(r.Connection), uint64(cmp.Or(r.MostConnection, r.Connection))
+}
 
-// Limits returns the sizes of the windows of a stream and of the connection as QUIC has them:
-// initial and largest.
-func (r Receiver) Limits() (stream, connection [2]uint64) {
-	return [2]uint64{uint64(r.Stream), most(r.Stream, r.MostStream)}, [2]uint64{uint64(r.Connection), most(r.Connection, r.MostConnection)}
+// initialHTTP2 is HTTP/2's initial window of a connection, in octets (RFC 9113 section 6.9.2). net/http
+// announces no smaller one.
+const initialHTTP2 = 65535
+
+// ServerHTTP2 returns the windows of a server of net/http.
+func (r Receiver) ServerHTTP2() http.HTTP2Config {
+	return http.HTTP2Config{MaxReceiveBufferPerStream: r.Stream, MaxReceiveBufferPerConnection: max(r.Connection, initialHTTP2)}
+}
+
+// ClientHTTP2 returns the windows of a client of net/http, which adds the connection's to the initial
+// one.
+func (r Receiver) ClientHTTP2() http.HTTP2Config {
+	return http.HTTP2Config{MaxReceiveBufferPerStream: r.Stream, MaxReceiveBufferPerConnection: max(r.Connection-initialHTTP2, initialHTTP2)}
 }

@@ -80,9 +80,9 @@ var preferences = map[string]any{
 	"privacy.reduceTimerPrecision":               false,
 	"privacy.reduceTimerPrecision.unconditional": false,
 
-	// Firefox's own default, in ms. For automation its remote agent sets 0, with which the browser checks without a pause
-	// whether the tab that it has left is off the screen. Headless that takes until the tab of the load is closed: a processor
-	// is busy meanwhile, and on the virtual clock, where computing takes no time, the load does not come to an end.
+	// How often Firefox checks, in ms, whether the tab that it has left may go; this is its own default. For automation its
+	// remote agent sets 0. The check is then repeated at once: a few times on the real clock, but 180,000 times per load on the
+	// virtual one, where computing takes no time. There such a load seems to hang.
 	"browser.tabs.remote.unloadDelayMs": 300,
 
 	// Everything kept of a page is kept in memory.

@@ -13,6 +13,7 @@ const (
 	settingsFrame = 0x4
 	settingOctets = 6
 	windowSetting = 0x4
+	initialWindow = 65535
 )
 
 // Announced returns, for each HTTP/2 connection, the windows in octets that the client and the

@@ -51,15 +51,9 @@ func (o *Options) http2() *http.HTTP2Config {
 	if o.Windows == nil {
 		return nil
 	}
-	return &http.HTTP2Config{
-		MaxReceiveBufferPerStream: o.Windows.Stream,
-		// It adds them to the initial window, and takes no fewer.
-		MaxReceiveBufferPerConnection: max(o.Windows.Connection-initialWindow, initialWindow),
-	}
+	c := o.Windows.ClientHTTP2()
+	return &c
 }
-
-// initialWindow is HTTP/2's initial window of a connection (RFC 9113 section 6.9.2).
-const initialWindow = 65535
 
 // send returns when the request is written, so that queued requests are sent in
 // order.

@@ -65,12 +65,14 @@ func (c *conn) establishHTTP3() error {
 	})
 	dial := transport.Dial
 	from := time.Now()
-	stream, whole := s.options.quicWindows()
 	config := &quic.Config{
-		InitialStreamReceiveWindow: stream[0], MaxStreamReceiveWindow: stream[1],
-		InitialConnectionReceiveWindow: whole[0], MaxConnectionReceiveWindow: whole[1],
+		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
+		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,
 		MaxIncomingStreams: -1, // HTTP/3 servers open none
 		TokenStore:         s.tokens,
+	}
+	if w := s.options.Windows; w != nil {
+		w.SetQUIC(config)
 	}
 	if s.options.EarlyData {
 		dial, config.Tracer = transport.DialEarly, gate.trace
@@ -98,14 +100,6 @@ func (c *conn) establishHTTP3() error {
 	h.begin()
 	c.carrier = h
 	return nil
-}
-
-// quicWindows returns the initial and the largest windows of a stream and of a connection.
-func (o *Options) quicWindows() (stream, connection [2]uint64) {
-	if o.Windows == nil {
-		return [2]uint64{streamWindow, streamWindow}, [2]uint64{connectionWindow, connectionWindow}
-	}
-	return o.Windows.Limits()
 }
 
 func closePacketConn(c net.PacketConn) error {

@@ -67,7 +67,7 @@ func someUploads(reference string) (int64, error) {
 // builtinWords are those of the built-in studies.
 var builtinWords = Vocabulary{
 	Protocols: append([]string{"spdy/3", "spdy/3.1"}, words.Protocols...),
-	Loaders:   []string{"chromium", "fetch", "builtin"},
+	Loaders:   []string{"chromium", "fetch", "builtin", "firefox"},
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy"},
