@@ -155,6 +155,11 @@ func (c *chain) walk() []link {
 		}
 		c.back(r.start, Blocked, r)
 		next, r = r, c.cause(r)
+		if seen[r] && !seen[c.document] {
+			// What comes from a cache takes no time, so scripts of the same moment may count as
+			// each other's cause. The document precedes them all.
+			r = c.document
+		}
 	}
 	c.back(0, ClientPhase, next)
 	return c.links

@@ -274,3 +274,21 @@ func TestEarlyData(t *testing.T) {
 		t.Errorf("found %+v", found[r])
 	}
 }
+
+// TestCachedScriptsOfOneMoment walks back from scripts that came from a cache at the same moment: the
+// document decided, not the browser.
+func TestCachedScriptsOfOneMoment(t *testing.T) {
+	s := newScene(160.1)
+	s.entry(page, 0, 160, capture.Timings{DNS: -1, Connect: -1, SSL: -1, Wait: 160})
+	cached := func(url, by string, at float64) {
+		e := s.entry(page+url, at, at, capture.Timings{DNS: -1, Connect: -1, SSL: -1})
+		e.FromCache, e.ResourceType, e.Initiator = "memory", "script", capture.Initiator{Type: "script", URL: page + by}
+	}
+	cached("first.js", "", 160.003)
+	cached("one.js", "first.js", 160.01)
+	cached("other.js", "first.js", 160.01)
+	p := s.path(t)
+	if first := p.Steps[0]; first.Phase != Wait || first.URL != page || first.To-first.From != 160_000_000 {
+		t.Errorf("the path begins with %+v, want the document's 160 ms", first)
+	}
+}
