@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"wiretime/evidence"
 	"wiretime/lab"
@@ -157,6 +158,10 @@ func (b *bound) order(id string) workload.Order {
 	}
 }
 
+// firefoxQUIC is how much longer than other loads one by Firefox over QUIC may take in a guest. Firefox sets QUIC's timers in
+// whole milliseconds: for what is left of one it sets timers of 0 ms, some thousands of them, until virtual time has gone on.
+const firefoxQUIC = 12 * time.Minute
+
 // guest returns what a guest needs for the load. A browser is started once in a boot, and
 // HTTP/3 is a switch of the whole browser. Third-party servers need programs of the host, and
 // not all of them behave the same twice, so they are kept to themselves.
@@ -168,6 +173,9 @@ func (b *bound) guest() workload.Guest {
 	}
 	if browser {
 		g.Boot, g.Loads = fmt.Sprintf("%s, QUIC %t", g.Boot, b.protocol.Transport == "udp"), workload.BrowserLoads
+	}
+	if b.cell.By() == Firefox && b.protocol.Transport == "udp" {
+		g.Longer = firefoxQUIC
 	}
 	for _, r := range b.site.Resources {
 		g.Memory += 8 * r.Size // the archive, the sockets and the capture hold the octets at once
