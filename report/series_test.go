@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +18,7 @@ func pageOver(protocol string, rate network.BitRate, rtt time.Duration, loss flo
 	l := network.Link{Rate: rate * 1000, Delay: rtt / 2, Loss: network.Loss{Rate: loss}, Queue: network.DefaultQueue(rate * 1000)}
 	path := network.Path{Name: fmt.Sprintf("%d-%v-%v", rate, rtt, loss), Access: []network.Access{{Name: "access", Up: l, Down: l}}}
 	values := map[study.Axis]string{study.AxisSite: "page", study.AxisProtocol: protocol, study.AxisNetwork: path.Name, study.AxisLoader: "builtin"}
-	for axis, word := range more {
-		values[axis] = word
-	}
+	maps.Copy(values, more)
 	return store.Result{Cell: study.NewCell(study.Pages(), values, path)}
 }
 
