@@ -55,6 +55,7 @@ func (c *collector) collect(st *store.Store, id int64) error {
 		Counts:      Counts{Planned: run.Planned, Pending: run.Planned - run.Done},
 		Checks:      axes.kind().checks(axes),
 		Gaps:        Gaps(results),
+		Quick:       run.Quick(),
 		Environment: environment,
 		Compared:    axes.Compared(), Same: axes.same(results), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results), Servers: servers,
 		Metrics: []Metric{}, Networks: []Network{}, Cells: []Cell{}, Sections: []Section{}, Loads: []Load{},

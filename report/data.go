@@ -25,7 +25,8 @@ type Data struct {
 	Version     string    `json:"version"`           // of Wiretime
 	Counts      Counts    `json:"counts"`
 	Checks      []Check   `json:"checks"`
-	Gaps        []string  `json:"gaps,omitempty"` // what the sites' archives lacked, one sentence per site
+	Gaps        []string  `json:"gaps,omitempty"`  // what the sites' archives lacked, one sentence per site
+	Quick       bool      `json:"quick,omitempty"` // the run measures only the study's quick part
 	Environment []Fact    `json:"environment"`
 	Metrics     []Metric  `json:"metrics"`
 	Networks    []Network `json:"networks"` // in the order of the study

@@ -25,8 +25,9 @@ import (
 // studyFile is the file that the study was read from; relative paths in the study are relative
 // to it. servers are those of the study; the environment has the versions of third-party servers
 // that are installed. k is the kernel of the virtual clock, empty if no load needs it. m is the
-// state of the machine, nil if no load needs the real clock.
-func Environment(ctx context.Context, privilege string, b Browsers, servers []string, k kernel.Kernel, m *machine.State, studyFile string) (json.RawMessage, error) {
+// state of the machine, nil if no load needs the real clock. quick says that the run measures
+// only the study's quick part.
+func Environment(ctx context.Context, privilege string, b Browsers, servers []string, k kernel.Kernel, m *machine.State, studyFile string, quick bool) (json.RawMessage, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return nil, fmt.Errorf("read the kernel's name: %w", err)
@@ -50,6 +51,9 @@ func Environment(ctx context.Context, privilege string, b Browsers, servers []st
 		"wiretime":    Version(),
 		studyFileKey:  studyFile,
 		"containment": sandbox.Examine(),
+	}
+	if quick {
+		e[study.QuickKey] = true
 	}
 	for key, said := range versions {
 		e[key] = said

@@ -44,6 +44,16 @@ type Run struct {
 	Done        int       // planned loads that need no further attempt
 }
 
+// Quick reports whether the run measures only its study's quick part.
+func (r Run) Quick() bool {
+	var e map[string]any
+	if err := json.Unmarshal(r.Environment, &e); err != nil {
+		return false
+	}
+	quick, _ := e[study.QuickKey].(bool)
+	return quick
+}
+
 // Planned is a load of a run's plan.
 type Planned struct {
 	ID       int64 // row ID

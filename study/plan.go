@@ -18,7 +18,7 @@ type PlannedLoad struct {
 	Seed   uint64 // seeds everything random in the load
 }
 
-// Cells returns every combination of the axes' values that Except does not pick, in the order of
+// Cells returns every combination of the axes' values that Except and Only leave, in the order of
 // the file: what is loaded changes slowest, what it is loaded over changes fastest.
 //
 // choose returns ClockReal or ClockVirtual for a cell whose clock is ClockAuto. If choose is nil,
@@ -33,7 +33,8 @@ func (s *Study) Cells(choose func(Cell) string) []Cell {
 		if len(axes) == 0 {
 			c := NewCell(s.Workload, values, network.Path{})
 			c.Network = s.network(c)
-			if slices.ContainsFunc(s.Except, func(e Selection) bool { return e.Picks(c) }) {
+			picks := func(e Selection) bool { return e.Picks(c) }
+			if slices.ContainsFunc(s.Except, picks) || len(s.Only) > 0 && !slices.ContainsFunc(s.Only, picks) {
 				return
 			}
 			if c.Clock() == ClockAuto && choose != nil {

@@ -27,6 +27,8 @@ type Study struct {
 	OwnServers []Server // servers that the study defines
 
 	Except []Selection // cells of the product that the study leaves out
+	Only   []Selection // if there are any, the study leaves out the cells that none of them picks
+	Quick  Quick       // what a quick run measures
 
 	Published []Published // tables printed in papers, for comparison
 	Claims    []Claim     // claims about the cells, to be tested

@@ -25,3 +25,7 @@ type Page struct {
 
 // ServerVersionKey returns the key under which a run's environment holds a server's version.
 func ServerVersionKey(server string) string { return "server_" + server }
+
+// QuickKey is the key under which a run's environment says, by true, that the run measures only the
+// study's quick part.
+const QuickKey = "quick"

@@ -105,6 +105,9 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 		return err
 	}
 	fmt.Fprintf(w, "Run %d of study %s, seed %d: %d of %d loads done.\n", run.ID, run.StudyName, run.Seed, run.Done, run.Planned)
+	if run.Quick() {
+		fmt.Fprintln(w, "This is a quick run: it measures only a part of the study, and its claims and tables are not those of the full run.")
+	}
 	fmt.Fprintln(w, "Medians, with their 95 % interval; in parentheses the range, where there are too few loads for one.")
 	if report.OnVirtualClock(results) {
 		fmt.Fprintln(w, report.VirtualClock)

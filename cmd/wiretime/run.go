@@ -38,6 +38,7 @@ type runOptions struct {
 	study, store, clock string
 	browsers            runner.Browsers // as chosen; empty: the first that is found
 	resume              bool
+	quick               bool
 	storedCommands      bool // of a study that comes from the store may be run
 	verify              int
 	wait                time.Duration // for a quiet machine
@@ -59,7 +60,11 @@ study: ` + strings.Join(builtin.Names(), ", ") + `.
 --resume continues a run that was interrupted or killed: no load is lost, and
 none is measured twice. If the store has no unfinished run, --resume with a
 STUDY begins a new one. If the store's study starts programs of its own that you
-have not run before, it shows them and asks, or needs --run-stored-commands.`,
+have not run before, it shows them and asks, or needs --run-stored-commands.
+
+--quick measures only the part of the study that its key quick names, or one
+repeat of each cell. The run is marked as a quick one, and results of the whole
+study need a run without --quick.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -84,6 +89,7 @@ have not run before, it shows them and asks, or needs --run-stored-commands.`,
 		"memory in `MB` that the captures of all loads together may take; what does not fit goes to the store's disk (default: half of what is available)")
 	c.Flags().BoolVar(&o.count, "count", false, "keep what each load on the virtual clock asked of the guest's kernel, and print what loads cost")
 	c.Flags().StringVar(&o.keep, "keep", "", "which valid loads keep their artefacts: all, compressed, median (one of each cell) or none (default: what the study says)")
+	c.Flags().BoolVar(&o.quick, "quick", false, "measure only the study's quick part (its key quick), or one repeat of each cell")
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
 	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	return c
@@ -130,11 +136,14 @@ func run(o runOptions) (err error) {
 
 // readStudy reads the named study or, to resume, the study in the store.
 func readStudy(o runOptions, library site.Library) (*study.Study, error) {
-	name, source, err := studySource(o)
+	name, source, err := studySource(&o)
 	if err != nil {
 		return nil, err
 	}
 	s, err := parseStudy(name, source, library)
+	if err == nil && o.quick {
+		s.UseQuick()
+	}
 	if err == nil && o.clock != "" {
 		err = input(s.UseClock(o.clock))
 	}
@@ -176,20 +185,26 @@ func strategyName(word string) (string, error) {
 	return s.String(), err
 }
 
-func studySource(o runOptions) (name string, source []byte, err error) {
+// studySource returns the study to measure. For one that is resumed it sets o.quick.
+func studySource(o *runOptions) (name string, source []byte, err error) {
 	if o.resume {
 		return resumedSource(o)
 	}
-	if slices.Contains(builtin.Names(), o.study) {
-		source, err = builtin.File(o.study)
-		return o.study, source, err
+	return namedSource(o.study)
+}
+
+// namedSource returns a built-in study or one in a file.
+func namedSource(study string) (name string, source []byte, err error) {
+	if slices.Contains(builtin.Names(), study) {
+		source, err = builtin.File(study)
+		return study, source, err
 	}
-	source, err = readStudyFile(o.study)
+	source, err = readStudyFile(study)
 	if errors.Is(err, fs.ErrNotExist) {
-		_, unknown := builtin.File(o.study)
-		return "", nil, input(fmt.Errorf("read the study %s: no such file; %w", o.study, unknown))
+		_, unknown := builtin.File(study)
+		return "", nil, input(fmt.Errorf("read the study %s: no such file; %w", study, unknown))
 	}
-	return o.study, source, input(err)
+	return study, source, input(err)
 }
 
 // readStudyFile reads no more of a file than is needed to see that it is too long.
@@ -204,11 +219,10 @@ func readStudyFile(name string) ([]byte, error) {
 
 // resumedSource returns the study of the store's unfinished run. If all its runs are finished,
 // it returns the named study.
-func resumedSource(o runOptions) (name string, source []byte, err error) {
+func resumedSource(o *runOptions) (name string, source []byte, err error) {
 	unfinished, ok, err := unfinishedRun(o.store)
 	if o.study != "" && (errors.Is(err, store.ErrNotStore) || err == nil && !ok) {
-		o.resume = false
-		return studySource(o)
+		return namedSource(o.study)
 	}
 	if err != nil {
 		return "", nil, err
@@ -216,16 +230,33 @@ func resumedSource(o runOptions) (name string, source []byte, err error) {
 	if !ok {
 		return "", nil, input(fmt.Errorf("resume a run: store %s has no unfinished run", o.store))
 	}
+	if err := checkQuick(o, unfinished); err != nil {
+		return "", nil, err
+	}
 	if o.study == "" {
 		return cmp.Or(runner.StudyFile(unfinished.Environment), unfinished.StudyName), []byte(unfinished.StudyText), nil
 	}
-	o.resume = false
-	name, source, err = studySource(o)
+	name, source, err = namedSource(o.study)
 	if err == nil && string(source) != unfinished.StudyText {
 		err = input(fmt.Errorf("resume run %d of store %s: it measures study %s, but %s is another study or has changed since the run began; leave out the study to continue the run, or name another --store",
 			unfinished.ID, o.store, unfinished.StudyName, o.study))
 	}
 	return name, source, err
+}
+
+// checkQuick makes sure that a quick run is not continued as a full one, nor a full one as a quick
+// one. It sets o.quick if the unfinished run is a quick one.
+func checkQuick(o *runOptions, unfinished store.Run) error {
+	quick := unfinished.Quick()
+	switch {
+	case o.quick && !quick:
+		return input(fmt.Errorf("resume run %d of store %s: it measures the whole study; leave out --quick, or name another --store", unfinished.ID, o.store))
+	case quick && !o.quick && o.study != "":
+		return input(fmt.Errorf("resume run %d of store %s: it is a quick run, which measures only a part of study %s; add --quick to continue it, or name another --store for a full run",
+			unfinished.ID, o.store, unfinished.StudyName))
+	}
+	o.quick = quick
+	return nil
 }
 
 func unfinishedRun(dir string) (store.Run, bool, error) {
@@ -381,7 +412,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		}
 		return runner.FasterClock(c, sites[c.Subject()], s.Options, w.virtual && !s.Foreign())
 	})
-	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Matrix[study.AxisServer], w.kernel, w.state(), file)
+	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Matrix[study.AxisServer], w.kernel, w.state(), file, o.quick)
 	if err != nil {
 		return 0, err
 	}

@@ -142,6 +142,12 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"a buffer of two numbers", [2]string{"matrix:", "options: {tcp_rmem: [1, 2]}\nmatrix:"}, "3:21", "tcp_rmem has 2 numbers; want three: minimum, default and maximum"},
 		{"a buffer that decreases", [2]string{"matrix:", "options: {tcp_wmem: [3, 2, 1]}\nmatrix:"}, "3:21", "tcp_wmem must not decrease"},
 
+		{"a quick run of no repeat", [2]string{"matrix:", "quick: {repeats: 0}\nmatrix:"}, "3:18", `invalid repeats of a quick run "0": want a whole number from 1 to 3`},
+		{"a quick run of more repeats than the whole", [2]string{"matrix:", "quick: {repeats: 4}\nmatrix:"}, "3:18", "want a whole number from 1 to 3"},
+		{"a quick run of nothing", [2]string{"matrix:", "quick: {only: []}\nmatrix:"}, "3:15", "only is empty; name cells"},
+		{"a quick run of other cells", [2]string{"matrix:", "quick: {only: [{network: lte}]}\nmatrix:"}, "3:26", `the study has no network "lte"`},
+		{"a misspelt key of a quick run", [2]string{"matrix:", "quick: {repeat: 1}\nmatrix:"}, "3:9", `unknown key "repeat" in quick; did you mean "repeats"?`},
+
 		{"an empty file", [2]string{small, ""}, "1:1", "the file is empty"},
 		{"only a comment", [2]string{small, "# soon\n"}, "1:1", "the file is empty"},
 		{"a list", [2]string{small, "- a\n"}, "1:1", "the study must hold keys and values, not a list; the keys are name"},

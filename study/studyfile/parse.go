@@ -72,7 +72,7 @@ func (r *reader) top(body ast.Node) {
 	for _, k := range kinds {
 		keys = append(keys, k.keys...)
 	}
-	keys = append(keys, "matrix", "options", "published", "claims")
+	keys = append(keys, "matrix", "options", "quick", "published", "claims")
 	m, ok := r.mapping(body, "the study", keys...)
 	if !ok {
 		return
@@ -108,6 +108,10 @@ func (r *reader) top(body ast.Node) {
 	}
 	if n, ok := m.need("matrix", "say what to combine: "+strings.Join(r.kind.required(), ", ")); ok {
 		r.matrix(n)
+	}
+	s.Quick.Repeats = 1
+	if n, ok := m.get("quick"); ok && len(r.errs) == 0 {
+		r.quick(n)
 	}
 	// Tables and claims refer to cells, which are known only if there is no error so far.
 	if n, ok := m.get("published"); ok && len(r.errs) == 0 {

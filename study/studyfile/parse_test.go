@@ -137,6 +137,7 @@ options:
   cpu: {parse: 20us, style: 10us, script: 100us, scale: 4.5}
   tcp_rmem: [1, 2, 3]
   tcp_wmem: [4, 4, 4]
+quick: {repeats: 2, only: [{network: cable, clock: real}, {visit: [cold, 0rtt], protocol: h3}]}
 `
 
 func parse(t *testing.T, src string) *study.Study {
@@ -213,6 +214,10 @@ func TestParseReadsEveryKey(t *testing.T) {
 			ServerWait: true, OriginRTT: true, Freeze: true,
 			CPU:     study.CPU{Parse: 20 * time.Microsecond, Style: 10 * time.Microsecond, Script: 100 * time.Microsecond, Scale: 4.5},
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
+		Quick: study.Quick{Repeats: 2, Only: []study.Selection{
+			{study.AxisNetwork: {"cable"}, study.AxisClock: {study.ClockReal}},
+			{study.AxisVisit: {study.VisitCold, study.VisitZeroRTT}, study.AxisProtocol: {"h3"}},
+		}},
 		Source: []byte(whole),
 	}
 	for name, src := range map[string]string{
@@ -288,6 +293,36 @@ func TestBuiltinStudies(t *testing.T) {
 		}
 		if name == "first-look" && (len(s.Cells(nil)) != 12 || s.Repeats != 3) {
 			t.Errorf("first-look has %d cells, %d repeats; want 12 and 3", len(s.Cells(nil)), s.Repeats)
+		}
+	}
+}
+
+func TestAQuickRunMeasuresAPart(t *testing.T) {
+	for _, tt := range []struct {
+		quick          string
+		cells, repeats int
+	}{
+		{"", 6, 1},
+		{"quick: {repeats: 2}\n", 6, 2},
+		{"quick: {only: [{network: cable}]}\n", 3, 1},
+		{"quick: {only: [{network: cable, protocol: [h2, h3]}, {protocol: h2}]}\n", 3, 1},
+	} {
+		s := parse(t, small+tt.quick)
+		if all := s.Cells(nil); len(all) != 6 || s.Repeats != 3 {
+			t.Errorf("%q: %d cells and %d repeats before UseQuick, want 6 and 3", tt.quick, len(all), s.Repeats)
+		}
+		whole := s.Plan(s.Cells(nil))
+		s.UseQuick()
+		plan := s.Plan(s.Cells(nil))
+		if len(plan) != tt.cells*tt.repeats || s.Repeats != tt.repeats {
+			t.Errorf("%q: %d loads, want %d cells with %d repeats", tt.quick, len(plan), tt.cells, tt.repeats)
+		}
+		for _, p := range plan { // the part is measured as the whole measures it
+			if !slices.ContainsFunc(whole, func(w study.PlannedLoad) bool {
+				return w.Cell.Key() == p.Cell.Key() && w.Repeat == p.Repeat && w.Seed == p.Seed
+			}) {
+				t.Errorf("%q: the whole study has no repeat %d of %s with seed %d", tt.quick, p.Repeat, p.Cell.Key(), p.Seed)
+			}
 		}
 	}
 }

@@ -19,6 +19,7 @@ export interface Data {
   };
   checks: { rule: number; title: string; short: string; broken: number }[];
   gaps?: string[];
+  quick?: boolean;
   environment: Fact[];
   metrics: Metric[];
   networks: Network[];

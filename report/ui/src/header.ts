@@ -18,7 +18,7 @@ export function header(data: Data): HTMLElement {
       ...data.environment.filter((f) => f.name.toLowerCase() === "kernel").flatMap((f) => fact("Kernel", f.value))),
     loads(data),
     trust(data),
-    ...gaps(data));
+    ...quick(data), ...gaps(data));
 }
 
 const fact = (name: string, value: string): HTMLElement[] => [el("div", {}, el("dt", {}, name), el("dd", {}, value))];
@@ -53,6 +53,11 @@ function trust(data: Data): HTMLElement {
   return el("p", { class: wrong > 0 ? "bad" : "good" },
     el("b", {}, `${counted(wrong, "load")} used the wrong ${workloadOf(data).over}`), `. Loads that broke another rule: ${list(others)}. `,
     el("a", { href: "#checks" }, "What was checked"));
+}
+
+/** quick says that the run measures only a part of its study. */
+function quick(data: Data): HTMLElement[] {
+  return data.quick ? [el("p", { class: "gaps" }, "This is a quick run: it measures only a part of the study, and its claims and tables are not those of the full run.")] : [];
 }
 
 /** gaps says what the sites' archives lacked of what was asked for. */

@@ -1,0 +1,53 @@
+package studyfile
+
+import (
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"wiretime/study"
+)
+
+// quick reads which part of the study a quick run measures. The matrix must have been read.
+func (r *reader) quick(n ast.Node) {
+	m, ok := r.mapping(n, "quick", "only", "repeats")
+	if !ok {
+		return
+	}
+	q := &r.study.Quick
+	if n, ok := m.get("repeats"); ok {
+		if repeats, ok := r.integer(n, "repeats of a quick run", 1, r.study.Repeats); ok {
+			q.Repeats = repeats
+		}
+	}
+	if n, ok := m.get("only"); ok {
+		r.only(n, q)
+	}
+}
+
+// only reads the selections of cells that a quick run measures.
+func (r *reader) only(n ast.Node, q *study.Quick) {
+	items, ok := r.list(n, "only")
+	if !ok {
+		return
+	}
+	if len(items) == 0 {
+		r.fail(n, "only is empty; name cells, as in [{network: cable}], or remove the key")
+	}
+	cells := r.study.Cells(nil)
+	for _, item := range items {
+		if !r.pick(item, len(cells)) {
+			return
+		}
+		m, ok := r.mapping(item, "a selection of cells", r.axes()...)
+		if !ok {
+			continue
+		}
+		errs := len(r.errs)
+		picked := r.selection(m)
+		if len(r.errs) == errs && !slices.ContainsFunc(cells, picked.Picks) {
+			r.fail(item, "this selection picks no cell; change or remove it")
+		}
+		q.Only = append(q.Only, picked)
+	}
+}
