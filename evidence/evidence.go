@@ -30,6 +30,7 @@ type Evidence struct {
 	Timing     capture.Timing // of a page
 	ServerLost int            // QUIC packets that the server declared lost; -1 unknown
 	Stream     *record.Stream // of a media stream
+	Crowd      *Crowd         // of a crowd
 	// CaptureCut says that packets are missing from the capture because there were more than it may hold.
 	CaptureCut bool
 	Counted    *Counts

@@ -52,6 +52,7 @@ type connectionKey struct{}
 type serverLog struct {
 	protocol Protocol
 	handler  http.Handler
+	off      bool      // nothing is recorded
 	began    time.Time // anchors the monotonic clock in Unix time
 	accepted atomic.Int64
 	running  sync.WaitGroup
@@ -115,7 +116,7 @@ func (l *serverLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.Early, e.Pushed, e.Unpushed = m.early, m.pushed, int(m.unpushed.Load())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e.Start >= l.since {
+	if !l.off && e.Start >= l.since {
 		l.served = append(l.served, e)
 	}
 }

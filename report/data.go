@@ -39,6 +39,7 @@ type Data struct {
 	Claims      []Claim   `json:"claims,omitempty"`     // claims about the cells, and their outcomes
 	Streams     *Streams  `json:"streams,omitempty"`    // for a run of streams
 	Series      []Series  `json:"series,omitempty"`     // one for each number that varies
+	Crowds      *Crowds   `json:"crowds,omitempty"`     // for a run of crowds
 	Compared    string    `json:"compared"`             // the axes by which the cells of a section are compared, from Axes.Compared
 	Same        []string  `json:"same"`                 // the axes on which the cells of a section agree, as far as the run uses them
 	Visits      []Fact    `json:"visits,omitempty"`     // visits and what they mean, where some are not cold

@@ -23,7 +23,7 @@ public class Serve {
   }
 
   static final Map<String, Answer> answers = new HashMap<>();
-  static Writer log;
+  static Writer log; // null: none is kept
 
   static long now() {
     var t = java.time.Instant.now();
@@ -52,13 +52,14 @@ public class Serve {
       if (!none) r.headers().setInt("content-length", a.body.length);
       r.headers().set(SpdyHttpHeaders.Names.STREAM_ID, q.headers().get(SpdyHttpHeaders.Names.STREAM_ID));
       var session = c.pipeline().get(SslHandler.class).engine().getSession();
-      String rest = ",\"protocol\":\"spdy/3.1\",\"tls\":" + quote(session.getProtocol()) + ",\"cipher\":" + quote(session.getCipherSuite())
+      String rest = log == null ? "" : ",\"protocol\":\"spdy/3.1\",\"tls\":" + quote(session.getProtocol()) + ",\"cipher\":" + quote(session.getCipherSuite())
           + ",\"method\":" + quote(method) + ",\"host\":" + quote(host) + ",\"target\":" + quote(target) + ",\"status\":" + a.status.code()
           + ",\"client\":" + quote(at(c.channel().remoteAddress())) + ",\"server\":" + quote(at(c.channel().localAddress())) + "}\n";
       c.write(r);
       // Netty makes one frame of each piece of content, as far as the window allows.
       for (int i = 0; i < body.length; i += 1 << 16) c.write(new DefaultHttpContent(Unpooled.wrappedBuffer(body, i, Math.min(1 << 16, body.length - i))));
       c.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT).addListener(sent -> {
+        if (log == null) return;
         synchronized (log) {
           log.write("{\"start\":" + start + ",\"end\":" + now() + ",\"bytes\":" + (sent.isSuccess() ? body.length : 0) + rest);
           log.flush();
@@ -90,7 +91,7 @@ public class Serve {
       switch (w[0]) {
         case "serve":
           port = Integer.parseInt(w[2]);
-          log = Files.newBufferedWriter(Path.of(w[3]), StandardCharsets.UTF_8);
+          if (!w[3].isEmpty()) log = Files.newBufferedWriter(Path.of(w[3]), StandardCharsets.UTF_8);
           break;
         case "origin":
           host = w[1];

@@ -26,6 +26,10 @@ const apacheTLS = `,\"tls\":\"%{SSL_PROTOCOL}x\",\"cipher\":\"%{SSL_CIPHER}x\",\
 // value after it: Apache truncates longer lines.
 const longestKey = 1000
 
+// apacheThreads is how many threads Apache's one process has. Connections with nothing under way
+// need none.
+const apacheThreads = 64
+
 // configureApache maps a request's host and target to a file that mod_asis sends, with the
 // response's fields before its body. mod_headers adds the fields that Apache would
 // otherwise change.
@@ -44,7 +48,7 @@ func configureApache(s *setup) ([]launch, error) {
 	for _, m := range modules {
 		put("LoadModule %s_module %s/mod_%s.so", m, apacheModules, m)
 	}
-	put("ServerLimit 1\nStartServers 1\nThreadLimit 64\nThreadsPerChild 64\nMaxRequestWorkers 64\nMinSpareThreads 1\nMaxSpareThreads 64\nAsyncRequestWorkerFactor 32")
+	put("ServerLimit 1\nStartServers 1\nThreadLimit 64\nThreadsPerChild 64\nMaxRequestWorkers 64\nMinSpareThreads 1\nMaxSpareThreads 64\nAsyncRequestWorkerFactor %d", s.room(32*apacheThreads)/apacheThreads)
 	put("KeepAlive On\nMaxKeepAliveRequests 0\nKeepAliveTimeout %d\nTimeout %d", longTime, longTime)
 	put("LimitRequestLine 65536\nLimitRequestFieldSize 65536\nUseCanonicalName Off\nFileETag None\nEnableSendfile Off")
 	if s.Protocol.ALPN == "h2" {
@@ -59,7 +63,9 @@ func configureApache(s *setup) ([]launch, error) {
 	if s.secure() {
 		format += apacheTLS
 	}
-	put("LogFormat \"%s}\" wiretime\nCustomLog %s wiretime", format, apacheQuote(s.log))
+	if !s.Unlogged {
+		put("LogFormat \"%s}\" wiretime\nCustomLog %s wiretime", format, apacheQuote(s.log))
+	}
 	for _, at := range s.listens() {
 		put("Listen %s", at)
 	}

@@ -68,7 +68,10 @@ func configureCaddy(s *setup) ([]launch, error) {
 	main := object{
 		"listen": listens, "automatic_https": object{"disable": true}, "protocols": caddyProtocols(s.Protocol.Name),
 		"routes":       append(list{object{"handle": first}}, append(groups, object{"handle": list{object{"handler": "static_response", "status_code": 404}}})...),
-		"idle_timeout": "1h", "max_header_bytes": 1 << 20, "logs": object{"default_logger_name": "requests"},
+		"idle_timeout": "1h", "max_header_bytes": 1 << 20,
+	}
+	if !s.Unlogged {
+		main["logs"] = object{"default_logger_name": "requests"}
 	}
 	apps := object{"http": object{"http_port": 1, "https_port": s.Protocol.Port, "grace_period": "1ms", "servers": object{"main": main}}}
 	if s.secure() {

@@ -22,7 +22,10 @@ func configureH2O(s *setup) ([]launch, error) {
 	var b strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	put("num-threads: 1\nnum-name-resolution-threads: 1\npid-file: %s\nerror-log: /dev/stderr", yaml(s.file("h2o.pid")))
-	put("access-log:\n  path: %s\n  format: %s\n  escape: json", yaml(s.log), yaml(h2oLog))
+	put("max-connections: %d", s.room(1024))
+	if !s.Unlogged {
+		put("access-log:\n  path: %s\n  format: %s\n  escape: json", yaml(s.log), yaml(h2oLog))
+	}
 	put("temp-buffer-path: %s", yaml(s.scratch()))
 	put("http2-max-concurrent-requests-per-connection: %d\nhttp2-idle-timeout: %d\nhttp1-request-timeout: %d", concurrentRequests, longTime, longTime)
 	put("http1-upgrade-to-http2: OFF\nhttp2-push-preload: OFF\nfile.etag: OFF\nfile.mime.settypes: {}")

@@ -21,8 +21,12 @@ func configureNginx(s *setup) ([]launch, error) {
 	var b strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	put("daemon off;\nworker_processes 1;\npid %s;\nerror_log stderr warn;", nginxQuote(s.file("nginx.pid")))
-	put("events { worker_connections 1024; }\nhttp {")
-	put("log_format wiretime escape=json '%s';\naccess_log %s wiretime;", nginxLog, nginxQuote(s.log))
+	put("events { worker_connections %d; }\nhttp {", s.room(1024))
+	if s.Unlogged {
+		put("access_log off;")
+	} else {
+		put("log_format wiretime escape=json '%s';\naccess_log %s wiretime;", nginxLog, nginxQuote(s.log))
+	}
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		put("%s_temp_path %s;", kind, nginxQuote(s.scratch()+"/"+kind))
 	}

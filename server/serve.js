@@ -24,7 +24,7 @@ for (const line of fs.readFileSync(process.argv[2], 'utf8').split('\n')) {
   }
 }
 
-const out = fs.openSync(log, 'a');
+const out = log && fs.openSync(log, 'a'); // no log without a name
 const now = () => String(BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000))) + '000';
 const missing = {status: 404, fields: {'content-type': ['text/plain']}, body: Buffer.from('not archived\n')};
 
@@ -36,7 +36,7 @@ function handle(req, res) {
   const none = a.status === 204 || a.status === 304, bare = none || req.method === 'HEAD';
   let logged = false;
   const done = bytes => {
-    if (logged) return;
+    if (logged || !log) return;
     logged = true;
     const quoted = {tls: socket.getProtocol() || 'TLSv1.3', cipher: (socket.getCipher() || {}).standardName, method: req.method, host, target: req.url,
       protocol: 'spdy/' + req.spdyVersion, resumed: socket.isSessionReused(), status: a.status, bytes, client, server};

@@ -6,7 +6,7 @@ import "slices"
 // same name.
 type Axis string
 
-// The axes of page loads, of streams, and of both.
+// The axes of page loads, of streams, of crowds, and of several.
 const (
 	AxisSite     Axis = "site"     // site reference, such as "objects@40x20kB"
 	AxisProtocol Axis = "protocol" // a row of package protocol
@@ -21,6 +21,9 @@ const (
 	AxisLinkDelay     Axis = "link_delay"    // average one-way delay of the access links, such as "50ms"
 	AxisLoss          Axis = "loss"          // packet error rate, such as "1%"
 	AxisReconnections Axis = "reconnections" // number of moves to the other access link
+
+	AxisClients  Axis = "clients"  // number of clients that are connected to a server at once
+	AxisActivity Axis = "activity" // what they do: ActivityIdle or ActivityActive
 
 	AxisCongestion Axis = "congestion" // TCP congestion control of both hosts, by Linux's name
 	AxisInitCwnd   Axis = "initcwnd"   // initial congestion window of TCP on both hosts, in segments
@@ -94,14 +97,30 @@ var mediaStreams = Workload{
 	KeyFirst: []Axis{AxisMedia, AxisTransport, AxisPlayer, AxisLinkDelay, AxisLoss, AxisReconnections, AxisStrategy, AxisCongestion, AxisInitCwnd},
 }
 
+var crowds = Workload{
+	Name: "crowds", Subject: AxisClients, Over: AxisProtocol, By: AxisActivity,
+	Axes: []AxisInfo{
+		{Axis: AxisClients, Key: "clients", Plural: "numbers of clients", Suffix: " clients"},
+		{Axis: AxisSite, Key: "sites", Plural: "sites"},
+		{Axis: AxisActivity, Key: "activities", Plural: "activities"},
+		congestion, initcwnd, clock,
+		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
+		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
+	},
+	KeyFirst: []Axis{AxisClients, AxisActivity, AxisSite, AxisProtocol, AxisServer},
+}
+
 // Pages returns the workload of page loads.
 func Pages() *Workload { return &pageLoads }
 
 // Streams returns the workload of media streams.
 func Streams() *Workload { return &mediaStreams }
 
+// Crowds returns the workload of many clients against one server.
+func Crowds() *Workload { return &crowds }
+
 // Workloads returns all workloads.
-func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams} }
+func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams, &crowds} }
 
 // Has reports whether the workload's cells have the axis.
 func (w *Workload) Has(axis Axis) bool { return w.at(axis) >= 0 }

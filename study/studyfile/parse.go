@@ -29,6 +29,8 @@ type Vocabulary struct {
 	StreamMetrics       map[string]string // units of metrics by name
 	// Media returns the size of a file, 0 for a video, or an error for an unknown medium.
 	Media func(reference string) (octets int64, err error)
+
+	CrowdMetrics map[string]string // units of metrics of crowds by name
 }
 
 // MaxSource is the size in bytes of the longest study file.

@@ -13,6 +13,7 @@ import (
 
 	"wiretime/study"
 	"wiretime/workload"
+	"wiretime/workload/crowd"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
 )
@@ -22,6 +23,7 @@ func all() []workload.Workload {
 	return []workload.Workload{
 		pageload.Workload{},
 		playback.Workload{},
+		crowd.Workload{},
 	}
 }
 
