@@ -63,6 +63,27 @@ type Headers struct {
 	Sequence       uint32 // TCP only, as the rest: number of the first octet of the payload, or of SYN
 	Acknowledgment uint32 // valid where Flags has ACK
 	Flags          TCPFlags
+	Window         uint16 // before scaling (RFC 7323, section 2.3)
+	Scale          uint8  // the window scale option of a SYN (RFC 7323, section 2.2)
+}
+
+// windowScale returns the shift count among the options of a SYN, 0 if there is none.
+func windowScale(options []byte) uint8 {
+	const end, none, scale = 0, 1, 3
+	for len(options) > 0 && options[0] != end {
+		if options[0] == none {
+			options = options[1:]
+			continue
+		}
+		if len(options) < 2 || int(options[1]) < 2 || int(options[1]) > len(options) {
+			break
+		}
+		if options[0] == scale && options[1] == 3 {
+			return options[2]
+		}
+		options = options[options[1]:]
+	}
+	return 0
 }
 
 // Dissect reads the headers of an IPv4 packet (RFC 791) that carries TCP (RFC
@@ -103,7 +124,10 @@ func Dissect(packet []byte) (Headers, error) {
 			return Headers{}, fmt.Errorf("TCP segment of %d octets with a header of %d", len(body), offset)
 		}
 		h.Sequence, h.Acknowledgment = be.Uint32(body[4:]), be.Uint32(body[8:])
-		h.Flags = TCPFlags(body[13])
+		h.Flags, h.Window = TCPFlags(body[13]), be.Uint16(body[14:])
+		if h.Flags.Has(SYN) {
+			h.Scale = windowScale(body[20:offset])
+		}
 	case UDP:
 		if len(body) < 8 {
 			return Headers{}, fmt.Errorf("UDP datagram of %d octets, want at least 8", len(body))

@@ -40,6 +40,13 @@ func flow(protocol uint8, source, destination string) Flow {
 	return Flow{Protocol: protocol, Source: netip.MustParseAddrPort(source), Destination: netip.MustParseAddrPort(destination)}
 }
 
+// withWindow sets a segment's window and its options.
+func withWindow(segment []byte, window uint16, options ...byte) []byte {
+	binary.BigEndian.PutUint16(segment[14:], window)
+	copy(segment[20:], options)
+	return segment
+}
+
 func TestDissect(t *testing.T) {
 	fragment := ipv4(UDP, "10.0.0.2", "10.0.1.2", []byte("the rest of a datagram"))
 	binary.BigEndian.PutUint16(fragment[6:], 100)
@@ -52,6 +59,10 @@ func TestDissect(t *testing.T) {
 			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Payload: []byte("GET /"), PayloadLength: 5, Sequence: 7, Acknowledgment: 9, Flags: ACK}},
 		{"a TCP SYN", ipv4(TCP, "10.0.0.2", "10.0.1.2", tcp(4000, 80, 7, 0, SYN, 20, "")), Headers{
 			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Sequence: 7, Flags: SYN, Payload: []byte{}}},
+		{"a TCP SYN with a window scale after other options", ipv4(TCP, "10.0.0.2", "10.0.1.2", withWindow(tcp(4000, 80, 7, 0, SYN, 12, ""), 0xfaf0, 2, 4, 5, 0xb4, 1, 3, 3, 7)), Headers{
+			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Sequence: 7, Flags: SYN, Payload: []byte{}, Window: 0xfaf0, Scale: 7}},
+		{"a TCP SYN with an option of no length", ipv4(TCP, "10.0.0.2", "10.0.1.2", withWindow(tcp(4000, 80, 7, 0, SYN, 4, ""), 1, 2, 0, 3, 3)), Headers{
+			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Sequence: 7, Flags: SYN, Payload: []byte{}, Window: 1}},
 		{"a UDP datagram", ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(443, 5000, "xyz")), Headers{
 			Flow: flow(UDP, "10.0.1.2:443", "10.0.0.2:5000"), Payload: []byte("xyz"), PayloadLength: 3}},
 		{"an SCTP packet", ipv4(SCTP, "10.0.0.2", "10.0.1.2", []byte("\x0f\xa0\x00\x50tag.sum.chunks")), Headers{

@@ -14,14 +14,14 @@ type Crowd struct {
 	Asked int64
 
 	Warm    Phase  // one client, before the others
-	Connect Phase  // all clients connected, one handshake for each connection
+	Connect Phase  // all clients connected, one handshake and a HEAD request for each connection
 	Load    Phase  // they loaded the page
 	Rest    *Phase // they were connected, with nothing under way; nil for active clients
 	// Counted is a phase of its own after the others, in which the server was stopped at each
 	// system call. It is nil for idle clients.
 	Counted *Phase
-	// Held is how many connections the server's kernel had established when all clients were
-	// connected; -1 over QUIC, where only the programs know.
+	// Held is how many connections the server's kernel had when the pages were loaded; -1 over QUIC,
+	// where only the programs know.
 	Held int
 
 	Base, Server, Client Memory // before the first client, and with all of them

@@ -24,13 +24,18 @@ type Evidence struct {
 	// NoServerLog says that the server keeps no log. Rules then rely on the HAR and the packets.
 	NoServerLog bool
 
+	// Windows are the flow-control windows that the cell asked for.
+	Windows Windows
+
 	HAR        *capture.HAR // of a page
 	Server     []capture.ServerEntry
 	Packets    *capture.Packets
 	Timing     capture.Timing // of a page
 	ServerLost int            // QUIC packets that the server declared lost; -1 unknown
 	Stream     *record.Stream // of a media stream
+	Upload     *Upload        // of an upload
 	Crowd      *Crowd         // of a crowd
+	Announced  *Announced     // windows of a page's connections; nil if not known
 	// CaptureCut says that packets are missing from the capture because there were more than it may hold.
 	CaptureCut bool
 	Counted    *Counts
@@ -44,6 +49,22 @@ type Evidence struct {
 	sightings   []Sighting
 	connections []*Connection
 	flows       []Flow
+}
+
+// Windows are flow-control windows in octets that a cell asks for; 0: it does not ask.
+type Windows struct {
+	Client, Server int // of each stream: what the client, what the server lets its peer send ahead
+	TCP            int // largest buffer of TCP at both ends
+}
+
+// Announced holds the windows in octets that each connection's ends announced for its streams, in
+// the order of the connections: in SETTINGS (SPDY, HTTP/2) or in transport parameters (QUIC).
+type Announced struct{ Client, Server []int }
+
+// Upload is what a client had to upload.
+type Upload struct {
+	Octets int64
+	SHA256 string // of the content, in hexadecimal digits
 }
 
 // Counts is how many IP packets the emulator counted: that the client sent, that reached the client, and that were

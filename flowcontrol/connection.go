@@ -23,7 +23,7 @@ type Connection struct {
 }
 
 // Read reads the connections in a load's capture, in the order in which they were opened. The capture may be missing, and may lack
-// packets or keys: Unseen says what could not be read. It overwrites the payloads of the capture's packets.
+// packets or keys: Unseen says what could not be read.
 func Read(e *evidence.Evidence) []*Connection {
 	if e.Packets == nil {
 		return nil

@@ -28,5 +28,6 @@
 //   - [StreamWindow] once more: another stream that has begun has used up its window.
 //   - [Application]: the sender has nothing to send.
 //
-// The congestion window itself is not in a capture. It is inferred: while it holds the sender, it is as large as what is under way.
+// The congestion window itself is not in a capture. It is inferred: while it holds the sender, it is as large as what is under way; at other
+// times it is at least that, and taken to be what it was.
 package flowcontrol

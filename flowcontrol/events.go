@@ -1,5 +1,10 @@
 package flowcontrol
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Event is a frame, or a run of frames that no other frame of the connection interrupts: DATA of one stream, or priorities. Times are ns since the Unix
 // epoch.
 type Event struct {
@@ -54,4 +59,27 @@ func (e *Event) joins(f *frame) bool {
 		return true
 	}
 	return f.run && e.Stream == f.stream && !e.Fin
+}
+
+// String describes the event in a line, without its stream, times and windows.
+func (e *Event) String() string {
+	words := []string{e.Kind}
+	carries := e.Kind == "DATA" || e.Kind == "STREAM"
+	switch {
+	case carries && e.Frames > 1:
+		words = append(words, fmt.Sprintf("%d octets in %d frames", e.Octets, e.Frames))
+	case carries:
+		words = append(words, fmt.Sprintf("%d octets", e.Octets))
+	case e.Frames > 1:
+		words = append(words, fmt.Sprintf("%d frames", e.Frames))
+	case e.Delta != 0:
+		words = append(words, fmt.Sprintf("+%d", e.Delta))
+	}
+	if e.Overflow {
+		words = append(words, "(beyond 2^31-1, which the protocol forbids)")
+	}
+	if e.Fin {
+		words = append(words, "FIN")
+	}
+	return strings.TrimSpace(strings.Join(append(words, e.Detail), " "))
 }

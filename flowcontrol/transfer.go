@@ -58,7 +58,7 @@ type Point struct {
 	Stream     int64 // left of the window of the stream that sends next
 	Session    int64 // left of the session's window
 	Receive    int64 // TCP's receive window as the peer announced it last
-	Congestion int64 // inferred, where it held the sender
+	Congestion int64 // inferred: what was under way when it held the sender last, or more if there was more since
 	Flight     int64 // octets sent and not acknowledged, of TCP or QUIC
 }
 
@@ -221,6 +221,9 @@ func (w *walk) pass(i int, from, to int64) {
 			to = min(to, w.arrived)
 		}
 	}
+	if from >= to {
+		return
+	}
 	w.point(next, from)
 	for at := max(from, t.To); at < to; {
 		reason, end := w.reason(next, stuck, at, to)
@@ -229,7 +232,7 @@ func (w *walk) pass(i int, from, to int64) {
 		} else {
 			t.Held = append(t.Held, Held{at, end, reason})
 		}
-		if reason == CongestionWindow && w.congestion != w.flight {
+		if w.congestion != NoWindow && w.congestion < w.flight || reason == CongestionWindow && w.congestion != w.flight {
 			w.congestion = w.flight
 			t.Points[len(t.Points)-1].Congestion = w.flight
 		}

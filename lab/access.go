@@ -16,6 +16,13 @@ import (
 // setRoutes applies TCP options to both hosts and puts the client on its first
 // access link.
 func (l *Lab) setRoutes(tcp TCPOptions) error {
+	if tcp.Window != l.tcp.Window {
+		for _, host := range []*Namespace{l.client, l.server} {
+			if err := host.Do(func() error { return l.setTCPWindow(tcp.Window) }); err != nil {
+				return fmt.Errorf("set TCP's window to %d octets: %w", tcp.Window, err)
+			}
+		}
+	}
 	l.tcp = tcp
 	if err := l.useAccess(0); err != nil {
 		return fmt.Errorf("client: %w", err)

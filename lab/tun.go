@@ -34,13 +34,17 @@ func clientPrefix(access int) *net.IPNet {
 	return &net.IPNet{IP: net.IPv4(198, 18, byte(access), 0).To4(), Mask: net.CIDRMask(24, 32)}
 }
 
-// TCPOptions are the TCP settings of both hosts' routes. QUIC has a congestion
-// control of its own, in user space.
+// TCPOptions are the TCP settings of both hosts. QUIC has a congestion control and
+// windows of its own, in user space.
 type TCPOptions struct {
 	// Congestion is the congestion control's kernel name, such as "cubic" or "bbr".
 	Congestion string
 	// InitCwnd is the initial congestion window in segments (RFC 6928 says 10).
 	InitCwnd int
+	// Window is the largest buffer of a connection, in octets, for receiving and for sending:
+	// the maximum of net.ipv4.tcp_rmem and tcp_wmem. The window that Linux advertises is less.
+	// 0: the lab's.
+	Window int `json:",omitempty"`
 }
 
 // ErrNoTUN means that /dev/net/tun cannot be opened.

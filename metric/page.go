@@ -20,7 +20,7 @@ func Pages() Set {
 			pathRate, pathOutage, pltClear,
 			lateP50, lateP99, lateMax, misses, inexact, unused,
 		},
-		Checks: []Check{checkProtocol, checkVisit, checkAgreement},
+		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkWindows},
 	}
 }
 

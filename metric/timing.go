@@ -118,6 +118,10 @@ var tow = Metric{
 // unless it announced otherwise (RFC 9000, section 18.2).
 const maxAckDelay = 25 * time.Millisecond
 
+// coarseness is more than a browser's navigationStart may be late by: Chromium tells it to a tenth
+// of a millisecond, and the request of a reload leaves at that moment.
+const coarseness = time.Millisecond
+
 func timeOnWire(ev *evidence.Evidence) (float64, bool) {
 	end := evidence.LastEnd(ev.Fetched())
 	if end.IsZero() {
@@ -128,7 +132,7 @@ func timeOnWire(ev *evidence.Evidence) (float64, bool) {
 	senders := map[capture.Flow]*sender{}
 	connected := study.KeepsConnections(ev.Visit)
 	for p := range ev.AtClient() {
-		isQuestion := connected && p.Time >= ev.Timing.NavigationStart && p.PayloadLength > 0
+		isQuestion := connected && p.Time >= ev.Timing.NavigationStart-coarseness.Nanoseconds() && p.PayloadLength > 0
 		if first == 0 && !p.Inbound && (starts(p) || isQuestion) {
 			first = p.Time
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,10 +17,14 @@ import (
 
 // serveQUIC serves HTTP/3 with quic-go.
 func serveQUIC(ctx context.Context, s *Server, p Protocol) error {
+	config := &quic.Config{Tracer: s.trace, MaxIncomingStreams: concurrentRequests, Allow0RTT: s.config.EarlyData}
+	if w := s.config.Windows; w != nil {
+		w.SetQUIC(config)
+	}
 	s.quic = &http3.Server{
 		Handler:     advertise(s.log),
 		TLSConfig:   http3.ConfigureTLSConfig(s.tls(p)),
-		QUICConfig:  &quic.Config{Tracer: s.trace, MaxIncomingStreams: concurrentRequests, Allow0RTT: s.config.EarlyData},
+		QUICConfig:  config,
 		ConnContext: s.accept,
 		Logger:      slog.New(slog.DiscardHandler),
 	}
@@ -54,9 +59,36 @@ func (s *Server) accept(ctx context.Context, c *quic.Conn) context.Context {
 	return context.WithValue(s.log.number(ctx), traceKey{}, c.QlogTrace())
 }
 
+// announcements hold the flow-control windows that the ends of QUIC connections announced for
+// requests, in octets, connection by connection.
+type announcements struct {
+	mu             sync.Mutex
+	client, server []int
+}
+
+// add takes the transport parameters of one end (RFC 9000 section 18.2). Clients open the
+// streams of requests: these are local to them and remote to the server.
+func (a *announcements) add(e qlog.ParametersSet) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e.Initiator == qlog.InitiatorLocal {
+		a.server = append(a.server, int(e.InitialMaxStreamDataBidiRemote))
+	} else {
+		a.client = append(a.client, int(e.InitialMaxStreamDataBidiLocal))
+	}
+}
+
+// Announced returns the windows in octets that clients and the server announced for streams over
+// HTTP/3, connection by connection. It is empty over other protocols.
+func (s *Server) Announced() (client, server []int) {
+	s.announced.mu.Lock()
+	defer s.announced.mu.Unlock()
+	return slices.Clone(s.announced.client), slices.Clone(s.announced.server)
+}
+
 // trace subscribes to what quic-go reports about a connection.
 func (s *Server) trace(context.Context, bool, quic.ConnectionID) qlogwriter.Trace {
-	return &connectionTrace{lost: &s.lost, early: map[quic.StreamID]bool{}}
+	return &connectionTrace{lost: &s.lost, announced: &s.announced, early: map[quic.StreamID]bool{}}
 }
 
 // traceKey is the context key of a connection's trace.
@@ -68,6 +100,8 @@ type connectionTrace struct {
 	// lost counts the packets that quic-go declares lost (RFC 9002 section 6.1),
 	// except probes for the path's MTU, which are meant to be lost.
 	lost *atomic.Int64
+	// announced takes the windows in the transport parameters of both ends.
+	announced *announcements
 
 	mu    sync.Mutex
 	early map[quic.StreamID]bool // streams that began in a 0-RTT packet
@@ -81,6 +115,8 @@ func (t *connectionTrace) RecordEvent(e qlogwriter.Event) {
 		if !e.IsMTUProbePacket {
 			t.lost.Add(1)
 		}
+	case qlog.ParametersSet:
+		t.announced.add(e)
 	case qlog.PacketReceived:
 		if e.Header.PacketType == qlog.PacketType0RTT {
 			t.began(e.Frames)

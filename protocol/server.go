@@ -22,6 +22,7 @@ import (
 	"wiretime/capture"
 	"wiretime/panics"
 	"wiretime/spdy"
+	"wiretime/window"
 )
 
 // ServerConfig says what to serve, how and where.
@@ -45,6 +46,9 @@ type ServerConfig struct {
 	Fallback string
 	// Unlogged keeps no log of what was served.
 	Unlogged bool
+	// Windows is how the server limits what clients send over the protocol; nil for what its
+	// stack does by itself.
+	Windows *window.Receiver
 	// Listen and ListenPacket open the server's sockets.
 	Listen       func(ctx context.Context, network, address string) (net.Listener, error)
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
@@ -61,6 +65,7 @@ type Server struct {
 	clients   clients
 	serving   panics.Group
 	lost      atomic.Int64
+	announced announcements
 }
 
 // Serve starts a server, which is ready when Serve returns. A fresh server for
@@ -177,10 +182,18 @@ func serveTCP(ctx context.Context, s *Server, p Protocol) error {
 	if p.ALPN != "" {
 		s.tcp.TLSConfig = s.tls(p)
 	}
+	if w := s.config.Windows; w != nil {
+		windows := w.ServerHTTP2()
+		windows.MaxConcurrentStreams = concurrentRequests
+		s.tcp.HTTP2 = &windows
+	}
 	if v, ok := spdy.ParseVersion(p.ALPN); ok {
 		server := &spdy.Server{Versions: []spdy.Version{v}, ErrorLog: s.tcp.ErrorLog, Config: spdy.Config{
 			MaxStreams: concurrentRequests, ReadTimeout: -1, WriteTimeout: -1, IdleTimeout: -1,
 		}}
+		if w := s.config.Windows; w != nil {
+			server.Config.Window, server.Config.AnswerSettings = w.SPDY(), w.Answers
+		}
 		if err := server.Configure(s.tcp); err != nil {
 			return err
 		}

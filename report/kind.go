@@ -42,7 +42,7 @@ type kind struct {
 }
 
 // kinds has a row for each workload.
-var kinds = map[*study.Workload]kind{study.Pages(): pageKind, study.Streams(): streamKind, study.Crowds(): crowdKind}
+var kinds = map[*study.Workload]kind{study.Pages(): pageKind, study.Streams(): streamKind, study.Uploads(): uploadKind, study.Crowds(): crowdKind}
 
 func (a Axes) kind() kind { return kinds[a.Workload] }
 

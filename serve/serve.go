@@ -23,6 +23,7 @@ import (
 
 	"wiretime/protocol"
 	"wiretime/spdy"
+	"wiretime/window"
 )
 
 // loopback is the only address on which it listens.
@@ -75,6 +76,9 @@ type Config struct {
 	Port int
 	// Limits protect the server from its clients.
 	Limits Limits
+	// Window is how much clients may send ahead, over the protocols to which it applies; nil for
+	// what each protocol's stack does by itself.
+	Window *window.Setting
 	// Requests receives a line for each request when it is answered.
 	Requests io.Writer
 }
@@ -83,6 +87,7 @@ type Config struct {
 type Server struct {
 	endpoints []Endpoint
 	limits    Limits
+	window    *window.Setting
 	clients   *connections
 	servers   []*http.Server
 	spdy      []*spdy.Server
@@ -114,7 +119,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{limits: c.Limits.withDefaults()}
+	s := &Server{limits: c.Limits.withDefaults(), window: c.Window}
 	requests := &requestLog{w: c.Requests}
 	s.clients = &connections{most: s.limits.Connections, open: map[*connection]bool{}, full: sync.OnceFunc(func() {
 		requests.write(fmt.Sprintf("%d connections are open (--max-connections): closing idle ones for new ones", s.limits.Connections))
@@ -235,6 +240,10 @@ func (s *Server) overTCP(ctx context.Context, v service) (net.Addr, error) {
 		Handler: v.handler, Protocols: protocols, ErrorLog: log.New(io.Discard, "", 0), ConnContext: s.clients.overTCP,
 		ReadHeaderTimeout: s.limits.Head, IdleTimeout: s.limits.Idle, MaxHeaderBytes: s.limits.HeadBytes,
 	}
+	if w := s.receiver("h2"); w != nil {
+		windows := w.ServerHTTP2()
+		server.HTTP2 = &windows
+	}
 	if err := s.addSPDY(server, v.row); err != nil {
 		return nil, err
 	}
@@ -255,6 +264,19 @@ func (s *Server) overTCP(ctx context.Context, v service) (net.Addr, error) {
 	return listener.Addr(), nil
 }
 
+// receiver returns how the server receives over a protocol, nil if the setting leaves that to
+// the protocol's stack.
+func (s *Server) receiver(protocol string) *window.Receiver {
+	if s.window == nil {
+		return nil
+	}
+	r, err := s.window.Over(protocol)
+	if err != nil {
+		return nil
+	}
+	return &r
+}
+
 // addSPDY makes the server speak the SPDY versions that the row offers.
 func (s *Server) addSPDY(server *http.Server, r row) error {
 	var versions []spdy.Version
@@ -269,6 +291,9 @@ func (s *Server) addSPDY(server *http.Server, r row) error {
 	speaker := &spdy.Server{Versions: versions, Config: spdy.Config{
 		MaxHeaderBytes: s.limits.HeadBytes, IdleTimeout: s.limits.Idle, ReadTimeout: s.limits.Stall, WriteTimeout: s.limits.Stall,
 	}}
+	if w := s.receiver("spdy/3.1"); w != nil {
+		speaker.Config.Window, speaker.Config.AnswerSettings = w.SPDY(), w.Answers
+	}
 	if err := speaker.Configure(server); err != nil {
 		return err
 	}
@@ -282,11 +307,14 @@ func (s *Server) overQUIC(ctx context.Context, v service) (net.Addr, error) {
 		return nil, err
 	}
 	s.socket = socket
+	// A handshake may take twice this time in all.
+	config := &quic.Config{HandshakeIdleTimeout: s.limits.Head / 2, MaxIdleTimeout: s.limits.Idle, Allow0RTT: true}
+	if w := s.receiver("h3"); w != nil {
+		w.SetQUIC(config)
+	}
 	s.quic = &http3.Server{
 		Handler: v.handler, TLSConfig: http3.ConfigureTLSConfig(v.security(v.names)), Logger: slog.New(slog.DiscardHandler),
-		ConnContext: s.clients.overQUIC, MaxHeaderBytes: s.limits.HeadBytes, IdleTimeout: s.limits.Idle,
-		// A handshake may take twice this time in all.
-		QUICConfig: &quic.Config{HandshakeIdleTimeout: s.limits.Head / 2, MaxIdleTimeout: s.limits.Idle, Allow0RTT: true},
+		ConnContext: s.clients.overQUIC, MaxHeaderBytes: s.limits.HeadBytes, IdleTimeout: s.limits.Idle, QUICConfig: config,
 	}
 	s.serving.Go(func() { _ = s.quic.Serve(socket) })
 	return socket.LocalAddr(), nil

@@ -19,6 +19,7 @@ import (
 	"wiretime/get"
 	"wiretime/protocol"
 	"wiretime/serve"
+	"wiretime/window"
 )
 
 // folder is what the tests serve: a page, something small, and something larger
@@ -119,6 +120,49 @@ func fetch(t *testing.T, c get.Config, urls ...string) (string, error) {
 	var out bytes.Buffer
 	err = get.Batch{Client: &http.Client{Transport: client}, Requests: requests, Fail: true}.Fetch(t.Context(), &out)
 	return out.String(), errors.Join(err, client.Close())
+}
+
+// TestWindow holds a server to the window that it is told, by what a client sees of it over each
+// protocol: in SETTINGS or in transport parameters.
+func TestWindow(t *testing.T) {
+	handler, err := serve.Folder(makeFolder(t, map[string]string{"index.html": "hello"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		window string
+		grants map[string]int // octets by protocol
+	}{
+		{"100kB", map[string]int{"spdy/3": 100_000, "spdy/3.1": 100_000, "h2": 100_000, "h3": 100_000}},
+		{"google-2013", map[string]int{"spdy/3": 1 << 20, "spdy/3.1": 1 << 20}},
+		{"caddy", map[string]int{"h2": 1 << 20, "h3": 512 << 10}},
+	} {
+		setting, err := window.Parse(c.window)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := start(t, serve.Config{Handler: handler, Window: &setting})
+		for _, e := range s.Endpoints() {
+			octets, ok := c.grants[e.Protocol]
+			if !ok {
+				continue
+			}
+			var seen bytes.Buffer
+			config := get.Config{Protocol: e.Protocol, Roots: s.roots, Frames: &seen}
+			want := fmt.Sprintf(`"7":%d`, octets)
+			switch e.Protocol {
+			case "h2":
+				config.Frames, config.Story = nil, &seen
+				want = fmt.Sprintf("INITIAL_WINDOW_SIZE = %d", octets)
+			case "h3":
+				config.Frames, config.QLog = nil, &seen
+				want = fmt.Sprintf(`"initial_max_stream_data_bidi_remote":%d`, octets)
+			}
+			if _, err := fetch(t, config, e.URL); err != nil || !strings.Contains(seen.String(), want) {
+				t.Errorf("--window %s over %s: %v; the client saw no %s in %s", c.window, e.Protocol, err, want, seen.String())
+			}
+		}
+	}
 }
 
 // asked returns the protocol to request from an endpoint.

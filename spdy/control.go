@@ -230,6 +230,9 @@ func (s *Session) settings(f *Settings) {
 	if f.Clear && s.client {
 		s.persisted = nil
 	}
+	if !s.greeted {
+		s.greet()
+	}
 	seen := make(map[SettingID]bool, len(f.Entries))
 	for _, e := range f.Entries {
 		if seen[e.ID] {

@@ -46,6 +46,7 @@ type Session struct {
 	goAway    GoAway
 	leaving   bool // a GOAWAY was sent, or received: no new streams
 	refusing  bool // a GOAWAY was sent: new streams of the peer are ignored
+	greeted   bool // the first SETTINGS were sent
 
 	streams    map[uint32]*Stream
 	first      *Stream // the open streams, oldest first
@@ -124,7 +125,11 @@ func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
 		streams: make(map[uint32]*Stream), nextID: 2, nextPing: 2, peerMax: maxStreamID,
 		sendWindow: defaultWindow, peerInitial: defaultWindow,
 		initial: int64(config.Window.Stream), most: max(int64(config.Window.Stream), defaultWindow),
+		window: receiveWindow{size: int64(config.Window.Session), left: defaultWindow},
 		budget: newBudget(),
+	}
+	if config.AnswerSettings {
+		s.initial, s.most, s.window.size = defaultWindow, defaultWindow, defaultWindow
 	}
 	if client {
 		s.nextID, s.nextPing = 1, 1
@@ -132,7 +137,9 @@ func newSession(conn net.Conn, v Version, c *Config, client bool) *Session {
 	s.wake.L, s.room.L = &s.mu, &s.mu
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.greet()
+	if !config.AnswerSettings {
+		s.greet()
+	}
 	s.watch.start(s)
 	s.loops.Store(2)
 	go s.loop(s.read)
@@ -155,6 +162,8 @@ func (s *Session) loop(f func()) {
 
 // greet queues the first frames of a session.
 func (s *Session) greet() {
+	s.greeted = true
+	s.setInitial(int64(s.config.Window.Stream))
 	entries := []Setting{{ID: SettingMaxConcurrentStreams, Value: uint32(s.config.MaxStreams)}}
 	switch {
 	case s.version == V2:
@@ -179,14 +188,14 @@ func (s *Session) greet() {
 		sortSettings(back)
 		s.send(&Settings{Entries: back})
 	}
-	s.window = receiveWindow{size: int64(s.config.Window.Session), left: defaultWindow}
+	s.window.size = int64(s.config.Window.Session)
 	// A window larger than the draft's is announced at once; a smaller one is
 	// reached by withholding updates.
 	if more := s.window.size - defaultWindow; s.version == V31 && more > 0 {
 		s.window.left += more
 		s.sendUpdate(0, uint32(more))
 	} else if more < 0 {
-		s.window.pending = more
+		s.window.pending += more
 	}
 }
 
@@ -384,16 +393,21 @@ func (s *Session) SendSettings(entries ...Setting) error {
 		case SettingMaxConcurrentStreams:
 			s.config.MaxStreams = int(min(e.Value, maxStreamID))
 		case SettingInitialWindowSize:
-			delta := int64(e.Value) - s.initial
-			s.initial, s.most = int64(e.Value), max(s.most, int64(e.Value))
-			for st := s.first; st != nil; st = st.next {
-				st.window.size += delta
-				st.window.left += max(delta, 0)
-			}
+			s.setInitial(int64(e.Value))
 		}
 	}
 	s.send(&Settings{Entries: entries})
 	return nil
+}
+
+// setInitial changes the receive windows of all streams, those to come too.
+func (s *Session) setInitial(size int64) {
+	delta := size - s.initial
+	s.initial, s.most = size, max(s.most, size)
+	for st := s.first; st != nil; st = st.next {
+		st.window.size += delta
+		st.window.left += max(delta, 0)
+	}
 }
 
 // Persisted returns the settings that the server has asked the client to keep

@@ -10,10 +10,11 @@ type UpdateRule uint8
 // No other difference between implementations matters as much: a sender that
 // waits for the rest of a window loses a round trip each time.
 const (
-	// UpdateHalf sends WINDOW_UPDATE once half of the window has been read, as
-	// Chromium does.
+	// UpdateHalf sends WINDOW_UPDATE once more than half of the window has been read,
+	// as Chromium does (net/spdy/spdy_stream.cc, IncreaseRecvWindowSize).
 	UpdateHalf UpdateRule = iota
-	// UpdateEighth sends it once an eighth has been read, as mod_spdy does.
+	// UpdateEighth sends it once an eighth has been read, as mod_spdy does
+	// (mod_spdy/common/spdy_stream.cc).
 	UpdateEighth
 	// UpdateFrame sends it for each DATA frame, once that has been read.
 	UpdateFrame
@@ -78,7 +79,7 @@ func (w *receiveWindow) received(n int) bool {
 // none.
 func (w *receiveWindow) read(n int, rule UpdateRule) uint32 {
 	w.pending += int64(n)
-	due := (w.size + 1) / 2
+	due := w.size/2 + 1
 	switch rule {
 	case UpdateEighth:
 		due = (w.size + 7) / 8

@@ -15,7 +15,7 @@ func TestWindowRules(t *testing.T) {
 		stream  string
 		session string
 	}{
-		{UpdateHalf, "[32768 32768]", "[32768 32768]"},
+		{UpdateHalf, "[36864]", "[36864]"},
 		{UpdateEighth, "[8192 8192 8192 8192 8192 8192 8192 8192]", "[8192 8192 8192 8192 8192 8192 8192 8192]"},
 		{UpdateFrame, "[4096 4096 4096 4096 4096 4096 4096 4096 4096 4096 4096 4096 4096 4096 4096 4096]", "same"},
 		{UpdateNever, "[]", "[]"},

@@ -93,11 +93,14 @@ func (s *Station) session(ctx context.Context, load pageload.Load, terms pageloa
 	case pageload.Builtin:
 		return s.openBuiltin(load, terms)
 	case pageload.Fetch:
+		if load.Upload > 0 {
+			return s.fetch.Upload(terms.Protocol, load.Upload), nil
+		}
 		urls := make([]string, len(load.Site.Resources))
 		for i := range load.Site.Resources {
 			urls[i] = load.Site.Resources[i].URL
 		}
-		return s.fetch.Open(terms.Protocol, urls), nil
+		return s.fetch.Open(terms.Protocol, urls, terms.ClientWindow, load.ClientWindow != "" || load.ServerWindow != ""), nil
 	}
 	b, err := s.browser(ctx, engine{loader: load.Loader, quic: terms.Protocol.Transport == "udp", keys: terms.Server.Name != ""})
 	if err != nil {
@@ -148,6 +151,7 @@ func (s *Station) openBuiltin(load pageload.Load, terms pageload.Terms) (pageloa
 	}
 	return s.builtin.Open(builtin.Config{
 		Protocol: terms.Protocol, Strategy: strategy, EarlyData: terms.Warm.EarlyData, Fallback: load.Fallback, Recorded: recorded, CPU: cpu,
+		Windows: terms.ClientWindow, NoteWindows: load.ClientWindow != "" || load.ServerWindow != "",
 	})
 }
 

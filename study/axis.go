@@ -6,7 +6,7 @@ import "slices"
 // same name.
 type Axis string
 
-// The axes of page loads, of streams, of crowds, and of several.
+// The axes of page loads, of uploads, of streams, of crowds, and of several.
 const (
 	AxisSite     Axis = "site"     // site reference, such as "objects@40x20kB"
 	AxisProtocol Axis = "protocol" // a row of package protocol
@@ -14,6 +14,13 @@ const (
 	AxisLoader   Axis = "loader"   // browser or client that loads the site
 	AxisVisit    Axis = "visit"    // client's state before the load: VisitCold and so on
 	AxisServer   Axis = "server"   // web server: ServerOwn, a third-party one, or one that the study defines
+
+	// How much the peer may send ahead: WindowDefault, a size such as "64KiB", or a preset of
+	// package window.
+	AxisClientWindow Axis = "client_window" // what the client grants the server over SPDY, HTTP/2 and HTTP/3
+	AxisServerWindow Axis = "server_window" // what the server grants the client
+	AxisTCPWindow    Axis = "tcp_window"    // TCP's largest buffers on both hosts; sizes only
+	AxisUpload       Axis = "upload"        // upload reference, such as "post@10MB"
 
 	AxisMedia         Axis = "media"         // media reference, such as "file@1GB"
 	AxisTransport     Axis = "transport"     // a row of package media/transport
@@ -76,9 +83,26 @@ var pageLoads = Workload{
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
+		{Axis: AxisTCPWindow, Key: "tcp_windows", Plural: "TCP windows", Usual: WindowDefault, Tacit: true, Prefix: "TCP window "},
+		{Axis: AxisClientWindow, Key: "client_windows", Plural: "client windows", Usual: WindowDefault, Tacit: true, Prefix: "client window "},
+		{Axis: AxisServerWindow, Key: "server_windows", Plural: "server windows", Usual: WindowDefault, Tacit: true, Prefix: "server window "},
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
+}
+
+var fileUploads = Workload{
+	Name: "uploads", Subject: AxisUpload, Over: AxisProtocol, By: AxisLoader,
+	Axes: []AxisInfo{
+		{Axis: AxisUpload, Key: "uploads", Plural: "uploads"},
+		{Axis: AxisNetwork, Key: "networks", Plural: "networks"},
+		{Axis: AxisLoader, Key: "loaders", Plural: "loaders"},
+		congestion, initcwnd, clock,
+		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
+		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
+	},
+	Path:     []Axis{AxisNetwork},
+	KeyFirst: []Axis{AxisUpload, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisServer},
 }
 
 var mediaStreams = Workload{
@@ -116,11 +140,14 @@ func Pages() *Workload { return &pageLoads }
 // Streams returns the workload of media streams.
 func Streams() *Workload { return &mediaStreams }
 
+// Uploads returns the workload of uploads.
+func Uploads() *Workload { return &fileUploads }
+
 // Crowds returns the workload of many clients against one server.
 func Crowds() *Workload { return &crowds }
 
 // Workloads returns all workloads.
-func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams, &crowds} }
+func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams, &fileUploads, &crowds} }
 
 // Has reports whether the workload's cells have the axis.
 func (w *Workload) Has(axis Axis) bool { return w.at(axis) >= 0 }

@@ -56,6 +56,9 @@ func KeepsConnections(visit string) bool {
 	return visit == VisitConnected || visit == VisitAgain || visit == VisitReload
 }
 
+// WindowDefault is the window that a loader, a server or the option tcp_rmem has by itself.
+const WindowDefault = "default"
+
 // StrategyBrowser uses connections like a browser: up to six connections per host, kept alive,
 // over HTTP/1.1; a single connection per origin over other protocols.
 const StrategyBrowser = "browser"

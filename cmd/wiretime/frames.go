@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -130,7 +129,7 @@ func printConnection(number int, c *flowcontrol.Connection, epoch int64) error {
 			stream = fmt.Sprint(e.Stream)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", sinceEpoch(e.Sent, epoch), sinceEpoch(e.Received, epoch), e.Sender, stream,
-			window(e.StreamLeft), window(e.SessionLeft), terminal.Line(frameText(e)))
+			window(e.StreamLeft), window(e.SessionLeft), terminal.Line(e.String()))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -141,28 +140,6 @@ func printConnection(number int, c *flowcontrol.Connection, epoch int64) error {
 		}
 	}
 	return nil
-}
-
-// frameText describes a frame, or a run of DATA.
-func frameText(e *flowcontrol.Event) string {
-	words := []string{e.Kind}
-	switch {
-	case (e.Kind == "DATA" || e.Kind == "STREAM") && e.Frames > 1:
-		words = append(words, fmt.Sprintf("%d octets in %d frames", e.Octets, e.Frames))
-	case e.Kind == "DATA" || e.Kind == "STREAM":
-		words = append(words, fmt.Sprintf("%d octets", e.Octets))
-	case e.Frames > 1:
-		words = append(words, fmt.Sprintf("%d frames", e.Frames))
-	case e.Delta != 0:
-		words = append(words, fmt.Sprintf("+%d", e.Delta))
-	}
-	if e.Overflow {
-		words = append(words, "(beyond 2^31-1, which the protocol forbids)")
-	}
-	if e.Fin {
-		words = append(words, "FIN")
-	}
-	return strings.TrimSpace(strings.Join(append(words, e.Detail), " "))
 }
 
 func window(left int64) string {

@@ -21,6 +21,7 @@ import (
 	"wiretime/loader/session"
 	"wiretime/panics"
 	"wiretime/spdy"
+	"wiretime/window"
 )
 
 type getOptions struct {
@@ -268,32 +269,13 @@ func (o getOptions) receiveWindow() (spdy.Window, error) {
 	}
 	w.Update, w.SessionUpdate = rule, rule
 	if o.window != "" {
-		octets, err := parseOctets(o.window)
+		octets, err := window.ParseSize(o.window)
 		if err != nil {
 			return w, fmt.Errorf("--window: %w", err)
 		}
 		w.Stream, w.Session = octets, octets
 	}
 	return w, nil
-}
-
-// parseOctets parses a number of octets, up to 2 GiB, which is more than the largest window.
-func parseOctets(s string) (int, error) {
-	const largest = 1<<31 - 1
-	number, unit := s, 1
-	for _, u := range []struct {
-		name   string
-		octets int
-	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"kB", 1e3}, {"MB", 1e6}} {
-		if digits, ok := strings.CutSuffix(s, u.name); ok {
-			number, unit = digits, u.octets
-		}
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(number))
-	if err != nil || n < 1 || n > largest/unit {
-		return 0, fmt.Errorf("invalid size %q: want 1 to %d octets, such as 65536, 64KiB or 10MB", s, largest)
-	}
-	return n * unit, nil
 }
 
 // requests returns the requests for the URLs.

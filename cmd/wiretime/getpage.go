@@ -15,6 +15,7 @@ import (
 	"wiretime/loader/session"
 	"wiretime/panics"
 	"wiretime/terminal"
+	"wiretime/window"
 )
 
 // checkPage returns an error for flags that cannot be combined with --page or --strategy.
@@ -72,7 +73,7 @@ func (o getOptions) limits() (l builtin.Limits, err error) {
 		name, value string
 		to          *int64
 	}{{"--max-body", o.maxBody, &l.Body}, {"--max-page", o.maxPage, &l.Page}} {
-		octets, err := parseOctets(f.value)
+		octets, err := window.ParseSize(f.value)
 		if err != nil {
 			return l, fmt.Errorf("%s: %w", f.name, err)
 		}

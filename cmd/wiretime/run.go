@@ -30,6 +30,7 @@ import (
 	"wiretime/workload/crowd"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
+	"wiretime/workload/upload"
 )
 
 // defaultStore is where results are kept unless a flag says otherwise.
@@ -163,7 +164,8 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 func parseStudy(name string, source []byte, library site.Library) (*study.Study, error) {
 	return studyfile.Parse(name, source, studyfile.Vocabulary{
 		Protocols: protocol.Names(), Loaders: pageload.Loaders(), SiteKnown: library.KnownRef,
-		Strategy: strategyName, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
+		Strategy: strategyName, Windows: studyfile.Windows{Name: pageload.WindowName, Refuse: pageload.RefuseWindow}, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
+		Upload: upload.ParseReference, UploadMetrics: units(runner.Metrics(study.Uploads())),
 		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.Metrics(study.Streams())),
 		CrowdMetrics: units(runner.Metrics(study.Crowds())),
 	})
@@ -412,7 +414,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		}
 	}
 	cells := s.Cells(func(c study.Cell) string {
-		if s.Options.Crowd == nil && w.virtual && !s.Foreign() && !w.mayBeReal() && c.By() != pageload.Firefox {
+		if s.Options.Crowd == nil && w.virtual && !s.Foreign() && !w.mayBeReal() {
 			return study.ClockVirtual
 		}
 		return runner.FasterClock(c, sites[c.On(study.AxisSite)], s.Options, w.virtual && !s.Foreign())

@@ -15,8 +15,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"wiretime/media/transport"
+	"wiretime/protocol"
 	"wiretime/serve"
 	"wiretime/site"
+	"wiretime/window"
 )
 
 type serveOptions struct {
@@ -24,6 +26,7 @@ type serveOptions struct {
 	host, ca        string
 	allowHosts      []string
 	connections     int
+	window          string
 	site            *site.Site // nil for a folder
 	media           bool
 	address, encode string // of media
@@ -83,6 +86,7 @@ func (o *serveOptions) addFlags(f *pflag.FlagSet, port string) {
 	f.IntVar(&o.port, "port", 0, port)
 	f.StringVar(&o.ca, "ca", "", "folder of the certificate authority, made for the names that are served if missing (default: a temporary one)")
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "further host that requests may name, with a certificate; repeatable")
+	f.StringVar(&o.window, "window", "", "how much clients may send ahead on a stream: a size, as in 64KiB, or what an implementation grants: "+strings.Join(window.Names(), ", "))
 	f.IntVar(&o.connections, "max-connections", serve.DefaultConnections, "connections that may be open, over all ports together, or with --media at each transport")
 }
 
@@ -91,6 +95,8 @@ func (o serveOptions) checkFlags(given func(string) bool) error {
 	switch {
 	case o.media && given("host"):
 		return input(errors.New("--host cannot be combined with --media, which has a certificate for any name"))
+	case o.media && given("window"):
+		return input(errors.New("--window cannot be combined with --media: it is for HTTP/2, HTTP/3 and SPDY"))
 	case o.connections < 1:
 		return input(fmt.Errorf("--max-connections: %d must be positive", o.connections))
 	case !o.media && given("address"):
@@ -99,6 +105,28 @@ func (o serveOptions) checkFlags(given func(string) bool) error {
 		return input(errors.New("--encode needs --media"))
 	}
 	return nil
+}
+
+// windows returns the setting of --window, nil without it, and notes how stacks depart from it.
+func (o serveOptions) windows() (*window.Setting, error) {
+	if o.window == "" {
+		return nil, nil
+	}
+	s, err := window.Parse(o.window)
+	if err != nil {
+		return nil, fmt.Errorf("--window: %w", err)
+	}
+	for _, p := range protocol.Names() {
+		_, err := s.Over(p)
+		switch how := window.Deviation(p); {
+		case errors.Is(err, window.ErrNone):
+		case err != nil:
+			fmt.Fprintf(stderr, "wiretime: note: --window: %v, which keeps its own window\n", err)
+		case how != "":
+			fmt.Fprintf(stderr, "wiretime: note: --window %s over %s: %s\n", s, p, how)
+		}
+	}
+	return &s, nil
 }
 
 // drainTime is how long requests in flight may take after Ctrl-C.
@@ -111,9 +139,13 @@ func runServe(ctx context.Context, dir string, o serveOptions) (err error) {
 	if err := o.checkHosts(); err != nil {
 		return input(err)
 	}
+	windows, err := o.windows()
+	if err != nil {
+		return input(err)
+	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	config := serve.Config{Host: o.host, Others: o.allowHosts, Port: o.port, Limits: serve.Limits{Connections: o.connections}, Requests: stderr}
+	config := serve.Config{Host: o.host, Others: o.allowHosts, Port: o.port, Limits: serve.Limits{Connections: o.connections}, Window: windows, Requests: stderr}
 	if o.site == nil {
 		if err := o.checkApart(dir); err != nil {
 			return input(err)

@@ -28,6 +28,7 @@ import (
 	"wiretime/loader/page"
 	"wiretime/loader/session"
 	"wiretime/protocol"
+	"wiretime/window"
 )
 
 // Options say where a loader runs and whom it trusts.
@@ -56,6 +57,10 @@ type Config struct {
 	// Fallback is the protocol for an HTTP/3 origin that cannot be reached over
 	// UDP: "h2", or empty for none.
 	Fallback string
+	// Windows is how the browser limits what servers send; nil for session.Options' own.
+	Windows *window.Receiver
+	// NoteWindows keeps what both ends announce, for Visit.Announced.
+	NoteWindows bool
 	// Recorded are resources that scripts request. The schemes of their URLs are
 	// ignored.
 	Recorded []page.Recorded
@@ -89,7 +94,7 @@ func (l *Loader) Open(c Config) (*Visit, error) {
 	}
 	c.Limits = c.Limits.withDefaults()
 	v := &Visit{config: c, cookies: cookies, shown: map[string]string{}, answered: map[string]bool{}, options: session.Options{
-		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Push: true, ChromiumSizes: true,
+		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Windows: c.Windows, NoteWindows: c.NoteWindows, Push: true, ChromiumSizes: true,
 		Verify: l.options.Verify, Dial: l.options.Dial, ListenPacket: l.options.ListenPacket, Resolve: l.options.Resolve,
 	}}
 	v.options.KeyLog = &v.keys
@@ -206,6 +211,10 @@ func (v *Visit) obeys(host string) bool {
 // FrameLog returns every frame of the session's SPDY connections since the last
 // Forget, or nil over other protocols.
 func (v *Visit) FrameLog() []byte { return v.session.FrameLog() }
+
+// Announced returns the windows that the client and the server announced over HTTP/2: see
+// session.Session.Announced.
+func (v *Visit) Announced() (client, server []int) { return v.session.Announced() }
 
 // KeyLog returns the TLS secrets of all connections so far, in NSS key log
 // format.

@@ -23,6 +23,7 @@ import (
 	"wiretime/capture"
 	"wiretime/loader/session"
 	"wiretime/protocol"
+	"wiretime/window"
 )
 
 // userAgent is the loader's name for servers and in HAR.
@@ -38,6 +39,7 @@ func New(o session.Options) *Loader { return &Loader{o} }
 // Visit is one load of one page, cold. It serves one call of Load.
 type Visit struct {
 	protocol  protocol.Protocol
+	upload    *upload // posted to the page, in place of fetching it; nil: none
 	session   *session.Session
 	keys      session.Keys
 	resources []string
@@ -50,10 +52,11 @@ type Visit struct {
 
 // Open prepares a visit. resources are the URLs of everything that the page needs,
 // in the order in which to request them. The protocol determines their scheme, and
-// the page itself is skipped among them. Each is fetched with GET.
-func (l *Loader) Open(p protocol.Protocol, resources []string) *Visit {
+// the page itself is skipped among them. Each is fetched with GET. windows limits what servers
+// send; nil for session.Options' own. note keeps what both ends announce, for Visit.Announced.
+func (l *Loader) Open(p protocol.Protocol, resources []string, windows *window.Receiver, note bool) *Visit {
 	o := l.options
-	o.Protocol, o.Strategy = p, session.Plain(p)
+	o.Protocol, o.Strategy, o.Windows, o.NoteWindows = p, session.Plain(p), windows, note
 	v := &Visit{protocol: p, resources: resources}
 	o.KeyLog = &v.keys
 	v.session = session.New(o)
@@ -91,6 +94,10 @@ func (v *Visit) prepare(page string) (document *request, resources []*request, e
 		return nil, nil, err
 	}
 	document.kind = "document"
+	if v.upload != nil {
+		v.upload.attach(document.http)
+		document.kind = "fetch"
+	}
 	for _, address := range v.resources {
 		r, err := v.request(address)
 		if err != nil {
@@ -122,6 +129,9 @@ func (v *Visit) request(address string) (*request, error) {
 
 func (v *Visit) load(document *request, resources []*request) error {
 	v.fetch(v.began, session.Highest, document)
+	if v.upload != nil {
+		return v.upload.outcome(document)
+	}
 	if document.err != nil {
 		return document.failure()
 	}
@@ -149,6 +159,10 @@ func (v *Visit) fetch(began time.Time, priority session.Priority, requests ...*r
 // FrameLog returns every frame of the visit's connections so far, in package
 // spdy's format, or nil if the protocol is not SPDY.
 func (v *Visit) FrameLog() []byte { return v.session.FrameLog() }
+
+// Announced returns the windows that the client and the server announced over HTTP/2: see
+// session.Session.Announced.
+func (v *Visit) Announced() (client, server []int) { return v.session.Announced() }
 
 // KeyLog returns the TLS secrets of the visit's connections so far, in NSS key log
 // format.

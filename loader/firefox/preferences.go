@@ -80,6 +80,11 @@ var preferences = map[string]any{
 	"privacy.reduceTimerPrecision":               false,
 	"privacy.reduceTimerPrecision.unconditional": false,
 
+	// How often Firefox checks, in ms, whether the tab that it has left may go; this is its own default. For automation its
+	// remote agent sets 0. The check is then repeated at once: a few times on the real clock, but 180,000 times per load on the
+	// virtual one, where computing takes no time. There such a load seems to hang.
+	"browser.tabs.remote.unloadDelayMs": 300,
+
 	// Everything kept of a page is kept in memory.
 	"browser.cache.disk.enable":              false,
 	"browser.sessionstore.interval":          3600_000, // ms

@@ -41,9 +41,9 @@ var readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 func (l *http1) width() int { return 1 }
 func (l *http1) close()     { _ = l.conn.Close() }
 
-func (l *http1) get(r Resource) (int, int64, error) {
+func (l *http1) get(method string, r Resource) (int, int64, error) {
 	var head strings.Builder
-	fmt.Fprintf(&head, "GET %s HTTP/1.1\r\nHost: %s\r\n", r.Target, r.Host)
+	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, r.Target, r.Host)
 	for _, f := range fields() {
 		fmt.Fprintf(&head, "%s: %s\r\n", f[0], f[1])
 	}
@@ -57,7 +57,7 @@ func (l *http1) get(r Resource) (int, int64, error) {
 		reader.Reset(nil)
 		readers.Put(reader)
 	}()
-	response, err := http.ReadResponse(reader, &http.Request{Method: http.MethodGet})
+	response, err := http.ReadResponse(reader, &http.Request{Method: method})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -80,8 +80,8 @@ func drain(r *http.Response) (status int, n int64, err error) {
 }
 
 // request is a request for net/http and quic-go.
-func request(r Resource) (*http.Request, error) {
-	out, err := http.NewRequest(http.MethodGet, "https://"+r.Host+r.Target, nil)
+func request(method string, r Resource) (*http.Request, error) {
+	out, err := http.NewRequest(method, "https://"+r.Host+r.Target, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +114,8 @@ type plain struct{ net.Conn }
 
 func (l *http2) width() int { return 0 }
 
-func (l *http2) get(r Resource) (int, int64, error) {
-	asked, err := request(r)
+func (l *http2) get(method string, r Resource) (int, int64, error) {
+	asked, err := request(method, r)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -140,13 +140,13 @@ type spdyLane struct {
 func (l *spdyLane) width() int { return 0 }
 func (l *spdyLane) close()     { _ = l.session.Close() }
 
-func (l *spdyLane) get(r Resource) (int, int64, error) {
+func (l *spdyLane) get(method string, r Resource) (int, int64, error) {
 	names := []string{":host", ":method", ":path", ":scheme", ":version", ":status"}
 	if l.version == spdy.V2 { // draft 2, "Standard Transactions"
 		names = []string{"host", "method", "url", "scheme", "version", "status"}
 	}
 	head := []spdy.Field{
-		{Name: names[0], Value: r.Host}, {Name: names[1], Value: http.MethodGet}, {Name: names[2], Value: r.Target},
+		{Name: names[0], Value: r.Host}, {Name: names[1], Value: method}, {Name: names[2], Value: r.Target},
 		{Name: names[3], Value: "https"}, {Name: names[4], Value: "HTTP/1.1"},
 	}
 	for _, f := range fields() {
@@ -214,8 +214,8 @@ func (c *client) openHTTP3(host string, remote netip.AddrPort) (lane, error) {
 
 func (l *http3Lane) width() int { return 0 }
 
-func (l *http3Lane) get(r Resource) (int, int64, error) {
-	asked, err := request(r)
+func (l *http3Lane) get(method string, r Resource) (int, int64, error) {
+	asked, err := request(method, r)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -84,16 +85,17 @@ func New(o Order) (*Clients, error) {
 	return c, err
 }
 
-// The numbers of clients that do something at the same time. A server whose queue of new
-// connections overflows lets clients wait for a second, and with all pages under way at once this
-// process would take much more memory than the server.
+// The numbers of clients that do something at the same time. With more that connect, a QUIC server of
+// quic-go refuses some, which keeps 32 that it has not taken notice of yet. With more pages under way,
+// the queues of UDP sockets overflow, and what is sent again decides what a page costs.
 const (
-	connecting = 64
-	loading    = 1000
+	connecting = 24
+	loading    = 100
 )
 
-// Connect adds clients until there are n, each with all its connections. When it returns, the
-// clients have completed all handshakes.
+// Connect adds clients until there are n, each with all its connections. When it returns, each
+// connection has its handshake and a HEAD of the document behind it: some servers wait for the first
+// request before they let go of a thread, or before their kernel tells them of the connection.
 func (c *Clients) Connect(n int) error {
 	from := len(c.all)
 	for len(c.all) < n {
@@ -174,8 +176,8 @@ type client struct {
 
 // lane is a connection that carries requests.
 type lane interface {
-	// get fetches a resource and returns status and length of the response.
-	get(Resource) (status int, octets int64, err error)
+	// get asks for a resource and returns status and length of the response.
+	get(method string, r Resource) (status int, octets int64, err error)
 	// width is how many requests may be under way at a time; 0: all of a page's.
 	width() int
 	close()
@@ -197,9 +199,23 @@ func (c *client) connect() error {
 			}
 			c.lanes[host] = append(c.lanes[host], l)
 			c.clients.connections.Add(1)
+			if err := c.greet(l, host); err != nil {
+				return fmt.Errorf("the first request to %s: %w", host, err)
+			}
 		}
 	}
 	return nil
+}
+
+// greet asks for the head of a host's first resource.
+func (c *client) greet(l lane, host string) error {
+	page := c.clients.order.Page
+	r := page[slices.IndexFunc(page, func(r Resource) bool { return r.Host == host })]
+	status, octets, err := l.get(http.MethodHead, r)
+	if err == nil && (status != r.Status || octets != 0) {
+		err = fmt.Errorf("HEAD %s: status %d with %d octets, want %d with none", r.Target, status, octets, r.Status)
+	}
+	return err
 }
 
 // open opens a connection to a host.
@@ -278,21 +294,25 @@ func (c *client) load() error {
 	var running sync.WaitGroup
 	errs := make(chan error, len(page))
 	for host, all := range waiting {
-		next := new(atomic.Int64)
+		var workers []lane // a connection, as often as it takes requests at a time
 		for _, l := range c.lanes[host] {
-			workers := l.width()
-			if workers == 0 {
-				workers = len(all)
+			width := l.width()
+			if width == 0 {
+				width = len(all)
 			}
-			for range min(workers, len(all)) {
-				running.Go(func() {
-					for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
-						if err := c.fetch(l, all[i]); err != nil {
-							errs <- err
-						}
+			workers = append(workers, slices.Repeat([]lane{l}, width)...)
+		}
+		workers = workers[:min(len(workers), len(all))]
+		next := new(atomic.Int64)
+		next.Store(int64(len(workers)))
+		for first, l := range workers { // every connection carries a request, if there are enough
+			running.Go(func() {
+				for i := int64(first); i < int64(len(all)); i = next.Add(1) - 1 {
+					if err := c.fetch(l, all[i]); err != nil {
+						errs <- err
 					}
-				})
-			}
+				}
+			})
 		}
 	}
 	running.Wait()
@@ -307,7 +327,7 @@ func (c *client) load() error {
 
 // fetch fetches a resource and holds the response against it.
 func (c *client) fetch(l lane, r Resource) error {
-	status, octets, err := l.get(r)
+	status, octets, err := l.get(http.MethodGet, r)
 	if err != nil {
 		return fmt.Errorf("GET %s of %s: %w", r.Target, r.Host, err)
 	}

@@ -26,12 +26,16 @@ func (c *conn) establishHTTP2() error {
 	if err != nil {
 		return err
 	}
+	var framed net.Conn = secured
+	if s := c.origin.session; s.options.NoteWindows {
+		framed = s.note(secured)
+	}
 	protocols := new(http.Protocols)
 	// TLS is ours: net/http cannot see it behind the splitter.
 	protocols.SetUnencryptedHTTP2(true)
 	t := &http.Transport{
-		Protocols: protocols, DisableCompression: true, MaxResponseHeaderBytes: mostHead,
-		DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return newSplitter(secured), nil },
+		Protocols: protocols, DisableCompression: true, MaxResponseHeaderBytes: mostHead, HTTP2: c.origin.session.options.http2(),
+		DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return newSplitter(framed), nil },
 	}
 	client, err := t.NewClientConn(c.ctx, "https", c.remote.String())
 	if err != nil {
@@ -40,6 +44,15 @@ func (c *conn) establishHTTP2() error {
 	}
 	c.carrier = &http2{client, c, transport}
 	return nil
+}
+
+// http2 returns the windows as net/http has them; nil for its own.
+func (o *Options) http2() *http.HTTP2Config {
+	if o.Windows == nil {
+		return nil
+	}
+	c := o.Windows.ClientHTTP2()
+	return &c
 }
 
 // send returns when the request is written, so that queued requests are sent in
@@ -68,13 +81,7 @@ func (h *http2) roundTrip(x *exchange, sent func()) error {
 			wrote.first(time.Now())
 			sent()
 		},
-		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
-			answered.first(time.Now())
-			return x.interim(&http.Response{
-				Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
-				Proto: "HTTP/2.0", ProtoMajor: 2, Header: http.Header(header),
-			})
-		},
+		Got1xxResponse: x.hooked(&answered, 2),
 	})
 	response, err := h.ClientConn.RoundTrip(x.message().WithContext(ctx))
 	answered.first(time.Now())
@@ -86,6 +93,18 @@ func (h *http2) roundTrip(x *exchange, sent func()) error {
 		x.Sent = x.Answered // the response arrived before the hook was called
 	}
 	return x.read(response)
+}
+
+// hooked returns an httptrace hook that hands interim responses of a version of HTTP to the handler, and notes when the
+// first came.
+func (x *exchange) hooked(answered *moment, version int) func(int, textproto.MIMEHeader) error {
+	return func(code int, header textproto.MIMEHeader) error {
+		answered.first(time.Now())
+		return x.interim(&http.Response{
+			Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
+			Proto: fmt.Sprintf("HTTP/%d.0", version), ProtoMajor: version, Header: http.Header(header),
+		})
+	}
 }
 
 func (h *http2) usable() bool { return h.ClientConn.Err() == nil }

@@ -48,6 +48,7 @@ import (
 	"wiretime/panics"
 	"wiretime/protocol"
 	"wiretime/spdy"
+	"wiretime/window"
 )
 
 // Options say what a session speaks, where it runs and whom it trusts.
@@ -83,6 +84,11 @@ type Options struct {
 	// Chromium, the session tries a TCP connection beside a handshake that takes
 	// longer than 300 ms, and uses the first to be ready.
 	Fallback string
+	// Windows is how the session limits what servers send over its protocol; nil for the
+	// windows in the package's description.
+	Windows *window.Receiver
+	// NoteWindows keeps what both ends of HTTP/2 connections announce, for Session.Announced.
+	NoteWindows bool
 }
 
 // Session is one client. Its methods are safe for concurrent use.
@@ -107,7 +113,8 @@ type Session struct {
 	fetched     int     // requests so far
 	connections int     // opened so far
 	open        []*conn // in the order in which they were opened
-	sockets     int     // open or being opened
+	noted       []*notedConn
+	sockets     int // open or being opened
 }
 
 // New returns a session. It opens nothing.

@@ -39,6 +39,9 @@ func (c *conn) establishSPDY(v spdy.Version) error {
 	config := &spdy.Config{
 		Window: spdy.ChromiumWindow, ReadTimeout: -1, WriteTimeout: -1, IdleTimeout: -1, Log: c.origin.session.frames.log,
 	}
+	if w := c.origin.session.options.Windows; w != nil {
+		config.Window, config.AnswerSettings = w.SPDY(), w.Answers
+	}
 	if c.shared && c.origin.session.options.Push {
 		guard := c.origin.session.running.Guard
 		config.Accept, config.Arrived = func(st *spdy.Stream) { guard.Call(func() { s.accept(st) }) }, s.arrived

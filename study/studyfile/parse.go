@@ -23,6 +23,14 @@ type Vocabulary struct {
 	// Strategy returns a strategy's canonical name, because a strategy may have several, or
 	// an error for an unknown word. If it is nil, StrategyBrowser is the only strategy.
 	Strategy func(word string) (name string, err error)
+	// Windows reads the values of the axes of windows. With the zero value, only
+	// study.WindowDefault is known.
+	Windows Windows
+
+	// Words of studies of uploads, beside those of pages.
+	UploadMetrics map[string]string // units of metrics by name
+	// Upload returns the size of an upload in octets, or an error for an invalid reference.
+	Upload func(reference string) (octets int64, err error)
 
 	// Words of studies of streams.
 	Transports, Players []string

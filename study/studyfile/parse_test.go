@@ -40,6 +40,9 @@ var words = Vocabulary{
 	Servers:      []string{"nginx", "caddy"},
 	Placeholders: []string{"folder", "address", "port"},
 
+	UploadMetrics: map[string]string{"upload_time": "ms"},
+	Upload:        someUploads,
+
 	Transports:    []string{"tcp", "sctp", "quic"},
 	Players:       []string{"download", "paper", "bola"},
 	StreamMetrics: map[string]string{"ttd": "ms", "recovery": "ms", "goodput": "Mbit/s"},
@@ -52,14 +55,34 @@ var words = Vocabulary{
 	},
 }
 
+// someUploads knows the uploads of the tests and of the built-in studies.
+func someUploads(reference string) (int64, error) {
+	size, ok := map[string]int64{"post@1MB": 1e6, "post@10MB": 1e7}[reference]
+	if !ok {
+		return 0, fmt.Errorf("unknown upload %q", reference)
+	}
+	return size, nil
+}
+
 // builtinWords are those of the built-in studies.
 var builtinWords = Vocabulary{
 	Protocols: append([]string{"spdy/3", "spdy/3.1"}, words.Protocols...),
-	Loaders:   []string{"chromium", "fetch", "builtin"},
+	Loaders:   []string{"chromium", "fetch", "builtin", "firefox"},
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy"},
 	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
+	Windows: Windows{
+		Name: func(_ study.Axis, word string) (string, error) { return word, nil },
+		Refuse: func(axis study.Axis, _ string, c study.Cell) error {
+			tcp := axis == study.AxisTCPWindow
+			if tcp && c.Over() == "h3" || !tcp && strings.HasPrefix(c.Over(), "http") {
+				return errors.New("does not apply")
+			}
+			return nil
+		},
+	},
+	Upload: someUploads,
 
 	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "quic"},
 	Players:       []string{"download", "paper"},
@@ -175,6 +198,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
 			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn},
+			study.AxisTCPWindow: {study.WindowDefault}, study.AxisClientWindow: {study.WindowDefault}, study.AxisServerWindow: {study.WindowDefault},
 		},
 		Networks: []network.Path{cable, {
 			Name: "mine", Source: "measured", Note: "at home",
@@ -369,8 +393,8 @@ func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := strings.Split(string(page), "```yaml\n")[1:]
-	if len(examples) != 4 {
-		t.Errorf("the reference shows %d studies, want 4", len(examples))
+	if len(examples) != 5 {
+		t.Errorf("the reference shows %d studies, want 5", len(examples))
 	}
 	for _, example := range examples {
 		src, _, _ := strings.Cut(example, "```")

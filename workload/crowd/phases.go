@@ -15,7 +15,7 @@ import (
 
 // warmPages is how many pages a client of its own loads before anything is measured, so that the
 // server has its code and files in memory, and Java has compiled some of what it runs.
-const warmPages = 20
+const warmPages = 100
 
 // countedPages is how many pages are loaded, at least, while system calls are counted, and by how
 // many clients at most: a server that is stopped at each system call is slow.
@@ -41,19 +41,19 @@ func (m *measuring) phases(ctx context.Context) (err error) {
 	if c.Connect, err = m.phase(ctx, command{Connect: m.Clients}); err != nil {
 		return err
 	}
-	if m.row.Transport == "tcp" {
-		now, err := m.sockets()
-		if err != nil {
-			return err
-		}
-		c.Held = (now - before) / 2 // both ends are on this host
-	}
 	rounds := 1
 	if !m.Idle {
 		rounds = (m.Pages + m.Clients - 1) / m.Clients
 	}
 	if c.Load, err = m.phase(ctx, command{Load: m.Clients, Rounds: rounds}); err != nil {
 		return err
+	}
+	if m.row.Transport == "tcp" {
+		now, err := m.sockets()
+		if err != nil {
+			return err
+		}
+		c.Held = (now - before) / 2 // both ends are on this host
 	}
 	if m.Idle {
 		if err := m.rest(ctx); err != nil {

@@ -68,8 +68,8 @@ func (Workload) Bind(c study.Cell, _ uint64, s workload.Setting) (j workload.Job
 		return j, err
 	}
 	j = workload.Job{
-		Order: b.order, Site: b.site, Scheme: b.row.Scheme, Estimate: b.estimate(), Headline: "server_cpu_page",
-		Evidence: evidence.Evidence{Protocol: c.Over(), NoServerLog: true}, Lasts: b.estimate().Duration,
+		Order: b.order, Site: b.site, Scheme: b.row.Scheme, Estimate: b.estimate(), Headline: "took",
+		Evidence: evidence.Evidence{Protocol: c.Over(), NoServerLog: true},
 	}
 	j.Program, j.Unsupported = b.supported()
 	return j, nil

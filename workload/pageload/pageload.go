@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/loader/page"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/server"
 	"wiretime/site"
+	"wiretime/window"
 	"wiretime/workload"
 )
 
@@ -34,11 +36,14 @@ type Order struct {
 	Timeout  time.Duration // of each page
 	Comment  string        // goes into the capture's header
 
-	Visit     string        // capture.ParseVisit's word; empty: cold
-	Strategy  string        // how the own loaders use connections; empty: as browsers do
-	ThinkTime time.Duration // between the pages of a journey: from a page's end to the next
-	CPU       page.CPU      // of the loader builtin, but for scripts that were recorded
-	Fallback  string        // "h2": what an origin is fetched over that cannot be reached over h3
+	Visit    string // capture.ParseVisit's word; empty: cold
+	Strategy string // how the own loaders use connections; empty: as browsers do
+	// ClientWindow and ServerWindow are the flow-control windows of the own loaders and of
+	// Wiretime's server over the protocol: a size or a preset; empty: those of each stack.
+	ClientWindow, ServerWindow string        `json:",omitempty"`
+	ThinkTime                  time.Duration // between the pages of a journey: from a page's end to the next
+	CPU                        page.CPU      // of the loader builtin, but for scripts that were recorded
+	Fallback                   string        // "h2": what an origin is fetched over that cannot be reached over h3
 	// ServerWait has each answer begin as long after its request as when the site was recorded.
 	ServerWait bool
 	// Freeze has scripts find the time at which the site was recorded, and the same random
@@ -53,6 +58,8 @@ type Terms struct {
 	// Warm is what the client keeps of an earlier visit. Unless it is zero, that visit is
 	// carried out first, over the same path.
 	Warm capture.Warm
+	// ClientWindow and ServerWindow are nil for those of each stack.
+	ClientWindow, ServerWindow *window.Receiver
 }
 
 // Terms looks up the order's words.
@@ -70,8 +77,14 @@ func (o *Order) Terms() (t Terms, err error) {
 		}
 	}
 	if o.Visit != "" {
-		t.Warm, err = capture.ParseVisit(o.Visit)
+		if t.Warm, err = capture.ParseVisit(o.Visit); err != nil {
+			return t, err
+		}
 	}
+	if t.ClientWindow, err = receiver(o.ClientWindow, o.Protocol); err != nil {
+		return t, err
+	}
+	t.ServerWindow, err = receiver(o.ServerWindow, o.Protocol)
 	return t, err
 }
 
@@ -83,6 +96,7 @@ type Load struct {
 	Served    *site.Site
 	Authority *protocol.Authority
 	Session   Session // of the loader; Run closes it
+	Upload    int64   // octets that the client posts to the page's URL, where a sink takes them in; 0: none
 	Dir       string  // the folder, which must exist, that receives the artefacts
 }
 
@@ -92,6 +106,9 @@ type Record struct {
 	workload.Record
 	HAR    *capture.HAR // nil if nothing was loaded
 	Timing capture.Timing
+	// Announced has the windows that both ends announced, if the order asks for some and the
+	// protocol has them.
+	Announced *evidence.Announced `json:",omitempty"`
 }
 
 // ReadFiles implements workload.Outcome.

@@ -70,6 +70,9 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 		}
 		foreign.awaitLog(ctx, record.HAR)
 	}
+	if record.Announced, err = r.announced(); err != nil {
+		return nil, err
+	}
 	if record.Server, err = r.origin.Log(); err != nil {
 		return nil, err
 	}

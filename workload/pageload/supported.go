@@ -15,9 +15,6 @@ func (b *bound) supported() (program, why string) {
 	if why := b.protocol.NoBrowser; why != "" && IsBrowser(b.cell.By()) {
 		return "", why
 	}
-	if b.cell.By() == Firefox && b.cell.Clock() == study.ClockVirtual {
-		return "", "Firefox is not supported on the virtual clock, where its processes crash or hang; use clock: real"
-	}
 	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs} {
 		if why := check(); why != "" {
 			return "", why

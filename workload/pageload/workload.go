@@ -67,6 +67,7 @@ type bound struct {
 	protocol protocol.Protocol
 	server   server.Kind     // the zero value is Wiretime's own
 	template server.Template // if the server is the study's own
+	windows  evidence.Windows
 }
 
 // Bind implements workload.Workload.
@@ -81,10 +82,14 @@ func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (j workload.
 	if err := b.findServer(c.On(study.AxisServer)); err != nil {
 		return j, err
 	}
+	if b.windows, err = windows(c); err != nil {
+		return j, err
+	}
 	j = workload.Job{
 		Order: b.order, Site: b.site, Scheme: b.protocol.Scheme, Estimate: b.estimate(), Capture: captureSize(b.site), Guest: b.guest(), Headline: "onload",
 		Evidence: evidence.Evidence{
 			Protocol: c.Over(), Visit: c.On(study.AxisVisit), Fallback: b.fallback(), NoServerLog: b.foreign() && !b.server.Logs,
+			Windows: b.windows,
 		},
 	}
 	j.Program, j.Unsupported = b.supported()
@@ -121,11 +126,12 @@ func (b *bound) order(id string) workload.Order {
 	c, o := b.cell, b.Options
 	return &Order{
 		Loader: c.By(), Protocol: c.Over(), Server: c.On(study.AxisServer), Template: b.template, Path: c.Network, Seed: b.seed,
-		TCP:     lab.TCPOptions{Congestion: c.On(study.AxisCongestion), InitCwnd: c.InitCwnd()},
+		TCP:     lab.TCPOptions{Congestion: c.On(study.AxisCongestion), InitCwnd: c.InitCwnd(), Window: b.windows.TCP},
 		Timeout: o.Timeout,
 		CPU:     page.CPU{ParsePerKB: o.CPU.Parse, StylePerKB: o.CPU.Style, ScriptPerKB: o.CPU.Script, Scale: o.CPU.Scale},
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, c.Key(), b.seed),
 		Visit:   c.On(study.AxisVisit), Strategy: c.On(study.AxisStrategy), ThinkTime: o.ThinkTime, Fallback: b.fallback(),
+		ClientWindow: orderedWindow(c, study.AxisClientWindow), ServerWindow: orderedWindow(c, study.AxisServerWindow),
 		ServerWait: o.ServerWait, Freeze: o.Freeze,
 	}
 }
@@ -175,7 +181,9 @@ func (o *Order) RunOn(ctx context.Context, s workload.Station, page *site.Site, 
 func (*Record) Workload() workload.Workload { return Workload{} }
 
 // Collect implements workload.Outcome.
-func (r *Record) Collect(left *evidence.Evidence) { left.HAR, left.Timing = r.HAR, r.Timing }
+func (r *Record) Collect(left *evidence.Evidence) {
+	left.HAR, left.Timing, left.Announced = r.HAR, r.Timing, r.Announced
+}
 
 // Values implements workload.Outcome.
 func (r *Record) Values() map[string]float64 {

@@ -16,6 +16,7 @@ import (
 	"wiretime/workload/crowd"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
+	"wiretime/workload/upload"
 )
 
 // all returns every workload. A new workload needs a line here.
@@ -23,6 +24,7 @@ func all() []workload.Workload {
 	return []workload.Workload{
 		pageload.Workload{},
 		playback.Workload{},
+		upload.Workload{},
 		crowd.Workload{},
 	}
 }

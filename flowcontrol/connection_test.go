@@ -1,0 +1,173 @@
+package flowcontrol
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/http2"
+
+	"wiretime/capture"
+	"wiretime/evidence"
+	"wiretime/spdy"
+)
+
+// lines describes events for comparison: who, which stream, what, and what the windows have left.
+func lines(events []Event) []string {
+	var list []string
+	for i := range events {
+		e := &events[i]
+		line := fmt.Sprintf("%s %d %s", e.Sender, e.Stream, e)
+		for _, left := range []int64{e.StreamLeft, e.SessionLeft} {
+			if left != NoWindow {
+				line += fmt.Sprintf(" > %d", left)
+			}
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+// TestSequence reads what both ends said, with the windows that the sender of the DATA has left.
+func TestSequence(t *testing.T) {
+	h2ByDefault, at := begin()
+	at = h2ByDefault.send(Server, at, slices.Concat(h2(func(f *http2.Framer) error { return f.WriteSettings() }), data(30_000, false), data(10_000, false)))
+	at = h2ByDefault.send(Client, at, slices.Concat(h2(func(f *http2.Framer) error { return f.WriteSettingsAck() }), update(1, 20_000), update(0, 40_000)))
+	h2ByDefault.send(Server, at, slices.Concat(data(5000, true), h2(func(f *http2.Framer) error { return f.WriteGoAway(1, http2.ErrCodeNo, nil) })))
+
+	spdyByDefault := newScene()
+	at = spdyByDefault.send(Client, 2*delay, spdyFrames(t,
+		&spdy.Settings{Entries: []spdy.Setting{{ID: spdy.SettingInitialWindowSize, Value: 10 << 20}}},
+		&spdy.SynStream{StreamID: 1, Fin: true, Fields: []spdy.Field{{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":host", Value: "a.test"}, {Name: ":path", Value: "/"}, {Name: ":version", Value: "HTTP/1.1"}}}))
+	at = spdyByDefault.send(Server, at, spdyFrames(t,
+		&spdy.SynReply{StreamID: 1, Fields: []spdy.Field{{Name: ":status", Value: "200"}, {Name: ":version", Value: "HTTP/1.1"}}},
+		&spdy.Data{StreamID: 1, Payload: make([]byte, 40_000)}))
+	at = spdyByDefault.send(Client, at, spdyFrames(t, &spdy.WindowUpdate{Delta: 40_000}, &spdy.WindowUpdate{StreamID: 1, Delta: 40_000}))
+	spdyByDefault.send(Server, at, spdyFrames(t, &spdy.Data{StreamID: 1, Payload: make([]byte, 100)}, &spdy.RstStream{StreamID: 1, Status: spdy.FlowControlError}))
+
+	overflow, at := begin()
+	at = overflow.send(Server, at, data(10, false))
+	overflow.send(Client, at, slices.Concat(update(1, maxWindow), update(0, maxWindow)))
+
+	zero, at := begin()
+	at = zero.send(Server, at, data(10, false))
+	zero.send(Client, at, append(make([]byte, 0, 26), "\x00\x00\x04\x08\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04\x08\x00\x00\x00\x00\x01\x00\x00\x00\x07"...))
+
+	for _, c := range []struct {
+		name   string
+		scene  *scene
+		lines  []string
+		unseen string
+	}{
+		{"HTTP/2", h2ByDefault, []string{
+			"client 0 SETTINGS",
+			"client 1 HEADERS FIN GET http://a.test/big",
+			"server 0 SETTINGS",
+			"server 1 DATA 40000 octets in 2 frames > 25535 > 25535",
+			"client 0 SETTINGS ACK",
+			"client 1 WINDOW_UPDATE +20000 > 45535",
+			"client 0 WINDOW_UPDATE +40000 > 65535",
+			"server 1 DATA 5000 octets FIN > 40535 > 60535",
+			"server 0 GOAWAY last stream 1, NO_ERROR",
+		}, ""},
+		{"SPDY", spdyByDefault, []string{
+			"client 0 SETTINGS INITIAL_WINDOW_SIZE 10485760",
+			"client 1 SYN_STREAM FIN GET http://a.test/",
+			"server 1 SYN_REPLY 200",
+			"server 1 DATA 40000 octets > 10445760 > 25536",
+			"client 0 WINDOW_UPDATE +40000 > 65536",
+			"client 1 WINDOW_UPDATE +40000 > 10485760",
+			"server 1 DATA 100 octets > 10485660 > 65436",
+			"server 1 RST_STREAM FLOW_CONTROL_ERROR",
+		}, ""},
+		{"updates that overflow", overflow, []string{
+			"client 0 SETTINGS",
+			"client 1 HEADERS FIN GET http://a.test/big",
+			"server 1 DATA 10 octets > 65525 > 65525",
+			"client 1 WINDOW_UPDATE +2147483647 (beyond 2^31-1, which the protocol forbids) > 2147549172",
+			"client 0 WINDOW_UPDATE +2147483647 (beyond 2^31-1, which the protocol forbids) > 2147549172",
+		}, ""},
+		{"an update by 0", zero, []string{
+			"client 0 SETTINGS",
+			"client 1 HEADERS FIN GET http://a.test/big",
+			"server 1 DATA 10 octets > 65525 > 65525",
+			"client 1 INVALID stream error: stream ID 1; PROTOCOL_ERROR",
+			"client 1 WINDOW_UPDATE +7 > 65532",
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := c.scene.read(t)
+			if !slices.Equal(lines(got.Events), c.lines) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(lines(got.Events), "\n"), strings.Join(c.lines, "\n"))
+			}
+			if strings.Join(got.Unseen, "; ") != c.unseen {
+				t.Errorf("unseen: %q, want %q", got.Unseen, c.unseen)
+			}
+		})
+	}
+}
+
+// TestWhatCannotBeSeen reads captures that lack something. What is there is shown, and what is not is said.
+func TestWhatCannotBeSeen(t *testing.T) {
+	cut, at := begin()
+	cut.send(Server, at, data(1000, false)[:500])
+
+	gap, at := begin()
+	gap.send(Server, at, data(1000, false))
+	gap.next[Server] += 1000
+	gap.send(Server, at, data(1000, true))
+
+	sealed := newScene()
+	at = sealed.send(Client, 2*delay, []byte("\x16\x03\x01\x00\x2a\x01\x00\x00\x26\x03\x03"+strings.Repeat("r", 32)+"\x00\x00\x00\x00"))
+	sealed.send(Server, at, []byte("\x16\x03\x03\x00\x2a\x02\x00\x00\x26\x03\x03"+strings.Repeat("s", 32)+"\x00\x13\x01\x00"))
+
+	broken, at := begin()
+	broken.send(Server, at, h2(func(f *http2.Framer) error { return f.WriteRawFrame(http2.FrameSettings, 0, 1, nil) }))
+
+	for _, c := range []struct {
+		name   string
+		scene  *scene
+		unseen string
+		events int
+	}{
+		{"a frame is cut off", cut, "what the server sent at the end: the last 500 octets are an incomplete frame", 2},
+		{"packets are missing", gap, "the capture lacks octets that the server sent: what follows them could not be read", 3},
+		{"keys are missing", sealed, "the frames: the key log lacks the secrets of this connection", 0},
+		{"the peer breaks the protocol", broken, "what the server sent at the end: the connection breaks HTTP/2: connection error: PROTOCOL_ERROR", 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := c.scene.read(t)
+			if !slices.Contains(got.Unseen, c.unseen) || len(got.Events) != c.events {
+				t.Errorf("%q with %q, want %q", lines(got.Events), got.Unseen, c.unseen)
+			}
+		})
+	}
+	if got := Read(&evidence.Evidence{}); got != nil {
+		t.Errorf("%d connections without a capture", len(got))
+	}
+	if got := Read(&evidence.Evidence{Packets: &capture.Packets{}}); got != nil {
+		t.Errorf("%d connections in an empty capture", len(got))
+	}
+}
+
+// TestReceiveWindow reads TCP's windows as they are announced.
+func TestReceiveWindow(t *testing.T) {
+	s, at := begin()
+	s.window[Client] = 5000
+	at = s.acknowledge(Client, at)
+	s.send(Server, at, data(4000, false))
+	s.send(Server, at+10, data(100, true))
+	points := s.read(t).Transfers[0].Points
+	if p := points[0]; p.Receive != 5000 || p.Flight != 4009 || p.Stream != 61_535 || p.Session != 61_535 {
+		t.Errorf("%+v", p)
+	}
+	for scale, want := range map[string]int{"\x03\x03\x07": 7, "\x01\x01\x03\x03\x02": 2, "\x03\x03\x10": 14, "\x02\x04\x05\xb4": -1, "": -1, "\x03": -1} {
+		packet := make([]byte, 40+(len(scale)+3)/4*4)
+		packet[0], packet[32] = 0x45, byte(len(packet)-20)/4<<4
+		copy(packet[40:], scale)
+		if got := windowScale(packet); got != want {
+			t.Errorf("options %q: scale %d, want %d", scale, got, want)
+		}
+	}
+}
