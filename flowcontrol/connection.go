@@ -139,6 +139,10 @@ func (c *conversation) interpret(tracks *[2]track, keys protection.KeyLog, wante
 	none := [2]*windows{newWindows(false, false, 0), newWindows(false, false, 0)}
 	texts := [2]text{clear(&tracks[Client]), clear(&tracks[Server])}
 	negotiated := ""
+	if isRecord(tracks[Client].data) && !protection.IsTLS(tracks[Client].data) || isRecord(tracks[Server].data) && len(tracks[Client].data) == 0 {
+		c.Unseen = append(c.Unseen, "the frames: the connection was opened before the capture began, so that its keys cannot be applied")
+		return c.whole(&texts), none
+	}
 	if protection.IsTLS(tracks[Client].data) {
 		unsealed, err := protection.Unseal(tracks[Client].data, tracks[Server].data, keys)
 		if err != nil {
@@ -175,6 +179,11 @@ func (c *conversation) interpret(tracks *[2]track, keys protection.KeyLog, wante
 		c.Protocol = "http/1.1"
 	}
 	return c.whole(&texts), none
+}
+
+// isRecord reports whether octets begin like a TLS record of any kind (RFC 8446 section 5.1).
+func isRecord(data []byte) bool {
+	return len(data) > 1 && data[0] >= 20 && data[0] <= 23 && data[1] == 3
 }
 
 // whole takes all that each side sends for DATA of one stream without windows.

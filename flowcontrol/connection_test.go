@@ -122,6 +122,9 @@ func TestWhatCannotBeSeen(t *testing.T) {
 	at = sealed.send(Client, 2*delay, []byte("\x16\x03\x01\x00\x2a\x01\x00\x00\x26\x03\x03"+strings.Repeat("r", 32)+"\x00\x00\x00\x00"))
 	sealed.send(Server, at, []byte("\x16\x03\x03\x00\x2a\x02\x00\x00\x26\x03\x03"+strings.Repeat("s", 32)+"\x00\x13\x01\x00"))
 
+	warm := newScene()
+	warm.send(Server, warm.send(Client, 2*delay, []byte("\x17\x03\x03\x00\x10sealed")), []byte("\x17\x03\x03\x00\x10sealed"))
+
 	broken, at := begin()
 	broken.send(Server, at, h2(func(f *http2.Framer) error { return f.WriteRawFrame(http2.FrameSettings, 0, 1, nil) }))
 
@@ -134,6 +137,7 @@ func TestWhatCannotBeSeen(t *testing.T) {
 		{"a frame is cut off", cut, "what the server sent at the end: the last 500 octets are an incomplete frame", 2},
 		{"packets are missing", gap, "the capture lacks octets that the server sent: what follows them could not be read", 3},
 		{"keys are missing", sealed, "the frames: the key log lacks the secrets of this connection", 0},
+		{"the handshake is missing", warm, "the frames: the connection was opened before the capture began, so that its keys cannot be applied", 0},
 		{"the peer breaks the protocol", broken, "what the server sent at the end: the connection breaks HTTP/2: connection error: PROTOCOL_ERROR", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package flowcontrol
 
 import (
 	"fmt"
+	"sort"
 	"strings"
 
 	"wiretime/protection"
@@ -197,15 +198,7 @@ func (e *quicEnd) acknowledge(end *sender) {
 		return i
 	}
 	place := func(number uint64) int {
-		low, high := 0, len(e.packets)
-		for low < high {
-			if middle := (low + high) / 2; e.packets[middle].number < number {
-				low = middle + 1
-			} else {
-				high = middle
-			}
-		}
-		return low
+		return sort.Search(len(e.packets), func(i int) bool { return e.packets[i].number >= number })
 	}
 	for _, a := range e.acks {
 		acked := int64(0)

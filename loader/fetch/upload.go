@@ -12,7 +12,7 @@ import (
 // Upload prepares a visit whose Load posts so many octets, at least one, to the page's URL and fetches nothing else. Its
 // only HAR entry is the POST. Any answer but one of status 200 is an error.
 func (l *Loader) Upload(p protocol.Protocol, octets int64) *Visit {
-	v := l.Open(p, nil)
+	v := l.Open(p, nil, nil, false)
 	v.upload = &upload{octets: octets}
 	return v
 }

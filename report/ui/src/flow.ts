@@ -19,7 +19,10 @@ const windows = ["stream's window", "session's window", "receive window", "conge
 export function flows(data: Data, section: Section): HTMLElement | null {
   const shown = section.cells.map((c) => at(data.cells, c)).flatMap((cell): Shown[] => (cell.flow ? [{ cell, flow: cell.flow }] : []));
   const [first] = shown;
-  if (first === undefined) return null;
+  if (first === undefined) {
+    const charted = data.reasons !== undefined && section.cells.some((c) => at(data.cells, c).critical);
+    return charted ? el("p", { class: "facts" }, "What held the senders is charted for the first 60 cells of a report only; wiretime frames LOAD says it of any load.") : null;
+  }
   const reasons = data.reasons ?? [];
   const present = reasons.map((_, r) => r).filter((r) => shown.some((s) => (s.flow.sums[r] ?? 0) > 0));
   const sums = el("div", { class: "chart" });
