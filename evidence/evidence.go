@@ -19,6 +19,9 @@ type Evidence struct {
 	Protocol string
 	// Visit is the state of the client that the cell asked for, such as study.VisitResumed. Empty means cold.
 	Visit string
+	// First says that the load is the first of a browser session: the client is new, and the server lets it resume
+	// TLS sessions, which its later connections to a host may do already.
+	First bool
 	// Fallback is the protocol that requests may use where HTTP/3 was asked for but could not be had; empty if none.
 	Fallback string
 	// NoServerLog says that the server keeps no log. Rules then rely on the HAR and the packets.

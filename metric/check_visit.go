@@ -17,7 +17,7 @@ import (
 //
 //	cold       nothing came from a cache that was filled before the load, no TLS
 //	           session was taken up again, every connection was opened within the
-//	           capture
+//	           capture; the first load of a session may take up TLS sessions of its own
 //	resumed    as cold, but at each origin a TLS session was taken up again
 //	0rtt       as resumed, and each origin was sent early data
 //	cached     as resumed, but for the cache
@@ -46,6 +46,9 @@ func checkClient(ev *evidence.Evidence) []study.Violation {
 		return slices.Concat(notCached(ev), connectedAnew(ev), early(ev))
 	case study.VisitReload:
 		return slices.Concat(notCached(ev), notReloaded(ev), connectedAnew(ev), early(ev))
+	}
+	if ev.First {
+		return slices.Concat(cachedBefore(ev), early(ev), openedBefore(ev))
 	}
 	return slices.Concat(cachedBefore(ev), resumed(ev), early(ev), openedBefore(ev))
 }
@@ -148,9 +151,10 @@ func notEarly(ev *evidence.Evidence) []study.Violation {
 
 // connectedAnew finds origins of an earlier visit that were asked on no
 // connection from then. One more beside an open one is no fault: over HTTP/1.1
-// that is what browsers do with more requests than there are connections.
+// that is what browsers do with more requests than there are connections. Nor is one where an outage of
+// a moving path may have ended those that were open.
 func connectedAnew(ev *evidence.Evidence) []study.Violation {
-	if ev.Packets == nil {
+	if ev.Packets == nil || metOutage(ev, connectionsOutlast) {
 		return nil
 	}
 	opened := map[capture.Flow]bool{}

@@ -20,6 +20,26 @@ public class Serve {
     HttpResponseStatus status;
     byte[] body;
     HttpHeaders fields = new DefaultHttpHeaders(false);
+
+    /** Reports whether a client has this answer, by what it asks with. */
+    boolean unchanged(HttpHeaders asked) {
+      String tag = fields.get("etag", ""), given = asked.get("if-none-match"), since = asked.get("if-modified-since");
+      if (status.code() != 200) return false;
+      if (given != null) return given.equals("*") || !tag.isEmpty() && given.contains(tag.replaceFirst("^W/", ""));
+      return since != null && since.equals(fields.get("last-modified"));
+    }
+
+    /** Returns what to send to a client that has this answer. */
+    Answer notModified() {
+      Answer a = new Answer();
+      a.status = HttpResponseStatus.NOT_MODIFIED;
+      a.body = new byte[0];
+      for (var f : fields) {
+        boolean date = f.getKey().equals("last-modified") && fields.contains("etag");
+        if (!date && !f.getKey().startsWith("content-")) a.fields.add(f.getKey(), f.getValue());
+      }
+      return a;
+    }
   }
 
   static final Map<String, Answer> answers = new HashMap<>();
@@ -45,6 +65,7 @@ public class Serve {
       long start = now();
       String host = q.headers().get("host", ""), method = q.method().name(), target = q.uri();
       Answer a = answers.getOrDefault((method.equals("HEAD") ? "GET" : method) + " " + host.replaceAll(":\\d+$", "") + target, missing);
+      if ((method.equals("GET") || method.equals("HEAD")) && a.unchanged(q.headers())) a = a.notModified();
       boolean none = a.status.code() == 204 || a.status.code() == 304, bare = none || method.equals("HEAD");
       byte[] body = bare ? new byte[0] : a.body;
       HttpResponse r = new DefaultHttpResponse(HttpVersion.HTTP_1_1, a.status, false);

@@ -121,8 +121,28 @@ func caddyProtocols(row string) list {
 var caddyFields = []string{"accept-ranges", "content-type", "etag", "last-modified"}
 
 // caddyAnswer returns the handlers of an answer: the file server sends the body, and the
-// archive's fields replace the file server's.
+// archive's fields replace the file server's. The file server knows no validators but its own,
+// so a route before it answers conditional requests.
 func (s *setup) caddyAnswer(a *answer) list {
+	conditions := list{}
+	tag, date := a.validators()
+	if tag != "" {
+		conditions = append(conditions, object{"header_regexp": object{"If-None-Match": object{"pattern": given(tag)}}})
+	}
+	if date != "" {
+		conditions = append(conditions, object{"header": object{"If-Modified-Since": list{date}}, "not": list{object{"header": object{"If-None-Match": list{"*"}}}}})
+	}
+	if len(conditions) == 0 {
+		return s.caddyWhole(a)
+	}
+	unchanged := s.caddyWhole(&answer{method: a.method, status: 304, header: a.unchanged()})
+	return list{object{"handler": "subroute", "routes": list{
+		object{"match": conditions, "handle": unchanged, "terminal": true}, object{"handle": s.caddyWhole(a)},
+	}}}
+}
+
+// caddyWhole returns the handlers of an answer to an unconditional request.
+func (s *setup) caddyWhole(a *answer) list {
 	add, set, remove := object{}, object{}, list{}
 	for _, f := range a.header {
 		into := add

@@ -24,6 +24,19 @@ for (const line of fs.readFileSync(process.argv[2], 'utf8').split('\n')) {
   }
 }
 
+// For each answer with validators, what it gives instead to who has it.
+for (const a of answers.values()) {
+  const {etag, 'last-modified': modified} = a.fields;
+  if (a.status !== 200 || !etag && !modified) continue;
+  const kept = Object.entries(a.fields).filter(([name]) => !name.startsWith('content-') && !(etag && name === 'last-modified'));
+  a.unchanged = {status: 304, fields: Object.fromEntries(kept), body: Buffer.alloc(0)};
+  a.matches = headers => {
+    const given = headers['if-none-match'];
+    if (given !== undefined) return given === '*' || etag !== undefined && given.includes(etag[0].replace(/^W\//, ''));
+    return modified !== undefined && headers['if-modified-since'] === modified[0];
+  };
+}
+
 const out = fs.openSync(log, 'a');
 const now = () => String(BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000))) + '000';
 const missing = {status: 404, fields: {'content-type': ['text/plain']}, body: Buffer.from('not archived\n')};
@@ -32,7 +45,8 @@ function handle(req, res) {
   const start = now(), socket = req.spdyStream.connection.socket;
   const client = `${socket.remoteAddress}:${socket.remotePort}`, server = `${socket.localAddress}:${socket.localPort}`;
   const host = req.headers.host, asked = req.method === 'HEAD' ? 'GET' : req.method;
-  const a = answers.get(`${asked} ${host.replace(/:\d+$/, '')}${req.url}`) || missing;
+  const archived = answers.get(`${asked} ${host.replace(/:\d+$/, '')}${req.url}`) || missing;
+  const a = asked === 'GET' && archived.unchanged && archived.matches(req.headers) ? archived.unchanged : archived;
   const none = a.status === 204 || a.status === 304, bare = none || req.method === 'HEAD';
   let logged = false;
   const done = bytes => {

@@ -12,7 +12,7 @@ import (
 // pages is the kind of studies of page loads.
 var pages = kind{
 	workload: study.Pages(),
-	keys:     []string{"servers"},
+	keys:     []string{"servers", "session"},
 	options:  pageDefaults,
 	metrics:  func(v Vocabulary) map[string]string { return v.Metrics },
 	settings: (*reader).ownServers,
@@ -29,6 +29,7 @@ var pages = kind{
 	},
 	selected: map[study.Axis]func(*reader, ast.Node) (string, bool){
 		study.AxisStrategy: (*reader).selectedStrategy,
+		study.AxisLoad:     (*reader).onLoad,
 	},
 }
 

@@ -35,6 +35,7 @@ type Order struct {
 	Comment  string        // goes into the capture's header
 
 	Visit     string        // capture.ParseVisit's word; empty: cold
+	Place     Place         `json:",omitzero"` // in a browser session
 	Strategy  string        // how the own loaders use connections; empty: as browsers do
 	ThinkTime time.Duration // between the pages of a journey: from a page's end to the next
 	CPU       page.CPU      // of the loader builtin, but for scripts that were recorded
@@ -92,6 +93,8 @@ type Record struct {
 	workload.Record
 	HAR    *capture.HAR // nil if nothing was loaded
 	Timing capture.Timing
+	// Began is when the load started in its browser session; nil for one with a session of its own.
+	Began *time.Duration `json:",omitempty"`
 }
 
 // ReadFiles implements workload.Outcome.

@@ -63,7 +63,7 @@ export interface Streams {
   players: Fact[];
 }
 
-/** How cells differ along one number: indices are cells, in the order of their values on the axis. */
+/** How cells, or loads of a session, differ along one number. */
 export interface Series {
   axis: string;
   name: string;
@@ -75,7 +75,15 @@ export interface Series {
 
 export interface Panel {
   name: string;
-  lines: { label: string; cells: number[]; at: number[] }[];
+  lines: { label: string; points: LinePoint[] }[];
+}
+
+/** A cell on a line, or a load of a session; the points of a line are in the order of their values on the axis. */
+export interface LinePoint {
+  at: number;
+  cell: number; // that has its loads
+  summaries: Record<string, Summary>;
+  printed?: Record<string, number>;
 }
 
 export interface Link {
@@ -179,12 +187,13 @@ export interface ClockPair {
 /** A table that a paper printed, beside what was measured. */
 export interface Printed {
   source: string;
+  statistic: string;
   metric: string;
   unit: string;
   scale: number; // how many of the metric's unit the table's is
   rows: string[];
   columns: string[];
-  figures: { row: number; column: number; printed: string; value: number; cell: number; ratio: number }[];
+  figures: { row: number; column: number; printed: string; value: number; ratio: number; here: { n: number; value: number; low: number; high: number; interval: boolean } }[];
 }
 
 export interface Claim {
@@ -196,8 +205,6 @@ export interface Claim {
 
 export interface ClaimPair {
   name: string;
-  cell: number;
-  to: number;
   ratio: number;
   interval: boolean;
   low: number;
