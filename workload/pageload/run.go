@@ -89,7 +89,7 @@ func (r *loading) save(ctx context.Context, record *Record) (err error) {
 		foreign.awaitLog(ctx, record.HAR)
 	}
 	if record.Announced, err = r.announced(); err != nil {
-		return nil, err
+		return err
 	}
 	if record.Server, err = r.origin.Log(); err != nil {
 		return err
