@@ -52,6 +52,7 @@ type Report struct {
 	Taken      *machine.Taken // processor time that others took meanwhile; nil in virtual time
 	ClockSet   bool           // somebody set the machine's clock meanwhile: no two times can be compared
 	DNSQueries int            // queries to the lab's DNS server since Hosts.Resolve
+	From       time.Duration  `json:",omitzero"` // the path's time at its first packet, as in Task
 	// LoadError is the error of Task.Do; nil if all went well.
 	LoadError error `json:"-"`
 }
@@ -69,7 +70,7 @@ func (h *Hosts) Run(ctx context.Context, t Task) (*Report, error) {
 	if err = cmp.Or(err, stopErr); err != nil {
 		return nil, err
 	}
-	report.ClockSet = set
+	report.ClockSet, report.From = set, t.From
 	return report, nil
 }
 

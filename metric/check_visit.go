@@ -151,9 +151,10 @@ func notEarly(ev *evidence.Evidence) []study.Violation {
 
 // connectedAnew finds origins of an earlier visit that were asked on no
 // connection from then. One more beside an open one is no fault: over HTTP/1.1
-// that is what browsers do with more requests than there are connections.
+// that is what browsers do with more requests than there are connections. Nor is one where an outage of
+// a moving path may have ended those that were open.
 func connectedAnew(ev *evidence.Evidence) []study.Violation {
-	if ev.Packets == nil {
+	if ev.Packets == nil || metOutage(ev, connectionsOutlast) {
 		return nil
 	}
 	opened := map[capture.Flow]bool{}

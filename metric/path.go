@@ -44,12 +44,26 @@ var pltClear = Metric{
 	},
 }
 
+// connectionsOutlast is how long after an outage has begun a connection may end because of it: QUIC's
+// idle timeout of 30 s, which restarts with a packet that is sent in vain, and as much again between loads.
+const connectionsOutlast = time.Minute
+
+// metOutage reports whether a path that moves was in an outage while the page loaded, or in the time
+// before.
+func metOutage(ev *evidence.Evidence, before time.Duration) bool {
+	o, ok := offeredSince(ev, before)
+	return ok && o.Outage > 0
+}
+
 // offered returns what a path that moves offered to the load.
-func offered(ev *evidence.Evidence) (network.Offer, bool) {
+func offered(ev *evidence.Evidence) (network.Offer, bool) { return offeredSince(ev, 0) }
+
+// offeredSince is offered, with some time before the load.
+func offeredSince(ev *evidence.Evidence, before time.Duration) (network.Offer, bool) {
 	spans := spans(ev)
 	if ev.Path == nil || ev.Epoch == 0 || len(spans) == 0 || !ev.Path.Moves() {
 		return network.Offer{}, false
 	}
 	since := func(t time.Time) time.Duration { return time.Duration(t.UnixNano() - ev.Epoch) }
-	return ev.Path.Offered(network.Down, since(spans[0].from), since(spans[len(spans)-1].to))
+	return ev.Path.Offered(network.Down, since(spans[0].from)-before, since(spans[len(spans)-1].to))
 }

@@ -70,7 +70,6 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	}
 	c.addCells(results, axes)
 	axes.kind().extend(&c.data, axes, results)
-	c.data.Series = axes.series(results)
 	c.addLoads(at)
 	if err := c.addFiles(); err != nil {
 		return err
@@ -94,6 +93,7 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	}
 	c.data.Printed = CompareTables(whole, published, run.Seed)
 	c.data.Claims = JudgeClaims(whole, metrics, claims, run.Seed)
+	c.data.Series = collectSeries(results, whole, at, published)
 	c.data.Clocks, err = CompareClocks(results, run.Seed)
 	return err
 }

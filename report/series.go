@@ -34,21 +34,58 @@ type Panel struct {
 
 // Line is the cells with one label, by their values on the axis, lowest first.
 type Line struct {
-	Label string    `json:"label"`
-	Cells []int     `json:"cells"`
-	At    []float64 `json:"at"` // the cells' values on the axis
+	Label  string      `json:"label"`
+	Points []LinePoint `json:"points"`
+}
+
+// LinePoint is a cell on a line. Of a session, each load is a point.
+type LinePoint struct {
+	At        float64            `json:"at"`                // its value on the axis
+	Cell      int                `json:"cell"`              // the cell of the report that has its loads
+	Summaries map[string]Summary `json:"summaries"`         // of the series' metrics, and of what a moving path offered
+	Printed   map[string]float64 `json:"printed,omitempty"` // the median or mean that a paper has for it, by metric
 }
 
 // mostLines is the number of lines above which a panel cannot be read.
 const mostLines = 12
 
-// series puts the cells into lines along each number that varies. Cells are indices of results.
-func (a Axes) series(results []store.Result) []Series {
+// collectSeries draws the results, in which loads of sessions are pooled, and sessions load by load. at has
+// the index of the result that has a cell's loads.
+func collectSeries(results, whole []store.Result, at map[string]int, published []store.Figure) []Series {
+	printed := map[string]map[string]float64{} // by cell, then metric
+	for _, f := range published {
+		if f.Loads != "" || f.Statistic != "" && f.Statistic != study.Median && f.Statistic != study.Mean {
+			continue
+		}
+		if printed[f.Cell] == nil {
+			printed[f.Cell] = map[string]float64{}
+		}
+		printed[f.Cell][f.Metric] = f.Value
+	}
+	all := AxesOf(results).series(results, at, printed)
+	if len(whole) == len(results) {
+		return all
+	}
+	sessions := AxesOf(whole)
+	sessions.numbers = slices.DeleteFunc(sessions.numbers, func(n number) bool { return n.axis != study.AxisLoad })
+	return append(sessions.series(whole, at, printed), all...)
+}
+
+// series puts the cells into lines along each number that varies.
+func (a Axes) series(results []store.Result, at map[string]int, printed map[string]map[string]float64) []Series {
 	var all []Series
 	for _, along := range a.numbers {
 		s := Series{Axis: along.id, Name: along.name, Label: along.label, Ticks: []Tick{}, Metrics: a.kind().followed}
-		gathered := a.gather(along, results)
-		for _, p := range gathered {
+		gathered := gathering{Axes: a, along: along, at: map[string]int{}, lines: map[[2]string]int{}}
+		for _, r := range results {
+			value, ok := along.value(r.Cell)
+			if !ok {
+				continue
+			}
+			gathered.add(r.Cell, LinePoint{At: value, Cell: at[r.Cell.Key()], Summaries: s.summaries(r), Printed: printed[r.Cell.Key()]})
+			s.Ticks = append(s.Ticks, Tick{value, along.word(r.Cell)})
+		}
+		for _, p := range gathered.panels {
 			if p.worthDrawing(a.kind().fewest) {
 				s.Panels = append(s.Panels, p)
 			}
@@ -56,52 +93,56 @@ func (a Axes) series(results []store.Result) []Series {
 		if len(s.Panels) == 0 {
 			continue
 		}
-		for _, p := range s.Panels {
-			for _, l := range p.Lines {
-				for i, cell := range l.Cells {
-					s.Ticks = append(s.Ticks, Tick{l.At[i], along.word(results[cell].Cell)})
-				}
-			}
-		}
-		slices.SortFunc(s.Ticks, func(a, b Tick) int { return cmp.Compare(a.Value, b.Value) })
+		slices.SortStableFunc(s.Ticks, func(a, b Tick) int { return cmp.Compare(a.Value, b.Value) })
 		s.Ticks = slices.CompactFunc(s.Ticks, func(a, b Tick) bool { return a.Value == b.Value })
 		all = append(all, s)
 	}
 	return all
 }
 
-// gather puts the cells that have the number into panels and lines, in the order of their first
-// cells.
-func (a Axes) gather(along number, results []store.Result) []Panel {
-	var panels []Panel
-	at, lines := map[string]int{}, map[[2]string]int{} // by what their cells have in common
-	for i, r := range results {
-		value, ok := along.value(r.Cell)
-		if !ok {
-			continue
+// summaries are those of a result that the series draws.
+func (s *Series) summaries(r store.Result) map[string]Summary {
+	all := map[string]Summary{}
+	for _, metric := range append([]string{"path_rate", "path_outage"}, s.Metrics...) {
+		if values := r.Values[metric]; len(values) > 0 {
+			all[metric] = summarize(values)
 		}
-		key, words := a.panel(along, r.Cell)
-		p, known := at[key]
-		if !known {
-			p = len(panels)
-			at[key] = p
-			panels = append(panels, Panel{Name: words})
-		}
-		label := a.Label(r.Cell, along.axis)
-		l, known := lines[[2]string{key, label}]
-		if !known {
-			l = len(panels[p].Lines)
-			lines[[2]string{key, label}] = l
-			panels[p].Lines = append(panels[p].Lines, Line{Label: label})
-		}
-		line := &panels[p].Lines[l]
-		place, _ := slices.BinarySearch(line.At, value)
-		for place < len(line.At) && line.At[place] == value {
-			place++
-		}
-		line.Cells, line.At = slices.Insert(line.Cells, place, i), slices.Insert(line.At, place, value)
 	}
-	return panels
+	return all
+}
+
+// gathering puts cells into panels and lines, in the order of their first cells.
+type gathering struct {
+	Axes
+	along  number
+	panels []Panel
+	at     map[string]int    // of panels, by what their cells have in common
+	lines  map[[2]string]int // of a panel, by that and their labels
+}
+
+func (g *gathering) add(c study.Cell, point LinePoint) {
+	key, words := g.panel(g.along, c)
+	p, known := g.at[key]
+	if !known {
+		p = len(g.panels)
+		g.at[key] = p
+		g.panels = append(g.panels, Panel{Name: words})
+	}
+	label := g.Label(c, g.along.axis)
+	l, known := g.lines[[2]string{key, label}]
+	if !known {
+		l = len(g.panels[p].Lines)
+		g.lines[[2]string{key, label}] = l
+		g.panels[p].Lines = append(g.panels[p].Lines, Line{Label: label})
+	}
+	line := &g.panels[p].Lines[l]
+	place, _ := slices.BinarySearchFunc(line.Points, point, func(a, b LinePoint) int {
+		if a.At <= b.At {
+			return -1 // equal ones keep their order
+		}
+		return 1
+	})
+	line.Points = slices.Insert(line.Points, place, point)
 }
 
 // panel returns what the cells of a panel have in common, beside their lines' labels, and words
@@ -145,6 +186,10 @@ func (a Axes) say(c study.Cell, axis study.Axis) string {
 // worthDrawing reports whether some line has as many values as fewest, and the panel can be read.
 func (p Panel) worthDrawing(fewest int) bool {
 	return len(p.Lines) <= mostLines && slices.ContainsFunc(p.Lines, func(l Line) bool {
-		return len(slices.Compact(slices.Clone(l.At))) >= fewest
+		values := map[float64]bool{}
+		for _, p := range l.Points {
+			values[p.At] = true
+		}
+		return len(values) >= fewest
 	})
 }

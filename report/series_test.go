@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +18,7 @@ func pageOver(protocol string, rate network.BitRate, rtt time.Duration, loss flo
 	l := network.Link{Rate: rate * 1000, Delay: rtt / 2, Loss: network.Loss{Rate: loss}, Queue: network.DefaultQueue(rate * 1000)}
 	path := network.Path{Name: fmt.Sprintf("%d-%v-%v", rate, rtt, loss), Access: []network.Access{{Name: "access", Up: l, Down: l}}}
 	values := map[study.Axis]string{study.AxisSite: "page", study.AxisProtocol: protocol, study.AxisNetwork: path.Name, study.AxisLoader: "builtin"}
-	for axis, word := range more {
-		values[axis] = word
-	}
+	maps.Copy(values, more)
 	return store.Result{Cell: study.NewCell(study.Pages(), values, path)}
 }
 
@@ -31,11 +30,31 @@ func drawn(all []Series) string {
 		for _, p := range s.Panels {
 			words = append(words, "["+p.Name+"]")
 			for _, l := range p.Lines {
-				words = append(words, fmt.Sprintf("%s %v", l.Label, l.At))
+				words = append(words, fmt.Sprintf("%s %v", l.Label, valuesOf(l)))
 			}
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+func valuesOf(l Line) (all []float64) {
+	for _, p := range l.Points {
+		all = append(all, p.At)
+	}
+	return all
+}
+
+func cellsOf(l Line) (all []int) {
+	for _, p := range l.Points {
+		all = append(all, p.Cell)
+	}
+	return all
+}
+
+// seriesOf draws results as a report does.
+func seriesOf(results []store.Result, published ...store.Figure) []Series {
+	pooled, at := Pooled(results)
+	return collectSeries(pooled, results, at, published)
 }
 
 func TestSeriesOfPages(t *testing.T) {
@@ -65,11 +84,18 @@ func TestSeriesOfPages(t *testing.T) {
 	}
 	riding := slices.Clone(grid[:6])
 	riding[0].Cell.Network = bus
+	var session []store.Result
+	for _, protocol := range []string{"https/1.1", "h2"} {
+		for _, load := range []string{"1", "2", "3"} {
+			session = append(session, pageOver(protocol, 1000, 50*ms, 0, map[study.Axis]string{study.AxisVisit: study.VisitConnected, study.AxisLoad: load}))
+		}
+	}
 	for _, test := range []struct {
 		name    string
 		results []store.Result
 		want    string
 	}{
+		{"by the loads of sessions", session, "load: [] https/1.1 [1 2 3] h2 [1 2 3]"},
 		{"by rate, a panel for each RTT", grid, "rate: [RTT 50 ms] https/1.1 [0.25 0.5 1] h2 [0.25 0.5 1] [RTT 200 ms] https/1.1 [0.25 0.5 1] h2 [0.25 0.5 1]"},
 		{"by loss", lossy, "loss: [] https/1.1 [0 5 10] h2 [0 5 10]"},
 		{"by the value of an axis", windows, "initcwnd: [] https/1.1 [4 10 32] h2 [4 10 32]"},
@@ -77,7 +103,7 @@ func TestSeriesOfPages(t *testing.T) {
 		{"two values are no line of a page", loads, ""},
 		{"a path that moves has no rate", riding, "rate: [RTT 200 ms] https/1.1 [0.25 0.5 1]"},
 	} {
-		if got := drawn(AxesOf(test.results).series(test.results)); got != test.want {
+		if got := drawn(seriesOf(test.results)); got != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
 		}
 	}
@@ -85,9 +111,9 @@ func TestSeriesOfPages(t *testing.T) {
 
 func TestSeriesSayHowTheirAxisIsWritten(t *testing.T) {
 	results := []store.Result{pageOver("h2", 256, 0, 0, nil), pageOver("h2", 10240, 0, 0, nil), pageOver("h2", 512, 0, 0, nil)}
-	s := AxesOf(results).series(results)[0]
+	s := seriesOf(results)[0]
 	want := []Tick{{0.256, "0.256"}, {0.512, "0.512"}, {10.24, "10.24"}}
-	if s.Name != "rate" || s.Label != "Rate down (Mbit/s)" || !slices.Equal(s.Ticks, want) || !slices.Equal(s.Panels[0].Lines[0].Cells, []int{0, 2, 1}) {
+	if s.Name != "rate" || s.Label != "Rate down (Mbit/s)" || !slices.Equal(s.Ticks, want) || !slices.Equal(cellsOf(s.Panels[0].Lines[0]), []int{0, 2, 1}) {
 		t.Errorf("the series is %+v", s)
 	}
 }
@@ -99,10 +125,10 @@ func TestAPanelOfTooManyLinesIsNotDrawn(t *testing.T) {
 			results = append(results, pageOver("h2", 1000, 0, 0, map[study.Axis]string{study.AxisInitCwnd: window, study.AxisCongestion: fmt.Sprintf("cc%c", 'a'+cc)}))
 		}
 	}
-	if s := AxesOf(results).series(results); len(s) != 0 {
+	if s := seriesOf(results); len(s) != 0 {
 		t.Errorf("drawn: %s", drawn(s))
 	}
-	if s := AxesOf(results[:3*mostLines]).series(results[:3*mostLines]); len(s) != 1 {
+	if s := seriesOf(results[:3*mostLines]); len(s) != 1 {
 		t.Errorf("%d lines are drawn as %s", mostLines, drawn(s))
 	}
 }
@@ -116,5 +142,20 @@ func TestQuantity(t *testing.T) {
 		if got != want {
 			t.Errorf("%q is %v, want %v", word, got, want)
 		}
+	}
+}
+
+func TestSeriesHavePublishedFigures(t *testing.T) {
+	results := []store.Result{pageOver("h2", 256, 0, 0, nil), pageOver("h2", 1024, 0, 0, nil), pageOver("h2", 512, 0, 0, nil)}
+	figure := func(of int, statistic string, value float64) store.Figure {
+		return store.Figure{Cell: results[of].Cell.Key(), Metric: "plt", Statistic: statistic, Value: value}
+	}
+	line := seriesOf(results, figure(1, study.Mean, 30), figure(2, study.Median, 20), figure(0, "max", 10))[0].Panels[0].Lines[0]
+	var got []float64
+	for _, p := range line.Points {
+		got = append(got, p.Printed["plt"])
+	}
+	if !slices.Equal(got, []float64{0, 20, 30}) {
+		t.Errorf("the published figures are %v", got)
 	}
 }

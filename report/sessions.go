@@ -60,10 +60,13 @@ func pool(members []store.Result) store.Result {
 }
 
 // perSession returns a statistic of the values that each session has of some of its loads, in the order of the
-// sessions. whole leaves out sessions that lack one of the values.
+// sessions. whole leaves out sessions that lack a valid load, not those in which the metric does not apply to all loads.
 func perSession(loads []store.Result, metric, statistic string, whole bool) []float64 {
-	sessions := map[int][]float64{}
+	sessions, valid := map[int][]float64{}, map[int]int{}
 	for _, r := range loads {
+		for _, repeat := range validIn(r) {
+			valid[repeat]++
+		}
 		for i, v := range r.Values[metric] {
 			repeat := r.Repeats[metric][i]
 			sessions[repeat] = append(sessions[repeat], v)
@@ -71,11 +74,22 @@ func perSession(loads []store.Result, metric, statistic string, whole bool) []fl
 	}
 	all := []float64{}
 	for _, repeat := range slices.Sorted(maps.Keys(sessions)) {
-		if !whole || len(sessions[repeat]) == len(loads) {
+		if !whole || valid[repeat] == len(loads) {
 			all = append(all, stats.Statistic(statistic).Of(sessions[repeat]))
 		}
 	}
 	return all
+}
+
+// validIn returns the sessions in which the load was valid: those with a value of any metric.
+func validIn(r store.Result) []int {
+	all := map[int]bool{}
+	for _, repeats := range r.Repeats {
+		for _, repeat := range repeats {
+			all[repeat] = true
+		}
+	}
+	return slices.Collect(maps.Keys(all))
 }
 
 // sample is what a figure or a side of a claim is about.

@@ -42,7 +42,7 @@ func TestAFileByTheLinksDelay(t *testing.T) {
 	if p.Name != "loss 0.1 %" || len(p.Lines) != 3 || p.Lines[2].Label != "quic" {
 		t.Fatalf("the panel is %+v", p)
 	}
-	for i, c := range p.Lines[2].Cells {
+	for i, c := range cellsOf(p.Lines[2]) {
 		if cell := d.Cells[c]; cell.Protocol != "quic" || cell.Link.Loss != 0.001 || cell.Link.Delay != float64(fileStudy.delays[i])/1e6 {
 			t.Errorf("value %d is of %+v", i, cell)
 		}
@@ -174,11 +174,11 @@ func TestSeriesLeaveOutWhatDoesNotVary(t *testing.T) {
 		return store.Result{Cell: streamOver("tcp", study.Link{Delay: delay, Loss: loss})}
 	}
 	results := []store.Result{cell(3, 0), cell(1, 0), cell(2, 0), cell(1, 0.5)}
-	series := AxesOf(results).series(results)
-	if len(series) != 2 || len(series[0].Panels) != 1 || !slices.Equal(series[0].Panels[0].Lines[0].Cells, []int{1, 2, 0}) {
+	series := seriesOf(results)
+	if len(series) != 2 || len(series[0].Panels) != 1 || !slices.Equal(cellsOf(series[0].Panels[0].Lines[0]), []int{1, 2, 0}) {
 		t.Errorf("by delay: %+v", series)
 	}
-	if s := series[1]; s.Axis != "loss" || len(s.Panels) != 1 || s.Panels[0].Name != "link delay 0.000001 ms" || !slices.Equal(s.Panels[0].Lines[0].Cells, []int{1, 3}) {
+	if s := series[1]; s.Axis != "loss" || len(s.Panels) != 1 || s.Panels[0].Name != "link delay 0.000001 ms" || !slices.Equal(cellsOf(s.Panels[0].Lines[0]), []int{1, 3}) {
 		t.Errorf("by loss: %+v", s)
 	}
 }

@@ -65,7 +65,7 @@ export interface Streams {
   players: Fact[];
 }
 
-/** How cells differ along one number: indices are cells, in the order of their values on the axis. */
+/** How cells, or loads of a session, differ along one number. */
 export interface Series {
   axis: string;
   name: string;
@@ -77,7 +77,15 @@ export interface Series {
 
 export interface Panel {
   name: string;
-  lines: { label: string; cells: number[]; at: number[] }[];
+  lines: { label: string; points: LinePoint[] }[];
+}
+
+/** A cell on a line, or a load of a session; the points of a line are in the order of their values on the axis. */
+export interface LinePoint {
+  at: number;
+  cell: number; // that has its loads
+  summaries: Record<string, Summary>;
+  printed?: Record<string, number>;
 }
 
 export interface Link {

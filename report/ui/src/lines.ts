@@ -1,7 +1,7 @@
 // What series of figures are drawn from.
 
 import { needsLog } from "./axis";
-import { at, type Cell, type Metric, type Panel, type Printed } from "./data";
+import type { Metric, Panel } from "./data";
 
 /** Look says how a line is drawn; lines of one colour differ in their dashes, all lines in their symbols. */
 export interface Look {
@@ -36,13 +36,12 @@ export interface Point {
   printed?: number; // what a paper has for the cell
 }
 
-/** pointsOf returns a point for each of a panel's cells that has the metric. */
-export function pointsOf(cells: Cell[], panel: Panel, metric: Metric, tables: Printed[] = []): Point[] {
-  const printed = new Map(tables.filter((t) => t.metric === metric.name).flatMap((t) => t.figures.map((f) => [f.cell, f.value] as const)));
-  return panel.lines.flatMap(({ label, cells: indices, at: xs }) => indices.flatMap((index, i): Point[] => {
-    const s = at(cells, index).summaries[metric.name];
-    const paper = printed.get(index);
-    return s === undefined ? [] : [{ label, x: at(xs, i), y: s.median, low: s.low, high: s.high, n: s.n, interval: s.interval, ...(paper === undefined ? {} : { printed: paper }) }];
+/** pointsOf returns a point for each of a panel's that has the metric. */
+export function pointsOf(panel: Panel, metric: Metric): Point[] {
+  return panel.lines.flatMap(({ label, points }) => points.flatMap((p): Point[] => {
+    const s = p.summaries[metric.name];
+    const printed = p.printed?.[metric.name];
+    return s === undefined ? [] : [{ label, x: p.at, y: s.median, low: s.low, high: s.high, n: s.n, interval: s.interval, ...(printed === undefined ? {} : { printed }) }];
   }));
 }
 
@@ -54,16 +53,13 @@ export interface Offer {
 }
 
 /** offersOf returns what a path that moves offered, by the places on the axis; none for other paths. */
-export function offersOf(cells: Cell[], panel: Panel): Offer[] {
+export function offersOf(panel: Panel): Offer[] {
   const all = new Map<number, { rates: number[]; outage: number }>();
-  for (const line of panel.lines) {
-    line.cells.forEach((index, i) => {
-      const { path_rate: rate, path_outage: outage } = at(cells, index).summaries;
-      if (rate === undefined) return;
-      const x = at(line.at, i);
-      const here = all.get(x) ?? { rates: [], outage: 0 };
-      all.set(x, { rates: [...here.rates, rate.median], outage: Math.max(here.outage, outage?.max ?? 0) });
-    });
+  for (const { at: x, summaries } of panel.lines.flatMap((l) => l.points)) {
+    const { path_rate: rate, path_outage: outage } = summaries;
+    if (rate === undefined) continue;
+    const here = all.get(x) ?? { rates: [], outage: 0 };
+    all.set(x, { rates: [...here.rates, rate.median], outage: Math.max(here.outage, outage?.max ?? 0) });
   }
   return [...all].map(([x, o]) => ({ x, rate: o.rates.reduce((a, b) => a + b) / o.rates.length, outage: o.outage })).sort((a, b) => a.x - b.x);
 }

@@ -13,7 +13,7 @@ const many = 30;
 /** seriesView draws how figures change along a number, a picture per metric and panel; nothing of a study in which none varies. */
 export function seriesView(data: Data): HTMLElement | null {
   const all = data.series ?? [];
-  const values = (s: Series): number => Math.max(...s.panels.flatMap((p) => p.lines.map((l) => l.cells.length)));
+  const values = (s: Series): number => Math.max(...s.panels.flatMap((p) => p.lines.map((l) => l.points.length)));
   const first = all.reduce<Series | undefined>((best, s) => (best === undefined || values(s) > values(best) ? s : best), undefined);
   if (first === undefined) return null;
   const box = el("div");
@@ -31,24 +31,23 @@ export function seriesView(data: Data): HTMLElement | null {
 
 /** pictures are the figures of a series: of each metric that some of its cells have. */
 function pictures(data: Data, series: Series): HTMLElement[] {
-  const looks = looksOf(series.panels.flatMap((p) => p.lines).filter((l) => l.cells.some((c) => workloadOf(data).hasColumn(at(data.cells, c)))).map((l) => ({ label: l.label, colour: colour(data, at(data.cells, l.cells[0] ?? 0)) })));
+  const looks = looksOf(series.panels.flatMap((p) => p.lines).filter((l) => l.points.some((p) => workloadOf(data).hasColumn(at(data.cells, p.cell)))).map((l) => ({ label: l.label, colour: colour(data, at(data.cells, l.points[0]?.cell ?? 0)) })));
   const used = new Set<string>();
   const single = series.panels.length === 1;
   const dense = series.ticks.length > many;
   const widest = dense ? 1000 : 640;
-  const printed = data.printed ?? [];
   const figures = series.metrics.flatMap((name) => {
     const metric = data.metrics.find((m) => m.name === name);
-    const panels = metric === undefined ? [] : series.panels.filter((p) => pointsOf(data.cells, p, metric).length > 0);
+    const panels = metric === undefined ? [] : series.panels.filter((p) => pointsOf(p, metric).length > 0);
     if (metric === undefined || panels.length === 0) return [];
-    const points = panels.map((p) => pointsOf(data.cells, p, metric, printed));
+    const points = panels.map((p) => pointsOf(p, metric));
     points.flat().forEach((p) => used.add(p.label));
     const ranges = rangesOf(points, metric);
     const note = [
       new Set(ranges).size > 1 ? "The panels have axes of their own." : "",
       ranges.some((r) => r.log) ? (ranges.every((r) => r.log) ? "The axis is logarithmic." : "Some axes are logarithmic.") : "",
       points.flat().some((p) => p.printed !== undefined) ? "Hollow points are the published figures." : "",
-      panels.some((p) => offersOf(data.cells, p).length > 0) ? "Below: the rate that the path offered during each load, averaged over the lines; grey bands are loads that met an outage." : "",
+      panels.some((p) => offersOf(p).length > 0) ? "Below: the rate that the path offered during each load, averaged over the lines; grey bands are loads that met an outage." : "",
     ].filter(Boolean).join(" ");
     return [el("div", { class: "series" },
       el("h3", {}, `${metric.title} by ${series.name}`),
@@ -56,14 +55,14 @@ function pictures(data: Data, series: Series): HTMLElement[] {
         const box = el("div", { class: "chart" });
         whenNear(box, () => {
           const width = Math.max(280, Math.min(widest, box.clientWidth || 480));
-          const offers = offersOf(data.cells, p);
+          const offers = offersOf(p);
           box.replaceChildren(drawing(series, p, at(points, i), offers, metric, at(ranges, i), looks, width), ...(offers.length === 0 ? [] : [strip(series, p, offers, width)]));
         });
         return el("figure", {}, p.name === "" ? null : el("figcaption", {}, el("b", {}, p.name)), box);
       })),
       el("p", { class: "caption" }, `${metric.title}: ${metric.definition} ${note}`))];
   });
-  const few = figures.length > 0 && data.cells.some((c) => series.metrics.some((name) => c.summaries[name]?.interval === false));
+  const few = figures.length > 0 && series.panels.some((p) => p.lines.some((l) => l.points.some(({ summaries }) => series.metrics.some((name) => summaries[name]?.interval === false))));
   return [
     el("p", {}, dense ? "Each point is the median of a cell's valid loads." : "Each point is the median of a cell's valid loads; the bar through it is the 95 % interval of the median"
       + (few ? ", or, dashed, the range of its loads if there are fewer than six" : "")
@@ -85,7 +84,7 @@ function swatch(look: Look): Element {
 
 /** across is the horizontal axis of a panel, and how far its points keep from the frame. */
 function across(series: Series, panel: Panel, width: number, inset: number, label: string | null): { insetLeft: number; insetRight: number; x: Plot.ScaleOptions } {
-  const xs = [...new Set(panel.lines.flatMap((l) => l.at))].sort((a, b) => a - b);
+  const xs = [...new Set(panel.lines.flatMap((l) => l.points.map((p) => p.at)))].sort((a, b) => a - b);
   const [from = 0, to = 1] = [xs[0], xs.at(-1)];
   const log = isGeometric(xs);
   const words = new Map(series.ticks.map((t) => [t.value, t.word]));
