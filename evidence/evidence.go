@@ -19,6 +19,9 @@ type Evidence struct {
 	Protocol string
 	// Visit is the state of the client that the cell asked for, such as study.VisitResumed. Empty means cold.
 	Visit string
+	// First says that the load is the first of a browser session: the client is new, and the server lets it resume
+	// TLS sessions, which its later connections to a host may do already.
+	First bool
 	// Fallback is the protocol that requests may use where HTTP/3 was asked for but could not be had; empty if none.
 	Fallback string
 	// NoServerLog says that the server keeps no log. Rules then rely on the HAR and the packets.
@@ -34,6 +37,7 @@ type Evidence struct {
 	ServerLost int            // QUIC packets that the server declared lost; -1 unknown
 	Stream     *record.Stream // of a media stream
 	Upload     *Upload        // of an upload
+	Headers    *Headers       // of all requests and responses; nil if some could not be read
 	Crowd      *Crowd         // of a crowd
 	Announced  *Announced     // windows of a page's connections; nil if not known
 	// CaptureCut says that packets are missing from the capture because there were more than it may hold.
@@ -65,6 +69,16 @@ type Announced struct{ Client, Server []int }
 type Upload struct {
 	Octets int64
 	SHA256 string // of the content, in hexadecimal digits
+}
+
+// Headers is what the header sections of a load's requests and responses took.
+type Headers struct{ Requests, Responses HeaderSum }
+
+// HeaderSum adds up header sections.
+type HeaderSum struct {
+	Sections int
+	Plain    int64 // octets of the sections as HTTP/1.1 writes them: first line, fields, empty line
+	Sent     int64 // octets of the sections as they were sent, compressed, without the heads of frames
 }
 
 // Counts is how many IP packets the emulator counted: that the client sent, that reached the client, and that were

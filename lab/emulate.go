@@ -26,6 +26,7 @@ const settleLimit = 50 * time.Millisecond
 // Task is what to do while a path is emulated.
 type Task struct {
 	Seed    uint64        // of the path's loss and jitter
+	From    time.Duration // the path's time at its first packet; only 0 for a path with handovers
 	Keep    emulator.Keep // of the capture
 	Comment string        // goes into the capture's header
 	// Programs are the processes that take part, besides this one and the emulator. Their
@@ -88,7 +89,7 @@ func (h *Hosts) run(ctx context.Context, t Task) (*Report, error) {
 		return nil, err
 	}
 	l, e := h.lab, newEmulation(h.path)
-	err = l.emulator.Arm(ctx, h.path, t.Seed, recording)
+	err = l.emulator.ArmAt(ctx, h.path, t.From, t.Seed, recording)
 	if h.spool != nil {
 		err = errors.Join(err, recording.File.Close()) // the emulator has it, and its end ends the spool
 	}

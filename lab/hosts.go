@@ -69,6 +69,14 @@ func (h *Hosts) Rejoin() error { return h.lab.associate(h.path) }
 // emulated.
 func (h *Hosts) Drain(ctx context.Context) error { return h.lab.drain(ctx) }
 
+// ForgetKeys drops the TLS keys so far. Later captures have only those of connections that are opened from
+// now on.
+func (h *Hosts) ForgetKeys() {
+	h.keys.mu.Lock()
+	defer h.keys.mu.Unlock()
+	h.keys.keys = nil
+}
+
 // Release leaves the hosts to whoever uses the lab next: it drains them, and puts the client
 // on its first access link.
 func (h *Hosts) Release(ctx context.Context) error {

@@ -16,10 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain lets this program be the process that keeps processors awake.
+// TestMain lets this program be the processes that keep processors awake and that count system calls.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == AwakeCommand {
 		if err := AwakeMain(); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) > 1 && os.Args[1] == CallsCommand {
+		if err := CallsMain(os.Args[2:]); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

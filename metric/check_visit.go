@@ -17,7 +17,7 @@ import (
 //
 //	cold       nothing came from a cache that was filled before the load, no TLS
 //	           session was taken up again, every connection was opened within the
-//	           capture
+//	           capture; the first load of a session may take up TLS sessions of its own
 //	resumed    as cold, but at each origin a TLS session was taken up again
 //	0rtt       as resumed, and each origin was sent early data
 //	cached     as resumed, but for the cache
@@ -46,6 +46,9 @@ func checkClient(ev *evidence.Evidence) []study.Violation {
 		return slices.Concat(notCached(ev), connectedAnew(ev), early(ev))
 	case study.VisitReload:
 		return slices.Concat(notCached(ev), notReloaded(ev), connectedAnew(ev), early(ev))
+	}
+	if ev.First {
+		return slices.Concat(cachedBefore(ev), early(ev), openedBefore(ev))
 	}
 	return slices.Concat(cachedBefore(ev), resumed(ev), early(ev), openedBefore(ev))
 }

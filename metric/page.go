@@ -16,6 +16,7 @@ func Pages() Set {
 			dcl, onload, plt, tow, ttfb, fcp, lcp,
 			requests, connectionCount,
 			bytesUp, bytesDown, packetsUp, packetsDown,
+			requestHeaders, requestHeadersPlain, responseHeaders, responseHeadersPlain, allHeaders, allHeadersPlain,
 			drops, retransmissions,
 			pathRate, pathOutage, pltClear,
 			lateP50, lateP99, lateMax, misses, inexact, unused,

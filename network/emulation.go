@@ -43,6 +43,7 @@ type Emulation struct {
 	lines     []line // access links by index, up before down
 	handovers []Handover
 	together  bool
+	from      int64 // the path's time at the emulation's time 0, in ns
 	far       map[netip.Addr]time.Duration
 }
 
@@ -61,6 +62,20 @@ func (p Path) Start(seed uint64) (*Emulation, error) {
 	return e, nil
 }
 
+// StartAt begins an emulation as Start does, but at a moment of the path's time that is not 0: at the
+// emulation's time 0, the path is where it is from after its beginning. from must not be negative.
+func (p Path) StartAt(from time.Duration, seed uint64) (*Emulation, error) {
+	if from < 0 {
+		return nil, fmt.Errorf("start emulation: at %v of the path's time: must not be negative", from)
+	}
+	e, err := p.Start(seed)
+	if err != nil {
+		return nil, err
+	}
+	e.from = int64(from)
+	return e, nil
+}
+
 // Arrive takes a packet of size bytes (IP header included, at least 1) that
 // reaches the given direction of an access link, by its index in Path.Access,
 // at now ns since the epoch. It returns the packet's fate and, if that is
@@ -68,7 +83,11 @@ func (p Path) Start(seed uint64) (*Emulation, error) {
 // decrease from call to call. Arrive allocates only to grow the queue's
 // bookkeeping, when more packets wait than ever before.
 func (e *Emulation) Arrive(access int, d Direction, now int64, size int) (due int64, fate Fate) {
-	return e.lines[2*access+int(d)].arrive(now, size, e.together || e.Active(now) == access)
+	due, fate = e.lines[2*access+int(d)].arrive(now+e.from, size, e.together || e.Active(now) == access)
+	if fate == Delivered {
+		due -= e.from
+	}
+	return due, fate
 }
 
 // Far returns the delay in ns of a packet from or to that server beyond the
@@ -78,7 +97,7 @@ func (e *Emulation) Far(server netip.Addr) int64 { return int64(e.far[server]) }
 // Active returns the index of the access link in use at now ns since the epoch.
 func (e *Emulation) Active(now int64) int {
 	for _, h := range slices.Backward(e.handovers) {
-		if now >= int64(h.At) {
+		if now+e.from >= int64(h.At) {
 			return h.To
 		}
 	}

@@ -458,3 +458,40 @@ func BenchmarkArrive(b *testing.B) {
 		})
 	}
 }
+
+// TestAnEmulationMayBeginInTheMiddleOfItsPath sends the same packets over a path from its beginning and from
+// a later moment, at the same times of the path: each must arrive, or be lost, as the other.
+func TestAnEmulationMayBeginInTheMiddleOfItsPath(t *testing.T) {
+	const from = 2500 * time.Millisecond
+	rate := BitRate(1_000_000)
+	trace := &Trace{Name: "made", Opportunities: []int64{3, 40, 41, 42, 700}}
+	for name, link := range map[string]Link{
+		"rate":  {Rate: 5_000_000, Delay: 20 * time.Millisecond},
+		"trace": {Trace: trace, Delay: 20 * time.Millisecond},
+	} {
+		p := Path{Name: name, Access: []Access{{Name: "access", Up: link, Down: link}}, Events: []Event{
+			{At: time.Second, Outage: 100 * time.Millisecond}, {At: 2600 * time.Millisecond, Outage: 300 * time.Millisecond, OutageDrops: true},
+		}}
+		if name == "rate" {
+			p.Events = append(p.Events, Event{At: 3 * time.Second, Rate: &rate})
+		}
+		whole, err := p.Start(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		later, err := p.StartAt(from, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := time.Duration(0); at < 3*time.Second; at += 37 * time.Millisecond {
+			want, wantFate := whole.Arrive(0, Down, int64(from+at), 1200)
+			got, fate := later.Arrive(0, Down, int64(at), 1200)
+			if fate != wantFate || fate == Delivered && got+int64(from) != want {
+				t.Errorf("%s, %v into the path: %v, due %v; from its beginning %v, due %v", name, from+at, fate, time.Duration(got)+from, wantFate, time.Duration(want))
+			}
+		}
+	}
+	if _, err := (Path{}).StartAt(-1, 1); err == nil {
+		t.Error("a path was started before its beginning")
+	}
+}

@@ -11,10 +11,13 @@ const (
 		"(about the proportion of WebPageTest's 3G). The RTT is Wiretime's choice inside the 100 to 500 ms that Grigorik, High Performance " +
 		"Browser Networking, O'Reilly 2013, table 7-2, gives for 3G: "
 	kimWLANNote = "The paper prints one rate per place and no RTT. The rate is taken for both directions, which share the radio channel. " +
-		"The RTT is Wiretime's choice for a campus WLAN and a server in the same country: the paper's fastest load of a 2.3 MB page, " +
-		"0.53 s at 61.12 Mbit/s (table 3), leaves 0.23 s for all round trips; "
-	kimCaution = " At 3G rates the paper's fastest loads are shorter than its page sizes allow (1592 kB in 2.27 s at 0.90 Mbit/s), " +
-		"so do not expect its absolute times."
+		"The RTT is Wiretime's choice for a campus WLAN and a server in the same country. Tables 2 to 4 do not settle it: they are of 100 " +
+		"loads in one browser session, nearly all of them warm, so their fastest load of a 2.3 MB page, 0.53 s at 61.12 Mbit/s, did not carry " +
+		"the page. Asking for it anew with validators takes 5 round trips with SPDY and 9 without, so 0.1 s for one is the most; "
+	kimCaution = " The fastest loads of tables 2 to 4 are warm ones, of 100 in one browser session, and carried little of the page (2.27 s for " +
+		"Google Play with SPDY at 0.90 Mbit/s). With this profile's RTT warm loads are several times faster than the paper's: at 0.90 Mbit/s " +
+		"those would take an RTT of 0.4 to 0.85 s, or as much time of servers and browser, which the paper does not tell apart. Its slowest " +
+		"loads are the cold ones, which these rates come near."
 )
 
 // kim2013 holds the places of Kim et al., by signal strength, with the rates

@@ -32,10 +32,11 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	if err != nil {
 		return err
 	}
-	results, loads, err := st.ResultsAndLoads(id)
+	whole, loads, err := st.ResultsAndLoads(id)
 	if err != nil {
 		return err
 	}
+	results, at := Pooled(whole)
 	metrics, err := st.Metrics(id)
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	c.addCells(results, axes)
 	axes.kind().extend(&c.data, axes, results)
 	c.data.Series = axes.series(results)
-	c.addLoads(results)
+	c.addLoads(at)
 	if err := c.addFiles(); err != nil {
 		return err
 	}
@@ -91,8 +92,8 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	if err != nil {
 		return err
 	}
-	c.data.Printed = CompareTables(results, published)
-	c.data.Claims = JudgeClaims(results, metrics, claims, run.Seed)
+	c.data.Printed = CompareTables(whole, published, run.Seed)
+	c.data.Claims = JudgeClaims(whole, metrics, claims, run.Seed)
 	c.data.Clocks, err = CompareClocks(results, run.Seed)
 	return err
 }
@@ -141,8 +142,8 @@ func summarize(values []float64) Summary {
 	}
 }
 
-func (c *collector) addLoads(results []store.Result) {
-	cells := cellsByKey(results)
+// addLoads adds the run's loads. cells has the index of the cell that shows each, by the load's own cell.
+func (c *collector) addLoads(cells map[string]int) {
 	for _, l := range c.data.loads {
 		load := Load{
 			ID: l.ID, Cell: cells[l.Cell.Key()], Repeat: l.Repeat, Attempt: l.Attempt,

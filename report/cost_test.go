@@ -55,7 +55,7 @@ func TestCostOfHostileStores(t *testing.T) {
 		{"servers", n * 100, func() { _, _ = AxesOf(ofPages).describeServers(ofPages, nil) }},
 		{"transports", n * 100, func() { meanings(ofStreams, study.Cell.Over, func(string) string { return "" }) }},
 		{"series", n * 100, func() { AxesOf(ofStreams).series(ofStreams) }},
-		{"a printed table", n * 100, func() { CompareTables(ofPages, printed) }},
+		{"a printed table", n * 100, func() { CompareTables(ofPages, printed, 1) }},
 		{"an environment of deep objects", len(deep), func() { _, _ = describeEnvironment(json.RawMessage(deep)) }},
 		{"an environment with a long name", len(long), func() { _, _ = describeEnvironment(json.RawMessage(long)) }},
 	} {

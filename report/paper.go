@@ -13,13 +13,14 @@ import (
 
 // Printed is a table from a paper, with what was measured beside it.
 type Printed struct {
-	Source  string          `json:"source"`
-	Metric  string          `json:"metric"`
-	Unit    string          `json:"unit"`  // of the table
-	Scale   float64         `json:"scale"` // how many of the metric's unit that is
-	Rows    []string        `json:"rows"`
-	Columns []string        `json:"columns"`
-	Figures []PrintedFigure `json:"figures"` // row by row; none where the paper has none
+	Source    string          `json:"source"`
+	Statistic string          `json:"statistic"` // what the table prints of the loads, or of each session
+	Metric    string          `json:"metric"`
+	Unit      string          `json:"unit"`  // of the table
+	Scale     float64         `json:"scale"` // how many of the metric's unit that is
+	Rows      []string        `json:"rows"`
+	Columns   []string        `json:"columns"`
+	Figures   []PrintedFigure `json:"figures"` // row by row; none where the paper has none
 }
 
 // PrintedFigure is one figure of such a table.
@@ -28,32 +29,33 @@ type PrintedFigure struct {
 	Column  int     `json:"column"`
 	Printed string  `json:"printed"` // as the paper has it
 	Value   float64 `json:"value"`   // in the metric's unit
-	Cell    int     `json:"cell"`    // which was measured
-	Ratio   float64 `json:"ratio"`   // of the cell's median to Value; 0 where the cell has none
+	Ratio   float64 `json:"ratio"`   // of what was measured to Value; 0 where nothing was
+	// Here was measured: the table's statistic or, of sessions, the median of their statistics.
+	Here stats.Estimate `json:"here"`
 }
 
 // CompareTables puts what was measured beside the figures that papers printed. It returns nil if
-// there are none. Cells are indices of results.
-func CompareTables(results []store.Result, published []store.Figure) []Printed {
-	cells := cellsByKey(results)
+// there are none. seed seeds the bootstrap.
+func CompareTables(results []store.Result, published []store.Figure, seed uint64) []Printed {
+	found, bootstrap := newSamples(results), stats.NewBootstrap(seed)
 	var tables []Printed
 	var rows, columns map[string]int // the indices of the last table's labels
 	number := 0
 	for _, f := range published {
 		if f.Table != number {
 			number = f.Table
-			tables = append(tables, Printed{Source: f.Source, Metric: f.Metric, Unit: f.Unit})
+			tables = append(tables, Printed{Source: f.Source, Statistic: f.Statistic, Metric: f.Metric, Unit: f.Unit})
 			rows, columns = map[string]int{}, map[string]int{}
 		}
 		table := &tables[len(tables)-1]
-		cell := cells[f.Cell]
+		measured := found.of(f.Cell, f.Loads, f.Metric, f.Statistic)
 		figure := PrintedFigure{Row: place(&table.Rows, rows, f.RowLabel), Column: place(&table.Columns, columns, f.ColumnLabel),
-			Printed: f.Printed, Value: f.Value, Cell: cell}
+			Printed: f.Printed, Value: f.Value, Here: bootstrap.Estimate(measured.values, measured.statistic)}
 		if printed, err := strconv.ParseFloat(f.Printed, 64); err == nil && printed > 0 {
 			table.Scale = f.Value / printed
 		}
-		if values := results[cell].Values[f.Metric]; len(values) > 0 {
-			figure.Ratio = stats.Median(values).Median / f.Value
+		if figure.Here.N > 0 {
+			figure.Ratio = figure.Here.Value / f.Value
 		}
 		table.Figures = append(table.Figures, figure)
 	}
@@ -89,29 +91,29 @@ type Claim struct {
 
 // ClaimPair is two cells that a claim compares.
 type ClaimPair struct {
-	Name     string  `json:"name"` // what distinguishes the pair from the claim's others; empty if there are none
-	Cell     int     `json:"cell"`
-	To       int     `json:"to"`
-	Ratio    float64 `json:"ratio"`    // of the first's median to the second's; 0 where a side has none
+	Name     string  `json:"name"`     // what distinguishes the pair from the claim's others; empty if there are none
+	Ratio    float64 `json:"ratio"`    // of the first's statistic to the second's; 0 where a side has none
 	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Ratio; false with fewer than 6 values on a side
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Outcome  string  `json:"outcome"` // Held, Refuted, Undecided or Unmeasured
 }
 
-// JudgeClaims tests the claims against the results. Cells are indices of results; seed seeds the
-// bootstrap. The two sides of a ratio are taken as independent samples, even within one cell.
+// JudgeClaims tests the claims against the results. seed seeds the bootstrap. The two sides of a ratio are taken as independent samples, even within one cell.
 func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.Claim, seed uint64) []Claim {
-	cells, bootstrap := cellsByKey(results), stats.NewBootstrap(seed)
+	found, bootstrap := newSamples(results), stats.NewBootstrap(seed)
 	var judged []Claim
 	for _, c := range claims {
 		j := Claim{Text: c.Text, Test: describeTest(c, metrics)}
-		names, noun := pairNames(results, cells, c.Pairs)
-		for i, p := range c.Pairs {
-			pair := ClaimPair{Name: names[i], Cell: cells[p.Cell], To: cells[p.ToCell], Outcome: Unmeasured}
-			a, b := results[pair.Cell].Values[p.Metric], results[pair.To].Values[p.ToMetric]
-			if aboveZero(a) && aboveZero(b) {
-				r := bootstrap.CompareRatio(a, b)
+		var sides [][2]sample
+		for _, p := range c.Pairs {
+			sides = append(sides, [2]sample{found.of(p.Cell, p.Loads, p.Metric, c.Statistic), found.of(p.ToCell, p.ToLoads, p.ToMetric, c.Statistic)})
+		}
+		names, noun := pairNames(sides)
+		for i, s := range sides {
+			pair := ClaimPair{Name: names[i], Outcome: Unmeasured}
+			if aboveZero(s[0].values) && aboveZero(s[1].values) {
+				r := bootstrap.CompareRatioOf(s[0].values, s[0].statistic, s[1].values, s[1].statistic)
 				pair.Ratio, pair.Low, pair.High, pair.Interval = r.Value, r.Low, r.High, r.Enough
 				pair.Outcome = outcome(c, r)
 			}
@@ -121,6 +123,17 @@ func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.
 		judged = append(judged, j)
 	}
 	return judged
+}
+
+// StatisticName names a statistic in a sentence.
+func StatisticName(statistic string) string {
+	if _, ok := study.Percentile(statistic); ok {
+		return statistic + " of"
+	}
+	if word, ok := map[string]string{study.Min: "minimum", study.Max: "maximum"}[statistic]; ok {
+		return word
+	}
+	return statistic
 }
 
 func aboveZero(values []float64) bool { return len(values) > 0 && slices.Min(values) > 0 }
@@ -152,20 +165,23 @@ func describeTest(c store.Claim, metrics []study.Metric) string {
 	if len(c.Pairs) == 0 {
 		return "ratio " + c.Ratio
 	}
-	p := c.Pairs[0]
-	if p.Metric == p.ToMetric {
-		return fmt.Sprintf("ratio of %s %s", title(p.Metric), c.Ratio)
+	p, of := c.Pairs[0], ""
+	if c.Statistic != study.Median && c.Statistic != "" {
+		of = StatisticName(c.Statistic) + " "
 	}
-	return fmt.Sprintf("ratio of %s to %s %s", title(p.Metric), title(p.ToMetric), c.Ratio)
+	if p.Metric == p.ToMetric {
+		return fmt.Sprintf("ratio of %s%s %s", of, title(p.Metric), c.Ratio)
+	}
+	return fmt.Sprintf("ratio of %s%s to %s%s %s", of, title(p.Metric), of, title(p.ToMetric), c.Ratio)
 }
 
 // pairNames names each pair by the axes on which the pairs differ, and returns a noun for these
 // names, such as "sites".
-func pairNames(results []store.Result, cells map[string]int, pairs []store.ClaimPair) (names []string, noun string) {
-	first := func(p store.ClaimPair) study.Cell { return results[cells[p.Cell]].Cell }
-	second := func(p store.ClaimPair) study.Cell { return results[cells[p.ToCell]].Cell }
-	varies := func(side func(store.ClaimPair) study.Cell, axis study.Axis) bool {
-		return slices.ContainsFunc(pairs, func(p store.ClaimPair) bool { return side(p).On(axis) != side(pairs[0]).On(axis) })
+func pairNames(pairs [][2]sample) (names []string, noun string) {
+	first := func(p [2]sample) study.Cell { return p[0].cell }
+	second := func(p [2]sample) study.Cell { return p[1].cell }
+	varies := func(side func([2]sample) study.Cell, axis study.Axis) bool {
+		return slices.ContainsFunc(pairs, func(p [2]sample) bool { return side(p).On(axis) != side(pairs[0]).On(axis) })
 	}
 	words := make([][]string, len(pairs))
 	var nouns []string
@@ -181,7 +197,7 @@ func pairNames(results []store.Result, cells map[string]int, pairs []store.Claim
 			for i, p := range pairs {
 				words[i] = append(words[i], spoken(first(p), axis))
 			}
-			if differ := func(p store.ClaimPair) bool { return first(p).On(axis) != second(p).On(axis) }; varies(second, axis) && slices.ContainsFunc(pairs, differ) {
+			if differ := func(p [2]sample) bool { return first(p).On(axis) != second(p).On(axis) }; varies(second, axis) && slices.ContainsFunc(pairs, differ) {
 				nouns = append(nouns, "those that they are compared with")
 				for i, p := range pairs {
 					words[i] = append(words[i], "to "+spoken(second(p), axis))

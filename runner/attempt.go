@@ -178,6 +178,9 @@ func (r *run) keepUnsupported(j *job, why string) error {
 
 // keep puts the attempt into the store and reports it.
 func (r *run) keep(j *job, record store.LoadRecord) error {
+	if j.series != nil {
+		return r.keepInSeries(j, record)
+	}
 	record.Drop, record.Compress = r.dropAtOnce(record), r.Keep == study.KeepCompressed
 	if err := r.Store.Commit(record); err != nil {
 		return err
@@ -185,17 +188,25 @@ func (r *run) keep(j *job, record store.LoadRecord) error {
 	j.attempt++
 	j.planned.Done = record.Final || record.Validity == store.Valid
 	if j.planned.Done && !record.Drop {
-		if err := r.trim(j); err != nil {
+		if err := r.trim([]*job{j}); err != nil {
 			return err
 		}
 	}
+	r.report(j, record, j.planned.Done)
+	return nil
+}
+
+// report reports an attempt. done says that its load, or its whole session, needs no further one.
+func (r *run) report(j *job, record store.LoadRecord, done bool) {
 	a := Attempt{ID: record.ID(), Cell: j.planned.Cell, Validity: record.Validity, Reason: record.Reason}
 	a.Headline, a.Value, a.Lasted = headline(j, record)
+	if j.series != nil {
+		a.Of = len(j.series.jobs)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a.Done, a.Planned, a.Remaining = r.pace.note(j, record.Wall, j.planned.Done)
+	a.Done, a.Planned, a.Remaining = r.pace.note(j, record.Wall, done)
 	r.Report(a)
-	return nil
 }
 
 // maxLabFailures is how many labs may fail in a row before the run stops. So many failures are

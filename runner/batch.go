@@ -31,25 +31,29 @@ type batch struct {
 	work   time.Duration // that is expected of them
 }
 
-// full reports whether no further load may share the boot.
-func (b *batch) full() bool {
+// full reports whether no further load may share the boot, or so many loads of one session.
+func (b *batch) full(more int) bool {
 	g := b.jobs[0].Guest
-	return len(b.jobs) == g.Loads || g.Work > 0 && b.work >= g.Work
+	return len(b.jobs)+more > g.Loads || g.Work > 0 && b.work >= g.Work
 }
 
-// batches divides the jobs on the virtual clock among guests.
+// batches divides the jobs on the virtual clock among guests. A session is made in one boot, however many loads
+// it has.
 func batches(queue []*job) []*batch {
 	var all []*batch
 	open := map[string]*batch{} // by Guest.Boot
-	for _, j := range queue {
-		b := open[j.Guest.Boot]
-		if b == nil || b.full() {
+	for _, jobs := range together(queue) {
+		boot := jobs[0].Guest.Boot
+		b := open[boot]
+		if b == nil || b.full(len(jobs)) {
 			b = &batch{number: len(all)}
 			all = append(all, b)
-			open[j.Guest.Boot] = b
+			open[boot] = b
 		}
-		b.jobs = append(b.jobs, j)
-		b.work += j.Estimate.Duration
+		for _, j := range jobs {
+			b.jobs = append(b.jobs, j)
+			b.work += j.Estimate.Duration
+		}
 	}
 	return all
 }

@@ -93,12 +93,26 @@ func (p *pace) note(j *job, took time.Duration, final bool) (done, planned int, 
 	p.remaining -= c.remaining()
 	c.took += took
 	c.noted++
-	if final {
+	if final && j.series == nil {
 		c.waiting[need{j.Estimate, j.cores}]--
 		p.done++
 	}
 	p.remaining += c.remaining()
+	if final && j.series != nil {
+		p.finish(j.series.jobs)
+	}
 	return p.done, p.planned, p.remaining
+}
+
+// finish notes that the loads of a session need no further attempt.
+func (p *pace) finish(jobs []*job) {
+	for _, j := range jobs {
+		c := p.cell(j)
+		p.remaining -= c.remaining()
+		c.waiting[need{j.Estimate, j.cores}]--
+		p.done++
+		p.remaining += c.remaining()
+	}
 }
 
 // remaining estimates what the cell's waiting loads will take. Loads that run side by side fill the machine: each needs its

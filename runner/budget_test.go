@@ -113,7 +113,7 @@ func TestFasterClock(t *testing.T) {
 	}{
 		{"a document, own loader", pageload.Fetch, document, true, study.ClockVirtual},
 		{"a large page, browser", pageload.Chromium, flags(t), true, study.ClockReal},
-		{"a document, Firefox", pageload.Firefox, document, true, study.ClockReal},
+		{"a document, Firefox", pageload.Firefox, document, true, study.ClockVirtual},
 		{"no kernel", pageload.Fetch, document, false, study.ClockReal},
 	}
 	for _, test := range tests {

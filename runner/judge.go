@@ -13,6 +13,7 @@ import (
 	"wiretime/capture"
 	"wiretime/critical"
 	"wiretime/evidence"
+	"wiretime/flowcontrol"
 	"wiretime/lab/emulator"
 	"wiretime/metric"
 	"wiretime/network"
@@ -37,6 +38,7 @@ func gather(j *job, outcome workload.Outcome, packets *capture.Packets) *gathere
 	outcome.Collect(&left)
 	g := &gathered{outcome: outcome, evidence: &left}
 	if left.HAR != nil {
+		left.Headers = flowcontrol.ReadHeaders(&left) // before the next line, which decrypts packets in their place
 		g.paths = critical.Find(&left)
 	}
 	return g

@@ -14,26 +14,30 @@ func (r *run) dropAtOnce(record store.LoadRecord) bool {
 	return r.Keep == study.KeepNone && record.Validity == store.Valid
 }
 
-// trim drops what the run does not keep of a job's cell. It has to wait until the cell is complete
-// where the median decides.
-func (r *run) trim(j *job) error {
+// trim drops what the run does not keep of a cell, given by a job, or of cells that are trimmed as one. It has
+// to wait until the cells are complete where the median decides.
+func (r *run) trim(cells []*job) error {
 	if r.Keep != study.KeepMedian && r.Keep != study.KeepNone {
 		return nil
 	}
 	r.trimming.Lock()
 	defer r.trimming.Unlock()
-	if r.Keep == study.KeepMedian {
-		if complete, err := r.Store.CellComplete(j.planned.ID); err != nil || !complete {
+	var loads []store.CellLoad
+	for _, j := range cells {
+		if r.Keep == study.KeepMedian {
+			if complete, err := r.Store.CellComplete(j.planned.ID); err != nil || !complete {
+				return err
+			}
+		}
+		more, err := r.Store.CellLoads(j.planned.ID)
+		if err != nil {
 			return err
 		}
-	}
-	loads, err := r.Store.CellLoads(j.planned.ID)
-	if err != nil {
-		return err
+		loads = append(loads, more...)
 	}
 	stays := ""
 	if r.Keep == study.KeepMedian {
-		stays = medianLoad(Metrics(j.planned.Cell.Workload), loads)
+		stays = medianLoad(Metrics(cells[0].planned.Cell.Workload), loads)
 	}
 	for _, l := range loads {
 		if l.Kept && l.ID != stays {
@@ -48,12 +52,18 @@ func (r *run) trim(j *job) error {
 // trimAll trims all cells, since a run may have been killed before it could.
 func (r *run) trimAll(queue []*job) error {
 	trimmed := map[string]bool{}
-	for _, j := range queue {
-		if key := j.planned.Cell.Key(); !trimmed[key] {
-			trimmed[key] = true
-			if err := r.trim(j); err != nil {
-				return err
-			}
+	for _, group := range together(queue) {
+		key := group[0].planned.Cell.Key()
+		if trimmed[key] {
+			continue
+		}
+		trimmed[key] = true
+		trim := func() error { return r.trim(group) }
+		if s := group[0].series; s != nil {
+			trim = func() error { return r.trimSeries(s) }
+		}
+		if err := trim(); err != nil {
+			return err
 		}
 	}
 	return nil

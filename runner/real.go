@@ -15,6 +15,7 @@ import (
 	"wiretime/protocol"
 	"wiretime/site"
 	"wiretime/station"
+	"wiretime/store"
 	"wiretime/workload"
 )
 
@@ -45,13 +46,13 @@ func (p *stations) attempt(ctx context.Context, round int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var running sync.WaitGroup
-	for _, j := range pending(p.queue) {
-		share := min(j.Estimate.Share()*room, budget.whole)
+	for _, jobs := range together(pending(p.queue)) {
+		share := min(jobs[0].Estimate.Share()*room, budget.whole)
 		if err := budget.take(ctx, share); err != nil {
 			break
 		}
 		running.Go(func() {
-			err := p.carryOut(ctx, j)
+			err := p.carryOut(ctx, jobs)
 			budget.give(share)
 			if err != nil {
 				stop(err)
@@ -65,41 +66,61 @@ func (p *stations) attempt(ctx context.Context, round int) error {
 // realCores returns how many cores loads on the real clock may keep busy.
 func realCores() float64 { return float64(runtime.NumCPU()) * loadShare }
 
-// carryOut makes one attempt. Errors are those that end the run.
-func (p *stations) carryOut(ctx context.Context, j *job) error {
-	record := p.run.begin(j, time.Now())
+// carryOut makes one attempt at a load, or at all loads of a session, on one station. Errors are those that end
+// the run.
+func (p *stations) carryOut(ctx context.Context, jobs []*job) error {
+	started := time.Now()
 	s, err := p.take(ctx)
 	if err != nil {
 		return err
 	}
+	for i, j := range jobs {
+		last := i == len(jobs)-1
+		gone, err := p.carryOutOn(ctx, s, j, p.run.begin(j, started), last)
+		if err != nil {
+			return err
+		}
+		if gone && !last {
+			return p.run.endSeries(j)
+		}
+		started = time.Now()
+	}
+	return nil
+}
+
+// carryOutOn makes one attempt at a load on a station. last says that no load of the same session follows. gone says that
+// the station can be used no more by this one, either because it was the last or because the load failed with its station.
+func (p *stations) carryOutOn(ctx context.Context, s *station.Station, j *job, record store.LoadRecord, last bool) (gone bool, err error) {
 	dir, err := p.run.Store.StageDir(record.ID())
 	if err != nil {
-		return errors.Join(err, s.Close())
+		return true, errors.Join(err, s.Close())
 	}
 	place, release, err := p.run.memory.place(j, dir)
 	if err != nil {
-		return errors.Join(fmt.Errorf("load %s: %w", record.ID(), err), s.Close())
+		return true, errors.Join(fmt.Errorf("load %s: %w", record.ID(), err), s.Close())
 	}
 	s.Lab().KeepCapture(place)
 	outcome, failed := p.load(ctx, j.Order(record.ID()), s, p.run.served[j.served()], dir)
 	release()
 	if stuck, is := errors.AsType[*stuckError](failed); is {
-		return p.run.end(j, record, nil, dir, stuck) // and without the station, which cannot be closed
+		return true, p.run.end(j, record, nil, dir, stuck) // and without the station, which cannot be closed
 	}
 	j.outgrown = j.outgrown || errors.Is(failed, lab.ErrOutgrown)
 	if ctx.Err() != nil {
-		return errors.Join(context.Cause(ctx), s.Close())
+		return true, errors.Join(context.Cause(ctx), s.Close())
 	}
 	if panics.In(failed) != nil { // says nothing about the lab, of which it may have left anything
-		return p.run.end(j, record, nil, dir, errors.Join(failed, panics.Do(s.Close)))
+		return true, p.run.end(j, record, nil, dir, errors.Join(failed, panics.Do(s.Close)))
 	}
 	if errors.Is(failed, syscall.ENOSPC) {
-		return errors.Join(diskFull(record.ID(), failed), s.Close())
+		return true, errors.Join(diskFull(record.ID(), failed), s.Close())
 	}
-	if err := p.give(s, failed); err != nil {
-		return err
+	if gone = last || failed != nil; gone {
+		if err := p.give(s, failed); err != nil {
+			return true, err
+		}
 	}
-	return p.run.end(j, record, outcome, dir, failed)
+	return gone, p.run.end(j, record, outcome, dir, failed)
 }
 
 // stuckError says that a load has not ended although a goroutine of it panicked.

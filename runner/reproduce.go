@@ -254,6 +254,9 @@ func (r *run) compare(j *job, l store.Load, result guest.Result) (repetition Rep
 	if err := r.evaluate(j, &again, result.Record, result.Dir, read); err != nil {
 		return repetition, err
 	}
+	if superseded(l.Validity, l.Reason) && again.Validity == store.Valid {
+		again.Validity, again.Reason = l.Validity, l.Reason
+	}
 	first, err := r.Store.Files(l)
 	if err != nil {
 		return repetition, err

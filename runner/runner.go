@@ -47,10 +47,12 @@ type Config struct {
 	Report func(Attempt)
 }
 
-// Attempt describes an attempt that was kept, and how the run stands after it.
+// Attempt describes an attempt that was judged, and how the run stands after it. It was kept, too, unless it is
+// one at a load of a session other than the last.
 type Attempt struct {
 	ID        string
 	Cell      study.Cell
+	Of        int // how many loads its session has; 0: it has a session of its own
 	Validity  store.Validity
 	Reason    string
 	Headline  string        // the name of its main metric: onload for pages, ttd or loading_delay for streams
@@ -136,6 +138,7 @@ func (r *run) queue() ([]*job, error) {
 		r.station.Lab.AccessLinks = max(r.station.Lab.AccessLinks, len(p.Cell.Network.Access))
 	}
 	slices.Sort(r.station.ForceQUIC)
+	gatherSeries(queue)
 	r.memory = newMemory(cmp.Or(r.CaptureMemory, defaultMemory()))
 	r.congestion = map[string][]string{study.ClockReal: congestionControls()}
 	if len(onClock(queue, study.ClockVirtual)) > 0 {
@@ -163,6 +166,7 @@ func (r *run) forceQUIC(j *job) {
 type job struct {
 	planned store.Planned
 	workload.Job
+	series  *series // the loads of its session; nil: it has a session of its own
 	attempt int     // the next one, from 1
 	losses  int     // guests that were lost at it since one has last done it
 	ran     int     // on the virtual clock: the last attempt that a guest has finished, 0 for none

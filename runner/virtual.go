@@ -95,8 +95,8 @@ func (g *guests) boots(round int) (all []boot) {
 			all = append(all, boot{b, b.jobs, 1})
 		}
 		if round > 0 {
-			for _, j := range waiting {
-				all = append(all, boot{b, []*job{j}, j.attempt})
+			for _, jobs := range together(waiting) {
+				all = append(all, boot{b, jobs, jobs[0].attempt})
 			}
 		}
 	}
@@ -113,16 +113,22 @@ type worker struct {
 // carryOut boots a guest. A guest that is lost says nothing about its loads, so a batch runs
 // again as it was, and comes out as it would have. Only a load at which guests were lost as often as it
 // may be attempted is left out, with the loads before it. A guest of a single job is not booted again: the job is
-// attempted again in the next round.
+// attempted again in the next round. So is a session, of which no load can be made without those before.
 func (w *worker) carryOut(ctx context.Context, b boot) error {
 	for len(pending(b.jobs)) > 0 {
 		lost, err := w.do(ctx, b)
 		if err != nil || lost == nil || b.attempt > 1 {
 			return err
 		}
-		if lost.planned.Done && lost.losses > w.run.Options.Retries {
-			b.jobs = b.jobs[slices.Index(b.jobs, lost)+1:]
+		if lost.losses <= w.run.Options.Retries {
+			continue
 		}
+		if s := lost.series; s != nil {
+			lost = s.jobs[len(s.jobs)-1]
+		} else if !lost.planned.Done {
+			continue
+		}
+		b.jobs = b.jobs[slices.Index(b.jobs, lost)+1:]
 	}
 	return nil
 }
@@ -172,10 +178,16 @@ func (w *worker) do(ctx context.Context, b boot) (at *job, err error) {
 		}
 	}
 	w.lost = at
-	if at.planned.Done {
+	if at.planned.Done || at.series != nil && at.ran >= b.attempt {
 		return at, nil
 	}
-	return at, r.end(at, r.begin(at, started), nil, "", lost)
+	if err := r.end(at, r.begin(at, started), nil, "", lost); err != nil || at.series == nil {
+		return at, err
+	}
+	for _, j := range at.series.jobs {
+		j.ran = b.attempt
+	}
+	return at, r.endSeries(at)
 }
 
 // takeOver moves the artefacts of an attempt from the guest's folder into the store, and ends it.

@@ -83,12 +83,12 @@ func TestOnlyBrowsersGetGuestsWithABrowser(t *testing.T) {
 	for loader, browser := range map[string]bool{pageload.Chromium: true, pageload.Fetch: false, pageload.Builtin: false, pageload.Firefox: true} {
 		queue := plan(t, 2*workload.ManyLoads, loader)
 		r := &run{Config: Config{Options: study.Options{Fallback: study.FallbackNone}}}
-		r.station.Chromium = "/usr/bin/chromium"
+		r.station.Chromium, r.station.Firefox = "/usr/bin/chromium", "/usr/bin/firefox"
 		all := batches(queue)
 		b := r.orders(all[0].jobs, 1)
 		memory := r.machine(all[0], all[0].jobs[0], 1, 0).Memory
-		if (b.Station.Chromium != "") != browser || b.Station.Lab.Unblocked == browser || (memory >= programMemory) != browser || (len(b.Loads) == workload.BrowserLoads) != browser {
-			t.Errorf("%s: %d loads, browser %q, unblocked %v, %d bytes", loader, len(b.Loads), b.Station.Chromium, b.Station.Lab.Unblocked, memory)
+		if (b.Station.Chromium != "") != browser || (b.Station.Firefox != "") != browser || b.Station.Lab.Unblocked == browser || (memory >= programMemory) != browser || (len(b.Loads) == workload.BrowserLoads) != browser {
+			t.Errorf("%s: %d loads, browsers %q and %q, unblocked %v, %d bytes", loader, len(b.Loads), b.Station.Chromium, b.Station.Firefox, b.Station.Lab.Unblocked, memory)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"image/png"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -343,4 +344,50 @@ func FuzzParsePage(f *testing.F) {
 			t.Errorf("%q gives %+v", ref, spec)
 		}
 	})
+}
+
+// TestValidators checks which pages have an ETag on every response: those of Kim et al. and those that
+// ask for it. An ETag names the content, and changes nothing else.
+func TestValidators(t *testing.T) {
+	everywhere := func(s *Site) bool {
+		tags := map[string]string{}
+		for _, r := range s.Resources {
+			i := slices.IndexFunc(r.Header, func(h Header) bool { return h.Name == "etag" })
+			if i < 0 {
+				return false
+			}
+			tag := r.Header[i].Value
+			if body, known := tags[tag]; known && body != r.Body {
+				t.Errorf("%s has two contents with the tag %s", s.Name, tag)
+			}
+			tags[tag] = r.Body
+		}
+		return true
+	}
+	for _, ref := range append(builtIn(), "page@20x4x100kB") {
+		if ref == worldFlags {
+			continue // made from files that would have to be fetched
+		}
+		s, err := Library{Dir: t.TempDir()}.Open(t.Context(), ref)
+		must(t, err)
+		if want := strings.HasPrefix(ref, "kim-"); everywhere(s) != want {
+			t.Errorf("%s has an ETag on every response: %v, want %v", ref, !want, want)
+		}
+	}
+	spec := DefaultSpec()
+	plain, err := Make(spec)
+	must(t, err)
+	spec.Validators = true
+	tagged, err := Make(spec)
+	must(t, err)
+	if !everywhere(tagged) {
+		t.Error("a page made with validators lacks some")
+	}
+	for i := range tagged.Resources {
+		r := &tagged.Resources[i]
+		r.Header = slices.DeleteFunc(r.Header, func(h Header) bool { return h.Name == "etag" && i > 0 })
+	}
+	if !reflect.DeepEqual(plain.Resources, tagged.Resources) {
+		t.Error("the page differs in more than its validators")
+	}
 }

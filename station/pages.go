@@ -30,8 +30,14 @@ func (s *Station) LoadPage(ctx context.Context, load pageload.Load) (*pageload.R
 	if err != nil {
 		return nil, err
 	}
+	if load.Place.Load > 1 {
+		return s.nextLoad(ctx, load)
+	}
+	if err := s.endSession(ctx); err != nil {
+		return nil, err
+	}
 	record, err := s.loadRenamed(ctx, load, terms)
-	if len(load.Path.Handovers()) > 0 {
+	if s.sitting == nil && len(load.Path.Handovers()) > 0 {
 		// The browser has seen its network change and change back. It reacts within
 		// a second or two, which would disturb the next load.
 		err = errors.Join(err, s.closeBrowsers())
@@ -53,7 +59,10 @@ func (s *Station) loadRenamed(ctx context.Context, load pageload.Load, terms pag
 		if load.Served, err = s.over(load.Site, terms.Protocol.Scheme); err != nil {
 			return nil, errors.Join(err, load.Session.Close())
 		}
-		record, err = pageload.Run(ctx, s.lab, load)
+		if err := s.endSession(ctx); err != nil { // of the attempt with another name
+			return nil, err
+		}
+		record, err = s.run(ctx, load)
 		only := new(chromium.TLSOnlyError)
 		if err != nil || !errors.As(record.LoadError, &only) || !slices.Contains(load.Site.Origins(), only.Host) {
 			return record, err

@@ -13,6 +13,7 @@ import (
 	"wiretime/loader/session"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/workload/pageload"
 )
 
 // Config says how a station is built. It applies to all its loads.
@@ -37,6 +38,7 @@ type Station struct {
 	browsers map[engine]running
 	renamed  map[*site.Site]*site.Site // sites as Chromium loads them in the clear
 	served   map[servedSite]*site.Site // sites over a scheme, see over
+	sitting  *pageload.Sitting         // the browser session under way; nil: none is
 }
 
 // Open builds a station. The program must have been through lab.Enter, or be
@@ -65,5 +67,5 @@ func (s *Station) Authority() *protocol.Authority { return s.config.Authority }
 
 // Close takes the station apart.
 func (s *Station) Close() error {
-	return errors.Join(s.closeBrowsers(), s.lab.Close())
+	return errors.Join(s.endSession(context.Background()), s.closeBrowsers(), s.lab.Close())
 }

@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// tail is what intervals leave out at each end.
+const tail = (1 - confidence) / 2
+
 // resamples is the number of bootstrap draws: enough to make the ends of a 95 % interval
 // stable to about 1 % of its width.
 const resamples = 10_000
@@ -68,7 +71,6 @@ func (b *Bootstrap) compare(x, y []float64, f func(x, y float64) float64) compar
 	for i, d := range b.drawsOf(len(x), len(y)) {
 		drawn[i] = f(d.x.of(x), d.y.of(y))
 	}
-	const tail = (1 - confidence) / 2
 	return comparison{
 		Value:  f(quantile(x, 0.5), quantile(y, 0.5)),
 		Low:    selectQuantile(drawn, tail),

@@ -42,6 +42,12 @@ var axisColumns = completed([]axisColumn{
 	{"link_delay_ms", []study.Axis{study.AxisLinkDelay}, ofLink(func(l study.Link) any { return float64(l.Delay) / 1e6 })},
 	{"loss", []study.Axis{study.AxisLoss}, ofLink(func(l study.Link) any { return l.Loss })},
 	{"reconnections", []study.Axis{study.AxisReconnections}, ofLink(func(l study.Link) any { return l.Reconnections })},
+	{"session_load", []study.Axis{study.AxisLoad}, func(c study.Cell) any { // beside load, which is the load's ID
+		if !c.Workload.Has(study.AxisLoad) {
+			return nil
+		}
+		return c.Load()
+	}},
 })
 
 // ofLink returns a property of a stream's link, and nil for pages.

@@ -70,42 +70,68 @@ type Load struct {
 	Pages      []study.Page // in the order of the journey; none if the load has one page only
 }
 
-// Commit stores one attempt: it makes the staged folder durable, moves it into place, and
-// writes the rows in one transaction. After an error neither folder nor rows remain, and
-// the planned load is still pending. The planned load is done if the attempt was valid,
+// Commit stores attempts, all or none: it makes each one's staged folder durable, moves it into place, and
+// writes the rows in one transaction. After an error neither folders nor rows remain, and
+// the planned loads are still pending. A planned load is done if its attempt was valid,
 // unsupported or final. Of artefacts to be dropped, only names, sizes and checksums are stored.
-func (s *Store) Commit(r LoadRecord) error {
-	id := r.ID()
-	if s.lock == nil {
-		return fmt.Errorf("keep load %s: %w", id, ErrReadOnly)
-	}
-	var published bool
-	var dropped []File
-	var err error
-	if r.Drop {
-		dropped, err = s.checksumStaged(id)
-	} else {
-		published, err = s.publish(id, r.Compress)
-	}
-	if err != nil {
-		return fmt.Errorf("keep load %s: files: %w", id, explain(err))
-	}
-	err = s.transact(func(tx *sql.Tx) error {
-		if err := insertLoad(tx, r, published); err != nil {
-			return err
+func (s *Store) Commit(records ...LoadRecord) error {
+	var kept []keeping
+	err := func() error {
+		for _, r := range records {
+			k, err := s.keepFiles(r)
+			if err != nil {
+				return fmt.Errorf("keep load %s: %w", r.ID(), err)
+			}
+			kept = append(kept, k)
 		}
-		return insertFiles(tx, id, dropped)
-	})
-	if published && err != nil {
-		err = errors.Join(err, os.RemoveAll(s.path(loadsName, id)))
+		return s.transact(func(tx *sql.Tx) error {
+			for _, k := range kept {
+				err := insertLoad(tx, k.record, k.published)
+				if err == nil {
+					err = insertFiles(tx, k.record.ID(), k.dropped)
+				}
+				if err != nil {
+					return fmt.Errorf("keep load %s: %w", k.record.ID(), err)
+				}
+			}
+			return nil
+		})
+	}()
+	for _, k := range kept {
+		if k.published && err != nil {
+			err = errors.Join(err, os.RemoveAll(s.path(loadsName, k.record.ID())))
+		}
 	}
+	for _, r := range records {
+		if r.Drop {
+			err = errors.Join(err, os.RemoveAll(s.path(loadsName, r.ID()+stagedSuffix)))
+		}
+	}
+	return err
+}
+
+// keeping is an attempt whose files are in place.
+type keeping struct {
+	record    LoadRecord
+	published bool
+	dropped   []File // what it left, if that is to be dropped
+}
+
+// keepFiles publishes the staged folder of an attempt or, if it is to be dropped, describes it.
+func (s *Store) keepFiles(r LoadRecord) (k keeping, err error) {
+	if s.lock == nil {
+		return k, ErrReadOnly
+	}
+	k.record = r
 	if r.Drop {
-		err = errors.Join(err, os.RemoveAll(s.path(loadsName, id+stagedSuffix)))
+		k.dropped, err = s.checksumStaged(r.ID())
+	} else {
+		k.published, err = s.publish(r.ID(), r.Compress)
 	}
 	if err != nil {
-		return fmt.Errorf("keep load %s: %w", id, err)
+		return k, fmt.Errorf("files: %w", explain(err))
 	}
-	return nil
+	return k, nil
 }
 
 func insertLoad(tx *sql.Tx, r LoadRecord, published bool) error {

@@ -1,34 +1,43 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
+
+	"wiretime/study"
 )
 
 // Figure is one number of a table in a paper.
 type Figure struct {
-	Table       int     `json:"table"`  // from 1, in the order of the study
-	Row         int     `json:"row"`    // in the table, from 1
-	Column      int     `json:"column"` // likewise
-	Source      string  `json:"source"` // author, year, table
-	Metric      string  `json:"metric"` // of the run: the metric that the figure is compared with
-	Unit        string  `json:"unit"`   // of the table
-	RowLabel    string  `json:"row_label"`
-	ColumnLabel string  `json:"column_label"`
-	Cell        string  `json:"cell"`    // the Key of the cell that the figure is about
-	Printed     string  `json:"printed"` // as printed in the paper
-	Value       float64 `json:"value"`   // in the metric's unit
+	Table       int    `json:"table"`  // from 1, in the order of the study
+	Row         int    `json:"row"`    // in the table, from 1
+	Column      int    `json:"column"` // likewise
+	Source      string `json:"source"` // author, year, table
+	Metric      string `json:"metric"` // of the run: the metric that the figure is compared with
+	Unit        string `json:"unit"`   // of the table
+	RowLabel    string `json:"row_label"`
+	ColumnLabel string `json:"column_label"`
+	Cell        string `json:"cell"`      // the Key of the cell that the figure is about
+	Statistic   string `json:"statistic"` // of the cell's loads (study.CheckStatistic)
+	// Loads says that the figure pools several loads of the session that Cell is the first of, as in
+	// "2-100"; empty if it does not.
+	Loads   string  `json:"loads,omitempty"`
+	Printed string  `json:"printed"` // as printed in the paper
+	Value   float64 `json:"value"`   // in the metric's unit
 }
 
-// Claim is a statement about cells: the ratio of two medians lies in a range.
+// Claim is a statement about cells: the ratio of two medians, or of another statistic, lies in a range.
 type Claim struct {
-	Text  string      `json:"text"`
-	Ratio string      `json:"ratio"` // the range in words, such as "below 1"
-	Low   float64     `json:"-"`     // of the range; 0: none
-	High  float64     `json:"-"`     // of the range; +Inf: none
-	Open  bool        `json:"-"`     // the ends are not part of the range
-	Pairs []ClaimPair `json:"pairs"`
+	Text      string      `json:"text"`
+	Statistic string      `json:"statistic"` // of each cell's loads (study.CheckStatistic)
+	Ratio     string      `json:"ratio"`     // the range in words, such as "below 1"
+	Low       float64     `json:"-"`         // of the range; 0: none
+	High      float64     `json:"-"`         // of the range; +Inf: none
+	Open      bool        `json:"-"`         // the ends are not part of the range
+	Pairs     []ClaimPair `json:"pairs"`
 }
 
 // ClaimPair names the two figures of a claim's ratio, numerator first.
@@ -37,6 +46,9 @@ type ClaimPair struct {
 	Cell     string `json:"cell"` // its Key
 	ToMetric string `json:"to_metric"`
 	ToCell   string `json:"to_cell"`
+	// Loads and ToLoads are of Cell and ToCell what Figure.Loads is.
+	Loads   string `json:"loads,omitempty"`
+	ToLoads string `json:"to_loads,omitempty"`
 }
 
 func insertPaper(tx *sql.Tx, run int64, spec RunSpec, cells map[string]int64) error {
@@ -47,20 +59,20 @@ func insertPaper(tx *sql.Tx, run int64, spec RunSpec, cells map[string]int64) er
 		return nil // which the schema rejects
 	}
 	for _, f := range spec.Published {
-		if _, err := tx.Exec(`INSERT INTO published (run, number, row, column, source, metric, unit, row_label, column_label, cell, printed, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			run, f.Table, f.Row, f.Column, f.Source, f.Metric, f.Unit, f.RowLabel, f.ColumnLabel, cell(f.Cell), f.Printed, f.Value); err != nil {
+		if _, err := tx.Exec(`INSERT INTO published (run, number, row, column, source, metric, unit, row_label, column_label, cell, printed, value, statistic, loads) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			run, f.Table, f.Row, f.Column, f.Source, f.Metric, f.Unit, f.RowLabel, f.ColumnLabel, cell(f.Cell), f.Printed, f.Value, cmp.Or(f.Statistic, study.Median), f.Loads); err != nil {
 			return fmt.Errorf("published figure %s of %q: %w", f.Printed, f.Cell, err)
 		}
 	}
 	for i, c := range spec.Claims {
 		low, high := sql.NullFloat64{Float64: c.Low, Valid: c.Low > 0}, sql.NullFloat64{Float64: c.High, Valid: !math.IsInf(c.High, 1)}
-		if _, err := tx.Exec(`INSERT INTO claim (run, number, text, ratio, low, high, open) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			run, i+1, c.Text, c.Ratio, low, high, c.Open); err != nil {
+		if _, err := tx.Exec(`INSERT INTO claim (run, number, text, ratio, low, high, open, statistic) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			run, i+1, c.Text, c.Ratio, low, high, c.Open, cmp.Or(c.Statistic, study.Median)); err != nil {
 			return fmt.Errorf("claim %q: %w", c.Text, err)
 		}
 		for j, p := range c.Pairs {
-			if _, err := tx.Exec(`INSERT INTO claim_pair (run, claim, number, metric, cell, to_metric, to_cell) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-				run, i+1, j+1, p.Metric, cell(p.Cell), p.ToMetric, cell(p.ToCell)); err != nil {
+			if _, err := tx.Exec(`INSERT INTO claim_pair (run, claim, number, metric, cell, to_metric, to_cell, loads, to_loads) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				run, i+1, j+1, p.Metric, cell(p.Cell), p.ToMetric, cell(p.ToCell), p.Loads, p.ToLoads); err != nil {
 				return fmt.Errorf("claim %q on %q and %q: %w", c.Text, p.Cell, p.ToCell, err)
 			}
 		}
@@ -71,15 +83,42 @@ func insertPaper(tx *sql.Tx, run int64, spec RunSpec, cells map[string]int64) er
 // paperSince is the first schema version with published figures and claims.
 const paperSince = 3
 
+// statisticSince is the first schema version that names statistics and pools loads of sessions.
+const statisticSince = 8
+
+// since returns what to select of the database: columns that a schema version added or, before it, what was
+// true of all rows then.
+func (s *Store) since(version int, columns, before string) string {
+	if s.version < version {
+		return before
+	}
+	return columns
+}
+
+// checkStatistic checks what a database says of a figure.
+func checkStatistic(statistic, loads string) error {
+	err := study.CheckStatistic(statistic)
+	if err == nil && loads != "" {
+		_, _, err = study.ParseLoads(loads)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return nil
+}
+
 // Published returns the figures that papers printed for a run's cells, by table and row.
 func (s *Store) Published(run int64) ([]Figure, error) {
 	if s.version < paperSince {
 		return nil, nil
 	}
 	figures, err := query(s, func(rows *sql.Rows) (f Figure, err error) {
-		return f, rows.Scan(&f.Table, &f.Row, &f.Column, &f.Source, &f.Metric, &f.Unit, &f.RowLabel, &f.ColumnLabel, &f.Cell, &f.Printed, &f.Value)
-	}, `SELECT p.number, p.row, p.column, p.source, p.metric, p.unit, p.row_label, p.column_label, c.key, p.printed, p.value
+		return f, rows.Scan(&f.Table, &f.Row, &f.Column, &f.Source, &f.Metric, &f.Unit, &f.RowLabel, &f.ColumnLabel, &f.Cell, &f.Printed, &f.Value, &f.Statistic, &f.Loads)
+	}, `SELECT p.number, p.row, p.column, p.source, p.metric, p.unit, p.row_label, p.column_label, c.key, p.printed, p.value, `+s.since(statisticSince, "p.statistic, p.loads", "'median', ''")+`
 		FROM published p JOIN cell c ON c.id = p.cell WHERE p.run = ? ORDER BY p.number, p.row, p.column`, run)
+	for _, f := range figures {
+		err = errors.Join(err, checkStatistic(f.Statistic, f.Loads))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("published figures of run %d: %w", run, err)
 	}
@@ -92,8 +131,8 @@ func (s *Store) Claims(run int64) ([]Claim, error) {
 		return nil, nil
 	}
 	claims, err := query(s, func(rows *sql.Rows) (c Claim, err error) {
-		return c, rows.Scan(&c.Text, &c.Ratio, &c.Low, &c.High, &c.Open)
-	}, "SELECT text, ratio, coalesce(low, 0), coalesce(high, 9e999), open FROM claim WHERE run = ? ORDER BY number", run)
+		return c, rows.Scan(&c.Text, &c.Ratio, &c.Low, &c.High, &c.Open, &c.Statistic)
+	}, "SELECT text, ratio, coalesce(low, 0), coalesce(high, 9e999), open, "+s.since(statisticSince, "statistic", "'median'")+" FROM claim WHERE run = ? ORDER BY number", run)
 	if err != nil {
 		return nil, fmt.Errorf("claims of run %d: %w", run, err)
 	}
@@ -102,13 +141,21 @@ func (s *Store) Claims(run int64) ([]Claim, error) {
 		claim int
 	}
 	pairs, err := query(s, func(rows *sql.Rows) (p numbered, err error) {
-		return p, rows.Scan(&p.claim, &p.Metric, &p.Cell, &p.ToMetric, &p.ToCell)
-	}, `SELECT p.claim, p.metric, a.key, p.to_metric, b.key
+		return p, rows.Scan(&p.claim, &p.Metric, &p.Cell, &p.ToMetric, &p.ToCell, &p.Loads, &p.ToLoads)
+	}, `SELECT p.claim, p.metric, a.key, p.to_metric, b.key, `+s.since(statisticSince, "p.loads, p.to_loads", "'', ''")+`
 		FROM claim_pair p JOIN cell a ON a.id = p.cell JOIN cell b ON b.id = p.to_cell WHERE p.run = ? ORDER BY p.claim, p.number`, run)
 	if err != nil {
 		return nil, fmt.Errorf("claims of run %d: %w", run, err)
 	}
+	for _, c := range claims {
+		if err := checkStatistic(c.Statistic, ""); err != nil {
+			return nil, fmt.Errorf("claims of run %d: %w", run, err)
+		}
+	}
 	for _, p := range pairs {
+		if err := errors.Join(checkStatistic(study.Median, p.Loads), checkStatistic(study.Median, p.ToLoads)); err != nil {
+			return nil, fmt.Errorf("claims of run %d: %w", run, err)
+		}
 		if p.claim < 1 || p.claim > len(claims) {
 			return nil, fmt.Errorf("claims of run %d: %w: it has no claim %d", run, ErrDamaged, p.claim)
 		}

@@ -14,17 +14,17 @@ import (
 func withPaper() RunSpec {
 	s := spec(1)
 	s.Published = []Figure{
-		{Table: 1, Row: 1, Column: 1, Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", RowLabel: "flags", ColumnLabel: "h2", Cell: pageCell("h2").Key(), Printed: "2.50", Value: 2500},
-		{Table: 1, Row: 2, Column: 2, Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", RowLabel: "flags", ColumnLabel: "h3", Cell: pageCell("h3").Key(), Printed: "1", Value: 1000},
-		{Table: 2, Row: 1, Column: 1, Source: "Another", Metric: "drops", Unit: "packets", RowLabel: "", ColumnLabel: "h2", Cell: pageCell("h2").Key(), Printed: "7", Value: 7},
+		{Table: 1, Row: 1, Column: 1, Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", RowLabel: "flags", ColumnLabel: "h2", Cell: pageCell("h2").Key(), Printed: "2.50", Value: 2500, Statistic: "median"},
+		{Table: 1, Row: 2, Column: 2, Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", RowLabel: "flags", ColumnLabel: "h3", Cell: pageCell("h3").Key(), Printed: "1", Value: 1000, Statistic: "max", Loads: "1-100"},
+		{Table: 2, Row: 1, Column: 1, Source: "Another", Metric: "drops", Unit: "packets", RowLabel: "", ColumnLabel: "h2", Cell: pageCell("h2").Key(), Printed: "7", Value: 7, Statistic: "p95"},
 	}
 	s.Claims = []Claim{
-		{Text: "HTTP/3 is faster.", Ratio: "below 1", High: 1, Open: true, Pairs: []ClaimPair{
+		{Text: "HTTP/3 is faster.", Statistic: "median", Ratio: "below 1", High: 1, Open: true, Pairs: []ClaimPair{
 			{Metric: "plt", Cell: pageCell("h3").Key(), ToMetric: "plt", ToCell: pageCell("h2").Key()},
 			{Metric: "plt", Cell: pageCell("h3").Key(), ToMetric: "plt", ToCell: pageCell("https/1.1").Key()},
 		}},
-		{Text: "It loses twice as much.", Ratio: "at least 2", Low: 2, High: math.Inf(1), Pairs: []ClaimPair{
-			{Metric: "drops", Cell: pageCell("h3").Key(), ToMetric: "drops", ToCell: pageCell("h2").Key()},
+		{Text: "It loses twice as much.", Statistic: "mean", Ratio: "at least 2", Low: 2, High: math.Inf(1), Pairs: []ClaimPair{
+			{Metric: "drops", Cell: pageCell("h3").Key(), ToMetric: "drops", ToCell: pageCell("h2").Key(), Loads: "2-100", ToLoads: "1-2"},
 		}},
 	}
 	return s

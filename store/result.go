@@ -13,6 +13,9 @@ import (
 type Result struct {
 	Cell   study.Cell
 	Values map[string][]float64 // by metric: the raw values of the valid loads, in the order of the plan
+	// Repeats has the repeat of each of Values, from 0: which session the load was of. It is nil in a run without
+	// sessions of several loads.
+	Repeats map[string][]int
 
 	// These count attempts by verdict: a late load and its repetition count as one invalid and
 	// one valid.
@@ -44,6 +47,14 @@ func (r *Result) count(v Validity) {
 	}
 }
 
+// add adds the value of a valid load.
+func (r *Result) add(metric string, value float64, repeat int) {
+	r.Values[metric] = append(r.Values[metric], value)
+	if r.Repeats != nil {
+		r.Repeats[metric] = append(r.Repeats[metric], repeat)
+	}
+}
+
 // mostColumns is how many metrics Results looks up one by one. With very many, whole loads are cheaper.
 const mostColumns = 32
 
@@ -59,18 +70,18 @@ func (s *Store) Results(run int64, metrics ...string) ([]Result, error) {
 		return nil, err
 	}
 	// A row for each attempt, with a column for each metric, costs half of what a row for each value does.
-	columns, args := "p.idx, p.cell, p.state, l.validity", []any{}
+	columns, args := "p.idx, p.cell, p.state, l.validity, p.repeat", []any{}
 	for _, m := range metrics {
 		columns += ", (SELECT value FROM value WHERE load = l.id AND metric = ?)"
 		args = append(args, m)
 	}
-	row := newAnyRow(4 + len(metrics))
+	row := newAnyRow(5 + len(metrics))
 	var last any
 	err = each(s, func(rows *sql.Rows) error {
 		if err := rows.Scan(row.places...); err != nil {
 			return err
 		}
-		idx, state, values := row.values[0], row.values[2], row.values[4:]
+		idx, state, values := row.values[0], row.values[2], row.values[5:]
 		cell, _ := row.values[1].(int64)
 		r := byCell[cell]
 		if r == nil {
@@ -88,7 +99,8 @@ func (s *Store) Results(run int64, metrics ...string) ([]Result, error) {
 		}
 		for i, m := range metrics {
 			if v, ok := values[i].(float64); ok {
-				r.Values[m] = append(r.Values[m], v)
+				repeat, _ := row.values[4].(int64)
+				r.add(m, v, int(repeat))
 			}
 		}
 		return nil
@@ -119,7 +131,7 @@ func (s *Store) ResultsAndLoads(run int64) ([]Result, []Load, error) {
 		}
 		r := byKey[l.Cell.Key()]
 		for metric, v := range l.Values {
-			r.Values[metric] = append(r.Values[metric], v)
+			r.add(metric, v, l.Repeat)
 		}
 	}
 	return results, loads, nil
@@ -135,8 +147,15 @@ func (s *Store) empty(run int64) ([]Result, map[int64]*Result, error) {
 		return nil, nil, fmt.Errorf("results of run %d: %w", run, err)
 	}
 	results, byCell := make([]Result, len(cells)), make(map[int64]*Result, len(cells))
+	sessions := false
+	for _, c := range cells {
+		sessions = sessions || c.Load() > 1
+	}
 	for i, id := range slices.Sorted(maps.Keys(cells)) {
 		results[i] = Result{Cell: cells[id], Values: map[string][]float64{}}
+		if sessions {
+			results[i].Repeats = map[string][]int{}
+		}
 		byCell[id] = &results[i]
 	}
 	return results, byCell, nil

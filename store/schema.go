@@ -4,7 +4,7 @@ package store
 // the database as `PRAGMA user_version`. Open rejects a store with a higher version with
 // ErrNewer. It upgrades a lower version when it opens the store for writing, and reads it
 // unchanged otherwise.
-const SchemaVersion = 7
+const SchemaVersion = 8
 
 // applicationID marks the database file as Wiretime's ("WIRE" in ASCII), kept
 // as `PRAGMA application_id`, where file(1) and other tools look for it.
@@ -85,7 +85,7 @@ CREATE TABLE violation (
 ) STRICT;
 
 CREATE INDEX violation_load ON violation(load);
-` + cellValueTable + pageTable + paperTables + programsTable + artefactTable
+` + cellValueTable + pageTable + paperTables + programsTable + artefactTable + statisticColumns
 
 // cellValueTable holds a row for each axis of each cell, in the order of the workload.
 const cellValueTable = `
@@ -111,7 +111,7 @@ CREATE TABLE page (
 ) STRICT, WITHOUT ROWID;
 `
 
-// paperTables hold the published figures and claims about a run's cells.
+// paperTables hold the published figures and claims about a run's cells, as they were at first.
 const paperTables = `
 CREATE TABLE published (
   run          INTEGER NOT NULL REFERENCES run(id),
@@ -151,6 +151,16 @@ CREATE TABLE claim_pair (
   PRIMARY KEY (run, claim, number),
   FOREIGN KEY (run, claim) REFERENCES claim(run, number)
 ) STRICT, WITHOUT ROWID;
+`
+
+// statisticColumns say which statistic of the loads a figure or a claim is about, and of which loads of a
+// session.
+const statisticColumns = `
+ALTER TABLE published ADD COLUMN statistic TEXT NOT NULL DEFAULT 'median';
+ALTER TABLE published ADD COLUMN loads TEXT NOT NULL DEFAULT '';
+ALTER TABLE claim ADD COLUMN statistic TEXT NOT NULL DEFAULT 'median';
+ALTER TABLE claim_pair ADD COLUMN loads TEXT NOT NULL DEFAULT '';
+ALTER TABLE claim_pair ADD COLUMN to_loads TEXT NOT NULL DEFAULT '';
 `
 
 // programsTable describes the programs that loads on the virtual clock follow from.
@@ -194,4 +204,7 @@ var upgrades = map[int]string{
 	ALTER TABLE load ADD COLUMN programs INTEGER REFERENCES programs(id);
 	ALTER TABLE load ADD COLUMN boot INTEGER;
 	ALTER TABLE load ADD COLUMN boot_attempt INTEGER;`,
+	// Before other statistics and sessions existed, every figure and claim was about the median of
+	// a cell's loads.
+	7: statisticColumns,
 }

@@ -28,12 +28,12 @@ func earlier(t *testing.T, version int) string {
 		t.Fatal(err)
 	}
 	_, err = db.Exec(fmt.Sprintf("BEGIN; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT; PRAGMA journal_mode=WAL;", schema, applicationID, version) + `
-		INSERT INTO run VALUES (1, 'old', 'name: old', '7', 'v0.1', '{}', 1, NULL);
+		INSERT INTO run (id, study_name, study_text, seed, wiretime_version, environment, started, finished) VALUES (1, 'old', 'name: old', '7', 'v0.1', '{}', 1, NULL);
 		INSERT INTO metric VALUES (1, 0, 'plt', 'ms', 'PLT', 'until the last byte');
 		` + oldCells(version) + `
 		INSERT INTO planned VALUES (1, 1, 0, 1, 0, '11', 'done');
 		INSERT INTO planned VALUES (2, 1, 1, 2, 0, '12', 'planned');
-		INSERT INTO load VALUES ('r1-0000-a1', 1, 1, 2, 3.5, 'valid', '', NULL);
+		INSERT INTO load (id, planned, attempt, started, wall_ms, validity, reason, artefacts) VALUES ('r1-0000-a1', 1, 1, 2, 3.5, 'valid', '', NULL);
 		INSERT INTO value VALUES ('r1-0000-a1', 'plt', 1234.5);`)
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
@@ -193,7 +193,11 @@ func TestAnUpgradeThatFailsLeavesTheStoreAsItWas(t *testing.T) {
 	eachEarlierVersion(t, func(t *testing.T, dir string, was int) {
 		db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, databaseName), ""))
 		if err == nil {
-			_, err = db.Exec("CREATE TABLE artefact (note TEXT)") // a user's table that conflicts with the last step
+			conflicts := "CREATE TABLE artefact (note TEXT)" // a user's table
+			if was >= keepSince {
+				conflicts = "ALTER TABLE claim_pair ADD COLUMN to_loads TEXT"
+			}
+			_, err = db.Exec(conflicts)
 		}
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)

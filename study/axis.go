@@ -13,6 +13,7 @@ const (
 	AxisNetwork  Axis = "network"  // name of the path
 	AxisLoader   Axis = "loader"   // browser or client that loads the site
 	AxisVisit    Axis = "visit"    // client's state before the load: VisitCold and so on
+	AxisLoad     Axis = "load"     // the load's number in its browser session, such as "57"; "2-100" for a pool of these loads
 	AxisServer   Axis = "server"   // web server: ServerOwn, a third-party one, or one that the study defines
 
 	// How much the peer may send ahead: WindowDefault, a size such as "64KiB", or a preset of
@@ -41,7 +42,7 @@ const (
 // AxisInfo says how study files, keys and sentences write an axis.
 type AxisInfo struct {
 	Axis   Axis
-	Key    string // in the matrix of a study file
+	Key    string // in the matrix of a study file; empty if the matrix does not have it
 	Plural string // in a sentence
 	Usual  string // the default value; empty if a study must name one
 	Tacit  bool   // keys of cells leave the usual value out
@@ -80,6 +81,7 @@ var pageLoads = Workload{
 		{Axis: AxisLoader, Key: "loaders", Plural: "loaders"},
 		congestion, initcwnd, clock,
 		{Axis: AxisVisit, Key: "visits", Plural: "visits", Usual: VisitCold, Tacit: true},
+		{Axis: AxisLoad, Plural: "loads of the session", Usual: "1", Tacit: true, Prefix: "load "},
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},

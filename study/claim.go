@@ -1,14 +1,18 @@
 package study
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
-// Claim states that the ratio of two cells' medians lies in a range, for every pair of cells
-// it compares.
+// Claim states that the ratio of two cells' medians, or of another statistic of them, lies in a range, for every
+// pair of cells it compares.
 type Claim struct {
 	Text        string
+	Statistic   string // of each cell's loads (CheckStatistic)
 	Compare, To Side
 	For         Selection // narrows both sides, by axes that neither side names
-	Ratio       Range     // the claimed range of Compare's median divided by To's
+	Ratio       Range     // the claimed range of Compare's statistic divided by To's
 }
 
 // Side names one side of a claim: a metric of some cells.
@@ -26,20 +30,29 @@ type Range struct {
 
 // Pairs returns the pairs of cells that the claim compares, in the order of cells. Both cells
 // of a pair have the same value on every axis that neither side names. On an axis that a side
-// names, its cell may have any of the named values.
+// names, its cell may have any of the named values. Loads of sessions are pooled as
+// Selection.Pools does it.
 func (c Claim) Pairs(cells []Cell) [][2]Cell {
 	var pairs [][2]Cell
-	for _, a := range cells {
-		if !c.Compare.Cells.Picks(a) || !c.For.Picks(a) {
-			continue
-		}
-		for _, b := range cells {
-			if c.To.Cells.Picks(b) && c.For.Picks(b) && c.match(a, b) {
+	to := c.pools(c.To.Cells, cells)
+	for _, a := range c.pools(c.Compare.Cells, cells) {
+		for _, b := range to {
+			if c.match(a, b) {
 				pairs = append(pairs, [2]Cell{a, b})
 			}
 		}
 	}
 	return pairs
+}
+
+// pools returns what one side of the claim picks, narrowed by For.
+func (c Claim) pools(side Selection, cells []Cell) []Cell {
+	narrowed := maps.Clone(c.For)
+	if narrowed == nil {
+		narrowed = Selection{}
+	}
+	maps.Copy(narrowed, side) // For names no axis of a side
+	return narrowed.Pools(cells)
 }
 
 func (c Claim) match(a, b Cell) bool {

@@ -66,7 +66,8 @@ func (s *Study) network(c Cell) network.Path {
 	return s.Networks[i]
 }
 
-// Plan returns the loads of the cells in the order to run them: randomised complete blocks
+// Plan returns the loads of the cells in the order to run them. The loads of a session follow each other. Cells must have
+// the first load of a session before its others. The order is one of randomised complete blocks
 // (Fisher, The Design of Experiments, 1935). Each repeat is a block that holds every cell once,
 // in an order drawn from the study's seed. Drift over time (heat, other work on the machine)
 // therefore affects all cells alike, and a run that is cut short has nearly equal counts for all
@@ -80,13 +81,35 @@ func (s *Study) network(c Cell) network.Path {
 // clocks of one cell do share seeds, since both carry the same packets.
 func (s *Study) Plan(cells []Cell) []PlannedLoad {
 	plan := make([]PlannedLoad, 0, len(cells)*s.Repeats)
+	groups := sessions(cells)
 	for repeat := range s.Repeats {
-		order := rand.New(rand.NewPCG(s.Seed, uint64(repeat))).Perm(len(cells))
+		order := rand.New(rand.NewPCG(s.Seed, uint64(repeat))).Perm(len(groups))
 		for _, i := range order {
-			plan = append(plan, PlannedLoad{len(plan), cells[i], repeat, loadSeed(s.Seed, cells[i].place(), repeat)})
+			for _, c := range groups[i] {
+				plan = append(plan, PlannedLoad{len(plan), c, repeat, loadSeed(s.Seed, c.place(), repeat)})
+			}
 		}
 	}
 	return plan
+}
+
+// sessions groups cells that are loads of one session, in the order of its loads. The groups are in
+// the order of their first cells.
+func sessions(cells []Cell) [][]Cell {
+	var groups [][]Cell
+	at := map[string]int{}
+	for _, c := range cells {
+		if c.Load() == 1 {
+			at[c.But(AxisLoad)] = len(groups)
+		}
+		if c.Load() <= 1 {
+			groups = append(groups, []Cell{c})
+			continue
+		}
+		g := at[c.But(AxisLoad)]
+		groups[g] = append(groups[g], c)
+	}
+	return groups
 }
 
 func loadSeed(study uint64, place string, repeat int) uint64 {

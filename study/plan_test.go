@@ -300,3 +300,59 @@ func TestTheOrdersOfAxesDoNotChange(t *testing.T) {
 		}
 	}
 }
+
+// TestASessionIsPlannedWhole: sessions are planned whole, in an order of their own, and the first load of each has the
+// seed of the same cell without a session.
+func TestASessionIsPlannedWhole(t *testing.T) {
+	s := &Study{Seed: 7, Repeats: 3, Workload: Pages(), Matrix: map[Axis][]string{
+		AxisSite: {"a", "b"}, AxisNetwork: {"n"}, AxisLoader: {"builtin"}, AxisCongestion: {"cubic"}, AxisInitCwnd: {"10"}, AxisClock: {ClockReal},
+		AxisVisit: {VisitCached}, AxisProtocol: {"h2", "h3"}, AxisServer: {ServerOwn}, AxisStrategy: {StrategyBrowser}, AxisLoad: {"1"},
+	}}
+	alone := s.Plan(s.Cells(nil))
+	s.UseSession(Session{Loads: 3})
+	plan := s.Plan(s.Cells(nil))
+	if len(alone) != 12 || len(plan) != 36 {
+		t.Fatalf("%d loads without sessions and %d with them, want 12 and 36", len(alone), len(plan))
+	}
+	for i, p := range plan {
+		first := plan[i/3*3]
+		if p.Cell.Load() != i%3+1 || p.Repeat != first.Repeat || p.Cell.But(AxisLoad) != first.Cell.But(AxisLoad) {
+			t.Errorf("place %d has load %d of %s", i, p.Cell.Load(), p.Cell.Key())
+		}
+		if other := alone[i/3]; i%3 == 0 && (p.Seed != other.Seed || p.Cell.Key() != other.Cell.Key() || p.Repeat != other.Repeat) {
+			t.Errorf("place %d: %s has another key, seed or order than without a session", i, p.Cell.Key())
+		}
+		if i%3 > 0 && p.Seed == first.Seed {
+			t.Errorf("place %d has the seed of its session's first load", i)
+		}
+	}
+}
+
+func TestSelectionsPoolTheLoadsOfSessions(t *testing.T) {
+	cell := func(protocol, load string) Cell {
+		return NewCell(Pages(), map[Axis]string{AxisProtocol: protocol, AxisLoad: load}, network.Path{})
+	}
+	var cells []Cell
+	for _, load := range []string{"1", "2", "3"} {
+		cells = append(cells, cell("h2", load), cell("h3", load))
+	}
+	for want, s := range map[string]Selection{
+		"h2 1-3 h3 1-3":           {},
+		"h2 1-3":                  {AxisProtocol: {"h2"}},
+		"h3 2-3":                  {AxisProtocol: {"h3"}, AxisLoad: {"2-3"}},
+		"h2 1 h2 2-3 h3 1 h3 2-3": {AxisLoad: {"1", "2-3"}},
+	} {
+		var words []string
+		for _, c := range s.Pools(cells) {
+			words = append(words, c.Over(), c.On(AxisLoad))
+		}
+		if got := strings.Join(words, " "); got != want {
+			t.Errorf("%v picks %s, want %s", s, got, want)
+		}
+	}
+	for _, word := range []string{"", "0", "-1", "3-2", "2-2", "1-", "x", "1-2-3"} {
+		if _, _, err := ParseLoads(word); err == nil {
+			t.Errorf("%q was read as loads", word)
+		}
+	}
+}

@@ -2,10 +2,13 @@ package study
 
 // Published holds a table printed in a paper.
 type Published struct {
-	Source  string // author, year, table
-	Metric  string // the metric of ours that the table reports
-	Unit    string // the table's unit
-	Figures []Figure
+	Source string // author, year, table
+	Metric string // the metric of ours that the table reports
+	Unit   string // the table's unit
+	// Statistic says what of a cell's loads the table prints (CheckStatistic); in a study with sessions, what of
+	// each session.
+	Statistic string
+	Figures   []Figure
 }
 
 // Figure holds one figure of a printed table.

@@ -4,7 +4,15 @@ package study
 type Quick struct {
 	Only    []Selection // of the cells, those that one of these picks; none: all cells
 	Repeats int         // loads of each cell, at least 1
+	Loads   int         // of each session; 0: as many as in the whole study
 }
 
 // UseQuick reduces the study to the part that a quick run measures.
-func (s *Study) UseQuick() { s.Only, s.Repeats = s.Quick.Only, s.Quick.Repeats }
+func (s *Study) UseQuick() {
+	s.Only, s.Repeats = s.Quick.Only, s.Quick.Repeats
+	if s.Quick.Loads > 0 {
+		session := s.Options.Session
+		session.Loads = s.Quick.Loads
+		s.UseSession(session)
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,12 +14,7 @@ import (
 // TestStudyWithFirefox runs a small study over all protocols with Firefox, as root
 // and as an unprivileged user.
 func TestStudyWithFirefox(t *testing.T) {
-	if _, err := firefox.Find(""); err != nil {
-		if os.Getenv("WIRETIME_NEED_PEERS") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	needFirefox(t)
 	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {
 			u.addPage(t)
@@ -57,5 +53,84 @@ options: {late_limit: 50ms, taken_limit: 100%}
 			}
 			decrypts(t, kept)
 		})
+	}
+}
+
+// needFirefox ends the test where there is no Firefox.
+func needFirefox(t *testing.T) {
+	t.Helper()
+	if _, err := firefox.Find(""); err != nil {
+		if os.Getenv("WIRETIME_NEED_PEERS") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+// TestFirefoxInAGuest loads a page with Firefox on the virtual clock over every protocol that it speaks. Repeated loads
+// agree, and loads that are carried out again are the same in every byte.
+func TestFirefoxInAGuest(t *testing.T) {
+	needFirefox(t)
+	u := self(t)
+	u.addKernel(t)
+	u.addPage(t)
+	file := u.write(t, "study.yaml", `name: firefox
+repeats: 3
+clock: virtual
+matrix:
+  sites: [page]
+  protocols: [http/1.1, https/1.1, spdy/3, h2, h3]
+  networks: [{name: quick, rate: 10mbit, rtt: 50ms}]
+  loaders: [firefox]
+`)
+	r := u.runs(t, 0, "run", file, "--store", "kept", "--count", "--verify-determinism", "2")
+	kept := filepath.Join(u.home, "kept")
+	if v := verdicts(t, kept); v[store.Valid] != 12 || v[store.Unsupported] != 3 {
+		t.Errorf("verdicts %v, want 12 valid loads, and that SPDY is unsupported", v)
+	}
+	if n := strings.Count(r.out, "the same in every metric and every byte"); n != 2 {
+		t.Errorf("%d loads came out the same when carried out again, want 2:\n%s", n, r.out)
+	}
+	decrypts(t, kept)
+
+	const reading, roundTrip = 1, 50 // ms
+	onLoad := map[string][]float64{}
+	for _, l := range loadsIn(t, kept) {
+		if l.Validity == store.Valid {
+			onLoad[l.Cell.Over()] = append(onLoad[l.Cell.Over()], l.Values["onload"])
+		}
+	}
+	for protocol, times := range onLoad {
+		spread := float64(reading)
+		if strings.HasSuffix(protocol, "/1.1") {
+			spread += roundTrip // connections become ready at once, and which of them takes a request is left to Firefox's threads
+		}
+		if first, last := slices.Min(times), slices.Max(times); first <= 0 || last-first > spread {
+			t.Errorf("%s: onLoad after %.3f to %.3f ms, want the same within %.0f ms", protocol, first, last, spread)
+		}
+	}
+}
+
+// TestFirefoxDoesNotSpinInAGuest bounds what Firefox asks of the guest's kernel per load. A check that it repeats without a
+// pause, such as whether the tab that it has left may go, is repeated some 100,000 times in a second of virtual time.
+func TestFirefoxDoesNotSpinInAGuest(t *testing.T) {
+	needFirefox(t)
+	u := self(t)
+	u.addKernel(t)
+	u.addPage(t)
+	loads := u.countLoads(t, u.write(t, "study.yaml", `name: spin
+repeats: 2
+clock: virtual
+matrix:
+  sites: [page]
+  protocols: [http/1.1]
+  networks: [{name: slow, rate: 1mbit, rtt: 500ms}]
+  loaders: [firefox]
+`), "kept")
+	const most = 100_000
+	if rounds := loads["http/1.1"].Programs["firefox-esr"].Rounds; rounds == 0 || rounds > most {
+		t.Errorf("Firefox took %d rounds, want %d at most", rounds, most)
+	} else {
+		t.Logf("Firefox took %d rounds", rounds)
 	}
 }

@@ -8,15 +8,14 @@ import (
 
 	"wiretime/report"
 	"wiretime/stats"
-	"wiretime/store"
 	"wiretime/study"
 )
 
 // printPaper prints what papers printed of a run's cells beside what was measured,
 // and what became of the study's claims; nothing for a study that has neither.
-func printPaper(w io.Writer, results []store.Result, metrics []study.Metric, published []store.Figure, claims []report.Claim) error {
-	for _, t := range report.CompareTables(results, published) {
-		if err := printTable(w, t, results, metrics); err != nil {
+func printPaper(w io.Writer, metrics []study.Metric, tables []report.Printed, claims []report.Claim) error {
+	for _, t := range tables {
+		if err := printTable(w, t, metrics); err != nil {
 			return err
 		}
 	}
@@ -24,10 +23,13 @@ func printPaper(w io.Writer, results []store.Result, metrics []study.Metric, pub
 }
 
 // printTable prints one printed table, figure by figure.
-func printTable(w io.Writer, t report.Printed, results []store.Result, metrics []study.Metric) error {
+func printTable(w io.Writer, t report.Printed, metrics []study.Metric) error {
 	title := t.Metric
 	if i := slices.IndexFunc(metrics, func(m study.Metric) bool { return m.Name == t.Metric }); i >= 0 {
 		title = metrics[i].Title
+	}
+	if t.Statistic != study.Median {
+		title = report.StatisticName(t.Statistic) + " " + title
 	}
 	fmt.Fprintf(w, "\nPublished: %s; %s, %s\n", t.Source, title, t.Unit)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -39,22 +41,21 @@ func printTable(w io.Writer, t report.Printed, results []store.Result, metrics [
 			row, label = f.Row, t.Rows[f.Row]
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", label, t.Columns[f.Column], f.Printed,
-			scaledInterval(results[f.Cell].Values[t.Metric], t.Scale), timesOf(f.Ratio))
+			scaledInterval(f.Here, t.Scale), timesOf(f.Ratio))
 	}
 	return table.Flush()
 }
 
-// scaledInterval is interval in a unit that is scale times the values' own.
-func scaledInterval(values []float64, scale float64) string {
-	if len(values) == 0 {
+// scaledInterval writes an estimate in a unit that is scale times its own.
+func scaledInterval(e stats.Estimate, scale float64) string {
+	if e.N == 0 {
 		return "-"
 	}
-	m := stats.Median(values)
 	form := "%.3g (%.3g..%.3g)"
-	if m.Reached {
+	if e.Reached {
 		form = "%.3g [%.3g..%.3g]"
 	}
-	return fmt.Sprintf(form, m.Median/scale, m.Low/scale, m.High/scale)
+	return fmt.Sprintf(form, e.Value/scale, e.Low/scale, e.High/scale)
 }
 
 func timesOf(ratio float64) string {
@@ -70,7 +71,7 @@ func printClaims(w io.Writer, claims []report.Claim) error {
 	if len(claims) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\nClaims. One held where the 95 %% interval of the ratio of the medians lies in the claimed range, and is refuted where it lies outside.\n")
+	fmt.Fprintf(w, "\nClaims. One held where the 95 %% interval of the ratio of the medians, or of the statistic it names, lies in the claimed range, and is refuted where it lies outside.\n")
 	for i, c := range claims {
 		fmt.Fprintf(w, "\n%d. %s\n   %s%s: %s.\n", i+1, c.Text, c.Test, spread(c.Pairs), c.Verdict)
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -68,6 +68,9 @@ func reproduce(o reproduceOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	if run.Quick() {
+		s.UseQuick()
+	}
 	if err := confirmCommands(runOptions{store: o.store, storedCommands: o.storedCommands}, s); err != nil {
 		return err
 	}

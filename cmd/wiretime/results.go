@@ -96,10 +96,11 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err != nil {
 		return err
 	}
-	results, err := st.Results(id, report.ShownMetrics(metrics, published, claims)...)
+	whole, err := st.Results(id, report.ShownMetrics(metrics, published, claims)...)
 	if err != nil {
 		return err
 	}
+	results, _ := report.Pooled(whole)
 	faults, err := st.Faults(id)
 	if err != nil {
 		return err
@@ -121,7 +122,7 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if err := printClocks(w, results, metrics, run.Seed); err != nil {
 		return err
 	}
-	if err := printPaper(w, results, metrics, published, report.JudgeClaims(results, metrics, claims, run.Seed)); err != nil {
+	if err := printPaper(w, metrics, report.CompareTables(whole, published, run.Seed), report.JudgeClaims(whole, metrics, claims, run.Seed)); err != nil {
 		return err
 	}
 	if err := printLoaders(w, st, id, results); err != nil {

@@ -444,18 +444,21 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
 	for i, p := range s.Published {
 		for _, f := range p.Figures {
-			at := slices.IndexFunc(cells, f.Cell.Picks)
-			if at < 0 {
+			picked := f.Cell.Pools(cells)
+			if len(picked) == 0 {
 				continue
 			}
+			cell, loads := picked[0].Unpool()
 			spec.Published = append(spec.Published, store.Figure{Table: i + 1, Row: f.Row, Column: f.Column, Source: p.Source, Metric: p.Metric,
-				Unit: p.Unit, RowLabel: f.RowLabel, ColumnLabel: f.ColumnLabel, Cell: cells[at].Key(), Printed: f.Printed, Value: f.Value})
+				Unit: p.Unit, RowLabel: f.RowLabel, ColumnLabel: f.ColumnLabel, Cell: cell.Key(), Printed: f.Printed, Value: f.Value, Statistic: p.Statistic, Loads: loads})
 		}
 	}
 	for _, c := range s.Claims {
-		claim := store.Claim{Text: c.Text, Ratio: c.Ratio.Text, Low: c.Ratio.Low, High: c.Ratio.High, Open: c.Ratio.Open}
+		claim := store.Claim{Text: c.Text, Statistic: c.Statistic, Ratio: c.Ratio.Text, Low: c.Ratio.Low, High: c.Ratio.High, Open: c.Ratio.Open}
 		for _, p := range c.Pairs(cells) {
-			claim.Pairs = append(claim.Pairs, store.ClaimPair{Metric: c.Compare.Metric, Cell: p[0].Key(), ToMetric: c.To.Metric, ToCell: p[1].Key()})
+			a, loads := p[0].Unpool()
+			b, toLoads := p[1].Unpool()
+			claim.Pairs = append(claim.Pairs, store.ClaimPair{Metric: c.Compare.Metric, Cell: a.Key(), ToMetric: c.To.Metric, ToCell: b.Key(), Loads: loads, ToLoads: toLoads})
 		}
 		if len(claim.Pairs) > 0 {
 			spec.Claims = append(spec.Claims, claim)
@@ -468,7 +471,7 @@ func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
 func way(s *study.Study, c study.Cell) string {
 	words := []string{c.Over()}
 	for _, a := range c.Workload.Axes {
-		if a.Axis == c.Workload.Subject || a.Axis == c.Workload.Over || slices.Contains(c.Workload.Path, a.Axis) {
+		if a.Axis == study.AxisLoad || a.Axis == c.Workload.Subject || a.Axis == c.Workload.Over || slices.Contains(c.Workload.Path, a.Axis) {
 			continue
 		}
 		choice := a.Usual == "" || a.Axis == study.AxisClock // every study makes it
@@ -488,6 +491,9 @@ func printAttempt(s *study.Study, a runner.Attempt) {
 		what = fmt.Sprintf("%s %8.3f s", headline, a.Value/1000)
 	}
 	line := fmt.Sprintf("[%*d/%d] %-10s %-12s %-9s %s", len(fmt.Sprint(a.Planned)), a.Done, a.Planned, a.Cell.Network.Name, a.Cell.Subject(), way(s, a.Cell), what)
+	if a.Of > 0 {
+		line += fmt.Sprintf("  load %d of %d", a.Cell.Load(), a.Of)
+	}
 	if a.Validity != store.Valid {
 		line += fmt.Sprintf("  %s: %s", a.Validity, terminal.Line(a.Reason))
 	}

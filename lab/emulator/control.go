@@ -129,7 +129,7 @@ func (l *loop) arm(files []int, withCapture bool) error {
 	if 2*len(c.Path.Access) > len(l.links) {
 		return fmt.Errorf("path %s has %d access links, this lab has %d", c.Path.Name, len(c.Path.Access), len(l.links)/2)
 	}
-	emulation, err := c.Path.Start(c.Seed)
+	emulation, err := c.Path.StartAt(c.From, c.Seed)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,11 @@
 // controls it over a socket (process.go).
 package emulator
 
-import "wiretime/network"
+import (
+	"time"
+
+	"wiretime/network"
+)
 
 // Command is the first argument that makes a program run as the emulator; see Main.
 const Command = "emulator-process"
@@ -49,7 +53,8 @@ type config struct {
 	Seed    uint64
 	Comment string
 	Keep    Keep
-	Most    int64 `json:",omitzero"`
+	Most    int64         `json:",omitzero"`
+	From    time.Duration `json:",omitzero"` // of the path's time, at the first packet
 }
 
 // Outgrown is the report's CaptureError of a capture that was to become larger than

@@ -196,6 +196,11 @@ type Recording struct {
 // Arm starts to emulate path with the given seed. The path's time starts with the first
 // packet.
 func (p *Process) Arm(ctx context.Context, path network.Path, seed uint64, r Recording) error {
+	return p.ArmAt(ctx, path, 0, seed, r)
+}
+
+// ArmAt is Arm for a path that has been in use for a time: that is the path's time at the first packet.
+func (p *Process) ArmAt(ctx context.Context, path network.Path, from time.Duration, seed uint64, r Recording) error {
 	if r.Keep.Octets < 0 || r.Keep.Packets < 0 {
 		return fmt.Errorf("arm the emulator with path %s: invalid limits of %d packets and %d octets: must not be negative", path.Name, r.Keep.Packets, r.Keep.Octets)
 	}
@@ -203,7 +208,7 @@ func (p *Process) Arm(ctx context.Context, path network.Path, seed uint64, r Rec
 	case <-p.epoch:
 	default:
 	}
-	body, err := json.Marshal(config{Path: path, Seed: seed, Comment: r.Comment, Keep: r.Keep, Most: r.Most})
+	body, err := json.Marshal(config{Path: path, Seed: seed, Comment: r.Comment, Keep: r.Keep, Most: r.Most, From: from})
 	if err != nil {
 		return fmt.Errorf("describe path %s to the emulator: %w", path.Name, err)
 	}

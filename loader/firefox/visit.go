@@ -184,7 +184,7 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 // WebDriver BiDi has no way to drop one of them alone.
 func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
 	if !keep.Connections || !keep.Cache {
-		return errors.New("Firefox keeps both its connections and its cache")
+		return errors.New("WebDriver BiDi can drop neither the cache nor the connections alone")
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

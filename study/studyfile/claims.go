@@ -21,7 +21,7 @@ func (r *reader) claims(n ast.Node) {
 	}
 	cells := r.study.Cells(nil)
 	for _, item := range items {
-		m, ok := r.mapping(item, "a claim", "text", "metric", "compare", "to", "for", "ratio")
+		m, ok := r.mapping(item, "a claim", "text", "metric", "statistic", "compare", "to", "for", "ratio")
 		if !ok {
 			continue
 		}
@@ -34,6 +34,7 @@ func (r *reader) claims(n ast.Node) {
 		if n, ok := m.get("metric"); ok {
 			metric = r.word(n, "metric", slices.Sorted(maps.Keys(r.metrics)))
 		}
+		c.Statistic = m.statistic()
 		c.Compare = r.side(m, "compare", metric)
 		c.To = r.side(m, "to", metric)
 		if n, ok := m.get("for"); ok {
@@ -48,13 +49,8 @@ func (r *reader) claims(n ast.Node) {
 		if r.metrics[c.Compare.Metric] != r.metrics[c.To.Metric] {
 			r.fail(item, "cannot compare %s in %s with %s in %s; compare metrics of the same unit", c.Compare.Metric, r.metrics[c.Compare.Metric], c.To.Metric, r.metrics[c.To.Metric])
 		}
-		compared := 0
-		for _, cell := range cells {
-			if c.Compare.Cells.Picks(cell) {
-				compared++
-			}
-		}
-		if !r.pick(item, (compared+1)*len(cells)) {
+		compared, to := len(c.Compare.Cells.Pools(cells)), len(c.To.Cells.Pools(cells))
+		if !r.pick(item, 2*len(cells)+compared*to) {
 			return
 		}
 		if len(c.Pairs(cells)) == 0 {

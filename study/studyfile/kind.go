@@ -62,7 +62,7 @@ func (k *kind) required() []string {
 func (k *kind) axisKeys() []string {
 	keys := k.required()
 	for _, a := range k.workload.Axes {
-		if a.Axis != study.AxisClock && a.Usual != "" {
+		if a.Axis != study.AxisClock && a.Key != "" && a.Usual != "" {
 			keys = append(keys, a.Key)
 		}
 	}

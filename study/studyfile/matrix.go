@@ -27,7 +27,7 @@ func (r *reader) matrix(n ast.Node) {
 	m.refuse()
 	for _, a := range r.kind.workload.Axes {
 		switch {
-		case a.Axis == study.AxisClock: // beside the matrix
+		case a.Axis == study.AxisClock: // beside the matrix, as are sessions
 		case a.Usual != "" && !m.has(a.Key):
 			r.study.Matrix[a.Axis] = []string{a.Usual}
 		default:
@@ -137,6 +137,7 @@ func (r *reader) except(n ast.Node) {
 			continue
 		}
 		errs := len(r.errs)
+		m.wholeSessions()
 		left := r.selection(m)
 		if len(r.errs) > errs {
 			continue

@@ -12,7 +12,7 @@ import (
 // pages is the kind of studies of page loads.
 var pages = kind{
 	workload: study.Pages(),
-	keys:     []string{"servers"},
+	keys:     []string{"servers", "session"},
 	options:  pageDefaults,
 	metrics:  func(v Vocabulary) map[string]string { return v.Metrics },
 	settings: (*reader).ownServers,
@@ -35,6 +35,7 @@ var pages = kind{
 		study.AxisClientWindow: func(r *reader, n ast.Node) (string, bool) { return r.selectedWindow(n, study.AxisClientWindow) },
 		study.AxisServerWindow: func(r *reader, n ast.Node) (string, bool) { return r.selectedWindow(n, study.AxisServerWindow) },
 		study.AxisTCPWindow:    func(r *reader, n ast.Node) (string, bool) { return r.selectedWindow(n, study.AxisTCPWindow) },
+		study.AxisLoad:         (*reader).onLoad,
 	},
 	check: (*reader).fitWindows,
 }

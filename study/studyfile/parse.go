@@ -119,6 +119,9 @@ func (r *reader) top(body ast.Node) {
 	if n, ok := m.need("matrix", "say what to combine: "+strings.Join(r.kind.required(), ", ")); ok {
 		r.matrix(n)
 	}
+	if n, ok := m.get("session"); ok && len(r.errs) == 0 {
+		r.session(n)
+	}
 	s.Quick.Repeats = 1
 	if n, ok := m.get("quick"); ok && len(r.errs) == 0 {
 		r.quick(n)

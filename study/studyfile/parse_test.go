@@ -197,7 +197,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Matrix: map[study.Axis][]string{
 			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
-			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn},
+			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn}, study.AxisLoad: {"1"},
 			study.AxisTCPWindow: {study.WindowDefault}, study.AxisClientWindow: {study.WindowDefault}, study.AxisServerWindow: {study.WindowDefault},
 		},
 		Networks: []network.Path{cable, {
@@ -279,8 +279,8 @@ func TestEveryWorkloadHasAKindThatReadsItsAxes(t *testing.T) {
 	for _, k := range kinds {
 		workloads = append(workloads, k.workload)
 		for _, a := range k.workload.Axes {
-			if (k.values[a.Axis] == nil) != (a.Axis == study.AxisClock) {
-				t.Errorf("%s: no value can be read on the axis %s, or the matrix has a clock", k.workload.Name, a.Axis)
+			if beside := a.Axis == study.AxisClock || a.Axis == study.AxisLoad; (k.values[a.Axis] == nil) != beside {
+				t.Errorf("%s: no value can be read on the axis %s, or the matrix has a clock or a load", k.workload.Name, a.Axis)
 			}
 		}
 	}

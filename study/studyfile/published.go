@@ -26,7 +26,7 @@ func (r *reader) published(n ast.Node) {
 	}
 	cells := r.study.Cells(nil)
 	for _, item := range items {
-		m, ok := r.mapping(item, "a published table", "source", "metric", "unit", "columns", "rows")
+		m, ok := r.mapping(item, "a published table", "source", "metric", "statistic", "unit", "columns", "rows")
 		if !ok {
 			continue
 		}
@@ -42,6 +42,7 @@ func (r *reader) published(n ast.Node) {
 		if n, ok := m.get("unit"); ok && p.Metric != "" {
 			p.Unit, scale = r.unit(n, p.Metric, r.metrics[p.Metric])
 		}
+		p.Statistic = m.statistic()
 		columns, some := r.columns(m)
 		if rowsAt, ok := m.need("rows", "write them as {site: ..., values: [...]}"); ok && some {
 			rows, _ := r.list(rowsAt, "rows")
@@ -51,6 +52,21 @@ func (r *reader) published(n ast.Node) {
 		}
 		r.study.Published = append(r.study.Published, p)
 	}
+}
+
+// statistic reads which statistic of the loads is meant.
+func (m mapping) statistic() string {
+	n, ok := m.get("statistic")
+	if !ok {
+		return study.Median
+	}
+	word, ok := m.r.text(n, "statistic")
+	if ok {
+		if err := study.CheckStatistic(word); err != nil {
+			m.r.fail(n, "%v", err)
+		}
+	}
+	return word
 }
 
 // unit reads the unit of a table, and returns its size in the metric's own unit.
@@ -153,12 +169,7 @@ func (r *reader) oneCell(n ast.Node, row, column study.Selection, cells []study.
 	}
 	both := maps.Clone(row)
 	maps.Copy(both, column)
-	var picked []study.Cell
-	for _, c := range cells {
-		if both.Picks(c) {
-			picked = append(picked, c)
-		}
-	}
+	picked := both.Pools(cells)
 	switch len(picked) {
 	case 0:
 		r.fail(n, "row and column pick no cell: the study leaves out %q", r.label(both))

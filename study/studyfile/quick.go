@@ -10,7 +10,7 @@ import (
 
 // quick reads which part of the study a quick run measures. The matrix must have been read.
 func (r *reader) quick(n ast.Node) {
-	m, ok := r.mapping(n, "quick", "only", "repeats")
+	m, ok := r.mapping(n, "quick", "only", "repeats", "loads")
 	if !ok {
 		return
 	}
@@ -20,9 +20,22 @@ func (r *reader) quick(n ast.Node) {
 			q.Repeats = repeats
 		}
 	}
+	if n, ok := m.get("loads"); ok {
+		r.quickLoads(n, q)
+	}
 	if n, ok := m.get("only"); ok {
 		r.only(n, q)
 	}
+}
+
+// quickLoads reads how many loads the sessions of a quick run have.
+func (r *reader) quickLoads(n ast.Node, q *study.Quick) {
+	whole := r.study.Options.Session.Loads
+	if whole == 0 {
+		r.fail(n, "the study has no sessions whose loads could be fewer; remove loads")
+		return
+	}
+	q.Loads, _ = r.integer(n, "loads of a quick run", 2, whole)
 }
 
 // only reads the selections of cells that a quick run measures.
@@ -44,6 +57,7 @@ func (r *reader) only(n ast.Node, q *study.Quick) {
 			continue
 		}
 		errs := len(r.errs)
+		m.wholeSessions()
 		picked := r.selection(m)
 		if len(r.errs) == errs && !slices.ContainsFunc(cells, picked.Picks) {
 			r.fail(item, "this selection picks no cell; change or remove it")

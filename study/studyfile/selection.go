@@ -52,7 +52,7 @@ func (r *reader) onAxis(n ast.Node, axis study.Axis) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	if known := r.study.Matrix[axis]; !slices.Contains(known, word) {
+	if known := r.study.Matrix[axis]; axis != study.AxisLoad && !slices.Contains(known, word) {
 		r.fail(n, "the study has no %s %.40q; %s", axis, word, nearest(word, known))
 		return "", false
 	}

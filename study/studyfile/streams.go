@@ -41,6 +41,7 @@ var streams = kind{
 		"loaders":   "streams have players, as in players: [download]",
 		"visits":    "every stream is cold",
 		"servers":   "Wiretime's own server serves all streams",
+		"session":   "each stream has a client of its own",
 
 		"dns":         "a stream's client knows the server's address",
 		"think_time":  "a stream has no pages",

@@ -13,7 +13,7 @@ import (
 // state that the order asks for. It loads the same pages over the same path, with other
 // losses and jitter. It returns a record only if the visit did not go well.
 func (r *loading) visitEarlier(ctx context.Context) (*Record, error) {
-	record, err := r.visit(ctx, earlierSeed(r.Seed))
+	record, err := r.visit(ctx, earlierSeed(r.Seed), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -24,10 +24,21 @@ func (r *loading) visitEarlier(ctx context.Context) (*Record, error) {
 	if r.terms.Warm.Cache {
 		r.remember(record.HAR)
 	}
+	if record.LoadError, err = r.comeBack(ctx); err != nil {
+		return nil, err
+	}
+	if record.LoadError != nil {
+		return record, nil //nolint:nilerr // the error is the load's
+	}
+	return nil, r.origin.StartLog()
+}
+
+// comeBack ends a visit, and leaves the client in the state that the order asks for. failed says why the
+// client could not be brought into that state; err says that the lab itself failed.
+func (r *loading) comeBack(ctx context.Context) (failed, err error) {
 	back, ok := r.Session.(Revisitor)
 	if !ok {
-		record.LoadError = errors.New("the loader cannot come back to a site: it makes cold visits only")
-		return record, nil
+		return errors.New("the loader cannot come back to a site: it makes cold visits only"), nil
 	}
 	// The path is without delay now: the client hears at once of what is closed.
 	if err := r.hosts.Rejoin(); err != nil {
@@ -41,14 +52,10 @@ func (r *loading) visitEarlier(ctx context.Context) (*Record, error) {
 	if err := r.hosts.Drain(ctx); err != nil {
 		return nil, err
 	}
-	if record.LoadError = back.Forget(ctx, r.terms.Warm); record.LoadError != nil {
-		record.LoadError = fmt.Errorf("end the earlier visit: %w", record.LoadError)
-		return record, nil //nolint:nilerr // the error is the load's
+	if err := back.Forget(ctx, r.terms.Warm); err != nil {
+		return fmt.Errorf("end the earlier visit: %w", err), nil
 	}
-	if err := r.hosts.Drain(ctx); err != nil {
-		return nil, err
-	}
-	return nil, r.origin.StartLog()
+	return nil, r.hosts.Drain(ctx)
 }
 
 // remember notes what a visit received whole.

@@ -30,6 +30,13 @@ func (b *bound) estimate() (e workload.Estimate) {
 	} else {
 		e = estimateReal(c.By(), c.On(study.AxisVisit), c.Network, b.site, b.protocol, b.Options.ThinkTime)
 	}
+	if s := b.Options.Session; s.Loads > 0 { // no visit before each, but maybe a pause
+		e.Processor /= 2
+		e.Duration /= 2
+		if c.Clock() == study.ClockReal {
+			e.Duration = max(e.Duration, s.Every)
+		}
+	}
 	e.Processor += b.server.Starts
 	e.Duration += b.server.Starts
 	return e

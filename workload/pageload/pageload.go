@@ -37,6 +37,7 @@ type Order struct {
 	Comment  string        // goes into the capture's header
 
 	Visit    string // capture.ParseVisit's word; empty: cold
+	Place    Place  `json:",omitzero"` // in a browser session
 	Strategy string // how the own loaders use connections; empty: as browsers do
 	// ClientWindow and ServerWindow are the flow-control windows of the own loaders and of
 	// Wiretime's server over the protocol: a size or a preset; empty: those of each stack.
@@ -109,6 +110,8 @@ type Record struct {
 	// Announced has the windows that both ends announced, if the order asks for some and the
 	// protocol has them.
 	Announced *evidence.Announced `json:",omitempty"`
+	// Began is when the load started in its browser session; nil for one with a session of its own.
+	Began *time.Duration `json:",omitempty"`
 }
 
 // ReadFiles implements workload.Outcome.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"wiretime/capture"
 	"wiretime/lab"
@@ -19,14 +21,37 @@ type loading struct {
 	Load
 	terms  Terms
 	hosts  *lab.Hosts
-	origin origins         // what serves the site
-	got    map[string]bool // the URLs of what earlier visits received whole; nil: their cache is not kept
+	names  map[string]netip.Addr // that the lab's DNS server knows
+	origin origins               // what serves the site
+	leave  func() error          // closes the loader's session, once
+	got    map[string]bool       // the URLs of what earlier visits received whole; nil: their cache is not kept
 }
 
 // Run carries out a load. An error means that the lab itself failed and no record could be
 // made, or, if it is a *ServerError, that a third-party server did not start;
 // that the page did not load is Record.LoadError.
 func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error) {
+	r, err := open(ctx, l, load)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.close(ctx)) }()
+	if r.terms.Warm != (capture.Warm{}) {
+		record, err = r.visitEarlier(ctx)
+		r.hosts.Resolve(r.names) // and count anew
+	}
+	if record == nil && err == nil {
+		record, err = r.visit(ctx, load.Seed, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return record, r.save(ctx, record)
+}
+
+// open makes the hosts ready for a load, and starts what serves the site. The loader's session is closed
+// after an error, too.
+func open(ctx context.Context, l *lab.Lab, load Load) (*loading, error) {
 	terms, err := load.Terms()
 	if err != nil {
 		return nil, err
@@ -42,31 +67,24 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 	}
 	names := addresses(load.Served.Origins())
 	hosts.Resolve(names)
-	r := loading{Load: load, terms: terms, hosts: hosts}
+	r := &loading{Load: load, terms: terms, hosts: hosts, names: names, leave: sync.OnceValue(load.Session.Close)}
 	if r.origin, err = r.serve(ctx, names); err != nil {
 		return nil, errors.Join(fmt.Errorf("serve site %s over %s: %w", load.Site.Name, load.Protocol, err), load.Session.Close())
 	}
-	leave := sync.OnceValue(load.Session.Close)
-	defer func() {
-		// Both ends let go over a path without delay, so that nothing of this
-		// load is left when the next one begins.
-		err = errors.Join(err, leave(), r.origin.Close(), hosts.Release(context.WithoutCancel(ctx)))
-	}()
-	defer func() { err = errors.Join(err, hosts.Close()) }()
+	return r, nil
+}
 
-	if terms.Warm != (capture.Warm{}) {
-		record, err = r.visitEarlier(ctx)
-		hosts.Resolve(names) // and count anew
-	}
-	if record == nil && err == nil {
-		record, err = r.visit(ctx, load.Seed)
-	}
-	if err != nil {
-		return nil, err
-	}
+// close has both ends let go over a path without delay, so that nothing of this load is left when
+// the next one begins.
+func (r *loading) close(ctx context.Context) error {
+	return errors.Join(r.hosts.Close(), r.leave(), r.origin.Close(), r.hosts.Release(context.WithoutCancel(ctx)))
+}
+
+// save adds to a record what was served, and writes the load's artefacts.
+func (r *loading) save(ctx context.Context, record *Record) (err error) {
 	if foreign, is := r.origin.(foreignServer); is {
-		if err := leave(); err != nil {
-			return nil, err
+		if err := r.leave(); err != nil {
+			return err
 		}
 		foreign.awaitLog(ctx, record.HAR)
 	}
@@ -74,33 +92,34 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 		return nil, err
 	}
 	if record.Server, err = r.origin.Log(); err != nil {
-		return nil, err
+		return err
 	}
 	if record.HAR != nil {
-		record.HAR.Log.RenamedDomains = load.Site.Renamed()
+		record.HAR.Log.RenamedDomains = r.Site.Renamed()
 		r.markRevisited(record.HAR)
 	}
 	record.ServerLost = r.origin.LostPackets()
 	if err := r.addKeys(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := hosts.SaveCapture(load.Dir); err != nil {
-		return nil, err
+	if err := r.hosts.SaveCapture(r.Dir); err != nil {
+		return err
 	}
-	if err := record.SaveServerLog(load.Dir); err != nil {
-		return nil, err
+	if err := record.SaveServerLog(r.Dir); err != nil {
+		return err
 	}
-	return record, keepFrames(load.Dir, load.Session)
+	return keepFrames(r.Dir, r.Session)
 }
 
-// visit has the pages loaded over the path, whose loss and jitter follow from seed.
-func (r *loading) visit(ctx context.Context, seed uint64) (*Record, error) {
+// visit has the pages loaded over the path, from a moment of the path's time on. Loss and jitter follow
+// from seed.
+func (r *loading) visit(ctx context.Context, seed uint64, from time.Duration) (*Record, error) {
 	programs := r.origin.Processes()
 	if session, ok := r.Session.(Apart); ok {
 		programs = append(programs, session.Process())
 	}
 	record := &Record{}
-	report, err := r.hosts.Run(ctx, lab.Task{Seed: seed, Comment: r.Comment, Programs: programs, Do: func(ctx context.Context, _ lab.Progress) (err error) {
+	report, err := r.hosts.Run(ctx, lab.Task{Seed: seed, From: from, Comment: r.Comment, Programs: programs, Do: func(ctx context.Context, _ lab.Progress) (err error) {
 		watched, done := whileServed(ctx, r.origin)
 		record.HAR, record.Timing, err = r.browse(watched)
 		return done(err)

@@ -88,6 +88,8 @@ func (b *bound) checkServer() string {
 		return why
 	}
 	switch {
+	case b.Options.Session.Loads > 0:
+		return fmt.Sprintf("session: the log of the server %s is known only when it has ended, which would end the session; use %s", k.Name, study.ServerOwn)
 	case b.fallback() != "" && b.protocol.Transport == "udp":
 		return fmt.Sprintf("fallback %s over %s: the server %s serves one protocol at a time", b.fallback(), b.protocol.Name, k.Name)
 	case b.Options.ServerWait && slices.ContainsFunc(b.site.Resources, func(r site.Resource) bool { return r.Wait > 0 }):

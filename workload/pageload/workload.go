@@ -38,9 +38,13 @@ type Workload struct{}
 var dnsQueries = study.Metric{Name: "dns_queries", Unit: "queries", Title: "DNS queries",
 	Definition: "queries that the lab's DNS server answered during the load"}
 
+// sessionTime is when a load of a session started.
+var sessionTime = study.Metric{Name: "session_time", Unit: "ms", Title: "Session time",
+	Definition: "start of the load, from the start of the first load of its browser session; loads with a session of their own have none"}
+
 // Kind implements workload.Workload.
 func (Workload) Kind() workload.Kind {
-	return workload.Kind{Name: "Page", Study: study.Pages(), Set: metric.Pages(), Own: []study.Metric{dnsQueries}, HAR: HARFile}
+	return workload.Kind{Name: "Page", Study: study.Pages(), Set: metric.Pages(), Own: []study.Metric{dnsQueries, sessionTime}, HAR: HARFile}
 }
 
 // Network implements workload.Workload.
@@ -88,7 +92,7 @@ func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (j workload.
 	j = workload.Job{
 		Order: b.order, Site: b.site, Scheme: b.protocol.Scheme, Estimate: b.estimate(), Capture: captureSize(b.site), Guest: b.guest(), Headline: "onload",
 		Evidence: evidence.Evidence{
-			Protocol: c.Over(), Visit: c.On(study.AxisVisit), Fallback: b.fallback(), NoServerLog: b.foreign() && !b.server.Logs,
+			Protocol: c.Over(), Visit: b.visit(), First: b.place().Load == 1, Fallback: b.fallback(), NoServerLog: b.foreign() && !b.server.Logs,
 			Windows: b.windows,
 		},
 	}
@@ -114,6 +118,23 @@ func (b *bound) findServer(name string) (err error) {
 // foreign reports whether a third-party server serves the load.
 func (b *bound) foreign() bool { return b.server.Name != "" }
 
+// visit returns the state in which the load finds the client. The first load of a session is cold.
+func (b *bound) visit() string {
+	if b.Options.Session.Loads > 0 && b.cell.Load() == 1 {
+		return study.VisitCold
+	}
+	return b.cell.On(study.AxisVisit)
+}
+
+// place returns which load of a session the load is.
+func (b *bound) place() Place {
+	s := b.Options.Session
+	if s.Loads == 0 {
+		return Place{}
+	}
+	return Place{Load: b.cell.Load(), Of: s.Loads, Every: s.Every}
+}
+
 // fallback returns the study's fallback, empty if it has none.
 func (b *bound) fallback() string {
 	if b.Options.Fallback == study.FallbackNone {
@@ -130,7 +151,7 @@ func (b *bound) order(id string) workload.Order {
 		Timeout: o.Timeout,
 		CPU:     page.CPU{ParsePerKB: o.CPU.Parse, StylePerKB: o.CPU.Style, ScriptPerKB: o.CPU.Script, Scale: o.CPU.Scale},
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, c.Key(), b.seed),
-		Visit:   c.On(study.AxisVisit), Strategy: c.On(study.AxisStrategy), ThinkTime: o.ThinkTime, Fallback: b.fallback(),
+		Visit:   c.On(study.AxisVisit), Place: b.place(), Strategy: c.On(study.AxisStrategy), ThinkTime: o.ThinkTime, Fallback: b.fallback(),
 		ClientWindow: orderedWindow(c, study.AxisClientWindow), ServerWindow: orderedWindow(c, study.AxisServerWindow),
 		ServerWait: o.ServerWait, Freeze: o.Freeze,
 	}
@@ -187,5 +208,9 @@ func (r *Record) Collect(left *evidence.Evidence) {
 
 // Values implements workload.Outcome.
 func (r *Record) Values() map[string]float64 {
-	return map[string]float64{dnsQueries.Name: float64(r.DNSQueries)}
+	values := map[string]float64{dnsQueries.Name: float64(r.DNSQueries)}
+	if r.Began != nil {
+		values[sessionTime.Name] = r.Began.Seconds() * 1000
+	}
+	return values
 }

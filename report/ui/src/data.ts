@@ -208,12 +208,13 @@ export interface ClockPair {
 /** A table that a paper printed, beside what was measured. */
 export interface Printed {
   source: string;
+  statistic: string;
   metric: string;
   unit: string;
   scale: number; // how many of the metric's unit the table's is
   rows: string[];
   columns: string[];
-  figures: { row: number; column: number; printed: string; value: number; cell: number; ratio: number }[];
+  figures: { row: number; column: number; printed: string; value: number; ratio: number; here: { n: number; value: number; low: number; high: number; interval: boolean } }[];
 }
 
 export interface Claim {
@@ -225,8 +226,6 @@ export interface Claim {
 
 export interface ClaimPair {
   name: string;
-  cell: number;
-  to: number;
   ratio: number;
   interval: boolean;
   low: number;

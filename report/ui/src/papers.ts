@@ -1,4 +1,4 @@
-import { at, type Claim, type ClaimPair, type Data, type Printed } from "./data";
+import { type Claim, type ClaimPair, type Data, type Printed } from "./data";
 import { el, scrolling } from "./dom";
 import { counted, decimalsFor, fixed } from "./format";
 import { claimStanding } from "./verdict";
@@ -14,7 +14,7 @@ export function papersView(data: Data): HTMLElement[] {
       ...tables.map((t) => table(data, t)))]),
     ...(claims.length === 0 ? [] : [el("section", { id: "claims" },
       el("h2", {}, "Claims, and whether they hold"),
-      el("p", {}, "A claim is about the ratio of two medians. It held if the 95 % interval of the ratio lies within the claimed range, and is refuted if the interval lies outside. Otherwise, or with fewer than six loads on a side, it is not decided."),
+      el("p", {}, "A claim is about the ratio of two medians, or of another statistic that it names. It held if the 95 % interval of the ratio lies within the claimed range, and is refuted if the interval lies outside. Otherwise, or with fewer than six loads on a side, it is not decided."),
       claimTable(claims))]),
   ];
 }
@@ -23,24 +23,30 @@ function table(data: Data, printed: Printed): HTMLElement {
   const title = data.metrics.find((m) => m.name === printed.metric)?.title ?? printed.metric;
   return scrolling(printed.source,
     el("table", { class: "printed" },
-      el("caption", {}, el("span", {}, `${printed.source}. Median ${title} here (${printed.unit}) with its 95 % interval; below it the published figure and the ratio to it`)),
+      el("caption", {}, el("span", {}, `${printed.source}. ${statisticName(printed.statistic)} ${title} here (${printed.unit}) with its 95 % interval; below it the published figure and the ratio to it`)),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, ""), ...printed.columns.map((c) => el("th", { scope: "col", class: "number" }, c)))),
       el("tbody", {}, ...printed.rows.map((row, r) => el("tr", {},
         el("th", { scope: "row" }, row),
-        ...printed.columns.map((_, c) => figure(data, printed, r, c)))))));
+        ...printed.columns.map((_, c) => figure(printed, r, c)))))));
 }
 
-function figure(data: Data, printed: Printed, row: number, column: number): HTMLElement {
+function figure(printed: Printed, row: number, column: number): HTMLElement {
   const f = printed.figures.find((f) => f.row === row && f.column === column);
   if (f === undefined) return el("td", { class: "number none" }, "–");
-  const s = at(data.cells, f.cell).summaries[printed.metric];
-  if (s === undefined) return el("td", { class: "number none" }, "–", el("small", {}, `published ${f.printed}`));
-  const write = (v: number): string => fixed(v / printed.scale, decimalsFor(s.median / printed.scale));
+  const s = f.here;
+  if (s.n === 0) return el("td", { class: "number none" }, "–", el("small", {}, `published ${f.printed}`));
+  const write = (v: number): string => fixed(v / printed.scale, decimalsFor(s.value / printed.scale));
   const spread = s.interval ? `${write(s.low)} to ${write(s.high)}` : `range ${write(s.low)} to ${write(s.high)}`;
   return el("td", { class: "number" },
-    el("b", {}, write(s.median)),
-    el("small", { class: s.interval ? "" : "range" }, s.min === s.max ? "all equal" : spread),
+    el("b", {}, write(s.value)),
+    el("small", { class: s.interval ? "" : "range" }, s.low === s.high ? "all equal" : spread),
     el("small", {}, `published ${f.printed}, ${times(f.ratio)}`));
+}
+
+/** statisticName begins a caption. */
+function statisticName(statistic: string): string {
+  const names: Record<string, string> = { median: "Median", mean: "Mean", min: "Minimum", max: "Maximum" };
+  return names[statistic] ?? `${statistic} of`;
 }
 
 const times = (ratio: number): string => "×" + fixed(ratio, decimalsFor(ratio));

@@ -1,0 +1,122 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"wiretime/study"
+)
+
+// Statistic names a statistic of a sample, as study.CheckStatistic knows them.
+type Statistic string
+
+// Of returns the statistic of the values, which must be finite; 0 if there are none.
+func (s Statistic) Of(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return s.of(slices.Sorted(slices.Values(values)))
+}
+
+func (s Statistic) of(sorted []float64) float64 {
+	switch s {
+	case study.Mean:
+		sum := 0.0
+		for _, v := range sorted {
+			sum += v
+		}
+		return sum / float64(len(sorted))
+	case study.Min:
+		return sorted[0]
+	case study.Max:
+		return sorted[len(sorted)-1]
+	}
+	return quantile(sorted, s.quantile())
+}
+
+func (s Statistic) quantile() float64 {
+	if q, ok := study.Percentile(string(s)); ok {
+		return q
+	}
+	return 0.5
+}
+
+// enough reports whether an interval of the statistic of n values can be trusted. The bootstrap fails for the ends of
+// a sample however large it is (Bickel and Freedman, Some asymptotic theory for the bootstrap, 1981), so there is none
+// for min and max. For a percentile the range of the sample must cover the true one with 95 %; for the mean, the
+// true median.
+func (s Statistic) enough(n int) bool {
+	switch s {
+	case study.Min, study.Max:
+		return false
+	case study.Mean:
+		return reachable(n)
+	}
+	q := s.quantile()
+	return 1-math.Pow(q, float64(n))-math.Pow(1-q, float64(n)) >= confidence
+}
+
+// Estimate is a statistic of a sample.
+type Estimate struct {
+	N       int     `json:"n"`
+	Value   float64 `json:"value"`
+	Low     float64 `json:"low"` // with High the 95 % confidence interval; the sample's range where Reached is false
+	High    float64 `json:"high"`
+	Reached bool    `json:"interval"` // Low and High are an interval
+}
+
+// Estimate returns a statistic of the values, which must be finite, with its 95 % interval: that of Median
+// for a median, a percentile bootstrap interval for the mean and for percentiles. An empty sample gives the zero Estimate.
+func (b *Bootstrap) Estimate(values []float64, s Statistic) Estimate {
+	if len(values) == 0 {
+		return Estimate{}
+	}
+	if s == study.Median {
+		m := Median(values)
+		return Estimate{m.N, m.Median, m.Low, m.High, m.Reached}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	e := Estimate{N: len(sorted), Value: s.of(sorted), Low: sorted[0], High: sorted[len(sorted)-1], Reached: s.enough(len(sorted))}
+	if !e.Reached {
+		return e
+	}
+	random, drawn := rand.New(rand.NewPCG(b.seed, 0)), make([]float64, resamples)
+	for i := range drawn {
+		drawn[i] = s.of(resample(sorted, random))
+	}
+	e.Low, e.High = selectQuantile(drawn, tail), selectQuantile(drawn, 1-tail)
+	return e
+}
+
+// CompareRatioOf is CompareRatio for a statistic of each sample. Without an interval, which min and max do not have,
+// Low and High are 0 and Enough is false.
+func (b *Bootstrap) CompareRatioOf(x []float64, ofX Statistic, y []float64, ofY Statistic) Ratio {
+	if ofX == study.Median && ofY == study.Median {
+		return b.CompareRatio(x, y)
+	}
+	if len(x) == 0 || len(y) == 0 {
+		return Ratio{}
+	}
+	x, y = slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(y))
+	r := Ratio{Value: ofX.of(x) / ofY.of(y), Enough: ofX.enough(len(x)) && ofY.enough(len(y))}
+	if !r.Enough {
+		return r
+	}
+	random, drawn := rand.New(rand.NewPCG(b.seed, 0)), make([]float64, resamples)
+	for i := range drawn {
+		drawn[i] = ofX.of(resample(x, random)) / ofY.of(resample(y, random))
+	}
+	r.Low, r.High = selectQuantile(drawn, tail), selectQuantile(drawn, 1-tail)
+	return r
+}
+
+// resample draws from a sorted sample with replacement, and returns it sorted.
+func resample(sorted []float64, random *rand.Rand) []float64 {
+	drawn := make([]float64, len(sorted))
+	for i := range drawn {
+		drawn[i] = sorted[random.IntN(len(sorted))]
+	}
+	slices.Sort(drawn)
+	return drawn
+}

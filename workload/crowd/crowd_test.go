@@ -1,0 +1,291 @@
+package crowd
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wiretime/evidence"
+	"wiretime/lab"
+	"wiretime/lab/labtest"
+	"wiretime/metric"
+	"wiretime/protocol"
+	"wiretime/server"
+	"wiretime/site"
+	"wiretime/study"
+	"wiretime/workload"
+)
+
+// page is a page of a document and eight objects.
+func page(t *testing.T) *site.Site {
+	t.Helper()
+	s, err := site.Objects(8, 3000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// crowd is an order of a few clients.
+func crowd(t *testing.T, row string) Order {
+	return Order{Clients: 3, Protocol: row, Server: server.Own, Pages: 7, Rest: time.Millisecond, Congestion: "cubic", Timeout: time.Minute, Site: page(t)}
+}
+
+func measured(t *testing.T, l *lab.Lab, o Order) *Record {
+	t.Helper()
+	r, err := Run(t.Context(), l, o, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestCountsOfACrowd measures crowds of Wiretime's own server over every protocol, and holds what can be counted
+// against what was asked for. No rule is broken.
+func TestCountsOfACrowd(t *testing.T) {
+	l := labtest.New(t, labtest.Config(1))
+	for _, row := range protocol.All() {
+		for _, idle := range []bool{true, false} {
+			t.Run(strings.ReplaceAll(row.Name, "/", "-")+map[bool]string{true: " idle", false: " active"}[idle], func(t *testing.T) {
+				o := crowd(t, row.Name)
+				o.Idle = idle
+				r := measured(t, l, o)
+				if r.LoadError != nil {
+					t.Fatal(r.LoadError)
+				}
+				left := evidence.Evidence{Protocol: row.Name}
+				r.Collect(&left)
+				for _, v := range metric.Crowds().Violations(&left) {
+					t.Errorf("rule %d: %s", v.Rule, v.Detail)
+				}
+				each, handshakes, pages := 1.0, 0.0, 9.0 // seven pages or more, as many of each
+				if row.Spoken == "http/1.1" {
+					each = 6
+				}
+				if row.ALPN != "" {
+					handshakes = 3 * each
+				}
+				if idle {
+					pages = 3
+				}
+				values := metric.Crowds().Values(&left)
+				for name, want := range map[string]float64{
+					"connections": 3 * each, "connections_client": each, "handshakes": handshakes, "pages": pages, "requests": 9 * pages,
+				} {
+					if got := values[name]; got != want {
+						t.Errorf("%s: %v, want %v", name, got, want)
+					}
+				}
+				for _, name := range []string{"server_cpu_page", "server_cpu_mb", "server_memory", "server_memory_peak"} {
+					if values[name] <= 0 {
+						t.Errorf("%s is %v", name, values[name])
+					}
+				}
+				if _, rested := values["server_cpu_idle"]; rested != idle {
+					t.Errorf("server_cpu_idle has a value: %v", rested)
+				}
+				if calls, counted := values["server_calls_page"]; counted == idle || counted && calls < 1 {
+					t.Errorf("server_calls_page is %v (%v)", calls, counted)
+				}
+			})
+		}
+	}
+	if left := children(t); left > 1 { // the lab's emulator
+		t.Errorf("%d processes are left", left)
+	}
+}
+
+// children returns how many child processes this one has.
+func children(t *testing.T) int {
+	t.Helper()
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, name := range lists {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has just ended
+		}
+		n += len(strings.Fields(string(text)))
+	}
+	return n
+}
+
+// TestCrowdsOfEveryServer measures a small crowd of every third-party server over every row that it has.
+func TestCrowdsOfEveryServer(t *testing.T) {
+	l := labtest.New(t, labtest.Config(1))
+	for _, k := range server.Kinds() {
+		for _, row := range k.Protocols {
+			t.Run(k.Name+" "+strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
+				if _, err := k.Find(); err != nil {
+					if os.Getenv("WIRETIME_NEED_PEERS") != "" {
+						t.Fatal(err)
+					}
+					t.Skip(err)
+				}
+				o := crowd(t, row)
+				o.Server = k.Name
+				r := measured(t, l, o)
+				if r.LoadError != nil {
+					t.Fatal(r.LoadError)
+				}
+				left := evidence.Evidence{Protocol: row}
+				r.Collect(&left)
+				for _, v := range metric.Crowds().Violations(&left) {
+					t.Errorf("rule %d: %s", v.Rule, v.Detail)
+				}
+			})
+		}
+	}
+}
+
+// TestRecordsOfCrowdsSurviveTheirFile reads what a crowd has left in its folder.
+func TestRecordsOfCrowdsSurviveTheirFile(t *testing.T) {
+	dir := t.TempDir()
+	was := Record{Crowd: &evidence.Crowd{Clients: 7, Held: -1, Rest: &evidence.Phase{Took: 3, Octets: 5}, TLS: []string{"terms"}}}
+	if err := was.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	var is, none Record
+	if err := is.ReadFiles(dir); err != nil {
+		t.Fatal(err)
+	}
+	if is.Crowd.Clients != 7 || is.Crowd.Held != -1 || is.Crowd.Rest.Octets != 5 || is.Crowd.TLS[0] != "terms" {
+		t.Errorf("it is %+v", is.Crowd)
+	}
+	if err := none.ReadFiles(t.TempDir()); err != nil || none.Crowd != nil {
+		t.Errorf("a folder without readings has %+v, error %v", none.Crowd, err)
+	}
+}
+
+// TestCrowdsThatFail checks what is said of a crowd that was not served, that the lab is of use afterwards, and
+// that nothing runs on.
+func TestCrowdsThatFail(t *testing.T) {
+	l := labtest.New(t, labtest.Config(1))
+	for _, test := range []struct {
+		change func(*Order)
+		want   string
+	}{
+		{func(o *Order) { o.Site.Resources[3].Size++ }, "client 1: GET "},
+		{func(o *Order) { o.Timeout = time.Nanosecond }, "timed out after 1ns"},
+		{func(o *Order) { o.Server = "nobody's" }, "unknown server"},
+		{func(o *Order) {
+			o.Template = server.Template{Name: "mine", Command: []string{"false"}, Protocols: []string{"h2"}}
+			o.Server = "mine"
+		}, "start mine"},
+	} {
+		o := crowd(t, "h2")
+		test.change(&o)
+		if r := measured(t, l, o); r.LoadError == nil || !strings.Contains(r.LoadError.Error(), test.want) {
+			t.Errorf("want %q: %v", test.want, r.LoadError)
+		}
+	}
+	if r := measured(t, l, crowd(t, "h2")); r.LoadError != nil {
+		t.Error("after these:", r.LoadError)
+	}
+	if left := children(t); left > 1 {
+		t.Errorf("%d processes are left", left)
+	}
+}
+
+// TestACrowdThatIsInterrupted ends the context while clients rest, as Ctrl-C does.
+func TestACrowdThatIsInterrupted(t *testing.T) {
+	l := labtest.New(t, labtest.Config(1))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("interrupted")
+	o := crowd(t, "http/1.1")
+	o.Idle, o.Rest = true, time.Hour
+	began := make(chan struct{})
+	go func() {
+		defer close(began)
+		for children(t) < 3 { // emulator, server and clients
+			time.Sleep(time.Millisecond)
+		}
+		cancel(why)
+	}()
+	r, err := Run(ctx, l, o, t.TempDir())
+	<-began
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(r.LoadError, why) {
+		t.Errorf("it ended with %v", r.LoadError)
+	}
+	if left := children(t); left > 1 {
+		t.Errorf("%d processes are left", left)
+	}
+}
+
+// bindings are of cells of a study of crowds.
+func bindings(t *testing.T, values map[study.Axis]string, change func(*site.Site)) workload.Job {
+	t.Helper()
+	s := page(t)
+	if change != nil {
+		change(s)
+	}
+	on := map[study.Axis]string{study.AxisSite: "page", study.AxisClients: "2", study.AxisActivity: study.ActivityActive, study.AxisProtocol: "h2"}
+	for axis, value := range values {
+		on[axis] = value
+	}
+	setting := workload.Setting{Sites: map[string]*site.Site{"page": s}, Options: study.Options{Crowd: &study.Crowd{Pages: 3}}}
+	j, err := Workload{}.Bind(study.NewCell(study.Crowds(), on, loopback()), 1, setting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// TestWhatCrowdsCannotBe checks why cells are unsupported.
+func TestWhatCrowdsCannotBe(t *testing.T) {
+	if why := bindings(t, nil, nil).Unsupported; why != "" {
+		t.Errorf("a usual cell is unsupported: %s", why)
+	}
+	for _, test := range []struct {
+		values map[study.Axis]string
+		change func(*site.Site)
+		want   string
+	}{
+		{values: map[study.Axis]string{study.AxisClock: study.ClockVirtual}, want: "counts as zero on the virtual clock"},
+		{values: map[study.Axis]string{study.AxisInitCwnd: "3"}, want: "initcwnd"},
+		{values: map[study.Axis]string{study.AxisServer: "nginx", study.AxisProtocol: "h3"}, want: "nginx does not support h3"},
+		{values: map[study.Axis]string{study.AxisClients: "1000000", study.AxisProtocol: "https/1.1"},
+			want: "1000000 clients with 6 connections each need 6000500 open files in one process"},
+		{change: func(s *site.Site) { s.Journey = []string{s.Page} }, want: "several pages"},
+		{change: func(s *site.Site) { s.Resources[1].Method = "POST" }, want: "not fetched by GET"},
+		{change: func(s *site.Site) { s.Resources[0].Push = []string{s.Resources[1].URL} }, want: "pushed"},
+	} {
+		if why := bindings(t, test.values, test.change).Unsupported; !strings.Contains(why, test.want) {
+			t.Errorf("want %q: %q", test.want, why)
+		}
+	}
+}
+
+// TestACrowdHasTheMachineToItself checks that no other load of a run may be beside it.
+func TestACrowdHasTheMachineToItself(t *testing.T) {
+	if share := bindings(t, nil, nil).Estimate.Share(); share < 100 {
+		t.Errorf("it keeps %v cores busy", share)
+	}
+}
+
+// TestAHelperThatEnds tells a process that has been killed something.
+func TestAHelperThatEnds(t *testing.T) {
+	l := labtest.New(t, labtest.Config(1))
+	if _, _, err := start(clientsCommand, l.Client().Command, map[string]string{"Protocol": "h4"}); err == nil || !strings.Contains(err.Error(), `unknown protocol "h4"`) {
+		t.Errorf("clients of an unknown protocol are error %v", err)
+	}
+	h, _, err := start(clientsCommand, l.Client().Command, map[string]string{"Protocol": "http/1.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.kill()
+	if _, err := h.tell(command{}); err == nil || !strings.Contains(err.Error(), clientsCommand) {
+		t.Errorf("one that was killed answers with error %v", err)
+	}
+	h.stop()
+}
