@@ -12,7 +12,7 @@ import (
 
 // conversation is a connection of so many stretches of a ms each, with as many points and frames.
 func conversation(n int) *flowcontrol.Connection {
-	t := &flowcontrol.Transfer{Sender: flowcontrol.Server, From: 1e6, To: 1e6 + int64(n)*1e6, Octets: 5}
+	t := &flowcontrol.Transfer{Sender: flowcontrol.Server, From: 1e6, To: 1e6 + int64(n)*1e6, Octets: int64(n)}
 	c := &flowcontrol.Connection{Protocol: "spdy/3", Transfers: []*flowcontrol.Transfer{t}}
 	for i := range n {
 		at := 1e6 + int64(i)*1e6
@@ -46,7 +46,7 @@ func TestFlowStaysSmall(t *testing.T) {
 		}
 	}
 	text, err := json.Marshal(flowOf(0, left{har: &capture.HAR{}, connections: []*flowcontrol.Connection{conversation(1)}}))
-	const want = `{"load":0,"connection":"protocol 0 invalid AddrPort \u003e invalid AddrPort","connections":1,"sender":"server","octets":5,` +
+	const want = `{"load":0,"connection":"protocol 0 invalid AddrPort \u003e invalid AddrPort","connections":1,"sender":"server","octets":1,` +
 		`"sums":[0,0,0,0,0,0,1000000],"held":[[1000,2000,6]],"points":[[1000,1,null,100,null,3]],"events":[{"from":"client","sent":1,"received":-1,"text":"PING"}],"more":0}`
 	if err != nil || string(text) != want {
 		t.Errorf("%s, %v; want %s", text, err, want)

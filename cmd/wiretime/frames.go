@@ -129,7 +129,7 @@ func printConnection(number int, c *flowcontrol.Connection, epoch int64) error {
 			stream = fmt.Sprint(e.Stream)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", sinceEpoch(e.Sent, epoch), sinceEpoch(e.Received, epoch), e.Sender, stream,
-			window(e.StreamLeft), window(e.SessionLeft), terminal.Line(e.String()))
+			octetsLeft(e.StreamLeft), octetsLeft(e.SessionLeft), terminal.Line(e.String()))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -142,7 +142,7 @@ func printConnection(number int, c *flowcontrol.Connection, epoch int64) error {
 	return nil
 }
 
-func window(left int64) string {
+func octetsLeft(left int64) string {
 	if left == flowcontrol.NoWindow {
 		return "-"
 	}
