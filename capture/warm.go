@@ -20,6 +20,9 @@ type Warm struct {
 	Connections bool
 	// Cache says that the HTTP cache is filled (RFC 9111).
 	Cache bool
+	// Reload says that the user reloads the page that the client still shows: the client asks
+	// the server whether what it has is still valid, however fresh it is. It requires Cache.
+	Reload bool
 }
 
 // visits are the visit words of studies with their meaning.
@@ -32,6 +35,8 @@ var visits = []struct {
 	{"0rtt", Warm{Sessions: true, EarlyData: true}},
 	{"connected", Warm{Sessions: true, Connections: true}},
 	{"cached", Warm{Sessions: true, Cache: true}},
+	{"again", Warm{Sessions: true, Connections: true, Cache: true}},
+	{"reload", Warm{Sessions: true, Connections: true, Cache: true, Reload: true}},
 }
 
 // Visits returns the words that ParseVisit accepts, the coldest first.
@@ -49,7 +54,11 @@ func Visits() []string {
 //   - resumed: it has; its connections are closed and its cache is empty;
 //   - 0rtt: the same, and it may send early data;
 //   - connected: its connections are open, its cache is empty;
-//   - cached: its connections are closed, its cache is full; no early data.
+//   - cached: its connections are closed, its cache is full; no early data;
+//   - again: its connections are open, its cache is full: what is fresh there is not
+//     requested;
+//   - reload: the same, but the page is reloaded: what is in the cache is requested with
+//     its validators.
 func ParseVisit(word string) (Warm, error) {
 	for i := range visits {
 		if visits[i].word == word {

@@ -8,6 +8,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/evidence"
+	"wiretime/protection"
 )
 
 // connection is a TCP or QUIC connection, or the DNS queries for one name.
@@ -17,7 +18,6 @@ type connection struct {
 	packets   []*packet
 	lanes     []*lane
 	exchanges []*exchange
-	idLengths [2]int // QUIC: of the connection IDs in packets of each direction
 
 	// Filled in by finish, by direction.
 	missing [2][]span   // octets were missing
@@ -36,7 +36,7 @@ func (f *flight) sentAt() int64   { return f.sent }
 func (f *flight) latestAt() int64 { return f.latest }
 
 // read parses what the connection carries.
-func (c *connection) read(keys keyLog) {
+func (c *connection) read(keys protection.KeyLog) {
 	if c.flow.Protocol == capture.TCP {
 		c.readTCP(keys)
 	} else {
@@ -187,7 +187,7 @@ func (x *exchange) begins() (int64, bool) {
 
 // readTCP reassembles the octets of both directions, decrypts TLS, and reads the
 // requests.
-func (c *connection) readTCP(keys keyLog) {
+func (c *connection) readTCP(keys protection.KeyLog) {
 	var packets, room [2]int
 	for _, p := range c.packets {
 		packets[p.direction]++
@@ -204,7 +204,7 @@ func (c *connection) readTCP(keys keyLog) {
 	}
 	var texts [2]*text
 	scheme := "http"
-	if isTLS(streams[up].data) {
+	if protection.IsTLS(streams[up].data) {
 		scheme = "https"
 		texts = unseal(streams[up].data, streams[down].data, keys)
 	} else {

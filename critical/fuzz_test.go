@@ -53,7 +53,7 @@ func FuzzReaders(f *testing.F) {
 		s.up(0, 50, datagram(clientUDP, serverUDP, string(fromTheClient)))
 		s.down(50, 100, datagram(serverUDP, clientUDP, string(fromTheServer)))
 		s.up(0, 50, datagram(asker, dns, string(fromTheClient)))
-		(&quicReader{connection: &connection{}, crypto: map[cryptoLane]*lane{}, streams: map[streamLane]*lane{}, requests: map[uint64]*assembly{}}).
+		(&quicReader{connection: &connection{}, crypto: map[cryptoLane]*lane{}, streams: map[streamLane]*lane{}, requests: map[uint64]*protection.Assembly{}}).
 			frames(&packet{}, protection.Initial, fromTheClient)
 		requestURL(fromTheClient)
 		s.entry(page, 0, 100, capture.Timings{Wait: 100})

@@ -5,15 +5,10 @@ import "wiretime/protection"
 // quicReader reads the packets of a QUIC version 1 connection.
 type quicReader struct {
 	connection *connection
-	keys       keyLog
-	suite      *protection.Suite
-	secrets    map[string][]byte
-	openers    [2][4]*protection.PacketKeys // by direction and level; none for early data, which stays encrypted
-	greetings  [2]assembly                  // what the ends send at the initial level
 	crypto     map[cryptoLane]*lane
 	streams    map[streamLane]*lane
 	order      []uint64 // requests' streams
-	requests   map[uint64]*assembly
+	requests   map[uint64]*protection.Assembly
 }
 
 type cryptoLane struct {
@@ -30,18 +25,17 @@ type streamLane struct {
 // and streams to lanes, and reads the HTTP/3 requests. Early data stays encrypted,
 // since Go servers do not log its secret: a request in it leaves an exchange without
 // a URL.
-func (c *connection) readQUIC(keys keyLog) {
+func (c *connection) readQUIC(keys protection.KeyLog) {
 	q := &quicReader{
-		connection: c, keys: keys,
-		crypto: map[cryptoLane]*lane{}, streams: map[streamLane]*lane{}, requests: map[uint64]*assembly{},
+		connection: c,
+		crypto:     map[cryptoLane]*lane{}, streams: map[streamLane]*lane{}, requests: map[uint64]*protection.Assembly{},
 	}
+	conversation := protection.NewConversation(keys)
 	for _, p := range c.packets {
-		for data := p.headers.Payload; len(data) > 0; {
-			data = q.packet(p, data)
-		}
+		conversation.Datagram(int(p.direction), p.headers.Payload, func(o protection.Opened) { q.frames(p, o.Level, o.Payload) })
 	}
 	for _, id := range q.order {
-		x := &exchange{connection: c, url: requestURL(q.requests[id].data)}
+		x := &exchange{connection: c, url: requestURL(q.requests[id].Data)}
 		for _, d := range []direction{up, down} {
 			if l := q.streams[streamLane{d, id}]; l != nil {
 				x.lanes[d], x.parts[d] = l, []part{{span{0, never}, true}}
@@ -49,26 +43,6 @@ func (c *connection) readQUIC(keys keyLog) {
 		}
 		c.exchanges = append(c.exchanges, x)
 	}
-}
-
-// packet reads the first packet of a datagram and returns the rest.
-func (q *quicReader) packet(p *packet, datagram []byte) []byte {
-	parsed, rest, ok := protection.ParsePacket(datagram, q.connection.idLengths[p.direction])
-	if !ok {
-		return nil
-	}
-	if parsed.Level != protection.Application {
-		q.connection.idLengths[1-p.direction] = len(parsed.Source) // packets to a sender carry the ID that it chose
-	}
-	if p.direction == up && parsed.Level == protection.Initial && q.openers[up][protection.Initial] == nil {
-		q.openers[up][protection.Initial], q.openers[down][protection.Initial] = protection.InitialKeys(parsed.Destination)
-	}
-	if keys := q.openers[p.direction][parsed.Level]; keys != nil {
-		if frames, ok := keys.Open(parsed); ok {
-			q.frames(p, parsed.Level, frames)
-		}
-	}
-	return rest
 }
 
 // frames takes in what a packet carries.
@@ -83,8 +57,7 @@ func (q *quicReader) frames(p *packet, l protection.Level, payload []byte) {
 	}
 }
 
-// handshake takes in octets of the TLS handshake, and the secrets that it
-// selects.
+// handshake takes in octets of the TLS handshake.
 func (q *quicReader) handshake(p *packet, l protection.Level, offset uint64, content []byte) {
 	key := cryptoLane{p.direction, l}
 	if q.crypto[key] == nil {
@@ -92,35 +65,6 @@ func (q *quicReader) handshake(p *packet, l protection.Level, offset uint64, con
 		q.connection.lanes = append(q.connection.lanes, q.crypto[key])
 	}
 	q.crypto[key].add(p, int64(offset), int64(offset)+int64(len(content)))
-	if l != protection.Initial {
-		return
-	}
-	greeting := &q.greetings[p.direction]
-	greeting.add(offset, content)
-	rest := messages(greeting.data[greeting.read:], func(kind byte, body []byte) {
-		switch kind {
-		case clientHello:
-			q.secrets = q.keys[string(clientRandom(body))]
-		case serverHello:
-			q.suite = chosenSuite(body)
-		}
-	})
-	greeting.read = len(greeting.data) - len(rest)
-	q.derive()
-}
-
-// derive creates every key whose inputs are known.
-func (q *quicReader) derive() {
-	if q.suite == nil {
-		return
-	}
-	for d := range q.openers {
-		for level, label := range map[protection.Level]string{protection.Handshake: handshakeLabels[d], protection.Application: trafficLabels[d]} {
-			if secret := q.secrets[label]; secret != nil && q.openers[d][level] == nil {
-				q.openers[d][level] = protection.NewPacketKeys(q.suite, secret)
-			}
-		}
-	}
 }
 
 // stream takes in octets of a stream. Its end counts as one more octet.
@@ -140,10 +84,10 @@ func (q *quicReader) stream(p *packet, id, offset uint64, content []byte, ends b
 		return
 	}
 	if q.requests[id] == nil {
-		q.requests[id] = &assembly{}
+		q.requests[id] = &protection.Assembly{}
 		q.order = append(q.order, id)
 	}
 	if p.direction == up {
-		q.requests[id].add(offset, content)
+		q.requests[id].Add(offset, content)
 	}
 }

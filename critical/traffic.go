@@ -10,6 +10,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/evidence"
+	"wiretime/protection"
 )
 
 // never is the arrival time of a packet that does not arrive.
@@ -125,7 +126,7 @@ func readTraffic(e *evidence.Evidence) *traffic {
 	for _, l := range lines {
 		l.serve()
 	}
-	keys := readKeys(e.Packets.Secrets)
+	keys := protection.ReadKeyLog(e.Packets.Secrets)
 	for i, p := range t.packets {
 		p.number = i
 		t.assign(p)

@@ -7,6 +7,7 @@ package evidence
 import (
 	"wiretime/capture"
 	"wiretime/media/record"
+	"wiretime/network"
 )
 
 // Evidence is what one load left behind, and what its cell asked for as far as rules need it. A part that is nil was
@@ -32,10 +33,17 @@ type Evidence struct {
 	Timing     capture.Timing // of a page
 	ServerLost int            // QUIC packets that the server declared lost; -1 unknown
 	Stream     *record.Stream // of a media stream
+	Upload     *Upload        // of an upload
+	Crowd      *Crowd         // of a crowd
 	Announced  *Announced     // windows of a page's connections; nil if not known
 	// CaptureCut says that packets are missing from the capture because there were more than it may hold.
 	CaptureCut bool
 	Counted    *Counts
+
+	// Path is the path that the load was carried out over, and Epoch its time 0, in ns since the Unix epoch; 0: no packet
+	// was sent.
+	Path  *network.Path
+	Epoch int64
 
 	pages       map[string][]*capture.Entry // by the ID of their page
 	sightings   []Sighting
@@ -52,6 +60,12 @@ type Windows struct {
 // Announced holds the windows in octets that each connection's ends announced for its streams, in
 // the order of the connections: in SETTINGS (SPDY, HTTP/2) or in transport parameters (QUIC).
 type Announced struct{ Client, Server []int }
+
+// Upload is what a client had to upload.
+type Upload struct {
+	Octets int64
+	SHA256 string // of the content, in hexadecimal digits
+}
 
 // Counts is how many IP packets the emulator counted: that the client sent, that reached the client, and that were
 // dropped in either direction.

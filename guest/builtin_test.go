@@ -38,7 +38,8 @@ func TestBuiltinComesBackInWholeRoundTrips(t *testing.T) {
 			tests = append(tests, visit{row, "0rtt", 1, true, true})
 		}
 		tests = append(tests, visit{row, "cold", whole, false, false}, visit{row, "resumed", whole, true, false},
-			visit{row, "connected", 1, false, false}, visit{row, "cached", whole, true, false})
+			visit{row, "connected", 1, false, false}, visit{row, "cached", whole, true, false},
+			visit{row, "again", 1, false, false}, visit{row, "reload", 1, false, false})
 	}
 	path := oneLink(network.Link{Delay: rtt / 2})
 	b := Batch{Station: stationConfig(1)}

@@ -22,18 +22,30 @@ import (
 //	0rtt       as resumed, and each origin was sent early data
 //	cached     as resumed, but for the cache
 //	connected  nothing came from a cache, and no origin had to be connected to anew
+//	again      as connected, but for the cache
+//	reload     as again, and the page's document was asked for
 //
-// But for 0rtt no request comes as early data.
+// But for 0rtt no request comes as early data. Where the cache is kept, nothing is
+// fetched whole that must be in it.
 func checkVisit(ev *evidence.Evidence) []study.Violation {
+	return append(checkClient(ev), unasked(ev)...)
+}
+
+// checkClient finds signs that the client's state was not that of the visit.
+func checkClient(ev *evidence.Evidence) []study.Violation {
 	switch ev.Visit {
 	case study.VisitResumed:
 		return slices.Concat(cachedBefore(ev), notResumed(ev), early(ev), openedBefore(ev))
 	case study.VisitZeroRTT:
 		return slices.Concat(cachedBefore(ev), notResumed(ev), notEarly(ev), openedBefore(ev))
 	case study.VisitCached:
-		return slices.Concat(notResumed(ev), early(ev), openedBefore(ev))
+		return slices.Concat(notCached(ev), notResumed(ev), early(ev), openedBefore(ev))
 	case study.VisitConnected:
 		return slices.Concat(cachedBefore(ev), connectedAnew(ev), early(ev))
+	case study.VisitAgain:
+		return slices.Concat(notCached(ev), connectedAnew(ev), early(ev))
+	case study.VisitReload:
+		return slices.Concat(notCached(ev), notReloaded(ev), connectedAnew(ev), early(ev))
 	}
 	return slices.Concat(cachedBefore(ev), resumed(ev), early(ev), openedBefore(ev))
 }

@@ -283,8 +283,8 @@ func TestEveryMetricIsDefined(t *testing.T) {
 		}
 		names[m.Name] = true
 	}
-	if len(names) != 21 {
-		t.Errorf("%d metrics, want 21", len(names))
+	if len(names) != 24 {
+		t.Errorf("%d metrics, want 24", len(names))
 	}
 }
 

@@ -17,6 +17,7 @@ func Pages() Set {
 			requests, connectionCount,
 			bytesUp, bytesDown, packetsUp, packetsDown,
 			drops, retransmissions,
+			pathRate, pathOutage, pltClear,
 			lateP50, lateP99, lateMax, misses, inexact, unused,
 		},
 		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkWindows},

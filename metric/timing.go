@@ -126,7 +126,7 @@ func timeOnWire(ev *evidence.Evidence) (float64, bool) {
 	dataEnd, ackEnd := end.UnixNano(), end.Add(maxAckDelay).UnixNano()
 	var first, last int64
 	senders := map[capture.Flow]*sender{}
-	connected := ev.Visit == study.VisitConnected
+	connected := study.KeepsConnections(ev.Visit)
 	for p := range ev.AtClient() {
 		isQuestion := connected && p.Time >= ev.Timing.NavigationStart && p.PayloadLength > 0
 		if first == 0 && !p.Inbound && (starts(p) || isQuestion) {

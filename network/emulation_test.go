@@ -241,7 +241,7 @@ func TestEventsConcernOneLink(t *testing.T) {
 // handover is delivered after it.
 func TestHandoverDeliversWhatWasTakenIn(t *testing.T) {
 	slow := Link{Rate: mbit}
-	p := Path{Name: "two", Access: []Access{{"wlan", slow, slow}, {"lte", slow, slow}}, Events: []Event{{At: 1, Handover: "lte"}}}
+	p := Path{Name: "two", Access: []Access{{Name: "wlan", Up: slow, Down: slow}, {Name: "lte", Up: slow, Down: slow}}, Events: []Event{{At: 1, Handover: "lte"}}}
 	e := start(t, p, 1)
 	if due, fate := e.Arrive(0, Down, 0, 1500); due != 12_000_000 || fate != Delivered {
 		t.Errorf("due %d, %v; want 12 ms, delivered", due, fate)

@@ -29,6 +29,9 @@ type Access struct {
 	Name string `json:"name"`
 	Up   Link   `json:"up"`   // client to server
 	Down Link   `json:"down"` // server to client
+	// Ride sets the rate and the delay of both directions from time 0 on, in place of those of
+	// Up and Down, and takes the link down. Ride.Access returns an access link with one.
+	Ride *Ride `json:"ride,omitzero"`
 }
 
 // Link is one direction of an access link. The zero Link passes every packet

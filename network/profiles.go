@@ -17,6 +17,9 @@ func Profiles() []Path {
 			all = append(all, f.path())
 		}
 	}
+	for _, b := range buses {
+		all = append(all, b.path())
+	}
 	return all
 }
 

@@ -90,7 +90,7 @@ func (p Path) timeline(access int, d Direction) timeline {
 			t.service.set(outageEnd, now)
 		}
 	}
-	for _, e := range inOrderOfTime(p.Events) {
+	for _, e := range inOrderOfTime(p.events()) {
 		if !e.concerns(p.Access[access].Name, d) {
 			continue
 		}

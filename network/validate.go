@@ -39,6 +39,14 @@ func (p Path) validate() error {
 			if err := a.link(d).validate(); err != nil {
 				return fmt.Errorf("access link %q, %v: %w", a.Name, d, err)
 			}
+			if a.Ride != nil && a.link(d).Trace != nil {
+				return fmt.Errorf("access link %q, %v: it has a ride and a trace; keep one of them", a.Name, d)
+			}
+		}
+		if a.Ride != nil {
+			if err := a.Ride.validate(); err != nil {
+				return fmt.Errorf("access link %q: ride %q: %w", a.Name, a.Ride.Name, err)
+			}
 		}
 	}
 	for i, e := range p.Events {
@@ -191,6 +199,9 @@ func (p Path) validateEvent(e Event) error {
 			if !e.concerns(a.Name, d) {
 				continue
 			}
+			if (e.Rate != nil || e.Delay != nil) && a.Ride != nil {
+				return fmt.Errorf("it sets the rate or the delay of access link %q, %v, which follows a ride; leave them out", a.Name, d)
+			}
 			if e.Rate != nil && a.link(d).Trace != nil {
 				return fmt.Errorf("it sets the rate of access link %q, %v, which follows a trace; leave the rate out", a.Name, d)
 			}
@@ -231,10 +242,11 @@ func (p Path) validateHandovers() error {
 }
 
 func (p Path) validateOutages() error {
+	events := inOrderOfTime(p.events())
 	for _, a := range p.Access {
 		for _, d := range []Direction{Up, Down} {
 			var last Event
-			for _, e := range inOrderOfTime(p.Events) {
+			for _, e := range events {
 				if e.Outage == 0 || !e.concerns(a.Name, d) {
 					continue
 				}

@@ -5,53 +5,87 @@ import "iter"
 // FrameKind says what a Frame carries.
 type FrameKind uint8
 
-// The frames that carry octets or connection IDs.
+// The frames that carry octets or connection IDs, or that flow control and recovery need.
 const (
 	Crypto FrameKind = iota + 1 // octets of the TLS handshake
 	Stream                      // octets of a stream
 	NewConnectionID
+	Ack               // Offset is the largest number that it acknowledges, Data what AckRanges reads
+	MaxData           // Offset is the limit of all streams' octets together
+	MaxStreamData     // Offset is the limit of the stream's octets
+	DataBlocked       // Offset is the limit that holds its sender
+	StreamDataBlocked // likewise, for the stream
+	ResetStream       // Offset is the error code
+	StopSending       // likewise
+	Close             // likewise; Data is the reason
 )
 
 // Frame is a frame of a QUIC packet (RFC 9000 section 19).
 type Frame struct {
 	Kind     FrameKind
 	StreamID uint64
-	Offset   uint64 // of Data in its stream or handshake; below 2^62
+	Offset   uint64 // of Data in its stream or handshake, or what the kind says; below 2^62
 	Data     []byte // the octets, or the connection ID; it shares the payload's memory
 	Fin      bool   // whether the stream ends after Data
 }
 
-// Frames yields the frames of a packet's payload that carry octets or connection IDs, up to the first
-// frame that is unknown, truncated or closes the connection.
+// Frames yields the frames of a packet's payload that have a kind, up to the first frame that is unknown or truncated, or
+// that closes the connection.
 func Frames(payload []byte) iter.Seq[Frame] {
 	return func(yield func(Frame) bool) {
 		r := NewReader(payload)
 		for r.Left() > 0 {
 			f, ok := r.frame()
-			if !ok || r.Failed() || f.Kind != 0 && !yield(f) {
+			if !ok || r.Failed() || f.Kind != 0 && !yield(f) || f.Kind == Close {
 				return
 			}
 		}
 	}
 }
 
-// frame reads a frame. Its Kind is 0 if it carries neither octets nor a connection ID; ok is false if
-// what follows it cannot be read.
+// AckRanges yields the ranges of packet numbers that an ACK frame acknowledges, ends included, the highest first. It ends
+// at a range below zero.
+func AckRanges(f Frame) iter.Seq2[uint64, uint64] {
+	return func(yield func(from, to uint64) bool) {
+		r, to := NewReader(f.Data), f.Offset
+		for first := true; r.Left() > 0; first = false {
+			if !first {
+				gap := r.Number() + 2
+				if gap > to {
+					return
+				}
+				to -= gap
+			}
+			length := r.Number()
+			if r.Failed() || length > to || !yield(to-length, to) {
+				return
+			}
+			to -= length
+		}
+	}
+}
+
+// frame reads a frame. Its Kind is 0 if nothing needs it; ok is false if what follows it cannot be read.
 func (r *Reader) frame() (f Frame, ok bool) {
 	switch kind := r.Number(); kind {
 	case 0x00, 0x01, 0x1e: // PADDING, PING, HANDSHAKE_DONE
 	case 0x02, 0x03: // ACK
-		r.Skip(2)
-		ranges := r.Number()
+		f = Frame{Kind: Ack, Offset: r.Number()}
+		r.Number() // how long it was delayed
+		ranges, from := r.Number(), r.at
 		r.Number()
 		for ; ranges > 0 && !r.Failed(); ranges-- {
 			r.Skip(2)
 		}
+		f.Data = r.data[from:r.at]
 		if kind == 0x03 {
 			r.Skip(3)
 		}
 	case 0x04: // RESET_STREAM
-		r.Skip(3)
+		f = Frame{Kind: ResetStream, StreamID: r.Number(), Offset: r.Number()}
+		r.Number()
+	case 0x05: // STOP_SENDING
+		f = Frame{Kind: StopSending, StreamID: r.Number(), Offset: r.Number()}
 	case 0x06: // CRYPTO
 		f = Frame{Kind: Crypto, Offset: r.Number()}
 		f.Data = r.Take(r.Number())
@@ -67,10 +101,22 @@ func (r *Reader) frame() (f Frame, ok bool) {
 			length = r.Number()
 		}
 		f.Data = r.Take(length)
-	case 0x10, 0x12, 0x13, 0x14, 0x16, 0x17, 0x19: // MAX_DATA, MAX_STREAMS, DATA_BLOCKED, STREAMS_BLOCKED, RETIRE_CONNECTION_ID
+	case 0x10: // MAX_DATA
+		f = Frame{Kind: MaxData, Offset: r.Number()}
+	case 0x11: // MAX_STREAM_DATA
+		f = Frame{Kind: MaxStreamData, StreamID: r.Number(), Offset: r.Number()}
+	case 0x12, 0x13, 0x16, 0x17, 0x19: // MAX_STREAMS, STREAMS_BLOCKED, RETIRE_CONNECTION_ID
 		r.Number()
-	case 0x05, 0x11, 0x15: // STOP_SENDING, MAX_STREAM_DATA, STREAM_DATA_BLOCKED
-		r.Skip(2)
+	case 0x14: // DATA_BLOCKED
+		f = Frame{Kind: DataBlocked, Offset: r.Number()}
+	case 0x15: // STREAM_DATA_BLOCKED
+		f = Frame{Kind: StreamDataBlocked, StreamID: r.Number(), Offset: r.Number()}
+	case 0x1c, 0x1d: // CONNECTION_CLOSE
+		f = Frame{Kind: Close, Offset: r.Number()}
+		if kind == 0x1c {
+			r.Number()
+		}
+		f.Data = r.Take(r.Number())
 	case 0x18: // NEW_CONNECTION_ID
 		r.Skip(2)
 		f = Frame{Kind: NewConnectionID, Data: r.Take(uint64(r.Octet()))}

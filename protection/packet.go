@@ -63,6 +63,7 @@ type PacketKeys struct {
 	largest uint64                    // packet number
 
 	// These hold the packet that was opened last.
+	number             uint64
 	masked, head, text []byte
 }
 
@@ -116,7 +117,7 @@ func (k *PacketKeys) Open(p Packet) (frames []byte, ok bool) {
 		frames, ok = k.keys.Open(k.text[:0], number, body, head)
 	}
 	if ok {
-		k.largest, k.text = max(k.largest, number), frames
+		k.largest, k.number, k.text = max(k.largest, number), number, frames
 	}
 	return frames, ok
 }

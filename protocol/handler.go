@@ -27,6 +27,7 @@ type meter struct {
 	pushed   bool         // no client requested it
 	pushes   *pushes      // the server's pushes
 	unpushed atomic.Int64 // responses that should have been pushed with it but were not
+	intake   *intake      // of an upload; nil for other requests
 }
 
 // Unwrap supports http.ResponseController.
@@ -52,6 +53,7 @@ type connectionKey struct{}
 type serverLog struct {
 	protocol Protocol
 	handler  http.Handler
+	off      bool      // nothing is recorded
 	began    time.Time // anchors the monotonic clock in Unix time
 	accepted atomic.Int64
 	running  sync.WaitGroup
@@ -78,6 +80,9 @@ func (s *servedRequest) entry() capture.ServerEntry {
 }
 
 func (l *serverLog) now() int64 { return l.began.UnixNano() + int64(time.Since(l.began)) }
+
+// at returns a moment in ns since the Unix epoch.
+func (l *serverLog) at(t time.Time) int64 { return l.began.UnixNano() + int64(t.Sub(l.began)) }
 
 // number assigns a number to a new connection.
 func (l *serverLog) number(ctx context.Context) context.Context {
@@ -113,9 +118,12 @@ func (l *serverLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.handler.ServeHTTP(m, r)
 	e.End, e.Status, e.BodyBytes, e.Miss, e.Near = l.now(), m.status, m.bytes, m.miss, m.near
 	e.Early, e.Pushed, e.Unpushed = m.early, m.pushed, int(m.unpushed.Load())
+	if m.intake != nil {
+		e.Received = m.intake.received(l)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e.Start >= l.since {
+	if !l.off && e.Start >= l.since {
 		l.served = append(l.served, e)
 	}
 }

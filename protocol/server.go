@@ -44,6 +44,8 @@ type ServerConfig struct {
 	// Fallback is empty or "h2". With "h2", an HTTP/3 server also serves that row
 	// on the same addresses.
 	Fallback string
+	// Unlogged keeps no log of what was served.
+	Unlogged bool
 	// Windows is how the server limits what clients send over the protocol; nil for what its
 	// stack does by itself.
 	Windows *window.Receiver
@@ -70,7 +72,7 @@ type Server struct {
 // every load shares no connection, ticket or key with the previous one.
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	guard := panics.From(ctx)
-	s := &Server{config: c, serving: panics.Group{Guard: guard}, log: &serverLog{protocol: c.Protocol, handler: guard.Handler(c.Handler), began: time.Now()}}
+	s := &Server{config: c, serving: panics.Group{Guard: guard}, log: &serverLog{protocol: c.Protocol, off: c.Unlogged, handler: guard.Handler(c.Handler), began: time.Now()}}
 	if c.Resume {
 		_, _ = rand.Read(s.ticketKey[:]) // never fails
 	}

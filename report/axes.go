@@ -24,8 +24,10 @@ type Axes struct {
 	apart []study.Axis
 	// rest are the axes that vary and that neither sections nor compared tell.
 	rest []study.Axis
-	// links are the properties of streams' links that vary.
-	links []linkAxis
+	// panels are the axes that vary and that tell the panels of a series apart.
+	panels []study.Axis
+	// numbers are what varies and is a number.
+	numbers []number
 }
 
 // AxesOf derives the axes from the cells of a run. Pages are compared by protocol; with a
@@ -48,7 +50,6 @@ func AxesOf(results []store.Result) Axes {
 		Workload: results[0].Cell.Workload,
 		Visits:   unusual(study.AxisVisit), Servers: unusual(study.AxisServer),
 		Strategies: unusual(study.AxisStrategy) || unusual(study.AxisReconnections),
-		links:      slices.DeleteFunc(slices.Clone(linkAxes), func(l linkAxis) bool { return !varies(l.axis) }),
 	}
 	a.compared = a.kind().compare(varies)
 	for _, axis := range a.kind().apart {
@@ -56,7 +57,10 @@ func AxesOf(results []store.Result) Axes {
 			a.apart = append(a.apart, axis)
 		}
 	}
-	told := slices.Concat([]study.Axis{a.Workload.Subject, study.AxisClock}, a.Workload.Path, a.compared, a.apart)
+	sections := slices.Concat([]study.Axis{a.Workload.Subject}, a.Workload.Path, a.apart, []study.Axis{study.AxisClock})
+	a.panels = slices.DeleteFunc(slices.Clone(sections), func(axis study.Axis) bool { return !varies(axis) })
+	a.numbers = numbersOf(a.kind(), a.Workload, results)
+	told := slices.Concat(sections, a.compared)
 	for _, info := range a.Workload.Axes {
 		if varies(info.Axis) && !slices.Contains(told, info.Axis) {
 			a.rest = append(a.rest, info.Axis)
@@ -140,6 +144,8 @@ var visitMeanings = []Fact{
 	{study.VisitZeroRTT, "As resumed, and the client's first requests go out with the handshake, as early data."},
 	{study.VisitConnected, "The client has been there before and its connections are still open; the cache is empty."},
 	{study.VisitCached, "The client has been there before, resumes its TLS sessions and has what its cache may keep; connections are closed."},
+	{study.VisitAgain, "The client has just been there: its connections are open, and it requests only what its cache has not, or not fresh."},
+	{study.VisitReload, "The client reloads the page: its connections are open, and it asks whether what its cache has is still valid."},
 }
 
 // describeVisits explains the visits that the cells have; none if all are cold.

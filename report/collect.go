@@ -69,6 +69,7 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	}
 	c.addCells(results, axes)
 	axes.kind().extend(&c.data, axes, results)
+	c.data.Series = axes.series(results)
 	c.addLoads(results)
 	if err := c.addFiles(); err != nil {
 		return err
@@ -226,10 +227,10 @@ func (c *collector) rank(seed uint64) {
 	}
 }
 
-// aboutTheLab reports whether a metric describes how punctual the lab was, not the page or the
-// stream.
+// aboutTheLab reports whether a metric describes the lab (how punctual it was, what its path
+// offered), not the page or the stream.
 func aboutTheLab(metric string) bool {
-	return metric == "steal" || slices.ContainsFunc([]string{"late_", "emulator_", "taken_", "processor_"}, func(prefix string) bool {
+	return metric == "steal" || slices.ContainsFunc([]string{"late_", "emulator_", "taken_", "processor_", "path_"}, func(prefix string) bool {
 		return strings.HasPrefix(metric, prefix)
 	})
 }

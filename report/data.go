@@ -38,12 +38,16 @@ type Data struct {
 	Printed     []Printed `json:"printed,omitempty"`    // tables that papers printed, beside what was measured
 	Claims      []Claim   `json:"claims,omitempty"`     // claims about the cells, and their outcomes
 	Streams     *Streams  `json:"streams,omitempty"`    // for a run of streams
+	Uploads     bool      `json:"uploads,omitempty"`    // this is a run of uploads
+	Series      []Series  `json:"series,omitempty"`     // one for each number that varies
+	Crowds      *Crowds   `json:"crowds,omitempty"`     // for a run of crowds
 	Compared    string    `json:"compared"`             // the axes by which the cells of a section are compared, from Axes.Compared
 	Same        []string  `json:"same"`                 // the axes on which the cells of a section agree, as far as the run uses them
 	Visits      []Fact    `json:"visits,omitempty"`     // visits and what they mean, where some are not cold
 	Strategies  []Fact    `json:"strategies,omitempty"` // strategies and what they mean, where some are not the browser's
 	Servers     []Fact    `json:"servers,omitempty"`    // servers and what they are, where some are not Wiretime's own
 	Kinds       []string  `json:"kinds,omitempty"`      // what the time on a critical path may be spent on
+	Reasons     []string  `json:"reasons,omitempty"`    // what may hold a sender
 	Words       []string  `json:"words"`                // strings that waterfalls refer to; Words[0] is ""
 	// Dropped says how many loads have lost their artefacts; empty if none has.
 	Dropped     string `json:"dropped,omitempty"`
@@ -120,6 +124,7 @@ type Cell struct {
 	MedianLoad  int                `json:"medianLoad"` // index of the valid load that left files and whose onLoad (of a stream, whose first time) is nearest to the median, -1 without one
 	Loads       []int              `json:"loads"`
 	Critical    *Critical          `json:"critical,omitempty"`
+	Flow        *Flow              `json:"flow,omitempty"`
 }
 
 // Summary describes the valid values of one metric in one cell, in the

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"wiretime/english"
 	"wiretime/network"
 )
 
@@ -19,6 +20,9 @@ func describePath(p network.Path) Network {
 		prefix := ""
 		if len(p.Access) > 1 {
 			prefix = a.Name + " "
+		}
+		if a.Ride != nil {
+			n.Facts = append(n.Facts, Fact{prefix + "ride", describeRide(a.Ride)})
 		}
 		n.Facts = append(n.Facts,
 			Fact{prefix + "down", describeDirection(a.Down)},
@@ -35,11 +39,16 @@ func describePath(p network.Path) Network {
 func lossy(p network.Path) bool {
 	random := func(l network.Link) bool { return l.Loss.Rate > 0 || l.Loss.GilbertElliott != nil }
 	for _, a := range p.Access {
-		if random(a.Up) || random(a.Down) {
+		if random(a.Up) || random(a.Down) || a.Ride != nil && slices.ContainsFunc(a.Ride.Rows, func(r network.Row) bool { return r.Link == network.LinkDropping }) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(p.Events, func(e network.Event) bool { return e.Loss != nil && *e.Loss > 0 || e.OutageDrops })
+}
+
+func describeRide(ride *network.Ride) string {
+	count, sum := ride.Outages()
+	return fmt.Sprintf("%s, %v long with %s (%v in all); rates and delays are means over it", ride.Name, ride.End, english.Count(count, "outage"), sum)
 }
 
 func describeDirection(l network.Link) string {

@@ -7,6 +7,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/critical"
+	"wiretime/flowcontrol"
 	"wiretime/media/record"
 	"wiretime/store"
 )
@@ -17,17 +18,20 @@ type Files struct {
 	HAR    func(store.Load) (*capture.HAR, error)
 	Paths  func(store.Load, *capture.HAR) ([]*critical.Path, error) // the critical paths of the HAR's pages
 	Stream func(store.Load) (*record.Stream, error)
+	// Connections reads the connections of a page's load.
+	Connections func(store.Load) ([]*flowcontrol.Connection, error)
 }
 
 // left is what a load left, as far as the report shows it.
 type left struct {
-	har    *capture.HAR
-	paths  []*critical.Path
-	stream *record.Stream
+	har         *capture.HAR
+	paths       []*critical.Path
+	stream      *record.Stream
+	connections []*flowcontrol.Connection
 }
 
-// read reads the HAR of a load and, for the median load of its cell, the rest.
-func (f Files) read(l store.Load, median bool) (left, error) {
+// read reads the HAR of a load and, for the median load of its cell, the rest. Connections are read only if they are charted.
+func (f Files) read(l store.Load, median, charted bool) (left, error) {
 	var all left
 	var err error
 	if f.HAR != nil {
@@ -41,6 +45,11 @@ func (f Files) read(l store.Load, median bool) (left, error) {
 	if f.Paths != nil && all.har != nil {
 		if all.paths, err = f.Paths(l, all.har); err != nil {
 			return all, fmt.Errorf("find the critical path of load %s: %w", l.ID, err)
+		}
+	}
+	if f.Connections != nil && all.har != nil && charted {
+		if all.connections, err = f.Connections(l); err != nil {
+			return all, fmt.Errorf("read the connections of load %s: %w", l.ID, err)
 		}
 	}
 	if f.Stream != nil {
@@ -59,6 +68,9 @@ var errTooMany = errors.New("too many requests for one report")
 func (c *collector) addFiles() error {
 	if c.files.Paths != nil {
 		c.data.Kinds = kindNames()
+	}
+	if c.files.Connections != nil {
+		c.data.Reasons = reasonNames()
 	}
 	var all, medians []int
 	requests := 0.0 // by the loads' figures, which say it without the HARs
@@ -93,7 +105,8 @@ func (c *collector) show(loads []int, most int) error {
 	words, requests := newVocabulary(), 0
 	read := func(i int) (left, error) {
 		l := loads[i]
-		return c.files.read(c.data.loads[l], c.data.Cells[c.data.Loads[l].Cell].MedianLoad == l)
+		cell := c.data.Loads[l].Cell
+		return c.files.read(c.data.loads[l], c.data.Cells[cell].MedianLoad == l, cell < mostFlows)
 	}
 	err := inOrder(len(loads), read, func(i int, of left) error {
 		load := &c.data.Loads[loads[i]]
@@ -108,6 +121,9 @@ func (c *collector) show(loads []int, most int) error {
 		}
 		if len(of.paths) > 0 {
 			c.data.Cells[load.Cell].Critical = explain(loads[i], of.paths)
+		}
+		if of.connections != nil {
+			c.data.Cells[load.Cell].Flow = flowOf(loads[i], of)
 		}
 		if of.stream != nil {
 			load.Timeline = timeline(of.stream)

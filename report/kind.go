@@ -26,6 +26,13 @@ type kind struct {
 	// counts, the last one if none has.
 	clockMetrics []string
 
+	// numbers are the numbers in the cells that are not the value of an axis as it is written.
+	numbers []number
+	// followed are the metrics that a series draws, and fewest is how many values the longest line of
+	// a panel must have.
+	followed []string
+	fewest   int
+
 	// checks returns the validity rules in the words of the workload.
 	checks func(Axes) []Check
 	// network describes the network of a cell.
@@ -35,7 +42,7 @@ type kind struct {
 }
 
 // kinds has a row for each workload.
-var kinds = map[*study.Workload]kind{study.Pages(): pageKind, study.Streams(): streamKind}
+var kinds = map[*study.Workload]kind{study.Pages(): pageKind, study.Streams(): streamKind, study.Uploads(): uploadKind, study.Crowds(): crowdKind}
 
 func (a Axes) kind() kind { return kinds[a.Workload] }
 

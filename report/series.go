@@ -9,14 +9,23 @@ import (
 	"wiretime/study"
 )
 
-// Series shows how cells differ along one property of the link, all else being equal, as papers
-// draw it in lines.
+// Series shows how cells differ along one number, all else being equal, as papers draw it in lines.
 type Series struct {
-	Axis   string  `json:"axis"` // of Link, by its name in JSON
-	Panels []Panel `json:"panels"`
+	Axis    string   `json:"axis"`    // names the series
+	Name    string   `json:"name"`    // of the number, in a sentence: "loss"
+	Label   string   `json:"label"`   // of the axis of a chart, with its unit if Ticks leave it out
+	Ticks   []Tick   `json:"ticks"`   // all its values, lowest first
+	Metrics []string `json:"metrics"` // that are drawn along it, as far as cells have them
+	Panels  []Panel  `json:"panels"`
 }
 
-// Panel is one chart of a series. Its cells differ only on the series' axis and in the labels of
+// Tick is a value on the axis of a series and how it is written there.
+type Tick struct {
+	Value float64 `json:"value"`
+	Word  string  `json:"word"`
+}
+
+// Panel is one chart of a series. Its cells differ only in the series' number and in the labels of
 // its lines.
 type Panel struct {
 	Name  string `json:"name"` // what distinguishes it from the other panels; empty if it is the only one
@@ -25,89 +34,117 @@ type Panel struct {
 
 // Line is the cells with one label, by their values on the axis, lowest first.
 type Line struct {
-	Label string `json:"label"`
-	Cells []int  `json:"cells"`
+	Label string    `json:"label"`
+	Cells []int     `json:"cells"`
+	At    []float64 `json:"at"` // the cells' values on the axis
 }
 
-// linkAxis is a property of the link.
-type linkAxis struct {
-	axis  study.Axis
-	name  string // of Link in JSON
-	value func(study.Link) float64
-}
+// mostLines is the number of lines above which a panel cannot be read.
+const mostLines = 12
 
-var linkAxes = []linkAxis{
-	{study.AxisLinkDelay, "delay", func(l study.Link) float64 { return float64(l.Delay) }},
-	{study.AxisLoss, "loss", func(l study.Link) float64 { return l.Loss }},
-	{study.AxisReconnections, "reconnections", func(l study.Link) float64 { return float64(l.Reconnections) }},
-}
-
-// words describes a cell's value.
-func (l linkAxis) words(c study.Cell) string {
-	if l.axis == study.AxisLinkDelay {
-		return "link delay " + spoken(c, l.axis)
-	}
-	return spoken(c, l.axis)
-}
-
-// series puts the cells into lines along each property of the link that varies. Cells are indices
-// of results.
+// series puts the cells into lines along each number that varies. Cells are indices of results.
 func (a Axes) series(results []store.Result) []Series {
-	varies := func(of func(study.Cell) string) bool {
-		return slices.ContainsFunc(results, func(r store.Result) bool { return of(r.Cell) != of(results[0].Cell) })
-	}
-	site, clock := func(c study.Cell) string { return c.Subject() }, func(c study.Cell) string { return c.Clock() + " clock" }
 	var all []Series
-	for _, along := range a.links {
-		var shared []func(study.Cell) string
-		if varies(site) {
-			shared = append(shared, site)
-		}
-		for _, other := range a.links {
-			if other.name != along.name {
-				shared = append(shared, func(c study.Cell) string { return other.words(c) })
+	for _, along := range a.numbers {
+		s := Series{Axis: along.id, Name: along.name, Label: along.label, Ticks: []Tick{}, Metrics: a.kind().followed}
+		gathered := a.gather(along, results)
+		for _, p := range gathered {
+			if p.worthDrawing(a.kind().fewest) {
+				s.Panels = append(s.Panels, p)
 			}
 		}
-		if varies(clock) {
-			shared = append(shared, clock)
+		if len(s.Panels) == 0 {
+			continue
 		}
-		s := Series{Axis: along.name}
-		panels, lines := map[string]int{}, map[[2]string]int{} // by their names
-		for i, r := range results {
-			var words []string
-			for _, of := range shared {
-				words = append(words, of(r.Cell))
+		for _, p := range s.Panels {
+			for _, l := range p.Lines {
+				for i, cell := range l.Cells {
+					s.Ticks = append(s.Ticks, Tick{l.At[i], along.word(results[cell].Cell)})
+				}
 			}
-			panel, label := strings.Join(words, ", "), a.Label(r.Cell)
-			p, known := panels[panel]
-			if !known {
-				p = len(s.Panels)
-				panels[panel] = p
-				s.Panels = append(s.Panels, Panel{Name: panel})
-			}
-			l, known := lines[[2]string{panel, label}]
-			if !known {
-				l = len(s.Panels[p].Lines)
-				lines[[2]string{panel, label}] = l
-				s.Panels[p].Lines = append(s.Panels[p].Lines, Line{Label: label})
-			}
-			line := &s.Panels[p].Lines[l]
-			line.Cells = append(line.Cells, i)
 		}
-		s.keepLines(func(cell int) float64 { return along.value(results[cell].Cell.Link()) })
-		if len(s.Panels) > 0 {
-			all = append(all, s)
-		}
+		slices.SortFunc(s.Ticks, func(a, b Tick) int { return cmp.Compare(a.Value, b.Value) })
+		s.Ticks = slices.CompactFunc(s.Ticks, func(a, b Tick) bool { return a.Value == b.Value })
+		all = append(all, s)
 	}
 	return all
 }
 
-// keepLines sorts the cells of each line, and drops panels in which no line has two values.
-func (s *Series) keepLines(value func(cell int) float64) {
-	s.Panels = slices.DeleteFunc(s.Panels, func(p Panel) bool {
-		for _, l := range p.Lines {
-			slices.SortStableFunc(l.Cells, func(a, b int) int { return cmp.Compare(value(a), value(b)) })
+// gather puts the cells that have the number into panels and lines, in the order of their first
+// cells.
+func (a Axes) gather(along number, results []store.Result) []Panel {
+	var panels []Panel
+	at, lines := map[string]int{}, map[[2]string]int{} // by what their cells have in common
+	for i, r := range results {
+		value, ok := along.value(r.Cell)
+		if !ok {
+			continue
 		}
-		return !slices.ContainsFunc(p.Lines, func(l Line) bool { return value(l.Cells[0]) < value(l.Cells[len(l.Cells)-1]) })
+		key, words := a.panel(along, r.Cell)
+		p, known := at[key]
+		if !known {
+			p = len(panels)
+			at[key] = p
+			panels = append(panels, Panel{Name: words})
+		}
+		label := a.Label(r.Cell, along.axis)
+		l, known := lines[[2]string{key, label}]
+		if !known {
+			l = len(panels[p].Lines)
+			lines[[2]string{key, label}] = l
+			panels[p].Lines = append(panels[p].Lines, Line{Label: label})
+		}
+		line := &panels[p].Lines[l]
+		place, _ := slices.BinarySearch(line.At, value)
+		for place < len(line.At) && line.At[place] == value {
+			place++
+		}
+		line.Cells, line.At = slices.Insert(line.Cells, place, i), slices.Insert(line.At, place, value)
+	}
+	return panels
+}
+
+// panel returns what the cells of a panel have in common, beside their lines' labels, and words
+// for as much of it as varies in the run.
+func (a Axes) panel(along number, c study.Cell) (key, words string) {
+	var keys, said []string
+	for _, axis := range a.panels {
+		if axis != along.axis {
+			keys, said = append(keys, c.On(axis)), append(said, a.say(c, axis))
+			continue
+		}
+		if along.rest == nil {
+			continue
+		}
+		key, words := along.rest(a, c)
+		keys = append(keys, key)
+		if words != "" {
+			said = append(said, words)
+		}
+	}
+	return strings.Join(keys, "\x00"), strings.Join(said, ", ")
+}
+
+// say describes a cell's value on an axis in the name of a panel.
+func (a Axes) say(c study.Cell, axis study.Axis) string {
+	switch axis {
+	case a.Workload.Subject, study.AxisNetwork:
+		return c.On(axis)
+	case study.AxisClock:
+		return c.Clock() + " clock"
+	case study.AxisVisit:
+		return c.On(axis) + " visit"
+	case study.AxisStrategy, study.AxisServer:
+		return string(axis) + " " + c.On(axis)
+	case study.AxisLinkDelay:
+		return "link delay " + spoken(c, axis)
+	}
+	return spoken(c, axis)
+}
+
+// worthDrawing reports whether some line has as many values as fewest, and the panel can be read.
+func (p Panel) worthDrawing(fewest int) bool {
+	return len(p.Lines) <= mostLines && slices.ContainsFunc(p.Lines, func(l Line) bool {
+		return len(slices.Compact(slices.Clone(l.At))) >= fewest
 	})
 }

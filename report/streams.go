@@ -16,10 +16,9 @@ const download = "download"
 
 // Streams holds what only a report of streams has.
 type Streams struct {
-	Media      []Fact   `json:"media"` // what was streamed, and what it is
-	Transports []Fact   `json:"transports"`
-	Players    []Fact   `json:"players"`
-	Series     []Series `json:"series,omitempty"` // one for each property of the link that varies
+	Media      []Fact `json:"media"` // what was streamed, and what it is
+	Transports []Fact `json:"transports"`
+	Players    []Fact `json:"players"`
 }
 
 // Link is the network of a stream as its study defines it.
@@ -35,6 +34,9 @@ var streamKind = kind{
 	strategy:     func(name string) string { return handoverMeanings[name] },
 	optional:     []string{"ttd", "loading_delay", "start_up", "recovery", "rebuffer", "goodput"},
 	clockMetrics: []string{"ttd", "loading_delay"},
+	numbers:      linkNumbers,
+	followed:     []string{"ttd", "loading_delay", "recovery", "goodput"},
+	fewest:       2,
 	checks:       func(Axes) []Check { return slices.Clone(streamChecks) },
 	network: func(a Axes, c study.Cell) Network {
 		n := describeLink(c.Link(), c.Network)
@@ -50,7 +52,6 @@ func describeStreams(d *Data, a Axes, results []store.Result) {
 		Media:      meanings(results, study.Cell.Subject, describeMedia),
 		Transports: meanings(results, study.Cell.Over, func(name string) string { return transportMeanings[name] }),
 		Players:    meanings(results, study.Cell.By, func(name string) string { return playerMeanings[name] }),
-		Series:     a.series(results),
 	}
 	for i, r := range results {
 		l := r.Cell.Link()
@@ -108,13 +109,14 @@ var handoverMeanings = map[string]string{
 
 // linkTitle names the link by the properties that vary in the study.
 func (a Axes) linkTitle(c study.Cell) string {
-	axes := a.links
-	if len(axes) == 0 {
-		axes = linkAxes[:1]
-	}
 	var words []string
-	for _, axis := range axes {
-		words = append(words, axis.words(c))
+	for _, axis := range a.Workload.Path {
+		if slices.Contains(a.panels, axis) {
+			words = append(words, a.say(c, axis))
+		}
+	}
+	if words == nil {
+		return a.say(c, study.AxisLinkDelay)
 	}
 	return strings.Join(words, ", ")
 }

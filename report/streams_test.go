@@ -35,10 +35,10 @@ func TestAFileByTheLinksDelay(t *testing.T) {
 	if d.Compared != "transport" || d.Strategies != nil || len(d.Sections) != 8 || d.Sections[0].Shared != "" {
 		t.Errorf("compared by %s, strategies %v, %d sections, the first %q", d.Compared, d.Strategies, len(d.Sections), d.Sections[0].Shared)
 	}
-	if got := d.Streams.Series; len(got) != 2 || got[0].Axis != "delay" || len(got[0].Panels) != 2 || got[1].Axis != "loss" || len(got[1].Panels) != 4 {
+	if got := d.Series; len(got) != 2 || got[0].Axis != "delay" || len(got[0].Panels) != 2 || got[1].Axis != "loss" || len(got[1].Panels) != 4 {
 		t.Fatalf("the series are %+v", got)
 	}
-	p := d.Streams.Series[0].Panels[1]
+	p := d.Series[0].Panels[1]
 	if p.Name != "loss 0.1 %" || len(p.Lines) != 3 || p.Lines[2].Label != "quic" {
 		t.Fatalf("the panel is %+v", p)
 	}
@@ -81,11 +81,11 @@ func TestViewingsByTheNumberOfReconnections(t *testing.T) {
 	if d.Compared != "transport and strategy" || len(d.Strategies) != 4 || len(d.Sections) != 3 || len(d.Sections[0].Cells) != 7 {
 		t.Errorf("compared by %s, strategies %v, %d sections", d.Compared, d.Strategies, len(d.Sections))
 	}
-	if got := d.Streams.Series; len(got) != 1 || got[0].Axis != "reconnections" || len(got[0].Panels) != 1 || got[0].Panels[0].Name != "" {
+	if got := d.Series; len(got) != 1 || got[0].Axis != "reconnections" || len(got[0].Panels) != 1 || got[0].Panels[0].Name != "" {
 		t.Fatalf("the series are %+v", got)
 	}
 	var labels []string
-	for _, l := range d.Streams.Series[0].Panels[0].Lines {
+	for _, l := range d.Series[0].Panels[0].Lines {
 		labels = append(labels, l.Label)
 	}
 	if want := []string{"tcp · reconnect", "sctp · reconnect", "sctp · multihome", "quic · reconnect", "quic · 0-rtt", "quic · migrate", "tcp · migrate"}; !slices.Equal(labels, want) {
@@ -116,8 +116,8 @@ func TestSectionsOfOneTransportCompareStrategies(t *testing.T) {
 	s.study = "streams-strategies"
 	s.contenders, s.moves, s.repeats = []contender{{"quic", "reconnect"}, {"quic", "migrate"}}, []int{3}, 1
 	d := watched(t, s)
-	if d.Compared != "strategy" || d.Cells[1].Label != "migrate" || d.Streams.Series != nil || d.Networks[0].Title != "link delay 80 ms" {
-		t.Errorf("compared by %s, labelled %s; series %v; network %s", d.Compared, d.Cells[1].Label, d.Streams.Series, d.Networks[0].Title)
+	if d.Compared != "strategy" || d.Cells[1].Label != "migrate" || d.Series != nil || d.Networks[0].Title != "link delay 80 ms" {
+		t.Errorf("compared by %s, labelled %s; series %v; network %s", d.Compared, d.Cells[1].Label, d.Series, d.Networks[0].Title)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestClocksAreComparedByTheTimesOfStreams(t *testing.T) {
 	if d.Clocks == nil || d.Clocks.Metric != "ttd" || len(d.Clocks.Pairs) != 6 || d.Clocks.Pairs[0].Ratio != 1 {
 		t.Errorf("the clocks are compared as %+v", d.Clocks)
 	}
-	if names := []string{d.Streams.Series[0].Panels[0].Name, d.Streams.Series[0].Panels[1].Name}; !slices.Equal(names, []string{"real clock", "virtual clock"}) {
+	if names := []string{d.Series[0].Panels[0].Name, d.Series[0].Panels[1].Name}; !slices.Equal(names, []string{"real clock", "virtual clock"}) {
 		t.Errorf("the panels are %q", names)
 	}
 }

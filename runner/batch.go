@@ -60,7 +60,7 @@ func (r *run) orders(jobs []*job, attempt int) guest.Batch {
 	b := guest.Batch{Station: r.station, Programs: first.Programs, Count: r.Count}
 	b.Station.Lab.Virtual, b.Station.Lab.Unblocked = true, !b.Programs
 	if !first.Browser {
-		b.Station.Chromium = ""
+		b.Station.Chromium, b.Station.Firefox = "", ""
 	}
 	for _, j := range jobs {
 		id := loadID(j, attempt)

@@ -38,6 +38,9 @@ var (
 
 // disturbances returns the values of the metrics above that the load has.
 func disturbances(g *gathered) map[string]float64 {
+	if g.outcome.Workload().Kind().Loopback {
+		return map[string]float64{}
+	}
 	values := map[string]float64{emulatorWait.Name: float64(g.outcome.Common().Emulator.RunQueueWait) / 1e6}
 	if len(g.paths) > 0 {
 		values[lateShift.Name] = float64(g.lateShift(g.paths...)) / 1e6
@@ -69,6 +72,9 @@ func (g *gathered) lateShift(pages ...*critical.Path) int64 {
 // checkLateness checks the load against the study's limit on late packets (rule 3).
 func (r *run) checkLateness(g *gathered) []study.Violation {
 	limit := r.Options.LateLimit
+	if g.outcome.Workload().Kind().Loopback {
+		return nil
+	}
 	if limit.Share == 0 || len(g.paths) == 0 {
 		p99, known := metric.LateP99(g.evidence)
 		switch {

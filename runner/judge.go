@@ -32,6 +32,7 @@ type gathered struct {
 func gather(j *job, outcome workload.Outcome, packets *capture.Packets) *gathered {
 	left, common := j.Evidence, outcome.Common()
 	left.Packets, left.Server, left.ServerLost = packets, common.Server, common.ServerLost
+	left.Path, left.Epoch = &j.planned.Cell.Network, common.Emulator.Epoch
 	left.CaptureCut, left.Counted = common.Emulator.Uncaptured > 0, Counted(common.Emulator)
 	outcome.Collect(&left)
 	g := &gathered{outcome: outcome, evidence: &left}

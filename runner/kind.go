@@ -17,6 +17,9 @@ func Metrics(w *study.Workload) []study.Metric {
 	for _, m := range k.Set.Metrics {
 		all = append(all, m.Metric)
 	}
+	if k.Loopback {
+		return slices.Concat(all, k.Own)
+	}
 	if k.HAR != "" {
 		all = append(all, lateShift)
 	}

@@ -30,7 +30,7 @@ const (
 )
 
 // Programs describes what loads on the virtual clock follow from besides the study: this program and the kernel by
-// their SHA-256, the browser and other people's servers by their versions, and sites by the SHA-256 of their
+// their SHA-256, browsers and other people's servers by their versions, and sites by the SHA-256 of their
 // descriptions, which names that of each body.
 func Programs(ctx context.Context, b Browsers, servers []string, k kernel.Kernel, sites map[string]*site.Site) (map[string]string, error) {
 	all := map[string]string{}
@@ -43,12 +43,15 @@ func Programs(ctx context.Context, b Browsers, servers []string, k kernel.Kernel
 	}
 	all[programOwn] = Version() + ", SHA-256 " + all[programOwn]
 	all[programKernel] = "Linux " + k.Version + ", SHA-256 " + all[programKernel]
-	if b.Chromium != "" {
-		version, err := browser.Version(ctx, b.Chromium)
+	for loader, binary := range map[string]string{pageload.Chromium: b.Chromium, pageload.Firefox: b.Firefox} {
+		if binary == "" {
+			continue
+		}
+		version, err := browser.Version(ctx, binary)
 		if err != nil {
 			return nil, err
 		}
-		all[pageload.Chromium] = version
+		all[loader] = version
 	}
 	for _, name := range servers {
 		version, err := serverVersion(ctx, name)

@@ -125,7 +125,6 @@ func (r *run) queue() ([]*job, error) {
 	for _, s := range r.Sites {
 		r.station.ForceQUIC = append(r.station.ForceQUIC, s.Origins()...)
 	}
-	slices.Sort(r.station.ForceQUIC)
 	queue := make([]*job, 0, len(plan))
 	for _, p := range plan {
 		j, err := r.job(p)
@@ -133,8 +132,10 @@ func (r *run) queue() ([]*job, error) {
 			return nil, err
 		}
 		queue = append(queue, j)
+		r.forceQUIC(j)
 		r.station.Lab.AccessLinks = max(r.station.Lab.AccessLinks, len(p.Cell.Network.Access))
 	}
+	slices.Sort(r.station.ForceQUIC)
 	r.memory = newMemory(cmp.Or(r.CaptureMemory, defaultMemory()))
 	r.congestion = map[string][]string{study.ClockReal: congestionControls()}
 	if len(onClock(queue, study.ClockVirtual)) > 0 {
@@ -143,6 +144,19 @@ func (r *run) queue() ([]*job, error) {
 		}
 	}
 	return queue, nil
+}
+
+// forceQUIC adds the hosts of a site that the job brings along, such as that of an upload, to those for which browsers
+// use HTTP/3 from the first request.
+func (r *run) forceQUIC(j *job) {
+	if j.Site == nil || r.Sites[j.planned.Cell.Subject()] != nil {
+		return
+	}
+	for _, host := range j.Site.Origins() {
+		if !slices.Contains(r.station.ForceQUIC, host) {
+			r.station.ForceQUIC = append(r.station.ForceQUIC, host)
+		}
+	}
 }
 
 // job is a planned load with the state of its attempts.

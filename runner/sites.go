@@ -43,7 +43,7 @@ func (j *job) served() string {
 	if j.Site == nil {
 		return ""
 	}
-	return j.Scheme + " " + j.planned.Cell.Subject()
+	return j.Scheme + " " + j.planned.Cell.On(study.AxisSite)
 }
 
 // prepare checks the sites of all loads that can run, which brings them into memory, and makes the
@@ -55,7 +55,7 @@ func (r *run) prepare(ctx context.Context, queue []*job) error {
 		if j.Site == nil {
 			continue
 		}
-		if reference := j.planned.Cell.Subject(); !checked[reference] {
+		if reference := j.planned.Cell.On(study.AxisSite); !checked[reference] {
 			checked[reference] = true
 			if err := j.Site.Verify(ctx); err != nil {
 				return err

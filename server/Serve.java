@@ -20,10 +20,30 @@ public class Serve {
     HttpResponseStatus status;
     byte[] body;
     HttpHeaders fields = new DefaultHttpHeaders(false);
+
+    /** Reports whether a client has this answer, by what it asks with. */
+    boolean unchanged(HttpHeaders asked) {
+      String tag = fields.get("etag", ""), given = asked.get("if-none-match"), since = asked.get("if-modified-since");
+      if (status.code() != 200) return false;
+      if (given != null) return given.equals("*") || !tag.isEmpty() && given.contains(tag.replaceFirst("^W/", ""));
+      return since != null && since.equals(fields.get("last-modified"));
+    }
+
+    /** Returns what to send to a client that has this answer. */
+    Answer notModified() {
+      Answer a = new Answer();
+      a.status = HttpResponseStatus.NOT_MODIFIED;
+      a.body = new byte[0];
+      for (var f : fields) {
+        boolean date = f.getKey().equals("last-modified") && fields.contains("etag");
+        if (!date && !f.getKey().startsWith("content-")) a.fields.add(f.getKey(), f.getValue());
+      }
+      return a;
+    }
   }
 
   static final Map<String, Answer> answers = new HashMap<>();
-  static Writer log;
+  static Writer log; // null: none is kept
 
   static long now() {
     var t = java.time.Instant.now();
@@ -45,6 +65,7 @@ public class Serve {
       long start = now();
       String host = q.headers().get("host", ""), method = q.method().name(), target = q.uri();
       Answer a = answers.getOrDefault((method.equals("HEAD") ? "GET" : method) + " " + host.replaceAll(":\\d+$", "") + target, missing);
+      if ((method.equals("GET") || method.equals("HEAD")) && a.unchanged(q.headers())) a = a.notModified();
       boolean none = a.status.code() == 204 || a.status.code() == 304, bare = none || method.equals("HEAD");
       byte[] body = bare ? new byte[0] : a.body;
       HttpResponse r = new DefaultHttpResponse(HttpVersion.HTTP_1_1, a.status, false);
@@ -52,13 +73,14 @@ public class Serve {
       if (!none) r.headers().setInt("content-length", a.body.length);
       r.headers().set(SpdyHttpHeaders.Names.STREAM_ID, q.headers().get(SpdyHttpHeaders.Names.STREAM_ID));
       var session = c.pipeline().get(SslHandler.class).engine().getSession();
-      String rest = ",\"protocol\":\"spdy/3.1\",\"tls\":" + quote(session.getProtocol()) + ",\"cipher\":" + quote(session.getCipherSuite())
+      String rest = log == null ? "" : ",\"protocol\":\"spdy/3.1\",\"tls\":" + quote(session.getProtocol()) + ",\"cipher\":" + quote(session.getCipherSuite())
           + ",\"method\":" + quote(method) + ",\"host\":" + quote(host) + ",\"target\":" + quote(target) + ",\"status\":" + a.status.code()
           + ",\"client\":" + quote(at(c.channel().remoteAddress())) + ",\"server\":" + quote(at(c.channel().localAddress())) + "}\n";
       c.write(r);
       // Netty makes one frame of each piece of content, as far as the window allows.
       for (int i = 0; i < body.length; i += 1 << 16) c.write(new DefaultHttpContent(Unpooled.wrappedBuffer(body, i, Math.min(1 << 16, body.length - i))));
       c.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT).addListener(sent -> {
+        if (log == null) return;
         synchronized (log) {
           log.write("{\"start\":" + start + ",\"end\":" + now() + ",\"bytes\":" + (sent.isSuccess() ? body.length : 0) + rest);
           log.flush();
@@ -90,7 +112,7 @@ public class Serve {
       switch (w[0]) {
         case "serve":
           port = Integer.parseInt(w[2]);
-          log = Files.newBufferedWriter(Path.of(w[3]), StandardCharsets.UTF_8);
+          if (!w[3].isEmpty()) log = Files.newBufferedWriter(Path.of(w[3]), StandardCharsets.UTF_8);
           break;
         case "origin":
           host = w[1];

@@ -26,6 +26,10 @@ const apacheTLS = `,\"tls\":\"%{SSL_PROTOCOL}x\",\"cipher\":\"%{SSL_CIPHER}x\",\
 // value after it: Apache truncates longer lines.
 const longestKey = 1000
 
+// apacheThreads is how many threads Apache's one process has. Connections with nothing under way
+// need none.
+const apacheThreads = 64
+
 // configureApache maps a request's host and target to a file that mod_asis sends, with the
 // response's fields before its body. mod_headers adds the fields that Apache would
 // otherwise change.
@@ -44,7 +48,7 @@ func configureApache(s *setup) ([]launch, error) {
 	for _, m := range modules {
 		put("LoadModule %s_module %s/mod_%s.so", m, apacheModules, m)
 	}
-	put("ServerLimit 1\nStartServers 1\nThreadLimit 64\nThreadsPerChild 64\nMaxRequestWorkers 64\nMinSpareThreads 1\nMaxSpareThreads 64\nAsyncRequestWorkerFactor 32")
+	put("ServerLimit 1\nStartServers 1\nThreadLimit 64\nThreadsPerChild 64\nMaxRequestWorkers 64\nMinSpareThreads 1\nMaxSpareThreads 64\nAsyncRequestWorkerFactor %d", s.room(32*apacheThreads)/apacheThreads)
 	put("KeepAlive On\nMaxKeepAliveRequests 0\nKeepAliveTimeout %d\nTimeout %d", longTime, longTime)
 	put("LimitRequestLine 65536\nLimitRequestFieldSize 65536\nUseCanonicalName Off\nFileETag None\nEnableSendfile Off")
 	if s.Protocol.ALPN == "h2" {
@@ -59,7 +63,9 @@ func configureApache(s *setup) ([]launch, error) {
 	if s.secure() {
 		format += apacheTLS
 	}
-	put("LogFormat \"%s}\" wiretime\nCustomLog %s wiretime", format, apacheQuote(s.log))
+	if !s.Unlogged {
+		put("LogFormat \"%s}\" wiretime\nCustomLog %s wiretime", format, apacheQuote(s.log))
+	}
 	for _, at := range s.listens() {
 		put("Listen %s", at)
 	}
@@ -77,6 +83,9 @@ func configureApache(s *setup) ([]launch, error) {
 		put("AllowEncodedSlashes NoDecode\nRewriteEngine On\nRewriteMap answers \"txt:%s\"", s.file("answers"))
 		put("RewriteCond %%{REQUEST_METHOD} !^(GET|HEAD)$\nRewriteRule ^ - [R=404]")
 		put("RewriteCond %%{THE_REQUEST} \"^\\S+ (\\S+)\"\nRewriteRule ^ - [E=target:%%1]")
+		if err := apacheConditions(put, asis, o); err != nil {
+			return nil, err
+		}
 		put("RewriteCond ${answers:%s%%{ENV:target}} ^(.+)$\nRewriteRule ^ %s/%%1 [L]", o.host, asis)
 		for i := range o.answers {
 			a := &o.answers[i]
@@ -109,6 +118,37 @@ func configureApache(s *setup) ([]launch, error) {
 		l.stop, l.patience = syscall.SIGWINCH, 10*time.Second
 	}
 	return []launch{l}, err
+}
+
+// apacheConditions has conditional requests answered by a file of their own, since mod_asis
+// takes no notice of conditions. Other requests skip its rules. NV keeps Apache from adding Vary.
+func apacheConditions(put func(string, ...any), asis string, o origin) error {
+	var rules []string
+	for i := range o.answers {
+		a := &o.answers[i]
+		tag, date := a.validators()
+		if tag == "" && date == "" {
+			continue
+		}
+		unchanged := filepath.Join(asis, fmt.Sprint(a.number, ".unchanged"))
+		rule := func(conditions string) {
+			rules = append(rules, fmt.Sprintf("RewriteCond %%{ENV:target} %s\n%s\nRewriteRule ^ %s [L]", apacheQuote("="+a.target), conditions, unchanged))
+		}
+		if tag != "" {
+			// A quotation mark would end the pattern.
+			rule(`RewriteCond %{HTTP:If-None-Match} "` + strings.ReplaceAll(given(tag), `"`, `\x22`) + `" [NV]`)
+		}
+		if date != "" {
+			rule("RewriteCond %{HTTP:If-None-Match} ^$ [NV]\nRewriteCond %{HTTP:If-Modified-Since} " + apacheQuote("="+date) + " [NV]")
+		}
+		if err := apacheAnswer(unchanged, &answer{status: http.StatusNotModified, header: a.unchanged(), body: os.DevNull}); err != nil {
+			return err
+		}
+	}
+	if len(rules) > 0 {
+		put("RewriteCond %%{HTTP:If-None-Match}%%{HTTP:If-Modified-Since} ^$ [NV]\nRewriteRule ^ - [S=%d]\n%s", len(rules), strings.Join(rules, "\n"))
+	}
+	return nil
 }
 
 // apacheAnswer writes the file of an answer.

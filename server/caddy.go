@@ -68,7 +68,10 @@ func configureCaddy(s *setup) ([]launch, error) {
 	main := object{
 		"listen": listens, "automatic_https": object{"disable": true}, "protocols": caddyProtocols(s.Protocol.Name),
 		"routes":       append(list{object{"handle": first}}, append(groups, object{"handle": list{object{"handler": "static_response", "status_code": 404}}})...),
-		"idle_timeout": "1h", "max_header_bytes": 1 << 20, "logs": object{"default_logger_name": "requests"},
+		"idle_timeout": "1h", "max_header_bytes": 1 << 20,
+	}
+	if !s.Unlogged {
+		main["logs"] = object{"default_logger_name": "requests"}
 	}
 	apps := object{"http": object{"http_port": 1, "https_port": s.Protocol.Port, "grace_period": "1ms", "servers": object{"main": main}}}
 	if s.secure() {
@@ -121,8 +124,28 @@ func caddyProtocols(row string) list {
 var caddyFields = []string{"accept-ranges", "content-type", "etag", "last-modified"}
 
 // caddyAnswer returns the handlers of an answer: the file server sends the body, and the
-// archive's fields replace the file server's.
+// archive's fields replace the file server's. The file server knows no validators but its own,
+// so a route before it answers conditional requests.
 func (s *setup) caddyAnswer(a *answer) list {
+	conditions := list{}
+	tag, date := a.validators()
+	if tag != "" {
+		conditions = append(conditions, object{"header_regexp": object{"If-None-Match": object{"pattern": given(tag)}}})
+	}
+	if date != "" {
+		conditions = append(conditions, object{"header": object{"If-Modified-Since": list{date}}, "not": list{object{"header": object{"If-None-Match": list{"*"}}}}})
+	}
+	if len(conditions) == 0 {
+		return s.caddyWhole(a)
+	}
+	unchanged := s.caddyWhole(&answer{method: a.method, status: 304, header: a.unchanged()})
+	return list{object{"handler": "subroute", "routes": list{
+		object{"match": conditions, "handle": unchanged, "terminal": true}, object{"handle": s.caddyWhole(a)},
+	}}}
+}
+
+// caddyWhole returns the handlers of an answer to an unconditional request.
+func (s *setup) caddyWhole(a *answer) list {
 	add, set, remove := object{}, object{}, list{}
 	for _, f := range a.header {
 		into := add

@@ -17,12 +17,15 @@ const h2oLog = `{"time":"%{sec}t.%{usec_frac}t","took":"%{duration}x","protocol"
 // configureH2O writes a script for each host that maps a request's method and target to an
 // internal path with the file and the fields. X-Reproxy-URL redirects the request to that
 // path, with its method if the status is 307, by GET otherwise. If the status is not 200,
-// the script sends the answer itself.
+// the script sends the answer itself. It answers conditional requests, too.
 func configureH2O(s *setup) ([]launch, error) {
 	var b strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	put("num-threads: 1\nnum-name-resolution-threads: 1\npid-file: %s\nerror-log: /dev/stderr", yaml(s.file("h2o.pid")))
-	put("access-log:\n  path: %s\n  format: %s\n  escape: json", yaml(s.log), yaml(h2oLog))
+	put("max-connections: %d", s.room(1024))
+	if !s.Unlogged {
+		put("access-log:\n  path: %s\n  format: %s\n  escape: json", yaml(s.log), yaml(h2oLog))
+	}
 	put("temp-buffer-path: %s", yaml(s.scratch()))
 	put("http2-max-concurrent-requests-per-connection: %d\nhttp2-idle-timeout: %d\nhttp1-request-timeout: %d", concurrentRequests, longTime, longTime)
 	put("http1-upgrade-to-http2: OFF\nhttp2-push-preload: OFF\nfile.etag: OFF\nfile.mime.settypes: {}")
@@ -81,17 +84,23 @@ serve = lambda do |file|
   answers = {}
   read.call(file).split("\n").each do |line|
     request, status, place, *fields = line.split("\t")
-    answer = place
-    unless status == "200"
-      header = {}
-      fields.each do |field|
-        name, value = field.split(":", 2)
-        header[name] = header.key?(name) ? header[name] + "\n" + value : value
-      end
-      body = read.call(place)
-      answer = [status.to_i, header, body.empty? ? [] : [body]]
+    tag, date = fields.shift || "", fields.shift || ""
+    header = {}
+    fields.each do |field|
+      name, value = field.split(":", 2)
+      header[name] = header.key?(name) ? header[name] + "\n" + value : value
     end
-    answers[request] = answer
+    if status == "200"
+      answers[request] = {place: place, tag: tag, date: date, header: header}
+    else
+      body = read.call(place)
+      answers[request] = [status.to_i, header, body.empty? ? [] : [body]]
+    end
+  end
+  unchanged = lambda do |env, answer|
+    given, since = env["HTTP_IF_NONE_MATCH"], env["HTTP_IF_MODIFIED_SINCE"]
+    next given == "*" || given.include?(answer[:tag]) if given && answer[:tag] != ""
+    !given && since && since == answer[:date]
   end
   lambda do |env|
     asked = env["REQUEST_METHOD"] == "HEAD" ? "GET" : env["REQUEST_METHOD"]
@@ -101,7 +110,9 @@ serve = lambda do |file|
     case answer
     when nil then [404, {}, []]
     when Array then [answer[0], answer[1].dup, answer[2]]
-    else [asked == "GET" ? 307 : 200, {"x-reproxy-url" => answer}, []]
+    else
+      next [304, answer[:header].dup, []] if asked == "GET" && unchanged.call(env, answer)
+      [asked == "GET" ? 307 : 200, {"x-reproxy-url" => answer[:place]}, []]
     end
   end
 end
@@ -110,7 +121,8 @@ serve.call(%s)
 `
 
 // h2oAnswers writes the file of a host's answers. Each line has, separated by tabs, method
-// and target, status, the internal path or the file of the body, and the fields.
+// and target, status, the internal path or the file of the body, the validators, and the
+// fields: those of a 304 if the answer itself is at an internal path.
 func h2oAnswers(o origin) string {
 	var b strings.Builder
 	for i := range o.answers {
@@ -119,13 +131,16 @@ func h2oAnswers(o origin) string {
 		if strings.IndexByte(target, '?') == len(target)-1 {
 			target = target[:len(target)-1] // H2O's scripts do not see an empty query
 		}
-		fmt.Fprintf(&b, "%s %s\t%d", a.method, target, a.status)
+		tag, date := a.validators()
+		place, header := a.body, a.header
 		if a.status == 200 {
-			fmt.Fprintf(&b, "\t%s\n", a.place())
-			continue
+			place, header = a.place(), nil
 		}
-		fmt.Fprintf(&b, "\t%s", a.body)
-		for _, f := range a.header {
+		if tag != "" || date != "" {
+			header = a.unchanged()
+		}
+		fmt.Fprintf(&b, "%s %s\t%d\t%s\t%s\t%s", a.method, target, a.status, place, tag, date)
+		for _, f := range header {
 			fmt.Fprintf(&b, "\t%s:%s", f[0], strings.ReplaceAll(f[1], "\t", " "))
 		}
 		b.WriteByte('\n')

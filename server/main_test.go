@@ -228,8 +228,8 @@ func (r *running) client(t *testing.T) *http.Client {
 	return client
 }
 
-// get sends a request for an archived URL and reads the whole response.
-func (r *running) get(t *testing.T, client *http.Client, method, url string) (*http.Response, []byte) {
+// get sends a request for an archived URL, with some fields, and reads the whole response.
+func (r *running) get(t *testing.T, client *http.Client, method, url string, fields ...string) (*http.Response, []byte) {
 	t.Helper()
 	address, err := r.Protocol.URL(url)
 	must(t, err)
@@ -239,6 +239,9 @@ func (r *running) get(t *testing.T, client *http.Client, method, url string) (*h
 	}
 	request, err := http.NewRequestWithContext(t.Context(), method, address, content)
 	must(t, err)
+	for i := 0; i < len(fields); i += 2 {
+		request.Header.Set(fields[i], fields[i+1])
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		t.Fatalf("%s %s: %v (%v)", method, url, err, r.Err())

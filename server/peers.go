@@ -130,7 +130,11 @@ func (s *setup) manifest() (string, error) {
 		}
 		b.WriteByte('\n')
 	}
-	put("serve", s.Protocol.ALPN, s.Protocol.Port, s.log)
+	log := s.log
+	if s.Unlogged {
+		log = ""
+	}
+	put("serve", s.Protocol.ALPN, s.Protocol.Port, log)
 	for _, o := range s.origins {
 		put("origin", o.host, o.address, o.certificate, o.key)
 		for i := range o.answers {

@@ -24,7 +24,20 @@ for (const line of fs.readFileSync(process.argv[2], 'utf8').split('\n')) {
   }
 }
 
-const out = fs.openSync(log, 'a');
+// For each answer with validators, what it gives instead to who has it.
+for (const a of answers.values()) {
+  const {etag, 'last-modified': modified} = a.fields;
+  if (a.status !== 200 || !etag && !modified) continue;
+  const kept = Object.entries(a.fields).filter(([name]) => !name.startsWith('content-') && !(etag && name === 'last-modified'));
+  a.unchanged = {status: 304, fields: Object.fromEntries(kept), body: Buffer.alloc(0)};
+  a.matches = headers => {
+    const given = headers['if-none-match'];
+    if (given !== undefined) return given === '*' || etag !== undefined && given.includes(etag[0].replace(/^W\//, ''));
+    return modified !== undefined && headers['if-modified-since'] === modified[0];
+  };
+}
+
+const out = log && fs.openSync(log, 'a'); // no log without a name
 const now = () => String(BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000))) + '000';
 const missing = {status: 404, fields: {'content-type': ['text/plain']}, body: Buffer.from('not archived\n')};
 
@@ -32,11 +45,12 @@ function handle(req, res) {
   const start = now(), socket = req.spdyStream.connection.socket;
   const client = `${socket.remoteAddress}:${socket.remotePort}`, server = `${socket.localAddress}:${socket.localPort}`;
   const host = req.headers.host, asked = req.method === 'HEAD' ? 'GET' : req.method;
-  const a = answers.get(`${asked} ${host.replace(/:\d+$/, '')}${req.url}`) || missing;
+  const archived = answers.get(`${asked} ${host.replace(/:\d+$/, '')}${req.url}`) || missing;
+  const a = asked === 'GET' && archived.unchanged && archived.matches(req.headers) ? archived.unchanged : archived;
   const none = a.status === 204 || a.status === 304, bare = none || req.method === 'HEAD';
   let logged = false;
   const done = bytes => {
-    if (logged) return;
+    if (logged || !log) return;
     logged = true;
     const quoted = {tls: socket.getProtocol() || 'TLSv1.3', cipher: (socket.getCipher() || {}).standardName, method: req.method, host, target: req.url,
       protocol: 'spdy/' + req.spdyVersion, resumed: socket.isSessionReused(), status: a.status, bytes, client, server};

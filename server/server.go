@@ -49,6 +49,11 @@ type Config struct {
 	Contained bool
 	// ReadyLimit is how long the server may take to become ready.
 	ReadyLimit time.Duration
+	// Connections is how many connections the server must hold at once; 0: those of one client. The
+	// program's limit on open files must allow them.
+	Connections int
+	// Unlogged has the server keep no log of its requests.
+	Unlogged bool
 }
 
 // Server is a running third-party server.
@@ -79,6 +84,9 @@ func (s *Server) Processes() []int {
 // Start starts a server. It returns when the server answers on all its addresses. An
 // error quotes the end of the server's output.
 func Start(ctx context.Context, c Config) (*Server, error) {
+	if c.Unlogged {
+		c.Kind.Logs = false
+	}
 	s := &Server{config: c, died: make(chan struct{})}
 	err := s.start(ctx)
 	if err != nil {

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -83,6 +84,81 @@ func TestEveryServerGivesTheArchive(t *testing.T) {
 	})
 }
 
+// TestEveryServerRecognisesItsValidators asks every server over every row with the validators of
+// an archived response, with others, and for one that has none.
+func TestEveryServerRecognisesItsValidators(t *testing.T) {
+	const date, other = "Tue, 03 Mar 2020 10:00:00 GMT", "Wed, 04 Mar 2015 10:00:00 GMT"
+	m := maker{site: site.Site{Name: "valid", Page: "https://" + pageHost + "/"}, bodies: map[string][]byte{}}
+	m.add("GET", pageHost+"/", 200, []byte("tagged"), "content-type", "text/html", "etag", `"a.b/{c}$d"`, "cache-control", "no-cache", "last-modified", date)
+	m.add("GET", pageHost+"/weak.css", 200, zipped("p {}"), "content-type", "text/css", "content-encoding", "gzip", "etag", `W/"1"`, "vary", "accept-encoding")
+	m.add("GET", imageHost+"/dated.png", 200, []byte("dated"), "content-type", "image/png", "last-modified", date, "timing-allow-origin", "*")
+	m.add("GET", imageHost+"/plain.png", 200, []byte("plain"), "content-type", "image/png", "cache-control", "max-age=60")
+	m.add("GET", imageHost+"/gone.png", 404, []byte("gone"), "content-type", "text/plain", "etag", `"gone"`)
+	s, err := site.New(m.site, m.bodies)
+	must(t, err)
+	const tag, since = "If-None-Match", "If-Modified-Since"
+	tests := []struct {
+		url       string
+		fields    []string
+		unchanged bool
+	}{
+		{pageHost + "/", []string{tag, `"a.b/{c}$d"`}, true},
+		{pageHost + "/", []string{tag, `"x", W/"a.b/{c}$d"`}, true},
+		{pageHost + "/", []string{tag, "*"}, true},
+		{pageHost + "/", []string{tag, `"a.b/{c}$d"`, since, date}, true},
+		{pageHost + "/", []string{tag, `"a.b"`, since, date}, false},
+		{pageHost + "/", []string{tag, `"axb/{c}$d"`}, false},
+		{pageHost + "/", []string{since, date}, true},
+		{pageHost + "/", []string{since, other}, false},
+		{pageHost + "/", nil, false},
+		{pageHost + "/weak.css", []string{tag, `W/"1"`}, true},
+		{pageHost + "/weak.css", []string{tag, `"1"`}, true},
+		{pageHost + "/weak.css", []string{tag, `"11"`}, false},
+		{imageHost + "/dated.png", []string{since, date}, true},
+		{imageHost + "/dated.png", []string{tag, `"1"`, since, date}, false},
+		{imageHost + "/dated.png", []string{since, other}, false},
+		{imageHost + "/plain.png", []string{tag, `"1"`}, false},
+		{imageHost + "/gone.png", []string{tag, `"gone"`}, false},
+	}
+	eachRow(t, func(t *testing.T, k server.Kind, row string) {
+		r := start(t, k, row, s)
+		client := r.client(t)
+		var asked []capture.ServerEntry
+		for _, method := range []string{"GET", "HEAD"} {
+			for _, test := range tests {
+				url := "https://" + test.url
+				response, got := r.get(t, client, method, url, test.fields...)
+				i := slices.IndexFunc(s.Resources, func(r site.Resource) bool { return r.URL == url })
+				want := s.Resources[i]
+				body, err := s.Body(&want)
+				must(t, err)
+				if test.unchanged {
+					body, want.Status = nil, 304
+					want.Header = kept(want.Header)
+				}
+				if method == "HEAD" {
+					body = nil
+				}
+				compare(t, &want, response, body, got)
+				asked = append(asked, request(r, method, url, want.Status, len(got), false))
+			}
+		}
+		client.CloseIdleConnections()
+		must(t, r.Stop())
+		log, err := r.Log()
+		must(t, err)
+		compareLog(t, r, log, asked)
+	})
+}
+
+// kept returns the fields that a 304 has.
+func kept(all []site.Header) []site.Header {
+	hasTag := slices.ContainsFunc(all, func(h site.Header) bool { return h.Name == "etag" })
+	return slices.DeleteFunc(slices.Clone(all), func(h site.Header) bool {
+		return strings.HasPrefix(h.Name, "content-") || h.Name == "last-modified" && hasTag
+	})
+}
+
 // compare compares a response with the archive.
 func compare(t *testing.T, archived *site.Resource, response *http.Response, want, got []byte) {
 	t.Helper()
@@ -145,7 +221,7 @@ func request(r *running, method, url string, status, size int, miss bool) captur
 func compareLog(t *testing.T, r *running, log, asked []capture.ServerEntry) {
 	t.Helper()
 	order := func(a, b capture.ServerEntry) int {
-		return strings.Compare(a.Method+a.URL, b.Method+b.URL)
+		return cmp.Or(strings.Compare(a.Method+a.URL, b.Method+b.URL), a.Status-b.Status)
 	}
 	connections := map[int64]string{}
 	for i := range log {

@@ -67,6 +67,11 @@ type launch struct {
 	stop     syscall.Signal
 }
 
+// room returns how many connections to configure where the server has a limit: its usual one, or
+// twice as many as it must hold, since some count what they have just closed, and what they read
+// files with.
+func (s *setup) room(usual int) int { return max(usual, 2*s.Connections) }
+
 // prepare writes the site and its certificates to the server's folder.
 func prepare(c Config, program string) (*setup, error) {
 	s := &setup{Config: c, program: program, log: filepath.Join(c.Folder, "access.log")}

@@ -25,6 +25,7 @@ type made struct {
 	text       string // the body before the padding
 	by         string // host and path of the initiator if a parser cannot see the reference; otherwise empty
 	shared     bool   // allows requests from other origins, as fonts must
+	tag        string // its ETag; empty: none
 	image      [2]int // width and height of an image
 }
 
@@ -139,6 +140,9 @@ func (s *Site) addPart(m made, body []byte) {
 	header := []Header{{"content-type", contentTypes[kind]}, unchanging, {"timing-allow-origin", "*"}}
 	if m.shared {
 		header = append(header, Header{"access-control-allow-origin", "*"})
+	}
+	if m.tag != "" {
+		header = append(header, Header{"etag", m.tag})
 	}
 	s.addResource("https://"+m.host+m.path, header, body)
 	if m.by != "" {

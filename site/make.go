@@ -42,7 +42,11 @@ func Make(spec Spec) (*Site, error) {
 		if p.by.kind == ".js" {
 			m.by = strings.TrimPrefix(p.by.url, "//")
 		}
-		s.addPart(m, p.body(random))
+		body := p.body(random)
+		if spec.Validators {
+			m.tag = entityTag(body)
+		}
+		s.addPart(m, body)
 	}
 	if err := s.build(); err != nil {
 		return nil, fmt.Errorf("make %s: %w", spec.Name, err)

@@ -1,6 +1,9 @@
 package site
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // The pages that papers measured and of which nothing is left but numbers.
 const (
@@ -22,6 +25,9 @@ const (
 // Size, Speed, and Performance, O'Reilly 2014. The numbers of bing are those that
 // tangentish.com measured in June 2014 (search engine network activity). Those of yahoo and
 // of Nam's page are Wiretime's own.
+//
+// All objects of the pages of Kim et al. have validators, since their browsers visited a page
+// a hundred times in a row.
 var paperPages = []Spec{
 	{Name: "kim-google-play", Title: "Google Play", Source: kimTable5 + ", and table 1", Objects: 52, Domains: 17, Total: 1_592_430, Depth: 3},
 	{Name: "kim-2mb", Title: "A Korean site of 2 MB", Source: kimTable1, Objects: 88, Domains: 4, Total: 2_299_990, Depth: 3},
@@ -69,6 +75,7 @@ func paperPage(name string) (Spec, bool) {
 	}
 	spec := paperPages[i]
 	spec.Seed = 1
+	spec.Validators = strings.HasPrefix(name, "kim-")
 	if spec.Sizes == "" {
 		spec.Sizes = SizesWeb
 	}

@@ -44,6 +44,9 @@ type Spec struct {
 	Mix Mix
 	// Seed drives all random draws: sizes, hosts, initiators, and the octets themselves.
 	Seed uint64
+	// Validators gives all objects an ETag, which a reload asks with. Without it only the
+	// page has one.
+	Validators bool
 }
 
 // Sizes names a way to divide a page's octets among its objects.

@@ -9,6 +9,7 @@ import (
 	"wiretime/capture"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/study"
 	"wiretime/workload/pageload"
 )
 
@@ -17,6 +18,21 @@ func builtinOrder(row, visit string) pageload.Order {
 	o := order(row, visit)
 	o.Loader = pageload.Builtin
 	return o
+}
+
+const images = 8 // of the page validated
+
+// validated makes a page of some images. All its responses have validators.
+func validated(t *testing.T) *site.Site {
+	t.Helper()
+	page, err := site.Make(site.Spec{
+		Name: "validated", Objects: 1 + images, Domains: 1, Total: 5000 * (1 + images), Sizes: site.SizesEqual, Depth: 1,
+		Mix: site.Mix{HTML: site.Share{Requests: 1}, Image: site.Share{Requests: images}}, Seed: 1, Validators: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
 }
 
 // eachRow runs a test for every protocol there is.
@@ -30,11 +46,7 @@ func eachRow(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
 // say, over every row, by the server's log, its own HAR and the packets: to what
 // Chromium does where that can go (TestWhatChromiumKeepsOfAVisit).
 func TestWhatBuiltinKeepsOfAVisit(t *testing.T) {
-	const images = 8
-	page, err := site.Objects(images, 5000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := validated(t)
 	s := openWith(t, "", page)
 	type outcome struct {
 		connections, opened int  // that carried requests; of which the capture holds the beginning
@@ -60,7 +72,10 @@ func TestWhatBuiltinKeepsOfAVisit(t *testing.T) {
 		early.early = 1
 		want := map[string]outcome{
 			"cold": cold, "resumed": resumed, "cached": cached, "0rtt": early,
-			"connected": {connections: connections, requests: 1 + images}, // resumed or not is from before
+			// Resumed or not is from before.
+			"connected": {connections: connections, requests: 1 + images},
+			"again":     {connections: 1, requests: 1, notModified: 1, cached: images},
+			"reload":    {connections: connections, requests: 1 + images, notModified: 1 + images},
 		}
 		for _, visit := range capture.Visits() {
 			if visit == "0rtt" && p.Transport != "udp" {
@@ -82,7 +97,7 @@ func TestWhatBuiltinKeepsOfAVisit(t *testing.T) {
 						got.notModified++
 					}
 				}
-				got.connections, got.resumed = len(over), l.Server[0].Resumed && visit != "connected"
+				got.connections, got.resumed = len(over), l.Server[0].Resumed && !study.KeepsConnections(visit)
 				var found int
 				if got.opened, found = l.opening(t); got.opened > 0 && found > 0 {
 					t.Errorf("the capture holds %d connections from their beginning and %d that were there before", got.opened, found)
@@ -100,6 +115,11 @@ func TestWhatBuiltinKeepsOfAVisit(t *testing.T) {
 				}
 				if len(l.HAR.Log.Entries) != 1+images || l.Timing.OnLoad <= 0 {
 					t.Errorf("%d entries, onLoad %g", len(l.HAR.Log.Entries), l.Timing.OnLoad)
+				}
+				for _, e := range l.HAR.Log.Entries {
+					if kept := visit == "cached" || visit == "again" || visit == "reload"; e.Revisited != kept {
+						t.Errorf("%s is marked as revisited: %v, want %v", e.Request.URL, e.Revisited, kept)
+					}
 				}
 				if got != want[visit] {
 					t.Errorf("%+v, want %+v", got, want[visit])

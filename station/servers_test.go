@@ -67,7 +67,7 @@ func TestOtherPeoplesServers(t *testing.T) {
 			if loader == pageload.Chromium && (p.NoBrowser != "" || k.NoBrowser(p.Name) != "") {
 				continue
 			}
-			for _, visit := range []string{"cold", "connected"} {
+			for _, visit := range []string{"cold", "connected", "again", "reload"} {
 				t.Run(loader+" "+visit, func(t *testing.T) {
 					o := order(p.Name, visit)
 					o.Loader = loader

@@ -16,6 +16,7 @@ import (
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
+	"wiretime/study"
 	"wiretime/workload/pageload"
 )
 
@@ -118,11 +119,7 @@ func (l loaded) opening(t *testing.T) (opened, found int) {
 // TestWhatChromiumKeepsOfAVisit holds the documentation (docs/measuring.md) to what
 // the browser does, by the server's log and the packets.
 func TestWhatChromiumKeepsOfAVisit(t *testing.T) {
-	const images = 8
-	page, err := site.Objects(images, 5000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := validated(t)
 	s := open(t, page)
 	type outcome struct {
 		requests, notModified int
@@ -139,6 +136,7 @@ func TestWhatChromiumKeepsOfAVisit(t *testing.T) {
 	early := with(func(o *outcome) { o.resumed, o.early = true, 1 })
 	connected := with(func(o *outcome) { o.opens = false })
 	cached := with(func(o *outcome) { o.requests, o.notModified, o.cached, o.resumed = 1, 1, images, true })
+	again := outcome{requests: 1, notModified: 1, cached: images}
 	for _, test := range []struct {
 		row, visit string
 		want       outcome
@@ -149,6 +147,8 @@ func TestWhatChromiumKeepsOfAVisit(t *testing.T) {
 		{"https/1.1", "connected", connected}, {"h2", "connected", connected}, {"h3", "connected", connected},
 		{"https/1.1", "cached", cached}, {"h2", "cached", cached}, {"h3", "cached", cached},
 		{"http/1.1", "cached", with(func(o *outcome) { o.requests, o.notModified, o.cached = 1, 1, images })},
+		{"http/1.1", "again", again}, {"https/1.1", "again", again}, {"h2", "again", again}, {"h3", "again", again},
+		{"http/1.1", "reload", again}, {"https/1.1", "reload", again}, {"h2", "reload", again}, {"h3", "reload", again},
 	} {
 		t.Run(strings.ReplaceAll(test.row, "/", "-")+" "+test.visit, func(t *testing.T) {
 			l := load(t, s, order(test.row, test.visit), page)
@@ -169,17 +169,21 @@ func TestWhatChromiumKeepsOfAVisit(t *testing.T) {
 			// The later connections of an HTTP/1.1 page may resume the session of its first
 			// one as soon as they can at all, and any of them may be the one that is taken
 			// up again by the next visit.
-			got.resumed = l.Server[0].Resumed && (test.row != "https/1.1" || test.visit != "connected")
+			got.resumed = l.Server[0].Resumed && (test.row != "https/1.1" || !study.KeepsConnections(test.visit))
 			for _, e := range l.HAR.Log.Entries {
 				if e.FromCache != "" {
 					got.cached++
 				}
-				if e.FromCache == "memory" {
+				if e.FromCache == "memory" && !study.KeepsConnections(test.visit) {
 					t.Errorf("%s came from the cache of the page's process, which should be gone", e.Request.URL)
 				}
 			}
 			if e := l.HAR.Log.Entries[0]; e.Response.Status != l.Server[0].Status || e.FromCache != "" {
 				t.Errorf("the browser says of the document status %d, cache %q; the server %d", e.Response.Status, e.FromCache, l.Server[0].Status)
+			}
+			anew := slices.Contains(l.HAR.Log.Entries[0].Request.Headers, capture.Pair{Name: "cache-control", Value: "max-age=0"})
+			if test.row != "http/1.1" && test.row != "https/1.1" && anew != (test.visit == "reload") {
+				t.Errorf("the document is asked for anew: %v", anew)
 			}
 			// The earlier visit may have needed fewer connections per host than HTTP/1.1's six, as on a
 			// busy machine; this one may then open the others.

@@ -29,7 +29,7 @@ type axisColumn struct {
 // axisColumns has a column for every axis of every workload. The listed ones have names and numbers
 // of their own, which stay as they are; those of later axes follow.
 var axisColumns = completed([]axisColumn{
-	{"site", []study.Axis{study.AxisSite, study.AxisMedia}, func(c study.Cell) any { return c.Subject() }},
+	{"site", []study.Axis{study.AxisSite, study.AxisMedia, study.AxisUpload}, func(c study.Cell) any { return c.Subject() }},
 	{"protocol", []study.Axis{study.AxisProtocol, study.AxisTransport}, func(c study.Cell) any { return c.Over() }},
 	{"network", []study.Axis{study.AxisNetwork}, func(c study.Cell) any { return c.Network.Name }},
 	{"loader", []study.Axis{study.AxisLoader, study.AxisPlayer}, func(c study.Cell) any { return c.By() }},

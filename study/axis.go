@@ -6,7 +6,7 @@ import "slices"
 // same name.
 type Axis string
 
-// The axes of page loads, of streams, and of both.
+// The axes of page loads, of uploads, of streams, of crowds, and of several.
 const (
 	AxisSite     Axis = "site"     // site reference, such as "objects@40x20kB"
 	AxisProtocol Axis = "protocol" // a row of package protocol
@@ -20,6 +20,7 @@ const (
 	AxisClientWindow Axis = "client_window" // what the client grants the server over SPDY, HTTP/2 and HTTP/3
 	AxisServerWindow Axis = "server_window" // what the server grants the client
 	AxisTCPWindow    Axis = "tcp_window"    // TCP's largest buffers on both hosts; sizes only
+	AxisUpload       Axis = "upload"        // upload reference, such as "post@10MB"
 
 	AxisMedia         Axis = "media"         // media reference, such as "file@1GB"
 	AxisTransport     Axis = "transport"     // a row of package media/transport
@@ -27,6 +28,9 @@ const (
 	AxisLinkDelay     Axis = "link_delay"    // average one-way delay of the access links, such as "50ms"
 	AxisLoss          Axis = "loss"          // packet error rate, such as "1%"
 	AxisReconnections Axis = "reconnections" // number of moves to the other access link
+
+	AxisClients  Axis = "clients"  // number of clients that are connected to a server at once
+	AxisActivity Axis = "activity" // what they do: ActivityIdle or ActivityActive
 
 	AxisCongestion Axis = "congestion" // TCP congestion control of both hosts, by Linux's name
 	AxisInitCwnd   Axis = "initcwnd"   // initial congestion window of TCP on both hosts, in segments
@@ -68,6 +72,13 @@ var (
 	clock      = AxisInfo{Axis: AxisClock, Key: "clock", Plural: "clocks", Usual: ClockReal, Tacit: true}
 )
 
+// The windows of page loads and of uploads.
+var (
+	tcpWindow    = AxisInfo{Axis: AxisTCPWindow, Key: "tcp_windows", Plural: "TCP windows", Usual: WindowDefault, Tacit: true, Prefix: "TCP window "}
+	clientWindow = AxisInfo{Axis: AxisClientWindow, Key: "client_windows", Plural: "client windows", Usual: WindowDefault, Tacit: true, Prefix: "client window "}
+	serverWindow = AxisInfo{Axis: AxisServerWindow, Key: "server_windows", Plural: "server windows", Usual: WindowDefault, Tacit: true, Prefix: "server window "}
+)
+
 var pageLoads = Workload{
 	Name: "pages", Subject: AxisSite, Over: AxisProtocol, By: AxisLoader,
 	Axes: []AxisInfo{
@@ -79,12 +90,25 @@ var pageLoads = Workload{
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
-		{Axis: AxisTCPWindow, Key: "tcp_windows", Plural: "TCP windows", Usual: WindowDefault, Tacit: true, Prefix: "TCP window "},
-		{Axis: AxisClientWindow, Key: "client_windows", Plural: "client windows", Usual: WindowDefault, Tacit: true, Prefix: "client window "},
-		{Axis: AxisServerWindow, Key: "server_windows", Plural: "server windows", Usual: WindowDefault, Tacit: true, Prefix: "server window "},
+		tcpWindow, clientWindow, serverWindow,
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
+}
+
+var fileUploads = Workload{
+	Name: "uploads", Subject: AxisUpload, Over: AxisProtocol, By: AxisLoader,
+	Axes: []AxisInfo{
+		{Axis: AxisUpload, Key: "uploads", Plural: "uploads"},
+		{Axis: AxisNetwork, Key: "networks", Plural: "networks"},
+		{Axis: AxisLoader, Key: "loaders", Plural: "loaders"},
+		congestion, initcwnd, clock,
+		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
+		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
+		tcpWindow, clientWindow, serverWindow,
+	},
+	Path:     []Axis{AxisNetwork},
+	KeyFirst: []Axis{AxisUpload, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisServer},
 }
 
 var mediaStreams = Workload{
@@ -103,14 +127,33 @@ var mediaStreams = Workload{
 	KeyFirst: []Axis{AxisMedia, AxisTransport, AxisPlayer, AxisLinkDelay, AxisLoss, AxisReconnections, AxisStrategy, AxisCongestion, AxisInitCwnd},
 }
 
+var crowds = Workload{
+	Name: "crowds", Subject: AxisClients, Over: AxisProtocol, By: AxisActivity,
+	Axes: []AxisInfo{
+		{Axis: AxisClients, Key: "clients", Plural: "numbers of clients", Suffix: " clients"},
+		{Axis: AxisSite, Key: "sites", Plural: "sites"},
+		{Axis: AxisActivity, Key: "activities", Plural: "activities"},
+		congestion, initcwnd, clock,
+		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
+		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
+	},
+	KeyFirst: []Axis{AxisClients, AxisActivity, AxisSite, AxisProtocol, AxisServer},
+}
+
 // Pages returns the workload of page loads.
 func Pages() *Workload { return &pageLoads }
 
 // Streams returns the workload of media streams.
 func Streams() *Workload { return &mediaStreams }
 
+// Uploads returns the workload of uploads.
+func Uploads() *Workload { return &fileUploads }
+
+// Crowds returns the workload of many clients against one server.
+func Crowds() *Workload { return &crowds }
+
 // Workloads returns all workloads.
-func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams} }
+func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams, &fileUploads, &crowds} }
 
 // Has reports whether the workload's cells have the axis.
 func (w *Workload) Has(axis Axis) bool { return w.at(axis) >= 0 }

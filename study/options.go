@@ -27,7 +27,8 @@ type Options struct {
 	TCPRmem, TCPWmem [3]int
 	CPU              CPU // the main thread of the built-in loader
 
-	Stream *Stream // settings for streams; nil for pages
+	Stream *Stream // settings for streams; nil for others
+	Crowd  *Crowd  // settings for crowds; nil for others
 }
 
 // Late limits how late packets may leave the emulator.

@@ -47,7 +47,14 @@ const (
 	VisitZeroRTT   = "0rtt"      // as VisitResumed, and over HTTP/3 it sends requests as early data (RFC 9001, section 4.6)
 	VisitConnected = "connected" // its connections are still open; the cache is empty
 	VisitCached    = "cached"    // it has names, TLS sessions and a filled cache; connections are closed
+	VisitAgain     = "again"     // it has names, TLS sessions, open connections and a filled cache
+	VisitReload    = "reload"    // as VisitAgain, and it asks the server whether its cache is still valid
 )
+
+// KeepsConnections reports whether a client has open connections before a load with this visit.
+func KeepsConnections(visit string) bool {
+	return visit == VisitConnected || visit == VisitAgain || visit == VisitReload
+}
 
 // WindowDefault is the window that a loader, a server or the option tcp_rmem has by itself.
 const WindowDefault = "default"

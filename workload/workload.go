@@ -43,6 +43,9 @@ type Kind struct {
 	// HAR names the file for a load's HAR. The runner writes it, with the critical path of each
 	// page. Empty: loads leave no HAR, and nothing has a critical path.
 	HAR string
+	// Loopback says that loads cross no emulated path: they leave no capture, and nothing can have
+	// been late. What disturbs a load (rules 3 and 7) is not judged.
+	Loopback bool
 }
 
 // Station is what a load runs on (package station). A workload that needs more of it, such as

@@ -24,6 +24,7 @@ import (
 	"wiretime/sandbox"
 	"wiretime/store"
 	"wiretime/study/studyfile"
+	"wiretime/workload/crowd"
 )
 
 // The exit codes, as 'wiretime help' lists them.
@@ -67,6 +68,7 @@ func main() {
 	kernel.Helper()
 	guest.Init()
 	lab.Helper()
+	crowd.Helper()
 	link.Helper()
 	root := &cobra.Command{
 		Use: "wiretime", Short: "Measure how long web pages and streams take over every web protocol", Long: about,
@@ -75,7 +77,7 @@ func main() {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
-	root.AddCommand(runCommand(), resultsCommand(), showCommand(), explainCommand(), reproduceCommand(), exportCommand(), reportCommand(),
+	root.AddCommand(runCommand(), resultsCommand(), showCommand(), explainCommand(), framesCommand(), reproduceCommand(), exportCommand(), reportCommand(),
 		networksCommand(), siteCommand(), getCommand(), streamCommand(), serveCommand(), linkCommand(), kernelCommand(), doctorCommand())
 	if err := root.Execute(); err != nil {
 		os.Exit(explain(err))

@@ -24,8 +24,11 @@ func networksCommand() *cobra.Command {
 			if err != nil {
 				return input(err)
 			}
-			_, err = fmt.Fprintf(stdout, "%s\n  up    %s\n  down  %s\n  source: %s\n  %s\n",
-				p.Name, describe(p.Access[0].Up), describe(p.Access[0].Down), p.Source, p.Note)
+			up, down := describe(p.Access[0])
+			_, err = fmt.Fprintf(stdout, "%s\n  up    %s\n  down  %s\n  source: %s\n  %s\n", p.Name, up, down, p.Source, p.Note)
+			if p.Access[0].Ride != nil && err == nil {
+				err = drawRide(stdout, p)
+			}
 			return err
 		},
 	}
@@ -35,13 +38,23 @@ func listNetworks(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "name\tup: rate, one-way delay\tdown: rate, one-way delay\tsource")
 	for _, p := range network.Profiles() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Name, describe(p.Access[0].Up), describe(p.Access[0].Down), p.Source)
+		up, down := describe(p.Access[0])
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Name, up, down, p.Source)
 	}
 	return w.Flush()
 }
 
-// describe describes a link; delays are one-way.
-func describe(l network.Link) string {
+// describe describes both directions of an access link; delays are one-way.
+func describe(a network.Access) (up, down string) {
+	up, down = describeLink(a.Up), describeLink(a.Down)
+	if a.Ride != nil {
+		const mean = "on average "
+		up, down = mean+up, mean+down
+	}
+	return up, down
+}
+
+func describeLink(l network.Link) string {
 	rate := l.Rate.String()
 	if l.Trace != nil {
 		rate = "trace " + l.Trace.Name

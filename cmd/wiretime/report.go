@@ -38,7 +38,7 @@ func reportCommand() *cobra.Command {
 
 // writeReport writes the report of a run to the file output.
 func writeReport(st *store.Store, run int64, output string) error {
-	data, err := report.Collect(st, run, report.Files{HAR: readHAR, Paths: criticalPaths, Stream: readStream})
+	data, err := report.Collect(st, run, report.Files{HAR: readHAR, Paths: criticalPaths, Stream: readStream, Connections: readConnections})
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ is not the one that made a load, nothing runs without --other-programs.`,
 	c.Flags().StringVar(&o.store, "store", defaultStore, "folder of the results")
 	c.Flags().StringVar(&o.out, "out", "", "folder that gets the artefacts, one folder per load; the store stays as it is")
 	c.Flags().StringVar(&o.browsers.Chromium, "chromium", "", "Chromium's binary (default: the first that is found)")
+	c.Flags().StringVar(&o.browsers.Firefox, "firefox", "", "Firefox's binary (default: the first that is found)")
 	c.Flags().BoolVar(&o.otherPrograms, "other-programs", false, "carry the loads out although the program, the kernel or the browser is another one")
 	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "run the servers' commands of the store's study without asking")
 	return c

@@ -27,8 +27,10 @@ import (
 	"wiretime/study/builtin"
 	"wiretime/study/studyfile"
 	"wiretime/terminal"
+	"wiretime/workload/crowd"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
+	"wiretime/workload/upload"
 )
 
 // defaultStore is where results are kept unless a flag says otherwise.
@@ -127,6 +129,9 @@ func run(o runOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
+	if s.Options.Crowd != nil {
+		crowd.RaiseFileLimit() // which only works outside, too
+	}
 	privilege, err := w.enter(ctx, o.wait)
 	if err != nil {
 		return err
@@ -160,7 +165,9 @@ func parseStudy(name string, source []byte, library site.Library) (*study.Study,
 	return studyfile.Parse(name, source, studyfile.Vocabulary{
 		Protocols: protocol.Names(), Loaders: pageload.Loaders(), SiteKnown: library.KnownRef,
 		Strategy: strategyName, Windows: studyfile.Windows{Name: pageload.WindowName, Refuse: pageload.RefuseWindow}, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
+		Upload: upload.ParseReference, UploadMetrics: units(runner.Metrics(study.Uploads())),
 		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.Metrics(study.Streams())),
+		CrowdMetrics: units(runner.Metrics(study.Crowds())),
 	})
 }
 
@@ -407,10 +414,10 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		}
 	}
 	cells := s.Cells(func(c study.Cell) string {
-		if w.virtual && !s.Foreign() && !w.mayBeReal() && c.By() != pageload.Firefox {
+		if s.Options.Crowd == nil && w.virtual && !s.Foreign() && !w.mayBeReal() {
 			return study.ClockVirtual
 		}
-		return runner.FasterClock(c, sites[c.Subject()], s.Options, w.virtual && !s.Foreign())
+		return runner.FasterClock(c, sites[c.On(study.AxisSite)], s.Options, w.virtual && !s.Foreign())
 	})
 	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Matrix[study.AxisServer], w.kernel, w.state(), file, o.quick)
 	if err != nil {
@@ -421,7 +428,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		Environment: environment, Started: time.Now(), Keep: s.Keep, Metrics: runner.Metrics(s.Workload),
 	}
 	for i, c := range cells {
-		cells[i].Network = runner.Network(c, sites[c.Subject()], s.Options)
+		cells[i].Network = runner.Network(c, sites[c.On(study.AxisSite)], s.Options)
 	}
 	spec.Cells, spec.Plan = cells, s.Plan(cells)
 	addPaper(&spec, s, cells)

@@ -43,6 +43,7 @@ page@52x17x1592.43kB has 52 objects on 17 hosts.`,
 	f.StringVar(&sizes, "sizes", sizes, "distribution of the sizes: "+strings.Join([]string{string(site.SizesWeb), string(site.SizesEqual), string(site.SizesOneLarge)}, ", "))
 	f.IntVar(&spec.Depth, "depth", spec.Depth, "number of requests in the longest chain below the page")
 	f.Uint64Var(&spec.Seed, "seed", spec.Seed, "seed of everything random")
+	f.BoolVar(&spec.Validators, "validators", false, "give all responses an ETag, not only the page: a reload then asks with it")
 	f.BoolVar(&replace, "replace", false, "replace an existing site of the same name")
 	return c
 }

@@ -68,8 +68,10 @@ func findWays(o runOptions, s *study.Study) (*ways, error) {
 		return w, nil
 	}
 	w.kernel, err = kernel.Find()
-	if err == nil && w.browsers.Chromium != "" {
-		err = guest.Sees(w.browsers.Chromium)
+	for _, browser := range []string{w.browsers.Chromium, w.browsers.Firefox} {
+		if err == nil && browser != "" {
+			err = guest.Sees(browser)
+		}
 	}
 	if w.virtual = err == nil; !w.virtual {
 		w.kernel = kernel.Kernel{}

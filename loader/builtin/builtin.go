@@ -15,6 +15,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -80,7 +81,9 @@ type Visit struct {
 	mu       sync.Mutex // the main thread
 	session  *session.Session
 	cache    cache
-	answered map[string]bool // hosts that have answered
+	reload   bool              // the next pages revalidate whatever is in the cache
+	shown    map[string]string // the URLs that pages had at the end, by those requested
+	answered map[string]bool   // hosts that have answered
 }
 
 // Open starts a session in which nothing is known yet.
@@ -90,7 +93,7 @@ func (l *Loader) Open(c Config) (*Visit, error) {
 		return nil, err
 	}
 	c.Limits = c.Limits.withDefaults()
-	v := &Visit{config: c, cookies: cookies, answered: map[string]bool{}, options: session.Options{
+	v := &Visit{config: c, cookies: cookies, shown: map[string]string{}, answered: map[string]bool{}, options: session.Options{
 		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Windows: c.Windows, NoteWindows: c.NoteWindows, Push: true, ChromiumSizes: true,
 		Verify: l.options.Verify, Dial: l.options.Dial, ListenPacket: l.options.ListenPacket, Resolve: l.options.Resolve,
 	}}
@@ -112,7 +115,7 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 	began := time.Now()
 	tabs := make([]*tab, 0, len(urls))
 	for _, url := range urls {
-		t, err := v.newTab(ctx, url, began)
+		t, err := v.newTab(ctx, v.target(url), began)
 		if err != nil {
 			v.giveUp(tabs, err)
 			return nil, unknownTiming, fmt.Errorf("load %s over %s: %w", url, v.config.Protocol.Name, err)
@@ -129,7 +132,20 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	for i, t := range tabs {
+		v.shown[urls[i]] = t.url.String()
+	}
 	return newHAR(tabs), timing(tabs), failed
+}
+
+// target returns the URL to request for a page.
+func (v *Visit) target(url string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.reload {
+		return cmp.Or(v.shown[url], url)
+	}
+	return url
 }
 
 // begin requests the tabs' documents.
@@ -151,12 +167,18 @@ func (v *Visit) giveUp(tabs []*tab, err error) {
 }
 
 // Forget drops between two visits what is not to be kept. Cookies stay, and names are
-// known as long as anything is kept. It must not be called while a page is loading.
+// known as long as anything is kept. If keep says that the page is reloaded, the pages from
+// now on are, until the next Forget: every request says max-age=0, and a stored response is
+// revalidated, however fresh it is, unless it came during the same load. A page that was
+// reached by a redirect is reloaded from where that led. Browsers revalidated everything
+// until 2016; docs/measuring.md has what today's do. Forget must not be called while a page
+// is loading.
 func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
 	v.mu.Lock()
 	if !keep.Cache {
 		v.cache = cache{}
 	}
+	v.reload = keep.Reload
 	before := v.session
 	if !keep.Sessions && !keep.Connections {
 		v.session = session.New(v.options)

@@ -94,6 +94,10 @@ func (f *fetch) send() {
 	if r.Method == http.MethodGet {
 		kept, fresh = t.visit.cache.find(f.url.String(), r.Header, time.Now())
 	}
+	if t.visit.reload {
+		r.Header.Set("Cache-Control", "max-age=0") // Fetch standard, cache mode "no-cache"
+		fresh = fresh && kept.at.After(t.began)
+	}
 	if f.kept = kept; fresh {
 		x.cache = "disk"
 		t.local = append(t.local, f)

@@ -2,6 +2,7 @@ package chromium
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -263,6 +264,17 @@ func (l *requestLog) document() *request {
 		}
 	}
 	return l.requests[0]
+}
+
+// reloaded returns the reason why a reload has failed: the browser then shows an error page.
+func (l *requestLog) reloaded() error {
+	if len(l.requests) == 0 {
+		return errors.New("the browser reloaded the page without a request")
+	}
+	if d := l.document(); d.response == nil && d.failure != "" {
+		return errors.New(d.failure)
+	}
+	return nil
 }
 
 // due returns when the last awaited request is due, on CLOCK_MONOTONIC.

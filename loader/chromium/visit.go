@@ -41,6 +41,7 @@ type Visit struct {
 	crashed error
 	octets  int64         // that the browser has reported about the page
 	excess  error         // the page is over a limit, and nothing more is recorded
+	reload  bool          // the next load reloads the page that is shown
 	turns   int           // how many documents the page has shown
 	address string        // of the last one
 	changed chan struct{} // holds one value after the state above has changed
@@ -117,16 +118,13 @@ func (v *Visit) observe(s session, event any, octets int) {
 // so, too.
 //
 // Each call loads a new page in the same tab. What the previous page has in
-// flight is cut off and not part of the HAR.
+// flight is cut off and not part of the HAR. After a Forget before a reload it
+// reloads the page that the tab shows, which must be that of url.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
 	defer v.browser.process.Guard(ctx)()
 	v.turnPage()
 	offset := capture.UnixOffset()
-	err := v.navigate(ctx, url)
-	gaveUp := false
-	if err == nil {
-		gaveUp, err = v.await(ctx)
-	}
+	gaveUp, err := v.show(ctx, url)
 	timing := capture.Timing{DCL: -1, OnLoad: -1, TTFB: -1, FCP: -1, LCP: -1, LastResource: -1}
 	fetchStart := 0.0
 	if err == nil {
@@ -170,9 +168,10 @@ func (v *Visit) turnPage() {
 }
 
 // Forget replaces the page by an empty one and clears the browser's cache unless
-// it is to be kept. The memory cache of the page's process is always cleared: it
+// it is to be kept. The memory cache of the page's process is cleared with it: it
 // would go with the tab. Names and TLS sessions are always kept, and so are
-// connections until their server closes them.
+// connections until their server closes them. If cache and connections are kept,
+// the tab stays as it is, as under a user who comes back to the page or reloads it.
 func (v *Visit) Forget(ctx context.Context, keep capture.Warm) error {
 	defer v.browser.process.Guard(ctx)()
 	if err := v.forget(ctx, keep); err != nil {
@@ -185,6 +184,12 @@ func (v *Visit) Forget(ctx context.Context, keep capture.Warm) error {
 
 func (v *Visit) forget(ctx context.Context, keep capture.Warm) error {
 	v.turnPage()
+	if keep.Connections && keep.Cache {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.reload = keep.Reload
+		return nil
+	}
 	if err := v.navigate(ctx, "about:blank"); err != nil {
 		return err
 	}
@@ -217,6 +222,31 @@ func (v *Visit) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("the browser died: %w%s", err, v.browser.output.Hint())
 	}
 	return err
+}
+
+// show navigates to the page at url, or reloads the page that is shown. It returns when the
+// page counts as loaded, and whether it gave up waiting for requests in flight.
+func (v *Visit) show(ctx context.Context, url string) (gaveUp bool, err error) {
+	v.mu.Lock()
+	reload := v.reload
+	v.reload = false
+	v.mu.Unlock()
+	if !reload {
+		if err := v.navigate(ctx, url); err != nil {
+			return false, err
+		}
+		return v.await(ctx)
+	}
+	if _, err := call(ctx, v.page, page.Reload, page.ReloadParams{}); err != nil {
+		return false, err
+	}
+	gaveUp, err = v.await(ctx)
+	if err == nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		err = v.log.reloaded() // unlike Page.navigate, Page.reload does not tell
+	}
+	return gaveUp, err
 }
 
 func (v *Visit) navigate(ctx context.Context, url string) error {

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,6 +85,13 @@ func Launch(ctx context.Context, o Options) (*Browser, error) {
 	return b, nil
 }
 
+// noSandbox keeps Firefox's processes out of their own sandboxes, which the kernel of the virtual clock does not
+// support. The sandboxes of the processes for sockets, media and utilities answer some system calls themselves, from a handler
+// of SIGSYS. It expects the call's number in the register RAX, where Linux on x86 puts it; User-Mode Linux leaves
+// -ENOSYS there, and the handler then ends the process.
+var noSandbox = []string{"MOZ_DISABLE_CONTENT_SANDBOX=1", "MOZ_DISABLE_GMP_SANDBOX=1", "MOZ_DISABLE_RDD_SANDBOX=1",
+	"MOZ_DISABLE_SOCKET_PROCESS_SANDBOX=1", "MOZ_DISABLE_UTILITY_SANDBOX=1"}
+
 func (b *Browser) start(ctx context.Context) error {
 	if err := writePreferences(b.options); err != nil {
 		return err
@@ -99,7 +107,7 @@ func (b *Browser) start(ctx context.Context) error {
 		command.Env = own
 		err = browser.Contain(command, folder)
 	} else {
-		command.Env = append(os.Environ(), append(own, "TMPDIR="+folder)...)
+		command.Env = slices.Concat(os.Environ(), own, noSandbox, []string{"TMPDIR=" + folder})
 	}
 	if err != nil {
 		return err

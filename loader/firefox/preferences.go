@@ -80,6 +80,11 @@ var preferences = map[string]any{
 	"privacy.reduceTimerPrecision":               false,
 	"privacy.reduceTimerPrecision.unconditional": false,
 
+	// Firefox's own default, in ms. For automation its remote agent sets 0, with which the browser checks without a pause
+	// whether the tab that it has left is off the screen. Headless that takes until the tab of the load is closed: a processor
+	// is busy meanwhile, and on the virtual clock, where computing takes no time, the load does not come to an end.
+	"browser.tabs.remote.unloadDelayMs": 300,
+
 	// Everything kept of a page is kept in memory.
 	"browser.cache.disk.enable":              false,
 	"browser.sessionstore.interval":          3600_000, // ms

@@ -36,6 +36,7 @@ type Visit struct {
 	navigations []navigation         // of the tab, in order
 	octets      int64                // that the browser has reported about the page
 	excess      error                // the page is over a limit, and nothing more is recorded
+	reload      bool                 // the next load reloads the page that is shown
 	changed     chan struct{}        // holds one value after the state above has changed
 }
 
@@ -155,7 +156,8 @@ func (v *Visit) observe(method string, params json.RawMessage) {
 // Load navigates to url and returns when the page counts as loaded, by [browser.Await]. The
 // HAR says which requests were not waited for; it contains what has been seen even if there
 // is an error. Dialogs are answered at once, which the HAR says too, and other windows are
-// not opened.
+// not opened. After a Forget before a reload it reloads the page that the tab shows, which must be
+// that of url.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
 	defer v.browser.process.Guard(ctx)()
 	v.reset()
@@ -176,6 +178,18 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 		err = fmt.Errorf("load %s: %w", url, v.explain(ctx, err))
 	}
 	return har, timing, err
+}
+
+// Forget prepares the tab for another visit, which must keep both connections and cache:
+// WebDriver BiDi has no way to drop one of them alone.
+func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
+	if !keep.Connections || !keep.Cache {
+		return errors.New("Firefox keeps both its connections and its cache")
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.reload = keep.Reload
+	return nil
 }
 
 // explain returns the cause in preference to its symptoms, such as a closed
@@ -205,7 +219,15 @@ func (v *Visit) navigate(ctx context.Context, url string) (gaveUp bool, err erro
 		Navigation string `json:"navigation"`
 	}
 	session := v.browser.session
-	if err := session.call(ctx, "browsingContext.navigate", object{"context": v.tab, "url": url, "wait": "none"}, &answer); err != nil {
+	v.mu.Lock()
+	reload := v.reload
+	v.reload = false
+	v.mu.Unlock()
+	command, params := "browsingContext.navigate", object{"context": v.tab, "url": url, "wait": "none"}
+	if reload {
+		command, params = "browsingContext.reload", object{"context": v.tab, "wait": "none"}
+	}
+	if err := session.call(ctx, command, params, &answer); err != nil {
 		return false, err
 	}
 	gaveUp, err = browser.Await(ctx, v.changed, session.done, func() (browser.State, error) { return v.look(answer.Navigation) })

@@ -81,13 +81,7 @@ func (h *http2) roundTrip(x *exchange, sent func()) error {
 			wrote.first(time.Now())
 			sent()
 		},
-		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
-			answered.first(time.Now())
-			return x.interim(&http.Response{
-				Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
-				Proto: "HTTP/2.0", ProtoMajor: 2, Header: http.Header(header),
-			})
-		},
+		Got1xxResponse: x.hooked(&answered, 2),
 	})
 	response, err := h.ClientConn.RoundTrip(x.message().WithContext(ctx))
 	answered.first(time.Now())
@@ -99,6 +93,18 @@ func (h *http2) roundTrip(x *exchange, sent func()) error {
 		x.Sent = x.Answered // the response arrived before the hook was called
 	}
 	return x.read(response)
+}
+
+// hooked returns an httptrace hook that hands interim responses of a version of HTTP to the handler, and notes when the
+// first came.
+func (x *exchange) hooked(answered *moment, version int) func(int, textproto.MIMEHeader) error {
+	return func(code int, header textproto.MIMEHeader) error {
+		answered.first(time.Now())
+		return x.interim(&http.Response{
+			Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
+			Proto: fmt.Sprintf("HTTP/%d.0", version), ProtoMajor: version, Header: http.Header(header),
+		})
+	}
 }
 
 func (h *http2) usable() bool { return h.ClientConn.Err() == nil }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -130,6 +131,9 @@ func (h *http3) send(x *exchange) (func() error, error) {
 			return nil, err
 		}
 	}
+	if m := x.message(); m.Body != nil && m.Body != http.NoBody {
+		return func() error { return h.roundTrip(x, m) }, nil
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var early *earlyRequest
@@ -165,26 +169,42 @@ func (h *http3) open(x *exchange) (*quichttp.RequestStream, error) {
 		return nil, err
 	}
 	x.Sending = time.Now()
-	m := *x.message()
-	body := m.Body
-	if body != nil {
-		m.Body = http.NoBody // its length is still announced
-	}
-	if err := stream.SendRequestHeader(&m); err != nil {
+	if err := stream.SendRequestHeader(x.message()); err != nil {
 		return nil, err
 	}
-	if body == nil || body == http.NoBody {
-		// An error means that the response came first.
-		_ = stream.Close()
-	} else {
-		h.conn.origin.session.running.Go(func() { sendBody(stream, stream.Close, body) })
-	}
+	// An error means that the response came first.
+	_ = stream.Close()
 	x.Sent = time.Now()
 	h.conn.aborts(x, func() {
 		stream.CancelRead(quic.StreamErrorCode(quichttp.ErrCodeRequestCanceled))
 		stream.CancelWrite(quic.StreamErrorCode(quichttp.ErrCodeRequestCanceled))
 	})
 	return stream, nil
+}
+
+// roundTrip sends a request with content once the handshake is complete, and reads the response. quic-go announces the
+// length of the content only in requests that it sends as a whole.
+func (h *http3) roundTrip(x *exchange, m *http.Request) error {
+	if err := h.handshake(x.ctx); err != nil {
+		return err
+	}
+	x.Sending = time.Now()
+	x.Sent = x.Sending
+	var answered moment
+	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{Got1xxResponse: x.hooked(&answered, 3)})
+	h.mu.Lock()
+	client := h.client
+	h.mu.Unlock()
+	response, err := client.RoundTrip(m.WithContext(ctx))
+	if err == nil {
+		answered.first(time.Now())
+		x.Answered = answered.get()
+		err = x.read(response)
+	}
+	if ofConnection(err) {
+		h.leaving.Store(true) // the context ends only later
+	}
+	return err
 }
 
 // sendBody sends a request's body.

@@ -9,7 +9,7 @@ import (
 
 func TestNames(t *testing.T) {
 	want := []string{
-		"first-look", "first-stream", "kim-first-visit", "kim-flow-100mbit", "kim-flow-10mbit", "kim-flow-real", "kim-flow-rtt",
+		"first-look", "first-stream", "first-upload", "kim-first-visit", "kim-flow-100mbit", "kim-flow-10mbit", "kim-flow-real", "kim-flow-rtt", "kim-flow-upload",
 		"kolmogortsev", "loaders", "lulic-1", "lulic-grid",
 		"nam-handover", "nam-loading-delay", "nam-loading-loss", "nam-loading-reconnections", "nam-plt", "nam-ttd-1gb",
 		"nam-ttd-delay", "nam-ttd-loss", "nam-ttd-reconnections", "two-clocks", "two-clocks-loss", "two-clocks-streams",

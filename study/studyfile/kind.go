@@ -32,7 +32,7 @@ type kind struct {
 }
 
 // kinds lists the kinds of studies. A study without any mark is of the first kind.
-var kinds = []*kind{&pages, &streams}
+var kinds = []*kind{&pages, &streams, &uploads, &crowds}
 
 // setKind finds the study's kind and sets what follows from it.
 func (r *reader) setKind(file mapping) {

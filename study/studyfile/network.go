@@ -2,6 +2,7 @@ package studyfile
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 
 var (
 	linkKeys   = []string{"rate", "trace", "delay", "jitter", "reorder", "loss", "gilbert_elliott", "queue"}
-	accessKeys = append([]string{"name", "rtt", "up", "down"}, linkKeys...)
+	accessKeys = append([]string{"name", "rtt", "ride", "up", "down"}, linkKeys...)
 	pathKeys   = append([]string{"source", "note", "access", "events"}, accessKeys...)
 )
 
@@ -120,7 +121,32 @@ func (r *reader) access(m mapping, name string) network.Access {
 			}
 		}
 	}
+	if n, ok := m.get("ride"); ok {
+		return r.ride(n, name, up, down)
+	}
 	return network.Access{Name: name, Up: up.complete(), Down: down.complete()}
+}
+
+// ride reads an access link that follows a ride. The file is named relative to the study's
+// folder.
+func (r *reader) ride(n ast.Node, name string, up, down link) network.Access {
+	if up.Rate != 0 || up.Trace != nil || up.Delay != 0 || down.Rate != 0 || down.Trace != nil || down.Delay != 0 {
+		r.fail(n, "rate, trace and delay cannot be set beside ride, which says them for both directions; keep one")
+		return network.Access{}
+	}
+	file, ok := r.text(n, "ride")
+	if !ok {
+		return network.Access{}
+	}
+	ride, err := readTable(file, r.beside(file), "ride", network.MaxRide, network.ParseRide)
+	if err != nil {
+		r.fail(n, "%v", err)
+		return network.Access{}
+	}
+	a := ride.Access(name, up.Link, down.Link)
+	up.Link, down.Link = a.Up, a.Down
+	a.Up, a.Down = up.complete(), down.complete()
+	return a
 }
 
 // link holds a link while it is being read.
@@ -191,31 +217,36 @@ func (r *reader) trace(n ast.Node) *network.Trace {
 	if !ok {
 		return nil
 	}
-	path := name
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(r.file), name)
-	}
-	trace, err := readTrace(name, path)
+	trace, err := readTable(name, r.beside(name), "trace", network.MaxTrace, network.ParseTrace)
 	if err != nil {
 		r.fail(n, "%v", err)
 	}
 	return trace
 }
 
-func readTrace(name, path string) (*network.Trace, error) {
+// beside returns the path of a file that is named relative to the study's folder.
+func (r *reader) beside(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(r.file), name)
+}
+
+// readTable reads a trace or a ride, as the word what says.
+func readTable[T any](name, path, what string, most int64, parse func(string, io.Reader) (*T, error)) (*T, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("read trace: %w; write its path from the study file's folder", err)
+		return nil, fmt.Errorf("read %s: %w; write its path from the study file's folder", what, err)
 	}
-	if !info.Mode().IsRegular() || info.Size() > network.MaxTrace {
-		return nil, fmt.Errorf("read trace %q: not a file of at most %d bytes; name a file in Mahimahi's format", path, network.MaxTrace)
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, fmt.Errorf("read %s %q: not a file of at most %d bytes; docs/study.md has the format", what, path, most)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read trace: %w", err)
+		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
 	defer f.Close()
-	return network.ParseTrace(name, f)
+	return parse(name, f)
 }
 
 func (r *reader) gilbertElliott(n ast.Node) *network.GilbertElliott {

@@ -39,7 +39,7 @@ var pages = kind{
 	check: (*reader).fitWindows,
 }
 
-var visits = []string{study.VisitCold, study.VisitResumed, study.VisitZeroRTT, study.VisitConnected, study.VisitCached}
+var visits = []string{study.VisitCold, study.VisitResumed, study.VisitZeroRTT, study.VisitConnected, study.VisitCached, study.VisitAgain, study.VisitReload}
 
 // pageDefaults returns the options of a study of pages that gives none. The TCP buffers are
 // Linux's defaults on a machine with enough memory (Documentation/networking/ip-sysctl.rst),

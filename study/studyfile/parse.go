@@ -27,11 +27,18 @@ type Vocabulary struct {
 	// study.WindowDefault is known.
 	Windows Windows
 
+	// Words of studies of uploads, beside those of pages.
+	UploadMetrics map[string]string // units of metrics by name
+	// Upload returns the size of an upload in octets, or an error for an invalid reference.
+	Upload func(reference string) (octets int64, err error)
+
 	// Words of studies of streams.
 	Transports, Players []string
 	StreamMetrics       map[string]string // units of metrics by name
 	// Media returns the size of a file, 0 for a video, or an error for an unknown medium.
 	Media func(reference string) (octets int64, err error)
+
+	CrowdMetrics map[string]string // units of metrics of crowds by name
 }
 
 // MaxSource is the size in bytes of the longest study file.

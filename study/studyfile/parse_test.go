@@ -40,6 +40,9 @@ var words = Vocabulary{
 	Servers:      []string{"nginx", "caddy"},
 	Placeholders: []string{"folder", "address", "port"},
 
+	UploadMetrics: map[string]string{"upload_time": "ms"},
+	Upload:        someUploads,
+
 	Transports:    []string{"tcp", "sctp", "quic"},
 	Players:       []string{"download", "paper", "bola"},
 	StreamMetrics: map[string]string{"ttd": "ms", "recovery": "ms", "goodput": "Mbit/s"},
@@ -50,6 +53,15 @@ var words = Vocabulary{
 		}
 		return size, nil
 	},
+}
+
+// someUploads knows the uploads of the tests and of the built-in studies.
+func someUploads(reference string) (int64, error) {
+	size, ok := map[string]int64{"post@1MB": 1e6, "post@10MB": 1e7}[reference]
+	if !ok {
+		return 0, fmt.Errorf("unknown upload %q", reference)
+	}
+	return size, nil
 }
 
 // builtinWords are those of the built-in studies.
@@ -70,6 +82,7 @@ var builtinWords = Vocabulary{
 			return nil
 		},
 	},
+	Upload: someUploads,
 
 	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "quic"},
 	Players:       []string{"download", "paper"},
@@ -115,6 +128,7 @@ matrix:
       loss: 1%
       queue: 64kB
       up: {rate: 900kbit, loss: 0.5, queue: 50 packets}
+    - {name: by-bus, ride: bus.csv, loss: 1%, up: {queue: 9kB}}
     - name: two-ways
       access:
         - {name: wlan, trace: made.trace, delay: 10ms}
@@ -163,6 +177,14 @@ func TestParseReadsEveryKey(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "made.trace"), []byte("1\n5\n5\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	const table = "seconds,down_kbit,up_kbit,down_ms,up_ms,link\n0,4000,1000,30,50,up\n60,,,,,end\n"
+	if err := os.WriteFile(filepath.Join(dir, "bus.csv"), []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ride, err := network.ParseRide("bus.csv", strings.NewReader(table))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cable, err := network.Profile("cable")
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +195,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Name: "whole", Title: "All keys", Description: "Two lines\nof text\n", Seed: 1<<64 - 1,
 		Workload: study.Pages(),
 		Matrix: map[study.Axis][]string{
-			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "two-ways"},
+			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
 			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn},
 			study.AxisTCPWindow: {study.WindowDefault}, study.AxisClientWindow: {study.WindowDefault}, study.AxisServerWindow: {study.WindowDefault},
@@ -185,6 +207,12 @@ func TestParseReadsEveryKey(t *testing.T) {
 					Loss: network.Loss{Rate: 0.5}, Queue: network.Queue{Packets: 50}},
 				Down: network.Link{Rate: 5_000_000, Delay: 51, Jitter: 2 * time.Millisecond, Reorder: true,
 					Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 64_000}},
+			}},
+		}, {
+			Name: "by-bus",
+			Access: []network.Access{{Name: "access", Ride: ride,
+				Up:   network.Link{Rate: 1_000_000, Delay: 50 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 9_000}},
+				Down: network.Link{Rate: 4_000_000, Delay: 30 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 125_000}},
 			}},
 		}, {
 			Name: "two-ways",
@@ -365,8 +393,8 @@ func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := strings.Split(string(page), "```yaml\n")[1:]
-	if len(examples) != 4 {
-		t.Errorf("the reference shows %d studies, want 4", len(examples))
+	if len(examples) != 5 {
+		t.Errorf("the reference shows %d studies, want 5", len(examples))
 	}
 	for _, example := range examples {
 		src, _, _ := strings.Cut(example, "```")

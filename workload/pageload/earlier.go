@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+
+	"wiretime/capture"
 )
 
 // visitEarlier carries out the visit before the measured one, and leaves the client in the
@@ -17,6 +20,9 @@ func (r *loading) visitEarlier(ctx context.Context) (*Record, error) {
 	if record.LoadError != nil {
 		record.LoadError = fmt.Errorf("the earlier visit: %w", record.LoadError)
 		return record, nil //nolint:nilerr // the error is the load's
+	}
+	if r.terms.Warm.Cache {
+		r.remember(record.HAR)
 	}
 	back, ok := r.Session.(Revisitor)
 	if !ok {
@@ -43,6 +49,26 @@ func (r *loading) visitEarlier(ctx context.Context) (*Record, error) {
 		return nil, err
 	}
 	return nil, r.origin.StartLog()
+}
+
+// remember notes what a visit received whole.
+func (r *loading) remember(har *capture.HAR) {
+	if r.got == nil {
+		r.got = map[string]bool{}
+	}
+	for i := range har.Log.Entries {
+		if e := &har.Log.Entries[i]; e.Request.Method == http.MethodGet && e.Response.Status == http.StatusOK {
+			r.got[e.Request.URL] = true
+		}
+	}
+}
+
+// markRevisited marks in a HAR what earlier visits received whole.
+func (r *loading) markRevisited(har *capture.HAR) {
+	for i := range har.Log.Entries {
+		e := &har.Log.Entries[i]
+		e.Revisited = e.Request.Method == http.MethodGet && r.got[e.Request.URL]
+	}
 }
 
 // earlierSeed makes the seed of an earlier visit out of the load's own, by one step

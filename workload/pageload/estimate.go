@@ -12,9 +12,6 @@ import (
 
 // Costs implements workload.Workload.
 func (Workload) Costs(c study.Cell, clock string, page *site.Site, _ study.Options) (all []workload.Estimate) {
-	if clock == study.ClockVirtual && c.By() == Firefox {
-		return nil
-	}
 	for _, p := range protocol.All() {
 		if clock == study.ClockVirtual {
 			all = append(all, estimateVirtual(c.By(), c.On(study.AxisVisit), page, p))

@@ -53,8 +53,11 @@ func (r *loading) browse(ctx context.Context) (*capture.HAR, capture.Timing, err
 }
 
 func (r *loading) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, r.Timeout,
-		fmt.Errorf("the page had not loaded after %v, the study's timeout", r.Timeout))
+	late := fmt.Errorf("the page had not loaded after %v, the study's timeout", r.Timeout)
+	if r.Upload > 0 {
+		late = fmt.Errorf("the upload had not ended after %v, the study's timeout", r.Timeout)
+	}
+	return context.WithTimeoutCause(ctx, r.Timeout, late)
 }
 
 // unknownTiming is the timing of a load in which nothing was loaded.

@@ -96,6 +96,7 @@ type Load struct {
 	Served    *site.Site
 	Authority *protocol.Authority
 	Session   Session // of the loader; Run closes it
+	Upload    int64   // octets that the client posts to the page's URL, where a sink takes them in; 0: none
 	Dir       string  // the folder, which must exist, that receives the artefacts
 }
 

@@ -39,7 +39,9 @@ func (p *plain) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 	began := time.Now()
 	t := capture.Timing{NavigationStart: began.UnixNano(), DCL: 1, OnLoad: 2, TTFB: 3, FCP: 4, LCP: float64(len(p.asked)) - 2, LastResource: 6}
 	har := &capture.HAR{Log: capture.Log{
-		Pages: []capture.Page{{ID: "page_1", Title: url, Started: began}}, Entries: []capture.Entry{{Page: "page_1", Started: began}},
+		Pages: []capture.Page{{ID: "page_1", Title: url, Started: began}}, Entries: []capture.Entry{{
+			Page: "page_1", Started: began, Request: capture.Request{Method: http.MethodGet, URL: url}, Response: capture.Response{Status: http.StatusOK},
+		}},
 	}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -139,6 +141,24 @@ func TestEarlierVisitIsNotMeasured(t *testing.T) {
 		}
 		if len(v.kept) > 0 && v.kept[0] != warm || len(v.kept) != len(v.asked)-1 {
 			t.Errorf("the loader was asked for %v and told to keep %v, want %v", v.asked, v.kept, warm)
+		}
+	}
+}
+
+// TestWhatTheEarlierVisitGotIsMarked comes back with and without a cache.
+func TestWhatTheEarlierVisitGotIsMarked(t *testing.T) {
+	l := labtest.New(t, labtest.Config(1))
+	page, err := site.Objects(1, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for visited, want := range map[string]bool{"connected": false, "cached": true, "again": true, "reload": true} {
+		record, _ := visit(t, l, page, returning{newPlain(l)}, func(load *Load) { load.Visit = visited })
+		if record.LoadError != nil {
+			t.Fatal(record.LoadError)
+		}
+		if e := record.HAR.Log.Entries[0]; e.Revisited != want {
+			t.Errorf("%s: the document is marked as revisited: %v, want %v", visited, e.Revisited, want)
 		}
 	}
 }

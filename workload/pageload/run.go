@@ -19,7 +19,8 @@ type loading struct {
 	Load
 	terms  Terms
 	hosts  *lab.Hosts
-	origin origins // what serves the site
+	origin origins         // what serves the site
+	got    map[string]bool // the URLs of what earlier visits received whole; nil: their cache is not kept
 }
 
 // Run carries out a load. An error means that the lab itself failed and no record could be
@@ -77,6 +78,7 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 	}
 	if record.HAR != nil {
 		record.HAR.Log.RenamedDomains = load.Site.Renamed()
+		r.markRevisited(record.HAR)
 	}
 	record.ServerLost = r.origin.LostPackets()
 	if err := r.addKeys(); err != nil {

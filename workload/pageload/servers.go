@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"time"
@@ -81,7 +82,7 @@ func (r *loading) serve(ctx context.Context, hosts map[string]netip.Addr) (origi
 	own, err := protocol.Serve(ctx, protocol.ServerConfig{
 		Protocol:     r.terms.Protocol,
 		Hosts:        hosts,
-		Handler:      protocol.Archive(replay.Answers(r.Served, r.ServerWait)),
+		Handler:      r.handler(),
 		CA:           r.Authority,
 		KeyLog:       r.hosts.Keys,
 		Listen:       r.hosts.Server.Listen,
@@ -92,6 +93,15 @@ func (r *loading) serve(ctx context.Context, hosts map[string]netip.Addr) (origi
 		Windows:      r.terms.ServerWindow,
 	})
 	return ownServer{own}, err
+}
+
+// handler returns what answers the requests at Wiretime's own server.
+func (r *loading) handler() http.Handler {
+	archive := protocol.Archive(replay.Answers(r.Served, r.ServerWait))
+	if r.Upload == 0 {
+		return archive
+	}
+	return protocol.Sink(archive)
 }
 
 // serveForeign starts a third-party server.

@@ -15,9 +15,6 @@ func (b *bound) supported() (program, why string) {
 	if why := b.protocol.NoBrowser; why != "" && IsBrowser(b.cell.By()) {
 		return "", why
 	}
-	if b.cell.By() == Firefox && b.cell.Clock() == study.ClockVirtual {
-		return "", "Firefox is not supported on the virtual clock, where its processes crash or hang; use clock: real"
-	}
 	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs} {
 		if why := check(); why != "" {
 			return "", why
@@ -41,8 +38,15 @@ func (b *bound) checkVisit() string {
 		return ""
 	case visit == study.VisitZeroRTT && b.protocol.Transport != "udp":
 		return fmt.Sprintf("0-RTT over %s: only HTTP/3 has it here", b.protocol.Name)
+	case loader == Firefox && (visit == study.VisitAgain || visit == study.VisitReload):
+	case loader == Firefox:
+		return fmt.Sprintf("the loader %s can neither empty its cache nor close its connections: it makes the visits %s, %s and %s only; use %s or %s",
+			loader, study.VisitCold, study.VisitAgain, study.VisitReload, Chromium, Builtin)
 	case loader != Chromium && loader != Builtin:
 		return fmt.Sprintf("the loader %s makes cold visits only; use %s or %s", loader, Chromium, Builtin)
+	}
+	if visit == study.VisitReload && len(b.site.Journey) > 0 {
+		return fmt.Sprintf("the site has %d pages visited one after the other, and only the last of them could be reloaded", 1+len(b.site.Journey))
 	}
 	return ""
 }
@@ -58,7 +62,7 @@ func (b *bound) checkStrategy() string {
 		return ""
 	case b.cell.By() != Builtin:
 		return fmt.Sprintf("the loader %s uses connections in its own way only; use %s", b.cell.By(), Builtin)
-	case b.cell.On(study.AxisVisit) == study.VisitConnected && name == sequential:
+	case study.KeepsConnections(b.cell.On(study.AxisVisit)) && name == sequential:
 		return fmt.Sprintf("strategy %s after a visit that leaves connections open: each request has a connection of its own", name)
 	}
 	strategy, err := session.ParseStrategy(name)
@@ -88,10 +92,11 @@ func (b *bound) checkServer() string {
 		return fmt.Sprintf("fallback %s over %s: the server %s serves one protocol at a time", b.fallback(), b.protocol.Name, k.Name)
 	case b.Options.ServerWait && slices.ContainsFunc(b.site.Resources, func(r site.Resource) bool { return r.Wait > 0 }):
 		return fmt.Sprintf("server_wait: the server %s cannot delay its answers; use server_wait: none", k.Name)
-	case visit == study.VisitConnected && !k.Logs:
+	case study.KeepsConnections(visit) && !k.Logs:
 		return fmt.Sprintf("the server %s keeps no log, which visit %s needs to recognise open connections", k.Name, visit)
-	case visit != study.VisitCold && visit != study.VisitConnected:
-		return fmt.Sprintf("the server %s issues no TLS sessions: visit %s is not supported, only %s and %s", k.Name, visit, study.VisitCold, study.VisitConnected)
+	case visit != study.VisitCold && !study.KeepsConnections(visit):
+		return fmt.Sprintf("the server %s issues no TLS sessions: visit %s is not supported, only %s and those that keep connections: %s, %s and %s",
+			k.Name, visit, study.VisitCold, study.VisitConnected, study.VisitAgain, study.VisitReload)
 	}
 	return ""
 }

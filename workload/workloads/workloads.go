@@ -13,8 +13,10 @@ import (
 
 	"wiretime/study"
 	"wiretime/workload"
+	"wiretime/workload/crowd"
 	"wiretime/workload/pageload"
 	"wiretime/workload/playback"
+	"wiretime/workload/upload"
 )
 
 // all returns every workload. A new workload needs a line here.
@@ -22,6 +24,8 @@ func all() []workload.Workload {
 	return []workload.Workload{
 		pageload.Workload{},
 		playback.Workload{},
+		upload.Workload{},
+		crowd.Workload{},
 	}
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { logTicks, needsLog, spaced } from "./axis";
+import { isGeometric, logTicks, needsLog, spaced } from "./axis";
 
 describe("an axis is logarithmic", () => {
   test.each([
@@ -22,3 +22,9 @@ test.each([
   [[7], 4, [7]],
   [[], 4, []],
 ])("of %j those %d apart", (values, gap, want) => expect(spaced(values, gap)).toEqual(want));
+
+test("doublings need a logarithmic axis, counting does not", () => {
+  expect(isGeometric([64, 128, 256, 512, 1024, 2048, 4096])).toBe(true);
+  expect(isGeometric(Array.from({ length: 93 }, (_, i) => i + 1))).toBe(false);
+  expect(isGeometric([0, 1, 100])).toBe(false);
+});

@@ -9,6 +9,12 @@ export function needsLog(values: number[]): boolean {
   return above.length === values.length && above.length > 0 && Math.max(...above) > wide * Math.min(...above);
 }
 
+/** isGeometric says whether values on a horizontal axis are far apart, and most of them low, as when each is twice the one before. */
+export function isGeometric(rising: number[]): boolean {
+  const middle = rising[Math.floor(rising.length / 2)] ?? 0;
+  return needsLog(rising) && middle <= (rising.at(-1) ?? 0) / 8;
+}
+
 /** logTicks returns round values between two others: 1, 2 and 5 of each decade, or 1 alone if these would be too many. */
 export function logTicks(low: number, high: number): number[] {
   const decades = Math.log10(high / low);

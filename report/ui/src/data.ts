@@ -31,12 +31,15 @@ export interface Data {
   printed?: Printed[];
   claims?: Claim[];
   streams?: Streams;
+  uploads?: boolean;
+  series?: Series[];
   compared: "protocol" | "strategy" | "server" | "transport" | "transport and strategy";
   same: string[];
   visits?: Fact[];
   strategies?: Fact[];
   servers?: Fact[];
   kinds?: string[];
+  reasons?: string[];
   words: string[];
   mediansOnly: boolean;
   dropped?: string;
@@ -60,18 +63,21 @@ export interface Streams {
   media: Fact[];
   transports: Fact[];
   players: Fact[];
-  series?: Series[];
 }
 
-/** How cells differ along one property of the link: indices are cells, in the order of the property's values. */
+/** How cells differ along one number: indices are cells, in the order of their values on the axis. */
 export interface Series {
-  axis: keyof Link;
+  axis: string;
+  name: string;
+  label: string;
+  ticks: { value: number; word: string }[];
+  metrics: string[];
   panels: Panel[];
 }
 
 export interface Panel {
   name: string;
-  lines: { label: string; cells: number[] }[];
+  lines: { label: string; cells: number[]; at: number[] }[];
 }
 
 export interface Link {
@@ -109,6 +115,7 @@ export interface Cell {
   medianLoad: number;
   loads: number[];
   critical?: Critical;
+  flow?: Flow;
 }
 
 /** What decided one load's onLoad: ns by kind, in the order of Data.kinds. */
@@ -117,6 +124,32 @@ export interface Critical {
   onLoad: number;
   kinds: number[];
   verdict: string;
+}
+
+/** The connection of a load on which most DATA was sent. Moments are ms since navigation start; in arrays they are microseconds. */
+export interface Flow {
+  load: number;
+  connection: string;
+  connections: number;
+  unseen?: string[];
+  sender: string;
+  octets: number;
+  sums: number[]; // ns, in the order of Data.reasons
+  held: [from: number, to: number, reason: number][];
+  points: [at: number, ...values: (number | null)[]][]; // left of the stream's and the session's window, receive window, congestion window, under way
+  events: FlowEvent[];
+  more: number;
+}
+
+/** A line of a sequence chart. A moment that is not known is -1. */
+export interface FlowEvent {
+  from: "client" | "server";
+  sent: number;
+  received: number;
+  stream?: number;
+  text: string;
+  left?: number;
+  session?: number;
 }
 
 export interface Summary {

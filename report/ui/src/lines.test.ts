@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Cell, Metric, Summary } from "./data";
-import { looksOf, pointsOf, rangesOf, type Range } from "./lines";
+import type { Cell, Metric, Panel, Printed, Summary } from "./data";
+import { looksOf, offersOf, pointsOf, rangesOf, type Range } from "./lines";
 
 const metric: Metric = { name: "ttd", title: "TTD", unit: "ms", definition: "", ranked: true };
 const summary = (median: number, low = median, high = median): Summary => ({ n: 6, median, interval: true, low, high, min: low, max: high, cv: 0 });
@@ -8,7 +8,8 @@ const cell = (delay: number, ttd?: Summary): Cell => ({
   site: "file@1GB", network: "n", protocol: "tcp", loader: "download", clock: "virtual", strategy: "reconnect", label: "tcp", link: { delay, loss: 0, reconnections: 0 },
   valid: 6, invalid: 0, failed: 0, unsupported: 0, pending: 0, summaries: ttd === undefined ? {} : { ttd }, medianLoad: -1, loads: [],
 });
-const points = (...cells: Cell[]): ReturnType<typeof pointsOf> => pointsOf(cells, { name: "", lines: [{ label: "tcp", cells: cells.map((_, i) => i) }] }, metric, (l) => l.delay);
+const panelOf = (cells: Cell[]): Panel => ({ name: "", lines: [{ label: "tcp", cells: cells.map((_, i) => i), at: cells.map((c) => c.link?.delay ?? 0) }] });
+const points = (...cells: Cell[]): ReturnType<typeof pointsOf> => pointsOf(cells, panelOf(cells), metric);
 const rangeOf = (points: ReturnType<typeof pointsOf>): Range | undefined => rangesOf([points], metric)[0];
 
 test("a line has a point for each cell with the metric", () => {
@@ -52,4 +53,18 @@ test("no two lines look alike, and those of one colour are dashed differently", 
   expect(looks.get("tcp")).toEqual({ colour: "grey", dash: "", symbol: "circle" });
   expect(looks.get("quic")?.dash).not.toBe(looks.get("quic 0-rtt")?.dash);
   expect(new Set([...looks.values()].map((l) => l.symbol)).size).toBe(3);
+});
+
+test("a point has what a paper printed for its cell and metric, and the axis holds it", () => {
+  const cells = [cell(20, summary(80)), cell(50, summary(90))];
+  const table = (name: string): Printed => ({ source: "paper", metric: name, unit: "ms", scale: 1, rows: [], columns: [], figures: [{ row: 0, column: 0, printed: "200", value: 200, cell: 1, ratio: 0.45 }] });
+  expect(pointsOf(cells, panelOf(cells), metric, [table("plt"), table("ttd")]).map((p) => p.printed)).toEqual([undefined, 200]);
+  expect(rangesOf([pointsOf(cells, panelOf(cells), metric, [table("ttd")])], metric)[0]?.high).toBe(208);
+});
+
+test("what a path offered is the mean of the lines, with the longest outage", () => {
+  const met = (rate: number, outage: number): Cell => ({ ...cell(1), summaries: { path_rate: summary(rate), path_outage: summary(outage) } });
+  const panel: Panel = { name: "", lines: [{ label: "h2", cells: [0, 1], at: [1, 2] }, { label: "h3", cells: [2, 3], at: [1, 2] }] };
+  expect(offersOf([met(1, 0), met(2, 0), met(3, 500), met(4, 0)], panel)).toEqual([{ x: 1, rate: 2, outage: 500 }, { x: 2, rate: 3, outage: 0 }]);
+  expect(offersOf([cell(1), cell(2), cell(3), cell(4)], panel)).toEqual([]);
 });

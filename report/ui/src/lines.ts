@@ -1,7 +1,7 @@
 // What series of figures are drawn from.
 
 import { needsLog } from "./axis";
-import { at, type Cell, type Link, type Metric, type Panel } from "./data";
+import { at, type Cell, type Metric, type Panel, type Printed } from "./data";
 
 /** Look says how a line is drawn; lines of one colour differ in their dashes, all lines in their symbols. */
 export interface Look {
@@ -33,15 +33,39 @@ export interface Point {
   high: number;
   n: number;
   interval: boolean;
+  printed?: number; // what a paper has for the cell
 }
 
-/** pointsOf returns a point for each of a panel's cells that has the metric; value is where on the axis a link lies. */
-export function pointsOf(cells: Cell[], panel: Panel, metric: Metric, value: (link: Link) => number): Point[] {
-  return panel.lines.flatMap(({ label, cells: indices }) => indices.flatMap((index): Point[] => {
-    const cell = at(cells, index);
-    const s = cell.summaries[metric.name];
-    return s === undefined || cell.link === undefined ? [] : [{ label, x: value(cell.link), y: s.median, low: s.low, high: s.high, n: s.n, interval: s.interval }];
+/** pointsOf returns a point for each of a panel's cells that has the metric. */
+export function pointsOf(cells: Cell[], panel: Panel, metric: Metric, tables: Printed[] = []): Point[] {
+  const printed = new Map(tables.filter((t) => t.metric === metric.name).flatMap((t) => t.figures.map((f) => [f.cell, f.value] as const)));
+  return panel.lines.flatMap(({ label, cells: indices, at: xs }) => indices.flatMap((index, i): Point[] => {
+    const s = at(cells, index).summaries[metric.name];
+    const paper = printed.get(index);
+    return s === undefined ? [] : [{ label, x: at(xs, i), y: s.median, low: s.low, high: s.high, n: s.n, interval: s.interval, ...(paper === undefined ? {} : { printed: paper }) }];
   }));
+}
+
+/** Offer is what the path offered to the loads at one place of a panel's axis. */
+export interface Offer {
+  x: number;
+  rate: number; // Mbit/s, the mean of the lines
+  outage: number; // ms, the longest that one of them met
+}
+
+/** offersOf returns what a path that moves offered, by the places on the axis; none for other paths. */
+export function offersOf(cells: Cell[], panel: Panel): Offer[] {
+  const all = new Map<number, { rates: number[]; outage: number }>();
+  for (const line of panel.lines) {
+    line.cells.forEach((index, i) => {
+      const { path_rate: rate, path_outage: outage } = at(cells, index).summaries;
+      if (rate === undefined) return;
+      const x = at(line.at, i);
+      const here = all.get(x) ?? { rates: [], outage: 0 };
+      all.set(x, { rates: [...here.rates, rate.median], outage: Math.max(here.outage, outage?.max ?? 0) });
+    });
+  }
+  return [...all].map(([x, o]) => ({ x, rate: o.rates.reduce((a, b) => a + b) / o.rates.length, outage: o.outage })).sort((a, b) => a.x - b.x);
 }
 
 /** Range is the axis of a panel's metric. */
@@ -66,7 +90,7 @@ export function rangesOf(panels: Point[][], metric: Metric): Range[] {
 
 /** reach returns the range of an axis for all the points: from zero, or logarithmic if their intervals lie far apart. */
 function reach(points: Point[], factor: number): Pick<Range, "log" | "low" | "high"> {
-  const ends = points.flatMap((p) => [p.low / factor, p.high / factor]);
+  const ends = points.flatMap((p) => [p.low, p.high, p.printed ?? p.y].map((v) => v / factor));
   const log = needsLog(ends);
   return { log, low: log ? Math.min(...ends) / 1.2 : 0, high: Math.max(...ends) * (log ? 1.2 : 1.04) || 1 };
 }

@@ -2,6 +2,7 @@ import { distribution } from "./charts";
 import { criticalPaths } from "./critical";
 import { at, phases, unpack, type Cell, type Data, type Load, type Metric, type Request, type Section } from "./data";
 import { drawn, el, svg, whenNear } from "./dom";
+import { flows } from "./flow";
 import { fixed } from "./format";
 import { glance, type Pointing } from "./glance";
 import { endOfAll } from "./layout";
@@ -44,6 +45,7 @@ export function sectionView(data: Data, index: number, first: Metric): SectionVi
     figures(data, section),
     el("figure", { class: "distribution" }, chartCaption, chart),
     criticalPaths(data, section),
+    flows(data, section),
     falls.element,
   ];
     const element = el("section", { id: anchor(index), class: "measured" }, ...(workload.foldedSections

@@ -20,7 +20,10 @@ export interface Workload {
 const manyStreams = 4;
 
 /** workloadOf gives the workload of the report's loads. */
-export const workloadOf = (data: Data): Workload => (data.streams === undefined ? pages(data) : streams(data, data.streams));
+export const workloadOf = (data: Data): Workload => {
+  if (data.streams !== undefined) return streams(data, data.streams);
+  return data.uploads === true ? uploads(data) : pages(data);
+};
 
 const pages = (data: Data): Workload => ({
   measured: () => pagesMeasured(data),
@@ -30,6 +33,12 @@ const pages = (data: Data): Workload => ({
   foldedSections: false,
   foldedNetworks: false,
   detail: "waterfalls",
+});
+
+const uploads = (data: Data): Workload => ({
+  ...pages(data),
+  measured: () => pagesMeasured(data, "uploaded"),
+  times: "upload times",
 });
 
 /** streams often differ in one number of their network, and some transports cannot do what some cells ask. */
@@ -45,9 +54,9 @@ const streams = (data: Data, own: Streams): Workload => ({
 
 const distinct = (data: Data, of: (c: Cell) => string): string[] => [...new Set(data.cells.map(of))];
 
-function pagesMeasured(data: Data): string {
+function pagesMeasured(data: Data, done = "loaded"): string {
   const networks = distinct(data, (c) => c.network);
-  return `${list(distinct(data, (c) => c.site))} loaded over ${list(distinct(data, (c) => c.protocol))}`
+  return `${list(distinct(data, (c) => c.site))} ${done} over ${list(distinct(data, (c) => c.protocol))}`
     + ` on ${networks.length > 6 ? `${networks.length} networks` : list(networks)}`
     + ` with ${list(distinct(data, (c) => c.loader))}`
     + (data.visits === undefined ? "" : `, in ${list(data.visits.map((v) => v.name))} visits`)

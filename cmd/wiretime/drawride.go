@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"wiretime/network"
+)
+
+// rideBar is how many bit/s a character of a bar stands for.
+const rideBar = 100_000
+
+// drawRide draws a path that follows a ride, a line for each minute of it.
+func drawRide(out io.Writer, p network.Path) error {
+	ride := p.Access[0].Ride
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n  minute  RTT, ms  down, Mbit/s (outages count as 0)\n")
+	for from := time.Duration(0); from < ride.End; from += time.Minute {
+		to := min(from+time.Minute, ride.End)
+		down, _ := p.Offered(network.Down, from, to)
+		line := fmt.Sprintf("  %6.0f  %7s  %4.1f %s", from.Minutes(), meanRTT(ride, from, to), down.Rate/1e6, strings.Repeat("#", int(down.Rate/rideBar)))
+		if down.Outage > 0 {
+			line += fmt.Sprintf("  link down for %v", down.Outage)
+		}
+		text.WriteString(line + "\n")
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// meanRTT returns the mean round trip of the rows that begin between two moments, in ms; "-" if
+// the link is down then.
+func meanRTT(ride *network.Ride, from, to time.Duration) string {
+	var sum time.Duration
+	n := 0
+	for _, r := range ride.Rows {
+		if r.At >= from && r.At < to && r.Link == network.LinkUp {
+			sum += r.DownDelay + r.UpDelay
+			n++
+		}
+	}
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint((sum / time.Duration(n)).Round(time.Millisecond).Milliseconds())
+}

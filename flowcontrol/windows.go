@@ -1,0 +1,149 @@
+package flowcontrol
+
+import "math"
+
+// NoWindow is what is left of a window that the protocol does not have, or that is not known.
+const NoWindow = math.MinInt64
+
+// Windows that SPDY and HTTP/2 begin with.
+const (
+	spdyWindow  = 64 << 10  // draft 3 section 2.6.8, draft 3.1 "Initial Flow Control Window Size"
+	http2Window = 1<<16 - 1 // RFC 9113 section 6.9.2
+)
+
+// windows are what one end may send.
+type windows struct {
+	hasStreams, hasSession bool
+	initial                func(stream uint64) int64 // of a stream
+	session, sent          int64                     // left; DATA of all streams
+	streams                map[uint64]*window
+	open                   []*window // those that have sent DATA and may send more
+}
+
+// window is that of a stream.
+type window struct {
+	stream           uint64
+	granted, sent    int64 // beyond the initial window; DATA
+	total            int64 // DATA that the stream will have sent
+	finishes         bool  // its end is seen, so that there is no more than that
+	began, completed bool
+}
+
+func newWindows(hasStreams, hasSession bool, initial int64) *windows {
+	return &windows{hasStreams: hasStreams, hasSession: hasSession, session: initial, initial: func(uint64) int64 { return initial }, streams: map[uint64]*window{}}
+}
+
+func (w *windows) of(stream uint64) *window {
+	s := w.streams[stream]
+	if s == nil {
+		s = &window{stream: stream}
+		w.streams[stream] = s
+	}
+	return s
+}
+
+// left returns what a stream may still send, or NoWindow.
+func (w *windows) left(stream uint64) int64 {
+	if !w.hasStreams {
+		return NoWindow
+	}
+	left := w.initial(stream)
+	if s := w.streams[stream]; s != nil {
+		left += s.granted - s.sent
+	}
+	return left
+}
+
+// sessionLeft returns what all streams together may still send, or NoWindow.
+func (w *windows) sessionLeft() int64 {
+	if !w.hasSession {
+		return NoWindow
+	}
+	return w.session
+}
+
+// send takes DATA from the windows.
+func (w *windows) send(f *frame, octets int64) {
+	s := w.of(f.stream)
+	if !s.began {
+		s.began = true
+		w.open = append(w.open, s)
+	}
+	s.sent += octets
+	s.completed = s.completed || s.finishes && s.sent == s.total
+	w.session -= octets
+	w.sent += octets
+	f.streamLeft, f.sessionLeft = w.left(f.stream), w.sessionLeft()
+}
+
+// receive takes in a frame of the other end.
+func (w *windows) receive(f *frame) {
+	switch {
+	case f.initial >= 0:
+		w.initial = func(uint64) int64 { return f.initial }
+	case f.reset:
+		w.complete(f.stream)
+		return
+	case f.absolute:
+		w.raise(f)
+	case f.updates && f.onStream:
+		w.of(f.stream).granted += f.delta
+	case f.updates:
+		w.session += f.delta
+	}
+	if f.onStream {
+		f.streamLeft = w.left(f.stream)
+	} else if f.updates {
+		f.sessionLeft = w.sessionLeft()
+	}
+}
+
+// raise takes in a limit of QUIC, and works out by how much it raises the one before. A lower one does nothing.
+func (w *windows) raise(f *frame) {
+	if f.onStream {
+		s := w.of(f.stream)
+		f.delta = max(0, f.limit-w.initial(f.stream)-s.granted)
+		s.granted += f.delta
+		return
+	}
+	f.delta = max(0, f.limit-w.sent-w.session)
+	w.session += f.delta
+}
+
+// complete notes that a stream sends no more.
+func (w *windows) complete(stream uint64) { w.of(stream).completed = true }
+
+// mostOpen is how many streams are looked at to find those that have no window left. Browsers have at most some 100 at a time.
+const mostOpen = 256
+
+// blocked reports whether a stream that has begun, and is not complete, has used up its window.
+func (w *windows) blocked() bool {
+	if !w.hasStreams {
+		return false
+	}
+	kept := w.open[:0]
+	found := false
+	for i, s := range w.open {
+		if i >= mostOpen {
+			kept = append(kept, w.open[i:]...)
+			break
+		}
+		if s.completed {
+			continue
+		}
+		kept = append(kept, s)
+		found = found || w.left(s.stream) <= 0
+	}
+	w.open = kept
+	return found
+}
+
+// unfinished reports whether a stream has begun and is not complete.
+func (w *windows) unfinished() bool {
+	for _, s := range w.open {
+		if !s.completed {
+			return true
+		}
+	}
+	return false
+}

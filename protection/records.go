@@ -1,0 +1,158 @@
+package protection
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Types of TLS records (RFC 8446 section 5.1).
+const (
+	recordHandshake   = 22
+	recordApplication = 23
+)
+
+// RecordHeader is the length of a TLS record's header in octets.
+const RecordHeader = 5
+
+const longestRecord = 1<<14 + 256 // octets behind the header (RFC 8446 section 5.2)
+
+// Text is the application data of one direction of a TLS connection.
+type Text struct {
+	Data    []byte
+	Records []Record // those that hold Data, in order
+}
+
+// Record is a TLS record with application data. All numbers are octets.
+type Record struct {
+	Offset, Size int // where the record is in what was sent, and its size with header and tag
+	Text, Length int // where its content is in Text.Data
+}
+
+// IsTLS reports whether a connection begins with a TLS handshake record.
+func IsTLS(data []byte) bool {
+	return len(data) > RecordHeader && data[0] == recordHandshake && data[1] == 3
+}
+
+// Unsealed is what Unseal found out.
+type Unsealed struct {
+	Texts [2]Text // from the client, from the server
+	ALPN  string  // the protocol that was negotiated; empty if none, or if it could not be read
+}
+
+// What keeps Unseal from decrypting a connection.
+var (
+	ErrNoHandshake = errors.New("the start of the TLS handshake is missing")
+	ErrNotTLS13    = errors.New("the connection does not use TLS 1.3, or a cipher suite that is unknown here")
+	ErrNoSecrets   = errors.New("the key log lacks the secrets of this connection")
+)
+
+// Unseal decrypts TLS 1.3 in both directions of a connection as far as it can. With an error the texts are
+// empty. A text takes the place of the octets that it was decrypted from.
+func Unseal(fromClient, fromServer []byte, keys KeyLog) (Unsealed, error) {
+	var u Unsealed
+	var random []byte
+	var chosen *Suite
+	answered := false
+	eachRecord(fromClient, func(_ int, r []byte) bool {
+		messages(r[RecordHeader:], func(kind byte, body []byte) {
+			if kind == clientHello {
+				random = clientRandom(body)
+			}
+		})
+		return false
+	})
+	eachRecord(fromServer, func(_ int, r []byte) bool {
+		if r[0] == recordHandshake {
+			messages(r[RecordHeader:], func(kind byte, body []byte) {
+				if kind == serverHello {
+					answered, chosen = true, chosenSuite(body)
+				}
+			})
+		}
+		return chosen == nil
+	})
+	secrets := keys[string(random)]
+	switch {
+	case random == nil || !answered:
+		return u, ErrNoHandshake
+	case chosen == nil:
+		return u, ErrNotTLS13
+	case secrets == nil:
+		return u, ErrNoSecrets
+	}
+	var err error
+	for d, data := range [2][]byte{fromClient, fromServer} {
+		handshake, traffic := secrets[handshakeLabels[d]], secrets[trafficLabels[d]]
+		if handshake == nil || traffic == nil {
+			err = ErrNoSecrets
+			continue
+		}
+		u.Texts[d].Data = data[:0]
+		o := opener{unsealed: &u, text: &u.Texts[d], traffic: NewKeys(chosen, traffic), keys: NewKeys(chosen, handshake)}
+		eachRecord(data, o.record)
+	}
+	return u, err
+}
+
+// eachRecord calls visit for each whole record with its offset, until visit returns false or a record is
+// longer than TLS allows.
+func eachRecord(data []byte, visit func(offset int, record []byte) bool) {
+	for offset := 0; len(data)-offset >= RecordHeader; {
+		length := int(binary.BigEndian.Uint16(data[offset+3:]))
+		end := offset + RecordHeader + length
+		if length > longestRecord || end > len(data) || !visit(offset, data[offset:end]) {
+			return
+		}
+		offset = end
+	}
+}
+
+// opener decrypts the records of one direction.
+type opener struct {
+	unsealed *Unsealed
+	text     *Text
+	keys     *Keys
+	traffic  *Keys // for what follows the handshake
+	number   uint64
+	begun    bool   // the handshake is complete
+	message  []byte // incomplete handshake message
+}
+
+func (o *opener) record(offset int, r []byte) bool {
+	if r[0] != recordApplication {
+		return true
+	}
+	sealed := r[RecordHeader:]
+	inner, ok := o.keys.Open(sealed[:0], o.number, sealed, r[:RecordHeader])
+	if !ok {
+		return !o.begun && o.number == 0 // early data is encrypted with another key
+	}
+	o.number++
+	for len(inner) > 0 && inner[len(inner)-1] == 0 {
+		inner = inner[:len(inner)-1]
+	}
+	if len(inner) == 0 {
+		return true
+	}
+	kind, content := inner[len(inner)-1], inner[:len(inner)-1]
+	switch kind {
+	case recordHandshake:
+		o.message = messages(append(o.message, content...), o.handshake)
+	case recordApplication:
+		from := len(o.text.Data)
+		o.text.Data = append(o.text.Data, content...)
+		o.text.Records = append(o.text.Records, Record{Offset: offset, Size: len(r), Text: from, Length: len(content)})
+	}
+	return true
+}
+
+func (o *opener) handshake(kind byte, body []byte) {
+	switch {
+	case kind == encryptedExtensions:
+		o.unsealed.ALPN = chosenALPN(body)
+	case kind == finished && !o.begun:
+		o.keys, o.number, o.begun = o.traffic, 0, true
+	case kind == keyUpdate:
+		o.keys, o.number = o.keys.Next(), 0
+	}
+}

@@ -1,0 +1,206 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+
+	"wiretime/capture"
+	"wiretime/flowcontrol"
+)
+
+// Limits of what a report carries of connections. A chart takes up to 40 kB, so all of them stay below 3 MB.
+const (
+	mostFlows  = 60  // cells whose median load has a chart, the first ones
+	mostEvents = 150 // lines of a sequence chart
+	mostPoints = 240 // moments at which windows are drawn, and stretches of time for which is said what held the sender
+)
+
+// Flow describes the connection of a cell's median load on which most DATA was sent. Moments are ms since navigation start.
+type Flow struct {
+	Load        int         `json:"load"`
+	Connection  string      `json:"connection"`
+	Connections int         `json:"connections"`      // that the load had
+	Unseen      []string    `json:"unseen,omitempty"` // what of the connection could not be read, and why
+	Sender      string      `json:"sender"`           // of most DATA
+	Octets      int64       `json:"octets"`           // of that DATA
+	Sums        []int64     `json:"sums"`             // ns that it was held, in the order of Data.Reasons
+	Held        []heldSpan  `json:"held"`             // laid end to end
+	Points      []flowPoint `json:"points"`
+	Events      []flowEvent `json:"events"`
+	More        int         `json:"more"` // events that are left out at the end
+}
+
+// heldSpan is a time during which a reason, an index into Data.Reasons, held the sender for longer than any other.
+type heldSpan struct {
+	from, to float64
+	reason   int
+}
+
+// MarshalJSON writes an array, with times in whole microseconds.
+func (h heldSpan) MarshalJSON() ([]byte, error) {
+	return json.Marshal([3]int64{micro(h.from), micro(h.to), int64(h.reason)})
+}
+
+// flowPoint is what a flowcontrol.Point says.
+type flowPoint struct {
+	at     float64
+	values [5]int64 // windows of stream and session, receive window, congestion window, under way
+}
+
+// MarshalJSON writes an array, with the time in whole microseconds and null for windows that there are not.
+func (p flowPoint) MarshalJSON() ([]byte, error) {
+	at := micro(p.at)
+	row := []*int64{&at}
+	for i := range p.values {
+		if p.values[i] == flowcontrol.NoWindow {
+			row = append(row, nil)
+		} else {
+			row = append(row, &p.values[i])
+		}
+	}
+	return json.Marshal(row)
+}
+
+// flowEvent is a line of a sequence chart. A moment that is not known is -1.
+type flowEvent struct {
+	Sender   string  `json:"from"`
+	Sent     float64 `json:"sent"`
+	Received float64 `json:"received"`
+	Stream   *uint64 `json:"stream,omitempty"`
+	Text     string  `json:"text"`
+	Left     *int64  `json:"left,omitempty"`    // of the stream's window
+	Session  *int64  `json:"session,omitempty"` // left of the session's window
+}
+
+func micro(ms float64) int64 { return int64(math.Round(ms * 1000)) }
+
+// reasonNames are what may hold a sender.
+func reasonNames() []string {
+	var names []string
+	for _, r := range flowcontrol.Reasons() {
+		names = append(names, r.String())
+	}
+	return names
+}
+
+// flowOf returns the chart of a load, or nil if no DATA was sent.
+func flowOf(load int, of left) *Flow {
+	var connection *flowcontrol.Connection
+	var transfer *flowcontrol.Transfer
+	for _, c := range of.connections {
+		for _, t := range c.Transfers {
+			if transfer == nil || t.Octets > transfer.Octets {
+				connection, transfer = c, t
+			}
+		}
+	}
+	if transfer == nil {
+		return nil
+	}
+	ms := since(of.har)
+	f := &Flow{
+		Load: load, Connection: connection.Flow.String(), Connections: len(of.connections), Unseen: connection.Unseen,
+		Sender: transfer.Sender.String(), Octets: transfer.Octets, Held: held(transfer, ms), Points: points(transfer, ms),
+		Events: []flowEvent{}, More: max(0, len(connection.Events)-mostEvents),
+	}
+	for _, sum := range transfer.Sums() {
+		f.Sums = append(f.Sums, sum)
+	}
+	for i := range connection.Events[:len(connection.Events)-f.More] {
+		e := &connection.Events[i]
+		line := flowEvent{Sender: e.Sender.String(), Sent: ms(e.Sent), Received: ms(e.Received), Text: e.String(), Left: known(e.StreamLeft), Session: known(e.SessionLeft)}
+		if e.OnStream {
+			line.Stream = &e.Stream
+		}
+		f.Events = append(f.Events, line)
+	}
+	return f
+}
+
+func known(window int64) *int64 {
+	if window == flowcontrol.NoWindow {
+		return nil
+	}
+	return &window
+}
+
+// since returns a function that converts ns since the Unix epoch to ms since the first page's navigation start, to the microsecond.
+func since(h *capture.HAR) func(int64) float64 {
+	epoch := int64(0)
+	if len(h.Log.Pages) > 0 {
+		epoch = h.Log.Pages[0].Started.UnixNano()
+	}
+	return func(at int64) float64 {
+		if at == flowcontrol.Never {
+			return -1
+		}
+		return math.Round(float64(at-epoch)/1e3) / 1e3
+	}
+}
+
+// held returns what held the sender, in at most mostPoints stretches: if there are more, each equal part of the transfer goes to the
+// reason that has most of it.
+func held(t *flowcontrol.Transfer, ms func(int64) float64) []heldSpan {
+	list := make([]heldSpan, 0, min(len(t.Held), mostPoints))
+	add := func(from, to int64, reason int) {
+		if n := len(list); n > 0 && list[n-1].reason == reason {
+			list[n-1].to = ms(to)
+			return
+		}
+		list = append(list, heldSpan{ms(from), ms(to), reason})
+	}
+	if len(t.Held) <= mostPoints {
+		for _, h := range t.Held {
+			add(h.From, h.To, int(h.Reason))
+		}
+		return list
+	}
+	rest := t.Held
+	for i := range int64(mostPoints) {
+		from, to := part(t, i), part(t, i+1)
+		sums := make([]int64, len(flowcontrol.Reasons()))
+		best := 0
+		for len(rest) > 0 && rest[0].From < to {
+			r := int(rest[0].Reason)
+			if sums[r] += min(to, rest[0].To) - max(from, rest[0].From); sums[r] > sums[best] {
+				best = r
+			}
+			if rest[0].To > to {
+				break
+			}
+			rest = rest[1:]
+		}
+		add(from, to, best)
+	}
+	return list
+}
+
+// part returns where one of mostPoints equal parts of a transfer begins.
+func part(t *flowcontrol.Transfer, i int64) int64 {
+	whole, rest := (t.To-t.From)/mostPoints, (t.To-t.From)%mostPoints
+	return t.From + whole*i + rest*i/mostPoints
+}
+
+// points returns the windows over time. If there are too many moments, each equal part of the transfer keeps the one with the least
+// window.
+func points(t *flowcontrol.Transfer, ms func(int64) float64) []flowPoint {
+	list := make([]flowPoint, 0, min(len(t.Points), mostPoints))
+	next := int64(0) // the part that the next point begins
+	for i := range t.Points {
+		p := &t.Points[i]
+		point := flowPoint{ms(p.At), [5]int64{p.Stream, p.Session, p.Receive, p.Congestion, p.Flight}}
+		switch n := len(list); {
+		case len(t.Points) <= mostPoints || next < mostPoints && p.At >= part(t, next):
+			for next < mostPoints && p.At >= part(t, next) {
+				next++
+			}
+			list = append(list, point)
+		case n > 0 && least(p) < min(list[n-1].values[0], list[n-1].values[1]):
+			list[n-1] = point
+		}
+	}
+	return list
+}
+
+// least returns the smaller window of stream and session.
+func least(p *flowcontrol.Point) int64 { return min(p.Stream, p.Session) }

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// validators returns what a client can ask with whether an answer has changed (RFC 9110 section
+// 8.8): its entity tag, without the mark of a weak one, and its date. Each is empty if there is
+// none, or none that is well-formed.
+func (a *answer) validators() (tag, date string) {
+	if a.method != http.MethodGet || a.status != http.StatusOK {
+		return "", ""
+	}
+	tag, _ = a.field("etag")
+	if tag = strings.TrimPrefix(tag, "W/"); !wellFormed.MatchString(tag) {
+		tag = ""
+	}
+	date, _ = a.field("last-modified")
+	if _, err := http.ParseTime(date); err != nil {
+		date = ""
+	}
+	return tag, date
+}
+
+// wellFormed matches entity tags (RFC 9110 section 8.8.3).
+var wellFormed = regexp.MustCompile(`^"[!#-~\x80-\xff]*"$`)
+
+// given returns a regular expression for the values of If-None-Match that name a tag.
+func given(tag string) string { return `^\*$|` + regexp.QuoteMeta(tag) }
+
+// unchanged returns the fields of a 304 in an answer's place: those of the answer that do not
+// describe content, as Wiretime's own server sends them.
+func (a *answer) unchanged() [][2]string {
+	tag, _ := a.validators()
+	var fields [][2]string
+	for _, f := range a.header {
+		isDate := f[0] == "last-modified" && tag != ""
+		if !isDate && !strings.HasPrefix(f[0], "content-") {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}

@@ -1,0 +1,89 @@
+package studyfile
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"wiretime/study"
+)
+
+// crowds is the kind of studies of many clients against one server.
+var crowds = kind{
+	workload: study.Crowds(),
+	mark:     "crowd",
+	keys:     []string{"crowd"},
+	options:  crowdDefaults,
+	metrics:  func(v Vocabulary) map[string]string { return v.CrowdMetrics },
+	settings: (*reader).crowdSettings,
+	values: map[study.Axis]func(*reader, ast.Node) string{
+		study.AxisClients:    (*reader).clients,
+		study.AxisSite:       (*reader).site,
+		study.AxisActivity:   func(r *reader, n ast.Node) string { return r.word(n, "activity", activities) },
+		study.AxisProtocol:   func(r *reader, n ast.Node) string { return r.word(n, "protocol", r.words.Protocols) },
+		study.AxisCongestion: (*reader).congestion,
+		study.AxisInitCwnd:   (*reader).initcwnd,
+		study.AxisServer:     (*reader).server,
+	},
+	refused: map[string]string{
+		"networks":   "crowds are on the loopback device",
+		"loaders":    "crowds have activities, as in activities: [idle, active]",
+		"visits":     "all handshakes of a crowd are full ones",
+		"strategies": "clients have six connections to a host over HTTP/1.1, and else one",
+
+		"dns":         "the clients of a crowd know the server's address",
+		"late_limit":  "a crowd's packets cross no emulator",
+		"taken_limit": "a crowd is measured in the server's own processor time",
+		"think_time":  "a crowd's page is one page",
+		"fallback":    "a crowd has a single protocol",
+		"server_wait": "a server that waits has nothing to do",
+		"origin_rtt":  "crowds are on the loopback device",
+		"freeze":      "a crowd's clients run no scripts",
+		"cpu":         "a crowd's clients parse nothing",
+	},
+	noOnLoad: "a crowd has no onLoad to take a share of",
+}
+
+var activities = []string{study.ActivityIdle, study.ActivityActive}
+
+// crowdDefaults returns the options of a study of crowds that gives none.
+func crowdDefaults() study.Options {
+	o := pageDefaults()
+	o.Timeout, o.LateLimit.Share, o.Retries = 10*time.Minute, 0, 1
+	o.Crowd = &study.Crowd{Pages: 500, Rest: 2 * time.Second}
+	return o
+}
+
+const (
+	// maxClients is limited by the addresses of the loopback device that clients have of their own.
+	maxClients = 1_000_000
+	maxPages   = 10_000_000
+)
+
+// crowdSettings reads the settings for every crowd, and the servers that the study defines.
+func (r *reader) crowdSettings(file mapping) {
+	r.ownServers(file)
+	n, ok := file.get("crowd")
+	if !ok {
+		return
+	}
+	m, ok := r.mapping(n, "crowd", "pages", "rest")
+	if !ok {
+		return
+	}
+	s := r.study.Options.Crowd
+	if n, ok := m.get("pages"); ok {
+		s.Pages, _ = r.integer(n, "pages", 1, maxPages)
+	}
+	m.limit("rest", &s.Rest)
+}
+
+// clients reads a number of clients.
+func (r *reader) clients(n ast.Node) string {
+	count, ok := r.integer(n, "clients", 1, maxClients)
+	if !ok {
+		return ""
+	}
+	return strconv.Itoa(count)
+}

@@ -1,0 +1,217 @@
+package crowd
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+
+	"wiretime/loader/many"
+	"wiretime/machine"
+	"wiretime/process"
+	"wiretime/protocol"
+	"wiretime/replay"
+	"wiretime/site"
+)
+
+// The first arguments of the processes of a crowd, which are this program started again.
+const (
+	serverCommand  = "crowd-server"
+	clientsCommand = "crowd-clients"
+)
+
+// Helper runs the program as one of a crowd's processes if it was started as one, and never returns
+// in that case. Programs that measure crowds call it first thing in main (a test: in TestMain).
+func Helper() {
+	if len(os.Args) < 2 {
+		return
+	}
+	var err error
+	switch os.Args[1] {
+	case serverCommand:
+		err = serverMain(os.Stdin, os.Stdout)
+	case clientsCommand:
+		err = clientsMain(os.Stdin, os.Stdout)
+	case machine.CallsCommand:
+		err = machine.CallsMain(os.Args[2:])
+	default:
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "wiretime:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// serving says what Wiretime's own server serves as a process of its own.
+type serving struct {
+	Site      string // the folder of its archive
+	Authority string // the folder of the authority
+	Protocol  string
+	Hosts     map[string]netip.Addr
+}
+
+// answer is what a process of a crowd says: first when it is ready, then after each command.
+type answer struct {
+	Error string // why it failed; empty if it did not
+	Done  many.Done
+}
+
+// serverMain serves until its input ends.
+func serverMain(in io.Reader, out io.Writer) error {
+	lines := json.NewDecoder(in)
+	var c serving
+	if err := lines.Decode(&c); err != nil {
+		return fmt.Errorf("read what to serve: %w", err)
+	}
+	a := answer{}
+	if err := c.serve(); err != nil {
+		a.Error = err.Error()
+	}
+	if err := json.NewEncoder(out).Encode(a); err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, in)
+	return nil // and the kernel closes all connections, much faster than the server would
+}
+
+func (c serving) serve() error {
+	row, err := protocol.Lookup(c.Protocol)
+	if err != nil {
+		return err
+	}
+	archive, err := site.Open(c.Site)
+	if err != nil {
+		return err
+	}
+	if archive, err = archive.Over(row.Scheme); err != nil {
+		return err
+	}
+	authority, err := protocol.OpenAuthority(c.Authority)
+	if err != nil {
+		return err
+	}
+	listen := new(net.ListenConfig)
+	listen.SetMultipathTCP(false)
+	_, err = protocol.Serve(context.Background(), protocol.ServerConfig{
+		Protocol: row, Hosts: c.Hosts, Handler: protocol.Archive(replay.Answers(archive, false)), CA: authority, Unlogged: true,
+		Listen: listen.Listen, ListenPacket: new(net.ListenConfig).ListenPacket,
+	})
+	return err
+}
+
+// command is what the clients' process is told to do.
+type command struct {
+	Connect int // clients that are connected afterwards, at least
+	Load    int // the first clients that load the page
+	Rounds  int // times each
+	Leave   bool
+}
+
+// clientsMain carries out commands until its input ends.
+func clientsMain(in io.Reader, out io.Writer) error {
+	lines, answers := json.NewDecoder(bufio.NewReader(in)), json.NewEncoder(out)
+	var o many.Order
+	if err := lines.Decode(&o); err != nil {
+		return fmt.Errorf("read what to load: %w", err)
+	}
+	clients, err := many.New(o)
+	for {
+		a := answer{}
+		if err == nil {
+			a.Done = clients.Done()
+		} else {
+			a.Error = err.Error()
+		}
+		if err := answers.Encode(a); err != nil || a.Error != "" {
+			return err
+		}
+		var c command
+		if err := lines.Decode(&c); err != nil {
+			return nil
+		}
+		err = c.carryOut(clients)
+	}
+}
+
+func (c command) carryOut(clients *many.Clients) error {
+	if err := clients.Connect(c.Connect); err != nil {
+		return err
+	}
+	if c.Load > 0 {
+		if err := clients.Load(c.Load, c.Rounds); err != nil {
+			return err
+		}
+	}
+	if c.Leave {
+		clients.Leave()
+	}
+	return nil
+}
+
+// helper is a running process of a crowd.
+type helper struct {
+	name    string
+	child   *process.Child
+	in      io.WriteCloser
+	answers *json.Decoder
+}
+
+// start starts a process of a crowd where enter says, and returns when it is ready.
+func start(name string, enter func(*exec.Cmd), order any) (*helper, many.Done, error) {
+	c := exec.Command("/proc/self/exe", name)
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, many.Done{}, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, many.Done{}, err
+	}
+	enter(c)
+	child, err := process.Start(c)
+	if err != nil {
+		return nil, many.Done{}, fmt.Errorf("start %s: %w", name, err)
+	}
+	h := &helper{name, child, in, json.NewDecoder(out)}
+	done, err := h.tell(order)
+	if err != nil {
+		h.stop()
+		return nil, done, err
+	}
+	return h, done, nil
+}
+
+func (h *helper) pid() int { return h.child.Command.Process.Pid }
+
+// tell sends the process something and returns its answer.
+func (h *helper) tell(what any) (many.Done, error) {
+	if err := json.NewEncoder(h.in).Encode(what); err != nil {
+		return many.Done{}, fmt.Errorf("%s: %w", h.name, err)
+	}
+	var a answer
+	if err := h.answers.Decode(&a); err != nil {
+		return a.Done, fmt.Errorf("%s ended unexpectedly: %w", h.name, err)
+	}
+	if a.Error != "" {
+		return a.Done, fmt.Errorf("%s: %s", h.name, a.Error)
+	}
+	return a.Done, nil
+}
+
+// kill ends the process at once. stop must be called all the same.
+func (h *helper) kill() { _ = h.child.Command.Process.Kill() }
+
+// stop ends the process and waits until it has ended.
+func (h *helper) stop() {
+	_ = h.in.Close()
+	h.kill()
+	_ = h.child.Wait() // it was killed
+}

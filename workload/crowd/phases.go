@@ -1,0 +1,220 @@
+package crowd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"wiretime/evidence"
+	"wiretime/loader/many"
+	"wiretime/machine"
+)
+
+// warmPages is how many pages a client of its own loads before anything is measured, so that the
+// server has its code and files in memory, and Java has compiled some of what it runs.
+const warmPages = 20
+
+// countedPages is how many pages are loaded, at least, while system calls are counted, and by how
+// many clients at most: a server that is stopped at each system call is slow.
+const countedPages = 50
+
+// phases carries the phases of a crowd out, one after the other.
+func (m *measuring) phases(ctx context.Context) (err error) {
+	c := m.crowd
+	before, err := m.sockets()
+	if err != nil {
+		return err
+	}
+	if c.Warm, err = m.phase(ctx, command{Connect: 1, Load: 1, Rounds: warmPages, Leave: true}); err != nil {
+		return err
+	}
+	m.awaitSockets(ctx, before)
+	if c.Base, c.ClientBase, err = m.memory(); err != nil {
+		return err
+	}
+	if before, err = m.sockets(); err != nil {
+		return err
+	}
+	if c.Connect, err = m.phase(ctx, command{Connect: m.Clients}); err != nil {
+		return err
+	}
+	if m.row.Transport == "tcp" {
+		now, err := m.sockets()
+		if err != nil {
+			return err
+		}
+		c.Held = (now - before) / 2 // both ends are on this host
+	}
+	rounds := 1
+	if !m.Idle {
+		rounds = (m.Pages + m.Clients - 1) / m.Clients
+	}
+	if c.Load, err = m.phase(ctx, command{Load: m.Clients, Rounds: rounds}); err != nil {
+		return err
+	}
+	if m.Idle {
+		if err := m.rest(ctx); err != nil {
+			return err
+		}
+	}
+	if c.Server, c.Client, err = m.memory(); err != nil {
+		return err
+	}
+	if !m.Idle {
+		err = m.count(ctx)
+	}
+	c.TLS = m.agreed
+	return err
+}
+
+// rest watches the server while nothing is under way.
+func (m *measuring) rest(ctx context.Context) error {
+	r := m.read()
+	select {
+	case <-time.After(m.Rest):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	rest := m.since(r)
+	m.crowd.Rest = &rest
+	return nil
+}
+
+// count has some of the clients load the page while the server's system calls are counted.
+func (m *measuring) count(ctx context.Context) (err error) {
+	if m.calls, err = machine.CountCalls(m.server()...); err != nil {
+		return err
+	}
+	defer func() { _ = m.calls.Close() }() // it only lets go of the server
+	n := min(m.Clients, countedPages)
+	counted, err := m.phase(ctx, command{Load: n, Rounds: (countedPages + n - 1) / n})
+	m.crowd.Counted = &counted
+	return err
+}
+
+// reading is what processes have used and done until a moment.
+type reading struct {
+	at           time.Time
+	user, kernel time.Duration
+	clients      time.Duration
+	calls        int64
+	done         many.Done
+}
+
+func (m *measuring) read() reading {
+	r := reading{at: time.Now(), done: m.done}
+	r.user, r.kernel = machine.ProcessorTime(m.server()...)
+	user, kernel := machine.ProcessorTime(m.clients.pid())
+	r.clients = user + kernel
+	if m.calls != nil {
+		r.calls, _ = m.calls.So() // one that has ended makes the load fail elsewhere
+	}
+	return r
+}
+
+func (m *measuring) since(before reading) evidence.Phase {
+	now := m.read()
+	return evidence.Phase{
+		Took: now.at.Sub(before.at), User: now.user - before.user, Kernel: now.kernel - before.kernel, ClientTime: now.clients - before.clients,
+		SystemCalls: now.calls - before.calls,
+		Connections: now.done.Connections - before.done.Connections, Handshakes: now.done.Handshakes - before.done.Handshakes,
+		Pages: now.done.Pages - before.done.Pages, Requests: now.done.Requests - before.done.Requests, Octets: now.done.Octets - before.done.Octets,
+	}
+}
+
+// phase has the clients carry out a command. It ends when the server has come to rest.
+func (m *measuring) phase(ctx context.Context, c command) (evidence.Phase, error) {
+	before := m.read()
+	done, err := m.clients.tell(c)
+	if err != nil {
+		return evidence.Phase{}, err
+	}
+	m.done, m.agreed = done, done.TLS
+	m.settle(ctx)
+	return m.since(before), context.Cause(ctx)
+}
+
+// A server has come to rest when it used less than restShare of a processor for restLook. It is not
+// waited for longer than restLimit.
+const (
+	restLook  = 20 * time.Millisecond
+	restShare = 0.02
+	restLimit = 2 * time.Second
+)
+
+// settle waits until the server has come to rest: it may still be at what its clients have done with,
+// such as the last octets of a handshake.
+func (m *measuring) settle(ctx context.Context) {
+	used := func() time.Duration {
+		user, kernel := machine.ProcessorTime(m.server()...)
+		return user + kernel
+	}
+	from := time.Now()
+	for last := used(); time.Since(from) < restLimit; {
+		select {
+		case <-time.After(restLook):
+		case <-ctx.Done():
+			return
+		}
+		now := used()
+		if float64(now-last) < restShare*float64(restLook) {
+			return
+		}
+		last = now
+	}
+}
+
+// memory reads what the server and the clients have in memory.
+func (m *measuring) memory() (server, clients evidence.Memory, err error) {
+	for _, each := range []struct {
+		pids []int
+		to   *evidence.Memory
+	}{{m.server(), &server}, {[]int{m.clients.pid()}, &clients}} {
+		used, err := machine.Used(each.pids...)
+		if err != nil {
+			return server, clients, err
+		}
+		*each.to = evidence.Memory{Resident: used.Resident, Peak: used.Peak}
+	}
+	return server, clients, nil
+}
+
+// sockets returns how many TCP sockets are open on the server's host, those of clients too, as its
+// kernel counts them ("inuse" of /proc/net/sockstat).
+func (m *measuring) sockets() (n int, err error) {
+	err = m.hosts.Server.Do(func() error {
+		text, err := os.ReadFile("/proc/thread-self/net/sockstat")
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(text)) {
+			if fields := strings.Fields(line); len(fields) > 2 && fields[0] == "TCP:" {
+				n, err = strconv.Atoi(fields[2])
+				return err
+			}
+		}
+		return fmt.Errorf("count sockets: no line of TCP in %.100q", text)
+	})
+	return n, err
+}
+
+// goneLimit is how long the sockets of clients that have left may take to be gone. Apache lingers on a
+// connection for two seconds.
+const goneLimit = 4 * time.Second
+
+// awaitSockets waits until no more sockets are open than given.
+func (m *measuring) awaitSockets(ctx context.Context, most int) {
+	for from := time.Now(); time.Since(from) < goneLimit; {
+		if n, err := m.sockets(); err != nil || n <= most {
+			return
+		}
+		select {
+		case <-time.After(restLook):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
