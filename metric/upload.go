@@ -18,7 +18,7 @@ func Uploads() Set {
 			bytesUp, bytesDown, packetsUp, packetsDown,
 			lateP50, lateP99, lateMax,
 		},
-		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkUpload},
+		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkUpload, checkWindows},
 	}
 }
 

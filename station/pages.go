@@ -12,6 +12,7 @@ import (
 	"wiretime/loader/browser"
 	"wiretime/loader/builtin"
 	"wiretime/loader/chromium"
+	"wiretime/loader/fetch"
 	"wiretime/loader/page"
 	"wiretime/loader/session"
 	"wiretime/protocol"
@@ -102,14 +103,15 @@ func (s *Station) session(ctx context.Context, load pageload.Load, terms pageloa
 	case pageload.Builtin:
 		return s.openBuiltin(load, terms)
 	case pageload.Fetch:
+		windows := fetch.Windows{Client: terms.ClientWindow, Note: noted(load)}
 		if load.Upload > 0 {
-			return s.fetch.Upload(terms.Protocol, load.Upload), nil
+			return s.fetch.Upload(terms.Protocol, load.Upload, windows), nil
 		}
 		urls := make([]string, len(load.Site.Resources))
 		for i := range load.Site.Resources {
 			urls[i] = load.Site.Resources[i].URL
 		}
-		return s.fetch.Open(terms.Protocol, urls, terms.ClientWindow, load.ClientWindow != "" || load.ServerWindow != ""), nil
+		return s.fetch.Open(terms.Protocol, urls, windows), nil
 	}
 	b, err := s.browser(ctx, engine{loader: load.Loader, quic: terms.Protocol.Transport == "udp", keys: terms.Server.Name != ""})
 	if err != nil {
@@ -126,6 +128,9 @@ func (s *Station) session(ctx context.Context, load pageload.Load, terms pageloa
 	}
 	return b.open(ctx, freeze(load), requests)
 }
+
+// noted reports whether the windows that both ends announce are evidence.
+func noted(load pageload.Load) bool { return load.ClientWindow != "" || load.ServerWindow != "" }
 
 // openLimit is how long a running browser may take to open a tab. One that has lost a process of its own may
 // never answer.
@@ -160,7 +165,7 @@ func (s *Station) openBuiltin(load pageload.Load, terms pageload.Terms) (pageloa
 	}
 	return s.builtin.Open(builtin.Config{
 		Protocol: terms.Protocol, Strategy: strategy, EarlyData: terms.Warm.EarlyData, Fallback: load.Fallback, Recorded: recorded, CPU: cpu,
-		Windows: terms.ClientWindow, NoteWindows: load.ClientWindow != "" || load.ServerWindow != "",
+		Windows: terms.ClientWindow, NoteWindows: noted(load),
 	})
 }
 

@@ -73,6 +73,13 @@ var (
 	clock      = AxisInfo{Axis: AxisClock, Key: "clock", Plural: "clocks", Usual: ClockReal, Tacit: true}
 )
 
+// The windows of page loads and of uploads.
+var (
+	tcpWindow    = AxisInfo{Axis: AxisTCPWindow, Key: "tcp_windows", Plural: "TCP windows", Usual: WindowDefault, Tacit: true, Prefix: "TCP window "}
+	clientWindow = AxisInfo{Axis: AxisClientWindow, Key: "client_windows", Plural: "client windows", Usual: WindowDefault, Tacit: true, Prefix: "client window "}
+	serverWindow = AxisInfo{Axis: AxisServerWindow, Key: "server_windows", Plural: "server windows", Usual: WindowDefault, Tacit: true, Prefix: "server window "}
+)
+
 var pageLoads = Workload{
 	Name: "pages", Subject: AxisSite, Over: AxisProtocol, By: AxisLoader,
 	Axes: []AxisInfo{
@@ -85,9 +92,7 @@ var pageLoads = Workload{
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
-		{Axis: AxisTCPWindow, Key: "tcp_windows", Plural: "TCP windows", Usual: WindowDefault, Tacit: true, Prefix: "TCP window "},
-		{Axis: AxisClientWindow, Key: "client_windows", Plural: "client windows", Usual: WindowDefault, Tacit: true, Prefix: "client window "},
-		{Axis: AxisServerWindow, Key: "server_windows", Plural: "server windows", Usual: WindowDefault, Tacit: true, Prefix: "server window "},
+		tcpWindow, clientWindow, serverWindow,
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
@@ -102,6 +107,7 @@ var fileUploads = Workload{
 		congestion, initcwnd, clock,
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
+		tcpWindow, clientWindow, serverWindow,
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisUpload, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisServer},

@@ -43,7 +43,7 @@ func Presets() []Preset {
 			HTTP3:  &Receiver{Stream: 12 << 20, Connection: 24 << 20},
 		}, {
 			Name:   "nginx",
-			Source: "nginx 1.22, src/http/v2/ngx_http_v2_module.c (http2_body_preread_size) and ngx_http_v2.c (NGX_HTTP_V2_MAX_WINDOW); it raises a stream's window once the body is read",
+			Source: "nginx 1.22, src/http/v2/ngx_http_v2_module.c (http2_body_preread_size) and ngx_http_v2.c (NGX_HTTP_V2_MAX_WINDOW); it raises a stream's window to the largest once a handler reads the body, which net/http does not, so uploads are slower here than to nginx",
 			HTTP2:  &Receiver{Stream: 64 << 10, Connection: Largest},
 		}, {
 			Name:   "caddy",

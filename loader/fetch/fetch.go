@@ -36,6 +36,12 @@ type Loader struct{ options session.Options }
 // protocol.
 func New(o session.Options) *Loader { return &Loader{o} }
 
+// Windows says how a visit limits what servers send. The zero value is session.Options' own way.
+type Windows struct {
+	Client *window.Receiver // nil for session.Options' own windows
+	Note   bool             // keep what both ends announce, for Visit.Announced
+}
+
 // Visit is one load of one page, cold. It serves one call of Load.
 type Visit struct {
 	protocol  protocol.Protocol
@@ -52,11 +58,10 @@ type Visit struct {
 
 // Open prepares a visit. resources are the URLs of everything that the page needs,
 // in the order in which to request them. The protocol determines their scheme, and
-// the page itself is skipped among them. Each is fetched with GET. windows limits what servers
-// send; nil for session.Options' own. note keeps what both ends announce, for Visit.Announced.
-func (l *Loader) Open(p protocol.Protocol, resources []string, windows *window.Receiver, note bool) *Visit {
+// the page itself is skipped among them. Each is fetched with GET.
+func (l *Loader) Open(p protocol.Protocol, resources []string, w Windows) *Visit {
 	o := l.options
-	o.Protocol, o.Strategy, o.Windows, o.NoteWindows = p, session.Plain(p), windows, note
+	o.Protocol, o.Strategy, o.Windows, o.NoteWindows = p, session.Plain(p), w.Client, w.Note
 	v := &Visit{protocol: p, resources: resources}
 	o.KeyLog = &v.keys
 	v.session = session.New(o)

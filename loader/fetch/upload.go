@@ -11,8 +11,8 @@ import (
 
 // Upload prepares a visit whose Load posts so many octets, at least one, to the page's URL and fetches nothing else. Its
 // only HAR entry is the POST. Any answer but one of status 200 is an error.
-func (l *Loader) Upload(p protocol.Protocol, octets int64) *Visit {
-	v := l.Open(p, nil, nil, false)
+func (l *Loader) Upload(p protocol.Protocol, octets int64, w Windows) *Visit {
+	v := l.Open(p, nil, w)
 	v.upload = &upload{octets: octets}
 	return v
 }

@@ -66,12 +66,13 @@ func someUploads(reference string) (int64, error) {
 
 // builtinWords are those of the built-in studies.
 var builtinWords = Vocabulary{
-	Protocols: append([]string{"spdy/3", "spdy/3.1"}, words.Protocols...),
-	Loaders:   []string{"chromium", "fetch", "builtin", "firefox"},
-	SiteKnown: func(string) error { return nil },
-	Strategy:  func(word string) (string, error) { return word, nil },
-	Servers:   []string{"caddy"},
-	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
+	Protocols:     append([]string{"spdy/3", "spdy/3.1"}, words.Protocols...),
+	Loaders:       []string{"chromium", "fetch", "builtin", "firefox"},
+	SiteKnown:     func(string) error { return nil },
+	Strategy:      func(word string) (string, error) { return word, nil },
+	Servers:       []string{"caddy"},
+	Metrics:       map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
+	UploadMetrics: words.UploadMetrics,
 	Windows: Windows{
 		Name: func(_ study.Axis, word string) (string, error) { return word, nil },
 		Refuse: func(axis study.Axis, _ string, c study.Cell) error {
@@ -393,12 +394,14 @@ func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := strings.Split(string(page), "```yaml\n")[1:]
-	if len(examples) != 5 {
-		t.Errorf("the reference shows %d studies, want 5", len(examples))
+	if len(examples) != 6 {
+		t.Errorf("the reference shows %d studies, want 6", len(examples))
 	}
+	known := words
+	known.Protocols, known.Loaders, known.SiteKnown, known.Windows = builtinWords.Protocols, builtinWords.Loaders, builtinWords.SiteKnown, builtinWords.Windows
 	for _, example := range examples {
 		src, _, _ := strings.Cut(example, "```")
-		if _, err := Parse("docs/study.md", []byte(src), words); err != nil {
+		if _, err := Parse("docs/study.md", []byte(src), known); err != nil {
 			t.Error(err)
 		}
 	}

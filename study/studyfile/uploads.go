@@ -25,8 +25,16 @@ var uploads = kind{
 		study.AxisCongestion: pages.values[study.AxisCongestion],
 		study.AxisInitCwnd:   pages.values[study.AxisInitCwnd],
 		study.AxisServer:     pages.values[study.AxisServer],
+
+		study.AxisTCPWindow:    pages.values[study.AxisTCPWindow],
+		study.AxisClientWindow: pages.values[study.AxisClientWindow],
+		study.AxisServerWindow: pages.values[study.AxisServerWindow],
 	},
-	check: (*reader).uploadsFit,
+	selected: pages.selected,
+	check: func(r *reader, matrix ast.Node) {
+		r.fitWindows(matrix)
+		r.uploadsFit(matrix)
+	},
 	refused: map[string]string{
 		"sites":      "uploads have sizes, as in uploads: [post@10MB]",
 		"visits":     "every upload is cold",
