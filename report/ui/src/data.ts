@@ -30,6 +30,7 @@ export interface Data {
   printed?: Printed[];
   claims?: Claim[];
   streams?: Streams;
+  crowds?: { activities: Fact[] };
   compared: "protocol" | "strategy" | "server" | "transport" | "transport and strategy";
   same: string[];
   visits?: Fact[];
