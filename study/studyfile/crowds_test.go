@@ -12,7 +12,7 @@ const crowdHead = "name: c\nrepeats: 2\nclock: real\n"
 
 // TestStudiesOfCrowds reads a study of crowds and its defaults.
 func TestStudiesOfCrowds(t *testing.T) {
-	const matrix = "matrix: {clients: [1, 10000], sites: [objects], activities: [idle, active], protocols: [h2], servers: [wiretime, nginx]}\n"
+	const matrix = "matrix: {clients: [1, 10000], sites: [world-flags], activities: [idle, active], protocols: [h2], servers: [wiretime, nginx]}\n"
 	s, err := Parse("c.yaml", []byte(crowdHead+"crowd: {pages: 7, rest: 3s}\n"+matrix), words)
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestStudiesOfCrowds(t *testing.T) {
 	if len(cells) != 8 {
 		t.Fatalf("it has %d cells, want 8", len(cells))
 	}
-	if want := "clients=1 activity=idle site=objects protocol=h2 congestion=cubic initcwnd=10"; cells[0].Key() != want || cells[0].Clients() != 1 {
+	if want := "clients=1 activity=idle site=world-flags protocol=h2 congestion=cubic initcwnd=10"; cells[0].Key() != want || cells[0].Clients() != 1 {
 		t.Errorf("its first cell is %s with %d clients, want %s", cells[0].Key(), cells[0].Clients(), want)
 	}
 	if s, err = Parse("c.yaml", []byte(crowdHead+"crowd: {}\n"+matrix), words); err != nil || *s.Options.Crowd != (study.Crowd{Pages: 500, Rest: 2 * time.Second}) {
@@ -34,7 +34,7 @@ func TestStudiesOfCrowds(t *testing.T) {
 
 // TestMistakesInStudiesOfCrowds checks what is said of them.
 func TestMistakesInStudiesOfCrowds(t *testing.T) {
-	const usual = "clients: [1], sites: [objects], activities: [idle], protocols: [h2]"
+	const usual = "clients: [1], sites: [world-flags], activities: [idle], protocols: [h2]"
 	for _, test := range []struct{ text, want string }{
 		{"crowd: {pages: 0}\nmatrix: {" + usual + "}", "pages"},
 		{"crowd: {rest: 0s}\nmatrix: {" + usual + "}", "rest must be positive"},
