@@ -22,7 +22,9 @@ func configureH2O(s *setup) ([]launch, error) {
 	var b strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	put("num-threads: 1\nnum-name-resolution-threads: 1\npid-file: %s\nerror-log: /dev/stderr", yaml(s.file("h2o.pid")))
-	put("max-connections: %d", s.room(1024))
+	if s.Connections > 0 {
+		put("max-connections: %d", s.room(1024))
+	}
 	if !s.Unlogged {
 		put("access-log:\n  path: %s\n  format: %s\n  escape: json", yaml(s.log), yaml(h2oLog))
 	}

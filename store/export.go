@@ -29,10 +29,12 @@ type axisColumn struct {
 // axisColumns has a column for every axis of every workload. The listed ones have names and numbers
 // of their own, which stay as they are; those of later axes follow.
 var axisColumns = completed([]axisColumn{
-	{"site", []study.Axis{study.AxisSite, study.AxisMedia, study.AxisUpload}, func(c study.Cell) any { return c.Subject() }},
+	{"site", []study.Axis{study.AxisSite, study.AxisMedia, study.AxisUpload}, func(c study.Cell) any {
+		return cmp.Or(c.On(study.AxisSite), c.On(study.AxisMedia), c.On(study.AxisUpload))
+	}},
 	{"protocol", []study.Axis{study.AxisProtocol, study.AxisTransport}, func(c study.Cell) any { return c.Over() }},
 	{"network", []study.Axis{study.AxisNetwork}, func(c study.Cell) any { return c.Network.Name }},
-	{"loader", []study.Axis{study.AxisLoader, study.AxisPlayer}, func(c study.Cell) any { return c.By() }},
+	{"loader", []study.Axis{study.AxisLoader, study.AxisPlayer}, func(c study.Cell) any { return cmp.Or(c.On(study.AxisLoader), c.On(study.AxisPlayer)) }},
 	{"congestion", []study.Axis{study.AxisCongestion}, func(c study.Cell) any { return c.On(study.AxisCongestion) }},
 	{"initcwnd", []study.Axis{study.AxisInitCwnd}, func(c study.Cell) any { return c.InitCwnd() }},
 	{"clock", []study.Axis{study.AxisClock}, func(c study.Cell) any { return c.Clock() }},

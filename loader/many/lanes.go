@@ -189,6 +189,9 @@ const (
 // clients that say nothing for 30 s, and it may take longer to connect all the others.
 const stillHere = 14 * time.Second
 
+// patience is how long a server that is busy may take to answer in a handshake.
+const patience = time.Minute
+
 func (c *client) openHTTP3(host string, remote netip.AddrPort) (lane, error) {
 	socket, err := net.ListenPacket("udp4", netip.AddrPortFrom(c.local(), 0).String())
 	if err != nil {
@@ -198,7 +201,7 @@ func (c *client) openHTTP3(host string, remote netip.AddrPort) (lane, error) {
 	config := &quic.Config{
 		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
 		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,
-		MaxIncomingStreams: -1, KeepAlivePeriod: stillHere,
+		MaxIncomingStreams: -1, KeepAlivePeriod: stillHere, HandshakeIdleTimeout: patience,
 	}
 	connection, err := l.transport.Dial(context.Background(), net.UDPAddrFromAddrPort(remote), c.config(host), config)
 	if err == nil {

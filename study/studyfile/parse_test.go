@@ -70,7 +70,7 @@ var builtinWords = Vocabulary{
 	Loaders:       []string{"chromium", "fetch", "builtin", "firefox"},
 	SiteKnown:     func(string) error { return nil },
 	Strategy:      func(word string) (string, error) { return word, nil },
-	Servers:       []string{"caddy"},
+	Servers:       []string{"caddy", "nginx", "h2o", "apache2", "node-spdy", "netty"},
 	Metrics:       map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
 	UploadMetrics: words.UploadMetrics,
 	Windows: Windows{
@@ -88,6 +88,8 @@ var builtinWords = Vocabulary{
 	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "quic"},
 	Players:       []string{"download", "paper"},
 	StreamMetrics: map[string]string{"ttd": "ms", "loading_delay": "ms", "recovery": "ms"},
+	CrowdMetrics: map[string]string{"server_cpu_page": "us", "server_cpu_client": "us", "server_memory_client": "kB",
+		"client_memory_client": "kB", "server_calls_page": "calls", "connections_client": "connections"},
 	Media: func(ref string) (int64, error) {
 		size, ok := map[string]int64{"clip": 0, "file@10MB": 1e7, "file@100MB": 1e8, "file@200MB": 2e8, "file@1GB": 1e9}[ref]
 		if !ok {

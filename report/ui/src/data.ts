@@ -33,6 +33,7 @@ export interface Data {
   streams?: Streams;
   uploads?: boolean;
   series?: Series[];
+  crowds?: { activities: Fact[] };
   compared: "protocol" | "strategy" | "server" | "transport" | "transport and strategy";
   same: string[];
   visits?: Fact[];

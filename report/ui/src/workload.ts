@@ -22,6 +22,7 @@ const manyStreams = 4;
 /** workloadOf gives the workload of the report's loads. */
 export const workloadOf = (data: Data): Workload => {
   if (data.streams !== undefined) return streams(data, data.streams);
+  if (data.crowds !== undefined) return crowds(data);
   return data.uploads === true ? uploads(data) : pages(data);
 };
 
@@ -39,6 +40,18 @@ const uploads = (data: Data): Workload => ({
   ...pages(data),
   measured: () => pagesMeasured(data, "uploaded"),
   times: "upload times",
+});
+
+/** crowds have no packets and no requests to show, and servers cannot do what some cells ask. */
+const crowds = (data: Data): Workload => ({
+  measured: () => `${list(distinct(data, (c) => c.site))} clients, ${list(distinct(data, (c) => c.loader))}, over ${list(distinct(data, (c) => c.protocol))}`
+    + (data.servers === undefined ? "" : `, of the ${data.servers.length === 1 ? "server" : "servers"} ${list(data.servers.map((s) => s.name))}`),
+  over: "protocol",
+  times: "these times",
+  hasColumn: (cell) => cell.unsupported === 0 || cell.valid + cell.invalid + cell.failed + cell.pending > 0,
+  foldedSections: false,
+  foldedNetworks: true,
+  detail: "timelines",
 });
 
 /** streams often differ in one number of their network, and some transports cannot do what some cells ask. */
