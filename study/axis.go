@@ -15,6 +15,8 @@ const (
 	AxisVisit    Axis = "visit"    // client's state before the load: VisitCold and so on
 	AxisServer   Axis = "server"   // web server: ServerOwn, a third-party one, or one that the study defines
 
+	AxisHint Axis = "hint" // how the server announces what a page needs: HintNone and so on
+
 	AxisUpload Axis = "upload" // upload reference, such as "post@10MB"
 
 	AxisMedia         Axis = "media"         // media reference, such as "file@1GB"
@@ -78,6 +80,7 @@ var pageLoads = Workload{
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
+		{Axis: AxisHint, Key: "hints", Plural: "hints", Usual: HintNone, Tacit: true, Prefix: "hint "},
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},

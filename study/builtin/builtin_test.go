@@ -9,7 +9,7 @@ import (
 
 func TestNames(t *testing.T) {
 	want := []string{
-		"first-look", "first-stream", "first-upload", "kim-first-visit", "kim-headers", "kolmogortsev", "loaders", "lulic-1", "lulic-grid",
+		"first-look", "first-stream", "first-upload", "kim-first-visit", "kim-headers", "kim-push", "kolmogortsev", "loaders", "lulic-1", "lulic-grid",
 		"nam-handover", "nam-loading-delay", "nam-loading-loss", "nam-loading-reconnections", "nam-plt", "nam-ttd-1gb",
 		"nam-ttd-delay", "nam-ttd-loss", "nam-ttd-reconnections", "two-clocks", "two-clocks-loss", "two-clocks-streams",
 	}

@@ -26,6 +26,7 @@ var pages = kind{
 		study.AxisVisit:      func(r *reader, n ast.Node) string { return r.word(n, "visit", visits) },
 		study.AxisStrategy:   (*reader).strategy,
 		study.AxisServer:     (*reader).server,
+		study.AxisHint:       func(r *reader, n ast.Node) string { return r.word(n, "hint", study.Hints()) },
 	},
 	selected: map[study.Axis]func(*reader, ast.Node) (string, bool){
 		study.AxisStrategy: (*reader).selectedStrategy,

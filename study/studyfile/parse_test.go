@@ -66,13 +66,14 @@ func someUploads(reference string) (int64, error) {
 
 // builtinWords are those of the built-in studies.
 var builtinWords = Vocabulary{
-	Protocols: append([]string{"spdy/3", "spdy/3.1"}, words.Protocols...),
+	Protocols: append([]string{"spdy/2", "spdy/3", "spdy/3.1"}, words.Protocols...),
 	Loaders:   []string{"chromium", "fetch", "builtin"},
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy"},
-	Metrics:   map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
-	Upload:    someUploads,
+	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B",
+		"request_headers_plain": "B", "response_headers": "B", "response_headers_plain": "B"},
+	Upload: someUploads,
 
 	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "quic"},
 	Players:       []string{"download", "paper"},
@@ -187,7 +188,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Matrix: map[study.Axis][]string{
 			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
-			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn},
+			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn}, study.AxisHint: {study.HintNone},
 		},
 		Networks: []network.Path{cable, {
 			Name: "mine", Source: "measured", Note: "at home",

@@ -40,6 +40,11 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 			return nil, err
 		}
 	}
+	if load.Hint != "" {
+		if load.Served, err = load.Served.Hint(hintRule(load.Hint)); err != nil {
+			return nil, err
+		}
+	}
 	names := addresses(load.Served.Origins())
 	hosts.Resolve(names)
 	r := loading{Load: load, terms: terms, hosts: hosts}

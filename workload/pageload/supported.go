@@ -18,7 +18,7 @@ func (b *bound) supported() (program, why string) {
 	if b.cell.By() == Firefox && b.cell.Clock() == study.ClockVirtual {
 		return "", "Firefox is not supported on the virtual clock, where its processes crash or hang; use clock: real"
 	}
-	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs} {
+	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs, b.checkHint} {
 		if why := check(); why != "" {
 			return "", why
 		}

@@ -126,7 +126,7 @@ func (b *bound) order(id string) workload.Order {
 		CPU:     page.CPU{ParsePerKB: o.CPU.Parse, StylePerKB: o.CPU.Style, ScriptPerKB: o.CPU.Script, Scale: o.CPU.Scale},
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, c.Key(), b.seed),
 		Visit:   c.On(study.AxisVisit), Strategy: c.On(study.AxisStrategy), ThinkTime: o.ThinkTime, Fallback: b.fallback(),
-		ServerWait: o.ServerWait, Freeze: o.Freeze,
+		ServerWait: o.ServerWait, Freeze: o.Freeze, Hint: b.hint(),
 	}
 }
 
