@@ -20,6 +20,7 @@ func Pages() Set {
 			drops, retransmissions,
 			pathRate, pathOutage, pltClear,
 			lateP50, lateP99, lateMax, misses, inexact, unused,
+			pushed, pushedInVain, requestsSaved, hintDelay,
 		},
 		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkWindows},
 	}

@@ -14,20 +14,24 @@ import (
 type Rule struct {
 	// Do says how: "preload" in Link fields of the document (HTML, section 4.6.7.16), "early"
 	// also in 103 Early Hints (RFC 8297), "push" by server push, which covers resources on the
-	// document's own host (RFC 9113 section 8.4).
+	// document's own host (RFC 9113 section 8.4), "subresource" in fields X-Subresource (SPDY's
+	// server hint), which archives cannot keep.
 	Do string
 	// Kinds limits the rule to these values of [Resource.Kind]; empty means all that can be
 	// announced. If a resource has no kind, its content type decides.
 	Kinds []string
 	// First limits the number of resources per document, in request order; 0 means all.
 	First int
+	// OwnHost limits the rule to what every way can announce: resources on the document's own host that can be preloaded.
+	OwnHost bool
 }
 
 // The values of Rule.Do.
 const (
-	doPreload = "preload"
-	doEarly   = "early"
-	doPush    = "push"
+	Preload     = "preload"
+	Early       = "early"
+	Push        = "push"
+	Subresource = "subresource"
 )
 
 // ParseRule parses KINDS or KINDS:N, where KINDS are kinds separated by commas, or "all", and
@@ -60,17 +64,18 @@ func ParseRule(do, text string) (Rule, error) {
 // the archive's order. Only answers to GET with status 200 are announced. An unknown
 // Rule.Do is an error.
 func (s *Site) Hint(rule Rule) (*Site, error) {
-	if !slices.Contains([]string{doPreload, doEarly, doPush}, rule.Do) {
-		return nil, fmt.Errorf("hint at resources of the site %s: invalid way %q: want %s, %s or %s", s.Name, rule.Do, doPreload, doEarly, doPush)
+	if !slices.Contains([]string{Preload, Early, Push, Subresource}, rule.Do) {
+		return nil, fmt.Errorf("hint at resources of the site %s: invalid way %q: want %s, %s, %s or %s", s.Name, rule.Do, Preload, Early, Push, Subresource)
 	}
 	hinted := s.derive()
+	hinted.subresource = rule.Do == Subresource
 	documents := hinted.documents()
 	for i := range hinted.Resources {
 		r := &hinted.Resources[i]
 		if documents[i] != i {
 			continue
 		}
-		if rule.Do == doPush {
+		if rule.Do == Push {
 			r.Push = nil
 		} else {
 			r.Preload, r.Early = nil, false
@@ -90,14 +95,14 @@ func (s *Site) Hint(rule Rule) (*Site, error) {
 // hint adds a resource unless the rule's limit is reached.
 func (r *Resource) hint(rule Rule, rawURL string) {
 	list := &r.Preload
-	if rule.Do == doPush {
+	if rule.Do == Push {
 		list = &r.Push
 	}
 	if rule.First > 0 && len(*list) == rule.First {
 		return
 	}
 	*list = append(*list, rawURL)
-	r.Early = r.Early || rule.Do == doEarly
+	r.Early = r.Early || rule.Do == Early
 }
 
 // covers reports whether a document may announce a resource of its own.
@@ -105,8 +110,11 @@ func (rule Rule) covers(document, r *Resource) bool {
 	if r.Method != "GET" || r.Status != 200 || len(rule.Kinds) > 0 && !slices.Contains(rule.Kinds, r.kind()) {
 		return false
 	}
-	if rule.Do == doPush {
-		return host(r.URL) == host(document.URL)
+	if (rule.Do == Push || rule.OwnHost) && host(r.URL) != host(document.URL) {
+		return false
+	}
+	if rule.Do == Push && !rule.OwnHost {
+		return true
 	}
 	return destinations[r.kind()] != ""
 }
@@ -239,6 +247,23 @@ func (s *Site) links(r *Resource) []string {
 		links = append(links, fmt.Sprintf("<%s>; rel=preload; as=%s", address, destinations[target.kind()]))
 	}
 	return links
+}
+
+// announcements returns the fields that announce a response's Preload.
+func (s *Site) announcements(r *Resource) [][2]string {
+	var fields [][2]string
+	if !s.subresource {
+		for _, link := range s.links(r) {
+			fields = append(fields, [2]string{"link", link})
+		}
+		return fields
+	}
+	for _, rawURL := range r.Preload {
+		if target, ok := s.Lookup("GET", rawURL); ok {
+			fields = append(fields, [2]string{"x-subresource", target.mediaType() + "; " + target.URL})
+		}
+	}
+	return fields
 }
 
 // derive makes a copy of the site whose resources may be changed, except for their

@@ -88,6 +88,15 @@ func TestHint(t *testing.T) {
 			"b.test/frame":      "b.test/frame.css",
 			"www.a.test/second": "www.a.test/second.png www.a.test/lost.png www.a.test/video",
 		}},
+		{"what every way can announce of the document's own host, pushed", Rule{Do: Push, OwnHost: true}, pushes, map[string]string{
+			"www.a.test/":       "www.a.test/main.css www.a.test/font.woff2 www.a.test/photo.jpg www.a.test/late.css",
+			"b.test/frame":      "b.test/frame.css",
+			"www.a.test/second": "www.a.test/second.png www.a.test/lost.png",
+		}},
+		{"and announced", Rule{Do: Subresource, OwnHost: true, First: 2}, preloads, map[string]string{
+			"www.a.test/": "www.a.test/main.css www.a.test/font.woff2", "b.test/frame": "b.test/frame.css",
+			"www.a.test/second": "www.a.test/second.png www.a.test/lost.png",
+		}},
 		{"a kind that is not there", Rule{Do: "push", Kinds: []string{"manifest"}}, pushes, map[string]string{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -110,6 +119,21 @@ func TestHint(t *testing.T) {
 	}
 }
 
+// TestSubresourceFields: a site announces what Preload has in fields X-Subresource, with the type, and in no Link fields.
+func TestSubresourceFields(t *testing.T) {
+	s, err := hinted(t).Hint(Rule{Do: Subresource, OwnHost: true, First: 1})
+	must(t, err)
+	var fields [][2]string
+	for _, f := range s.Respond("GET", "www.a.test", "/").Header {
+		if f[0] == "x-subresource" || f[0] == "link" {
+			fields = append(fields, f)
+		}
+	}
+	if want := [][2]string{{"x-subresource", "text/css; https://www.a.test/main.css"}}; !reflect.DeepEqual(fields, want) {
+		t.Errorf("fields %q, want %q", fields, want)
+	}
+}
+
 func TestHintReplacesHintsOfTheSameSort(t *testing.T) {
 	s, err := hinted(t).Hint(Rule{Do: "early"})
 	must(t, err)
@@ -124,7 +148,7 @@ func TestHintReplacesHintsOfTheSameSort(t *testing.T) {
 }
 
 func TestHintRefusesAnUnknownWay(t *testing.T) {
-	if _, err := hinted(t).Hint(Rule{Do: "prefetch"}); err == nil || !strings.Contains(err.Error(), `invalid way "prefetch": want preload, early or push`) {
+	if _, err := hinted(t).Hint(Rule{Do: "prefetch"}); err == nil || !strings.Contains(err.Error(), `invalid way "prefetch": want preload, early, push or subresource`) {
 		t.Errorf("error is %v", err)
 	}
 }

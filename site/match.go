@@ -181,10 +181,7 @@ func (s *Site) Respond(method, host, path string) Answer {
 	for _, h := range r.Header {
 		header = append(header, [2]string{h.Name, h.Value})
 	}
-	for _, link := range s.links(r) {
-		header = append(header, [2]string{"link", link})
-	}
-	return Answer{Resource: r, Exact: exact, Status: r.Status, Header: header, Body: body}
+	return Answer{Resource: r, Exact: exact, Status: r.Status, Header: append(header, s.announcements(r)...), Body: body}
 }
 
 // preflight returns the answer to a CORS preflight.

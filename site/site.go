@@ -77,6 +77,8 @@ type Site struct {
 	pack   []byte            // the mapped file of bodies; nil if there is none
 	slow   error             // why the archive's index could not be used; nil if it could
 	clear  bool              // the site is served over http
+	// subresource: fields X-Subresource announce what Preload has, in place of Link fields
+	subresource bool
 
 	renamed map[string]string // domains' new names by their old ones: see RenameDomain
 }

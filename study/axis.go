@@ -21,7 +21,10 @@ const (
 	AxisClientWindow Axis = "client_window" // what the client grants the server over SPDY, HTTP/2 and HTTP/3
 	AxisServerWindow Axis = "server_window" // what the server grants the client
 	AxisTCPWindow    Axis = "tcp_window"    // TCP's largest buffers on both hosts; sizes only
-	AxisUpload       Axis = "upload"        // upload reference, such as "post@10MB"
+
+	AxisHint Axis = "hint" // how the server announces what a page needs: HintNone and so on
+
+	AxisUpload Axis = "upload" // upload reference, such as "post@10MB"
 
 	AxisMedia         Axis = "media"         // media reference, such as "file@1GB"
 	AxisTransport     Axis = "transport"     // a row of package media/transport
@@ -93,6 +96,7 @@ var pageLoads = Workload{
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
 		tcpWindow, clientWindow, serverWindow,
+		{Axis: AxisHint, Key: "hints", Plural: "hints", Usual: HintNone, Tacit: true, Prefix: "hint "},
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},

@@ -63,6 +63,20 @@ const WindowDefault = "default"
 // over HTTP/1.1; a single connection per origin over other protocols.
 const StrategyBrowser = "browser"
 
+// How a server announces the first resources of a document on the document's own host.
+const (
+	HintNone        = "none"          // not at all
+	HintPush        = "push"          // it sends them unasked (SPDY draft 3 section 3.3)
+	HintSubresource = "x-subresource" // with the document's head, in fields X-Subresource: SPDY's server hint
+	HintPreload     = "preload"       // with the document's head, in Link fields of relation preload
+	HintEarly       = "early-hints"   // in such fields ahead of the document (103, RFC 8297)
+)
+
+// Hints returns the ways of announcing resources.
+func Hints() []string {
+	return []string{HintNone, HintPush, HintSubresource, HintPreload, HintEarly}
+}
+
 // The clocks that a study may name.
 const (
 	ClockReal    = "real"    // the clock of this machine's kernel

@@ -66,12 +66,13 @@ func someUploads(reference string) (int64, error) {
 
 // builtinWords are those of the built-in studies.
 var builtinWords = Vocabulary{
-	Protocols:     append([]string{"spdy/3", "spdy/3.1"}, words.Protocols...),
-	Loaders:       []string{"chromium", "fetch", "builtin", "firefox"},
-	SiteKnown:     func(string) error { return nil },
-	Strategy:      func(word string) (string, error) { return word, nil },
-	Servers:       []string{"caddy", "nginx", "h2o", "apache2", "node-spdy", "netty"},
-	Metrics:       map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms"},
+	Protocols: append([]string{"spdy/2", "spdy/3", "spdy/3.1"}, words.Protocols...),
+	Loaders:   []string{"chromium", "fetch", "builtin", "firefox"},
+	SiteKnown: func(string) error { return nil },
+	Strategy:  func(word string) (string, error) { return word, nil },
+	Servers:   []string{"caddy", "nginx", "h2o", "apache2", "node-spdy", "netty"},
+	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B",
+		"request_headers_plain": "B", "response_headers": "B", "response_headers_plain": "B"},
 	UploadMetrics: words.UploadMetrics,
 	Windows: Windows{
 		Name: func(_ study.Axis, word string) (string, error) { return word, nil },
@@ -200,7 +201,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Matrix: map[study.Axis][]string{
 			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
-			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn}, study.AxisLoad: {"1"},
+			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn}, study.AxisLoad: {"1"}, study.AxisHint: {study.HintNone},
 			study.AxisTCPWindow: {study.WindowDefault}, study.AxisClientWindow: {study.WindowDefault}, study.AxisServerWindow: {study.WindowDefault},
 		},
 		Networks: []network.Path{cable, {

@@ -50,6 +50,8 @@ type Order struct {
 	// Freeze has scripts find the time at which the site was recorded, and the same random
 	// numbers in every load. The own loaders run none.
 	Freeze bool
+	// Hint is how the server announces what the page needs, in the words of studies; empty: not at all.
+	Hint string `json:",omitempty"`
 }
 
 // Terms holds the meanings of an order's words.

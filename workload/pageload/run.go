@@ -65,6 +65,11 @@ func open(ctx context.Context, l *lab.Lab, load Load) (*loading, error) {
 			return nil, err
 		}
 	}
+	if load.Hint != "" {
+		if load.Served, err = load.Served.Hint(hintRule(load.Hint)); err != nil {
+			return nil, err
+		}
+	}
 	names := addresses(load.Served.Origins())
 	hosts.Resolve(names)
 	r := &loading{Load: load, terms: terms, hosts: hosts, names: names, leave: sync.OnceValue(load.Session.Close)}
