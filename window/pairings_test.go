@@ -3,6 +3,7 @@ package window_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -88,7 +89,7 @@ func transfer(t *testing.T, client, server *end, upload bool, octets int) {
 		b := make([]byte, piece)
 		for {
 			n, err := st.Read(b)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			if err != nil {

@@ -26,7 +26,7 @@ func (c *conn) establishHTTP2() error {
 	if err != nil {
 		return err
 	}
-	var framed net.Conn = secured
+	framed := secured
 	if s := c.origin.session; s.options.NoteWindows {
 		framed = s.note(secured)
 	}

@@ -3,6 +3,7 @@ package crowd
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -230,9 +231,7 @@ func bindings(t *testing.T, values map[study.Axis]string, change func(*site.Site
 		change(s)
 	}
 	on := map[study.Axis]string{study.AxisSite: "page", study.AxisClients: "2", study.AxisActivity: study.ActivityActive, study.AxisProtocol: "h2"}
-	for axis, value := range values {
-		on[axis] = value
-	}
+	maps.Copy(on, values)
 	setting := workload.Setting{Sites: map[string]*site.Site{"page": s}, Options: study.Options{Crowd: &study.Crowd{Pages: 3}}}
 	j, err := Workload{}.Bind(study.NewCell(study.Crowds(), on, loopback()), 1, setting)
 	if err != nil {
@@ -276,10 +275,10 @@ func TestACrowdHasTheMachineToItself(t *testing.T) {
 // TestAHelperThatEnds tells a process that has been killed something.
 func TestAHelperThatEnds(t *testing.T) {
 	l := labtest.New(t, labtest.Config(1))
-	if _, _, err := start(clientsCommand, l.Client().Command, map[string]string{"Protocol": "h4"}); err == nil || !strings.Contains(err.Error(), `unknown protocol "h4"`) {
+	if _, err := start(clientsCommand, l.Client().Command, map[string]string{"Protocol": "h4"}); err == nil || !strings.Contains(err.Error(), `unknown protocol "h4"`) {
 		t.Errorf("clients of an unknown protocol are error %v", err)
 	}
-	h, _, err := start(clientsCommand, l.Client().Command, map[string]string{"Protocol": "http/1.1"})
+	h, err := start(clientsCommand, l.Client().Command, map[string]string{"Protocol": "http/1.1"})
 	if err != nil {
 		t.Fatal(err)
 	}

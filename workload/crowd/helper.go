@@ -133,8 +133,8 @@ func clientsMain(in io.Reader, out io.Writer) error {
 			return err
 		}
 		var c command
-		if err := lines.Decode(&c); err != nil {
-			return nil
+		if lines.Decode(&c) != nil {
+			return nil // it is told nothing more
 		}
 		err = c.carryOut(clients)
 	}
@@ -164,29 +164,28 @@ type helper struct {
 }
 
 // start starts a process of a crowd where enter says, and returns when it is ready.
-func start(name string, enter func(*exec.Cmd), order any) (*helper, many.Done, error) {
+func start(name string, enter func(*exec.Cmd), order any) (*helper, error) {
 	c := exec.Command("/proc/self/exe", name)
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {
-		return nil, many.Done{}, err
+		return nil, err
 	}
 	out, err := c.StdoutPipe()
 	if err != nil {
-		return nil, many.Done{}, err
+		return nil, err
 	}
 	enter(c)
 	child, err := process.Start(c)
 	if err != nil {
-		return nil, many.Done{}, fmt.Errorf("start %s: %w", name, err)
+		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	h := &helper{name, child, in, json.NewDecoder(out)}
-	done, err := h.tell(order)
-	if err != nil {
+	if _, err := h.tell(order); err != nil {
 		h.stop()
-		return nil, done, err
+		return nil, err
 	}
-	return h, done, nil
+	return h, nil
 }
 
 func (h *helper) pid() int { return h.child.Command.Process.Pid }

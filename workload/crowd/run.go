@@ -93,7 +93,7 @@ func (o *Order) measure(ctx context.Context, hosts *lab.Hosts, folder string) (*
 	}
 	defer m.closeServer()
 	clients := many.Order{Protocol: o.Protocol, Authority: m.authority, Hosts: m.addresses, Page: page}
-	if m.clients, _, err = start(clientsCommand, hosts.Server.Command, clients); err != nil {
+	if m.clients, err = start(clientsCommand, hosts.Server.Command, clients); err != nil {
 		return nil, err
 	}
 	defer m.clients.stop()
@@ -147,7 +147,7 @@ func (m *measuring) serve(ctx context.Context, ca *protocol.Authority) error {
 			return fmt.Errorf("save the site for the server: %w", err)
 		}
 		var err error
-		m.own, _, err = start(serverCommand, m.hosts.Server.ServerCommand,
+		m.own, err = start(serverCommand, m.hosts.Server.ServerCommand,
 			serving{Site: archive, Authority: m.authority, Protocol: m.Protocol, Hosts: m.addresses})
 		return err
 	}

@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -44,9 +45,7 @@ func cell(values map[study.Axis]string) study.Cell {
 	all := map[study.Axis]string{
 		study.AxisUpload: "post@10MB", study.AxisProtocol: "h2", study.AxisLoader: pageload.Fetch, study.AxisClock: study.ClockVirtual,
 	}
-	for axis, word := range values {
-		all[axis] = word
-	}
+	maps.Copy(all, values)
 	link := network.Link{Rate: 8_000_000, Delay: 10 * time.Millisecond}
 	return study.NewCell(study.Uploads(), all, network.Path{Name: "mine", Access: []network.Access{{Name: "access", Up: link, Down: link}}})
 }
