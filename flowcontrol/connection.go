@@ -233,22 +233,22 @@ func (c *conversation) sender(side Side, s *spoken, t *track, acks []acknowledge
 	return end
 }
 
-// hear adds the frames of both sides that matter to what a sender may send.
-func (end *sender) hear(s *spoken) {
-	for _, f := range s.frames[1-end.side] {
+// hear adds the frames of both sides that matter to what a sender may ss.
+func (s *sender) hear(said *spoken) {
+	for _, f := range said.frames[1-s.side] {
 		if f.received == Never {
 			continue
 		}
 		if f.updates || f.reset || f.initial >= 0 {
-			end.moves = append(end.moves, move{at: f.received, arrives: true, frame: f})
+			s.moves = append(s.moves, move{at: f.received, arrives: true, frame: f})
 		}
-		if _, known := end.requests[f.stream]; f.opens && !known {
-			end.requests[f.stream], end.streams = f.received, true
+		if _, known := s.requests[f.stream]; f.opens && !known {
+			s.requests[f.stream], s.streams = f.received, true
 		}
 	}
-	for _, f := range s.frames[end.side] {
+	for _, f := range said.frames[s.side] {
 		if (f.reset || f.fin) && f.sent != Never {
-			end.moves = append(end.moves, move{at: max(f.sent, f.left), frame: f})
+			s.moves = append(s.moves, move{at: max(f.sent, f.left), frame: f})
 		}
 	}
 }

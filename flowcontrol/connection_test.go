@@ -159,7 +159,7 @@ func TestWhatCannotBeSeen(t *testing.T) {
 func TestReceiveWindow(t *testing.T) {
 	s, at := begin()
 	s.window[Client] = 5000
-	at = s.acknowledge(Client, at)
+	at = s.acknowledge(at)
 	s.send(Server, at, data(4000, false))
 	s.send(Server, at+10, data(100, true))
 	points := s.read(t).Transfers[0].Points

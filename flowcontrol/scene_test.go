@@ -85,10 +85,10 @@ func (s *scene) send(side Side, at float64, octets []byte) (arrives float64) {
 	return arrives
 }
 
-// acknowledge has a side acknowledge all that the other has sent, and returns when that arrives.
-func (s *scene) acknowledge(side Side, at float64) float64 {
-	s.received[side] = s.next[1-side]
-	return s.packet(side, at, capture.ACK, nil, false)
+// acknowledge has the client acknowledge all that the server has sent, and returns when that arrives.
+func (s *scene) acknowledge(at float64) float64 {
+	s.received[Client] = s.next[Server]
+	return s.packet(Client, at, capture.ACK, nil, false)
 }
 
 // read returns the scene's only connection, after a look at what it adds up to.

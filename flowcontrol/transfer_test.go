@@ -9,8 +9,6 @@ import (
 	"wiretime/capture"
 )
 
-const frame16 = 16384 // octets of DATA in a frame
-
 // begin opens a connection on which a client asks for a body, and returns when the server has the request.
 func begin(settings ...http2.Setting) (*scene, float64) {
 	s := newScene()
@@ -33,7 +31,7 @@ func TestWhatHeldTheSender(t *testing.T) {
 		}, map[Reason]float64{Link: 41.6 + delay}},
 		{"the application pauses for 300 ms", func() *scene {
 			s, at := begin(large)
-			s.acknowledge(Client, s.send(Server, at, data(10_000, false)))
+			s.acknowledge(s.send(Server, at, data(10_000, false)))
 			s.send(Server, at+300, data(10_000, true))
 			return s
 		}, map[Reason]float64{Link: 2*10.4 + delay, Application: 300 - 10.4}},
@@ -62,10 +60,10 @@ func TestWhatHeldTheSender(t *testing.T) {
 			s, at := begin(large)
 			body := data(60_000, true)
 			s.window[Client] = 20_000
-			at = s.acknowledge(Client, at-delay) // the server learns of it
+			at = s.acknowledge(at - delay) // the server learns of it
 			for range 3 {
 				n := min(20_000, len(body))
-				at = s.acknowledge(Client, s.send(Server, at, body[:n]))
+				at = s.acknowledge(s.send(Server, at, body[:n]))
 				body = body[n:]
 			}
 			s.send(Server, at, body)
@@ -75,7 +73,7 @@ func TestWhatHeldTheSender(t *testing.T) {
 			s, at := begin(large)
 			body := data(69_991, true)
 			for n := 10; len(body) > 0; n *= 2 {
-				at = s.acknowledge(Client, s.send(Server, at, body[:n*mss]))
+				at = s.acknowledge(s.send(Server, at, body[:n*mss]))
 				body = body[n*mss:]
 			}
 			return s
@@ -91,14 +89,14 @@ func TestWhatHeldTheSender(t *testing.T) {
 		}, map[Reason]float64{Link: 5*1.04 + delay, LossRecovery: 400 - 4*1.04}},
 		{"a peer that never updates, until it gives up after 5 s", func() *scene {
 			s, at := begin()
-			s.acknowledge(Client, s.send(Server, at, data(65_535, false)))
+			s.acknowledge(s.send(Server, at, data(65_535, false)))
 			s.send(Client, at+5000-delay-0.053, h2(func(f *http2.Framer) error { return f.WriteRSTStream(1, http2.ErrCodeCancel) }))
 			return s
 		}, map[Reason]float64{Link: 68.2, SessionWindow: 5000 - 68.2}},
 		{"a stream that is stuck until the capture ends", func() *scene {
 			s, at := begin()
 			at = s.send(Client, at, update(0, 1<<20))
-			s.acknowledge(Client, s.send(Server, at, data(65_535, false)))
+			s.acknowledge(s.send(Server, at, data(65_535, false)))
 			s.packet(Client, at+5000, capture.ACK, nil, false)
 			return s
 		}, map[Reason]float64{Link: 68.2, StreamWindow: 5000 - 68.2 + delay}},

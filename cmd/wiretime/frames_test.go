@@ -49,7 +49,11 @@ func TestFramesSayWhatHeldTheSender(t *testing.T) {
 			for _, sum := range sums {
 				total += sum
 			}
-			if took := arrival(t, filepath.Join(l.Artefacts, pageload.HARFile)); abs(total-took) > took/100 {
+			took := arrival(t, filepath.Join(l.Artefacts, pageload.HARFile))
+			if c.Protocol == "h3" {
+				took += 200e6 // the server sends its control stream one round trip before the first response
+			}
+			if abs(total-took) > took/100 {
 				t.Errorf("the limits add up to %d ns, by the loader the transfer took %d ns", total, took)
 			}
 			held := sums[flowcontrol.StreamWindow] + sums[flowcontrol.SessionWindow]

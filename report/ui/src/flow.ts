@@ -160,7 +160,7 @@ function sequenceChart(data: Data, { cell, flow }: Shown): HTMLElement[] {
   const notes = (flow.unseen ?? []).map((text) => el("p", { class: "failure" }, `Not seen: ${text}.`));
   const id = at(data.loads, flow.load).id;
   if (flow.events.length === 0) return [...notes, el("p", { class: "facts" }, "This connection shows no frames.")];
-  const [step, top, width, client, server] = [17, 26, 1100, 470, 640];
+  const [step, top, width, client, server] = [17, 26, 1060, 455, 605];
   const rows = sequence(flow.events);
   const y = (place: number): number => top + step * place;
   const height = y(flow.events.length) + 8;
