@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -133,8 +134,11 @@ func clientsMain(in io.Reader, out io.Writer) error {
 			return err
 		}
 		var c command
-		if lines.Decode(&c) != nil {
-			return nil // it is told nothing more
+		switch err := lines.Decode(&c); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read what to do: %w", err)
 		}
 		err = c.carryOut(clients)
 	}
