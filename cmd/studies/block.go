@@ -30,14 +30,17 @@ type shows struct {
 	Rows   []axis     `yaml:"rows"`   // tables: an axis for each of the columns at the row's head
 	Across *axis      `yaml:"across"` // tables: a column for each of its values, in which all Columns stand together
 	// Columns of tables. With Across they are joined by slashes.
-	Columns  []column `yaml:"columns"`
-	Form     string   `yaml:"form"` // tables: median (the default), interval or paper (median, and in parentheses what the paper printed)
-	Digits   *int     `yaml:"digits"`
-	Lines    string   `yaml:"lines"`    // quotes: a regular expression for lines of 'wiretime results'; its first group, if it has one, is shown
-	File     string   `yaml:"file"`     // pictures: beside the page
-	Alt      string   `yaml:"alt"`      // pictures: what the picture shows, in words
-	Elements string   `yaml:"elements"` // pictures: of the report, a CSS selector; all that it finds is shown
-	Width    int      `yaml:"width"`    // pictures: of the window that shows the report, in pixels
+	Columns []column `yaml:"columns"`
+	// Statistic of tables: median (the default), mean, min, max or a percentile such as p95, of the loads of a cell. Where
+	// a study has sessions, it is taken of each, and the median of the sessions is shown.
+	Statistic string `yaml:"statistic"`
+	Form      string `yaml:"form"` // tables: median (the default: the figure alone), interval (of a median) or paper (and in parentheses what the paper printed)
+	Digits    *int   `yaml:"digits"`
+	Lines     string `yaml:"lines"`    // quotes: a regular expression for lines of 'wiretime results'; its first group, if it has one, is shown
+	File      string `yaml:"file"`     // pictures: beside the page
+	Alt       string `yaml:"alt"`      // pictures: what the picture shows, in words
+	Elements  string `yaml:"elements"` // pictures: of the report, a CSS selector; all that it finds is shown
+	Width     int    `yaml:"width"`    // pictures: of the window that shows the report, in pixels
 }
 
 // studyNames are one name or a list.
@@ -60,12 +63,13 @@ type axis struct {
 
 // column is a figure of the cells that a selection picks, or the ratio of two such.
 type column struct {
-	Title  string      `yaml:"title"`
-	Metric string      `yaml:"metric"`
-	Of     selection   `yaml:"of"`
-	Ratio  []selection `yaml:"ratio"` // the second divided by the first
-	Form   string      `yaml:"form"`
-	Digits *int        `yaml:"digits"`
+	Title     string      `yaml:"title"`
+	Metric    string      `yaml:"metric"`
+	Of        selection   `yaml:"of"`
+	Ratio     []selection `yaml:"ratio"` // the second divided by the first
+	Statistic string      `yaml:"statistic"`
+	Form      string      `yaml:"form"`
+	Digits    *int        `yaml:"digits"`
 }
 
 func (n *studyNames) UnmarshalYAML(unmarshal func(any) error) error {

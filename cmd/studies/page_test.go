@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,11 +43,7 @@ func small() *measuredRun {
 	add("1000k", "h3", 1000)
 	add("90k", "h2", 20000, 20010, 20020, 20030, 20040, 20050)
 	add("90k", "h3", 10000, 10010, 10020, 10030, 10040, 10050)
-	m.Published = append(m.Published, struct {
-		Metric  string `json:"metric"`
-		Cell    string `json:"cell"`
-		Printed string `json:"printed"`
-	}{"onload", "network=90k protocol=h2", "19.50"})
+	m.Published = append(m.Published, published{Metric: "onload", Cell: "network=90k protocol=h2", Statistic: "median", Printed: "19.50"})
 	return m
 }
 
@@ -195,5 +192,40 @@ func TestPagesOfTheRepository(t *testing.T) {
 	}
 	if len(studiesOf(pages)) == 0 {
 		t.Error("no page shows a study")
+	}
+}
+
+// TestStatistics makes a table of two sessions of three loads each: the statistic is taken of each session, and the
+// median of the two is shown, beside what the paper printed of that statistic.
+func TestStatistics(t *testing.T) {
+	m := small()
+	m.loads = nil
+	for repeat, times := range [][]float64{{9000, 1000, 2000}, {7000, 3000, 5000}} {
+		for i, v := range times {
+			m.loads = append(m.loads, load{repeat: strconv.Itoa(repeat), axes: map[string]string{"protocol": "h2", "session_load": strconv.Itoa(i + 1)},
+				values: map[string]float64{"onload": v}})
+		}
+	}
+	m.Published = []published{
+		{Metric: "onload", Cell: "protocol=h2", Statistic: "max", Printed: "8.5"},
+		{Metric: "onload", Cell: "protocol=h2", Statistic: "mean", Printed: "4.2"},
+	}
+	for statistic, want := range map[string]string{"min": "2.00", "max": "8.00 (8.5)", "mean": "4.50 (4.2)", "median": "4.00"} {
+		b, err := parseBlock("table\nstudy: small\nmetric: onload\nunit: s\nform: paper\nstatistic: " + statistic +
+			"\nrows: [{axis: protocol}]\ncolumns: [{title: onLoad, of: {protocol: h2}}]\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.table([]*measuredRun{m})
+		if err != nil || !strings.Contains(got, "| h2 | "+want+" |") {
+			t.Errorf("%s: error %v, table\n%s\nwant %s", statistic, err, got, want)
+		}
+	}
+	b, err := parseBlock("table\nstudy: small\nmetric: onload\nstatistic: average\nrows: [{axis: protocol}]\ncolumns: [{title: onLoad, of: {protocol: h2}}]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.table([]*measuredRun{m}); err == nil {
+		t.Error("the unknown statistic is not refused")
 	}
 }

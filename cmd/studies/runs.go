@@ -36,6 +36,7 @@ type measuredRun struct {
 // load is one valid load.
 type load struct {
 	axes   map[string]string // by the names that exports have
+	repeat string
 	values map[string]float64
 }
 
@@ -47,12 +48,16 @@ type export struct {
 		Environment map[string]any `json:"environment"`
 		Finished    *time.Time     `json:"finished"`
 	} `json:"run"`
-	Published []struct {
-		Metric  string `json:"metric"`
-		Cell    string `json:"cell"` // AXIS=VALUE, with spaces between
-		Printed string `json:"printed"`
-	} `json:"published"`
-	Rows []map[string]any `json:"rows"`
+	Published []published      `json:"published"`
+	Rows      []map[string]any `json:"rows"`
+}
+
+// published is a figure of a paper.
+type published struct {
+	Metric    string `json:"metric"`
+	Cell      string `json:"cell"` // AXIS=VALUE, with spaces between
+	Statistic string `json:"statistic"`
+	Printed   string `json:"printed"`
 }
 
 // notAxes are the columns of an export that are not about the cell.
@@ -208,7 +213,7 @@ func (m *measuredRun) gather() {
 					axes[name] = fmt.Sprint(value)
 				}
 			}
-			m.loads = append(m.loads, load{axes: axes, values: map[string]float64{}})
+			m.loads = append(m.loads, load{axes: axes, repeat: fmt.Sprint(row["repeat"]), values: map[string]float64{}})
 		}
 		if v, ok := row["value"].(float64); ok {
 			m.loads[i].values[fmt.Sprint(row["metric"])] = v

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"wiretime/stats"
+	"wiretime/study"
 )
 
 // table makes a Markdown table of the block's study: a row for each combination of values of the row axes,
@@ -210,30 +211,58 @@ func (s selection) picks(l load) bool {
 	return true
 }
 
-func valuesOf(s selection, metric string, loads []load) []float64 {
+// valuesOf gives the metric's values of the selected loads. Where a study has sessions, and the statistic is not the
+// median, it gives the statistic of each session.
+func (t *tabulation) valuesOf(s selection, metric, statistic string, loads []load) []float64 {
 	var values []float64
+	bySession := map[string][]float64{}
 	for _, l := range loads {
 		if v, ok := l.values[metric]; ok && s.picks(l) {
 			values = append(values, v)
+			bySession[l.repeat] = append(bySession[l.repeat], v)
 		}
 	}
+	if statistic == study.Median || !t.sessions() {
+		return values
+	}
+	values = values[:0]
+	for _, session := range bySession {
+		values = append(values, stats.Statistic(statistic).Of(session))
+	}
 	return values
+}
+
+// sessions reports whether the study has sessions of several loads.
+func (t *tabulation) sessions() bool {
+	return slices.ContainsFunc(t.run.loads, func(l load) bool { return l.axes["session_load"] == "2" })
+}
+
+// of returns the statistic of what valuesOf gives.
+func (t *tabulation) of(values []float64, statistic string) float64 {
+	if t.sessions() {
+		statistic = study.Median
+	}
+	return stats.Statistic(statistic).Of(values)
 }
 
 // figure is what a column shows of a row's loads.
 func (t *tabulation) figure(c column, loads []load) (string, error) {
 	metric, form, digits := cmp.Or(c.Metric, t.Metric), cmp.Or(c.Form, t.Form), cmp.Or(c.Digits, t.Digits)
+	statistic := cmp.Or(c.Statistic, t.Statistic, study.Median)
+	if err := study.CheckStatistic(statistic); err != nil {
+		return "", err
+	}
 	if len(c.Ratio) == 2 {
-		a, b := valuesOf(c.Ratio[0], metric, loads), valuesOf(c.Ratio[1], metric, loads)
+		a, b := t.valuesOf(c.Ratio[0], metric, statistic, loads), t.valuesOf(c.Ratio[1], metric, statistic, loads)
 		if len(a) == 0 || len(b) == 0 {
 			return "-", nil
 		}
 		if digits == nil {
 			digits = new(2)
 		}
-		return number(stats.Median(b).Median/stats.Median(a).Median, digits), nil
+		return number(t.of(b, statistic)/t.of(a, statistic), digits), nil
 	}
-	values := valuesOf(c.Of, metric, loads)
+	values := t.valuesOf(c.Of, metric, statistic, loads)
 	if len(values) == 0 {
 		return "-", nil
 	}
@@ -241,31 +270,34 @@ func (t *tabulation) figure(c column, loads []load) (string, error) {
 	if t.Unit == "s" {
 		scale = 1000
 	}
-	m := stats.Median(values)
-	text := number(m.Median/scale, digits)
+	text := number(t.of(values, statistic)/scale, digits)
 	switch form {
 	case "", "median":
 		return text, nil
 	case "interval":
+		m := stats.Median(values)
+		if statistic != study.Median {
+			return "", fmt.Errorf("statistic %s: tables show intervals of medians only; leave out form: interval", statistic)
+		}
 		if !m.Reached {
 			return fmt.Sprintf("%s (n = %d)", text, m.N), nil
 		}
 		return fmt.Sprintf("%s (%s to %s)", text, number(m.Low/scale, digits), number(m.High/scale, digits)), nil
 	case "paper":
-		return text + t.printed(c.Of, metric, loads), nil
+		return text + t.printed(c.Of, metric, statistic, loads), nil
 	}
 	return "", fmt.Errorf("unknown form %q: it must be median, interval or paper", form)
 }
 
 // printed is what the paper has of the cell, in parentheses, or nothing.
-func (t *tabulation) printed(s selection, metric string, loads []load) string {
+func (t *tabulation) printed(s selection, metric, statistic string, loads []load) string {
 	for _, p := range t.run.Published {
 		about := selection{}
 		for pair := range strings.FieldsSeq(p.Cell) {
 			name, value, _ := strings.Cut(pair, "=")
 			about[name] = value
 		}
-		if p.Metric == metric && slices.ContainsFunc(loads, func(l load) bool { return about.picks(l) && s.picks(l) }) {
+		if p.Metric == metric && cmp.Or(p.Statistic, study.Median) == statistic && slices.ContainsFunc(loads, func(l load) bool { return about.picks(l) && s.picks(l) }) {
 			return " (" + p.Printed + ")"
 		}
 	}

@@ -75,7 +75,7 @@ func TestFirefoxInAGuest(t *testing.T) {
 	u.addKernel(t)
 	u.addPage(t)
 	file := u.write(t, "study.yaml", `name: firefox
-repeats: 3
+repeats: 2
 clock: virtual
 matrix:
   sites: [page]
@@ -83,13 +83,13 @@ matrix:
   networks: [{name: quick, rate: 10mbit, rtt: 50ms}]
   loaders: [firefox]
 `)
-	r := u.runs(t, 0, "run", file, "--store", "kept", "--count", "--verify-determinism", "2")
+	r := u.runs(t, 0, "run", file, "--store", "kept", "--count", "--verify-determinism", "1")
 	kept := filepath.Join(u.home, "kept")
-	if v := verdicts(t, kept); v[store.Valid] != 12 || v[store.Unsupported] != 3 {
-		t.Errorf("verdicts %v, want 12 valid loads, and that SPDY is unsupported", v)
+	if v := verdicts(t, kept); v[store.Valid] != 8 || v[store.Unsupported] != 2 {
+		t.Errorf("verdicts %v, want 8 valid loads, and that SPDY is unsupported", v)
 	}
-	if n := strings.Count(r.out, "the same in every metric and every byte"); n != 2 {
-		t.Errorf("%d loads came out the same when carried out again, want 2:\n%s", n, r.out)
+	if n := strings.Count(r.out, "the same in every metric and every byte"); n != 1 {
+		t.Errorf("%d loads came out the same when carried out again, want 1:\n%s", n, r.out)
 	}
 	decrypts(t, kept)
 
@@ -119,7 +119,7 @@ func TestFirefoxDoesNotSpinInAGuest(t *testing.T) {
 	u.addKernel(t)
 	u.addPage(t)
 	loads := u.countLoads(t, u.write(t, "study.yaml", `name: spin
-repeats: 2
+repeats: 1
 clock: virtual
 matrix:
   sites: [page]
