@@ -41,11 +41,11 @@ type ServerEntry struct {
 	// Unpushed is how many responses were to be pushed with this one but were not,
 	// because the protocol has no push or the client does not accept it.
 	Unpushed int `json:"unpushed,omitempty"`
-	// Received is what the server took in of an upload; nil for other requests.
+	// Received says what the server took in of an upload; nil for other requests.
 	Received *Received `json:"received,omitempty"`
 }
 
-// Received is what a server took in of a request's content.
+// Received says what a server took in of a request's content.
 type Received struct {
 	Octets int64  `json:"octets"`
 	First  int64  `json:"first"`  // ns since the Unix epoch: the first octets had been read; 0 if none were

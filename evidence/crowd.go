@@ -2,7 +2,7 @@ package evidence
 
 import "time"
 
-// Crowd is what a load of many clients against one server left: readings of the server's
+// Crowd holds what a load of many clients against one server left: readings of the server's
 // processes and of the process that holds the clients, before and after each phase. Times
 // are processor time, memory is in octets.
 type Crowd struct {
@@ -31,7 +31,7 @@ type Crowd struct {
 	TLS []string
 }
 
-// Phase is what happened between two readings.
+// Phase describes what happened between two readings.
 type Phase struct {
 	Took         time.Duration // on the clock of the wall
 	User, Kernel time.Duration // of the server's processes
@@ -45,7 +45,7 @@ type Phase struct {
 	Octets      int64 // of content that the clients received
 }
 
-// Memory is what processes had in memory.
+// Memory says what processes had in memory.
 type Memory struct {
 	Resident int64 // proportional share of what is resident (PSS), or RSS where the kernel tells no more
 	Peak     int64 // the highest RSS since each process started its program, added up

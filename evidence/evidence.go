@@ -65,13 +65,13 @@ type Windows struct {
 // the order of the connections: in SETTINGS (SPDY, HTTP/2) or in transport parameters (QUIC).
 type Announced struct{ Client, Server []int }
 
-// Upload is what a client had to upload.
+// Upload describes what a client had to upload.
 type Upload struct {
 	Octets int64
 	SHA256 string // of the content, in hexadecimal digits
 }
 
-// Headers is what the header sections of a load's requests and responses took.
+// Headers counts what the header sections of a load's requests and responses took.
 type Headers struct{ Requests, Responses HeaderSum }
 
 // HeaderSum adds up header sections.

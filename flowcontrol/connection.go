@@ -11,7 +11,7 @@ import (
 	"wiretime/protection"
 )
 
-// Connection is what both ends of a TCP or QUIC connection said.
+// Connection holds what both ends of a TCP or QUIC connection said.
 type Connection struct {
 	Flow     capture.Flow // from the client to the server
 	Protocol string       // "http/1.1", "spdy/3.1", "h2", "h3"; empty if it could not be read

@@ -10,7 +10,8 @@
 // # Windows
 //
 // A window is what its sender may still send: what the peer has granted, by what had reached the sender by then, minus the DATA that had
-// left the sender's host. It can be negative. Octets that wait in the sender's socket are not counted as sent.
+// left the sender's host. It can be negative. Octets that wait in the sender's socket are not counted as sent. Which windows an end
+// announces is set by package window.
 //
 // # What held a sender
 //

@@ -52,7 +52,7 @@ type Held struct {
 	Reason Reason `json:"reason"`
 }
 
-// Point is what a sender had left, and what it had under way, from a moment on. Windows are octets, or NoWindow.
+// Point says what a sender had left, and what it had under way, from a moment on. Windows are octets, or NoWindow.
 type Point struct {
 	At         int64 // ns since the Unix epoch
 	Stream     int64 // left of the window of the stream that sends next

@@ -2,7 +2,7 @@ package flowcontrol
 
 import "math"
 
-// NoWindow is what is left of a window that the protocol does not have, or that is not known.
+// NoWindow stands for a window that the protocol does not have, or that is not known.
 const NoWindow = math.MinInt64
 
 // Windows that SPDY and HTTP/2 begin with.

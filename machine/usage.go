@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Usage is what processes have used since they started.
+// Usage says what processes have used since they started.
 type Usage struct {
 	User, Kernel time.Duration // processor time
 	// Resident is the processes' proportional share of what is in memory (PSS), in octets. Where

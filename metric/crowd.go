@@ -104,7 +104,7 @@ func crowdMetrics() []Metric {
 		}, func(c *evidence.Crowd) (float64, bool) { return float64(c.Connect.Connections), true }),
 		ofCrowd(study.Metric{
 			Name: "connections_client", Unit: "connections", Title: "connections/client",
-			Definition: "connections, divided by the clients.",
+			Definition: "Connections that were open at once (connections), divided by the number of clients.",
 		}, func(c *evidence.Crowd) (float64, bool) { return per(float64(c.Connect.Connections), c.Clients) }),
 		ofCrowd(study.Metric{
 			Name: "handshakes", Unit: "handshakes", Title: "handshakes",
@@ -139,7 +139,7 @@ func crowdMetrics() []Metric {
 		}, func(c *evidence.Crowd) (float64, bool) { return float64(c.Load.Pages), true }),
 		ofCrowd(study.Metric{
 			Name: "requests", Unit: "requests", Title: "requests",
-			Definition: "Requests answered in these pages.",
+			Definition: "Requests that were answered while these pages (pages) were loaded.",
 		}, func(c *evidence.Crowd) (float64, bool) { return float64(c.Load.Requests), true }),
 		ofCrowd(study.Metric{
 			Name: "content", Unit: "B", Title: "content",

@@ -11,7 +11,7 @@ import (
 var pathRate = Metric{
 	study.Metric{
 		Name: "path_rate", Unit: "Mbit/s", Title: "Rate offered",
-		Definition: "Where the path follows a ride or a trace: what its link down could have carried per second, on average, from navigationStart until the last byte of the load, whatever passed. " +
+		Definition: "Where the path follows a ride or a trace: what its link down could have carried per second, on average, from navigationStart until the last byte of the load, however much was sent. " +
 			"While the link is down it offers nothing.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {

@@ -84,7 +84,7 @@ func (p Path) Moves() bool {
 	return false
 }
 
-// Offer is what one direction of a path could have carried in some time.
+// Offer says what one direction of a path could have carried in some time.
 type Offer struct {
 	Rate   float64       // mean, in bit/s; an outage counts as 0
 	Outage time.Duration // how long the link was down

@@ -33,7 +33,7 @@ func IsTLS(data []byte) bool {
 	return len(data) > RecordHeader && data[0] == recordHandshake && data[1] == 3
 }
 
-// Unsealed is what Unseal found out.
+// Unsealed holds what Unseal found out.
 type Unsealed struct {
 	Texts [2]Text // from the client, from the server
 	ALPN  string  // the protocol that was negotiated; empty if none, or if it could not be read

@@ -144,8 +144,8 @@ var visitMeanings = []Fact{
 	{study.VisitZeroRTT, "As resumed, and the client's first requests go out with the handshake, as early data."},
 	{study.VisitConnected, "The client has been there before and its connections are still open; the cache is empty."},
 	{study.VisitCached, "The client has been there before, resumes its TLS sessions and has what its cache may keep; connections are closed."},
-	{study.VisitAgain, "The client has just been there: its connections are open, and it requests only what its cache has not, or not fresh."},
-	{study.VisitReload, "The client reloads the page: its connections are open, and it asks whether what its cache has is still valid."},
+	{study.VisitAgain, "The client has just been there: its connections are open, and it requests only what its cache lacks or must revalidate."},
+	{study.VisitReload, "The client reloads the page: its connections are open, and it asks whether its cache is still valid."},
 }
 
 // describeVisits explains the visits that the cells have; none if all are cold.

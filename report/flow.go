@@ -47,7 +47,7 @@ type flowPoint struct {
 	values [5]int64 // windows of stream and session, receive window, congestion window, under way
 }
 
-// MarshalJSON writes an array, with the time in whole microseconds and null for windows that there are not.
+// MarshalJSON writes an array, with the time in whole microseconds and null for NoWindow.
 func (p flowPoint) MarshalJSON() ([]byte, error) {
 	at := micro(p.at)
 	row := []*int64{&at}

@@ -3,6 +3,9 @@
 //
 // A window belongs to the receiver: the client's limits downloads, the server's limits uploads.
 // TCP has a window of its own below, which these do not change.
+//
+// This package says what an end announces before a load. What the windows then were during the load, and
+// whether they held the sender, package flowcontrol reads from the capture.
 package window
 
 import (

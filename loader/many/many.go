@@ -51,7 +51,7 @@ func PerHost(row protocol.Protocol) int {
 	return 1
 }
 
-// Done is what clients did.
+// Done counts what clients did.
 type Done struct {
 	Connections, Handshakes, Pages, Requests int
 	Octets                                   int64    // of content received

@@ -38,7 +38,7 @@ func TestWhatAPaperPrintedPicksCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []study.Published{{Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", Figures: []study.Figure{
+	want := []study.Published{{Source: "Somebody (2012), table 3", Metric: "plt", Unit: "s", Statistic: study.Median, Figures: []study.Figure{
 		{Row: 1, Column: 1, RowLabel: "3g-weak", ColumnLabel: "h2", Cell: study.Selection{"network": {"3g-weak"}, "protocol": {"h2"}}, Printed: "2.50", Value: 2500},
 		{Row: 2, Column: 2, RowLabel: "cable", ColumnLabel: "h3", Cell: study.Selection{"network": {"cable"}, "protocol": {"h3"}}, Printed: "1", Value: 1000},
 	}}}

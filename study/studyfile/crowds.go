@@ -30,7 +30,13 @@ var crowds = kind{
 		"networks":   "crowds are on the loopback device",
 		"loaders":    "crowds have activities, as in activities: [idle, active]",
 		"visits":     "all handshakes of a crowd are full ones",
-		"strategies": "clients have six connections to a host over HTTP/1.1, and else one",
+		"strategies": "clients have six connections to a host over HTTP/1.1, and one over everything else",
+		"session":    "all handshakes of a crowd are full ones",
+		"hints":      "clients know what to ask for",
+
+		"tcp_windows":    "crowds have buffers, as in options: {tcp_rmem: [4096, 131072, 6291456]}",
+		"client_windows": "the clients of a crowd have their stack's windows",
+		"server_windows": "the servers of a crowd have their own windows",
 
 		"dns":         "the clients of a crowd know the server's address",
 		"late_limit":  "a crowd's packets cross no emulator",

@@ -41,6 +41,8 @@ func TestMistakesInStudiesOfCrowds(t *testing.T) {
 		{"crowd: {}\nmatrix: {" + strings.Replace(usual, "[1]", "[0]", 1) + "}", "clients"},
 		{"crowd: {}\nmatrix: {" + strings.Replace(usual, "idle", "idel", 1) + "}", "idle"},
 		{"crowd: {}\nmatrix: {" + usual + ", networks: [cable]}", "crowds are on the loopback device"},
+		{"crowd: {}\nmatrix: {" + usual + ", tcp_windows: [64KiB]}", "crowds have buffers"},
+		{"crowd: {}\nsession: {loads: 2}\nmatrix: {" + usual + "}", "session applies only to studies of pages"},
 		{"crowd: {}\noptions: {late_limit: 1ms}\nmatrix: {" + usual + "}", "a crowd's packets cross no emulator"},
 		{"matrix: {" + usual + "}", "write crowd: {} above the matrix"},
 	} {

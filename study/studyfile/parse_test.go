@@ -72,7 +72,7 @@ var builtinWords = Vocabulary{
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy", "nginx", "h2o", "apache2", "node-spdy", "netty"},
 	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B",
-		"request_headers_plain": "B", "response_headers": "B", "response_headers_plain": "B"},
+		"request_headers_plain": "B", "response_headers": "B", "response_headers_plain": "B", "plt_clear": "ms"},
 	UploadMetrics: words.UploadMetrics,
 	Windows: Windows{
 		Name: func(_ study.Axis, word string) (string, error) { return word, nil },
@@ -397,8 +397,8 @@ func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := strings.Split(string(page), "```yaml\n")[1:]
-	if len(examples) != 6 {
-		t.Errorf("the reference shows %d studies, want 6", len(examples))
+	if len(examples) != 7 {
+		t.Errorf("the reference shows %d studies, want 7", len(examples))
 	}
 	known := words
 	known.Protocols, known.Loaders, known.SiteKnown, known.Windows = builtinWords.Protocols, builtinWords.Loaders, builtinWords.SiteKnown, builtinWords.Windows

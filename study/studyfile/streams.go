@@ -42,6 +42,11 @@ var streams = kind{
 		"visits":    "every stream is cold",
 		"servers":   "Wiretime's own server serves all streams",
 		"session":   "each stream has a client of its own",
+		"hints":     "a stream has no resources to announce",
+
+		"tcp_windows":    "streams have buffers, as in options: {tcp_rmem: [4096, 131072, 6291456]}",
+		"client_windows": "transports have windows of their own",
+		"server_windows": "transports have windows of their own",
 
 		"dns":         "a stream's client knows the server's address",
 		"think_time":  "a stream has no pages",

@@ -39,6 +39,8 @@ var uploads = kind{
 		"sites":      "uploads have sizes, as in uploads: [post@10MB]",
 		"visits":     "every upload is cold",
 		"strategies": "an upload is a single request",
+		"session":    "every upload is cold",
+		"hints":      "a sink has no resources to announce",
 
 		"think_time":  "an upload has no pages",
 		"fallback":    "an upload has a single protocol",

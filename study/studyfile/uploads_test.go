@@ -33,6 +33,8 @@ matrix:
 		{"rate: 10mbit", "rate: 100kbit", "post@10MB takes at least 13m20s at the 100kbit up of mine, but the timeout is 2m0s"},
 		{"loaders:", "visits: [cold]\n  loaders:", "every upload is cold"},
 		{"loaders:", "sites: [x]\n  loaders:", "uploads have sizes, as in uploads: [post@10MB]"},
+		{"loaders:", "hints: [push]\n  loaders:", "a sink has no resources to announce"},
+		{"matrix:", "session: {loads: 2}\nmatrix:", "session applies only to studies of pages: every upload is cold"},
 		{"loaders: [chromium]\n", "loaders: [chromium]\noptions: {think_time: 1s}\n", "an upload has no pages"},
 	} {
 		if _, err := Parse("ups.yaml", []byte(strings.Replace(good, test.old, test.new, 1)), words); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -36,7 +36,7 @@ type Order struct {
 	Site *site.Site `json:"-"`
 }
 
-// Record is what a load of a crowd left, besides the files in its folder.
+// Record holds what a load of a crowd left, besides the files in its folder.
 type Record struct {
 	workload.Record
 	Crowd *evidence.Crowd `json:"-"`

@@ -196,7 +196,7 @@ func (m *measuring) sockets() (n int, err error) {
 				return err
 			}
 		}
-		return fmt.Errorf("count sockets: no line of TCP in %.100q", text)
+		return fmt.Errorf("count sockets: no TCP line in %.100q", text)
 	})
 	return n, err
 }
