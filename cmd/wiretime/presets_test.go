@@ -61,7 +61,11 @@ func TestPresetsOfToday(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stream, connection := announced(t, onlyConnection(t, l), side)
+			connections, err := readConnections(l)
+			if err != nil || len(connections) == 0 {
+				t.Fatalf("%d connections, %v", len(connections), err)
+			}
+			stream, connection := announced(t, connections[0], side)
 			if stream != int64(want.Stream) || connection != int64(want.Connection) {
 				t.Errorf("it announces %d for a stream and %d for the connection, the preset says %d and %d", stream, connection, want.Stream, want.Connection)
 			}
