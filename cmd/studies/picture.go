@@ -34,7 +34,10 @@ for (const choice of document.querySelectorAll(".flows select")) {
   choice.dispatchEvent(new Event("change"));
 }
 const wanted = [...document.querySelectorAll(%q)];
-for (const w of wanted) w.closest("details")?.setAttribute("open", "");
+for (const w of wanted) {
+  w.closest("details")?.setAttribute("open", "");
+  if (w.matches(".sequence")) Object.assign(w.parentElement.style, { overflow: "visible", maxHeight: "none" }); // it scrolls
+}
 const holds = (e) => wanted.some((w) => e.contains(w));
 const hide = (e) => {
   for (const child of e.children) {
