@@ -1,12 +1,14 @@
 package flowcontrol
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"wiretime/capture"
 	"wiretime/evidence"
@@ -46,6 +48,27 @@ func TestSequence(t *testing.T) {
 	at = spdyByDefault.send(Client, at, spdyFrames(t, &spdy.WindowUpdate{Delta: 40_000}, &spdy.WindowUpdate{StreamID: 1, Delta: 40_000}))
 	spdyByDefault.send(Server, at, spdyFrames(t, &spdy.Data{StreamID: 1, Payload: make([]byte, 100)}, &spdy.RstStream{StreamID: 1, Status: spdy.FlowControlError}))
 
+	// A client that heard of the server's table begins its second block with the table's size, and names what both requests share by an
+	// index into it.
+	tables := newScene()
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	ask := func(stream uint32, path string) []byte {
+		block.Reset()
+		for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "www.page.test"}, {":path", path}} {
+			must(t, encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}))
+		}
+		return h2(func(f *http2.Framer) error {
+			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true})
+		})
+	}
+	at = tables.send(Client, 2*delay, slices.Concat([]byte(http2.ClientPreface), h2(func(f *http2.Framer) error { return f.WriteSettings() }), ask(1, "/")))
+	at = tables.send(Server, at, h2(func(f *http2.Framer) error {
+		return f.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize, Val: 4096})
+	}))
+	encoder.SetMaxDynamicTableSize(4096)
+	tables.send(Client, at, ask(3, "/next"))
+
 	overflow, at := begin()
 	at = overflow.send(Server, at, data(10, false))
 	overflow.send(Client, at, slices.Concat(update(1, maxWindow), update(0, maxWindow)))
@@ -80,6 +103,12 @@ func TestSequence(t *testing.T) {
 			"client 1 WINDOW_UPDATE +40000 > 10485760",
 			"server 1 DATA 100 octets > 10485660 > 65436",
 			"server 1 RST_STREAM FLOW_CONTROL_ERROR",
+		}, ""},
+		{"HTTP/2's table of fields", tables, []string{
+			"client 0 SETTINGS",
+			"client 1 HEADERS FIN GET https://www.page.test/",
+			"server 0 SETTINGS HEADER_TABLE_SIZE 4096",
+			"client 3 HEADERS FIN GET https://www.page.test/next",
 		}, ""},
 		{"updates that overflow", overflow, []string{
 			"client 0 SETTINGS",

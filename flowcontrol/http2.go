@@ -63,11 +63,11 @@ func (s *spoken) readHTTP2(t *text, side Side, offset int) string {
 			s.pieces[side] = t.pieces(s.pieces[side], offset+header, end, f)
 		case *http2.HeadersFrame:
 			f.fin, f.opens = read.StreamEnded(), side == Client
-			f.detail = fields.hpack(decoder, read.HeaderBlockFragment())
+			f.detail = fields.hpack(decoder, read.HeaderBlockFragment(), read.HeadersEnded())
 		case *http2.PushPromiseFrame:
-			f.detail = fmt.Sprintf("promises stream %d: %s", read.PromiseID, fields.hpack(decoder, read.HeaderBlockFragment()))
+			f.detail = fmt.Sprintf("promises stream %d: %s", read.PromiseID, fields.hpack(decoder, read.HeaderBlockFragment(), read.HeadersEnded()))
 		case *http2.ContinuationFrame:
-			f.detail = fields.hpack(decoder, read.HeaderBlockFragment())
+			f.detail = fields.hpack(decoder, read.HeaderBlockFragment(), read.HeadersEnded())
 		case *http2.SettingsFrame:
 			describeSettings(f, read)
 		case *http2.WindowUpdateFrame:
@@ -113,8 +113,8 @@ type fields struct{ room int }
 
 func newFields(octets int) *fields { return &fields{room: 1<<20 + 64*octets} }
 
-// hpack decodes a fragment of a header block and returns what it says.
-func (f *fields) hpack(decoder *hpack.Decoder, fragment []byte) string {
+// hpack decodes a fragment of a header block, which may be the block's last, and returns what it says.
+func (f *fields) hpack(decoder *hpack.Decoder, fragment []byte, last bool) string {
 	if f.room <= 0 {
 		return ""
 	}
@@ -125,6 +125,9 @@ func (f *fields) hpack(decoder *hpack.Decoder, fragment []byte) string {
 		decoder.SetEmitEnabled(f.room > 0)
 	})
 	_, _ = decoder.Write(fragment) // an error leaves out fields
+	if last {
+		_ = decoder.Close() // the next block may begin with a new size of the table
+	}
 	return line.String()
 }
 

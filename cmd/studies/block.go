@@ -41,6 +41,8 @@ type shows struct {
 	Alt       string `yaml:"alt"`      // pictures: what the picture shows, in words
 	Elements  string `yaml:"elements"` // pictures: of the report, a CSS selector; all that it finds is shown
 	Width     int    `yaml:"width"`    // pictures: of the window that shows the report, in pixels
+	Height    int    `yaml:"height"`   // pictures: at which they are cut off, in pixels; default: all is shown
+	Cell      int    `yaml:"cell"`     // pictures: the number of the cell to choose for charts of one cell; default 1, the first
 }
 
 // studyNames are one name or a list.

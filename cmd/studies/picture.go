@@ -24,12 +24,20 @@ const tall = 4000
 // overhang is how far letters of a chart's last line hang below the chart, in pixels.
 const overhang = 4
 
-// alone is added to a report: it hides all but the wanted elements and what they stand in, and notes the box
-// around them.
+// alone is added to a report: it chooses a cell for the charts that show one, hides all but the wanted elements and what they
+// stand in, and notes the box around them.
 const alone = `
 <script type="module">
 dispatchEvent(new Event("beforeprint"));
+for (const choice of document.querySelectorAll(".flows select")) {
+  choice.selectedIndex = %d;
+  choice.dispatchEvent(new Event("change"));
+}
 const wanted = [...document.querySelectorAll(%q)];
+for (const w of wanted) {
+  w.closest("details")?.setAttribute("open", "");
+  if (w.matches(".sequence")) Object.assign(w.parentElement.style, { overflow: "visible", maxHeight: "none" }); // it scrolls
+}
 const holds = (e) => wanted.some((w) => e.contains(w));
 const hide = (e) => {
   for (const child of e.children) {
@@ -84,7 +92,7 @@ func (b *block) reported(ctx context.Context, browser, folder string, r *measure
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(report, append(text, fmt.Sprintf(alone, b.Elements)...), 0o600); err != nil {
+	if err := os.WriteFile(report, append(text, fmt.Sprintf(alone, max(b.Cell-1, 0), b.Elements)...), 0o600); err != nil {
 		return nil, err
 	}
 	flags := []string{"--no-sandbox", "--hide-scrollbars", fmt.Sprintf("--window-size=%d,%d", b.Width, tall), "file://" + report}
@@ -111,6 +119,9 @@ func (b *block) reported(ctx context.Context, browser, folder string, r *measure
 		return nil, err
 	}
 	box.Max.Y += overhang
+	if b.Height > 0 {
+		box.Max.Y = min(box.Max.Y, box.Min.Y+b.Height)
+	}
 	part := image.NewRGBA(image.Rect(0, 0, box.Dx(), min(box.Dy(), tall-box.Min.Y)))
 	draw.Draw(part, part.Bounds(), whole, box.Min, draw.Src)
 	return part, nil

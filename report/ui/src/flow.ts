@@ -160,12 +160,12 @@ function sequenceChart(data: Data, { cell, flow }: Shown): HTMLElement[] {
   const notes = (flow.unseen ?? []).map((text) => el("p", { class: "failure" }, `Not seen: ${text}.`));
   const id = at(data.loads, flow.load).id;
   if (flow.events.length === 0) return [...notes, el("p", { class: "facts" }, "This connection shows no frames.")];
-  const [step, top, width, client, server] = [17, 26, 1060, 455, 605];
+  const [step, top, width, client, server] = [17, 26, 1260, 555, 705];
   const rows = sequence(flow.events);
   const y = (place: number): number => top + step * place;
   const height = y(flow.events.length) + 8;
   const line = (side: FlowEvent["from"]): number => (side === "client" ? client : server);
-  const cut = (text: string): string => (text.length > 60 ? text.slice(0, 59) + "…" : text);
+  const cut = (text: string): string => (text.length > 66 ? text.slice(0, 65) + "…" : text);
   const picture = svg("svg", { class: "sequence", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Frames of load ${id}, ${cell.label}; wiretime frames ${id} prints them` },
     svg("text", { class: "title", x: client, y: 14, "text-anchor": "end" }, "client"),
     svg("text", { class: "title", x: server, y: 14 }, "server"),
