@@ -131,24 +131,24 @@ func (t *tabulation) rows(labels []string, loads []load, do func([]string, []loa
 	return nil
 }
 
-// labels are an axis' labels: by size if all begin with a number, else in the order in which the study's file
-// has the values.
+// labels are an axis' labels: by size if all are numbers of the same unit, else in the order in which the study's
+// file has the values.
 func (t *tabulation) labels(a axis, loads []load) []string {
 	_, matrix, _ := strings.Cut(t.run.Run.StudyText, "\nmatrix:")
 	place := map[string]float64{}
-	numbers := true
+	numbers, units := true, map[string]bool{}
 	for _, l := range loads {
 		label, ok := a.label(l.axes[a.Axis])
 		if _, known := place[label]; !ok || known {
 			continue
 		}
 		place[label] = float64(strings.Index(matrix, l.axes[a.Axis]))
-		_, err := leadingNumber(label)
-		numbers = numbers && err == nil
+		_, unit, err := leadingNumber(label)
+		numbers, units[unit] = numbers && err == nil, true
 	}
-	if numbers {
+	if numbers && len(units) == 1 {
 		for label := range place {
-			place[label], _ = leadingNumber(label)
+			place[label], _, _ = leadingNumber(label)
 		}
 	}
 	return slices.SortedFunc(maps.Keys(place), func(x, y string) int {
@@ -156,12 +156,14 @@ func (t *tabulation) labels(a axis, loads []load) []string {
 	})
 }
 
-func leadingNumber(label string) (float64, error) {
+// leadingNumber returns the number that a label begins with, and what follows it.
+func leadingNumber(label string) (float64, string, error) {
 	end := strings.IndexFunc(label, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if end < 0 {
 		end = len(label)
 	}
-	return strconv.ParseFloat(label[:end], 64)
+	number, err := strconv.ParseFloat(label[:end], 64)
+	return number, label[end:], err
 }
 
 func withLabel(a axis, label string, loads []load) []load {
