@@ -146,7 +146,7 @@ func TestMemoryTooSmall(t *testing.T) {
 	if how.Load != "large" || !strings.Contains(how.Error(), "Out of memory") {
 		t.Errorf("it does not say that memory ran out: %v", how)
 	}
-	m.Memory = 64 << 20
+	m.Memory = 76 << 20
 	var failed error
 	if err := host(t).Run(t.Context(), m, b, func(r Result) error { failed = r.Failed; return nil }); err != nil {
 		t.Fatal(err)
