@@ -16,6 +16,7 @@ import (
 	"wiretime/store"
 	"wiretime/study"
 	"wiretime/workload"
+	"wiretime/workload/workloads"
 )
 
 // pool carries attempts out: stations do on the real clock, guests on the virtual one.
@@ -104,7 +105,7 @@ func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir
 		return r.endWith(j, record, nil, dir, nil, failed)
 	}
 	read := &packets{release: func() {}}
-	if !outcome.Workload().Kind().Loopback {
+	if !workloads.Of(j.planned.Cell.Workload).Kind().Loopback {
 		read = r.readPackets(dir)
 	}
 	defer read.release()
