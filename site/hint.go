@@ -259,7 +259,7 @@ func (s *Site) announcements(r *Resource) [][2]string {
 		return fields
 	}
 	for _, rawURL := range r.Preload {
-		if target, ok := s.Lookup("GET", rawURL); ok {
+		if target, ok := s.Lookup("GET", rawURL); ok && target.mediaType() != "" { // the field has a type
 			fields = append(fields, [2]string{"x-subresource", target.mediaType() + "; " + target.URL})
 		}
 	}

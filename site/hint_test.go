@@ -121,7 +121,10 @@ func TestHint(t *testing.T) {
 
 // TestSubresourceFields: a site announces what Preload has in fields X-Subresource, with the type, and in no Link fields.
 func TestSubresourceFields(t *testing.T) {
-	s, err := hinted(t).Hint(Rule{Do: Subresource, OwnHost: true, First: 1})
+	typed := hinted(t)
+	sheet, _ := typed.Lookup("GET", "https://www.a.test/main.css")
+	sheet.Header = append(sheet.Header, Header{"content-type", "text/css"})
+	s, err := typed.Hint(Rule{Do: Subresource, OwnHost: true, First: 2}) // the second, a font, has no type
 	must(t, err)
 	var fields [][2]string
 	for _, f := range s.Respond("GET", "www.a.test", "/").Header {

@@ -57,7 +57,7 @@ var words = Vocabulary{
 
 // someUploads knows the uploads of the tests and of the built-in studies.
 func someUploads(reference string) (int64, error) {
-	size, ok := map[string]int64{"post@1MB": 1e6, "post@10MB": 1e7}[reference]
+	size, ok := map[string]int64{"post@1MB": 1e6, "post@2MB": 2e6, "post@10MB": 1e7}[reference]
 	if !ok {
 		return 0, fmt.Errorf("unknown upload %q", reference)
 	}
