@@ -152,6 +152,11 @@ func TestWhatChromiumKeepsOfAVisit(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(test.row, "/", "-")+" "+test.visit, func(t *testing.T) {
 			l := load(t, s, order(test.row, test.visit), page)
+			// On a busy machine Chromium may give up its QUIC connection between the visits. Rule 2 makes such a load
+			// invalid, and a run tries it again, as here.
+			for tries := 2; tries > 0 && test.row == "h3" && study.KeepsConnections(test.visit) && l.Server[0].Resumed; tries-- {
+				l = load(t, s, order(test.row, test.visit), page)
+			}
 			got := outcome{requests: len(l.Server), lookups: l.DNSQueries > 0}
 			connections, again := map[int64]bool{}, map[int64]bool{}
 			for _, e := range l.Server {

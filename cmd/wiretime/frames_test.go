@@ -69,7 +69,7 @@ func TestFramesSayWhatHeldTheSender(t *testing.T) {
 		})
 	}
 	if r := u.run(t, "frames", "r1-0099-a1", "--store", "kept"); r.code != exitInput || !strings.Contains(r.errors, "r1-0099-a1") {
-		t.Errorf("a load that there is not: exit code %d, %q", r.code, r.errors)
+		t.Errorf("an unknown load: exit code %d, %q", r.code, r.errors)
 	}
 }
 
