@@ -23,7 +23,8 @@ var pathRate = Metric{
 var pathOutage = Metric{
 	study.Metric{
 		Name: "path_outage", Unit: "ms", Title: "Outage met",
-		Definition: "Where the path follows a ride or a trace: for how long, from navigationStart until the last byte of the load, the link down was in an outage.",
+		Definition: "Where the path follows a ride or a trace: for how long, from navigationStart until the last byte of the load, the link down was in an outage. " +
+			"In a trace, a second or more without a delivery opportunity is one.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
 		o, ok := offered(ev)

@@ -84,10 +84,13 @@ func (p Path) Moves() bool {
 	return false
 }
 
+// TraceOutage is how long a trace has no delivery opportunity before that counts as an outage.
+const TraceOutage = time.Second
+
 // Offer says what one direction of a path could have carried in some time.
 type Offer struct {
 	Rate   float64       // mean, in bit/s; an outage counts as 0
-	Outage time.Duration // how long the link was down
+	Outage time.Duration // how long the link was down, or its trace paused for TraceOutage or longer
 }
 
 // Offered returns what one direction of the path's first access link offers between two moments
@@ -109,6 +112,7 @@ func (p Path) Offered(d Direction, from, to time.Duration) (Offer, bool) {
 			o.Outage += time.Duration(end - at)
 		case trace != nil:
 			bits += 8 * OpportunityBytes * float64(trace.upTo(end)-trace.upTo(at))
+			o.Outage += trace.paused(at, end)
 		case now.rate == 0:
 			return Offer{}, false
 		default:
@@ -118,6 +122,31 @@ func (p Path) Offered(d Direction, from, to time.Duration) (Offer, bool) {
 	}
 	o.Rate = bits / (to - from).Seconds()
 	return o, true
+}
+
+// paused returns how much of the time between two moments, in ns since the trace's start, lies in
+// pauses of TraceOutage or longer.
+func (t *Trace) paused(from, to int64) time.Duration {
+	var sum time.Duration
+	for n := t.upTo(from); ; n++ {
+		before, next := t.at(n-1), t.at(n)
+		if before >= to {
+			return sum
+		}
+		if next-before >= int64(TraceOutage) {
+			sum += time.Duration(min(next, to) - max(before, from))
+		}
+	}
+}
+
+// at returns when the trace's opportunity of a number is, in ns since its start, however often it has
+// repeated. Before the first is the start.
+func (t *Trace) at(n int64) int64 {
+	if n < 0 {
+		return 0
+	}
+	each := int64(len(t.Opportunities))
+	return n/each*int64(t.Period()) + t.Opportunities[n%each]*int64(time.Millisecond)
 }
 
 // upTo returns how many opportunities the trace has until a moment, and in it, in ns since its

@@ -157,6 +157,7 @@ func TestOffered(t *testing.T) {
 	const s = time.Second
 	moving := Path{Name: "moving", Access: []Access{ride(t, "0,1000,500,10,20,up", "10,3000,500,10,20,up", "20,,,,,dropping", "25,1000,500,10,20,up", "30,,,,,end").Access("radio", Link{}, Link{})}}
 	traced := oneLink(Link{Trace: trace(100, 200, 200, 1000)}, Event{At: 2 * s, Outage: s})
+	pausing := oneLink(Link{Trace: trace(100, 2000, 2500)})
 	for _, test := range []struct {
 		name     string
 		path     Path
@@ -172,6 +173,10 @@ func TestOffered(t *testing.T) {
 		{"a round of a trace", traced, Down, 0, s, Offer{48_000, 0}},
 		{"half a round", traced, Down, 0, 500 * time.Millisecond, Offer{72_000, 0}},
 		{"two rounds, one in an outage", traced, Down, s, 3 * s, Offer{24_000, s}},
+		{"a pause of a trace", pausing, Down, 0, 2500 * time.Millisecond, Offer{14_400, 1900 * time.Millisecond}},
+		{"the same in the next round", pausing, Down, 2500 * time.Millisecond, 5 * s, Offer{14_400, 1900 * time.Millisecond}},
+		{"within a pause", pausing, Down, 500 * time.Millisecond, 1500 * time.Millisecond, Offer{0, s}},
+		{"between pauses", pausing, Down, 2 * s, 2600 * time.Millisecond, Offer{40_000, 0}},
 	} {
 		if got, ok := test.path.Offered(test.d, test.from, test.to); !ok || got != test.want {
 			t.Errorf("%s: %+v, %t; want %+v", test.name, got, ok, test.want)

@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"wiretime/interrupt"
@@ -67,6 +68,14 @@ func run(ctx context.Context, names []string, list, measured bool) error {
 			}
 			if real && !measured {
 				fmt.Printf("== %s needs the real clock: measure it with make studies STUDY=%s\n", name, name)
+				continue
+			}
+			missing, err := missingTables(name)
+			if err != nil {
+				return err
+			}
+			if len(missing) > 0 && !measured {
+				fmt.Printf("== %s needs %s: put them there (the study says whose they are), and measure it with make studies STUDY=%s\n", name, strings.Join(missing, ", "), name)
 				continue
 			}
 			wanted = append(wanted, name)

@@ -91,6 +91,32 @@ func needsRealClock(name string) (bool, error) {
 	return realClock.Match(text), err
 }
 
+var tableFile = regexp.MustCompile(`\b(?:trace|ride): *([^\s,}]+)`)
+
+// missingTables returns the traces and rides that a study names and that are not there. Those of others are not
+// part of the sources.
+func missingTables(name string) ([]string, error) {
+	if isScript(name) {
+		return nil, nil
+	}
+	path, err := studyFile(name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, found := range tableFile.FindAllSubmatch(text, -1) {
+		table := filepath.Join(filepath.Dir(path), string(found[1]))
+		if _, err := os.Stat(table); err != nil {
+			missing = append(missing, table)
+		}
+	}
+	return missing, nil
+}
+
 // measure runs a study to its end, from where an earlier run was interrupted. It returns at once if the study's
 // store is whole. Loads without a valid attempt are no error: pages show what came out.
 func (r *runs) measure(ctx context.Context, name string) error {
