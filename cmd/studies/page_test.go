@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -167,6 +168,28 @@ func TestScript(t *testing.T) {
 	const want = "\n| rate |\n\n<sub>Made by `make studies STUDY=bench-lab`: Wiretime 1.</sub>\n\n"
 	if got, err := b.make(t.Context(), []*measuredRun{run}, "."); err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+// TestMissingTables checks that a study whose trace or ride is not there says which.
+func TestMissingTables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("docs/studies", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"docs/studies/moving.yaml": "networks:\n  - {name: a, down: {trace: there.down}, up: {trace: traces/gone.up}}\n  - {name: b, ride: gone.csv}\n",
+		"docs/studies/still.yaml":  "networks: [cable]\n",
+		"docs/studies/there.down":  "1\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string][]string{"moving": {"docs/studies/traces/gone.up", "docs/studies/gone.csv"}, "still": nil} {
+		if got, err := missingTables(name); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v, want %v", name, got, err, want)
+		}
 	}
 }
 
