@@ -20,8 +20,8 @@ import (
 )
 
 // ReadHeaders adds up the header sections that both ends of a load's connections sent. It returns nil unless it could read all of them:
-// packets or keys may be missing, a connection may have been opened before the capture began or have sent early data, and a section may
-// need QPACK's dynamic table. It does not change the capture.
+// packets or keys may be missing, a connection may have sent early data, and a section may need QPACK's dynamic table. A TLS connection
+// that was opened before the capture began counts as one without sections. It does not change the capture.
 func ReadHeaders(e *evidence.Evidence) *evidence.Headers {
 	if e.Packets == nil || e.CaptureCut {
 		return nil
@@ -59,7 +59,7 @@ func (h *headers) readTCP(c *conversation, keys protection.KeyLog) error {
 		tracks[p.sender].add(p)
 	}
 	data := [2][]byte{tracks[Client].data, tracks[Server].data}
-	if tracks[Client].gap != 0 || tracks[Server].gap != 0 || warm(&tracks) {
+	if tracks[Client].gap != 0 || tracks[Server].gap != 0 {
 		return errHeaders
 	}
 	if protection.IsTLS(data[Client]) && len(data[Server]) > 0 {
