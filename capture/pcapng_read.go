@@ -43,7 +43,7 @@ func ReadPcapng(r io.Reader) (*Packets, error) {
 	return reader.finish(), nil
 }
 
-// ReadPackets reads the capture file at path, an artefact, which may be compressed.
+// ReadPackets reads the capture file at path, an artefact, which may be compressed. Errors are as of ReadPcapng.
 func ReadPackets(path string) (*Packets, error) {
 	file, err := artefact.Contents(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func ReadPackets(path string) (*Packets, error) {
 	defer file.Close()
 	packets, err := ReadPcapng(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return packets, fmt.Errorf("%s: %w", path, err)
 	}
 	return packets, nil
 }

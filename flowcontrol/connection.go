@@ -3,6 +3,7 @@ package flowcontrol
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,19 +12,19 @@ import (
 	"wiretime/protection"
 )
 
-// Connection holds what both ends of a TCP or QUIC connection said.
+// Connection holds the frames of both ends of a TCP or QUIC connection, and what held its senders.
 type Connection struct {
 	Flow     capture.Flow // from the client to the server
-	Protocol string       // "http/1.1", "spdy/3.1", "h2", "h3"; empty if it could not be read
+	Protocol string       // by its ALPN name, such as "http/1.1" or "h2"; empty if not known
 	Opened   int64        // when its first packet left, in ns since the Unix epoch
-	// Unseen says what of the connection could not be read, and why; empty if everything could.
+	// Unseen says what could not be read of the connection, and why; empty if everything could.
 	Unseen    []string
 	Events    []Event // in the order in which they were sent
 	Transfers []*Transfer
 }
 
-// Read reads the connections in a load's capture, in the order in which they were opened. The capture may be missing, and may lack
-// packets or keys: Unseen says what could not be read.
+// Read reads the connections in a load's capture, in the order in which they were opened. The capture may lack packets or keys:
+// Unseen says what could not be read. Without a capture there are no connections. Read may decrypt packets in their place.
 func Read(e *evidence.Evidence) []*Connection {
 	if e.Packets == nil {
 		return nil
@@ -49,10 +50,10 @@ type conversation struct {
 	*Connection
 	packets []*packet
 	links   [2][]span // when each side's links serialised packets
-	trip    int64     // the least round trip
+	trip    int64     // the least round trip, in ns
 }
 
-// gather returns the packets of each connection: of a flow, unless a SYN with another sequence number opens the flow again.
+// gather returns the packets of each connection. A flow is a connection, unless a SYN with another sequence number opens it again.
 func gather(packets []*packet) []*conversation {
 	var list []*conversation
 	latest := map[capture.Flow]*conversation{}
@@ -78,7 +79,7 @@ func gather(packets []*packet) []*conversation {
 	return list
 }
 
-// leastTrip returns the shortest round trip that packets show.
+// leastTrip returns the sum of the least delays of both directions, in ns; 0 if a direction has no packets.
 func leastTrip(packets []*packet) int64 {
 	least := [2]int64{Never, Never}
 	for _, p := range packets {
@@ -92,33 +93,40 @@ func leastTrip(packets []*packet) int64 {
 	return least[Client] + least[Server]
 }
 
-// acknowledgement is what a packet of TCP tells its receiver about what that has sent.
+// acknowledgement is a packet of TCP as its receiver understands it. Positions are those of the receiver's own track.
 type acknowledgement struct {
-	at, acked, edge, window int64
-	speaks                  bool
+	at           int64 // when it arrived, in ns since the Unix epoch
+	acked        int64 // the first position that is not acknowledged
+	edge, window int64 // the first position beyond the receive window, and the window's size; 0 if the SYNs with its scale were not seen
+	speaks       bool  // it carries octets of the peer
 }
 
-// readTCP reads a TCP connection. Which protocol is wanted tells SPDY/3 from SPDY/3.1 where the connection was not negotiated.
+// mostScale is the largest shift of a receive window (RFC 7323 section 2.3).
+const mostScale = 14
+
+// readTCP reads a TCP connection. On a connection that negotiated no protocol, wanted tells SPDY/3 from SPDY/3.1.
 func (c *conversation) readTCP(keys protection.KeyLog, wanted string) {
 	var tracks [2]track
 	var acks [2][]acknowledgement // by the side that they reach
-	scale := [2]int{-1, -1}
+	var scale [2]uint8            // of each side's receive window
 	for _, p := range c.packets {
 		h := &p.headers
 		tracks[p.sender].add(p)
 		isSYN := h.Flags.Has(capture.SYN)
 		if isSYN {
-			scale[p.sender] = windowScale(p.data)
+			scale[p.sender] = min(h.Scale, mostScale)
 		}
 		other := &tracks[1-p.sender]
 		if !h.Flags.Has(capture.ACK) || !other.began || p.arrived == Never {
 			continue
 		}
-		a := acknowledgement{at: p.arrived, acked: other.position(h.Acknowledgment), window: tcpWindow(p.data), speaks: len(h.Payload) > 0}
-		if !isSYN && scale[Client] >= 0 && scale[Server] >= 0 {
-			a.window <<= scale[p.sender]
+		a := acknowledgement{at: p.arrived, acked: other.position(h.Acknowledgment), speaks: len(h.Payload) > 0}
+		if tracks[Client].opened && tracks[Server].opened {
+			if a.window = int64(h.Window); !isSYN {
+				a.window <<= scale[p.sender]
+			}
+			a.edge = a.acked + a.window
 		}
-		a.edge = a.acked + a.window
 		acks[1-p.sender] = append(acks[1-p.sender], a)
 	}
 	for side := range tracks {
@@ -128,19 +136,22 @@ func (c *conversation) readTCP(keys protection.KeyLog, wanted string) {
 			c.Unseen = append(c.Unseen, "the capture lacks octets that the "+Side(side).String()+" sent: what follows them could not be read")
 		}
 	}
+	if !tracks[Client].opened {
+		c.Unseen = append(c.Unseen, "TCP's receive windows: the connection was opened before the capture began, so their scale is not known")
+	}
 	s, w := c.interpret(&tracks, keys, wanted)
 	c.finish(s, func(side Side) *sender {
 		return c.sender(side, s, &tracks[side], acks[side], w[side])
 	})
 }
 
-// interpret finds out what the connection carries, and reads it. It returns the windows that each side sends by.
+// interpret finds out which protocol the connection carries and reads its frames. It returns the windows that each side sends by.
 func (c *conversation) interpret(tracks *[2]track, keys protection.KeyLog, wanted string) (*spoken, [2]*windows) {
 	none := [2]*windows{newWindows(false, false, 0), newWindows(false, false, 0)}
 	texts := [2]text{clear(&tracks[Client]), clear(&tracks[Server])}
-	negotiated := ""
-	if isRecord(tracks[Client].data) && !protection.IsTLS(tracks[Client].data) || isRecord(tracks[Server].data) && len(tracks[Client].data) == 0 {
-		c.Unseen = append(c.Unseen, "the frames: the connection was opened before the capture began, so that its keys cannot be applied")
+	negotiated, early := "", false
+	if warm(tracks) {
+		c.Unseen = append(c.Unseen, "the frames: the connection was opened before the capture began, so its keys cannot be applied")
 		return c.whole(&texts), none
 	}
 	if protection.IsTLS(tracks[Client].data) {
@@ -149,14 +160,21 @@ func (c *conversation) interpret(tracks *[2]track, keys protection.KeyLog, wante
 			c.Unseen = append(c.Unseen, "the frames: "+err.Error())
 			return c.whole(&texts), none
 		}
-		negotiated = unsealed.ALPN
+		negotiated, early = unsealed.ALPN, unsealed.Texts[Client].Early
 		for side, from := range unsealed.Texts {
 			texts[side] = text{track: &tracks[side], data: from.Data, records: from.Records, header: protection.RecordHeader}
+			if from.Unread > 0 {
+				c.Unseen = append(c.Unseen, fmt.Sprintf("the last %d octets that the %s sent: they are an incomplete TLS record, or could not be decrypted", from.Unread, Side(side)))
+			}
 		}
 	}
 	head := texts[Client].data
 	silent := len(head) == 0
 	switch {
+	case early:
+		c.Protocol = cmp.Or(negotiated, "http/1.1")
+		c.Unseen = append(c.Unseen, "the frames: the client's first octets are early data, whose keys are not in the capture")
+		return c.whole(&texts), none
 	case bytes.HasPrefix(head, []byte("PRI * HTTP/2.0\r\n")), silent && negotiated == "h2":
 		c.Protocol = "h2"
 		return readHTTP2(&texts), [2]*windows{newWindows(true, true, http2Window), newWindows(true, true, http2Window)}
@@ -172,7 +190,7 @@ func (c *conversation) interpret(tracks *[2]track, keys protection.KeyLog, wante
 		return readSPDY(&texts, c.Protocol), [2]*windows{fresh(), fresh()}
 	case negotiated == "h2" || strings.HasPrefix(negotiated, "spdy/"):
 		c.Protocol = negotiated
-		c.Unseen = append(c.Unseen, "the frames: the client's first octets are early data, whose keys are not in the capture")
+		c.Unseen = append(c.Unseen, "the frames: the client's first octets do not begin a connection of "+negotiated)
 		return c.whole(&texts), none
 	}
 	if len(head) > 0 {
@@ -181,12 +199,18 @@ func (c *conversation) interpret(tracks *[2]track, keys protection.KeyLog, wante
 	return c.whole(&texts), none
 }
 
+// warm reports whether a TLS connection was opened before the capture began: it does not begin with a ClientHello.
+func warm(tracks *[2]track) bool {
+	client, server := tracks[Client].data, tracks[Server].data
+	return isRecord(client) && !protection.IsTLS(client) || len(client) == 0 && isRecord(server)
+}
+
 // isRecord reports whether octets begin like a TLS record of any kind (RFC 8446 section 5.1).
 func isRecord(data []byte) bool {
 	return len(data) > 1 && data[0] >= 20 && data[0] <= 23 && data[1] == 3
 }
 
-// whole takes all that each side sends for DATA of one stream without windows.
+// whole returns all octets of each side as DATA of one stream without windows.
 func (c *conversation) whole(texts *[2]text) *spoken {
 	s := &spoken{}
 	for side := range texts {
@@ -233,8 +257,9 @@ func (c *conversation) sender(side Side, s *spoken, t *track, acks []acknowledge
 	return end
 }
 
-// hear adds the frames of both sides that matter to what a sender may ss.
+// hear adds the frames of both sides that change what a sender may send.
 func (s *sender) hear(said *spoken) {
+	s.framed = len(said.frames[Client])+len(said.frames[Server]) > 0
 	for _, f := range said.frames[1-s.side] {
 		if f.received == Never {
 			continue
@@ -243,7 +268,7 @@ func (s *sender) hear(said *spoken) {
 			s.moves = append(s.moves, move{at: f.received, arrives: true, frame: f})
 		}
 		if _, known := s.requests[f.stream]; f.opens && !known {
-			s.requests[f.stream], s.streams = f.received, true
+			s.requests[f.stream] = f.received
 		}
 	}
 	for _, f := range said.frames[s.side] {
@@ -253,7 +278,7 @@ func (s *sender) hear(said *spoken) {
 	}
 }
 
-// finish works out the transfers of both sides, and then the events, which tell of their windows.
+// finish works out the transfers of both sides, which set the frames' windows, and then the events.
 func (c *conversation) finish(s *spoken, end func(Side) *sender) {
 	for _, side := range []Side{Client, Server} {
 		if s.broken[side] != "" {

@@ -10,8 +10,6 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"wiretime/capture"
-	"wiretime/evidence"
 	"wiretime/spdy"
 )
 
@@ -137,53 +135,6 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSeen reads captures that lack something. What is there is shown, and what is not is said.
-func TestWhatCannotBeSeen(t *testing.T) {
-	cut, at := begin()
-	cut.send(Server, at, data(1000, false)[:500])
-
-	gap, at := begin()
-	gap.send(Server, at, data(1000, false))
-	gap.next[Server] += 1000
-	gap.send(Server, at, data(1000, true))
-
-	sealed := newScene()
-	at = sealed.send(Client, 2*delay, []byte("\x16\x03\x01\x00\x2a\x01\x00\x00\x26\x03\x03"+strings.Repeat("r", 32)+"\x00\x00\x00\x00"))
-	sealed.send(Server, at, []byte("\x16\x03\x03\x00\x2a\x02\x00\x00\x26\x03\x03"+strings.Repeat("s", 32)+"\x00\x13\x01\x00"))
-
-	warm := newScene()
-	warm.send(Server, warm.send(Client, 2*delay, []byte("\x17\x03\x03\x00\x10sealed")), []byte("\x17\x03\x03\x00\x10sealed"))
-
-	broken, at := begin()
-	broken.send(Server, at, h2(func(f *http2.Framer) error { return f.WriteRawFrame(http2.FrameSettings, 0, 1, nil) }))
-
-	for _, c := range []struct {
-		name   string
-		scene  *scene
-		unseen string
-		events int
-	}{
-		{"a frame is cut off", cut, "what the server sent at the end: the last 500 octets are an incomplete frame", 2},
-		{"packets are missing", gap, "the capture lacks octets that the server sent: what follows them could not be read", 3},
-		{"keys are missing", sealed, "the frames: the key log lacks the secrets of this connection", 0},
-		{"the handshake is missing", warm, "the frames: the connection was opened before the capture began, so that its keys cannot be applied", 0},
-		{"the peer breaks the protocol", broken, "what the server sent at the end: the connection breaks HTTP/2: connection error: PROTOCOL_ERROR", 3},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := c.scene.read(t)
-			if !slices.Contains(got.Unseen, c.unseen) || len(got.Events) != c.events {
-				t.Errorf("%q with %q, want %q", lines(got.Events), got.Unseen, c.unseen)
-			}
-		})
-	}
-	if got := Read(&evidence.Evidence{}); got != nil {
-		t.Errorf("%d connections without a capture", len(got))
-	}
-	if got := Read(&evidence.Evidence{Packets: &capture.Packets{}}); got != nil {
-		t.Errorf("%d connections in an empty capture", len(got))
-	}
-}
-
 // TestReceiveWindow reads TCP's windows as they are announced.
 func TestReceiveWindow(t *testing.T) {
 	s, at := begin()
@@ -194,13 +145,5 @@ func TestReceiveWindow(t *testing.T) {
 	points := s.read(t).Transfers[0].Points
 	if p := points[0]; p.Receive != 5000 || p.Flight != 4009 || p.Stream != 61_535 || p.Session != 61_535 {
 		t.Errorf("%+v", p)
-	}
-	for scale, want := range map[string]int{"\x03\x03\x07": 7, "\x01\x01\x03\x03\x02": 2, "\x03\x03\x10": 14, "\x02\x04\x05\xb4": -1, "": -1, "\x03": -1} {
-		packet := make([]byte, 40+(len(scale)+3)/4*4)
-		packet[0], packet[32] = 0x45, byte(len(packet)-20)/4<<4
-		copy(packet[40:], scale)
-		if got := windowScale(packet); got != want {
-			t.Errorf("options %q: scale %d, want %d", scale, got, want)
-		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package flowcontrol reads from a load's capture what both ends of each connection told each other, frame by frame, and works out
-// what held each sender back.
+// Package flowcontrol reads the frames that both ends of each connection sent from a load's capture, and works out what held each
+// sender back.
 //
 // # Frames
 //
@@ -9,26 +9,27 @@
 //
 // # Windows
 //
-// A window is what its sender may still send: what the peer has granted, by what had reached the sender by then, minus the DATA that had
-// left the sender's host. It can be negative. Octets that wait in the sender's socket are not counted as sent. Which windows an end
-// announces is set by package window.
+// A window is the number of octets that its sender may still send: those that the peer has granted in frames that have reached the
+// sender, minus the DATA that has left the sender's host. It can be negative. Octets that wait in the sender's socket do not count as
+// sent. Package window sets the windows that an end announces.
 //
 // # What held a sender
 //
-// A transfer lasts from when its first octet of DATA leaves its sender until the last has arrived; if a stream is stuck for want of a
-// window, until the stream is reset or the capture ends. Each moment of it goes to the first [Reason] of these that applies:
+// A transfer lasts from when the first octet of DATA leaves until the last has arrived. If a stream is stuck because its window never
+// opens, the transfer lasts until the stream is reset or the capture ends. Each moment of it is assigned to the first [Reason] of this
+// list that applies:
 //
 //   - [Link]: the path is serialising packets in this direction, or the last octets are on their way. A sender that may not send
-//     meanwhile loses nothing by it. The link serves packets one after the other: each from when it has been sent and the previous one
-//     has been served, until the least delay of the link before its arrival.
-//   - [SessionWindow], [StreamWindow]: the session's window, or that of the stream that sends next, is used up.
+//     meanwhile loses nothing by it. The link serves packets one after the other: it starts on a packet when the packet has been sent
+//     and the previous one has been served, and is done with it the path's least delay before the packet arrives.
+//   - [SessionWindow], [StreamWindow]: the window of the session, or of the stream that sends next, is used up.
 //   - [ReceiveWindow]: the next segment does not fit TCP's receive window.
-//   - [LossRecovery]: octets were lost and have not been sent again.
+//   - [LossRecovery]: octets were lost, and the packet that brings them has not left yet.
 //   - [CongestionWindow]: octets are under way, and the sender goes on when an acknowledgement arrives, or after a pause of at most an
 //     eighth of the round trip (pacing).
-//   - [StreamWindow] once more: another stream that has begun has used up its window.
+//   - [StreamWindow] once more: another stream that has begun, and is not complete, has used up its window.
 //   - [Application]: the sender has nothing to send.
 //
-// The congestion window itself is not in a capture. It is inferred: while it holds the sender, it is as large as what is under way; at other
-// times it is at least that, and taken to be what it was.
+// The congestion window is not in a capture, so it is inferred: while it holds the sender, it is as large as the flight; at other times
+// it is taken to be as large as it was last, or as the flight if that is larger.
 package flowcontrol

@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Event is a frame, or a run of frames that no other frame of the connection interrupts: DATA of one stream, or priorities. Times are ns since the Unix
-// epoch.
+// Event is a frame, or a run of frames that no other frame of the connection interrupts: DATA of one stream, or priorities. Times are
+// ns since the Unix epoch.
 type Event struct {
 	Sender   Side
-	Kind     string // such as "SETTINGS", "SYN_STREAM", "DATA", "WINDOW_UPDATE"; octets of a QUIC stream are "STREAM"
+	Kind     string // the protocol's name of the frame, such as "DATA" or "WINDOW_UPDATE"; "STREAM" for octets of a QUIC stream
 	OnStream bool
 	Stream   uint64 // if OnStream
 	Sent     int64  // when its first octet left, or Never if that was not seen
 	Received int64  // when its last octet had arrived, or Never
-	Frames   int    // 1, or of a run how many
+	Frames   int    // how many frames the run has
 	Octets   int64  // of DATA
 	Delta    int64  // of WINDOW_UPDATE
 	Fin      bool   // the stream ends in this direction
-	// StreamLeft and SessionLeft are what the windows had left for the sender of the DATA: once this DATA had left, or this
-	// WINDOW_UPDATE or SETTINGS had arrived. NoWindow where the protocol has none or the frame is about another.
+	// StreamLeft and SessionLeft are what the windows had left for the sender of the DATA, in octets: once this DATA had left, or this
+	// WINDOW_UPDATE had arrived. They are NoWindow if the protocol lacks the window or the frame does not change it.
 	StreamLeft, SessionLeft int64
-	Overflow                bool   // the WINDOW_UPDATE makes the window larger than 2^31-1, which the protocol forbids
+	Overflow                bool   // the WINDOW_UPDATE raises the window beyond 2^31-1, which the protocol forbids
 	Detail                  string // settings, the request, the status
 }
 
-// events joins the runs among frames.
+// events lists frames, with each run joined into one event.
 func events(frames []*frame) []Event {
 	var list []Event
 	for _, f := range frames {
@@ -49,7 +49,7 @@ func events(frames []*frame) []Event {
 	return list
 }
 
-// joins reports whether a frame continues a run: DATA of one stream, or priorities of any.
+// joins reports whether a frame continues the event's run: DATA of its stream, or priorities of any stream.
 func (e *Event) joins(f *frame) bool {
 	if e.Kind != f.kind || e.Sender != f.sender || (e.Sent == Never) != (f.sent == Never) {
 		return false

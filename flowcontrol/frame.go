@@ -20,23 +20,21 @@ type frame struct {
 	opens          bool  // SYN_STREAM, or the HEADERS of a request
 	updates        bool  // it grants delta to its stream, or to the session
 	delta          int64
-	absolute       bool  // QUIC: it raises a limit, and windows may be larger than 2^31-1
-	limit          int64 // the limit
+	absolute       bool  // QUIC: it raises the window to a limit, which may be beyond 2^31-1
+	limit          int64 // if absolute
 	run            bool  // DATA and STREAM: neighbours are shown in one line
 	initial        int64 // SETTINGS: the new initial window of streams, -1 for none
 	detail         string
 
-	// What the windows have left once the frame has left (DATA) or arrived (WINDOW_UPDATE, SETTINGS): those of the DATA that it is
-	// part of or about.
-	streamLeft, sessionLeft int64 // or NoWindow
+	streamLeft, sessionLeft int64 // as in Event
 }
 
-// text is what one direction of a TCP connection carries: plaintext, with where it is on the wire.
+// text is the plaintext of one direction of a TCP connection, with its place on the wire.
 type text struct {
 	track   *track
 	data    []byte
-	records []protection.Record // one that is everything, for a connection in the clear
-	header  int64               // of a record
+	records []protection.Record // without TLS a single one
+	header  int64               // octets of a record's header; 0 without TLS
 }
 
 // clear returns the text of a direction without TLS.
@@ -49,8 +47,8 @@ func (t *text) record(octet int) int {
 	return sort.Search(len(t.records), func(i int) bool { return t.records[i].Text+t.records[i].Length > octet })
 }
 
-// place returns when the first and the last octet of [from, to) of the text left for the first time, and when all could be read at
-// the other end.
+// place returns when the first and the last octet of [from, to) of the text left for the first time, and when the other end could read
+// all of them: a TLS record can be read once all of it has arrived.
 func (t *text) place(from, to int) (sent, left, received int64) {
 	first, last := t.record(from), t.record(to-1)
 	if last >= len(t.records) {
@@ -70,7 +68,7 @@ type piece struct {
 	frame    *frame
 }
 
-// pieces appends where [from, to) of the text is on the wire.
+// pieces appends to list the octets of the track that hold [from, to) of the text.
 func (t *text) pieces(list []piece, from, to int, f *frame) []piece {
 	for i := t.record(from); i < len(t.records) && t.records[i].Text < to; i++ {
 		r := t.records[i]
@@ -80,14 +78,14 @@ func (t *text) pieces(list []piece, from, to int, f *frame) []piece {
 	return list
 }
 
-// spoken is what was read of a connection: the frames of both ends, each end's in the order of its octets.
+// spoken holds the frames of both ends of a connection, each end's in the order of its octets.
 type spoken struct {
 	frames [2][]*frame
 	pieces [2][]piece // TCP: the DATA of each end
-	broken [2]string  // why no frames follow; empty if the end was reached
+	broken [2]string  // why reading stopped before the end; empty if it did not
 }
 
-// add notes a frame that takes [from, to) of a text.
+// add notes a frame that occupies [from, to) of a text.
 func (s *spoken) add(f frame, t *text, from, to int) *frame {
 	f.sent, f.left, f.received = t.place(from, to)
 	f.streamLeft, f.sessionLeft = NoWindow, NoWindow

@@ -19,8 +19,9 @@ import (
 	"wiretime/spdy"
 )
 
-// ReadHeaders adds up the header sections that both ends of a load's connections sent. It returns nil unless all of them could be
-// read: packets or keys are missing, or a section needs QPACK's dynamic table. It does not change the capture.
+// ReadHeaders adds up the header sections that both ends of a load's connections sent. It returns nil unless it could read all of them:
+// packets or keys may be missing, a connection may have sent early data, and a section may need QPACK's dynamic table. A TLS connection
+// that was opened before the capture began counts as one without sections. It does not change the capture.
 func ReadHeaders(e *evidence.Evidence) *evidence.Headers {
 	if e.Packets == nil || e.CaptureCut {
 		return nil
@@ -66,6 +67,9 @@ func (h *headers) readTCP(c *conversation, keys protection.KeyLog) error {
 		if err != nil {
 			return err
 		}
+		if unsealed.Texts[Client].Early {
+			return errHeaders
+		}
 		data = [2][]byte{unsealed.Texts[Client].Data, unsealed.Texts[Server].Data}
 	}
 	head := data[Client]
@@ -80,7 +84,7 @@ func (h *headers) readTCP(c *conversation, keys protection.KeyLog) error {
 			version = spdy.V2
 		}
 		return errors.Join(h.readSPDY(Client, head, version), h.readSPDY(Server, data[Server], version))
-	case protection.IsTLS(head): // the server said nothing
+	case protection.IsTLS(head): // the server sent nothing
 		return nil
 	}
 	h.readHTTP1(data)

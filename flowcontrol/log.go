@@ -47,12 +47,13 @@ type logRecord struct {
 	} `json:"data"`
 }
 
-// mostSessions is how many sessions of a log are kept. A load opens some hundreds at most.
+// mostSessions limits the sessions of a log that are read. A load opens some hundreds at most.
 const mostSessions = 10_000
 
-// ReadLog reads the frames in a spdy.FrameLog that a client wrote: a connection for each session, in their order. A frame has the
-// time of the client's end only; the other is Never. Connections have no flow and no transfers. If the log is damaged or was cut off,
-// the last session's Unseen says so.
+// ReadLog reads the frames in a spdy.FrameLog that a client wrote, and returns a connection for each session, in the order of their
+// numbers. The log knows the client's times only: Received of what the client sent is Never, and so is Sent of what it received.
+// Connections have no flow and no transfers. If records are damaged or cut off, Unseen of the last connection says so. The error says
+// that reading failed, or that a record is longer than 1 MiB.
 func ReadLog(r io.Reader) ([]*Connection, error) {
 	const longest = 1 << 20 // octets of a record: the writer's are far shorter
 	scanner := bufio.NewScanner(r)
@@ -94,7 +95,7 @@ func ReadLog(r io.Reader) ([]*Connection, error) {
 			list = append(list, &Connection{})
 		}
 		last := list[len(list)-1]
-		last.Unseen = append(last.Unseen, fmt.Sprintf("%d records of the frame log are damaged or cut off", bad))
+		last.Unseen = append(last.Unseen, fmt.Sprint("records of the frame log that are damaged or cut off: ", bad))
 	}
 	return list, nil
 }
@@ -111,7 +112,7 @@ func splitRecords(data []byte, atEOF bool) (advance int, token []byte, err error
 	return 0, nil, nil
 }
 
-// frame returns the frame that a record is about.
+// frame returns the record's frame. began is the log's reference time.
 func (r *logRecord) frame(began time.Time) *frame {
 	d := &r.Data.Frame
 	f := &frame{
@@ -134,7 +135,7 @@ func (r *logRecord) frame(began time.Time) *frame {
 	return f
 }
 
-// longestTime is the longest credible time in ms: some three years.
+// longestTime limits the times in a log, in ms, to some three years, so that they fit into ns.
 const longestTime = 1e11
 
 func (r *logRecord) detail() string {

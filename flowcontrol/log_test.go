@@ -31,8 +31,8 @@ func TestReadLog(t *testing.T) {
 		unseen    []string
 	}{
 		{"whole", logOf, whole, nil},
-		{"cut off", logOf[:len(logOf)-40], whole[:4], []string{"1 records of the frame log are damaged or cut off"}},
-		{"cut off in its head", logHead[:30], nil, []string{"1 records of the frame log are damaged or cut off"}},
+		{"cut off", logOf[:len(logOf)-40], whole[:4], []string{"records of the frame log that are damaged or cut off: 1"}},
+		{"cut off in its head", logHead[:30], nil, []string{"records of the frame log that are damaged or cut off: 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			list, err := ReadLog(strings.NewReader(c.log))

@@ -2,15 +2,15 @@ package flowcontrol
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math"
+	"net/netip"
 	"slices"
 
 	"wiretime/capture"
 	"wiretime/evidence"
 )
 
-// Never is the time of what did not happen, or was not seen.
+// Never stands for the time of an event that did not happen, or was not seen.
 const Never = math.MaxInt64
 
 // Side is an end of a connection.
@@ -29,34 +29,33 @@ func (s Side) String() string { return [...]string{"client", "server"}[s] }
 type packet struct {
 	sender         Side
 	line           int // the sender's interface
-	data           []byte
 	headers        capture.Headers
 	sent, arrived  int64 // arrived: or Never
-	begins, served int64 // when the link serialised it; Never if it did not arrive
+	begins, served int64 // when the line serialised it; Never if it did not arrive
 }
 
 // readPackets joins the sightings of each packet at its sender and its receiver, in the order in which packets were sent.
 func readPackets(sightings []evidence.Sighting) []*packet {
 	var packets []*packet
-	under := map[uint64]*packet{}
+	onTheWay := map[uint64]*packet{}
 	for i := range sightings {
 		s := &sightings[i]
 		if s.Inbound {
-			if p := under[s.ID]; p != nil {
-				delete(under, s.ID)
+			if p := onTheWay[s.ID]; p != nil {
+				delete(onTheWay, s.ID)
 				p.arrived = s.Time
 			}
 			continue
 		}
 		p := &packet{
-			sender: Server, line: s.Interface, data: s.Data, headers: s.Headers, sent: s.Time,
+			sender: Server, line: s.Interface, headers: s.Headers, sent: s.Time,
 			arrived: Never, begins: Never, served: Never,
 		}
 		if s.AtClient {
 			p.sender = Client
 		}
 		if !s.Dropped() {
-			under[s.ID] = p
+			onTheWay[s.ID] = p
 		}
 		packets = append(packets, p)
 	}
@@ -65,26 +64,61 @@ func readPackets(sightings []evidence.Sighting) []*packet {
 	return packets
 }
 
-// serve works out when each line serialised its packets.
+// server returns the address of the packet's end that is not the client.
+func (p *packet) server() netip.Addr {
+	if p.sender == Client {
+		return p.headers.Flow.Destination.Addr()
+	}
+	return p.headers.Flow.Source.Addr()
+}
+
+// serve works out when each line serialised its packets: until the least delay of the line before they arrived, less the distance of
+// servers behind the line.
 func serve(packets []*packet) {
+	least, far := distances(packets)
 	lines := map[int][]*packet{}
 	for _, p := range packets {
 		if p.arrived != Never {
+			p.served = p.arrived - least[p.line] - far[p.server()]
 			lines[p.line] = append(lines[p.line], p)
 		}
 	}
 	for _, line := range lines {
-		slices.SortStableFunc(line, func(a, b *packet) int { return cmp.Compare(a.arrived, b.arrived) })
-		least := int64(Never)
-		for _, p := range line {
-			least = min(least, max(0, p.arrived-p.sent))
-		}
+		slices.SortStableFunc(line, func(a, b *packet) int { return cmp.Compare(a.served, b.served) })
 		free := int64(math.MinInt64)
 		for _, p := range line {
-			p.served = p.arrived - least
 			p.begins = min(p.served, max(p.sent, free))
 			free = max(free, p.served)
 		}
+	}
+}
+
+// distances returns the least delay of any packet over each line, and by how much the least delay of a server's packets exceeds it:
+// servers may be at different distances behind the line. The direction with the smaller excess counts, since packets may have waited
+// in the other. Both are ns.
+func distances(packets []*packet) (least map[int]int64, far map[netip.Addr]int64) {
+	type route struct {
+		line   int
+		server netip.Addr
+	}
+	least, far = map[int]int64{}, map[netip.Addr]int64{}
+	routes := map[route]int64{}
+	for _, p := range packets {
+		if p.arrived != Never {
+			delay := max(0, p.arrived-p.sent)
+			keepLeast(least, p.line, delay)
+			keepLeast(routes, route{p.line, p.server()}, delay)
+		}
+	}
+	for r, delay := range routes {
+		keepLeast(far, r.server, delay-least[r.line])
+	}
+	return least, far
+}
+
+func keepLeast[K comparable](m map[K]int64, key K, value int64) {
+	if least, known := m[key]; !known || value < least {
+		m[key] = value
 	}
 }
 
@@ -101,31 +135,3 @@ func busy(packets []*packet, sender Side) []span {
 
 // span is [from, to).
 type span struct{ from, to int64 }
-
-// tcpWindow returns the window field of a TCP packet that has been dissected (RFC 9293 section 3.1).
-func tcpWindow(data []byte) int64 {
-	segment := data[int(data[0]&15)*4:]
-	return int64(binary.BigEndian.Uint16(segment[14:]))
-}
-
-// windowScale returns the shift that a SYN announces for its sender's window (RFC 7323 section 2.2), or -1. The packet has been
-// dissected.
-func windowScale(data []byte) int {
-	const end, padding, scale, most = 0, 1, 3, 14
-	segment := data[int(data[0]&15)*4:]
-	options := segment[20 : int(segment[12]>>4)*4]
-	for len(options) > 0 && options[0] != end {
-		if options[0] == padding {
-			options = options[1:]
-			continue
-		}
-		if len(options) < 2 || options[1] < 2 || int(options[1]) > len(options) {
-			break
-		}
-		if options[0] == scale && options[1] == 3 {
-			return min(int(options[2]), most)
-		}
-		options = options[options[1]:]
-	}
-	return -1
-}

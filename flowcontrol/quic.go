@@ -8,43 +8,51 @@ import (
 	"wiretime/protection"
 )
 
-// quicReader reads the frames of a QUIC version 1 connection.
+// quicReader reads the frames of a QUIC version 1 connection, packet by packet.
 type quicReader struct {
 	spoken
 	conversation *protection.Conversation
 	ends         [2]quicEnd
-	told         [2]bool // whether transport parameters have been noted
+	told         [2]bool // the side's transport parameters have been noted
 	sealed       int     // packets that could not be decrypted
 	frame        *packet // the packet being read
 }
 
-// quicEnd is what one end has sent.
+// quicEnd is one end of a connection: what it sent, and the acknowledgements that it got.
 type quicEnd struct {
 	packets []quicPacket // at the level Application, in the order of their numbers unless the capture is damaged
 	acks    []quicAck    // that reached it
 	streams map[uint64]*quicStream
 	moves   []move
 	arrived int64 // when the last octets of a stream had arrived
-	missing bool  // octets of streams were lost
+	resends bool  // octets of streams were lost, so old ones may be sent again
+	gap     bool  // octets of streams are in no packet that could be read
 }
 
 // quicPacket is a packet that its receiver has to acknowledge.
 type quicPacket struct {
 	number     uint64
 	size, sent int64
-	lost       bool // with octets of streams
+	lost       bool // it held octets of streams and did not arrive
 }
 
-// quicAck is an acknowledgement with when it arrived.
+// quicAck is an acknowledgement.
 type quicAck struct {
-	at     int64
-	ranges [][2]uint64
+	at     int64       // when it arrived
+	ranges [][2]uint64 // of packet numbers, ends included, the highest first
 }
 
 // quicStream is what one end has sent on a stream.
 type quicStream struct {
-	reach uint64 // after the highest octet sent
+	reach uint64       // after the highest octet sent
+	lost  []lostOctets // in the order of their offsets
 	http  *http3Stream
+}
+
+// lostOctets are new octets [from, to) of a stream in a packet that did not arrive. Those that have arrived since are cut off.
+type lostOctets struct {
+	from, to uint64
+	frames   []*frame // that end with them
 }
 
 // readQUIC reads a QUIC connection.
@@ -53,17 +61,27 @@ func (c *conversation) readQUIC(keys protection.KeyLog) {
 	for side := range q.ends {
 		q.ends[side].streams = map[uint64]*quicStream{}
 	}
+	opened := false // by the client, since the capture began
 	for _, p := range c.packets {
+		const longHeader = 0x80 // of the handshake's packets (RFC 9000 section 17.2)
+		opened = opened || p.sender == Client && len(p.headers.Payload) > 0 && p.headers.Payload[0]&longHeader != 0
 		q.frame = p
 		q.sealed += q.conversation.Datagram(int(p.sender), p.headers.Payload, q.packet)
 		q.parameters()
 	}
 	c.Protocol = q.conversation.ALPN
 	switch {
+	case !opened:
+		c.Unseen = append(c.Unseen, "the frames: the connection was opened before the capture began, so its keys cannot be applied")
 	case !q.conversation.HasSecrets():
 		c.Unseen = append(c.Unseen, "the frames: the key log lacks the secrets of this connection")
 	case q.sealed > 0:
 		c.Unseen = append(c.Unseen, fmt.Sprintf("%d packets stayed encrypted: early data, or packets from before their keys were known", q.sealed))
+	}
+	for side := range q.ends {
+		if q.ends[side].gap && q.sealed == 0 {
+			c.Unseen = append(c.Unseen, "octets of streams that the "+Side(side).String()+" sent: the capture lacks packets")
+		}
 	}
 	granted := [2]transport{readTransport(q.conversation.Transport[Client]), readTransport(q.conversation.Transport[Server])}
 	c.finish(&q.spoken, func(side Side) *sender {
@@ -118,7 +136,7 @@ func (q *quicReader) packet(o protection.Opened) {
 		size := int64(len(p.headers.Payload))
 		e.packets = append(e.packets, quicPacket{number: o.Number, size: size, sent: p.sent, lost: carries && p.arrived == Never})
 		e.moves = append(e.moves, move{at: p.sent, wire: size})
-		e.missing = e.missing || carries && p.arrived == Never
+		e.resends = e.resends || carries && p.arrived == Never
 	}
 }
 
@@ -131,7 +149,7 @@ func (q *quicReader) note(f frame) *frame {
 	return &f
 }
 
-// stream takes in octets of a stream.
+// stream reads a STREAM frame.
 func (q *quicReader) stream(f protection.Frame) {
 	p := q.frame
 	e := &q.ends[p.sender]
@@ -141,25 +159,55 @@ func (q *quicReader) stream(f protection.Frame) {
 		e.streams[f.StreamID] = s
 	}
 	end := f.Offset + uint64(len(f.Data))
-	fresh := int64(0)
+	e.gap = e.gap || f.Offset > s.reach
+	before, fresh := s.reach, int64(0)
 	if end > s.reach {
-		fresh = int64(min(end-s.reach, uint64(len(f.Data)))) // a gap is of octets that the capture lacks
+		fresh = int64(min(end-s.reach, uint64(len(f.Data))))
 		s.reach = end
 	}
-	if p.arrived != Never && (fresh > 0 || e.missing) {
-		e.arrived = max(e.arrived, p.arrived)
+	if p.arrived != Never {
+		if fresh > 0 || e.resends {
+			e.arrived = max(e.arrived, p.arrived)
+		}
+		s.arrive(f.Offset, end, p.arrived)
 	}
+	var ending []*frame
 	for _, said := range s.http.read(f.Offset, f.Data) {
 		n := q.note(said)
 		n.onStream, n.stream = true, f.StreamID
 		n.opens = said.kind == "HEADERS" && p.sender == Client
+		ending = append(ending, n)
 	}
-	if fresh == 0 && !f.Fin {
-		return
+	if fresh > 0 || f.Fin {
+		n := q.note(frame{kind: "STREAM", run: true, onStream: true, stream: f.StreamID, octets: fresh, fin: f.Fin})
+		if fresh > 0 {
+			e.moves = append(e.moves, move{at: p.sent, frame: n, data: fresh})
+		}
+		ending = append(ending, n)
 	}
-	n := q.note(frame{kind: "STREAM", run: true, onStream: true, stream: f.StreamID, octets: fresh, fin: f.Fin})
-	if fresh > 0 {
-		e.moves = append(e.moves, move{at: p.sent, frame: n, data: fresh})
+	if p.arrived == Never && fresh > 0 {
+		s.lost = append(s.lost, lostOctets{max(before, f.Offset), end, ending})
+	}
+}
+
+// arrive notes that octets [from, to) arrived at a moment, and with the last of those that had been lost the frames that they end.
+func (s *quicStream) arrive(from, to uint64, at int64) {
+	i := sort.Search(len(s.lost), func(i int) bool { return s.lost[i].to > from })
+	for ; i < len(s.lost) && s.lost[i].from < to; i++ {
+		l := &s.lost[i]
+		switch {
+		case from <= l.from:
+			l.from = min(to, l.to)
+		case to >= l.to:
+			l.to = from
+		}
+		if l.from < l.to {
+			continue
+		}
+		for _, f := range l.frames {
+			f.received = min(f.received, at)
+		}
+		l.frames = nil
 	}
 }
 
@@ -181,12 +229,13 @@ func readAck(at int64, f protection.Frame) quicAck {
 	return a
 }
 
-// threshold is how many packets later an acknowledgement may be before a packet counts as lost (RFC 9002 section 6.1.1).
+// threshold is the packet reordering threshold: a packet counts as lost once one sent so many packets later is acknowledged (RFC 9002
+// section 6.1.1).
 const threshold = 3
 
-// acknowledge adds to a sender when its packets were acknowledged or given up for lost.
+// acknowledge tells a sender when its packets were acknowledged or declared lost.
 func (e *quicEnd) acknowledge(end *sender) {
-	next := make([]int, len(e.packets)+1) // the first packet from there on that is under way, or a place on the way there
+	next := make([]int, len(e.packets)+1) // a disjoint-set forest that leads from each packet to the first one from it on that is under way
 	for i := range next {
 		next[i] = i
 	}

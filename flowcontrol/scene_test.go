@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -130,12 +131,16 @@ func h2(write func(*http2.Framer) error) []byte {
 
 // asks returns what a client of HTTP/2 sends first: its settings, and a request on stream 1.
 func asks(settings ...http2.Setting) []byte {
-	return append([]byte(http2.ClientPreface), h2(func(f *http2.Framer) error {
-		if err := f.WriteSettings(settings...); err != nil {
-			return err
-		}
-		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header(":method", "GET", ":scheme", "http", ":authority", "a.test", ":path", "/big"), EndStream: true, EndHeaders: true})
-	})...)
+	return slices.Concat([]byte(http2.ClientPreface), h2(func(f *http2.Framer) error {
+		return f.WriteSettings(settings...)
+	}), request(1, "GET", true))
+}
+
+// request returns the HEADERS frame of a request for /big.
+func request(stream uint32, method string, end bool) []byte {
+	return h2(func(f *http2.Framer) error {
+		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: header(":method", method, ":scheme", "http", ":authority", "a.test", ":path", "/big"), EndStream: end, EndHeaders: true})
+	})
 }
 
 func header(pairs ...string) []byte {
@@ -147,8 +152,10 @@ func header(pairs ...string) []byte {
 	return b.Bytes()
 }
 
-func data(octets int, end bool) []byte {
-	return h2(func(f *http2.Framer) error { return f.WriteData(1, end, make([]byte, octets)) })
+func data(octets int, end bool) []byte { return dataOn(1, octets, end) }
+
+func dataOn(stream uint32, octets int, end bool) []byte {
+	return h2(func(f *http2.Framer) error { return f.WriteData(stream, end, make([]byte, octets)) })
 }
 
 func update(stream, delta uint32) []byte {

@@ -13,27 +13,28 @@ type track struct {
 	next     int64     // after the highest position sent
 	segments []segment // first transmissions, in the order of their positions
 	data     []byte    // from position 1 to the first gap
-	gap      int64     // when a segment left of which octets are missing in the capture; 0 if none are
+	gap      int64     // when the first segment behind octets that the capture lacks left; 0 if it lacks none
+	opened   bool      // the capture has the SYN
 }
 
 // segment is a run of octets [from, to) that was sent for the first time in one packet.
 type segment struct {
 	from, to  int64
 	sent      int64
-	arrived   int64 // or Never
-	delivered int64 // when it and all octets before had arrived, or Never
-	lost      bool  // its first packet did not arrive
-	again     int64 // when it was first sent again, or Never
-	filled    int64 // how many of its first octets arrived in several packets
-	latest    int64 // when the last of these did
+	arrived   int64  // or Never
+	delivered int64  // when it and all octets before had arrived, or Never
+	lost      bool   // its first packet did not arrive
+	missing   []span // if lost: its octets that have not arrived since
+	latest    int64  // if lost: when the last of the others arrived
+	again     int64  // if lost: when the packet left that made it whole, or Never
 }
 
-// position returns where a sequence number lies.
+// position returns the position of a sequence number.
 func (t *track) position(sequence uint32) int64 {
 	return t.next + int64(int32(sequence-t.start-uint32(t.next)))
 }
 
-// add takes in a packet. Packets have to come in the order in which they were sent.
+// add reads a packet. Packets must come in the order in which they were sent.
 func (t *track) add(p *packet) {
 	h := &p.headers
 	isSYN := h.Flags.Has(capture.SYN)
@@ -44,16 +45,21 @@ func (t *track) add(p *packet) {
 		t.began, t.next = true, 1
 	}
 	if isSYN {
+		t.opened = true
 		return
 	}
 	from := t.position(h.Sequence)
-	to := from + int64(len(h.Payload)) // how many octets a packet that was cut had before is its word alone
+	to := from + int64(len(h.Payload)) // of a packet that was cut short, only these octets are known
 	if from < 1 || from == to {
 		return
 	}
 	t.repeat(p, from, min(to, t.next))
 	if to > t.next {
-		t.segments = append(t.segments, segment{from: max(from, t.next), to: to, sent: p.sent, arrived: p.arrived, lost: p.arrived == Never, again: Never})
+		s := segment{from: max(from, t.next), to: to, sent: p.sent, arrived: p.arrived, lost: p.arrived == Never, again: Never}
+		if s.lost {
+			s.missing = []span{{s.from, s.to}}
+		}
+		t.segments = append(t.segments, s)
 	}
 	have := int64(len(t.data)) + 1
 	if from <= have && have < to {
@@ -65,30 +71,41 @@ func (t *track) add(p *packet) {
 	t.next = max(t.next, to)
 }
 
-// repeat takes in octets [from, to) that were sent before.
+// repeat notes that octets [from, to), which had been sent before, were sent again.
 func (t *track) repeat(p *packet, from, to int64) {
+	if p.arrived == Never {
+		return
+	}
 	i := sort.Search(len(t.segments), func(i int) bool { return t.segments[i].to > from })
 	for ; i < len(t.segments) && t.segments[i].from < to; i++ {
 		s := &t.segments[i]
-		if s.again == Never {
-			s.again = p.sent
-		}
-		if p.arrived == Never {
-			continue
-		}
-		if from > s.from+s.filled {
-			continue
-		}
-		s.filled, s.latest = max(s.filled, min(to, s.to)-s.from), max(s.latest, p.arrived)
 		if from <= s.from && to >= s.to {
 			s.arrived = min(s.arrived, p.arrived)
-		} else if s.filled >= s.to-s.from {
-			s.arrived = min(s.arrived, s.latest)
+		}
+		if len(s.missing) == 0 {
+			continue
+		}
+		s.missing, s.latest = without(s.missing, span{from, to}), max(s.latest, p.arrived)
+		if len(s.missing) == 0 {
+			s.again, s.arrived = p.sent, min(s.arrived, s.latest)
 		}
 	}
 }
 
-// finish works out when octets were delivered and when some were missing.
+// without returns the parts of spans outside another span.
+func without(spans []span, cut span) []span {
+	var rest []span
+	for _, s := range spans {
+		for _, part := range [...]span{{s.from, min(s.to, cut.from)}, {max(s.from, cut.to), s.to}} {
+			if part.from < part.to {
+				rest = append(rest, part)
+			}
+		}
+	}
+	return rest
+}
+
+// finish works out when each segment could be delivered to the application.
 func (t *track) finish() {
 	delivered := int64(0)
 	for i := range t.segments {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Reason says what held a sender.
+// Reason says what held a sender back.
 type Reason uint8
 
 // The reasons. The package documentation has the rules.
@@ -36,7 +36,7 @@ func (r Reason) String() string {
 // MarshalText returns the reason's name.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// Reasons returns all reasons.
+// Reasons returns all reasons, in the order of their values.
 func Reasons() []Reason {
 	all := make([]Reason, reasons)
 	for i := range all {
@@ -45,34 +45,35 @@ func Reasons() []Reason {
 	return all
 }
 
-// Held is a time during which one reason held a sender. Times are ns since the Unix epoch.
+// Held is a stretch of time during which one reason held a sender. Times are ns since the Unix epoch.
 type Held struct {
 	From   int64  `json:"from"`
 	To     int64  `json:"to"`
 	Reason Reason `json:"reason"`
 }
 
-// Point says what a sender had left, and what it had under way, from a moment on. Windows are octets, or NoWindow.
+// Point holds the windows of a sender, and what it had under way, from a moment until the next Point. All are octets; windows are
+// NoWindow if the protocol lacks them or they are not known.
 type Point struct {
 	At         int64 // ns since the Unix epoch
 	Stream     int64 // left of the window of the stream that sends next
 	Session    int64 // left of the session's window
-	Receive    int64 // TCP's receive window as the peer announced it last
-	Congestion int64 // inferred: what was under way when it held the sender last, or more if there was more since
-	Flight     int64 // octets sent and not acknowledged, of TCP or QUIC
+	Receive    int64 // TCP's receive window, as the peer announced it last
+	Congestion int64 // inferred: the flight when the congestion window held the sender last, or the largest flight since
+	Flight     int64 // sent and not acknowledged, of TCP or QUIC
 }
 
-// Transfer is the DATA that one end of a connection sent, with what held it. Held is laid end to end from From to To.
+// Transfer describes the DATA that one end of a connection sent. Times are ns since the Unix epoch.
 type Transfer struct {
 	Sender Side
-	From   int64 // when the first octet left, in ns since the Unix epoch
-	To     int64 // when the last one had arrived, or until when a stream was stuck
-	Octets int64
-	Held   []Held
-	Points []Point
+	From   int64   // when the first octet left
+	To     int64   // when the last one had arrived, or until when a stream was stuck
+	Octets int64   // of DATA, each counted once
+	Held   []Held  // laid end to end from From to To
+	Points []Point // in the order of their moments
 }
 
-// Sums adds up what held the sender by reason, in ns. Their total is To - From.
+// Sums returns for how long each reason held the sender, in ns. The sums add up to To - From.
 func (t *Transfer) Sums() [reasons]int64 {
 	var sums [reasons]int64
 	for _, h := range t.Held {
@@ -81,36 +82,36 @@ func (t *Transfer) Sums() [reasons]int64 {
 	return sums
 }
 
-// move is something that happens at a sender: packets leave, or something arrives. Only some of the fields are set.
+// move is an event at a sender: octets leave, or something arrives. Only some of the fields are set.
 type move struct {
 	at      int64
-	arrives bool   // before what leaves at the same time
-	frame   *frame // whose octets leave, or which arrives; an own one that resets or completes its stream
+	arrives bool   // it arrives; at the same moment, arrivals come before departures
+	frame   *frame // the frame that arrives, whose octets leave, or by which the sender ends or resets its stream
 	data    int64  // octets of DATA that leave
 	wire    int64  // octets of TCP or QUIC that leave
-	size    int64  // with data: of the segment that holds it
-	acked   int64  // octets that are acknowledged or given up for lost
-	edge    int64  // TCP: the first position beyond the receive window, 0 unknown
+	size    int64  // with data: octets of the segment that holds it
+	acked   int64  // octets that are acknowledged or declared lost
+	edge    int64  // TCP: the first position beyond the receive window; 0: not known
 	window  int64  // TCP: the receive window
 	reach   int64  // TCP: the first position that has not been sent
-	speaks  bool   // the peer sends octets of its own
+	speaks  bool   // it carries octets of the peer
 }
 
-// sender is one end of a connection, with all that happens there.
+// sender is one end of a connection, with all moves there.
 type sender struct {
 	side     Side
 	windows  *windows
 	moves    []move
 	requests map[uint64]int64 // when the request of a stream arrived
-	streams  bool             // requests are those of all streams that the peer opens
+	framed   bool             // frames were read, so that requests holds all requests of the peer
 	busy     []span           // when the link serialises packets, joined
 	lost     []span           // when octets are lost and have not been sent again, joined
 	arrived  int64            // when the last DATA had arrived
-	ends     int64            // the connection's last packet
-	trip     int64            // the least round trip
+	ends     int64            // when the connection's last packet left
+	trip     int64            // the least round trip, in ns
 }
 
-// reaction is how long after its cause, in ns, a sender is still taken to send because of it.
+// reaction is the longest time, in ns, after which a sender still counts as reacting to what arrived.
 const reaction = 1e6
 
 // transfer works out what held the sender, or returns nil if it sent no DATA.
@@ -143,8 +144,8 @@ func (s *sender) transfer() *Transfer {
 type walk struct {
 	*sender
 	transfer *Transfer
-	next     []int   // for each move the first one from it on that sends DATA, or the number of moves
-	heard    []int64 // for each move when the latest acknowledgement before it arrived
+	next     []int   // for each move, the first one from it on that sends DATA, or the number of moves
+	heard    []int64 // for each move, when the latest acknowledgement up to it arrived
 	spoken   []int64 // likewise, the latest octets of the peer
 
 	flight, edge, reach, window int64
@@ -181,7 +182,7 @@ func newWalk(s *sender) *walk {
 	return w
 }
 
-// take has a move happen.
+// take applies a move.
 func (w *walk) take(m *move) {
 	w.flight += m.wire - m.acked
 	w.reach = max(w.reach, m.reach)
@@ -207,7 +208,7 @@ func (w *walk) take(m *move) {
 	}
 }
 
-// pass explains the time between two moves, of which the second one is move number i.
+// pass explains the time [from, to) before move number i.
 func (w *walk) pass(i int, from, to int64) {
 	t := w.transfer
 	if t == nil {
@@ -240,7 +241,7 @@ func (w *walk) pass(i int, from, to int64) {
 	}
 }
 
-// point notes the windows from a moment on.
+// point notes the windows at a moment. next is the move that sends DATA next.
 func (w *walk) point(next int, at int64) {
 	p := Point{At: at, Stream: NoWindow, Session: w.windows.sessionLeft(), Receive: w.window, Congestion: w.congestion, Flight: w.flight}
 	if f := w.lastData; next < len(w.moves) {
@@ -251,7 +252,8 @@ func (w *walk) point(next int, at int64) {
 	w.transfer.Points = append(w.transfer.Points, p)
 }
 
-// reason returns what holds the sender at a moment, and until when that is known to go on, at most until to.
+// reason returns what holds the sender at a moment, and until when it does at least, up to to. stuck says that streams wait for a window
+// that never opens.
 func (w *walk) reason(next int, stuck bool, at, to int64) (Reason, int64) {
 	for w.busyAt < len(w.busy) && w.busy[w.busyAt].to <= at {
 		w.busyAt++
@@ -285,18 +287,28 @@ func (w *walk) reason(next int, stuck bool, at, to int64) (Reason, int64) {
 		}
 		return Link, to
 	}
-	m := &w.moves[next]
-	if asked, ok := w.requests[m.frame.stream]; ok && asked > at {
-		if w.windows.blocked() {
-			return StreamWindow, min(to, asked)
-		}
-		return Application, min(to, asked)
+	if asked, ok := w.requests[w.moves[next].frame.stream]; ok && asked > at {
+		return w.idle(lost), min(to, asked)
 	}
-	return w.limit(next, m, lost), to
+	return w.limit(next, lost), to
+}
+
+// idle returns what holds the sender while the stream that sends next has not been requested.
+func (w *walk) idle(lost bool) Reason {
+	switch {
+	case w.windows.hasSession && w.windows.session <= 0 && w.windows.unfinished():
+		return SessionWindow
+	case lost:
+		return LossRecovery
+	case w.windows.blocked():
+		return StreamWindow
+	}
+	return Application
 }
 
 // limit returns what keeps the sender from sending the DATA of a move now.
-func (w *walk) limit(next int, m *move, lost bool) Reason {
+func (w *walk) limit(next int, lost bool) Reason {
+	m := &w.moves[next]
 	switch {
 	case w.windows.hasSession && w.windows.session <= 0:
 		return SessionWindow
@@ -307,7 +319,7 @@ func (w *walk) limit(next int, m *move, lost bool) Reason {
 	case lost:
 		return LossRecovery
 	}
-	answers := !w.streams && m.at-w.spoken[next] <= reaction && w.spoken[next] >= w.lastSent
+	answers := !w.framed && m.at-w.spoken[next] <= reaction && w.spoken[next] >= w.lastSent
 	clocked := m.at-w.heard[next] <= reaction && w.heard[next] >= w.lastSent
 	paced := m.at-w.lastSent <= w.trip/8
 	switch {

@@ -2,6 +2,8 @@ package flowcontrol
 
 import (
 	"math"
+	"net/netip"
+	"slices"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -87,6 +89,35 @@ func TestWhatHeldTheSender(t *testing.T) {
 			s.send(Server, at+400, body[4000:])
 			return s
 		}, map[Reason]float64{Link: 5*1.04 + delay, LossRecovery: 400 - 4*1.04}},
+		{"the last segment is lost twice, and arrives after 1200 ms", func() *scene {
+			s, at := begin(large)
+			body := data(4991, true)
+			s.send(Server, at, body[:4000])
+			for _, later := range []float64{0, 400} {
+				s.packet(Server, at+later, capture.ACK, body[4000:], true)
+				s.next[Server] -= 1000
+			}
+			s.send(Server, at+1200, body[4000:])
+			return s
+		}, map[Reason]float64{Link: 5*1.04 + delay, LossRecovery: 1200 - 4*1.04}},
+		{"a segment is lost, and the next request comes after it was sent again", func() *scene {
+			s, at := begin(large)
+			body := data(4991, true)
+			s.send(Server, at, body[:4000])
+			s.packet(Server, at, capture.ACK, body[4000:], true)
+			s.next[Server] -= 1000
+			s.send(Server, at+400, body[4000:])
+			at = s.send(Client, at+600-delay, request(3, "GET", true))
+			s.send(Server, at, dataOn(3, 991, true))
+			return s
+		}, map[Reason]float64{Link: 6*1.04 + delay, LossRecovery: 400 - 4*1.04, Application: 200 - 1.04}},
+		{"the session's window is used up, and the next request comes with its update", func() *scene {
+			s, at := begin(large)
+			s.acknowledge(s.send(Server, at, data(65_535, false)))
+			at = s.send(Client, at+1000-delay, slices.Concat(update(0, 1<<20), request(3, "GET", true)))
+			s.send(Server, at, slices.Concat(dataOn(3, 491, true), data(491, true)))
+			return s
+		}, map[Reason]float64{Link: 68.2 + 1.04 + delay, SessionWindow: 1000 - 68.2}},
 		{"a peer that never updates, until it gives up after 5 s", func() *scene {
 			s, at := begin()
 			s.acknowledge(s.send(Server, at, data(65_535, false)))
@@ -115,18 +146,82 @@ func TestWhatHeldTheSender(t *testing.T) {
 			if len(connection.Transfers) != 1 || connection.Transfers[0].Sender != Server || len(connection.Unseen) > 0 {
 				t.Fatalf("%d transfers, %q", len(connection.Transfers), connection.Unseen)
 			}
-			transfer := connection.Transfers[0]
-			sums := transfer.Sums()
-			total := 0.0
-			for _, r := range Reasons() {
-				total += c.want[r]
-				if got := float64(sums[r]) / 1e6; math.Abs(got-c.want[r]) > 0.3 {
-					t.Errorf("held by %s for %.3f ms, want %.3f", r, got, c.want[r])
-				}
-			}
-			if took := float64(transfer.To-transfer.From) / 1e6; math.Abs(took-total) > total/100 {
-				t.Errorf("the transfer took %.3f ms, the limits add up to %.3f", took, total)
-			}
+			checkSums(t, connection.Transfers[0], c.want)
 		})
+	}
+}
+
+// checkSums compares what held the sender with what is wanted, in ms, and its sum with the length of the transfer.
+func checkSums(t *testing.T, transfer *Transfer, want map[Reason]float64) {
+	t.Helper()
+	sums := transfer.Sums()
+	total := 0.0
+	for _, r := range Reasons() {
+		total += want[r]
+		if got := float64(sums[r]) / 1e6; math.Abs(got-want[r]) > 0.3 {
+			t.Errorf("held by %s for %.3f ms, want %.3f", r, got, want[r])
+		}
+	}
+	if took := float64(transfer.To-transfer.From) / 1e6; math.Abs(took-total) > total/100 {
+		t.Errorf("the transfer took %.3f ms, the limits add up to %.3f", took, total)
+	}
+}
+
+// TestWhatHeldAnUpload: updates that come with acknowledgements do not make the congestion window look like the application.
+func TestWhatHeldAnUpload(t *testing.T) {
+	s := newScene()
+	s.send(Client, 2*delay, slices.Concat([]byte(http2.ClientPreface), h2(func(f *http2.Framer) error { return f.WriteSettings() }), request(1, "POST", false)))
+	const start = 1000
+	body := data(29_991, true)
+	arrives := s.send(Client, start, body[:10*mss])
+	s.received[Server] = s.next[Client]
+	s.send(Client, s.send(Server, arrives, update(1, 10*mss)), body[10*mss:])
+	transfers := s.read(t).Transfers
+	if len(transfers) != 1 || transfers[0].Sender != Client {
+		t.Fatalf("%d transfers", len(transfers))
+	}
+	checkSums(t, transfers[0], map[Reason]float64{Link: 30*1.04 + delay, CongestionWindow: 2 * delay})
+}
+
+// TestServersAtDifferentDistances: the way to a server behind the link does not keep the link busy, whatever its packets wait for.
+func TestServersAtDifferentDistances(t *testing.T) {
+	const near, far = "10.0.1.2:443", "10.0.1.3:443"
+	at := func(sender Side, server string, sent, arrived int64) *packet {
+		flow := capture.Flow{Protocol: capture.TCP, Source: ends[Client], Destination: netip.MustParseAddrPort(server)}
+		if sender == Server {
+			flow = flow.Reverse()
+		}
+		return &packet{sender: sender, line: int(sender), headers: capture.Headers{Flow: flow}, sent: sent, arrived: arrived}
+	}
+	packets := []*packet{
+		at(Client, near, 0, 10), at(Server, near, 10, 20), at(Client, far, 5, 45),
+		at(Server, near, 100, 112), at(Server, far, 101, 147), // the second waits 1 for the first, then takes 5
+	}
+	serve(packets)
+	if got := busy(packets, Client); got != nil {
+		t.Errorf("the link up is busy in %v", got)
+	}
+	if got, want := busy(packets, Server), []span{{100, 107}}; !slices.Equal(got, want) {
+		t.Errorf("the link down is busy in %v, want %v", got, want)
+	}
+}
+
+// TestRepeatsInAnyOrder loses a segment, which arrives in two parts, the second part first.
+func TestRepeatsInAnyOrder(t *testing.T) {
+	var k track
+	send := func(sent, arrived int64, from, to int) {
+		k.add(&packet{sent: sent, arrived: arrived, headers: capture.Headers{Sequence: uint32(from), Payload: make([]byte, to-from), PayloadLength: to - from}})
+	}
+	send(0, Never, 1, 1001)
+	send(1, 50, 1001, 1500)
+	send(100, 150, 501, 1200)
+	send(110, Never, 1, 501)
+	send(200, 250, 1, 501)
+	k.finish()
+	if s := k.segments[0]; s.delivered != 250 || s.again != 200 {
+		t.Errorf("the lost segment was whole at %d by a packet of %d, want 250 and 200", s.delivered, s.again)
+	}
+	if s := k.segments[1]; s.arrived != 50 || s.delivered != 250 {
+		t.Errorf("the next segment arrived at %d and was delivered at %d, want 50 and 250", s.arrived, s.delivered)
 	}
 }

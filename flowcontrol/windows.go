@@ -11,22 +11,25 @@ const (
 	http2Window = 1<<16 - 1 // RFC 9113 section 6.9.2
 )
 
-// windows are what one end may send.
+// windows keeps account of what one end may send, in octets.
 type windows struct {
-	hasStreams, hasSession bool
-	initial                func(stream uint64) int64 // of a stream
-	session, sent          int64                     // left; DATA of all streams
+	hasStreams, hasSession bool                      // the protocol has these windows
+	initial                func(stream uint64) int64 // window of a new stream
+	session                int64                     // left of the session's window
+	sent                   int64                     // DATA of all streams
 	streams                map[uint64]*window
 	open                   []*window // those that have sent DATA and may send more
 }
 
-// window is that of a stream.
+// window keeps account of one stream, in octets.
 type window struct {
-	stream           uint64
-	granted, sent    int64 // beyond the initial window; DATA
-	total            int64 // DATA that the stream will have sent
-	finishes         bool  // its end is seen, so that there is no more than that
-	began, completed bool
+	stream    uint64
+	granted   int64 // beyond the initial window
+	sent      int64 // DATA
+	total     int64 // DATA that the stream sends in all
+	finishes  bool  // the stream's end was seen, so total is final
+	began     bool  // it has sent DATA
+	completed bool  // it sends no more
 }
 
 func newWindows(hasStreams, hasSession bool, initial int64) *windows {
@@ -42,7 +45,7 @@ func (w *windows) of(stream uint64) *window {
 	return s
 }
 
-// left returns what a stream may still send, or NoWindow.
+// left returns what a stream may still send by its own window, or NoWindow.
 func (w *windows) left(stream uint64) int64 {
 	if !w.hasStreams {
 		return NoWindow
@@ -76,7 +79,7 @@ func (w *windows) send(f *frame, octets int64) {
 	f.streamLeft, f.sessionLeft = w.left(f.stream), w.sessionLeft()
 }
 
-// receive takes in a frame of the other end.
+// receive applies a frame of the other end.
 func (w *windows) receive(f *frame) {
 	switch {
 	case f.initial >= 0:
@@ -98,7 +101,7 @@ func (w *windows) receive(f *frame) {
 	}
 }
 
-// raise takes in a limit of QUIC, and works out by how much it raises the one before. A lower one does nothing.
+// raise applies a limit of QUIC, and sets the frame's delta to the increase over the limit before. A lower limit changes nothing.
 func (w *windows) raise(f *frame) {
 	if f.onStream {
 		s := w.of(f.stream)
@@ -113,10 +116,10 @@ func (w *windows) raise(f *frame) {
 // complete notes that a stream sends no more.
 func (w *windows) complete(stream uint64) { w.of(stream).completed = true }
 
-// mostOpen is how many streams are looked at to find those that have no window left. Browsers have at most some 100 at a time.
+// mostOpen limits the streams that blocked looks at. Browsers have some 100 open at a time at most.
 const mostOpen = 256
 
-// blocked reports whether a stream that has begun, and is not complete, has used up its window.
+// blocked reports whether a stream that has begun and is not complete has used up its window.
 func (w *windows) blocked() bool {
 	if !w.hasStreams {
 		return false

@@ -20,6 +20,11 @@ const longestRecord = 1<<14 + 256 // octets behind the header (RFC 8446 section 
 type Text struct {
 	Data    []byte
 	Records []Record // those that hold Data, in order
+	// Unread is how many octets at the end were left: an incomplete record, or the first one that could not be decrypted and
+	// all that follow it.
+	Unread int
+	// Early says that the direction began with early data, whose keys are not logged: Data lacks it.
+	Early bool
 }
 
 // Record is a TLS record with application data. All numbers are octets.
@@ -88,28 +93,31 @@ func Unseal(fromClient, fromServer []byte, keys KeyLog) (Unsealed, error) {
 			continue
 		}
 		u.Texts[d].Data = data[:0]
-		o := opener{unsealed: &u, text: &u.Texts[d], traffic: NewKeys(chosen, traffic), keys: NewKeys(chosen, handshake)}
-		eachRecord(data, o.record)
+		o := opener{unsealed: &u, client: d == 0, text: &u.Texts[d], traffic: NewKeys(chosen, traffic), keys: NewKeys(chosen, handshake)}
+		u.Texts[d].Unread = len(data) - eachRecord(data, o.record)
 	}
 	return u, err
 }
 
 // eachRecord calls visit for each whole record with its offset, until visit returns false or a record is
-// longer than TLS allows.
-func eachRecord(data []byte, visit func(offset int, record []byte) bool) {
-	for offset := 0; len(data)-offset >= RecordHeader; {
+// longer than TLS allows. It returns the offset of the first record that was not read.
+func eachRecord(data []byte, visit func(offset int, record []byte) bool) int {
+	offset := 0
+	for len(data)-offset >= RecordHeader {
 		length := int(binary.BigEndian.Uint16(data[offset+3:]))
 		end := offset + RecordHeader + length
 		if length > longestRecord || end > len(data) || !visit(offset, data[offset:end]) {
-			return
+			break
 		}
 		offset = end
 	}
+	return offset
 }
 
 // opener decrypts the records of one direction.
 type opener struct {
 	unsealed *Unsealed
+	client   bool // the direction is the client's
 	text     *Text
 	keys     *Keys
 	traffic  *Keys // for what follows the handshake
@@ -125,7 +133,9 @@ func (o *opener) record(offset int, r []byte) bool {
 	sealed := r[RecordHeader:]
 	inner, ok := o.keys.Open(sealed[:0], o.number, sealed, r[:RecordHeader])
 	if !ok {
-		return !o.begun && o.number == 0 // early data is encrypted with another key
+		early := o.client && !o.begun && o.number == 0 // it is encrypted with another key
+		o.text.Early = o.text.Early || early
+		return early
 	}
 	o.number++
 	for len(inner) > 0 && inner[len(inner)-1] == 0 {

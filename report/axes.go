@@ -24,9 +24,9 @@ type Axes struct {
 	apart []study.Axis
 	// rest are the axes that vary and that neither sections nor compared tell.
 	rest []study.Axis
-	// panels are the axes that vary and that tell the panels of a series apart.
+	// panels are the axes that vary and by which a series has a panel for each value.
 	panels []study.Axis
-	// numbers are what varies and is a number.
+	// numbers are the numbers that vary.
 	numbers []number
 }
 

@@ -142,7 +142,7 @@ func summarize(values []float64) Summary {
 	}
 }
 
-// addLoads adds the run's loads. cells has the index of the cell that shows each, by the load's own cell.
+// addLoads adds the run's loads. cells has the index of the cell that shows a load, by the key of the load's own cell.
 func (c *collector) addLoads(cells map[string]int) {
 	for _, l := range c.data.loads {
 		load := Load{

@@ -9,7 +9,7 @@ import (
 
 // Crowds holds what only a report of crowds has.
 type Crowds struct {
-	Activities []Fact `json:"activities"` // what the clients do
+	Activities []Fact `json:"activities"` // what the clients do, by the activity's name
 }
 
 var crowdKind = kind{
@@ -25,13 +25,14 @@ var crowdKind = kind{
 	},
 }
 
+// activityMeanings explain the activities.
 var activityMeanings = map[string]string{
-	study.ActivityIdle:   "Each client connects and loads the page once; then nothing is under way.",
-	study.ActivityActive: "Each client connects and loads the page, again and again until enough pages are loaded in all.",
+	study.ActivityIdle:   "Each client connects and loads the page once; then all are idle.",
+	study.ActivityActive: "Each client connects and loads the page, again and again until all clients together have loaded enough pages.",
 }
 
 // crowdChecks are the validity rules as they apply to crowds.
 var crowdChecks = []Check{
 	{Rule: 1, Title: "Every connection used the protocol that the cell asked for, after a full handshake with the same version, cipher suite, group and kind of key"},
-	{Rule: 4, Title: "Clients and the server's kernel agree on the number of connections, and all content came", Short: "with readings that disagree"},
+	{Rule: 4, Title: "Clients and the server's kernel agree on the number of connections, and all content arrived", Short: "with readings that disagree"},
 }

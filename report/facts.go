@@ -46,6 +46,7 @@ func lossy(p network.Path) bool {
 	return slices.ContainsFunc(p.Events, func(e network.Event) bool { return e.Loss != nil && *e.Loss > 0 || e.OutageDrops })
 }
 
+// describeRide says how long a ride is and which outages it has.
 func describeRide(ride *network.Ride) string {
 	count, sum := ride.Outages()
 	return fmt.Sprintf("%s, %v long with %s (%v in all); rates and delays are means over it", ride.Name, ride.End, english.Count(count, "outage"), sum)

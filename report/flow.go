@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"wiretime/capture"
 	"wiretime/flowcontrol"
@@ -12,28 +13,29 @@ import (
 const (
 	mostFlows  = 60  // cells whose median load has a chart, the first ones
 	mostEvents = 150 // lines of a sequence chart
-	mostPoints = 240 // moments at which windows are drawn, and stretches of time for which is said what held the sender
+	mostPoints = 240 // moments at which windows are drawn, and stretches of what held the sender
 )
 
-// Flow describes the connection of a cell's median load on which most DATA was sent. Moments are ms since navigation start.
+// Flow describes the connection of a cell's median load on which most DATA was sent. Moments are ms since navigation start. If none was
+// seen, only Load, Connections and Unseen, of all connections, are set.
 type Flow struct {
-	Load        int         `json:"load"`
+	Load        int         `json:"load"` // index of Data.Loads
 	Connection  string      `json:"connection"`
 	Connections int         `json:"connections"`      // that the load had
 	Unseen      []string    `json:"unseen,omitempty"` // what of the connection could not be read, and why
-	Sender      string      `json:"sender"`           // of most DATA
+	Sender      string      `json:"sender"`           // the end that sent most DATA
 	Octets      int64       `json:"octets"`           // of that DATA
-	Sums        []int64     `json:"sums"`             // ns that it was held, in the order of Data.Reasons
+	Sums        []int64     `json:"sums"`             // for how long each of Data.Reasons held the sender, in ns
 	Held        []heldSpan  `json:"held"`             // laid end to end
 	Points      []flowPoint `json:"points"`
 	Events      []flowEvent `json:"events"`
-	More        int         `json:"more"` // events that are left out at the end
+	More        int         `json:"more"` // how many events are left out at the end
 }
 
-// heldSpan is a time during which a reason, an index into Data.Reasons, held the sender for longer than any other.
+// heldSpan is a stretch of time during which one reason held the sender longer than any other.
 type heldSpan struct {
 	from, to float64
-	reason   int
+	reason   int // index of Data.Reasons
 }
 
 // MarshalJSON writes an array, with times in whole microseconds.
@@ -41,10 +43,10 @@ func (h heldSpan) MarshalJSON() ([]byte, error) {
 	return json.Marshal([3]int64{micro(h.from), micro(h.to), int64(h.reason)})
 }
 
-// flowPoint is what a flowcontrol.Point says.
+// flowPoint is a flowcontrol.Point.
 type flowPoint struct {
 	at     float64
-	values [5]int64 // windows of stream and session, receive window, congestion window, under way
+	values [5]int64 // windows of stream and session, receive window, congestion window, flight
 }
 
 // MarshalJSON writes an array, with the time in whole microseconds and null for NoWindow.
@@ -74,7 +76,7 @@ type flowEvent struct {
 
 func micro(ms float64) int64 { return int64(math.Round(ms * 1000)) }
 
-// reasonNames are what may hold a sender.
+// reasonNames returns the names of what may hold a sender.
 func reasonNames() []string {
 	var names []string
 	for _, r := range flowcontrol.Reasons() {
@@ -83,7 +85,7 @@ func reasonNames() []string {
 	return names
 }
 
-// flowOf returns the chart of a load, or nil if no DATA was sent.
+// flowOf returns the chart of a load, or nil if it sent no DATA.
 func flowOf(load int, of left) *Flow {
 	var connection *flowcontrol.Connection
 	var transfer *flowcontrol.Transfer
@@ -95,7 +97,7 @@ func flowOf(load int, of left) *Flow {
 		}
 	}
 	if transfer == nil {
-		return nil
+		return unseen(load, of.connections)
 	}
 	ms := since(of.har)
 	f := &Flow{
@@ -117,6 +119,20 @@ func flowOf(load int, of left) *Flow {
 	return f
 }
 
+// unseen returns the chart of a load whose DATA could not be seen, or nil if there was nothing to see.
+func unseen(load int, connections []*flowcontrol.Connection) *Flow {
+	f := &Flow{Load: load, Connections: len(connections), Sums: []int64{}, Held: []heldSpan{}, Points: []flowPoint{}, Events: []flowEvent{}}
+	for _, c := range connections {
+		f.Unseen = append(f.Unseen, c.Unseen...)
+	}
+	if f.Unseen == nil {
+		return nil
+	}
+	slices.Sort(f.Unseen)
+	f.Unseen = slices.Compact(f.Unseen)
+	return f
+}
+
 func known(window int64) *int64 {
 	if window == flowcontrol.NoWindow {
 		return nil
@@ -124,7 +140,8 @@ func known(window int64) *int64 {
 	return &window
 }
 
-// since returns a function that converts ns since the Unix epoch to ms since the first page's navigation start, to the microsecond.
+// since returns a function that converts ns since the Unix epoch to ms since the first page's navigation start, rounded to 1 us, and
+// Never to -1.
 func since(h *capture.HAR) func(int64) float64 {
 	epoch := int64(0)
 	if len(h.Log.Pages) > 0 {
@@ -138,8 +155,8 @@ func since(h *capture.HAR) func(int64) float64 {
 	}
 }
 
-// held returns what held the sender, in at most mostPoints stretches: if there are more, each equal part of the transfer goes to the
-// reason that has most of it.
+// held returns what held the sender in at most mostPoints stretches. If there are more, each of as many equal parts of the transfer is
+// assigned to the reason that has most of it.
 func held(t *flowcontrol.Transfer, ms func(int64) float64) []heldSpan {
 	list := make([]heldSpan, 0, min(len(t.Held), mostPoints))
 	add := func(from, to int64, reason int) {
@@ -181,8 +198,8 @@ func part(t *flowcontrol.Transfer, i int64) int64 {
 	return t.From + whole*i + rest*i/mostPoints
 }
 
-// points returns the windows over time. If there are too many moments, each equal part of the transfer keeps the one with the least
-// window.
+// points returns the windows over time. If there are more than mostPoints moments, each of as many equal parts of the transfer keeps the
+// moment at which the smaller window is smallest.
 func points(t *flowcontrol.Transfer, ms func(int64) float64) []flowPoint {
 	list := make([]flowPoint, 0, min(len(t.Points), mostPoints))
 	next := int64(0) // the part that the next point begins
@@ -195,12 +212,20 @@ func points(t *flowcontrol.Transfer, ms func(int64) float64) []flowPoint {
 				next++
 			}
 			list = append(list, point)
-		case n > 0 && least(p) < min(list[n-1].values[0], list[n-1].values[1]):
+		case n > 0 && point.least() < list[n-1].least():
 			list[n-1] = point
 		}
 	}
 	return list
 }
 
-// least returns the smaller window of stream and session.
-func least(p *flowcontrol.Point) int64 { return min(p.Stream, p.Session) }
+// least returns the smaller one of the windows of stream and session that are known.
+func (p *flowPoint) least() int64 {
+	least := int64(math.MaxInt64)
+	for _, window := range p.values[:2] {
+		if window != flowcontrol.NoWindow {
+			least = min(least, window)
+		}
+	}
+	return least
+}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"testing"
 
@@ -53,6 +54,33 @@ func TestFlowStaysSmall(t *testing.T) {
 	}
 	if f := flowOf(0, left{har: &capture.HAR{}, connections: []*flowcontrol.Connection{{}}}); f != nil {
 		t.Errorf("a connection without DATA has the chart %+v", f)
+	}
+}
+
+// TestFlowSaysWhatCouldNotBeSeen: connections without keys over QUIC show no DATA, and the chart says why.
+func TestFlowSaysWhatCouldNotBeSeen(t *testing.T) {
+	sealed := func() *flowcontrol.Connection {
+		return &flowcontrol.Connection{Unseen: []string{"the frames: no keys"}}
+	}
+	f := flowOf(7, left{har: &capture.HAR{}, connections: []*flowcontrol.Connection{sealed(), {}, sealed()}})
+	if f == nil || f.Load != 7 || f.Connections != 3 || !slices.Equal(f.Unseen, []string{"the frames: no keys"}) || len(f.Held) > 0 {
+		t.Errorf("the chart is %+v", f)
+	}
+}
+
+// TestThePointsKeepTheLeastWindow draws a window that is used up at one of many moments, with and without a window of the session.
+func TestThePointsKeepTheLeastWindow(t *testing.T) {
+	for _, session := range []int64{flowcontrol.NoWindow, 1 << 20} {
+		c := conversation(10 * mostPoints)
+		points := c.Transfers[0].Points
+		for i := range points {
+			points[i].Stream, points[i].Session = 1000, session
+		}
+		points[1234].Stream = 0
+		f := flowOf(0, left{har: &capture.HAR{}, connections: []*flowcontrol.Connection{c}})
+		if !slices.ContainsFunc(f.Points, func(p flowPoint) bool { return p.values[0] == 0 }) {
+			t.Errorf("with %d octets left of the session's window, the stream's is never used up", session)
+		}
 	}
 }
 

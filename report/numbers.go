@@ -13,19 +13,18 @@ import (
 	"wiretime/study"
 )
 
-// number is something by which cells differ and that is a number: the value of an axis, or a part
-// of one.
+// number is a number by which cells may differ: the value of an axis, or a part of it.
 type number struct {
 	axis  study.Axis
 	id    string
 	name  string // in a sentence
-	label string // of the axis of a chart
+	label string // of the axis of a chart, with the unit in parentheses
 	// value returns the number of a cell, or false if the cell has none.
 	value func(study.Cell) (float64, bool)
-	// word writes it on the axis of a chart.
+	// word writes the number for a tick on the axis of a chart.
 	word func(study.Cell) string
-	// rest returns what else the value on the axis says: a key, and words for as much of it as
-	// varies in the run. It is nil if the number is all.
+	// rest returns the rest of the value on the axis, as a key and in words. The words leave out what does not vary in the run.
+	// It is nil if the value has no more than the number.
 	rest func(Axes, study.Cell) (key, words string)
 }
 
@@ -41,16 +40,20 @@ func ofLink(axis study.Axis, id, name, label string, of func(study.Link) float64
 	return number{axis: axis, id: id, name: name, label: label, value: value, word: plain(value)}
 }
 
-// pageNumbers are the parts of networks and sites that are numbers.
-var pageNumbers = []number{
+// pathNumbers are the properties of networks that are numbers.
+var pathNumbers = []number{
 	ofPath("rate", "rate", "Rate down (Mbit/s)", func(d, _ *network.Link) float64 { return float64(d.Rate) / 1e6 }),
 	ofPath("rtt", "RTT", "RTT without queues (ms)", func(d, u *network.Link) float64 { return float64(d.Delay+u.Delay) / 1e6 }),
 	ofPath("loss", "loss", "Packets lost at random, down (%)", func(d, _ *network.Link) float64 { return 100 * d.Loss.Rate }),
+}
+
+// siteNumbers are the numbers in the names of sites.
+var siteNumbers = []number{
 	ofSite("pages", "number of pages", "Pages at once", `^(search|search-full)@(\d+)$`),
 	ofSite("hosts", "number of hosts", "Hosts that share the images", `^(world-flags)@(\d+)$`),
 }
 
-// ofPath returns a property of a path that has one access link and always stays the same.
+// ofPath returns a property of paths with one access link that never changes; other paths do not have the number.
 func ofPath(id, name, label string, of func(down, up *network.Link) float64) number {
 	value := func(c study.Cell) (float64, bool) {
 		p := &c.Network
@@ -71,7 +74,7 @@ func ofPath(id, name, label string, of func(down, up *network.Link) float64) num
 		}}
 }
 
-// without describes a path but for its names and one of its properties, in both directions.
+// without writes all of a path but its names and one of its properties, in both directions.
 func without(id string, p network.Path) string {
 	p.Name, p.Source, p.Note, p.Access = "", "", "", slices.Clone(p.Access)
 	a := &p.Access[0]
@@ -92,8 +95,7 @@ func without(id string, p network.Path) string {
 	return string(text)
 }
 
-// ofSite returns the number in the references of some sites: what the pattern's second group
-// matches. The first group is the rest.
+// ofSite returns the number in the names of some sites: the second group of the pattern. The first group is the rest.
 func ofSite(id, name, label, pattern string) number {
 	form := regexp.MustCompile(pattern)
 	value := func(c study.Cell) (float64, bool) {
@@ -109,8 +111,7 @@ func ofSite(id, name, label, pattern string) number {
 		}}
 }
 
-// ofAxis returns an axis whose values are numbers, with or without a unit, such as 10, 64KiB or
-// 0.5ms. Values that are words have no place on it.
+// ofAxis returns the values of an axis that are numbers, with or without a unit: 10, 64KiB or 0.5ms. Others have no place on it.
 func ofAxis(info study.AxisInfo) number {
 	name := strings.ReplaceAll(string(info.Axis), "_", " ")
 	return number{axis: info.Axis, id: string(info.Axis), name: name, label: strings.ToUpper(name[:1]) + name[1:],
@@ -120,13 +121,13 @@ func ofAxis(info study.AxisInfo) number {
 
 var quantityForm = regexp.MustCompile(`^(\d+(?:\.\d+)?) ?([A-Za-z%]*)$`)
 
-// units are the units of values, in octets, milliseconds or nothing.
+// units are the units of values in octets, ms or bit/s.
 var units = map[string]float64{
 	"": 1, "%": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
 	"us": 1e-3, "ms": 1, "s": 1e3, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9,
 }
 
-// quantity reads a number with a unit.
+// quantity reads a number with or without a unit, and reports whether the word is one.
 func quantity(word string) (float64, bool) {
 	m := quantityForm.FindStringSubmatch(word)
 	if m == nil {
@@ -145,7 +146,7 @@ func parse(digits string) (float64, bool) {
 // write writes a number with at most four decimals.
 func write(v float64) string { return strconv.FormatFloat(math.Round(v*1e4)/1e4, 'f', -1, 64) }
 
-// plain writes the value itself: the unit is in the label.
+// plain writes a value without its unit, which the label has.
 func plain(value func(study.Cell) (float64, bool)) func(study.Cell) string {
 	return func(c study.Cell) string {
 		v, _ := value(c)
@@ -159,11 +160,11 @@ func unitOf(label string) string {
 	return strings.TrimSuffix(unit, ")")
 }
 
-// numbersOf returns the numbers by which cells differ: those of the workload, then the axes whose
-// values are numbers.
+// numbersOf returns the numbers by which the results' cells differ: first those that the workload lists, then the axes whose values are
+// numbers.
 func numbersOf(k kind, w *study.Workload, results []store.Result) []number {
 	var all []number
-	seen := func(n number) bool {
+	varies := func(n number) bool {
 		first, ok := 0.0, false
 		return slices.ContainsFunc(results, func(r store.Result) bool {
 			v, has := n.value(r.Cell)
@@ -174,7 +175,7 @@ func numbersOf(k kind, w *study.Workload, results []store.Result) []number {
 		})
 	}
 	for _, n := range k.numbers {
-		if seen(n) {
+		if varies(n) {
 			all = append(all, n)
 		}
 	}
@@ -182,7 +183,7 @@ func numbersOf(k kind, w *study.Workload, results []store.Result) []number {
 		if slices.ContainsFunc(k.numbers, func(n number) bool { return n.axis == info.Axis }) || info.Axis == w.Over || info.Axis == w.By || info.Axis == w.Subject {
 			continue
 		}
-		if n := ofAxis(info); seen(n) {
+		if n := ofAxis(info); varies(n) {
 			all = append(all, n)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // Printed is a table from a paper, with what was measured beside it.
 type Printed struct {
 	Source    string          `json:"source"`
-	Statistic string          `json:"statistic"` // what the table prints of the loads, or of each session
+	Statistic string          `json:"statistic"` // of the loads, or of each session's loads, such as "mean"
 	Metric    string          `json:"metric"`
 	Unit      string          `json:"unit"`  // of the table
 	Scale     float64         `json:"scale"` // how many of the metric's unit that is
@@ -29,8 +29,8 @@ type PrintedFigure struct {
 	Column  int     `json:"column"`
 	Printed string  `json:"printed"` // as the paper has it
 	Value   float64 `json:"value"`   // in the metric's unit
-	Ratio   float64 `json:"ratio"`   // of what was measured to Value; 0 where nothing was
-	// Here was measured: the table's statistic or, of sessions, the median of their statistics.
+	Ratio   float64 `json:"ratio"`   // of the measured figure to Value; 0 if nothing was measured
+	// Here is the measured figure: the table's statistic or, for sessions, the median of each session's statistic.
 	Here stats.Estimate `json:"here"`
 }
 
@@ -99,7 +99,8 @@ type ClaimPair struct {
 	Outcome  string  `json:"outcome"` // Held, Refuted, Undecided or Unmeasured
 }
 
-// JudgeClaims tests the claims against the results. seed seeds the bootstrap. The two sides of a ratio are taken as independent samples, even within one cell.
+// JudgeClaims tests the claims against the results. seed seeds the bootstrap. The two sides of a ratio are taken as independent samples,
+// even within one cell.
 func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.Claim, seed uint64) []Claim {
 	found, bootstrap := newSamples(results), stats.NewBootstrap(seed)
 	var judged []Claim
@@ -125,7 +126,7 @@ func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.
 	return judged
 }
 
-// StatisticName names a statistic in a sentence.
+// StatisticName names a statistic in a sentence, before the metric: "mean", "maximum", "p95 of".
 func StatisticName(statistic string) string {
 	if _, ok := study.Percentile(statistic); ok {
 		return statistic + " of"

@@ -9,13 +9,13 @@ import (
 	"wiretime/study"
 )
 
-// Series shows how cells differ along one number, all else being equal, as papers draw it in lines.
+// Series shows how cells differ along one number, all else being equal: the line charts of papers.
 type Series struct {
-	Axis    string   `json:"axis"`    // names the series
+	Axis    string   `json:"axis"`    // the number's ID, such as "rate" or "tcp_window"
 	Name    string   `json:"name"`    // of the number, in a sentence: "loss"
 	Label   string   `json:"label"`   // of the axis of a chart, with its unit if Ticks leave it out
 	Ticks   []Tick   `json:"ticks"`   // all its values, lowest first
-	Metrics []string `json:"metrics"` // that are drawn along it, as far as cells have them
+	Metrics []string `json:"metrics"` // that are drawn, as far as cells have them; at least one
 	Panels  []Panel  `json:"panels"`
 }
 
@@ -32,25 +32,25 @@ type Panel struct {
 	Lines []Line `json:"lines"`
 }
 
-// Line is the cells with one label, by their values on the axis, lowest first.
+// Line holds the cells with one label, by their values on the axis, lowest first.
 type Line struct {
 	Label  string      `json:"label"`
 	Points []LinePoint `json:"points"`
 }
 
-// LinePoint is a cell on a line. Of a session, each load is a point.
+// LinePoint is a cell on a line, or a load of a session.
 type LinePoint struct {
 	At        float64            `json:"at"`                // its value on the axis
 	Cell      int                `json:"cell"`              // the cell of the report that has its loads
 	Summaries map[string]Summary `json:"summaries"`         // of the series' metrics, and of what a moving path offered
-	Printed   map[string]float64 `json:"printed,omitempty"` // the median or mean that a paper has for it, by metric
+	Printed   map[string]float64 `json:"printed,omitempty"` // the median or mean that a paper printed for it, by metric
 }
 
 // mostLines is the number of lines above which a panel cannot be read.
 const mostLines = 12
 
-// collectSeries draws the results, in which loads of sessions are pooled, and sessions load by load. at has
-// the index of the result that has a cell's loads.
+// collectSeries returns the series of the results, in which the loads of sessions are pooled, preceded by the series of whole, in which
+// they are not, by the number of the load. at has the index of the result that has a cell's loads, by the cell's key.
 func collectSeries(results, whole []store.Result, at map[string]int, published []store.Figure) []Series {
 	printed := map[string]map[string]float64{} // by cell, then metric
 	for _, f := range published {
@@ -71,8 +71,11 @@ func collectSeries(results, whole []store.Result, at map[string]int, published [
 	return append(sessions.series(whole, at, printed), all...)
 }
 
-// series puts the cells into lines along each number that varies.
+// series puts the cells into lines along each number that varies. There are none for a workload without metrics to draw.
 func (a Axes) series(results []store.Result, at map[string]int, printed map[string]map[string]float64) []Series {
+	if len(a.kind().followed) == 0 {
+		return nil
+	}
 	var all []Series
 	for _, along := range a.numbers {
 		s := Series{Axis: along.id, Name: along.name, Label: along.label, Ticks: []Tick{}, Metrics: a.kind().followed}
@@ -100,7 +103,7 @@ func (a Axes) series(results []store.Result, at map[string]int, printed map[stri
 	return all
 }
 
-// summaries are those of a result that the series draws.
+// summaries returns those of a result's metrics that the series draws.
 func (s *Series) summaries(r store.Result) map[string]Summary {
 	all := map[string]Summary{}
 	for _, metric := range append([]string{"path_rate", "path_outage"}, s.Metrics...) {
@@ -116,8 +119,8 @@ type gathering struct {
 	Axes
 	along  number
 	panels []Panel
-	at     map[string]int    // of panels, by what their cells have in common
-	lines  map[[2]string]int // of a panel, by that and their labels
+	at     map[string]int    // the indices of panels, by what their cells have in common
+	lines  map[[2]string]int // the indices of lines in their panels, by that and their labels
 }
 
 func (g *gathering) add(c study.Cell, point LinePoint) {
@@ -145,8 +148,8 @@ func (g *gathering) add(c study.Cell, point LinePoint) {
 	line.Points = slices.Insert(line.Points, place, point)
 }
 
-// panel returns what the cells of a panel have in common, beside their lines' labels, and words
-// for as much of it as varies in the run.
+// panel returns what a cell has in common with the others of its panel, beside its line's label, as a key and in words. The words leave
+// out what does not vary in the run.
 func (a Axes) panel(along number, c study.Cell) (key, words string) {
 	var keys, said []string
 	for _, axis := range a.panels {
@@ -166,7 +169,7 @@ func (a Axes) panel(along number, c study.Cell) (key, words string) {
 	return strings.Join(keys, "\x00"), strings.Join(said, ", ")
 }
 
-// say describes a cell's value on an axis in the name of a panel.
+// say writes a cell's value on an axis for the name of a panel.
 func (a Axes) say(c study.Cell, axis study.Axis) string {
 	switch axis {
 	case a.Workload.Subject, study.AxisNetwork:
@@ -183,7 +186,7 @@ func (a Axes) say(c study.Cell, axis study.Axis) string {
 	return spoken(c, axis)
 }
 
-// worthDrawing reports whether some line has as many values as fewest, and the panel can be read.
+// worthDrawing reports whether some line has at least fewest values, and the panel has no more than mostLines lines.
 func (p Panel) worthDrawing(fewest int) bool {
 	return len(p.Lines) <= mostLines && slices.ContainsFunc(p.Lines, func(l Line) bool {
 		values := map[float64]bool{}

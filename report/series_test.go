@@ -109,6 +109,23 @@ func TestSeriesOfPages(t *testing.T) {
 	}
 }
 
+// TestSeriesOfOtherWorkloads: a series always has metrics, without which the report cannot draw it.
+func TestSeriesOfOtherWorkloads(t *testing.T) {
+	var uploads, crowds []store.Result
+	for _, window := range []string{"64KiB", "1MiB", "4MiB"} {
+		uploads = append(uploads, store.Result{Cell: study.NewCell(study.Uploads(), map[study.Axis]string{study.AxisUpload: "1MB", study.AxisProtocol: "h2", study.AxisTCPWindow: window}, network.Path{})})
+	}
+	for _, n := range []string{"4", "10", "32"} {
+		crowds = append(crowds, store.Result{Cell: study.NewCell(study.Crowds(), map[study.Axis]string{study.AxisClients: "10", study.AxisProtocol: "h2", study.AxisInitCwnd: n}, network.Path{})})
+	}
+	if got := seriesOf(uploads); drawn(got) != "tcp_window: [] h2 [65536 1.048576e+06 4.194304e+06]" || len(got[0].Metrics) == 0 {
+		t.Errorf("series of uploads: %s, %+v", drawn(got), got)
+	}
+	if got := seriesOf(crowds); len(got) > 0 {
+		t.Errorf("series of crowds without metrics: %s", drawn(got))
+	}
+}
+
 func TestSeriesSayHowTheirAxisIsWritten(t *testing.T) {
 	results := []store.Result{pageOver("h2", 256, 0, 0, nil), pageOver("h2", 10240, 0, 0, nil), pageOver("h2", 512, 0, 0, nil)}
 	s := seriesOf(results)[0]

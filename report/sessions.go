@@ -10,10 +10,9 @@ import (
 	"wiretime/study"
 )
 
-// Pooled puts the loads of sessions after the first, which are alike, into one result, whose cell's load is
-// a range such as 2-100. Its values are one per session, the median of these loads: loads of one session are not
-// independent of each other, and sessions are. Other results stay as they are. at has the index of the result that
-// has a cell's loads, by the cell's key.
+// Pooled joins the results of each session's loads after the first into one, whose cell's load is a range such as 2-100. It has one value
+// per session, the median of these loads, because the loads of a session are not independent of each other. Other results stay as they are.
+// at has the index of the result that has a cell's loads, by the cell's key.
 func Pooled(results []store.Result) (pooled []store.Result, at map[string]int) {
 	at = map[string]int{}
 	rest := map[string][]store.Result{} // by the session
@@ -27,7 +26,7 @@ func Pooled(results []store.Result) (pooled []store.Result, at map[string]int) {
 		members := []store.Result{r}
 		if r.Cell.Load() > 1 {
 			if members = rest[r.Cell.But(study.AxisLoad)]; r.Cell.Load() != members[0].Cell.Load() {
-				continue // it is in the pool
+				continue // it has been pooled with the session's second load
 			}
 			r = pool(members)
 		}
@@ -39,7 +38,7 @@ func Pooled(results []store.Result) (pooled []store.Result, at map[string]int) {
 	return pooled, at
 }
 
-// pool puts the results of several loads of one session into one.
+// pool joins the results of several loads of a session.
 func pool(members []store.Result) store.Result {
 	first, last := members[0].Cell, members[len(members)-1].Cell
 	all := store.Result{Cell: first.Pool(first.Load(), last.Load()), Values: map[string][]float64{}}
@@ -59,10 +58,10 @@ func pool(members []store.Result) store.Result {
 	return all
 }
 
-// perSession returns a statistic of the values that each session has of some of its loads, in the order of the
-// sessions. whole leaves out sessions that lack a valid load, not those in which the metric does not apply to all loads.
+// perSession returns, for each repeat of a session, a statistic of a metric's values in the given loads, in the order of the repeats. whole
+// leaves out repeats in which one of the loads is not valid, but not those in which the metric does not apply to one of them.
 func perSession(loads []store.Result, metric, statistic string, whole bool) []float64 {
-	sessions, valid := map[int][]float64{}, map[int]int{}
+	sessions, valid := map[int][]float64{}, map[int]int{} // by repeat: the values, and how many loads are valid
 	for _, r := range loads {
 		for _, repeat := range validIn(r) {
 			valid[repeat]++
@@ -81,7 +80,7 @@ func perSession(loads []store.Result, metric, statistic string, whole bool) []fl
 	return all
 }
 
-// validIn returns the sessions in which the load was valid: those with a value of any metric.
+// validIn returns the repeats in which the load was valid: those with a value of any metric.
 func validIn(r store.Result) []int {
 	all := map[int]bool{}
 	for _, repeats := range r.Repeats {
@@ -92,20 +91,20 @@ func validIn(r store.Result) []int {
 	return slices.Collect(maps.Keys(all))
 }
 
-// sample is what a figure or a side of a claim is about.
+// sample holds the values behind a published figure or one side of a claim.
 type sample struct {
 	cell   study.Cell
 	values []float64
-	// statistic of the values is the figure. For a pool the values are the statistic of each session, and
-	// the figure is their median.
+	// statistic turns the values into the figure. For a range of a session's loads, values has the wanted statistic of each
+	// repeat, and statistic is the median.
 	statistic stats.Statistic
 }
 
-// samples finds them in the results of a run.
+// samples finds samples in the results of a run.
 type samples struct {
 	results []store.Result
-	cells   map[string]int
-	members map[string][]store.Result // of a session, by its name without the load, in the order of its loads
+	cells   map[string]int            // the indices of results, by the keys of their cells
+	members map[string][]store.Result // the results of a session, in the order of its loads, by the cell without the load
 }
 
 func newSamples(results []store.Result) *samples {
@@ -119,7 +118,7 @@ func newSamples(results []store.Result) *samples {
 	return s
 }
 
-// of returns the sample of a cell or, if loads is not empty, of these loads of its session.
+// of returns the sample of a cell or, if loads names a range, of these loads of its session.
 func (s *samples) of(cell, loads, metric, statistic string) sample {
 	statistic = cmp.Or(statistic, study.Median)
 	r := s.results[s.cells[cell]]

@@ -12,6 +12,9 @@ var uploadKind = kind{
 	apart:        []study.Axis{study.AxisServer, study.AxisTCPWindow},
 	metrics:      []string{"upload_time", "goodput", "first_octet", "intake"},
 	clockMetrics: []string{"upload_time"},
+	numbers:      pathNumbers,
+	followed:     []string{"upload_time", "goodput"},
+	fewest:       3,
 	checks:       func(Axes) []Check { return slices.Clone(uploadChecks) },
 	network:      func(_ Axes, c study.Cell) Network { return describePath(c.Network) },
 	extend:       func(d *Data, _ Axes, _ []store.Result) { d.Uploads = true },
@@ -22,6 +25,6 @@ var uploadChecks = []Check{
 	pageChecks[0],
 	{Rule: 2, Title: "Connections were cold", Short: "not cold"},
 	pageChecks[2],
-	{Rule: 4, Title: "The sink got every octet, and HAR, server log and packets agree on it", Short: "with captures that disagree"},
+	{Rule: 4, Title: "The sink received every octet, and HAR, server log and packets agree on it", Short: "with captures that disagree"},
 	pageChecks[4],
 }

@@ -2,13 +2,13 @@ package window
 
 import "wiretime/spdy"
 
-// Preset describes the flow control of an implementation as a receiver.
+// Preset describes how an implementation behaves as a receiver.
 type Preset struct {
 	Name string
-	// Source says where the figures come from.
+	// Source names the source of the figures.
 	Source string
-	// SPDY, HTTP2 and HTTP3 are the receiver over these protocols; nil where the implementation
-	// does not have the protocol.
+	// SPDY, HTTP2 and HTTP3 describe the receiver over these protocols; nil if the implementation
+	// lacks the protocol.
 	SPDY, HTTP2, HTTP3 *Receiver
 }
 

@@ -1,11 +1,11 @@
-// Package window says how much an endpoint lets its peer send ahead over SPDY, HTTP/2 and
-// HTTP/3: as a size in octets, or as a preset, which names a deployed implementation.
+// Package window defines how much an endpoint lets its peer send ahead over SPDY, HTTP/2 and
+// HTTP/3: a size in octets, or a preset, which names a deployed implementation.
 //
 // A window belongs to the receiver: the client's limits downloads, the server's limits uploads.
 // TCP has a window of its own below, which these do not change.
 //
-// This package says what an end announces before a load. What the windows then were during the load, and
-// whether they held the sender, package flowcontrol reads from the capture.
+// This package sets what an end announces. Package flowcontrol reads from the capture how large the
+// windows were during a load, and whether they held the sender.
 package window
 
 import (
@@ -33,7 +33,7 @@ type Receiver struct {
 	// MostStream and MostConnection are the sizes up to which the windows may grow, over HTTP/3
 	// only; 0: they do not grow.
 	MostStream, MostConnection int
-	// Update is when WINDOW_UPDATE is sent over SPDY. The stacks for HTTP/2 and HTTP/3 follow
+	// Update says when WINDOW_UPDATE is sent over SPDY. The stacks for HTTP/2 and HTTP/3 follow
 	// rules of their own: see Deviation.
 	Update spdy.UpdateRule
 	// Answers delays the SETTINGS frame, which announces the window, until the peer's has come.
@@ -46,7 +46,7 @@ func (r Receiver) SPDY() spdy.Window {
 	return spdy.Window{Stream: r.Stream, Session: r.Connection, Update: r.Update, SessionUpdate: r.Update}
 }
 
-// Setting is a size for all protocols, or a preset.
+// Setting is a window size for all protocols, or a preset.
 type Setting struct {
 	name   string
 	preset *Preset // nil for a size
@@ -82,9 +82,9 @@ func (s Setting) String() string { return s.name }
 // ErrNone is the cause of errors for protocols without flow control of their own.
 var ErrNone = errors.New("no flow control of its own")
 
-// Over returns the receiver over a protocol, by its name in package protocol. A size is the
-// window of each stream and of the whole connection, with updates at one half. The error says
-// why the setting does not apply.
+// Over returns the receiver over a protocol, given by its name in package protocol. A size is the
+// window of each stream and of the whole connection, with updates at one half. The error is ErrNone
+// if the protocol has no flow control, and otherwise says for which protocols the preset is.
 func (s Setting) Over(protocol string) (Receiver, error) {
 	family := familyOf(protocol)
 	if family == "" {
@@ -99,8 +99,8 @@ func (s Setting) Over(protocol string) (Receiver, error) {
 	return Receiver{}, fmt.Errorf("preset %s is for %s, not for %s", s.name, strings.Join(s.preset.families(), " and "), protocol)
 }
 
-// Deviation says in which way Wiretime's stack for a protocol departs from any receiver; it is
-// empty for SPDY, whose library follows all of it.
+// Deviation says how Wiretime's stack for a protocol deviates from every Receiver. It is empty for
+// SPDY, whose library implements all of it.
 func Deviation(protocol string) string {
 	switch familyOf(protocol) {
 	case http2:

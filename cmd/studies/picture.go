@@ -31,12 +31,16 @@ const alone = `
 dispatchEvent(new Event("beforeprint"));
 for (const choice of document.querySelectorAll(".flows select")) {
   choice.selectedIndex = %d;
+  if (choice.selectedIndex < 0) throw new Error("no such cell");
   choice.dispatchEvent(new Event("change"));
 }
 const wanted = [...document.querySelectorAll(%q)];
 for (const w of wanted) {
   w.closest("details")?.setAttribute("open", "");
-  if (w.matches(".sequence")) Object.assign(w.parentElement.style, { overflow: "visible", maxHeight: "none" }); // it scrolls
+  if (w.matches(".sequence")) { // it scrolls in a box narrower than itself
+    Object.assign(w.parentElement.style, { overflow: "visible", maxHeight: "none", border: "none" });
+    document.querySelector("main").style.maxWidth = "none";
+  }
 }
 const holds = (e) => wanted.some((w) => e.contains(w));
 const hide = (e) => {
@@ -82,7 +86,7 @@ func (b *block) draw(ctx context.Context, runs []*measuredRun, path string) erro
 	return atomicfile.WriteBytes(path, picture.Bytes())
 }
 
-// reported is the block's elements as the report of a run shows it.
+// reported returns a picture of the block's elements in the report of a run.
 func (b *block) reported(ctx context.Context, browser, folder string, r *measuredRun) (image.Image, error) {
 	report, shot := filepath.Join(folder, r.name+".html"), filepath.Join(folder, r.name+".png")
 	if _, err := output(ctx, wiretime, "report", "--store", r.store, "-o", report); err != nil {
@@ -104,7 +108,10 @@ func (b *block) reported(ctx context.Context, browser, folder string, r *measure
 	where, _, _ := strings.Cut(rest, `"`)
 	var box image.Rectangle
 	if _, err := fmt.Sscan(where, &box.Min.X, &box.Min.Y, &box.Max.X, &box.Max.Y); err != nil {
-		return nil, fmt.Errorf("draw %s of %s: the report has no such elements", b.Elements, r.name)
+		return nil, fmt.Errorf("draw %s of %s: the report has no such elements, or no cell %d", b.Elements, r.name, max(b.Cell, 1))
+	}
+	if box.Max.X > b.Width {
+		return nil, fmt.Errorf("draw %s of %s: its right edge is at %d pixels, and the window is %d wide: enlarge the block's width", b.Elements, r.name, box.Max.X, b.Width)
 	}
 	if _, err := output(ctx, browser, append([]string{"--screenshot=" + shot}, flags...)...); err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -53,16 +52,23 @@ func showFrames(dir, id string) error {
 		return input(fmt.Errorf("show the frames of load %s: it left no files ('wiretime show %s' has the reason)", l.ID, l.ID))
 	}
 	connections, err := readConnections(l)
+	if errors.Is(err, fs.ErrNotExist) {
+		return input(fmt.Errorf("show the frames of load %s: it has no packet capture", l.ID))
+	}
 	if err != nil {
 		return fmt.Errorf("show the frames of load %s: %w", l.ID, err)
 	}
 	har, err := readHAR(l)
 	if err != nil {
-		return err
+		return fmt.Errorf("show the frames of load %s: %w", l.ID, err)
 	}
 	epoch, since := began(har, connections)
 	fmt.Fprintf(stdout, "load %s, %s\n", l.ID, l.Cell.Key())
-	fmt.Fprintf(stdout, "Times are ms since %s. A window is what is left of it for the sender of the DATA:\nonce the DATA has left, or the update has arrived.\n", since)
+	if len(connections) == 0 {
+		_, err := fmt.Fprintln(stdout, "The capture has no TCP or QUIC connection.")
+		return err
+	}
+	fmt.Fprintf(stdout, "Times are ms since %s. Windows are what the sender of DATA has left of them,\nonce the DATA has left or the update has arrived.\n", since)
 	for i, c := range connections {
 		if err := printConnection(i+1, c, epoch); err != nil {
 			return err
@@ -71,13 +77,19 @@ func showFrames(dir, id string) error {
 	return nil
 }
 
-// readConnections reads the connections in a load's capture. If it shows no frames, those in the loader's log follow.
+// readConnections reads the connections in a load's capture. If they show no frames, those in the loader's log follow.
 func readConnections(l store.Load) ([]*flowcontrol.Connection, error) {
 	packets, err := capture.ReadPackets(filepath.Join(l.Artefacts, lab.CaptureFile))
-	if err != nil {
+	cut := errors.Is(err, capture.ErrTruncated)
+	if err != nil && !cut {
 		return nil, err
 	}
 	list := flowcontrol.Read(&evidence.Evidence{Protocol: l.Cell.On(study.AxisProtocol), Packets: packets})
+	if cut {
+		for _, c := range list {
+			c.Unseen = append(c.Unseen, "packets at the end: the capture file is cut off")
+		}
+	}
 	if slices.ContainsFunc(list, func(c *flowcontrol.Connection) bool { return len(c.Events) > 0 }) {
 		return list, nil
 	}
@@ -93,7 +105,8 @@ func readConnections(l store.Load) ([]*flowcontrol.Connection, error) {
 	return append(list, logged...), err
 }
 
-// began returns the moment from which times are counted, in ns since the Unix epoch, and its name.
+// began returns the moment from which times are counted, in ns since the Unix epoch, and its name: navigationStart or, without a page,
+// the first packet.
 func began(har *capture.HAR, connections []*flowcontrol.Connection) (int64, string) {
 	if har != nil && len(har.Log.Pages) > 0 {
 		return har.Log.Pages[0].Started.UnixNano(), "navigationStart"
@@ -102,7 +115,7 @@ func began(har *capture.HAR, connections []*flowcontrol.Connection) (int64, stri
 	for _, c := range connections {
 		first = min(first, c.Opened)
 	}
-	return first, "the first packet of a connection"
+	return first, "the first packet"
 }
 
 func printConnection(number int, c *flowcontrol.Connection, epoch int64) error {
@@ -159,7 +172,7 @@ func sinceEpoch(at, epoch int64) string {
 	return milliseconds(at - epoch)
 }
 
-// printTransfer prints what held a sender, in all and in stretches.
+// printTransfer prints what held a sender, in sum and stretch by stretch.
 func printTransfer(t *flowcontrol.Transfer, epoch int64) error {
 	took := t.To - t.From
 	fmt.Fprintf(stdout, "\nthe %s sent %d octets from %s to %s ms, in %s ms, held by\n\n", t.Sender, t.Octets, sinceEpoch(t.From, epoch), sinceEpoch(t.To, epoch), milliseconds(took))
@@ -173,13 +186,13 @@ func printTransfer(t *flowcontrol.Transfer, epoch int64) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	return printHeld(stdout, t.Held, epoch)
+	return printHeld(t.Held, epoch)
 }
 
-// printHeld prints the stretches of a transfer, of which there may be many.
-func printHeld(out io.Writer, held []flowcontrol.Held, epoch int64) error {
+// printHeld prints the first stretches of a transfer.
+func printHeld(held []flowcontrol.Held, epoch int64) error {
 	const most = 40
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\n  from, ms\tms\theld by")
 	for i, h := range held {
 		if i == most {

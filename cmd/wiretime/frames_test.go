@@ -1,12 +1,15 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"wiretime/capture"
 	"wiretime/flowcontrol"
+	"wiretime/lab"
+	"wiretime/store"
 	"wiretime/study"
 	"wiretime/workload/pageload"
 )
@@ -70,6 +73,46 @@ func TestFramesSayWhatHeldTheSender(t *testing.T) {
 	}
 	if r := u.run(t, "frames", "r1-0099-a1", "--store", "kept"); r.code != exitInput || !strings.Contains(r.errors, "r1-0099-a1") {
 		t.Errorf("an unknown load: exit code %d, %q", r.code, r.errors)
+	}
+	t.Run("damaged captures", func(t *testing.T) { u.framesOfDamagedCaptures(t, loads) })
+}
+
+// framesOfDamagedCaptures takes from the captures of loads their end, then their keys, then all: the program says what it could not see.
+func (u user) framesOfDamagedCaptures(t *testing.T, loads []store.Load) {
+	for _, l := range loads {
+		path := filepath.Join(l.Artefacts, lab.CaptureFile)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets, err := capture.ReadPackets(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keyless := capture.AppendHeader(nil, packets.Header)
+		for i := range packets.Records {
+			keyless = capture.AppendPacket(keyless, &packets.Records[i])
+		}
+		for _, c := range []struct {
+			file []byte
+			says string
+		}{
+			{whole[:len(whole)/2], "not seen: packets at the end: the capture file is cut off\n"},
+			{keyless, "not seen: the frames: the key log lacks the secrets of this connection\n"},
+		} {
+			if err := os.WriteFile(path, c.file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if r := u.run(t, "frames", l.ID, "--store", "kept"); r.code != 0 || !strings.Contains(r.out, c.says) {
+				t.Errorf("%s: exit code %d, without %q: %s%s", l.Cell.Key(), r.code, c.says, r.errors, r.out)
+			}
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if r := u.run(t, "frames", l.ID, "--store", "kept"); r.code != exitInput || !strings.Contains(r.errors, "it has no packet capture") {
+			t.Errorf("%s without a capture: exit code %d, %q", l.Cell.Key(), r.code, r.errors)
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ export function needsLog(values: number[]): boolean {
   return above.length === values.length && above.length > 0 && Math.max(...above) > wide * Math.min(...above);
 }
 
-/** isGeometric says whether values on a horizontal axis are far apart, and most of them low, as when each is twice the one before. */
+/** isGeometric says whether rising values need a logarithmic axis: they span decades and most of them are low, like doublings. */
 export function isGeometric(rising: number[]): boolean {
   const middle = rising[Math.floor(rising.length / 2)] ?? 0;
   return needsLog(rising) && middle <= (rising.at(-1) ?? 0) / 8;

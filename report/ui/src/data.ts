@@ -66,7 +66,7 @@ export interface Streams {
   players: Fact[];
 }
 
-/** How cells, or loads of a session, differ along one number. */
+/** How cells, or the loads of a session, differ along one number. */
 export interface Series {
   axis: string;
   name: string;
@@ -84,7 +84,7 @@ export interface Panel {
 /** A cell on a line, or a load of a session; the points of a line are in the order of their values on the axis. */
 export interface LinePoint {
   at: number;
-  cell: number; // that has its loads
+  cell: number; // the cell that has its loads
   summaries: Record<string, Summary>;
   printed?: Record<string, number>;
 }
@@ -135,7 +135,7 @@ export interface Critical {
   verdict: string;
 }
 
-/** The connection of a load on which most DATA was sent. Moments are ms since navigation start; in arrays they are microseconds. */
+/** The connection of a load on which most DATA was sent; without DATA, held is empty and unseen says why. Moments are ms since navigation start, in arrays microseconds. */
 export interface Flow {
   load: number;
   connection: string;
@@ -143,9 +143,9 @@ export interface Flow {
   unseen?: string[];
   sender: string;
   octets: number;
-  sums: number[]; // ns, in the order of Data.reasons
+  sums: number[]; // ns by reason, in the order of Data.reasons
   held: [from: number, to: number, reason: number][];
-  points: [at: number, ...values: (number | null)[]][]; // left of the stream's and the session's window, receive window, congestion window, under way
+  points: [at: number, ...values: (number | null)[]][]; // octets: left of the stream's and the session's window, receive window, congestion window, flight
   events: FlowEvent[];
   more: number;
 }

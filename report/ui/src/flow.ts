@@ -10,18 +10,21 @@ interface Shown {
   flow: Flow;
 }
 
-/** heights says where a reason's bar lies in its row, as shares from the top, so that reasons differ without colour, too. */
+/** heights says where a reason's bar lies in its row, as shares of its height from the top, so that reasons can be told apart without colour. */
 const heights: [top: number, bottom: number][] = [[0.42, 0.58], [0, 0.6], [0.4, 1], [0.2, 0.8], [0.3, 0.7], [0, 1], [0, 1]];
 
 const windows = ["stream's window", "session's window", "receive window", "congestion window, inferred", "under way"];
 
 /** flows shows what held the sender of each cell's median load, and for one of them its windows over time and its frames. */
 export function flows(data: Data, section: Section): HTMLElement | null {
-  const shown = section.cells.map((c) => at(data.cells, c)).flatMap((cell): Shown[] => (cell.flow ? [{ cell, flow: cell.flow }] : []));
+  const all = section.cells.map((c) => at(data.cells, c)).flatMap((cell): Shown[] => (cell.flow ? [{ cell, flow: cell.flow }] : []));
+  const shown = all.filter((s) => s.flow.held.length > 0);
+  const unseen = all.filter((s) => s.flow.held.length === 0).map((s) => el("p", { class: "failure" }, `What held the sender of ${s.cell.label}, load ${at(data.loads, s.flow.load).id}, could not be seen: ${s.flow.unseen?.join("; ") ?? "no DATA arrived"}.`));
   const [first] = shown;
   if (first === undefined) {
     const charted = data.reasons !== undefined && section.cells.some((c) => at(data.cells, c).critical);
-    return charted ? el("p", { class: "facts" }, "What held the senders is charted for the first 60 cells of a report only; wiretime frames LOAD says it of any load.") : null;
+    if (unseen.length > 0) return el("div", { class: "flows" }, el("h4", {}, "What held the sender"), ...unseen);
+    return charted ? el("p", { class: "facts" }, "What held the senders is charted for the first 60 cells of a report only; wiretime frames LOAD prints it for any load.") : null;
   }
   const reasons = data.reasons ?? [];
   const present = reasons.map((_, r) => r).filter((r) => shown.some((s) => (s.flow.sums[r] ?? 0) > 0));
@@ -43,7 +46,8 @@ export function flows(data: Data, section: Section): HTMLElement | null {
   });
   return el("div", { class: "flows" },
     el("h4", {}, "What held the sender"),
-    el("p", { class: "caption" }, "The connection of each median load on which most was sent, from when its first octet of DATA left until the last had arrived. Time that the path needs to carry octets is the link's, even if the sender may not send meanwhile."),
+    el("p", { class: "caption" }, "The connection of each cell's median load on which most was sent, from when its first octet of DATA left until the last had arrived. While the path is carrying octets, the link counts, even if the sender may not send meanwhile."),
+    ...unseen,
     el("ul", { class: "legend", "aria-label": "What held the sender" }, ...present.map((r) => el("li", {}, swatch(r), at(reasons, r)))),
     sums,
     el("details", {}, el("summary", {}, "What held the sender, in figures"), table(data, shown, present)),
@@ -111,7 +115,7 @@ function drawing(data: Data, { cell, flow }: Shown, width: number): SVGElement {
   const from = (flow.held[0]?.[0] ?? 0) / 1000;
   const to = (flow.held.at(-1)?.[1] ?? 1) / 1000;
   const x = (t: number): number => left + ((width - left - right) * (t - from)) / (to - from || 1);
-  // Windows that nobody comes near would flatten the others.
+  // Windows far above the flight would flatten everything else.
   const busiest = Math.max(1, ...flow.points.map((p) => p[5] ?? 0));
   const near = flow.points.flatMap((p) => p.slice(1)).filter((v): v is number => v !== null && v <= 4 * busiest);
   const end = Math.max(...near, busiest) * 1.05;
@@ -155,7 +159,7 @@ function drawing(data: Data, { cell, flow }: Shown, width: number): SVGElement {
 
 const n = (value: number): number => Math.round(value * 100) / 100;
 
-/** sequenceChart shows the frames between two lifelines, a row for each that is sent. */
+/** sequenceChart shows the frames between two lifelines, each in the row of its sending. */
 function sequenceChart(data: Data, { cell, flow }: Shown): HTMLElement[] {
   const notes = (flow.unseen ?? []).map((text) => el("p", { class: "failure" }, `Not seen: ${text}.`));
   const id = at(data.loads, flow.load).id;
@@ -201,13 +205,13 @@ function sequenceChart(data: Data, { cell, flow }: Shown): HTMLElement[] {
 
 const moment = (t: number): string => (t < 0 ? "not seen" : `${fixed(t, 3)} ms`);
 
-/** left says what the windows have left, for lines that are about them. */
+/** left writes what the windows have left after an event that changes them. */
 function left(e: FlowEvent): string {
   const known = [e.left, e.session].filter((v): v is number => v !== undefined).map((v) => fixed(v, 0));
   return known.length === 0 ? "" : ` → ${known.join(", ")}`;
 }
 
-/** kind is what decides the colour of a line. */
+/** kind gives the class that colours a line. */
 function kind(e: FlowEvent): string {
   if (/^(DATA|STREAM) /.test(e.text)) return "payload";
   if (/^(WINDOW_UPDATE|MAX_DATA|MAX_STREAM_DATA|SETTINGS|TRANSPORT_PARAMETERS)/.test(e.text)) return "grant";

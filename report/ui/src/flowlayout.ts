@@ -1,14 +1,14 @@
 import type { FlowEvent } from "./data";
 import { ticks } from "./layout";
 
-/** Stretch is one reason's part of a bar, ms from the bar's start. */
+/** Stretch is the part of a bar that belongs to one reason, in ms from the bar's start. */
 export interface Stretch {
   reason: number;
   from: number;
   to: number;
 }
 
-/** stacked lays the reasons that held a sender end to end; those that took no time are left out. */
+/** stacked lays the times (ns) of the reasons that held a sender end to end, without those that took no time. */
 export function stacked(sums: number[]): Stretch[] {
   const result: Stretch[] = [];
   let from = 0;
@@ -20,13 +20,13 @@ export function stacked(sums: number[]): Stretch[] {
   return result;
 }
 
-/** Place says in which row an event starts, and behind which one it ends; null if it was not received. */
+/** Place says in which row an event starts, and behind which row it ends; null if it was not received. */
 export interface Place {
   sent: number;
   received: number | null;
 }
 
-/** sequence gives each event a row of its own, in their order. One that arrives between two rows ends there. */
+/** sequence gives each event a row, in their order. An event that arrives between the sending of two others ends between their rows. */
 export function sequence(events: FlowEvent[]): Place[] {
   return events.map((e, i) => {
     if (e.received < 0) return { sent: i, received: null };

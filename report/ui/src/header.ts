@@ -1,6 +1,7 @@
 import type { Data } from "./data";
 import { el } from "./dom";
 import { counted, fixed, list, moment } from "./format";
+import { kernels } from "./kernels";
 import { workloadOf } from "./workload";
 
 /** header says what was measured and whether the figures can be trusted. */
@@ -15,7 +16,7 @@ export function header(data: Data): HTMLElement {
       ...fact("Seed", data.seed),
       ...fact("Wiretime", data.version),
       ...fact("Clock", clocks(data)),
-      ...data.environment.filter((f) => f.name.toLowerCase() === "kernel").flatMap((f) => fact("Kernel", f.value))),
+      ...kernels(data).flatMap((k) => fact("Kernel", k))),
     loads(data),
     trust(data),
     ...quick(data), ...gaps(data));

@@ -33,10 +33,10 @@ export interface Point {
   high: number;
   n: number;
   interval: boolean;
-  printed?: number; // what a paper has for the cell
+  printed?: number; // what a paper printed for the cell
 }
 
-/** pointsOf returns a point for each of a panel's that has the metric. */
+/** pointsOf returns those points of a panel that have the metric. */
 export function pointsOf(panel: Panel, metric: Metric): Point[] {
   return panel.lines.flatMap(({ label, points }) => points.flatMap((p): Point[] => {
     const s = p.summaries[metric.name];
@@ -45,14 +45,14 @@ export function pointsOf(panel: Panel, metric: Metric): Point[] {
   }));
 }
 
-/** Offer is what the path offered to the loads at one place of a panel's axis. */
+/** Offer says what the path offered to the loads at one value of a panel's axis. */
 export interface Offer {
   x: number;
   rate: number; // Mbit/s, the mean of the lines
   outage: number; // ms, the longest that one of them met
 }
 
-/** offersOf returns what a path that moves offered, by the places on the axis; none for other paths. */
+/** offersOf returns what a moving path offered, in the order of the axis; none for other paths. */
 export function offersOf(panel: Panel): Offer[] {
   const all = new Map<number, { rates: number[]; outage: number }>();
   for (const { at: x, summaries } of panel.lines.flatMap((l) => l.points)) {

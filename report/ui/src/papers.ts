@@ -43,7 +43,7 @@ function figure(printed: Printed, row: number, column: number): HTMLElement {
     el("small", {}, `published ${f.printed}, ${times(f.ratio)}`));
 }
 
-/** statisticName begins a caption. */
+/** statisticName names a statistic at the start of a caption, before the metric. */
 function statisticName(statistic: string): string {
   const names: Record<string, string> = { median: "Median", mean: "Mean", min: "Minimum", max: "Maximum" };
   return names[statistic] ?? `${statistic} of`;

@@ -7,10 +7,10 @@ import { decimalsFor, fixed } from "./format";
 import { looksOf, offersOf, pointsOf, rangesOf, type Look, type Offer, type Point, type Range } from "./lines";
 import { workloadOf } from "./workload";
 
-/** many is the number of places on an axis above which points are small, without bars, and their panel is wide. */
+/** many is the number of values on an axis above which a panel is dense: it is wide, and its points are small and have no bars. */
 const many = 30;
 
-/** seriesView draws how figures change along a number, a picture per metric and panel; nothing of a study in which none varies. */
+/** seriesView draws how figures change along a number, a picture per metric and panel; null if no number varies in the study. */
 export function seriesView(data: Data): HTMLElement | null {
   const all = data.series ?? [];
   const values = (s: Series): number => Math.max(...s.panels.flatMap((p) => p.lines.map((l) => l.points.length)));
@@ -46,7 +46,7 @@ function pictures(data: Data, series: Series): HTMLElement[] {
     const note = [
       new Set(ranges).size > 1 ? "The panels have axes of their own." : "",
       ranges.some((r) => r.log) ? (ranges.every((r) => r.log) ? "The axis is logarithmic." : "Some axes are logarithmic.") : "",
-      points.flat().some((p) => p.printed !== undefined) ? "Hollow points are the published figures." : "",
+      points.flat().some((p) => p.printed !== undefined) ? "Hollow points are published medians or means." : "",
       panels.some((p) => offersOf(p).length > 0) ? "Below: the rate that the path offered during each load, averaged over the lines; grey bands are loads that met an outage." : "",
     ].filter(Boolean).join(" ");
     return [el("div", { class: "series" },
@@ -82,7 +82,7 @@ function swatch(look: Look): Element {
   });
 }
 
-/** across is the horizontal axis of a panel, and how far its points keep from the frame. */
+/** across gives the horizontal axis of a panel, and the distance of its points from the frame. */
 function across(series: Series, panel: Panel, width: number, inset: number, label: string | null): { insetLeft: number; insetRight: number; x: Plot.ScaleOptions } {
   const xs = [...new Set(panel.lines.flatMap((l) => l.points.map((p) => p.at)))].sort((a, b) => a - b);
   const [from = 0, to = 1] = [xs[0], xs.at(-1)];
@@ -150,7 +150,7 @@ function drawing(series: Series, panel: Panel, points: Point[], offers: Offer[],
   return plot;
 }
 
-/** bands marks the loads that met an outage. */
+/** bands marks the places of loads that met an outage. */
 const bands = (offers: Offer[]): Plot.Markish => Plot.ruleX(offers.filter((o) => o.outage > 0), { x: "x", stroke: "var(--rule)", strokeWidth: 7 });
 
 /** strip draws what the path offered, below a panel and on its axis. */

@@ -42,7 +42,7 @@ const uploads = (data: Data): Workload => ({
   times: "upload times",
 });
 
-/** crowds have no packets and no requests to show, and servers cannot do what some cells ask. */
+/** crowds have no packets and no requests to show, and some servers cannot do what a cell asks. */
 const crowds = (data: Data): Workload => ({
   measured: () => `${list(distinct(data, (c) => c.site))} clients, ${list(distinct(data, (c) => c.loader))}, over ${list(distinct(data, (c) => c.protocol))}`
     + (data.servers === undefined ? "" : `, of the ${data.servers.length === 1 ? "server" : "servers"} ${list(data.servers.map((s) => s.name))}`),
