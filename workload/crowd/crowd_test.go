@@ -127,7 +127,13 @@ func children(t *testing.T) int {
 // it names the host with http.
 func TestCrowdsOfSeveralHosts(t *testing.T) {
 	l := labtest.New(t, labtest.Config(1))
-	s, err := site.Make(site.Spec{Name: "page", Objects: 6, Domains: 2, Total: 20_000, Sizes: site.SizesEqual, Depth: 1, Mix: site.Mix2013(), Seed: 1})
+	const document, image = "https://www.page.test/", "https://img.page.test/a.png"
+	text, pixels := []byte(`<!DOCTYPE html><img src="`+image+`">`), []byte("pixels")
+	html := []site.Header{{Name: "content-type", Value: "text/html"}}
+	s, err := site.New(site.Site{Name: "page", Page: document, Resources: []site.Resource{
+		{Method: "GET", URL: document, Status: 200, Header: html, Body: site.Hash(text)},
+		{Method: "GET", URL: image, Status: 200, Body: site.Hash(pixels)},
+	}}, map[string][]byte{site.Hash(text): text, site.Hash(pixels): pixels})
 	if err != nil {
 		t.Fatal(err)
 	}
