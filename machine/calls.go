@@ -23,17 +23,17 @@ import (
 // CallsCommand is the first argument of a process that counts the system calls of others.
 const CallsCommand = "count-system-calls"
 
-// Calls counts the system calls of running processes by ptrace(2), which stops them at each: they
-// are several times slower meanwhile.
+// Calls counts the system calls of running processes with ptrace(2). The kernel stops the processes at
+// each call, which makes them several times slower.
 type Calls struct {
 	child   *process.Child
 	ask     io.WriteCloser
 	answers *bufio.Reader
 }
 
-// CountCalls starts to count the system calls of processes, of their descendants, and of what
-// they start from now on. The caller closes the result. It returns an error if this user may not
-// trace them.
+// CountCalls starts to count the system calls of the processes, of their descendants, and of every
+// thread and process that they start from now on. The caller must call Close. CountCalls returns an error if
+// a process has ended, or if this user may not trace it.
 func CountCalls(pids ...int) (*Calls, error) {
 	args := []string{CallsCommand}
 	for _, pid := range tree(pids) {
@@ -54,47 +54,59 @@ func CountCalls(pids ...int) (*Calls, error) {
 		return nil, fmt.Errorf("start counting system calls: %w", err)
 	}
 	c := &Calls{child, ask, bufio.NewReader(answers)}
-	if _, err := c.So(); err != nil {
-		return nil, errors.Join(fmt.Errorf("count system calls by ptrace: %w", err), c.Close())
+	why, err := c.answers.ReadString('\n')
+	if why = strings.TrimSpace(why); err == nil && why != "" {
+		err = errors.New(why)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("count system calls with ptrace: %w", err), c.Close())
 	}
 	return c, nil
 }
 
-// So returns how many system calls were begun so far.
-func (c *Calls) So() (int64, error) {
+// Count returns how many system calls have begun so far. It returns an error if the counting process
+// has ended.
+func (c *Calls) Count() (int64, error) {
 	if _, err := io.WriteString(c.ask, "\n"); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("ask for the number of system calls: %w", err)
 	}
 	line, err := c.answers.ReadString('\n')
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("read the number of system calls: %w", err)
 	}
 	return strconv.ParseInt(strings.TrimSpace(line), 10, 64)
 }
 
-// Close stops counting. The processes go on.
+// Close stops counting. The counted processes keep running. It returns an error if the counting process
+// failed.
 func (c *Calls) Close() error {
 	_ = c.ask.Close()
-	return c.child.Wait()
+	if err := c.child.Wait(); err != nil {
+		return fmt.Errorf("stop counting system calls: %w", err)
+	}
+	return nil
 }
 
-// CallsMain is the process that counts. It answers each line of its standard input with the
-// number so far, and ends with the input; the kernel then lets go of the traced processes.
-func CallsMain(args []string) error {
+// CallsMain runs the process that counts the system calls of the processes with the given PIDs. Its first
+// line of output is empty, or the reason why it cannot count. Then it answers each line of its standard
+// input with the number so far. It returns at the end of the input, and the kernel detaches it from the
+// traced processes when it exits.
+func CallsMain(pids []string) error {
 	var counted atomic.Int64
 	began := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // all of ptrace is one thread's
-		t := &tracer{counted: &counted}
-		err := t.seizeAll(args)
+		runtime.LockOSThread() // only the thread that traces another may control it
+		err := seizeAll(pids)
 		began <- err
 		if err == nil {
-			t.follow()
+			follow(&counted)
 		}
 	}()
 	if err := <-began; err != nil {
-		return err
+		fmt.Println(err)
+		return nil //nolint:nilerr // the reader of the output reports it
 	}
+	fmt.Println()
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		fmt.Println(counted.Load())
@@ -102,11 +114,8 @@ func CallsMain(args []string) error {
 	return nil
 }
 
-// tracer follows threads from system call to system call.
-type tracer struct{ counted *atomic.Int64 }
-
-// seizeAll begins to trace all threads of processes, also of those that start meanwhile.
-func (t *tracer) seizeAll(pids []string) error {
+// seizeAll starts to trace all threads of the processes, including those that start meanwhile.
+func seizeAll(pids []string) error {
 	for _, pid := range pids {
 		seized := map[string]bool{}
 		for more := true; more; {
@@ -120,7 +129,11 @@ func (t *tracer) seizeAll(pids []string) error {
 					continue
 				}
 				seized[thread.Name()], more = true, true
-				if err := seize(thread.Name()); err != nil {
+				err := seize(thread.Name())
+				if errors.Is(err, unix.EPERM) {
+					err = fmt.Errorf("%w; run as root, or set the sysctl kernel.yama.ptrace_scope to 0", err)
+				}
+				if err != nil {
 					return fmt.Errorf("trace thread %s of process %s: %w", thread.Name(), pid, err)
 				}
 			}
@@ -129,8 +142,8 @@ func (t *tracer) seizeAll(pids []string) error {
 	return nil
 }
 
-// seize begins to trace a thread and has it stop. One that has just ended, or that is traced
-// already because the thread that started it is, is no error.
+// seize starts to trace a thread and stops it. It returns nil for a thread that has just ended, and for one
+// that is already traced because its parent is.
 func seize(thread string) error {
 	id, err := strconv.Atoi(thread)
 	if err != nil {
@@ -147,14 +160,15 @@ func seize(thread string) error {
 	return err
 }
 
+// tracedByUs reports whether this process traces the thread.
 func tracedByUs(thread string) bool {
 	status, err := os.ReadFile(filepath.Join("/proc", thread, "status"))
 	return err == nil && strings.Contains(string(status), fmt.Sprintf("TracerPid:\t%d\n", os.Getpid()))
 }
 
-// follow lets every thread that stops go on until its next system call. It returns when no
-// traced thread is left.
-func (t *tracer) follow() {
+// follow resumes each traced thread that stops, until it enters or leaves its next system call, and counts the
+// entries. It returns when no traced thread is left.
+func follow(counted *atomic.Int64) {
 	for {
 		var status unix.WaitStatus
 		thread, err := unix.Wait4(-1, &status, unix.WALL, nil)
@@ -171,24 +185,27 @@ func (t *tracer) follow() {
 		switch stop := status.StopSignal(); {
 		case stop == unix.SIGTRAP|0x80:
 			if entersCall(thread) {
-				t.counted.Add(1)
+				counted.Add(1)
 			}
-		case uint32(status)>>16 == 0: // a signal is about to be delivered
+		case uint32(status)>>16 == 0: // no event of ptrace: a signal is about to be delivered
 			signal = uintptr(stop)
 		}
-		_ = ptrace(unix.PTRACE_SYSCALL, thread, 0, signal) // it may have been killed
+		_ = ptrace(unix.PTRACE_SYSCALL, thread, 0, signal) // fails if the thread was killed
 	}
 }
 
-// entersCall reports whether a thread that stopped at a system call is about to make it; it stops
-// again when the call returns (PTRACE_GET_SYSCALL_INFO of ptrace(2)).
+// entersCall reports whether a thread that stopped at a system call enters it. The thread stops again when
+// it leaves the call (PTRACE_GET_SYSCALL_INFO of ptrace(2)).
 func entersCall(thread int) bool {
 	const entry = 1 // PTRACE_SYSCALL_INFO_ENTRY
 	var info [88]byte
-	err := ptrace(unix.PTRACE_GET_SYSCALL_INFO, thread, uintptr(len(info)), uintptr(unsafe.Pointer(&info[0])))
-	return err == nil && info[0] == entry
+	// The address is taken in the call itself: the stack, which holds info, may move at any other time.
+	_, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(thread), uintptr(len(info)),
+		uintptr(unsafe.Pointer(&info[0])), 0, 0)
+	return errno == 0 && info[0] == entry
 }
 
+// ptrace makes a request of ptrace(2) whose data is a number.
 func ptrace(request, thread int, address, data uintptr) error {
 	if _, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, uintptr(request), uintptr(thread), address, data, 0, 0); errno != 0 {
 		return errno

@@ -1,15 +1,17 @@
 package machine
 
 import (
+	"fmt"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
 	"wiretime/process"
 )
 
-// TestUsedCountsAProcessAndItsDescendants compares a shell that has used the processor in a child
-// with what the kernel says of both.
+// TestUsedCountsAProcessAndItsDescendants measures a shell whose child has used the processor, and compares it
+// with the shell alone.
 func TestUsedCountsAProcessAndItsDescendants(t *testing.T) {
 	const busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo; read x"
 	command := exec.Command("sh", "-c", "("+busy+") & (read x) ; wait")
@@ -45,18 +47,18 @@ func TestUsedCountsAProcessAndItsDescendants(t *testing.T) {
 		t.Errorf("a shell whose child has counted to 200,000 used %v, and %v without the child", got, time.Duration(own))
 	}
 	if all.Resident <= 0 || all.Peak < all.Resident/2 {
-		t.Errorf("their memory is %d octets, and was %d at most", all.Resident, all.Peak)
+		t.Errorf("their memory is %d octets, with a peak of %d", all.Resident, all.Peak)
 	}
 }
 
-// TestUsedOfAProcessThatHasEnded reads a process that is not there any more.
+// TestUsedOfAProcessThatHasEnded reads a process that no longer exists.
 func TestUsedOfAProcessThatHasEnded(t *testing.T) {
 	command := exec.Command("true")
 	if err := process.Run(command); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := Used(command.Process.Pid); err != nil || got != (Usage{}) {
-		t.Errorf("a process that has ended uses %+v, error %v", got, err)
+		t.Errorf("a process that has ended used %+v, error %v; want nothing", got, err)
 	}
 }
 
@@ -69,8 +71,8 @@ func TestKilobytes(t *testing.T) {
 	}
 }
 
-// TestCallsAreCounted has a shell make system calls whose number is known, and others besides, in
-// a process that it starts after counting began.
+// TestCallsAreCounted has a shell make a known number of system calls, and a few others, in a process that it
+// starts after counting has begun.
 func TestCallsAreCounted(t *testing.T) {
 	command := exec.Command("sh", "-c", "read x; (i=0; while [ $i -lt 500 ]; do echo; i=$((i+1)); done); read x")
 	in, err := command.StdinPipe()
@@ -93,7 +95,7 @@ func TestCallsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := calls.So()
+	before, err := calls.Count()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +110,7 @@ func TestCallsAreCounted(t *testing.T) {
 		}
 		read += n
 	}
-	after, err := calls.So()
+	after, err := calls.Count()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,19 +120,52 @@ func TestCallsAreCounted(t *testing.T) {
 	if err := calls.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := in.Write([]byte("\n")); err != nil { // it goes on, and ends by itself
+	if _, err := in.Write([]byte("\n")); err != nil { // the shell keeps running, and ends by itself
 		t.Error(err)
 	}
 }
 
-// TestCallsOfAProcessThatMayNotBeTraced asks for the counts of one that is not there.
-func TestCallsOfAProcessThatMayNotBeTraced(t *testing.T) {
+// TestCallsOfACounterThatIsKilled kills the counting process: neither a count nor Close hides it.
+func TestCallsOfACounterThatIsKilled(t *testing.T) {
+	command := exec.Command("sh", "-c", "read x")
+	in, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := process.Start(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = in.Close()
+		_ = child.Wait()
+	}()
+	calls, err := CountCalls(child.Command.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := calls.child.Command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := calls.Count(); err == nil {
+		t.Errorf("a counting process that was killed counted %d system calls", n)
+	}
+	if err := calls.Close(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("closing it returns error %v, want one that says how it ended", err)
+	}
+}
+
+// TestCallsOfAProcessThatHasEnded asks for the system calls of a process that no longer exists: the error says so.
+func TestCallsOfAProcessThatHasEnded(t *testing.T) {
 	command := exec.Command("true")
 	if err := process.Run(command); err != nil {
 		t.Fatal(err)
 	}
-	if calls, err := CountCalls(command.Process.Pid); err == nil {
-		t.Error("the system calls of a process that has ended can be counted")
+	calls, err := CountCalls(command.Process.Pid)
+	if err == nil {
 		_ = calls.Close()
+	}
+	if want := fmt.Sprintf("count system calls with ptrace: list the threads of process %d: ", command.Process.Pid); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }

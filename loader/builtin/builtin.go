@@ -57,9 +57,9 @@ type Config struct {
 	// Fallback is the protocol for an HTTP/3 origin that cannot be reached over
 	// UDP: "h2", or empty for none.
 	Fallback string
-	// Windows is how the browser limits what servers send; nil for session.Options' own.
+	// Windows limits what servers send; nil for the windows of package session.
 	Windows *window.Receiver
-	// NoteWindows keeps what both ends announce, for Visit.Announced.
+	// NoteWindows keeps the windows that both ends announce, for Visit.Announced.
 	NoteWindows bool
 	// Recorded are resources that scripts request. The schemes of their URLs are
 	// ignored.
@@ -81,8 +81,8 @@ type Visit struct {
 	mu       sync.Mutex // the main thread
 	session  *session.Session
 	cache    cache
-	reload   bool              // the next pages revalidate whatever is in the cache
-	shown    map[string]string // the URLs that pages had at the end, by those requested
+	reload   bool              // pages are reloads
+	shown    map[string]string // the last URL of each page, after redirects, by the URL that was requested
 	answered map[string]bool   // hosts that have answered
 }
 
@@ -138,7 +138,7 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 	return newHAR(tabs), timing(tabs), failed
 }
 
-// target returns the URL to request for a page.
+// target returns the URL to request for a page: its last one if the page is reloaded.
 func (v *Visit) target(url string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -166,13 +166,13 @@ func (v *Visit) giveUp(tabs []*tab, err error) {
 	}
 }
 
-// Forget drops between two visits what is not to be kept. Cookies stay, and names are
-// known as long as anything is kept. If keep says that the page is reloaded, the pages from
-// now on are, until the next Forget: every request says max-age=0, and a stored response is
-// revalidated, however fresh it is, unless it came during the same load. A page that was
-// reached by a redirect is reloaded from where that led. Browsers revalidated everything
-// until 2016; docs/measuring.md has what today's do. Forget must not be called while a page
-// is loading.
+// Forget drops what is not to be kept between two visits. It keeps cookies, and names as
+// long as it keeps anything else. With keep.Reload, all pages are reloads until the next
+// Forget: every request has the field Cache-Control: max-age=0, and a stored response is
+// revalidated however fresh it is, unless the same load has fetched it. A page that was
+// redirected is reloaded from its last URL. Browsers revalidated everything until 2016;
+// docs/measuring.md says what they do today. Forget must not be called while a page is
+// loading.
 func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
 	v.mu.Lock()
 	if !keep.Cache {

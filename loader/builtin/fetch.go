@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"wiretime/loader/page"
@@ -130,28 +129,7 @@ func (f *fetch) deliver() {
 }
 
 func (f *fetch) head(status int, header http.Header) page.Head {
-	return page.Head{Status: status, URL: f.url.String(), ContentType: header.Get("Content-Type"), Links: append(header.Values("Link"), subresources(header)...)}
-}
-
-// subresources returns what the fields X-Subresource announce, as Link fields of relation preload.
-func subresources(header http.Header) []string {
-	if len(header["X-Subresource"]) == 0 {
-		return nil
-	}
-	var links []string
-	for _, hint := range spdy.Hints(header) {
-		as := "image"
-		switch {
-		case hint.Type == "text/css":
-			as = "style"
-		case strings.HasSuffix(hint.Type, "javascript"):
-			as = "script"
-		case strings.HasPrefix(hint.Type, "font/"):
-			as = "font; crossorigin"
-		}
-		links = append(links, fmt.Sprintf("<%s>; rel=preload; as=%s", hint.URL, as))
-	}
-	return links
+	return page.Head{Status: status, URL: f.url.String(), ContentType: header.Get("Content-Type"), Links: header.Values("Link")}
 }
 
 // finish tells the page, and everyone who waits for it, that the fetch has

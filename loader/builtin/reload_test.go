@@ -11,9 +11,8 @@ import (
 	"wiretime/protocol"
 )
 
-// TestReload looks at what a page asks for when it is visited, reloaded and visited again:
-// whatever the server says of its freshness, a reload asks for everything once, with the
-// validators that there are.
+// TestReload visits a page, reloads it and visits it again. The reload requests everything
+// once, with the validators that it has, however fresh it is.
 func TestReload(t *testing.T) {
 	page := html(`<link rel=stylesheet href=/a.css><img src=/a.png><img src=/plain.png><img src=/a.png?private>`)
 	page.header.Set("Etag", `"page"`)
@@ -62,7 +61,9 @@ func TestReload(t *testing.T) {
 			{"again", again, []string{"200 /a.png?private ", "304 / "}},
 		} {
 			must(t, v.Forget(t.Context(), visit.keep))
+			mu.Lock()
 			asked = nil
+			mu.Unlock()
 			har, _, err := v.Load(t.Context(), "https://"+pageHost+"/")
 			must(t, err)
 			mu.Lock()
@@ -80,7 +81,7 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// TestReloadOfARedirectedPage reloads a page from where a redirect has led.
+// TestReloadOfARedirectedPage reloads a page from the URL to which it was redirected.
 func TestReloadOfARedirectedPage(t *testing.T) {
 	moved := text("text/plain", "")
 	moved.header.Set("Location", "/home")

@@ -21,7 +21,7 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// between is a visit that does something more between an earlier page and the measured one.
+// between is a visit that calls a function between an earlier page and the measured one.
 type between struct {
 	*Visit
 	do func(context.Context) error
@@ -38,7 +38,7 @@ func (v *Visit) emptyMemory(ctx context.Context) error {
 	return errors.Join(err, again)
 }
 
-// comeBack visits a page a second time, over h2, and does something between the two visits.
+// comeBack visits a page twice over h2, and calls do between the two visits.
 func (b *bench) comeBack(t *testing.T, page *site.Site, visit string, do func(context.Context, *Visit) error) *evidence.Evidence {
 	t.Helper()
 	v, dir := b.open(t), t.TempDir()
@@ -65,8 +65,8 @@ func manyKinds(t *testing.T) *site.Site {
 	return page
 }
 
-// TestCacheThatIsThrownAway empties the browser's caches between two visits: the second one
-// is invalid, and the violation names what should have been there.
+// TestCacheThatIsThrownAway empties the browser's caches between two visits. The second visit
+// is then invalid, and the violation names a resource that should have been in the cache.
 func TestCacheThatIsThrownAway(t *testing.T) {
 	page := manyKinds(t)
 	b := newBench(t, Options{})
@@ -87,16 +87,16 @@ func TestCacheThatIsThrownAway(t *testing.T) {
 				}
 			}
 			if thrown != (len(list) > 0) || thrown && !strings.HasPrefix(list[0], found) {
-				t.Errorf("%s, thrown away %v: %q, want %q", visit, thrown, list, found)
+				t.Errorf("%s, thrown away %v: violations %q, want %q only if it was", visit, thrown, list, found)
 			}
 		}
 	}
 }
 
-// TestReloadOfEverything holds docs/measuring.md to how Chromium can be made to revalidate
-// what it does not by itself: told to say max-age=0 with every request, and without its
-// memory cache, it asks for everything with its validators, but also asks other origins for
-// leave to send that field.
+// TestReloadOfEverything checks what docs/measuring.md says of making Chromium revalidate
+// everything. With max-age=0 in every request and an empty memory cache, it requests
+// everything with its validators, but also sends preflights to other origins, since the
+// field is not a safelisted one.
 func TestReloadOfEverything(t *testing.T) {
 	page := manyKinds(t)
 	b := newBench(t, Options{})
@@ -118,7 +118,7 @@ func TestReloadOfEverything(t *testing.T) {
 	}
 }
 
-// TestReloadThatFails reloads a page whose server has gone.
+// TestReloadThatFails reloads a page whose server has stopped.
 func TestReloadThatFails(t *testing.T) {
 	b := newBench(t, Options{})
 	v, page := b.open(t), manyKinds(t)
@@ -133,7 +133,7 @@ func TestReloadThatFails(t *testing.T) {
 	must(t, v.Close())
 }
 
-// kept is a visit that a load does not close.
+// kept is a visit that stays open after a load.
 type kept struct{ *Visit }
 
 func (kept) Close() error { return nil }

@@ -41,7 +41,7 @@ type Visit struct {
 	crashed error
 	octets  int64         // that the browser has reported about the page
 	excess  error         // the page is over a limit, and nothing more is recorded
-	reload  bool          // the next load reloads the page that is shown
+	reload  bool          // the next load reloads the page that the tab shows
 	turns   int           // how many documents the page has shown
 	address string        // of the last one
 	changed chan struct{} // holds one value after the state above has changed
@@ -118,8 +118,8 @@ func (v *Visit) observe(s session, event any, octets int) {
 // so, too.
 //
 // Each call loads a new page in the same tab. What the previous page has in
-// flight is cut off and not part of the HAR. After a Forget before a reload it
-// reloads the page that the tab shows, which must be that of url.
+// flight is cut off and not part of the HAR. After a Forget with keep.Reload, Load
+// reloads the page that the tab shows, which must be the page at url.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
 	defer v.browser.process.Guard(ctx)()
 	v.turnPage()
@@ -168,10 +168,10 @@ func (v *Visit) turnPage() {
 }
 
 // Forget replaces the page by an empty one and clears the browser's cache unless
-// it is to be kept. The memory cache of the page's process is cleared with it: it
-// would go with the tab. Names and TLS sessions are always kept, and so are
+// it is to be kept. It also clears the memory cache of the page's process, which
+// would end with the tab. Names and TLS sessions are always kept, and so are
 // connections until their server closes them. If cache and connections are kept,
-// the tab stays as it is, as under a user who comes back to the page or reloads it.
+// the tab stays as it is, as for a user who returns to the page or reloads it.
 func (v *Visit) Forget(ctx context.Context, keep capture.Warm) error {
 	defer v.browser.process.Guard(ctx)()
 	if err := v.forget(ctx, keep); err != nil {
@@ -184,10 +184,10 @@ func (v *Visit) Forget(ctx context.Context, keep capture.Warm) error {
 
 func (v *Visit) forget(ctx context.Context, keep capture.Warm) error {
 	v.turnPage()
+	v.mu.Lock()
+	v.reload = keep.Reload
+	v.mu.Unlock()
 	if keep.Connections && keep.Cache {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.reload = keep.Reload
 		return nil
 	}
 	if err := v.navigate(ctx, "about:blank"); err != nil {
@@ -224,8 +224,8 @@ func (v *Visit) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// show navigates to the page at url, or reloads the page that is shown. It returns when the
-// page counts as loaded, and whether it gave up waiting for requests in flight.
+// show navigates to url, or reloads the page that the tab shows. It returns when the page
+// counts as loaded, and whether it gave up waiting for requests in flight.
 func (v *Visit) show(ctx context.Context, url string) (gaveUp bool, err error) {
 	v.mu.Lock()
 	reload := v.reload
@@ -244,7 +244,7 @@ func (v *Visit) show(ctx context.Context, url string) (gaveUp bool, err error) {
 	if err == nil {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		err = v.log.reloaded() // unlike Page.navigate, Page.reload does not tell
+		err = v.log.reloaded() // Page.reload does not report it, unlike Page.navigate
 	}
 	return gaveUp, err
 }

@@ -11,6 +11,9 @@
 //
 // Everything is cold: each load has its own session and no cache. Redirects are
 // not followed: their target is a resource like any other.
+//
+// A visit can also upload content to the page's URL in place of fetching anything
+// ([Loader.Upload]).
 package fetch
 
 import (
@@ -36,16 +39,16 @@ type Loader struct{ options session.Options }
 // protocol.
 func New(o session.Options) *Loader { return &Loader{o} }
 
-// Windows says how a visit limits what servers send. The zero value is session.Options' own way.
+// Windows sets a visit's flow-control windows. The zero value keeps those of package session.
 type Windows struct {
-	Client *window.Receiver // nil for session.Options' own windows
-	Note   bool             // keep what both ends announce, for Visit.Announced
+	Client *window.Receiver // limits what servers send; nil for the windows of package session
+	Note   bool             // keep the windows that both ends announce, for Visit.Announced
 }
 
 // Visit is one load of one page, cold. It serves one call of Load.
 type Visit struct {
 	protocol  protocol.Protocol
-	upload    *upload // posted to the page, in place of fetching it; nil: none
+	upload    *upload // content to post to the page's URL; nil to fetch the page
 	session   *session.Session
 	keys      session.Keys
 	resources []string

@@ -9,8 +9,8 @@ import (
 	"wiretime/protocol"
 )
 
-// Upload prepares a visit whose Load posts so many octets, at least one, to the page's URL and fetches nothing else. Its
-// only HAR entry is the POST. Any answer but one of status 200 is an error.
+// Upload prepares a visit whose Load posts content of the given length, at least one octet, to the page's URL. It
+// fetches nothing, so the POST is the only entry of the HAR. Load returns an error unless the response has status 200.
 func (l *Loader) Upload(p protocol.Protocol, octets int64, w Windows) *Visit {
 	v := l.Open(p, nil, w)
 	v.upload = &upload{octets: octets}
@@ -20,10 +20,10 @@ func (l *Loader) Upload(p protocol.Protocol, octets int64, w Windows) *Visit {
 // upload is the content of a POST.
 type upload struct {
 	octets int64
-	handed atomic.Int64 // octets that the connection has taken; of the last attempt, if there were several
+	handed atomic.Int64 // octets that the connection has taken in the last attempt
 }
 
-// attach makes a request one that posts the upload.
+// attach turns a request into a POST of the upload.
 func (u *upload) attach(r *http.Request) {
 	r.Method, r.ContentLength = http.MethodPost, u.octets
 	r.GetBody = func() (io.ReadCloser, error) {
@@ -33,7 +33,7 @@ func (u *upload) attach(r *http.Request) {
 	r.Body, _ = r.GetBody()
 }
 
-// content counts what is read of an upload.
+// content counts the octets that are read from an upload.
 type content struct {
 	io.Reader
 	of *upload
@@ -48,8 +48,8 @@ func (c *content) Read(b []byte) (int, error) {
 // Close implements io.Closer.
 func (c *content) Close() error { return nil }
 
-// outcome returns why the upload failed, or nil. It names the octets that the connection took, which may be more than
-// the server got: some wait in buffers.
+// outcome returns why the upload failed, or nil. The error says how many octets the connection took, which may be more
+// than the server received: some are still in buffers.
 func (u *upload) outcome(r *request) error {
 	cause := r.err
 	if cause == nil && r.response.StatusCode != http.StatusOK {
@@ -58,5 +58,5 @@ func (u *upload) outcome(r *request) error {
 	if cause == nil {
 		return nil
 	}
-	return fmt.Errorf("upload to %s: %w, when the connection had taken %d of %d octets", r.http.URL, cause, u.handed.Load(), u.octets)
+	return fmt.Errorf("upload to %s: %w, after the connection had taken %d of %d octets", r.http.URL, cause, u.handed.Load(), u.octets)
 }

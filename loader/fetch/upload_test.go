@@ -13,7 +13,7 @@ import (
 	"wiretime/protocol"
 )
 
-// uploadBench is a server whose handler gets each POST, and a visit that uploads so many octets to it.
+// uploadBench starts a server with a handler, and opens a visit that uploads content of the given length to it.
 func uploadBench(t *testing.T, p protocol.Protocol, octets int64, handler http.Handler) (*bench, *Visit) {
 	t.Helper()
 	b := newBench(t, p, handler)
@@ -22,8 +22,8 @@ func uploadBench(t *testing.T, p protocol.Protocol, octets int64, handler http.H
 	return b, v
 }
 
-// TestUpload posts to a sink over every protocol: the sink gets every octet, is told how many there are before the first
-// comes, and the HAR has the POST alone.
+// TestUpload posts to a sink over every protocol. The sink receives every octet and learns their number in advance, and the
+// HAR has only the POST.
 func TestUpload(t *testing.T) {
 	for _, octets := range []int64{1, 4095, 300_001, 2_000_000} {
 		loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
@@ -45,7 +45,7 @@ func TestUpload(t *testing.T) {
 			}
 			in := log[0].Received
 			if in.Octets != octets || in.SHA256 != protocol.UploadSHA256(octets) {
-				t.Errorf("the sink got %d octets with SHA-256 %s, want %d with %s", in.Octets, in.SHA256, octets, protocol.UploadSHA256(octets))
+				t.Errorf("the sink received %d octets with SHA-256 %s, want %d with %s", in.Octets, in.SHA256, octets, protocol.UploadSHA256(octets))
 			}
 			if in.First < log[0].Start || in.Last < in.First || log[0].End < in.Last {
 				t.Errorf("the request came at %d, its content from %d to %d, and it ended at %d", log[0].Start, in.First, in.Last, log[0].End)
@@ -60,7 +60,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// TestUploadFails has servers that do not take an upload in. The error says what they did, and how far the upload was.
+// TestUploadFails has servers that do not accept an upload. The error says what they did, and how far the upload got.
 func TestUploadFails(t *testing.T) {
 	const octets = 20_000_000 // more than sockets and windows hold
 	readSome := func(r *http.Request) { _, _ = io.CopyN(io.Discard, r.Body, 100_000) }
@@ -111,7 +111,7 @@ func TestUploadFails(t *testing.T) {
 					named = named || strings.Contains(err.Error(), word)
 				}
 				if !named || !strings.Contains(err.Error(), fmt.Sprintf("of %d octets", octets)) {
-					t.Errorf("error %q, want one with any of %q and how far the upload was", err, test.want)
+					t.Errorf("error %q, want one with any of %q that says how far the upload got", err, test.want)
 				}
 				if test.handler == nil && timing.OnLoad >= 0 {
 					t.Errorf("onLoad is %g ms though nothing was answered", timing.OnLoad)

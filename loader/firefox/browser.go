@@ -85,10 +85,10 @@ func Launch(ctx context.Context, o Options) (*Browser, error) {
 	return b, nil
 }
 
-// noSandbox keeps Firefox's processes out of their own sandboxes, which the kernel of the virtual clock does not
-// support. The sandboxes of the processes for sockets, media and utilities answer some system calls themselves, from a handler
-// of SIGSYS. It expects the call's number in the register RAX, where Linux on x86 puts it; User-Mode Linux leaves
-// -ENOSYS there, and the handler then ends the process.
+// noSandbox is the environment that turns Firefox's sandboxes off, which the kernel of the virtual clock does not
+// support. In the processes for sockets, media and utilities, a handler of SIGSYS emulates some system calls. It expects
+// the number of the call in the register RAX, where Linux on x86 puts it. User-Mode Linux leaves -ENOSYS there, and the
+// handler then ends the process.
 var noSandbox = []string{"MOZ_DISABLE_CONTENT_SANDBOX=1", "MOZ_DISABLE_GMP_SANDBOX=1", "MOZ_DISABLE_RDD_SANDBOX=1",
 	"MOZ_DISABLE_SOCKET_PROCESS_SANDBOX=1", "MOZ_DISABLE_UTILITY_SANDBOX=1"}
 

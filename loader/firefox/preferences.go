@@ -80,9 +80,9 @@ var preferences = map[string]any{
 	"privacy.reduceTimerPrecision":               false,
 	"privacy.reduceTimerPrecision.unconditional": false,
 
-	// How often Firefox checks, in ms, whether the tab that it has left may go; this is its own default. For automation its
-	// remote agent sets 0. The check is then repeated at once: a few times on the real clock, but 180,000 times per load on the
-	// virtual one, where computing takes no time. There such a load seems to hang.
+	// How often, in ms, Firefox checks whether it can unload the tab that it has left; this is its default. Its remote agent
+	// sets 0 for automation, which repeats the check at once: a few times on the real clock, but 180,000 times per load on the
+	// virtual clock, where computing takes no time. Such a load seems to hang there.
 	"browser.tabs.remote.unloadDelayMs": 300,
 
 	// Everything kept of a page is kept in memory.

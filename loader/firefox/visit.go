@@ -36,7 +36,7 @@ type Visit struct {
 	navigations []navigation         // of the tab, in order
 	octets      int64                // that the browser has reported about the page
 	excess      error                // the page is over a limit, and nothing more is recorded
-	reload      bool                 // the next load reloads the page that is shown
+	reload      bool                 // the next load reloads the page that the tab shows
 	changed     chan struct{}        // holds one value after the state above has changed
 }
 
@@ -156,8 +156,8 @@ func (v *Visit) observe(method string, params json.RawMessage) {
 // Load navigates to url and returns when the page counts as loaded, by [browser.Await]. The
 // HAR says which requests were not waited for; it contains what has been seen even if there
 // is an error. Dialogs are answered at once, which the HAR says too, and other windows are
-// not opened. After a Forget before a reload it reloads the page that the tab shows, which must be
-// that of url.
+// not opened. After a Forget with keep.Reload, Load reloads the page that the tab shows, which
+// must be the page at url.
 func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Timing, error) {
 	defer v.browser.process.Guard(ctx)()
 	v.reset()
@@ -180,11 +180,11 @@ func (v *Visit) Load(ctx context.Context, url string) (*capture.HAR, capture.Tim
 	return har, timing, err
 }
 
-// Forget prepares the tab for another visit, which must keep both connections and cache:
-// WebDriver BiDi has no way to drop one of them alone.
+// Forget prepares the tab for another visit. It returns an error unless keep has both connections
+// and cache: WebDriver BiDi cannot drop either.
 func (v *Visit) Forget(_ context.Context, keep capture.Warm) error {
 	if !keep.Connections || !keep.Cache {
-		return errors.New("WebDriver BiDi can drop neither the cache nor the connections alone")
+		return errors.New("WebDriver BiDi cannot drop connections or the cache; use the visit again or reload")
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -212,8 +212,8 @@ func (v *Visit) explain(ctx context.Context, err error) error {
 // counts as loaded only after their due times.
 func (v *Visit) Await(requests []browser.Awaited) { v.awaited = requests }
 
-// navigate returns when the page counts as loaded, and whether it gave up waiting for
-// requests in flight.
+// navigate navigates to url, or reloads the page that the tab shows. It returns when the page
+// counts as loaded, and whether it gave up waiting for requests in flight.
 func (v *Visit) navigate(ctx context.Context, url string) (gaveUp bool, err error) {
 	var answer struct {
 		Navigation string `json:"navigation"`

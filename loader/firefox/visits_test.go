@@ -17,9 +17,9 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// TestWhatFirefoxKeepsOfAVisit holds docs/measuring.md to what the browser does when it comes
-// back to a page and when it reloads it: it asks for the document alone, on a connection that is
-// open, even though all of the page's responses have validators.
+// TestWhatFirefoxKeepsOfAVisit checks what docs/measuring.md says of Firefox when it returns to a
+// page and when it reloads it: it requests the document alone, on an open connection, although all
+// of the page's responses have validators.
 func TestWhatFirefoxKeepsOfAVisit(t *testing.T) {
 	page, err := site.Make(site.Spec{
 		Name: "page", Objects: 12, Domains: 1, Total: 60_000, Sizes: site.SizesEqual, Depth: 2, Mix: site.Mix2013(), Seed: 1, Validators: true,

@@ -20,7 +20,7 @@ import (
 	"wiretime/spdy"
 )
 
-// overTLS returns the lane that a connection after its handshake is.
+// overTLS returns the lane on a connection whose handshake is complete.
 func (c *client) overTLS(secured *tls.Conn, host string) (lane, error) {
 	row := c.clients.row
 	if version, ok := spdy.ParseVersion(row.ALPN); ok {
@@ -33,9 +33,10 @@ func (c *client) overTLS(secured *tls.Conn, host string) (lane, error) {
 	return &http1{secured}, nil
 }
 
-// http1 is a connection of HTTP/1.1. It keeps nothing in memory while no request is under way.
+// http1 is a connection of HTTP/1.1. It holds no buffer while no request is under way.
 type http1 struct{ conn net.Conn }
 
+// readers holds buffers that idle connections have returned.
 var readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
 func (l *http1) width() int { return 1 }
@@ -73,13 +74,13 @@ func (l *http1) get(method string, r Resource) (int, int64, error) {
 	return status, n, nil
 }
 
-// drain reads a response to its end.
+// drain reads a response to its end and returns its status and the length of its content.
 func drain(r *http.Response) (status int, n int64, err error) {
 	n, err = io.Copy(io.Discard, r.Body)
 	return r.StatusCode, n, errors.Join(err, r.Body.Close())
 }
 
-// request is a request for net/http and quic-go.
+// request makes a request for net/http and quic-go.
 func request(method string, r Resource) (*http.Request, error) {
 	out, err := http.NewRequest(method, "https://"+r.Host+r.Target, nil)
 	if err != nil {
@@ -97,6 +98,7 @@ type http2 struct {
 	conn net.Conn
 }
 
+// newHTTP2 starts HTTP/2 on a connection whose handshake is complete.
 func newHTTP2(secured *tls.Conn, host string) (lane, error) {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true) // the handshake is done already
@@ -109,7 +111,7 @@ func newHTTP2(secured *tls.Conn, host string) (lane, error) {
 	return &http2{connection, secured}, nil
 }
 
-// plain hides that a connection has TLS, which net/http would look into.
+// plain hides a connection's TLS from net/http, which would check it.
 type plain struct{ net.Conn }
 
 func (l *http2) width() int { return 0 }
@@ -179,19 +181,21 @@ type http3Lane struct {
 	socket    net.PacketConn
 }
 
-// The flow-control windows are those of net/http's HTTP/2, as those of package loader/session.
+// streamWindow and connectionWindow are the flow-control windows in octets. They equal those of net/http's HTTP/2,
+// as in package loader/session.
 const (
 	streamWindow     = 4 << 20
 	connectionWindow = 1 << 30
 )
 
-// stillHere is how long a connection is silent before the client sends a PING: quic-go's servers drop
-// clients that say nothing for 30 s, and it may take longer to connect all the others.
-const stillHere = 14 * time.Second
+// keepAlive is how long a connection may be silent before the client sends a PING. Servers of quic-go close
+// connections after 30 s of silence, and connecting all other clients may take longer.
+const keepAlive = 14 * time.Second
 
-// patience is how long a server that is busy may take to answer in a handshake.
-const patience = time.Minute
+// handshakeLimit is how long a busy server may be silent during a handshake.
+const handshakeLimit = time.Minute
 
+// openHTTP3 opens a connection of HTTP/3.
 func (c *client) openHTTP3(host string, remote netip.AddrPort) (lane, error) {
 	socket, err := net.ListenPacket("udp4", netip.AddrPortFrom(c.local(), 0).String())
 	if err != nil {
@@ -201,7 +205,7 @@ func (c *client) openHTTP3(host string, remote netip.AddrPort) (lane, error) {
 	config := &quic.Config{
 		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
 		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,
-		MaxIncomingStreams: -1, KeepAlivePeriod: stillHere, HandshakeIdleTimeout: patience,
+		MaxIncomingStreams: -1, KeepAlivePeriod: keepAlive, HandshakeIdleTimeout: handshakeLimit,
 	}
 	connection, err := l.transport.Dial(context.Background(), net.UDPAddrFromAddrPort(remote), c.config(host), config)
 	if err == nil {
@@ -234,6 +238,7 @@ func (l *http3Lane) close() {
 	l.shut()
 }
 
+// shut closes the socket with all that uses it.
 func (l *http3Lane) shut() {
 	_ = l.transport.Close()
 	_ = l.socket.Close()

@@ -1,10 +1,12 @@
-// Package many holds many light clients in one process, each with connections and handshakes of
-// its own, to find out what clients in number cost a server. Clients know a page as a list of
-// resources: they fetch the document, then all else at once. They parse nothing, keep no content
-// and resolve no names.
+// Package many runs many light clients in one process, each with its own connections and handshakes, to
+// measure what a large number of clients costs a server. A client gets the page as a list of resources: it
+// fetches the document, then everything else at once. It parses nothing, keeps no content and resolves no
+// names.
 //
-// Over HTTP/1.1, with and without TLS, a client has six connections to each host, as browsers do,
-// and over everything else one. Request fields are the same over all protocols.
+// A client opens six connections to each host over HTTP/1.1, with and without TLS, as browsers do, and one
+// over every other protocol. Request fields are the same over all protocols.
+//
+// Requests have no time limit. The process of the clients is meant to be killed if a server does not answer.
 package many
 
 import (
@@ -23,27 +25,27 @@ import (
 	"wiretime/protocol"
 )
 
-// Resource is a part of a page, with the response that the server must give.
+// Resource describes a resource of a page and the response that the server must send.
 type Resource struct {
 	Host, Target string // Target is path and query
 	Status       int
 	Size         int64 // of the content, in octets
 }
 
-// Order says what the clients load, and from where. As JSON it can be sent to another process.
+// Order says what the clients load, and from where. It can be sent to another process as JSON.
 type Order struct {
 	Protocol string // the name of a row of package protocol
-	// Authority is the folder of the authority of the servers' certificates
+	// Authority is the folder of the authority that issues the servers' certificates
 	// (protocol.OpenAuthority).
 	Authority string
-	Hosts     map[string]netip.Addr
-	Page      []Resource // the document first; all by GET
+	Hosts     map[string]netip.Addr // the address of each host
+	Page      []Resource            // the document first; all fetched with GET
 }
 
-// Connections returns how many connections a client opens for a page.
+// Connections returns how many connections a client opens: PerHost to each host.
 func (o *Order) Connections(row protocol.Protocol) int { return len(o.Hosts) * PerHost(row) }
 
-// PerHost returns how many connections a client has to a host.
+// PerHost returns how many connections a client opens to a host.
 func PerHost(row protocol.Protocol) int {
 	if row.Spoken == "http/1.1" {
 		return 6
@@ -51,14 +53,17 @@ func PerHost(row protocol.Protocol) int {
 	return 1
 }
 
-// Done counts what clients did.
+// Done counts what clients have done.
 type Done struct {
-	Connections, Handshakes, Pages, Requests int
-	Octets                                   int64    // of content received
-	TLS                                      []string // what the handshakes agreed on, each once, sorted
+	Connections int      // opened
+	Handshakes  int      // of TLS, completed
+	Pages       int      // loaded
+	Requests    int      // answered while pages were loaded: not the first one of each connection
+	Octets      int64    // of content received
+	TLS         []string // the distinct terms that handshakes agreed on, sorted: version, cipher suite, group and key
 }
 
-// Clients are the clients of one process. Its methods must not overlap.
+// Clients holds the clients of one process. Calls of its methods must not overlap.
 type Clients struct {
 	order     Order
 	row       protocol.Protocol
@@ -71,12 +76,15 @@ type Clients struct {
 	tls map[string]bool
 }
 
-// New returns no clients yet. It returns an error if the order names an unknown protocol, or its
-// authority cannot be opened.
+// New prepares for clients, without any yet. It returns an error if the order names an unknown protocol, if its
+// page is empty, if the page does not have resources of exactly its hosts, or if its authority cannot be opened.
 func New(o Order) (*Clients, error) {
 	c := &Clients{order: o, tls: map[string]bool{}}
 	var err error
 	if c.row, err = protocol.Lookup(o.Protocol); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
 		return nil, err
 	}
 	if c.row.ALPN != "" {
@@ -85,17 +93,37 @@ func New(o Order) (*Clients, error) {
 	return c, err
 }
 
-// The numbers of clients that do something at the same time. With more that connect, a QUIC server of
-// quic-go refuses some, which keeps 32 that it has not taken notice of yet. With more pages under way,
-// the queues of UDP sockets overflow, and what is sent again decides what a page costs.
+// check returns an error unless the order has a document, and resources of exactly its hosts.
+func (o *Order) check() error {
+	if len(o.Page) == 0 {
+		return errors.New("the page has no resources")
+	}
+	used := map[string]bool{}
+	for _, r := range o.Page {
+		if _, known := o.Hosts[r.Host]; !known {
+			return fmt.Errorf("the host %s of the resource %s has no address", r.Host, r.Target)
+		}
+		used[r.Host] = true
+	}
+	for host := range o.Hosts {
+		if !used[host] {
+			return fmt.Errorf("the page has no resource of the host %s", host)
+		}
+	}
+	return nil
+}
+
+// connecting and loading limit how many clients do so at the same time. A server of quic-go queues 32
+// connections that it has not accepted yet and refuses further ones. With more than 100 pages under way the
+// queues of UDP sockets overflow, and retransmissions dominate what a page costs.
 const (
 	connecting = 24
 	loading    = 100
 )
 
-// Connect adds clients until there are n, each with all its connections. When it returns, each
-// connection has its handshake and a HEAD of the document behind it: some servers wait for the first
-// request before they let go of a thread, or before their kernel tells them of the connection.
+// Connect adds clients until there are n, each with all its connections. Each connection completes its handshake and
+// a HEAD request for its host's first resource: some servers keep a thread busy until the first request, or hear of
+// a connection from their kernel only then. The error is that of the first client that failed.
 func (c *Clients) Connect(n int) error {
 	from := len(c.all)
 	for len(c.all) < n {
@@ -104,8 +132,8 @@ func (c *Clients) Connect(n int) error {
 	return together(c.all[from:], connecting, (*client).connect)
 }
 
-// Load has the first n clients load the page rounds times each, all of them at once but for what
-// the number loading allows. A response other than the page's is an error.
+// Load has the first n clients, or all if there are fewer, load the page rounds times each. Up to 100 clients
+// load at the same time. A response with another status or length than the page's is an error.
 func (c *Clients) Load(n, rounds int) error {
 	return together(c.all[:min(n, len(c.all))], loading, func(each *client) error {
 		for range rounds {
@@ -140,8 +168,8 @@ func (c *Clients) Done() Done {
 	return d
 }
 
-// together calls do for each client, so many at a time. The error is the first client's that
-// failed; after it no more calls begin.
+// together calls do for each client, at most so many at a time. It returns the error of the first client that
+// fails, and starts no more calls after it.
 func together(all []*client, most int, do func(*client) error) error {
 	var running sync.WaitGroup
 	var failed atomic.Pointer[error]
@@ -167,7 +195,7 @@ func together(all []*client, most int, do func(*client) error) error {
 	return nil
 }
 
-// client is one client.
+// client has its connections to each host.
 type client struct {
 	clients *Clients
 	number  int
@@ -176,20 +204,21 @@ type client struct {
 
 // lane is a connection that carries requests.
 type lane interface {
-	// get asks for a resource and returns status and length of the response.
+	// get requests a resource and returns the status of the response and the length of its content.
 	get(method string, r Resource) (status int, octets int64, err error)
-	// width is how many requests may be under way at a time; 0: all of a page's.
+	// width returns how many requests may be under way at a time; 0: all of a page's.
 	width() int
 	close()
 }
 
-// local is the client's own address on the loopback device. With one each, clients do not run
-// out of ports.
+// local returns the client's own address on the loopback device. Clients that shared an address would run out
+// of ports.
 func (c *client) local() netip.Addr {
 	n := c.number + 1
 	return netip.AddrFrom4([4]byte{127, byte(1 + n>>16), byte(n >> 8), byte(n)})
 }
 
+// connect opens all connections and sends a request on each.
 func (c *client) connect() error {
 	for host := range c.clients.order.Hosts {
 		for range PerHost(c.clients.row) {
@@ -200,14 +229,14 @@ func (c *client) connect() error {
 			c.lanes[host] = append(c.lanes[host], l)
 			c.clients.connections.Add(1)
 			if err := c.greet(l, host); err != nil {
-				return fmt.Errorf("the first request to %s: %w", host, err)
+				return fmt.Errorf("send the first request to %s: %w", host, err)
 			}
 		}
 	}
 	return nil
 }
 
-// greet asks for the head of a host's first resource.
+// greet requests the head of a host's first resource.
 func (c *client) greet(l lane, host string) error {
 	page := c.clients.order.Page
 	r := page[slices.IndexFunc(page, func(r Resource) bool { return r.Host == host })]
@@ -248,8 +277,8 @@ func (c *client) open(host string) (lane, error) {
 	return l, nil
 }
 
-// config is the client's side of each handshake. The group of keys is the same for all servers;
-// the cipher suites are those that crypto/tls offers, of which TLS_AES_128_GCM_SHA256 comes first.
+// config returns the client's TLS configuration. It offers X25519 alone, so that handshakes cost the same with
+// all servers, and the cipher suites of crypto/tls, TLS_AES_128_GCM_SHA256 first.
 func (c *client) config(host string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, ServerName: host, NextProtos: []string{c.clients.row.ALPN},
@@ -258,7 +287,7 @@ func (c *client) config(host string) *tls.Config {
 	}
 }
 
-// agreed records a handshake. The error says that it negotiated another protocol, or was not whole.
+// agreed records a handshake. It returns an error if the handshake negotiated another protocol or resumed a session.
 func (c *client) agreed(s tls.ConnectionState) error {
 	row := c.clients.row
 	if got := s.NegotiatedProtocol; got != row.ALPN && (got != "" || row.ALPN != "http/1.1") {
@@ -270,7 +299,7 @@ func (c *client) agreed(s tls.ConnectionState) error {
 	key := "unknown key"
 	if len(s.PeerCertificates) > 0 {
 		if key = s.PeerCertificates[0].PublicKeyAlgorithm.String(); s.PeerCertificates[0].PublicKeyAlgorithm == x509.ECDSA {
-			key = "ECDSA P-256" // all that an authority issues
+			key = "ECDSA P-256" // an authority issues no others
 		}
 	}
 	terms := fmt.Sprintf("%s, %s, %s, %s", tls.VersionName(s.Version), tls.CipherSuiteName(s.CipherSuite), s.CurveID, key)
@@ -294,7 +323,7 @@ func (c *client) load() error {
 	var running sync.WaitGroup
 	errs := make(chan error, len(page))
 	for host, all := range waiting {
-		var workers []lane // a connection, as often as it takes requests at a time
+		var workers []lane // each connection as often as it takes requests at a time
 		for _, l := range c.lanes[host] {
 			width := l.width()
 			if width == 0 {
@@ -305,11 +334,12 @@ func (c *client) load() error {
 		workers = workers[:min(len(workers), len(all))]
 		next := new(atomic.Int64)
 		next.Store(int64(len(workers)))
-		for first, l := range workers { // every connection carries a request, if there are enough
+		for first, l := range workers { // every connection carries a request if there are enough
 			running.Go(func() {
 				for i := int64(first); i < int64(len(all)); i = next.Add(1) - 1 {
 					if err := c.fetch(l, all[i]); err != nil {
 						errs <- err
+						return
 					}
 				}
 			})
@@ -325,7 +355,7 @@ func (c *client) load() error {
 	return nil
 }
 
-// fetch fetches a resource and holds the response against it.
+// fetch fetches a resource, and returns an error if the response is not the expected one.
 func (c *client) fetch(l lane, r Resource) error {
 	status, octets, err := l.get(http.MethodGet, r)
 	if err != nil {
@@ -347,12 +377,12 @@ func (c *client) close() {
 	}
 }
 
-// fields are sent with each request, beside those that a protocol needs.
+// fields returns what each request has in addition to the fields that a protocol needs.
 func fields() [][2]string {
 	return [][2]string{{"user-agent", "wiretime"}, {"accept", "*/*"}}
 }
 
-// status reads the number in a status line's or field's text, such as "200 OK".
+// status parses the code at the start of a status, as in "200 OK".
 func status(text string) (int, error) {
 	digits := text[:min(3, len(text))]
 	code, err := strconv.Atoi(digits)

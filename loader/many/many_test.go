@@ -14,10 +14,10 @@ import (
 	"wiretime/site"
 )
 
-// host is the only host of the tests' page, at an address that only this package's tests use.
+// host is the only host of the tests' page. No other package's tests use its address.
 var host, address = "www.objects.test", netip.MustParseAddr("127.77.0.1")
 
-// served is a page of Wiretime's own server, and the order to load it.
+// served starts Wiretime's own server with a page and returns the order to load it.
 func served(t *testing.T, row protocol.Protocol, objects int) Order {
 	t.Helper()
 	page, err := site.Objects(objects, 3000)
@@ -53,9 +53,8 @@ func served(t *testing.T, row protocol.Protocol, objects int) Order {
 	return o
 }
 
-// TestClientsLoadAPage has clients connect and load a page over every protocol. Over HTTP/1.1 each opens
-// six connections and over all else one; each connection has a handshake of its own where there is TLS; and
-// all content comes.
+// TestClientsLoadAPage has clients connect and load a page over every protocol. Each opens six connections over
+// HTTP/1.1 and one over all others, each connection over TLS has its own handshake, and all content arrives.
 func TestClientsLoadAPage(t *testing.T) {
 	const clients, rounds, objects = 5, 3, 8
 	for _, row := range protocol.All() {
@@ -78,7 +77,7 @@ func TestClientsLoadAPage(t *testing.T) {
 				t.Errorf("each client has %d connections", each)
 			}
 			if got := all.Done(); !equal(got, want) {
-				t.Errorf("clients that are connected did %+v, want %+v", got, want)
+				t.Errorf("connected clients did %+v, want %+v", got, want)
 			}
 			if err := all.Load(clients, rounds); err != nil {
 				t.Fatal(err)
@@ -104,9 +103,9 @@ func equal(a, b Done) bool {
 	return same && a.Connections == b.Connections && a.Handshakes == b.Handshakes && a.Pages == b.Pages && a.Requests == b.Requests && a.Octets == b.Octets
 }
 
-// TestClientsWithAnotherAddressEach checks that clients do not share one, which has ports for 60,000
+// TestEachClientHasItsOwnAddress checks that clients do not share an address, which has ports for 60,000
 // connections at most.
-func TestClientsWithAnotherAddressEach(t *testing.T) {
+func TestEachClientHasItsOwnAddress(t *testing.T) {
 	seen := map[netip.Addr]bool{}
 	for i := range 70_000 {
 		c := client{number: i}
@@ -117,7 +116,7 @@ func TestClientsWithAnotherAddressEach(t *testing.T) {
 	}
 }
 
-// TestAResponseThatIsNotThePages checks that clients compare what comes with the page.
+// TestAResponseThatIsNotThePages checks that clients compare each response with the page.
 func TestAResponseThatIsNotThePages(t *testing.T) {
 	for _, row := range protocol.All() {
 		t.Run(strings.ReplaceAll(row.Name, "/", "-"), func(t *testing.T) {
@@ -134,14 +133,15 @@ func TestAResponseThatIsNotThePages(t *testing.T) {
 			}
 			err = all.Load(1, 1)
 			if err == nil || !strings.Contains(err.Error(), "client 1: GET "+o.Page[2].Target) || !strings.Contains(err.Error(), "want 200 with 3001") {
-				t.Errorf("a response that is an octet short is error %v", err)
+				t.Errorf("a response that is an octet short returns error %v", err)
 			}
 		})
 	}
 }
 
-// TestServersThatAreNotWhatTheyShouldBe has clients meet nobody, and a server of another authority.
-func TestServersThatAreNotWhatTheyShouldBe(t *testing.T) {
+// TestClientsThatCannotConnect has orders that are invalid, no server, and a server with another authority's
+// certificate.
+func TestClientsThatCannotConnect(t *testing.T) {
 	row, err := protocol.Lookup("https/1.1")
 	if err != nil {
 		t.Fatal(err)
@@ -151,8 +151,15 @@ func TestServersThatAreNotWhatTheyShouldBe(t *testing.T) {
 		"connection refused": func(o *Order) { o.Hosts = map[string]netip.Addr{host: netip.MustParseAddr("127.77.0.2")} },
 		"TLS handshake":      func(o *Order) { o.Authority = filepath.Join(t.TempDir(), "another") },
 		"unknown protocol":   func(o *Order) { o.Protocol = "h4" },
-		"the first request to": func(o *Order) {
+		"send the first request to": func(o *Order) {
 			o.Page = []Resource{{Host: host, Target: "/absent", Status: http.StatusOK}}
+		},
+		"the page has no resources": func(o *Order) { o.Page = nil },
+		"the host img.objects.test of the resource /a has no address": func(o *Order) {
+			o.Page = append(slices.Clone(o.Page), Resource{Host: "img.objects.test", Target: "/a", Status: http.StatusOK})
+		},
+		"the page has no resource of the host img.objects.test": func(o *Order) {
+			o.Hosts = map[string]netip.Addr{host: address, "img.objects.test": address}
 		},
 	} {
 		changed := o
@@ -187,6 +194,6 @@ func TestAServerThatClosesItsConnections(t *testing.T) {
 	})
 	defer all.Leave()
 	if err := all.Load(2, 1); err == nil || !strings.HasPrefix(err.Error(), "client ") {
-		t.Errorf("a server that has closed its connections is error %v", err)
+		t.Errorf("a server that has closed its connections returns error %v", err)
 	}
 }

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// The frames and the setting that announce HTTP/2's windows (RFC 9113 sections 3.4, 6.5 and
-// 6.5.2).
+// These constants describe how HTTP/2 announces windows (RFC 9113 sections 3.4, 6.5 and 6.5.2).
 const (
-	preface       = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	preface       = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" // sent by clients before their first frame
 	settingsFrame = 0x4
 	settingOctets = 6
-	windowSetting = 0x4
-	initialWindow = 65535
+	windowSetting = 0x4   // SETTINGS_INITIAL_WINDOW_SIZE
+	initialWindow = 65535 // octets, without that setting
 )
 
-// Announced returns, for each HTTP/2 connection, the windows in octets that the client and the
-// server announced for streams. It is empty for other protocols and without Options.NoteWindows.
+// Announced returns the stream windows in octets that the client and the server announced on each HTTP/2 connection,
+// in the order in which the connections were opened; 0 for an end that has announced none. It returns nothing for
+// other protocols and without Options.NoteWindows.
 func (s *Session) Announced() (client, server []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,14 +29,14 @@ func (s *Session) Announced() (client, server []int) {
 	return client, server
 }
 
-// notedConn is an HTTP/2 connection whose first SETTINGS in each direction are noted as they pass.
+// notedConn notes the first SETTINGS frame in each direction of an HTTP/2 connection.
 type notedConn struct {
 	net.Conn
 	mu             sync.Mutex
 	sent, received settingsReader
 }
 
-// note wraps a connection that has just been opened.
+// note wraps a connection that has just been opened, for Announced.
 func (s *Session) note(c net.Conn) net.Conn {
 	n := &notedConn{Conn: c, sent: settingsReader{skip: len(preface)}}
 	s.mu.Lock()
@@ -60,14 +60,15 @@ func (n *notedConn) Write(p []byte) (int, error) {
 	return n.Conn.Write(p)
 }
 
-// settingsReader reads the frame with which an end begins, which is SETTINGS.
+// settingsReader reads the first frame of one end, which must be SETTINGS.
 type settingsReader struct {
-	skip   int // octets before it
-	frame  []byte
-	window int // that it announces; 0: not known
+	skip   int    // octets before the frame
+	frame  []byte // what has arrived of the frame
+	window int    // octets; 0: not known
 	done   bool
 }
 
+// add takes the next octets of the connection.
 func (r *settingsReader) add(b []byte) {
 	skipped := min(r.skip, len(b))
 	r.skip, b = r.skip-skipped, b[skipped:]

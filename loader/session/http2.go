@@ -46,7 +46,7 @@ func (c *conn) establishHTTP2() error {
 	return nil
 }
 
-// http2 returns the windows as net/http has them; nil for its own.
+// http2 returns the windows as net/http's configuration; nil for net/http's own windows.
 func (o *Options) http2() *http.HTTP2Config {
 	if o.Windows == nil {
 		return nil
@@ -95,8 +95,8 @@ func (h *http2) roundTrip(x *exchange, sent func()) error {
 	return x.read(response)
 }
 
-// hooked returns an httptrace hook that hands interim responses of a version of HTTP to the handler, and notes when the
-// first came.
+// hooked returns an httptrace hook that passes interim responses of HTTP/2.0 or HTTP/3.0 on to the handler, and notes
+// when the first one arrived.
 func (x *exchange) hooked(answered *moment, version int) func(int, textproto.MIMEHeader) error {
 	return func(code int, header textproto.MIMEHeader) error {
 		answered.first(time.Now())

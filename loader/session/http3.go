@@ -182,8 +182,8 @@ func (h *http3) open(x *exchange) (*quichttp.RequestStream, error) {
 	return stream, nil
 }
 
-// roundTrip sends a request with content once the handshake is complete, and reads the response. quic-go announces the
-// length of the content only in requests that it sends as a whole.
+// roundTrip sends a request with content once the handshake is complete, and reads the response. quic-go sends the
+// length of the content only with a request that it is given as a whole.
 func (h *http3) roundTrip(x *exchange, m *http.Request) error {
 	if err := h.handshake(x.ctx); err != nil {
 		return err
@@ -192,10 +192,15 @@ func (h *http3) roundTrip(x *exchange, m *http.Request) error {
 	x.Sent = x.Sending
 	var answered moment
 	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{Got1xxResponse: x.hooked(&answered, 3)})
-	h.mu.Lock()
-	client := h.client
-	h.mu.Unlock()
-	response, err := client.RoundTrip(m.WithContext(ctx))
+	response, err := h.current().RoundTrip(m.WithContext(ctx))
+	if errors.Is(err, quic.Err0RTTRejected) { // nothing of the request has been sent
+		h.mu.Lock()
+		err = h.again(x.ctx)
+		h.mu.Unlock()
+		if err == nil {
+			response, err = h.current().RoundTrip(x.message().WithContext(ctx))
+		}
+	}
 	if err == nil {
 		answered.first(time.Now())
 		x.Answered = answered.get()
@@ -205,6 +210,13 @@ func (h *http3) roundTrip(x *exchange, m *http.Request) error {
 		h.leaving.Store(true) // the context ends only later
 	}
 	return err
+}
+
+// current returns the connection for new requests.
+func (h *http3) current() *quichttp.ClientConn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.client
 }
 
 // sendBody sends a request's body.

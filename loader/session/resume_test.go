@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -154,6 +156,40 @@ func TestEarlyData(t *testing.T) {
 				t.Errorf("%d connections, want 2", got)
 			}
 		})
+	}
+}
+
+// TestContentWhere0RTTIsRejected posts content as the first request on a resumed connection whose server rejects 0-RTT.
+// The request arrives once, over the same connection.
+func TestContentWhere0RTTIsRejected(t *testing.T) {
+	b := newBench(t, row(t, "h3"))
+	b.options.EarlyData = true
+	received := make(chan string, 10)
+	refuse := b.serveQUIC(t, &tls.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		received <- r.Method + " " + string(content)
+		path(w, r)
+	}))
+	s := b.session(t)
+	must(t, get(t, s, b.url(pageHost, "/first"), Highest).wait(t).err)
+	<-received
+	must(t, s.Disconnect())
+	refuse()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url(pageHost, "/100"), strings.NewReader("content"))
+	must(t, err)
+	a := &answer{ended: make(chan struct{})}
+	s.Fetch(&Request{HTTP: r, Priority: Highest, Handler: a})
+	if must(t, a.wait(t).err); len(a.body) != 100 || !a.record.Resumed || a.record.EarlyData {
+		t.Errorf("the answer has %d octets, want 100: %+v", len(a.body), a.record)
+	}
+	if got := <-received; got != "POST content" || len(received) > 0 {
+		t.Errorf("the server received %q and %d more requests, want one POST with its content", got, len(received))
+	}
+	if got := s.Connections(); got != 2 {
+		t.Errorf("%d connections, want 2", got)
 	}
 }
 

@@ -84,10 +84,10 @@ type Options struct {
 	// Chromium, the session tries a TCP connection beside a handshake that takes
 	// longer than 300 ms, and uses the first to be ready.
 	Fallback string
-	// Windows is how the session limits what servers send over its protocol; nil for the
-	// windows in the package's description.
+	// Windows limits what servers send; nil for the windows in the package's description.
 	Windows *window.Receiver
-	// NoteWindows keeps what both ends of HTTP/2 connections announce, for Session.Announced.
+	// NoteWindows keeps the windows that both ends of HTTP/2 connections announce, for
+	// Session.Announced.
 	NoteWindows bool
 }
 

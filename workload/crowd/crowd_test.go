@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/lab/labtest"
+	"wiretime/loader/many"
 	"wiretime/metric"
 	"wiretime/protocol"
 	"wiretime/server"
@@ -31,11 +35,12 @@ func page(t *testing.T) *site.Site {
 	return s
 }
 
-// crowd is an order of a few clients.
+// crowd returns an order for three clients.
 func crowd(t *testing.T, row string) Order {
 	return Order{Clients: 3, Protocol: row, Server: server.Own, Pages: 7, Rest: time.Millisecond, Congestion: "cubic", Timeout: time.Minute, Site: page(t)}
 }
 
+// measured measures a crowd and returns what it left.
 func measured(t *testing.T, l *lab.Lab, o Order) *Record {
 	t.Helper()
 	r, err := Run(t.Context(), l, o, t.TempDir())
@@ -45,8 +50,8 @@ func measured(t *testing.T, l *lab.Lab, o Order) *Record {
 	return r
 }
 
-// TestCountsOfACrowd measures crowds of Wiretime's own server over every protocol, and holds what can be counted
-// against what was asked for. No rule is broken.
+// TestCountsOfACrowd measures crowds of Wiretime's own server over every protocol, and compares what can be counted
+// with the order. No rule is broken.
 func TestCountsOfACrowd(t *testing.T) {
 	l := labtest.New(t, labtest.Config(1))
 	for _, row := range protocol.All() {
@@ -118,6 +123,39 @@ func children(t *testing.T) int {
 	return n
 }
 
+// TestCrowdsOfSeveralHosts loads a page whose text names another host. Over HTTP it is shorter than over HTTPS, since
+// it names the host with http.
+func TestCrowdsOfSeveralHosts(t *testing.T) {
+	l := labtest.New(t, labtest.Config(1))
+	const document, image = "https://www.page.test/", "https://img.page.test/a.png"
+	text, pixels := []byte(`<!DOCTYPE html><img src="`+image+`">`), []byte("pixels")
+	html := []site.Header{{Name: "content-type", Value: "text/html"}}
+	s, err := site.New(site.Site{Name: "page", Page: document, Resources: []site.Resource{
+		{Method: "GET", URL: document, Status: 200, Header: html, Body: site.Hash(text)},
+		{Method: "GET", URL: image, Status: 200, Body: site.Hash(pixels)},
+	}}, map[string][]byte{site.Hash(text): text, site.Hash(pixels): pixels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row, connections := range map[string]float64{"http/1.1": 12, "h2": 2} {
+		o := crowd(t, row)
+		o.Site = s
+		r := measured(t, l, o)
+		if r.LoadError != nil {
+			t.Errorf("%s: %v", row, r.LoadError)
+			continue
+		}
+		left := evidence.Evidence{Protocol: row}
+		r.Collect(&left)
+		for _, v := range metric.Crowds().Violations(&left) {
+			t.Errorf("%s: rule %d: %s", row, v.Rule, v.Detail)
+		}
+		if got := metric.Crowds().Values(&left)["connections_client"]; got != connections {
+			t.Errorf("%s: each client has %v connections, want %v", row, got, connections)
+		}
+	}
+}
+
 // TestCrowdsOfEveryServer measures a small crowd of every third-party server over every row that it has.
 func TestCrowdsOfEveryServer(t *testing.T) {
 	l := labtest.New(t, labtest.Config(1))
@@ -146,7 +184,7 @@ func TestCrowdsOfEveryServer(t *testing.T) {
 	}
 }
 
-// TestRecordsOfCrowdsSurviveTheirFile reads what a crowd has left in its folder.
+// TestRecordsOfCrowdsSurviveTheirFile reads the readings that a crowd has saved in its folder.
 func TestRecordsOfCrowdsSurviveTheirFile(t *testing.T) {
 	dir := t.TempDir()
 	was := Record{Crowd: &evidence.Crowd{Clients: 7, Held: -1, Rest: &evidence.Phase{Took: 3, Octets: 5}, TLS: []string{"terms"}}}
@@ -158,15 +196,14 @@ func TestRecordsOfCrowdsSurviveTheirFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if is.Crowd.Clients != 7 || is.Crowd.Held != -1 || is.Crowd.Rest.Octets != 5 || is.Crowd.TLS[0] != "terms" {
-		t.Errorf("it is %+v", is.Crowd)
+		t.Errorf("the file holds %+v", is.Crowd)
 	}
 	if err := none.ReadFiles(t.TempDir()); err != nil || none.Crowd != nil {
 		t.Errorf("a folder without readings has %+v, error %v", none.Crowd, err)
 	}
 }
 
-// TestCrowdsThatFail checks what is said of a crowd that was not served, that the lab is of use afterwards, and
-// that nothing runs on.
+// TestCrowdsThatFail checks the errors of crowds that fail. The lab can be used afterwards, and no process is left.
 func TestCrowdsThatFail(t *testing.T) {
 	l := labtest.New(t, labtest.Config(1))
 	for _, test := range []struct {
@@ -202,29 +239,102 @@ func TestACrowdThatIsInterrupted(t *testing.T) {
 	why := errors.New("interrupted")
 	o := crowd(t, "http/1.1")
 	o.Idle, o.Rest = true, time.Hour
-	began := make(chan struct{})
-	go func() {
-		defer close(began)
-		for children(t) < 3 { // emulator, server and clients
-			time.Sleep(time.Millisecond)
-		}
+	m := gathered(t, l, o)
+	err := m.guarded(ctx, func(ctx context.Context) error {
 		cancel(why)
-	}()
-	r, err := Run(ctx, l, o, t.TempDir())
-	<-began
-	if err != nil {
-		t.Fatal(err)
+		return m.rest(ctx)
+	})
+	if !errors.Is(err, why) {
+		t.Errorf("the crowd ended with %v, want %v", err, why)
 	}
-	if !errors.Is(r.LoadError, why) {
-		t.Errorf("it ended with %v", r.LoadError)
+	if _, err := m.clients.tell(command{}); err == nil {
+		t.Error("the clients still answer")
 	}
-	if left := children(t); left > 1 {
+	m.close()
+	if left := children(t); left > 1 { // the lab's emulator
 		t.Errorf("%d processes are left", left)
 	}
 }
 
-// bindings are of cells of a study of crowds.
-func bindings(t *testing.T, values map[study.Axis]string, change func(*site.Site)) workload.Job {
+// TestPhaseTakesAsLongAsItsCommand checks that a phase does not take the time in which it waits for the server.
+func TestPhaseTakesAsLongAsItsCommand(t *testing.T) {
+	m := gathered(t, labtest.New(t, labtest.Config(1)), crowd(t, "h2"))
+	defer m.close()
+	began := time.Now()
+	p, err := m.phase(t.Context(), command{Connect: 1, Load: 1, Rounds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := time.Since(began); p.Took <= 0 || p.Took > all-restLook {
+		t.Errorf("the phase took %v of %v, in which it waited for at least %v", p.Took, all, restLook)
+	}
+}
+
+// TestUseFileLimit checks that programs may open as many files as the hard limit allows.
+func TestUseFileLimit(t *testing.T) {
+	if err := useFileLimit(); err != nil {
+		t.Fatal(err)
+	}
+	limits, err := exec.Command("sh", "-c", "ulimit -Sn; ulimit -Hn").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Fields(string(limits)); len(all) != 2 || all[0] != all[1] {
+		t.Errorf("a program that was started has the soft and hard limits %q", all)
+	}
+}
+
+// gathered starts the server and the clients of a crowd. The caller closes the result.
+func gathered(t *testing.T, l *lab.Lab, o Order) *measuring {
+	t.Helper()
+	hosts, err := l.Prepare(loopback(), lab.TCPOptions{Congestion: o.Congestion, InitCwnd: usualWindow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := hosts.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	m, err := o.gather(t.Context(), hosts, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestACrowdWhoseServerDies kills Wiretime's own server and a third-party one while clients rest. No figure is made of it.
+func TestACrowdWhoseServerDies(t *testing.T) {
+	l := labtest.New(t, labtest.Config(1))
+	for _, name := range []string{server.Own, "nginx"} {
+		t.Run(name, func(t *testing.T) {
+			if kind, err := server.Lookup(name); err == nil {
+				if _, err := kind.Find(); err != nil {
+					if os.Getenv("WIRETIME_NEED_PEERS") != "" {
+						t.Fatal(err)
+					}
+					t.Skip(err)
+				}
+			}
+			o := crowd(t, "h2")
+			o.Server, o.Idle, o.Rest = name, true, time.Hour
+			m := gathered(t, l, o)
+			defer m.close()
+			err := m.guarded(t.Context(), func(ctx context.Context) error {
+				if err := syscall.Kill(m.server()[0], syscall.SIGKILL); err != nil {
+					t.Error(err)
+				}
+				return m.rest(ctx)
+			})
+			if err == nil || !strings.Contains(err.Error(), "exited unexpectedly") {
+				t.Errorf("the crowd ended with %v, want that the server exited", err)
+			}
+		})
+	}
+}
+
+// bind binds a cell of a study of crowds.
+func bind(t *testing.T, values map[study.Axis]string, change func(*site.Site)) workload.Job {
 	t.Helper()
 	s := page(t)
 	if change != nil {
@@ -242,7 +352,7 @@ func bindings(t *testing.T, values map[study.Axis]string, change func(*site.Site
 
 // TestWhatCrowdsCannotBe checks why cells are unsupported.
 func TestWhatCrowdsCannotBe(t *testing.T) {
-	if why := bindings(t, nil, nil).Unsupported; why != "" {
+	if why := bind(t, nil, nil).Unsupported; why != "" {
 		t.Errorf("a usual cell is unsupported: %s", why)
 	}
 	for _, test := range []struct {
@@ -253,38 +363,40 @@ func TestWhatCrowdsCannotBe(t *testing.T) {
 		{values: map[study.Axis]string{study.AxisClock: study.ClockVirtual}, want: "counts as zero on the virtual clock"},
 		{values: map[study.Axis]string{study.AxisInitCwnd: "3"}, want: "initcwnd"},
 		{values: map[study.Axis]string{study.AxisServer: "nginx", study.AxisProtocol: "h3"}, want: "nginx does not support h3"},
-		{values: map[study.Axis]string{study.AxisClients: "1000000", study.AxisProtocol: "https/1.1"},
-			want: "1000000 clients with 6 connections each need 6000500 open files in one process"},
+		{values: map[study.Axis]string{study.AxisClients: "500000000", study.AxisProtocol: "https/1.1"}, // more than Linux allows
+			want: "500000000 clients with 6 connections each need 3000000500 open files in one process"},
 		{change: func(s *site.Site) { s.Journey = []string{s.Page} }, want: "several pages"},
 		{change: func(s *site.Site) { s.Resources[1].Method = "POST" }, want: "not fetched by GET"},
-		{change: func(s *site.Site) { s.Resources[0].Push = []string{s.Resources[1].URL} }, want: "pushed"},
+		{change: func(s *site.Site) { s.Resources[0].Push = []string{s.Resources[1].URL} }, want: "do not support resources that are pushed"},
 	} {
-		if why := bindings(t, test.values, test.change).Unsupported; !strings.Contains(why, test.want) {
+		if why := bind(t, test.values, test.change).Unsupported; !strings.Contains(why, test.want) {
 			t.Errorf("want %q: %q", test.want, why)
 		}
 	}
 }
 
-// TestACrowdHasTheMachineToItself checks that no other load of a run may be beside it.
+// TestACrowdHasTheMachineToItself checks that no other load of a run can run at the same time.
 func TestACrowdHasTheMachineToItself(t *testing.T) {
-	if share := bindings(t, nil, nil).Estimate.Share(); share < 100 {
-		t.Errorf("it keeps %v cores busy", share)
+	if share := bind(t, nil, nil).Estimate.Share(); share < 100 {
+		t.Errorf("a crowd claims %v cores, want more than any machine has", share)
 	}
 }
 
-// TestAHelperThatEnds tells a process that has been killed something.
+// TestAHelperThatEnds starts a process that fails at once, and sends a message to one that has been killed.
 func TestAHelperThatEnds(t *testing.T) {
 	l := labtest.New(t, labtest.Config(1))
 	if _, err := start(clientsCommand, l.Client().Command, map[string]string{"Protocol": "h4"}); err == nil || !strings.Contains(err.Error(), `unknown protocol "h4"`) {
-		t.Errorf("clients of an unknown protocol are error %v", err)
+		t.Errorf("clients of an unknown protocol: error %v", err)
 	}
-	h, err := start(clientsCommand, l.Client().Command, map[string]string{"Protocol": "http/1.1"})
+	h, err := start(clientsCommand, l.Client().Command, many.Order{
+		Protocol: "http/1.1", Hosts: map[string]netip.Addr{"a.test": netip.MustParseAddr("127.0.0.1")}, Page: []many.Resource{{Host: "a.test", Target: "/"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.kill()
 	if _, err := h.tell(command{}); err == nil || !strings.Contains(err.Error(), clientsCommand) {
-		t.Errorf("one that was killed answers with error %v", err)
+		t.Errorf("a process that was killed: error %v, want one that names it", err)
 	}
 	h.stop()
 }

@@ -9,27 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spareFiles is how many files the server and the clients' process may have open beside their
+// spareFiles is how many files the server and the clients' process may have open in addition to their
 // connections.
 const spareFiles = 500
 
-// mostFiles is how many files a program of a crowd may have open, at most.
+// mostFiles is the largest number of files that a program of a crowd may have open.
 const mostFiles = 1 << 18
 
-// checkFiles returns why a process may not hold the connections of so many clients, "" if it may.
+// checkFiles returns why one process may not hold the connections of so many clients; "" if it may.
 func checkFiles(clients, each int) string {
 	need := uint64(clients*each + spareFiles)
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || need <= limit.Max {
 		return ""
 	}
-	return fmt.Sprintf("%d clients with %d connections each need %d open files in one process, and the limit is %d; raise it, as in ulimit -Hn %d, or run as root",
+	return fmt.Sprintf("%d clients with %d connections each need %d open files in one process, but the limit is %d; raise it with ulimit -Hn %d, or run as root",
 		clients, each, need, limit.Max, need)
 }
 
-// RaiseFileLimit lets this program, and those that it starts, open as many files as crowds may
-// need, if it has the right to: only the machine's root has, outside of any user namespace. Where
-// it fails, loads that need more are unsupported and say so.
+// RaiseFileLimit raises the hard limit on open files of this program, and of those that it starts, to what
+// crowds may need. Only root outside of any user namespace may do that. For others nothing changes, and crowds
+// that need more files are unsupported and say so.
 func RaiseFileLimit() {
 	most := uint64(mostFiles)
 	if text, err := os.ReadFile("/proc/sys/fs/nr_open"); err == nil {
@@ -43,8 +43,8 @@ func RaiseFileLimit() {
 	}
 }
 
-// useFileLimit has the programs that this one starts from now on use the whole limit. Go raises its
-// own limit by itself, and starts others with the one that it found.
+// useFileLimit raises the soft limit on open files, for programs started from now on, to the hard limit. Go
+// raises its own soft limit, but starts other programs with the one that it found.
 func useFileLimit() error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil {

@@ -20,14 +20,14 @@ import (
 	"wiretime/site"
 )
 
-// The first arguments of the processes of a crowd, which are this program started again.
+// serverCommand and clientsCommand are first arguments with which this program starts itself as a process of a crowd.
 const (
 	serverCommand  = "crowd-server"
 	clientsCommand = "crowd-clients"
 )
 
-// Helper runs the program as one of a crowd's processes if it was started as one, and never returns
-// in that case. Programs that measure crowds call it first thing in main (a test: in TestMain).
+// Helper runs the program as a process of a crowd if it was started as one; it does not return in that case.
+// Programs that measure crowds call it at the start of main, and tests at the start of TestMain.
 func Helper() {
 	if len(os.Args) < 2 {
 		return
@@ -50,18 +50,18 @@ func Helper() {
 	os.Exit(0)
 }
 
-// serving says what Wiretime's own server serves as a process of its own.
+// serving says what the process of Wiretime's own server serves.
 type serving struct {
-	Site      string // the folder of its archive
-	Authority string // the folder of the authority
+	Site      string // the folder of the site's archive
+	Authority string // the folder of the certificate authority
 	Protocol  string
 	Hosts     map[string]netip.Addr
 }
 
-// answer is what a process of a crowd says: first when it is ready, then after each command.
+// answer is a message from a process of a crowd. It sends one when it is ready, and one after each command.
 type answer struct {
-	Error string // why it failed; empty if it did not
-	Done  many.Done
+	Error string    // why the process failed; empty if it did not
+	Done  many.Done // by the clients so far
 }
 
 // serverMain serves until its input ends.
@@ -79,9 +79,10 @@ func serverMain(in io.Reader, out io.Writer) error {
 		return err
 	}
 	_, _ = io.Copy(io.Discard, in)
-	return nil // and the kernel closes all connections, much faster than the server would
+	return nil // the kernel closes all connections, much faster than the server would
 }
 
+// serve starts the server.
 func (c serving) serve() error {
 	row, err := protocol.Lookup(c.Protocol)
 	if err != nil {
@@ -107,12 +108,12 @@ func (c serving) serve() error {
 	return err
 }
 
-// command is what the clients' process is told to do.
+// command tells the clients' process what to do. Its parts are carried out in this order.
 type command struct {
-	Connect int // clients that are connected afterwards, at least
-	Load    int // the first clients that load the page
-	Rounds  int // times each
-	Leave   bool
+	Connect int  // connect until there are so many clients
+	Load    int  // let so many clients, the first ones, load the page; 0: none
+	Rounds  int  // how often each of them loads it
+	Leave   bool // disconnect all clients
 }
 
 // clientsMain carries out commands until its input ends.
@@ -144,6 +145,7 @@ func clientsMain(in io.Reader, out io.Writer) error {
 	}
 }
 
+// carryOut carries out a command.
 func (c command) carryOut(clients *many.Clients) error {
 	if err := clients.Connect(c.Connect); err != nil {
 		return err
@@ -165,9 +167,10 @@ type helper struct {
 	child   *process.Child
 	in      io.WriteCloser
 	answers *json.Decoder
+	ended   chan struct{} // made by watch; nil before
 }
 
-// start starts a process of a crowd where enter says, and returns when it is ready.
+// start starts a process of a crowd in the namespace of enter, and returns when the process is ready.
 func start(name string, enter func(*exec.Cmd), order any) (*helper, error) {
 	c := exec.Command("/proc/self/exe", name)
 	c.Stderr = os.Stderr
@@ -184,7 +187,7 @@ func start(name string, enter func(*exec.Cmd), order any) (*helper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	h := &helper{name, child, in, json.NewDecoder(out)}
+	h := &helper{name: name, child: child, in: in, answers: json.NewDecoder(out)}
 	if _, err := h.tell(order); err != nil {
 		h.stop()
 		return nil, err
@@ -192,11 +195,12 @@ func start(name string, enter func(*exec.Cmd), order any) (*helper, error) {
 	return h, nil
 }
 
+// pid returns the process's ID.
 func (h *helper) pid() int { return h.child.Command.Process.Pid }
 
-// tell sends the process something and returns its answer.
-func (h *helper) tell(what any) (many.Done, error) {
-	if err := json.NewEncoder(h.in).Encode(what); err != nil {
+// tell sends a message to the process and returns its answer.
+func (h *helper) tell(message any) (many.Done, error) {
+	if err := json.NewEncoder(h.in).Encode(message); err != nil {
 		return many.Done{}, fmt.Errorf("%s: %w", h.name, err)
 	}
 	var a answer
@@ -209,6 +213,16 @@ func (h *helper) tell(what any) (many.Done, error) {
 	return a.Done, nil
 }
 
+// watch returns a channel that is closed when the process has ended. No more answers can be received.
+func (h *helper) watch() <-chan struct{} {
+	h.ended = make(chan struct{})
+	go func() {
+		defer close(h.ended)
+		_ = h.answers.Decode(new(answer)) // the process sends none: the end of its output is its own
+	}()
+	return h.ended
+}
+
 // kill ends the process at once. stop must be called all the same.
 func (h *helper) kill() { _ = h.child.Command.Process.Kill() }
 
@@ -216,5 +230,8 @@ func (h *helper) kill() { _ = h.child.Command.Process.Kill() }
 func (h *helper) stop() {
 	_ = h.in.Close()
 	h.kill()
-	_ = h.child.Wait() // it was killed
+	if h.ended != nil {
+		<-h.ended
+	}
+	_ = h.child.Wait() // the process was killed
 }

@@ -1,6 +1,6 @@
-// Package crowd measures what clients in number cost a server: processor time, memory,
-// connections, handshakes and system calls. Server and clients are processes of their own in the
-// network namespace of a lab's server, on its loopback device, in real time; no path is emulated.
+// Package crowd measures what many clients cost a server: processor time, memory, connections,
+// handshakes and system calls. The server and the clients run as processes of their own in the network
+// namespace of a lab's server. They talk over its loopback device in real time; no path is emulated.
 package crowd
 
 import (
@@ -19,24 +19,24 @@ import (
 // CrowdFile is the name of the readings in the load's folder.
 const CrowdFile = "crowd.json"
 
-// Order says who loads what, over which protocol, and from which server.
+// Order says how many clients load which site, over which protocol and from which server.
 type Order struct {
-	Clients  int
-	Idle     bool // the clients rest after one page each
-	Protocol string
-	Server   string          // its name; server.Own for Wiretime's own
-	Template server.Template // if the server is the study's own
-	Pages    int             // that active clients load in all, at least
-	Rest     time.Duration   // for which idle clients are watched
+	Clients  int             // at least 1
+	Idle     bool            // the clients rest after one page each
+	Protocol string          // the name of a row of package protocol
+	Server   string          // the name of the server; server.Own for Wiretime's own
+	Template server.Template // the server, if it is the study's own
+	Pages    int             // the least number of pages that active clients load in all
+	Rest     time.Duration   // how long idle clients are watched
 
-	Congestion string // TCP's congestion control
-	Timeout    time.Duration
+	Congestion string        // TCP's congestion control
+	Timeout    time.Duration // how long the whole crowd may take; 0: no limit
 
-	// Site is what is loaded. It does not go into JSON: crowds run in no guest.
+	// Site is the site to load. It has no JSON: crowds never run in guests.
 	Site *site.Site `json:"-"`
 }
 
-// Record holds what a load of a crowd left, besides the files in its folder.
+// Record holds what a load of a crowd left. Crowd is kept in CrowdFile, and is nil if nothing was measured.
 type Record struct {
 	workload.Record
 	Crowd *evidence.Crowd `json:"-"`
@@ -48,7 +48,7 @@ func (r *Record) save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("encode the readings: %w", err)
 	}
-	// The folder is put into the store as a whole, so the file need not be written whole by itself.
+	// The store takes the folder only when it is complete, so an ordinary write is enough.
 	return os.WriteFile(filepath.Join(dir, CrowdFile), append(text, '\n'), 0o644)
 }
 

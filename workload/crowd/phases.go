@@ -2,6 +2,7 @@ package crowd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -13,15 +14,15 @@ import (
 	"wiretime/machine"
 )
 
-// warmPages is how many pages a client of its own loads before anything is measured, so that the
-// server has its code and files in memory, and Java has compiled some of what it runs.
+// warmPages is how many pages a first client loads before anything is measured. The server then has its code
+// and files in memory, and Java has compiled some of its code.
 const warmPages = 100
 
-// countedPages is how many pages are loaded, at least, while system calls are counted, and by how
-// many clients at most: a server that is stopped at each system call is slow.
+// countedPages is the least number of pages that are loaded while system calls are counted, and the largest
+// number of clients that load them. It is small because a server that is stopped at each call is slow.
 const countedPages = 50
 
-// phases carries the phases of a crowd out, one after the other.
+// phases carries out the phases of a crowd, one after the other.
 func (m *measuring) phases(ctx context.Context) (err error) {
 	c := m.crowd
 	before, err := m.sockets()
@@ -64,89 +65,103 @@ func (m *measuring) phases(ctx context.Context) (err error) {
 		return err
 	}
 	if !m.Idle {
-		err = m.count(ctx)
+		return m.count(ctx)
 	}
-	c.TLS = m.agreed
-	return err
+	return nil
 }
 
 // rest watches the server while nothing is under way.
 func (m *measuring) rest(ctx context.Context) error {
-	r := m.read()
+	before := m.read()
 	select {
 	case <-time.After(m.Rest):
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	rest := m.since(r)
+	rest := m.since(before)
 	m.crowd.Rest = &rest
 	return nil
 }
 
 // count has some of the clients load the page while the server's system calls are counted.
 func (m *measuring) count(ctx context.Context) (err error) {
-	if m.calls, err = machine.CountCalls(m.server()...); err != nil {
+	calls, err := machine.CountCalls(m.server()...)
+	if err != nil {
 		return err
 	}
-	defer func() { _ = m.calls.Close() }() // it only lets go of the server
+	defer func() { err = errors.Join(err, calls.Close()) }()
+	before, err := calls.Count()
+	if err != nil {
+		return err
+	}
 	n := min(m.Clients, countedPages)
 	counted, err := m.phase(ctx, command{Load: n, Rounds: (countedPages + n - 1) / n})
+	if err != nil {
+		return err
+	}
+	after, err := calls.Count()
+	if err != nil {
+		return err
+	}
+	counted.SystemCalls = after - before
 	m.crowd.Counted = &counted
-	return err
+	return nil
 }
 
-// reading is what processes have used and done until a moment.
+// reading holds what processes have used and done until a moment.
 type reading struct {
 	at           time.Time
-	user, kernel time.Duration
-	clients      time.Duration
-	calls        int64
+	user, kernel time.Duration // of the server
+	clients      time.Duration // processor time of the clients
 	done         many.Done
 }
 
+// read reads what the server and the clients have used and done so far.
 func (m *measuring) read() reading {
 	r := reading{at: time.Now(), done: m.done}
 	r.user, r.kernel = machine.ProcessorTime(m.server()...)
 	user, kernel := machine.ProcessorTime(m.clients.pid())
 	r.clients = user + kernel
-	if m.calls != nil {
-		r.calls, _ = m.calls.So() // one that has ended makes the load fail elsewhere
-	}
 	return r
 }
 
+// since returns what was used and done since a reading, and how long ago it was.
 func (m *measuring) since(before reading) evidence.Phase {
 	now := m.read()
 	return evidence.Phase{
 		Took: now.at.Sub(before.at), User: now.user - before.user, Kernel: now.kernel - before.kernel, ClientTime: now.clients - before.clients,
-		SystemCalls: now.calls - before.calls,
 		Connections: now.done.Connections - before.done.Connections, Handshakes: now.done.Handshakes - before.done.Handshakes,
 		Pages: now.done.Pages - before.done.Pages, Requests: now.done.Requests - before.done.Requests, Octets: now.done.Octets - before.done.Octets,
 	}
 }
 
-// phase has the clients carry out a command. It ends when the server has come to rest.
+// phase has the clients carry out a command and waits until the server has come to rest. Its processor time
+// includes the wait, but the time that it took ends with the command.
 func (m *measuring) phase(ctx context.Context, c command) (evidence.Phase, error) {
 	before := m.read()
+	began := time.Now()
 	done, err := m.clients.tell(c)
+	took := time.Since(began)
 	if err != nil {
 		return evidence.Phase{}, err
 	}
-	m.done, m.agreed = done, done.TLS
+	m.done, m.crowd.TLS = done, done.TLS
 	m.settle(ctx)
-	return m.since(before), context.Cause(ctx)
+	p := m.since(before)
+	p.Took = took
+	return p, context.Cause(ctx)
 }
 
-// A server has come to rest when it used less than restShare of a processor for restLook. It is not
-// waited for longer than restLimit.
+// restLook, restShare and restLimit say when a server has come to rest: when it has used less than restShare of
+// a processor for restLook, or after restLimit.
 const (
 	restLook  = 20 * time.Millisecond
 	restShare = 0.02
 	restLimit = 2 * time.Second
 )
 
-// settle waits until the server has come to rest: it may still be at what its clients have done with,
-// such as the last octets of a handshake.
+// settle waits until the server has come to rest. When the clients are done, the server may still be busy, for
+// instance with the end of a handshake.
 func (m *measuring) settle(ctx context.Context) {
 	used := func() time.Duration {
 		user, kernel := machine.ProcessorTime(m.server()...)
@@ -167,7 +182,7 @@ func (m *measuring) settle(ctx context.Context) {
 	}
 }
 
-// memory reads what the server and the clients have in memory.
+// memory reads the memory of the server and of the clients.
 func (m *measuring) memory() (server, clients evidence.Memory, err error) {
 	for _, each := range []struct {
 		pids []int
@@ -182,7 +197,7 @@ func (m *measuring) memory() (server, clients evidence.Memory, err error) {
 	return server, clients, nil
 }
 
-// sockets returns how many TCP sockets are open on the server's host, those of clients too, as its
+// sockets returns how many TCP sockets are open on the server's host, those of clients included, as the
 // kernel counts them ("inuse" of /proc/net/sockstat).
 func (m *measuring) sockets() (n int, err error) {
 	err = m.hosts.Server.Do(func() error {
@@ -201,11 +216,11 @@ func (m *measuring) sockets() (n int, err error) {
 	return n, err
 }
 
-// goneLimit is how long the sockets of clients that have left may take to be gone. Apache lingers on a
-// connection for two seconds.
+// goneLimit is how long the sockets of disconnected clients may take to close. Apache keeps a connection open for
+// two seconds after its client has closed it (lingering close).
 const goneLimit = 4 * time.Second
 
-// awaitSockets waits until no more sockets are open than given.
+// awaitSockets waits until at most so many sockets are open.
 func (m *measuring) awaitSockets(ctx context.Context, most int) {
 	for from := time.Now(); time.Since(from) < goneLimit; {
 		if n, err := m.sockets(); err != nil || n <= most {

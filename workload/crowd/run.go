@@ -29,9 +29,9 @@ func (o *Order) RunOn(ctx context.Context, s workload.Station, _ *site.Site, dir
 	return record, nil
 }
 
-// Run measures a crowd and puts its readings into the folder dir. Then both hosts of the lab are made
-// anew (lab.Lab.Renew). An error means that the lab itself failed. A crowd that was not served
-// is no error: Record.LoadError says why.
+// Run measures a crowd and writes its readings to CrowdFile in the folder dir. It then renews both hosts of the
+// lab (lab.Lab.Renew). It returns an error only if the lab itself failed. Record.LoadError says why a crowd
+// could not be measured.
 func Run(ctx context.Context, l *lab.Lab, o Order, dir string) (_ *Record, err error) {
 	hosts, err := l.Prepare(loopback(), lab.TCPOptions{Congestion: o.Congestion, InitCwnd: usualWindow})
 	if err != nil {
@@ -57,30 +57,44 @@ func Run(ctx context.Context, l *lab.Lab, o Order, dir string) (_ *Record, err e
 	return record, l.Renew(context.WithoutCancel(ctx))
 }
 
-// usualWindow is Linux's initial window. The loopback device does not use the routes that it is set on.
+// usualWindow is Linux's initial window in segments. It is set on routes, which the loopback device does not use.
 const usualWindow = 10
 
-// readyLimit is how long a server may take until it answers: Java first compiles its program.
+// readyLimit is how long a server may take to become ready. Java first compiles its program.
 const readyLimit = 2 * time.Minute
 
-// measure measures the crowd. Files go into folder.
+// measure measures the crowd. Its files go into folder. The readings are nil if the server or the clients did not
+// start, and incomplete if there is an error.
 func (o *Order) measure(ctx context.Context, hosts *lab.Hosts, folder string) (*evidence.Crowd, error) {
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("timed out after %v", o.Timeout))
 		defer cancel()
 	}
+	m, err := o.gather(ctx, hosts, folder)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close()
+	err = m.guarded(ctx, m.phases)
+	return m.crowd, err
+}
+
+// gather starts the server and the process of the clients.
+func (o *Order) gather(ctx context.Context, hosts *lab.Hosts, folder string) (*measuring, error) {
 	row, err := protocol.Lookup(o.Protocol)
 	if err != nil {
 		return nil, err
 	}
-	page, octets, err := list(o.Site)
+	served, err := o.Site.Over(row.Scheme)
 	if err != nil {
 		return nil, err
 	}
-	m := &measuring{
-		Order: o, row: row, hosts: hosts, folder: folder, addresses: map[string]netip.Addr{}, authority: filepath.Join(folder, "authority"),
+	page, octets, err := list(served)
+	if err != nil {
+		return nil, err
 	}
+	m := &measuring{Order: o, row: row, served: served, hosts: hosts, folder: folder, addresses: map[string]netip.Addr{}, authority: filepath.Join(folder, "authority")}
 	for i, host := range o.Site.Origins() {
 		m.addresses[host] = lab.ServerAddress(i)
 	}
@@ -91,18 +105,16 @@ func (o *Order) measure(ctx context.Context, hosts *lab.Hosts, folder string) (*
 	if err := m.serve(ctx, ca); err != nil {
 		return nil, err
 	}
-	defer m.closeServer()
 	clients := many.Order{Protocol: o.Protocol, Authority: m.authority, Hosts: m.addresses, Page: page}
 	if m.clients, err = start(clientsCommand, hosts.Server.Command, clients); err != nil {
+		m.close()
 		return nil, err
 	}
-	defer m.clients.stop()
 	m.crowd = &evidence.Crowd{Clients: o.Clients, Idle: o.Idle, PerClient: clients.Connections(row), Asked: octets, Held: -1}
-	err = m.guarded(ctx, m.phases)
-	return m.crowd, err
+	return m, nil
 }
 
-// list returns the resources of a site, its document first, and how many octets they have.
+// list returns the resources of a site, its document first, and their total size in octets.
 func list(s *site.Site) (page []many.Resource, octets int64, err error) {
 	for i := range s.Resources {
 		r := &s.Resources[i]
@@ -121,10 +133,11 @@ func list(s *site.Site) (page []many.Resource, octets int64, err error) {
 	return page, octets, nil
 }
 
-// measuring is a crowd while it is measured.
+// measuring holds the server and the clients of a crowd while it is measured.
 type measuring struct {
 	*Order
 	row       protocol.Protocol
+	served    *site.Site // over the protocol's scheme
 	hosts     *lab.Hosts
 	folder    string
 	authority string
@@ -134,9 +147,7 @@ type measuring struct {
 	foreign *server.Server // a third-party one, or nil
 	clients *helper
 	crowd   *evidence.Crowd
-	calls   *machine.Calls // nil unless system calls are being counted
-	done    many.Done      // by the clients, so far
-	agreed  []string       // by TLS, in all handshakes so far
+	done    many.Done // by the clients so far
 }
 
 // serve starts the server.
@@ -155,22 +166,19 @@ func (m *measuring) serve(ctx context.Context, ca *protocol.Authority) error {
 	if err != nil {
 		return err
 	}
-	served, err := m.Site.Over(m.row.Scheme)
-	if err != nil {
-		return err
-	}
 	folder, err := os.MkdirTemp(lab.Scratch, "server-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the server: %w", err)
 	}
 	m.foreign, err = server.Start(ctx, server.Config{
-		Kind: kind, Protocol: m.row, Site: served, Hosts: m.addresses, Authority: ca, Folder: folder,
+		Kind: kind, Protocol: m.row, Site: m.served, Hosts: m.addresses, Authority: ca, Folder: folder,
 		Do: m.hosts.Server.Do, Command: m.hosts.Server.ServerCommand, Contained: true, ReadyLimit: readyLimit,
 		Connections: m.Clients * len(m.addresses) * many.PerHost(m.row), Unlogged: true,
 	})
 	return err
 }
 
+// kind returns the third-party server.
 func (o *Order) kind() (server.Kind, error) {
 	if o.Template.Name != "" {
 		return o.Template.Kind(), nil
@@ -178,16 +186,20 @@ func (o *Order) kind() (server.Kind, error) {
 	return server.Lookup(o.Server)
 }
 
-func (m *measuring) closeServer() {
+// close ends the processes that have been started.
+func (m *measuring) close() {
+	if m.clients != nil {
+		m.clients.stop()
+	}
 	if m.own != nil {
 		m.own.stop()
 	}
 	if m.foreign != nil {
-		_ = m.foreign.Stop() // its log is not kept, and its folder is in memory
+		_ = m.foreign.Stop() // it keeps no log, and its folder is in memory
 	}
 }
 
-// server returns the server's processes.
+// server returns the PIDs of the server.
 func (m *measuring) server() []int {
 	if m.own != nil {
 		return []int{m.own.pid()}
@@ -195,17 +207,25 @@ func (m *measuring) server() []int {
 	return m.foreign.Processes()
 }
 
-// memoryFloor is how much memory a crowd leaves to everything else, at least.
+// memoryFloor is how many octets of memory a crowd leaves to all other programs.
 const memoryFloor = 512 << 20
 
-// guarded calls do, and ends the clients when ctx ends, the server exits or the machine runs out of
-// memory. It returns why it did, instead of what became of do then.
+// serverDied returns a channel that is closed when the server has exited unexpectedly, and a function that
+// says how it did.
+func (m *measuring) serverDied() (<-chan struct{}, func() error) {
+	if m.foreign != nil {
+		return m.foreign.Died(), m.foreign.Err
+	}
+	return m.own.watch(), func() error {
+		return errors.New("Wiretime's own server exited unexpectedly; standard error has what it printed")
+	}
+}
+
+// guarded calls do, and kills the clients if ctx ends, the server exits or the machine runs out of memory. It
+// then returns that as the cause, in place of the error of do.
 func (m *measuring) guarded(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	var died <-chan struct{}
-	if m.foreign != nil {
-		died = m.foreign.Died()
-	}
+	died, why := m.serverDied()
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -219,10 +239,10 @@ func (m *measuring) guarded(ctx context.Context, do func(context.Context) error)
 				}
 				return
 			case <-died:
-				cancel(m.foreign.Err())
+				cancel(why())
 			case <-look.C:
 				if free := machine.Available(); free > 0 && free < memoryFloor {
-					cancel(fmt.Errorf("the machine ran out of memory: %d MB were left of what programs may take, and a crowd leaves %d MB; use fewer clients", free>>20, memoryFloor>>20))
+					cancel(fmt.Errorf("the machine ran out of memory: %d MiB are available, and a crowd must leave %d MiB; use fewer clients", free>>20, memoryFloor>>20))
 				}
 			}
 		}
@@ -236,5 +256,5 @@ func (m *measuring) guarded(ctx context.Context, do func(context.Context) error)
 	return err
 }
 
-// errOver is the cause with which a crowd ends that has been measured.
-var errOver = errors.New("over")
+// errOver is the cause with which the context of a measured crowd ends.
+var errOver = errors.New("the crowd has been measured")

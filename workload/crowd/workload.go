@@ -17,7 +17,7 @@ import (
 	"wiretime/workload"
 )
 
-// Workload is the workload of crowds.
+// Workload implements workload.Workload for crowds.
 type Workload struct{}
 
 // Kind implements workload.Workload.
@@ -38,8 +38,8 @@ func (Workload) NewOrder() workload.Order { return &Order{} }
 // NewOutcome implements workload.Workload.
 func (Workload) NewOutcome() workload.Outcome { return &Record{} }
 
-// Costs implements workload.Workload. Processor time counts as zero on the virtual clock, which
-// therefore cannot run crowds.
+// Costs implements workload.Workload. It returns nil: crowds do not run on the virtual clock, where processor
+// time counts as zero, so there are no costs to compare.
 func (Workload) Costs(study.Cell, string, *site.Site, study.Options) []workload.Estimate { return nil }
 
 // bound is a planned load with what its cell names.
@@ -105,11 +105,11 @@ func (b *bound) supported() (program, why string) {
 	case c.Clock() == study.ClockVirtual:
 		return "", "crowds are measured in processor time, which counts as zero on the virtual clock; use clock: real"
 	case c.Unusual(study.AxisInitCwnd):
-		return "", "crowds are on the loopback device, on which initcwnd cannot be set; use 10"
+		return "", "crowds use the loopback device, where initcwnd cannot be set; use 10"
 	case len(b.site.Journey)+len(b.site.Tabs) > 0:
-		return "", "the site has several pages, and the clients of a crowd load one; use a site of one page"
+		return "", "the site has several pages, but the clients of a crowd load one page; use a site of one page"
 	case slices.ContainsFunc(b.site.Resources, func(r site.Resource) bool { return r.Method != http.MethodGet || len(r.Push) > 0 || r.Early }):
-		return "", "the site has resources that are pushed, hinted at or not fetched by GET, which the clients of a crowd do not support"
+		return "", "the clients of a crowd do not support resources that are pushed, announced by Early Hints or not fetched by GET; use a site without them"
 	}
 	if why := checkFiles(c.Clients(), b.connections()); why != "" {
 		return "", why
@@ -127,16 +127,16 @@ func (b *bound) supported() (program, why string) {
 	return program, ""
 }
 
-// connections is how many connections each client has.
+// connections returns how many connections each client opens.
 func (b *bound) connections() int { return len(b.site.Origins()) * many.PerHost(b.row) }
 
-// estimate returns roughly how long a load takes on two cores of 2024, with the server's start
-// and end. It keeps the whole machine busy, so that no other load runs beside it.
+// estimate returns roughly how long a load takes on two cores of 2024, including the start and the end of the
+// server. It claims the whole machine, so that no other load runs at the same time.
 func (b *bound) estimate() workload.Estimate {
 	const (
 		handshake = time.Millisecond
 		request   = 150 * time.Microsecond
-		busy      = 1000 // cores: more than there are
+		busy      = 1000 // cores, more than any machine has
 	)
 	pages := b.cell.Clients()
 	if b.cell.By() == study.ActivityActive {

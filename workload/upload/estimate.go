@@ -11,11 +11,11 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// pace is how many octets per second one core carries through both programs, both kernels and the emulator, as for
-// streams. QUIC, whose packets each pass through both programs, takes twice as long.
+// pace is how many octets per second one core moves through both programs, both kernels and the emulator, as for
+// streams. QUIC takes twice as long, since both programs handle each packet.
 const pace = 20_000_000
 
-// withUpload adds an upload to the estimate of the page that makes it. Without a rate, the path costs no time.
+// withUpload adds an upload to the estimate of the page that makes it. A path without a rate adds no time.
 func withUpload(e workload.Estimate, c study.Cell, octets int64) workload.Estimate {
 	cost := at(octets, 8*pace)
 	if p, err := protocol.Lookup(c.Over()); err == nil && p.Transport == "udp" {
@@ -46,12 +46,12 @@ func (Workload) Costs(c study.Cell, clock string, _ *site.Site, o study.Options)
 		return nil
 	}
 	all := pageload.Workload{}.Costs(asPage(c), clock, page, o)
-	for i, p := range protocol.All()[:len(all)] {
+	for i, p := range protocol.All() {
 		all[i] = withUpload(all[i], c.With(study.AxisProtocol, p.Name).With(study.AxisClock, clock), octets)
 	}
 	return all
 }
 
-// captureSize returns how many octets an upload adds to a capture: each packet at both ends, an eighth for headers and
-// acknowledgements.
+// captureSize returns how many octets an upload adds to a capture: each packet at both ends, and an eighth more for
+// headers and acknowledgements.
 func captureSize(octets int64) int64 { return 2 * (octets + octets/8) }

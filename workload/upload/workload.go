@@ -1,5 +1,5 @@
-// Package upload posts octets to a sink on a lab. An upload is carried out as the load of a page (package pageload):
-// with a browser, the page's script posts; without one, the client posts to the page's URL and loads nothing else.
+// Package upload posts content to a sink on a lab. An upload is carried out as the load of a page (package pageload). In
+// a browser, the page's script posts; other clients post to the page's URL and load nothing else.
 package upload
 
 import (
@@ -17,7 +17,7 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// Workload is the workload of uploads.
+// Workload implements workload.Workload for uploads.
 type Workload struct{}
 
 // Kind implements workload.Workload.
@@ -34,7 +34,7 @@ func (Workload) NewOrder() workload.Order { return &Order{} }
 // NewOutcome implements workload.Workload.
 func (Workload) NewOutcome() workload.Outcome { return &Record{} }
 
-// Bind implements workload.Workload. The job is that of loading the page that uploads, which is its site.
+// Bind implements workload.Workload. The job loads the page that uploads, which is also its site.
 func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (workload.Job, error) {
 	octets, err := ParseReference(c.Subject())
 	if err != nil {
@@ -61,7 +61,7 @@ func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (workload.Jo
 	j.Headline = "upload_time"
 	j.Estimate = withUpload(j.Estimate, c, octets)
 	j.Capture += captureSize(octets)
-	j.Guest.Memory += 8 * octets // sockets, capture and the browser hold the octets at once
+	j.Guest.Memory += 8 * octets // sockets, the capture and the browser all hold the content
 	return j, nil
 }
 
@@ -76,10 +76,10 @@ func asPage(c study.Cell) study.Cell {
 	return study.NewCell(study.Pages(), values, c.Network)
 }
 
-// unsupported returns why an upload cannot run though the page could be loaded; "" if it can.
+// unsupported returns why an upload cannot run even where its page can be loaded; "" if it can.
 func unsupported(c study.Cell) string {
 	if name := c.On(study.AxisServer); name != study.ServerOwn {
-		return fmt.Sprintf("the server %s serves files and takes no uploads; use %s", name, study.ServerOwn)
+		return fmt.Sprintf("the server %s serves files and accepts no uploads; use %s", name, study.ServerOwn)
 	}
 	if c.By() == pageload.Builtin {
 		return fmt.Sprintf("the loader %s runs no scripts, so the page cannot post; use %s, which posts by itself, or %s", pageload.Builtin, pageload.Fetch, pageload.Chromium)
@@ -87,20 +87,20 @@ func unsupported(c study.Cell) string {
 	return ""
 }
 
-// Order says what to upload, how and over which path.
+// Order says how many octets to upload, how and over which path.
 type Order struct {
-	Page   pageload.Order // of the page that uploads
-	Octets int64
+	Page   pageload.Order // the load of the page that uploads
+	Octets int64          // from 1 to MaxOctets
 }
 
 // Workload implements workload.Order.
 func (*Order) Workload() workload.Workload { return Workload{} }
 
-// RunOn implements workload.Order. The station must have loaders.
+// RunOn implements workload.Order. It returns an error if the station has no loaders.
 func (o *Order) RunOn(ctx context.Context, s workload.Station, page *site.Site, dir string) (workload.Outcome, error) {
 	station, ok := s.(pageload.Station)
 	if !ok {
-		return nil, errors.New("upload: the station has no loaders")
+		return nil, errors.New("run an upload: the station has no loaders")
 	}
 	load := pageload.Load{Order: o.Page, Site: page, Authority: s.Authority(), Dir: dir, Upload: o.Octets}
 	record, err := station.LoadPage(ctx, load)
@@ -110,10 +110,10 @@ func (o *Order) RunOn(ctx context.Context, s workload.Station, page *site.Site, 
 	return &Record{Record: *record, Octets: o.Octets}, nil
 }
 
-// Record holds what an upload left, besides the files in its folder.
+// Record holds what an upload left, in addition to the files in its folder.
 type Record struct {
 	pageload.Record
-	Octets int64 // that were to be uploaded
+	Octets int64 // the length of the upload
 }
 
 // Workload implements workload.Outcome.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"wiretime/network"
-	"wiretime/site"
+	"wiretime/protocol"
 	"wiretime/study"
 	"wiretime/workload"
 	"wiretime/workload/pageload"
@@ -22,9 +22,9 @@ func TestReferences(t *testing.T) {
 	for reference, want := range map[string]string{
 		"":                          "unknown upload",
 		"file@1MB":                  "unknown upload",
-		"post@":                     "is no size",
-		"post@MB":                   "is no size",
-		"post@-1MB":                 "is no size",
+		"post@":                     "is not a size",
+		"post@MB":                   "is not a size",
+		"post@-1MB":                 "is not a size",
 		"post@1.5MB":                "unknown unit",
 		"post@10":                   "unknown unit",
 		"post@10GB":                 "unknown unit",
@@ -32,7 +32,7 @@ func TestReferences(t *testing.T) {
 		"post@41MB":                 "out of range",
 		"post@40000001B":            "out of range",
 		"post@9223372036854775807B": "out of range",
-		"post@99999999999999999999": "is no size",
+		"post@99999999999999999999": "is not a size",
 	} {
 		if _, err := ParseReference(reference); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", reference, err, want)
@@ -40,7 +40,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// cell is an upload of 10 MB over a path of 8 Mbit/s.
+// cell returns the cell of an upload of 10 MB over a path of 8 Mbit/s.
 func cell(values map[study.Axis]string) study.Cell {
 	all := map[study.Axis]string{
 		study.AxisUpload: "post@10MB", study.AxisProtocol: "h2", study.AxisLoader: pageload.Fetch, study.AxisClock: study.ClockVirtual,
@@ -50,7 +50,7 @@ func cell(values map[study.Axis]string) study.Cell {
 	return study.NewCell(study.Uploads(), all, network.Path{Name: "mine", Access: []network.Access{{Name: "access", Up: link, Down: link}}})
 }
 
-// TestBind: the order is the page's with what the upload adds, and what can run is known before it does.
+// TestBind checks the order, which extends the page's, and which cells are unsupported.
 func TestBind(t *testing.T) {
 	options := study.Options{Timeout: time.Minute}
 	c := cell(map[study.Axis]string{study.AxisInitCwnd: "32"})
@@ -76,27 +76,31 @@ func TestBind(t *testing.T) {
 		{map[study.Axis]string{study.AxisLoader: pageload.Chromium, study.AxisProtocol: "spdy/3"}, "Chromium dropped SPDY"},
 		{map[study.Axis]string{study.AxisLoader: pageload.Builtin}, "cannot post; use fetch"},
 		{map[study.Axis]string{study.AxisLoader: pageload.Firefox}, ""},
-		{map[study.Axis]string{study.AxisServer: "nginx"}, "the server nginx serves files and takes no uploads"},
+		{map[study.Axis]string{study.AxisServer: "nginx"}, "the server nginx serves files and accepts no uploads"},
 	} {
 		j, err := Workload{}.Bind(cell(test.values), 1, workload.Setting{Options: options})
 		if err != nil || !strings.Contains(j.Unsupported, test.want) || test.want == "" && j.Unsupported != "" {
-			t.Errorf("%v is unsupported because %q, error %v; want %q", test.values, j.Unsupported, err, test.want)
+			t.Errorf("%v: unsupported because %q, error %v; want %q", test.values, j.Unsupported, err, test.want)
 		}
 	}
 }
 
-// TestCosts: on the real clock an upload lasts as long as the link takes, on the virtual one only the work counts.
+// TestCosts checks that an upload takes as long as its link on the real clock, and as long as its work on the virtual one.
 func TestCosts(t *testing.T) {
 	c := cell(nil)
-	var page *site.Site // uploads bring their own
-	for _, e := range (Workload{}).Costs(c, study.ClockReal, page, study.Options{}) {
-		if e.Duration < 10*time.Second || e.Processor > 5*time.Second {
-			t.Errorf("on the real clock an upload of 10 s is expected to take %v and %v of the processor", e.Duration, e.Processor)
+	onReal, onVirtual := Workload{}.Costs(c, study.ClockReal, nil, study.Options{}), Workload{}.Costs(c, study.ClockVirtual, nil, study.Options{})
+	if want := len(protocol.All()); len(onReal) != want || len(onVirtual) != want {
+		t.Fatalf("%d and %d estimates, want %d each, one for each protocol", len(onReal), len(onVirtual), want)
+	}
+	for i, p := range protocol.All() {
+		if e := onReal[i]; e.Duration < 10*time.Second || e.Processor > 5*time.Second {
+			t.Errorf("%s on the real clock: an upload of 10 s is estimated at %v and %v of processor time", p.Name, e.Duration, e.Processor)
+		}
+		if e := onVirtual[i]; e.Duration > 5*time.Second {
+			t.Errorf("%s on the virtual clock: an upload is estimated at %v", p.Name, e.Duration)
 		}
 	}
-	for _, e := range (Workload{}).Costs(c, study.ClockVirtual, page, study.Options{}) {
-		if e.Duration > 5*time.Second {
-			t.Errorf("on the virtual clock it is expected to take %v", e.Duration)
-		}
+	if all := (Workload{}).Costs(c.With(study.AxisUpload, "post@0B"), study.ClockReal, nil, study.Options{}); all != nil {
+		t.Errorf("an invalid upload has estimates: %v", all)
 	}
 }
