@@ -62,8 +62,8 @@ func (p Path) Start(seed uint64) (*Emulation, error) {
 	return e, nil
 }
 
-// StartAt begins an emulation as Start does, but at a moment of the path's time that is not 0: at the
-// emulation's time 0, the path is where it is from after its beginning. from must not be negative.
+// StartAt begins an emulation as Start does, but in the middle of the path's time: at the emulation's
+// time 0, the path's time is from, which must not be negative.
 func (p Path) StartAt(from time.Duration, seed uint64) (*Emulation, error) {
 	if from < 0 {
 		return nil, fmt.Errorf("start emulation: at %v of the path's time: must not be negative", from)

@@ -459,8 +459,8 @@ func BenchmarkArrive(b *testing.B) {
 	}
 }
 
-// TestAnEmulationMayBeginInTheMiddleOfItsPath sends the same packets over a path from its beginning and from
-// a later moment, at the same times of the path: each must arrive, or be lost, as the other.
+// TestAnEmulationMayBeginInTheMiddleOfItsPath sends the same packets, at the same times of a path, through an emulation
+// that began at its time 0 and through one that began later. The fate and the arrival of each packet must agree.
 func TestAnEmulationMayBeginInTheMiddleOfItsPath(t *testing.T) {
 	const from = 2500 * time.Millisecond
 	rate := BitRate(1_000_000)
@@ -491,7 +491,7 @@ func TestAnEmulationMayBeginInTheMiddleOfItsPath(t *testing.T) {
 			}
 		}
 	}
-	if _, err := (Path{}).StartAt(-1, 1); err == nil {
+	if _, err := oneLink(Link{}).StartAt(-1, 1); err == nil {
 		t.Error("a path was started before its beginning")
 	}
 }

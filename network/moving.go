@@ -16,7 +16,7 @@ func (p Path) events() []Event {
 	return append(all, p.Events...)
 }
 
-// events turns the rows into events of the access link with that name.
+// events returns the rows as events of the access link with that name.
 func (ride *Ride) events(access string) []Event {
 	events := make([]Event, 0, 2*len(ride.Rows))
 	for i := range ride.Rows {
@@ -32,7 +32,7 @@ func (ride *Ride) events(access string) []Event {
 	return events
 }
 
-// until returns when the next row begins, or the end.
+// until returns when row i ends: when the next row begins, or at the ride's end.
 func (ride *Ride) until(i int) time.Duration {
 	if i+1 < len(ride.Rows) {
 		return ride.Rows[i+1].At
@@ -40,9 +40,10 @@ func (ride *Ride) until(i int) time.Duration {
 	return ride.End
 }
 
-// Access returns an access link that follows the ride. Up and down hold what a ride does not
-// say: loss, jitter and queue. Their rate and delay become the means over the ride: that of
-// the rate over all of it, to 1 kbit/s, and that of the delay over what the link was up.
+// Access returns an access link that follows the ride. up and down have the loss, jitter and queue,
+// which a ride does not set. Their rates become the means over the whole ride, outages included,
+// in whole kbit/s but at least 1; their delays become the means over the time that the link is up,
+// to 1 ms.
 func (ride *Ride) Access(name string, up, down Link) Access {
 	var rates, delays [2]float64
 	var ridden float64
@@ -61,7 +62,7 @@ func (ride *Ride) Access(name string, up, down Link) Access {
 	return Access{Name: name, Up: up, Down: down, Ride: ride}
 }
 
-// Outages returns how often the link is down, and for how long in all.
+// Outages returns how many outages the ride has, and how long they last together.
 func (ride *Ride) Outages() (count int, sum time.Duration) {
 	for i, r := range ride.Rows {
 		if r.Link != LinkUp {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// bus makes a ride by bus under WiBro (mobile WiMAX), row by row of busStep. Its logarithm of
-// the rate and that of the delay wander as first-order autoregressive processes; outages begin at
-// random, and after one the rate starts low again. All of it follows from the seed.
+// bus makes a ride by bus under WiBro (mobile WiMAX), with a row for each busStep. The logarithms of
+// rate and delay are first-order autoregressive processes. Outages begin at random, and after each the
+// rate starts low. Everything follows from the seed.
 type bus struct {
 	name   string
 	route  string
@@ -40,7 +40,7 @@ const (
 	busDelayTime  = 20 * time.Second
 
 	busOutageEvery = 150 * time.Second // on average, from the end of one to the beginning of the next
-	busOutageMean  = 6 * time.Second   // beyond the first step
+	busOutageMean  = 6 * time.Second   // of the time that an outage lasts beyond busStep
 	busOutageMost  = 30 * time.Second
 	busAfterOutage = -1.5             // standard deviations of the rate's logarithm
 	busSafe        = 30 * time.Second // at both ends of the ride no outage begins
@@ -64,8 +64,8 @@ func (b bus) ride() *Ride {
 	return ride
 }
 
-// wander takes a step of a process with mean 0 and standard deviation 1, whose memory fades to
-// 1/e in the time fades.
+// wander takes a step of busStep of a process with mean 0 and standard deviation 1, whose autocorrelation falls to
+// 1/e within fades.
 func wander(luck *rand.Rand, x float64, fades time.Duration) float64 {
 	keeps := math.Exp(-float64(busStep) / float64(fades))
 	return keeps*x + math.Sqrt(1-keeps*keeps)*luck.NormFloat64()

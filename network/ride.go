@@ -12,20 +12,20 @@ import (
 )
 
 // MaxRide is the size in octets of the longest table of a ride: 1 MiB, some ten hours
-// with a row for each second. A path takes its ride into every guest and every cell of a
-// store.
+// with a row for each second. Every guest and every cell of a store has a copy of its
+// path's ride.
 const MaxRide = 1 << 20
 
-// Ride says how one access link changes while its client moves and keeps its address: the
-// rate and the delay of each direction, and when the link is down. A Ride does not repeat.
-// After its end the link stays as the last row has it, as for a client that has arrived.
+// Ride describes how one access link changes while its client moves and keeps its address: the
+// rate and the delay of each direction, and when the link is down. A Ride does not repeat:
+// after its end the link stays as the last row leaves it, like that of a client that has arrived.
 type Ride struct {
 	Name string
 	Rows []Row         // in order of time, the first at 0
 	End  time.Duration // after the last row
 }
 
-// Row says what holds from a moment until the next row.
+// Row holds the state of the link from a moment until the next row.
 type Row struct {
 	At                 time.Duration // since the path's first packet
 	Down, Up           BitRate       // above 0, unless the link is down
@@ -39,11 +39,11 @@ type LinkState uint8
 // The states of a link.
 const (
 	LinkUp       LinkState = iota
-	LinkHolding            // it is down, and packets wait
-	LinkDropping           // it is down, and packets that wait or arrive are lost
+	LinkHolding            // the link is down, and packets wait
+	LinkDropping           // the link is down, and packets that wait or arrive are lost
 )
 
-// linkWords are the words of a table for the states, and the one of the last row.
+// linkWords are the words that the last column of a table may have: one for each state, and that of the last row.
 var linkWords = []string{"up", "holding", "dropping", endWord}
 
 const endWord = "end"
@@ -55,10 +55,10 @@ const columns = "seconds,down_kbit,up_kbit,down_ms,up_ms,link"
 //
 //	seconds,down_kbit,up_kbit,down_ms,up_ms,link
 //
-// Each row says what holds from that second on: rates in kbit/s, one-way delays in ms, and
+// Each row holds from its second until the next row: rates in kbit/s, one-way delays in ms, and
 // "up", "holding" (down, packets wait) or "dropping" (down, packets are lost). A row with the
 // link down leaves rates and delays empty. The last row has only the second and "end", so that
-// a table that was cut off is found out. Empty lines and those that begin with # are skipped.
+// a truncated table is detected. Empty lines and those that begin with # are skipped.
 // Errors have the name, the line and, if one field is wrong, its column. A table longer than
 // MaxRide octets is an error.
 func ParseRide(name string, r io.Reader) (*Ride, error) {
@@ -101,7 +101,7 @@ func (p *rideParser) row(text string) error {
 		return nil
 	}
 	if p.over {
-		return errors.New("a row after the end; remove it, or move the end row to the last line")
+		return errors.New("unexpected row after the end row; remove it, or move the end row to the last line")
 	}
 	fields := strings.Split(text, ",")
 	if want := strings.Count(columns, ",") + 1; len(fields) != want {
@@ -117,7 +117,7 @@ func (p *rideParser) row(text string) error {
 	ride := p.ride
 	switch n := len(ride.Rows); {
 	case n == 0 && at != 0:
-		return inColumn(0, fmt.Errorf("the first row is at %s; a ride begins at 0", fields[0]))
+		return inColumn(0, fmt.Errorf("the first row is at %s; begin the ride at 0", fields[0]))
 	case n > 0 && at <= int64(ride.Rows[n-1].At):
 		return inColumn(0, fmt.Errorf("%s does not come after %s of the row before; sort the rows by time", fields[0], inSeconds(ride.Rows[n-1].At)))
 	}
@@ -142,7 +142,7 @@ func (p *rideParser) state(at time.Duration, fields []string) error {
 	}
 	for i := 1; i < last; i++ {
 		if fields[i] != "" {
-			return inColumn(i, fmt.Errorf("%.40q beside %q; leave it empty", fields[i], fields[last]))
+			return inColumn(i, fmt.Errorf("%.40q in a row with %q; leave it empty", fields[i], fields[last]))
 		}
 	}
 	if !p.over {
@@ -156,7 +156,7 @@ func (p *rideParser) up(row Row, fields []string) error {
 	for i, rate := range []*BitRate{&row.Down, &row.Up} {
 		bits, err := decimal(fields[1+i], 3)
 		if err == nil && bits == 0 {
-			err = fmt.Errorf("a rate of 0 passes nothing; say that the link is %s or %s, and leave rates and delays empty", linkWords[LinkHolding], linkWords[LinkDropping])
+			err = fmt.Errorf("a rate of 0 passes no packet; write %s or %s for the link, and leave rates and delays empty", linkWords[LinkHolding], linkWords[LinkDropping])
 		}
 		if *rate = BitRate(bits); err == nil {
 			err = rate.validate()
@@ -167,8 +167,8 @@ func (p *rideParser) up(row Row, fields []string) error {
 	}
 	for i, delay := range []*time.Duration{&row.DownDelay, &row.UpDelay} {
 		ns, err := decimal(fields[3+i], 6)
-		if *delay = time.Duration(ns); err == nil {
-			err = validateDelay("delay", *delay)
+		if *delay = time.Duration(ns); err == nil && *delay > maxDelay {
+			err = fmt.Errorf("a delay of %v is outside 0 to %v", *delay, maxDelay)
 		}
 		if err != nil {
 			return inColumn(3+i, err)
@@ -181,20 +181,20 @@ func (p *rideParser) up(row Row, fields []string) error {
 func (p *rideParser) finish() error {
 	switch {
 	case !p.headed:
-		return fmt.Errorf("it is empty; write the columns first: %s", columns)
+		return fmt.Errorf("the table is empty; write the columns first: %s", columns)
 	case !p.over:
-		return fmt.Errorf("it ends at line %d without an end row: was it cut off? The last row is the ride's length in seconds and %q, as in 1800,,,,,%s", p.line, endWord, endWord)
+		return fmt.Errorf("the table ends at line %d without an end row: was it cut off? The last row is the ride's length in seconds and %q, as in 1800,,,,,%s", p.line, endWord, endWord)
 	}
 	return p.ride.validate()
 }
 
-// inColumn says in which column of a row an error is.
+// inColumn adds the column of a row to an error.
 func inColumn(i int, err error) error {
 	return fmt.Errorf("column %s: %w", strings.Split(columns, ",")[i], err)
 }
 
-// decimal reads a number that is not negative and has at most that many decimals, in units of the
-// last of them.
+// decimal reads a non-negative number with at most that many decimals, and returns it in units of the last
+// decimal.
 func decimal(text string, decimals int) (int64, error) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	digits := whole + fraction
@@ -220,10 +220,10 @@ func inDecimals(n int64, decimals int) string {
 
 func inSeconds(d time.Duration) string { return inDecimals(int64(d), 9) }
 
-// validate checks what the rows must have of each other.
+// validate checks the rows, their order and the end.
 func (ride *Ride) validate() error {
 	if len(ride.Rows) == 0 {
-		return errors.New("it has no row; write at least one before its end")
+		return errors.New("it has no row; write at least one before the end row")
 	}
 	up := false
 	for i, row := range ride.Rows {
@@ -247,9 +247,9 @@ func (ride *Ride) validate() error {
 	}
 	switch {
 	case !up:
-		return errors.New("its link is down all the way; write at least one row with the link up")
+		return errors.New("its link is never up; write at least one row with the link up")
 	case ride.Rows[len(ride.Rows)-1].Link != LinkUp:
-		return errors.New("it ends while the link is down, and the link would stay so for good; write a row with the link up before the end")
+		return errors.New("it ends while the link is down, and the link would stay down for good; write a row with the link up before the end")
 	}
 	return nil
 }
@@ -271,7 +271,7 @@ func (ride *Ride) Table() string {
 	return text.String()
 }
 
-// rideJSON is a ride in JSON: its table takes a quarter of what rows would.
+// rideJSON is a ride in JSON. Its table takes a quarter of the space of rows.
 type rideJSON struct {
 	Name  string `json:"name"`
 	Table string `json:"table"`

@@ -14,7 +14,7 @@ import (
 	"wiretime/costtest"
 )
 
-// ride parses the rows of a table.
+// ride parses a table with these rows.
 func ride(t *testing.T, rows ...string) *Ride {
 	t.Helper()
 	ride, err := ParseRide("test", strings.NewReader(columns+"\n"+strings.Join(rows, "\n")))
@@ -93,19 +93,19 @@ func TestParseRideSaysWhatIsWrongAndWhere(t *testing.T) {
 		good + "4,2400,900,30,50,up\n3,,,,,end": "line 4: column seconds: 3 does not come after 4 of the row before",
 		good + "0,2400,900,30,50,up\n":          "line 3: column seconds: 0 does not come after 0",
 		"1,2400,900,30,50,up\n":                 "line 2: column seconds: the first row is at 1",
-		"0,0,900,30,50,up\n":                    "line 2: column down_kbit: a rate of 0 passes nothing",
+		"0,0,900,30,50,up\n":                    "line 2: column down_kbit: a rate of 0 passes no packet",
 		"0,2400,0.5,30,50,up\n":                 "line 2: column up_kbit: a rate of 500 bit/s is below 1kbit",
 		"0,2400,,30,50,up\n":                    `line 2: column up_kbit: "" is not a number`,
 		"0,-1,900,30,50,up\n":                   `line 2: column down_kbit: "-1" is not a number`,
 		"0,2.4e3,900,30,50,up\n":                `"2.4e3" is not a number`,
-		"0,2400,900,30,3600001,up\n":            "line 2: column up_ms: a delay of 1h0m0.001s is outside",
+		"0,2400,900,30,3600001,up\n":            "line 2: column up_ms: a delay of 1h0m0.001s is outside 0 to 1h0m0s",
 		"0,2400,900,30.1234567,50,up\n":         "line 2: column down_ms: \"30.1234567\" has more than 6 decimals",
 		"0,99999999999999999999,9,9,9,up\n":     "line 2: column down_kbit: \"99999999999999999999\" is too large",
-		"0,2400,900,30,50,dropping\n":           `line 2: column down_kbit: "2400" beside "dropping"; leave it empty`,
-		"0,,,,,dropping\n10,,,,,end":            "its link is down all the way",
+		"0,2400,900,30,50,dropping\n":           `line 2: column down_kbit: "2400" in a row with "dropping"; leave it empty`,
+		"0,,,,,dropping\n10,,,,,end":            "its link is never up",
 		good + "5,,,,,dropping\n10,,,,,end":     "it ends while the link is down",
 		"0,,,,,end":                             "it has no row",
-		good + "10,,,,,end\n11,1,1,1,1,up":      "line 4: a row after the end",
+		good + "10,,,,,end\n11,1,1,1,1,up":      "line 4: unexpected row after the end row",
 	} {
 		_, err := ParseRide("bus.csv", strings.NewReader(columns+"\n"+rows))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `parse ride "bus.csv"`) {
@@ -113,8 +113,8 @@ func TestParseRideSaysWhatIsWrongAndWhere(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                             "it is empty; write the columns first",
-		"# nothing\n\n":                "it is empty; write the columns first",
+		"":                             "the table is empty; write the columns first",
+		"# nothing\n\n":                "the table is empty; write the columns first",
 		"1\n2\n":                       `line 1: begins with "1"; write the columns first`,
 		strings.Repeat("#", MaxRide+1): "longer than 1048576 octets",
 	} {
@@ -190,7 +190,7 @@ func TestOffered(t *testing.T) {
 	}
 }
 
-// TestBusRides holds the made rides to their seeds: figures of studies hang on every row.
+// TestBusRides holds the made rides to their tables, since the figures of studies depend on every row.
 func TestBusRides(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -214,7 +214,7 @@ func TestBusRides(t *testing.T) {
 	}
 }
 
-// rideCost is what an octet of a ride may cost.
+// rideCost limits what parsing a ride may cost.
 var rideCost = costtest.Limit{Fixed: 8 << 20, PerOctet: 64, Time: time.Microsecond}
 
 func TestCostOfARide(t *testing.T) {
@@ -231,8 +231,8 @@ func TestCostOfARide(t *testing.T) {
 	})
 }
 
-// FuzzParseRide checks that a table that is accepted is a valid path, and survives being
-// written and read.
+// FuzzParseRide checks that every table that is accepted makes a valid path, and is the same after being written and
+// read.
 func FuzzParseRide(f *testing.F) {
 	f.Add(columns + "\n0,2400,900.5,30,50.25,up\n12.5,,,,,dropping\n20,,,,,holding\n21,150,56,45,80,up\n1860,,,,,end")
 	f.Add(columns + "\n0,1,1,0,0,up\n0.000000001,,,,,end")

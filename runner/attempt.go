@@ -197,7 +197,8 @@ func (r *run) keep(j *job, record store.LoadRecord) error {
 	return nil
 }
 
-// report reports an attempt. done says that its load, or its whole session, needs no further one.
+// report reports an attempt and notes it in the run's pace. done says that its load, or its whole session, needs no
+// further attempt.
 func (r *run) report(j *job, record store.LoadRecord, done bool) {
 	a := Attempt{ID: record.ID(), Cell: j.planned.Cell, Validity: record.Validity, Reason: record.Reason}
 	a.Headline, a.Value, a.Lasted = headline(j, record)

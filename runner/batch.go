@@ -31,7 +31,7 @@ type batch struct {
 	work   time.Duration // that is expected of them
 }
 
-// full reports whether no further load may share the boot, or so many loads of one session.
+// full reports whether the boot has no room for that many more loads, which are of one session if there are several.
 func (b *batch) full(more int) bool {
 	g := b.jobs[0].Guest
 	return len(b.jobs)+more > g.Loads || g.Work > 0 && b.work >= g.Work

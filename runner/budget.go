@@ -104,7 +104,7 @@ func (p *pace) note(j *job, took time.Duration, final bool) (done, planned int, 
 	return p.done, p.planned, p.remaining
 }
 
-// finish notes that the loads of a session need no further attempt.
+// finish notes that no load of a session needs a further attempt.
 func (p *pace) finish(jobs []*job) {
 	for _, j := range jobs {
 		c := p.cell(j)

@@ -14,8 +14,8 @@ func (r *run) dropAtOnce(record store.LoadRecord) bool {
 	return r.Keep == study.KeepNone && record.Validity == store.Valid
 }
 
-// trim drops what the run does not keep of a cell, given by a job, or of cells that are trimmed as one. It has
-// to wait until the cells are complete where the median decides.
+// trim drops the artefacts that the run does not keep of some cells, which count as one cell. A job stands for each
+// cell. With keep: median it drops nothing before the cells are complete.
 func (r *run) trim(cells []*job) error {
 	if r.Keep != study.KeepMedian && r.Keep != study.KeepNone {
 		return nil

@@ -18,19 +18,30 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// panicking is a run of five loads on a clock, side by side or in one guest, with a store and one further attempt for each
-// load.
+// panicking begins a run of five loads on a clock, side by side or in one guest, with one further attempt for each load.
 func panicking(t *testing.T, clock string) (*run, []*job) {
 	t.Helper()
 	page, err := site.Objects(3, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cell := pageCell(map[study.Axis]string{study.AxisClock: clock, study.AxisLoader: pageload.Builtin, study.AxisProtocol: "h2"}).With(study.AxisSite, page.Name)
-	cell.Network = path(0, 20*time.Millisecond)
-	spec := store.RunSpec{StudyName: "panics", StudyText: "name: panics\n", Version: "test", Environment: []byte("{}"), Started: time.Now(), Cells: []study.Cell{cell}, Metrics: Metrics(cell.Workload)}
-	for repeat := range 5 {
-		spec.Plan = append(spec.Plan, study.PlannedLoad{Index: repeat, Cell: cell, Repeat: repeat, Seed: uint64(repeat)})
+	cell := pageCell(map[study.Axis]string{study.AxisClock: clock, study.AxisLoader: pageload.Builtin, study.AxisProtocol: "h2"})
+	return begun(t, page, study.Session{}, 5, cell)
+}
+
+// begun begins a run of a page's cells in a store of its own, with so many repeats of each cell and one further attempt
+// for each load.
+func begun(t *testing.T, page *site.Site, session study.Session, repeats int, cells ...study.Cell) (*run, []*job) {
+	t.Helper()
+	for i := range cells {
+		cells[i] = cells[i].With(study.AxisSite, page.Name)
+		cells[i].Network = path(0, 20*time.Millisecond)
+	}
+	spec := store.RunSpec{StudyName: "begun", StudyText: "name: begun\n", Version: "test", Environment: []byte("{}"), Started: time.Now(), Cells: cells, Metrics: Metrics(study.Pages())}
+	for repeat := range repeats {
+		for _, cell := range cells {
+			spec.Plan = append(spec.Plan, study.PlannedLoad{Index: len(spec.Plan), Cell: cell, Repeat: repeat, Seed: uint64(repeat)})
+		}
 	}
 	st, err := store.Open(filepath.Join(t.TempDir(), "store"), store.Create)
 	if err != nil {
@@ -46,9 +57,9 @@ func panicking(t *testing.T, clock string) (*run, []*job) {
 		t.Fatal(err)
 	}
 	r := &run{Config: Config{Store: st, Run: id, Seed: 1, Sites: map[string]*site.Site{page.Name: page}, Report: func(Attempt) {},
-		Options: study.Options{Timeout: time.Minute, Retries: 1, DNS: study.DNSInstant, Fallback: study.FallbackNone, TCPRmem: labtest.Config(1).TCPRmem, TCPWmem: labtest.Config(1).TCPWmem,
+		Options: study.Options{Timeout: time.Minute, Retries: 1, DNS: study.DNSInstant, Fallback: study.FallbackNone, Session: session, TCPRmem: labtest.Config(1).TCPRmem, TCPWmem: labtest.Config(1).TCPWmem,
 			LateLimit: study.Late{P99: time.Hour, Share: 1e9}, TakenLimit: 1e9}}}
-	if clock == study.ClockVirtual {
+	if cells[0].Clock() == study.ClockVirtual {
 		if r.Kernel, err = kernel.Find(); err != nil {
 			if os.Getenv("WIRETIME_NEED_KERNEL") != "" {
 				t.Fatal(err)

@@ -78,6 +78,9 @@ func (p *stations) carryOut(ctx context.Context, jobs []*job) error {
 		last := i == len(jobs)-1
 		gone, err := p.carryOutOn(ctx, s, j, p.run.begin(j, started), last)
 		if err != nil {
+			if !gone {
+				err = errors.Join(err, s.Close())
+			}
 			return err
 		}
 		if gone && !last {
@@ -89,7 +92,7 @@ func (p *stations) carryOut(ctx context.Context, jobs []*job) error {
 }
 
 // carryOutOn makes one attempt at a load on a station. last says that no load of the same session follows. gone says that
-// the station can be used no more by this one, either because it was the last or because the load failed with its station.
+// the station is no longer the caller's to use or to close: after the last load, and after a load that failed.
 func (p *stations) carryOutOn(ctx context.Context, s *station.Station, j *job, record store.LoadRecord, last bool) (gone bool, err error) {
 	dir, err := p.run.Store.StageDir(record.ID())
 	if err != nil {

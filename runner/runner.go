@@ -47,12 +47,12 @@ type Config struct {
 	Report func(Attempt)
 }
 
-// Attempt describes an attempt that was judged, and how the run stands after it. It was kept, too, unless it is
-// one at a load of a session other than the last.
+// Attempt describes an attempt that was judged, and how the run stands after it. The store has it already, unless
+// its session has further loads: a session is kept as a whole after its last load.
 type Attempt struct {
 	ID        string
 	Cell      study.Cell
-	Of        int // how many loads its session has; 0: it has a session of its own
+	Of        int // how many loads its session has; 0: the load has a session of its own
 	Validity  store.Validity
 	Reason    string
 	Headline  string        // the name of its main metric: onload for pages, ttd or loading_delay for streams
@@ -149,8 +149,8 @@ func (r *run) queue() ([]*job, error) {
 	return queue, nil
 }
 
-// forceQUIC adds the hosts of a site that the job brings along, such as that of an upload, to those for which browsers
-// use HTTP/3 from the first request.
+// forceQUIC adds the hosts of a site that only this job knows, as an upload does, to those for which browsers use
+// HTTP/3 from the first request.
 func (r *run) forceQUIC(j *job) {
 	if j.Site == nil || r.Sites[j.planned.Cell.Subject()] != nil {
 		return

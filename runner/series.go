@@ -11,14 +11,15 @@ import (
 	"wiretime/study"
 )
 
-// series is the loads of one browser session. They are carried out one after the other on one station,
-// and are kept together or not at all: an interrupted session leaves nothing.
+// series holds the loads of one browser session. They run one after the other on one station, and are
+// kept together or not at all: an interrupted session leaves nothing in the store.
 type series struct {
-	jobs  []*job             // by their numbers in the session
-	ended []store.LoadRecord // of the attempt under way: judged, and not yet kept
+	jobs  []*job             // in the order of the session
+	ended []store.LoadRecord // of the attempt under way: judged, but not yet kept
 }
 
-// gatherSeries finds the loads of each session in a queue. Those of one session are next to each other.
+// gatherSeries sets the series of all jobs of a queue whose session has several loads. The queue must have the
+// loads of a session next to each other, in their order.
 func gatherSeries(queue []*job) {
 	var s *series
 	for _, j := range queue {
@@ -49,18 +50,18 @@ func together(jobs []*job) (groups [][]*job) {
 // last reports whether a job is the last one of its session.
 func (s *series) last(j *job) bool { return s.jobs[len(s.jobs)-1] == j }
 
-// supersededMark begins the reason of a load that is valid by itself, and does not count because another
-// load of its session was not.
+// supersededMark begins the reason of a load that does not count although it broke no rule, because another
+// load of its session was not valid.
 const supersededMark = "its session was attempted again, because "
 
-// superseded reports whether a load does not count only because its session was attempted again.
+// superseded reports whether a load is invalid only because its session was attempted again.
 func superseded(validity store.Validity, reason string) bool {
 	return validity == store.Invalid && strings.HasPrefix(reason, supersededMark)
 }
 
-// keepInSeries takes a judged attempt at a load of a session. With that at the session's last load, all are
-// kept. If one of them is not valid and may be attempted again, the whole session is, and none of these attempts
-// counts.
+// keepInSeries takes a judged attempt at a load of a session, and commits all of the session's with the last one.
+// If one of them is not valid and may be attempted again, the whole session is attempted again, and none of
+// these attempts counts.
 func (r *run) keepInSeries(j *job, record store.LoadRecord) error {
 	s := j.series
 	s.ended = append(s.ended, record)
@@ -70,13 +71,10 @@ func (r *run) keepInSeries(j *job, record store.LoadRecord) error {
 	}
 	records := s.ended
 	s.ended = nil
-	done := true
-	for i, record := range records {
-		if record.Validity != store.Valid && !record.Final {
-			done = false
-			r.supersede(records, fmt.Sprintf("%sload %d was %s: %s", supersededMark, i+1, record.Validity, record.Reason))
-			break
-		}
+	cause := slices.IndexFunc(records, func(each store.LoadRecord) bool { return each.Validity != store.Valid && !each.Final })
+	done := cause < 0
+	if !done {
+		supersede(records, cause)
 	}
 	for i := range records {
 		records[i].Drop, records[i].Compress = r.dropAtOnce(records[i]), r.Keep == study.KeepCompressed
@@ -93,12 +91,18 @@ func (r *run) keepInSeries(j *job, record store.LoadRecord) error {
 			return err
 		}
 	}
-	r.report(j, record, done)
+	r.report(j, records[len(records)-1], done)
 	return nil
 }
 
-// supersede makes the valid ones of records count no more, for a reason.
-func (r *run) supersede(records []store.LoadRecord, reason string) {
+// supersede makes the valid ones of a session's records invalid, because the session is attempted again on account of
+// one of them, given by its index.
+func supersede(records []store.LoadRecord, cause int) {
+	verdict := "was invalid"
+	if records[cause].Validity == store.Failed {
+		verdict = "failed"
+	}
+	reason := fmt.Sprintf("%sload %d %s: %s", supersededMark, cause+1, verdict, records[cause].Reason)
 	for i := range records {
 		if records[i].Validity == store.Valid {
 			records[i].Validity, records[i].Reason = store.Invalid, reason
@@ -106,7 +110,7 @@ func (r *run) supersede(records []store.LoadRecord, reason string) {
 	}
 }
 
-// endSeries ends the attempt at the loads of a session that follow j, since the session ended with that one.
+// endSeries fails the attempt at the loads of a session that follow j, because the session ended with j.
 func (r *run) endSeries(j *job) error {
 	s := j.series
 	n := slices.Index(s.jobs, j) + 1
@@ -118,8 +122,8 @@ func (r *run) endSeries(j *job) error {
 	return nil
 }
 
-// trimSeries drops what the run does not keep of a session's cells. Of the loads after the first, which are
-// alike, it keeps what it keeps of one cell.
+// trimSeries drops what the run does not keep of a session's cells. The loads after the first are alike and
+// count as one cell, so keep: median leaves one of them.
 func (r *run) trimSeries(s *series) error {
 	return errors.Join(r.trim(s.jobs[:1]), r.trim(s.jobs[1:]))
 }

@@ -113,7 +113,7 @@ type worker struct {
 // carryOut boots a guest. A guest that is lost says nothing about its loads, so a batch runs
 // again as it was, and comes out as it would have. Only a load at which guests were lost as often as it
 // may be attempted is left out, with the loads before it. A guest of a single job is not booted again: the job is
-// attempted again in the next round. So is a session, of which no load can be made without those before.
+// attempted again in the next round. A session is, too: none of its loads can be made without those before it.
 func (w *worker) carryOut(ctx context.Context, b boot) error {
 	for len(pending(b.jobs)) > 0 {
 		lost, err := w.do(ctx, b)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// tail is what intervals leave out at each end.
+// tail is the probability that an interval leaves out at each end.
 const tail = (1 - confidence) / 2
 
 // resamples is the number of bootstrap draws: enough to make the ends of a 95 % interval

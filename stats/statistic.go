@@ -8,10 +8,11 @@ import (
 	"wiretime/study"
 )
 
-// Statistic names a statistic of a sample, as study.CheckStatistic knows them.
+// Statistic names a statistic of a sample: one that study.CheckStatistic accepts.
 type Statistic string
 
-// Of returns the statistic of the values, which must be finite; 0 if there are none.
+// Of returns the statistic of the values, which must be finite; 0 if there are none. Percentiles are interpolated
+// between two values, as by quantile.
 func (s Statistic) Of(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -35,6 +36,7 @@ func (s Statistic) of(sorted []float64) float64 {
 	return quantile(sorted, s.quantile())
 }
 
+// quantile returns the quantile of a percentile or the median.
 func (s Statistic) quantile() float64 {
 	if q, ok := study.Percentile(string(s)); ok {
 		return q
@@ -42,10 +44,10 @@ func (s Statistic) quantile() float64 {
 	return 0.5
 }
 
-// enough reports whether an interval of the statistic of n values can be trusted. The bootstrap fails for the ends of
-// a sample however large it is (Bickel and Freedman, Some asymptotic theory for the bootstrap, 1981), so there is none
-// for min and max. For a percentile the range of the sample must cover the true one with 95 %; for the mean, the
-// true median.
+// enough reports whether a bootstrap interval of the statistic of n values can be trusted. For min and max it never can,
+// however large the sample is (Bickel and Freedman, Some asymptotic theory for the bootstrap, 1981). For a percentile,
+// the range of the sample must contain the true percentile with a probability of 95 %. The mean needs as many values as
+// the median.
 func (s Statistic) enough(n int) bool {
 	switch s {
 	case study.Min, study.Max:
@@ -57,17 +59,18 @@ func (s Statistic) enough(n int) bool {
 	return 1-math.Pow(q, float64(n))-math.Pow(1-q, float64(n)) >= confidence
 }
 
-// Estimate is a statistic of a sample.
+// Estimate holds a statistic of a sample.
 type Estimate struct {
-	N       int     `json:"n"`
+	N       int     `json:"n"` // size of the sample
 	Value   float64 `json:"value"`
-	Low     float64 `json:"low"` // with High the 95 % confidence interval; the sample's range where Reached is false
+	Low     float64 `json:"low"` // with High the 95 % confidence interval; the sample's range if Reached is false
 	High    float64 `json:"high"`
-	Reached bool    `json:"interval"` // Low and High are an interval
+	Reached bool    `json:"interval"` // Low and High are a confidence interval
 }
 
-// Estimate returns a statistic of the values, which must be finite, with its 95 % interval: that of Median
-// for a median, a percentile bootstrap interval for the mean and for percentiles. An empty sample gives the zero Estimate.
+// Estimate returns a statistic of the values, which must be finite, with its 95 % interval. The median has the interval
+// that Median returns; the mean and percentiles have a percentile bootstrap interval. An empty sample gives the zero
+// Estimate.
 func (b *Bootstrap) Estimate(values []float64, s Statistic) Estimate {
 	if len(values) == 0 {
 		return Estimate{}
@@ -89,8 +92,8 @@ func (b *Bootstrap) Estimate(values []float64, s Statistic) Estimate {
 	return e
 }
 
-// CompareRatioOf is CompareRatio for a statistic of each sample. Without an interval, which min and max do not have,
-// Low and High are 0 and Enough is false.
+// CompareRatioOf does what CompareRatio does for the ratio of a statistic of x to a statistic of y. Unless both are
+// medians, a Ratio without Enough has no interval: Low and High are 0. So it is always for min and max.
 func (b *Bootstrap) CompareRatioOf(x []float64, ofX Statistic, y []float64, ofY Statistic) Ratio {
 	if ofX == study.Median && ofY == study.Median {
 		return b.CompareRatio(x, y)
@@ -111,11 +114,11 @@ func (b *Bootstrap) CompareRatioOf(x []float64, ofX Statistic, y []float64, ofY 
 	return r
 }
 
-// resample draws from a sorted sample with replacement, and returns it sorted.
-func resample(sorted []float64, random *rand.Rand) []float64 {
-	drawn := make([]float64, len(sorted))
+// resample draws as many values as a sample has, with replacement, and returns them sorted.
+func resample(sample []float64, random *rand.Rand) []float64 {
+	drawn := make([]float64, len(sample))
 	for i := range drawn {
-		drawn[i] = sorted[random.IntN(len(sorted))]
+		drawn[i] = sample[random.IntN(len(sample))]
 	}
 	slices.Sort(drawn)
 	return drawn

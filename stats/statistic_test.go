@@ -17,24 +17,36 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// TestAnIntervalNeedsValuesEnough: how many values a statistic needs for an interval.
-func TestAnIntervalNeedsValuesEnough(t *testing.T) {
-	for s, least := range map[Statistic]int{"median": 6, "mean": 6, "p50": 6, "p90": 29, "p95": 59, "p5": 59, "min": 0, "max": 0} {
+// TestAnIntervalNeedsEnoughValues checks how many values a statistic needs for an interval.
+func TestAnIntervalNeedsEnoughValues(t *testing.T) {
+	for s, least := range map[Statistic]int{"median": 6, "mean": 6, "p50": 6, "p90": 29, "p95": 59, "p5": 59} {
 		b := NewBootstrap(1)
-		for n := 1; n <= 200; n++ {
-			e, r := b.Estimate(upTo(n), s), Ratio{}
-			if n < 7 || n == least || n == least-1 {
-				r = b.CompareRatioOf(upTo(n), s, upTo(n), s)
-			} else {
-				r.Enough = e.Reached
-			}
-			if want := least > 0 && n >= least; e.Reached != want || r.Enough != want {
-				t.Fatalf("%s of %d values: interval %t, of a ratio %t, want %t", s, n, e.Reached, r.Enough, want)
-			}
-			if n > least+1 && n > 7 {
-				break
+		for n, want := range map[int]bool{1: false, least - 1: false, least: true} {
+			e, r := b.Estimate(upTo(n), s), b.CompareRatioOf(upTo(n), s, upTo(n), s)
+			if e.Reached != want || r.Enough != want {
+				t.Errorf("%s of %d values: interval %t, of a ratio %t, want %t", s, n, e.Reached, r.Enough, want)
 			}
 		}
+	}
+	for _, s := range []Statistic{"min", "max"} {
+		e, r := NewBootstrap(1).Estimate(upTo(200), s), NewBootstrap(1).CompareRatioOf(upTo(200), s, upTo(200), s)
+		if e.Reached || r.Enough || e.Low != 1 || e.High != 200 || r.Low != 0 || r.High != 0 {
+			t.Errorf("%s of 200 values has an interval: %+v, of a ratio %+v", s, e, r)
+		}
+	}
+}
+
+// TestTheRatioOfStatistics checks the ratio of statistics that differ, and that it lies in its interval.
+func TestTheRatioOfStatistics(t *testing.T) {
+	x, y := upTo(60), []float64{2, 2, 2, 2, 2, 2}
+	for s, want := range map[Statistic]float64{"mean": 30.5 / 2, "p90": 54.1 / 2, "median": 30.5 / 2} {
+		r := NewBootstrap(1).CompareRatioOf(x, s, y, "mean")
+		if !near(r.Value, want) || !(r.Low < want && want < r.High) {
+			t.Errorf("%s: the ratio is %+v, want %v within its interval", s, r, want)
+		}
+	}
+	if r := NewBootstrap(1).CompareRatioOf(nil, "mean", y, "mean"); r != (Ratio{}) {
+		t.Errorf("the ratio of nothing is %+v", r)
 	}
 }
 

@@ -70,10 +70,10 @@ type Load struct {
 	Pages      []study.Page // in the order of the journey; none if the load has one page only
 }
 
-// Commit stores attempts, all or none: it makes each one's staged folder durable, moves it into place, and
-// writes the rows in one transaction. After an error neither folders nor rows remain, and
+// Commit stores attempts, all or none. It makes the staged folder of each durable, moves it into place, and
+// writes the rows of all in one transaction. After an error neither published folders nor rows remain, and
 // the planned loads are still pending. A planned load is done if its attempt was valid,
-// unsupported or final. Of artefacts to be dropped, only names, sizes and checksums are stored.
+// unsupported or final. An attempt with Drop leaves only the names, sizes and checksums of its artefacts.
 func (s *Store) Commit(records ...LoadRecord) error {
 	var kept []keeping
 	err := func() error {
@@ -110,14 +110,14 @@ func (s *Store) Commit(records ...LoadRecord) error {
 	return err
 }
 
-// keeping is an attempt whose files are in place.
+// keeping holds an attempt whose files are dealt with and whose rows are still to be written.
 type keeping struct {
 	record    LoadRecord
-	published bool
-	dropped   []File // what it left, if that is to be dropped
+	published bool   // its folder is in place
+	dropped   []File // its artefacts, if they are to be dropped
 }
 
-// keepFiles publishes the staged folder of an attempt or, if it is to be dropped, describes it.
+// keepFiles publishes the staged folder of an attempt or, if the attempt is to be dropped, describes the folder.
 func (s *Store) keepFiles(r LoadRecord) (k keeping, err error) {
 	if s.lock == nil {
 		return k, ErrReadOnly

@@ -22,8 +22,8 @@ type Figure struct {
 	ColumnLabel string `json:"column_label"`
 	Cell        string `json:"cell"`      // the Key of the cell that the figure is about
 	Statistic   string `json:"statistic"` // of the cell's loads (study.CheckStatistic)
-	// Loads says that the figure pools several loads of the session that Cell is the first of, as in
-	// "2-100"; empty if it does not.
+	// Loads has the loads of a session that the figure pools, as in "2-100"; Cell is then the first of them.
+	// Empty: the figure is about Cell alone.
 	Loads   string  `json:"loads,omitempty"`
 	Printed string  `json:"printed"` // as printed in the paper
 	Value   float64 `json:"value"`   // in the metric's unit
@@ -46,7 +46,7 @@ type ClaimPair struct {
 	Cell     string `json:"cell"` // its Key
 	ToMetric string `json:"to_metric"`
 	ToCell   string `json:"to_cell"`
-	// Loads and ToLoads are of Cell and ToCell what Figure.Loads is.
+	// Loads and ToLoads have the loads that Cell and ToCell stand for, as in Figure.
 	Loads   string `json:"loads,omitempty"`
 	ToLoads string `json:"to_loads,omitempty"`
 }
@@ -86,8 +86,8 @@ const paperSince = 3
 // statisticSince is the first schema version that names statistics and pools loads of sessions.
 const statisticSince = 8
 
-// since returns what to select of the database: columns that a schema version added or, before it, what was
-// true of all rows then.
+// since returns the columns to select if the schema has at least that version, and otherwise before: expressions for
+// what was true of all rows until then.
 func (s *Store) since(version int, columns, before string) string {
 	if s.version < version {
 		return before
@@ -95,7 +95,7 @@ func (s *Store) since(version int, columns, before string) string {
 	return columns
 }
 
-// checkStatistic checks what a database says of a figure.
+// checkStatistic returns ErrDamaged if a database names an unknown statistic or an invalid range of loads.
 func checkStatistic(statistic, loads string) error {
 	err := study.CheckStatistic(statistic)
 	if err == nil && loads != "" {

@@ -13,8 +13,8 @@ import (
 type Result struct {
 	Cell   study.Cell
 	Values map[string][]float64 // by metric: the raw values of the valid loads, in the order of the plan
-	// Repeats has the repeat of each of Values, from 0: which session the load was of. It is nil in a run without
-	// sessions of several loads.
+	// Repeats has, for each of Values, the repeat of its load, from 0, which tells the sessions apart. It is nil in a
+	// run without sessions of several loads.
 	Repeats map[string][]int
 
 	// These count attempts by verdict: a late load and its repetition count as one invalid and

@@ -111,7 +111,7 @@ CREATE TABLE page (
 ) STRICT, WITHOUT ROWID;
 `
 
-// paperTables hold the published figures and claims about a run's cells, as they were at first.
+// paperTables hold the published figures and claims about a run's cells. statisticColumns adds to them.
 const paperTables = `
 CREATE TABLE published (
   run          INTEGER NOT NULL REFERENCES run(id),
@@ -153,8 +153,7 @@ CREATE TABLE claim_pair (
 ) STRICT, WITHOUT ROWID;
 `
 
-// statisticColumns say which statistic of the loads a figure or a claim is about, and of which loads of a
-// session.
+// statisticColumns say which statistic a figure or a claim is about, and of which loads of a session.
 const statisticColumns = `
 ALTER TABLE published ADD COLUMN statistic TEXT NOT NULL DEFAULT 'median';
 ALTER TABLE published ADD COLUMN loads TEXT NOT NULL DEFAULT '';

@@ -264,6 +264,43 @@ func TestCommitRefuses(t *testing.T) {
 	}
 }
 
+// TestCommitKeepsAllOrNone commits three attempts of which one cannot be kept, and then three that can.
+func TestCommitKeepsAllOrNone(t *testing.T) {
+	for bad := range 3 {
+		s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+		defer mustClose(t, s)
+		var records []LoadRecord
+		for _, p := range begin(t, s, 1) {
+			r := measured(p)
+			stage(t, s, r.ID(), 10)
+			records = append(records, r)
+		}
+		records[bad].Values["speed"] = 1
+		if err := s.Commit(records...); err == nil || !strings.Contains(err.Error(), "keep load "+records[bad].ID()+": metric speed") {
+			t.Errorf("error %v, want one about the metric speed of %s", err, records[bad].ID())
+		}
+		if loads, err := s.Loads(1); err != nil || len(loads) != 0 {
+			t.Errorf("%d loads after the error, %v", len(loads), err)
+		}
+		if names := entries(t, s.path(loadsName)); len(names) != 0 {
+			t.Errorf("the refused loads left %v", names)
+		}
+		if left, err := s.Pending(1); err != nil || len(left) != 3 {
+			t.Errorf("%d loads are pending, want all 3; %v", len(left), err)
+		}
+		delete(records[bad].Values, "speed")
+		for _, r := range records {
+			stage(t, s, r.ID(), 10)
+		}
+		if err := s.Commit(records...); err != nil {
+			t.Error(err)
+		}
+		if left, err := s.Pending(1); err != nil || len(left) != 0 {
+			t.Errorf("%d loads are pending after they were kept; %v", len(left), err)
+		}
+	}
+}
+
 func nan() float64 { var zero float64; return zero / zero }
 
 func TestADoneLoadTakesNoFurtherAttempt(t *testing.T) {

@@ -45,7 +45,7 @@ func (c Claim) Pairs(cells []Cell) [][2]Cell {
 	return pairs
 }
 
-// pools returns what one side of the claim picks, narrowed by For.
+// pools returns the cells that one side of the claim picks, narrowed by For.
 func (c Claim) pools(side Selection, cells []Cell) []Cell {
 	narrowed := maps.Clone(c.For)
 	if narrowed == nil {

@@ -7,10 +7,10 @@ import (
 
 // Crowd holds the settings that apply to every crowd of a study.
 type Crowd struct {
-	// Pages is how many pages active clients load in all, at least: each loads it once, and again
-	// until there are so many.
+	// Pages is how many pages all active clients together load at least. Each client loads the page
+	// at least once.
 	Pages int
-	// Rest is how long idle clients are watched while nothing is under way.
+	// Rest is how long idle clients are watched after their load, while nothing is under way.
 	Rest time.Duration
 }
 
@@ -20,7 +20,7 @@ const (
 	ActivityActive = "active" // each loads the page again and again
 )
 
-// Clients returns the number of clients of a crowd.
+// Clients returns the number of clients of a cell of Crowds.
 func (c Cell) Clients() int {
 	n, _ := strconv.Atoi(c.On(AxisClients)) // whoever made the cell has checked it
 	return n

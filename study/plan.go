@@ -66,8 +66,8 @@ func (s *Study) network(c Cell) network.Path {
 	return s.Networks[i]
 }
 
-// Plan returns the loads of the cells in the order to run them. The loads of a session follow each other. Cells must have
-// the first load of a session before its others. The order is one of randomised complete blocks
+// Plan returns the loads of the cells in the order to run them. The loads of a session follow each other; cells must
+// have them in their order, from the first load on. The order is one of randomised complete blocks
 // (Fisher, The Design of Experiments, 1935). Each repeat is a block that holds every cell once,
 // in an order drawn from the study's seed. Drift over time (heat, other work on the machine)
 // therefore affects all cells alike, and a run that is cut short has nearly equal counts for all
@@ -93,8 +93,8 @@ func (s *Study) Plan(cells []Cell) []PlannedLoad {
 	return plan
 }
 
-// sessions groups cells that are loads of one session, in the order of its loads. The groups are in
-// the order of their first cells.
+// sessions groups the cells of each session, in the order of its loads. A cell without a session is a group of
+// its own. The groups are in the order of their first cells.
 func sessions(cells []Cell) [][]Cell {
 	var groups [][]Cell
 	at := map[string]int{}

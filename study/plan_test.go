@@ -342,6 +342,7 @@ func TestSelectionsPoolTheLoadsOfSessions(t *testing.T) {
 		"h2 1-3":                  {AxisProtocol: {"h2"}},
 		"h3 2-3":                  {AxisProtocol: {"h3"}, AxisLoad: {"2-3"}},
 		"h2 1 h2 2-3 h3 1 h3 2-3": {AxisLoad: {"1", "2-3"}},
+		"h3 3 h3 3-5":             {AxisProtocol: {"h3"}, AxisLoad: {"3", "3-5", "4", "4-5"}}, // of a longer session than the quick part has
 	} {
 		var words []string
 		for _, c := range s.Pools(cells) {
@@ -351,7 +352,7 @@ func TestSelectionsPoolTheLoadsOfSessions(t *testing.T) {
 			t.Errorf("%v picks %s, want %s", s, got, want)
 		}
 	}
-	for _, word := range []string{"", "0", "-1", "3-2", "2-2", "1-", "x", "1-2-3"} {
+	for _, word := range []string{"", "0", "-1", "3-2", "2-2", "1-", "x", "1-2-3", "+2", "02", "1-03", "2 "} {
 		if _, _, err := ParseLoads(word); err == nil {
 			t.Errorf("%q was read as loads", word)
 		}

@@ -5,8 +5,8 @@ type Published struct {
 	Source string // author, year, table
 	Metric string // the metric of ours that the table reports
 	Unit   string // the table's unit
-	// Statistic says what of a cell's loads the table prints (CheckStatistic); in a study with sessions, what of
-	// each session.
+	// Statistic names the statistic of a cell's loads that the table prints (CheckStatistic); in a study with
+	// sessions, of each session.
 	Statistic string
 	Figures   []Figure
 }

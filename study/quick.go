@@ -2,7 +2,7 @@ package study
 
 // Quick says which part of a study a quick run measures.
 type Quick struct {
-	Only    []Selection // of the cells, those that one of these picks; none: all cells
+	Only    []Selection // the cells that at least one of these picks; empty: all cells
 	Repeats int         // loads of each cell, at least 1
 	Loads   int         // of each session; 0: as many as in the whole study
 }

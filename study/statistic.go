@@ -16,7 +16,7 @@ const (
 	Max  = "max"
 )
 
-// Percentile returns the quantile that a statistic such as "p95" means, above 0 and below 1.
+// Percentile returns the quantile that a percentile names, 0.95 for "p95". ok is false for any other statistic.
 func Percentile(statistic string) (q float64, ok bool) {
 	digits, is := strings.CutPrefix(statistic, "p")
 	n, err := strconv.Atoi(digits)
@@ -26,7 +26,7 @@ func Percentile(statistic string) (q float64, ok bool) {
 	return float64(n) / 100, true
 }
 
-// CheckStatistic returns an error if the word names no statistic.
+// CheckStatistic returns an error if the word is none of the statistics. The error lists them.
 func CheckStatistic(word string) error {
 	switch word {
 	case Median, Mean, Min, Max:

@@ -56,7 +56,7 @@ func KeepsConnections(visit string) bool {
 	return visit == VisitConnected || visit == VisitAgain || visit == VisitReload
 }
 
-// WindowDefault is the window that a loader, a server or the option tcp_rmem has by itself.
+// WindowDefault leaves a window as the loader, the server or the option tcp_rmem has it.
 const WindowDefault = "default"
 
 // StrategyBrowser uses connections like a browser: up to six connections per host, kept alive,

@@ -31,8 +31,8 @@ type shows struct {
 	Across *axis      `yaml:"across"` // tables: a column for each of its values, in which all Columns stand together
 	// Columns of tables. With Across they are joined by slashes.
 	Columns []column `yaml:"columns"`
-	// Statistic of tables: median (the default), mean, min, max or a percentile such as p95, of the loads of a cell. Where
-	// a study has sessions, it is taken of each, and the median of the sessions is shown.
+	// Statistic of tables: median (the default), mean, min, max or a percentile, as in p95, of the loads of a cell. In a
+	// study with sessions it is the median of each session's statistic.
 	Statistic string `yaml:"statistic"`
 	Form      string `yaml:"form"` // tables: median (the default: the figure alone), interval (of a median) or paper (and in parentheses what the paper printed)
 	Digits    *int   `yaml:"digits"`
@@ -41,8 +41,8 @@ type shows struct {
 	Alt       string `yaml:"alt"`      // pictures: what the picture shows, in words
 	Elements  string `yaml:"elements"` // pictures: of the report, a CSS selector; all that it finds is shown
 	Width     int    `yaml:"width"`    // pictures: of the window that shows the report, in pixels
-	Height    int    `yaml:"height"`   // pictures: at which they are cut off, in pixels; default: all is shown
-	Cell      int    `yaml:"cell"`     // pictures: the number of the cell to choose for charts of one cell; default 1, the first
+	Height    int    `yaml:"height"`   // pictures: where they are cut off, in pixels; default: not at all
+	Cell      int    `yaml:"cell"`     // pictures: which cell the charts of a single cell show, from 1 (the default)
 }
 
 // studyNames are one name or a list.

@@ -131,8 +131,8 @@ func (t *tabulation) rows(labels []string, loads []load, do func([]string, []loa
 	return nil
 }
 
-// labels are an axis' labels: by size if all are numbers of the same unit, else in the order in which the study's
-// file has the values.
+// labels returns an axis's labels: by size if all are numbers with the same unit, else in the order in which the
+// study's file has the values.
 func (t *tabulation) labels(a axis, loads []load) []string {
 	_, matrix, _ := strings.Cut(t.run.Run.StudyText, "\nmatrix:")
 	place := map[string]float64{}
@@ -156,7 +156,7 @@ func (t *tabulation) labels(a axis, loads []load) []string {
 	})
 }
 
-// leadingNumber returns the number that a label begins with, and what follows it.
+// leadingNumber returns the number that a label begins with, and the rest, its unit.
 func leadingNumber(label string) (float64, string, error) {
 	end := strings.IndexFunc(label, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if end < 0 {
@@ -213,18 +213,18 @@ func (s selection) picks(l load) bool {
 	return true
 }
 
-// valuesOf gives the metric's values of the selected loads. Where a study has sessions, and the statistic is not the
-// median, it gives the statistic of each session.
+// valuesOf returns the metric's values of the selected loads. In a study with sessions it returns the statistic of each
+// session's values instead, as the loads of a session are not independent.
 func (t *tabulation) valuesOf(s selection, metric, statistic string, loads []load) []float64 {
 	var values []float64
 	bySession := map[string][]float64{}
 	for _, l := range loads {
 		if v, ok := l.values[metric]; ok && s.picks(l) {
 			values = append(values, v)
-			bySession[l.repeat] = append(bySession[l.repeat], v)
+			bySession[l.session()] = append(bySession[l.session()], v)
 		}
 	}
-	if statistic == study.Median || !t.sessions() {
+	if !t.sessions() {
 		return values
 	}
 	values = values[:0]
@@ -234,12 +234,19 @@ func (t *tabulation) valuesOf(s selection, metric, statistic string, loads []loa
 	return values
 }
 
+// session names the session of a load, by its cell and repeat.
+func (l load) session() string {
+	cell := maps.Clone(l.axes)
+	delete(cell, "session_load")
+	return fmt.Sprint(cell, l.repeat)
+}
+
 // sessions reports whether the study has sessions of several loads.
 func (t *tabulation) sessions() bool {
 	return slices.ContainsFunc(t.run.loads, func(l load) bool { return l.axes["session_load"] == "2" })
 }
 
-// of returns the statistic of what valuesOf gives.
+// of returns the statistic of values of valuesOf: of sessions their median.
 func (t *tabulation) of(values []float64, statistic string) float64 {
 	if t.sessions() {
 		statistic = study.Median
@@ -277,10 +284,10 @@ func (t *tabulation) figure(c column, loads []load) (string, error) {
 	case "", "median":
 		return text, nil
 	case "interval":
-		m := stats.Median(values)
 		if statistic != study.Median {
 			return "", fmt.Errorf("statistic %s: tables show intervals of medians only; leave out form: interval", statistic)
 		}
+		m := stats.Median(values)
 		if !m.Reached {
 			return fmt.Sprintf("%s (n = %d)", text, m.N), nil
 		}

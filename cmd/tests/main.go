@@ -1,6 +1,7 @@
 // Command tests runs go test with the given arguments, and says every 15 seconds
 // which tests are under way in packages that take long. It prints the same as
-// go test otherwise: a line for each package, and what failed tests printed.
+// go test otherwise: a line for each package, and what failed tests printed. A
+// package may take half an hour unless the arguments set another -timeout.
 package main
 
 import (
@@ -18,6 +19,10 @@ import (
 // every is how often the progress is told.
 const every = 15 * time.Second
 
+// limit is how long the tests of a package may take, as go test's -timeout. Those of cmd/wiretime take five minutes
+// alone on two cores and longer beside other packages; go test's own limit is ten.
+const limit = "30m"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -31,7 +36,7 @@ func main() {
 // run runs go test and returns its exit code.
 func run(ctx context.Context, args []string, out, complaints io.Writer) (int, error) {
 	// go test ends its tests when it is interrupted.
-	test := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	test := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-timeout", limit}, args...)...)
 	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) }
 	test.Stderr = complaints
 	events, err := test.StdoutPipe()

@@ -9,10 +9,10 @@ import (
 	"wiretime/network"
 )
 
-// rideBar is how many bit/s a character of a bar stands for.
+// rideBar is the rate that one character of a bar stands for, in bit/s.
 const rideBar = 100_000
 
-// drawRide draws a path that follows a ride, a line for each minute of it.
+// drawRide prints a path that follows a ride, with a line and a bar for each minute.
 func drawRide(out io.Writer, p network.Path) error {
 	ride := p.Access[0].Ride
 	var text strings.Builder
@@ -30,8 +30,8 @@ func drawRide(out io.Writer, p network.Path) error {
 	return err
 }
 
-// meanRTT returns the mean round trip of the rows that begin between two moments, in ms; "-" if
-// the link is down then.
+// meanRTT returns the mean round-trip time, in ms, of the rows that begin between two moments and have the
+// link up; "-" if there are none.
 func meanRTT(ride *network.Ride, from, to time.Duration) string {
 	var sum time.Duration
 	n := 0

@@ -56,7 +56,7 @@ options: {late_limit: 50ms, taken_limit: 100%}
 	}
 }
 
-// needFirefox ends the test where there is no Firefox.
+// needFirefox skips the test where there is no Firefox, or fails it where WIRETIME_NEED_PEERS asks for one.
 func needFirefox(t *testing.T) {
 	t.Helper()
 	if _, err := firefox.Find(""); err != nil {
@@ -111,8 +111,9 @@ matrix:
 	}
 }
 
-// TestFirefoxDoesNotSpinInAGuest bounds what Firefox asks of the guest's kernel per load. A check that it repeats without a
-// pause, such as whether the tab that it has left may go, is repeated some 100,000 times in a second of virtual time.
+// TestFirefoxDoesNotSpinInAGuest limits how often Firefox may call the guest's kernel in one load. If it polled for
+// something without a pause, for instance for the end of a tab that was closed, it would do so some 100,000 times in a
+// second of virtual time.
 func TestFirefoxDoesNotSpinInAGuest(t *testing.T) {
 	needFirefox(t)
 	u := self(t)

@@ -28,6 +28,9 @@ func TestBadInput(t *testing.T) {
 		{"misspelt strategy", study("  protocols: [h2]\n  networks: [cable]\n  strategies: [parallel-4, sequentail]\n" + rest), []string{"study.yaml:6:28", "sequentail", "sequential"}},
 		{"strategy of no connection", study("  protocols: [h2]\n  networks: [cable]\n  strategies: [parallel-0]\n" + rest), []string{"study.yaml:6:16", "parallel-0"}},
 		{"unknown visit", study("  protocols: [h2]\n  networks: [cable]\n  visits: [cold, warm]\n" + rest), []string{"study.yaml:6:18", "warm", "resumed"}},
+		{"window of 0", study("  protocols: [h2]\n  networks: [cable]\n  client_windows: [64KiB, 0]\n" + rest), []string{"study.yaml:6:27", `client_window: invalid size "0"`, "1 to 2147483647 octets"}},
+		{"misspelt preset", study("  protocols: [spdy/3.1]\n  networks: [cable]\n  server_windows: [modspdy]\n" + rest), []string{"study.yaml:6:20", `did you mean "mod_spdy"?`}},
+		{"TCP window below a packet's", study("  protocols: [h2]\n  networks: [cable]\n  tcp_windows: [1]\n" + rest), []string{"study.yaml:6:17", "tcp_window", "4608"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -129,7 +129,7 @@ func finish(t *testing.T, c *exec.Cmd) result {
 	return result{c.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
-// run runs the program to its end, which must come within five minutes, on a busy machine too.
+// run runs the program to its end. It gives up after five minutes, far more than any run takes even on a busy machine.
 func (u user) run(t *testing.T, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -44,7 +44,7 @@ func listNetworks(out io.Writer) error {
 	return w.Flush()
 }
 
-// describe describes both directions of an access link; delays are one-way.
+// describe returns the rate and the one-way delay of both directions of an access link, of a ride their means.
 func describe(a network.Access) (up, down string) {
 	up, down = describeLink(a.Up), describeLink(a.Down)
 	if a.Ride != nil {

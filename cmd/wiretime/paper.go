@@ -46,7 +46,7 @@ func printTable(w io.Writer, t report.Printed, metrics []study.Metric) error {
 	return table.Flush()
 }
 
-// scaledInterval writes an estimate in a unit that is scale times its own.
+// scaledInterval formats an estimate in a unit that is scale times its own.
 func scaledInterval(e stats.Estimate, scale float64) string {
 	if e.N == 0 {
 		return "-"
@@ -71,7 +71,7 @@ func printClaims(w io.Writer, claims []report.Claim) error {
 	if len(claims) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\nClaims. One held where the 95 %% interval of the ratio of the medians, or of the statistic it names, lies in the claimed range, and is refuted where it lies outside.\n")
+	fmt.Fprintf(w, "\nClaims. A claim held where the 95 %% interval of its ratio, of medians or of another statistic, lies in the claimed range, and is refuted where the interval lies outside.\n")
 	for i, c := range claims {
 		fmt.Fprintf(w, "\n%d. %s\n   %s%s: %s.\n", i+1, c.Text, c.Test, spread(c.Pairs), c.Verdict)
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

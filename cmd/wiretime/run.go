@@ -1,36 +1,21 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"wiretime/loader/session"
-	"wiretime/media/storage"
-	"wiretime/media/transport"
-	"wiretime/protocol"
 	"wiretime/runner"
-	"wiretime/server"
 	"wiretime/site"
 	"wiretime/store"
 	"wiretime/study"
 	"wiretime/study/builtin"
-	"wiretime/study/studyfile"
-	"wiretime/terminal"
 	"wiretime/workload/crowd"
 	"wiretime/workload/pageload"
-	"wiretime/workload/playback"
-	"wiretime/workload/upload"
 )
 
 // defaultStore is where results are kept unless a flag says otherwise.
@@ -139,142 +124,6 @@ func run(o runOptions) (err error) {
 	return measure(ctx, o, s, w, sites, privilege)
 }
 
-// readStudy reads the named study or, to resume, the study in the store.
-func readStudy(o runOptions, library site.Library) (*study.Study, error) {
-	name, source, err := studySource(&o)
-	if err != nil {
-		return nil, err
-	}
-	s, err := parseStudy(name, source, library)
-	if err == nil && o.quick {
-		s.UseQuick()
-	}
-	if err == nil && o.clock != "" {
-		err = input(s.UseClock(o.clock))
-	}
-	if err == nil && o.keep != "" {
-		err = input(s.UseKeep(o.keep))
-	}
-	if err == nil {
-		err = checkCount(o, s.Keep)
-	}
-	return s, err
-}
-
-func parseStudy(name string, source []byte, library site.Library) (*study.Study, error) {
-	return studyfile.Parse(name, source, studyfile.Vocabulary{
-		Protocols: protocol.Names(), Loaders: pageload.Loaders(), SiteKnown: library.KnownRef,
-		Strategy: strategyName, Windows: studyfile.Windows{Name: pageload.WindowName, Refuse: pageload.RefuseWindow}, Metrics: units(runner.Metrics(study.Pages())), Servers: server.Names(), Placeholders: server.Placeholders(),
-		Upload: upload.ParseReference, UploadMetrics: units(runner.Metrics(study.Uploads())),
-		Transports: transport.Names(), Players: playback.Players(), Media: mediaSize, StreamMetrics: units(runner.Metrics(study.Streams())),
-		CrowdMetrics: units(runner.Metrics(study.Crowds())),
-	})
-}
-
-// units returns the units of metrics by name.
-func units(metrics []study.Metric) map[string]string {
-	units := map[string]string{}
-	for _, m := range metrics {
-		units[m.Name] = m.Unit
-	}
-	return units
-}
-
-// mediaSize returns the size of a file in octets, or 0 for a video.
-func mediaSize(reference string) (int64, error) {
-	item, err := storage.ParseMedia(reference)
-	return item.Sizes[storage.Plain], err
-}
-
-// strategyName returns the canonical name of a strategy, which may have several.
-func strategyName(word string) (string, error) {
-	s, err := session.ParseStrategy(word)
-	return s.String(), err
-}
-
-// studySource returns the study to measure. For one that is resumed it sets o.quick.
-func studySource(o *runOptions) (name string, source []byte, err error) {
-	if o.resume {
-		return resumedSource(o)
-	}
-	return namedSource(o.study)
-}
-
-// namedSource returns a built-in study or one in a file.
-func namedSource(study string) (name string, source []byte, err error) {
-	if slices.Contains(builtin.Names(), study) {
-		source, err = builtin.File(study)
-		return study, source, err
-	}
-	source, err = readStudyFile(study)
-	if errors.Is(err, fs.ErrNotExist) {
-		_, unknown := builtin.File(study)
-		return "", nil, input(fmt.Errorf("read the study %s: no such file; %w", study, unknown))
-	}
-	return study, source, input(err)
-}
-
-// readStudyFile reads no more of a file than is needed to see that it is too long.
-func readStudyFile(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, studyfile.MaxSource+1))
-}
-
-// resumedSource returns the study of the store's unfinished run. If all its runs are finished,
-// it returns the named study.
-func resumedSource(o *runOptions) (name string, source []byte, err error) {
-	unfinished, ok, err := unfinishedRun(o.store)
-	if o.study != "" && (errors.Is(err, store.ErrNotStore) || err == nil && !ok) {
-		return namedSource(o.study)
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	if !ok {
-		return "", nil, input(fmt.Errorf("resume a run: store %s has no unfinished run", o.store))
-	}
-	if err := checkQuick(o, unfinished); err != nil {
-		return "", nil, err
-	}
-	if o.study == "" {
-		return cmp.Or(runner.StudyFile(unfinished.Environment), unfinished.StudyName), []byte(unfinished.StudyText), nil
-	}
-	name, source, err = namedSource(o.study)
-	if err == nil && string(source) != unfinished.StudyText {
-		err = input(fmt.Errorf("resume run %d of store %s: it measures study %s, but %s is another study or has changed since the run began; leave out the study to continue the run, or name another --store",
-			unfinished.ID, o.store, unfinished.StudyName, o.study))
-	}
-	return name, source, err
-}
-
-// checkQuick makes sure that a quick run is not continued as a full one, nor a full one as a quick
-// one. It sets o.quick if the unfinished run is a quick one.
-func checkQuick(o *runOptions, unfinished store.Run) error {
-	quick := unfinished.Quick()
-	switch {
-	case o.quick && !quick:
-		return input(fmt.Errorf("resume run %d of store %s: it measures the whole study; leave out --quick, or name another --store", unfinished.ID, o.store))
-	case quick && !o.quick && o.study != "":
-		return input(fmt.Errorf("resume run %d of store %s: it is a quick run, which measures only a part of study %s; add --quick to continue it, or name another --store for a full run",
-			unfinished.ID, o.store, unfinished.StudyName))
-	}
-	o.quick = quick
-	return nil
-}
-
-func unfinishedRun(dir string) (store.Run, bool, error) {
-	st, err := store.Open(dir, store.Read)
-	if err != nil {
-		return store.Run{}, false, err
-	}
-	defer st.Close()
-	return st.UnfinishedRun()
-}
-
 // errInterrupted marks a run ended by Ctrl-C. It has no text; the error that wraps it has.
 var errInterrupted = errors.New("")
 
@@ -300,8 +149,9 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	}
 	var sum tally
 	config := runner.Config{
-		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel, Count: o.count, CaptureMemory: o.captureMemory * 1e6,
-		Keep: keep, Programs: programs,
+		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options,
+		Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
+		Count: o.count, CaptureMemory: o.captureMemory * 1e6, Keep: keep, Programs: programs,
 		Report: func(a runner.Attempt) { sum.add(a); printAttempt(s, a) },
 	}
 	began := time.Now()
@@ -327,32 +177,6 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 		}
 	}
 	return checkComplete(st, id)
-}
-
-// tally counts what a run has measured.
-type tally struct {
-	loads   int
-	virtual time.Duration // of the pages, or streams, on the virtual clock
-	what    string        // was loaded: pages or streams
-}
-
-func (t *tally) add(a runner.Attempt) {
-	if a.Validity == store.Unsupported {
-		return
-	}
-	t.loads++
-	t.what = a.Cell.Workload.Name
-	if a.Cell.Clock() == study.ClockVirtual {
-		t.virtual += a.Lasted
-	}
-}
-
-func (t *tally) describe(took time.Duration) string {
-	text := fmt.Sprintf("\n%d loads were measured in %v.", t.loads, took.Round(100*time.Millisecond))
-	if t.virtual > 0 {
-		text += fmt.Sprintf(" Their %s took %v on the virtual clock.", t.what, t.virtual.Round(time.Second))
-	}
-	return text
 }
 
 // verify runs loads again and prints how they compare. A difference is an error unless a
@@ -391,114 +215,4 @@ func checkComplete(st *store.Store, id int64) error {
 		return fmt.Errorf("%d planned loads have no valid attempt; 'wiretime export csv' has the reason of each", lacking)
 	}
 	return nil
-}
-
-// beginRun continues the store's unfinished run, or begins a new one.
-func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study, w *ways, sites map[string]*site.Site, privilege string) (int64, error) {
-	unfinished, ok, err := st.UnfinishedRun()
-	if err != nil {
-		return 0, err
-	}
-	if ok && o.resume {
-		fmt.Fprintf(stderr, "Going on with run %d of study %s: %d of %d loads are done.\n", unfinished.ID, unfinished.StudyName, unfinished.Done, unfinished.Planned)
-		return unfinished.ID, nil
-	}
-	if ok {
-		return 0, input(fmt.Errorf("begin a run: store %s has an unfinished run (run %d of study %s, %d of %d loads done); go on with --resume, or name another --store",
-			o.store, unfinished.ID, unfinished.StudyName, unfinished.Done, unfinished.Planned))
-	}
-	file := o.study
-	if !slices.Contains(builtin.Names(), file) {
-		if file, err = filepath.Abs(file); err != nil {
-			return 0, fmt.Errorf("find the study's folder: %w", err)
-		}
-	}
-	cells := s.Cells(func(c study.Cell) string {
-		if s.Options.Crowd == nil && w.virtual && !s.Foreign() && !w.mayBeReal() {
-			return study.ClockVirtual
-		}
-		return runner.FasterClock(c, sites[c.On(study.AxisSite)], s.Options, w.virtual && !s.Foreign())
-	})
-	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Matrix[study.AxisServer], w.kernel, w.state(), file, o.quick)
-	if err != nil {
-		return 0, err
-	}
-	spec := store.RunSpec{
-		StudyName: s.Name, StudyText: string(s.Source), Seed: s.Seed, Version: runner.Version(),
-		Environment: environment, Started: time.Now(), Keep: s.Keep, Metrics: runner.Metrics(s.Workload),
-	}
-	for i, c := range cells {
-		cells[i].Network = runner.Network(c, sites[c.On(study.AxisSite)], s.Options)
-	}
-	spec.Cells, spec.Plan = cells, s.Plan(cells)
-	addPaper(&spec, s, cells)
-	id, err := st.BeginRun(spec)
-	if err == nil {
-		fmt.Fprintf(stderr, "Run %d of study %s: %d loads of %d cells, kept in %s.\n", id, s.Name, len(spec.Plan), len(spec.Cells), st.Dir())
-	}
-	return id, err
-}
-
-// addPaper adds the study's printed figures and claims to a run. It leaves out those about
-// cells that the run lacks because a flag chose the clock.
-func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
-	for i, p := range s.Published {
-		for _, f := range p.Figures {
-			picked := f.Cell.Pools(cells)
-			if len(picked) == 0 {
-				continue
-			}
-			cell, loads := picked[0].Unpool()
-			spec.Published = append(spec.Published, store.Figure{Table: i + 1, Row: f.Row, Column: f.Column, Source: p.Source, Metric: p.Metric,
-				Unit: p.Unit, RowLabel: f.RowLabel, ColumnLabel: f.ColumnLabel, Cell: cell.Key(), Printed: f.Printed, Value: f.Value, Statistic: p.Statistic, Loads: loads})
-		}
-	}
-	for _, c := range s.Claims {
-		claim := store.Claim{Text: c.Text, Statistic: c.Statistic, Ratio: c.Ratio.Text, Low: c.Ratio.Low, High: c.Ratio.High, Open: c.Ratio.Open}
-		for _, p := range c.Pairs(cells) {
-			a, loads := p[0].Unpool()
-			b, toLoads := p[1].Unpool()
-			claim.Pairs = append(claim.Pairs, store.ClaimPair{Metric: c.Compare.Metric, Cell: a.Key(), ToMetric: c.To.Metric, ToCell: b.Key(), Loads: loads, ToLoads: toLoads})
-		}
-		if len(claim.Pairs) > 0 {
-			spec.Claims = append(spec.Claims, claim)
-		}
-	}
-}
-
-// way returns a cell's protocol or transport, and its other values that are not the usual ones.
-// It leaves out subject and network, and a loader, player or clock that all cells share.
-func way(s *study.Study, c study.Cell) string {
-	words := []string{c.Over()}
-	for _, a := range c.Workload.Axes {
-		if a.Axis == study.AxisLoad || a.Axis == c.Workload.Subject || a.Axis == c.Workload.Over || slices.Contains(c.Workload.Path, a.Axis) {
-			continue
-		}
-		choice := a.Usual == "" || a.Axis == study.AxisClock // every study makes it
-		if c.Unusual(a.Axis) && (!choice || len(s.Matrix[a.Axis]) > 1) {
-			words = append(words, a.Say(c.On(a.Axis)))
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-// printAttempt prints a progress line for one attempt.
-func printAttempt(s *study.Study, a runner.Attempt) {
-	metrics := runner.Metrics(a.Cell.Workload)
-	headline := metrics[slices.IndexFunc(metrics, func(m study.Metric) bool { return m.Name == a.Headline })].Title
-	what := "no " + headline
-	if a.Value >= 0 {
-		what = fmt.Sprintf("%s %8.3f s", headline, a.Value/1000)
-	}
-	line := fmt.Sprintf("[%*d/%d] %-10s %-12s %-9s %s", len(fmt.Sprint(a.Planned)), a.Done, a.Planned, a.Cell.Network.Name, a.Cell.Subject(), way(s, a.Cell), what)
-	if a.Of > 0 {
-		line += fmt.Sprintf("  load %d of %d", a.Cell.Load(), a.Of)
-	}
-	if a.Validity != store.Valid {
-		line += fmt.Sprintf("  %s: %s", a.Validity, terminal.Line(a.Reason))
-	}
-	if a.Done < a.Planned {
-		line += fmt.Sprintf("  (about %v left)", a.Remaining.Round(time.Second))
-	}
-	fmt.Fprintln(stderr, line)
 }

@@ -107,7 +107,8 @@ func (o serveOptions) checkFlags(given func(string) bool) error {
 	return nil
 }
 
-// windows returns the setting of --window, nil without it, and notes how stacks depart from it.
+// windows returns the setting of --window, nil without it. For each protocol whose stack cannot follow the setting
+// exactly, it prints a note.
 func (o serveOptions) windows() (*window.Setting, error) {
 	if o.window == "" {
 		return nil, nil

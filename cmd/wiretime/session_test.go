@@ -13,7 +13,7 @@ import (
 	"wiretime/store"
 )
 
-// sessionStudy is a study of sessions, with loads that start at fixed times of one path.
+// sessionStudy measures sessions whose loads start at fixed times of one path.
 const sessionStudy = `name: sessions
 repeats: %d
 clock: virtual
@@ -27,7 +27,7 @@ matrix:
 options: {timeout: 2s, retries: 1}
 `
 
-// sessionLoads returns the loads of the run in a store, those of one attempt, by verdict.
+// sessionLoads returns the loads of the run in a store that are of one attempt; 0: of all.
 func sessionLoads(t *testing.T, dir string, attempt int) (all []store.Load) {
 	t.Helper()
 	st, err := store.Open(dir, store.Read)
@@ -47,8 +47,8 @@ func sessionLoads(t *testing.T, dir string, attempt int) (all []store.Load) {
 	return all
 }
 
-// TestASessionIsWholeOrNotThere interrupts and kills runs in the middle of sessions, and continues them: the store never
-// has a part of a session, and comes out as that of a run which nothing happened to.
+// TestASessionIsWholeOrNotThere interrupts and kills runs in the middle of sessions, and continues them. The store never
+// has a part of a session, and in the end it has the same values as that of an undisturbed run.
 func TestASessionIsWholeOrNotThere(t *testing.T) {
 	u := self(t)
 	u.addKernel(t)
@@ -86,8 +86,10 @@ func TestASessionIsWholeOrNotThere(t *testing.T) {
 		for lines.Scan() { // until the last process that belongs to the run is gone
 		}
 		_ = c.Wait()
-		if loads := sessionLoads(t, filepath.Join(u.home, name), 0); len(loads)%4 != 0 || len(loads) == 24 {
-			t.Errorf("%s: the store has %d loads, want whole sessions of 4 and not all 24", name, len(loads))
+		if loads := sessionLoads(t, filepath.Join(u.home, name), 0); len(loads)%4 != 0 {
+			t.Errorf("%s: the store has %d loads, want whole sessions of 4", name, len(loads))
+		} else {
+			t.Logf("%s: the store has %d of 24 loads", name, len(loads))
 		}
 		if r := u.run(t, "run", "--resume", "--store", name); r.code != 0 {
 			t.Fatalf("%s: exit code %d: %s", name, r.code, r.errors)
@@ -98,7 +100,8 @@ func TestASessionIsWholeOrNotThere(t *testing.T) {
 	}
 }
 
-// TestALoadOfASessionFails has a path that is away while the third load of each session is under way.
+// TestALoadOfASessionFails has an outage during the third load of each session. The session is attempted again as a
+// whole, and in the last attempt only that load is missing.
 func TestALoadOfASessionFails(t *testing.T) {
 	u := self(t)
 	u.addKernel(t)
@@ -121,8 +124,8 @@ func TestALoadOfASessionFails(t *testing.T) {
 			if l.Validity != want {
 				t.Errorf("%s, load %d, is %s (%s), want %s", l.ID, l.Cell.Load(), l.Validity, l.Reason, want)
 			}
-			if l.Validity == store.Invalid && !strings.Contains(l.Reason, "its session was attempted again, because load 3 was failed") {
-				t.Errorf("%s is invalid since %s", l.ID, l.Reason)
+			if l.Validity == store.Invalid && !strings.Contains(l.Reason, "its session was attempted again, because load 3 failed: ") {
+				t.Errorf("%s is invalid because %s", l.ID, l.Reason)
 			}
 		}
 	}

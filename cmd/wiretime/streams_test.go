@@ -184,7 +184,7 @@ func TestAStudyOfStreamsIsCheckedBeforeItRuns(t *testing.T) {
 		{"media: [file@2MB", "media: [file@2M", `study.yaml:6:11: media "file@2M", column 7: want B, kB, MB or GB after the size`},
 		{"[0, 1]", "[0, 2]", `study.yaml:10:22: plan network "10ms-2x": there is no room for 2 reconnections`},
 		{"metric: ttd", "metric: plt", `unknown metric "plt"`},
-		{"options: {", "options: {dns: instant, ", `dns applies only to studies of pages`},
+		{"options: {", "options: {dns: instant, ", `dns does not apply to studies of streams`},
 	} {
 		file := u.write(t, "study.yaml", fmt.Sprintf(strings.Replace(streamStudy, c.old, c.new, 1), "virtual", "1ms"))
 		if r := u.run(t, "run", file, "--store", "none"); r.code != exitInput || !strings.Contains(r.errors, c.says) {

@@ -27,24 +27,24 @@ var crowds = kind{
 		study.AxisServer:     (*reader).server,
 	},
 	refused: map[string]string{
-		"networks":   "crowds are on the loopback device",
+		"networks":   "crowds use the loopback device",
 		"loaders":    "crowds have activities, as in activities: [idle, active]",
-		"visits":     "all handshakes of a crowd are full ones",
-		"strategies": "clients have six connections to a host over HTTP/1.1, and one over everything else",
-		"session":    "all handshakes of a crowd are full ones",
-		"hints":      "clients know what to ask for",
+		"visits":     "the clients of a crowd always make full handshakes",
+		"strategies": "clients have six connections to each host over HTTP/1.1, and one over other protocols",
+		"session":    "the clients of a crowd always make full handshakes",
+		"hints":      "the clients of a crowd know all resources beforehand",
 
-		"tcp_windows":    "crowds have buffers, as in options: {tcp_rmem: [4096, 131072, 6291456]}",
-		"client_windows": "the clients of a crowd have their stack's windows",
-		"server_windows": "the servers of a crowd have their own windows",
+		"tcp_windows":    "set the buffers in options, as in options: {tcp_rmem: [4096, 131072, 6291456]}",
+		"client_windows": "the clients of a crowd use the default windows of their stack",
+		"server_windows": "the servers of a crowd use their own windows",
 
 		"dns":         "the clients of a crowd know the server's address",
 		"late_limit":  "a crowd's packets cross no emulator",
 		"taken_limit": "a crowd is measured in the server's own processor time",
-		"think_time":  "a crowd's page is one page",
+		"think_time":  "a crowd loads a single page",
 		"fallback":    "a crowd has a single protocol",
-		"server_wait": "a server that waits has nothing to do",
-		"origin_rtt":  "crowds are on the loopback device",
+		"server_wait": "a server that waits uses no processor time",
+		"origin_rtt":  "crowds use the loopback device",
 		"freeze":      "a crowd's clients run no scripts",
 		"cpu":         "a crowd's clients parse nothing",
 	},
@@ -53,7 +53,7 @@ var crowds = kind{
 
 var activities = []string{study.ActivityIdle, study.ActivityActive}
 
-// crowdDefaults returns the options of a study of crowds that gives none.
+// crowdDefaults returns the options of a study of crowds that sets none.
 func crowdDefaults() study.Options {
 	o := pageDefaults()
 	o.Timeout, o.LateLimit.Share, o.Retries = 10*time.Minute, 0, 1
@@ -62,8 +62,7 @@ func crowdDefaults() study.Options {
 }
 
 const (
-	// maxClients is limited by the addresses of the loopback device that clients have of their own.
-	maxClients = 1_000_000
+	maxClients = 1_000_000 // each has an address of its own on the loopback device
 	maxPages   = 10_000_000
 )
 

@@ -25,7 +25,7 @@ type kind struct {
 	selected map[study.Axis]func(*reader, ast.Node) (string, bool)
 	check    func(r *reader, matrix ast.Node) // checks a matrix that was read without errors; nil: no check
 
-	// refused gives the reasons why studies of this kind lack keys that those of pages have.
+	// refused has the reasons why studies of this kind lack keys that those of pages have.
 	refused map[string]string
 	// noOnLoad is the reason why late_limit cannot be a share of onLoad; empty if it can.
 	noOnLoad string
@@ -34,11 +34,17 @@ type kind struct {
 // kinds lists the kinds of studies. A study without any mark is of the first kind.
 var kinds = []*kind{&pages, &streams, &uploads, &crowds}
 
-// setKind finds the study's kind and sets what follows from it.
+// setKind finds the study's kind and sets what follows from it. A study with the marks of two kinds is
+// an error.
 func (r *reader) setKind(file mapping) {
 	r.kind = kinds[0]
 	for _, k := range kinds {
-		if _, marked := file.get(k.mark); marked {
+		n, marked := file.get(k.mark)
+		switch {
+		case !marked:
+		case r.kind.mark != "":
+			r.fail(n, "%s makes this a study of %s, but %s makes it a study of %s; remove one of the two keys", k.mark, k.workload.Name, r.kind.mark, r.kind.workload.Name)
+		default:
 			r.kind = k
 		}
 	}
@@ -69,11 +75,11 @@ func (k *kind) axisKeys() []string {
 	return keys
 }
 
-// refuse reports keys that only studies of pages have, each with the reason.
+// refuse reports keys that studies of this kind lack, each with the reason.
 func (m mapping) refuse() {
 	for key, why := range m.r.kind.refused {
 		if n, ok := m.get(key); ok {
-			m.r.fail(n, "%s applies only to studies of pages: %s; remove it", key, why)
+			m.r.fail(n, "%s does not apply to studies of %s: %s; remove it", key, m.r.kind.workload.Name, why)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (r *reader) matrix(n ast.Node) {
 	m.refuse()
 	for _, a := range r.kind.workload.Axes {
 		switch {
-		case a.Axis == study.AxisClock: // beside the matrix, as are sessions
+		case a.Axis == study.AxisClock: // its key, like that of sessions, is not in the matrix
 		case a.Usual != "" && !m.has(a.Key):
 			r.study.Matrix[a.Axis] = []string{a.Usual}
 		default:
@@ -61,10 +61,10 @@ func (r *reader) tooManyCells(n ast.Node) bool {
 	return false
 }
 
-// pick reports whether selections may be held against so many more cells.
+// pick reports whether selections may be compared with that many more cells.
 func (r *reader) pick(n ast.Node, cells int) bool {
 	if r.picks += cells; r.picks > maxPicks {
-		r.fail(n, "the study has too many selections for so many cells; reduce the matrix, or the selections in except, published and claims")
+		r.fail(n, "the study has too many selections for so many cells; reduce the matrix, or the selections in except, quick, published and claims")
 		return false
 	}
 	return true

@@ -127,11 +127,10 @@ func (r *reader) access(m mapping, name string) network.Access {
 	return network.Access{Name: name, Up: up.complete(), Down: down.complete()}
 }
 
-// ride reads an access link that follows a ride. The file is named relative to the study's
-// folder.
+// ride reads an access link that follows a ride, from a file in the study's folder or relative to it.
 func (r *reader) ride(n ast.Node, name string, up, down link) network.Access {
 	if up.Rate != 0 || up.Trace != nil || up.Delay != 0 || down.Rate != 0 || down.Trace != nil || down.Delay != 0 {
-		r.fail(n, "rate, trace and delay cannot be set beside ride, which says them for both directions; keep one")
+		r.fail(n, "rate, trace, delay and rtt cannot be set beside ride, which sets rates and delays of both directions; keep one")
 		return network.Access{}
 	}
 	file, ok := r.text(n, "ride")
@@ -232,7 +231,8 @@ func (r *reader) beside(name string) string {
 	return filepath.Join(filepath.Dir(r.file), name)
 }
 
-// readTable reads a trace or a ride, as the word what says.
+// readTable reads a table of at most that many bytes from a file, with a parser that gets the table's name. what says
+// in errors what it is: a trace or a ride.
 func readTable[T any](name, path, what string, most int64, parse func(string, io.Reader) (*T, error)) (*T, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -334,10 +334,11 @@ func TestAQuickRunMeasuresAPart(t *testing.T) {
 		{"quick: {repeats: 2}\n", 6, 2},
 		{"quick: {only: [{network: cable}]}\n", 3, 1},
 		{"quick: {only: [{network: cable, protocol: [h2, h3]}, {protocol: h2}]}\n", 3, 1},
+		{"  visits: [cached]\nsession: {loads: 5}\nquick: {loads: 2}\n", 6 * 2, 1},
 	} {
 		s := parse(t, small+tt.quick)
-		if all := s.Cells(nil); len(all) != 6 || s.Repeats != 3 {
-			t.Errorf("%q: %d cells and %d repeats before UseQuick, want 6 and 3", tt.quick, len(all), s.Repeats)
+		if all := s.Cells(nil); len(all) != 6*max(1, s.Options.Session.Loads) || s.Repeats != 3 {
+			t.Errorf("%q: %d cells and %d repeats before UseQuick, want 6 for each load of a session, and 3", tt.quick, len(all), s.Repeats)
 		}
 		whole := s.Plan(s.Cells(nil))
 		s.UseQuick()
@@ -357,7 +358,9 @@ func TestAQuickRunMeasuresAPart(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	first, _ := builtin.File("first-look")
-	for _, src := range []string{whole, small, compared, wholeStreams, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "servers: [{name: a, command: '{x}\n{', protocols: [[]]}]\nmatrix:\n  servers: [a, b]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]"} {
+	for _, src := range []string{whole, small, compared, wholeStreams, string(first), "", "[", "a: &a [*a]", "a: {b: [c, {d: e}]}\n? f\n: g\n", "\t", "%YAML 1.2\n---\n", "- |\n a", "clock: [auto, [real]]", "servers: [{name: a, command: '{x}\n{', protocols: [[]]}]\nmatrix:\n  servers: [a, b]", "matrix:\n  visits: [0rtt]\n  strategies: [parallel-9, [x]]", "matrix:\n  networks: [{name: x, events: [{at: 1s, rate: -1}]}]",
+		small + "  visits: [cached]\nsession: {loads: 5, every: 1s}\nquick: {loads: 2, only: [{network: cable}]}\nclaims: [{text: x, metric: plt, compare: {load: 2-5}, to: {load: 1}, ratio: below 1}]\n",
+		"name: x\nrepeats: 1\nstream: {}\nupload: {}\ncrowd: {pages: 1, rest: 1s}\n", "matrix:\n  networks: [{name: x, ride: [x]}]"} {
 		f.Add([]byte(src))
 	}
 	dir := f.TempDir()

@@ -54,7 +54,7 @@ func (r *reader) published(n ast.Node) {
 	}
 }
 
-// statistic reads which statistic of the loads is meant.
+// statistic reads the statistic of a table or a claim, by default the median.
 func (m mapping) statistic() string {
 	n, ok := m.get("statistic")
 	if !ok {

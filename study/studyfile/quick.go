@@ -8,7 +8,7 @@ import (
 	"wiretime/study"
 )
 
-// quick reads which part of the study a quick run measures. The matrix must have been read.
+// quick reads which part of the study a quick run measures. Matrix and session must have been read.
 func (r *reader) quick(n ast.Node) {
 	m, ok := r.mapping(n, "quick", "only", "repeats", "loads")
 	if !ok {
@@ -32,7 +32,7 @@ func (r *reader) quick(n ast.Node) {
 func (r *reader) quickLoads(n ast.Node, q *study.Quick) {
 	whole := r.study.Options.Session.Loads
 	if whole == 0 {
-		r.fail(n, "the study has no sessions whose loads could be fewer; remove loads")
+		r.fail(n, "the study has no sessions; remove loads")
 		return
 	}
 	q.Loads, _ = r.integer(n, "loads of a quick run", 2, whole)

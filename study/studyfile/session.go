@@ -10,7 +10,7 @@ import (
 	"wiretime/study"
 )
 
-// session reads the browser session that a cell's loads share. The matrix must have been read.
+// session reads the browser session that the loads of a cell share. The matrix must have been read.
 func (r *reader) session(n ast.Node) {
 	m, ok := r.mapping(n, "session", "loads", "every")
 	if !ok {
@@ -24,17 +24,17 @@ func (r *reader) session(n ast.Node) {
 		r.aboveZero(n, "every", 20*time.Second, &s.Every)
 	}
 	if visits := r.study.Matrix[study.AxisVisit]; slices.Contains(visits, study.VisitCold) {
-		r.fail(n, "the loads of a session after the first are not cold; write under visits how they find the client, as in visits: [cached]")
+		r.fail(n, "only the first load of a session is cold; write under visits how the others find the client, as in visits: [cached]")
 	}
 	if s.Every > 0 && slices.ContainsFunc(r.study.Networks, handsOver) {
-		r.fail(n, "every: a path whose time goes on through a session cannot have handovers; remove them, or every")
+		r.fail(n, "every cannot be combined with a network that has handovers; remove every, or the handovers")
 	}
 	if r.study.UseSession(s); len(r.errs) == 0 {
 		r.tooManyCells(n)
 	}
 }
 
-// onLoad reads a value on the axis of loads: a load of the sessions, or a range of them.
+// onLoad reads a value on the axis of loads: the number of a load in the sessions, or a range of them.
 func (r *reader) onLoad(n ast.Node) (string, bool) {
 	word, ok := r.text(n, "a load")
 	if !ok {
@@ -56,10 +56,10 @@ func (r *reader) onLoad(n ast.Node) (string, bool) {
 	return word, true
 }
 
-// wholeSessions reports a selection that names loads, where sessions are measured whole or not at all.
+// wholeSessions refuses a selection that names loads, where sessions are measured whole or not at all.
 func (m mapping) wholeSessions() {
 	if n, ok := m.get(string(study.AxisLoad)); ok {
-		m.r.fail(n, "a session is measured whole; name no load here")
+		m.r.fail(n, "a session is measured as a whole; remove load")
 	}
 }
 

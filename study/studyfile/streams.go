@@ -44,9 +44,9 @@ var streams = kind{
 		"session":   "each stream has a client of its own",
 		"hints":     "a stream has no resources to announce",
 
-		"tcp_windows":    "streams have buffers, as in options: {tcp_rmem: [4096, 131072, 6291456]}",
-		"client_windows": "transports have windows of their own",
-		"server_windows": "transports have windows of their own",
+		"tcp_windows":    "set the buffers in options, as in options: {tcp_rmem: [4096, 131072, 6291456]}",
+		"client_windows": "transports use their own windows",
+		"server_windows": "transports use their own windows",
 
 		"dns":         "a stream's client knows the server's address",
 		"think_time":  "a stream has no pages",

@@ -44,14 +44,15 @@ var uploads = kind{
 
 		"think_time":  "an upload has no pages",
 		"fallback":    "an upload has a single protocol",
-		"server_wait": "a sink is no recording",
-		"origin_rtt":  "a sink is a single server",
-		"freeze":      "the page that uploads asks for no time",
+		"server_wait": "a sink was not recorded",
+		"origin_rtt":  "a sink has a single origin",
+		"freeze":      "the page that uploads does not ask for the time",
 		"cpu":         "an upload is not parsed",
 	},
 }
 
-// uploadSettings reads the key that makes a study one of uploads, which has no settings of its own.
+// uploadSettings reads the key that makes a study one of uploads, which holds no settings, and the servers that
+// the study defines.
 func (r *reader) uploadSettings(file mapping) {
 	if n, ok := file.get("upload"); ok {
 		if m, isMap := n.(*ast.MappingNode); !isMap || len(m.Values) > 0 {
@@ -74,13 +75,14 @@ func (r *reader) upload(n ast.Node) string {
 	return reference
 }
 
-// uploadsFit refuses uploads that cannot end before the timeout.
+// uploadsFit refuses uploads that cannot end before the timeout at the rate of their network. Where the rate changes,
+// it cannot tell.
 func (r *reader) uploadsFit(matrix ast.Node) {
 	refused := map[string]bool{}
 	for _, c := range r.study.Cells(nil) {
 		octets, _ := r.words.Upload(c.Subject()) // upload has checked it
 		up := c.Network.Access[0].Up
-		if up.Rate <= 0 || len(c.Network.Access) > 1 || len(c.Network.Events) > 0 {
+		if up.Rate <= 0 || len(c.Network.Access) > 1 || len(c.Network.Events) > 0 || c.Network.Moves() {
 			continue
 		}
 		least := time.Duration(float64(octets) * 8 / float64(up.Rate) * float64(time.Second))

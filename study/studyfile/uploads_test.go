@@ -1,6 +1,8 @@
 package studyfile
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,6 +27,15 @@ matrix:
 	if cells := s.Cells(nil); len(cells) != 1 || cells[0].Workload != study.Uploads() || cells[0].Subject() != "post@10MB" || cells[0].On(study.AxisServer) != study.ServerOwn {
 		t.Errorf("the cells are %+v", cells)
 	}
+	// At the ride's mean rate of 51 kbit/s the upload would take 26 minutes, at its first rate it takes less than a second.
+	const rush = "seconds,down_kbit,up_kbit,down_ms,up_ms,link\n0,100000,100000,10,10,up\n1,100,1,10,10,up\n2000,,,,,end\n"
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "rush.csv"), []byte(rush), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Parse(filepath.Join(dir, "ups.yaml"), []byte(strings.Replace(good, "rate: 10mbit", "ride: rush.csv", 1)), words); err != nil {
+		t.Errorf("an upload over a ride that begins fast: %v", err)
+	}
 	for _, test := range []struct{ old, new, want string }{
 		{"upload: {}\n", "", "uploads applies only to studies of uploads; write upload: {} above the matrix"},
 		{"upload: {}", "upload: {size: 3}", "upload has no settings; write upload: {}"},
@@ -34,7 +45,7 @@ matrix:
 		{"loaders:", "visits: [cold]\n  loaders:", "every upload is cold"},
 		{"loaders:", "sites: [x]\n  loaders:", "uploads have sizes, as in uploads: [post@10MB]"},
 		{"loaders:", "hints: [push]\n  loaders:", "a sink has no resources to announce"},
-		{"matrix:", "session: {loads: 2}\nmatrix:", "session applies only to studies of pages: every upload is cold"},
+		{"matrix:", "session: {loads: 2}\nmatrix:", "session does not apply to studies of uploads: every upload is cold"},
 		{"loaders: [chromium]\n", "loaders: [chromium]\noptions: {think_time: 1s}\n", "an upload has no pages"},
 	} {
 		if _, err := Parse("ups.yaml", []byte(strings.Replace(good, test.old, test.new, 1)), words); err == nil || !strings.Contains(err.Error(), test.want) {
