@@ -67,7 +67,7 @@ type Headers struct {
 	Scale          uint8  // the window scale option of a SYN (RFC 7323, section 2.2)
 }
 
-// windowScale returns the shift count among the options of a SYN, 0 if there is none.
+// windowScale returns the shift count in a SYN's options (RFC 7323, section 2.2), or 0 if there is none.
 func windowScale(options []byte) uint8 {
 	const end, none, scale = 0, 1, 3
 	for len(options) > 0 && options[0] != end {

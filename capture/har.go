@@ -94,8 +94,8 @@ type Entry struct {
 	// Such an entry may have no end or no response without being a failure, and its end
 	// does not count.
 	Unawaited string `json:"_unawaited,omitempty"`
-	// Revisited says that an earlier visit received the same resource whole. It is set only in
-	// visits that keep the cache of the earlier one.
+	// Revisited says that an earlier visit received the same resource whole. It is set only if the
+	// client kept the cache of that visit.
 	Revisited bool `json:"_revisited,omitempty"`
 }
 

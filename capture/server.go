@@ -41,15 +41,15 @@ type ServerEntry struct {
 	// Unpushed is how many responses were to be pushed with this one but were not,
 	// because the protocol has no push or the client does not accept it.
 	Unpushed int `json:"unpushed,omitempty"`
-	// Received says what the server took in of an upload; nil for other requests.
+	// Received describes what the server received of an upload; nil for other requests.
 	Received *Received `json:"received,omitempty"`
 }
 
-// Received says what a server took in of a request's content.
+// Received describes what a server received of a request's content.
 type Received struct {
 	Octets int64  `json:"octets"`
-	First  int64  `json:"first"`  // ns since the Unix epoch: the first octets had been read; 0 if none were
-	Last   int64  `json:"last"`   // ns since the Unix epoch: the last octets had been read
+	First  int64  `json:"first"`  // when the first octets had been read, in ns since the Unix epoch; 0 if none were
+	Last   int64  `json:"last"`   // when the last octets had been read, in ns since the Unix epoch; 0 if none were
 	SHA256 string `json:"sha256"` // of these octets, in hexadecimal digits
 }
 

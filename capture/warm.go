@@ -20,8 +20,8 @@ type Warm struct {
 	Connections bool
 	// Cache says that the HTTP cache is filled (RFC 9111).
 	Cache bool
-	// Reload says that the user reloads the page that the client still shows: the client asks
-	// the server whether what it has is still valid, however fresh it is. It requires Cache.
+	// Reload says that the user reloads the page that the client still shows: the client
+	// revalidates what it has, however fresh it is. It requires Cache.
 	Reload bool
 }
 
@@ -55,9 +55,9 @@ func Visits() []string {
 //   - 0rtt: the same, and it may send early data;
 //   - connected: its connections are open, its cache is empty;
 //   - cached: its connections are closed, its cache is full; no early data;
-//   - again: its connections are open, its cache is full: what is fresh there is not
+//   - again: its connections are open, its cache is full, and what is fresh there is not
 //     requested;
-//   - reload: the same, but the page is reloaded: what is in the cache is requested with
+//   - reload: the same, but the page is reloaded, and what is in the cache is requested with
 //     its validators.
 func ParseVisit(word string) (Warm, error) {
 	for i := range visits {

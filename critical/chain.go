@@ -156,8 +156,8 @@ func (c *chain) walk() []link {
 		c.back(r.start, Blocked, r)
 		next, r = r, c.cause(r)
 		if seen[r] && !seen[c.document] {
-			// What comes from a cache takes no time, so scripts of the same moment may count as
-			// each other's cause. The document precedes them all.
+			// Resources from a cache take no time, so scripts of the same moment may appear to cause
+			// each other. The document precedes them all.
 			r = c.document
 		}
 	}

@@ -275,8 +275,8 @@ func TestEarlyData(t *testing.T) {
 	}
 }
 
-// TestCachedScriptsOfOneMoment walks back from scripts that came from a cache at the same moment: the
-// document decided, not the browser.
+// TestCachedScriptsOfOneMoment walks back from scripts that came from a cache at the same moment, and
+// finds that the document decided, not the browser.
 func TestCachedScriptsOfOneMoment(t *testing.T) {
 	s := newScene(160.1)
 	s.entry(page, 0, 160, capture.Timings{DNS: -1, Connect: -1, SSL: -1, Wait: 160})

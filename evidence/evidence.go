@@ -19,15 +19,15 @@ type Evidence struct {
 	Protocol string
 	// Visit is the state of the client that the cell asked for, such as study.VisitResumed. Empty means cold.
 	Visit string
-	// First says that the load is the first of a browser session: the client is new, and the server lets it resume
-	// TLS sessions, which its later connections to a host may do already.
+	// First says that the load is the first of a browser session. The client is new, but the server issues TLS
+	// sessions, which later connections of the same load may resume.
 	First bool
 	// Fallback is the protocol that requests may use where HTTP/3 was asked for but could not be had; empty if none.
 	Fallback string
 	// NoServerLog says that the server keeps no log. Rules then rely on the HAR and the packets.
 	NoServerLog bool
 
-	// Windows are the flow-control windows that the cell asked for.
+	// Windows are the flow-control windows that the cell set.
 	Windows Windows
 
 	HAR        *capture.HAR // of a page
@@ -44,8 +44,7 @@ type Evidence struct {
 	CaptureCut bool
 	Counted    *Counts
 
-	// Path is the path that the load was carried out over, and Epoch its time 0, in ns since the Unix epoch; 0: no packet
-	// was sent.
+	// Path is the load's path. Epoch is the path's time 0 in ns since the Unix epoch, or 0 if no packet was sent.
 	Path  *network.Path
 	Epoch int64
 
@@ -55,14 +54,14 @@ type Evidence struct {
 	flows       []Flow
 }
 
-// Windows are flow-control windows in octets that a cell asks for; 0: it does not ask.
+// Windows are the flow-control windows in octets that a cell sets; 0: not set.
 type Windows struct {
-	Client, Server int // of each stream: what the client, what the server lets its peer send ahead
-	TCP            int // largest buffer of TCP at both ends
+	Client, Server int // initial window of each stream that the client or the server grants its peer
+	TCP            int // largest TCP buffer at both ends
 }
 
-// Announced holds the windows in octets that each connection's ends announced for its streams, in
-// the order of the connections: in SETTINGS (SPDY, HTTP/2) or in transport parameters (QUIC).
+// Announced holds the initial stream windows in octets that the ends of each connection announced, in SETTINGS
+// (SPDY, HTTP/2) or in transport parameters (QUIC). Both lists are in the order of the connections.
 type Announced struct{ Client, Server []int }
 
 // Upload describes what a client had to upload.
@@ -71,14 +70,14 @@ type Upload struct {
 	SHA256 string // of the content, in hexadecimal digits
 }
 
-// Headers counts what the header sections of a load's requests and responses took.
+// Headers holds the size of the header sections of a load's requests and responses.
 type Headers struct{ Requests, Responses HeaderSum }
 
-// HeaderSum adds up header sections.
+// HeaderSum is the total size of header sections.
 type HeaderSum struct {
 	Sections int
-	Plain    int64 // octets of the sections as HTTP/1.1 writes them: first line, fields, empty line
-	Sent     int64 // octets of the sections as they were sent, compressed, without the heads of frames
+	Plain    int64 // octets as HTTP/1.1 writes them: first line, fields, empty line
+	Sent     int64 // octets as sent, compressed unless over HTTP/1.1, without frame headers
 }
 
 // Counts is how many IP packets the emulator counted: that the client sent, that reached the client, and that were

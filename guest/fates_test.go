@@ -12,7 +12,7 @@ import (
 // TestFatesAreTheSameOnBothClocks sends the same pings on both clocks with the same seed:
 // the same packets must be lost at random, in both directions. Other fates (a full queue)
 // depend on the moment of arrival, which no real clock repeats. On a busy machine the last
-// pings may come after the end, so what both clocks have is compared.
+// pings may come too late on the real clock, so the pings that both clocks have are compared.
 func TestFatesAreTheSameOnBothClocks(t *testing.T) {
 	link := network.Link{Delay: 2 * time.Millisecond, Loss: network.Loss{Rate: 0.1}}
 	bursts := network.Link{Delay: 2 * time.Millisecond,

@@ -41,6 +41,24 @@ func (l *Lab) setRoutes(tcp TCPOptions) error {
 	return nil
 }
 
+// setTCPWindow limits the receive and send buffers of new connections on the current host to a number
+// of octets (net.ipv4.tcp_rmem and tcp_wmem). 0 restores the lab's own buffers.
+func (l *Lab) setTCPWindow(octets int) error {
+	for _, p := range []struct {
+		name string
+		own  [3]int
+	}{{"net/ipv4/tcp_rmem", l.config.TCPRmem}, {"net/ipv4/tcp_wmem", l.config.TCPWmem}} {
+		buffer := p.own
+		if octets > 0 {
+			buffer = [3]int{min(buffer[0], octets), min(buffer[1], octets), octets}
+		}
+		if err := sysctl(p.name, fmt.Sprintf("%d\t%d\t%d", buffer[0], buffer[1], buffer[2])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // useAccess makes access link i the client's only one, as a handover to it does:
 // the others lose their addresses and go down, which the kernel tells programs
 // that watch for network changes.

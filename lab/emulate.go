@@ -26,7 +26,7 @@ const settleLimit = 50 * time.Millisecond
 // Task is what to do while a path is emulated.
 type Task struct {
 	Seed    uint64        // of the path's loss and jitter
-	From    time.Duration // the path's time at its first packet; only 0 for a path with handovers
+	From    time.Duration // the path's time at its first packet; must be 0 for a path with handovers
 	Keep    emulator.Keep // of the capture
 	Comment string        // goes into the capture's header
 	// Programs are the processes that take part, besides this one and the emulator. Their

@@ -69,8 +69,8 @@ func (h *Hosts) Rejoin() error { return h.lab.associate(h.path) }
 // emulated.
 func (h *Hosts) Drain(ctx context.Context) error { return h.lab.drain(ctx) }
 
-// ForgetKeys drops the TLS keys so far. Later captures have only those of connections that are opened from
-// now on.
+// ForgetKeys drops all TLS keys gathered so far, so that later captures have only the keys of connections
+// opened from now on.
 func (h *Hosts) ForgetKeys() {
 	h.keys.mu.Lock()
 	defer h.keys.mu.Unlock()

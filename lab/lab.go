@@ -56,26 +56,6 @@ type Lab struct {
 	place    CapturePlace // of the next hosts' capture
 }
 
-// setTCPWindow sets the largest buffers of new connections on the host: net.ipv4.tcp_rmem and
-// tcp_wmem, with no part above it. 0 restores the lab's own.
-func (l *Lab) setTCPWindow(octets int) error {
-	for _, p := range []struct {
-		name string
-		own  [3]int
-	}{{"net/ipv4/tcp_rmem", l.config.TCPRmem}, {"net/ipv4/tcp_wmem", l.config.TCPWmem}} {
-		buffer := p.own
-		if octets > 0 {
-			buffer = [3]int{min(buffer[0], octets), min(buffer[1], octets), octets}
-		}
-		if err := sysctl(p.name, triple(buffer)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func triple(v [3]int) string { return fmt.Sprintf("%d\t%d\t%d", v[0], v[1], v[2]) }
-
 // New builds a lab. The program must have been through Enter.
 func New(ctx context.Context, c Config) (*Lab, error) {
 	if c.AccessLinks < 1 {
@@ -146,9 +126,10 @@ func (l *Lab) build(ctx context.Context) (err error) {
 
 // setKernelParameters gives the host the same kernel parameters on every machine.
 func (l *Lab) setKernelParameters() error {
+	if err := l.setTCPWindow(0); err != nil {
+		return err
+	}
 	for _, p := range [][2]string{
-		{"net/ipv4/tcp_rmem", triple(l.config.TCPRmem)},
-		{"net/ipv4/tcp_wmem", triple(l.config.TCPWmem)},
 		// TCP must not use what it learned of the path in an earlier load.
 		{"net/ipv4/tcp_no_metrics_save", "1"},
 		// Servers that refuse to run as root must be able to listen on low ports.

@@ -41,9 +41,8 @@ type TCPOptions struct {
 	Congestion string
 	// InitCwnd is the initial congestion window in segments (RFC 6928 says 10).
 	InitCwnd int
-	// Window is the largest buffer of a connection, in octets, for receiving and for sending:
-	// the maximum of net.ipv4.tcp_rmem and tcp_wmem. The window that Linux advertises is less.
-	// 0: the lab's.
+	// Window is the largest receive and send buffer of a connection in octets: the maximum of
+	// net.ipv4.tcp_rmem and tcp_wmem. Linux advertises a smaller window. 0: the lab's own buffers.
 	Window int `json:",omitempty"`
 }
 

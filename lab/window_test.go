@@ -8,8 +8,8 @@ import (
 	"wiretime/network"
 )
 
-// TestTCPWindow: a path's TCP window is the most of the buffers on both hosts, and the next path without
-// one finds the lab's buffers again.
+// TestTCPWindow checks that a TCP window limits the buffers on both hosts, and that the lab's own buffers are
+// restored for the next hosts without one.
 func TestTCPWindow(t *testing.T) {
 	l := newLab(t)
 	path := network.Path{Name: "free", Access: []network.Access{{Name: "access"}}}

@@ -124,7 +124,7 @@ func unusedResponses(ev *evidence.Evidence) map[string]int {
 		if e.Pushed {
 			unasked[nameOf(e.Method, e.URL)]++
 		}
-		for _, target := range targets(e) {
+		for _, target := range targets(e.URL, e.Early) {
 			unasked[nameOf("GET", target)]++
 		}
 	}
@@ -135,14 +135,14 @@ func unusedResponses(ev *evidence.Evidence) map[string]int {
 	return unasked
 }
 
-// targets are the URLs in the Link fields that were sent before an answer (RFC 8288 section 3).
-func targets(e *capture.ServerEntry) []string {
-	base, err := url.Parse(e.URL)
+// targets returns the URLs in Link fields of a response to a request for the URL of (RFC 8288 section 3).
+func targets(of string, fields []string) []string {
+	base, err := url.Parse(of)
 	if err != nil {
 		return nil
 	}
 	var list []string
-	for _, field := range e.Early {
+	for _, field := range fields {
 		for part := range strings.SplitSeq(field, "<") {
 			target, _, isTarget := strings.Cut(part, ">")
 			if u, err := base.Parse(target); isTarget && err == nil {

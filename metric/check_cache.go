@@ -12,9 +12,10 @@ import (
 	"wiretime/study"
 )
 
-// notCached finds resources that the earlier visit must have left in the cache, and that
-// were fetched whole all the same: the client has thrown them away in between, or the server
-// has not recognised its own validators.
+// notCached finds resources that were fetched whole although the earlier visit must have left
+// them in the cache, because they have a validator or, unless the page is reloaded, are fresh for
+// more than a day. Either the client has dropped them since, or the server did not recognise its
+// own validators.
 func notCached(ev *evidence.Evidence) []study.Violation {
 	var dropped, unrecognised []string
 	for _, e := range ev.Fetched() {
@@ -40,7 +41,7 @@ func notCached(ev *evidence.Evidence) []study.Violation {
 	return list
 }
 
-// notReloaded finds pages of which the document was not asked for.
+// notReloaded finds pages whose document came from the cache without a request.
 func notReloaded(ev *evidence.Evidence) []study.Violation {
 	seen := map[string]bool{}
 	var urls []string
@@ -53,11 +54,11 @@ func notReloaded(ev *evidence.Evidence) []study.Violation {
 	if len(urls) == 0 {
 		return nil
 	}
-	return []study.Violation{violation(2, "the page was to be reloaded, but %s came from the cache unasked: %s", english.Count(len(urls), "document"), some(urls))}
+	return []study.Violation{violation(2, "the page was to be reloaded, but %s came from the cache without a request: %s", english.Count(len(urls), "document"), some(urls))}
 }
 
-// unasked finds answers of 304 to requests that were not conditional: the client has nothing
-// to show in their place.
+// unasked finds unconditional requests that were answered with 304: the client has no content for
+// them.
 func unasked(ev *evidence.Evidence) []study.Violation {
 	var urls []string
 	for _, e := range ev.Fetched() {
@@ -68,7 +69,7 @@ func unasked(ev *evidence.Evidence) []study.Violation {
 	if len(urls) == 0 {
 		return nil
 	}
-	return []study.Violation{violation(2, "the server answered %s with 304, though the client asked for the whole: %s", english.Count(len(urls), "request"), some(urls))}
+	return []study.Violation{violation(2, "the server answered %s with 304: %s", english.Count(len(urls), "unconditional request"), some(urls))}
 }
 
 // conditional reports whether a request asks for a resource only if it has changed (RFC 9110
@@ -77,12 +78,12 @@ func conditional(e *capture.Entry) bool {
 	return field(e.Request.Headers, "If-None-Match") != "" || field(e.Request.Headers, "If-Modified-Since") != ""
 }
 
-// lasting is more than the time between a visit and the one before.
+// lasting is longer than any time between a visit and the one before.
 const lasting = 24 * time.Hour
 
-// reusable reports whether every client may store a response to a GET, and use it for a
-// request like this one (RFC 9111 sections 3 and 4). Whatever a client may decide
-// otherwise counts as not reusable.
+// reusable reports whether every client stores a response to a GET and uses it for a
+// request like this one (RFC 9111 sections 3 and 4). It reports false wherever clients may
+// differ.
 func reusable(e *capture.Entry) bool {
 	control := field(e.Response.Headers, "Cache-Control")
 	_, noStore := directive(control, "no-store")
@@ -91,8 +92,9 @@ func reusable(e *capture.Entry) bool {
 	return !noStore && !bypass && field(e.Request.Headers, "Range") == "" && (vary == "" || vary == "accept-encoding")
 }
 
-// freshFor returns how long a response may be used without being revalidated, or 0 if it
-// does not say so by max-age, or is as old as its recording.
+// freshFor returns how long a response may be used without revalidation (RFC 9111 section 4.2):
+// its max-age less its age, which for a recorded response may be that of the recording. The result
+// is 0 without a valid max-age, and not positive for a stale response.
 func freshFor(e *capture.Entry) time.Duration {
 	control := field(e.Response.Headers, "Cache-Control")
 	if _, revalidate := directive(control, "no-cache"); revalidate {
@@ -100,7 +102,7 @@ func freshFor(e *capture.Entry) time.Duration {
 	}
 	text, _ := directive(control, "max-age")
 	seconds, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
+	if err != nil || seconds < 0 {
 		return 0
 	}
 	age, _ := strconv.ParseInt(field(e.Response.Headers, "Age"), 10, 32)
@@ -110,8 +112,8 @@ func freshFor(e *capture.Entry) time.Duration {
 	return time.Duration(seconds-age) * time.Second
 }
 
-// directive returns the argument of a directive of Cache-Control (RFC 9111 section 5.2), and
-// whether the field has it.
+// directive returns the argument of a directive of Cache-Control (RFC 9111 section 5.2). is reports
+// whether the field has the directive.
 func directive(control, name string) (argument string, is bool) {
 	for part := range strings.SplitSeq(control, ",") {
 		word, argument, _ := strings.Cut(strings.TrimSpace(part), "=")

@@ -55,6 +55,9 @@ func TestCheckCache(t *testing.T) {
 		{"dated from its recording", "again", func(s *scene) {
 			image(s, "cache-control", "max-age=90000", "date", "Mon, 01 Jul 2013 10:00:00 GMT")
 		}, ""},
+		{"fresh for less than no time", "again", func(s *scene) {
+			image(s, "cache-control", "max-age=-2147483648", "date", "Mon, 01 Jan 0001 00:00:00 GMT")
+		}, ""},
 		{"another for each user", "again", func(s *scene) { image(s, "cache-control", year, "vary", "Cookie") }, ""},
 		{"a script wants it from the server", "again", func(s *scene) {
 			set(&image(s, "cache-control", year).Request.Headers, "Cache-Control", "no-cache")
@@ -80,13 +83,13 @@ func TestCheckCache(t *testing.T) {
 			s.log = s.log[:0]
 			s.fetch(412, 413, page+"a.png", "h2")
 			s.entries = s.entries[:2]
-		}, "the page was to be reloaded, but 1 document came from the cache unasked: " + page},
+		}, "the page was to be reloaded, but 1 document came from the cache without a request: " + page},
 		{"304 for what the client has not got", "again", func(s *scene) {
 			image(s).Response.Status, s.log[1].Status = 304, 304
-		}, "the server answered 1 request with 304, though the client asked for the whole: " + page + "a.png"},
+		}, "the server answered 1 unconditional request with 304: " + page + "a.png"},
 		{"304 on a first visit", "cold", func(s *scene) {
 			s.records, s.entries[0].Request.Headers = h2Scene().records, nil
-		}, "the server answered 1 request with 304, though the client asked for the whole: " + page},
+		}, "the server answered 1 unconditional request with 304: " + page},
 		{"connected anew", "again", func(s *scene) { s.records = h2Scene().records },
 			"1 origin, visited before, answered on new connections alone, as if none had been open: www.example.test"},
 		{"connected anew for a reload", "reload", func(s *scene) { s.records = h2Scene().records },

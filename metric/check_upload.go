@@ -8,8 +8,8 @@ import (
 	"wiretime/study"
 )
 
-// checkUpload is rule 4 for what was uploaded: the sink got one upload with every octet that the client had to send, and
-// the client's packets had room for them.
+// checkUpload is rule 4 for uploads: the sink received one upload with every octet that the client had to send, and
+// the client's packets carried as many.
 func checkUpload(ev *evidence.Evidence) []study.Violation {
 	if ev.Upload == nil || ev.Server == nil || ev.Packets == nil {
 		return nil // checkAgreement says what is missing
@@ -26,11 +26,11 @@ func checkUpload(ev *evidence.Evidence) []study.Violation {
 	var list []study.Violation
 	switch in := posts[0].Received; {
 	case in == nil:
-		list = append(list, violation(4, "the server log does not say what the sink got"))
+		list = append(list, violation(4, "the server log does not say what the sink received"))
 	case in.Octets != ev.Upload.Octets:
-		list = append(list, violation(4, "the sink got %d octets, but the client had to upload %d", in.Octets, ev.Upload.Octets))
+		list = append(list, violation(4, "the sink received %d octets, but the client had to upload %d", in.Octets, ev.Upload.Octets))
 	case in.SHA256 != ev.Upload.SHA256:
-		list = append(list, violation(4, "the sink got %d octets that are not those of the client: their SHA-256 is %.64q instead of %s", in.Octets, in.SHA256, ev.Upload.SHA256))
+		list = append(list, violation(4, "the sink received %d octets, but not the client's: their SHA-256 is %.64q instead of %s", in.Octets, in.SHA256, ev.Upload.SHA256))
 	}
 	if sent := sentToSink(ev); sent < ev.Upload.Octets {
 		list = append(list, violation(4, "the client had to upload %d octets, but its packets carried only %d", ev.Upload.Octets, sent))
@@ -38,7 +38,8 @@ func checkUpload(ev *evidence.Evidence) []study.Violation {
 	return list
 }
 
-// sentToSink returns how many octets the client's packets carried to servers: of TCP, each octet of a connection once.
+// sentToSink returns how many octets of payload the client's packets carried to servers. Octets that TCP sent again count
+// once.
 func sentToSink(ev *evidence.Evidence) (octets int64) {
 	for _, c := range countRounds(ev) {
 		octets += c.octets

@@ -17,21 +17,21 @@ import (
 //
 //	cold       nothing came from a cache that was filled before the load, no TLS
 //	           session was taken up again, every connection was opened within the
-//	           capture; the first load of a session may take up TLS sessions of its own
+//	           capture; the first load of a session may resume TLS sessions of its own
 //	resumed    as cold, but at each origin a TLS session was taken up again
 //	0rtt       as resumed, and each origin was sent early data
 //	cached     as resumed, but for the cache
 //	connected  nothing came from a cache, and no origin had to be connected to anew
 //	again      as connected, but for the cache
-//	reload     as again, and the page's document was asked for
+//	reload     as again, and the page's document was requested
 //
-// But for 0rtt no request comes as early data. Where the cache is kept, nothing is
-// fetched whole that must be in it.
+// Only 0rtt has early data. Where the cache is kept, nothing that must be in it is
+// fetched whole. No visit has a 304 in answer to an unconditional request.
 func checkVisit(ev *evidence.Evidence) []study.Violation {
 	return append(checkClient(ev), unasked(ev)...)
 }
 
-// checkClient finds signs that the client's state was not that of the visit.
+// checkClient returns signs that the client was not in the state of the visit.
 func checkClient(ev *evidence.Evidence) []study.Violation {
 	switch ev.Visit {
 	case study.VisitResumed:
@@ -151,8 +151,8 @@ func notEarly(ev *evidence.Evidence) []study.Violation {
 
 // connectedAnew finds origins of an earlier visit that were asked on no
 // connection from then. One more beside an open one is no fault: over HTTP/1.1
-// that is what browsers do with more requests than there are connections. Nor is one where an outage of
-// a moving path may have ended those that were open.
+// that is what browsers do with more requests than there are connections. Nor is it a fault if an outage of
+// a moving path may have ended the connections.
 func connectedAnew(ev *evidence.Evidence) []study.Violation {
 	if ev.Packets == nil || metOutage(ev, connectionsOutlast) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"wiretime/study"
 )
 
-// checkWindows is rule 1 for the windows that a cell asks for: both ends announced them on every
+// checkWindows is rule 1 for the windows that a cell sets: both ends announced them on every
 // connection, in SETTINGS or transport parameters, and TCP's window stayed within its buffer.
 func checkWindows(ev *evidence.Evidence) []study.Violation {
 	if ev.Windows == (evidence.Windows{}) {
@@ -19,13 +19,13 @@ func checkWindows(ev *evidence.Evidence) []study.Violation {
 	return slices.Concat(announcedWindows(ev), tcpWindows(ev))
 }
 
-// announcedWindows finds connections on which an end announced another window for streams.
+// announcedWindows finds ends that announced another stream window than the cell's on any connection.
 func announcedWindows(ev *evidence.Evidence) []study.Violation {
 	if ev.Windows.Client == 0 && ev.Windows.Server == 0 {
 		return nil
 	}
 	if ev.Announced == nil {
-		return []study.Violation{violation(1, "nothing tells which flow-control windows the connections had")}
+		return []study.Violation{violation(1, "the load does not show which flow-control windows its connections had")}
 	}
 	var list []study.Violation
 	for _, end := range []struct {
@@ -52,10 +52,9 @@ func announcedWindows(ev *evidence.Evidence) []study.Violation {
 // mostScale is the largest shift count of TCP's windows (RFC 7323, section 2.3).
 const mostScale = 14
 
-// tcpWindows finds connections whose windows do not follow from the buffer that was asked for: an
-// end announced a larger window, or a window scale with which it could not announce the half of
-// it. (Linux derives the scale from the largest buffer, and gives at least half of a buffer to
-// the window.)
+// tcpWindows finds TCP flows whose windows do not fit the cell's buffer: their sender announced a
+// window larger than the buffer, or a window scale too small to announce half of it. (Linux derives the
+// scale from the largest buffer, and gives at least half of a buffer to the window.)
 func tcpWindows(ev *evidence.Evidence) []study.Violation {
 	most := ev.Windows.TCP
 	if most == 0 || ev.Packets == nil {
@@ -78,17 +77,17 @@ func tcpWindows(ev *evidence.Evidence) []study.Violation {
 		} else {
 			window <<= min(scales[s.Flow], mostScale)
 		}
-		// The scale rounds up what is left of the buffer.
+		// Windows are rounded up to a multiple of the scale.
 		if window > most+1<<min(scales[s.Flow], mostScale) {
 			wrong[s.Flow.String()] = true
 		}
 	}
 	if seen == 0 {
-		return []study.Violation{violation(1, "the capture holds no opening of a TCP connection, by which its window would be known")}
+		return []study.Violation{violation(1, "the capture has no SYN, so the window scales are not known")}
 	}
 	if len(wrong) == 0 {
 		return nil
 	}
 	flows := slices.Sorted(maps.Keys(wrong))
-	return []study.Violation{violation(1, "the windows of %s do not follow from a buffer of %d octets: %s", english.Count(len(flows), "TCP flow"), most, some(flows))}
+	return []study.Violation{violation(1, "the windows of %s do not fit a buffer of %d octets: %s", english.Count(len(flows), "TCP flow"), most, some(flows))}
 }

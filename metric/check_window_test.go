@@ -23,7 +23,7 @@ func TestCheckAnnouncedWindows(t *testing.T) {
 		{"another on one connection", evidence.Windows{Client: 65536}, &evidence.Announced{Client: []int{65536, 65535}},
 			"the client announced a flow-control window of 65535 octets, not of 65536"},
 		{"none announced", evidence.Windows{Server: 65536}, &evidence.Announced{Client: []int{65536}}, "the server announced no flow-control window on any connection"},
-		{"nothing known", evidence.Windows{Client: 65536}, nil, "nothing tells which flow-control windows the connections had"},
+		{"nothing known", evidence.Windows{Client: 65536}, nil, "the load does not show which flow-control windows its connections had"},
 	} {
 		got := checkWindows(&evidence.Evidence{Windows: c.asked, Announced: c.announced})
 		expectWindows(t, c.name, got, c.want)
@@ -59,8 +59,8 @@ func TestCheckTCPWindows(t *testing.T) {
 	}{
 		{"half of the buffer", 5, 16384, ""},
 		{"all of it", 5, 32768, ""},
-		{"more than the buffer", 5, 32770, "the windows of 1 TCP flow do not follow from a buffer of 1048576 octets: " + flowName},
-		{"a scale with which half of the buffer cannot be announced", 2, 1000, "the windows of 1 TCP flow do not follow from a buffer of 1048576 octets: " + flowName},
+		{"more than the buffer", 5, 32770, "the windows of 1 TCP flow do not fit a buffer of 1048576 octets: " + flowName},
+		{"a scale with which half of the buffer cannot be announced", 2, 1000, "the windows of 1 TCP flow do not fit a buffer of 1048576 octets: " + flowName},
 	} {
 		s := &scene{}
 		s.up(0, segmentWith(client, server, capture.SYN, 64240, c.scale))
@@ -73,7 +73,7 @@ func TestCheckTCPWindows(t *testing.T) {
 	}
 	empty := (&scene{}).load(t, "h2")
 	empty.Windows.TCP = asked
-	expectWindows(t, "no handshake", checkWindows(empty), "the capture holds no opening of a TCP connection, by which its window would be known")
+	expectWindows(t, "no handshake", checkWindows(empty), "the capture has no SYN, so the window scales are not known")
 }
 
 const flowName = "tcp " + client + " > " + server

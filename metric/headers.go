@@ -5,7 +5,7 @@ import (
 	"wiretime/study"
 )
 
-// Octets of header sections, as they were sent and as HTTP/1.1 would send them.
+// The octets of header sections on the wire, and as HTTP/1.1 would write them.
 var (
 	requestHeaders = headerOctets("request_headers", "Request headers", "requests", sentOctets,
 		func(h *evidence.Headers) []evidence.HeaderSum { return []evidence.HeaderSum{h.Requests} })
@@ -21,14 +21,14 @@ var (
 		func(h *evidence.Headers) []evidence.HeaderSum { return []evidence.HeaderSum{h.Requests, h.Responses} })
 )
 
-// form is one of the ways in which header sections are counted.
+// form is a way to count the octets of header sections.
 type form struct {
 	definition string
 	of         func(evidence.HeaderSum) int64
 }
 
 var (
-	sentOctets = form{"as they were sent: compressed over SPDY, HTTP/2 and HTTP/3, as text over HTTP/1.1. The heads of the frames around them, SETTINGS and QPACK's own streams are left out.",
+	sentOctets = form{"as sent: compressed over SPDY, HTTP/2 and HTTP/3, as text over HTTP/1.1. Frame headers, SETTINGS and QPACK's own streams are left out.",
 		func(s evidence.HeaderSum) int64 { return s.Sent }}
 	plainOctets = form{"as HTTP/1.1 writes them: the first line, a line for each field (Host for the authority) and an empty line.",
 		func(s evidence.HeaderSum) int64 { return s.Plain }}
@@ -38,8 +38,8 @@ func headerOctets(name, title, what string, f form, of func(*evidence.Headers) [
 	return Metric{
 		study.Metric{
 			Name: name, Unit: "B", Title: title,
-			Definition: "Octets of the header sections of all " + what + " on the wire, " + f.definition +
-				" Pushed and interim responses count. A load of which some sections could not be read has no value: without keys, or with QPACK's dynamic table.",
+			Definition: "Octets of the header sections of all " + what + ", " + f.definition +
+				" Pushed and interim responses count. A load has no value if some of its sections could not be read, for lack of keys or because they use QPACK's dynamic table.",
 		},
 		func(ev *evidence.Evidence) (sum float64, ok bool) {
 			if ev.Headers == nil {

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"net/http"
 	"strings"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 var pushed = Metric{
 	study.Metric{
 		Name: "pushed", Unit: "B", Title: "Pushed",
-		Definition: "Octets of the bodies that the server pushed, as its log has them. A load in which nothing was pushed has no value.",
+		Definition: "Octets of the bodies that the server pushed, from its log. A load in which nothing was pushed has no value.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
 		sum, _, any := pushedOctets(ev)
@@ -24,7 +25,7 @@ var pushed = Metric{
 var pushedInVain = Metric{
 	study.Metric{
 		Name: "pushed_in_vain", Unit: "B", Title: "Pushed in vain",
-		Definition: "Octets of the bodies that the server pushed and that answered no request of the page's. A load in which nothing was pushed has no value.",
+		Definition: "Octets of the bodies that the server pushed without answering a request of the page. A load in which nothing was pushed has no value.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
 		_, vain, any := pushedOctets(ev)
@@ -32,7 +33,8 @@ var pushedInVain = Metric{
 	},
 }
 
-// pushedOctets adds up what was pushed, and what of it answered no request.
+// pushedOctets returns the octets of all pushed bodies, and of those that answered no request. any is false if nothing was
+// pushed.
 func pushedOctets(ev *evidence.Evidence) (sum, vain float64, any bool) {
 	unused := unusedResponses(ev)
 	for i := range ev.Server {
@@ -53,7 +55,7 @@ func pushedOctets(ev *evidence.Evidence) (sum, vain float64, any bool) {
 var requestsSaved = Metric{
 	study.Metric{
 		Name: "requests_saved", Unit: "requests", Title: "Requests saved",
-		Definition: "Requests of the page that a push answered, so that none was sent. A load in which nothing was pushed has no value.",
+		Definition: "Requests that the page did not have to send because a push answered them. A load in which nothing was pushed has no value.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
 		all, vain := 0, 0
@@ -72,21 +74,24 @@ var requestsSaved = Metric{
 var hintDelay = Metric{
 	study.Metric{
 		Name: "hint_delay", Unit: "ms", Title: "Hint to request",
-		Definition: "Mean, over the resources that a document announced by Link fields of relation preload, by Early Hints or by X-Subresource, of the time from the first octet of its answer, or of the interim one before it, until the resource was asked for. " +
-			"Resources that were not asked for are left out. A load without announcements has no value.",
+		Definition: "Time from the first octet of a document's response, or of an interim response before it, until a resource that the document announced was requested: the mean over all resources announced by Link fields of relation preload, by Early Hints or by X-Subresource. " +
+			"Resources that the page did not request, or had requested before the document, are left out. A load without announcements has no value.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
-		asked := map[string]time.Time{}
+		type resource struct{ page, name string }
+		requested := map[resource]time.Time{}
 		for _, e := range ev.Fetched() {
-			if name := nameOf(e.Request.Method, e.Request.URL); asked[name].IsZero() {
-				asked[name] = e.Started
+			r := resource{e.Page, nameOf(e.Request.Method, e.Request.URL)}
+			if requested[r].IsZero() {
+				requested[r] = e.Started
 			}
 		}
 		var delays []time.Duration
 		for _, e := range ev.Fetched() {
 			came := e.End().Add(-time.Duration(max(0, e.Timings.Receive) * float64(time.Millisecond)))
 			for _, target := range announced(e) {
-				if at := asked[nameOf("GET", target)]; !at.IsZero() {
+				at := requested[resource{e.Page, nameOf(http.MethodGet, target)}]
+				if !at.IsZero() && !at.Before(e.Started) {
 					delays = append(delays, at.Sub(came))
 				}
 			}
@@ -95,19 +100,18 @@ var hintDelay = Metric{
 	},
 }
 
-// announced returns the URLs that a response's head told the client to fetch.
+// announced returns the URLs that a response's header section told the client to fetch.
 func announced(e *capture.Entry) []string {
-	var list []string
-	link := capture.ServerEntry{URL: e.Request.URL}
+	var urls, links []string
 	for _, f := range e.Response.Headers {
 		switch {
 		case strings.EqualFold(f.Name, "x-subresource"):
 			for _, hint := range spdy.Hints(map[string][]string{"X-Subresource": {f.Value}}) {
-				list = append(list, hint.URL)
+				urls = append(urls, hint.URL)
 			}
 		case strings.EqualFold(f.Name, "link") && strings.Contains(f.Value, "preload"):
-			link.Early = append(link.Early, f.Value)
+			links = append(links, f.Value)
 		}
 	}
-	return append(list, targets(&link)...)
+	return append(urls, targets(e.Request.URL, links)...)
 }

@@ -118,8 +118,8 @@ var tow = Metric{
 // unless it announced otherwise (RFC 9000, section 18.2).
 const maxAckDelay = 25 * time.Millisecond
 
-// coarseness is more than a browser's navigationStart may be late by: Chromium tells it to a tenth
-// of a millisecond, and the request of a reload leaves at that moment.
+// coarseness is more than the error of a browser's navigationStart. Chromium reports it to a tenth of a
+// millisecond, and the request of a reload leaves at that moment.
 const coarseness = time.Millisecond
 
 func timeOnWire(ev *evidence.Evidence) (float64, bool) {

@@ -8,8 +8,8 @@ import (
 	"wiretime/study"
 )
 
-// Uploads returns the metrics and checks of uploads. The metrics say how long it took for the client, how fast the sink
-// got the octets, what it took on the wire, and how far to trust it.
+// Uploads returns the metrics and checks of uploads. The metrics say how long the upload took for the client, how fast the
+// sink received it, what it cost on the wire, and how far to trust these figures.
 func Uploads() Set {
 	return Set{
 		Metrics: []Metric{
@@ -22,7 +22,7 @@ func Uploads() Set {
 	}
 }
 
-// ofPost makes a metric of the request that uploaded. It has no value if the request was not answered.
+// ofPost returns a metric of the request that uploaded. The metric has no value if the request was not answered.
 func ofPost(m study.Metric, of func(*capture.Entry) float64) Metric {
 	return Metric{m, func(ev *evidence.Evidence) (float64, bool) {
 		post := postOf(ev)
@@ -43,7 +43,7 @@ func postOf(ev *evidence.Evidence) *capture.Entry {
 	return nil
 }
 
-// intakeOf returns what the sink took in, nil if that is not known or was nothing.
+// intakeOf returns what the sink received, or nil if that was nothing or is not known.
 func intakeOf(ev *evidence.Evidence) *capture.Received {
 	for i := range ev.Server {
 		if r := ev.Server[i].Received; r != nil && r.Octets > 0 {
@@ -55,19 +55,19 @@ func intakeOf(ev *evidence.Evidence) *capture.Received {
 
 var uploadTime = ofPost(study.Metric{
 	Name: "upload_time", Unit: "ms", Title: "Upload",
-	Definition: "From when the client asked for the upload until the sink's answer was complete; the sink answers when it has all octets. " +
-		"With the loader fetch, look-up and handshakes are a part of it. Browsers have loaded the page that posts before, and use its connection.",
+	Definition: "From the start of the client's request until the sink's answer was complete. The sink answers when it has received all octets. " +
+		"With the loader fetch, look-up and handshakes are included. A browser has loaded the page that posts before, and uses its connection.",
 }, func(post *capture.Entry) float64 { return post.Time })
 
 var firstAnswer = ofPost(study.Metric{
 	Name: "answered", Unit: "ms", Title: "Answered",
-	Definition: "From when the client asked for the upload until the first octet of the sink's answer arrived.",
+	Definition: "From the start of the client's request until the first octet of the sink's answer arrived.",
 }, func(post *capture.Entry) float64 { return post.Time - max(0, post.Timings.Receive) })
 
 var firstOctet = Metric{
 	study.Metric{
 		Name: "first_octet", Unit: "ms", Title: "First octet",
-		Definition: "From when the client asked for the upload until the sink had read the first octets of its content.",
+		Definition: "From the start of the client's request until the sink had read the first octets of its content.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
 		post, in := postOf(ev), intakeOf(ev)
@@ -81,7 +81,7 @@ var firstOctet = Metric{
 var intakeTime = Metric{
 	study.Metric{
 		Name: "intake", Unit: "ms", Title: "Intake",
-		Definition: "From when the sink had read the first octets of the content until it had read the last: the upload without look-up, handshakes and answer.",
+		Definition: "Time at the sink from the first octets read of the content to the last: the upload without look-up, handshakes and answer.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
 		in := intakeOf(ev)
@@ -95,7 +95,7 @@ var intakeTime = Metric{
 var uploadGoodput = Metric{
 	study.Metric{
 		Name: "goodput", Unit: "Mbit/s", Title: "Goodput",
-		Definition: "Octets of content that the sink took in, over the time of the upload (upload_time). Headers of any layer are not content.",
+		Definition: "Rate of the content that the sink received: its octets divided by upload_time. Headers of any layer are not content.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
 		ms, ok := uploadTime.Of(ev)
@@ -111,7 +111,7 @@ var uploadRetransmissions = Metric{
 	study.Metric{
 		Name: "retransmissions", Unit: "packets", Title: "Retransmissions",
 		Definition: "TCP: segments of both directions, as they left their sender, that begin at or before an octet (or SYN) the sender had already sent. " +
-			"QUIC, whose retransmissions cannot be told from outside, has no value: the client sends most packets, and does not say which it declared lost.",
+			"Over QUIC there is no value: its retransmissions do not show on the wire, and the client, which sends most packets, does not report which of them it declared lost.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
 		if ev.Protocol == "h3" {
@@ -124,9 +124,9 @@ var uploadRetransmissions = Metric{
 var rounds = Metric{
 	study.Metric{
 		Name: "rounds", Unit: "rounds", Title: "Rounds",
-		Definition: "Rounds of the TCP connection on which the client sent most octets, at the client's interface: a round begins with a segment with payload, " +
-			"and ends when an acknowledgment covers all that had been sent by then; what was sent meanwhile is of the next. The rounds of TLS's handshake count. " +
-			"QUIC, whose acknowledgments are encrypted, has no value.",
+		Definition: "Round trips of the TCP connection on which the client sent most octets, at the client's interface. A round begins with a segment with payload, " +
+			"and ends when an acknowledgment covers all octets that had been sent at its beginning; if more have been sent since, the next round begins at once. The rounds of TLS's handshake count. " +
+			"Over QUIC, whose acknowledgments are encrypted, there is no value.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
 		if ev.Protocol == "h3" || ev.Packets == nil {
@@ -142,15 +142,15 @@ var rounds = Metric{
 	},
 }
 
-// roundCount follows the rounds in which a client sends on a TCP connection.
+// roundCount counts the rounds in which a client sends on a TCP connection.
 type roundCount struct {
 	*sender
-	until  int64 // the acknowledgment that ends the round; 0: none is under way
+	until  int64 // the acknowledgment that ends the round; 0: no round is under way
 	rounds int
 	octets int64 // of payload, each counted once
 }
 
-// countRounds returns the rounds of each TCP connection that was opened in the capture, from client to server.
+// countRounds counts the rounds of each TCP connection that was opened in the capture, by its flow from the client.
 func countRounds(ev *evidence.Evidence) map[capture.Flow]*roundCount {
 	all := map[capture.Flow]*roundCount{}
 	for p := range ev.AtClient() {

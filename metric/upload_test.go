@@ -55,7 +55,7 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// TestFailedUploadsHaveNoTimes: an upload without an answer took no time, and one of which the sink read nothing had no
+// TestFailedUploadsHaveNoTimes: an upload without an answer has no times, and one of which the sink read nothing has no
 // first octet.
 func TestFailedUploadsHaveNoTimes(t *testing.T) {
 	s := uploadScene()
@@ -74,9 +74,9 @@ func TestCheckUpload(t *testing.T) {
 		change func(*scene)
 		want   string
 	}{
-		"an octet short":   {func(s *scene) { s.log[0].Received.Octets-- }, "the sink got 2499 octets, but the client had to upload 2500"},
-		"another content":  {func(s *scene) { s.log[0].Received.SHA256 = "wrong" }, "are not those of the client"},
-		"no intake":        {func(s *scene) { s.log[0].Received = nil }, "does not say what the sink got"},
+		"an octet short":   {func(s *scene) { s.log[0].Received.Octets-- }, "the sink received 2499 octets, but the client had to upload 2500"},
+		"another content":  {func(s *scene) { s.log[0].Received.SHA256 = "wrong" }, "but not the client's"},
+		"no intake":        {func(s *scene) { s.log[0].Received = nil }, "does not say what the sink received"},
 		"no upload":        {func(s *scene) { s.log[0].Method, s.entries[0].Request.Method = "GET", "GET" }, "0 uploads instead of one"},
 		"two uploads":      {func(s *scene) { s.log, s.entries = append(s.log, s.log[0]), append(s.entries, s.entries[0]) }, "2 uploads instead of one"},
 		"too few on wires": {func(s *scene) { s.records = s.records[:12] }, "but its packets carried only"},

@@ -5,7 +5,7 @@ import (
 	"container/heap"
 )
 
-// Assembly reassembles octets that arrive in any order, the first MiB of them.
+// Assembly reassembles octets that arrive in any order. It ignores what begins beyond the first MiB.
 type Assembly struct {
 	Data  []byte // from the first octet to the first gap
 	early early
@@ -30,10 +30,10 @@ func (e *early) Pop() any {
 	return last
 }
 
-// assemblyLimit is how many octets of a request or a handshake are reassembled: no header section is longer.
+// assemblyLimit is the largest offset of octets that are reassembled. No header section or handshake is longer.
 const assemblyLimit = 1 << 20
 
-// Add takes in the octets at an offset.
+// Add adds octets at an offset. It keeps no reference to content.
 func (a *Assembly) Add(offset uint64, content []byte) {
 	if offset > assemblyLimit {
 		return
@@ -48,7 +48,7 @@ func (a *Assembly) Add(offset uint64, content []byte) {
 	}
 }
 
-// append adds what is new of a fragment that leaves no gap.
+// append adds the new octets of a fragment that leaves no gap.
 func (a *Assembly) append(f fragment) {
 	if have := uint64(len(a.Data)) - f.from; have < uint64(len(f.content)) {
 		a.Data = append(a.Data, f.content[have:]...)

@@ -1,22 +1,22 @@
 package protection
 
 // Conversation decrypts the packets of both ends of a QUIC version 1 connection. Early data stays encrypted,
-// since Go servers do not log its secret. It is for one goroutine at a time.
+// because Go servers do not log its secret. A Conversation is for one goroutine at a time.
 type Conversation struct {
-	ALPN string // the protocol that was negotiated; empty before the server said so
-	// Transport holds the transport parameters of the client and of the server (RFC 9000 section 18), nil as long as
-	// they have not been read.
+	ALPN string // the negotiated protocol, empty until the server has sent it
+	// Transport holds the transport parameters of the client and of the server (RFC 9000 section 18), nil until
+	// they have been read.
 	Transport [2][]byte
 
 	keys      KeyLog
 	suite     *Suite
 	secrets   map[string][]byte
 	openers   [2][4]*PacketKeys      // by sender and level
-	greetings [2]map[Level]*Assembly // what the ends send of the TLS handshake
+	greetings [2]map[Level]*Assembly // the TLS handshake, by sender and level
 	idLengths [2]int                 // of the connection IDs in packets of each sender
 }
 
-// NewConversation returns a Conversation whose secrets are in the key log, if they are known.
+// NewConversation returns a Conversation that looks up its secrets in a key log.
 func NewConversation(keys KeyLog) *Conversation {
 	return &Conversation{keys: keys, greetings: [2]map[Level]*Assembly{{}, {}}}
 }
@@ -28,8 +28,9 @@ type Opened struct {
 	Payload []byte // its frames, valid until the next packet is opened
 }
 
-// Datagram decrypts the packets of a datagram that the client (0) or the server (1) sent, and calls visit for each that it
-// can decrypt. Datagrams have to come in the order in which they were sent. It returns how many packets stayed encrypted.
+// Datagram decrypts the packets of a datagram that the client (0) or the server (1) sent, and calls visit for each packet
+// that it can decrypt. It returns the number of packets that stayed encrypted. Datagrams must come in the order in which they
+// were sent.
 func (c *Conversation) Datagram(sender int, datagram []byte, visit func(Opened)) (sealed int) {
 	for len(datagram) > 0 {
 		parsed, rest, ok := ParsePacket(datagram, c.idLengths[sender])
@@ -63,7 +64,7 @@ func (c *Conversation) Datagram(sender int, datagram []byte, visit func(Opened))
 	return sealed
 }
 
-// handshake takes in octets of the TLS handshake, and the secrets that it selects.
+// handshake adds octets of the TLS handshake, and derives the keys that they make known.
 func (c *Conversation) handshake(sender int, level Level, offset uint64, content []byte) {
 	greeting := c.greetings[sender][level]
 	if greeting == nil {

@@ -5,32 +5,32 @@ import "iter"
 // FrameKind says what a Frame carries.
 type FrameKind uint8
 
-// The frames that carry octets or connection IDs, or that flow control and recovery need.
+// The frames that carry octets or connection IDs, or that matter to flow control and loss recovery.
 const (
 	Crypto FrameKind = iota + 1 // octets of the TLS handshake
 	Stream                      // octets of a stream
 	NewConnectionID
-	Ack               // Offset is the largest number that it acknowledges, Data what AckRanges reads
-	MaxData           // Offset is the limit of all streams' octets together
-	MaxStreamData     // Offset is the limit of the stream's octets
-	DataBlocked       // Offset is the limit that holds its sender
-	StreamDataBlocked // likewise, for the stream
+	Ack               // Offset is the largest packet number acknowledged; AckRanges reads Data
+	MaxData           // Offset is the limit on the octets of all streams together
+	MaxStreamData     // Offset is the limit on the octets of the stream
+	DataBlocked       // Offset is the limit on all streams that blocks the sender
+	StreamDataBlocked // Offset is the limit on the stream that blocks the sender
 	ResetStream       // Offset is the error code
-	StopSending       // likewise
-	Close             // likewise; Data is the reason
+	StopSending       // Offset is the error code
+	Close             // Offset is the error code, Data the reason phrase
 )
 
 // Frame is a frame of a QUIC packet (RFC 9000 section 19).
 type Frame struct {
 	Kind     FrameKind
 	StreamID uint64
-	Offset   uint64 // of Data in its stream or handshake, or what the kind says; below 2^62
+	Offset   uint64 // of Data in its stream or handshake, or a number that depends on Kind; below 2^62
 	Data     []byte // the octets, or the connection ID; it shares the payload's memory
 	Fin      bool   // whether the stream ends after Data
 }
 
-// Frames yields the frames of a packet's payload that have a kind, up to the first frame that is unknown or truncated, or
-// that closes the connection.
+// Frames yields the frames of a packet's payload that have a FrameKind. It ends before the first unknown or truncated frame,
+// and after a frame that closes the connection.
 func Frames(payload []byte) iter.Seq[Frame] {
 	return func(yield func(Frame) bool) {
 		r := NewReader(payload)
@@ -43,8 +43,8 @@ func Frames(payload []byte) iter.Seq[Frame] {
 	}
 }
 
-// AckRanges yields the ranges of packet numbers that an ACK frame acknowledges, ends included, the highest first. It ends
-// at a range below zero.
+// AckRanges yields the ranges of packet numbers that an ACK frame acknowledges (RFC 9000 section 19.3), both ends included,
+// the highest range first. It ends before the first range that is truncated or goes below zero.
 func AckRanges(f Frame) iter.Seq2[uint64, uint64] {
 	return func(yield func(from, to uint64) bool) {
 		r, to := NewReader(f.Data), f.Offset
@@ -65,7 +65,8 @@ func AckRanges(f Frame) iter.Seq2[uint64, uint64] {
 	}
 }
 
-// frame reads a frame. Its Kind is 0 if nothing needs it; ok is false if what follows it cannot be read.
+// frame reads a frame. Kind is 0 for a frame without a FrameKind. ok is false for an unknown frame, whose length is not
+// known.
 func (r *Reader) frame() (f Frame, ok bool) {
 	switch kind := r.Number(); kind {
 	case 0x00, 0x01, 0x1e: // PADDING, PING, HANDSHAKE_DONE

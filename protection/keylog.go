@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 )
 
-// KeyLog holds TLS secrets by the client's random and their label, as the NSS key log format has them.
+// KeyLog holds TLS secrets by the client's random and by label. Both are those of the NSS key log format.
 type KeyLog map[string]map[string][]byte
 
 // Labels of key log secrets, of the client and of the server.
@@ -78,7 +78,7 @@ func chosenSuite(hello []byte) *Suite {
 	return SuiteByNumber(binary.BigEndian.Uint16(hello[after:]))
 }
 
-// Extensions of TLS that say how a connection is used.
+// Numbers of TLS extensions.
 const (
 	extensionALPN      = 16 // RFC 7301
 	extensionTransport = 57 // RFC 9001 section 8.2

@@ -19,7 +19,7 @@ const longestRecord = 1<<14 + 256 // octets behind the header (RFC 8446 section 
 // Text is the application data of one direction of a TLS connection.
 type Text struct {
 	Data    []byte
-	Records []Record // those that hold Data, in order
+	Records []Record // the records that carried Data, in order
 	// Unread is how many octets at the end were left: an incomplete record, or the first one that could not be decrypted and
 	// all that follow it.
 	Unread int
@@ -27,10 +27,10 @@ type Text struct {
 	Early bool
 }
 
-// Record is a TLS record with application data. All numbers are octets.
+// Record is the place of a TLS record with application data, in octets.
 type Record struct {
-	Offset, Size int // where the record is in what was sent, and its size with header and tag
-	Text, Length int // where its content is in Text.Data
+	Offset, Size int // of the record, with header and tag, in the encrypted octets
+	Text, Length int // offset and length of its content in Text.Data
 }
 
 // IsTLS reports whether a connection begins with a TLS handshake record.
@@ -38,21 +38,22 @@ func IsTLS(data []byte) bool {
 	return len(data) > RecordHeader && data[0] == recordHandshake && data[1] == 3
 }
 
-// Unsealed holds what Unseal found out.
+// Unsealed is a decrypted TLS connection.
 type Unsealed struct {
 	Texts [2]Text // from the client, from the server
-	ALPN  string  // the protocol that was negotiated; empty if none, or if it could not be read
+	ALPN  string  // the negotiated protocol; empty if there is none or it could not be read
 }
 
-// What keeps Unseal from decrypting a connection.
+// The reasons why Unseal cannot decrypt a connection.
 var (
 	ErrNoHandshake = errors.New("the start of the TLS handshake is missing")
-	ErrNotTLS13    = errors.New("the connection does not use TLS 1.3, or a cipher suite that is unknown here")
+	ErrNotTLS13    = errors.New("the connection does not use TLS 1.3 with a known cipher suite")
 	ErrNoSecrets   = errors.New("the key log lacks the secrets of this connection")
 )
 
-// Unseal decrypts TLS 1.3 in both directions of a connection as far as it can. With an error the texts are
-// empty. A text takes the place of the octets that it was decrypted from.
+// Unseal decrypts both directions of a TLS 1.3 connection, each up to the first record that it cannot decrypt. It
+// overwrites fromClient and fromServer with the texts. With an error at least one text is empty: ErrNoSecrets may
+// concern one direction only.
 func Unseal(fromClient, fromServer []byte, keys KeyLog) (Unsealed, error) {
 	var u Unsealed
 	var random []byte

@@ -27,7 +27,7 @@ type meter struct {
 	pushed   bool         // no client requested it
 	pushes   *pushes      // the server's pushes
 	unpushed atomic.Int64 // responses that should have been pushed with it but were not
-	intake   *intake      // of an upload; nil for other requests
+	intake   *intake      // what a sink received; nil for requests without a sink
 }
 
 // Unwrap supports http.ResponseController.
@@ -53,7 +53,7 @@ type connectionKey struct{}
 type serverLog struct {
 	protocol Protocol
 	handler  http.Handler
-	off      bool      // nothing is recorded
+	off      bool      // record nothing
 	began    time.Time // anchors the monotonic clock in Unix time
 	accepted atomic.Int64
 	running  sync.WaitGroup
@@ -81,7 +81,7 @@ func (s *servedRequest) entry() capture.ServerEntry {
 
 func (l *serverLog) now() int64 { return l.began.UnixNano() + int64(time.Since(l.began)) }
 
-// at returns a moment in ns since the Unix epoch.
+// at converts a time to ns since the Unix epoch.
 func (l *serverLog) at(t time.Time) int64 { return l.began.UnixNano() + int64(t.Sub(l.began)) }
 
 // number assigns a number to a new connection.

@@ -59,15 +59,15 @@ func (s *Server) accept(ctx context.Context, c *quic.Conn) context.Context {
 	return context.WithValue(s.log.number(ctx), traceKey{}, c.QlogTrace())
 }
 
-// announcements hold the flow-control windows that the ends of QUIC connections announced for
-// requests, in octets, connection by connection.
+// announcements holds the initial windows in octets that the ends of QUIC connections announced for the streams of
+// requests, in the order of the connections.
 type announcements struct {
 	mu             sync.Mutex
 	client, server []int
 }
 
-// add takes the transport parameters of one end (RFC 9000 section 18.2). Clients open the
-// streams of requests: these are local to them and remote to the server.
+// add adds the window in the transport parameters of one end (RFC 9000 section 18.2). The
+// client opens the streams of requests, so they are local to it and remote to the server.
 func (a *announcements) add(e qlog.ParametersSet) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,8 +78,8 @@ func (a *announcements) add(e qlog.ParametersSet) {
 	}
 }
 
-// Announced returns the windows in octets that clients and the server announced for streams over
-// HTTP/3, connection by connection. It is empty over other protocols.
+// Announced returns the initial stream windows in octets that clients and the server announced over
+// HTTP/3, one of each for every connection so far. It returns nothing over other protocols.
 func (s *Server) Announced() (client, server []int) {
 	s.announced.mu.Lock()
 	defer s.announced.mu.Unlock()
@@ -100,7 +100,7 @@ type connectionTrace struct {
 	// lost counts the packets that quic-go declares lost (RFC 9002 section 6.1),
 	// except probes for the path's MTU, which are meant to be lost.
 	lost *atomic.Int64
-	// announced takes the windows in the transport parameters of both ends.
+	// announced receives the windows from both ends' transport parameters.
 	announced *announcements
 
 	mu    sync.Mutex

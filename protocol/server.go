@@ -44,10 +44,10 @@ type ServerConfig struct {
 	// Fallback is empty or "h2". With "h2", an HTTP/3 server also serves that row
 	// on the same addresses.
 	Fallback string
-	// Unlogged keeps no log of what was served.
+	// Unlogged turns the server's log off.
 	Unlogged bool
-	// Windows is how the server limits what clients send over the protocol; nil for what its
-	// stack does by itself.
+	// Windows are the server's flow-control windows over Protocol; nil for the stack's default, which a
+	// fallback always has.
 	Windows *window.Receiver
 	// Listen and ListenPacket open the server's sockets.
 	Listen       func(ctx context.Context, network, address string) (net.Listener, error)
@@ -182,7 +182,11 @@ func serveTCP(ctx context.Context, s *Server, p Protocol) error {
 	if p.ALPN != "" {
 		s.tcp.TLSConfig = s.tls(p)
 	}
-	if w := s.config.Windows; w != nil {
+	w := s.config.Windows
+	if p.Name != s.config.Protocol.Name {
+		w = nil
+	}
+	if w != nil {
 		windows := w.ServerHTTP2()
 		windows.MaxConcurrentStreams = concurrentRequests
 		s.tcp.HTTP2 = &windows
@@ -191,7 +195,7 @@ func serveTCP(ctx context.Context, s *Server, p Protocol) error {
 		server := &spdy.Server{Versions: []spdy.Version{v}, ErrorLog: s.tcp.ErrorLog, Config: spdy.Config{
 			MaxStreams: concurrentRequests, ReadTimeout: -1, WriteTimeout: -1, IdleTimeout: -1,
 		}}
-		if w := s.config.Windows; w != nil {
+		if w != nil {
 			server.Config.Window, server.Config.AnswerSettings = w.SPDY(), w.Answers
 		}
 		if err := server.Configure(s.tcp); err != nil {

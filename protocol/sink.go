@@ -17,9 +17,9 @@ import (
 // sinkRead is how many octets of an upload a sink reads at a time: two full frames of HTTP/2.
 const sinkRead = 32 << 10
 
-// Sink takes in the content of each POST, and leaves other requests to next. When the content is complete it answers
-// with 200 and the content's SHA-256 in hexadecimal digits; where the content breaks off, with 400. In the server's
-// log, the request has what was received of the content.
+// Sink returns a handler that reads the content of each POST and leaves other requests to next. It answers complete content
+// with 200 and the content's SHA-256 in hexadecimal digits, and content that breaks off with 400. The server's log tells how
+// much was received, and when.
 func Sink(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -41,7 +41,7 @@ func Sink(next http.Handler) http.Handler {
 	})
 }
 
-// intake is what a sink has received of an upload.
+// intake describes what a sink has received of an upload.
 type intake struct {
 	octets      int64
 	first, last time.Time // zero before the first octets
@@ -80,22 +80,22 @@ func (in *intake) received(l *serverLog) *capture.Received {
 	return r
 }
 
-// UploadContent returns the content of an upload of so many octets: the numbers 0, 1, 2 and so on in 32 bits each, the
-// low octet first, so that octets that are lost, repeated or out of order change its digest.
+// UploadContent returns the content of an upload of a given number of octets. It consists of the 32-bit numbers 0, 1, 2 and
+// so on, low octet first, so that lost, repeated and reordered octets change its digest.
 func UploadContent(octets int64) io.Reader { return io.LimitReader(&numbers{}, octets) }
 
-// UploadSHA256 returns the SHA-256 of that content in hexadecimal digits.
+// UploadSHA256 returns the SHA-256 of UploadContent in hexadecimal digits.
 func UploadSHA256(octets int64) string {
 	digest := sha256.New()
 	_, _ = io.Copy(digest, UploadContent(octets)) // neither can fail
 	return hex.EncodeToString(digest.Sum(nil))
 }
 
-// numbers yields the content of uploads without end.
+// numbers is the endless content of uploads.
 type numbers struct {
-	next  uint32
+	next  uint32 // the first number of the next block
 	block [4 << 10]byte
-	rest  []byte // of the block
+	rest  []byte // the unread end of block
 }
 
 func (n *numbers) Read(b []byte) (int, error) {

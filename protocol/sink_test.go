@@ -33,7 +33,7 @@ func TestSink(t *testing.T) {
 	}
 }
 
-// TestUploadContent: the digest is that of 32-bit numbers, and shows whether octets are lost, repeated or out of order.
+// TestUploadContent checks that the content consists of 32-bit numbers, and that the digest is the content's.
 func TestUploadContent(t *testing.T) {
 	content, err := io.ReadAll(UploadContent(10_001))
 	if err != nil || len(content) != 10_001 || string(content[:9]) != "\x00\x00\x00\x00\x01\x00\x00\x00\x02" || content[4*0x123] != 0x23 || content[4*0x123+1] != 1 {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 
 	"wiretime/spdy"
+	"wiretime/window"
 )
 
 // keepSessions makes a client keep the sessions of all servers in cache.
@@ -212,13 +214,14 @@ func TestStartLogLeavesOutWhatWas(t *testing.T) {
 }
 
 // TestFallbackServesTheSame requests pages of an HTTP/3 server over TCP as
-// well.
+// well. The server's windows apply to HTTP/3 only.
 func TestFallbackServesTheSame(t *testing.T) {
 	h2, err := Lookup("h2")
 	must(t, err)
 	overTCP := map[string]string{}
 	s := serve(t, "h3", func(c *ServerConfig) {
 		c.Fallback, c.Resume, c.EarlyData = "h2", true, true
+		c.Windows = &window.Receiver{Stream: 100_000, Connection: 100_000}
 		c.Listen = func(ctx context.Context, network, address string) (net.Listener, error) {
 			l, err := new(net.ListenConfig).Listen(ctx, network, freePort(address))
 			if err == nil {
@@ -228,6 +231,12 @@ func TestFallbackServesTheSame(t *testing.T) {
 		}
 	})
 	s.get(t, s.client(t), "GET", pageHost+"/")
+	if octets := s.tcp.HTTP2.MaxReceiveBufferPerStream; octets != 0 {
+		t.Errorf("the fallback's windows are %d octets, want those of net/http", octets)
+	}
+	if _, announced := s.Announced(); !slices.Equal(announced, []int{100_000}) {
+		t.Errorf("the server announced windows of %v octets over HTTP/3", announced)
+	}
 	s.config.Protocol, s.real = h2, overTCP // as the client sees it
 	s.get(t, s.client(t), "GET", pageHost+"/large")
 	must(t, s.Close())

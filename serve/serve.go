@@ -76,8 +76,8 @@ type Config struct {
 	Port int
 	// Limits protect the server from its clients.
 	Limits Limits
-	// Window is how much clients may send ahead, over the protocols to which it applies; nil for
-	// what each protocol's stack does by itself.
+	// Window sets the server's flow-control windows over the protocols to which it applies; nil for
+	// the default of each protocol's stack.
 	Window *window.Setting
 	// Requests receives a line for each request when it is answered.
 	Requests io.Writer
@@ -264,8 +264,8 @@ func (s *Server) overTCP(ctx context.Context, v service) (net.Addr, error) {
 	return listener.Addr(), nil
 }
 
-// receiver returns how the server receives over a protocol, nil if the setting leaves that to
-// the protocol's stack.
+// receiver returns how the server receives over a protocol, or nil if the setting does not apply to the
+// protocol.
 func (s *Server) receiver(protocol string) *window.Receiver {
 	if s.window == nil {
 		return nil
@@ -307,7 +307,7 @@ func (s *Server) overQUIC(ctx context.Context, v service) (net.Addr, error) {
 		return nil, err
 	}
 	s.socket = socket
-	// A handshake may take twice this time in all.
+	// quic-go lets a whole handshake take twice the idle timeout.
 	config := &quic.Config{HandshakeIdleTimeout: s.limits.Head / 2, MaxIdleTimeout: s.limits.Idle, Allow0RTT: true}
 	if w := s.receiver("h3"); w != nil {
 		w.SetQUIC(config)

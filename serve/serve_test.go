@@ -122,8 +122,8 @@ func fetch(t *testing.T, c get.Config, urls ...string) (string, error) {
 	return out.String(), errors.Join(err, client.Close())
 }
 
-// TestWindow holds a server to the window that it is told, by what a client sees of it over each
-// protocol: in SETTINGS or in transport parameters.
+// TestWindow checks the window that the server announces to a client over each protocol, in SETTINGS or
+// in transport parameters.
 func TestWindow(t *testing.T) {
 	handler, err := serve.Folder(makeFolder(t, map[string]string{"index.html": "hello"}))
 	if err != nil {

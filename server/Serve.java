@@ -21,7 +21,7 @@ public class Serve {
     byte[] body;
     HttpHeaders fields = new DefaultHttpHeaders(false);
 
-    /** Reports whether a client has this answer, by what it asks with. */
+    /** Reports whether a client has this answer, by the conditions in its request. */
     boolean unchanged(HttpHeaders asked) {
       String tag = fields.get("etag", ""), given = asked.get("if-none-match"), since = asked.get("if-modified-since");
       if (status.code() != 200) return false;

@@ -118,8 +118,8 @@ func configureApache(s *setup) ([]launch, error) {
 	return []launch{l}, err
 }
 
-// apacheConditions has conditional requests answered by a file of their own, since mod_asis
-// takes no notice of conditions. Other requests skip its rules. NV keeps Apache from adding Vary.
+// apacheConditions answers conditional requests from files of their own, since mod_asis
+// ignores conditions. Other requests skip its rules. NV keeps Apache from adding Vary.
 func apacheConditions(put func(string, ...any), asis string, o origin) error {
 	var rules []string
 	for i := range o.answers {

@@ -124,7 +124,7 @@ func caddyProtocols(row string) list {
 var caddyFields = []string{"accept-ranges", "content-type", "etag", "last-modified"}
 
 // caddyAnswer returns the handlers of an answer: the file server sends the body, and the
-// archive's fields replace the file server's. The file server knows no validators but its own,
+// archive's fields replace the file server's. The file server knows its own validators only,
 // so a route before it answers conditional requests.
 func (s *setup) caddyAnswer(a *answer) list {
 	conditions := list{}

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// validators returns what a client can ask with whether an answer has changed (RFC 9110 section
-// 8.8): its entity tag, without the mark of a weak one, and its date. Each is empty if there is
-// none, or none that is well-formed.
+// validators returns an answer's entity tag, without the prefix W/ of a weak one, and its date of
+// modification (RFC 9110 section 8.8). Each is empty if it is missing or malformed.
 func (a *answer) validators() (tag, date string) {
 	if a.method != http.MethodGet || a.status != http.StatusOK {
 		return "", ""
@@ -27,11 +26,11 @@ func (a *answer) validators() (tag, date string) {
 // wellFormed matches entity tags (RFC 9110 section 8.8.3).
 var wellFormed = regexp.MustCompile(`^"[!#-~\x80-\xff]*"$`)
 
-// given returns a regular expression for the values of If-None-Match that name a tag.
+// given returns a regular expression for the values of If-None-Match that match a tag.
 func given(tag string) string { return `^\*$|` + regexp.QuoteMeta(tag) }
 
-// unchanged returns the fields of a 304 in an answer's place: those of the answer that do not
-// describe content, as Wiretime's own server sends them.
+// unchanged returns the fields of the 304 that replaces an answer. Like Wiretime's own server, it
+// leaves out the fields that describe content.
 func (a *answer) unchanged() [][2]string {
 	tag, _ := a.validators()
 	var fields [][2]string

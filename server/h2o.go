@@ -17,7 +17,7 @@ const h2oLog = `{"time":"%{sec}t.%{usec_frac}t","took":"%{duration}x","protocol"
 // configureH2O writes a script for each host that maps a request's method and target to an
 // internal path with the file and the fields. X-Reproxy-URL redirects the request to that
 // path, with its method if the status is 307, by GET otherwise. If the status is not 200,
-// the script sends the answer itself. It answers conditional requests, too.
+// the script sends the answer itself. It also answers conditional requests.
 func configureH2O(s *setup) ([]launch, error) {
 	var b strings.Builder
 	put := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

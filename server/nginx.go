@@ -120,7 +120,7 @@ func nginxAnswer(put func(string, ...any), a *answer) {
 }
 
 // nginxConditions writes the location of a 304, and returns the rules that lead to it from the
-// location of the whole answer. nginx's own way knows no validators but the file's.
+// location of the whole answer. nginx itself knows the validators of files only.
 func nginxConditions(put func(string, ...any), a *answer) (rules string) {
 	tag, date := a.validators()
 	place := a.place() + "-unchanged"

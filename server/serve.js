@@ -24,7 +24,7 @@ for (const line of fs.readFileSync(process.argv[2], 'utf8').split('\n')) {
   }
 }
 
-// For each answer with validators, what it gives instead to who has it.
+// The 304 for each answer with validators, and when to send it.
 for (const a of answers.values()) {
   const {etag, 'last-modified': modified} = a.fields;
   if (a.status !== 200 || !etag && !modified) continue;

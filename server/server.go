@@ -49,10 +49,10 @@ type Config struct {
 	Contained bool
 	// ReadyLimit is how long the server may take to become ready.
 	ReadyLimit time.Duration
-	// Connections is how many connections the server must hold at once; 0: those of one client. The
-	// program's limit on open files must allow them.
+	// Connections is how many connections the server must hold at once; 0 means those of one client.
+	// The process's limit on open files must allow for them.
 	Connections int
-	// Unlogged has the server keep no log of its requests.
+	// Unlogged turns the server's log off.
 	Unlogged bool
 }
 

@@ -84,8 +84,8 @@ func TestEveryServerGivesTheArchive(t *testing.T) {
 	})
 }
 
-// TestEveryServerRecognisesItsValidators asks every server over every row with the validators of
-// an archived response, with others, and for one that has none.
+// TestEveryServerRecognisesItsValidators sends conditional requests to every server over every row: with
+// the validators of an archived response, with others, and for a response that has none.
 func TestEveryServerRecognisesItsValidators(t *testing.T) {
 	const date, other = "Tue, 03 Mar 2020 10:00:00 GMT", "Wed, 04 Mar 2015 10:00:00 GMT"
 	m := maker{site: site.Site{Name: "valid", Page: "https://" + pageHost + "/"}, bodies: map[string][]byte{}}

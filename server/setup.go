@@ -67,9 +67,9 @@ type launch struct {
 	stop     syscall.Signal
 }
 
-// room returns how many connections to configure where the server has a limit: its usual one, or
-// twice as many as it must hold, since some count what they have just closed, and what they read
-// files with.
+// room returns how many connections to configure in a server that limits them: its usual limit, or
+// twice the connections that it must hold, because some servers count just closed connections and
+// open files as well.
 func (s *setup) room(usual int) int { return max(usual, 2*s.Connections) }
 
 // prepare writes the site and its certificates to the server's folder.

@@ -14,15 +14,16 @@ import (
 type Rule struct {
 	// Do says how: "preload" in Link fields of the document (HTML, section 4.6.7.16), "early"
 	// also in 103 Early Hints (RFC 8297), "push" by server push, which covers resources on the
-	// document's own host (RFC 9113 section 8.4), "subresource" in fields X-Subresource (SPDY's
-	// server hint), which archives cannot keep.
+	// document's own host (RFC 9113 section 8.4), "subresource" in X-Subresource fields (SPDY's
+	// server hint). Archives cannot store that a site uses "subresource".
 	Do string
 	// Kinds limits the rule to these values of [Resource.Kind]; empty means all that can be
 	// announced. If a resource has no kind, its content type decides.
 	Kinds []string
 	// First limits the number of resources per document, in request order; 0 means all.
 	First int
-	// OwnHost limits the rule to what every way can announce: resources on the document's own host that can be preloaded.
+	// OwnHost limits the rule to the resources that every value of Do can announce: those on the document's own host that
+	// can be preloaded.
 	OwnHost bool
 }
 
@@ -249,7 +250,7 @@ func (s *Site) links(r *Resource) []string {
 	return links
 }
 
-// announcements returns the fields that announce a response's Preload.
+// announcements returns the fields that announce the resources in a response's Preload.
 func (s *Site) announcements(r *Resource) [][2]string {
 	var fields [][2]string
 	if !s.subresource {
@@ -259,7 +260,7 @@ func (s *Site) announcements(r *Resource) [][2]string {
 		return fields
 	}
 	for _, rawURL := range r.Preload {
-		if target, ok := s.Lookup("GET", rawURL); ok && target.mediaType() != "" { // the field has a type
+		if target, ok := s.Lookup("GET", rawURL); ok && target.mediaType() != "" { // X-Subresource must name the type
 			fields = append(fields, [2]string{"x-subresource", target.mediaType() + "; " + target.URL})
 		}
 	}

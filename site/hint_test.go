@@ -119,7 +119,8 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// TestSubresourceFields: a site announces what Preload has in fields X-Subresource, with the type, and in no Link fields.
+// TestSubresourceFields checks that the resources in Preload are announced in X-Subresource fields, with their type, and not in
+// Link fields.
 func TestSubresourceFields(t *testing.T) {
 	typed := hinted(t)
 	sheet, _ := typed.Lookup("GET", "https://www.a.test/main.css")

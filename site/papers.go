@@ -26,7 +26,7 @@ const (
 // tangentish.com measured in June 2014 (search engine network activity). Those of yahoo and
 // of Nam's page are Wiretime's own.
 //
-// All objects of the pages of Kim et al. have validators, since their browsers visited a page
+// All objects of the pages of Kim et al. have validators, because their browsers loaded each page
 // a hundred times in a row.
 var paperPages = []Spec{
 	{Name: "kim-google-play", Title: "Google Play", Source: kimTable5 + ", and table 1", Objects: 52, Domains: 17, Total: 1_592_430, Depth: 3},

@@ -71,14 +71,13 @@ type Site struct {
 	// Resources holds all responses that can be served, including the page.
 	Resources []Resource `json:"resources"`
 
-	exact  map[string]int    // key(method, URL) -> index into Resources
-	near   map[string][]int  // the same without queries -> indices into Resources
-	bodies map[string][]byte // by their Hash
-	pack   []byte            // the mapped file of bodies; nil if there is none
-	slow   error             // why the archive's index could not be used; nil if it could
-	clear  bool              // the site is served over http
-	// subresource: fields X-Subresource announce what Preload has, in place of Link fields
-	subresource bool
+	exact       map[string]int    // key(method, URL) -> index into Resources
+	near        map[string][]int  // the same without queries -> indices into Resources
+	bodies      map[string][]byte // by their Hash
+	pack        []byte            // the mapped file of bodies; nil if there is none
+	slow        error             // why the archive's index could not be used; nil if it could
+	clear       bool              // the site is served over http
+	subresource bool              // X-Subresource fields, not Link fields, announce what Preload has
 
 	renamed map[string]string // domains' new names by their old ones: see RenameDomain
 }

@@ -44,8 +44,8 @@ type Spec struct {
 	Mix Mix
 	// Seed drives all random draws: sizes, hosts, initiators, and the octets themselves.
 	Seed uint64
-	// Validators gives all objects an ETag, which a reload asks with. Without it only the
-	// page has one.
+	// Validators gives all objects an ETag, so that a reload can revalidate them. Otherwise only
+	// the page has one.
 	Validators bool
 }
 

@@ -9,8 +9,8 @@ import (
 // uploadName is the name of the made site of uploads.
 const uploadName = "upload"
 
-// Upload makes a site of one page, whose script posts so many octets to the page's own URL. They are those of package
-// protocol's UploadContent. The load event waits for the answer: until then the document of an inner frame is open.
+// Upload makes a site of one page whose script posts a number of octets, those of protocol.UploadContent, to the page's own
+// URL. The load event waits for the answer, because the document of an inner frame stays open until then.
 func Upload(octets int64) (*Site, error) {
 	const host = "www." + uploadName + ".test"
 	s := &Site{

@@ -51,9 +51,9 @@ type Config struct {
 	// Persisted are the settings that the server of an earlier session asked to
 	// keep (Session.Persisted), to be returned to it. For clients.
 	Persisted []Setting
-	// AnswerSettings sends the session's first SETTINGS, and with them its windows, only once
-	// the peer's have come. Until then its windows are the drafts' 65,536. Google's servers
-	// did so. Of two peers, one at most may do so.
+	// AnswerSettings delays the session's first SETTINGS, and with them its windows, until the
+	// peer's SETTINGS have arrived. Until then its windows are the drafts' 65,536 octets. Google's
+	// servers did so. If both peers do so, neither ever sends SETTINGS.
 	AnswerSettings bool
 	// Log receives each frame; nil for no log.
 	Log *FrameLog

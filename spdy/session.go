@@ -46,7 +46,7 @@ type Session struct {
 	goAway    GoAway
 	leaving   bool // a GOAWAY was sent, or received: no new streams
 	refusing  bool // a GOAWAY was sent: new streams of the peer are ignored
-	greeted   bool // the first SETTINGS were sent
+	greeted   bool // the first SETTINGS have been queued
 
 	streams    map[uint32]*Stream
 	first      *Stream // the open streams, oldest first
@@ -400,7 +400,7 @@ func (s *Session) SendSettings(entries ...Setting) error {
 	return nil
 }
 
-// setInitial changes the receive windows of all streams, those to come too.
+// setInitial changes the receive window of all open and future streams.
 func (s *Session) setInitial(size int64) {
 	delta := size - s.initial
 	s.initial, s.most = size, max(s.most, size)

@@ -3,6 +3,7 @@ package spdy
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -150,6 +151,30 @@ func TestSettingsOfTheReceiverInMidSession(t *testing.T) {
 		p.send(&Data{StreamID: 1, Fin: true})
 		if n := <-got; n != 100_000 {
 			t.Errorf("%s: %d octets", v, n)
+		}
+	}
+}
+
+// TestSettingsInAnswer has a session that answers SETTINGS: it announces no window before the peer's SETTINGS, and its
+// own after them.
+func TestSettingsInAnswer(t *testing.T) {
+	for _, v := range []Version{V3, V31} {
+		p := against(t, v, false, Config{AnswerSettings: true, Window: Window{Stream: 1 << 20, Session: 1 << 20}})
+		if early := p.settle(); len(early) > 0 {
+			t.Errorf("%s: the session begins with %v, want nothing", v, early)
+		}
+		p.send(&Settings{Entries: []Setting{{SettingInitialWindowSize, 0, 1000}}})
+		answer := p.settle()
+		if len(answer) == 0 {
+			t.Fatalf("%s: no answer", v)
+		}
+		settings, ok := answer[0].(*Settings)
+		if !ok || !slices.Contains(settings.Entries, Setting{SettingInitialWindowSize, 0, 1 << 20}) {
+			t.Errorf("%s: the answer is %+v, want SETTINGS with a window of 1 MiB", v, answer[0])
+		}
+		p.send(&Settings{})
+		if again := p.settle(); len(again) > 0 {
+			t.Errorf("%s: the second SETTINGS are answered with %v", v, again)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package station
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,7 @@ import (
 // TestChromiumLoadsMadePages: the real browser asks for each object of a made page once, and
 // for nothing else, in the clear as well; before onLoad it has them all.
 func TestChromiumLoadsMadePages(t *testing.T) {
-	for ref, rows := range map[string][]string{
+	tests := map[string][]string{
 		"kim-tech-crunch":   {"http/1.1", "https/1.1", "h2", "h3"}, // 174 objects on 55 hosts
 		"kim-site-4":        {"h2"},                                // two images of 20 MB
 		"kim-site-3":        {"https/1.1"},                         // HTML of 18 MB
@@ -19,18 +20,24 @@ func TestChromiumLoadsMadePages(t *testing.T) {
 		"page@300x40x900kB": {"h2"},
 		"page@12x12x100kB":  {"https/1.1"},
 		"lulic-bing":        {"h2"},
-	} {
+	}
+	pages := map[string]*site.Site{}
+	for ref := range tests {
+		page, err := site.Library{Dir: t.TempDir()}.Open(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[ref] = page
+	}
+	s := open(t, slices.Collect(maps.Values(pages))...)
+	for ref, rows := range tests {
 		t.Run(ref, func(t *testing.T) {
-			page, err := site.Library{Dir: t.TempDir()}.Open(t.Context(), ref)
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := pages[ref]
 			var want []string
 			for _, r := range page.Resources {
 				want = append(want, strings.TrimPrefix(r.URL, "https:"))
 			}
 			slices.Sort(want)
-			s := open(t, page)
 			for _, row := range rows {
 				t.Run(strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
 					l := load(t, s, order(row, "cold"), page)

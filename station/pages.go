@@ -31,13 +31,12 @@ func (s *Station) LoadPage(ctx context.Context, load pageload.Load) (*pageload.R
 	if err != nil {
 		return nil, err
 	}
+	var record *pageload.Record
 	if load.Place.Load > 1 {
-		return s.nextLoad(ctx, load)
+		record, err = s.nextLoad(ctx, load)
+	} else {
+		record, err = s.loadRenamed(ctx, load, terms)
 	}
-	if err := s.endSession(ctx); err != nil {
-		return nil, err
-	}
-	record, err := s.loadRenamed(ctx, load, terms)
 	if s.sitting == nil && len(load.Path.Handovers()) > 0 {
 		// The browser has seen its network change and change back. It reacts within
 		// a second or two, which would disturb the next load.
@@ -51,6 +50,9 @@ func (s *Station) LoadPage(ctx context.Context, load pageload.Load) (*pageload.R
 func (s *Station) loadRenamed(ctx context.Context, load pageload.Load, terms pageload.Terms) (record *pageload.Record, err error) {
 	from := load.Site
 	for range 1 + len(from.Origins()) {
+		if err := s.endSession(ctx); err != nil { // an earlier one, or that of the attempt with the old name
+			return nil, err
+		}
 		if renamed := s.renamed[from]; renamed != nil && load.Loader == pageload.Chromium && terms.Protocol.Scheme == "http" {
 			load.Site = renamed
 		}
@@ -59,9 +61,6 @@ func (s *Station) loadRenamed(ctx context.Context, load pageload.Load, terms pag
 		}
 		if load.Served, err = s.over(load.Site, terms.Protocol.Scheme); err != nil {
 			return nil, errors.Join(err, load.Session.Close())
-		}
-		if err := s.endSession(ctx); err != nil { // of the attempt with another name
-			return nil, err
 		}
 		record, err = s.run(ctx, load)
 		only := new(chromium.TLSOnlyError)
@@ -129,7 +128,7 @@ func (s *Station) session(ctx context.Context, load pageload.Load, terms pageloa
 	return b.open(ctx, freeze(load), requests)
 }
 
-// noted reports whether the windows that both ends announce are evidence.
+// noted reports whether the load's evidence includes the windows that both ends announce.
 func noted(load pageload.Load) bool { return load.ClientWindow != "" || load.ServerWindow != "" }
 
 // openLimit is how long a running browser may take to open a tab. One that has lost a process of its own may

@@ -2,13 +2,14 @@ package station
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"wiretime/workload"
 	"wiretime/workload/pageload"
 )
 
-// run carries out a load that is the first of its browser session, or the only one.
+// run carries out the first or only load of a browser session.
 func (s *Station) run(ctx context.Context, load pageload.Load) (record *pageload.Record, err error) {
 	if load.Place.Load == 0 {
 		return pageload.Run(ctx, s.lab, load)
@@ -19,16 +20,15 @@ func (s *Station) run(ctx context.Context, load pageload.Load) (record *pageload
 	return s.nextLoad(ctx, load)
 }
 
-// nextLoad carries out the next load of the session under way, and ends the session after the last.
+// nextLoad carries out the next load of the session under way. It ends the session after the last load and after
+// an error, which is workload.ErrLabIntact if there is no session.
 func (s *Station) nextLoad(ctx context.Context, load pageload.Load) (*pageload.Record, error) {
 	if s.sitting == nil {
-		return nil, fmt.Errorf("load %d of %d of a session: the session has ended before: %w", load.Place.Load, load.Place.Of, workload.ErrLabIntact)
+		return nil, fmt.Errorf("make load %d of a session of %d: no session is under way: %w", load.Place.Load, load.Place.Of, workload.ErrLabIntact)
 	}
 	record, err := s.sitting.Load(ctx, load)
 	if err != nil || load.Place.Load == load.Place.Of {
-		if ended := s.endSession(ctx); err == nil {
-			err = ended
-		}
+		err = errors.Join(err, s.endSession(ctx))
 	}
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (s *Station) nextLoad(ctx context.Context, load pageload.Load) (*pageload.R
 	return record, nil
 }
 
-// endSession ends the browser session under way, if there is one.
+// endSession ends the browser session under way, if any.
 func (s *Station) endSession(ctx context.Context) error {
 	if s.sitting == nil {
 		return nil

@@ -38,7 +38,7 @@ type Station struct {
 	browsers map[engine]running
 	renamed  map[*site.Site]*site.Site // sites as Chromium loads them in the clear
 	served   map[servedSite]*site.Site // sites over a scheme, see over
-	sitting  *pageload.Sitting         // the browser session under way; nil: none is
+	sitting  *pageload.Sitting         // the browser session under way, or nil
 }
 
 // Open builds a station. The program must have been through lab.Enter, or be

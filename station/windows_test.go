@@ -10,8 +10,8 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// TestWindows holds both own loaders and the server to the windows that an order asks for, over every
-// protocol with flow control, by what both ends announce.
+// TestWindows checks that both own loaders and the server announce the windows of an order, over every protocol with
+// flow control, and that the announcements are known of connections from an earlier visit as well.
 func TestWindows(t *testing.T) {
 	page, err := site.Objects(2, 200_000)
 	if err != nil {
@@ -37,6 +37,14 @@ func TestWindows(t *testing.T) {
 			l := load(t, s, o, page)
 			if a := l.Announced; a == nil || !slices.Equal(a.Client, []int{100_000}) || !slices.Equal(a.Server, []int{1<<31 - 1}) {
 				t.Errorf("%s: announced %+v", loader, a)
+			}
+		}
+		for visit, connections := range map[string]int{"connected": 1, "resumed": 2} {
+			o := builtinOrder(p.Name, visit)
+			o.ClientWindow, o.ServerWindow = "100kB", "1MB"
+			l := load(t, s, o, page)
+			if a := l.Announced; a == nil || !slices.Equal(a.Client, slices.Repeat([]int{100_000}, connections)) || !slices.Equal(a.Server, slices.Repeat([]int{1_000_000}, connections)) {
+				t.Errorf("visit %s: announced %+v", visit, a)
 			}
 		}
 	})

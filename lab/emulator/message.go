@@ -54,7 +54,7 @@ type config struct {
 	Comment string
 	Keep    Keep
 	Most    int64         `json:",omitzero"`
-	From    time.Duration `json:",omitzero"` // of the path's time, at the first packet
+	From    time.Duration `json:",omitzero"` // the path's time at the first packet
 }
 
 // Outgrown is the report's CaptureError of a capture that was to become larger than

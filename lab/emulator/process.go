@@ -199,7 +199,7 @@ func (p *Process) Arm(ctx context.Context, path network.Path, seed uint64, r Rec
 	return p.ArmAt(ctx, path, 0, seed, r)
 }
 
-// ArmAt is Arm for a path that has been in use for a time: that is the path's time at the first packet.
+// ArmAt is Arm for a path whose time at the first packet is from.
 func (p *Process) ArmAt(ctx context.Context, path network.Path, from time.Duration, seed uint64, r Recording) error {
 	if r.Keep.Octets < 0 || r.Keep.Packets < 0 {
 		return fmt.Errorf("arm the emulator with path %s: invalid limits of %d packets and %d octets: must not be negative", path.Name, r.Keep.Packets, r.Keep.Octets)

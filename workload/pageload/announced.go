@@ -4,30 +4,33 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"wiretime/evidence"
 	"wiretime/spdy"
 )
 
-// Announcing is a Session that notes the windows that both ends of its HTTP/2 connections
-// announce.
+// Announcing is a Session that records the stream windows announced on its HTTP/2 connections.
 type Announcing interface {
-	// Announced returns those of the client and those of the server, connection by connection.
+	// Announced returns the windows in octets that the client and the server announced, one of each
+	// for every connection since the session began.
 	Announced() (client, server []int)
 }
 
-// announced returns what the ends of the load's connections announced: over SPDY by the loader's
-// frame log, over HTTP/2 by what passed on the loader's connections, over HTTP/3 by the qlog
-// events of Wiretime's server. It is nil if the order asks for no window, or if nobody told.
+// announced returns the windows announced on all connections since the loader's session began. They come from
+// the loader's frame log over SPDY, from the loader's connections over HTTP/2, and from the qlog
+// events of Wiretime's server over HTTP/3. It returns nil if the order sets no window, or if none of
+// these is available.
 func (r *loading) announced() (*evidence.Announced, error) {
 	if r.ClientWindow == "" && r.ServerWindow == "" {
 		return nil, nil
 	}
-	if framed, ok := r.Session.(Framed); ok {
-		if log := framed.FrameLog(); log != nil {
-			return readAnnounced(log)
-		}
+	if err := r.noteSPDY(); err != nil {
+		return nil, err
+	}
+	if len(r.spdy.Client) > 0 {
+		return &evidence.Announced{Client: slices.Clone(r.spdy.Client), Server: slices.Clone(r.spdy.Server)}, nil
 	}
 	a := new(evidence.Announced)
 	if own, ok := r.origin.(ownServer); ok && r.terms.Protocol.Transport == "udp" {
@@ -41,12 +44,22 @@ func (r *loading) announced() (*evidence.Announced, error) {
 	return a, nil
 }
 
-// draftWindow is SPDY's window where SETTINGS name none (draft 3 section 2.6.8).
+// noteSPDY records the windows announced so far over SPDY. A loader that comes back to a site starts its frame
+// log anew, without the SETTINGS of connections that stay open.
+func (r *loading) noteSPDY() error {
+	framed, ok := r.Session.(Framed)
+	if !ok || r.ClientWindow == "" && r.ServerWindow == "" {
+		return nil
+	}
+	return readAnnounced(framed.FrameLog(), &r.spdy)
+}
+
+// draftWindow is the window of a SPDY stream in octets unless SETTINGS change it (draft 3 section 2.6.8).
 const draftWindow = 64 << 10
 
-// readAnnounced finds the SETTINGS of each session in a client's frame log of package spdy.
-func readAnnounced(log []byte) (*evidence.Announced, error) {
-	a := new(evidence.Announced)
+// readAnnounced adds the SETTINGS in a client's frame log of package spdy to a, whose connections are in the order
+// of the log's session numbers.
+func readAnnounced(log []byte, a *evidence.Announced) error {
 	key := strconv.Itoa(int(spdy.SettingInitialWindowSize))
 	for line := range bytes.Lines(log) {
 		var record struct {
@@ -59,7 +72,7 @@ func readAnnounced(log []byte) (*evidence.Announced, error) {
 			}
 		}
 		if err := json.Unmarshal(bytes.TrimPrefix(line, []byte{0x1e}), &record); err != nil {
-			return nil, fmt.Errorf("read the frame log: %w", err)
+			return fmt.Errorf("read the frame log: %w", err)
 		}
 		for len(a.Client) < record.Data.Session {
 			a.Client, a.Server = append(a.Client, draftWindow), append(a.Server, draftWindow)
@@ -74,5 +87,5 @@ func readAnnounced(log []byte) (*evidence.Announced, error) {
 		}
 		side[record.Data.Session-1] = octets
 	}
-	return a, nil
+	return nil
 }

@@ -34,13 +34,16 @@ func (r *loading) visitEarlier(ctx context.Context) (*Record, error) {
 }
 
 // comeBack ends a visit, and leaves the client in the state that the order asks for. failed says why the
-// client could not be brought into that state; err says that the lab itself failed.
+// client is not in that state; err says that the lab itself failed.
 func (r *loading) comeBack(ctx context.Context) (failed, err error) {
 	back, ok := r.Session.(Revisitor)
 	if !ok {
 		return errors.New("the loader cannot come back to a site: it makes cold visits only"), nil
 	}
-	// The path is without delay now: the client hears at once of what is closed.
+	if err := r.noteSPDY(); err != nil {
+		return nil, err
+	}
+	// The path is without delay now, so the client learns at once which connections are closed.
 	if err := r.hosts.Rejoin(); err != nil {
 		return nil, err
 	}
@@ -58,19 +61,21 @@ func (r *loading) comeBack(ctx context.Context) (failed, err error) {
 	return nil, r.hosts.Drain(ctx)
 }
 
-// remember notes what a visit received whole.
+// remember records which resources a visit received whole. What the visit did not wait for may be cut off.
 func (r *loading) remember(har *capture.HAR) {
 	if r.got == nil {
 		r.got = map[string]bool{}
 	}
 	for i := range har.Log.Entries {
-		if e := &har.Log.Entries[i]; e.Request.Method == http.MethodGet && e.Response.Status == http.StatusOK {
+		e := &har.Log.Entries[i]
+		whole := e.Response.Status == http.StatusOK && e.Response.Error == "" && e.Unawaited == ""
+		if e.Request.Method == http.MethodGet && whole {
 			r.got[e.Request.URL] = true
 		}
 	}
 }
 
-// markRevisited marks in a HAR what earlier visits received whole.
+// markRevisited marks the entries of a HAR whose resources earlier visits received whole.
 func (r *loading) markRevisited(har *capture.HAR) {
 	for i := range har.Log.Entries {
 		e := &har.Log.Entries[i]

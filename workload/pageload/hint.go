@@ -8,11 +8,11 @@ import (
 	"wiretime/study"
 )
 
-// hinted is how many resources of a document are announced: its first ones, as a site's owner would name them.
+// hinted is how many resources of a document are announced: its first ones, as a site's owner would choose.
 const hinted = 20
 
-// hintRule returns the rule for a way of announcing resources. All ways announce the same ones, of the document's own host,
-// since a server can push no others.
+// hintRule returns the rule for a way of announcing resources. All ways announce the same resources, on the document's
+// own host, because a server can push no others.
 func hintRule(way string) site.Rule {
 	rule := site.Rule{First: hinted, OwnHost: true}
 	switch way {
@@ -28,7 +28,7 @@ func hintRule(way string) site.Rule {
 	return rule
 }
 
-// hint returns how the cell's server announces resources, empty if it does not.
+// hint returns how the cell's server announces resources, or "" if it does not.
 func (b *bound) hint() string {
 	if way := b.cell.On(study.AxisHint); way != study.HintNone {
 		return way
@@ -36,7 +36,7 @@ func (b *bound) hint() string {
 	return ""
 }
 
-// checkHint returns why resources cannot be announced as the cell asks.
+// checkHint returns why resources cannot be announced as the cell asks, or "" if they can.
 func (b *bound) checkHint() string {
 	way, by, over := b.hint(), b.cell.By(), b.protocol
 	isSPDY := strings.HasPrefix(over.ALPN, "spdy/")

@@ -8,7 +8,7 @@ import (
 	"wiretime/study"
 )
 
-func TestHintsThatCannotBe(t *testing.T) {
+func TestUnsupportedHints(t *testing.T) {
 	for _, test := range []struct{ way, loader, over, want string }{
 		{study.HintNone, Fetch, "h2", ""},
 		{study.HintPush, Builtin, "spdy/3", ""},

@@ -39,8 +39,8 @@ type Order struct {
 	Visit    string // capture.ParseVisit's word; empty: cold
 	Place    Place  `json:",omitzero"` // in a browser session
 	Strategy string // how the own loaders use connections; empty: as browsers do
-	// ClientWindow and ServerWindow are the flow-control windows of the own loaders and of
-	// Wiretime's server over the protocol: a size or a preset; empty: those of each stack.
+	// ClientWindow and ServerWindow are the flow-control windows of Wiretime's loaders and of
+	// its server over the protocol: a size or a preset; empty: the stack's default.
 	ClientWindow, ServerWindow string        `json:",omitempty"`
 	ThinkTime                  time.Duration // between the pages of a journey: from a page's end to the next
 	CPU                        page.CPU      // of the loader builtin, but for scripts that were recorded
@@ -50,7 +50,7 @@ type Order struct {
 	// Freeze has scripts find the time at which the site was recorded, and the same random
 	// numbers in every load. The own loaders run none.
 	Freeze bool
-	// Hint is how the server announces what the page needs, in the words of studies; empty: not at all.
+	// Hint is how the server announces resources, a value of study.AxisHint; empty: it does not.
 	Hint string `json:",omitempty"`
 }
 
@@ -61,7 +61,7 @@ type Terms struct {
 	// Warm is what the client keeps of an earlier visit. Unless it is zero, that visit is
 	// carried out first, over the same path.
 	Warm capture.Warm
-	// ClientWindow and ServerWindow are nil for those of each stack.
+	// ClientWindow and ServerWindow are nil for the stack's default.
 	ClientWindow, ServerWindow *window.Receiver
 }
 
@@ -99,7 +99,7 @@ type Load struct {
 	Served    *site.Site
 	Authority *protocol.Authority
 	Session   Session // of the loader; Run closes it
-	Upload    int64   // octets that the client posts to the page's URL, where a sink takes them in; 0: none
+	Upload    int64   // octets that the client posts to the page's URL, where a sink reads them; 0: none
 	Dir       string  // the folder, which must exist, that receives the artefacts
 }
 
@@ -109,10 +109,10 @@ type Record struct {
 	workload.Record
 	HAR    *capture.HAR // nil if nothing was loaded
 	Timing capture.Timing
-	// Announced has the windows that both ends announced, if the order asks for some and the
-	// protocol has them.
+	// Announced holds the windows that both ends announced; nil unless the order sets one.
 	Announced *evidence.Announced `json:",omitempty"`
-	// Began is when the load started in its browser session; nil for one with a session of its own.
+	// Began is the time from the start of the browser session's first load to the start of this one; nil
+	// for a load that has a session to itself.
 	Began *time.Duration `json:",omitempty"`
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/protocol"
 )
@@ -25,6 +26,7 @@ type loading struct {
 	origin origins               // what serves the site
 	leave  func() error          // closes the loader's session, once
 	got    map[string]bool       // the URLs of what earlier visits received whole; nil: their cache is not kept
+	spdy   evidence.Announced    // windows of the SPDY connections so far
 }
 
 // Run carries out a load. An error means that the lab itself failed and no record could be
@@ -49,9 +51,15 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 	return record, r.save(ctx, record)
 }
 
-// open makes the hosts ready for a load, and starts what serves the site. The loader's session is closed
-// after an error, too.
-func open(ctx context.Context, l *lab.Lab, load Load) (*loading, error) {
+// open prepares the hosts for a load and starts the server of its site. After an error it has closed the
+// loader's session.
+func open(ctx context.Context, l *lab.Lab, load Load) (r *loading, err error) {
+	leave := sync.OnceValue(load.Session.Close)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, leave())
+		}
+	}()
 	terms, err := load.Terms()
 	if err != nil {
 		return nil, err
@@ -72,20 +80,20 @@ func open(ctx context.Context, l *lab.Lab, load Load) (*loading, error) {
 	}
 	names := addresses(load.Served.Origins())
 	hosts.Resolve(names)
-	r := &loading{Load: load, terms: terms, hosts: hosts, names: names, leave: sync.OnceValue(load.Session.Close)}
+	r = &loading{Load: load, terms: terms, hosts: hosts, names: names, leave: leave}
 	if r.origin, err = r.serve(ctx, names); err != nil {
-		return nil, errors.Join(fmt.Errorf("serve site %s over %s: %w", load.Site.Name, load.Protocol, err), load.Session.Close())
+		return nil, fmt.Errorf("serve site %s over %s: %w", load.Site.Name, load.Protocol, err)
 	}
 	return r, nil
 }
 
-// close has both ends let go over a path without delay, so that nothing of this load is left when
-// the next one begins.
+// close closes both ends over a path without delay, so that nothing of this load is left when the next one
+// begins.
 func (r *loading) close(ctx context.Context) error {
 	return errors.Join(r.hosts.Close(), r.leave(), r.origin.Close(), r.hosts.Release(context.WithoutCancel(ctx)))
 }
 
-// save adds to a record what was served, and writes the load's artefacts.
+// save completes a record with the server's log and the announced windows, and writes the load's artefacts.
 func (r *loading) save(ctx context.Context, record *Record) (err error) {
 	if foreign, is := r.origin.(foreignServer); is {
 		if err := r.leave(); err != nil {
@@ -116,8 +124,7 @@ func (r *loading) save(ctx context.Context, record *Record) (err error) {
 	return keepFrames(r.Dir, r.Session)
 }
 
-// visit has the pages loaded over the path, from a moment of the path's time on. Loss and jitter follow
-// from seed.
+// visit loads the pages over the path, whose time at the first packet is from. seed decides loss and jitter.
 func (r *loading) visit(ctx context.Context, seed uint64, from time.Duration) (*Record, error) {
 	programs := r.origin.Processes()
 	if session, ok := r.Session.(Apart); ok {

@@ -7,24 +7,25 @@ import (
 	"wiretime/lab"
 )
 
-// Place says which load of a browser session a load is. The zero value is a load with a session of
-// its own.
+// Place is the place of a load in its browser session. The zero value means that the load has a session to
+// itself.
 type Place struct {
-	Load, Of int // from 1
-	// Every is the time from the start of one load to the start of the next, over a path whose time
-	// goes on; 0: a load starts when the one before has ended, at the path's time 0.
+	Load int // number of the load, from 1
+	Of   int // how many loads the session has
+	// Every is the time from the start of one load to the start of the next. The path's time then
+	// continues from load to load. 0: a load starts when the previous one has ended, at the path's time 0.
 	Every time.Duration `json:",omitzero"`
 }
 
-// Sitting is a browser session while it is carried out: loads of one site, one after the other, by one
-// session of the loader and from one server.
+// Sitting is a browser session under way: one session of the loader loads a site several times from one
+// server.
 type Sitting struct {
 	*loading
-	began time.Time // of the first load
+	began time.Time // start of the first load
 }
 
-// Sit opens a session for load and those that follow it. The loader's session is closed after an
-// error, too.
+// Sit starts a browser session for load and the loads that follow it. After an error it has closed the loader's
+// session.
 func Sit(ctx context.Context, l *lab.Lab, load Load) (*Sitting, error) {
 	r, err := open(ctx, l, load)
 	if err != nil {
@@ -33,15 +34,15 @@ func Sit(ctx context.Context, l *lab.Lab, load Load) (*Sitting, error) {
 	return &Sitting{loading: r}, nil
 }
 
-// Close ends the session.
+// Close ends the session, and closes the loader's session and the server.
 func (s *Sitting) Close(ctx context.Context) error { return s.close(ctx) }
 
-// Load carries out the session's next load. Of load only what loads of a session do not share is used.
-// Its first load finds the client cold, each later one as the order's visit says. An error means that the
-// lab itself failed, and the session with it; after a load that did not go well the next one may.
+// Load carries out the session's next load. It uses load's Dir, Comment, Seed and Place; the rest was set by Sit.
+// The first load finds the client cold, later ones find it as the order's visit says. An error means that the
+// lab itself failed, which ends the session. A page that did not load is Record.LoadError, and the session goes on.
 func (s *Sitting) Load(ctx context.Context, load Load) (*Record, error) {
 	s.Dir, s.Comment, s.Seed, s.Place = load.Dir, load.Comment, load.Seed, load.Place
-	var unfit error // why the client is not in the state that the order asks for
+	var unfit error // why the client is not in the state that the visit requires
 	if load.Place.Load > 1 {
 		var err error
 		if unfit, err = s.comeBack(ctx); err != nil {
@@ -51,7 +52,7 @@ func (s *Sitting) Load(ctx context.Context, load Load) (*Record, error) {
 			return nil, err
 		}
 		if !s.terms.Warm.Connections {
-			s.hosts.ForgetKeys() // of connections that are closed
+			s.hosts.ForgetKeys() // their connections are closed
 		}
 		if err := s.origin.StartLog(); err != nil {
 			return nil, err
@@ -72,13 +73,13 @@ func (s *Sitting) Load(ctx context.Context, load Load) (*Record, error) {
 	if err := s.save(ctx, record); err != nil {
 		return nil, err
 	}
-	if s.terms.Warm.Cache && record.HAR != nil {
+	if s.terms.Warm.Cache && record.LoadError == nil { // a load that was cut short may have responses that are not whole
 		s.remember(record.HAR)
 	}
 	return record, nil
 }
 
-// visitUnless is visit, without the pages if the client is not fit for them.
+// visitUnless is visit, but loads nothing if unfit is not nil, which is then the load's error.
 func (s *Sitting) visitUnless(ctx context.Context, unfit error, from time.Duration) (*Record, error) {
 	if unfit == nil {
 		return s.visit(ctx, s.Seed, from)
@@ -92,7 +93,7 @@ func (s *Sitting) visitUnless(ctx context.Context, unfit error, from time.Durati
 	return record, nil
 }
 
-// await waits until the load is to start.
+// await waits until the load's start, if the session's loads start at fixed times.
 func (s *Sitting) await(ctx context.Context) error {
 	if s.Place.Every == 0 {
 		return nil

@@ -48,6 +48,9 @@ func (b *bound) checkVisit() string {
 	if visit == study.VisitReload && len(b.site.Journey) > 0 {
 		return fmt.Sprintf("the site has %d pages visited one after the other, and only the last of them could be reloaded", 1+len(b.site.Journey))
 	}
+	if study.KeepsConnections(visit) && b.windows.TCP > 0 {
+		return fmt.Sprintf("tcp_window with visit %s: the connections are open before the load, so its capture does not show whether they have the window", visit)
+	}
 	return ""
 }
 
@@ -89,7 +92,7 @@ func (b *bound) checkServer() string {
 	}
 	switch {
 	case b.Options.Session.Loads > 0:
-		return fmt.Sprintf("session: the log of the server %s is known only when it has ended, which would end the session; use %s", k.Name, study.ServerOwn)
+		return fmt.Sprintf("session: the log of the server %s is complete only when the server has ended, and the session with it; use %s", k.Name, study.ServerOwn)
 	case b.fallback() != "" && b.protocol.Transport == "udp":
 		return fmt.Sprintf("fallback %s over %s: the server %s serves one protocol at a time", b.fallback(), b.protocol.Name, k.Name)
 	case b.Options.ServerWait && slices.ContainsFunc(b.site.Resources, func(r site.Resource) bool { return r.Wait > 0 }):

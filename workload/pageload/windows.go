@@ -10,24 +10,24 @@ import (
 	"wiretime/window"
 )
 
-// leastTCPWindow is Linux's smallest send buffer, in octets (SOCK_MIN_SNDBUF).
+// leastTCPWindow is the size of Linux's smallest send buffer in octets (SOCK_MIN_SNDBUF).
 const leastTCPWindow = 4608
 
-// WindowName returns the canonical name of a value on an axis of windows.
+// WindowName returns the canonical name of a value on an axis of windows. An error says which values are valid.
 func WindowName(axis study.Axis, word string) (string, error) {
 	if axis != study.AxisTCPWindow {
 		s, err := window.Parse(word)
 		return s.String(), err
 	}
 	octets, err := window.ParseSize(word)
-	if err == nil && (octets < leastTCPWindow || octets > 1<<30) {
-		err = fmt.Errorf("invalid size %q: want %d octets to 1 GiB", word, leastTCPWindow)
+	if err != nil || octets < leastTCPWindow || octets > 1<<30 {
+		return "", fmt.Errorf("invalid size %q: want %d octets to 1 GiB, such as 64KiB or 10MB", word, leastTCPWindow)
 	}
-	return window.FormatSize(octets), err
+	return window.FormatSize(octets), nil
 }
 
-// RefuseWindow returns why cells with a cell's protocol, loader and server cannot have a window,
-// nil if they can.
+// RefuseWindow returns why a cell cannot have a value on an axis of windows, or nil if it can. It
+// looks at the cell's protocol, loader and server only.
 func RefuseWindow(axis study.Axis, name string, c study.Cell) error {
 	row, err := protocol.Lookup(c.Over())
 	if err != nil {
@@ -42,6 +42,8 @@ func RefuseWindow(axis study.Axis, name string, c study.Cell) error {
 		return fmt.Errorf("the loader %s has windows of its own", c.By())
 	case axis == study.AxisServerWindow && c.On(study.AxisServer) != server.Own:
 		return fmt.Errorf("the server %s has windows of its own", c.On(study.AxisServer))
+	case axis == study.AxisServerWindow && IsBrowser(c.By()) && row.Transport == "tcp":
+		return fmt.Errorf("the loader %s does not report the windows that a server announces over %s", c.By(), row.Name)
 	}
 	s, err := window.Parse(name)
 	if err == nil {
@@ -50,8 +52,8 @@ func RefuseWindow(axis study.Axis, name string, c study.Cell) error {
 	return err
 }
 
-// receiver returns how an end with the window of that name receives over a protocol; nil for
-// study.WindowDefault, which the empty name means too.
+// receiver returns how an end with a named window receives over a protocol. It returns nil for the empty
+// name and for study.WindowDefault.
 func receiver(name, protocol string) (*window.Receiver, error) {
 	if name == "" || name == study.WindowDefault {
 		return nil, nil
@@ -64,7 +66,7 @@ func receiver(name, protocol string) (*window.Receiver, error) {
 	return &r, err
 }
 
-// orderedWindow returns a cell's window as orders have it: empty for the default.
+// orderedWindow returns a cell's window on an axis, or "" for the default.
 func orderedWindow(c study.Cell, axis study.Axis) string {
 	if c.Unusual(axis) {
 		return c.On(axis)
@@ -72,7 +74,7 @@ func orderedWindow(c study.Cell, axis study.Axis) string {
 	return ""
 }
 
-// tcpWindow returns TCP's largest buffer that a cell asks for, in octets; 0: the default.
+// tcpWindow returns a cell's largest TCP buffer in octets, or 0 for the default.
 func tcpWindow(c study.Cell) (int, error) {
 	word := orderedWindow(c, study.AxisTCPWindow)
 	if word == "" {
@@ -81,7 +83,7 @@ func tcpWindow(c study.Cell) (int, error) {
 	return window.ParseSize(word)
 }
 
-// windows returns the windows that a cell asks for, as its evidence has to show them.
+// windows returns the windows in octets that a cell sets, for its evidence to be checked against.
 func windows(c study.Cell) (asked evidence.Windows, err error) {
 	if asked.TCP, err = tcpWindow(c); err != nil {
 		return asked, err

@@ -39,9 +39,9 @@ type Workload struct{}
 var dnsQueries = study.Metric{Name: "dns_queries", Unit: "queries", Title: "DNS queries",
 	Definition: "queries that the lab's DNS server answered during the load"}
 
-// sessionTime is when a load of a session started.
+// sessionTime is the start of a load in its browser session.
 var sessionTime = study.Metric{Name: "session_time", Unit: "ms", Title: "Session time",
-	Definition: "start of the load, from the start of the first load of its browser session; loads with a session of their own have none"}
+	Definition: "start of the load, from the start of the first load of its browser session; a load that has a session to itself has no value"}
 
 // Kind implements workload.Workload.
 func (Workload) Kind() workload.Kind {
@@ -119,7 +119,7 @@ func (b *bound) findServer(name string) (err error) {
 // foreign reports whether a third-party server serves the load.
 func (b *bound) foreign() bool { return b.server.Name != "" }
 
-// visit returns the state in which the load finds the client. The first load of a session is cold.
+// visit returns the state in which the load finds the client. A session's first load is cold.
 func (b *bound) visit() string {
 	if b.Options.Session.Loads > 0 && b.cell.Load() == 1 {
 		return study.VisitCold
@@ -127,7 +127,7 @@ func (b *bound) visit() string {
 	return b.cell.On(study.AxisVisit)
 }
 
-// place returns which load of a session the load is.
+// place returns the load's place in its browser session.
 func (b *bound) place() Place {
 	s := b.Options.Session
 	if s.Loads == 0 {
@@ -158,8 +158,8 @@ func (b *bound) order(id string) workload.Order {
 	}
 }
 
-// firefoxQUIC is how much longer than other loads one by Firefox over QUIC may take in a guest. Firefox sets QUIC's timers in
-// whole milliseconds: for what is left of one it sets timers of 0 ms, some thousands of them, until virtual time has gone on.
+// firefoxQUIC is how much longer than other loads a load by Firefox over QUIC may take in a guest. Firefox sets QUIC's timers
+// in whole milliseconds. For the rest of a millisecond it sets timers of 0 ms, thousands of them, until virtual time has passed.
 const firefoxQUIC = 12 * time.Minute
 
 // guest returns what a guest needs for the load. A browser is started once in a boot, and
