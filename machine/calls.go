@@ -104,7 +104,7 @@ func CallsMain(pids []string) error {
 	}()
 	if err := <-began; err != nil {
 		fmt.Println(err)
-		return nil //nolint:nilerr // the reader of the output reports it
+		return nil // the reader of the output reports it
 	}
 	fmt.Println()
 	lines := bufio.NewScanner(os.Stdin)

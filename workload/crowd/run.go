@@ -217,7 +217,7 @@ func (m *measuring) serverDied() (<-chan struct{}, func() error) {
 		return m.foreign.Died(), m.foreign.Err
 	}
 	return m.own.watch(), func() error {
-		return errors.New("Wiretime's own server exited unexpectedly; standard error has what it printed")
+		return errors.New("the server exited unexpectedly; standard error has what it printed")
 	}
 }
 
