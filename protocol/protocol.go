@@ -90,7 +90,7 @@ func All() []Protocol {
 func spdyRow(v spdy.Version, title string) Protocol {
 	return Protocol{
 		Name: v.String(), Title: title + " over TLS 1.3", Scheme: "https", Port: 443, ALPN: v.String(), Transport: "tcp", Spoken: v.String(),
-		NoBrowser: "Chromium dropped SPDY in version 51 (2016), Firefox in version 50; use the loader builtin",
+		NoBrowser: "Chromium dropped SPDY in version 51 (2016), Firefox in version 50; use the loader builtin, or fetch for uploads",
 		serve:     serveTCP,
 	}
 }

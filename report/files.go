@@ -119,7 +119,7 @@ func (c *collector) show(loads []int, most int) error {
 		if most > 0 && requests > most {
 			return errTooMany
 		}
-		if len(of.paths) > 0 {
+		if len(of.paths) > 0 && !c.data.Uploads {
 			c.data.Cells[load.Cell].Critical = explain(loads[i], of.paths)
 		}
 		if of.connections != nil {

@@ -55,8 +55,8 @@ func CompareLoaders(results []store.Result, asked func(cell int) ([]string, erro
 			continue
 		}
 		j, ok := browsers[other.Cell.But(study.AxisLoader)]
-		if !ok || other.Valid == 0 || results[j].Valid == 0 {
-			continue
+		if !ok || other.Valid == 0 || results[j].Valid == 0 || other.Values["onload"] == nil {
+			continue // uploads have no onLoad
 		}
 		p := LoaderPair{Browser: j, Other: i, Order: -1}
 		for metric, ratio := range map[string]*float64{"dcl": &p.DCL, "onload": &p.OnLoad, "plt": &p.PLT} {

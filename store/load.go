@@ -228,7 +228,7 @@ func (s *Store) Load(id string) (Load, error) {
 		return Load{}, fmt.Errorf("load %s: %w", id, err)
 	}
 	if len(loads) == 0 {
-		return Load{}, fmt.Errorf("load %s: %w %s; want an id like r1-0007-a1 (run, place in the plan, attempt), as `wiretime results` lists them", id, ErrNotFound, s.dir)
+		return Load{}, fmt.Errorf("load %s: %w %s; want an id like r1-0007-a1 (run, place in the plan, attempt); 'wiretime export csv' lists them", id, ErrNotFound, s.dir)
 	}
 	return loads[0], nil
 }

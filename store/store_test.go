@@ -361,9 +361,12 @@ func TestUnknownRunsAndLoads(t *testing.T) {
 	_, run := s.Run(7)
 	_, load := s.Load("r7-0001-a1")
 	_, results := s.Results(7)
-	for _, err := range []error{run, load, results} {
-		if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "`wiretime results`") {
-			t.Errorf("got %v", err)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{{run, "`wiretime results`"}, {load, "'wiretime export csv'"}, {results, "`wiretime results`"}} {
+		if !errors.Is(c.err, ErrNotFound) || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("got %v, want %s named", c.err, c.want)
 		}
 	}
 	for _, id := range []string{"", "..", "../../etc", "r1-0001-a1.part", "r1-0001-a1/x"} {

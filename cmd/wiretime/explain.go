@@ -15,6 +15,7 @@ import (
 	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/store"
+	"wiretime/study"
 	"wiretime/terminal"
 )
 
@@ -39,13 +40,16 @@ func explainLoad(dir, id string, asJSON bool) error {
 	defer st.Close()
 	l, err := st.Load(id)
 	if errors.Is(err, store.ErrNotFound) {
-		return input(fmt.Errorf("%w ('wiretime export csv' lists all loads)", err))
+		return input(err)
 	}
 	if err != nil {
 		return err
 	}
 	if l.Dropped {
 		return input(fmt.Errorf("explain load %s: its artefacts were dropped; %s", l.ID, comeBack(st, l)))
+	}
+	if l.Cell.On(study.AxisUpload) != "" {
+		return input(fmt.Errorf("explain load %s: an upload is a single request and has no critical path; 'wiretime frames %s' shows what held the sender", l.ID, l.ID))
 	}
 	har, err := readHAR(l)
 	var paths []*critical.Path

@@ -40,7 +40,7 @@ func showFrames(dir, id string) error {
 	defer st.Close()
 	l, err := st.Load(id)
 	if errors.Is(err, store.ErrNotFound) {
-		return input(fmt.Errorf("%w ('wiretime export csv' lists all loads)", err))
+		return input(err)
 	}
 	if err != nil {
 		return err

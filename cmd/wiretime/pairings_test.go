@@ -19,6 +19,9 @@ func TestPairingsOfKim(t *testing.T) {
 	for _, name := range []string{"kim-pairings", "kim-pairings-upload"} {
 		u.runs(t, 0, "run", name, "--store", name)
 	}
+	if r := u.runs(t, exitInput, "explain", "r1-0000-a1", "--store", "kim-pairings-upload"); !strings.Contains(r.errors, "wiretime frames r1-0000-a1") {
+		t.Errorf("a critical path of an upload: %s", r.errors)
+	}
 	for _, c := range []struct {
 		name, study, server string
 		receiver            flowcontrol.Side

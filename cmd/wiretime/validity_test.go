@@ -94,7 +94,7 @@ matrix:
 	if r.code != 0 {
 		t.Errorf("exit code %d: %s", r.code, r.errors)
 	}
-	if want := "Unsupported, 12 planned loads: Chromium dropped SPDY in version 51 (2016), Firefox in version 50; use the loader builtin.\n"; !strings.Contains(r.out, want) {
+	if want := "Unsupported, 12 planned loads: Chromium dropped SPDY in version 51 (2016), Firefox in version 50; use the loader builtin, or fetch for uploads.\n"; !strings.Contains(r.out, want) {
 		t.Errorf("%q is not in\n%s", want, r.out)
 	}
 	if v := verdicts(t, filepath.Join(u.home, "kept")); v[store.Unsupported] != 12 || len(v) != 1 {

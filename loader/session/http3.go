@@ -192,13 +192,13 @@ func (h *http3) roundTrip(x *exchange, m *http.Request) error {
 	x.Sent = x.Sending
 	var answered moment
 	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{Got1xxResponse: x.hooked(&answered, 3)})
-	response, err := h.current().RoundTrip(m.WithContext(ctx))
-	if errors.Is(err, quic.Err0RTTRejected) { // nothing of the request has been sent
+	response, err := h.current().RoundTrip(m.WithContext(ctx)) //nolint:bodyclose // x.read closes it
+	if errors.Is(err, quic.Err0RTTRejected) {                  // nothing of the request has been sent
 		h.mu.Lock()
 		err = h.again(x.ctx)
 		h.mu.Unlock()
 		if err == nil {
-			response, err = h.current().RoundTrip(x.message().WithContext(ctx))
+			response, err = h.current().RoundTrip(x.message().WithContext(ctx)) //nolint:bodyclose // likewise
 		}
 	}
 	if err == nil {
