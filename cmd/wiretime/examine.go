@@ -78,7 +78,7 @@ func awaitQuiet(ctx context.Context, wait time.Duration, fallback bool) (*machin
 			fmt.Fprintf(stderr, "Where the study leaves the clock open it is the virtual one: %s.\n", why)
 			return s, nil
 		case waited >= wait:
-			fmt.Fprintf(stderr, "%s. Pages, uploads and streams: the virtual clock is not disturbed (make kernel, then --clock virtual), and loads on the real one that are disturbed are invalid and repeated. Crowds are not repeated: their figures may be too high.\n", why)
+			fmt.Fprintf(stderr, "%s; the virtual clock is not disturbed (make kernel, then --clock virtual). On the real clock, disturbed loads are invalid and repeated, except those of crowds, whose figures may be too high.\n", why)
 			return s, nil
 		}
 		fmt.Fprintf(stderr, "Waiting for a quiet machine, %v at most: %s.\n", (wait - waited).Round(time.Second), why)
