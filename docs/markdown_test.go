@@ -36,18 +36,21 @@ type table struct {
 
 const top = ".."
 
-// pages are README.md, CONTRIBUTING.md, CHANGELOG.md, SECURITY.md and docs/*.md.
+// pages are README.md, CONTRIBUTING.md, CHANGELOG.md, SECURITY.md, docs/*.md and docs/papers/*.md.
 func pages(t *testing.T) []*page {
 	t.Helper()
-	paths, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, p := range paths {
-		paths[i] = filepath.Join("docs", p)
+	paths := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}
+	for _, pattern := range []string{"*.md", "papers/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range found {
+			paths = append(paths, filepath.Join("docs", p))
+		}
 	}
 	var all []*page
-	for _, path := range append([]string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}, paths...) {
+	for _, path := range paths {
 		text, err := os.ReadFile(filepath.Join(top, path))
 		if err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
 // Command studies measures the studies that the documentation shows, and writes their tables and
-// pictures into README.md, CONTRIBUTING.md and docs/*.md.
+// pictures into README.md, CONTRIBUTING.md, docs/*.md and docs/papers/*.md.
 //
 //	studies [-list] [-measured] [STUDY...]
 //

@@ -24,14 +24,18 @@ const (
 	blockEnd   = "<!-- end -->"
 )
 
-// readPages reads README.md, CONTRIBUTING.md and docs/*.md below a folder.
+// readPages reads README.md, CONTRIBUTING.md, docs/*.md and docs/papers/*.md below a folder.
 func readPages(folder string) ([]*page, error) {
-	paths, err := filepath.Glob(filepath.Join(folder, "docs", "*.md"))
-	if err != nil {
-		return nil, err
+	paths := []string{filepath.Join(folder, "README.md"), filepath.Join(folder, "CONTRIBUTING.md")}
+	for _, pattern := range []string{"docs/*.md", "docs/papers/*.md"} {
+		found, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
 	}
 	var pages []*page
-	for _, path := range append([]string{filepath.Join(folder, "README.md"), filepath.Join(folder, "CONTRIBUTING.md")}, paths...) {
+	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
