@@ -10,7 +10,7 @@ import (
 
 var pageKind = kind{
 	contenders:   []study.Axis{study.AxisProtocol, study.AxisServer, study.AxisStrategy},
-	apart:        []study.Axis{study.AxisVisit, study.AxisLoad, study.AxisStrategy, study.AxisServer, study.AxisTCPWindow},
+	apart:        []study.Axis{study.AxisVisit, study.AxisLoad, study.AxisStrategy, study.AxisServer, study.AxisTCPWindow, study.AxisTLS},
 	strategy:     describeStrategy,
 	metrics:      []string{"dcl", "onload", "plt", "tow"},
 	clockMetrics: []string{"plt"},

@@ -120,6 +120,30 @@ func TestUnsupportedVisits(t *testing.T) {
 	}
 }
 
+// TestUnsupportedTLS asks of protocols and servers whether they have TLS 1.2.
+func TestUnsupportedTLS(t *testing.T) {
+	for _, c := range []struct{ protocol, server, version, why, wanted string }{
+		{"https/1.1", server.Own, study.TLS12, "", "TLS 1.2"},
+		{"spdy/2", server.Own, study.TLS12, "", "TLS 1.2"},
+		{"h2", server.Own, study.TLS12, "", "TLS 1.2"},
+		{"h2", server.Own, study.TLS13, "", "TLS 1.3"},
+		{"h3", server.Own, study.TLS13, "", "TLS 1.3"},
+		{"http/1.1", server.Own, study.TLS13, "", ""},
+		{"http/1.1", server.Own, study.TLS12, "it has no TLS", ""},
+		{"h3", server.Own, study.TLS12, "QUIC has TLS 1.3 alone", "TLS 1.3"},
+		{"h2", "nginx", study.TLS12, "the server nginx is set up for TLS 1.3 alone", ""},
+	} {
+		j := bind(t, workload.Setting{}, flags(t), map[study.Axis]string{study.AxisProtocol: c.protocol, study.AxisLoader: Builtin, study.AxisServer: c.server, study.AxisTLS: c.version})
+		if (j.Unsupported == "") != (c.why == "") || !strings.Contains(j.Unsupported, c.why) {
+			t.Errorf("%+v: %q", c, j.Unsupported)
+		}
+		terms, err := j.Order("").(*Order).Terms()
+		if err != nil || c.why == "" && (j.Evidence.TLS != c.wanted || terms.TLS12 != (c.version == study.TLS12)) {
+			t.Errorf("%+v: %q is checked, the server's terms are %+v, %v", c, j.Evidence.TLS, terms, err)
+		}
+	}
+}
+
 // TestUnsupportedServers asks of servers whether they can serve as a cell asks for.
 func TestUnsupportedServers(t *testing.T) {
 	missing := server.Template{Name: "mine", Protocols: []string{"h2"}, Command: []string{"no-such-program"}}
