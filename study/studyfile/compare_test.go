@@ -2,6 +2,7 @@ package studyfile
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -155,7 +156,8 @@ func TestPapersAreAskedWhole(t *testing.T) {
 		cells, figures, pairs int
 	}{
 		{"kim-first-visit", 20 * (5 + 3 + 3), 4 * 20, 9 + 1 + 1 + 8 + 7 + 3 + 7 + 20},
-		{"kolmogortsev", 14 * 6, 14 * 4, 11 + 13 + 13*3 + 11 + 7 + 5 + 2},
+		{"kolmogortsev", 14*(5+2+2) + 7*2, 14 * 4, 11 + 13 + 13*3 + 11 + 7 + 5 + 2 + 5 + 2*7 + 13 + 13 + 2*13 + 13 + 13 + 11 + 11 + 14},
+		{"kolmogortsev-near", 14*5 + 14*7, 2 * 14 * 4, 2 * (11 + 13 + 13*3 + 11 + 7 + 5 + 2 + 5)},
 		{"nam-plt", 18 * 2 * 2 * 2, 0, 2 * (2*2 + 12*2 + 4*2)},
 		{"lulic-1", 7 * 6 * 3, 0, 84 + 84 + 6 + 3 + 3 + 4 + 4},
 	} {
@@ -178,5 +180,40 @@ func TestPapersAreAskedWhole(t *testing.T) {
 		if len(cells) != c.cells || figures != c.figures || pairs != c.pairs {
 			t.Errorf("%s: %d cells, %d figures, %d pairs; want %d, %d, %d", c.name, len(cells), figures, pairs, c.cells, c.figures, c.pairs)
 		}
+	}
+}
+
+// TestKolmogortsevsThreads reads the printed table 1. Six threads take as long from 10 pages on as one page over a new
+// connection does, for every six pages: they keep no connection.
+func TestKolmogortsevsThreads(t *testing.T) {
+	src, err := builtin.File("kolmogortsev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Parse("kolmogortsev", src, builtinWords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for _, f := range s.Published[0].Figures {
+		_, number, _ := strings.Cut(f.Cell[study.AxisSite][0], "@")
+		pages, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns := pages // one page after another
+		switch strategy := f.Cell[study.AxisStrategy][0]; {
+		case strategy == "threads" && pages >= 10:
+			turns = (pages + 5) / 6
+		case strategy != "sequential":
+			continue
+		}
+		read++
+		if each := f.Value / float64(turns); each < 445 || each > 510 {
+			t.Errorf("%v: %.0f ms for each of %d connections one after another, want 445 to 510", f.Cell, each, turns)
+		}
+	}
+	if read != 7+5 {
+		t.Errorf("%d figures, want 12", read)
 	}
 }
