@@ -147,6 +147,17 @@ func TestWhatIsWrongWithTablesAndClaimsIsSaid(t *testing.T) {
 	}
 }
 
+// TestErrorsOfTablesDoNotHideThoseOfClaims: both are said at once.
+func TestErrorsOfTablesDoNotHideThoseOfClaims(t *testing.T) {
+	wrong := strings.NewReplacer("unit: s", "unit: kB", "below 1", "under 1").Replace(compared)
+	_, err := Parse("s.yaml", []byte(wrong), words)
+	for _, position := range []string{"s.yaml:11:11: ", "s.yaml:22:12: "} {
+		if err == nil || !strings.Contains(err.Error(), position) {
+			t.Errorf("the error is %v\nwant one at %s", err, position)
+		}
+	}
+}
+
 // TestPapersAreAskedWhole looks at the built-in studies that repeat a paper's
 // experiment.
 func TestPapersAreAskedWhole(t *testing.T) {

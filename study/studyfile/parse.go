@@ -127,10 +127,11 @@ func (r *reader) top(body ast.Node) {
 		r.quick(n)
 	}
 	// Tables and claims refer to cells, which are known only if there is no error so far.
-	if n, ok := m.get("published"); ok && len(r.errs) == 0 {
+	known := len(r.errs) == 0
+	if n, ok := m.get("published"); ok && known {
 		r.published(n)
 	}
-	if n, ok := m.get("claims"); ok && len(r.errs) == 0 {
+	if n, ok := m.get("claims"); ok && known {
 		r.claims(n)
 	}
 	if len(r.errs) == 0 && len(s.Cells(nil)) > maxLoads/s.Repeats {
