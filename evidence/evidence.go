@@ -27,6 +27,10 @@ type Evidence struct {
 	// NoServerLog says that the server keeps no log. Rules then rely on the HAR and the packets.
 	NoServerLog bool
 
+	// TLS is the version that the server's log must have for each request, such as "TLS 1.3"; empty if it need not have
+	// any.
+	TLS string
+
 	// Windows are the flow-control windows that the cell set.
 	Windows Windows
 

@@ -22,6 +22,8 @@ const (
 	AxisServerWindow Axis = "server_window" // what the server grants the client
 	AxisTCPWindow    Axis = "tcp_window"    // TCP's largest buffers on both hosts; sizes only
 
+	AxisTLS Axis = "tls" // version of TLS: TLS13 or TLS12
+
 	AxisHint Axis = "hint" // how the server announces what a page needs: HintNone and so on
 
 	AxisUpload Axis = "upload" // upload reference, such as "post@10MB"
@@ -83,6 +85,9 @@ var (
 	serverWindow = AxisInfo{Axis: AxisServerWindow, Key: "server_windows", Plural: "server windows", Usual: WindowDefault, Tacit: true, Prefix: "server window "}
 )
 
+// tlsVersion is the TLS version of page loads and of uploads.
+var tlsVersion = AxisInfo{Axis: AxisTLS, Key: "tls", Plural: "TLS versions", Usual: TLS13, Tacit: true, Prefix: "TLS "}
+
 var pageLoads = Workload{
 	Name: "pages", Subject: AxisSite, Over: AxisProtocol, By: AxisLoader,
 	Axes: []AxisInfo{
@@ -97,6 +102,7 @@ var pageLoads = Workload{
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
 		tcpWindow, clientWindow, serverWindow,
 		{Axis: AxisHint, Key: "hints", Plural: "hints", Usual: HintNone, Tacit: true, Prefix: "hint "},
+		tlsVersion,
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
@@ -112,6 +118,7 @@ var fileUploads = Workload{
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		tcpWindow, clientWindow, serverWindow,
+		tlsVersion,
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisUpload, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisServer},

@@ -44,6 +44,7 @@ var streams = kind{
 		"session":   "each stream has a client of its own",
 		"hints":     "a stream has no resources to announce",
 
+		"tls":            "transports use TLS 1.3, or none",
 		"tcp_windows":    "set the buffers in options, as in options: {tcp_rmem: [4096, 131072, 6291456]}",
 		"client_windows": "transports use their own windows",
 		"server_windows": "transports use their own windows",
