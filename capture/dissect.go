@@ -65,11 +65,13 @@ type Headers struct {
 	Flags          TCPFlags
 	Window         uint16 // before scaling (RFC 7323, section 2.3)
 	Scale          uint8  // the window scale option of a SYN (RFC 7323, section 2.2)
+	SACK           bool   // whether a SYN permits selective acknowledgements (RFC 2018, section 2)
 }
 
-// windowScale returns the shift count in a SYN's options (RFC 7323, section 2.2), or 0 if there is none.
-func windowScale(options []byte) uint8 {
-	const end, none, scale = 0, 1, 3
+// synOptions reads the options of a SYN: the shift count of the window scale option (RFC 7323, section 2.2), or 0 if there is
+// none, and whether there is a SACK-permitted option (RFC 2018, section 2).
+func synOptions(options []byte) (shift uint8, sack bool) {
+	const end, none, scale, sackPermitted = 0, 1, 3, 4
 	for len(options) > 0 && options[0] != end {
 		if options[0] == none {
 			options = options[1:]
@@ -78,12 +80,15 @@ func windowScale(options []byte) uint8 {
 		if len(options) < 2 || int(options[1]) < 2 || int(options[1]) > len(options) {
 			break
 		}
-		if options[0] == scale && options[1] == 3 {
-			return options[2]
+		switch {
+		case options[0] == scale && options[1] == 3:
+			shift = options[2]
+		case options[0] == sackPermitted && options[1] == 2:
+			sack = true
 		}
 		options = options[options[1]:]
 	}
-	return 0
+	return shift, sack
 }
 
 // Dissect reads the headers of an IPv4 packet (RFC 791) that carries TCP (RFC
@@ -126,7 +131,7 @@ func Dissect(packet []byte) (Headers, error) {
 		h.Sequence, h.Acknowledgment = be.Uint32(body[4:]), be.Uint32(body[8:])
 		h.Flags, h.Window = TCPFlags(body[13]), be.Uint16(body[14:])
 		if h.Flags.Has(SYN) {
-			h.Scale = windowScale(body[20:offset])
+			h.Scale, h.SACK = synOptions(body[20:offset])
 		}
 	case UDP:
 		if len(body) < 8 {

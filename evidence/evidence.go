@@ -34,6 +34,9 @@ type Evidence struct {
 	// Windows are the flow-control windows that the cell set.
 	Windows Windows
 
+	// NoSACK says that the cell switched TCP's selective acknowledgements off.
+	NoSACK bool
+
 	HAR        *capture.HAR // of a page
 	Server     []capture.ServerEntry
 	Packets    *capture.Packets

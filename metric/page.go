@@ -22,7 +22,7 @@ func Pages() Set {
 			lateP50, lateP99, lateMax, misses, inexact, unused,
 			pushed, pushedInVain, requestsSaved, hintDelay,
 		},
-		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkWindows},
+		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkWindows, checkSACK},
 	}
 }
 

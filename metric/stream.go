@@ -16,7 +16,7 @@ import (
 func Streams() Set {
 	return Set{
 		Metrics: slices.Concat(viewerWaits(), playback(), outcome(), streamPackets()),
-		Checks:  []Check{checkTransport, checkSessions, checkStreamAgreement},
+		Checks:  []Check{checkTransport, checkSACK, checkSessions, checkStreamAgreement},
 	}
 }
 

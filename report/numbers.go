@@ -31,7 +31,7 @@ type number struct {
 // linkNumbers are the properties of a stream's link.
 var linkNumbers = []number{
 	ofLink(study.AxisLinkDelay, "delay", "link delay", "Average link delay, one-way (ms)", func(l study.Link) float64 { return float64(l.Delay) / 1e6 }),
-	ofLink(study.AxisLoss, "loss", "loss", "Packet error rate, each direction (%)", func(l study.Link) float64 { return 100 * l.Loss }),
+	ofLink(study.AxisLoss, "loss", "loss", "Packet error rate (%)", func(l study.Link) float64 { return 100 * l.Loss }),
 	ofLink(study.AxisReconnections, "reconnections", "number of reconnections", "Reconnections", func(l study.Link) float64 { return float64(l.Reconnections) }),
 }
 

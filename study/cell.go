@@ -86,7 +86,14 @@ func (c Cell) Link() Link {
 	percent, _ := strconv.ParseFloat(strings.TrimSuffix(c.On(AxisLoss), "%"), 64)
 	l.Loss = percent / 100
 	l.Reconnections, _ = strconv.Atoi(c.On(AxisReconnections))
+	l.LossDown, l.Constant = c.On(AxisLossDirection) == LossDown, c.On(AxisDelayVariation) == VariationNone
 	return l
+}
+
+// Parallel returns how many requests the player of a stream has under way at once.
+func (c Cell) Parallel() int {
+	requests, _ := strconv.Atoi(c.On(AxisParallel)) // whoever made the cell has checked it
+	return requests
 }
 
 // Key names the cell by its axes, uniquely within the study. It leaves out the usual value of

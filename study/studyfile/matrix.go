@@ -111,6 +111,10 @@ func (r *reader) congestion(n ast.Node) string {
 	return r.word(n, "congestion control", congestionControls)
 }
 
+func (r *reader) sack(n ast.Node) string {
+	return r.word(n, "setting of tcp_sack", []string{study.SACKOn, study.SACKOff})
+}
+
 const maxInitCwnd = 1000 // segments
 
 func (r *reader) initcwnd(n ast.Node) string {

@@ -29,6 +29,7 @@ var pages = kind{
 		study.AxisClientWindow: func(r *reader, n ast.Node) string { return r.window(n, study.AxisClientWindow) },
 		study.AxisServerWindow: func(r *reader, n ast.Node) string { return r.window(n, study.AxisServerWindow) },
 		study.AxisTCPWindow:    func(r *reader, n ast.Node) string { return r.window(n, study.AxisTCPWindow) },
+		study.AxisTCPSACK:      (*reader).sack,
 		study.AxisHint:         func(r *reader, n ast.Node) string { return r.word(n, "hint", study.Hints()) },
 		study.AxisTLS:          func(r *reader, n ast.Node) string { return r.word(n, "TLS version", study.TLSVersions()) },
 	},

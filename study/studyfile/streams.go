@@ -2,6 +2,7 @@ package studyfile
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -23,11 +24,19 @@ var streams = kind{
 		study.AxisLinkDelay:     (*reader).linkDelay,
 		study.AxisLoss:          (*reader).linkLoss,
 		study.AxisReconnections: (*reader).reconnections,
-		study.AxisPlayer:        func(r *reader, n ast.Node) string { return r.word(n, "player", r.words.Players) },
-		study.AxisCongestion:    (*reader).congestion,
-		study.AxisInitCwnd:      (*reader).initcwnd,
-		study.AxisTransport:     func(r *reader, n ast.Node) string { return r.word(n, "transport", r.words.Transports) },
-		study.AxisStrategy:      (*reader).handoverStrategy,
+		study.AxisLossDirection: func(r *reader, n ast.Node) string {
+			return r.word(n, "direction of loss", []string{study.LossBoth, study.LossDown})
+		},
+		study.AxisDelayVariation: func(r *reader, n ast.Node) string {
+			return r.word(n, "variation of the delay", []string{study.VariationDrawn, study.VariationNone})
+		},
+		study.AxisParallel:   (*reader).parallel,
+		study.AxisTCPSACK:    (*reader).sack,
+		study.AxisPlayer:     func(r *reader, n ast.Node) string { return r.word(n, "player", r.words.Players) },
+		study.AxisCongestion: (*reader).congestion,
+		study.AxisInitCwnd:   (*reader).initcwnd,
+		study.AxisTransport:  func(r *reader, n ast.Node) string { return r.word(n, "transport", r.words.Transports) },
+		study.AxisStrategy:   (*reader).handoverStrategy,
 	},
 	selected: map[study.Axis]func(*reader, ast.Node) (string, bool){
 		study.AxisLinkDelay: (*reader).selectedDelay,
@@ -126,6 +135,18 @@ func (r *reader) linkLoss(n ast.Node) string {
 func (r *reader) reconnections(n ast.Node) string {
 	count, ok := r.integer(n, "reconnections", 0, maxLoads)
 	return r.onLink(n, study.AxisReconnections, study.Link{Delay: r.someDelay(), Reconnections: count}, ok)
+}
+
+// maxParallel is the number of streams that SCTP and QUIC have for each resolution
+// (transport.StreamsPerResolution).
+const maxParallel = 4
+
+func (r *reader) parallel(n ast.Node) string {
+	requests, ok := r.integer(n, "number of requests at once", 1, maxParallel)
+	if !ok {
+		return ""
+	}
+	return strconv.Itoa(requests)
 }
 
 // someDelay returns the first link delay of the matrix.

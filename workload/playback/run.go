@@ -89,7 +89,7 @@ func (p *playing) play(ctx context.Context, path lab.Progress) (*record.Stream, 
 	p.server = server
 	client, err := transport.NewClient(transport.ClientConfig{
 		Transport: p.transport, Server: at, Name: name, Verify: p.Authority.Verify, Host: p.hosts.Client.Do,
-		EarlyData: p.Strategy == transport.ZeroRTT, Patience: p.Patience, QLog: p.qlogs.begin,
+		EarlyData: p.Strategy == transport.ZeroRTT, Parallel: p.Parallel, Patience: p.Patience, QLog: p.qlogs.begin,
 	})
 	if err != nil {
 		return nil, err
@@ -121,6 +121,9 @@ func (o *Order) watch(ctx context.Context, c viewer.Config) (*record.Stream, err
 	}
 	out.Media, out.Player = o.Media, o.Player
 	out.Transport, out.Strategy = o.Transport, string(o.Strategy)
+	if o.Parallel > 1 {
+		out.Parallel = o.Parallel
+	}
 	return out, nil
 }
 
@@ -133,7 +136,7 @@ func From(ctx context.Context, c transport.ClientConfig, o Order, dir string) (*
 		return nil, err
 	}
 	logs := qlogs{dir: dir}
-	c.QLog = logs.begin
+	c.QLog, c.Parallel = logs.begin, o.Parallel
 	client, err := transport.NewClient(c)
 	if err != nil {
 		return nil, err
