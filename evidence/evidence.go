@@ -5,6 +5,8 @@
 package evidence
 
 import (
+	"net/netip"
+
 	"wiretime/capture"
 	"wiretime/media/record"
 	"wiretime/network"
@@ -59,6 +61,7 @@ type Evidence struct {
 	sightings   []Sighting
 	connections []*Connection
 	flows       []Flow
+	insides     map[netip.AddrPort]netip.AddrPort
 }
 
 // Windows are the flow-control windows in octets that a cell sets; 0: not set.

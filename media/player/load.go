@@ -192,6 +192,12 @@ func (p *Player) hear(r *request) {
 			p.longest, h.Recovered = silence, p.now
 		}
 	}
+	if n := len(p.rebindings); n > 0 {
+		r := &p.rebindings[n-1]
+		if silence := p.now - max(r.At, p.lastOctet, p.request.asked); silence > p.silence {
+			p.silence, r.Recovered = silence, p.now
+		}
+	}
 	p.lastOctet, p.failures = p.now, 0
 }
 
