@@ -127,6 +127,9 @@ func builtIn() []string {
 	for i := range paperPages {
 		names = append(names, paperPages[i].Name)
 	}
+	for i := range weekPages {
+		names = append(names, weekPages[i].Name)
+	}
 	return names
 }
 

@@ -33,9 +33,11 @@ type Order struct {
 	Template server.Template // a server of the study's own; the zero value: none
 	Path     network.Path
 	Seed     uint64 // of the path's loss and jitter
-	TCP      lab.TCPOptions
-	Timeout  time.Duration // of each page
-	Comment  string        // goes into the capture's header
+	// From is the path's time at which the load begins; in a session of several loads, the first one.
+	From    time.Duration `json:",omitzero"`
+	TCP     lab.TCPOptions
+	Timeout time.Duration // of each page
+	Comment string        // goes into the capture's header
 
 	Visit    string // capture.ParseVisit's word; empty: cold
 	Place    Place  `json:",omitzero"` // in a browser session

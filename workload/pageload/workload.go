@@ -147,7 +147,7 @@ func (b *bound) fallback() string {
 func (b *bound) order(id string) workload.Order {
 	c, o := b.cell, b.Options
 	return &Order{
-		Loader: c.By(), Protocol: c.Over(), Server: c.On(study.AxisServer), Template: b.template, Path: c.Network, Seed: b.seed,
+		Loader: c.By(), Protocol: c.Over(), Server: c.On(study.AxisServer), Template: b.template, Path: c.Network, Seed: b.seed, From: b.From,
 		TCP:     lab.TCPOptions{Congestion: c.On(study.AxisCongestion), InitCwnd: c.InitCwnd(), Window: b.windows.TCP, NoSACK: c.On(study.AxisTCPSACK) == study.SACKOff},
 		Timeout: o.Timeout,
 		CPU:     page.CPU{ParsePerKB: o.CPU.Parse, StylePerKB: o.CPU.Style, ScriptPerKB: o.CPU.Script, Scale: o.CPU.Scale},
