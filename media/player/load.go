@@ -193,9 +193,9 @@ func (p *Player) hear(r *request) {
 		}
 	}
 	if n := len(p.rebindings); n > 0 {
-		r := &p.rebindings[n-1]
-		if silence := p.now - max(r.At, p.lastOctet, p.request.asked); silence > p.silence {
-			p.silence, r.Recovered = silence, p.now
+		b := &p.rebindings[n-1]
+		if silence := p.now - max(b.At, p.lastOctet, r.asked); silence > p.silence {
+			p.silence, b.Recovered = silence, p.now
 		}
 	}
 	p.lastOctet, p.failures = p.now, 0
