@@ -21,6 +21,7 @@ func Pages() Set {
 			pathRate, pathOutage, pltClear,
 			lateP50, lateP99, lateMax, misses, inexact, unused,
 			pushed, pushedInVain, requestsSaved, hintDelay,
+			otherProtocol, failedElsewhere, captureLost,
 		},
 		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkWindows, checkSACK},
 	}

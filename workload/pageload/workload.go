@@ -78,6 +78,9 @@ type bound struct {
 // Bind implements workload.Workload.
 func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (j workload.Job, err error) {
 	b := &bound{Setting: s, cell: c, seed: seed}
+	if c.Clock() == study.ClockLive {
+		return b.bindLive()
+	}
 	if b.site = s.Sites[c.Subject()]; b.site == nil {
 		return j, fmt.Errorf("site %s was not opened", c.Subject())
 	}
@@ -211,12 +214,15 @@ func (*Record) Workload() workload.Workload { return Workload{} }
 
 // Collect implements workload.Outcome.
 func (r *Record) Collect(left *evidence.Evidence) {
-	left.HAR, left.Timing, left.Announced = r.HAR, r.Timing, r.Announced
+	left.HAR, left.Timing, left.Announced, left.Live = r.HAR, r.Timing, r.Announced, r.Live
 }
 
 // Values implements workload.Outcome.
 func (r *Record) Values() map[string]float64 {
-	values := map[string]float64{dnsQueries.Name: float64(r.DNSQueries)}
+	values := map[string]float64{}
+	if r.Live == nil {
+		values[dnsQueries.Name] = float64(r.DNSQueries)
+	}
 	if r.Began != nil {
 		values[sessionTime.Name] = r.Began.Seconds() * 1000
 	}
