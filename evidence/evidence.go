@@ -32,6 +32,8 @@ type Evidence struct {
 	// TLS is the version that the server's log must have for each request, such as "TLS 1.3"; empty if it need not have
 	// any.
 	TLS string
+	// TearDown says that the client was to close its connections within the capture.
+	TearDown bool
 
 	// Windows are the flow-control windows that the cell set.
 	Windows Windows

@@ -56,6 +56,8 @@ type Order struct {
 	Freeze bool
 	// TLS is the version of TLS, a value of study.AxisTLS; empty: study.TLS13.
 	TLS string `json:",omitempty"`
+	// TearDown has the client close its connections over the path, before the capture ends.
+	TearDown bool `json:",omitempty"`
 	// Hint is how the server announces resources, a value of study.AxisHint; empty: it does not.
 	Hint string `json:",omitempty"`
 }
