@@ -22,7 +22,8 @@ import (
 //
 // A reference is the name of a site, world-flags@K for that page with its images spread
 // over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB; objects alone
-// means objects@40x20kB. mobile-2012@N is the N-th of 77 pages, the middle one without a number. page@NxHxSIZE is a page of N objects on H hosts with SIZE octets
+// means objects@40x20kB. mobile-2012@N is the N-th of 77 pages, the middle one without a number, and
+// mobile-2012@NxHOSTS that page on another number of hosts. page@NxHxSIZE is a page of N objects on H hosts with SIZE octets
 // in total, as in page@52x17x1592.43kB, and otherwise like [DefaultSpec]. search@N and
 // search-full@N are N pages in as many tabs. k is 1000.
 type Library struct {
@@ -245,12 +246,8 @@ func (l Library) parse(ref string) (reference, error) {
 		}
 		return r, nil
 	case name == mobileName:
-		n, err := strconv.Atoi(suffix)
-		if err != nil || n < 1 || n > mobilePages {
-			return reference{}, fmt.Errorf("site %q: the number after @ must be 1 to %d, as in %s@10", ref, mobilePages, name)
-		}
-		r.spec = mobilePage(n)
-		return r, nil
+		r.spec, err = parseMobile(ref, suffix)
+		return r, err
 	case name == worldFlags:
 		r.shards, err = strconv.Atoi(suffix)
 		if err != nil || r.shards < 1 || r.shards > maxShards {
