@@ -17,7 +17,7 @@ import (
 )
 
 // Library is the set of sites a study can refer to: the built-in world-flags, objects,
-// magazine, journey and search, the pages of papers, pages made to a specification, and
+// magazine, journey, gallery and search, the pages of papers, pages made to a specification, and
 // archives added to a folder.
 //
 // A reference is the name of a site, world-flags@K for that page with its images spread
@@ -124,7 +124,7 @@ func exchange(a, b string) error {
 
 // builtIn returns the names of the sites that every library has.
 func builtIn() []string {
-	names := []string{worldFlags, objectsName, magazineName, journeyName, mobileName, searchName, searchFullName}
+	names := []string{worldFlags, objectsName, magazineName, journeyName, galleryName, mobileName, searchName, searchFullName}
 	for i := range paperPages {
 		names = append(names, paperPages[i].Name)
 	}
@@ -165,6 +165,8 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 		return Magazine()
 	case journeyName:
 		return Journey()
+	case galleryName:
+		return Gallery()
 	case searchName, searchFullName:
 		return Search(r.count, r.name == searchFullName)
 	}

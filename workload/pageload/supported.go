@@ -15,7 +15,7 @@ func (b *bound) supported() (program, why string) {
 	if why := b.protocol.NoBrowser; why != "" && IsBrowser(b.cell.By()) {
 		return "", why
 	}
-	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs, b.checkHint} {
+	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs, b.checkSteps, b.checkHint} {
 		if why := check(); why != "" {
 			return "", why
 		}
@@ -56,6 +56,14 @@ func (b *bound) checkVisit() string {
 
 // sequential is the strategy that leaves no connection open.
 const sequential = "sequential"
+
+// checkSteps returns why the loader cannot carry out the steps of the site's journey.
+func (b *bound) checkSteps() string {
+	if loader := b.cell.By(); b.site.HasSteps() && loader != Chromium && loader != Builtin {
+		return fmt.Sprintf("the loader %s can neither click nor scroll, as the site's journey asks for; use %s or %s", loader, Chromium, Builtin)
+	}
+	return ""
+}
 
 // checkStrategy returns why connections cannot be used as the cell asks.
 func (b *bound) checkStrategy() string {
