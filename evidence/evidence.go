@@ -5,6 +5,8 @@
 package evidence
 
 import (
+	"net/netip"
+
 	"wiretime/capture"
 	"wiretime/media/record"
 	"wiretime/network"
@@ -26,6 +28,10 @@ type Evidence struct {
 	Fallback string
 	// NoServerLog says that the server keeps no log. Rules then rely on the HAR and the packets.
 	NoServerLog bool
+
+	// TLS is the version that the server's log must have for each request, such as "TLS 1.3"; empty if it need not have
+	// any.
+	TLS string
 
 	// Windows are the flow-control windows that the cell set.
 	Windows Windows
@@ -55,6 +61,7 @@ type Evidence struct {
 	sightings   []Sighting
 	connections []*Connection
 	flows       []Flow
+	insides     map[netip.AddrPort]netip.AddrPort
 }
 
 // Windows are the flow-control windows in octets that a cell sets; 0: not set.

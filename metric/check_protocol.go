@@ -11,7 +11,8 @@ import (
 )
 
 // checkProtocol is rule 1: browser and server both saw the protocol that was
-// asked for, or the one to fall back to, on every request that was answered.
+// asked for, or the one to fall back to, on every request that was answered; and the
+// server saw the version of TLS that was asked for.
 func checkProtocol(ev *evidence.Evidence) []study.Violation {
 	wanted := []spoken{{protocol: ev.Protocol, clear: ev.Protocol == "http/1.1"}}
 	if ev.Protocol == "https/1.1" {
@@ -21,6 +22,7 @@ func checkProtocol(ev *evidence.Evidence) []study.Violation {
 		wanted = append(wanted, spoken{protocol: ev.Fallback})
 	}
 	browser, server := map[spoken][]string{}, map[spoken][]string{}
+	versions := map[string][]string{}
 	for _, e := range ev.Fetched() {
 		if evidence.Failed(e) || e.Response.Status == 0 {
 			continue
@@ -36,10 +38,15 @@ func checkProtocol(ev *evidence.Evidence) []study.Violation {
 		e := &ev.Server[i]
 		was := spoken{protocol: e.Protocol, clear: e.TLS == ""}
 		server[was] = append(server[was], e.Method+" "+e.URL)
+		if ev.TLS != "" && e.TLS != "" && e.TLS != ev.TLS {
+			versions[e.TLS] = append(versions[e.TLS], e.Method+" "+e.URL)
+		}
 	}
-	return append(
-		strangers(wanted, browser, "the browser reports"),
-		strangers(wanted, server, "the server log shows")...)
+	list := slices.Concat(strangers(wanted, browser, "the browser reports"), strangers(wanted, server, "the server log shows"))
+	for _, version := range slices.Sorted(maps.Keys(versions)) {
+		list = append(list, violation(1, "the server log shows %s over %s, not over %s: %s", english.Count(len(versions[version]), "request"), version, ev.TLS, some(versions[version])))
+	}
+	return list
 }
 
 // spoken is how a request was carried.

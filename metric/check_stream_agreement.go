@@ -198,7 +198,7 @@ func shownUntil(ev *evidence.Evidence) (shown map[capture.Flow]bool, end time.Ti
 
 // mediaEndpoints is endpoints for a stream: the transport says what IP carries.
 func mediaEndpoints(ev *evidence.Evidence, e *capture.ServerEntry) (capture.Flow, error) {
-	flow, err := endpoints(e)
+	flow, err := endpoints(ev, e)
 	row, _ := transportOf(ev.Protocol)
 	flow.Protocol = row.wire.Protocol()
 	return flow, err

@@ -30,6 +30,7 @@ type Link struct {
 
 var streamKind = kind{
 	contenders:   []study.Axis{study.AxisTransport, study.AxisStrategy},
+	apart:        []study.Axis{study.AxisRebinding},
 	together:     true,
 	strategy:     func(name string) string { return handoverMeanings[name] },
 	optional:     []string{"ttd", "loading_delay", "start_up", "recovery", "rebuffer", "goodput"},

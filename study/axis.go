@@ -22,6 +22,8 @@ const (
 	AxisServerWindow Axis = "server_window" // what the server grants the client
 	AxisTCPWindow    Axis = "tcp_window"    // TCP's largest buffers on both hosts; sizes only
 
+	AxisTLS Axis = "tls" // version of TLS: TLS13 or TLS12
+
 	AxisHint Axis = "hint" // how the server announces what a page needs: HintNone and so on
 
 	AxisUpload Axis = "upload" // upload reference, such as "post@10MB"
@@ -32,6 +34,7 @@ const (
 	AxisLinkDelay     Axis = "link_delay"    // average one-way delay of the access links, such as "50ms"
 	AxisLoss          Axis = "loss"          // packet error rate, such as "1%"
 	AxisReconnections Axis = "reconnections" // number of moves to the other access link
+	AxisRebinding     Axis = "rebinding"     // RebindingNone, or what a NAT changes and when, such as "port@2s"
 
 	AxisLossDirection  Axis = "loss_direction"  // which packets of a stream may be lost: LossBoth or LossDown
 	AxisDelayVariation Axis = "delay_variation" // whether the network's manager varies a stream's link delay: VariationDrawn or VariationNone
@@ -89,6 +92,9 @@ var (
 	serverWindow = AxisInfo{Axis: AxisServerWindow, Key: "server_windows", Plural: "server windows", Usual: WindowDefault, Tacit: true, Prefix: "server window "}
 )
 
+// tlsVersion is the TLS version of page loads and of uploads.
+var tlsVersion = AxisInfo{Axis: AxisTLS, Key: "tls", Plural: "TLS versions", Usual: TLS13, Tacit: true, Prefix: "TLS "}
+
 var pageLoads = Workload{
 	Name: "pages", Subject: AxisSite, Over: AxisProtocol, By: AxisLoader,
 	Axes: []AxisInfo{
@@ -103,6 +109,7 @@ var pageLoads = Workload{
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
 		tcpWindow, clientWindow, serverWindow, tcpSACK,
 		{Axis: AxisHint, Key: "hints", Plural: "hints", Usual: HintNone, Tacit: true, Prefix: "hint "},
+		tlsVersion,
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
@@ -118,6 +125,7 @@ var fileUploads = Workload{
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		tcpWindow, clientWindow, serverWindow,
+		tlsVersion,
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisUpload, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisServer},
@@ -138,6 +146,7 @@ var mediaStreams = Workload{
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyReconnect},
 		{Axis: AxisParallel, Key: "parallel", Plural: "numbers of requests at once", Usual: "1", Tacit: true, Suffix: " at once"},
 		tcpSACK,
+		{Axis: AxisRebinding, Key: "rebindings", Plural: "rebindings", Usual: RebindingNone, Tacit: true, Prefix: "rebinding "},
 	},
 	Path:     []Axis{AxisLinkDelay, AxisLoss, AxisLossDirection, AxisReconnections, AxisDelayVariation},
 	KeyFirst: []Axis{AxisMedia, AxisTransport, AxisPlayer, AxisLinkDelay, AxisLoss, AxisReconnections, AxisStrategy, AxisCongestion, AxisInitCwnd},

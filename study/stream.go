@@ -73,6 +73,15 @@ const (
 	StrategyMultihome = "multihome" // nothing: its session has had both addresses from the beginning
 )
 
+// RebindingNone says that no NAT is on a stream's path, or that it keeps its bindings.
+const RebindingNone = "none"
+
+// Rebinding returns the rebinding of a stream's path; ok is false if there is none.
+func (c Cell) Rebinding() (r network.RebindingAt, ok bool) {
+	r, err := network.ParseRebinding(c.On(AxisRebinding)) // whoever made the cell has checked it
+	return r, err == nil
+}
+
 // Manager returns the configuration of the network manager for one stream of a study of
 // streams. octets is the size of the file to download, 0 for the viewing of a video.
 func (o Options) Manager(l Link, octets int64, seed uint64) manager.Config {

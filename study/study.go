@@ -63,6 +63,15 @@ const WindowDefault = "default"
 // over HTTP/1.1; a single connection per origin over other protocols.
 const StrategyBrowser = "browser"
 
+// The versions of TLS.
+const (
+	TLS13 = "1.3" // RFC 8446
+	TLS12 = "1.2" // RFC 5246, whose full handshake takes a round trip more
+)
+
+// TLSVersions returns the versions of TLS that a study may name.
+func TLSVersions() []string { return []string{TLS13, TLS12} }
+
 // How a server announces the first resources of a document on the document's own host.
 const (
 	HintNone        = "none"          // not at all

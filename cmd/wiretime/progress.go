@@ -52,11 +52,15 @@ func way(s *study.Study, c study.Cell) string {
 // tally counts what a run has measured.
 type tally struct {
 	loads   int
+	counted int           // loads that are valid or unsupported
 	virtual time.Duration // of the pages, or streams, on the virtual clock
 	what    string        // was loaded: pages or streams
 }
 
 func (t *tally) add(a runner.Attempt) {
+	if a.Validity == store.Valid || a.Validity == store.Unsupported {
+		t.counted++
+	}
 	if a.Validity == store.Unsupported {
 		return
 	}

@@ -32,6 +32,8 @@ type runOptions struct {
 	captureMemory       int64         // MB; 0: the default
 	count               bool
 	keep                string // overrides the study's; empty: what the study says
+	diary               string // of the schedule that the study runs on; empty: none
+	slot                int    // of that schedule, from 1
 }
 
 func runCommand() *cobra.Command {
@@ -78,6 +80,7 @@ study need a run without --quick.`,
 	c.Flags().StringVar(&o.keep, "keep", "", "which valid loads keep their artefacts: all, compressed, median (one of each cell) or none (default: what the study says)")
 	c.Flags().BoolVar(&o.quick, "quick", false, "measure only the study's quick part (its key quick), or one repeat of each cell")
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
+	slotFlags(c, &o)
 	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	return c
 }
@@ -139,6 +142,10 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	if err != nil {
 		return err
 	}
+	lacking, err := pendingInSlot(o, st, id, s)
+	if err != nil {
+		return err
+	}
 	keep, err := whatToKeep(o, st, id)
 	if err != nil {
 		return err
@@ -151,16 +158,20 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	config := runner.Config{
 		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options,
 		Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
-		Count: o.count, CaptureMemory: o.captureMemory * 1e6, Keep: keep, Programs: programs,
+		Count: o.count, CaptureMemory: o.captureMemory * 1e6, Keep: keep, Programs: programs, Slot: o.slot,
 		Report: func(a runner.Attempt) { sum.add(a); printAttempt(s, a) },
 	}
 	began := time.Now()
 	err = runner.Run(ctx, config)
 	if ctx.Err() != nil {
-		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime run --resume --store %s%w", id, s.Name, o.store, errInterrupted)
+		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime %s%w", id, s.Name, continuation(o, s), errInterrupted)
 	}
 	if err != nil {
 		return err
+	}
+	if o.slot > 0 {
+		fmt.Fprintln(stderr, sum.describe(time.Since(began)))
+		return checkSlot(lacking, sum.counted)
 	}
 	if err := printResults(stdout, st, id); err != nil {
 		return err

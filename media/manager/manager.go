@@ -67,6 +67,9 @@ type Config struct {
 	// before the client returns to it, but at least for one Period.
 	Together bool
 
+	// Rebinding is when and how the path's NAT forgets its bindings, of which nobody is told; nil: it has none.
+	Rebinding *network.RebindingAt `json:",omitempty"`
+
 	Seed uint64
 }
 
@@ -153,6 +156,9 @@ func (c Config) path(log []Event) network.Path {
 			}
 			active = e.Access
 		}
+	}
+	if r := c.Rebinding; r != nil {
+		path.Events = append(path.Events, network.Event{At: r.At, Rebind: r.Kind})
 	}
 	return path
 }

@@ -50,10 +50,11 @@ type Figures struct {
 	// any.
 	Goodput []int64 `json:"goodput"`
 
-	Loads     []Load     `json:"loads"`
-	Sessions  []Session  `json:"sessions"`
-	Handovers []Handover `json:"handovers,omitempty"`
-	Timeline  []Entry    `json:"timeline"`
+	Loads      []Load      `json:"loads"`
+	Sessions   []Session   `json:"sessions"`
+	Handovers  []Handover  `json:"handovers,omitempty"`
+	Rebindings []Rebinding `json:"rebindings,omitempty"`
+	Timeline   []Entry     `json:"timeline"`
 }
 
 // TTD returns the total transmission delay of a file: from the beginning of the viewing,
@@ -93,6 +94,7 @@ func (p *Player) Figures() Figures {
 		f.Held -= played
 	}
 	f.Loads, f.Sessions, f.Handovers = p.loads, p.sessions, p.handovers
+	f.Rebindings = p.rebindings
 	return f
 }
 

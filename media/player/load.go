@@ -192,6 +192,12 @@ func (p *Player) hear(r *request) {
 			p.longest, h.Recovered = silence, p.now
 		}
 	}
+	if n := len(p.rebindings); n > 0 {
+		b := &p.rebindings[n-1]
+		if silence := p.now - max(b.At, p.lastOctet, r.asked); silence > p.silence {
+			p.silence, b.Recovered = silence, p.now
+		}
+	}
 	p.lastOctet, p.failures = p.now, 0
 }
 

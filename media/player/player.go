@@ -47,6 +47,8 @@ type Player struct {
 	sessions   []Session
 	handovers  []Handover
 	longest    time.Duration // silence since the last handover
+	rebindings []Rebinding
+	silence    time.Duration // the longest since the last rebinding
 	failures   int           // since the last octet
 	failure    error         // the last
 	retryAt    time.Duration // 0: no retry is pending

@@ -37,6 +37,10 @@ type Config struct {
 	// epoch. Changes of the access link arrive by Handovers.
 	Events []manager.Event
 
+	// Rebindings are moments, counted from the epoch and in order, at which a NAT on the path forgets its
+	// bindings. They are for the record; the player is not to know of them.
+	Rebindings []time.Duration
+
 	// Check, if not nil, checks received octets of a piece from an offset on; it must not keep
 	// them. Its error ends the viewing. Calls are sequential, except for cancelled requests.
 	Check func(piece storage.ID, offset int64, octets []byte) error

@@ -115,6 +115,8 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"rate and trace", inline("rate: 1mbit, trace: x"), "6:47", "keep one"},
 		{"a trace that is not there", inline("trace: no.trace"), "6:34", "no.trace: no such file"},
 		{"rate and ride", inline("rate: 1mbit, ride: x"), "6:46", "cannot be set beside ride"},
+		{"a shared line of two rates", inline("shared: true, up: {rate: 1mbit}"), "6:14", "network \"mine\": access link \"access\": it is shared, but up and down differ in rate, trace or queue"},
+		{"shared up", inline("up: {shared: true}"), "6:32", `unknown key "shared"`},
 		{"a delay up and a ride", inline("ride: x, up: {delay: 1ms}"), "6:33", "cannot be set beside ride"},
 		{"a ride that is not there", inline("ride: no.csv"), "6:33", "no.csv: no such file"},
 		{"a ride that is none", inline("ride: parse_test.go"), "6:33", `parse ride "parse_test.go", line 1: begins with "package studyfile"`},

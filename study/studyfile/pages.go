@@ -31,6 +31,7 @@ var pages = kind{
 		study.AxisTCPWindow:    func(r *reader, n ast.Node) string { return r.window(n, study.AxisTCPWindow) },
 		study.AxisTCPSACK:      (*reader).sack,
 		study.AxisHint:         func(r *reader, n ast.Node) string { return r.word(n, "hint", study.Hints()) },
+		study.AxisTLS:          func(r *reader, n ast.Node) string { return r.word(n, "TLS version", study.TLSVersions()) },
 	},
 	selected: map[study.Axis]func(*reader, ast.Node) (string, bool){
 		study.AxisStrategy:     (*reader).selectedStrategy,

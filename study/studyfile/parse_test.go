@@ -133,6 +133,7 @@ matrix:
       queue: 64kB
       up: {rate: 900kbit, loss: 0.5, queue: 50 packets}
     - {name: by-bus, ride: bus.csv, loss: 1%, up: {queue: 9kB}}
+    - {name: hub, shared: true, rate: 1mbit, queue: 50 packets, down: {delay: 10ms}}
     - name: two-ways
       access:
         - {name: wlan, trace: made.trace, delay: 10ms}
@@ -199,7 +200,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Name: "whole", Title: "All keys", Description: "Two lines\nof text\n", Seed: 1<<64 - 1,
 		Workload: study.Pages(),
 		Matrix: map[study.Axis][]string{
-			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "two-ways"},
+			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "hub", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
 			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn}, study.AxisLoad: {"1"}, study.AxisHint: {study.HintNone}, study.AxisTCPSACK: {study.SACKOn},
 			study.AxisTCPWindow: {study.WindowDefault}, study.AxisClientWindow: {study.WindowDefault}, study.AxisServerWindow: {study.WindowDefault},
@@ -217,6 +218,12 @@ func TestParseReadsEveryKey(t *testing.T) {
 			Access: []network.Access{{Name: "access", Ride: ride,
 				Up:   network.Link{Rate: 1_000_000, Delay: 50 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 9_000}},
 				Down: network.Link{Rate: 4_000_000, Delay: 30 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 125_000}},
+			}},
+		}, {
+			Name: "hub",
+			Access: []network.Access{{Name: "access", Shared: true,
+				Up:   network.Link{Rate: 1_000_000, Queue: network.Queue{Packets: 50}},
+				Down: network.Link{Rate: 1_000_000, Delay: 10 * time.Millisecond, Queue: network.Queue{Packets: 50}},
 			}},
 		}, {
 			Name: "two-ways",

@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"wiretime/media/manager"
+	"wiretime/network"
 	"wiretime/study"
 )
 
@@ -37,10 +38,12 @@ var streams = kind{
 		study.AxisInitCwnd:   (*reader).initcwnd,
 		study.AxisTransport:  func(r *reader, n ast.Node) string { return r.word(n, "transport", r.words.Transports) },
 		study.AxisStrategy:   (*reader).handoverStrategy,
+		study.AxisRebinding:  (*reader).rebinding,
 	},
 	selected: map[study.Axis]func(*reader, ast.Node) (string, bool){
 		study.AxisLinkDelay: (*reader).selectedDelay,
 		study.AxisLoss:      (*reader).selectedLoss,
+		study.AxisRebinding: func(r *reader, n ast.Node) (string, bool) { word := r.rebinding(n); return word, word != "" },
 	},
 	check: (*reader).plannable,
 	refused: map[string]string{
@@ -53,6 +56,7 @@ var streams = kind{
 		"session":   "each stream has a client of its own",
 		"hints":     "a stream has no resources to announce",
 
+		"tls":            "transports use TLS 1.3, or none",
 		"tcp_windows":    "set the buffers in options, as in options: {tcp_rmem: [4096, 131072, 6291456]}",
 		"client_windows": "transports use their own windows",
 		"server_windows": "transports use their own windows",
@@ -117,6 +121,20 @@ func (r *reader) handoverStrategy(n ast.Node) string {
 		r.fail(n, "multihome needs two access links, but the study has one; add another to access")
 	}
 	return word
+}
+
+// rebinding reads what a NAT changes and when.
+func (r *reader) rebinding(n ast.Node) string {
+	text, ok := r.text(n, "a rebinding")
+	if !ok || text == study.RebindingNone {
+		return text
+	}
+	rebinding, err := network.ParseRebinding(text)
+	if err != nil {
+		r.fail(n, "%v; or %s", err, study.RebindingNone)
+		return ""
+	}
+	return rebinding.String()
 }
 
 func (r *reader) linkDelay(n ast.Node) string {

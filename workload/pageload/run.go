@@ -43,7 +43,7 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 		r.hosts.Resolve(r.names) // and count anew
 	}
 	if record == nil && err == nil {
-		record, err = r.visit(ctx, load.Seed, 0)
+		record, err = r.visit(ctx, load.Seed, load.From)
 	}
 	if err != nil {
 		return nil, err

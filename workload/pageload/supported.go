@@ -15,7 +15,7 @@ func (b *bound) supported() (program, why string) {
 	if why := b.protocol.NoBrowser; why != "" && IsBrowser(b.cell.By()) {
 		return "", why
 	}
-	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs, b.checkHint, b.checkSACK} {
+	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs, b.checkHint, b.checkTLS, b.checkSACK} {
 		if why := check(); why != "" {
 			return "", why
 		}
@@ -68,26 +68,24 @@ func (b *bound) checkSACK() string {
 	return ""
 }
 
-// sequential is the strategy that leaves no connection open.
-const sequential = "sequential"
-
 // checkStrategy returns why connections cannot be used as the cell asks.
 func (b *bound) checkStrategy() string {
 	name := b.cell.On(study.AxisStrategy)
-	switch {
-	case name == study.StrategyBrowser:
+	if name == study.StrategyBrowser {
 		return ""
-	case b.cell.By() != Builtin:
+	}
+	if b.cell.By() != Builtin {
 		return fmt.Sprintf("the loader %s uses connections in its own way only; use %s", b.cell.By(), Builtin)
-	case study.KeepsConnections(b.cell.On(study.AxisVisit)) && name == sequential:
-		return fmt.Sprintf("strategy %s after a visit that leaves connections open: each request has a connection of its own", name)
 	}
 	strategy, err := session.ParseStrategy(name)
 	if err == nil {
 		err = strategy.Supports(b.protocol)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err.Error()
+	case study.KeepsConnections(b.cell.On(study.AxisVisit)) && strategy.Separate():
+		return fmt.Sprintf("strategy %s after a visit that leaves connections open: each request has a connection of its own", name)
 	}
 	return ""
 }

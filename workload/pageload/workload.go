@@ -94,7 +94,7 @@ func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (j workload.
 		Order: b.order, Site: b.site, Scheme: b.protocol.Scheme, Estimate: b.estimate(), Capture: captureSize(b.site), Guest: b.guest(), Headline: "onload",
 		Evidence: evidence.Evidence{
 			Protocol: c.Over(), Visit: b.visit(), First: b.place().Load == 1, Fallback: b.fallback(), NoServerLog: b.foreign() && !b.server.Logs,
-			Windows: b.windows, NoSACK: c.On(study.AxisTCPSACK) == study.SACKOff,
+			Windows: b.windows, TLS: b.wantedTLS(), NoSACK: c.On(study.AxisTCPSACK) == study.SACKOff,
 		},
 	}
 	j.Program, j.Unsupported = b.supported()
@@ -147,14 +147,14 @@ func (b *bound) fallback() string {
 func (b *bound) order(id string) workload.Order {
 	c, o := b.cell, b.Options
 	return &Order{
-		Loader: c.By(), Protocol: c.Over(), Server: c.On(study.AxisServer), Template: b.template, Path: c.Network, Seed: b.seed,
+		Loader: c.By(), Protocol: c.Over(), Server: c.On(study.AxisServer), Template: b.template, Path: c.Network, Seed: b.seed, From: b.From,
 		TCP:     lab.TCPOptions{Congestion: c.On(study.AxisCongestion), InitCwnd: c.InitCwnd(), Window: b.windows.TCP, NoSACK: c.On(study.AxisTCPSACK) == study.SACKOff},
 		Timeout: o.Timeout,
 		CPU:     page.CPU{ParsePerKB: o.CPU.Parse, StylePerKB: o.CPU.Style, ScriptPerKB: o.CPU.Script, Scale: o.CPU.Scale},
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, c.Key(), b.seed),
 		Visit:   c.On(study.AxisVisit), Place: b.place(), Strategy: c.On(study.AxisStrategy), ThinkTime: o.ThinkTime, Fallback: b.fallback(),
 		ClientWindow: orderedWindow(c, study.AxisClientWindow), ServerWindow: orderedWindow(c, study.AxisServerWindow),
-		ServerWait: o.ServerWait, Freeze: o.Freeze, Hint: b.hint(),
+		ServerWait: o.ServerWait, Freeze: o.Freeze, Hint: b.hint(), TLS: b.oldTLS(),
 	}
 }
 

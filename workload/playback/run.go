@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"wiretime/lab"
 	"wiretime/media/manager"
@@ -98,8 +99,12 @@ func (p *playing) play(ctx context.Context, path lab.Progress) (*record.Stream, 
 	for i, local := range p.hosts.Locals {
 		links = append(links, viewer.Link{Name: p.path.Access[i].Name, Address: local})
 	}
+	var rebindings []time.Duration
+	for _, r := range p.path.Rebindings() {
+		rebindings = append(rebindings, r.At)
+	}
 	stream, err := p.watch(ctx, viewer.Config{
-		Client: client, Player: p.player, Links: links, Handovers: path.Handovers, Epoch: path.Epoch, Events: p.events,
+		Rebindings: rebindings, Client: client, Player: p.player, Links: links, Handovers: path.Handovers, Epoch: path.Epoch, Events: p.events,
 	})
 	if err == nil && stream.Figures.Failure != "" {
 		err = errors.New(stream.Figures.Failure)

@@ -85,6 +85,9 @@ func (b *bound) order(id string) workload.Order {
 		Seeks:   s.Seeks, StartAt: s.StartAt, ResumeAt: s.ResumeAt, Ahead: s.Ahead,
 		Patience: s.Patience, GiveUp: s.GiveUp,
 	}
+	if r, ok := c.Rebinding(); ok {
+		o.Manager.Rebinding = &r
+	}
 	if c.By() != Download {
 		o.For = s.Duration
 	}
