@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"wiretime/media/storage"
@@ -24,11 +25,11 @@ func TestRequestsWithConnectionsOfTheirOwn(t *testing.T) {
 			must(t, err)
 			pending = append(pending, r)
 		}
-		for i := len(pending) - 1; i >= 0; i-- {
-			n, err := b.check(pending[i])
+		for _, r := range slices.Backward(pending) {
+			n, err := b.check(r)
 			must(t, err)
-			if n != pending[i].Length {
-				t.Errorf("%d of %d octets came", n, pending[i].Length)
+			if n != r.Length {
+				t.Errorf("%d of %d octets came", n, r.Length)
 			}
 		}
 		_, err := b.fetch(t.Context(), s, segment(storage.HD, 5))
