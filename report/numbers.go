@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"regexp"
@@ -23,9 +24,9 @@ type number struct {
 	value func(study.Cell) (float64, bool)
 	// word writes the number for a tick on the axis of a chart.
 	word func(study.Cell) string
-	// rest returns the rest of the value on the axis, as a key and in words. The words leave out what does not vary in the run.
-	// It is nil if the value has no more than the number.
-	rest func(Axes, study.Cell) (key, words string)
+	// rest returns the rest of the value on the axis, without the numbers that have the given IDs, as a key and in words. The words
+	// leave out what does not vary in the run. It is nil if the value has no more than the number.
+	rest func(a Axes, c study.Cell, but ...string) (key, words string)
 }
 
 // linkNumbers are the properties of a stream's link.
@@ -49,8 +50,9 @@ var pathNumbers = []number{
 
 // siteNumbers are the numbers in the names of sites.
 var siteNumbers = []number{
-	ofSite("pages", "number of pages", "Pages at once", `^(search|search-full)@(\d+)$`),
-	ofSite("hosts", "number of hosts", "Hosts that share the images", `^(world-flags)@(\d+)$`),
+	ofSite("pages", "number of pages", "Pages at once", `^(search|search-full)@(?P<n>\d+)$`, "$1"),
+	ofSite("hosts", "number of hosts", "Hosts that share the images", `^(world-flags)(?:@(?P<n>\d+))?$`, "$1"),
+	ofSite("objects", "number of objects", "Images of the page", `^(objects)@(?P<n>\d+)x(.+)$`, "$1 of $3"),
 }
 
 // ofPath returns a property of paths with one access link that never changes; other paths do not have the number.
@@ -63,31 +65,40 @@ func ofPath(id, name, label string, of func(down, up *network.Link) float64) num
 		return of(&p.Access[0].Down, &p.Access[0].Up), true
 	}
 	return number{axis: study.AxisNetwork, id: id, name: name, label: label, value: value, word: plain(value),
-		rest: func(a Axes, c study.Cell) (string, string) {
+		rest: func(a Axes, c study.Cell, but ...string) (string, string) {
 			var said []string
 			for _, other := range a.numbers {
-				if v, ok := other.value(c); other.axis == study.AxisNetwork && other.id != id && ok {
-					said = append(said, strings.TrimSpace(other.name+" "+write(v)+" "+unitOf(other.label)))
+				if other.axis == study.AxisNetwork && !slices.Contains(but, other.id) {
+					said = append(said, other.say(c))
 				}
 			}
-			return without(id, c.Network), strings.Join(said, ", ")
+			return without(c.Network, but), strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), ", ")
 		}}
 }
 
-// without writes all of a path but its names and one of its properties, in both directions.
-func without(id string, p network.Path) string {
+// say writes a cell's number with its name and unit, as in "RTT 50 ms"; nothing if the cell has none.
+func (n number) say(c study.Cell) string {
+	if _, ok := n.value(c); !ok {
+		return ""
+	}
+	return strings.TrimSpace(n.name + " " + n.word(c) + " " + unitOf(n.label))
+}
+
+// without writes all of a path but its names and those of its properties that have the given IDs, in both directions.
+func without(p network.Path, ids []string) string {
 	p.Name, p.Source, p.Note, p.Access = "", "", "", slices.Clone(p.Access)
 	a := &p.Access[0]
 	for _, l := range []*network.Link{&a.Down, &a.Up} {
-		switch id {
-		case "rate":
+		if slices.Contains(ids, "rate") {
 			if l.Queue == network.DefaultQueue(l.Rate) {
 				l.Queue = network.Queue{}
 			}
 			l.Rate = 0
-		case "rtt":
+		}
+		if slices.Contains(ids, "rtt") {
 			l.Delay = 0
-		case "loss":
+		}
+		if slices.Contains(ids, "loss") {
 			l.Loss.Rate = 0
 		}
 	}
@@ -95,18 +106,20 @@ func without(id string, p network.Path) string {
 	return string(text)
 }
 
-// ofSite returns the number in the names of some sites: the second group of the pattern. The first group is the rest.
-func ofSite(id, name, label, pattern string) number {
+// ofSite returns the number in the names of some sites: the group n of the pattern, 1 where a name leaves it out. rest is a template
+// of regexp.Expand for the rest of the name.
+func ofSite(id, name, label, pattern, rest string) number {
 	form := regexp.MustCompile(pattern)
 	value := func(c study.Cell) (float64, bool) {
-		if m := form.FindStringSubmatch(c.Subject()); m != nil {
-			return parse(m[2])
+		m := form.FindStringSubmatch(c.Subject())
+		if m == nil {
+			return 0, false
 		}
-		return 0, false
+		return parse(cmp.Or(m[form.SubexpIndex("n")], "1"))
 	}
 	return number{axis: study.AxisSite, id: id, name: name, label: label, value: value, word: plain(value),
-		rest: func(_ Axes, c study.Cell) (string, string) {
-			family := form.FindStringSubmatch(c.Subject())[1]
+		rest: func(_ Axes, c study.Cell, _ ...string) (string, string) {
+			family := form.ReplaceAllString(c.Subject(), rest)
 			return family, family
 		}}
 }
@@ -160,10 +173,8 @@ func unitOf(label string) string {
 	return strings.TrimSuffix(unit, ")")
 }
 
-// numbersOf returns the numbers by which the results' cells differ: first those that the workload lists, then the axes whose values are
-// numbers.
+// numbersOf returns the numbers by which the results' cells differ.
 func numbersOf(k kind, w *study.Workload, results []store.Result) []number {
-	var all []number
 	varies := func(n number) bool {
 		first, ok := 0.0, false
 		return slices.ContainsFunc(results, func(r store.Result) bool {
@@ -174,18 +185,17 @@ func numbersOf(k kind, w *study.Workload, results []store.Result) []number {
 			return has && v != first
 		})
 	}
-	for _, n := range k.numbers {
-		if varies(n) {
-			all = append(all, n)
-		}
-	}
+	return slices.DeleteFunc(allNumbers(k, w), func(n number) bool { return !varies(n) })
+}
+
+// allNumbers returns the numbers that cells may have: first those that the workload lists, then the axes whose values are numbers.
+func allNumbers(k kind, w *study.Workload) []number {
+	all := slices.Clone(k.numbers)
 	for _, info := range w.Axes {
 		if slices.ContainsFunc(k.numbers, func(n number) bool { return n.axis == info.Axis }) || info.Axis == w.Over || info.Axis == w.By || info.Axis == w.Subject {
 			continue
 		}
-		if n := ofAxis(info); varies(n) {
-			all = append(all, n)
-		}
+		all = append(all, ofAxis(info))
 	}
 	return all
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -78,7 +77,8 @@ func (a Axes) series(results []store.Result, at map[string]int, printed map[stri
 	}
 	var all []Series
 	for _, along := range a.numbers {
-		s := Series{Axis: along.id, Name: along.name, Label: along.label, Ticks: []Tick{}, Metrics: a.kind().followed}
+		scale := scaleOf(along, results)
+		s := Series{Axis: along.id, Name: scale.Name, Label: scale.Label, Ticks: scale.Ticks, Metrics: a.kind().followed}
 		gathered := gathering{Axes: a, along: along, at: map[string]int{}, lines: map[[2]string]int{}}
 		for _, r := range results {
 			value, ok := along.value(r.Cell)
@@ -86,7 +86,6 @@ func (a Axes) series(results []store.Result, at map[string]int, printed map[stri
 				continue
 			}
 			gathered.add(r.Cell, LinePoint{At: value, Cell: at[r.Cell.Key()], Summaries: s.summaries(r), Printed: printed[r.Cell.Key()]})
-			s.Ticks = append(s.Ticks, Tick{value, along.word(r.Cell)})
 		}
 		for _, p := range gathered.panels {
 			if p.worthDrawing(a.kind().fewest) {
@@ -96,8 +95,6 @@ func (a Axes) series(results []store.Result, at map[string]int, printed map[stri
 		if len(s.Panels) == 0 {
 			continue
 		}
-		slices.SortStableFunc(s.Ticks, func(a, b Tick) int { return cmp.Compare(a.Value, b.Value) })
-		s.Ticks = slices.CompactFunc(s.Ticks, func(a, b Tick) bool { return a.Value == b.Value })
 		all = append(all, s)
 	}
 	return all
@@ -124,7 +121,7 @@ type gathering struct {
 }
 
 func (g *gathering) add(c study.Cell, point LinePoint) {
-	key, words := g.panel(g.along, c)
+	key, words := g.panel(c, g.along)
 	p, known := g.at[key]
 	if !known {
 		p = len(g.panels)
@@ -148,19 +145,26 @@ func (g *gathering) add(c study.Cell, point LinePoint) {
 	line.Points = slices.Insert(line.Points, place, point)
 }
 
-// panel returns what a cell has in common with the others of its panel, beside its line's label, as a key and in words. The words leave
-// out what does not vary in the run.
-func (a Axes) panel(along number, c study.Cell) (key, words string) {
+// panel returns what a cell has in common with the others of its panel, beside its line's label and the numbers along its axes, as a key
+// and in words. The words leave out what does not vary in the run.
+func (a Axes) panel(c study.Cell, along ...number) (key, words string) {
 	var keys, said []string
 	for _, axis := range a.panels {
-		if axis != along.axis {
+		var shown []string
+		var rest func(Axes, study.Cell, ...string) (string, string)
+		for _, n := range along {
+			if n.axis == axis {
+				shown, rest = append(shown, n.id), n.rest
+			}
+		}
+		if shown == nil {
 			keys, said = append(keys, c.On(axis)), append(said, a.say(c, axis))
 			continue
 		}
-		if along.rest == nil {
+		if rest == nil {
 			continue
 		}
-		key, words := along.rest(a, c)
+		key, words := rest(a, c, shown...)
 		keys = append(keys, key)
 		if words != "" {
 			said = append(said, words)

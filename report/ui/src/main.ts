@@ -1,8 +1,9 @@
 import { appendix } from "./appendix";
 import { distances } from "./charts";
-import { type Data, type Metric } from "./data";
+import { type Data, type Figure, type Metric } from "./data";
 import { clocksView } from "./clocks";
 import { drawAll, el, whenNear } from "./dom";
+import { figureView } from "./figure";
 import { list } from "./format";
 import { header } from "./header";
 import { papersView } from "./papers";
@@ -89,8 +90,10 @@ function answerView(data: Data, first: Metric): { element: HTMLElement; show: (m
 }
 
 const source = document.getElementById("data")?.textContent ?? "null";
-const data = JSON.parse(source) as Data | null;
-if (data === null) {
+const data = JSON.parse(source) as Data | { figure: Figure } | null;
+if (data !== null && "figure" in data) {
+  document.getElementById("report")?.append(figureView(data.figure));
+} else if (data === null) {
   document.getElementById("report")?.append(el("p", {}, "This page holds no data; `wiretime report` puts a run into it."));
 } else {
   report(data);
