@@ -33,6 +33,7 @@ export interface Data {
   streams?: Streams;
   uploads?: boolean;
   series?: Series[];
+  maps?: RatioMap[];
   crowds?: { activities: Fact[] };
   compared: "protocol" | "strategy" | "server" | "transport" | "transport and strategy";
   same: string[];
@@ -110,6 +111,29 @@ export interface Series extends Scale {
   axis: string;
   metrics: string[];
   panels: Panel[];
+}
+
+/** How the ratios of cells change over two numbers. */
+export interface RatioMap {
+  along: Scale;
+  against: Scale;
+  labels: string[];
+  metrics: string[];
+  panels: { name: string; spots: MapSpot[] }[];
+}
+
+/** Two labels at one place of a map: label < to. */
+export interface MapSpot {
+  at: number;
+  against: number;
+  metric: number;
+  label: number;
+  to: number;
+  ratio: number; // of the median of label to that of to
+  low: number;
+  high: number;
+  interval: boolean;
+  n: number;
 }
 
 export interface Panel {

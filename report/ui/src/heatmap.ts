@@ -31,12 +31,12 @@ export function heatMap(map: HeatMap): Element {
   const [xs, ys] = [values((s) => s.x), values((s) => s.y)];
   const word = (scale: Scale, v: number): string => scale.ticks.find((t) => t.value === v)?.word ?? String(v);
   const narrow = (map.width - 66) / xs.length < 74;
-  const write = (v: number): string => fixed(v, 2);
   const undecided = (s: Spot): boolean => standing(s) === "undecided";
-  const words = (s: Spot): string => (undecided(s) ? `(${write(s.ratio)})` : write(s.ratio));
-  const spread = (s: Spot): string => (s.interval ? `${write(s.low)} to ${write(s.high)}` : `n ${s.n}`);
-  const say = (s: Spot): string => `${map.name}, ${map.along.name} ${word(map.along, s.x)}, ${map.against.name} ${word(map.against, s.y)}\n${map.title} ${write(s.ratio)}\n`
-    + (s.interval ? `95 % interval ${write(s.low)} to ${write(s.high)}, n ${s.n}` : `too few loads for an interval, n ${s.n}`)
+  const write = (s: Spot, v = s.ratio): string => fixed(v, !undecided(s) && fixed(s.ratio, 2) === "1.00" ? 3 : 2);
+  const words = (s: Spot): string => (undecided(s) ? `(${write(s)})` : write(s));
+  const spread = (s: Spot): string => (s.interval ? `${write(s, s.low)} to ${write(s, s.high)}` : `n ${s.n}`);
+  const say = (s: Spot): string => `${map.name}, ${map.along.name} ${word(map.along, s.x)}, ${map.against.name} ${word(map.against, s.y)}\n${map.title} ${write(s)}\n`
+    + (s.interval ? `95 % interval ${write(s, s.low)} to ${write(s, s.high)}, n ${s.n}` : `too few loads for an interval, n ${s.n}`)
     + `\n${{ below: "below 1", above: "above 1", undecided: "not decided" }[standing(s)]}`;
   const place = { x: "x", y: "y" };
   const plot = Plot.plot({

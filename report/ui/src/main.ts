@@ -6,6 +6,7 @@ import { drawAll, el, whenNear } from "./dom";
 import { figureView } from "./figure";
 import { list } from "./format";
 import { header } from "./header";
+import { mapsView } from "./maps";
 import { papersView } from "./papers";
 import { sectionView } from "./section";
 import { seriesView } from "./series";
@@ -32,9 +33,12 @@ function report(data: Data): void {
     for (const v of views) v.show(metric);
   };
   const series = seriesView(data);
+  const maps = mapsView(data);
   const papers = papersView(data);
   main.append(
-    ...(series === null ? [] : [series, ...papers]),
+    ...(series === null ? [] : [series]),
+    ...(maps === null ? [] : [maps]),
+    ...(series === null ? [] : papers),
     el("section", {},
       el("h2", {}, `Which ${data.compared} is faster, and by how much`),
       data.clockNote === undefined ? null : el("p", {}, data.clockNote + " ", el("a", { href: "#clock" }, "What the clock means")),

@@ -1,6 +1,6 @@
 import { colour } from "./charts";
 import { at, type Data, type Series } from "./data";
-import { el, whenNear } from "./dom";
+import { chooser, el, whenNear } from "./dom";
 import { legend, lineChart, offerStrip, type Chart } from "./linechart";
 import { looksOf, offersOf, pointsOf, rangesOf } from "./lines";
 import { workloadOf } from "./workload";
@@ -21,9 +21,7 @@ export function seriesView(data: Data): HTMLElement | null {
   show(first);
   return el("section", { id: "series" },
     el("h2", {}, all.length === 1 ? `By ${first.name}` : data.streams === undefined ? "By what varies" : "By property of the link"),
-    all.length === 1 ? null : el("fieldset", { class: "chooser" },
-      el("legend", {}, "Along"),
-      ...all.map((s) => el("label", {}, el("input", { type: "radio", name: "series", checked: s === first, onchange: () => { show(s); } }), el("span", {}, s.name)))),
+    chooser("series", "Along", all, first, (s) => s.name, show),
     box);
 }
 
