@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"wiretime/stats"
@@ -93,7 +94,7 @@ func Draw(whole []store.Result, metrics []study.Metric, published []store.Figure
 		return Figure{}, fmt.Errorf("the run has no results")
 	}
 	axes := AxesOf(results)
-	d := drawer{spec: spec, axes: axes, numbers: allNumbers(axes.kind(), axes.Workload), results: results, metrics: metrics,
+	d := drawer{spec: spec, axes: axes, numbers: axes.Workload.Numbers(), results: results, metrics: metrics,
 		published: published, bootstrap: stats.NewBootstrap(seed)}
 	return d.draw()
 }
@@ -101,13 +102,13 @@ func Draw(whole []store.Result, metrics []study.Metric, published []store.Figure
 type drawer struct {
 	spec      FigureSpec
 	axes      Axes
-	numbers   []number
+	numbers   []study.Number
 	results   []store.Result
 	metrics   []study.Metric
 	published []store.Figure
 	bootstrap *stats.Bootstrap
 
-	along, against number
+	along, against study.Number
 	scale          float64 // of the figure's unit
 	figure         Figure
 	panels         map[string]int
@@ -126,7 +127,7 @@ func (d *drawer) draw() (Figure, error) {
 	if len(d.spec.Lines) == 0 {
 		for _, label := range d.labels(shown) {
 			d.figure.Lines = append(d.figure.Lines, label)
-			mine := slices.DeleteFunc(slices.Clone(shown), func(r store.Result) bool { return d.axes.Label(r.Cell, d.along.axis) != label })
+			mine := slices.DeleteFunc(slices.Clone(shown), func(r store.Result) bool { return d.axes.Label(r.Cell, d.along.Axis) != label })
 			if err := d.line(FigureLine{Title: label}, mine); err != nil {
 				return Figure{}, err
 			}
@@ -169,7 +170,7 @@ func (d *drawer) check() error {
 	}
 	for _, c := range choices {
 		for name := range c {
-			if !d.axes.Workload.Has(study.Axis(name)) && !slices.ContainsFunc(d.numbers, func(n number) bool { return n.id == name }) {
+			if !d.axes.Workload.Has(study.Axis(name)) && !slices.ContainsFunc(d.numbers, func(n study.Number) bool { return n.ID == name }) {
 				return fmt.Errorf("unknown axis or number %q: the study has %s", name, strings.Join(d.names(), ", "))
 			}
 		}
@@ -245,15 +246,15 @@ func (d *drawer) line(l FigureLine, shown []store.Result) error {
 			}
 			p := place{panel: d.panelOf(r.Cell)}
 			var has [2]bool
-			p.at, has[0] = d.along.value(r.Cell)
+			p.at, has[0] = d.along.Of(r.Cell)
 			if d.figure.Against != nil {
-				p.against, has[1] = d.against.value(r.Cell)
+				p.against, has[1] = d.against.Of(r.Cell)
 			}
 			if !has[0] || d.figure.Against != nil && !has[1] {
 				continue
 			}
 			if other, taken := found[i][p]; taken {
-				return fmt.Errorf("line %q has several cells at %s %s, which differ in %s: choose one", l.Title, d.along.name, d.along.word(r.Cell), differences(other.Cell, r.Cell))
+				return fmt.Errorf("line %q has several cells at %s %s, which differ in %s: choose one", l.Title, d.along.Name, d.along.Word(r.Cell), differences(other.Cell, r.Cell))
 			}
 			found[i][p] = r
 			if i == 0 {
@@ -327,8 +328,8 @@ func (d *drawer) point(cells []store.Result, metric, statistic string) (FigurePo
 // panelOf returns the name of the panel of a cell, which it makes.
 func (d *drawer) panelOf(c study.Cell) string {
 	name := ""
-	if i := slices.IndexFunc(d.numbers, func(n number) bool { return n.id == d.spec.Panels }); i >= 0 {
-		name = d.numbers[i].say(c)
+	if i := slices.IndexFunc(d.numbers, func(n study.Number) bool { return n.ID == d.spec.Panels }); i >= 0 {
+		name = d.numbers[i].Say(c)
 	} else if d.spec.Panels != "" {
 		name = d.axes.say(c, study.Axis(d.spec.Panels))
 	}
@@ -341,13 +342,13 @@ func (d *drawer) panelOf(c study.Cell) string {
 
 // sortPanels sorts the panels of a number by it.
 func (d *drawer) sortPanels() {
-	i := slices.IndexFunc(d.numbers, func(n number) bool { return n.id == d.spec.Panels })
+	i := slices.IndexFunc(d.numbers, func(n study.Number) bool { return n.ID == d.spec.Panels })
 	if i < 0 {
 		return
 	}
 	value := map[string]float64{}
 	for _, r := range d.results {
-		value[d.numbers[i].say(r.Cell)], _ = d.numbers[i].value(r.Cell)
+		value[d.numbers[i].Say(r.Cell)], _ = d.numbers[i].Of(r.Cell)
 	}
 	slices.SortStableFunc(d.figure.Panels, func(a, b FigurePanel) int { return cmp.Compare(value[a.Name], value[b.Name]) })
 }
@@ -358,14 +359,14 @@ func (d *drawer) picks(c Choice, cell study.Cell) bool {
 		if slices.Contains(wanted, cell.On(study.Axis(name))) && d.axes.Workload.Has(study.Axis(name)) {
 			continue
 		}
-		i := slices.IndexFunc(d.numbers, func(n number) bool { return n.id == name })
+		i := slices.IndexFunc(d.numbers, func(n study.Number) bool { return n.ID == name })
 		if i < 0 {
 			return false
 		}
-		has, ok := d.numbers[i].value(cell)
+		has, ok := d.numbers[i].Of(cell)
 		if !ok || !slices.ContainsFunc(wanted, func(word string) bool {
-			v, ok := parse(word)
-			return ok && math.Abs(v-has) <= 1e-9*math.Abs(has)
+			v, err := strconv.ParseFloat(word, 64)
+			return err == nil && math.Abs(v-has) <= 1e-9*math.Abs(has)
 		}) {
 			return false
 		}
@@ -374,10 +375,10 @@ func (d *drawer) picks(c Choice, cell study.Cell) bool {
 }
 
 // number returns the number with the ID that key of the specification names.
-func (d *drawer) number(key, id string) (number, error) {
-	i := slices.IndexFunc(d.numbers, func(n number) bool { return n.id == id })
+func (d *drawer) number(key, id string) (study.Number, error) {
+	i := slices.IndexFunc(d.numbers, func(n study.Number) bool { return n.ID == id })
 	if i < 0 {
-		return number{}, fmt.Errorf("unknown number %q for %s: the study has %s", id, key, strings.Join(d.ids(), ", "))
+		return study.Number{}, fmt.Errorf("unknown number %q for %s: the study has %s", id, key, strings.Join(d.ids(), ", "))
 	}
 	return d.numbers[i], nil
 }
@@ -385,7 +386,7 @@ func (d *drawer) number(key, id string) (number, error) {
 func (d *drawer) ids() []string {
 	var ids []string
 	for _, n := range d.numbers {
-		ids = append(ids, n.id)
+		ids = append(ids, n.ID)
 	}
 	return ids
 }
@@ -406,7 +407,7 @@ func (d *drawer) names() []string {
 func (d *drawer) labels(shown []store.Result) []string {
 	var labels []string
 	for _, r := range shown {
-		if label := d.axes.Label(r.Cell, d.along.axis); len(r.Values[d.spec.Metric]) > 0 && !slices.Contains(labels, label) {
+		if label := d.axes.Label(r.Cell, d.along.Axis); len(r.Values[d.spec.Metric]) > 0 && !slices.Contains(labels, label) {
 			labels = append(labels, label)
 		}
 	}
@@ -414,11 +415,11 @@ func (d *drawer) labels(shown []store.Result) []string {
 }
 
 // scaleOf returns the axis of a number, with a tick for each value that a cell has.
-func scaleOf(n number, results []store.Result) Scale {
-	s := Scale{Name: n.name, Label: n.label, Ticks: []Tick{}}
+func scaleOf(n study.Number, results []store.Result) Scale {
+	s := Scale{Name: n.Name, Label: n.Label, Ticks: []Tick{}}
 	for _, r := range results {
-		if v, ok := n.value(r.Cell); ok {
-			s.Ticks = append(s.Ticks, Tick{v, n.word(r.Cell)})
+		if v, ok := n.Of(r.Cell); ok {
+			s.Ticks = append(s.Ticks, Tick{v, n.Word(r.Cell)})
 		}
 	}
 	slices.SortStableFunc(s.Ticks, func(a, b Tick) int { return cmp.Compare(a.Value, b.Value) })

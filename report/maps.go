@@ -3,6 +3,7 @@ package report
 import (
 	"wiretime/stats"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // Map is a heat map: how the ratios of cells change over two numbers, all else being equal.
@@ -52,7 +53,7 @@ func collectMaps(results []store.Result, seed uint64) []Map {
 }
 
 // heatMap returns the map over two numbers, nil if no panel has several values of both.
-func (a Axes) heatMap(along, against number, results []store.Result, bootstrap *stats.Bootstrap) *Map {
+func (a Axes) heatMap(along, against study.Number, results []store.Result, bootstrap *stats.Bootstrap) *Map {
 	m := Map{Along: scaleOf(along, results), Against: scaleOf(against, results), Metrics: a.kind().followed}
 	type spot struct{ at, against float64 }
 	type panel struct {
@@ -65,8 +66,8 @@ func (a Axes) heatMap(along, against number, results []store.Result, bootstrap *
 	for _, r := range results {
 		var at spot
 		var has [2]bool
-		at.at, has[0] = along.value(r.Cell)
-		at.against, has[1] = against.value(r.Cell)
+		at.at, has[0] = along.Of(r.Cell)
+		at.against, has[1] = against.Of(r.Cell)
 		if !has[0] || !has[1] {
 			continue
 		}
@@ -76,7 +77,7 @@ func (a Axes) heatMap(along, against number, results []store.Result, bootstrap *
 			p = &panel{name: name, cells: map[spot]map[int]store.Result{}}
 			byKey[key], panels = p, append(panels, p)
 		}
-		label := place(&m.Labels, labels, a.Label(r.Cell, along.axis, against.axis))
+		label := place(&m.Labels, labels, a.Label(r.Cell, along.Axis, against.Axis))
 		if p.cells[at] == nil {
 			p.cells[at], p.order = map[int]store.Result{}, append(p.order, at)
 		}

@@ -66,7 +66,7 @@ func collectSeries(results, whole []store.Result, at map[string]int, published [
 		return all
 	}
 	sessions := AxesOf(whole)
-	sessions.numbers = slices.DeleteFunc(sessions.numbers, func(n number) bool { return n.axis != study.AxisLoad })
+	sessions.numbers = slices.DeleteFunc(sessions.numbers, func(n study.Number) bool { return n.Axis != study.AxisLoad })
 	return append(sessions.series(whole, at, printed), all...)
 }
 
@@ -78,10 +78,10 @@ func (a Axes) series(results []store.Result, at map[string]int, printed map[stri
 	var all []Series
 	for _, along := range a.numbers {
 		scale := scaleOf(along, results)
-		s := Series{Axis: along.id, Name: scale.Name, Label: scale.Label, Ticks: scale.Ticks, Metrics: a.kind().followed}
+		s := Series{Axis: along.ID, Name: scale.Name, Label: scale.Label, Ticks: scale.Ticks, Metrics: a.kind().followed}
 		gathered := gathering{Axes: a, along: along, at: map[string]int{}, lines: map[[2]string]int{}}
 		for _, r := range results {
-			value, ok := along.value(r.Cell)
+			value, ok := along.Of(r.Cell)
 			if !ok {
 				continue
 			}
@@ -114,7 +114,7 @@ func (s *Series) summaries(r store.Result) map[string]Summary {
 // gathering puts cells into panels and lines, in the order of their first cells.
 type gathering struct {
 	Axes
-	along  number
+	along  study.Number
 	panels []Panel
 	at     map[string]int    // the indices of panels, by what their cells have in common
 	lines  map[[2]string]int // the indices of lines in their panels, by that and their labels
@@ -128,7 +128,7 @@ func (g *gathering) add(c study.Cell, point LinePoint) {
 		g.at[key] = p
 		g.panels = append(g.panels, Panel{Name: words})
 	}
-	label := g.Label(c, g.along.axis)
+	label := g.Label(c, g.along.Axis)
 	l, known := g.lines[[2]string{key, label}]
 	if !known {
 		l = len(g.panels[p].Lines)
@@ -147,24 +147,15 @@ func (g *gathering) add(c study.Cell, point LinePoint) {
 
 // panel returns what a cell has in common with the others of its panel, beside its line's label and the numbers along its axes, as a key
 // and in words. The words leave out what does not vary in the run.
-func (a Axes) panel(c study.Cell, along ...number) (key, words string) {
+func (a Axes) panel(c study.Cell, along ...study.Number) (key, words string) {
 	var keys, said []string
 	for _, axis := range a.panels {
-		var shown []string
-		var rest func(Axes, study.Cell, ...string) (string, string)
-		for _, n := range along {
-			if n.axis == axis {
-				shown, rest = append(shown, n.id), n.rest
-			}
-		}
-		if shown == nil {
+		shown := slices.DeleteFunc(slices.Clone(along), func(n study.Number) bool { return n.Axis != axis })
+		if len(shown) == 0 {
 			keys, said = append(keys, c.On(axis)), append(said, a.say(c, axis))
 			continue
 		}
-		if rest == nil {
-			continue
-		}
-		key, words := rest(a, c, shown...)
+		key, words := a.beside(c, shown)
 		keys = append(keys, key)
 		if words != "" {
 			said = append(said, words)
