@@ -27,6 +27,9 @@ type Evidence struct {
 	// NoServerLog says that the server keeps no log. Rules then rely on the HAR and the packets.
 	NoServerLog bool
 
+	// TearDown says that the client was to close its connections within the capture.
+	TearDown bool
+
 	// Windows are the flow-control windows that the cell set.
 	Windows Windows
 

@@ -13,7 +13,7 @@ import (
 func Pages() Set {
 	return Set{
 		Metrics: []Metric{
-			dcl, onload, plt, tow, ttfb, fcp, lcp,
+			dcl, onload, plt, tow, towClosed, ttfb, fcp, lcp,
 			requests, connectionCount,
 			bytesUp, bytesDown, packetsUp, packetsDown,
 			requestHeaders, requestHeadersPlain, responseHeaders, responseHeadersPlain, allHeaders, allHeadersPlain,

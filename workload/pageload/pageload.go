@@ -50,6 +50,8 @@ type Order struct {
 	// Freeze has scripts find the time at which the site was recorded, and the same random
 	// numbers in every load. The own loaders run none.
 	Freeze bool
+	// TearDown has the client close its connections over the path, before the capture ends.
+	TearDown bool `json:",omitempty"`
 	// Hint is how the server announces resources, a value of study.AxisHint; empty: it does not.
 	Hint string `json:",omitempty"`
 }

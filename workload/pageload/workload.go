@@ -93,7 +93,7 @@ func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (j workload.
 	j = workload.Job{
 		Order: b.order, Site: b.site, Scheme: b.protocol.Scheme, Estimate: b.estimate(), Capture: captureSize(b.site), Guest: b.guest(), Headline: "onload",
 		Evidence: evidence.Evidence{
-			Protocol: c.Over(), Visit: b.visit(), First: b.place().Load == 1, Fallback: b.fallback(), NoServerLog: b.foreign() && !b.server.Logs,
+			Protocol: c.Over(), Visit: b.visit(), First: b.place().Load == 1, Fallback: b.fallback(), TearDown: b.Options.TearDown, NoServerLog: b.foreign() && !b.server.Logs,
 			Windows: b.windows,
 		},
 	}
@@ -154,7 +154,7 @@ func (b *bound) order(id string) workload.Order {
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, c.Key(), b.seed),
 		Visit:   c.On(study.AxisVisit), Place: b.place(), Strategy: c.On(study.AxisStrategy), ThinkTime: o.ThinkTime, Fallback: b.fallback(),
 		ClientWindow: orderedWindow(c, study.AxisClientWindow), ServerWindow: orderedWindow(c, study.AxisServerWindow),
-		ServerWait: o.ServerWait, Freeze: o.Freeze, Hint: b.hint(),
+		ServerWait: o.ServerWait, Freeze: o.Freeze, TearDown: o.TearDown, Hint: b.hint(),
 	}
 }
 
