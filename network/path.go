@@ -87,7 +87,7 @@ func DefaultQueue(rate BitRate) Queue {
 }
 
 // Event changes a path at a given time. It sets any of rate, delay, loss and
-// outage on the links it names, or it is a handover and nothing else. If two
+// outage on the links it names, or it is a handover or a rebinding and nothing else. If two
 // events set the same thing at the same instant, the later in the list wins.
 type Event struct {
 	At          time.Duration  `json:"at"`                    // since the path's first packet
@@ -99,6 +99,7 @@ type Event struct {
 	Outage      time.Duration  `json:"outage,omitzero"`       // the link stops for this long
 	OutageDrops bool           `json:"outage_drops,omitzero"` // the outage drops waiting and arriving packets instead of holding them
 	Handover    string         `json:"handover,omitzero"`     // name of the access link that becomes the active one
+	Rebind      Rebinding      `json:"rebind,omitzero"`       // what the NAT changes when it forgets its bindings
 }
 
 // Direction is a direction of travel.

@@ -170,7 +170,7 @@ func TestNearest(t *testing.T) {
 
 func TestFateWords(t *testing.T) {
 	for fate, want := range map[Fate]string{
-		Delivered: "delivered", LostRandom: "random loss", DroppedQueue: "queue full", DroppedOutage: "outage", DroppedHandover: "handover", 99: "unknown fate 99",
+		Delivered: "delivered", LostRandom: "random loss", DroppedQueue: "queue full", DroppedOutage: "outage", DroppedHandover: "handover", DroppedBinding: "no binding", 99: "unknown fate 99",
 	} {
 		if got := fate.String(); got != want {
 			t.Errorf("Fate(%d).String() = %q, want %q", uint8(fate), got, want)

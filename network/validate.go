@@ -61,6 +61,9 @@ func (p Path) validate() error {
 	if err := p.validateHandovers(); err != nil {
 		return err
 	}
+	if err := p.validateRebindings(); err != nil {
+		return err
+	}
 	if err := p.validateFar(); err != nil {
 		return err
 	}
@@ -178,6 +181,9 @@ func (p Path) validateEvent(e Event) error {
 	if e.At < 0 {
 		return errors.New("must not be before the first packet; times count from 0")
 	}
+	if e.Rebind != "" {
+		return e.Rebind.alone(e)
+	}
 	if e.Handover != "" {
 		if e.Access != "" || e.Direction != "" || e.Rate != nil || e.Delay != nil || e.Loss != nil || e.Outage != 0 || e.OutageDrops {
 			return errors.New("a handover cannot be combined with other changes; write them as an event of their own")
@@ -198,7 +204,7 @@ func (p Path) validateEvent(e Event) error {
 	case e.Outage == 0 && e.OutageDrops:
 		return errors.New("its outage has no duration; write one such as 500ms")
 	case e.Outage == 0 && e.Rate == nil && e.Delay == nil && e.Loss == nil:
-		return errors.New("it changes nothing; set a rate, a delay, a loss, an outage above 0 or a handover")
+		return errors.New("it changes nothing; set a rate, a delay, a loss, an outage above 0, a handover or a rebinding")
 	case e.At+e.Outage < 0:
 		return fmt.Errorf("an outage of %v ends after the last representable time; make it shorter", e.Outage)
 	}

@@ -97,6 +97,9 @@ func describeEvent(e network.Event) string {
 	if e.Handover != "" {
 		return "handover to " + e.Handover
 	}
+	if e.Rebind != "" {
+		return "NAT forgets its bindings: new " + string(e.Rebind)
+	}
 	var words []string
 	if e.Rate != nil {
 		words = append(words, rate(*e.Rate))

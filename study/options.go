@@ -30,6 +30,7 @@ type Options struct {
 	TCPRmem, TCPWmem [3]int
 	CPU              CPU // the main thread of the built-in loader
 
+	Slots   *Slots  // of the schedule that the study runs on; nil: none
 	Session Session // of pages
 	Stream  *Stream // settings for streams; nil for others
 	Crowd   *Crowd  // settings for crowds; nil for others

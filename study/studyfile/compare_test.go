@@ -47,6 +47,28 @@ func TestWhatAPaperPrintedPicksCells(t *testing.T) {
 	}
 }
 
+func TestARatioSaysForWhichPairsItIsClaimed(t *testing.T) {
+	for text, want := range map[string]study.Range{
+		"below 1 in all but 1":     {High: 1, Open: true},
+		"0.7 to 0.8 on average":    {Low: 0.7, High: 0.8},
+		"at least 2 in at least 3": {Low: 2, High: math.Inf(1)},
+	} {
+		s, err := Parse("s.yaml", []byte(strings.Replace(compared, "below 1", text, 1)), words)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		want.Text = text
+		if d := cmp.Diff(want, s.Claims[0].Ratio); d != "" {
+			t.Error(d)
+		}
+	}
+	_, err := Parse("s.yaml", []byte(strings.Replace(compared, "below 1", "below 1 in all but none", 1)), words)
+	if err == nil || !strings.Contains(err.Error(), "comes how many") {
+		t.Error(err)
+	}
+}
+
 func TestClaimsPairCellsThatShareWhatNoSideNames(t *testing.T) {
 	s, err := Parse("s.yaml", []byte(compared), words)
 	if err != nil {
@@ -144,6 +166,17 @@ func TestWhatIsWrongWithTablesAndClaimsIsSaid(t *testing.T) {
 				t.Errorf("the error is %v\nwant %s: %s", err, c.position, c.says)
 			}
 		})
+	}
+}
+
+// TestErrorsOfTablesDoNotHideThoseOfClaims: both are said at once.
+func TestErrorsOfTablesDoNotHideThoseOfClaims(t *testing.T) {
+	wrong := strings.NewReplacer("unit: s", "unit: kB", "below 1", "under 1").Replace(compared)
+	_, err := Parse("s.yaml", []byte(wrong), words)
+	for _, position := range []string{"s.yaml:11:11: ", "s.yaml:22:12: "} {
+		if err == nil || !strings.Contains(err.Error(), position) {
+			t.Errorf("the error is %v\nwant one at %s", err, position)
+		}
 	}
 }
 

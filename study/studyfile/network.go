@@ -308,7 +308,7 @@ func (r *reader) events(n ast.Node) []network.Event {
 	}
 	var all []network.Event
 	for _, item := range items {
-		m, ok := r.mapping(item, "the event", "at", "access", "direction", "rate", "delay", "loss", "outage", "outage_drops", "handover")
+		m, ok := r.mapping(item, "the event", "at", "access", "direction", "rate", "delay", "loss", "outage", "outage_drops", "handover", "rebind")
 		if ok {
 			all = append(all, r.event(m))
 		}
@@ -347,6 +347,9 @@ func (r *reader) event(m mapping) network.Event {
 	}
 	if n, ok := m.get("handover"); ok {
 		e.Handover, _ = r.text(n, "handover")
+	}
+	if n, ok := m.get("rebind"); ok {
+		e.Rebind = network.Rebinding(r.word(n, "rebinding", network.Rebindings()))
 	}
 	return e
 }

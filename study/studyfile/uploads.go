@@ -29,6 +29,7 @@ var uploads = kind{
 		study.AxisTCPWindow:    pages.values[study.AxisTCPWindow],
 		study.AxisClientWindow: pages.values[study.AxisClientWindow],
 		study.AxisServerWindow: pages.values[study.AxisServerWindow],
+		study.AxisTLS:          pages.values[study.AxisTLS],
 	},
 	selected: pages.selected,
 	check: func(r *reader, matrix ast.Node) {

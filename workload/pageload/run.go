@@ -46,7 +46,7 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 	}
 	if record == nil && err == nil {
 		r.last = true
-		record, err = r.visit(ctx, load.Seed, 0)
+		record, err = r.visit(ctx, load.Seed, load.From)
 	}
 	if err != nil {
 		return nil, err
