@@ -14,7 +14,6 @@ var pageKind = kind{
 	strategy:     describeStrategy,
 	metrics:      []string{"dcl", "onload", "plt", "tow"},
 	clockMetrics: []string{"plt"},
-	numbers:      slices.Concat(pathNumbers, siteNumbers),
 	followed:     []string{"plt", "onload"},
 	fewest:       3,
 	checks:       checksOfPages,

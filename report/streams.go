@@ -35,7 +35,6 @@ var streamKind = kind{
 	strategy:     func(name string) string { return handoverMeanings[name] },
 	optional:     []string{"ttd", "loading_delay", "start_up", "recovery", "rebuffer", "goodput"},
 	clockMetrics: []string{"ttd", "loading_delay"},
-	numbers:      linkNumbers,
 	followed:     []string{"ttd", "loading_delay", "recovery", "goodput"},
 	fewest:       2,
 	checks:       func(Axes) []Check { return slices.Clone(streamChecks) },

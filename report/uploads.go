@@ -12,7 +12,6 @@ var uploadKind = kind{
 	apart:        []study.Axis{study.AxisServer, study.AxisTCPWindow, study.AxisTLS},
 	metrics:      []string{"upload_time", "goodput", "first_octet", "intake"},
 	clockMetrics: []string{"upload_time"},
-	numbers:      pathNumbers,
 	followed:     []string{"upload_time", "goodput"},
 	fewest:       3,
 	checks:       func(Axes) []Check { return slices.Clone(uploadChecks) },

@@ -17,12 +17,13 @@ import (
 )
 
 // Library is the set of sites a study can refer to: the built-in world-flags,
-// world-flags-sprite, objects, magazine, journey and search, the pages of papers, pages
+// world-flags-sprite, objects, magazine, journey, gallery and search, the pages of papers, pages
 // made to a specification, and archives added to a folder.
 //
 // A reference is the name of a site, world-flags@K for that page with its images spread
 // over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB; objects alone
-// means objects@40x20kB. mobile-2012@N is the N-th of 77 pages, the middle one without a number. page@NxHxSIZE is a page of N objects on H hosts with SIZE octets
+// means objects@40x20kB. mobile-2012@N is the N-th of 77 pages, the middle one without a number, and
+// mobile-2012@NxHOSTS that page on another number of hosts. page@NxHxSIZE is a page of N objects on H hosts with SIZE octets
 // in total, as in page@52x17x1592.43kB, and otherwise like [DefaultSpec]. search@N and
 // search-full@N are N pages in as many tabs. k is 1000.
 type Library struct {
@@ -123,7 +124,7 @@ func exchange(a, b string) error {
 
 // builtIn returns the names of the sites that every library has.
 func builtIn() []string {
-	names := []string{worldFlags, worldFlagsSprite, objectsName, magazineName, journeyName, mobileName, searchName, searchFullName}
+	names := []string{worldFlags, worldFlagsSprite, objectsName, magazineName, journeyName, galleryName, mobileName, searchName, searchFullName}
 	for i := range paperPages {
 		names = append(names, paperPages[i].Name)
 	}
@@ -169,6 +170,8 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 		return Magazine()
 	case journeyName:
 		return Journey()
+	case galleryName:
+		return Gallery()
 	case searchName, searchFullName:
 		return Search(r.count, r.name == searchFullName)
 	}
@@ -250,12 +253,8 @@ func (l Library) parse(ref string) (reference, error) {
 		}
 		return r, nil
 	case name == mobileName:
-		n, err := strconv.Atoi(suffix)
-		if err != nil || n < 1 || n > mobilePages {
-			return reference{}, fmt.Errorf("site %q: the number after @ must be 1 to %d, as in %s@10", ref, mobilePages, name)
-		}
-		r.spec = mobilePage(n)
-		return r, nil
+		r.spec, err = parseMobile(ref, suffix)
+		return r, err
 	case name == worldFlags:
 		r.shards, err = strconv.Atoi(suffix)
 		if err != nil || r.shards < 1 || r.shards > maxShards {

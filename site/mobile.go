@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 )
 
 // mobileName is the name of the made pages that stand for those of mobile sites in 2012.
@@ -43,6 +45,24 @@ func mobilePage(n int) Spec {
 	}
 	spec.limitDepth()
 	return spec
+}
+
+// parseMobile reads the text after "mobile-2012@" in a reference: the number of a page, and its number of hosts if that
+// is not to be its own, as in 10 or 10x1.
+func parseMobile(ref, text string) (Spec, error) {
+	number, hosts, given := strings.Cut(text, "x")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > mobilePages {
+		return Spec{}, fmt.Errorf("site %q: the number after @ must be 1 to %d, as in %s@10", ref, mobilePages, mobileName)
+	}
+	spec := mobilePage(n)
+	if given {
+		spec.Domains, err = strconv.Atoi(hosts)
+		if err != nil || spec.Domains < 1 || spec.Domains > spec.Objects {
+			return Spec{}, fmt.Errorf("site %q: the number of hosts after x must be 1 to %d, the page's objects, as in %s@%dx1", ref, spec.Objects, mobileName, n)
+		}
+	}
+	return spec, nil
 }
 
 // mobileQuantile returns the weight of the n-th page on a scale of its own.

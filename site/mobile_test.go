@@ -33,12 +33,12 @@ func TestMobilePages(t *testing.T) {
 
 func TestMobilePagesByName(t *testing.T) {
 	library := Library{Dir: t.TempDir()}
-	for _, ref := range []string{"mobile-2012", "mobile-2012@1", "mobile-2012@77"} {
+	for _, ref := range []string{"mobile-2012", "mobile-2012@1", "mobile-2012@77", "mobile-2012@77x1"} {
 		if err := library.KnownRef(ref); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, ref := range []string{"mobile-2012@0", "mobile-2012@78", "mobile-2012@x"} {
+	for _, ref := range []string{"mobile-2012@0", "mobile-2012@78", "mobile-2012@x", "mobile-2012@10x0", "mobile-2012@10x999", "mobile-2012@10x"} {
 		if err := library.KnownRef(ref); err == nil {
 			t.Errorf("%s is known", ref)
 		}

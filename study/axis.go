@@ -8,7 +8,7 @@ type Axis string
 
 // The axes of page loads, of uploads, of streams, of crowds, and of several.
 const (
-	AxisSite     Axis = "site"     // site reference, such as "objects@40x20kB"
+	AxisSite     Axis = "site"     // site reference, such as "objects@40x20kB"; a URL on the live clock
 	AxisProtocol Axis = "protocol" // a row of package protocol
 	AxisNetwork  Axis = "network"  // name of the path
 	AxisLoader   Axis = "loader"   // browser or client that loads the site
@@ -43,10 +43,10 @@ const (
 	AxisClients  Axis = "clients"  // number of clients that are connected to a server at once
 	AxisActivity Axis = "activity" // what they do: ActivityIdle or ActivityActive
 
-	AxisCongestion Axis = "congestion" // TCP congestion control of both hosts, by Linux's name
-	AxisInitCwnd   Axis = "initcwnd"   // initial congestion window of TCP on both hosts, in segments
+	AxisCongestion Axis = "congestion" // TCP congestion control of both hosts, by Linux's name; System on the live clock
+	AxisInitCwnd   Axis = "initcwnd"   // initial congestion window of TCP on both hosts, in segments; System on the live clock
 	AxisTCPSACK    Axis = "tcp_sack"   // whether TCP of both hosts acknowledges selectively (RFC 2018): SACKOn or SACKOff
-	AxisClock      Axis = "clock"      // ClockReal or ClockVirtual; ClockAuto until one is chosen
+	AxisClock      Axis = "clock"      // ClockReal, ClockVirtual or ClockLive; ClockAuto until one is chosen
 	AxisStrategy   Axis = "strategy"   // how a page's client uses connections, or what a stream's client does at handovers
 )
 

@@ -73,7 +73,7 @@ func (c Cell) By() string { return c.On(c.Workload.By) }
 // Clock returns the clock of the cell's loads.
 func (c Cell) Clock() string { return c.On(AxisClock) }
 
-// InitCwnd returns the initial congestion window of TCP, in segments.
+// InitCwnd returns the initial congestion window of TCP, in segments; 0 on the live clock, where it is not known.
 func (c Cell) InitCwnd() int {
 	segments, _ := strconv.Atoi(c.On(AxisInitCwnd)) // whoever made the cell has checked it
 	return segments

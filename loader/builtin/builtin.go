@@ -66,6 +66,8 @@ type Config struct {
 	// Recorded are resources that scripts request. The schemes of their URLs are
 	// ignored.
 	Recorded []page.Recorded
+	// Steps holds, by the number of a step in the site's journey, what the step causes.
+	Steps map[int]Caused
 	// CPU is the cost of work on the main thread.
 	CPU page.CPU
 	// Limits bound what a load may take up.
@@ -86,6 +88,7 @@ type Visit struct {
 	reload   bool              // pages are reloads
 	shown    map[string]string // the last URL of each page, after redirects, by the URL that was requested
 	answered map[string]bool   // hosts that have answered
+	at       string            // URL of the page that was loaded last, after redirects; empty: none
 }
 
 // Open starts a session in which nothing is known yet.
@@ -136,6 +139,7 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 	defer v.mu.Unlock()
 	for i, t := range tabs {
 		v.shown[urls[i]] = t.url.String()
+		v.at = t.url.String()
 	}
 	return newHAR(tabs), timing(tabs), failed
 }

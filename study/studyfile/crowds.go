@@ -46,6 +46,7 @@ var crowds = kind{
 		"fallback":    "a crowd has a single protocol",
 		"server_wait": "a server that waits uses no processor time",
 		"origin_rtt":  "crowds use the loopback device",
+		"tear_down":   "a crowd has no capture",
 		"freeze":      "a crowd's clients run no scripts",
 		"cpu":         "a crowd's clients parse nothing",
 	},

@@ -28,8 +28,8 @@ func (r *reader) matrix(n ast.Node) {
 	for _, a := range r.kind.workload.Axes {
 		switch {
 		case a.Axis == study.AxisClock: // its key, like that of sessions, is not in the matrix
-		case a.Usual != "" && !m.has(a.Key):
-			r.study.Matrix[a.Axis] = []string{a.Usual}
+		case r.kind.usual(a) != "" && !m.has(a.Key):
+			r.study.Matrix[a.Axis] = []string{r.kind.usual(a)}
 		default:
 			r.study.Matrix[a.Axis] = axis(m, a.Key, func(n ast.Node) (string, string) {
 				word := r.kind.values[a.Axis](r, n)

@@ -1,6 +1,7 @@
 package studyfile
 
 import (
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -64,6 +65,10 @@ func pageDefaults() study.Options {
 func (r *reader) site(n ast.Node) string {
 	ref, ok := r.text(n, "a site")
 	if !ok {
+		return ""
+	}
+	if strings.Contains(ref, "://") {
+		r.fail(n, "%.200q is a URL, which only the live clock loads; write clock: live, or record the site ('wiretime site record') and name it", ref)
 		return ""
 	}
 	if err := r.words.SiteKnown(ref); err != nil {

@@ -70,7 +70,7 @@ var builtinWords = Vocabulary{
 	Loaders:   []string{"chromium", "fetch", "builtin", "firefox"},
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
-	Servers:   []string{"caddy", "nginx", "h2o", "apache2", "node-spdy", "netty"},
+	Servers:   []string{"caddy", "nginx", "h2o", "apache2", "node-spdy", "netty", "jetty"},
 	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B",
 		"request_headers_plain": "B", "response_headers": "B", "response_headers_plain": "B", "plt_clear": "ms"},
 	UploadMetrics: words.UploadMetrics,
@@ -162,6 +162,7 @@ options:
   server_wait: recorded
   origin_rtt: recorded
   freeze: true
+  tear_down: true
   cpu: {parse: 20us, style: 10us, script: 100us, scale: 4.5}
   tcp_rmem: [1, 2, 3]
   tcp_wmem: [4, 4, 4]
@@ -246,7 +247,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 			{Name: "other", Command: []string{"other", "with blanks", "{folder}"}, Protocols: []string{"http/1.1"}},
 		},
 		Options: study.Options{DNS: study.DNSInstant, LateLimit: study.Late{P99: 500 * time.Microsecond}, TakenLimit: 0.03, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: study.FallbackH2,
-			ServerWait: true, OriginRTT: true, Freeze: true,
+			ServerWait: true, OriginRTT: true, Freeze: true, TearDown: true,
 			CPU:     study.CPU{Parse: 20 * time.Microsecond, Style: 10 * time.Microsecond, Script: 100 * time.Microsecond, Scale: 4.5},
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
 		Quick: study.Quick{Repeats: 2, Only: []study.Selection{

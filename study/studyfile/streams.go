@@ -66,6 +66,7 @@ var streams = kind{
 		"fallback":    "a stream has a single transport",
 		"server_wait": "media are not recordings",
 		"origin_rtt":  "media have a single server",
+		"tear_down":   "a stream has no metric that counts it",
 		"freeze":      "a stream has no scripts that ask for the time",
 		"cpu":         "a player costs no processor time",
 	},

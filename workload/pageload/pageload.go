@@ -38,6 +38,7 @@ type Order struct {
 	TCP     lab.TCPOptions
 	Timeout time.Duration // of each page
 	Comment string        // goes into the capture's header
+	URL     string        `json:",omitempty"` // of a real page, on the live clock; empty: the site's page
 
 	Visit    string // capture.ParseVisit's word; empty: cold
 	Place    Place  `json:",omitzero"` // in a browser session
@@ -55,6 +56,8 @@ type Order struct {
 	Freeze bool
 	// TLS is the version of TLS, a value of study.AxisTLS; empty: study.TLS13.
 	TLS string `json:",omitempty"`
+	// TearDown has the client close its connections over the path, before the capture ends.
+	TearDown bool `json:",omitempty"`
 	// Hint is how the server announces resources, a value of study.AxisHint; empty: it does not.
 	Hint string `json:",omitempty"`
 }
@@ -121,6 +124,8 @@ type Record struct {
 	// Began is the time from the start of the browser session's first load to the start of this one; nil
 	// for a load that has a session to itself.
 	Began *time.Duration `json:",omitempty"`
+	// Live describes a load on the live clock; nil for others.
+	Live *evidence.Live `json:",omitempty"`
 }
 
 // ReadFiles implements workload.Outcome.

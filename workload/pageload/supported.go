@@ -15,7 +15,7 @@ func (b *bound) supported() (program, why string) {
 	if why := b.protocol.NoBrowser; why != "" && IsBrowser(b.cell.By()) {
 		return "", why
 	}
-	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs, b.checkHint, b.checkTLS, b.checkSACK} {
+	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs, b.checkSteps, b.checkHint, b.checkTLS, b.checkSACK} {
 		if why := check(); why != "" {
 			return "", why
 		}
@@ -64,6 +64,14 @@ func (b *bound) checkSACK() string {
 		return fmt.Sprintf("tcp_sack over %s: it does not run over TCP, and its acknowledgements are always selective", b.protocol.Name)
 	case study.KeepsConnections(visit):
 		return fmt.Sprintf("tcp_sack with visit %s: the connections are open before the load, so its capture does not show whether they have it", visit)
+	}
+	return ""
+}
+
+// checkSteps returns why the loader cannot carry out the steps of the site's journey.
+func (b *bound) checkSteps() string {
+	if loader := b.cell.By(); b.site.HasSteps() && loader != Chromium && loader != Builtin {
+		return fmt.Sprintf("the loader %s can neither click nor scroll, as the site's journey asks for; use %s or %s", loader, Chromium, Builtin)
 	}
 	return ""
 }
