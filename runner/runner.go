@@ -32,7 +32,9 @@ type Config struct {
 	Browsers Browsers
 	Servers  []server.Template // the study's own
 	Kernel   kernel.Kernel     // for loads on the virtual clock
-	Awake    int               // the process that keeps the machine's processors awake; 0: none does
+	// Live says how loads on the live clock find and trust servers. Its browsers are those of Browsers.
+	Live  station.LiveConfig
+	Awake int // the process that keeps the machine's processors awake; 0: none does
 	// CaptureMemory is how many octets of memory the captures of all loads together may take;
 	// 0: half of what is available when the run begins.
 	CaptureMemory int64
@@ -107,6 +109,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	if err := r.attemptAll(ctx, onClock(queue, study.ClockReal), r.openStations); err != nil {
+		return err
+	}
+	if err := r.attemptAll(ctx, onClock(queue, study.ClockLive), r.openLive); err != nil {
 		return err
 	}
 	if len(pending(whole)) > 0 {

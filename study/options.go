@@ -22,6 +22,9 @@ type Options struct {
 	// numbers in each load.
 	Freeze bool
 
+	// TearDown has the client close its connections over the path after the load, within the capture.
+	TearDown bool
+
 	// TCPRmem and TCPWmem set net.ipv4.tcp_rmem and tcp_wmem on both hosts, in bytes:
 	// minimum, default, maximum.
 	TCPRmem, TCPWmem [3]int

@@ -57,6 +57,14 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 			return 0, err
 		}
 	}
+	if s.Live() {
+		if environment, err = runner.AddToEnvironment(environment, w.live.Surroundings(w.untapped)); err != nil {
+			return 0, err
+		}
+		if err := printPlan(stderr, s); err != nil {
+			return 0, err
+		}
+	}
 	spec := store.RunSpec{
 		StudyName: s.Name, StudyText: string(s.Source), Seed: s.Seed, Version: runner.Version(),
 		Environment: environment, Started: time.Now(), Keep: s.Keep, Metrics: runner.Metrics(s.Workload),

@@ -42,7 +42,7 @@ func way(s *study.Study, c study.Cell) string {
 			continue
 		}
 		choice := a.Usual == "" || a.Axis == study.AxisClock // every study makes it
-		if c.Unusual(a.Axis) && (!choice || len(s.Matrix[a.Axis]) > 1) {
+		if c.Unusual(a.Axis) && c.On(a.Axis) != study.System && (!choice || len(s.Matrix[a.Axis]) > 1) {
 			words = append(words, a.Say(c.On(a.Axis)))
 		}
 	}

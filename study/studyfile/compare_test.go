@@ -47,6 +47,28 @@ func TestWhatAPaperPrintedPicksCells(t *testing.T) {
 	}
 }
 
+func TestARatioSaysForWhichPairsItIsClaimed(t *testing.T) {
+	for text, want := range map[string]study.Range{
+		"below 1 in all but 1":     {High: 1, Open: true},
+		"0.7 to 0.8 on average":    {Low: 0.7, High: 0.8},
+		"at least 2 in at least 3": {Low: 2, High: math.Inf(1)},
+	} {
+		s, err := Parse("s.yaml", []byte(strings.Replace(compared, "below 1", text, 1)), words)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		want.Text = text
+		if d := cmp.Diff(want, s.Claims[0].Ratio); d != "" {
+			t.Error(d)
+		}
+	}
+	_, err := Parse("s.yaml", []byte(strings.Replace(compared, "below 1", "below 1 in all but none", 1)), words)
+	if err == nil || !strings.Contains(err.Error(), "comes how many") {
+		t.Error(err)
+	}
+}
+
 func TestClaimsPairCellsThatShareWhatNoSideNames(t *testing.T) {
 	s, err := Parse("s.yaml", []byte(compared), words)
 	if err != nil {
@@ -147,6 +169,17 @@ func TestWhatIsWrongWithTablesAndClaimsIsSaid(t *testing.T) {
 	}
 }
 
+// TestErrorsOfTablesDoNotHideThoseOfClaims: both are said at once.
+func TestErrorsOfTablesDoNotHideThoseOfClaims(t *testing.T) {
+	wrong := strings.NewReplacer("unit: s", "unit: kB", "below 1", "under 1").Replace(compared)
+	_, err := Parse("s.yaml", []byte(wrong), words)
+	for _, position := range []string{"s.yaml:11:11: ", "s.yaml:22:12: "} {
+		if err == nil || !strings.Contains(err.Error(), position) {
+			t.Errorf("the error is %v\nwant one at %s", err, position)
+		}
+	}
+}
+
 // TestPapersAreAskedWhole looks at the built-in studies that repeat a paper's
 // experiment.
 func TestPapersAreAskedWhole(t *testing.T) {
@@ -157,7 +190,7 @@ func TestPapersAreAskedWhole(t *testing.T) {
 		{"kim-first-visit", 20 * (5 + 3 + 3), 4 * 20, 9 + 1 + 1 + 8 + 7 + 3 + 7 + 20},
 		{"kolmogortsev", 14 * 6, 14 * 4, 11 + 13 + 13*3 + 11 + 7 + 5 + 2},
 		{"nam-plt", 18 * 2 * 2 * 2, 0, 2 * (2*2 + 12*2 + 4*2)},
-		{"lulic-1", 7 * 6 * 3, 0, 84 + 84 + 6 + 3 + 3 + 4 + 4},
+		{"lulic-1", 7 * 6 * 5 * 4, 0, 12 + 12 + 12 + 12 + 84 + 3 + 3 + 4 + 4 + 64},
 	} {
 		src, err := builtin.File(c.name)
 		if err != nil {

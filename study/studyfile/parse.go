@@ -129,10 +129,11 @@ func (r *reader) top(body ast.Node) {
 		r.quick(n)
 	}
 	// Tables and claims refer to cells, which are known only if there is no error so far.
-	if n, ok := m.get("published"); ok && len(r.errs) == 0 {
+	known := len(r.errs) == 0
+	if n, ok := m.get("published"); ok && known {
 		r.published(n)
 	}
-	if n, ok := m.get("claims"); ok && len(r.errs) == 0 {
+	if n, ok := m.get("claims"); ok && known {
 		r.claims(n)
 	}
 	if len(r.errs) == 0 && len(s.Cells(nil)) > maxLoads/s.Repeats {
@@ -147,8 +148,12 @@ func (r *reader) clocks(m mapping, n ast.Node) []string {
 		return []string{r.word(n, "clock", study.Clocks())}
 	}
 	for _, item := range list.Values {
-		if len(list.Values) > 1 && item.GetToken().Value == study.ClockAuto {
+		switch word := item.GetToken().Value; {
+		case len(list.Values) < 2:
+		case word == study.ClockAuto:
 			r.fail(item, "auto cannot be combined with other clocks; write clock: auto, or clock: [real, virtual] for both")
+		case word == study.ClockLive:
+			r.fail(item, "live cannot be combined with other clocks, which cannot load a URL; write clock: live")
 		}
 	}
 	return axis(m, "clock", r.wordOf("clock", study.Clocks()))
