@@ -14,7 +14,7 @@ import (
 func Pages() Set {
 	return Set{
 		Metrics: []Metric{
-			dcl, onload, plt, tow, ttfb, fcp, lcp,
+			dcl, onload, plt, tow, towClosed, ttfb, fcp, lcp,
 			requests, connectionCount,
 			bytesUp, bytesDown, packetsUp, packetsDown,
 			requestHeaders, requestHeadersPlain, responseHeaders, responseHeadersPlain, allHeaders, allHeadersPlain,
@@ -22,8 +22,9 @@ func Pages() Set {
 			pathRate, pathOutage, pltClear,
 			lateP50, lateP99, lateMax, misses, inexact, unused,
 			pushed, pushedInVain, requestsSaved, hintDelay,
+			otherProtocol, failedElsewhere, captureLost,
 		},
-		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkWindows},
+		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkWindows, checkSACK},
 	}
 }
 

@@ -40,6 +40,7 @@ type Data struct {
 	Streams     *Streams  `json:"streams,omitempty"`    // for a run of streams
 	Uploads     bool      `json:"uploads,omitempty"`    // this is a run of uploads
 	Series      []Series  `json:"series,omitempty"`     // one for each number that varies
+	Maps        []Map     `json:"maps,omitempty"`       // how ratios change over two numbers
 	Crowds      *Crowds   `json:"crowds,omitempty"`     // for a run of crowds
 	Compared    string    `json:"compared"`             // the axes by which the cells of a section are compared, from Axes.Compared
 	Same        []string  `json:"same"`                 // the axes on which the cells of a section agree, as far as the run uses them

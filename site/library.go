@@ -16,9 +16,9 @@ import (
 	"wiretime/atomicfile"
 )
 
-// Library is the set of sites a study can refer to: the built-in world-flags, objects,
-// magazine, journey, gallery and search, the pages of papers, pages made to a specification, and
-// archives added to a folder.
+// Library is the set of sites a study can refer to: the built-in world-flags,
+// world-flags-sprite, objects, magazine, journey, gallery and search, the pages of papers, pages
+// made to a specification, and archives added to a folder.
 //
 // A reference is the name of a site, world-flags@K for that page with its images spread
 // over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB; objects alone
@@ -124,9 +124,12 @@ func exchange(a, b string) error {
 
 // builtIn returns the names of the sites that every library has.
 func builtIn() []string {
-	names := []string{worldFlags, objectsName, magazineName, journeyName, galleryName, mobileName, searchName, searchFullName}
+	names := []string{worldFlags, worldFlagsSprite, objectsName, magazineName, journeyName, galleryName, mobileName, searchName, searchFullName}
 	for i := range paperPages {
 		names = append(names, paperPages[i].Name)
+	}
+	for i := range weekPages {
+		names = append(names, weekPages[i].Name)
 	}
 	return names
 }
@@ -159,6 +162,8 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 	switch r.name {
 	case worldFlags:
 		return WorldFlags(ctx, l.Cache, r.shards)
+	case worldFlagsSprite:
+		return WorldFlagsSprite(ctx, l.Cache)
 	case objectsName:
 		return Objects(r.count, r.size)
 	case magazineName:

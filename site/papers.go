@@ -79,11 +79,15 @@ var namMix = Mix{HTML: Share{1, 15}, CSS: Share{1, 25}, JS: Share{1, 120}, Image
 
 // paperPage returns the specification of a paper's page.
 func paperPage(name string) (Spec, bool) {
-	i := slices.IndexFunc(paperPages, func(s Spec) bool { return s.Name == name })
-	if i < 0 {
+	named := func(s Spec) bool { return s.Name == name }
+	var spec Spec
+	if i := slices.IndexFunc(paperPages, named); i >= 0 {
+		spec = paperPages[i]
+	} else if i := slices.IndexFunc(weekPages, named); i >= 0 {
+		spec = weekPage(weekPages[i])
+	} else {
 		return Spec{}, false
 	}
-	spec := paperPages[i]
 	spec.Seed = 1
 	spec.Validators = strings.HasPrefix(name, "kim-")
 	if spec.Sizes == "" {

@@ -102,15 +102,15 @@ func (s *Station) session(ctx context.Context, load pageload.Load, terms pageloa
 	case pageload.Builtin:
 		return s.openBuiltin(load, terms)
 	case pageload.Fetch:
-		windows := fetch.Windows{Client: terms.ClientWindow, Note: noted(load)}
+		how := fetch.Terms{Windows: terms.ClientWindow, NoteWindows: noted(load), TLS12: terms.TLS12}
 		if load.Upload > 0 {
-			return s.fetch.Upload(terms.Protocol, load.Upload, windows), nil
+			return s.fetch.Upload(terms.Protocol, load.Upload, how), nil
 		}
 		urls := make([]string, len(load.Site.Resources))
 		for i := range load.Site.Resources {
 			urls[i] = load.Site.Resources[i].URL
 		}
-		return s.fetch.Open(terms.Protocol, urls, windows), nil
+		return s.fetch.Open(terms.Protocol, urls, how), nil
 	}
 	b, err := s.browser(ctx, engine{loader: load.Loader, quic: terms.Protocol.Transport == "udp", keys: terms.Server.Name != ""})
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *Station) openBuiltin(load pageload.Load, terms pageload.Terms) (pageloa
 		}
 	}
 	return s.builtin.Open(builtin.Config{
-		Protocol: terms.Protocol, Strategy: strategy, EarlyData: terms.Warm.EarlyData, Fallback: load.Fallback, Recorded: recorded, Steps: steps, CPU: cpu,
+		Protocol: terms.Protocol, Strategy: strategy, TLS12: terms.TLS12, EarlyData: terms.Warm.EarlyData, Fallback: load.Fallback, Recorded: recorded, Steps: steps, CPU: cpu,
 		Windows: terms.ClientWindow, NoteWindows: noted(load),
 	})
 }

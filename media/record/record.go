@@ -15,10 +15,11 @@ import (
 
 // Stream is a stream from beginning to end. Moments count from Started.
 type Stream struct {
-	Media     string `json:"media"`     // what was asked for, as studies refer to it
-	Transport string `json:"transport"` // a row of package transport
-	Player    string `json:"player"`    // "download", or the rule for the resolution
-	Strategy  string `json:"strategy"`  // at handovers
+	Media     string `json:"media"`             // what was asked for, as studies refer to it
+	Transport string `json:"transport"`         // a row of package transport
+	Player    string `json:"player"`            // "download", or the rule for the resolution
+	Strategy  string `json:"strategy"`          // at handovers
+	Parallel  int    `json:"parallel,omitzero"` // requests at once, if there may be more than one
 
 	Started time.Time `json:"started"`
 	// Epoch is when the path's first packet was sent, from which the manager counts; negative

@@ -99,7 +99,7 @@ func Record(ctx context.Context, o Options) (r *recording.Recording, err error) 
 	if o.MaxRequests < 0 || o.MaxSize < 0 {
 		return nil, fmt.Errorf("record %s: the limits of requests (%d) and of bodies (%d) must be positive", o.URL, o.MaxRequests, o.MaxSize)
 	}
-	b, err := chromium.Launch(ctx, chromium.Options{Binary: o.Chromium, Folder: o.Folder, SPKIHash: o.SPKIHash, Enter: o.enter, Contained: true, MaxMessage: largestMessage})
+	b, err := chromium.Launch(ctx, chromium.Options{Binary: o.Chromium, Folder: o.Folder, SPKIHash: o.SPKIHash, HostRules: o.HostRules, Enter: func(*exec.Cmd) {}, Contained: true, MaxMessage: largestMessage})
 	if err != nil {
 		return nil, fmt.Errorf("record %s: %w", o.URL, err)
 	}
@@ -109,13 +109,6 @@ func Record(ctx context.Context, o Options) (r *recording.Recording, err error) 
 		return nil, fmt.Errorf("record %s: %w", o.URL, err)
 	}
 	return r, nil
-}
-
-// enter adds switches to the browser's command.
-func (o Options) enter(c *exec.Cmd) {
-	if o.HostRules != "" {
-		c.Args = append(c.Args, "--host-resolver-rules="+o.HostRules)
-	}
 }
 
 func (r *recorder) progress(format string, values ...any) {

@@ -169,6 +169,17 @@ func TestWhatIsWrongWithTablesAndClaimsIsSaid(t *testing.T) {
 	}
 }
 
+// TestErrorsOfTablesDoNotHideThoseOfClaims: both are said at once.
+func TestErrorsOfTablesDoNotHideThoseOfClaims(t *testing.T) {
+	wrong := strings.NewReplacer("unit: s", "unit: kB", "below 1", "under 1").Replace(compared)
+	_, err := Parse("s.yaml", []byte(wrong), words)
+	for _, position := range []string{"s.yaml:11:11: ", "s.yaml:22:12: "} {
+		if err == nil || !strings.Contains(err.Error(), position) {
+			t.Errorf("the error is %v\nwant one at %s", err, position)
+		}
+	}
+}
+
 // TestPapersAreAskedWhole looks at the built-in studies that repeat a paper's
 // experiment.
 func TestPapersAreAskedWhole(t *testing.T) {
@@ -179,7 +190,7 @@ func TestPapersAreAskedWhole(t *testing.T) {
 		{"kim-first-visit", 20 * (5 + 3 + 3), 4 * 20, 9 + 1 + 1 + 8 + 7 + 3 + 7 + 20},
 		{"kolmogortsev", 14 * 6, 14 * 4, 11 + 13 + 13*3 + 11 + 7 + 5 + 2},
 		{"nam-plt", 18 * 2 * 2 * 2, 0, 2 * (2*2 + 12*2 + 4*2)},
-		{"lulic-1", 7 * 6 * 3, 0, 84 + 84 + 6 + 3 + 3 + 4 + 4},
+		{"lulic-1", 7 * 6 * 5 * 4, 0, 12 + 12 + 12 + 12 + 84 + 3 + 3 + 4 + 4 + 64},
 	} {
 		src, err := builtin.File(c.name)
 		if err != nil {
