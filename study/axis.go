@@ -32,6 +32,7 @@ const (
 	AxisLinkDelay     Axis = "link_delay"    // average one-way delay of the access links, such as "50ms"
 	AxisLoss          Axis = "loss"          // packet error rate, such as "1%"
 	AxisReconnections Axis = "reconnections" // number of moves to the other access link
+	AxisManager       Axis = "manager"       // ManagerPlanned or ManagerNode
 	AxisRebinding     Axis = "rebinding"     // RebindingNone, or what a NAT changes and when, such as "port@2s"
 
 	AxisClients  Axis = "clients"  // number of clients that are connected to a server at once
@@ -129,6 +130,7 @@ var mediaStreams = Workload{
 		congestion, initcwnd, clock,
 		{Axis: AxisTransport, Key: "transports", Plural: "transports"},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyReconnect},
+		{Axis: AxisManager, Key: "managers", Plural: "managers", Usual: ManagerPlanned, Tacit: true, Prefix: "manager "},
 		{Axis: AxisRebinding, Key: "rebindings", Plural: "rebindings", Usual: RebindingNone, Tacit: true, Prefix: "rebinding "},
 	},
 	Path:     []Axis{AxisLinkDelay, AxisLoss, AxisReconnections},

@@ -87,6 +87,7 @@ func (b *bound) order(id string) workload.Order {
 	if r, ok := c.Rebinding(); ok {
 		o.Manager.Rebinding = &r
 	}
+	o.ManagerNode = c.On(study.AxisManager) == study.ManagerNode
 	if c.By() != Download {
 		o.For = s.Duration
 	}
@@ -102,6 +103,9 @@ func (b *bound) unsupported() string {
 			c.Subject(), "file@1GB", strings.Join(viewers(), ", "))
 	case c.By() != Download && b.file() > 0:
 		return fmt.Sprintf("the player %s plays videos, and %s is a file; use the player %s, or clip", c.By(), c.Subject(), Download)
+	}
+	if c.On(study.AxisManager) == study.ManagerNode && c.On(study.AxisStrategy) == study.StrategyMultihome {
+		return "a manager that is a node of its own moves clients that have one access link at a time; use the manager planned, or another strategy"
 	}
 	err := b.transport.Supports(transport.Strategy(c.On(study.AxisStrategy)))
 	if err == nil && c.Clock() == study.ClockReal {
