@@ -60,10 +60,7 @@ func (i *Interface) serve(ctx context.Context, conn net.Conn, role Role, dial fu
 	had := 0
 	for {
 		moved, err := i.obey(ctx, conn, &had, apply)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+		if err != nil || ctx.Err() != nil {
 			return err
 		}
 		for wait := !moved; ; wait = true {
@@ -98,7 +95,7 @@ func (i *Interface) obey(ctx context.Context, conn net.Conn, had *int, apply fun
 	for {
 		var o Order
 		if err := read(conn, &o); err != nil {
-			return false, nil //nolint:nilerr // a connection that is gone is replaced
+			return false, nil // a connection that is gone is replaced
 		}
 		if o.Number <= *had { // it came over an earlier connection
 			continue
