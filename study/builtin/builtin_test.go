@@ -11,8 +11,8 @@ func TestNames(t *testing.T) {
 	want := []string{
 		"first-look", "first-stream", "first-upload", "kim-bus", "kim-first-visit", "kim-flow-100mbit", "kim-flow-10mbit", "kim-flow-real",
 		"kim-flow-rtt", "kim-flow-upload", "kim-headers", "kim-pairings", "kim-pairings-upload", "kim-push", "kim-server", "kim-tables", "kim-tables-browsers", "kim-tables-firefox", "kim-tables-visits", "kolmogortsev",
-		"loaders", "lulic-1", "lulic-grid", "nam-handover", "nam-loading-delay", "nam-loading-loss", "nam-loading-reconnections",
-		"nam-plt", "nam-ttd-1gb", "nam-ttd-delay", "nam-ttd-loss", "nam-ttd-reconnections", "two-clocks", "two-clocks-loss",
+		"loaders", "lulic-1", "lulic-grid", "nam-handover", "nam-loading-delay", "nam-loading-loss", "nam-loading-reconnections", "nam-manager",
+		"nam-plt", "nam-rebinding", "nam-rebinding-page", "nam-ttd-1gb", "nam-ttd-delay", "nam-ttd-loss", "nam-ttd-reconnections", "two-clocks", "two-clocks-loss",
 		"two-clocks-streams",
 	}
 	if d := cmp.Diff(want, Names()); d != "" {
