@@ -106,7 +106,7 @@ func (s *Live) LoadPage(ctx context.Context, load pageload.Load) (*pageload.Reco
 	if seen == nil {
 		return record, nil
 	}
-	return record, saveCapture(load.Dir, load.Comment, ofLoad(seen, record.HAR, page), keys)
+	return record, saveCapture(load.Dir, load.Comment, s.ofLoad(seen, record.HAR, page), keys)
 }
 
 // visit loads the page and captures packets meanwhile, if that is permitted. seen is nil if it is not.

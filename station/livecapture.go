@@ -22,8 +22,13 @@ import (
 // ofLoad returns the packets of a load: those of connections that were opened during it, to the addresses of the hosts
 // that its HAR names, and of look-ups of these hosts. Another program that turns to the same address during the load
 // cannot be told from it.
-func ofLoad(seen *tap.Recording, har *capture.HAR, page *url.URL) *tap.Recording {
+func (s *Live) ofLoad(seen *tap.Recording, har *capture.HAR, page *url.URL) *tap.Recording {
 	hosts, ports, addresses := places(har, page)
+	for host := range hosts {
+		if a, known := s.config.Addresses[host]; known {
+			addresses[a] = true
+		}
+	}
 	resolvers := nameservers()
 	for i := range seen.Packets {
 		p := &seen.Packets[i]
