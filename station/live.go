@@ -47,7 +47,6 @@ type Live struct {
 	profile int // number of the browsers so far
 	engine  liveEngine
 	browser running // at most one, so that none that waits sends anything; nil: none
-	refused error   // why packets are not captured; nil if they are
 }
 
 // OpenLive builds a station of the live clock.
