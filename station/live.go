@@ -47,6 +47,7 @@ type Live struct {
 	profile int // number of the browsers so far
 	engine  liveEngine
 	browser running // at most one, so that none that waits sends anything; nil: none
+	found   addresses
 }
 
 // OpenLive builds a station of the live clock.
@@ -165,7 +166,8 @@ func (s *Live) open(ctx context.Context, load pageload.Load, p protocol.Protocol
 		return nil, err
 	}
 	o := s.network().Session(p, strategy)
-	loader := builtin.New(builtin.Options{Verify: o.Verify, Dial: o.Dial, ListenPacket: o.ListenPacket, Resolve: o.Resolve})
+	s.found.forget()
+	loader := builtin.New(builtin.Options{Verify: o.Verify, Dial: o.Dial, ListenPacket: o.ListenPacket, Resolve: s.found.noting(o.Resolve)})
 	c := builtin.Config{Protocol: p, Strategy: strategy, CPU: load.CPU}
 	if p.Transport == "udp" {
 		c.Fallback = study.FallbackH2 // for hosts other than the page's, which need not offer HTTP/3
