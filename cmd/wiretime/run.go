@@ -162,7 +162,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	if err != nil {
 		return err
 	}
-	if err := printResults(stdout, st, id); err != nil {
+	if err := printResults(stdout, st, id, study.Median); err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout, sum.describe(time.Since(began)))
