@@ -61,6 +61,8 @@ func TestDissect(t *testing.T) {
 			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Sequence: 7, Flags: SYN, Payload: []byte{}}},
 		{"a TCP SYN with a window scale after other options", ipv4(TCP, "10.0.0.2", "10.0.1.2", withWindow(tcp(4000, 80, 7, 0, SYN, 12, ""), 0xfaf0, 2, 4, 5, 0xb4, 1, 3, 3, 7)), Headers{
 			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Sequence: 7, Flags: SYN, Payload: []byte{}, Window: 0xfaf0, Scale: 7}},
+		{"a TCP SYN that permits selective acknowledgements", ipv4(TCP, "10.0.0.2", "10.0.1.2", withWindow(tcp(4000, 80, 7, 0, SYN, 12, ""), 0xfaf0, 2, 4, 5, 0xb4, 4, 2, 1, 3, 3, 7, 0, 0)), Headers{
+			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Sequence: 7, Flags: SYN, Payload: []byte{}, Window: 0xfaf0, Scale: 7, SACK: true}},
 		{"a TCP SYN with an option of no length", ipv4(TCP, "10.0.0.2", "10.0.1.2", withWindow(tcp(4000, 80, 7, 0, SYN, 4, ""), 1, 2, 0, 3, 3)), Headers{
 			Flow: flow(TCP, "10.0.0.2:4000", "10.0.1.2:80"), Sequence: 7, Flags: SYN, Payload: []byte{}, Window: 1}},
 		{"a UDP datagram", ipv4(UDP, "10.0.1.2", "10.0.0.2", udp(443, 5000, "xyz")), Headers{

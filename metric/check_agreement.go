@@ -32,6 +32,9 @@ import (
 // the browser's own, not the page's, and browsers do not report it. It shows
 // among the misses if the archive lacks it.
 func checkAgreement(ev *evidence.Evidence) []study.Violation {
+	if ev.Live != nil {
+		return checkOwnResources(ev)
+	}
 	var list []study.Violation
 	for _, part := range []struct {
 		name    string
@@ -167,7 +170,7 @@ func compareFlows(ev *evidence.Evidence) []study.Violation {
 	for _, c := range ev.Connections() {
 		seen[c.Flow] = true
 	}
-	return absentFlows(ev, "connection", endpoints, func(f capture.Flow, _ *capture.ServerEntry) bool { return seen[f] })
+	return absentFlows(ev, "connection", func(e *capture.ServerEntry) (capture.Flow, error) { return endpoints(ev, e) }, func(f capture.Flow, _ *capture.ServerEntry) bool { return seen[f] })
 }
 
 // absentFlows returns the violations of server log entries whose flow is unclear, or not shown by the

@@ -144,7 +144,7 @@ func notEarly(ev *evidence.Evidence) []study.Violation {
 		lost[c.Flow] = c.FlightLost
 	}
 	return origins(ev, "without early data", func(e *capture.ServerEntry) bool {
-		flow, err := endpoints(e)
+		flow, err := endpoints(ev, e)
 		return e.EarlyData || e.Protocol != ev.Protocol || err == nil && lost[flow]
 	})
 }
@@ -162,7 +162,7 @@ func connectedAnew(ev *evidence.Evidence) []study.Violation {
 		opened[c.Flow] = c.Opened
 	}
 	return origins(ev, "on new connections alone, as if none had been open", func(e *capture.ServerEntry) bool {
-		flow, err := endpoints(e)
+		flow, err := endpoints(ev, e)
 		return err != nil || !opened[flow]
 	})
 }
@@ -219,7 +219,7 @@ func openedBefore(ev *evidence.Evidence) []study.Violation {
 	}
 	used := map[capture.Flow]bool{}
 	for i := range ev.Server {
-		if flow, err := endpoints(&ev.Server[i]); err == nil {
+		if flow, err := endpoints(ev, &ev.Server[i]); err == nil {
 			used[flow] = true
 		}
 	}

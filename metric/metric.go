@@ -61,8 +61,8 @@ func violation(rule int, format string, values ...any) study.Violation {
 	return study.Violation{Rule: rule, Detail: fmt.Sprintf(format, values...)}
 }
 
-// endpoints returns the flow of a server log's entry, from client to server.
-func endpoints(e *capture.ServerEntry) (capture.Flow, error) {
+// endpoints returns the flow of a server log's entry, from client to server, as the client has it.
+func endpoints(ev *evidence.Evidence, e *capture.ServerEntry) (capture.Flow, error) {
 	client, err := netip.ParseAddrPort(e.Client)
 	if err != nil {
 		return capture.Flow{}, fmt.Errorf("the server log names the client %q: %w", e.Client, err)
@@ -77,7 +77,7 @@ func endpoints(e *capture.ServerEntry) (capture.Flow, error) {
 	}
 	return capture.Flow{
 		Protocol:    protocol,
-		Source:      netip.AddrPortFrom(client.Addr().Unmap(), client.Port()),
+		Source:      ev.Inside(netip.AddrPortFrom(client.Addr().Unmap(), client.Port())),
 		Destination: netip.AddrPortFrom(server.Addr().Unmap(), server.Port()),
 	}, nil
 }

@@ -16,7 +16,7 @@ import (
 func Streams() Set {
 	return Set{
 		Metrics: slices.Concat(viewerWaits(), playback(), outcome(), streamPackets()),
-		Checks:  []Check{checkTransport, checkSessions, checkStreamAgreement},
+		Checks:  []Check{checkTransport, checkSACK, checkSessions, checkStreamAgreement},
 	}
 }
 
@@ -87,7 +87,7 @@ func viewerWaits() []Metric {
 			Name: "recovery", Unit: "ms", Title: "Recovery",
 			Definition: "Mean, over the handovers, of the time from when the client's address had changed until media came again: until the first octets after there was a session at the new address, " +
 				"or until there was that session if no octets were waited for. With strategy multihome, where the viewer does nothing: until the end of the longest silence, while octets were waited for, before the next handover. " +
-				"Handovers that had not recovered when the next one, or the end, came have none.",
+				"Handovers that had not recovered when the next one, or the end, came have none. A NAT's rebinding, of which nobody is told, counts as a handover with strategy multihome does.",
 		}, func(s *record.Stream) (float64, bool) { return mean(recoveries(s)) }),
 		ofStream(study.Metric{
 			Name: "recovery_max", Unit: "ms", Title: "Recovery max",
@@ -109,8 +109,13 @@ func loadingDelays(s *record.Stream) (list []time.Duration) {
 	return list
 }
 
-// recoveries are those of the handovers that recovered, in their order.
+// recoveries are those of the rebindings and handovers that recovered, each in their order.
 func recoveries(s *record.Stream) (list []time.Duration) {
+	for _, r := range s.Figures.Rebindings {
+		if r.Recovered > 0 {
+			list = append(list, r.Recovered-r.At)
+		}
+	}
 	for _, h := range s.Figures.Handovers {
 		if h.Recovered > 0 {
 			list = append(list, h.Recovered-h.At)
@@ -165,6 +170,11 @@ func outcome() []Metric {
 			took := lastOctet(s) - s.Figures.Loads[0].Asked
 			return float64(s.Figures.Received) * 8 / 1e6 / took.Seconds(), took > 0
 		}),
+		ofStream(study.Metric{
+			Name: "slow_start_window", Unit: "B", Title: "Slow start window",
+			Definition: "The server's congestion window when a QUIC connection first left slow start, because packets were lost or because the round trip had grown (HyStart), by the server's own account. " +
+				"A stream whose connections stayed in slow start, or over another transport, has none.",
+		}, func(s *record.Stream) (float64, bool) { return float64(s.SlowStart), s.SlowStart > 0 }),
 		ofStream(study.Metric{
 			Name: "media_down", Unit: "B", Title: "Media down",
 			Definition: "Octets of content that the viewer received, without headers of any layer: those played, those wasted and those held at the end, such as a file.",

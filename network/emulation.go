@@ -11,17 +11,18 @@ import (
 // Fate is what happened to a packet.
 type Fate uint8
 
-// The fates; the drops are listed in the order in which they are decided.
+// The fates; the drops of access links are listed in the order in which they are decided.
 const (
 	Delivered       Fate = iota
 	DroppedHandover      // it arrived on an access link that is not the active one
 	LostRandom           // it was lost by chance, independently or in a Gilbert-Elliott burst
 	DroppedQueue         // the queue was full
 	DroppedOutage        // it arrived during an outage that drops, or was waiting when one began
+	DroppedBinding       // it came from a server for a binding that the NAT has forgotten, and never reached the access link
 )
 
 // String returns the fate in the words that captures use for a dropped packet:
-// "random loss", "queue full", "outage", "handover"; or "delivered".
+// "random loss", "queue full", "outage", "handover", "no binding"; or "delivered".
 func (f Fate) String() string {
 	switch f {
 	case Delivered:
@@ -34,17 +35,20 @@ func (f Fate) String() string {
 		return "random loss"
 	case DroppedQueue:
 		return "queue full"
+	case DroppedBinding:
+		return "no binding"
 	}
 	return fmt.Sprintf("unknown fate %d", uint8(f))
 }
 
 // Emulation is a path in use. It belongs to one goroutine.
 type Emulation struct {
-	lines     []line // access links by index, up before down
-	handovers []Handover
-	together  bool
-	from      int64 // the path's time at the emulation's time 0, in ns
-	far       map[netip.Addr]time.Duration
+	lines      []line // access links by index, up before down
+	handovers  []Handover
+	rebindings []RebindingAt
+	together   bool
+	from       int64 // the path's time at the emulation's time 0, in ns
+	far        map[netip.Addr]time.Duration
 }
 
 // Start begins an emulation of the path at time 0. All randomness follows from
@@ -53,11 +57,13 @@ func (p Path) Start(seed uint64) (*Emulation, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("start emulation: %w", err)
 	}
-	e := &Emulation{handovers: p.Handovers(), together: p.Together, far: p.Far}
+	e := &Emulation{handovers: p.Handovers(), rebindings: p.Rebindings(), together: p.Together, far: p.Far}
 	for i := range p.Access {
-		for _, d := range []Direction{Up, Down} {
-			e.lines = append(e.lines, p.line(i, d, seed))
+		up, down := p.line(i, Up, seed), p.line(i, Down, seed)
+		if p.Access[i].Shared {
+			down.backlog, down.transmitter = up.backlog, up.transmitter
 		}
+		e.lines = append(e.lines, up, down)
 	}
 	return e, nil
 }
@@ -104,10 +110,11 @@ func (e *Emulation) Active(now int64) int {
 	return 0
 }
 
-// line is one direction of one access link in use.
+// line is one direction of one access link in use. The directions of a shared one have one backlog
+// and one transmitter.
 type line struct {
 	luck        luck
-	backlog     backlog
+	backlog     *backlog
 	transmitter transmitter
 	delay       schedule[int64]
 	loss        schedule[float64]
@@ -120,7 +127,7 @@ func (p Path) line(access int, d Direction, seed uint64) line {
 	link, events := p.Access[access].link(d), p.timeline(access, d)
 	l := line{
 		luck:        newLuck(seed, access, d, link.Loss.GilbertElliott),
-		backlog:     backlog{limit: link.Queue},
+		backlog:     &backlog{limit: link.Queue},
 		transmitter: &serialiser{service: events.service},
 		delay:       events.delay,
 		loss:        events.loss,

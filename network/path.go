@@ -29,6 +29,10 @@ type Access struct {
 	Name string `json:"name"`
 	Up   Link   `json:"up"`   // client to server
 	Down Link   `json:"down"` // server to client
+	// Shared says that both directions take turns on one line, as on a half-duplex medium or in a
+	// dummynet pipe that takes packets both ways: one queue and one rate or trace, that of Up and
+	// of Down alike. Delay, jitter and loss remain each direction's own.
+	Shared bool `json:"shared,omitzero"`
 	// Ride sets the rate and the delay of both directions from time 0 on, in place of those of
 	// Up and Down, and takes the link down. Ride.Access returns an access link with one.
 	Ride *Ride `json:"ride,omitzero"`
@@ -83,7 +87,7 @@ func DefaultQueue(rate BitRate) Queue {
 }
 
 // Event changes a path at a given time. It sets any of rate, delay, loss and
-// outage on the links it names, or it is a handover and nothing else. If two
+// outage on the links it names, or it is a handover or a rebinding and nothing else. If two
 // events set the same thing at the same instant, the later in the list wins.
 type Event struct {
 	At          time.Duration  `json:"at"`                    // since the path's first packet
@@ -95,6 +99,7 @@ type Event struct {
 	Outage      time.Duration  `json:"outage,omitzero"`       // the link stops for this long
 	OutageDrops bool           `json:"outage_drops,omitzero"` // the outage drops waiting and arriving packets instead of holding them
 	Handover    string         `json:"handover,omitzero"`     // name of the access link that becomes the active one
+	Rebind      Rebinding      `json:"rebind,omitzero"`       // what the NAT changes when it forgets its bindings
 }
 
 // Direction is a direction of travel.

@@ -117,9 +117,9 @@ func (p Path) timeline(access int, d Direction) timeline {
 	return t
 }
 
-// concerns reports whether the event changes that link. Handovers change none.
+// concerns reports whether the event changes that link. Handovers and rebindings change none.
 func (e Event) concerns(access string, d Direction) bool {
-	return e.Handover == "" &&
+	return e.Handover == "" && e.Rebind == "" &&
 		(e.Access == "" || e.Access == access) &&
 		(e.Direction == "" || e.Direction == d.String())
 }

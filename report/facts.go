@@ -27,6 +27,9 @@ func describePath(p network.Path) Network {
 		n.Facts = append(n.Facts,
 			Fact{prefix + "down", describeDirection(a.Down)},
 			Fact{prefix + "up", describeDirection(a.Up)})
+		if a.Shared {
+			n.Facts = append(n.Facts, Fact{prefix + "line", "one for both directions, which take turns: they share rate and queue"})
+		}
 	}
 	for _, e := range p.Events {
 		n.Facts = append(n.Facts, Fact{"at " + duration(e.At), describeEvent(e)})
@@ -93,6 +96,9 @@ func describeQueue(q network.Queue) string {
 func describeEvent(e network.Event) string {
 	if e.Handover != "" {
 		return "handover to " + e.Handover
+	}
+	if e.Rebind != "" {
+		return "NAT forgets its bindings: new " + string(e.Rebind)
 	}
 	var words []string
 	if e.Rate != nil {

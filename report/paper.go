@@ -129,6 +129,7 @@ func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.
 			j.Pairs = append(j.Pairs, pair)
 		}
 		j.Verdict = verdict(j.Pairs, noun)
+		j.together(c, noun)
 		judged = append(judged, j)
 	}
 	return judged

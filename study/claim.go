@@ -31,14 +31,14 @@ type Range struct {
 
 // Pairs returns the pairs of cells that the claim compares, in the order of cells. Both cells
 // of a pair have the same value on every axis that neither side names. On an axis that a side
-// names, its cell may have any of the named values. Loads of sessions are pooled as
+// names, its cell may have any of the named values. No cell is compared with itself. Loads of sessions are pooled as
 // Selection.Pools does it.
 func (c Claim) Pairs(cells []Cell) [][2]Cell {
 	var pairs [][2]Cell
 	to := c.pools(c.To.Cells, cells)
 	for _, a := range c.pools(c.Compare.Cells, cells) {
 		for _, b := range to {
-			if c.match(a, b) {
+			if c.match(a, b) && (c.Compare.Metric != c.To.Metric || a.Key() != b.Key()) {
 				pairs = append(pairs, [2]Cell{a, b})
 			}
 		}

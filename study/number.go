@@ -70,7 +70,7 @@ func Beside(c Cell, numbers ...Number) string {
 // linkNumbers are the properties of a stream's link.
 var linkNumbers = []Number{
 	ofLink(AxisLinkDelay, "link delay", "Average link delay, one-way (ms)", func(l Link) float64 { return float64(l.Delay) / 1e6 }),
-	ofLink(AxisLoss, "loss", "Packet error rate, each direction (%)", func(l Link) float64 { return 100 * l.Loss }),
+	ofLink(AxisLoss, "loss", "Packet error rate (%)", func(l Link) float64 { return 100 * l.Loss }),
 	ofLink(AxisReconnections, "number of reconnections", "Reconnections", func(l Link) float64 { return float64(l.Reconnections) }),
 }
 

@@ -134,6 +134,12 @@ func (l *loop) arm(files []int, withCapture bool) error {
 		return err
 	}
 	l.emulation, l.epoch, l.number = emulation, 0, 0
+	l.nat = newNAT(emulation.Rebindings())
+	if l.wire != nil && l.nat != nil && l.second == nil {
+		if l.second, err = openSecond(l.wire); err != nil {
+			return fmt.Errorf("path %s: %w", c.Path.Name, err)
+		}
+	}
 	l.load.tired = false
 	l.report = Report{Dropped: map[string]int64{}}
 	l.toUnix = capture.UnixOffset()

@@ -35,6 +35,7 @@ type loop struct {
 	links  []link
 	wire   *wire             // nil: the links lead to TUN devices
 	away   map[uint32]packet // packets that the wire has yet to deliver, by id
+	second *second           // nil until a path has a NAT in virtual time
 	frame  []byte            // the last one read from a TUN device
 	cutter cutter            // of the frame
 	timer  int               // timerfd, absolute CLOCK_MONOTONIC
@@ -42,16 +43,18 @@ type loop struct {
 	rings  int64             // how often the timer has fired
 	tardy  int64             // upper quartile of the timer's wake-up lateness, ns
 
-	emulation *network.Emulation // nil: packets pass at once
-	epoch     int64              // CLOCK_MONOTONIC ns of the path's time zero; 0: no packet yet
-	toUnix    int64              // offset from CLOCK_MONOTONIC to the Unix epoch, ns
-	pending   deliveries
-	delivery  int64 // when packets were last delivered
-	number    uint64
-	free      [][]byte
-	report    Report
-	waited    int64 // run-queue wait when the path was armed
-	record    *recorder
+	emulation   *network.Emulation // nil: packets pass at once
+	nat         *nat               // of a path with rebindings
+	epoch       int64              // CLOCK_MONOTONIC ns of the path's time zero; 0: no packet yet
+	toUnix      int64              // offset from CLOCK_MONOTONIC to the Unix epoch, ns
+	pending     deliveries
+	delivery    int64 // when packets were last delivered
+	number      uint64
+	free        [][]byte
+	translation []byte // of a packet from a server
+	report      Report
+	waited      int64 // run-queue wait when the path was armed
+	record      *recorder
 
 	load occupation
 
@@ -235,7 +238,7 @@ func (l *loop) arrive(k *link, at int64) int {
 			l.free = append(l.free, buffer)
 			return packets
 		}
-		due, fate := l.decide(k, at, data)
+		due, fate, _ := l.decide(k, at, data)
 		if fate != network.Delivered {
 			l.free = append(l.free, buffer)
 			continue
@@ -245,8 +248,9 @@ func (l *loop) arrive(k *link, at int64) int {
 }
 
 // decide lets the armed path decide on a packet that arrived at at, and numbers and records
-// it. due is in CLOCK_MONOTONIC ns.
-func (l *loop) decide(k *link, at int64, data []byte) (due int64, fate network.Fate) {
+// it. due is in CLOCK_MONOTONIC ns. If the path's NAT translates the packet, which it does after it was
+// recorded, translated is true.
+func (l *loop) decide(k *link, at int64, data []byte) (due int64, fate network.Fate, translated bool) {
 	l.lastArrival = at
 	if l.epoch == 0 {
 		l.epoch = at
@@ -255,13 +259,34 @@ func (l *loop) decide(k *link, at int64, data []byte) (due int64, fate network.F
 	}
 	l.number++
 	l.report.Arrived[k.direction]++
-	due, fate = l.emulation.Arrive(k.access, k.direction, at-l.epoch, len(data))
-	due += l.emulation.Far(server(k.direction, data))
-	l.record.sent(k, at+l.toUnix, l.number, fate, data)
+	due, fate, translated = l.onPath(k, at-l.epoch, data)
 	if fate != network.Delivered {
 		l.report.Dropped[fate.String()]++
 	}
-	return l.epoch + due, fate
+	return l.epoch + due, fate, translated
+}
+
+// onPath sends a packet over the access link and through the NAT, and records it as it was sent.
+func (l *loop) onPath(k *link, at int64, data []byte) (due int64, fate network.Fate, translated bool) {
+	far := l.emulation.Far(server(k.direction, data))
+	if k.direction == network.Down && l.nat != nil {
+		l.translation = append(l.translation[:0], data...)
+		var known bool
+		if translated, known = l.nat.down(l.translation, l.emulation.Rebound(at)); !known {
+			l.record.sent(k, l.epoch+at+l.toUnix, l.number, network.DroppedBinding, data)
+			return 0, network.DroppedBinding, false
+		}
+	}
+	due, fate = l.emulation.Arrive(k.access, k.direction, at, len(data))
+	l.record.sent(k, l.epoch+at+l.toUnix, l.number, fate, data)
+	switch {
+	case fate != network.Delivered:
+	case translated:
+		copy(data, l.translation)
+	case k.direction == network.Up && l.nat != nil:
+		translated = l.nat.up(data, l.emulation.Rebound(due))
+	}
+	return due + far, fate, translated
 }
 
 // deliverDue delivers every packet that is due.
@@ -352,7 +377,7 @@ func (l *loop) stop() (Report, error) {
 	}
 	l.report.RunQueueWait = runQueueWait() - l.waited
 	l.report.Scheduling = scheduling()
-	l.emulation, l.record = nil, nil
+	l.emulation, l.nat, l.record = nil, nil, nil
 	r := l.report
 	runtime.GC()
 	return r, nil

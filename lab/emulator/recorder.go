@@ -101,7 +101,7 @@ func (r *recorder) close() error {
 }
 
 // dropComment holds prepared packet comments, so that none is formatted while packets wait.
-var dropComment = comments(network.LostRandom, network.DroppedQueue, network.DroppedOutage, network.DroppedHandover)
+var dropComment = comments(network.LostRandom, network.DroppedQueue, network.DroppedOutage, network.DroppedHandover, network.DroppedBinding)
 
 func comments(fates ...network.Fate) map[network.Fate]string {
 	c := make(map[network.Fate]string, len(fates))

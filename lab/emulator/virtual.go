@@ -12,8 +12,12 @@ func (l *loop) runWire() error {
 			return err
 		}
 		l.take()
+		again, err := l.takeTranslated()
+		if err != nil {
+			return err
+		}
 		l.settle(now())
-		if rung {
+		if rung || again {
 			if done, err := l.control(); done || err != nil {
 				return err
 			}
@@ -38,20 +42,29 @@ func (l *loop) take() {
 			l.landed(e)
 			continue
 		}
+		if l.second != nil && e.port == l.second.port {
+			l.forward(e)
+			continue
+		}
 		k := &l.links[e.port]
 		if l.emulation == nil {
 			l.lastArrival = e.time
 			l.wire.verdicts = append(l.wire.verdicts, verdict{due: 0, id: e.id, port: uint32(k.to)})
 			continue
 		}
-		due, fate := l.decide(k, e.time, e.data)
+		due, fate, translated := l.decide(k, e.time, e.data)
 		if fate != network.Delivered {
 			l.wire.verdicts = append(l.wire.verdicts, verdict{due: -1, id: e.id})
 			continue
 		}
+		p := packet{due: due, number: l.number, link: k, data: append(l.buffer()[:0], e.data...)}
+		if translated {
+			l.wire.verdicts = append(l.wire.verdicts, verdict{due: -1, id: e.id})
+			l.sendAgain(p)
+			continue
+		}
 		l.wire.verdicts = append(l.wire.verdicts, verdict{due: due, id: e.id, port: uint32(k.to)})
-		data := append(l.buffer()[:0], e.data...)
-		l.away[e.id] = packet{due: due, number: l.number, link: k, data: data}
+		l.away[e.id] = p
 	}
 }
 
@@ -76,6 +89,9 @@ func (l *loop) letGo() error {
 			return err
 		}
 		l.take()
+		if _, err := l.takeTranslated(); err != nil {
+			return err
+		}
 	}
 	l.report.Released = int64(len(l.away))
 	for id, p := range l.away {

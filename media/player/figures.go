@@ -50,19 +50,24 @@ type Figures struct {
 	// any.
 	Goodput []int64 `json:"goodput"`
 
-	Loads     []Load     `json:"loads"`
-	Sessions  []Session  `json:"sessions"`
-	Handovers []Handover `json:"handovers,omitempty"`
-	Timeline  []Entry    `json:"timeline"`
+	Loads      []Load      `json:"loads"`
+	Sessions   []Session   `json:"sessions"`
+	Handovers  []Handover  `json:"handovers,omitempty"`
+	Rebindings []Rebinding `json:"rebindings,omitempty"`
+	Timeline   []Entry     `json:"timeline"`
 }
 
 // TTD returns the total transmission delay of a file: from the beginning of the viewing,
 // including the handshake, to the last octet (Nam et al., 2021, section 4.2).
 func (f Figures) TTD() (d time.Duration, ok bool) {
-	if len(f.Loads) == 0 {
-		return 0, false
+	for _, part := range f.Loads {
+		took, whole := part.Delay()
+		if !whole {
+			return 0, false
+		}
+		d = max(d, took)
 	}
-	return f.Loads[0].Delay()
+	return d, len(f.Loads) > 0
 }
 
 // Figures returns the figures up to now. The caller must not change them; they are valid
@@ -74,9 +79,11 @@ func (p *Player) Figures() Figures {
 	if waited := f.Times.Stalled + f.Times.Playing; waited > 0 {
 		f.Rebuffer = float64(f.Times.Stalled) / float64(waited)
 	}
-	f.Held = p.kept
-	if p.request != nil {
-		f.Held += p.request.got
+	for _, pending := range p.fetches {
+		f.Held += pending.kept
+		if pending.request != nil {
+			f.Held += pending.request.got
+		}
 	}
 	for _, s := range p.buffer {
 		f.Held += s.octets
@@ -87,6 +94,7 @@ func (p *Player) Figures() Figures {
 		f.Held -= played
 	}
 	f.Loads, f.Sessions, f.Handovers = p.loads, p.sessions, p.handovers
+	f.Rebindings = p.rebindings
 	return f
 }
 

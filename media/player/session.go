@@ -35,6 +35,23 @@ type Handover struct {
 	Recovered time.Duration `json:"recovered,omitzero"`
 }
 
+// Rebinding is a moment at which a NAT on the path forgot its bindings, of which neither end is told.
+type Rebinding struct {
+	At time.Duration `json:"at"`
+	// Recovered is the end of the longest silence between this rebinding and the next, while octets
+	// were waited for; 0 if none came.
+	Recovered time.Duration `json:"recovered,omitzero"`
+}
+
+// Rebound reports a rebinding for the record. The player does nothing about it.
+func (p *Player) Rebound(now time.Duration) {
+	if !p.at(now) {
+		return
+	}
+	p.rebindings, p.silence = append(p.rebindings, Rebinding{At: p.now}), 0
+	p.note(Entry{Event: Rebound})
+}
+
 // Connected reports that a session can take requests.
 func (p *Player) Connected(now time.Duration, session int) {
 	if !p.at(now) || session != len(p.sessions) || p.connection != opening {
@@ -60,7 +77,7 @@ func (p *Player) Moved(now time.Duration, session int) {
 func (p *Player) ready() {
 	if h := p.handover(); h != nil && p.config.OnHandover != Multihome && h.Ready == 0 {
 		h.Ready = p.now
-		if !p.loading {
+		if len(p.fetches) == 0 {
 			h.Recovered = p.now
 		}
 	}
@@ -92,7 +109,9 @@ func (p *Player) Lost(now time.Duration, session int, err error) {
 
 // close closes the session.
 func (p *Player) close(why Entry) {
-	p.keep()
+	for _, f := range p.fetches {
+		f.keep()
+	}
 	p.connection = closed
 	p.sessions[len(p.sessions)-1].Closed = p.now
 	p.note(why)

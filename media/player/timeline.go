@@ -15,6 +15,7 @@ const (
 	Moving     Event = "moving" // the session was to be taken to a new address
 	Moved      Event = "moved"
 	Associated Event = "associated" // the access link changed
+	Rebound    Event = "rebound"    // a NAT on the path forgot its bindings
 	Delayed    Event = "delayed"    // the link's delay changed
 
 	Asked     Event = "asked" // a request was made

@@ -37,6 +37,10 @@ type Config struct {
 	// epoch. Changes of the access link arrive by Handovers.
 	Events []manager.Event
 
+	// Rebindings are moments, counted from the epoch and in order, at which a NAT on the path forgets its
+	// bindings. They are for the record; the player is not to know of them.
+	Rebindings []time.Duration
+
 	// Check, if not nil, checks received octets of a piece from an offset on; it must not keep
 	// them. Its error ends the viewing. Calls are sequential, except for cancelled requests.
 	Check func(piece storage.ID, offset int64, octets []byte) error
@@ -67,7 +71,8 @@ func Watch(ctx context.Context, c Config) (*record.Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	v := &viewing{Config: c, ctx: ctx, work: panics.Group{Guard: panics.From(ctx)}, player: p, began: began, epoch: -1, lost: map[int]time.Duration{},
-		news: make(chan func(time.Duration)), over: make(chan struct{})}
+		cancel: map[int]context.CancelFunc{},
+		news:   make(chan func(time.Duration)), over: make(chan struct{})}
 	v.run()
 	s := &record.Stream{
 		Started: began, Epoch: v.epoch, Manager: c.Events, Figures: p.Figures(),

@@ -14,19 +14,20 @@ import (
 // others send it news.
 type viewing struct {
 	Config
-	ctx    context.Context
-	player *player.Player
-	began  time.Time
-	epoch  time.Duration // negative: not yet
-	told   int           // number of events reported to the player
-	news   chan func(now time.Duration)
-	over   chan struct{} // closed when run no longer takes news
-	work   panics.Group
+	ctx     context.Context
+	player  *player.Player
+	began   time.Time
+	epoch   time.Duration // negative: not yet
+	told    int           // number of events reported to the player
+	rebound int           // number of rebindings reported to it
+	news    chan func(now time.Duration)
+	over    chan struct{} // closed when run no longer takes news
+	work    panics.Group
 
 	sessions []*session
-	cancel   context.CancelFunc    // of the last request
-	active   int                   // index of the link in use
-	lost     map[int]time.Duration // links that are lost, and until when
+	cancel   map[int]context.CancelFunc // of each request
+	active   int                        // index of the link in use
+	lost     map[int]time.Duration      // links that are lost, and until when
 }
 
 // run carries out the player's orders until it stops, and then ends everything.
@@ -91,9 +92,20 @@ func (v *viewing) now() time.Duration { return time.Since(v.began) }
 func (v *viewing) next() (at time.Duration, ok bool) {
 	at, ok = v.player.Next()
 	if due, pending := v.due(); pending && (!ok || due < at) {
+		at, ok = due, true
+	}
+	if due, pending := v.rebinds(); pending && (!ok || due < at) {
 		return due, true
 	}
 	return at, ok
+}
+
+// rebinds returns when the next rebinding is due.
+func (v *viewing) rebinds() (at time.Duration, pending bool) {
+	if v.epoch < 0 || v.rebound == len(v.Rebindings) {
+		return 0, false
+	}
+	return v.epoch + v.Rebindings[v.rebound], true
 }
 
 // due returns when the manager's next report is due.
@@ -109,6 +121,10 @@ func (v *viewing) advance(now time.Duration) {
 	for at, pending := v.due(); pending && at <= now; at, pending = v.due() {
 		v.player.LinkDelay(now, v.Events[v.told].Delay)
 		v.told++
+	}
+	for at, pending := v.rebinds(); pending && at <= now; at, pending = v.rebinds() {
+		v.player.Rebound(now)
+		v.rebound++
 	}
 	v.player.Advance(now)
 }
@@ -138,7 +154,7 @@ func (v *viewing) obey() {
 			case player.Ask:
 				v.ask(v.sessions[o.Session-1], o)
 			case player.Cancel:
-				v.cancel()
+				v.cancel[o.Request]()
 			}
 		}
 	}

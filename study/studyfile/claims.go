@@ -153,7 +153,7 @@ func (r *reader) narrowing(n ast.Node, c study.Claim) study.Selection {
 }
 
 // ratio reads a range of ratios: "below 1", "at most 1", "above 2", "at least 2" or
-// "0.9 to 1.1".
+// "0.9 to 1.1"; and after it the ratios for which it is claimed, as study.CutScope has them.
 func (r *reader) ratio(n ast.Node) study.Range {
 	text, ok := r.text(n, "ratio")
 	if !ok {
@@ -174,6 +174,10 @@ func parseRange(text string) (study.Range, error) {
 		return math.NaN()
 	}
 	all := study.Range{Low: 0, High: math.Inf(1), Text: text}
+	within, _, err := study.CutScope(text)
+	if err != nil {
+		return study.Range{}, err
+	}
 	for _, form := range []struct {
 		words string
 		set   func(v float64)
@@ -183,15 +187,15 @@ func parseRange(text string) (study.Range, error) {
 		{"above ", func(v float64) { all.Low, all.Open = v, true }},
 		{"at least ", func(v float64) { all.Low = v }},
 	} {
-		if rest, ok := strings.CutPrefix(text, form.words); ok {
+		if rest, ok := strings.CutPrefix(within, form.words); ok {
 			form.set(number(rest))
 		}
 	}
-	if low, high, ok := strings.Cut(text, " to "); ok {
+	if low, high, ok := strings.Cut(within, " to "); ok {
 		all.Low, all.High = number(low), number(high)
 	}
 	if !(all.Low < all.High) || all.Low == 0 && math.IsInf(all.High, 1) {
-		return study.Range{}, fmt.Errorf("invalid ratio %.40q: want a range such as below 1, at most 1, above 2, at least 2, or 0.9 to 1.1", text)
+		return study.Range{}, fmt.Errorf("invalid ratio %.40q: want a range such as below 1, at most 1, above 2, at least 2, or 0.9 to 1.1, and after it nothing, on average, in all but 2 or in at least 2", text)
 	}
 	return all, nil
 }

@@ -2,6 +2,7 @@ package studyfile
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,6 +45,28 @@ func TestWhatAPaperPrintedPicksCells(t *testing.T) {
 	}}}
 	if d := cmp.Diff(want, s.Published); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestARatioSaysForWhichPairsItIsClaimed(t *testing.T) {
+	for text, want := range map[string]study.Range{
+		"below 1 in all but 1":     {High: 1, Open: true},
+		"0.7 to 0.8 on average":    {Low: 0.7, High: 0.8},
+		"at least 2 in at least 3": {Low: 2, High: math.Inf(1)},
+	} {
+		s, err := Parse("s.yaml", []byte(strings.Replace(compared, "below 1", text, 1)), words)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		want.Text = text
+		if d := cmp.Diff(want, s.Claims[0].Ratio); d != "" {
+			t.Error(d)
+		}
+	}
+	_, err := Parse("s.yaml", []byte(strings.Replace(compared, "below 1", "below 1 in all but none", 1)), words)
+	if err == nil || !strings.Contains(err.Error(), "comes how many") {
+		t.Error(err)
 	}
 }
 
@@ -147,6 +170,17 @@ func TestWhatIsWrongWithTablesAndClaimsIsSaid(t *testing.T) {
 	}
 }
 
+// TestErrorsOfTablesDoNotHideThoseOfClaims: both are said at once.
+func TestErrorsOfTablesDoNotHideThoseOfClaims(t *testing.T) {
+	wrong := strings.NewReplacer("unit: s", "unit: kB", "below 1", "under 1").Replace(compared)
+	_, err := Parse("s.yaml", []byte(wrong), words)
+	for _, position := range []string{"s.yaml:11:11: ", "s.yaml:22:12: "} {
+		if err == nil || !strings.Contains(err.Error(), position) {
+			t.Errorf("the error is %v\nwant one at %s", err, position)
+		}
+	}
+}
+
 // TestPapersAreAskedWhole looks at the built-in studies that repeat a paper's
 // experiment.
 func TestPapersAreAskedWhole(t *testing.T) {
@@ -155,9 +189,10 @@ func TestPapersAreAskedWhole(t *testing.T) {
 		cells, figures, pairs int
 	}{
 		{"kim-first-visit", 20 * (5 + 3 + 3), 4 * 20, 9 + 1 + 1 + 8 + 7 + 3 + 7 + 20},
-		{"kolmogortsev", 14 * 6, 14 * 4, 11 + 13 + 13*3 + 11 + 7 + 5 + 2},
+		{"kolmogortsev", 14*(5+2+2) + 7*2, 14 * 4, 11 + 13 + 13*3 + 11 + 7 + 5 + 2 + 5 + 2*7 + 13 + 13 + 2*13 + 13 + 13 + 11 + 11 + 14},
+		{"kolmogortsev-near", 14*5 + 14*7, 2 * 14 * 4, 2 * (11 + 13 + 13*3 + 11 + 7 + 5 + 2 + 5)},
 		{"nam-plt", 18 * 2 * 2 * 2, 0, 2 * (2*2 + 12*2 + 4*2)},
-		{"lulic-1", 7 * 6 * 3, 0, 84 + 84 + 6 + 3 + 3 + 4 + 4},
+		{"lulic-1", 7 * 6 * 5 * 4, 0, 12 + 12 + 12 + 12 + 84 + 3 + 3 + 4 + 4 + 64},
 	} {
 		src, err := builtin.File(c.name)
 		if err != nil {
@@ -178,6 +213,41 @@ func TestPapersAreAskedWhole(t *testing.T) {
 		if len(cells) != c.cells || figures != c.figures || pairs != c.pairs {
 			t.Errorf("%s: %d cells, %d figures, %d pairs; want %d, %d, %d", c.name, len(cells), figures, pairs, c.cells, c.figures, c.pairs)
 		}
+	}
+}
+
+// TestKolmogortsevsThreads reads the printed table 1. Six threads take as long from 10 pages on as one page over a new
+// connection does, for every six pages: they keep no connection.
+func TestKolmogortsevsThreads(t *testing.T) {
+	src, err := builtin.File("kolmogortsev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Parse("kolmogortsev", src, builtinWords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for _, f := range s.Published[0].Figures {
+		_, number, _ := strings.Cut(f.Cell[study.AxisSite][0], "@")
+		pages, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns := pages // one page after another
+		switch strategy := f.Cell[study.AxisStrategy][0]; {
+		case strategy == "threads" && pages >= 10:
+			turns = (pages + 5) / 6
+		case strategy != "sequential":
+			continue
+		}
+		read++
+		if each := f.Value / float64(turns); each < 445 || each > 510 {
+			t.Errorf("%v: %.0f ms for each of %d connections one after another, want 445 to 510", f.Cell, each, turns)
+		}
+	}
+	if read != 7+5 {
+		t.Errorf("%d figures, want 12", read)
 	}
 }
 

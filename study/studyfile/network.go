@@ -15,7 +15,7 @@ import (
 
 var (
 	linkKeys   = []string{"rate", "trace", "delay", "jitter", "reorder", "loss", "gilbert_elliott", "queue"}
-	accessKeys = append([]string{"name", "rtt", "ride", "up", "down"}, linkKeys...)
+	accessKeys = append([]string{"name", "rtt", "shared", "ride", "up", "down"}, linkKeys...)
 	pathKeys   = append([]string{"source", "note", "access", "events"}, accessKeys...)
 )
 
@@ -121,10 +121,16 @@ func (r *reader) access(m mapping, name string) network.Access {
 			}
 		}
 	}
+	a := network.Access{Name: name}
 	if n, ok := m.get("ride"); ok {
-		return r.ride(n, name, up, down)
+		a = r.ride(n, name, up, down)
+	} else {
+		a.Up, a.Down = up.complete(), down.complete()
 	}
-	return network.Access{Name: name, Up: up.complete(), Down: down.complete()}
+	if n, ok := m.get("shared"); ok {
+		a.Shared = r.boolean(n, "shared")
+	}
+	return a
 }
 
 // ride reads an access link that follows a ride, from a file in the study's folder or relative to it.
@@ -302,7 +308,7 @@ func (r *reader) events(n ast.Node) []network.Event {
 	}
 	var all []network.Event
 	for _, item := range items {
-		m, ok := r.mapping(item, "the event", "at", "access", "direction", "rate", "delay", "loss", "outage", "outage_drops", "handover")
+		m, ok := r.mapping(item, "the event", "at", "access", "direction", "rate", "delay", "loss", "outage", "outage_drops", "handover", "rebind")
 		if ok {
 			all = append(all, r.event(m))
 		}
@@ -341,6 +347,9 @@ func (r *reader) event(m mapping) network.Event {
 	}
 	if n, ok := m.get("handover"); ok {
 		e.Handover, _ = r.text(n, "handover")
+	}
+	if n, ok := m.get("rebind"); ok {
+		e.Rebind = network.Rebinding(r.word(n, "rebinding", network.Rebindings()))
 	}
 	return e
 }
