@@ -250,3 +250,63 @@ func TestKolmogortsevsThreads(t *testing.T) {
 		t.Errorf("%d figures, want 12", read)
 	}
 }
+
+// growing is a study of streams with claims of growth.
+const growing = `name: growing
+repeats: 6
+stream: {}
+matrix:
+  media: [file@1MB]
+  transports: [tcp, quic]
+  players: [download]
+  link_delays: [20ms, 50ms]
+  losses: [0%, 1%, 2%]
+claims:
+  - text: The gap grows with the loss.
+    metric: ttd
+    compare: {transport: tcp}
+    to: {transport: quic}
+    grows: {along: loss}
+`
+
+func TestAClaimOfGrowth(t *testing.T) {
+	for text, want := range map[string]study.Growth{
+		growing: {Along: "loss", Of: study.OfRatio},
+		strings.Replace(growing, "{along: loss}", "{along: loss, of: difference}", 1): {Along: "loss", Of: study.OfDifference},
+	} {
+		s, err := Parse("s.yaml", []byte(text), words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := s.Claims[0]; c.Grows != want || c.Ratio.Text != "" {
+			t.Errorf("the claim is %+v, want %+v", c, want)
+		}
+	}
+}
+
+func TestClaimsOfGrowthThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ old, now, want string }{
+		"no number":        {"{along: loss}", "{}", "15:12: grows has no along; name a number of the cells"},
+		"unknown number":   {"along: loss", "along: los", `15:20: unknown number "los"; did you mean "loss"?`},
+		"not a comparison": {"along: loss", "along: loss, of: sum", `unknown comparison "sum"`},
+		"two values":       {"along: loss", "along: link_delay", "15:12: growth needs 3 values of the link delay, and the claim has 2 from"},
+		"one value":        {"along: loss", "along: reconnections", "15:12: growth needs 3 values of the number of reconnections, and the claim has 1 from"},
+		"no such number":   {"along: loss", "along: congestion", "15:12: the cells have no congestion"},
+		"named by a side":  {"{transport: tcp}", "{transport: tcp, loss: 1%}", "15:12: compare or to names a loss"},
+		"and a ratio":      {"grows:", "ratio: below 1\n    grows:", "16:12: a claim has either a ratio or grows"},
+		"neither":          {"    grows: {along: loss}\n", "", "or what it grows along"},
+	} {
+		text := strings.Replace(growing, c.old, c.now, 1)
+		if text == growing {
+			t.Fatalf("%s: nothing was replaced", name)
+		}
+		if _, err := Parse("s.yaml", []byte(text), words); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want an error with %q", name, err, c.want)
+		}
+	}
+	twice := replace(t, "[3g-weak, cable]", "[{name: slow, rate: 1mbit}, {name: snail, rate: 1mbit}, {name: quick, rate: 2mbit}]") +
+		"claims:\n  - {text: x, metric: plt, compare: {protocol: h3}, to: {protocol: h2}, for: {network: [slow, snail, quick]}, grows: {along: rate}}\n"
+	if _, err := Parse("s.yaml", []byte(twice), words); err == nil || !strings.Contains(err.Error(), "several pairs of cells have the same rate") {
+		t.Errorf("two networks of the same rate: got %v", err)
+	}
+}
