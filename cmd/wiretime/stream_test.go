@@ -121,7 +121,6 @@ func TestStreamSaysWhatIsWrong(t *testing.T) {
 		{"no time", []string{"--for", "0s"}, []string{"--for", "30s"}},
 		{"a lab's flag with a server", []string{"--server", "127.0.0.1:1", "--reconnections", "1"}, []string{"--reconnections cannot be combined with --server"}},
 		{"an emulated link that carries TCP and UDP alone", []string{"--server", "127.0.0.1:1", "--loss", "1%", "--transport", "mptcp"}, []string{"--transport: mptcp cannot be used", "forwards TCP and UDP alone"}},
-		{"a server behind an emulated link that is not there", []string{"--server", "127.0.0.1:1", "--loss", "1%", "--transport", "tcp", "--insecure"}, []string{"127.0.0.1:1", "connection refused"}},
 		{"an unknown manager", []string{"--manager", "router"}, []string{"--manager: unknown manager", "planned or node"}},
 		{"a rebinding without its moment", []string{"--rebind", "port"}, []string{"--rebind: invalid rebinding", "port@2s"}},
 		{"a server's flag without", []string{"--insecure"}, []string{"--insecure needs --server"}},
