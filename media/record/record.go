@@ -29,6 +29,9 @@ type Stream struct {
 	Manager []manager.Event `json:"manager"`
 
 	Figures player.Figures `json:"figures"`
+	// SlowStart is the server's congestion window in octets when its first QUIC connection to leave
+	// slow start did so; 0: none did, or it is not known.
+	SlowStart int `json:"slow_start,omitzero"`
 	// Sessions holds the transport's data on Figures.Sessions, in the same order; sessions
 	// that never opened are zero.
 	Sessions []Session `json:"sessions"`

@@ -71,7 +71,7 @@ var builtinWords = Vocabulary{
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy", "nginx", "h2o", "apache2", "node-spdy", "netty", "jetty"},
-	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B",
+	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B", "bytes_up": "B", "bytes_down": "B", "connections": "connections", "ttfb": "ms",
 		"request_headers_plain": "B", "response_headers": "B", "response_headers_plain": "B", "plt_clear": "ms"},
 	UploadMetrics: words.UploadMetrics,
 	Windows: Windows{
@@ -203,7 +203,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Matrix: map[study.Axis][]string{
 			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "hub", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
-			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn}, study.AxisLoad: {"1"}, study.AxisHint: {study.HintNone}, study.AxisTCPSACK: {study.SACKOn},
+			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn}, study.AxisLoad: {"1"}, study.AxisHint: {study.HintNone}, study.AxisTCPSACK: {study.SACKOn}, study.AxisTLS: {study.TLS13},
 			study.AxisTCPWindow: {study.WindowDefault}, study.AxisClientWindow: {study.WindowDefault}, study.AxisServerWindow: {study.WindowDefault},
 		},
 		Networks: []network.Path{cable, {

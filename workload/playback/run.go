@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"wiretime/lab"
@@ -28,6 +29,8 @@ type playing struct {
 
 	hosts  *lab.Hosts
 	server *transport.Server // nil if it did not start
+
+	slowStart atomic.Int64 // the server's first congestion window after slow start, in octets
 }
 
 // Run carries out a load. Then both hosts of the lab are made anew (lab.Lab.Renew). An error
@@ -59,6 +62,9 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (_ *Record, err error) {
 	if p.server != nil {
 		err = errors.Join(err, p.server.Close(), p.qlogs.err())
 		record.Server = p.server.Log()
+		if record.Stream != nil {
+			record.Stream.SlowStart = int(p.slowStart.Load())
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -83,6 +89,7 @@ func (p *playing) play(ctx context.Context, path lab.Progress) (*record.Stream, 
 	server, err := transport.Serve(ctx, transport.ServerConfig{
 		Transport: p.transport, Address: at, Host: p.hosts.Server.Do, Storage: storage.MakeAll(p.Seed),
 		CA: p.Authority, Patience: p.Patience, KeyLog: p.hosts.Keys,
+		SlowStart: func(octets int) { p.slowStart.CompareAndSwap(0, int64(octets)) },
 	})
 	if err != nil {
 		return nil, err
