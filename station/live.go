@@ -47,7 +47,7 @@ type Live struct {
 	profile int // number of the browsers so far
 	engine  liveEngine
 	browser running // at most one, so that none that waits sends anything; nil: none
-	refused error   // why packets are not captured; nil if they are
+	found   addresses
 }
 
 // OpenLive builds a station of the live clock.
@@ -106,7 +106,7 @@ func (s *Live) LoadPage(ctx context.Context, load pageload.Load) (*pageload.Reco
 	if seen == nil {
 		return record, nil
 	}
-	return record, saveCapture(load.Dir, load.Comment, ofLoad(seen, record.HAR, page), keys)
+	return record, saveCapture(load.Dir, load.Comment, s.ofLoad(seen, record.HAR, page), keys)
 }
 
 // visit loads the page and captures packets meanwhile, if that is permitted. seen is nil if it is not.
@@ -166,7 +166,8 @@ func (s *Live) open(ctx context.Context, load pageload.Load, p protocol.Protocol
 		return nil, err
 	}
 	o := s.network().Session(p, strategy)
-	loader := builtin.New(builtin.Options{Verify: o.Verify, Dial: o.Dial, ListenPacket: o.ListenPacket, Resolve: o.Resolve})
+	s.found.forget()
+	loader := builtin.New(builtin.Options{Verify: o.Verify, Dial: o.Dial, ListenPacket: o.ListenPacket, Resolve: s.found.noting(o.Resolve)})
 	c := builtin.Config{Protocol: p, Strategy: strategy, CPU: load.CPU}
 	if p.Transport == "udp" {
 		c.Fallback = study.FallbackH2 // for hosts other than the page's, which need not offer HTTP/3

@@ -53,7 +53,10 @@ type Config struct {
 	Rate network.BitRate
 	// Reconnections is how often the client moves to the other access point.
 	Reconnections int
-	TCP           lab.TCPOptions
+	// ManagerNode is as in playback.Order, Rebinding as in manager.Config.
+	ManagerNode bool
+	Rebinding   *network.RebindingAt
+	TCP         lab.TCPOptions
 }
 
 // Order returns the order of the stream, or an error that says what of it is impossible.
@@ -74,7 +77,7 @@ func (c Config) Order() (playback.Order, error) {
 		Media: c.Media, Transport: c.Transport, Elsewhere: unknown, Player: c.Player, Strategy: c.Strategy,
 		Seed: c.Seed, TCP: c.TCP, Timeout: Longest, Comment: fmt.Sprintf("%s over %s, seed %d", c.Media, c.Transport, c.Seed),
 		For: c.Duration, Seeks: c.Seeks, GiveUp: c.GiveUp, Patience: c.Patience,
-		Manager: c.manager(octets), Keep: emulator.Keep{Octets: keptOctets, Packets: keptPackets},
+		Manager: c.manager(octets), ManagerNode: c.ManagerNode, Keep: emulator.Keep{Octets: keptOctets, Packets: keptPackets},
 	}
 	return o, o.Check()
 }
@@ -83,5 +86,7 @@ func (c Config) Order() (playback.Order, error) {
 func (c Config) manager(octets int64) manager.Config {
 	s := study.Stream{Access: manager.AccessPoints(), Rate: c.Rate, Period: c.Period, Duration: c.Duration}
 	options := study.Options{Timeout: Longest, Stream: &s}
-	return options.Manager(study.Link{Delay: c.Delay, Loss: c.Loss, Reconnections: c.Reconnections}, octets, c.Seed)
+	m := options.Manager(study.Link{Delay: c.Delay, Loss: c.Loss, Reconnections: c.Reconnections}, octets, c.Seed)
+	m.Rebinding = c.Rebinding
+	return m
 }

@@ -28,12 +28,12 @@ import (
 )
 
 type streamOptions struct {
-	transport, player, strategy, rate, loss, seeks, clock, congestion, output string
-	server, name, cacert                                                      string
-	insecure                                                                  bool
-	delay, period, length, giveUp, patience                                   time.Duration
-	reconnections, initcwnd                                                   int
-	seed                                                                      uint64
+	transport, player, strategy, manager, rebind, rate, loss, seeks, clock, congestion, output string
+	server, name, cacert                                                                       string
+	insecure                                                                                   bool
+	delay, period, length, giveUp, patience                                                    time.Duration
+	reconnections, initcwnd                                                                    int
+	seed                                                                                       uint64
 }
 
 func streamCommand() *cobra.Command {
@@ -80,6 +80,8 @@ Strategies for handovers: reconnect, 0-rtt, migrate, multihome.
 	f.StringVar(&o.rate, "rate", "100mbit", "in a lab: rate of each access link in each direction, in bit/s at the IP layer")
 	f.IntVar(&o.reconnections, "reconnections", 0, "in a lab: how often the client moves to the other access point")
 	f.StringVar(&o.strategy, "strategy", string(transport.Reconnect), "in a lab: what the client does when its address changes")
+	f.StringVar(&o.manager, "manager", study.ManagerPlanned, "in a lab: the network's manager, planned or a node of its own")
+	f.StringVar(&o.rebind, "rebind", study.RebindingNone, "in a lab: what a NAT changes and when, such as port@2s or address@2s")
 	f.StringVar(&o.clock, "clock", study.ClockReal, "in a lab: the clock, real or virtual")
 	f.StringVar(&o.congestion, "congestion", "cubic", "in a lab: congestion control of TCP")
 	f.IntVar(&o.initcwnd, "initcwnd", 10, "in a lab: initial congestion window of TCP, in segments")
@@ -93,7 +95,7 @@ Strategies for handovers: reconnect, 0-rtt, migrate, multihome.
 
 // labFlags cannot be combined with --server, and serverFlags need it.
 var (
-	labFlags    = []string{"delay", "period", "loss", "rate", "reconnections", "strategy", "clock", "congestion", "initcwnd"}
+	labFlags    = []string{"delay", "period", "loss", "rate", "reconnections", "strategy", "manager", "rebind", "clock", "congestion", "initcwnd"}
 	serverFlags = []string{"name", "cacert", "insecure"}
 )
 
@@ -214,6 +216,19 @@ func (o streamOptions) order(media string) (playback.Order, error) {
 	}
 	if o.clock != study.ClockReal && o.clock != study.ClockVirtual {
 		return playback.Order{}, fmt.Errorf("--clock: unknown clock %q: want %s or %s", o.clock, study.ClockReal, study.ClockVirtual)
+	}
+	if o.manager != study.ManagerPlanned && o.manager != study.ManagerNode {
+		return playback.Order{}, fmt.Errorf("--manager: unknown manager %q: want %s or %s", o.manager, study.ManagerPlanned, study.ManagerNode)
+	}
+	if c.ManagerNode = o.manager == study.ManagerNode; c.ManagerNode && c.Strategy == transport.Multihome {
+		return playback.Order{}, errors.New("--manager node cannot be combined with --strategy multihome: the node moves clients that have one access link at a time")
+	}
+	if o.rebind != study.RebindingNone {
+		r, err := network.ParseRebinding(o.rebind)
+		if err != nil {
+			return playback.Order{}, fmt.Errorf("--rebind: %w", err)
+		}
+		c.Rebinding = &r
 	}
 	if o.length <= 0 || o.length > stream.Longest {
 		return playback.Order{}, fmt.Errorf("--for: %v is out of range: want a positive duration up to %v, such as 30s", o.length, stream.Longest)

@@ -1,6 +1,7 @@
 package studyfile
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -45,10 +46,7 @@ var live = kind{
 
 // liveValues has what pages have, but for the values that mean something else on the live clock.
 func liveValues() map[study.Axis]func(*reader, ast.Node) string {
-	values := map[study.Axis]func(*reader, ast.Node) string{}
-	for axis, read := range pages.values {
-		values[axis] = read
-	}
+	values := maps.Clone(pages.values)
 	values[study.AxisSite] = (*reader).siteURL
 	values[study.AxisNetwork] = (*reader).liveNetwork
 	values[study.AxisLoader] = (*reader).liveLoader

@@ -25,6 +25,8 @@ type playing struct {
 	player    player.Config
 	path      network.Path
 	events    []manager.Event
+	seeks     float64  // probability in each second that the manager has the viewer seek
+	managed   *managed // nil unless the manager is a node of its own
 	qlogs     qlogs
 
 	hosts  *lab.Hosts
@@ -49,10 +51,21 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (_ *Record, err error) {
 	if p.path, p.events, err = manager.Plan(m); err != nil {
 		return nil, err
 	}
+	if load.ManagerNode {
+		p.path = withoutChanges(p.path)
+		p.seeks, p.player.SeekProbability = p.player.SeekProbability, 0
+		p.player.SeeksFromOutside = p.player.Mode == player.View
+	}
 	if p.hosts, err = l.Prepare(p.path, load.TCP); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.hosts.Close()) }()
+	if load.ManagerNode {
+		if p.managed, err = p.manage(ctx); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, p.managed.close(nil)) }()
+	}
 	record := &Record{}
 	report, err := p.hosts.Run(ctx, lab.Task{Seed: load.Seed, Keep: load.Keep, Comment: load.Comment, Do: func(ctx context.Context, path lab.Progress) (err error) {
 		record.Stream, err = p.play(ctx, path)
@@ -70,6 +83,9 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (_ *Record, err error) {
 		return nil, err
 	}
 	record.Report, record.ServerLost = *report, -1
+	if record.Stream != nil {
+		record.Stream.ControlPackets = report.Emulator.Control
+	}
 	if err := p.hosts.SaveCapture(load.Dir); err != nil {
 		return nil, err
 	}
@@ -110,9 +126,16 @@ func (p *playing) play(ctx context.Context, path lab.Progress) (*record.Stream, 
 	for _, r := range p.path.Rebindings() {
 		rebindings = append(rebindings, r.At)
 	}
-	stream, err := p.watch(ctx, viewer.Config{
+	config := viewer.Config{
 		Rebindings: rebindings, Client: client, Player: p.player, Links: links, Handovers: path.Handovers, Epoch: path.Epoch, Events: p.events,
-	})
+	}
+	watch := func() (*record.Stream, error) { return p.watch(ctx, config) }
+	if p.managed != nil {
+		config.Handovers, config.Events, config.Orders = nil, nil, p.managed.orders
+		unmanaged := watch
+		watch = func() (*record.Stream, error) { return p.managed.watch(ctx, path.Epoch, unmanaged) }
+	}
+	stream, err := watch()
 	if err == nil && stream.Figures.Failure != "" {
 		err = errors.New(stream.Figures.Failure)
 	}
