@@ -88,11 +88,11 @@ var builtinWords = Vocabulary{
 
 	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "sctp-udp-dtls", "quic"},
 	Players:       []string{"download", "paper"},
-	StreamMetrics: map[string]string{"ttd": "ms", "loading_delay": "ms", "recovery": "ms"},
+	StreamMetrics: map[string]string{"ttd": "ms", "loading_delay": "ms", "recovery": "ms", "set_up": "ms", "media_down": "B", "sessions": "sessions", "slow_start_window": "B"},
 	CrowdMetrics: map[string]string{"server_cpu_page": "us", "server_cpu_client": "us", "server_memory_client": "kB",
 		"client_memory_client": "kB", "server_calls_page": "calls", "connections_client": "connections"},
 	Media: func(ref string) (int64, error) {
-		size, ok := map[string]int64{"clip": 0, "file@10MB": 1e7, "file@20MB": 2e7, "file@100MB": 1e8, "file@200MB": 2e8, "file@1GB": 1e9}[ref]
+		size, ok := map[string]int64{"clip": 0, "clip@4MBx4500kBx5MB": 0, "file@10MB": 1e7, "file@20MB": 2e7, "file@100MB": 1e8, "file@200MB": 2e8, "file@1GB": 1e9}[ref]
 		if !ok {
 			return 0, fmt.Errorf("unknown media %q", ref)
 		}
