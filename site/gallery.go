@@ -54,6 +54,7 @@ func Gallery() (*Site, error) {
 	g.addShared()
 	g.add(first, galleryImageSize, 0, "")
 	g.add(lazy, galleryImageSize, galleryScroll, "")
+	g.delay(galleryScroll)
 	more, faces := g.images("more", galleryMore), g.images("face", galleryFaces)
 	g.list("/more.json", more, galleryClickMore)
 	g.add(more, galleryImageSize, galleryClickMore, "/more.json")
@@ -91,6 +92,28 @@ func (g *gallery) add(paths []string, mean int64, step int, by string) {
 	for i, size := range shares(g.random, mean*int64(len(paths)), len(paths)) {
 		g.addResource(galleryHost+paths[i], []Header{{"content-type", contentTypes[".svg"]}, unchanging}, object(size))
 		g.caused(step, "image", by)
+	}
+}
+
+// delay has the lazy images come as Chromium 156 asks for them when its wheel is turned by a screen at a time: the first row
+// comes within its reach after 171 ms, the next four rows after 271 ms, the last one after 371 ms.
+func (g *gallery) delay(step int) {
+	const row = 4
+	n := 0
+	for i := range g.Resources {
+		r := &g.Resources[i]
+		if r.Step != step {
+			continue
+		}
+		switch {
+		case n < row:
+			r.Delay = 171
+		case n < 5*row:
+			r.Delay = 271
+		default:
+			r.Delay = 371
+		}
+		n++
 	}
 }
 

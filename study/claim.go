@@ -6,13 +6,14 @@ import (
 )
 
 // Claim states that the ratio of two cells' medians, or of another statistic of them, lies in a range, for every
-// pair of cells it compares.
+// pair of cells it compares; or that it grows along a number of the cells.
 type Claim struct {
 	Text        string
 	Statistic   string // of each cell's loads (CheckStatistic)
 	Compare, To Side
 	For         Selection // narrows both sides, by axes that neither side names
 	Ratio       Range     // the claimed range of Compare's statistic divided by To's
+	Grows       Growth    // in place of Ratio
 }
 
 // Side names one side of a claim: a metric of some cells.

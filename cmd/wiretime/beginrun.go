@@ -96,7 +96,7 @@ func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
 		}
 	}
 	for _, c := range s.Claims {
-		claim := store.Claim{Text: c.Text, Statistic: c.Statistic, Ratio: c.Ratio.Text, Low: c.Ratio.Low, High: c.Ratio.High, Open: c.Ratio.Open}
+		claim := store.Claim{Text: c.Text, Statistic: c.Statistic, Ratio: c.Ratio.Text, Low: c.Ratio.Low, High: c.Ratio.High, Open: c.Ratio.Open, Along: c.Grows.Along, Grows: c.Grows.Of}
 		for _, p := range c.Pairs(cells) {
 			a, loads := p[0].Unpool()
 			b, toLoads := p[1].Unpool()

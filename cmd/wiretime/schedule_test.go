@@ -125,7 +125,7 @@ func TestASlotThatIsMissed(t *testing.T) {
 	// The minute that began just now, or begins soon, and one before.
 	now := time.Now().UTC().Add(30 * time.Second).Truncate(time.Minute)
 	s := &schedule.Schedule{
-		Name: "a-week", Studies: []string{"hourly.yaml"}, Zone: time.UTC, From: schedule.DateOf(now, time.UTC), Days: 1, Clock: schedule.ClockWall,
+		Zone: time.UTC, From: schedule.DateOf(now, time.UTC),
 		At: []schedule.TimeOfDay{{Hour: now.Hour(), Minute: now.Minute()}},
 	}
 	if before := now.Add(-2 * time.Minute); before.Day() == now.Day() {

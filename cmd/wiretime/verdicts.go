@@ -81,7 +81,7 @@ func verdictsOfRun(st *store.Store, run store.Run) (v studyVerdicts, err error) 
 		return v, err
 	}
 	for _, c := range report.JudgeClaims(results, metrics, claims, run.Seed) {
-		v.claims[c.Text] = c.Verdict + spread(c.Pairs)
+		v.claims[c.Text] = c.Verdict + spread(c)
 	}
 	for _, t := range report.CompareTables(results, published, run.Seed) {
 		v.tables[t.Source] = besidePrinted(t)

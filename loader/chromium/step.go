@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 
 	"wiretime/capture"
@@ -78,14 +79,26 @@ func (v *Visit) Scroll(ctx context.Context, _, pixels int) (*capture.HAR, captur
 				turn = min(turn, left)
 				left -= turn
 			}
-			wheel := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: at.Width / 2, Y: at.Height / 2, DeltaY: turn}
-			if _, err := call(ctx, v.page, input.DispatchMouseEvent, wheel); err != nil {
+			wheel := wheelTurn{Type: input.DispatchMouseEventTypeMouseWheel, X: at.Width / 2, Y: at.Height / 2, DeltaY: turn}
+			if _, err := call(ctx, v.page, turnWheel, wheel); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 }
+
+// wheelTurn are the parameters of Input.dispatchMouseEvent for the wheel. The library's leave out a DeltaX of 0, which the
+// browser then misses.
+type wheelTurn struct {
+	Type   input.DispatchMouseEventType `json:"type"`
+	X      float64                      `json:"x"`
+	Y      float64                      `json:"y"`
+	DeltaX float64                      `json:"deltaX"`
+	DeltaY float64                      `json:"deltaY"`
+}
+
+var turnWheel = cdp.Command[wheelTurn, cdp.Empty]{Method: input.CommandDispatchMouseEvent}
 
 // act does something on the page and waits for what it causes.
 func (v *Visit) act(ctx context.Context, words string, do func() error) (*capture.HAR, capture.Timing, error) {

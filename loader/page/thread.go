@@ -181,7 +181,7 @@ func (p *Page) Load() (time.Duration, bool) { return p.main.load.at, p.main.load
 
 // HeadDone reports whether the page's body has begun: the scripts of its head
 // have run, and Chromium stops delaying requests that are not urgent.
-func (p *Page) HeadDone() bool { return p.main.tree.body != nil }
+func (p *Page) HeadDone() bool { return p.main.load.fired || p.main.tree.body != nil }
 
 // Close releases a page, which may not be fully loaded. It must be called once
 // for each page, which must not be used afterwards.

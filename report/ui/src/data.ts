@@ -255,7 +255,7 @@ export interface Behind {
   high: number;
 }
 
-export type Clock = "real" | "virtual";
+export type Clock = "real" | "virtual" | "live";
 
 export interface Clocks {
   metric: string;
@@ -289,6 +289,7 @@ export interface Printed {
 export interface Claim {
   text: string;
   test: string;
+  per?: string; // of a claim of growth: follows the figures of its pairs
   pairs: ClaimPair[];
   verdict: string;
 }
@@ -300,6 +301,7 @@ export interface ClaimPair {
   low: number;
   high: number;
   outcome: "held" | "refuted" | "not decided" | "not measured";
+  steps?: string; // of a claim of growth: at how many steps it rises and falls
 }
 
 export interface Load {
