@@ -40,6 +40,8 @@ type Kind struct {
 	Logs bool
 	// Starts is roughly the processor time needed to start it.
 	Starts time.Duration
+	// NoVirtual is why guests of the virtual clock cannot run it; empty if they can.
+	NoVirtual string
 
 	fields    func(string) bool // which field values it can send; nil: all
 	methods   bool              // it can answer requests other than GET and HEAD from an archive
@@ -69,7 +71,8 @@ func Kinds() []Kind {
 		{Name: "netty", Starts: 3000 * time.Millisecond, Title: "Netty", Protocols: []string{"spdy/3.1"}, Program: "java", Remedy: "install Debian's package default-jdk-headless",
 			Logs: true, methods: true, version: []string{"--version"}, configure: configureNetty, fields: isASCII, entry: jsonEntry, peers: "netty"},
 		{Name: "jetty", Starts: 3000 * time.Millisecond, Title: "Jetty", Protocols: []string{"spdy/2", "spdy/3"}, Program: "java", Remedy: "install Debian's package default-jdk-headless",
-			Logs: true, methods: true, version: []string{"--version"}, configure: configureJetty, fields: isASCII, entry: jsonEntry, peers: "jetty"},
+			Logs: true, methods: true, version: []string{"--version"}, configure: configureJetty, fields: isASCII, entry: jsonEntry, peers: "jetty",
+			NoVirtual: "Jetty 9.2 computes without end in some guests, where virtual time then stands still; use the real clock"},
 	}
 }
 

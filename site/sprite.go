@@ -13,13 +13,11 @@ import (
 // worldFlagsSprite is the name of the built-in site.
 const worldFlagsSprite = worldFlags + "-sprite"
 
-// spriteColumns is how many flags the sprite has side by side: as many as below one another.
-const spriteColumns = 4
-
 // WorldFlagsSprite makes the built-in site with the flags of [WorldFlags], from the same package, as one
 // image (a CSS sprite), of which the page's style sheet shows each flag's part in the flag's place. That is
 // what authors did so that HTTP/1.1 need not ask for each of many small images; Lulic (2013), section 6, says
-// that SPDY does without it. The sprite is losslessly made of the 196 images. The page and the sprite
+// that SPDY does without it. The sprite has the pixels of the 196 images, one below the other. It weighs
+// more than they do together: each of them has a palette of its own, the sprite has none. The page and the sprite
 // are on the host www.world-flags.test.
 func WorldFlagsSprite(ctx context.Context, cache string) (*Site, error) {
 	flags, err := fetchFlags(ctx, cache)

@@ -111,6 +111,8 @@ func (b *bound) checkServer() string {
 		return why
 	}
 	switch {
+	case k.NoVirtual != "" && b.cell.Clock() == study.ClockVirtual:
+		return k.NoVirtual
 	case b.Options.Session.Loads > 0:
 		return fmt.Sprintf("session: the log of the server %s is complete only when the server has ended, and the session with it; use %s", k.Name, study.ServerOwn)
 	case b.fallback() != "" && b.protocol.Transport == "udp":

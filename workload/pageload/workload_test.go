@@ -178,6 +178,8 @@ func TestUnsupportedServers(t *testing.T) {
 		{server: "mine", protocol: "h2", why: "mine: no-such-program is not installed: check its command in the study"},
 		{server: "h2o", protocol: "https/1.1", loader: Chromium, why: "H2O offers HTTP/2 whenever it serves TLS"},
 		{server: "apache2", protocol: "h3", why: "apache2 does not support h3, only http/1.1, https/1.1, h2"},
+		{server: "jetty", protocol: "spdy/3", clock: study.ClockVirtual, why: "computes without end in some guests"},
+		{server: "jetty", protocol: "spdy/3.1", why: "jetty does not support spdy/3.1, only spdy/2, spdy/3"},
 		{server: "nginx", protocol: "h2", visit: study.VisitResumed, why: "the server nginx issues no TLS sessions"},
 	} {
 		s := workload.Setting{Servers: []server.Template{missing, usr}, Options: study.Options{Fallback: cmp.Or(c.fallback, study.FallbackNone), ServerWait: c.wait}}
