@@ -16,8 +16,8 @@ func gridRun() []store.Result {
 	var results []store.Result
 	for _, protocol := range []string{"h2", "h3"} {
 		for _, rate := range []network.BitRate{1000, 250} {
-			for _, rtt := range []time.Duration{100, 50, 200} {
-				r := pageOver(protocol, rate, rtt*time.Millisecond, 0, nil)
+			for _, rtt := range []int{100, 50, 200} {
+				r := pageOver(protocol, rate, time.Duration(rtt)*time.Millisecond, 0, nil)
 				onload := float64(rtt) * map[string]float64{"h2": 2, "h3": 1}[protocol]
 				r.Values = map[string][]float64{"onload": {onload - 1, onload - 0.5, onload, onload, onload + 0.5, onload + 7}}
 				results = append(results, r)
